@@ -1,0 +1,311 @@
+"""Which systems does the course know? Every plan by name, in one table; `python -m minimal.variants --size d12`."""
+
+import argparse
+import json
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import torch
+
+from minimal import config as sizes
+from minimal import reads
+from minimal.base import Linear
+from minimal.model import GPT, init
+from minimal.sources import Bypass, Gate, Heads, Input, Layer, Mean, Mix, Own, Slots, Table, part
+from minimal.streams import Backout, DenseFormer, Lambdas, UNet
+
+
+class Line(NamedTuple):
+    """One layer of a plan: where queries, keys and values come from, how they are read, what follows."""
+
+    value: Any = Own
+    query: Any = reads.Own
+    key: Any = reads.Own
+    read: Any = reads.Plain
+    mlp: bool = True
+    wo: bool = True
+
+
+# Which layers? Each selector is (i, L) -> bool.
+def everywhere(i, n):
+    return True
+
+
+def after_first(i, n):
+    return i > 0
+
+
+def last_third(i, n):
+    """i >= (2L)//3, so ceil(L/3) layers (Bank of Values)."""
+    return i >= 2 * n // 3
+
+
+def alternate(i, n):
+    return i % 2 == (n - 1) % 2
+
+
+def second_half(i, n):
+    return i >= n // 2
+
+
+def last_two_thirds(i, n):
+    return i >= n // 3
+
+
+def odd(i, n):
+    return i % 2 == 1
+
+
+def only(at):
+    return lambda i, n: i == at
+
+
+def skipping_first(where):
+    """The same layers without layer 0, which cannot point at itself."""
+    return lambda i, n: i > 0 and where(i, n)
+
+
+def place(where=everywhere, **doors):
+    """A plan's layers: `doors` (value=…, key=…, read=…) where `where` says so, a standard layer elsewhere. A door may be a
+    function of the layer index, marked by `by_layer`."""
+    def line(i, n):
+        here = {name: door.make(i, n) if isinstance(door, by_layer) else door for name, door in doors.items()}
+        return Line(**here) if where(i, n) else Line()
+    return line
+
+
+class by_layer(NamedTuple):
+    """A door that depends on the layer: by_layer(lambda i, n: …)."""
+
+    make: Any
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One row of the course's table."""
+
+    line: Any = place()
+    streams: tuple = ()
+    heads: int | None = None  # DVA has one head
+    kv: Any = None  # heads -> key/value heads
+    style: str | None = None
+    smear: bool = False
+
+    def adapt(self, config):
+        """The size as this plan wants it."""
+        changes = dict(heads=self.heads, style=self.style, smear=self.smear or None)
+        config = config.but(**{k: v for k, v in changes.items() if v is not None})
+        if self.heads:
+            config = config.but(groups=None)
+        return config.but(groups=self.kv(config.heads)) if self.kv else config
+
+    def lines(self, config):
+        return [self.line(i, config.layers) for i in range(config.layers)]
+
+    def but(self, **changes):
+        """The same plan with changes; `every=dict(mlp=True)` changes a field of every line."""
+        every = changes.pop("every", None)
+        if every:
+            old = self.line
+            changes["line"] = lambda i, n: old(i, n)._replace(**every)
+        return replace(self, **changes)
+
+
+def first(**more):
+    return part(Layer, 0, **more)
+
+
+def own_and(y, a, b, **more):
+    return part(Mix, Own, y, a, b, **more)
+
+
+LEARNED = dict(gain=("beta", 1.0))
+OPEN = dict(roles=("alpha", "beta"))  # a starts at 1 and learns slowly, b starts at 0 and learns fast
+
+
+def modded_value(i, n):
+    """Tables on the first and last k = 3L/16 layers, the same ones in both places; one layer without attention."""
+    k = max(1, 3 * n // 16)
+    table = i if i < k else i - (n - k) if i >= n - k else None
+    if i == 7 * n // 16:
+        return None
+    if table is None:
+        return part(Own, gain=("lambda", 0.5))
+    return own_and(part(Table, f"ve{table}", "normal"), 0.5, 0.5, roles=("lambda", "lambda"))
+
+
+def modded_skips(n):
+    return sorted({(i * n // 16, j * n // 16) for i, j in ((6, 9), (4, 10), (2, 11)) if i * n // 16 < j * n // 16})
+
+
+def half_heads(heads):
+    """About half the key/value heads: the largest divisor of H that is at most H / 2."""
+    return max(g for g in range(1, max(1, heads // 2) + 1) if heads % g == 0)
+
+
+DVA = dict(mlp=False, wo=False)
+GATED = part(Gate, Own, part(Table, start="uniform"))
+V1, X0 = first(), part(Input)
+
+PLANS = dict(
+    standard=Plan(),
+    gqa=Plan(kv=half_heads),
+    mqa=Plan(kv=lambda heads: 1),
+    resformer=Plan(place(after_first, value=own_and(V1, 0.5, 0.5))),
+    **{"resformer-learned": Plan(place(after_first, value=own_and(V1, 0.5, 0.5, roles=("lambda", "lambda")))),
+       "resformer-nearest": Plan(place(after_first, value=by_layer(lambda i, n: own_and(part(Layer, i - 1), 0.5, 0.5))))},
+    svformer=Plan(place(after_first, value=V1)),
+    **{"svformer-anchors": Plan(place(lambda i, n: i % -(-n // 3) > 0,
+                                      value=by_layer(lambda i, n: part(Layer, i - i % -(-n // 3))))),
+       "svformer-gqa": Plan(place(after_first, value=V1), kv=half_heads)},
+    cross=Plan(place(after_first, read=reads.Across)),
+    **{"cross-mean": Plan(place(after_first, value=by_layer(lambda i, n: own_and(part(Layer, i - 1), 0.5, 0.5)))),
+       "cross-all": Plan(place(after_first, value=Mean))},
+    identity=Plan(place(after_first, read=reads.Identity)),
+    neutreno=Plan(place(after_first, read=reads.Treno)),
+    **{"resformer-neutreno": Plan(place(after_first, value=own_and(V1, 0.5, 0.5), read=part(reads.Treno, 0.2)))},
+    denseformer=Plan(streams=(DenseFormer,)),
+    **{"residual-q": Plan(place(after_first, query=reads.Residual)),
+       "residual-k": Plan(place(after_first, key=reads.Residual)),
+       "share-q": Plan(place(after_first, query=lambda name, **w: reads.Shared(name, 0, **w))),
+       "share-k": Plan(place(after_first, key=lambda name, **w: reads.Shared(name, 0, **w))),
+       "share-k2": Plan(place(odd, key=by_layer(lambda i, n: lambda name, **w: reads.Shared(name, i - 1, **w)))),
+       "share-v2": Plan(place(odd, value=by_layer(lambda i, n: part(Layer, i - 1))))},
+    cla=Plan(place(odd, key=by_layer(lambda i, n: lambda name, **w: reads.Shared(name, i - 1, **w)),
+                   value=by_layer(lambda i, n: part(Layer, i - 1)))),
+    skipv1=Plan(place(after_first, value=part(Heads, Own))),
+    move=Plan(place(value=part(Slots, Own))),
+    row1=Plan(),
+    row2=Plan(place(last_third, value=part(Own, **LEARNED))),
+    row3=Plan(place(after_first, value=V1)),
+    row4=Plan(place(skipping_first(alternate), value=first(**LEARNED))),
+    row5=Plan(place(skipping_first(last_third), value=V1)),
+    row6=Plan(place(skipping_first(last_third), value=first(**LEARNED))),
+    row7=Plan(place(alternate, value=part(Input, **LEARNED))),
+    row8=Plan(place(last_third, value=X0)),
+    row9=Plan(place(last_third, value=part(Input, **LEARNED))),
+    row10=Plan(place(skipping_first(last_third), value=own_and(V1, 0.5, 0.5))),
+    row11=Plan(place(skipping_first(last_third), value=own_and(V1, 1.0, 0.0, **OPEN))),
+    row12=Plan(place(last_third, value=own_and(X0, 0.5, 0.5, tie=True))),
+    row13=Plan(place(last_third, value=own_and(X0, 1.0, 0.0, tie=True, **OPEN))),
+    bov=Plan(place(last_third, value=part(Table, **LEARNED))),
+    **{"bov-shared": Plan(place(last_third, value=part(Table, "shared", **LEARNED))),
+       "bov-fixed": Plan(place(last_third, value=Table)),
+       "bov-every": Plan(place(everywhere, value=part(Table, **LEARNED))),
+       "bov-alternate": Plan(place(alternate, value=part(Table, **LEARNED))),
+       "bov-half": Plan(place(second_half, value=part(Table, **LEARNED))),
+       "bov-keep": Plan(place(last_third, value=own_and(Table, 1.0, 0.0, **OPEN))),
+       "bov-gqa": Plan(place(last_third, value=part(Table, **LEARNED)), kv=half_heads)},
+    vplus=Plan(place(alternate, value=GATED)),
+    **{"x0-detach": Plan(place(last_third, value=part(Input, True, **LEARNED)))},
+    modded=Plan(place(value=by_layer(modded_value)),
+                (part(UNet, modded_skips), part(Lambdas, lambda i, n: 1.0, lambda i, n: 0.0, ("lambda", "lambda")))),
+    nanochat=Plan(place(alternate, value=GATED),
+                  (part(Lambdas, lambda i, n: 1.15 - 0.10 * i / max(1, n - 1), lambda i, n: 0.20 - 0.15 * i / max(1, n - 1)),
+                   Backout), smear=True),
+    dva=Plan(place(read=reads.Dynamic, **DVA), heads=1),
+    **{"dva-ffn": Plan(place(read=reads.Dynamic), heads=1),
+       "dva-naive": Plan(place(read=reads.Pairs, **DVA), heads=1),
+       "dva-random": Plan(place(read=part(reads.Dynamic, False), **DVA), heads=1)},
+    bypass=Plan(place(value=own_and(Bypass, 1.0, 0.5))),
+    gpt2=Plan(style="gpt2"),
+)
+
+
+def plan_named(name):
+    if isinstance(name, Plan):
+        return name
+    if name not in PLANS:
+        raise ValueError(f"unknown plan {name!r}: one of {', '.join(PLANS)}")
+    return PLANS[name]
+
+
+def build(plan="standard", size="tiny", seed=0, device="cpu", **changes):
+    """A model ready to run: build("bov", "tiny", vocab=1024, seed=1). `size` may be a Config."""
+    plan = plan_named(plan)
+    config = plan.adapt(sizes.size(size, **changes) if isinstance(size, str) else size.but(**changes))
+    return init(GPT(config, plan), seed).to(device)
+
+
+def skeleton(plan, size, **changes):
+    """The same model without storage, for counting."""
+    plan = plan_named(plan)
+    with torch.device("meta"):
+        return GPT(plan.adapt(sizes.size(size, **changes) if isinstance(size, str) else size.but(**changes)), plan)
+
+
+def count(model):
+    """Parameters, FLOPs per token and cache bytes, counted on the structure that exists (meta tensors, no storage).
+
+    FLOPs: 6 for every weight of a matrix that one token meets, 6 H D for each of q k^T and A V per visible position,
+    the window counted whole, without causality's half (the rule of the Bank of Values code)."""
+    calls = []
+    hooks = [m.register_forward_hook(lambda m, *_: calls.append(m.weight.numel()))
+             for m in model.modules() if isinstance(m, Linear) and m.kind != "smear"]
+    ids, cache, held = torch.zeros(1, 1, dtype=torch.long, device="meta"), model.cache(), []
+    model(ids)
+    flops = 6 * sum(calls)
+    for hook in hooks:
+        hook.remove()
+    for _ in range(2):
+        model(ids, cache=cache)
+        held.append(sum(t.numel() * (2 if t.is_floating_point() else 4) for t in cache.kept.values()))
+    config, banks = model.config, 0
+    named = set()
+    for at, block in enumerate(model.blocks):
+        if block.attention:
+            a, window = block.attention, model.windows[at] or config.context
+            flops += 6 * config.heads * config.head * (a.read.scores + a.read.mixes) * min(window, config.context)
+            if isinstance(a.value, Table) and a.value.bank not in named:  # read straight from the table: no V is kept
+                named.add(a.value.bank)
+                banks += 2 * model.banks[a.value.bank].weight.numel()
+    return dict(parameters=sum(p.numel() for p in model.parameters()), flops_per_token=flops,
+                cache_bytes_per_token=held[1] - held[0], cache_bytes_fixed=2 * held[0] - held[1] + banks)
+
+
+def sources(model):
+    """What each layer attends with, in words: its values, then whatever is unusual about its other doors."""
+    words = []
+    for block in model.blocks:
+        a = block.attention
+        words.append("no attention" if a is None else a.value.label() + a.query.word + a.key.word + a.read.word)
+    return words
+
+
+def row(name, size, **changes):
+    model = skeleton(name, size, **changes)
+    return dict(plan=name) | count(model) | dict(sources=sources(model))
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="python -m minimal.variants", description=__doc__)
+    parser.add_argument("--size", default="tiny", choices=sizes.SIZES)
+    parser.add_argument("--plans", nargs="*", default=list(PLANS), metavar="PLAN")
+    parser.add_argument("--json", action="store_true", help="a list of objects instead of a table")
+    args = parser.parse_args()
+    rows = []
+    for name in args.plans:
+        rows.append(row(name, args.size))
+    if args.json:
+        print(json.dumps(rows, indent=1, ensure_ascii=False))
+        return
+    print(f"{args.size}: bytes at 2 an element, int32 ids, full context, batch 1\n")
+    print(f"{'plan':20} {'parameters':>13} {'FLOPs/token':>15} {'cache B/token':>14} {'fixed B':>13}  values by layer")
+    for r in rows:
+        print(f"{r['plan']:20} {r['parameters']:>13,} {r['flops_per_token']:>15,} {r['cache_bytes_per_token']:>14,} "
+              f"{r['cache_bytes_fixed']:>13,}  {runs(r['sources'])}")
+
+
+def runs(words):
+    """own own own E E -> 'own x3, E x2'."""
+    out = []
+    for word in words:
+        if out and out[-1][0] == word:
+            out[-1][1] += 1
+        else:
+            out.append([word, 1])
+    return ", ".join(word if n == 1 else f"{word} ×{n}" for word, n in out)
+
+
+if __name__ == "__main__":
+    main()
