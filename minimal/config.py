@@ -1,5 +1,6 @@
 """How large is the model, and in what style are its blocks built?"""
 
+import math
 from dataclasses import dataclass, replace
 
 
@@ -25,6 +26,10 @@ class Style:
     init: str = "nanochat"
     pad_embed: bool = True  # the embedding, like the head, is padded to a multiple of 64 rows
     pad_head: bool = True
+
+    def attention_scale(self, head):
+        """What multiplies q . k: 1/sqrt(D), and both gains of the QK norm (1.2 * 1.2), which so cost nothing."""
+        return self.scale or (self.qk_norm or 1.0) ** 2 / math.sqrt(head)
 
 
 STYLES = dict(

@@ -39,8 +39,12 @@ class MLP(nn.Module):
 
     def forward(self, h):
         u = self.up(h)  # (B, T, hidden)
-        u = F.silu(self.gate(h)) * u if self.gate else F.gelu(u) if self.kind == "gelu" else F.relu(u).square()
-        return self.down(u)
+        if self.kind == "swiglu":
+            return self.down(F.silu(self.gate(h)) * u)
+        if self.kind == "gelu":
+            return self.down(F.gelu(u))
+        u = F.relu(u)
+        return self.down(u * u)  # a product's gradient is cheaper than a power's
 
 
 class Attention(nn.Module):
@@ -180,10 +184,11 @@ class GPT(nn.Module):
 
     def logits(self, x):
         """Scores over the vocabulary in fp32, softly capped at 15 where the style does so."""
-        z = self.head(x)[..., :self.config.vocab].float()  # (B, T, V)
-        if self.config.manners.softcap == "tanh":
-            return 15 * torch.tanh(z / 15)
-        return 15 * z * torch.rsqrt(z * z + 225) if self.config.manners.softcap == "isru" else z
+        cap = self.config.manners.softcap
+        z = self.head(x / 15 if cap else x)[..., :self.config.vocab].float()  # (B, T, V); x is small, z is large
+        if cap == "tanh":
+            return 15 * torch.tanh(z)
+        return 15 * z * torch.rsqrt(z * z + 1) if cap == "isru" else z
 
     def forward(self, ids, *, cache=None, tape=None, windows=None, lengths=None):
         """ids (B, T) -> logits (B, T, V). With a cache, ids continue what it holds."""

@@ -30,7 +30,7 @@ class Own(nn.Module):
         if tape.rotation is not None:
             x = rotate(x, *tape.rotation)
         if self.config.manners.qk_norm is not None:
-            x = norm(x) * self.config.manners.qk_norm
+            x = norm(x)  # the gain of 1.2 on q and on k is part of the scale: see Style.attention_scale
         return tape.keep_rows("k", at, x) if self.name == "k" else x
 
 
@@ -69,7 +69,7 @@ class Plain(nn.Module):
 
     def how(self, at, tape):
         manners = self.config.manners
-        return dict(causal=manners.causal, window=tape.windows[at], lengths=tape.lengths, scale=manners.scale)
+        return dict(causal=manners.causal, window=tape.windows[at], lengths=tape.lengths, scale=manners.attention_scale(self.config.head))
 
     def forward(self, q, k, value, h, at, tape):
         dropout = self.config.dropout if self.training else 0.0

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 
 
 class Rows(NamedTuple):
@@ -23,7 +24,8 @@ class Bank(NamedTuple):
     gain: torch.Tensor | None = None
 
     def dense(self):
-        return self.table[self.ids]  # (B, S, G, D)
+        v = F.embedding(self.ids, self.table.flatten(1))  # indexing would do, with a much slower gradient
+        return v.unflatten(-1, self.table.shape[1:])  # (B, S, G, D)
 
 
 class Cache:

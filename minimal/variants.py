@@ -243,13 +243,13 @@ def count(model):
     hooks = [m.register_forward_hook(lambda m, *_: calls.append(m.weight.numel()))
              for m in model.modules() if isinstance(m, Linear) and m.kind != "smear"]
     ids, cache, held = torch.zeros(1, 1, dtype=torch.long, device="meta"), model.cache(), []
-    model(ids)
+    for _ in range(2):  # two tokens: what the second adds is per token, the rest is fixed
+        calls.clear()
+        model(ids, cache=cache)
+        held.append(sum(t.numel() * (2 if t.is_floating_point() else 4) for t in cache.kept.values()))
     flops = 6 * sum(calls)
     for hook in hooks:
         hook.remove()
-    for _ in range(2):
-        model(ids, cache=cache)
-        held.append(sum(t.numel() * (2 if t.is_floating_point() else 4) for t in cache.kept.values()))
     config, banks = model.config, 0
     named = set()
     for at, block in enumerate(model.blocks):

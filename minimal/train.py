@@ -1,0 +1,330 @@
+"""How is a model trained? One loop for every plan, on a CPU, one GPU or several.
+
+    python -m minimal.train --plan bov --size tiny --corpus stdlib --steps 300 --out runs/x
+    torchrun --nproc-per-node 8 -m minimal.train --plan bov --size d12 …
+"""
+
+import argparse
+import json
+import math
+import os
+import signal
+import sys
+import time
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+
+from minimal import checkpoint, corpora, data, optim, records
+from minimal.base import compute_dtype, device
+from minimal.measure import matmul_rate
+from minimal.variants import build, count, skeleton
+
+
+@dataclass
+class Run:
+    """Everything that decides a training run. The same Run gives the same numbers on the same machine."""
+
+    plan: str = field(default="standard", metadata=dict(help="a name of minimal.variants"))
+    size: str = field(default="tiny", metadata=dict(help="a name of minimal.config"))
+    corpus: str = field(default="auto", metadata=dict(help="auto, stdlib, a file or folder, python:DIR, or a known name"))
+    steps: int | None = field(default=None, metadata=dict(help="optimizer steps (default 250)"))
+    flops: float | None = field(default=None, metadata=dict(help="a budget instead of steps: round(flops / (FLOPs per token * batch))"))
+    batch: int = field(default=16, metadata=dict(help="sequences a step, over all processes"))
+    accumulate: int = field(default=1, metadata=dict(help="parts that a step's batch is cut into"))
+    context: int | None = field(default=None, metadata=dict(help="tokens a sequence (default: the size's)"))
+    vocab: int | None = field(default=None, metadata=dict(help="tokens of the vocabulary (default: the size's)"))
+    style: str | None = field(default=None, metadata=dict(help="nanochat, llama, gpt2, modded (default: the size's)"))
+    recipe: str = field(default="bov", metadata=dict(help="a name of minimal.optim: rates, betas, schedules"))
+    scale: str = field(default="laptop", metadata=dict(help="laptop: the recipe's numbers as they stand; paper: carried by batch and width"))
+    lr: float | None = field(default=None, metadata=dict(help="rate of the matrices; all other rates move along"))
+    seed: int = 0
+    packing: str = field(default="stream", metadata=dict(help="stream or bestfit"))
+    tokens: int | None = field(default=None, metadata=dict(help="cap on the training tokens that are prepared"))
+    mix: str | None = field(default=None, metadata=dict(help="weights of slimpajama's domains"))
+    evaluate: int = field(default=250, metadata=dict(help="steps between evaluations (the last step always)"))
+    rows: int = field(default=64, metadata=dict(help="held-out rows an evaluation reads"))
+    save: int = field(default=100, metadata=dict(help="steps between checkpoints"))
+    out: str | None = field(default=None, metadata=dict(help="folder for checkpoint and log; a second call goes on from there"))
+    device: str = "auto"
+    compile: bool = field(default=False, metadata=dict(help="torch.compile: pays on GPUs and on long CPU runs"))
+    changes: dict = field(default_factory=dict, metadata=dict(cli=False))  # further fields of Config
+    overrides: dict = field(default_factory=dict, metadata=dict(cli=False))  # role -> row of the recipe, replaced
+
+    def config(self):
+        named = {name: getattr(self, name) for name in ("context", "vocab", "style")}
+        return {k: v for k, v in named.items() if v is not None} | self.changes
+
+
+class Stop(Exception):
+    """The run ended early, in one sentence; what was reached is on disk."""
+
+
+class Team:
+    """The processes that train together: one alone, or what torchrun started."""
+
+    def __init__(self, where):
+        self.rank, self.world = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+        self.device = device(where)
+        if self.world > 1:
+            if self.device.type == "cuda":
+                self.device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+                torch.cuda.set_device(self.device)
+            if not dist.is_initialized():
+                dist.init_process_group("nccl" if self.device.type == "cuda" else "gloo")
+
+    def average(self, tensors):
+        """Replace every tensor by its mean over all processes, one message a type."""
+        if self.world == 1:
+            return
+        for kind in {t.dtype for t in tensors}:
+            same = [t for t in tensors if t.dtype == kind]
+            flat = torch.cat([t.reshape(-1) for t in same])
+            dist.all_reduce(flat)
+            for t, mean in zip(same, (flat / self.world).split([t.numel() for t in same])):
+                t.copy_(mean.view_as(t))
+
+
+class Trainer:
+    """What a run is made of, and the loop."""
+
+    def __init__(self, run, quiet=None):
+        self.run, self.team = run, Team(run.device)
+        self.quiet = self.team.rank > 0 or (os.environ.get("CI") == "true" if quiet is None else quiet)
+        corpus = corpora.find(run.corpus, run.tokens, run.mix)
+        self.model = build(run.plan, run.size, run.seed, **run.config()).to(self.team.device)
+        self.model.compute = compute_dtype(self.team.device)
+        config = self.model.config
+        self.tok = data.tokenizer(corpus, config.vocab)
+        data.check_vocab(self.tok, config.vocab)
+        self.data = data.pack(corpus, self.tok, config.context, run.packing, run.tokens)
+        self.counted = count(skeleton(run.plan, run.size, **run.config()))
+        self.tokens_a_step = run.batch * config.context
+        self.steps = run.steps or 250
+        if run.flops:
+            self.steps = max(1, round(run.flops / (self.counted["flops_per_token"] * self.tokens_a_step)))
+        if run.batch % (run.accumulate * self.team.world):
+            raise ValueError(f"a batch of {run.batch} does not split into {run.accumulate} parts on {self.team.world} "
+                             f"processes: choose a multiple of {run.accumulate * self.team.world}")
+        self.optimizer = optim.Optimizer(self.model, self.recipe(), batch_tokens=self.tokens_a_step, steps=self.steps,
+                                         scale=run.scale, lr=run.lr)
+        self.loss = torch.compile(self.model.loss, dynamic=False) if run.compile else self.model.loss
+        self.corpus = dict(name=corpus.name, fingerprint=corpus.fingerprint, tokens=self.data.about["train"]["tokens"])
+        self.history, self.valid, self.seconds, self.done = [], [], 0.0, 0
+        self.out = Path(run.out) if run.out else None
+        if self.out and (self.out / "last.safetensors").exists():
+            self.resume()
+
+    def recipe(self):
+        if self.run.recipe not in optim.RECIPES:
+            raise ValueError(f"there is no recipe {self.run.recipe!r}: choose one of {', '.join(optim.RECIPES)}")
+        recipe = optim.RECIPES[self.run.recipe]
+        for role, row in self.run.overrides.items():
+            recipe = recipe.change(role, **row)
+        return recipe
+
+    def windows(self, step):
+        """Keys to the left by layer where the recipe schedules them (modded-nanogpt): long layers, and half for short."""
+        longest = self.optimizer.window(step)
+        if longest is None:
+            return None
+        return [longest if w == 0 else max(128, longest // 256 * 128) for w in self.model.config.window_sizes()]
+
+    # ---- the loop ----------------------------------------------------------------------------------------------------
+
+    def step(self, step):
+        """Fetch, forward, backward, average over processes, step."""
+        run, total = self.run, 0.0
+        ids, targets = self.data.batch(step, run.batch, run.seed, self.team.rank, self.team.world)
+        windows = self.windows(step)
+        for x, y in zip(ids.chunk(run.accumulate), targets.chunk(run.accumulate)):
+            x, y = (t.to(self.team.device, non_blocking=True) for t in (x, y))
+            loss = self.loss(x, y, windows=windows) / run.accumulate
+            loss.backward()
+            total = total + loss.detach()
+        self.team.average([p.grad for p in self.model.parameters() if p.grad is not None] + [total])
+        self.optimizer.step(step)
+        return total
+
+    def fit(self, minutes=None):
+        """Train to the end, or for some minutes; returns the result. Ends cleanly on SIGTERM."""
+        ask = []  # a signal that asked us to stop
+        before = signal.signal(signal.SIGTERM, lambda *_: ask.append("SIGTERM")) if in_main_thread() else None
+        limit = time.monotonic() + 60 * minutes if minutes else math.inf
+        rate = matmul_rate(self.team.device)
+        bar = self.progress()
+        self.model.train()
+        pending, mark, since = [], time.perf_counter(), self.done
+        try:
+            for step in range(self.done, self.steps):
+                pending.append((self.step(step), self.coefficients()))
+                self.done, last = step + 1, step + 1 == self.steps
+                evaluate, save = last or self.done % self.run.evaluate == 0, last or self.done % self.run.save == 0
+                stop = bool(ask) or time.monotonic() > limit
+                if evaluate or save or stop or self.done % 10 == 0 or step == 0:
+                    pending = self.record(pending)
+                    now = time.perf_counter()
+                    self.seconds += now - mark
+                    speed = (self.done - since) * self.tokens_a_step / (now - mark)  # tokens a second
+                    self.report(bar, speed, speed * self.counted["flops_per_token"] / rate)
+                    if evaluate:
+                        self.valid.append(self.evaluate())
+                    if (save or stop) and self.out:
+                        self.save()
+                    mark, since = time.perf_counter(), self.done  # the clock stands while we evaluate and save
+                if stop and not last:
+                    where = f"{self.out} goes on from there" if self.out else "nothing was kept: name a folder with --out"
+                    raise Stop(f"stopped at step {self.done} of {self.steps} ({ask[0] if ask else 'time is up'}); {where}")
+        finally:
+            bar.close()
+            if before is not None:
+                signal.signal(signal.SIGTERM, before)
+        return self.result()
+
+    def record(self, pending):
+        """Bring the pending losses over from the device; a loss that is no number ends the run here."""
+        for at, (loss, coefficients) in enumerate(pending, self.done - len(pending)):
+            if not math.isfinite(loss):
+                kept = f"the last checkpoint in {self.out} is untouched" if self.out else "nothing was saved"
+                raise Stop(f"the loss became {loss.item()} at step {at + 1}; {kept}; try a smaller --lr")
+            self.history.append(dict(step=at + 1, loss=loss.item(), coefficients=coefficients.tolist()))
+        return []
+
+    def coefficients(self):
+        """All learned coefficients of this moment as one vector, in the order of `names`."""
+        values = [c.detach().reshape(-1).float() for c in self.model.coefficients().values()]
+        return torch.cat(values) if values else torch.empty(0)
+
+    def names(self):
+        return [name if c.numel() == 1 else f"{name}[{i}]" for name, c in self.model.coefficients().items() for i in range(c.numel())]
+
+    @torch.no_grad()
+    def evaluate(self):
+        """Held-out nats a token and bits per byte; the same rows whatever the number of processes."""
+        self.model.eval()
+        nats = tokens = bytes_ = byte_nats = 0
+        for x, y in self.data.valid(self.run.batch, self.run.rows):
+            x, y = x.to(self.team.device), y.to(self.team.device)
+            each = self.model.loss(x, y, reduction="none").view_as(y)  # (B, T)
+            nats, tokens = nats + each.double().sum().item(), tokens + y.numel()
+            some, size = data.nats_and_bytes(each, y, self.tok.bytes)
+            byte_nats, bytes_ = byte_nats + some, bytes_ + size
+        self.model.train()
+        return dict(step=self.done, loss=nats / tokens, bpb=byte_nats / (math.log(2) * bytes_), seconds=self.seconds)
+
+    # ---- what is said ------------------------------------------------------------------------------------------------
+
+    def progress(self):
+        from tqdm.auto import tqdm
+        if not self.quiet:
+            print(self.headline())
+        return tqdm(total=self.steps, initial=self.done, disable=self.quiet or not sys.stderr.isatty() and "ipykernel" not in sys.modules,
+                    desc=self.run.plan, leave=False)
+
+    def headline(self):
+        c, about = self.model.config, self.corpus
+        return (f"{self.run.plan}: {c.layers} layers of {c.width}, {self.counted['parameters']:,} parameters; {about['name']} "
+                f"({about['fingerprint']}); {self.steps:,} steps of {self.tokens_a_step:,} tokens = "
+                f"{self.data.epochs(self.steps, self.run.batch):.2f} epochs; seed {self.run.seed}")
+
+    def report(self, bar, speed, share):
+        now = self.history[-1]
+        bar.n = self.done
+        bar.set_postfix_str(f"loss {now['loss']:.3f}, {speed:,.0f} tokens/s, {share:.0%} of the matmul floor")
+        if self.out and self.team.rank == 0:
+            self.out.mkdir(parents=True, exist_ok=True)
+            records.jot(self.out / "log.jsonl", [dict(step=self.done, loss=now["loss"], tokens_per_second=round(speed),
+                                                      floor_share=round(share, 4))])
+        if not self.quiet and bar.disable and (self.done % 50 == 0 or self.done in (1, self.steps)):
+            print(f"step {self.done:5d}  loss {now['loss']:.4f}  {speed:,.0f} tokens/s  {share:.0%} of the matmul floor", flush=True)
+
+    def result(self):
+        return dict(run=asdict(self.run), corpus=self.corpus, steps=self.steps, tokens=self.steps * self.tokens_a_step,
+                    epochs=self.data.epochs(self.steps, self.run.batch), seconds=self.seconds, **self.counted,
+                    losses=[h["loss"] for h in self.history], valid=self.valid,
+                    coefficients=dict(names=self.names(), steps=[h["coefficients"] for h in self.history]))
+
+    # ---- what is kept ------------------------------------------------------------------------------------------------
+
+    def identity(self):
+        """What must be equal for a run to go on: everything but where it is written and how often."""
+        free = {"out", "save", "evaluate", "rows", "device", "compile"}
+        return {k: v for k, v in asdict(self.run).items() if k not in free} | dict(data=self.data.fingerprint, steps=self.steps)
+
+    def save(self):
+        if self.team.rank:
+            return
+        tensors = {f"optimizer/{k}": v for k, v in self.optimizer.state_dict().items()} | {f"model/{k}": v for k, v in self.model.named_parameters()}
+        tensors["random/cpu"] = torch.get_rng_state()
+        if self.team.device.type == "cuda":
+            tensors["random/cuda"] = torch.cuda.get_rng_state(self.team.device)
+        state = dict(identity=self.identity(), done=self.done, seconds=self.seconds, valid=self.valid,
+                     history=self.history, tokenizer=self.tok.text)
+        checkpoint.save(self.out / "last.safetensors", tensors, state)
+
+    def resume(self):
+        tensors, state = checkpoint.load(self.out)
+        theirs, ours = state["identity"], json.loads(json.dumps(self.identity()))
+        differ = [k for k in ours if theirs.get(k) != ours[k]]
+        if differ:
+            raise checkpoint.CheckpointError(f"{self.out} holds another run ({', '.join(f'{k}: {theirs.get(k)} there, {ours[k]} here' for k in differ)}): "
+                                             f"name another folder with --out, or the same run")
+        part = lambda prefix: {k[len(prefix):]: v for k, v in tensors.items() if k.startswith(prefix)}
+        checkpoint.put(self.model, part("model/"))
+        self.optimizer.load_state_dict(part("optimizer/"))
+        torch.set_rng_state(tensors["random/cpu"])
+        if "random/cuda" in tensors and self.team.device.type == "cuda":
+            torch.cuda.set_rng_state(tensors["random/cuda"], self.team.device)
+        self.done, self.seconds, self.valid, self.history = state["done"], state["seconds"], state["valid"], state["history"]
+        if self.team.rank == 0:  # the log says nothing of steps that were lost and are trained again
+            kept = [row for row in records.jsonl(self.out / "log.jsonl") if row["step"] <= self.done]
+            (self.out / "log.jsonl").unlink(missing_ok=True)
+            records.jot(self.out / "log.jsonl", kept)
+
+
+def in_main_thread():
+    import threading
+    return threading.current_thread() is threading.main_thread()
+
+
+def load(folder, where="cpu"):
+    """(model, tokenizer) of a training run's folder."""
+    tensors, state = checkpoint.load(folder)
+    run = Run(**{k: v for k, v in state["identity"].items() if k in {f.name for f in fields(Run)}})
+    model = build(run.plan, run.size, run.seed, **run.config()).to(where)
+    checkpoint.put(model, {k[6:]: v for k, v in tensors.items() if k.startswith("model/")})
+    return model.eval(), data.Tokenizer(state["tokenizer"])
+
+
+def main(argv=None):
+    ask = argparse.ArgumentParser(prog="python -m minimal.train", description=__doc__.splitlines()[0])
+    for f in fields(Run):
+        if f.metadata.get("cli", True):
+            kind = dict(action="store_true") if f.type == "bool" or f.type is bool else dict(type=kind_of(f), default=f.default)
+            ask.add_argument(f"--{f.name}", help=f.metadata.get("help"), **kind)
+    ask.add_argument("--minutes", type=float, help="stop cleanly after this long; the same command goes on")
+    ask.add_argument("--quiet", action="store_true")
+    asked = vars(ask.parse_args(argv))
+    minutes, quiet = asked.pop("minutes"), asked.pop("quiet")
+    try:
+        trainer = Trainer(Run(**asked), quiet or None)
+        result = trainer.fit(minutes)
+    except (ValueError, Stop) as error:
+        sys.exit(f"train: {error}")
+    finally:
+        if dist.is_initialized():
+            dist.destroy_process_group()
+    if trainer.team.rank == 0:
+        final = result["valid"][-1]
+        print(f"{result['run']['plan']}: held-out {final['loss']:.4f} nats a token, {final['bpb']:.4f} bits a byte after "
+              f"{result['tokens']:,} tokens in {result['seconds']:.0f} s")
+
+
+def kind_of(f):
+    return {str: str, int: int, float: float}.get(f.type, {"int | None": int, "float | None": float}.get(str(f.type), str))
+
+
+if __name__ == "__main__":
+    main()
