@@ -113,6 +113,7 @@ class Trainer:
         self.loss = torch.compile(self.model.loss, dynamic=False) if run.compile else self.model.loss
         self.corpus = dict(name=corpus.name, fingerprint=corpus.fingerprint, tokens=self.data.about["train"]["tokens"])
         self.history, self.valid, self.seconds, self.done = [], [], 0.0, 0
+        torch.manual_seed(run.seed + 1000 * self.team.rank)  # dropout's only source; batches and weights have their own
         self.out = Path(run.out) if run.out else None
         if self.out and (self.out / "last.safetensors").exists():
             self.resume()

@@ -1,0 +1,265 @@
+"""Which system is better, at equal what, and how sure are we? Matched, paired, cached, resumable comparisons.
+
+    python -m minimal.evidence                                   what is recorded, what is missing, how long it would take
+    python -m minimal.evidence --record --minutes 60             go on with what is missing, in order
+    python -m minimal.evidence --plans standard bov --match flops --budget 3e13 --seeds 0 1 2     a comparison of your own
+"""
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import time
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+import torch
+from filelock import FileLock
+
+from minimal import corpora, records
+from minimal.store import runs, short
+from minimal.train import Run, Stop, Trainer
+from minimal.variants import PLANS, count, plan_named, skeleton, sources
+
+RUN_FORMAT = 1  # raise it when the same Run would give other numbers: what is cached or recorded is then trained anew
+
+
+# ---- one run, trained once -------------------------------------------------------------------------------------------
+
+def key(run, fingerprint):
+    """The name of a run's content: what it trains, on what, how, from which seed, with which torch."""
+    model = skeleton(run.plan, run.size, **run.config())
+    free = {"out", "save", "device", "compile", "rows", "evaluate"}
+    asked = {k: v for k, v in asdict(run).items() if k not in free}
+    return short(asked, asdict(model.config), sources(model), count(model), fingerprint, torch.__version__.split("+")[0], RUN_FORMAT)
+
+
+def cached(run, minutes=None, quiet=None):
+    """The result of a run, trained at most once: notebooks that share a baseline share its cost. Safe beside others that
+    want the same run, and after a kill it goes on from the last checkpoint."""
+    corpus = corpora.find(run.corpus, run.tokens, run.mix)
+    folder = runs() / "trained" / f"{run.plan}-{key(run, corpus.fingerprint)}"
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder / "lock"):
+        done = folder / "result.json"
+        if not done.exists():
+            result = Trainer(replace(run, out=str(folder)), quiet).fit(minutes)
+            half = folder / "result.half"
+            half.write_text(json.dumps(result))
+            os.replace(half, done)
+        return json.loads(done.read_text()) | dict(folder=str(folder))
+
+
+# ---- equal what? -----------------------------------------------------------------------------------------------------
+
+def by_steps(run, budget):
+    return replace(run, steps=int(budget))
+
+
+def by_tokens(run, budget):
+    return replace(run, steps=max(1, round(budget / tokens_a_step(run))))
+
+
+def by_flops(run, budget):
+    counted = count(skeleton(run.plan, run.size, **run.config()))
+    return replace(run, steps=max(1, round(budget / (counted["flops_per_token"] * tokens_a_step(run)))))
+
+
+def by_time(run, budget):
+    """As many steps as fit into `budget` seconds, by the median of a few warm steps: the schedule must know its length."""
+    trainer = Trainer(replace(run, steps=12, out=None), quiet=True)
+    seconds = []
+    for step in range(12):
+        start = time.perf_counter()
+        trainer.step(step)
+        seconds.append(time.perf_counter() - start)
+    return replace(run, steps=max(1, round(budget / statistics.median(seconds[4:]))))
+
+
+def by_parameters(run, budget):
+    """Equal tokens AND equal parameters: the MLPs give or take what the value path costs, to the nearest unit of width."""
+    target = count(skeleton("standard", run.size, **run.config()))["parameters"]
+    def at(hidden):
+        return count(skeleton(run.plan, run.size, **(run.config() | dict(hidden=hidden))))["parameters"]
+    slope = at(2) - at(1)
+    if slope == 0:
+        raise ValueError(f"{run.plan} has no MLP to give parameters from: compare it by flops, tokens or time")
+    hidden = round(1 + (target - at(1)) / slope)
+    if hidden < 1:
+        raise ValueError(f"{run.plan} at {run.size} has {at(1) - target:,} parameters too many even without MLPs: take a larger size")
+    return replace(by_tokens(run, budget), changes=run.changes | dict(hidden=hidden))
+
+
+MATCH = dict(steps=by_steps, tokens=by_tokens, flops=by_flops, time=by_time, parameters=by_parameters)
+
+
+def tokens_a_step(run):
+    return run.batch * skeleton(run.plan, run.size, **run.config()).config.context
+
+
+# ---- a grid of runs and its file ----------------------------------------------------------------------------------------
+
+@dataclass
+class Grid:
+    """A question, and the runs that answer it. `cells` are dicts of Run fields; each is trained for every seed."""
+
+    what: str
+    cells: list
+    seeds: tuple = (0, 1, 2)
+    base: Run = field(default_factory=lambda: Run(size="tiny", corpus="war-and-peace", steps=500, evaluate=50, rows=371))
+
+    def runs(self):
+        """Seed by seed, so that an interrupted grid is a whole grid with fewer seeds."""
+        for seed in self.seeds:
+            for cell in self.cells:
+                yield replace(self.base, seed=seed, **cell)
+
+
+def row_of(run, result):
+    """A run in one small line: who, how long, how good, and the curves thinned to about fifty points."""
+    losses, every = result["losses"], max(1, len(result["losses"]) // 50)
+    thin = [round(statistics.fmean(losses[i:i + every]), 4) for i in range(0, len(losses) - every + 1, every)]
+    final, defaults = result["valid"][-1], asdict(Run())
+    names, last = result["coefficients"]["names"], (result["coefficients"]["steps"] or [[]])[-1]
+    return dict(plan=run.plan, size=run.size, seed=run.seed, steps=result["steps"], loss=round(final["loss"], 5), bpb=round(final["bpb"], 5),
+                tokens=result["tokens"], flops=result["flops_per_token"] * result["tokens"], parameters=result["parameters"],
+                seconds=round(result["seconds"], 1), train=thin, every=every,
+                valid=[[v["step"], round(v["loss"], 4)] for v in result["valid"]],
+                coefficients={n: round(v, 4) for n, v in zip(names, last)},
+                asked={k: v for k, v in asdict(run).items() if v != defaults[k] and k not in ("out", "plan", "size", "seed", "evaluate", "rows")})
+
+
+def same(row, run):
+    """Is this recorded row that run? Compared by what was asked, so a row does not depend on this machine's cache."""
+    defaults = asdict(Run())
+    asked = {k: v for k, v in asdict(run).items() if v != defaults[k] and k not in ("out", "plan", "size", "seed", "evaluate", "rows")}
+    return (row["plan"], row["size"], row["seed"]) == (run.plan, run.size, run.seed) and row["asked"] == json.loads(json.dumps(asked))
+
+
+def missing(grid, path):
+    rows = records.read(path)["rows"] if Path(path).exists() else []
+    return [run for run in grid.runs() if not any(same(row, run) for row in rows)]
+
+
+def record(grid, path, command, until=float("inf"), quiet=True):
+    """Train what the file lacks and append each finished run at once; returns how many are still missing."""
+    todo = missing(grid, path)
+    for done, run in enumerate(todo):
+        left = (until - time.monotonic()) / 60
+        if left <= 0:
+            return len(todo) - done
+        try:
+            result = cached(run, minutes=None if left == float("inf") else left, quiet=quiet)
+        except Stop as stop:
+            if "time is up" in str(stop):
+                return len(todo) - done
+            raise
+        head = records.header(grid.what, command, result["corpus"])
+        records.append(path, row_of(run, result), head)
+        print(f"{run.plan:20} seed {run.seed}: {result['valid'][-1]['loss']:.4f} nats, {result['seconds']:.0f} s; {len(todo) - done - 1} to go", flush=True)
+    return 0
+
+
+# ---- what the course wants to know, in the order in which it should be answered -------------------------------------------
+
+ROWS = [f"row{i}" for i in range(2, 14)]
+THIRTEEN = ["standard", *ROWS, "bov", "bov-shared", "bov-fixed", "bov-every", "bov-keep", "vplus", "resformer", "resformer-learned", "svformer",
+            "neutreno", "denseformer", "cla", "gqa", "modded", "dva", "bypass"]
+EQUAL = dict(overrides=dict(alpha=dict(lr=0.05, decay=0.0, betas=(0.9, 0.95)), beta=dict(lr=0.05, decay=0.0, betas=(0.9, 0.95))))
+WAR, LIB = Run(size="tiny", corpus="war-and-peace", steps=500, evaluate=50, rows=371), Run(size="tiny", corpus="stdlib", steps=500, evaluate=50, rows=371)
+
+
+def plans(*names, **more):
+    return [dict(plan=name, **more) for name in names]
+
+
+GRIDS = {
+    "thirteen_rows": Grid("All 13 rows of Bank of Values' Table 1, its ablations and the other systems; tiny, 1M tokens", plans(*THIRTEEN), (0, 1, 2), WAR),
+    "confound": Grid("The learning-rate confound: alpha and beta at one rate, without decay", plans("row2", "row6", "row9", "row11", "row13", **EQUAL), (0, 1, 2), WAR),
+    "critical_point": Grid("SVFormer against standard over learning rates, warm-ups and styles",
+                           [dict(plan=p, recipe="resformer", lr=lr, style=style) for style in ("nanochat", "llama") for lr in (3e-4, 1e-3, 3e-3, 1e-2)
+                            for p in ("standard", "svformer")], (0, 1, 2), WAR),
+    "lengths": Grid("ResFormer and SVFormer at three lengths, constant tokens a batch", [dict(plan=p, context=t, batch=2048 // t) for t in (64, 128, 256)
+                    for p in ("standard", "resformer", "svformer")], (0, 1, 2), WAR),
+    "sizes": Grid("ResFormer at four depths", [dict(plan=p, changes=dict(layers=n)) for n in (3, 6, 12, 18) for p in ("standard", "resformer")], (0, 1, 2), WAR),
+    "windows": Grid("Windows of 32", plans("standard", "bov", "svformer", "resformer", changes=dict(windows=(32, 32, 32, 0))), (0, 1, 2), WAR),
+    "stdlib": Grid("The same on the Python standard library", plans(*THIRTEEN), (0, 1, 2), LIB),
+}
+
+
+def status():
+    """What is recorded, what is missing, and how long the rest would take at the pace of the recorded runs."""
+    for name, grid in GRIDS.items():
+        path = records.EVIDENCE / f"{name}.json"
+        total, todo = len(list(grid.runs())), missing(grid, path)
+        pace = statistics.median([r["seconds"] for r in records.read(path)["rows"]]) if path.exists() else None
+        rest = f"about {len(todo) * pace / 3600:.1f} h at the recorded {pace:.0f} s a run" if pace and todo else ""
+        print(f"{name:16}{total - len(todo):4} of {total:3} runs recorded   {rest:45} {grid.what}")
+
+
+def table(rows, baseline):
+    print(f"{'plan':20}{'n':>3}{'nats':>9}{'spread':>9}{'minus ' + baseline:>18}   95 % interval of the paired difference")
+    for r in records.paired(rows, "loss", baseline):
+        interval = f"{r['low']:+.4f} … {r['high']:+.4f}" + ("" if r["clear"] or r["plan"] == baseline else "   not distinguishable here") if r["low"] is not None else "one seed: no interval"
+        print(f"{r['plan']:20}{r['n']:3}{r['mean']:9.4f}{r['spread'] or 0:9.4f}{r['difference']:+18.4f}   {interval}")
+
+
+def draw(rows, baseline, folder):
+    """Loss and relative loss against steps, tokens and FLOPs, as pictures in `folder`."""
+    from minimal import look
+    from minimal.analysis import smooth
+    folder.mkdir(parents=True, exist_ok=True)
+    seed = min(r["seed"] for r in rows)
+    first = {r["plan"]: r for r in rows if r["seed"] == seed}
+    for axis in ("steps", "tokens", "flops"):
+        series = {p: ([r[axis] * (i + 0.5) * r["every"] / r["steps"] for i in range(len(r["train"]))], r["train"]) for p, r in first.items()}
+        (folder / f"loss-{axis}.svg").write_bytes(look.picture(look.lines(series, "Training loss", axis, "nats a token"), "svg"))
+    if baseline in first and all(len(r["train"]) == len(first[baseline]["train"]) for r in first.values()):
+        base, window = first[baseline]["train"], min(5, len(first[baseline]["train"]))
+        series = {p: smooth([a - b for a, b in zip(r["train"], base)], window) for p, r in first.items() if p != baseline}
+        if series:
+            (folder / "relative.svg").write_bytes(look.picture(look.lines(series, f"Below zero: ahead of {baseline}", f"{first[baseline]['every']} steps", "nats"), "svg"))
+
+
+def main(argv=None):
+    ask = argparse.ArgumentParser(prog="python -m minimal.evidence", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ask.add_argument("--record", nargs="*", metavar="GRID", help=f"go on with these (default all): {', '.join(GRIDS)}")
+    ask.add_argument("--plans", nargs="+", metavar="PLAN", help="compare these")
+    ask.add_argument("--match", choices=MATCH, default="tokens")
+    ask.add_argument("--budget", type=float, default=512_000, help="steps, tokens (also for parameters), FLOPs or seconds a run")
+    ask.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    ask.add_argument("--baseline", default="standard")
+    ask.add_argument("--size", default="tiny")
+    ask.add_argument("--corpus", default="auto")
+    ask.add_argument("--batch", type=int, default=16)
+    ask.add_argument("--minutes", type=float, help="stop cleanly after so long; the next call goes on")
+    ask.add_argument("--out", help="evidence file (default: under $MINIMAL_RUNS)")
+    asked = ask.parse_args(argv)
+    command = " ".join(["python -m minimal.evidence", *(sys.argv[1:] if argv is None else argv)])
+    until = time.monotonic() + 60 * asked.minutes if asked.minutes else float("inf")
+    try:
+        if asked.record is not None:
+            for name in asked.record or GRIDS:
+                record(GRIDS[name], records.EVIDENCE / f"{name}.json", command, until)
+        elif asked.plans:
+            for name in {*asked.plans, asked.baseline} - PLANS.keys():
+                plan_named(name)
+            names = [asked.baseline, *(p for p in asked.plans if p != asked.baseline)]
+            base = Run(size=asked.size, corpus=asked.corpus, batch=asked.batch, evaluate=10 ** 9)
+            cells = [{k: v for k, v in asdict(MATCH[asked.match](replace(base, plan=name), asked.budget)).items() if k in ("plan", "steps", "changes")} for name in names]
+            path = Path(asked.out or runs() / "evidence" / f"{short(names, asked.match, asked.budget, asked.size, asked.corpus, asked.batch)}.json")
+            left = record(Grid(f"{asked.match}-matched at {asked.budget:g}", cells, tuple(asked.seeds), base), path, command, until)
+            if path.exists():
+                rows = records.read(path)["rows"]
+                table(rows, asked.baseline)
+                draw(rows, asked.baseline, path.with_suffix(""))
+                print(f"written: {path}; figures in {path.with_suffix('')}/" + (f"; {left} runs to go: the same command goes on" if left else ""))
+        else:
+            status()
+    except (ValueError, KeyError, Stop) as error:
+        sys.exit(f"evidence: {error}")
+
+
+if __name__ == "__main__":
+    main()

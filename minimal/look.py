@@ -1,0 +1,202 @@
+"""How is a result shown so that everybody can read it? Figures with alt text, told apart by line and mark before colour.
+
+    python -m minimal.look        redraw the pictures of README and slides into slides/figures/
+"""
+
+import base64
+import html
+import io
+import itertools
+import os
+from pathlib import Path
+
+INK, PAPER = "#1b1f24", "#ffffff"
+COLOURS = ("#0b5fa5", "#c8501e", "#3a7d34", "#7b4fa3", "#8a6d00", "#b3245a", "#0e7c7b", "#5f6368")
+DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)), (0, (3, 3)))
+MARKS = "osD^vPX*"
+SHORTEST_ALT = 40
+shown = set()  # the alt texts of this page
+
+
+def axes(title, xlabel="", ylabel="", width=7.0, height=4.0, columns=1):
+    """A figure in the course's hand: the takeaway as its title, at the left; no frame; a quiet grid."""
+    import matplotlib
+    if not os.environ.get("MPLBACKEND"):
+        matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+    plt.rcParams.update({"font.size": 11, "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": INK,
+                         "text.color": INK, "axes.labelcolor": INK, "xtick.color": INK, "ytick.color": INK,
+                         "figure.facecolor": PAPER, "svg.hashsalt": "minimal", "figure.constrained_layout.use": True})
+    fig, ax = plt.subplots(1, columns, figsize=(width, height), squeeze=False)
+    fig.suptitle(title, x=0.01, ha="left", fontsize=12.5, fontweight="bold")
+    for one in ax[0]:
+        one.grid(alpha=0.25, linewidth=0.6)
+        one.set_xlabel(xlabel)
+        one.set_ylabel(ylabel)
+    return fig, ax[0][0] if columns == 1 else ax[0]
+
+
+def hand(i):
+    """The i-th way of drawing a line: colour, dash and mark change together, so grey paper is enough."""
+    return dict(color=COLOURS[i % 8], linestyle=DASHES[i % 8], marker=MARKS[i % 8], markersize=4.5, linewidth=1.6)
+
+
+def lines(series, title, xlabel, ylabel, alt_of="", x=None, marks=12, logx=False):
+    """{name: values} or {name: (x, values)} as lines, each named at its own end rather than in a legend box."""
+    fig, ax = axes(title, xlabel, ylabel)
+    ends = []
+    for i, (name, values) in enumerate(series.items()):
+        xs, ys = values if isinstance(values, tuple) else (x if x is not None else range(len(values)), values)
+        ax.plot(xs, ys, markevery=max(1, len(ys) // marks), **hand(i))
+        ends.append([ys[-1], xs[-1], name, COLOURS[i % 8]])
+    if logx:
+        ax.set_xscale("log", base=2)
+    label_ends(ax, ends)
+    return fig
+
+
+def label_ends(ax, ends):
+    """Names at the right ends of lines, pushed apart where they would overlap."""
+    low, high = ax.get_ylim()
+    gap, last = (high - low) * 0.055, None
+    for y, x, name, colour in sorted(ends):
+        at = y if last is None else max(y, last + gap)
+        ax.annotate(name, (x, y), (1.01, (at - low) / (high - low)), textcoords=ax.transAxes, color=colour, va="center", fontsize=9.5,
+                    annotation_clip=False)
+        last = at
+
+
+def points(groups, title, ylabel, baseline=None):
+    """{name: values}: every point shown, its mean as a bar; what n = 3 looks like should be seen."""
+    fig, ax = axes(title, "", ylabel)
+    for i, (name, values) in enumerate(groups.items()):
+        ax.scatter([i] * len(values), values, marker=MARKS[i % 8], s=34, color=COLOURS[i % 8], alpha=0.8, zorder=3)
+        mean = sum(values) / len(values)
+        ax.plot([i - 0.28, i + 0.28], [mean, mean], color=INK, linewidth=1.8)
+    if baseline is not None:
+        ax.axhline(baseline, color=INK, linestyle=":", linewidth=1)
+    ax.set_xticks(range(len(groups)), groups, rotation=30 if len(groups) > 5 else 0, ha="right" if len(groups) > 5 else "center")
+    return fig
+
+
+def heat(matrix, title, xlabel, ylabel, ticks=None):
+    """A map of numbers in grey, dark = large; `ticks` names the rows and columns."""
+    fig, ax = axes(title, xlabel, ylabel, 5.2, 4.6)
+    ax.grid(False)
+    image = ax.imshow(matrix, cmap="Greys", aspect="auto")
+    fig.colorbar(image, ax=ax, shrink=0.85)
+    if ticks:
+        ax.set_xticks(range(len(ticks)), ticks, rotation=90)
+        ax.set_yticks(range(len(ticks)), ticks)
+    return fig
+
+
+def intervals(table, title, xlabel):
+    """Rows of records.paired as differences with their intervals; open marks where the interval crosses 0 or is missing."""
+    rows = [r for r in table if r["difference"] is not None]
+    fig, ax = axes(title, xlabel, "", 7.0, 0.9 + 0.32 * len(rows))
+    for y, r in enumerate(reversed(rows)):
+        if r["low"] is not None:
+            ax.plot([r["low"], r["high"]], [y, y], color=INK, linewidth=1.4)
+        ax.plot(r["difference"], y, "o", color=INK, markerfacecolor=INK if r["clear"] else PAPER, markersize=6)
+    ax.axvline(0, color=INK, linestyle=":", linewidth=1)
+    ax.set_yticks(range(len(rows)), [f"{r['plan']} (n={r['n']})" for r in reversed(rows)])
+    return fig
+
+
+# What a layer's values are made of -> (colour, hatch, letter). The letter alone is enough.
+SOURCES = dict(own=("#dfe3e8", "", ""), layer=("#9ec7ec", "//", "1"), x0=("#b9dfb3", "\\\\", "x"), table=("#f2b48f", "..", "E"),
+               mix=("#d9c6ea", "xx", "+"), input=("#efe08a", "--", "h"), none=("#ffffff", "", "–"))
+
+
+def sources_map(size="tiny", plans=None, title="Where do the values come from? One row a plan, one cell a layer"):
+    """Plans down, layers across, drawn from the plans themselves."""
+    from matplotlib.patches import Patch, Rectangle
+
+    from minimal.variants import PLANS, skeleton
+    plans = plans or list(PLANS)
+    models = {name: skeleton(name, size) for name in plans}
+    layers = max(len(m.blocks) for m in models.values())
+    fig, ax = axes(title, "layer", "", 0.42 * layers + 3.4, 0.21 * len(plans) + 1.5)
+    ax.grid(False)
+    for y, (name, model) in enumerate(models.items()):
+        for at, block in enumerate(model.blocks):
+            a = block.attention
+            colour, hatch, letter = SOURCES[a.value.mark if a else "none"]
+            part = getattr(a.value, "y", a.value) if a else None  # of a mixture, what joins the own stream
+            letter = letter + SOURCES[part.mark][2] if part is not None and part is not a.value else letter
+            letter = letter.replace("1", str(part.j + 1)) if part is not None and part.mark == "layer" else letter
+            letter += "γ" if a and a.value.gain is not None else ""
+            extra = "·" if a and (a.query.word or a.key.word or a.read.word) else ""
+            ax.add_patch(Rectangle((at, y), 1, 1, facecolor=colour, edgecolor=PAPER, hatch=hatch, linewidth=1.2))
+            ax.text(at + 0.5, y + 0.54, letter + extra, ha="center", va="center", fontsize=7.5)
+    ax.set_xlim(0, layers)
+    ax.set_ylim(len(plans), 0)
+    ax.set_xticks([i + 0.5 for i in range(layers)], range(layers))
+    ax.set_yticks([i + 0.5 for i in range(len(plans))], plans, fontsize=8)
+    words = dict(own="own stream", layer="an earlier layer (1 = layer 0's V₁)", x0="x0 W_V", table="table by token id", mix="a mixture, and with what",
+                 input="the input itself", none="no attention")
+    used = {b.attention.value.mark if b.attention else "none" for m in models.values() for b in m.blocks}
+    ax.legend(handles=[Patch(facecolor=SOURCES[k][0], hatch=SOURCES[k][1], edgecolor=INK, linewidth=0.4, label=f"{SOURCES[k][2] or ' '}  {words[k]}")
+                       for k in words if k in used], loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False, fontsize=8.5,
+              title="γ: learned gain   ·: another door changed", title_fontsize=8.5, alignment="left")
+    return fig
+
+
+MAP_ALT = ("Table of coloured cells, one row for each plan of the course and one column for each layer; letters and hatching tell whether "
+           "a layer takes its values from its own stream, an earlier layer, x0, a token table or a mixture. Most rows change only "
+           "the last third or every layer but the first.")
+
+
+# ---- showing -------------------------------------------------------------------------------------------------------------
+
+def check_alt(alt):
+    """Alt text says what is on the axes and what is seen; no two figures of a page share one."""
+    if len(alt) < SHORTEST_ALT:
+        raise ValueError(f"alt text of {len(alt)} characters: say in at least {SHORTEST_ALT} what is on the axes and what is seen")
+    return alt
+
+
+def picture(fig, kind="png"):
+    """The figure as bytes, equal for equal figures."""
+    buffer = io.BytesIO()
+    fig.savefig(buffer, format=kind, dpi=144, metadata={"Date": None} if kind == "svg" else {"Software": None})
+    return buffer.getvalue()
+
+
+def show(fig, alt):
+    """Put the figure on the page as <figure><img alt>, which Lab, VS Code, Colab, HTML and reveal all keep."""
+    import matplotlib.pyplot as plt
+    check_alt(alt)
+    data = base64.b64encode(picture(fig)).decode()
+    plt.close(fig)
+    page = f'<figure style="margin:0"><img alt="{html.escape(alt, quote=True)}" src="data:image/png;base64,{data}" style="max-width:100%"></figure>'
+    shown.add(alt)
+    try:
+        from IPython import get_ipython
+        from IPython.display import HTML, display
+    except ImportError:
+        get_ipython = lambda: None
+    if get_ipython() is None:
+        print(f"[figure] {alt}")
+        return
+    display(HTML(page))
+
+
+FIGURES = Path(__file__).resolve().parents[1] / "slides" / "figures"
+PICTURES = {
+    "sources.svg": lambda: sources_map(),
+    "sources-short.svg": lambda: sources_map(plans=["standard", "resformer", "svformer", "row9", "bov", "vplus", "modded", "dva", "bypass"],
+                                             title="Where do the values come from?"),
+}
+
+
+def main():
+    FIGURES.mkdir(parents=True, exist_ok=True)
+    for name, draw in PICTURES.items():
+        (FIGURES / name).write_bytes(picture(draw(), Path(name).suffix[1:]))
+        print(f"drew slides/figures/{name}")
+
+
+if __name__ == "__main__":
+    main()
