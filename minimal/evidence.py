@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import torch
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from minimal import corpora, records
 from minimal.store import runs, short
@@ -35,20 +35,24 @@ def key(run, fingerprint):
     return short(asked, asdict(model.config), sources(model), count(model), fingerprint, torch.__version__.split("+")[0], RUN_FORMAT)
 
 
-def cached(run, minutes=None, quiet=None):
-    """The result of a run, trained at most once: notebooks that share a baseline share its cost. Safe beside others that
-    want the same run, and after a kill it goes on from the last checkpoint."""
+def cached(run, minutes=None, quiet=None, wait=True):
+    """The result of a run, trained at most once: notebooks that share a baseline share its cost. Whoever wants a run that
+    another process is training waits for it (or, with wait=False, gets None); after a kill it goes on from the last
+    checkpoint."""
     corpus = corpora.find(run.corpus, run.tokens, run.mix)
     folder = runs() / "trained" / f"{run.plan}-{key(run, corpus.fingerprint)}"
     folder.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder / "lock"):
-        done = folder / "result.json"
-        if not done.exists():
-            result = Trainer(replace(run, out=str(folder)), quiet).fit(minutes)
-            half = folder / "result.half"
-            half.write_text(json.dumps(result))
-            os.replace(half, done)
-        return json.loads(done.read_text()) | dict(folder=str(folder))
+    try:
+        with FileLock(folder / "lock", timeout=-1 if wait else 0):
+            done = folder / "result.json"
+            if not done.exists():
+                result = Trainer(replace(run, out=str(folder)), quiet).fit(minutes)
+                half = folder / "result.half"
+                half.write_text(json.dumps(result))
+                os.replace(half, done)
+            return json.loads(done.read_text()) | dict(folder=str(folder))
+    except Timeout:
+        return None
 
 
 # ---- equal what? -----------------------------------------------------------------------------------------------------
@@ -143,22 +147,24 @@ def missing(grid, path):
 
 
 def record(grid, path, command, until=float("inf"), quiet=True):
-    """Train what the file lacks and append each finished run at once; returns how many are still missing."""
-    todo = missing(grid, path)
-    for done, run in enumerate(todo):
+    """Train what the file lacks and append each finished run at once; returns how many are still missing. Several
+    processes may work on one grid: each takes runs that no other is training."""
+    for run in missing(grid, path):
         left = (until - time.monotonic()) / 60
         if left <= 0:
-            return len(todo) - done
+            break
         try:
-            result = cached(run, minutes=None if left == float("inf") else left, quiet=quiet)
+            result = cached(run, None if left == float("inf") else left, quiet, wait=False)
         except Stop as stop:
             if "time is up" in str(stop):
-                return len(todo) - done
+                break
             raise
-        head = records.header(grid.what, command, result["corpus"])
-        records.append(path, row_of(run, result), head)
-        print(f"{run.plan:20} seed {run.seed}: {result['valid'][-1]['loss']:.4f} nats, {result['seconds']:.0f} s; {len(todo) - done - 1} to go", flush=True)
-    return 0
+        if result is None or run not in missing(grid, path):
+            continue
+        records.append(path, row_of(run, result), records.header(grid.what, command, result["corpus"]))
+        print(f"{run.plan:20} seed {run.seed}: {result['valid'][-1]['loss']:.4f} nats, {result['seconds']:.0f} s; "
+              f"{len(missing(grid, path))} to go", flush=True)
+    return len(missing(grid, path))
 
 
 # ---- what the course wants to know, in the order in which it should be answered -------------------------------------------
