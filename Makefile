@@ -1,0 +1,102 @@
+# The commands of the course. `make` alone lists them; the two that matter are `make lab` and `make test`.
+#   PYTHON=…   the Python that makes .venv (found by itself when empty)
+#   TORCH=…    cpu or cuda: which build of torch; empty takes what the package index offers, on Linux the large CUDA build
+#   EXTRAS=…   site, parity or both with a comma: what decks, site and comparisons need beyond the course
+#   ARGS=…     passed to the program behind the target
+# The last choice of TORCH and EXTRAS is remembered in .venv, so the set-up is quick from the second time on.
+
+VENV    := .venv
+PY      := $(VENV)/bin/python
+PIP     := $(PY) -m pip --disable-pip-version-check
+TORCH   ?= $(patsubst $(VENV)/.torch-%,%,$(wildcard $(VENV)/.torch-*))
+comma   := ,
+extras  := $(sort $(subst $(comma), ,$(EXTRAS)) $(patsubst $(VENV)/.extra-%,%,$(wildcard $(VENV)/.extra-*)))
+PROFILE ?= laptop
+as_root := $(if $(filter 0,$(shell id -u)),--allow-root)
+
+$(if $(filter-out cpu cuda,$(TORCH)),$(error TORCH is cpu or cuda, not '$(TORCH)'))
+$(if $(filter-out site parity,$(extras)),$(error EXTRAS may name site and parity, not '$(EXTRAS)'))
+
+.DELETE_ON_ERROR:
+.PHONY: help setup lab test check doctor clean
+help:
+	@sed -n 's/^## //p' Makefile
+
+## make lab         set up .venv, then open JupyterLab on notebooks/ (LAB_ARGS=--no-browser for a server)
+lab: setup
+	$(PY) -m jupyterlab --LabApp.default_url=/lab/tree/notebooks $(as_root) $(LAB_ARGS)
+
+## make test        set up .venv, then run every test
+test: setup
+	$(PY) -m pytest $(ARGS)
+
+## make check       the quick inner loop: tests of the package and the kernels, less the slow ones
+check: setup
+	@echo "make check runs tests/package and tests/kernels without the tests marked slow; make test runs everything"
+	$(PY) -m pytest tests/package tests/kernels -m "not slow" $(ARGS)
+
+## make doctor      what this machine has and what it lacks; works before set-up too
+doctor:
+	@p=$(PY); test -x $$p || p=$(or $(PYTHON),python3); $$p -m minimal.doctor $(ARGS)
+
+## make setup       only the set-up: .venv with the pinned packages (PYTHON=… TORCH=cpu|cuda EXTRAS=site,parity)
+setup: $(VENV)/.ready $(extras:%=$(VENV)/.extra-%)
+
+# The pins have wheels for Python 3.11 to 3.14.
+fits := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))
+$(PY):
+	@for p in $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python3.14); do \
+	    "$$p" -c '$(fits)' >/dev/null 2>&1 && found="$$p" && break; done; \
+	test -n "$$found" || { echo "set-up needs Python 3.11 to 3.14 and $(if $(PYTHON),$(PYTHON) is not one,none is on the PATH):" \
+	    "install one, or name it: make setup PYTHON=/path/to/python3.13" >&2; exit 1; }; \
+	"$$found" -c 'import venv, ensurepip' >/dev/null 2>&1 || { echo "$$found cannot make virtual environments (it lacks" \
+	    "ensurepip): install its venv package (Debian, Ubuntu: apt install python3-venv), or name another PYTHON=…" >&2; exit 1; }; \
+	echo "making $(VENV) with $$found"; "$$found" -m venv --clear $(VENV)
+
+from_cpu := --index-url https://download.pytorch.org/whl/cpu
+$(VENV)/.torch-cpu $(VENV)/.torch-cuda: $(VENV)/.torch-%: constraints.txt | $(PY)
+	@rm -f $(VENV)/.torch-*
+	$(PIP) install -c constraints.txt --force-reinstall --no-deps $(from_$*) torch
+	@touch $@
+
+$(VENV)/.ready: pyproject.toml constraints.txt $(TORCH:%=$(VENV)/.torch-%) | $(PY)
+	@echo "installing the pinned packages into $(VENV): once, some minutes, 2.5 GB (more with CUDA)"
+	$(PIP) install -c constraints.txt -e '.[test]' || { echo "set-up did not finish: the lines above say why;" \
+	    "it needs the package index this once" >&2; exit 1; }
+	@touch $@
+
+$(VENV)/.extra-%: $(VENV)/.ready
+	$(PIP) install --quiet -c constraints.txt -e '.[$*]'
+	$(if $(and $(filter site,$*),$(wildcard package.json)),npm install --no-audit --no-fund)
+	@touch $@
+
+# The other targets, one line each: name, the file that does the work, how it is called. Until that file exists, they say so.
+define target
+.PHONY: $(1)
+$(1): $(if $(wildcard $(2)),setup)
+	$(if $(wildcard $(2)),$(3),@echo "make $(1) is not built yet: it will call $(2), which does not exist" >&2; exit 1)
+endef
+
+## make course      execute every notebook; pages under build/ (PROFILE=smoke|laptop|gpu)
+$(eval $(call target,course,notebooks/run.py,$(PY) notebooks/run.py --profile $(PROFILE) $(ARGS)))
+## make bench       measure this machine's speed; the last line is JSON (PART=decode,dva,train|race|gpu)
+$(eval $(call target,bench,minimal/measure.py,$(PY) -m minimal.measure $(PART:%=--part %) $(ARGS)))
+## make evidence    what is recorded, what is missing, and how long the rest would take here
+$(eval $(call target,evidence,minimal/evidence.py,$(PY) -m minimal.evidence $(ARGS)))
+## make reset       put a homework's stub back; your file is kept aside (HW=hw03)
+$(eval $(call target,reset,homework/reset.py,$(PY) -m homework.reset $(HW) $(ARGS)))
+## make grade       grade a submission in isolation (HW=hw03 FILE=submission.py)
+$(eval $(call target,grade,homework/grade.py,$(PY) -m homework.grade $(HW) $(FILE) $(ARGS)))
+## make gradescope  the autograder zip of a homework (HW=hw03)
+$(eval $(call target,gradescope,homework/gradescope.py,$(PY) -m homework.gradescope $(HW) $(ARGS)))
+## make slides      the decks as offline HTML and PDF (needs EXTRAS=site)
+$(eval $(call target,slides,slides/site.py,$(PY) slides/site.py --decks $(ARGS)))
+## make site        the course site under build/site (needs EXTRAS=site)
+$(eval $(call target,site,slides/site.py,$(PY) slides/site.py $(ARGS)))
+## make figures     redraw the pictures of README and slides
+$(eval $(call target,figures,minimal/look.py,$(PY) -m minimal.look $(ARGS)))
+
+## make clean       remove build/ and caches; .venv, runs/ and your work stay
+clean:
+	rm -rf build .pytest_cache *.egg-info
+	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +

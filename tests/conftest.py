@@ -1,0 +1,136 @@
+"""What holds for every test: two threads, the same seeds, no network, a cache of runs of its own; and what the run
+says at its end: seconds per folder, and which tests were skipped and why.
+
+Marks: `slow` (left out of `make check`), `site` and `parity` (need that extra). A test with an extra's mark is
+skipped where the extra is absent; REQUIRE=site,parity turns every skip of such a test into a failure.
+"""
+import collections
+import importlib.util
+import os
+import pathlib
+import random
+import socket
+import sys
+import tempfile
+import time
+
+import pytest
+
+from minimal import doctor
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BUDGET = dict(setup=240, package=240, kernels=150, encoder=90, evaluation=90, homework=180, notebooks=360, slides=180)
+REQUIRED = set(filter(None, os.environ.get("REQUIRE", "").split(",")))
+EXTRAS = dict(                                                        # what must be there for a test with this mark
+    parity=lambda: importlib.util.find_spec("transformers"),
+    site=lambda: doctor.browser() and (ROOT / "node_modules").is_dir(),
+)
+
+# Before torch is imported, and inherited by every process that a test starts.
+RUNS = tempfile.TemporaryDirectory(prefix="minimal-runs-")
+os.environ.update(
+    OMP_NUM_THREADS="2", MKL_NUM_THREADS="2", MINIMAL_RUNS=RUNS.name,
+    HF_HUB_OFFLINE="1", HF_DATASETS_OFFLINE="1", TRANSFORMERS_OFFLINE="1", HF_HUB_DISABLE_TELEMETRY="1",
+)
+if sys.platform == "linux":
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+
+
+# No network: a connection that leaves this machine is refused at once, with the same kind of error as a cut cable.
+
+LOCAL = {"localhost", "ip6-localhost", "", "0.0.0.0", "::", "::1", socket.gethostname(), None}
+connect, connect_ex, sendto = socket.socket.connect, socket.socket.connect_ex, socket.socket.sendto
+getaddrinfo = socket.getaddrinfo
+
+
+def refuse_strangers(host):
+    name = host.decode() if isinstance(host, bytes) else host
+    if name not in LOCAL and not str(name).startswith("127."):
+        raise ConnectionRefusedError(f"tests run without the network: something tried to reach {name}")
+
+
+def guarded(call, address_at):
+    def guard(self, *arguments):
+        if self.family in (socket.AF_INET, socket.AF_INET6):
+            refuse_strangers(arguments[address_at][0])
+        return call(self, *arguments)
+    return guard
+
+
+def guarded_getaddrinfo(host, *arguments, **options):
+    refuse_strangers(host)
+    return getaddrinfo(host, *arguments, **options)
+
+
+socket.socket.connect, socket.socket.connect_ex = guarded(connect, 0), guarded(connect_ex, 0)
+socket.socket.sendto, socket.getaddrinfo = guarded(sendto, -1), guarded_getaddrinfo
+
+
+@pytest.fixture(autouse=True)
+def same_seeds_every_time():
+    random.seed(0)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(0)
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(0)
+        sys.modules["torch"].set_num_threads(2)
+
+
+# Extras: skipped where absent, failed where required.
+
+def pytest_runtest_setup(item):
+    for extra, present in EXTRAS.items():
+        if item.get_closest_marker(extra) and not present():
+            pytest.skip(f"the extra {extra} is absent: make setup EXTRAS={extra}; make doctor says what is there")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    needed = [extra for extra in EXTRAS if extra in REQUIRED and item.get_closest_marker(extra)]
+    if report.skipped and needed and not hasattr(report, "wasxfail"):
+        report.outcome, report.longrepr = "failed", f"REQUIRE={needed[0]}, yet skipped: {reason(report)}"
+    return report
+
+
+# The end of the run.
+
+clock = dict(start=time.perf_counter(), collected=0.0)
+seconds, skips = collections.Counter(), collections.Counter()
+
+
+def reason(report):
+    why = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    return why.removeprefix("Skipped: ")
+
+
+def pytest_collection_finish():
+    clock["collected"] = time.perf_counter() - clock["start"]
+
+
+def pytest_runtest_logreport(report):
+    parts = report.nodeid.split("/")
+    seconds[parts[1] if len(parts) > 2 else "."] += report.duration
+    note_skip(report)
+
+
+def pytest_collectreport(report):
+    note_skip(report)
+
+
+def note_skip(report):
+    if report.skipped and not hasattr(report, "wasxfail"):
+        skips[report.nodeid.partition("[")[0], reason(report)] += 1
+
+
+@pytest.hookimpl(trylast=True)                                            # after what other folders have to say
+def pytest_terminal_summary(terminalreporter):
+    say = terminalreporter.write_line
+    say(f"\nseconds per folder (after {clock['collected']:.1f} of collecting)")
+    for folder, spent in seconds.items():
+        late = f"  over its budget of {BUDGET[folder]}" if spent > BUDGET.get(folder, spent) else ""
+        say(f"  {folder:<11}{spent:7.1f}{late}")
+    say(f"  {'all':<11}{seconds.total():7.1f}")
+    say(f"skipped: {skips.total() or 'nothing'}")
+    for (name, why), times in skips.items():
+        say(f"  {name}{f' ({times} times)' if times > 1 else ''}: {why}")

@@ -1,0 +1,66 @@
+"""Does the doctor say on one screen what is here, and does it still speak when nothing is?"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+from minimal import doctor
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def visit(*arguments, python=(sys.executable,), **environment):
+    return subprocess.run([*python, "-m", "minimal.doctor", *arguments], cwd=ROOT, env=os.environ | environment,
+                          text=True, capture_output=True, timeout=120)
+
+
+def test_the_doctor_fills_one_screen_and_finds_a_set_up_machine_well():
+    done = visit(MINIMAL_DATA="/a/rather/long/way/" * 9, CHROME="")
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0, done.stdout
+    assert len(lines) <= 24 and max(map(len, lines)) <= 100
+    assert not any(line.startswith("FAIL") for line in lines) and "Everything needed is here" in lines[-1]
+
+
+def test_as_json_each_row_has_a_status_and_all_that_are_not_ok_have_a_mend():
+    report = json.loads(visit("--json").stdout)
+    assert report["ok"] is True and len(report["rows"]) == len(doctor.LOOKS)
+    assert {row["status"] for row in report["rows"]} <= {"OK", "--", "FAIL"}
+    assert all(row["mend"] for row in report["rows"] if row["status"] != "OK")
+
+
+def test_before_set_up_a_bare_python_gets_the_same_screen_and_the_mend():
+    done = visit(python=(sys.executable, "-S"))                     # -S: the standard library and nothing else
+    lines = done.stdout.splitlines()
+    assert done.returncode == 1 and not done.stderr
+    assert len(lines) <= 24 and max(map(len, lines)) <= 100
+    for what in ("packages", "torch", "notebook kernel"):
+        assert any(line.startswith("FAIL") and what in line and "make" in line for line in lines), what
+
+
+def test_data_folders_and_the_browser_are_seen_when_they_are_there(tmp_path, monkeypatch):
+    (tmp_path / "books").mkdir()
+    (tmp_path / "books" / "a.txt").write_text("text")
+    monkeypatch.setenv("MINIMAL_DATA", str(tmp_path))
+    monkeypatch.setenv("CHROME", sys.executable)
+    status = {row["what"]: row["status"] for row in doctor.examine()}
+    assert status["text: books"] == status["browser"] == "OK" and status["tasks: core"] == "--"
+    monkeypatch.setenv("CHROME", str(tmp_path / "no-such-browser"))
+    assert doctor.browser() is None
+
+
+def test_a_missing_requirement_fails_and_another_version_than_the_pin_is_told(monkeypatch):
+    real = doctor.version
+    monkeypatch.setattr(doctor, "version", lambda name: None if name == "tqdm" else real(name))
+    assert doctor.packages() == ("missing: tqdm", doctor.SETUP)
+    monkeypatch.setattr(doctor, "version", lambda name: "0.1" if name == "tqdm" else real(name))
+    assert "; tqdm 0.1" in doctor.packages()[0] and doctor.packages()[1] == ""
+
+
+def test_a_look_that_breaks_is_a_row_not_a_traceback(monkeypatch):
+    def broken():
+        raise OSError("libfoo.so: cannot open\nand more")
+    monkeypatch.setattr(doctor, "LOOKS", [("torch", True, broken)])
+    assert doctor.examine() == [{"what": "torch", "status": "FAIL", "mend": doctor.SETUP,
+                                 "found": "OSError: libfoo.so: cannot open"}]

@@ -1,0 +1,77 @@
+"""Does `make lab` start a JupyterLab that answers, runs `minimal`, and leaves nothing behind?"""
+import json
+import pathlib
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+
+import nbformat
+import psutil
+import pytest
+from nbclient import NotebookClient
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def wait_for(what, seconds=60):
+    """The first true value of what(), or a failure after that many seconds."""
+    end = time.monotonic() + seconds
+    while not (value := what()):
+        assert time.monotonic() < end, f"nothing after {seconds} s"
+        time.sleep(0.1)
+    return value
+
+
+def call(server, path, data=None, token=True):
+    request = urllib.request.Request(f"http://127.0.0.1:{server['port']}{path}", data=data)
+    if token:
+        request.add_header("Authorization", "token " + server["token"])
+    with urllib.request.urlopen(request, timeout=20) as answer:
+        return json.loads(answer.read() or "null")
+
+
+def test_lab_starts_on_a_free_port_answers_and_stops_with_all_its_children(tmp_path, outside):
+    if not (ROOT / ".venv").exists():
+        pytest.skip("no .venv: this Python was not set up by make")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    folders = {f"JUPYTER_{kind}_DIR": str(tmp_path / kind) for kind in ("CONFIG", "DATA", "RUNTIME")}
+    options = f"LAB_ARGS=--no-browser --port={port} --ServerApp.port_retries=0"
+    with open(tmp_path / "log", "w") as log:
+        lab = subprocess.Popen(["make", "lab", options], cwd=ROOT, env=outside | folders, stdout=log, stderr=log)
+    family = [psutil.Process(lab.pid)]
+    try:
+        def note():
+            assert lab.poll() is None, (tmp_path / "log").read_text()
+            return next((tmp_path / "RUNTIME").glob("jpserver-*.json"), None)
+        server = json.loads(wait_for(note).read_text())
+        assert server["port"] == port and pathlib.Path(server["root_dir"]) == ROOT
+        status = wait_for(lambda: call(server, "/api/status"))
+        assert {"started", "kernels"} <= status.keys() and status["kernels"] == 0
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            call(server, "/api/status", token=False)
+        assert "notebooks" in [entry["name"] for entry in call(server, "/api/contents")["content"]]
+        call(server, "/api/kernels", data=b'{"name": "python3", "path": "notebooks"}')
+        family += family[0].children(recursive=True)
+        assert len(family) >= 3, "make, the server and its kernel"
+        psutil.Process(server["pid"]).terminate()
+        assert lab.wait(timeout=30) is not None
+        wait_for(lambda: not any(alive(process) for process in family), 20)
+    finally:
+        for process in filter(alive, family + (family[0].children(recursive=True) if alive(family[0]) else [])):
+            process.kill()
+
+
+def alive(process):
+    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+
+
+def test_a_notebook_in_notebooks_imports_minimal_from_this_tree():
+    cell = nbformat.v4.new_code_cell("import minimal, pathlib; print(pathlib.Path(minimal.__file__).parent)")
+    notebook = nbformat.v4.new_notebook(cells=[cell])
+    NotebookClient(notebook, timeout=60, kernel_name="python3",
+                   resources={"metadata": {"path": str(ROOT / "notebooks")}}).execute()
+    assert notebook.cells[0].outputs[0].text.strip() == str(ROOT / "minimal")

@@ -1,0 +1,137 @@
+"""Do the targets of the Makefile exist, set up once, and say in one sentence what is wrong?
+
+Most tests here run the real Makefile in an empty folder with a Python that only writes down how it was called.
+"""
+import os
+import pathlib
+import re
+import shutil
+import time
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CALLS = dict(                                     # target: what it calls, with these arguments
+    course="notebooks/run.py --profile smoke",
+    bench="-m minimal.measure --part race",
+    evidence="-m minimal.evidence",
+    reset="-m homework.reset hw03",
+    grade="-m homework.grade hw03 mine.py",
+    gradescope="-m homework.gradescope hw03",
+    slides="slides/site.py --decks",
+    site="slides/site.py",
+    figures="-m minimal.look",
+)
+ARGUMENTS = ["PROFILE=smoke", "PART=race", "HW=hw03", "FILE=mine.py"]
+FAKE = """#!/bin/sh
+echo "$@" >> calls
+case "$*" in
+  "-c import sys"*) exit ${OLD:-0};;
+  "-c import venv"*) exit ${BARE:-0};;
+  "-m venv"*) mkdir -p .venv/bin; cp "$0" .venv/bin/python;;
+  *pip*) exit ${OFFLINE:-0};;
+esac
+"""
+
+
+@pytest.fixture
+def house(tmp_path):
+    """An empty folder with the Makefile, the pins and a Python that only writes down its calls."""
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+    (tmp_path / "fake").write_text(FAKE)
+    (tmp_path / "fake").chmod(0o755)
+    return tmp_path
+
+
+@pytest.fixture
+def setup(house, make):
+    """Run `make setup` there; return it with the pip calls that it made."""
+    def run(*arguments, **environment):
+        (house / "calls").write_text("")
+        done = make(house, "setup", "PYTHON=./fake", *arguments, **environment)
+        calls = (house / "calls").read_text().splitlines()
+        return done, [call.partition(" install ")[2] for call in calls if call.startswith("-m pip")]
+    return run
+
+
+def test_make_alone_lists_every_target_in_a_line_each(make):
+    listed = re.findall(r"^make (\w+) ", make(ROOT).stdout, re.M)
+    wanted = "setup lab test check doctor course bench evidence reset grade gradescope slides site figures clean"
+    assert sorted(listed) == sorted(wanted.split())
+
+
+@pytest.mark.parametrize("target", CALLS)
+def test_a_target_that_is_not_built_says_so_and_fails_before_any_set_up(house, make, target):
+    done = make(house, target, *ARGUMENTS)
+    assert f"make {target} is not built yet" in done.stdout and "Error 1" in done.stdout
+    assert done.returncode != 0 and not (house / ".venv").exists()
+
+
+@pytest.mark.parametrize("target", CALLS)
+def test_a_built_target_sets_up_and_calls_its_program(house, make, target):
+    program = CALLS[target].split()[1] if "-m" in CALLS[target] else CALLS[target].split()[0]
+    path = house / (program if program.endswith(".py") else program.replace(".", "/") + ".py")
+    path.parent.mkdir(parents=True)
+    path.touch()
+    done = make(house, target, "PYTHON=./fake", *ARGUMENTS)
+    assert done.returncode == 0, done.stdout
+    calls = (house / "calls").read_text().splitlines()
+    assert calls[-1].strip() == CALLS[target] and any("pip" in call for call in calls)
+
+
+@pytest.mark.parametrize("target, call", [("lab", "-m jupyterlab"), ("test", "-m pytest"),
+                                          ("check", "-m pytest tests/package tests/kernels -m not slow")])
+def test_lab_test_and_check_set_up_first(house, make, target, call):
+    assert make(house, target, "PYTHON=./fake").returncode == 0
+    calls = (house / "calls").read_text().splitlines()
+    assert "-e .[test]" in calls[-2] and calls[-1].startswith(call)
+
+
+def test_set_up_happens_once_and_again_only_when_the_pins_change(house, setup):
+    assert setup()[1] == ["-c constraints.txt -e .[test]"]
+    assert setup()[1] == []
+    later = time.time() + 5
+    os.utime(house / "constraints.txt", (later, later))
+    assert setup()[1] == ["-c constraints.txt -e .[test]"]
+
+
+def test_the_cpu_build_of_torch_is_installed_first_and_remembered(setup):
+    first, *rest = setup("TORCH=cpu")[1]
+    assert "download.pytorch.org/whl/cpu torch" in first and "--no-deps" in first
+    assert rest == ["-c constraints.txt -e .[test]"]
+    assert setup()[1] == setup("TORCH=cpu")[1] == []
+    assert "download.pytorch.org" not in setup("TORCH=cuda")[1][0]
+    assert setup()[1] == []
+
+
+def test_extras_are_installed_when_asked_for_and_remembered(house, setup):
+    setup()
+    quietly = "--quiet -c constraints.txt -e "
+    assert setup("EXTRAS=site,parity")[1] == [quietly + ".[parity]", quietly + ".[site]"]
+    assert setup()[1] == []
+    later = time.time() + 5
+    os.utime(house / "pyproject.toml", (later, later))
+    assert len(setup()[1]) == 3
+
+
+@pytest.mark.parametrize("arguments, environment, sentence", [
+    ([], dict(OLD="1"), "set-up needs Python 3.11 to 3.14 and ./fake is not one: install one, or name it"),
+    ([], dict(BARE="1"), "./fake cannot make virtual environments"),
+    ([], dict(OFFLINE="1"), "set-up did not finish: the lines above say why"),
+    (["TORCH=gpu"], {}, "TORCH is cpu or cuda, not 'gpu'"),
+    (["EXTRAS=slides"], {}, "EXTRAS may name site and parity, not 'slides'"),
+])
+def test_a_set_up_that_cannot_be_says_why_in_one_sentence_and_can_be_repeated(setup, arguments, environment, sentence):
+    done, _ = setup(*arguments, **environment)
+    assert done.returncode != 0 and sentence in done.stdout
+    assert setup()[0].returncode == 0, "the second try, with the cause removed"
+
+
+def test_the_real_set_up_does_nothing_the_second_time(make):
+    if not (ROOT / ".venv").exists():
+        pytest.skip("no .venv: this Python was not set up by make")
+    started = time.perf_counter()
+    done = make(ROOT, "setup", PIP_NO_INDEX="1")
+    assert "Nothing to be done" in done.stdout, f"set-up is out of date, run make setup: {done.stdout}"
+    assert time.perf_counter() - started < 3

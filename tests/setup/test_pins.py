@@ -1,0 +1,68 @@
+"""Do pyproject.toml, constraints.txt and environment.yml say the same thing, and is that what is installed?"""
+import importlib.metadata
+import pathlib
+import tomllib
+
+import yaml
+from packaging.markers import default_environment
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+
+
+def requirements(lines):
+    return {canonicalize_name(need.name): need for need in map(Requirement, lines)}
+
+
+PINS = requirements(line for line in (ROOT / "constraints.txt").read_text().splitlines() if line and line[0] != "#")
+DIRECT = requirements(PROJECT["dependencies"] + EXTRAS["test"])
+
+
+def pinned(name):
+    specifier, = PINS[name].specifier                                # one ==version a line
+    assert specifier.operator == "=="
+    return specifier.version
+
+
+def test_every_dependency_has_one_pin_and_it_lies_in_the_range():
+    for name, need in (DIRECT | requirements(EXTRAS["parity"])).items():
+        assert pinned(name) in need.specifier, f"{need} against {PINS[name]}"
+        assert str(PINS[name].marker) == str(need.marker), name
+
+
+def test_environment_yml_has_the_same_pins_for_the_same_packages():
+    text = (ROOT / "environment.yml").read_text()
+    conda = yaml.safe_load(text)
+    assert conda["channels"] == ["conda-forge", "nodefaults"]
+    *from_conda, last = conda["dependencies"]
+    assert any(line.startswith("python=3.") for line in from_conda) and list(last) == ["pip"], "pip block last"
+    options = [line for line in last["pip"] if line.startswith("-")]
+    assert options[0] == "-c constraints.txt" and options[-1] == last["pip"][-1] == "-e ."
+    listed = requirements(line for line in last["pip"] if not line.startswith("-"))
+    assert listed == {name: PINS[name] for name in DIRECT}
+    bare = [line for line in text.splitlines() if line.lstrip().startswith("- ") and "#" not in line]
+    assert [line.strip() for line in bare] == ["- conda-forge", "- nodefaults", "- pip:"], "each says who needs it"
+
+
+def test_all_that_the_package_brings_along_is_pinned_except_the_libraries_that_come_with_torch():
+    here, seen, open_ = default_environment(), set(), [("minimal", "test")]
+    while open_:
+        name, extra = open_.pop()
+        if (name, extra) in seen:
+            continue
+        seen.add((name, extra))
+        for need in map(Requirement, importlib.metadata.requires(name) or []):
+            if need.marker is None or need.marker.evaluate(here | {"extra": extra}):
+                open_ += [(canonicalize_name(need.name), wanted) for wanted in need.extras | {""}]
+    brought = {name for name, _ in seen} - {"minimal"}
+    assert len(brought) > 100
+    assert {name for name in brought if not name.startswith(("nvidia-", "cuda-"))} <= PINS.keys()
+
+
+def test_the_project_url_is_named_in_pyproject_and_nowhere_else(tree):
+    url = PROJECT["urls"]["Homepage"].removeprefix("https://")
+    assert url.startswith("github.com/")
+    assert [name for name, text in tree.items() if text and url in text and name != "pyproject.toml"] == []
