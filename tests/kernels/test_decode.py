@@ -1,0 +1,177 @@
+"""Every way to decode equals the reference: split keys, histograms, sorted prefixes; and moves the bytes it says."""
+
+import pytest
+import torch
+
+from minimal import histogram
+from minimal.gather import TOLERANCE, gather_attention, reference
+from tests.kernels.shapes import DECODING, Shape
+
+EXACT = TOLERANCE[torch.float32]
+
+
+def close(mine, right, tolerance=EXACT):
+    assert mine.shape == right.shape and torch.isfinite(mine).all()
+    assert (mine.double() - right.double()).abs().max() <= tolerance
+
+
+def bounded(shape, **options):
+    """Tensors with QK norm, and the bound that it gives on the logits: sqrt(D) for norms of sqrt(D) and no gain."""
+    q, k, table, ids, gain = shape.tensors(**options)
+    q, k = (torch.nn.functional.rms_norm(x.float(), x.shape[-1:]).to(x.dtype) for x in (q, k))
+    return (q, k, table, ids, gain), shape.D ** 0.5
+
+
+# ---- Triton --------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("splits", (None, 1, 3, 7))
+@pytest.mark.parametrize("shape", DECODING.values(), ids=DECODING)
+def test_split_decode_equals_the_reference_however_the_keys_are_split(shape, splits, interpreter):
+    from minimal.gather_decode import run_split
+    inputs = shape.tensors()
+    lengths = shape.how["lengths"]
+    mine = run_split(*inputs, None if lengths is None else lengths.int(), shape.causal, shape.window, shape.D ** -0.5,
+                     splits)
+    close(mine, reference(*inputs, **shape.how))
+
+
+def test_split_decode_of_a_cached_v_is_the_same_kernel_without_ids(interpreter):
+    from minimal.gather_decode import run_split
+    q, k, _, _, gain = Shape(T=1, S=90).tensors()
+    v, every = torch.randn(2, 90, 2, 32), torch.arange(180, dtype=torch.int32).view(2, 90)
+    close(run_split(q, k, v, None, gain, None, True, 0, 32 ** -0.5, 3), reference(q, k, v.flatten(0, 1), every, gain))
+
+
+def test_combining_stretches_is_the_softmax_of_their_log_sums(interpreter):
+    from minimal.gather_decode import combine
+    part, lse, out = torch.randn(5, 6, 32), torch.randn(5, 6) * 3, torch.empty(6, 32)
+    lse[1], lse[3, 2] = float("-inf"), float("-inf")  # stretches in which nothing was visible
+    lse[:, 4] = float("-inf")  # a query that sees nothing at all
+    combine[(6,)](part, lse, None, out, 6, SPLITS=5, PADDED_SPLITS=8, D=32, PADDED=32)
+    right = ((lse * 0.6931471805599453).softmax(0)[..., None] * part).sum(0)
+    right[4] = 0
+    close(out, right)
+
+
+@pytest.mark.parametrize("fixed_point", (False, True))
+@pytest.mark.parametrize("shape", DECODING.values(), ids=DECODING)
+def test_the_histogram_kernel_equals_the_reference(shape, fixed_point, interpreter):
+    from minimal.gather_decode import run_histogram
+    inputs, bound = bounded(shape)
+    lengths = shape.how["lengths"]
+    mine = run_histogram(*inputs, bound=bound if not fixed_point else min(bound, 10.0), causal=shape.causal,
+                         window=shape.window, lengths=None if lengths is None else lengths.int(), scale=shape.D ** -0.5,
+                         fixed_point=fixed_point, splits=3)
+    close(mine, reference(*inputs, **shape.how))
+
+
+def test_the_number_of_splits_fills_a_gpu_once_and_never_exceeds_the_work():
+    from minimal.gather_decode import KEYS, how_many_splits
+    for B, G, S in ((1, 6, 4096), (1, 6, 131072), (64, 6, 4096), (1, 1, 1), (512, 8, 32)):
+        splits = how_many_splits(B, G, S)
+        assert 1 <= splits <= max(1, -(-S // KEYS)) and (splits == 1 or splits * B * G <= 132 * 4)
+
+
+def test_a_recorded_step_is_the_step_itself_where_there_is_no_gpu():
+    from minimal.gather_decode import Graphed
+    inputs = Shape(T=1, S=40).tensors()
+    step = Graphed(lambda: gather_attention(*inputs), "cpu")
+    close(step(), reference(*inputs))
+
+
+# ---- plain PyTorch -------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("bound", (False, True), ids=("any_logits", "bounded"))
+@pytest.mark.parametrize("head_major", (False, True), ids=("token_major", "head_major"))
+@pytest.mark.parametrize("way", ("rows", "histogram"))
+@pytest.mark.parametrize("shape", DECODING.values(), ids=DECODING)
+def test_counting_by_token_on_a_cpu_equals_the_reference(shape, way, head_major, bound):
+    (q, k, table, ids, gain), largest = bounded(shape)
+    right = reference(q, k, table, ids, gain, **shape.how)
+    if head_major:
+        k, table = k.transpose(1, 2).contiguous().transpose(1, 2), table.transpose(0, 1).contiguous().transpose(0, 1)
+    mine = gather_attention(q, k, table, ids, gain, way=way, bound=largest if bound else None, **shape.how)
+    close(mine, right)
+
+
+@pytest.mark.parametrize("dtype", (torch.bfloat16, torch.float16, torch.float64))
+@pytest.mark.parametrize("way", ("dense", "rows", "histogram"))
+def test_other_precisions_stay_within_their_tolerances(way, dtype):
+    for name in ("grouped", "ragged_window"):
+        shape = DECODING[name]
+        for bound in (None, 30.0):
+            q, k, table, ids, gain = shape.tensors(dtype)
+            right = reference(*(x.double() for x in (q, k, table)), ids, gain, **shape.how)
+            close(gather_attention(q, k, table, ids, gain, way=way, bound=bound, **shape.how), right, TOLERANCE[dtype])
+
+
+def test_half_precision_counts_a_long_text_without_losing_its_rare_tokens():
+    """2^16 keys of one token and one of another: sums in bfloat16 would stop at 256."""
+    S = 65537
+    q, k, table = torch.zeros(1, 1, 1, 32), torch.zeros(1, S, 1, 32), torch.eye(32)[:2, None]
+    ids = torch.zeros(1, S, dtype=torch.int32)
+    ids[0, ::2] = 1
+    for way in ("rows", "histogram"):
+        out = gather_attention(q.bfloat16(), k.bfloat16(), table.bfloat16(), ids, way=way, bound=1.0)[0, 0, 0, :2]
+        assert (out - 0.5).abs().max() < TOLERANCE[torch.bfloat16]
+
+
+def test_logits_beyond_every_exponential_are_safe_without_a_bound_and_with_a_large_one():
+    q, k, table, ids, gain = Shape(T=1, S=50).tensors()
+    for bound in (None, 1e4):
+        for way in ("rows", "histogram"):
+            close(gather_attention(q * 100, k * 10, table, ids, gain, way=way, bound=bound),
+                  reference(q * 100, k * 10, table, ids, gain))
+
+
+def test_a_table_of_the_tokens_that_occur_gives_the_same_answer():
+    q, k, table, ids, gain = DECODING["many_words"].tensors()
+    small, local = histogram.shrink(table, ids)
+    assert len(small) == ids.unique().numel() < len(table)
+    close(histogram.histogram_decode(q, k, small, local, gain), reference(q, k, table, ids, gain))
+
+
+@pytest.mark.parametrize("shape", (
+    Shape(T=1, S=60), Shape(B=3, T=1, S=60, H=6, G=2, gain=-1.3), Shape(T=1, S=60, V=900), Shape(T=1, S=60, V=1)),
+    ids=("plain", "grouped", "few_repeat", "one_word"))
+@pytest.mark.parametrize("bound", (None, 6.0))
+def test_a_sorted_prefix_with_a_tail_equals_the_reference_at_every_step(shape, bound):
+    (q, k, table, ids, gain), _ = bounded(shape)
+    cache = histogram.SortedCache(k[:, :50], ids[:, :50], room=10)
+    for length in range(50, 61):
+        close(cache.attend(q, table, gain, bound=bound), reference(q, k[:, :length], table, ids[:, :length], gain))
+        if length < 60:
+            cache.append(k[:, length:length + 1], ids[:, length:length + 1])
+
+
+def test_a_sorted_cache_reads_one_row_a_run_and_says_when_it_is_full():
+    q, k, table, ids, _ = Shape(B=1, T=1, S=60, V=7).tensors()
+    cache = histogram.SortedCache(k, ids, room=2)
+    assert cache.runs == ids.unique().numel() and cache.counts.sum(-1).unique().tolist() == [60]
+    with pytest.raises(ValueError, match="room for 2 more tokens, 3 came"):
+        cache.append(k[:, :3], ids[:, :3])
+    with pytest.raises(ValueError, match="one query a sequence, got 2"):
+        cache.attend(q.expand(1, 2, 2, 32), table)
+
+
+def test_counting_by_token_gives_the_same_bits_in_every_run():
+    shape = Shape(B=2, T=1, S=5000, V=50, H=4, G=4)
+    inputs = shape.tensors()
+    cache = histogram.SortedCache(*inputs[1:4:2])
+    for decode in (lambda: gather_attention(*inputs, way="histogram"), lambda: cache.attend(inputs[0], inputs[2])):
+        first = decode()
+        assert all(torch.equal(decode(), first) for _ in range(5))
+
+
+def test_rows_are_never_stored_the_largest_new_tensor_is_smaller_than_v():
+    """The paper's way writes B*S*G*D numbers every step. Ours may not: watched through PyTorch's own allocations."""
+    shape = Shape(B=1, T=1, S=4096, H=4, G=4, D=64, V=500)
+    inputs = shape.tensors()
+    from torch.profiler import ProfilerActivity, profile
+    for way, allowed in (("rows", 0.25), ("histogram", 0.25), ("dense", None)):
+        gather_attention(*inputs, way=way)
+        with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
+            gather_attention(*inputs, way=way)
+        largest = max(event.self_cpu_memory_usage for event in seen.events())
+        value_bytes = 4096 * 4 * 64 * 4
+        assert largest < allowed * value_bytes if allowed else largest >= value_bytes, (way, largest)

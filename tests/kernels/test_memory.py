@@ -1,0 +1,114 @@
+"""What decoding holds, counted on tensors and compared with the formulas; and what leaving tables on the host costs."""
+
+import pytest
+import torch
+
+from minimal import memory
+from minimal.gather import TOLERANCE, gather_attention
+from minimal.offload import Offloaded, fetched_bytes, mapped
+from tests.kernels.shapes import DECODING, Shape
+
+
+def formula(plan, layers, T, kv, table_rows, windows, batch=1, b=2):
+    """facts: a key a layer and position, a value likewise unless it is somebody else's or named; ids once; tables."""
+    kept = [min(window or T, T) for window in windows]  # rows of a layer
+    targets = range(2 * layers // 3, layers)
+    values = dict(standard=sum(kept), svformer=T,  # the first layer's values are read by full-context layers too
+                  bov=sum(kept) - sum(kept[at] for at in targets))[plan]
+    own = dict(standard=0, svformer=0, bov=len(targets) * table_rows * kv * b + batch * T * 4)[plan]
+    return batch * kv * b * (sum(kept) + values) + own
+
+
+@pytest.mark.parametrize("rings", (False, True), ids=("full_context", "rings"))
+@pytest.mark.parametrize("plan", memory.PLANS)
+def test_counted_bytes_equal_the_formula(plan, rings):
+    for T, batch in ((100, 1), (5000, 1), (131072, 8)):
+        windows = ([512, 512, 512, 0] * 3) if rings else [0] * 12
+        assert memory.counted(plan, "d12", T, rings, batch) == formula(plan, 12, T, 768, 32768, windows, batch)
+
+
+def test_a_bank_of_values_pays_from_where_the_exact_formula_says():
+    """Eq 6 with ids: 4 layers save 2 * 768 bytes a position and pay for 32,768 rows each, and 4 bytes an id."""
+    row, ids = 2 * 768, 4
+    exact = lambda rows_saved, layers_saving: rows_saved * row / (layers_saving * row - ids)
+    assert memory.break_even() == int(exact(4 * 32768, 4)) + 1 == 32790
+    assert memory.break_even(rings=True) == int(exact(4 * 32768 - 3 * 512, 1)) + 1 == 129875
+    assert 4 * 32768 - 3 * 512 == 129536  # the same without ids
+    assert memory.break_even(batch=8) == -(-32790 // 8)
+
+
+def test_a_bank_of_values_stores_no_values_for_its_layers():
+    from minimal.variants import skeleton
+    kept = memory.filled(skeleton("bov", "tiny"), 300).kept
+    assert [at for at in range(12) if ("v", at) in kept] == list(range(8))
+    assert all(("k", at) in kept for at in range(12)) and kept["ids"].dtype == torch.int32
+    assert not any(t.numel() == kept["k", 8].numel() for name, t in kept.items() if name not in
+                   [(kind, at) for kind in "kv" for at in range(12)])
+
+
+@pytest.mark.parametrize("plan", ("standard", "bov"))
+def test_the_peak_of_a_process_that_decodes_is_what_its_cache_holds(plan):
+    found = memory.in_a_child(plan, length=65536)
+    windows = [0] * 12
+    tables = 4 * 1024 * 64 * 4 if plan == "bov" else 0  # among the weights of the model, not in the cache
+    assert found["held"] == formula(plan, 12, 65536, 64, 1024, windows, b=4) - tables
+    assert found["peak"] - found["before"] == pytest.approx(found["held"], rel=0.1)
+
+
+# ---- tables on the host ----------------------------------------------------------------------------
+
+@pytest.mark.parametrize("way", ("dense", "rows", "histogram"))
+def test_resident_rows_and_local_ids_attend_as_the_whole_table_does(way):
+    shape = DECODING["many_words"]
+    q, k, table, ids, gain = shape.tensors()
+    second = torch.randn_like(table)
+    bank = Offloaded([table, second], room=4)  # has to grow
+    local = bank.local(ids)
+    for layer, whole in enumerate((table, second)):
+        mine = gather_attention(q, k, bank.table(layer), local, gain, way=way)
+        right = gather_attention(q, k, whole, ids, gain, way=way)
+        assert (mine - right).abs().max() <= TOLERANCE[torch.float32]
+    assert bank.count == ids.unique().numel() == len(bank.table(0))
+
+
+def test_a_row_crosses_the_bus_once_and_every_byte_is_counted():
+    table = torch.randn(50, 2, 8)
+    bank = Offloaded([table] * 3, room=8)
+    bank.local(torch.tensor([[4, 7, 4, 9]], dtype=torch.int32))
+    assert bank.fetched_bytes == fetched_bytes(3, layers=3, G=2, D=8)
+    bank.local(torch.tensor([[9, 4]], dtype=torch.int32))
+    assert bank.fetched_bytes == fetched_bytes(3, layers=3, G=2, D=8)
+    first = bank.local(torch.tensor([[4]], dtype=torch.int32))
+    bank.local(torch.arange(50, dtype=torch.int32)[None])
+    assert bank.fetched_bytes == fetched_bytes(50, layers=3, G=2, D=8)
+    assert torch.equal(first, bank.local(torch.tensor([[4]], dtype=torch.int32))), "a local id must never change"
+    assert torch.equal(bank.table(2)[bank.local(torch.arange(50))], table)
+
+
+def test_a_prefetch_returns_before_its_rows_arrive_and_the_next_use_waits_for_them():
+    import threading
+    table, go = torch.randn(20, 1, 4), threading.Event()
+    bank = Offloaded([table], room=32)
+    copy = bank.copy
+    bank.copy = lambda *what: (go.wait(10), copy(*what))
+    bank.prefetch(torch.tensor([3, 5]))  # comes back although nothing has been copied
+    assert not go.is_set() and bank.pending is not None
+    go.set()
+    assert torch.equal(bank.table(0)[bank.local(torch.tensor([5, 3]))], table[[5, 3]])
+
+
+def test_tables_may_lie_in_a_file(tmp_path):
+    table = mapped(tmp_path / "table", (40, 2, 8)).normal_()
+    bank = Offloaded([mapped(tmp_path / "table", (40, 2, 8))])
+    ids = torch.tensor([[31, 2, 31]], dtype=torch.int32)
+    assert torch.equal(bank.table(0)[bank.local(ids)], table[ids])
+    assert (tmp_path / "table").stat().st_size == 40 * 16 * 4
+    assert bank.resident_bytes() == 1024 * 16 * 4
+
+
+def test_the_cost_of_offloading_is_the_distinct_tokens_once():
+    from minimal.offload import cost
+    found = cost(length=3000, steps=10, layers=2, G=2, D=16, V=500)
+    assert found["prefill_bytes"] == found["distinct"] * 2 * 2 * 16 * 4
+    assert 0 <= found["step_bytes"] <= 2 * 2 * 16 * 4 < found["every_row_each_step_bytes"]
+    assert found["resident_bytes"] <= found["tables_bytes"] and found["resident_bytes"] < found["v_cache_bytes"]
