@@ -239,6 +239,7 @@ def main(argv=None):
     ask.add_argument("--size", default="tiny")
     ask.add_argument("--corpus", default="auto")
     ask.add_argument("--batch", type=int, default=16)
+    ask.add_argument("--vocab", type=int, help="default: the size's")
     ask.add_argument("--minutes", type=float, help="stop cleanly after so long; the next call goes on")
     ask.add_argument("--out", help="evidence file (default: under $MINIMAL_RUNS)")
     asked = ask.parse_args(argv)
@@ -252,9 +253,9 @@ def main(argv=None):
             for name in {*asked.plans, asked.baseline} - PLANS.keys():
                 plan_named(name)
             names = [asked.baseline, *(p for p in asked.plans if p != asked.baseline)]
-            base = Run(size=asked.size, corpus=asked.corpus, batch=asked.batch, evaluate=10 ** 9)
+            base = Run(size=asked.size, corpus=asked.corpus, batch=asked.batch, vocab=asked.vocab, evaluate=10 ** 9)
             cells = [{k: v for k, v in asdict(MATCH[asked.match](replace(base, plan=name), asked.budget)).items() if k in ("plan", "steps", "changes")} for name in names]
-            path = Path(asked.out or runs() / "evidence" / f"{short(names, asked.match, asked.budget, asked.size, asked.corpus, asked.batch)}.json")
+            path = Path(asked.out or runs() / "evidence" / f"{short(names, asked.match, asked.budget, asked.size, asked.corpus, asked.batch, asked.vocab)}.json")
             left = record(Grid(f"{asked.match}-matched at {asked.budget:g}", cells, tuple(asked.seeds), base), path, command, until)
             if path.exists():
                 rows = records.read(path)["rows"]

@@ -1,0 +1,107 @@
+"""The whole chain at smoke scale: matched runs, cached, resumed, recorded, drawn."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from minimal import evidence, records
+from minimal.evidence import GRIDS, MATCH, Grid, cached, key, missing, record, row_of, same
+from minimal.train import Run
+from minimal.variants import PLANS, count, skeleton
+
+TEXT = "\n".join(f"{a} {b} {c}." for a in ("the cat", "a dog", "my horse") for b in ("sees", "hears", "knows") for c in ("the moon", "a river", "rain")) * 200
+SMOKE = dict(size="smoke", vocab=300, context=32, batch=4, rows=8)
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path, monkeypatch):
+    monkeypatch.setenv("MINIMAL_RUNS", str(tmp_path / "runs"))
+    (tmp_path / "text.txt").write_text(TEXT)
+
+
+@pytest.fixture
+def base(tmp_path):
+    return Run(corpus=str(tmp_path / "text.txt"), steps=6, evaluate=3, **SMOKE)
+
+
+def test_a_run_is_trained_once(base, monkeypatch):
+    one = cached(base, quiet=True)
+    monkeypatch.setattr(evidence, "Trainer", None)  # a second training would fail
+    assert cached(base, quiet=True) == one
+
+
+def test_the_key_of_a_run_is_its_content(base):
+    keys = [key(run, "f") for run in (base, replace(base, seed=1), replace(base, plan="bov"), replace(base, steps=7), replace(base, lr=0.1),
+                                      replace(base, changes=dict(layers=3)))] + [key(base, "other text")]
+    assert len(set(keys)) == len(keys)
+    assert key(replace(base, out="elsewhere", save=3, device="cpu"), "f") == keys[0]
+
+
+def test_an_interrupted_grid_goes_on_and_repeats_nothing(base, tmp_path, monkeypatch):
+    grid, path = Grid("test", [dict(plan="standard"), dict(plan="bov")], (0, 1), base), tmp_path / "e.json"
+    trained, whole = [], evidence.cached
+
+    def two_at_most(run, *more, **how):
+        if len(trained) == 2:
+            raise evidence.Stop("stopped at step 1 of 6 (time is up)")
+        trained.append((run.plan, run.seed))
+        return whole(run, *more, **how)
+    monkeypatch.setattr(evidence, "cached", two_at_most)
+    assert record(grid, path, "test") == 2
+    assert [(r["plan"], r["seed"]) for r in records.read(path)["rows"]] == [("standard", 0), ("bov", 0)], "a whole grid with one seed"
+    trained.clear()
+    assert record(grid, path, "test") == 0 and trained == [("standard", 1), ("bov", 1)]
+    assert missing(grid, path) == []
+    table = records.paired(records.read(path)["rows"], "loss")
+    assert [r["n"] for r in table] == [2, 2] and table[1]["low"] < table[1]["difference"] < table[1]["high"]
+
+
+def test_a_row_is_recognised_by_what_was_asked(base):
+    result = cached(base, quiet=True)
+    row = json.loads(json.dumps(row_of(base, result)))
+    assert same(row, base) and not same(row, replace(base, lr=0.5)) and not same(row, replace(base, seed=5))
+    assert len(json.dumps(row)) < 4000
+
+
+def test_matching_means_what_it_says(base):
+    bov = replace(base, plan="bov-every", vocab=None, size="tiny", context=None)
+    standard = replace(bov, plan="standard")
+    flops = lambda run: count(skeleton(run.plan, run.size, **run.config()))["flops_per_token"] * run.steps * run.batch * 128
+    one, two = (MATCH["flops"](run, 3e12) for run in (standard, bov))
+    assert two.steps > one.steps and abs(flops(one) / flops(two) - 1) < 0.01
+    assert MATCH["tokens"](bov, 51200).steps == 51200 // (4 * 128)
+    matched = MATCH["parameters"](replace(bov, plan="bov"), 51200)
+    parameters = [count(skeleton(r.plan, r.size, **r.config()))["parameters"] for r in (matched, standard)]
+    assert matched.changes["hidden"] < 256 and abs(parameters[0] / parameters[1] - 1) < 0.002
+    with pytest.raises(ValueError, match="too many even without MLPs"):
+        MATCH["parameters"](bov, 51200)
+
+
+def test_time_matching_gives_the_slower_plan_fewer_steps(base):
+    runs = [MATCH["time"](replace(base, plan=plan), 0.5).steps for plan in ("standard", "cross")]
+    assert runs[0] > runs[1] > 0
+
+
+def test_the_command_compares_draws_and_goes_on(base, tmp_path, capsys):
+    ask = ["--plans", "bov", "--match", "flops", "--budget", "2e9", "--seeds", "0", "--size", "smoke", "--batch", "4", "--vocab", "300",
+           "--corpus", base.corpus, "--out", str(tmp_path / "mine.json")]
+    evidence.main(ask)
+    said = capsys.readouterr().out
+    assert "bov" in said and "one seed: no interval" in said
+    assert {p.name for p in (tmp_path / "mine").glob("*.svg")} >= {"loss-steps.svg", "loss-tokens.svg", "loss-flops.svg"}
+    evidence.main(ask)
+    assert "to go" not in capsys.readouterr().out.replace("0 to go", ""), "nothing is trained twice"
+
+
+def test_status_says_what_is_missing(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(records, "EVIDENCE", tmp_path)
+    evidence.main([])
+    said = capsys.readouterr().out
+    assert all(name in said for name in GRIDS) and "0 of" in said
+
+
+def test_every_grid_names_plans_that_exist():
+    for grid in GRIDS.values():
+        assert {run.plan for run in grid.runs()} <= set(PLANS)
+        assert all(run.config() is not None for run in grid.runs())
