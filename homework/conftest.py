@@ -1,0 +1,82 @@
+"""What does a learner see after `pytest homework/hw03_kv_cache`? A report card: part, points, why, next hint."""
+from pathlib import Path
+
+import pytest
+
+from homework.exercise import Lost, Row
+
+CARD = pytest.StashKey[list]()
+
+
+def pytest_addoption(parser):
+    group = parser.getgroup("homework")
+    group.addoption("--hint", type=int, metavar="N", help="show the first N hints of every exercise that lost points (default: the "
+                    "first, once you have tried)")
+    group.addoption("--card", type=Path, metavar="FILE", help="also write the report card as Markdown (JUnit: --junitxml FILE)")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "points(n): what this part of a homework is worth")
+    config.stash[CARD] = []
+
+
+def pytest_collection_modifyitems(config, items):
+    if items and all(item.get_closest_marker("points") for item in items):       # nothing but homework: the card says it all
+        config.option.tbstyle = "no"
+        config.pluginmanager.get_plugin("terminalreporter").reportchars = ""
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = (yield).get_result()
+    mark = item.get_closest_marker("points")
+    if mark is None or call.when != "call":
+        return
+    unit, error = item.module.unit, call.excinfo.value if call.excinfo else None
+    name = item.name.removeprefix("test_").replace("_", " ")
+    row = unit.rows.pop() if unit.rows else Row(name, name, mark.args[0], "failed", str(error))
+    if error is not None:                                                         # the reason, not a traceback through our own files
+        report.longrepr = row.why if isinstance(error, Lost) else f"the test itself failed: {error!r}"
+    item.user_properties += [("points", mark.args[0]), ("earned", mark.args[0] if report.passed else 0)]
+    report.user_properties = item.user_properties
+    item.config.stash[CARD].append((unit, row))
+
+
+def pytest_report_teststatus(report, config):
+    if report.when == "call" and any(key == "points" for key, _ in report.user_properties):
+        return report.outcome, "", ""                                             # no row of dots and F's
+
+
+def next_hints(unit, row, level):
+    """The hints up to this level, numbered, and how to ask for the next."""
+    hints = unit.exercises[row.exercise].hints if row.exercise in unit.exercises and row.state not in ("ok", "broken", "missing") else ()
+    level = (row.state != "todo") if level is None else max(level, 0)
+    shown = [f"hint {i} of {len(hints)}: {hint}" for i, hint in enumerate(hints[:level], 1)]
+    return shown + [f"(--hint {level + 1} says more)"] * (len(hints) > level)
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    level, line, text = config.getoption("hint"), terminalreporter.write_line, []
+    for unit in dict.fromkeys(unit for unit, _ in config.stash[CARD]):
+        rows = [row for of, row in config.stash[CARD] if of is unit]
+        title = f"{unit.short} · {unit.title} {sum(row.earned for row in rows)} of {sum(row.points for row in rows)} points"
+        wide = max(len(f"{row.exercise}: {row.part}") for row in rows)
+        terminalreporter.section(title, sep="=", bold=True)
+        text += [f"# {title}", "", "| part | points | why | next hint |", "|---|---|---|---|"]
+        for name, problem in unit.problems.items():
+            if name.startswith("line "):
+                line(f"{name} of {unit.file} could not be read or run: {problem.get('detail', '')}", red=True)
+        told = {()}
+        for row in rows:
+            hints = tuple(next_hints(unit, row, level))
+            line(f"{f'{row.exercise}: {row.part}':<{wide}}  {row.earned:>2}/{row.points:<2}  {row.why}".rstrip(),
+                 green=row.state == "ok", red=row.state != "ok")
+            for hint in () if (row.exercise, hints) in told else hints:
+                line(f"        {hint}")
+            cells = [f"{row.exercise}: {row.part}", f"{row.earned}/{row.points}", row.why,
+                     "" if (row.exercise, hints) in told else " ".join(hints)]
+            text.append("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |")
+            told.add((row.exercise, hints))
+        text.append("")
+    if text and config.getoption("card"):
+        config.getoption("card").write_text("\n".join(text), encoding="utf-8")

@@ -1,0 +1,280 @@
+"""What is one exercise, and how is an answer to it judged?
+
+An exercise is one decorated function in a unit's `exercises.py`: its name, signature and docstring make the stub, its body (NumPy,
+float64, by index rather than by matrix) is the oracle, its keyword-only switches make the named wrong answers. Public tests, report
+card, diagnosis, hints, the isolated grader and the proofs in tests/homework all read this one definition.
+"""
+import functools
+import inspect
+import textwrap
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from homework import submission
+
+HERE = Path(__file__).parent
+PUBLIC = 0                                                      # the seed of the public tests
+TOLERANCE = {"float64": 1e-6, "float32": 2e-4, "float16": 1e-2}
+SAYS = {
+    "todo": "not written yet (NotImplementedError)",
+    "missing": "there is no function of this name in your file",
+    "broken": "line {line} cannot be read (syntax error)",
+    "raised": "it raised {error} in line {line}",
+    "changed": "it changed its own inputs; work on new tensors",
+    "type": "it must return a tensor, a number, or a tuple of these",
+    "time": "it did not finish in time",
+    "died": "its process ended without an answer",
+    "size": "its answer is too large",
+    "forged": "its answer could not be read",
+    "late": "not run: the time for the whole file was over",
+}
+
+
+class Lost(AssertionError):
+    """A part that earned nothing, and why."""
+
+
+class Refused(Exception):
+    """A counter-example or a prediction that does not do what was asked, and why."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some of an exercise's points: how to make inputs (rng -> tuple; a list of makers takes turns) and, where there is no single
+    right answer, who accepts one."""
+    name: str
+    points: int
+    make: callable = None
+    accept: callable = None
+
+    def __hash__(self):
+        return hash(self.name)
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A mistake that people make: the switches of the oracle (or a function) that make it, what to say, and the points it loses."""
+    name: str
+    loses: int
+    says: str
+    change: dict = field(default_factory=dict)
+    returns: callable = None
+
+    def __hash__(self):
+        return hash(self.name)
+
+
+def loose(array):
+    """The same numbers, laid out in memory the other way round: a tensor that is not contiguous."""
+    return np.asfortranarray(array) if array.ndim > 1 else array
+
+
+class Exercise:
+    def __init__(self, oracle, pieces, hints, level, minutes):
+        self.oracle, self.hints, self.level, self.minutes = oracle, tuple(hints), level, minutes
+        self.name, self.doc = oracle.__name__, inspect.getdoc(oracle)
+        self.parts = [piece for piece in pieces if isinstance(piece, Part)]
+        self.wrongs = sorted((piece for piece in pieces if isinstance(piece, Wrong)), key=lambda wrong: wrong.loses)  # most specific first
+        self.points = sum(part.points for part in self.parts)
+
+    @functools.lru_cache(maxsize=256)
+    def cases(self, part, seed):
+        """What a part is asked: draws in float32, in float32 not contiguous, and in float64; one where nothing is drawn."""
+        if part.make is None:
+            return [()]
+        makers, made = part.make if isinstance(part.make, list) else [part.make], []
+        for case in range(max(3, len(makers))):
+            dtype, layout = [("f4", np.ascontiguousarray), ("f4", loose), ("f8", loose)][case % 3]
+            rng = np.random.default_rng([seed, zlib.crc32(f"{self.name}/{part.name}".encode()), case])
+            made.append(tuple(fit(x, dtype, layout) for x in makers[case % len(makers)](rng)))
+        return made
+
+    @functools.lru_cache(maxsize=4096)
+    def expected(self, part, seed, case, wrong=None):
+        """The oracle's arrays for one case, or a named wrong answer's (None where that cannot be computed)."""
+        inputs = [x.astype("f8") if isinstance(x, np.ndarray) and x.dtype.kind == "f" else x for x in self.cases(part, seed)[case]]
+        try:
+            with np.errstate(all="ignore"):
+                function = wrong.returns if wrong and wrong.returns else self.oracle
+                return submission.arrays_of(function(*inputs, **(wrong.change if wrong else {})))
+        except Exception:
+            if wrong is None:
+                raise
+            return None
+
+    def judge(self, part, seed, case, answer, hidden=False):
+        """'' if these arrays answer the case, else why not. Every sentence was written before the answer came."""
+        inputs = self.cases(part, seed)[case]
+        if part.accept:
+            if sum(array.size for array in answer) > 10_000:
+                return "return a small example: at most 10,000 numbers in all"
+            try:
+                part.accept([array.astype("f8") for array in answer], *inputs)
+                return ""
+            except Refused as why:
+                return str(why)
+            except Exception:
+                return "what you returned could not be evaluated: check its shapes against the docstring"
+        dtype = next((str(x.dtype) for x in inputs if isinstance(x, np.ndarray) and x.dtype.kind == "f"), None)
+        expected = self.expected(part, seed, case)
+        problem = compare(answer, expected, dtype, hidden)
+        if problem:
+            for wrong in self.wrongs:
+                known = self.expected(part, seed, case, wrong)
+                if known is not None and not compare(answer, known, None) and compare(known, expected, None):
+                    return wrong.says
+        return problem
+
+    def verdict(self, part, seed, states, answers, hidden=False):
+        """(state, why) of a part from what its calls did: ('ok', '') earns the points."""
+        for case, (state, answer) in enumerate(zip(states, answers)):
+            if state["state"] != "ok":
+                words = SAYS[state["state"]].format(line=state.get("line", "?"), error=state.get("error", "an error"))
+                return state["state"], words + (f": {state['detail']}" if state.get("detail") and not hidden else "")
+            if why := self.judge(part, seed, case, answer, hidden):
+                return "wrong", why
+        return "ok", ""
+
+
+def spread(answer, count):
+    """A list of numbers, or a stacked tensor, where several results were asked for."""
+    one = len(answer) == 1 != count and answer[0].ndim and len(answer[0]) == count
+    return list(map(np.asarray, answer[0])) if one else answer
+
+
+def fit(value, dtype, layout):
+    """A drawn input as the learner's function gets it."""
+    if isinstance(value, np.ndarray):
+        return layout(value.astype(dtype)) if value.dtype.kind == "f" else value
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def compare(answer, expected, dtype, hidden=True):
+    """'' if the arrays agree: structure, shape, dtype and finiteness first (closeness alone would let shapes broadcast)."""
+    answer = spread(answer, len(expected))
+    if len(answer) != len(expected):
+        return f"wanted {len(expected)} results, came {len(answer)}"
+    for i, (came, wanted) in enumerate(zip(answer, expected)):
+        which = f"result {i + 1}: " if len(expected) > 1 else ""
+        if came.shape != wanted.shape:
+            return f"{which}wanted shape {wanted.shape}, came {came.shape}"
+        kind = {"i": "iu", "u": "iu"}.get(wanted.dtype.kind, wanted.dtype.kind)
+        if wanted.ndim and dtype and kind == "f" and str(came.dtype) != dtype:
+            return f"{which}wanted dtype {dtype} like the inputs, came {came.dtype}"
+        if (wanted.ndim or kind == "b") and kind != "f" and came.dtype.kind not in kind:
+            return f"{which}wanted dtype {wanted.dtype}, came {came.dtype}"
+        if kind == "f" and dtype and not np.isfinite(came).all():
+            return f"{which}some of its numbers are not finite"
+        exact, near = came.astype("f8"), TOLERANCE.get(str(came.dtype), 0.0) if kind == "f" else 0.0
+        with np.errstate(all="ignore"):
+            far = ~(np.abs(exact - wanted) <= near * (1 + np.abs(wanted))) & ~(exact == wanted) & ~(np.isnan(exact) & np.isnan(wanted))
+        if far.any():
+            place = tuple(int(x) for x in np.argwhere(far)[0])
+            shown = "" if hidden else f", first at {list(place)}: wanted {wanted[place]:.6g}, came {exact[place]:.6g}"
+            return f"{which}right shape, wrong numbers ({int(far.sum())} of {far.size}{shown})"
+    return ""
+
+
+def need(answer, **dimensions):
+    """The arrays of a counter-example by name, each with the number of dimensions asked for; refused in words otherwise."""
+    names, answer = ", ".join(dimensions), spread(answer, len(dimensions))
+    if len(answer) != len(dimensions):
+        raise Refused(f"return {len(dimensions)} things: {names}")
+    for (name, wanted), array in zip(dimensions.items(), answer):
+        if array.ndim != wanted:
+            raise Refused(f"{name} must have {wanted} dimensions, not {array.ndim}")
+        if not np.isfinite(array).all() or np.abs(array).max(initial=0) > 1e6:
+            raise Refused(f"{name} must hold finite numbers of at most a million")
+    return answer
+
+
+def refuse(when, why):
+    if when:
+        raise Refused(why)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the report card."""
+    exercise: str
+    part: str
+    points: int
+    state: str
+    why: str
+
+    @property
+    def earned(self):
+        return self.points if self.state == "ok" else 0
+
+
+class Unit:
+    """One homework unit: its folder, the learner's file, its exercises in order."""
+
+    def __init__(self, folder, title, about):
+        self.folder, self.title, self.about = folder, title, inspect.cleandoc(about)
+        self.short, self.file = folder.split("_")[0], folder.split("_", 1)[1] + ".py"
+        self.exercises, self.rows, self.problems = {}, [], {}
+
+    @property
+    def path(self):
+        return HERE / self.folder / self.file
+
+    @property
+    def points(self):
+        return sum(exercise.points for exercise in self.exercises.values())
+
+    def exercise(self, *pieces, hints, level, minutes):
+        def keep(oracle):
+            self.exercises[oracle.__name__] = Exercise(oracle, pieces, hints, level, minutes)
+            return oracle
+        return keep
+
+    def parts(self):
+        return [(exercise, part) for exercise in self.exercises.values() for part in exercise.parts]
+
+    def stub(self):
+        """The file that the learner fills in, written from the definitions."""
+        text = [f'"""{self.short} · {self.title}\n\n{self.about}\n"""\nimport torch\n']
+        for exercise in self.exercises.values():
+            shown = inspect.signature(exercise.oracle)
+            shown = shown.replace(parameters=[p for p in shown.parameters.values() if p.kind is not p.KEYWORD_ONLY])
+            doc = textwrap.indent(f'"""{exercise.doc}\n"""' if "\n" in exercise.doc else f'"""{exercise.doc}"""', "    ")
+            text.append(f"\n\ndef {exercise.name}{shown}:\n{doc}\n    raise NotImplementedError\n")
+        return "".join(text)
+
+    def mark(self, names, problems, exercise, part, seed=PUBLIC, path="submission.py"):
+        """One row, by calling the functions here and now. For the public tests and the proofs; the grader never does this."""
+        calls = [submission.answer(names, problems, exercise.name, inputs, path) for inputs in exercise.cases(part, seed)]
+        state, why = exercise.verdict(part, seed, [state for state, _ in calls], [arrays for _, arrays in calls])
+        return Row(exercise.name, part.name, part.points, state, why)
+
+    def check(self, exercise, part):
+        """For a public test: nothing if the learner's file earns this part, else `Lost` with the reason. Leaves its row in `rows`."""
+        exercise = self.exercises[exercise]
+        part = next(p for p in exercise.parts if p.name == part)
+        if not self.path.exists():
+            raise Lost(f"{self.folder}/{self.file} is not there; `make reset HW={self.short}` writes it anew")
+        names, self.problems = learners(self.path, self.path.stat().st_mtime_ns)
+        row = self.mark(names, self.problems, exercise, part, path=str(self.path))
+        self.rows.append(row)
+        if row.state != "ok":
+            raise Lost(row.why)
+
+
+@functools.lru_cache(maxsize=8)
+def learners(path, changed):
+    """The functions of a learner's file as it is now."""
+    return submission.load(Path(path).read_text(encoding="utf-8"), str(path))
+
+
+def find(name):
+    """The unit called 'hw03' or 'hw03_kv_cache'."""
+    import importlib
+    folders = sorted(p.parent.name for p in HERE.glob("hw*/exercises.py"))
+    match = [folder for folder in folders if name in (folder, folder.split("_")[0])]
+    if not match:
+        raise SystemExit(f"wanted one of {', '.join(folders)}; came {name!r}")
+    return importlib.import_module(f"homework.{match[0]}.exercises").unit

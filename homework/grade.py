@@ -1,0 +1,347 @@
+"""How is a stranger's homework graded? `python -m homework.grade hw03 kv_cache.py --out results.json`
+
+This process makes secret inputs, starts the submission behind a sandbox (homework/submission.py is what runs there), takes back
+bytes, reads them as plain arrays and judges them here. It never imports, unpickles or executes anything of the submission.
+"""
+import argparse
+import ast
+import builtins
+import csv
+import io
+import json
+import math
+import os
+import re
+import secrets
+import selectors
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from homework import submission
+from homework.exercise import SAYS, find
+
+PROGRAM = Path(submission.__file__).read_text(encoding="utf-8")
+UIDS = range(60706, 61184)                                      # accounts that nobody has
+MISHAP = "grader error: nothing was lost and this is not a mark; ask your instructor to grade again"
+
+# As root of new namespaces: an empty root of 64 MB in memory, Python read-only in it, no network, no process but its own.
+SETUP = """
+set -e; umask 022; root=$1; drop=$2; shift 2
+mount -t tmpfs -o size=64m,mode=0755 tmpfs "$root"
+while [ "$1" != -- ]; do
+  mkdir -p "$root$1"; mount --rbind "$1" "$root$1"; mount -o remount,bind,ro,nosuid,nodev "$root$1"; shift
+done; shift
+mkdir "$root/proc" "$root/dev" "$root/tmp"; chmod 1777 "$root/tmp"; mount -t proc proc "$root/proc"
+for name in null zero random urandom; do : > "$root/dev/$name"; mount --bind "/dev/$name" "$root/dev/$name"; done
+chroot "$root" setpriv $drop --bounding-set=-all --inh-caps=-all --no-new-privs "$@"; exit $?
+"""
+
+WAYS = {
+    "namespaces": "its own empty file system, network and processes; as root also a spare account; all of it ends with the grader",
+    "uid": "a spare account, ended by that account. OPEN: the network; files that anyone may read; what it leaves in /tmp",
+    "none": "limits and a clean environment only; never as root. OPEN: everything that you may do yourself: your files, your "
+            "processes, the network, processes left behind",
+}
+
+
+class GraderError(Exception):
+    """Something on this side went wrong: never the learner's loss."""
+
+
+def places():
+    """The folders that Python and torch need, none inside another."""
+    wanted = ["/usr", "/bin", "/lib", "/lib64", "/etc", sys.prefix, sys.base_prefix, os.path.dirname(os.path.realpath(sys.executable))]
+    found = []
+    for place in sorted({*wanted, *map(os.path.realpath, wanted)}):
+        if os.path.isdir(place) and not any(place.startswith(other + "/") for other in found):
+            found.append(place)
+    return found
+
+
+def accounts():
+    """The account of every process that runs now."""
+    found = set()
+    for pid in os.listdir("/proc") if os.path.isdir("/proc") else []:
+        try:
+            found.add(os.stat(f"/proc/{pid}").st_uid if pid.isdigit() else None)
+        except OSError:
+            pass                                                # it has ended meanwhile
+    return found
+
+
+class Sandbox:
+    """One child that answers questions about one submission. `way` is a key of WAYS."""
+    taken, lock = set(), threading.Lock()
+
+    def __init__(self, source, way, seconds, memory):
+        limits = dict(RLIMIT_FSIZE=64 << 20, RLIMIT_NPROC=64, RLIMIT_CORE=0, RLIMIT_NOFILE=256, RLIMIT_CPU=600)
+        self.uid = None
+        if os.geteuid() == 0 and way == "none":
+            raise GraderError("a stranger's code is never run as root without isolation")
+        if os.geteuid() == 0:
+            with self.lock:
+                self.uid = secrets.choice(sorted(set(UIDS) - self.taken - accounts()))
+                self.taken.add(self.uid)
+        if self.uid is None and way != "namespaces":
+            del limits["RLIMIT_NPROC"]                          # it would count everything else that this account runs
+        told = json.dumps(dict(limits=limits, memory=memory, seconds=seconds, alone=self.uid is not None or way == "namespaces"))
+        command = [sys.executable, "-I", "-c", PROGRAM, told]
+        self.way, self.root, options = way, None, {}
+        if way == "namespaces":
+            self.root = tempfile.mkdtemp(prefix="grade-")
+            drop = f"--reuid={self.uid} --regid={self.uid} --clear-groups" if self.uid else ""
+            command = ["unshare", *([] if self.uid else ["--user", "--map-root-user"]), "--mount", "--net", "--ipc", "--uts", "--pid", "--fork",
+                       "--kill-child", "sh", "-c", SETUP, "sh", self.root, drop, *places(), "--", *command]
+        elif way == "uid":
+            options = dict(user=self.uid, group=self.uid, extra_groups=[])
+        clean = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/tmp", "TMPDIR": "/tmp", "LANG": "C.UTF-8", "OMP_NUM_THREADS": "1",
+                 "TRITON_INTERPRET": "1"}
+        self.words = tempfile.TemporaryFile()                   # of the set-up; before the learner's code, stderr becomes /dev/null
+        try:
+            self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.words, cwd="/",
+                                          env=clean, bufsize=0, start_new_session=True, **options)
+        except OSError as error:
+            self.clean_up()
+            raise GraderError(f"the sandbox did not start: {error}") from None
+        for pipe in (self.child.stdin, self.child.stdout):
+            os.set_blocking(pipe.fileno(), False)
+        if self.ask(source, 120) != b"ready\n":
+            self.end()
+            self.words.seek(0)
+            said = self.words.read(10_000).decode("utf-8", "replace").strip().splitlines() or ["it said nothing"]
+            raise GraderError(f"the sandbox did not start: {said[-1]}")
+        self.asked = 0
+
+    def ask(self, message, seconds):
+        """Send a message and return the reply; None if there is none in time, or more than anyone may say."""
+        self.asked = getattr(self, "asked", 0) + 1
+        unsent, heard, until = struct.pack(">Q", len(message)) + message, b"", time.monotonic() + seconds
+        with selectors.DefaultSelector() as ready:
+            ready.register(self.child.stdout, selectors.EVENT_READ)
+            ready.register(self.child.stdin, selectors.EVENT_WRITE)
+            while (left := until - time.monotonic()) > 0:
+                for key, _ in ready.select(left):
+                    try:
+                        if key.fileobj is self.child.stdin:
+                            unsent = unsent[os.write(key.fd, unsent[:65536]):]
+                            if not unsent:
+                                ready.unregister(key.fileobj)
+                            continue
+                        piece = os.read(key.fd, 1 << 20)
+                    except BlockingIOError:
+                        continue
+                    except OSError:
+                        return None
+                    heard += piece
+                    size = struct.unpack(">Q", heard[:8])[0] if len(heard) >= 8 else 0
+                    if not piece or size > submission.MOST:
+                        return None
+                    if len(heard) >= 8 + size > 8:
+                        return heard[8:8 + size]
+        return None
+
+    def end(self):
+        """Nothing of the child is alive after this (where the way allows that to be known)."""
+        try:
+            os.killpg(self.child.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.child.wait()
+        for _ in range(50 if self.way == "uid" else 0):
+            subprocess.run(["sh", "-c", "kill -9 -1"], user=self.uid, group=self.uid, extra_groups=[], stderr=subprocess.DEVNULL)
+            if self.uid not in accounts():
+                break
+        os.set_blocking(self.child.stdout.fileno(), True)
+        waiting = threading.Thread(target=self.child.stdout.read, daemon=True)
+        waiting.start()
+        waiting.join(5 if self.way != "none" else 0.1)          # the pipe ends when its last holder has ended
+        self.child.stdin.close()
+        self.clean_up()
+
+    def clean_up(self):
+        self.taken.discard(self.uid)
+        if self.root:
+            os.rmdir(self.root)
+
+
+def best_way(memory):
+    """(the first of WAYS that works here, found by trying, and why those before it do not)."""
+    notes = []
+    for way in ("namespaces", "uid"):
+        try:
+            if way == "uid" and os.geteuid():
+                raise GraderError("only root can use a spare account")
+            Sandbox(b"", way, 10, memory).end()
+            return way, notes
+        except (GraderError, OSError) as error:
+            notes.append(f"not {way}: {error}")
+    return "none", notes
+
+
+def read(reply, cases):
+    """(states, arrays by case) from untrusted bytes: one line of JSON, then arrays of numbers whose size the bytes themselves show."""
+    head, _, rest = reply.partition(b"\n")
+    body, states, answers = io.BytesIO(rest), [], []
+    for said in json.loads(head[:100_000])[:cases]:
+        state = dict(state=said["state"] if said["state"] in SAYS or said["state"] == "ok" else "forged")
+        state["line"] = said["line"] if isinstance(said.get("line"), int) and 0 <= said["line"] < 100_000 else "?"
+        known = getattr(builtins, str(said.get("error")), None)
+        state["error"] = known.__name__ if isinstance(known, type) and issubclass(known, BaseException) else "an error"
+        arrays = []
+        for _ in range(min(int(said.get("arrays", 0)), 64)):
+            if body.read(6) != b"\x93NUMPY" or body.read(2) != b"\x01\x00":
+                raise ValueError("not an array")
+            shape = ast.literal_eval(body.read(struct.unpack("<H", body.read(2))[0])[:1000].decode("latin1").strip())
+            kind, order, shape = np.dtype(str(shape["descr"])), shape["fortran_order"], tuple(int(n) for n in shape["shape"])
+            count = math.prod(shape)
+            if kind.kind not in "fiub" or min(shape, default=0) < 0 or count * kind.itemsize > len(rest):
+                raise ValueError("not an array of numbers")
+            flat = np.frombuffer(body.read(count * kind.itemsize), kind)
+            arrays.append(flat.reshape(shape, order="F" if order else "C"))
+        states.append(state)
+        answers.append(arrays)
+    while len(states) < cases:
+        states.append(dict(state="died"))
+        answers.append([])
+    return states, answers
+
+
+def hear(reply, exercise, part, seed):
+    """(state, why) of one part from the bytes that came back."""
+    if reply is None:
+        return "died", ""
+    try:
+        said = read(reply, len(exercise.cases(part, seed)))
+    except Exception:                                           # whatever these bytes are, they are not an answer
+        return "forged", ""
+    return exercise.verdict(part, seed, *said, hidden=True)
+
+
+def grade(unit, source, seed, way, seconds=10, memory=4, most=150):
+    """[(exercise, part, points, earned, why)] of one submission (bytes). Raises only what is the grader's own fault."""
+    rows, box, until = [], None, time.monotonic() + most
+    try:
+        for exercise, part in unit.parts():
+            cases, state, why = exercise.cases(part, seed), "late", ""
+            arrays = [x for inputs in cases for x in inputs if isinstance(x, np.ndarray)]
+            places = iter(range(len(arrays)))
+            told = [[dict(array=next(places)) if isinstance(x, np.ndarray) else x for x in inputs] for inputs in cases]
+            question = submission.pack(dict(function=exercise.name, cases=told, arrays=len(arrays)), arrays)
+            while (left := until - time.monotonic()) > 0:
+                box = box or Sandbox(source, way, seconds, memory)
+                first, state, why = box.asked == 0, *hear(box.ask(question, min(seconds, left) + 2), exercise, part, seed)
+                if state != "died":
+                    break
+                box = box.end()                                 # a second chance alone in a fresh sandbox, if this was not one
+                if first:
+                    break
+            rows.append((exercise.name, part.name, part.points, part.points if state == "ok" else 0, why or SAYS.get(state, "")))
+    finally:
+        if box:
+            box.end()
+    return rows
+
+
+def results(unit, rows, spent, seed, note=""):
+    """Gradescope's results.json. Without rows: valid, says what happened, and holds no mark."""
+    if rows is None:
+        return dict(output=f"{MISHAP}{note and f' ({note})'}", stdout_visibility="hidden", execution_time=int(spent),
+                    tests=[dict(name="grader error", score=0, max_score=0, status="failed", output=MISHAP)], extra_data=dict(seed=seed))
+    tests = [dict(name=f"{name}: {part}", score=earned, max_score=points, status="passed" if earned else "failed", output=why,
+                  number=str(i), visibility="visible") for i, (name, part, points, earned, why) in enumerate(rows, 1)]
+    return dict(score=sum(row[3] for row in rows), output=f"{unit.short} · {unit.title}", execution_time=int(spent),
+                visibility="visible", stdout_visibility="hidden", tests=tests, extra_data=dict(seed=seed))
+
+
+def write(path, value):
+    """All or nothing: a reader finds the old file or the new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}-", delete=False, encoding="utf-8") as file:
+        json.dump(value, file, indent=1)
+    os.chmod(file.name, 0o644)
+    os.replace(file.name, path)
+
+
+def one(unit, path, out, options):
+    """Grade one file (or a folder that holds it) and write its results, whatever happens. Returns (rows or None, note)."""
+    start, rows, note = time.monotonic(), None, ""
+    write(out, results(unit, None, 0, options.seed, "it did not finish"))
+    try:
+        file = path / unit.file if path.is_dir() else path
+        if file.is_symlink() or not file.is_file() or file.stat().st_size > 1 << 20:
+            rows = [(e.name, p.name, p.points, 0, f"{unit.file} was not handed in as a file of at most 1 MB") for e, p in unit.parts()]
+        else:
+            rows = grade(unit, file.read_bytes(), options.seed, options.isolation, options.seconds, options.memory, options.most)
+    except Exception as error:
+        note = re.sub(r"\s+", " ", f"{type(error).__name__}: {error}")[:200]
+    write(out, results(unit, rows, time.monotonic() - start, options.seed, note.split(":")[0]))
+    return rows, note
+
+
+def folder(unit, paths, out, options):
+    """Many submissions side by side: a results file each, grades.csv, and a table."""
+    with ThreadPoolExecutor(options.jobs) as workers:
+        done = list(workers.map(lambda path: one(unit, path, out / f"{path.stem}.json", options), paths))
+    names = list(unit.exercises)
+    with open(out / "grades.csv", "w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file)
+        table.writerow(["submission", "score", "of", *names, "note"])
+        for path, (rows, note) in zip(paths, done):
+            earned = [sum(r[3] for r in rows if r[0] == name) for name in names] if rows is not None else [""] * len(names)
+            mark = sum(earned) if rows is not None else ""
+            table.writerow([path.stem, mark, unit.points, *earned, note and f"grader error ({note})"])
+            print(f"{path.stem:<40} {mark if rows is not None else 'grader error':>12} of {unit.points}  {note}".rstrip())
+    return done
+
+
+def main(argv=None):
+    ways = "\n".join(f"  {way:<11} {what}" for way, what in WAYS.items())
+    parser = argparse.ArgumentParser(prog="python -m homework.grade", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
+                                     epilog=f"ways to isolate, best first:\n{ways}\n\nWhat no way stops: a submission that computes the "
+                                     "right answers by any honest means, and load on this machine until its time is over.")
+    parser.add_argument("unit", help="for example hw03")
+    parser.add_argument("submission", type=Path, help="the learner's file, or a folder with one file or folder a learner")
+    parser.add_argument("--out", type=Path, default=Path("results.json"), help="results.json, or for a folder a folder (default: %(default)s)")
+    parser.add_argument("--seed", type=int, help="of the hidden inputs (default: a new secret one)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="submissions at a time (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=10, help="for one part (default: %(default)s)")
+    parser.add_argument("--most", type=float, default=150, help="seconds for one submission (default: %(default)s)")
+    parser.add_argument("--memory", type=int, default=4, help="GiB of address space on top of torch's own (default: %(default)s)")
+    parser.add_argument("--isolation", choices=["auto", *WAYS], default="auto", help="default: the best that works here")
+    parser.add_argument("--require-isolation", action="store_true", help="refuse to run where the way would be 'none'")
+    options = parser.parse_args(argv)
+    if not hasattr(os, "fork"):
+        parser.error("this grader needs a system that can fork (Linux, macOS, WSL)")
+    options.seed = secrets.randbits(48) if options.seed is None else options.seed
+    unit, path = find(options.unit), options.submission
+    if not path.exists():
+        parser.error(f"{path} is not there")
+    if options.isolation == "auto":
+        options.isolation, notes = best_way(options.memory)
+        print(*notes, sep="\n", end="\n" * bool(notes), file=sys.stderr)
+    print(f"isolation: {options.isolation}: {WAYS[options.isolation]}", file=sys.stderr)
+    if options.isolation == "none" and (options.require_isolation or os.geteuid() == 0):
+        parser.error("this system offers neither a spare account nor namespaces, and " +
+                     ("--require-isolation was given" if os.geteuid() else "a stranger's code is never run as root without either"))
+    if path.is_dir() and not (path / unit.file).is_file():
+        paths = sorted(p for p in path.iterdir() if not p.name.startswith(".") and (p.is_dir() or p.suffix == ".py"))
+        done = folder(unit, paths, options.out.with_suffix(""), options)
+        return 2 if any(rows is None for rows, _ in done) else 0
+    rows, note = one(unit, path, options.out, options)
+    for name, part, points, earned, why in rows or []:
+        print(f"{earned:>3}/{points:<3} {name}: {part}  {why}".rstrip())
+    print(f"{sum(row[3] for row in rows)} of {unit.points}" if rows is not None else f"{MISHAP} ({note})")
+    return 0 if rows is not None else 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,38 @@
+"""What is attention, index by index? The slow float64 forms that oracles share: one sum a line, nothing batched, nothing clever."""
+import numpy as np
+
+
+def softmax(row):
+    shifted = np.exp(row - row.max())
+    return shifted / shifted.sum()
+
+
+def weights(q, k, causal=True, root=True, late=0, transposed=False, scale=None, after=False):
+    """(T, S) weights of one head; the T queries are the last T of S positions. The other switches make named wrong answers: `late`
+    shifts the mask, `transposed` normalises over the queries, `after` masks behind the softmax."""
+    (T, D), S = q.shape, len(k)
+    divisor = scale or (np.sqrt(D) if root else 1)
+    scores, hidden = np.zeros((T, S)), np.zeros((T, S), bool)
+    for t in range(T):
+        for s in range(S):
+            scores[t, s] = sum(q[t, d] * k[s, d] for d in range(D)) / divisor
+            hidden[t, s] = causal and s > t + S - T + late
+    if after:
+        return np.stack([softmax(row) for row in scores]) * ~hidden
+    scores[hidden] = -np.inf
+    if transposed:
+        return np.stack([softmax(column) for column in scores.T], 1)
+    return np.stack([softmax(row) for row in scores])
+
+
+def attention(q, k, v, turns=False, **how):
+    """(B,T,H,D) from q (B,T,H,D) and k, v (B,S,G,D): query head h reads key head h // (H // G) (by turns: h % G)."""
+    B, T, H, _ = q.shape
+    G, out = k.shape[2], np.zeros((B, T, H, v.shape[-1]))
+    for b in range(B):
+        for h in range(H):
+            g = h % G if turns else h // (H // G)
+            A = weights(q[b, :, h], k[b, :, g], **how)
+            for t in range(T):
+                out[b, t, h] = sum(A[t, s] * v[b, s, g] for s in range(k.shape[1]))
+    return out

@@ -1,0 +1,91 @@
+"""hw06 a third time: sequence by sequence, pair by pair, SDPA where it fits."""
+import statistics
+import string
+
+import torch
+import torch.nn.functional as F
+
+
+def bypass(x, wq, wk, wv, heads, lengths, alpha):
+    D, outs = x.shape[2] // heads, []
+    for sequence, length in zip(x, lengths):
+        q, k, v = sequence @ wq, sequence[:length] @ wk, sequence[:length] @ wv + alpha * F.relu(sequence[:length])
+        parts = [F.scaled_dot_product_attention(a, b, c) for a, b, c in zip(q.split(D, 1), k.split(D, 1), v.split(D, 1))]
+        outs.append(torch.cat(parts, 1))
+    return torch.stack(outs)
+
+
+def mask_tokens(ids, draw, action, random_ids, special, mask_id):
+    inputs, labels = ids.clone(), ids.clone()
+    for b in range(ids.shape[0]):
+        for t in range(ids.shape[1]):
+            if special[b, t] or draw[b, t] >= 0.15:
+                labels[b, t] = -100
+            elif action[b, t] < 0.8:
+                inputs[b, t] = mask_id
+            elif action[b, t] < 0.9:
+                inputs[b, t] = random_ids[b, t]
+    return inputs, labels
+
+
+def best_span(start, end, context, longest):
+    pairs = [(s, e) for s in range(len(start)) for e in range(s, min(s + longest, len(end))) if context[s] and context[e]]
+    return max(pairs, key=lambda pair: start[pair[0]].item() + end[pair[1]].item())
+
+
+def clean(text):
+    for mark in string.punctuation:
+        text = text.replace(mark, "")
+    return [word for word in text.lower().split() if word not in {"a", "an", "the"}]
+
+
+def em_f1(prediction, golds):
+    best = [0.0, 0.0]
+    for gold in golds:
+        p, left, common = clean(prediction), clean(gold), 0
+        total = len(p) + len(left)
+        if p == left:
+            best[0] = 1.0
+        for word in p:
+            if word in left:
+                left.remove(word)
+                common += 1
+        best[1] = max(best[1], 2 * common / total)
+    return tuple(best)
+
+
+def window_starts(length, size, overlap):
+    starts = [0]
+    while length > starts[-1] + size:
+        starts += [starts[-1] + size - overlap]
+    return starts
+
+
+def variance_parts(v, r, alpha):
+    total = (v + alpha * r).double().var(correction=0)
+    own, other = v.double().var(correction=0), (alpha * r).double().var(correction=0)
+    return own.item(), other.item(), (total - own - other).item()
+
+
+def welch(a, b):
+    a, b = a.tolist(), b.tolist()
+    p, q = statistics.variance(a) / len(a), statistics.variance(b) / len(b)
+    t = (statistics.mean(b) - statistics.mean(a)) / (p + q) ** 0.5
+    return t, (p + q) ** 2 / (p * p / (len(a) - 1) + q * q / (len(b) - 1))
+
+
+def predict_statistics():
+    return [0.30, 3.0]
+
+
+def variance_counter_example():
+    return torch.tensor([3.0, 2.0, 1.0, 0.0, 0.0]), torch.tensor([0.0, 1.0, 2.0, 3.0, 3.0]), 1
+
+
+def calming_alpha(v, r):
+    best = []
+    for a, b in zip(v.T.double(), r.T.double()):
+        matrix = torch.cov(torch.stack([a, b]))
+        best.append(max(0.0, (-matrix[0, 1] / matrix[1, 1]).item()))
+    best = torch.tensor(best, dtype=v.dtype)
+    return best, 2 * best

@@ -1,0 +1,74 @@
+"""hw06, solved the way the notebooks write it."""
+import re
+import string
+from collections import Counter
+
+import torch
+
+
+def bypass(x, wq, wk, wv, heads, lengths, alpha):
+    v = x @ wv + alpha * x.relu()                               # (B,T,C)
+    q, k, v = (y.unflatten(2, (heads, -1)).transpose(1, 2) for y in (x @ wq, x @ wk, v))     # (B,H,T,D)
+    scores = q @ k.mT / q.shape[3] ** 0.5                       # (B,H,T,T)
+    padding = torch.arange(x.shape[1]) >= lengths[:, None]      # (B,T)
+    weights = scores.masked_fill(padding[:, None, None], float("-inf")).softmax(3)
+    return (weights @ v).transpose(1, 2).flatten(2)             # (B,T,C)
+
+
+def mask_tokens(ids, draw, action, random_ids, special, mask_id):
+    chosen = (draw < 0.15) & ~special
+    swapped = torch.where(action < 0.8, mask_id, torch.where(action < 0.9, random_ids, ids))
+    return torch.where(chosen, swapped, ids), torch.where(chosen, ids, -100)
+
+
+def best_span(start, end, context, longest):
+    T = len(start)
+    distance = torch.arange(T) - torch.arange(T)[:, None]       # (T,T): end minus start
+    allowed = (distance >= 0) & (distance < longest) & context & context[:, None]
+    scores = (start[:, None] + end).masked_fill(~allowed, float("-inf"))
+    return divmod(scores.argmax().item(), T)
+
+
+def words(text):
+    text = "".join(c for c in text.lower() if c not in string.punctuation)
+    return re.sub(r"\b(a|an|the)\b", " ", text).split()
+
+
+def em_f1(prediction, golds):
+    em = f1 = 0.0
+    for p, g in [(words(prediction), words(gold)) for gold in golds]:
+        common = sum((Counter(p) & Counter(g)).values())
+        em = max(em, float(p == g))
+        f1 = max(f1, 2 * common / (len(p) + len(g)))
+    return em, f1
+
+
+def window_starts(length, size, overlap):
+    step = size - overlap
+    return [0, *range(step, length - overlap, step)]
+
+
+def variance_parts(v, r, alpha):
+    covariance = (v * r).mean() - v.mean() * r.mean()
+    return v.var(unbiased=False), alpha ** 2 * r.var(unbiased=False), 2 * alpha * covariance
+
+
+def welch(a, b):
+    p, q = a.var() / len(a), b.var() / len(b)
+    return (b.mean() - a.mean()) / (p + q).sqrt(), (p + q) ** 2 / (p ** 2 / (len(a) - 1) + q ** 2 / (len(b) - 1))
+
+
+def predict_statistics():
+    return 0.34, 2.76
+
+
+def variance_counter_example():
+    """The value is minus the bypass, so half of it is taken away."""
+    x = torch.tensor([-1.0, 0.0, 1.0, 2.0])
+    return -x.relu(), x, 0.5
+
+
+def calming_alpha(v, r):
+    covariance = (v * r).mean(0) - v.mean(0) * r.mean(0)        # (D,)
+    best = (-covariance / r.var(0, unbiased=False)).relu()
+    return best, 2 * best

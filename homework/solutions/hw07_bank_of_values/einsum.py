@@ -1,0 +1,75 @@
+"""hw07 again: einsum, one-hot tokens, float64 inside."""
+import torch
+import torch.nn.functional as F
+from torch import einsum
+
+ROWS = {1: "v", 2: "av", 3: "1", 4: "a1", 5: "1", 6: "a1", 7: "ax", 8: "x", 9: "ax", 10: "hv1", 11: "abv1", 12: "hvx", 13: "abvx"}
+
+
+def targets(rule, layers):
+    every = torch.arange(layers)
+    chosen = {"last third": 3 * every + 2 >= 2 * layers, "every second": (layers - 1 - every) % 2 == 0, "last half": 2 * every + 1 >= layers}
+    return every[chosen[rule]]
+
+
+def value(row, v, v1, vx, a, b):
+    plan = ROWS[row]
+    of_v = {"h": 0.5, "a": a}[plan[0]] if row >= 10 else 0.0
+    of_v = of_v if row > 2 else (a if row == 2 else 1.0)
+    other = 0.5 if row in (10, 12) else b if row in (11, 13) else 0.0 if row <= 2 else a if plan[0] == "a" else 1.0
+    return einsum("s,s...->...", torch.tensor([of_v, other]).to(v.dtype), torch.stack([v, v1 if plan[-1] == "1" else vx]))
+
+
+def aligned_table(embedding, w):
+    x0 = F.rms_norm(embedding.double(), embedding.shape[-1:], eps=0.0)
+    return einsum("vc,cd->vd", x0, w.double()).to(embedding.dtype)
+
+
+def bov_attention(q, k, ids, table, gamma):
+    kind, q, k, table = q.dtype, q.double(), k.double(), table.double()
+    one_hot = F.one_hot(ids, len(table)).double()
+    scores = einsum("bthd,bshd->bhts", q, k) / q.shape[-1] ** 0.5
+    scores = scores + torch.full(scores.shape[-2:], -torch.inf).triu(scores.shape[-1] - scores.shape[-2] + 1)
+    masses = einsum("bhts,bsv->bhtv", scores.softmax(-1), one_hot)
+    return (gamma * einsum("bhtv,vhd->bthd", masses, table)).to(kind)
+
+
+def histogram_decode(weights, ids, table, gamma):
+    masses = einsum("bhs,bsv->bhv", weights, F.one_hot(ids, table.shape[0]).to(weights.dtype))
+    return masses, einsum("bhv,vhd->bhd", masses, gamma * table)
+
+
+def flops_and_tokens(layers, width, vocabulary, windows, without):
+    square = width * width
+    def cost(kept):
+        return 6 * ((11 * layers + kept) * square + vocabulary * width) + sum(12 * width * w for w in windows)
+    return cost(layers - without), (cost(layers) - cost(layers - without)) / cost(layers - without) * 100
+
+
+def saved_bytes(layers, batch, tokens, vocabulary, value_width, width, size, id_size):
+    gone = layers * (batch * tokens * value_width + width * value_width) * size
+    new = layers * vocabulary * value_width * size + batch * tokens * id_size
+    return gone - new
+
+
+def predict_break_even():
+    return [4000.0, 17.0]
+
+
+def expressivity_counter_example():
+    g = torch.Generator().manual_seed(0)
+    return torch.randn(200, 16, generator=g), torch.randn(200, 8, generator=g)
+
+
+def windowed_break_even(windows, batch, vocabulary):
+    full = sum(w == 0 for w in windows)
+    wanted = -(-len(windows) * vocabulary // batch)
+    edges = sorted({w + 1 for w in windows if w})
+    for low, high in zip([0, *edges], [*edges, None]):
+        growing = full + sum(1 for w in windows if w and w + 1 > low)
+        still = sum(w + 1 for w in windows if w and w + 1 <= low)
+        if growing:
+            T = -(-(wanted - still) // growing)
+            if high is None or T <= high:
+                return T
+    return -1

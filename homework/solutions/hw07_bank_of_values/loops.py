@@ -1,0 +1,81 @@
+"""hw07 a third time: token by token, SDPA where it fits."""
+import torch
+import torch.nn.functional as F
+
+
+def targets(rule, layers):
+    found, i = [], layers - 1
+    stop = {"last third": (2 * layers) // 3, "last half": layers // 2, "every second": 0}[rule]
+    while i >= stop:
+        found.insert(0, i)
+        i -= 2 if rule == "every second" else 1
+    return found
+
+
+def value(row, v, v1, vx, a, b):
+    table = {1: lambda: v + 0, 2: lambda: a * v, 3: lambda: v1 + 0, 4: lambda: a * v1, 5: lambda: v1 + 0, 6: lambda: a * v1,
+             7: lambda: a * vx, 8: lambda: vx + 0, 9: lambda: a * vx, 10: lambda: torch.lerp(v, v1, 0.5), 11: lambda: a * v + b * v1,
+             12: lambda: torch.lerp(v, vx, 0.5), 13: lambda: a * v + b * vx}
+    return table[row]()
+
+
+def aligned_table(embedding, w):
+    rows = []
+    for e in embedding.unbind():
+        rows.append((e * e.shape[0] ** 0.5 / e.norm()) @ w)
+    return torch.stack(rows)
+
+
+def bov_attention(q, k, ids, table, gamma):
+    T, S = q.shape[1], k.shape[1]
+    seen = torch.ones(T, S, dtype=torch.bool).tril(S - T)
+    values = F.embedding(ids, table.reshape(len(table), -1)).unflatten(-1, table.shape[1:])
+    outs = [F.scaled_dot_product_attention(q[:, :, h], k[:, :, h], gamma * values[:, :, h], attn_mask=seen) for h in range(q.shape[2])]
+    return torch.stack(outs, 2)
+
+
+def histogram_decode(weights, ids, table, gamma):
+    masses = torch.zeros(*weights.shape[:2], table.shape[0], dtype=weights.dtype)
+    for b in range(ids.shape[0]):
+        for p in range(ids.shape[1]):
+            masses[b, :, ids[b, p]] += weights[b, :, p]
+    return masses, (masses.permute(1, 0, 2) @ table.transpose(0, 1) * gamma).permute(1, 0, 2)
+
+
+def flops_and_tokens(layers, width, vocabulary, windows, without):
+    costs = []
+    for missing in (0, without):
+        total = 6 * width * vocabulary
+        for n in range(layers):
+            total += 6 * (12 if n >= missing else 11) * width * width + 12 * width * windows[n]
+        costs.append(total)
+    return costs[1], costs[0] * 100 / costs[1] - 100
+
+
+def saved_bytes(layers, batch, tokens, vocabulary, value_width, width, size, id_size):
+    total = -batch * tokens * id_size
+    for _ in range(layers):
+        total += size * value_width * (batch * tokens + width - vocabulary)
+    return total
+
+
+def predict_break_even():
+    return torch.tensor([4200, 16])
+
+
+def expressivity_counter_example():
+    embedding = torch.tensor([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 3.0]], dtype=torch.float64)
+    return embedding, torch.tensor([[1.0, 2.0], [-1.0, -2.0], [3.0, 0.0], [-3.0, 0.0]], dtype=torch.float64)
+
+
+def windowed_break_even(windows, batch, vocabulary):
+    needed = len(windows) * vocabulary
+    T = vocabulary // batch                                     # at least as long as without windows
+    while True:
+        held = sum(batch * (min(T, w + 1) if w else T) for w in windows)
+        if held >= needed:
+            return T
+        growing = sum(batch for w in windows if w == 0 or w + 1 > T)
+        if growing == 0:
+            return -1
+        T += max(1, (needed - held) // growing)

@@ -1,0 +1,111 @@
+"""Does a learner get a report card that helps: partial credit, reasons, hints, files, and a way back to the stub?"""
+import re
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree as xml
+from pathlib import Path
+
+import pytest
+
+from homework import exercise, reset, submission
+
+HOMEWORK = Path(exercise.__file__).parent
+UNIT = exercise.find("hw03")
+HONEST = (HOMEWORK / "solutions" / UNIT.folder / "reference.py").read_text()
+
+HALF = HONEST.replace(") / D ** 0.5 ", ") ").replace(
+    "return torch.cat([v, v1[:, :, v.shape[2]:]], 2)", "return torch.cat([v, v1[:, :, v.shape[2]:], 2)").replace(
+    "def windowed_bytes", "import nonsense_that_is_not_installed\n\n\ndef windowed_byte").replace(
+    "turns = ((smooth", "raise ValueError('tired') ;((smooth").replace(
+    "    return 47.9, 33.7, 4.0", "    raise NotImplementedError")
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    """A copy of homework/ in which a learner works, without the solutions."""
+    root = tmp_path_factory.mktemp("course")
+    shutil.copytree(HOMEWORK, root / "homework", ignore=shutil.ignore_patterns("__pycache__", "solutions"))
+    (root / "pyproject.toml").write_text('[tool.pytest.ini_options]\npythonpath = ["."]\naddopts = "--import-mode=importlib --strict-markers"\n')
+    return root
+
+
+def card(course, text, *arguments):
+    (course / "homework" / UNIT.folder / UNIT.file).write_text(text)
+    done = subprocess.run([sys.executable, "-m", "pytest", f"homework/{UNIT.folder}", "-p", "no:cacheprovider", *arguments],
+                          cwd=course, capture_output=True, text=True)
+    return done.stdout
+
+
+def test_a_broken_line_a_wrong_answer_and_a_missing_function_each_cost_only_their_parts(course):
+    assert HALF.count("nonsense") == 1 and "tired" in HALF
+    text = card(course, HALF, "--card", "card.md", "--junitxml", "card.xml")
+    lost = {"grouped_attention", "skip_heads", "windowed_bytes", "critical_point", "predict_savings"}
+    left = UNIT.points - sum(UNIT.exercises[name].points for name in lost)
+    assert f"{left} of 100 points" in text, text
+    line = {name: next(row for row in text.splitlines() if row.startswith(f"{name}:")) for name in UNIT.exercises}
+    assert "not divided by the square root" in line["grouped_attention"] and "0/7" in line["grouped_attention"]
+    assert re.search(r"line \d+ cannot be read \(syntax error\): '\(' was never closed|line \d+ cannot be read", line["skip_heads"])
+    assert "no function of this name" in line["windowed_bytes"] and "raised ValueError in line" in line["critical_point"]
+    assert "not written yet" in line["predict_savings"] and "4/4" in line["owners"]
+    assert "nonsense_that_is_not_installed" in text and "Traceback" not in text
+    assert "hint 1 of 2: Give every query head" in text and "--hint 2 says more" in text
+    markdown = (course / "card.md").read_text()
+    assert markdown.startswith("# hw03") and "| part | points | why | next hint |" in markdown
+    assert len([row for row in markdown.splitlines() if row.startswith("| ")]) == len(UNIT.parts()) + 1
+    properties = [{p.get("name"): int(p.get("value")) for p in case.iter("property")} for case in xml.parse(course / "card.xml").iter("testcase")]
+    assert sum(p["points"] for p in properties) == 100 and sum(p["earned"] for p in properties) == left
+
+
+def test_the_reference_earns_a_full_card_and_an_untouched_stub_shows_no_hints(course):
+    assert "100 of 100 points" in card(course, HONEST)
+    text = card(course, UNIT.stub())
+    assert "0 of 100 points" in text and text.count("not written yet") == len(UNIT.parts()) and "hint 1 of" not in text
+
+
+def test_hints_come_in_levels(course):
+    text = card(course, UNIT.stub(), "--hint", "2")
+    assert "hint 2 of 3: Sharing every two layers" in text and "hint 3 of 3" not in text
+    assert "hint 3 of 3: The owner of layer n" in card(course, UNIT.stub(), "--hint", "3")
+
+
+def test_reset_writes_the_stub_and_keeps_every_file_of_the_learner(course, monkeypatch):
+    monkeypatch.setattr(exercise, "HERE", course / "homework")
+    UNIT.path.write_text("first = 1\n")
+    assert reset.reset(UNIT).read_text() == "first = 1\n" and UNIT.path.read_text() == UNIT.stub()
+    assert reset.reset(UNIT) is None
+    UNIT.path.write_text("second = 2\n")
+    assert reset.reset(UNIT).read_text() == "second = 2\n"
+    assert len(list(UNIT.path.parent.glob("kv_cache.mine-*.py"))) == 2
+
+
+def test_an_unknown_unit_is_answered_with_the_known_ones():
+    with pytest.raises(SystemExit, match="hw03_kv_cache"):
+        exercise.find("hw99")
+
+
+@pytest.mark.parametrize("text, good, bad", [
+    ("def a():\n    return 1\n\n\ndef b():\n    return (1\n\n\ndef c():\n    return 3\n", "ac", "b"),
+    ('def a():\n    """never closed\n\n\ndef b():\n    return 2\n', "b", "a"),
+    ("@nothing\ndef a():\n    return 1\n\n\ndef b():\n    return 2\n", "b", "a"),
+    ("import nothing_of_this_name\ndef a():\n    return 1\n", "a", ""),
+    ("raise SystemExit\ndef a():\n    return 1\n", "a", ""),
+    ("from __future__ import annotations\ndef a(x: Missing = 1) -> Gone:\n    return x\n", "a", ""),
+    ("def a():\n\treturn 1\n\ndef b():\n  x = 1\n    y = 2\n", "a", "b"),
+    ("from dataclasses import dataclass\n@dataclass\nclass K:\n    n: int = 1\ndef a():\n    return K().n\n", "a", "")])
+def test_a_file_is_read_definition_by_definition(text, good, bad):
+    names, problems = submission.load(text)
+    for name in good:
+        assert submission.answer(names, problems, name, ())[0] == dict(state="ok"), problems
+    for name in bad:
+        assert submission.answer(names, problems, name, ())[0]["state"] in ("broken", "raised")
+
+
+@pytest.mark.parametrize("body, state", [
+    ("raise NotImplementedError", "todo"), ("return {}", "type"), ("return None", "type"), ("return 'text'", "type"),
+    ("x.zero_(); return x", "changed"), ("exit()", "raised"), ("return x.to(torch.complex64)", "type"), ("return x", "ok"),
+    ("return [1, 2]", "ok"), ("return x.requires_grad_()", "ok"), ("import pytest; pytest.skip()", "raised")])
+def test_a_call_ends_in_a_known_state(body, state):
+    import numpy as np
+    names, problems = submission.load(f"import torch\ndef f(x):\n    {body}\n")
+    assert submission.answer(names, problems, "f", (np.ones(3, "f4"),))[0]["state"] == state

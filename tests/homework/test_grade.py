@@ -1,0 +1,275 @@
+"""Does the isolated grader hold? Thirty-odd submissions in one folder: attacks, honest work beside each, one that hangs."""
+import argparse
+import copy
+import csv
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import textwrap
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from homework import exercise, grade, gradescope, submission
+from tests.homework.attacks import INSIDE, OUTSIDE, SHIPPED
+
+HOMEWORK = Path(grade.__file__).parent
+WHOLE = exercise.find("hw03")
+UNIT = copy.copy(WHOLE)                                         # three of its exercises: every part is a fork, and 34 learners hand in
+UNIT.exercises = {name: WHOLE.exercises[name] for name in ("owners", "skip_heads", "svformer")}
+HONEST = (HOMEWORK / "solutions" / UNIT.folder / "reference.py").read_text()
+BESIDE = UNIT.points - UNIT.exercises["skip_heads"].points      # what the honest part of every attack is worth
+
+
+@pytest.fixture(scope="module")
+def way():
+    """The isolation of this system. Without any, nothing hostile is ever run here: the attacks would be real."""
+    found, notes = grade.best_way(4)
+    if found == "none":
+        pytest.skip(f"no isolation on this system ({'; '.join(notes)})")
+    return found
+
+
+def options(way):
+    return argparse.Namespace(seed=7, isolation=way, seconds=4, memory=4, most=90, jobs=os.cpu_count())
+
+
+def attacked(name, body):
+    """The honest file with one function that attacks in its stead."""
+    inputs = "v, v1" if name == "skip_heads" else "*inputs"
+    return f"{HONEST}\nimport numpy as np\n\n\ndef {name}({inputs}):\n{textwrap.indent(textwrap.dedent(body).strip(), '    ')}\n"
+
+
+@pytest.fixture(scope="module")
+def home():
+    """A port of this machine that counts who calls."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        calls = []
+        def listen():
+            while True:
+                try:
+                    server.accept()[0].close()
+                except OSError:
+                    return
+                calls.append(1)
+        threading.Thread(target=listen, daemon=True).start()
+        yield server.getsockname()[1], calls
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory, home, way):
+    """{name: (score, {exercise: earned}, results)} of the whole folder, graded side by side."""
+    root = tmp_path_factory.mktemp("class")
+    handed, out = root / "handed", root / "out"
+    handed.mkdir()
+    names = {}
+
+    def hand_in(name, text, **files):
+        names[name] = f"learner-{len(names):02}"
+        text = text.replace("RESULTS", str(out / f"{names[name]}.json")).replace("HOMEWORK", str(HOMEWORK))
+        text = text.replace("MARKER", str(root / "marker")).replace("PORT", str(home[0]))
+        if files:
+            (handed / names[name]).mkdir()
+            for file, content in files.items():
+                (handed / names[name] / file).write_text(content)
+            (handed / names[name] / UNIT.file).write_text(text)
+        else:
+            (handed / f"{names[name]}.py").write_text(text)
+
+    hand_in("honest", HONEST)
+    for name, body in INSIDE.items():
+        hand_in(name, attacked("skip_heads", body))
+    for name, text in OUTSIDE.items():
+        hand_in(name, f"{HONEST}\ndel skip_heads\n{text}\n")
+    hand_in("shipped files", f"{HONEST}\ndel skip_heads\n", **SHIPPED)
+    hand_in("hangs when read", f"{HONEST}\nwhile True:\n    pass\n")
+    (handed / "nothing").mkdir()
+    names["nothing"] = "nothing"
+    before = {path: path.read_bytes() for path in HOMEWORK.rglob("*.py")}
+    grade.folder(UNIT, sorted(handed.iterdir()), out, options(way))
+    found = {}
+    for name, stem in names.items():
+        result = json.loads((out / f"{stem}.json").read_text())
+        earned = {}
+        for test in result["tests"]:
+            earned[test["name"].split(":")[0]] = earned.get(test["name"].split(":")[0], 0) + test["score"]
+        found[name] = result.get("score"), earned, result
+    with open(out / "grades.csv") as file:
+        found["table"] = list(csv.DictReader(file))
+    found["changed"] = [path for path, text in before.items() if path.read_bytes() != text]
+    found["marker"] = (root / "marker").exists() or Path("/tmp/marker").exists()
+    return found
+
+
+@pytest.mark.parametrize("name", [*INSIDE, *OUTSIDE, "shipped files"])
+def test_an_attack_earns_nothing_and_the_honest_work_beside_it_earns_its_points(graded, name):
+    score, earned, result = graded[name]
+    assert earned["skip_heads"] == 0, result
+    assert score == BESIDE, result
+    assert_gradescope(result)
+
+
+def test_honest_work_earns_everything(graded):
+    assert graded["honest"][0] == UNIT.points
+
+
+def test_a_folder_loses_nobody_even_if_one_hangs(graded):
+    rows = graded["table"]
+    assert len(rows) >= 30 and all(row["score"] != "" and row["of"] == str(UNIT.points) for row in rows)
+    assert graded["hangs when read"][0] == 0 and graded["nothing"][0] == 0
+    assert [sum(int(row[name]) for name in UNIT.exercises) for row in rows] == [int(row["score"]) for row in rows]
+
+
+def test_nobody_called_home(graded, home, way):
+    if way != "namespaces":
+        pytest.skip("the network is open here: no namespaces")
+    assert home[1] == []
+
+
+def test_the_grader_never_unpickled_anything(graded):
+    assert not graded["marker"]
+
+
+def test_no_file_of_the_course_was_touched(graded):
+    assert graded["changed"] == []
+
+
+def test_hidden_results_hold_prepared_sentences_only(graded):
+    """Whatever a submission raises or returns, none of its own words reach the results."""
+    for name in (*INSIDE, *OUTSIDE):
+        for test in graded[name][2]["tests"]:
+            assert "not today" not in test["output"] and "hidden inputs" not in test["output"]
+
+
+def assert_gradescope(result):
+    """The documented shape of results.json: a score on top or on every test, known keys, known words."""
+    top = {"score", "execution_time", "output", "output_format", "test_output_format", "test_name_format", "visibility",
+           "stdout_visibility", "extra_data", "tests", "leaderboard"}
+    inner = {"score", "max_score", "status", "name", "name_format", "number", "output", "output_format", "tags", "visibility", "extra_data"}
+    assert set(result) <= top and isinstance(result["execution_time"], int)
+    assert "score" in result or (result["tests"] and all("score" in test for test in result["tests"]))
+    assert isinstance(result.get("score", 0.0), (int, float)) and isinstance(result["output"], str)
+    for test in result["tests"]:
+        assert set(test) <= inner and isinstance(test["name"], str) and isinstance(test["output"], str)
+        assert 0 <= test["score"] <= test["max_score"] and test["status"] in ("passed", "failed")
+        assert test.get("visibility", "visible") in ("visible", "hidden", "after_due_date", "after_published")
+
+
+def test_a_crash_of_the_grader_is_no_zero_and_leaves_valid_results(tmp_path, monkeypatch, way):
+    (tmp_path / "kv_cache.py").write_text(HONEST)
+    monkeypatch.setattr(exercise.Exercise, "expected", lambda *a: 1 / 0)
+    rows, note = grade.one(UNIT, tmp_path / "kv_cache.py", tmp_path / "results.json", options(way))
+    result = json.loads((tmp_path / "results.json").read_text())
+    assert rows is None and "ZeroDivisionError" in note
+    assert "score" not in result and result["tests"][0]["max_score"] == 0 and "not a mark" in result["output"]
+    assert_gradescope(result)
+
+
+def test_a_grader_that_is_killed_leaves_valid_results(tmp_path, way):
+    (tmp_path / "kv_cache.py").write_text("import time\ntime.sleep(60)\n")
+    with subprocess.Popen([sys.executable, "-m", "homework.grade", "hw03", str(tmp_path / "kv_cache.py"), "--out", str(tmp_path / "r.json")],
+                          cwd=HOMEWORK.parent, stderr=subprocess.DEVNULL) as process:
+        while not (tmp_path / "r.json").exists():
+            assert process.poll() is None
+        process.kill()
+    result = json.loads((tmp_path / "r.json").read_text())
+    assert "did not finish" in result["output"]
+    assert_gradescope(result)
+
+
+def test_the_same_seed_asks_the_same_and_another_seed_something_else():
+    e = UNIT.exercises["skip_heads"]
+    part = e.parts[0]
+    same, other = e.cases(part, 3), e.cases(part, 4)
+    assert all(np.array_equal(a, b) for a, b in zip(same[0], exercise.Exercise.cases.__wrapped__(e, part, 3)[0]))
+    assert not np.array_equal(same[0][0], other[0][0])
+
+
+@pytest.mark.parametrize("reply", [
+    b"", b"\n", b"[]", b'[{"state": "ok"}]\n', b'[{"state": ["ok"], "arrays": 1}]\n', b'[{"state": "ok", "arrays": 1e999}]\n', b"1\n",
+    submission.pack([dict(state="ok", arrays=1)], [np.zeros(3)])[:-1], submission.pack([dict(state="ok", arrays=2)], [np.zeros(3)]),
+    submission.pack([dict(state="ok", arrays=1)], [np.array(["text"])])])
+def test_bytes_that_are_no_answer_are_refused(reply):
+    try:
+        states, answers = grade.read(reply, 1)
+    except Exception:
+        return                                                  # grade() calls this "its answer could not be read"
+    assert UNIT.exercises["skip_heads"].verdict(UNIT.exercises["skip_heads"].parts[0], 0, states, answers)[0] != "ok"
+
+
+def test_an_answer_comes_back_as_it_was_sent():
+    sent = [np.arange(6.0).reshape(2, 3), np.asfortranarray(np.ones((3, 2), "f4")), np.array(3), np.array([True])]
+    (state,), (came,) = grade.read(submission.pack([dict(state="ok", arrays=4)], sent), 1)
+    assert state["state"] == "ok" and all(a.dtype == b.dtype and np.array_equal(a, b) for a, b in zip(sent, came))
+
+
+def test_without_isolation_the_grader_says_so_and_refuses_if_told_to_or_if_it_is_root(tmp_path, capsys, monkeypatch):
+    (tmp_path / "kv_cache.py").write_text(HONEST)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    with pytest.raises(SystemExit):
+        grade.main(["hw03", str(tmp_path / "kv_cache.py"), "--isolation", "none"])
+    with pytest.raises(grade.GraderError, match="never run as root"):
+        grade.Sandbox(b"", "none", 1, 4)
+    assert "OPEN" in capsys.readouterr().err
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(SystemExit):
+        grade.main(["hw03", str(tmp_path / "kv_cache.py"), "--isolation", "none", "--require-isolation"])
+    assert "OPEN" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        grade.main(["--help"])
+    assert "OPEN" in capsys.readouterr().out
+
+
+def readable(command):
+    """The command, in a mount namespace where any account may read this Python (it may live in a home that is closed to others)."""
+    base = Path(sys.base_prefix).resolve()
+    closed = next((str(p) for p in [*reversed(base.parents), base] if not os.stat(p).st_mode & 0o001), None)
+    if closed is None:
+        return command
+    script = f"""set -e; aside=$(mktemp -d); mount --bind "{base}" "$aside"; mount -t tmpfs -o mode=755 tmpfs "{closed}"; mkdir -p "{base}"
+                 mount --bind "$aside" "{base}"; umount "$aside"; rmdir "$aside"; exec "$@" """
+    return ["unshare", "--mount", "sh", "-c", script, "sh", *command]
+
+
+HARD = {"owners": "forged results and os._exit", "skip_heads": "a fork bomb", "grouped_attention": "a memory bomb",
+        "svformer": "the judge's process killed", "critical_point": "a loop that resets timers", "windowed_bytes": "a full disk"}
+
+
+@pytest.mark.parametrize("way, account", [("uid", []), ("namespaces", ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"])])
+def test_each_way_of_isolation_holds_by_itself(way, account):
+    """A spare account without namespaces (as in a container), and a user's own namespaces without root."""
+    if os.geteuid() or not shutil.which("unshare") or subprocess.run(readable(["true"]), stderr=subprocess.DEVNULL).returncode:
+        pytest.skip("needs root and mount namespaces, to play both roles")
+    attacks = {name: attack for name, attack in HARD.items() if way == "namespaces" or attack != "a full disk"}
+    with tempfile.TemporaryDirectory() as root:                 # pytest's own folders are closed to other accounts
+        Path(root).chmod(0o777)
+        text = HONEST + "".join(attacked(name, INSIDE[attack])[len(HONEST):] for name, attack in attacks.items())
+        Path(root, UNIT.file).write_text(text)
+        done = subprocess.run(readable([*account, sys.executable, "-m", "homework.grade", "hw03", f"{root}/{UNIT.file}", "--out",
+                                        f"{root}/results.json", "--isolation", way, "--seconds", "4"]),
+                              cwd=HOMEWORK.parent, capture_output=True, text=True)
+        assert f"isolation: {way}" in done.stderr, done
+        result = json.loads(Path(root, "results.json").read_text())
+    assert result["score"] == WHOLE.points - sum(WHOLE.exercises[name].points for name in attacks), done.stdout
+    assert not grade.accounts() & set(grade.UIDS)
+
+
+def test_the_zip_grades_as_gradescope_would_run_it(tmp_path, way):
+    archive = gradescope.build(WHOLE, tmp_path / "hw03.zip")
+    shutil.unpack_archive(archive, tmp_path / "source")
+    for name in ("submission", "results"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "submission" / WHOLE.file).write_text(HONEST.replace("def owners", "def owner"))
+    (tmp_path / "submission" / "numpy.py").write_text("raise SystemExit")
+    env = {"PATH": os.environ["PATH"], "AUTOGRADER": str(tmp_path), "PYTHON": sys.executable}
+    subprocess.run(["bash", str(tmp_path / "source" / "run_autograder")], env=env, check=True, cwd="/", capture_output=True)
+    result = json.loads((tmp_path / "results" / "results.json").read_text())
+    assert_gradescope(result)
+    assert result["score"] == WHOLE.points - WHOLE.exercises["owners"].points
+    assert not list((tmp_path / "source").rglob("*solutions*"))

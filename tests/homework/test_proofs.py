@@ -1,0 +1,160 @@
+"""Does the homework tell right from wrong? Reference, stub, named wrong answers, automatic mutants, other right answers: one process."""
+import ast
+import re
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from homework import exercise, submission
+from tests.homework.mutants import mutants
+
+HOMEWORK = Path(exercise.__file__).parent
+UNITS = [exercise.find(path.parent.name) for path in sorted(HOMEWORK.glob("hw*/exercises.py"))]
+SEEDS = [exercise.PUBLIC, 1, 987654321]
+units = pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.short)
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def marks(unit, source, seed=exercise.PUBLIC, only=None):
+    names, problems = submission.load(source)
+    return [unit.mark(names, problems, e, part, seed) for e, part in unit.parts() if only in (None, e.name)]
+
+
+def solutions(unit):
+    return {path.stem: path.read_text() for path in sorted((HOMEWORK / "solutions" / unit.folder).glob("*.py"))}
+
+
+def lost(unit, e, wrong, seed):
+    """(points that a named wrong answer loses, what it is told)."""
+    points, told = 0, []
+    for part in e.parts:
+        cases = e.cases(part, seed)
+        dtypes = [next((x.dtype for x in inputs if isinstance(x, np.ndarray) and x.dtype.kind == "f"), None) for inputs in cases]
+        with np.errstate(over="ignore"):
+            answers = [[x.astype(dtype) if dtype and x.ndim and x.dtype.kind == "f" else x for x in e.expected(part, seed, case, wrong) or []]
+                       for case, dtype in enumerate(dtypes)]
+        state, why = e.verdict(part, seed, [dict(state="ok")] * len(cases), answers)
+        if state != "ok":
+            points += part.points
+            told.append(why)
+    return points, told
+
+
+@units
+def test_the_reference_and_two_other_right_answers_earn_everything(unit):
+    texts = solutions(unit)
+    assert len(texts) >= 3 and "reference" in texts
+    for name, text in texts.items():
+        for seed in SEEDS:
+            rows = marks(unit, text, seed)
+            assert sum(row.earned for row in rows) == unit.points == 100, (name, seed, [row for row in rows if row.state != "ok"])
+
+
+@units
+def test_the_stub_earns_nothing_and_fails_by_not_being_written_alone(unit):
+    assert {row.state for row in marks(unit, unit.stub())} == {"todo"}
+    text = unit.path.read_text(encoding="utf-8")
+    assert text == unit.stub(), f"the stub in the tree is not what the exercises define: python -m homework.reset {unit.short}"
+
+
+@units
+def test_every_named_wrong_answer_loses_its_points_and_is_told_why(unit, matrix):
+    for e in unit.exercises.values():
+        assert len(e.wrongs) >= 2, e.name
+        for wrong in e.wrongs:
+            for seed in SEEDS:
+                points, told = lost(unit, e, wrong, seed)
+                assert points == wrong.loses > 0, (e.name, wrong.name, seed, points, told)
+            assert any(why.startswith(wrong.says) for why in told), (e.name, wrong.name, told)
+            if not any(part.accept for part in e.parts):        # what it is told elsewhere is at least as special
+                known = {w.says for w in e.wrongs if w.loses <= wrong.loses}
+                assert all(why in known or "wrong numbers" in why or "not finite" in why for why in told), (e.name, wrong.name, told)
+            matrix(unit, e, wrong.name, f"-{wrong.loses}")
+
+
+@units
+def test_nine_in_ten_mutants_of_the_reference_lose_points(unit, matrix):
+    """A slip in a helper is judged by every exercise, one in an exercise by that exercise."""
+    def stop(*_):
+        raise TimeoutError
+    signal.signal(signal.SIGALRM, stop)
+    killed, all_of_them, survivors = 0, 0, []
+    for function, line, what, text in mutants(solutions(unit)["reference"]):
+        signal.setitimer(signal.ITIMER_REAL, 2, 0.1)       # an endless mutant is stopped in every case
+        try:
+            rows = marks(unit, text, only=function if function in unit.exercises else None)
+            dead = any(row.state != "ok" for row in rows)
+        except TimeoutError:
+            dead = True
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        all_of_them, killed = all_of_them + 1, killed + dead
+        if not dead:
+            survivors.append(f"{function}, line {line}: {what}")
+    matrix(unit, None, f"mutants {killed} of {all_of_them} killed", "; survivors: " + " | ".join(survivors) if survivors else "")
+    assert all_of_them >= 50 and killed >= 0.9 * all_of_them, survivors
+
+
+@units
+def test_a_unit_has_the_shape_that_the_course_promises(unit):
+    exercises = list(unit.exercises.values())
+    assert 6 <= len(exercises) <= 10 and unit.points == 100
+    assert any(e.name.startswith("predict") for e in exercises), "no prediction"
+    assert any(e.level == "stretch" for e in exercises), "no stretch"
+    assert any(e.name.endswith("counter_example") for e in exercises), "no error to find"
+    for e in exercises:
+        assert len(e.hints) >= 2 and e.minutes > 0 and e.level in ("easy", "medium", "hard", "stretch"), e.name
+        for part in e.parts:
+            assert len(e.cases(part, 0)) >= 3 or part.make is None
+
+
+@units
+def test_the_public_tests_are_worth_what_the_exercises_say(unit):
+    tree, found = ast.parse((unit.path.parent / f"test_{unit.file}").read_text()), {}
+    for test in [node for node in tree.body if isinstance(node, ast.FunctionDef)]:
+        call, = [node for node in ast.walk(test) if isinstance(node, ast.Call) and ast.unparse(node.func) == "unit.check"]
+        found[tuple(arg.value for arg in call.args)] = test.decorator_list[0].args[0].value
+    assert found == {(e.name, part.name): part.points for e, part in unit.parts()}
+
+
+@units
+def test_the_statement_names_every_exercise_with_its_points_and_minutes(unit):
+    text = (unit.path.parent / "README.md").read_text(encoding="utf-8")
+    for e in unit.exercises.values():
+        row = next((line for line in text.splitlines() if line.startswith("|") and f"`{e.name}`" in line), "")
+        cells = [cell.strip() for cell in row.split("|")[1:-1]]
+        assert cells and str(e.points) in cells and e.level in cells and f"{e.minutes} min" in cells, (e.name, row)
+    assert str(sum(e.minutes for e in unit.exercises.values())) in text, "the sum of the minutes"
+
+
+def test_learners_files_and_public_tests_never_import_a_solution():
+    for path in HOMEWORK.rglob("*.py"):
+        if "solutions" not in path.relative_to(HOMEWORK).parts:
+            assert not re.search(r"(import|from)\s+\S*solutions", path.read_text(encoding="utf-8")), path
+    for unit in UNITS:
+        assert "homework" not in re.findall(r"^(?:import|from) (\w+)", unit.stub(), re.M)
+
+
+def test_inputs_vary_in_dtype_and_layout():
+    e = exercise.find("hw03").exercises["grouped_attention"]
+    tensors = [inputs[0] for inputs in e.cases(e.parts[0], 0)]
+    assert [str(x.dtype) for x in tensors] == ["float32", "float32", "float64"]
+    assert [x.flags.c_contiguous for x in tensors] == [True, False, False]
+
+
+@pytest.mark.parametrize("came, wanted, says", [
+    ([np.zeros((1,))], [np.zeros((3, 2))], "shape"), ([np.zeros((3, 2), "f8")], [np.zeros((3, 2))], "dtype"),
+    ([np.full((3, 2), np.nan, "f4")], [np.zeros((3, 2))], "finite"), ([np.zeros(2, "f4"), np.zeros(2, "f4")], [np.zeros(2)], "1 results"),
+    ([np.zeros((3,), "f4")], [np.zeros((3,), bool)], "dtype"), ([np.array(5.0)], [np.array(6)], "numbers")])
+def test_shape_dtype_and_finiteness_are_judged_before_values(came, wanted, says):
+    assert says in exercise.compare(came, wanted, "float32")
