@@ -148,6 +148,12 @@ def test_an_orthogonalised_matrix_keeps_its_directions_and_has_singular_values_n
     assert after[seen].min() > .858 and after[seen].max() < 1.142
 
 
+@SHAPES
+def test_the_long_side_in_bf16_gives_what_the_short_side_gives_in_fp32(rows, columns):
+    x = stack(rows, columns)
+    assert (optim.orthogonal(x.bfloat16()).float() - optim.orthogonal(x)).abs().max() < .05
+
+
 def by_hand(p, g, buffer, second, lr, momentum, decay):
     """Muon for one matrix in float64, entry by entry from the source's text."""
     rows, columns = p.shape

@@ -1,0 +1,394 @@
+"""Do our systems compute what the public code computes? Our weights in their modules, fp32, on the CPU.
+
+MINIMAL_OFFICIAL names a folder with checkouts, each under its short name; one that is absent skips its tests:
+    nanochat                  RiddleHe/nanochat, branch research/bank_of_values, commit bee6dac (Bank of Values)
+    DenseFormer               epfml/DenseFormer, commit c99a623
+    modded-nanogpt            KellerJordan/modded-nanogpt, commit 06743860 (train_gpt_medium.py)
+    Value-Residual-Learning   Zcchill/Value-Residual-Learning, commit 95652f6 (ResFormer, SVFormer, NeuTRENO)
+    karpathy-nanochat         karpathy/nanochat, commit 92d63d4
+No line of theirs is kept here. With `pytest -s` every comparison prints its largest difference.
+"""
+
+import math
+import os
+import re
+from types import SimpleNamespace
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from minimal.optim import Optimizer, carried, rows_by_name
+from minimal.recipes import RECIPES
+from minimal.streams import DenseFormer
+from minimal.tape import Tape
+from minimal.variants import build, count, plan_named, skeleton
+from tests.package import official
+from tests.package.official import checkout
+
+if not os.environ.get("MINIMAL_OFFICIAL"):
+    pytest.skip("MINIMAL_OFFICIAL is not set: name a folder with checkouts of nanochat (RiddleHe/nanochat, branch "
+                "research/bank_of_values), DenseFormer (epfml), modded-nanogpt (KellerJordan), Value-Residual-Learning "
+                "(Zcchill) and karpathy-nanochat to compare with them", allow_module_level=True)
+
+SHORT = dict(layers=6, width=48, heads=4, vocab=97, context=256)
+
+# Our plan: the name in their registry, or flags of their base model that no name covers.
+REGISTRY = dict(
+    standard="gpt_base", gqa="gpt_base", mqa="gpt_base", row1="gpt_base", row2="gpt_base_v_scale_learn",
+    row3="gpt_base_v_from_v1_every_layer", row4="gpt_base_v_from_v1_learn_every2", row5="gpt_base_v_from_v1",
+    row6="gpt_base_v_from_v1_learn", row7="gpt_base_v_from_x0_learn_every2", row8="gpt_base_v_from_x0",
+    row9="gpt_base_v_from_x0_learn", row10="gpt_base_add_init_v", row11="gpt_base_add_init_v_learn",
+    row12="gpt_base_add_init_res_v", row13="gpt_base_add_init_res_v_learn", bov="gpt_base_v_from_value_emb_learn",
+    vplus="gpt_base_add_init_value_emb_nanogpt_every2",
+    svformer="gpt_base_v_from_v1_every_layer", resformer=dict(add_init_v=True, on_every_layer=True),
+    **{"bov-fixed": "gpt_base_v_from_value_emb", "bov-shared": "gpt_base_v_from_value_emb_learn_shared",
+       "bov-every": "gpt_base_v_from_value_emb_learn_every_layer", "bov-keep": "gpt_base_add_init_value_emb_learn",
+       "bov-alternate": "gpt_base_v_from_value_emb_learn_every2", "bov-half": "gpt_base_v_from_value_emb_learn_second_half",
+       "bov-gqa": "gpt_base_v_from_value_emb_learn",
+       "x0-detach": dict(v_from_x0=True, learn_init_coeffs=True, detach_init_value=True)})
+SAME = pytest.mark.parametrize("plan", REGISTRY)
+
+
+def theirs(plan, config, device="cpu"):
+    """Their model of this plan, in this size."""
+    name = REGISTRY.get(plan, "gpt")
+    flags = name if isinstance(name, dict) else {}
+    registry = official.imported(checkout("nanochat"), "nanochat.model_registry")
+    return official.nanochat(*registry.get_model("gpt_base" if flags else name), config, device, **flags)
+
+
+def batch(n, rows=2, vocab=97, seed=0):
+    """Inputs and targets, (rows, n) each."""
+    ids = torch.randint(vocab, (rows, n + 1), generator=torch.Generator().manual_seed(seed))
+    return ids[:, :-1].contiguous(), ids[:, 1:].contiguous()
+
+
+@torch.no_grad()
+def awake(plan, **changes):
+    """A model of ours in which nothing is zero or one: zero W_O would make all plans equal."""
+    model = build(plan, "nano", **(SHORT | changes))
+    g = torch.Generator().manual_seed(3)
+    for name, p in model.named_parameters():
+        if p.ndim < 2 or not p.any():
+            p.copy_(0.3 + torch.rand(p.shape, generator=g) if p.ndim < 2 else
+                    torch.randn(p.shape, generator=g) * p.shape[-1] ** -0.5)
+        if name == "head.weight":
+            p.normal_(0, 3 * p.shape[-1] ** -0.5, generator=g)  # logits near the softcap
+    return model
+
+
+def farthest(pairs):
+    """The largest gap between our gradients and theirs, each in units of its tensor's largest entry."""
+    gaps = {}
+    for pair in pairs:
+        mine, other = pair.ours.grad, pair.seen(pair.whole.grad)
+        assert mine.abs().max() > 0, f"{pair.name} has no gradient"
+        gaps[pair.name] = ((mine - other).abs().max() / mine.abs().max()).item()
+    return max(gaps.values())
+
+
+def agree(pairs, mine, other, loss, other_loss, what, limit=1e-4):
+    """Logits, loss and every gradient. Called with their logits already there: prints, then asserts."""
+    assert mine.std() > 0.5, "logits this small would agree with anything"
+    loss.backward()
+    other_loss.backward()
+    gap, slope = (mine - other).abs().max().item(), farthest(pairs)
+    print(f"{what}: logits differ by {gap:.1e}, gradients by {slope:.1e} of their largest")
+    assert gap < limit and abs(loss.item() - other_loss.item()) < 1e-5 and slope < 1e-3
+
+
+def nanochat_agrees(model, other, what):
+    """Put every parameter there, fill the rest with what must not matter, and compare."""
+    pairs, rest = official.nanochat_pairs(model, other)
+    for pair in pairs:
+        pair.put()
+    there, dead = dict(other.named_parameters()), {name for name in rest if name.endswith("c_v.weight")}
+    assert rest - dead <= {"smear_gate.weight", "smear_lambda"}
+    with torch.no_grad():
+        for name in rest:
+            there[name].fill_(math.nan if name in dead else 0.0)  # a matrix that the paper says is dropped
+    x, y = batch(149)
+    agree(pairs, model(x), other(x), model.loss(x, y), other(x, y), what)
+
+
+@SAME
+@pytest.mark.parametrize("case", ["plain", "smear", "windows"])
+def test_logits_and_gradients_equal_bank_of_values(plan, case):
+    """149 tokens, so that the short windows of 128 cut; "windows": of 9, 5 and 7 tokens besides the query's own."""
+    small = dict(windows=(9, 0, 5, 9, 7, 0)) if case == "windows" else {}
+    model = awake(plan, smear=case == "smear", **small)
+    other = theirs(plan, model.config)
+    if small:
+        for block, window in zip(other.transformer.h, model.windows):
+            block.attn.window_size = (window or -1, 0)
+    nanochat_agrees(model, other, f"{plan} ({case})")
+
+
+def test_full_nanochat_equals_the_fork_without_backout():
+    """The fork branched off before backout; its lambdas, gates and smear are those of our plan."""
+    model = awake("nanochat")
+    with torch.no_grad():
+        model.streams[1].weight.value.zero_()
+    model.streams = model.streams[:1]
+    nanochat_agrees(model, theirs("nanochat", model.config), "nanochat (fork)")
+
+
+def test_full_nanochat_equals_upstream():
+    code = official.imported(checkout("karpathy-nanochat"), "nanochat.gpt")
+    model = awake("nanochat")
+    nanochat_agrees(model, official.nanochat(code.GPTConfig, code.GPT, model.config), "nanochat (upstream)")
+
+
+@SAME
+@pytest.mark.parametrize("size", ["d12", "d24"])
+def test_flops_and_parameters_are_what_their_code_counts(plan, size):
+    """Ours = theirs - 25 for smear - the value matrices that their forward pass never calls."""
+    model = skeleton(plan, size)
+    other, counted = theirs(plan, model.config, "meta"), count(model)
+    pairs, rest = official.nanochat_pairs(model, other)
+    dead = [p.numel() for name, p in other.named_parameters() if name in rest and name.endswith("c_v.weight")]
+    print(f"{plan} {size}: {counted['flops_per_token']:,} FLOPs a token, {counted['parameters']:,} parameters, "
+          f"{len(dead)} dead matrices there")
+    assert counted["flops_per_token"] == other.estimate_flops()
+    assert counted["parameters"] == sum(p.numel() for p in other.parameters()) - 25 - sum(dead)
+
+
+@pytest.mark.parametrize("context", [128, 256, 512, 1024, 2048, 4096])
+@pytest.mark.parametrize("layers", [4, 6, 12])
+def test_windows_are_theirs(context, layers):
+    config = skeleton("standard", "nano", layers=layers, context=context).config
+    other = [left for left, _ in theirs("standard", config, "meta").window_sizes]
+    assert config.window_sizes() == [0 if left >= context else left for left in other]
+
+
+@SAME
+def test_every_tensor_starts_in_the_same_way(plan):
+    """Equal scalars; for the others equal size and shape of the distribution (1.8 for uniform, 3 for normal). Smear is
+    apart: theirs starts from whatever the memory held."""
+    model = build(plan, "nano", **(SHORT | dict(width=96)))
+    pairs, _ = official.nanochat_pairs(model, theirs(plan, model.config))
+    assert pairs
+    for pair in pairs:
+        mine, other = pair.ours.detach().flatten(), pair.seen(pair.whole).detach().flatten()
+        if mine.numel() == 1 or not other.any():
+            assert torch.equal(mine, other), pair.name
+            continue
+        loose, peaked = 3 / mine.numel() ** 0.5, lambda t: (t ** 4).mean() / (t ** 2).mean() ** 2
+        assert mine.norm() == pytest.approx(other.norm().item(), rel=loose), pair.name
+        assert peaked(mine) == pytest.approx(peaked(other).item(), abs=0.3 + 2 * loose), pair.name
+
+
+@pytest.mark.parametrize("plan", ["bov", "bov-fixed", "bov-shared", "bov-keep", "bov-half"])
+def test_their_init_aligns_a_table_as_ours_does(plan, monkeypatch):
+    """Their tables are made from our embedding and from the W_V that the x0 plan of the same seed holds."""
+    model, donor = build(plan, "nano", **SHORT), build("standard", "nano", **SHORT)
+    other = theirs(plan, model.config)
+    for start in ("normal_", "uniform_", "zeros_"):
+        monkeypatch.setattr(torch.nn.init, start, lambda tensor, *more, **how: tensor)
+    for pair in official.nanochat_pairs(donor, other)[0]:
+        pair.put()
+    other.init_weights()
+    tables = [pair for pair in official.nanochat_pairs(model, other)[0] if pair.name.startswith("banks")]
+    assert len(tables) == len(model.banks) > 0
+    for pair in tables:
+        assert torch.allclose(pair.ours, pair.seen(pair.whole), atol=1e-5), pair.name
+
+
+def trainer(steps, scaled_decay):
+    """Their trainer's defaults and its three schedules, from the script that cannot be imported."""
+    file = checkout("nanochat") / "scripts" / "base_train.py"
+    found = re.findall(r'add_argument\("--([a-z-]+)", type=(?:int|float), default=([0-9.e-]+)', file.read_text())
+    args = SimpleNamespace(**{name.replace("-", "_"): float(value) for name, value in found})
+    return args, official.executed(file, "def get_lr_multiplier(", "# -----------------------------------------------"
+                                   "------------------------------\n# Training loop", args=args, math=math,
+                                   num_iterations=steps, weight_decay_scaled=scaled_decay)
+
+
+def their_optimizer(other, args, batch, decay):
+    factor = math.sqrt(batch / 2**19)
+    return other.setup_optimizer(unembedding_lr=args.unembedding_lr * factor, embedding_lr=args.embedding_lr * factor,
+                                 scalar_lr=args.scalar_lr * factor, matrix_lr=args.matrix_lr * factor, weight_decay=decay)
+
+
+@SAME
+@pytest.mark.parametrize("size,batch", [("d12", 2**19), ("d24", 2**20)])
+def test_every_parameter_learns_at_their_rate(plan, size, batch):
+    model = skeleton(plan, size)
+    ours, other = carried("bov", model, batch), theirs(plan, model.config, "meta")
+    count = other.num_scaling_params()
+    mine = rows_by_name(ours, model.roles(), dict(model.named_parameters()))
+    args, _ = trainer(1, 0.0)
+    base = theirs("standard", skeleton("standard", "d12").config, "meta").num_scaling_params()
+    body = {name: 12 * layers * width**2 for name, layers, width in (("d12", 12, 768), ("d24", 24, 1536))}
+    decay = args.weight_decay * math.sqrt(batch / 2**19) * (body["d12"] + base["lm_head"]) / (body[size] + count["lm_head"])
+    groups = {id(p): group for group in their_optimizer(other, args, batch, decay).param_groups for p in group["params"]}
+    for pair in official.nanochat_pairs(model, other)[0]:
+        row, group = mine[pair.name], groups[id(pair.whole)]
+        assert row.algorithm == group["kind"], pair.name
+        assert row.lr == pytest.approx(group["lr"]) and row.decay == pytest.approx(group["weight_decay"]), pair.name
+        if row.algorithm == "adamw":
+            assert (row.betas, row.eps) == (group["betas"], group["eps"]), pair.name
+        else:
+            assert row.betas[1] == group["beta2"] and row.cautious, pair.name
+
+
+@pytest.mark.parametrize("steps", [3697, 3766, 3838, 7998, 95_367])
+def test_schedules_are_theirs(steps):
+    _, schedule = trainer(steps, 0.28)
+    recipe = RECIPES["bov"]
+    for step in range(0, steps, max(1, steps // 997)):
+        assert recipe.lr(step, steps) == pytest.approx(schedule.get_lr_multiplier(step))
+        assert recipe.momentum(step, steps) == pytest.approx(schedule.get_muon_momentum(step))
+        assert 0.28 * recipe.muon_decay(step, steps) == pytest.approx(schedule.get_weight_decay(step))
+
+
+@pytest.mark.parametrize("plan", ["bov", "row13", "vplus"])
+def test_five_steps_of_training_move_the_weights_as_theirs(plan):
+    """Both start from the same weights and see the same batches. Their Muon orthogonalises in bf16 even in fp32, so
+    paths agree to about a percent of their length; AdamW's agree to much less where no matrix stands before them."""
+    steps, decay = 100, 0.28
+    model = awake(plan, vocab=97)
+    other = theirs(plan, model.config)
+    pairs, rest = official.nanochat_pairs(model, other)
+    for pair in pairs:
+        pair.put()
+    with torch.no_grad():
+        other.smear_lambda.zero_()
+        other.smear_gate.weight.zero_()
+    start = {pair.name: pair.ours.detach().clone() for pair in pairs}
+    args, schedule = trainer(steps, decay)
+    optimizer, theirs_too = Optimizer(model, "bov", batch_tokens=2**19, steps=steps), their_optimizer(other, args, 2**19, decay)
+    rows = rows_by_name(optimizer.recipe, model.roles(), optimizer.named)
+    decay = next(row.decay for row in rows.values() if row.algorithm == "muon")
+    for step in range(5):
+        x, y = batch(40, seed=step)
+        model.loss(x, y).backward()
+        other(x, y).backward()
+        for group in theirs_too.param_groups:
+            group["lr"] = group["initial_lr"] * schedule.get_lr_multiplier(step)
+            if group["kind"] == "muon":
+                group["momentum"] = schedule.get_muon_momentum(step)
+                group["weight_decay"] = schedule.get_weight_decay(step) * decay / 0.28
+        with torch.compiler.set_stance("force_eager"), official.OnCpuInFp32():
+            theirs_too.step()
+        other.zero_grad(set_to_none=True)
+        optimizer.step(step)
+    gaps = {}
+    for pair in pairs:
+        path, apart = pair.ours.detach() - start[pair.name], pair.ours.detach() - pair.seen(pair.whole.detach())
+        gaps[pair.name] = (apart.norm() / path.norm()).item()
+    worst = max(gaps, key=gaps.get)
+    print(f"{plan}: after five steps apart by {gaps[worst]:.1e} of the way ({worst})")
+    assert gaps[worst] < 0.05
+
+
+def test_densely_weighted_averages_equal_densformer():
+    """Five blocks of random maps; every state enters the average before the next block reads it."""
+    code = official.imported(checkout("DenseFormer"), "denseformer")
+    g = torch.Generator().manual_seed(0)
+    layers, maps = 5, torch.randn(5, 16, 16, generator=g) / 4
+    ours = DenseFormer(config=SimpleNamespace(layers=layers))
+    other = code.DWAModules(layers)
+    for mine, alpha in zip(ours.mix, other.alphas, strict=True):
+        with torch.no_grad():
+            mine.value.copy_(torch.tensor(mine.start))
+            assert torch.equal(mine.value, alpha.weight[0]), "both start as the identity"
+            mine.value.normal_(generator=g)
+            alpha.weight[0] = mine.value
+    x = torch.randn(2, 7, 16, generator=g)
+
+    def run(average):
+        h = x
+        for at in range(layers):
+            h = average(h, at, torch.tanh(h @ maps[at]) + h)
+        return h
+
+    tape = Tape(ids=None, banks=None)
+    tape.streams = [x]
+
+    def mine(h, at, new):
+        tape.streams.append(new)
+        return ours.enter(new, at + 1, tape)
+
+    other.init_accumulators(x)
+    y, z = run(mine), run(lambda h, at, new: other(new, at))
+    y.square().sum().backward()
+    z.square().sum().backward()
+    print(f"denseformer: outputs differ by {(y - z).abs().max():.1e} of {y.abs().max():.1f}")
+    assert torch.allclose(y, z, atol=1e-5 * y.abs().max().item())
+    for a, alpha in zip(ours.mix, other.alphas):
+        assert torch.allclose(a.value.grad, alpha.weight.grad[0], rtol=1e-4, atol=1e-5 * a.value.grad.abs().max().item())
+
+
+MEDIUM = dict(layers=16, width=256, heads=2, vocab=256, context=512, style="modded", windows="LSSSLSSSSSSLSSSL")
+
+
+def medium(n):
+    """Our plan and their model with our weights; ids without their end-of-text, since we have no document mask."""
+    code, model = official.modded(checkout("modded-nanogpt")), awake("modded", **MEDIUM)
+    with official.OnCpuInFp32():
+        other = code.GPT(vocab_size=256, num_layers=16, num_heads=2, model_dim=256, max_seq_len=n)
+    pairs, rest = official.paired(model, other, official.modded_rules(model.streams[0].skips))
+    assert not rest
+    for pair in pairs:
+        pair.put()
+    return model, other.train(), pairs, *batch(n, rows=1, vocab=256)
+
+
+def medium_agrees(model, other, pairs, x, y, blocks, windows, what):
+    with official.OnCpuInFp32() as mode:
+        other_loss = other(x[0], y[0], torch.tensor(blocks))
+    logits = model(x, windows=windows)
+    loss = F.cross_entropy(logits.flatten(0, 1), y.flatten())
+    agree(pairs, logits[0], mode.logits, loss, other_loss, what)
+
+
+def test_modded_medium_equals_ours_where_windows_see_everything():
+    model, other, pairs, x, y = medium(256)
+    medium_agrees(model, other, pairs, x, y, blocks=8, windows=[0] * 16, what="modded")
+
+
+def test_modded_medium_has_its_long_windows_where_ours_are(monkeypatch):
+    """Their windows are whole blocks of 128; here their masks are replaced by ours, long ones of 40 tokens and short
+    ones of 20, so that only the order of long and short layers is at stake."""
+    model, other, pairs, x, y = medium(128)
+
+    def masks(ids, blocks):
+        from torch.nn.attention.flex_attention import create_block_mask
+        rule = lambda reach: lambda b, h, q, k: (k <= q) & (q - k <= reach)
+        return [create_block_mask(rule(reach), None, None, len(ids), len(ids), device="cpu") for reach in (40, 20)]
+
+    other.create_blockmasks = masks
+    sizes = skeleton("modded", "modded-medium").config.window_sizes()
+    windows = [20 if size else 40 for size in sizes]
+    medium_agrees(model, other, pairs, x, y, blocks=2, windows=windows, what="modded (windows)")
+
+
+def test_modded_medium_starts_as_theirs():
+    code, model = official.modded(checkout("modded-nanogpt")), build("modded", "nano", **MEDIUM)
+    with official.OnCpuInFp32():
+        other = code.GPT(vocab_size=256, num_layers=16, num_heads=2, model_dim=256, max_seq_len=128)
+    for pair in official.paired(model, other, official.modded_rules(model.streams[0].skips))[0]:
+        mine, there = pair.ours.detach(), pair.seen(pair.whole).detach()
+        assert mine.norm() == pytest.approx(there.norm().item(), rel=0.02), pair.name
+        assert mine.abs().max() == pytest.approx(there.abs().max().item(), rel=0.2), pair.name
+
+
+RESFORMER = dict(standard="baseline", resformer="resformer", svformer="svformer", neutreno="NeuTRENO_lambda04",
+                 **{"resformer-neutreno": "NeuTRENO_resformer"})
+
+
+@pytest.mark.parametrize("plan", RESFORMER)
+def test_llama_plans_equal_resformers_code(plan):
+    file = checkout("Value-Residual-Learning") / "src" / "modeling" / f"modeling_llama_{RESFORMER[plan]}.py"
+    model = awake(plan, style="llama", windows="L", heads=3, hidden=112)
+    other = official.Llama(file, model.config)
+    pairs, rest = official.paired(model, other, official.LLAMA, official.turned(model.config))
+    assert not rest
+    for pair in pairs:
+        pair.put()
+    x, y = batch(60)
+    logits = other(x)
+    other_loss = F.cross_entropy(logits.flatten(0, 1), y.flatten())
+    agree(pairs, model(x), logits, model.loss(x, y), other_loss, f"llama {plan}")
