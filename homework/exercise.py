@@ -213,8 +213,8 @@ class Row:
 class Unit:
     """One homework unit: its folder, the learner's file, its exercises in order."""
 
-    def __init__(self, folder, title, about):
-        self.folder, self.title, self.about = folder, title, inspect.cleandoc(about)
+    def __init__(self, folder, title, about, prelude="import torch"):
+        self.folder, self.title, self.about, self.prelude = folder, title, inspect.cleandoc(about), inspect.cleandoc(prelude)
         self.short, self.file = folder.split("_")[0], folder.split("_", 1)[1] + ".py"
         self.exercises, self.rows, self.problems = {}, [], {}
 
@@ -237,7 +237,7 @@ class Unit:
 
     def stub(self):
         """The file that the learner fills in, written from the definitions."""
-        text = [f'"""{self.short} · {self.title}\n\n{self.about}\n"""\nimport torch\n']
+        text = [f'"""{self.short} · {self.title}\n\n{self.about}\n"""\n{self.prelude}\n']
         for exercise in self.exercises.values():
             shown = inspect.signature(exercise.oracle)
             shown = shown.replace(parameters=[p for p in shown.parameters.values() if p.kind is not p.KEYWORD_ONLY])

@@ -238,11 +238,11 @@ def grade(unit, source, seed, way, seconds=10, memory=4, most=150):
             question = submission.pack(dict(function=exercise.name, cases=told, arrays=len(arrays)), arrays)
             while (left := until - time.monotonic()) > 0:
                 box = box or Sandbox(source, way, seconds, memory)
-                first, state, why = box.asked == 0, *hear(box.ask(question, min(seconds, left) + 2), exercise, part, seed)
-                if state != "died":
-                    break
-                box = box.end()                                 # a second chance alone in a fresh sandbox, if this was not one
-                if first:
+                first, reply = box.asked == 0, box.ask(question, min(seconds, left) + 2)
+                state, why = hear(reply, exercise, part, seed)
+                if reply is None or (state == "died" and not first):
+                    box = box.end()                             # whoever was asked before may have left something behind:
+                if state != "died" or first:                    # a second chance, alone in a fresh sandbox
                     break
             rows.append((exercise.name, part.name, part.points, part.points if state == "ok" else 0, why or SAYS.get(state, "")))
     finally:

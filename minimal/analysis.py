@@ -1,4 +1,4 @@
-"""What happens inside the stack? Numbers about attention maps, values and streams, read off a tape; nothing hooks a model."""
+"""What happens inside the stack? Numbers about attention maps, values and streams, read off a tape."""
 
 import math
 
@@ -23,7 +23,8 @@ def attention_map(model, tape, at):
     return weights(tape.queries[at], tape.keys[at], **how)
 
 
-# ---- entropy of token importance (ResFormer, Eq 11) ---------------------------------------------------------------------
+# ---- entropy of token importance (ResFormer, Eq 11) ------------------------------------------------------------------
+
 
 def entropy(p):
     """In nats, along the last dimension; 0 log 0 = 0."""
@@ -42,7 +43,8 @@ def token_entropy(a, heads="mean"):
     return entropy(importance(a.mean(1) if heads == "mean" else a)).mean(0)
 
 
-# ---- similarity and spectra (Eq 12, 13) -----------------------------------------------------------------------------------
+# ---- similarity and spectra (Eq 12, 13) ------------------------------------------------------------------------------
+
 
 def similarity(h):
     """Mean cosine between different tokens of one text, h (B, T, C): 1 when all have become the same (Eq 13)."""
@@ -60,7 +62,8 @@ def spectrum(v):
     return torch.linalg.eigvalsh(moment).flip(-1).mean(0)
 
 
-# ---- what stands in for cross-layer attention? (Fig 3) -----------------------------------------------------------------------
+# ---- what stands in for cross-layer attention? (Fig 3) ---------------------------------------------------------------
+
 
 @torch.no_grad()
 def across_study(model, ids):
@@ -83,7 +86,8 @@ def across_study(model, ids):
     return rows
 
 
-# ---- values, their size and their direction -----------------------------------------------------------------------------------
+# ---- values, their size and their direction --------------------------------------------------------------------------
+
 
 def value_study(model, tape):
     """By layer: root mean square of v (as read, gain included) and mean cosines v-y, v0-v and v0-y over heads and tokens;
@@ -98,11 +102,20 @@ def value_study(model, tape):
         y = tape.out[at].float()  # (B, T, H, D)
         first = v if first is None else first
         cosine = lambda a, b: F.cosine_similarity(a, b, dim=-1).mean().item()
-        rows.append(dict(layer=at, size=v.square().mean().sqrt().item(), v_y=cosine(v, y), v0_v=cosine(first, v), v0_y=cosine(first, y)))
+        rows.append(
+            dict(
+                layer=at,
+                size=v.square().mean().sqrt().item(),
+                v_y=cosine(v, y),
+                v0_v=cosine(first, v),
+                v0_y=cosine(first, y),
+            )
+        )
     return rows
 
 
-# ---- curves ---------------------------------------------------------------------------------------------------------------------
+# ---- curves ----------------------------------------------------------------------------------------------------------
+
 
 def smooth(values, window=100):
     """Moving average over whole windows only: entry k is the mean of values k … k + window - 1."""
@@ -115,7 +128,9 @@ def smooth(values, window=100):
 def relative(losses, baseline, window=100):
     """Method minus baseline, step by step, smoothed: below zero the method is ahead (ResFormer, Fig 1)."""
     if len(losses) != len(baseline):
-        raise ValueError(f"curves of {len(losses)} and {len(baseline)} steps cannot be subtracted: compare equal lengths")
+        raise ValueError(
+            f"curves of {len(losses)} and {len(baseline)} steps cannot be subtracted: compare equal lengths"
+        )
     return smooth([a - b for a, b in zip(losses, baseline)], window)
 
 
@@ -135,7 +150,8 @@ def trajectories(result, end=""):
     return {name: [step[i] for step in c["steps"]] for i, name in enumerate(c["names"]) if name.endswith(end)}
 
 
-# ---- other people's models ----------------------------------------------------------------------------------------------------------
+# ---- other people's models -------------------------------------------------------------------------------------------
+
 
 @torch.no_grad()
 def observe_hf(model, ids):
@@ -143,8 +159,10 @@ def observe_hf(model, ids):
     out = model(ids, output_attentions=True, output_hidden_states=True)
     if not out.attentions or any(a is None for a in out.attentions):
         raise ValueError(f'{type(model).__name__} returned no attentions: load it with attn_implementation="eager"')
-    return dict(entropy=[token_entropy(a.float()).item() for a in out.attentions],
-                similarity=[similarity(h).item() for h in out.hidden_states])
+    return dict(
+        entropy=[token_entropy(a.float()).item() for a in out.attentions],
+        similarity=[similarity(h).item() for h in out.hidden_states],
+    )
 
 
 def uniform_causal_entropy(length):

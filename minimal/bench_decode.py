@@ -19,8 +19,8 @@ import time
 import torch
 import torch.nn.functional as F
 
-from minimal.histogram import SortedCache, histogram_decode, masses, rows_bytes, rows_decode, sorted_bytes
-from minimal.histogram import histogram_bytes as counted_bytes
+from minimal.histogram import (SortedCache, finish, histogram_bytes, histogram_decode, masses, rows_bytes, rows_decode,
+                               sorted_bytes, weighted_rows)
 
 LENGTHS = (8192, 32768, 131072, 262144)
 
@@ -64,10 +64,8 @@ def decode_ways(S, H, D, V, seed=0):
 
     def products():
         mass, total = masses(*heads, None, D ** -0.5, bound, table)  # (1, H, S, 1), (1, H, 1, 1)
-        every = torch.arange(H * S, dtype=torch.int32)
-        starts = torch.arange(0, H * S, S // 8, dtype=torch.int32)  # a stored V streams through the same sum of rows
-        sums = F.embedding_bag(every, v.view(H * S, D), starts, mode="sum", per_sample_weights=mass.flatten())
-        return (sums.view(1, 1, H, 8, D).sum(3) / total.view(1, 1, H, 1)) * gain
+        every = torch.arange(S, dtype=torch.int32)[None]  # a stored V: a table with a row a position
+        return finish(weighted_rows(v[0].transpose(0, 1), every, mass.transpose(2, 3)), total, gain, heads[0])
 
     def materialise():
         values = F.embedding(ids, embedding).view(1, S, H, D).transpose(1, 2)
@@ -94,7 +92,7 @@ def decode(lengths=LENGTHS, H=6, D=128, V=32768, rounds=9):
             raise AssertionError(f"at {S} keys the ways differ by {worst}: there is nothing to time")
         taken = in_turn(ways, rounds)
         sizes, distinct = (1, 1, S, H, H, D), ids.unique().numel()
-        moved = dict(rows=rows_bytes(*sizes, V, distinct=distinct)[0], histogram=counted_bytes(*sizes, V),
+        moved = dict(rows=rows_bytes(*sizes, V, distinct=distinct)[0], histogram=histogram_bytes(*sizes, V),
                      sorted=sorted_bytes(*sizes, distinct))
         found[str(S)] = dict(
             {name: statistics.median(ms) for name, ms in taken.items()},

@@ -129,7 +129,8 @@ SIZES = dict(
        "llama-468m": _llama(24, 1024, 16, 3584)},
     gpt2=Config(12, 768, 12, 256, 50257, style="gpt2", windows="L"),
     **{"modded-medium": Config(16, 1024, 8, 65536, 50257, style="modded", windows="LSSSLSSSSSSLSSSL")},
-    **{"bert-4l": _bert(4, 256, 4), "bert-6l": _bert(6, 384, 6), "bert-8l": _bert(8, 512, 8), "bert-base": _bert(12, 768, 12)},
+    **{"bert-4l": _bert(4, 256, 4), "bert-6l": _bert(6, 384, 6), "bert-8l": _bert(8, 512, 8),
+       "bert-base": _bert(12, 768, 12)},
 )
 
 

@@ -1,8 +1,8 @@
 """Which system is better, at equal what, and how sure are we? Matched, paired, cached, resumable comparisons.
 
-    python -m minimal.evidence                                   what is recorded, what is missing, how long it would take
-    python -m minimal.evidence --record --minutes 60             go on with what is missing, in order
-    python -m minimal.evidence --plans standard bov --match flops --budget 3e13 --seeds 0 1 2     a comparison of your own
+python -m minimal.evidence                                   what is recorded, what is missing, how long it would take
+python -m minimal.evidence --record --minutes 60             go on with what is missing, in order
+python -m minimal.evidence --plans standard bov --match flops --budget 3e13 --seeds 0 1 2     a comparison of your own
 """
 
 import argparse
@@ -11,15 +11,17 @@ import os
 import statistics
 import sys
 import time
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import torch
 from filelock import FileLock, Timeout
 
 from minimal import corpora, records
+from minimal.grids import GRIDS, Grid
+from minimal.run import Run, Stop
 from minimal.store import runs, short
-from minimal.train import Run, Stop, Trainer
+from minimal.train import Trainer
 from minimal.variants import PLANS, count, plan_named, skeleton, sources
 
 RUN_FORMAT = 1  # raise it when the same Run would give other numbers: what is cached or recorded is then trained anew
@@ -27,12 +29,21 @@ RUN_FORMAT = 1  # raise it when the same Run would give other numbers: what is c
 
 # ---- one run, trained once -------------------------------------------------------------------------------------------
 
+
 def key(run, fingerprint):
     """The name of a run's content: what it trains, on what, how, from which seed, with which torch."""
     model = skeleton(run.plan, run.size, **run.config())
     free = {"out", "save", "device", "compile", "rows", "evaluate"}
     asked = {k: v for k, v in asdict(run).items() if k not in free}
-    return short(asked, asdict(model.config), sources(model), count(model), fingerprint, torch.__version__.split("+")[0], RUN_FORMAT)
+    return short(
+        asked,
+        asdict(model.config),
+        sources(model),
+        count(model),
+        fingerprint,
+        torch.__version__.split("+")[0],
+        RUN_FORMAT,
+    )
 
 
 def cached(run, minutes=None, quiet=None, wait=True):
@@ -56,6 +67,7 @@ def cached(run, minutes=None, quiet=None, wait=True):
 
 
 # ---- equal what? -----------------------------------------------------------------------------------------------------
+
 
 def by_steps(run, budget):
     return replace(run, steps=int(budget))
@@ -84,14 +96,18 @@ def by_time(run, budget):
 def by_parameters(run, budget):
     """Equal tokens AND equal parameters: the MLPs give or take what the value path costs, to the nearest unit of width."""
     target = count(skeleton("standard", run.size, **run.config()))["parameters"]
+
     def at(hidden):
         return count(skeleton(run.plan, run.size, **(run.config() | dict(hidden=hidden))))["parameters"]
+
     slope = at(2) - at(1)
     if slope == 0:
         raise ValueError(f"{run.plan} has no MLP to give parameters from: compare it by flops, tokens or time")
     hidden = round(1 + (target - at(1)) / slope)
     if hidden < 1:
-        raise ValueError(f"{run.plan} at {run.size} has {at(1) - target:,} parameters too many even without MLPs: take a larger size")
+        raise ValueError(
+            f"{run.plan} at {run.size} has {at(1) - target:,} parameters too many even without MLPs: take a larger size"
+        )
     return replace(by_tokens(run, budget), changes=run.changes | dict(hidden=hidden))
 
 
@@ -102,43 +118,49 @@ def tokens_a_step(run):
     return run.batch * skeleton(run.plan, run.size, **run.config()).config.context
 
 
-# ---- a grid of runs and its file ----------------------------------------------------------------------------------------
-
-@dataclass
-class Grid:
-    """A question, and the runs that answer it. `cells` are dicts of Run fields; each is trained for every seed."""
-
-    what: str
-    cells: list
-    seeds: tuple = (0, 1, 2)
-    base: Run = field(default_factory=lambda: Run(size="tiny", corpus="war-and-peace", steps=500, evaluate=50, rows=371))
-
-    def runs(self):
-        """Seed by seed, so that an interrupted grid is a whole grid with fewer seeds."""
-        for seed in self.seeds:
-            for cell in self.cells:
-                yield replace(self.base, seed=seed, **cell)
+# ---- a grid of runs and its file -------------------------------------------------------------------------------------
 
 
 def row_of(run, result):
     """A run in one small line: who, how long, how good, and the curves thinned to about fifty points."""
     losses, every = result["losses"], max(1, len(result["losses"]) // 50)
-    thin = [round(statistics.fmean(losses[i:i + every]), 4) for i in range(0, len(losses) - every + 1, every)]
+    thin = [round(statistics.fmean(losses[i : i + every]), 4) for i in range(0, len(losses) - every + 1, every)]
     final, defaults = result["valid"][-1], asdict(Run())
     names, last = result["coefficients"]["names"], (result["coefficients"]["steps"] or [[]])[-1]
-    return dict(plan=run.plan, size=run.size, seed=run.seed, steps=result["steps"], loss=round(final["loss"], 5), bpb=round(final["bpb"], 5),
-                tokens=result["tokens"], flops=result["flops_per_token"] * result["tokens"], parameters=result["parameters"],
-                seconds=round(result["seconds"], 1), train=thin, every=every,
-                valid=[[v["step"], round(v["loss"], 4)] for v in result["valid"]],
-                coefficients={n: round(v, 4) for n, v in zip(names, last)},
-                asked={k: v for k, v in asdict(run).items() if v != defaults[k] and k not in ("out", "plan", "size", "seed", "evaluate", "rows")})
+    return dict(
+        plan=run.plan,
+        size=run.size,
+        seed=run.seed,
+        steps=result["steps"],
+        loss=round(final["loss"], 5),
+        bpb=round(final["bpb"], 5),
+        tokens=result["tokens"],
+        flops=result["flops_per_token"] * result["tokens"],
+        parameters=result["parameters"],
+        seconds=round(result["seconds"], 1),
+        train=thin,
+        every=every,
+        valid=[[v["step"], round(v["loss"], 4)] for v in result["valid"]],
+        coefficients={n: round(v, 4) for n, v in zip(names, last)},
+        asked={
+            k: v
+            for k, v in asdict(run).items()
+            if v != defaults[k] and k not in ("out", "plan", "size", "seed", "evaluate", "rows")
+        },
+    )
 
 
 def same(row, run):
     """Is this recorded row that run? Compared by what was asked, so a row does not depend on this machine's cache."""
     defaults = asdict(Run())
-    asked = {k: v for k, v in asdict(run).items() if v != defaults[k] and k not in ("out", "plan", "size", "seed", "evaluate", "rows")}
-    return (row["plan"], row["size"], row["seed"]) == (run.plan, run.size, run.seed) and row["asked"] == json.loads(json.dumps(asked))
+    asked = {
+        k: v
+        for k, v in asdict(run).items()
+        if v != defaults[k] and k not in ("out", "plan", "size", "seed", "evaluate", "rows")
+    }
+    return (row["plan"], row["size"], row["seed"]) == (run.plan, run.size, run.seed) and row["asked"] == json.loads(
+        json.dumps(asked)
+    )
 
 
 def missing(grid, path):
@@ -162,36 +184,12 @@ def record(grid, path, command, until=float("inf"), quiet=True):
         if result is None or run not in missing(grid, path):
             continue
         records.append(path, row_of(run, result), records.header(grid.what, command, result["corpus"]))
-        print(f"{run.plan:20} seed {run.seed}: {result['valid'][-1]['loss']:.4f} nats, {result['seconds']:.0f} s; "
-              f"{len(missing(grid, path))} to go", flush=True)
+        print(
+            f"{run.plan:20} seed {run.seed}: {result['valid'][-1]['loss']:.4f} nats, {result['seconds']:.0f} s; "
+            f"{len(missing(grid, path))} to go",
+            flush=True,
+        )
     return len(missing(grid, path))
-
-
-# ---- what the course wants to know, in the order in which it should be answered -------------------------------------------
-
-ROWS = [f"row{i}" for i in range(2, 14)]
-THIRTEEN = ["standard", *ROWS, "bov", "bov-shared", "bov-fixed", "bov-every", "bov-keep", "vplus", "resformer", "resformer-learned", "svformer",
-            "neutreno", "denseformer", "cla", "gqa", "modded", "dva", "bypass"]
-EQUAL = dict(overrides=dict(alpha=dict(lr=0.05, decay=0.0, betas=(0.9, 0.95)), beta=dict(lr=0.05, decay=0.0, betas=(0.9, 0.95))))
-WAR, LIB = Run(size="tiny", corpus="war-and-peace", steps=500, evaluate=50, rows=371), Run(size="tiny", corpus="stdlib", steps=500, evaluate=50, rows=371)
-
-
-def plans(*names, **more):
-    return [dict(plan=name, **more) for name in names]
-
-
-GRIDS = {
-    "thirteen_rows": Grid("All 13 rows of Bank of Values' Table 1, its ablations and the other systems; tiny, 1M tokens", plans(*THIRTEEN), (0, 1, 2), WAR),
-    "confound": Grid("The learning-rate confound: alpha and beta at one rate, without decay", plans("row2", "row6", "row9", "row11", "row13", **EQUAL), (0, 1, 2), WAR),
-    "critical_point": Grid("SVFormer against standard over learning rates, warm-ups and styles",
-                           [dict(plan=p, recipe="resformer", lr=lr, style=style) for style in ("nanochat", "llama") for lr in (3e-4, 1e-3, 3e-3, 1e-2)
-                            for p in ("standard", "svformer")], (0, 1, 2), WAR),
-    "lengths": Grid("ResFormer and SVFormer at three lengths, constant tokens a batch", [dict(plan=p, context=t, batch=2048 // t) for t in (64, 128, 256)
-                    for p in ("standard", "resformer", "svformer")], (0, 1, 2), WAR),
-    "sizes": Grid("ResFormer at four depths", [dict(plan=p, changes=dict(layers=n)) for n in (3, 6, 12, 18) for p in ("standard", "resformer")], (0, 1, 2), WAR),
-    "windows": Grid("Windows of 32", plans("standard", "bov", "svformer", "resformer", changes=dict(windows=(32, 32, 32, 0))), (0, 1, 2), WAR),
-    "stdlib": Grid("The same on the Python standard library", plans(*THIRTEEN), (0, 1, 2), LIB),
-}
 
 
 def status():
@@ -205,9 +203,16 @@ def status():
 
 
 def table(rows, baseline):
-    print(f"{'plan':20}{'n':>3}{'nats':>9}{'spread':>9}{'minus ' + baseline:>18}   95 % interval of the paired difference")
+    print(
+        f"{'plan':20}{'n':>3}{'nats':>9}{'spread':>9}{'minus ' + baseline:>18}   95 % interval of the paired difference"
+    )
     for r in records.paired(rows, "loss", baseline):
-        interval = f"{r['low']:+.4f} … {r['high']:+.4f}" + ("" if r["clear"] or r["plan"] == baseline else "   not distinguishable here") if r["low"] is not None else "one seed: no interval"
+        interval = (
+            f"{r['low']:+.4f} … {r['high']:+.4f}"
+            + ("" if r["clear"] or r["plan"] == baseline else "   not distinguishable here")
+            if r["low"] is not None
+            else "one seed: no interval"
+        )
         print(f"{r['plan']:20}{r['n']:3}{r['mean']:9.4f}{r['spread'] or 0:9.4f}{r['difference']:+18.4f}   {interval}")
 
 
@@ -215,25 +220,42 @@ def draw(rows, baseline, folder):
     """Loss and relative loss against steps, tokens and FLOPs, as pictures in `folder`."""
     from minimal import look
     from minimal.analysis import smooth
+
     folder.mkdir(parents=True, exist_ok=True)
     seed = min(r["seed"] for r in rows)
     first = {r["plan"]: r for r in rows if r["seed"] == seed}
     for axis in ("steps", "tokens", "flops"):
-        series = {p: ([r[axis] * (i + 0.5) * r["every"] / r["steps"] for i in range(len(r["train"]))], r["train"]) for p, r in first.items()}
-        (folder / f"loss-{axis}.svg").write_bytes(look.picture(look.lines(series, "Training loss", axis, "nats a token"), "svg"))
+        series = {
+            p: ([r[axis] * (i + 0.5) * r["every"] / r["steps"] for i in range(len(r["train"]))], r["train"])
+            for p, r in first.items()
+        }
+        (folder / f"loss-{axis}.svg").write_bytes(
+            look.picture(look.lines(series, "Training loss", axis, "nats a token"), "svg")
+        )
     if baseline in first and all(len(r["train"]) == len(first[baseline]["train"]) for r in first.values()):
         base, window = first[baseline]["train"], min(5, len(first[baseline]["train"]))
-        series = {p: smooth([a - b for a, b in zip(r["train"], base)], window) for p, r in first.items() if p != baseline}
+        series = {
+            p: smooth([a - b for a, b in zip(r["train"], base)], window) for p, r in first.items() if p != baseline
+        }
         if series:
-            (folder / "relative.svg").write_bytes(look.picture(look.lines(series, f"Below zero: ahead of {baseline}", f"{first[baseline]['every']} steps", "nats"), "svg"))
+            (folder / "relative.svg").write_bytes(
+                look.picture(
+                    look.lines(series, f"Below zero: ahead of {baseline}", f"{first[baseline]['every']} steps", "nats"),
+                    "svg",
+                )
+            )
 
 
 def main(argv=None):
-    ask = argparse.ArgumentParser(prog="python -m minimal.evidence", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ask = argparse.ArgumentParser(
+        prog="python -m minimal.evidence", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     ask.add_argument("--record", nargs="*", metavar="GRID", help=f"go on with these (default all): {', '.join(GRIDS)}")
     ask.add_argument("--plans", nargs="+", metavar="PLAN", help="compare these")
     ask.add_argument("--match", choices=MATCH, default="tokens")
-    ask.add_argument("--budget", type=float, default=512_000, help="steps, tokens (also for parameters), FLOPs or seconds a run")
+    ask.add_argument(
+        "--budget", type=float, default=512_000, help="steps, tokens (also for parameters), FLOPs or seconds a run"
+    )
     ask.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     ask.add_argument("--baseline", default="standard")
     ask.add_argument("--size", default="tiny")
@@ -253,15 +275,35 @@ def main(argv=None):
             for name in {*asked.plans, asked.baseline} - PLANS.keys():
                 plan_named(name)
             names = [asked.baseline, *(p for p in asked.plans if p != asked.baseline)]
-            base = Run(size=asked.size, corpus=asked.corpus, batch=asked.batch, vocab=asked.vocab, evaluate=10 ** 9)
-            cells = [{k: v for k, v in asdict(MATCH[asked.match](replace(base, plan=name), asked.budget)).items() if k in ("plan", "steps", "changes")} for name in names]
-            path = Path(asked.out or runs() / "evidence" / f"{short(names, asked.match, asked.budget, asked.size, asked.corpus, asked.batch, asked.vocab)}.json")
-            left = record(Grid(f"{asked.match}-matched at {asked.budget:g}", cells, tuple(asked.seeds), base), path, command, until)
+            base = Run(size=asked.size, corpus=asked.corpus, batch=asked.batch, vocab=asked.vocab, evaluate=10**9)
+            cells = [
+                {
+                    k: v
+                    for k, v in asdict(MATCH[asked.match](replace(base, plan=name), asked.budget)).items()
+                    if k in ("plan", "steps", "changes")
+                }
+                for name in names
+            ]
+            path = Path(
+                asked.out
+                or runs()
+                / "evidence"
+                / f"{short(names, asked.match, asked.budget, asked.size, asked.corpus, asked.batch, asked.vocab)}.json"
+            )
+            left = record(
+                Grid(f"{asked.match}-matched at {asked.budget:g}", cells, tuple(asked.seeds), base),
+                path,
+                command,
+                until,
+            )
             if path.exists():
                 rows = records.read(path)["rows"]
                 table(rows, asked.baseline)
                 draw(rows, asked.baseline, path.with_suffix(""))
-                print(f"written: {path}; figures in {path.with_suffix('')}/" + (f"; {left} runs to go: the same command goes on" if left else ""))
+                print(
+                    f"written: {path}; figures in {path.with_suffix('')}/"
+                    + (f"; {left} runs to go: the same command goes on" if left else "")
+                )
         else:
             status()
     except (ValueError, KeyError, Stop) as error:

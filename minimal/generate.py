@@ -6,7 +6,8 @@ import torch
 def pick(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
     """One id a row from logits (B, V). top_k=1, like temperature 0, is argmax."""
     if temperature < 0 or (top_k is not None and top_k < 1) or (top_p is not None and not 0 < top_p <= 1):
-        raise ValueError(f"sampling wants temperature >= 0, top_k >= 1, 0 < top_p <= 1; got {temperature}, {top_k}, {top_p}")
+        raise ValueError(f"sampling wants temperature >= 0, top_k >= 1, 0 < top_p <= 1; "
+                         f"got {temperature}, {top_k}, {top_p}")
     if temperature == 0 or top_k == 1:
         return logits.argmax(-1, keepdim=True)  # (B, 1)
     z = logits / temperature

@@ -1,6 +1,6 @@
 """How is a result shown so that everybody can read it? Figures with alt text, told apart by line and mark before colour.
 
-    python -m minimal.look        redraw the pictures of README and slides into slides/figures/
+python -m minimal.look        redraw the pictures of README and slides into slides/figures/
 """
 
 import base64
@@ -21,12 +21,26 @@ shown = set()  # the alt texts of this page
 def axes(title, xlabel="", ylabel="", width=7.0, height=4.0, columns=1):
     """A figure in the course's hand: the takeaway as its title, at the left; no frame; a quiet grid."""
     import matplotlib
+
     if not os.environ.get("MPLBACKEND"):
         matplotlib.use("agg")
     import matplotlib.pyplot as plt
-    plt.rcParams.update({"font.size": 11, "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": INK,
-                         "text.color": INK, "axes.labelcolor": INK, "xtick.color": INK, "ytick.color": INK,
-                         "figure.facecolor": PAPER, "svg.hashsalt": "minimal", "figure.constrained_layout.use": True})
+
+    plt.rcParams.update(
+        {
+            "font.size": 11,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.edgecolor": INK,
+            "text.color": INK,
+            "axes.labelcolor": INK,
+            "xtick.color": INK,
+            "ytick.color": INK,
+            "figure.facecolor": PAPER,
+            "svg.hashsalt": "minimal",
+            "figure.constrained_layout.use": True,
+        }
+    )
     fig, ax = plt.subplots(1, columns, figsize=(width, height), squeeze=False)
     fig.suptitle(title, x=0.01, ha="left", fontsize=12.5, fontweight="bold")
     for one in ax[0]:
@@ -61,8 +75,16 @@ def label_ends(ax, ends):
     gap, last = (high - low) * 0.055, None
     for y, x, name, colour in sorted(ends):
         at = y if last is None else max(y, last + gap)
-        ax.annotate(name, (x, y), (1.01, (at - low) / (high - low)), textcoords=ax.transAxes, color=colour, va="center", fontsize=9.5,
-                    annotation_clip=False)
+        ax.annotate(
+            name,
+            (x, y),
+            (1.01, (at - low) / (high - low)),
+            textcoords=ax.transAxes,
+            color=colour,
+            va="center",
+            fontsize=9.5,
+            annotation_clip=False,
+        )
         last = at
 
 
@@ -75,7 +97,9 @@ def points(groups, title, ylabel, baseline=None):
         ax.plot([i - 0.28, i + 0.28], [mean, mean], color=INK, linewidth=1.8)
     if baseline is not None:
         ax.axhline(baseline, color=INK, linestyle=":", linewidth=1)
-    ax.set_xticks(range(len(groups)), groups, rotation=30 if len(groups) > 5 else 0, ha="right" if len(groups) > 5 else "center")
+    ax.set_xticks(
+        range(len(groups)), groups, rotation=30 if len(groups) > 5 else 0, ha="right" if len(groups) > 5 else "center"
+    )
     return fig
 
 
@@ -92,7 +116,7 @@ def heat(matrix, title, xlabel, ylabel, ticks=None):
 
 
 def intervals(table, title, xlabel):
-    """Rows of records.paired as differences with their intervals; open marks where the interval crosses 0 or is missing."""
+    """Rows of records.paired as differences with intervals; open marks where one crosses 0 or is missing."""
     rows = [r for r in table if r["difference"] is not None]
     fig, ax = axes(title, xlabel, "", 7.0, 0.9 + 0.32 * len(rows))
     for y, r in enumerate(reversed(rows)):
@@ -105,8 +129,15 @@ def intervals(table, title, xlabel):
 
 
 # What a layer's values are made of -> (colour, hatch, letter). The letter alone is enough.
-SOURCES = dict(own=("#dfe3e8", "", ""), layer=("#9ec7ec", "//", "1"), x0=("#b9dfb3", "\\\\", "x"), table=("#f2b48f", "..", "E"),
-               mix=("#d9c6ea", "xx", "+"), input=("#efe08a", "--", "h"), none=("#ffffff", "", "–"))
+SOURCES = dict(
+    own=("#dfe3e8", "", ""),
+    layer=("#9ec7ec", "//", "1"),
+    x0=("#b9dfb3", "\\\\", "x"),
+    table=("#f2b48f", "..", "E"),
+    mix=("#d9c6ea", "xx", "+"),
+    input=("#efe08a", "--", "h"),
+    none=("#ffffff", "", "–"),
+)
 
 
 def sources_map(size="tiny", plans=None, title="Where do the values come from? One row a plan, one cell a layer"):
@@ -114,6 +145,7 @@ def sources_map(size="tiny", plans=None, title="Where do the values come from? O
     from matplotlib.patches import Patch, Rectangle
 
     from minimal.variants import PLANS, skeleton
+
     plans = plans or list(PLANS)
     models = {name: skeleton(name, size) for name in plans}
     layers = max(len(m.blocks) for m in models.values())
@@ -134,26 +166,56 @@ def sources_map(size="tiny", plans=None, title="Where do the values come from? O
     ax.set_ylim(len(plans), 0)
     ax.set_xticks([i + 0.5 for i in range(layers)], range(layers))
     ax.set_yticks([i + 0.5 for i in range(len(plans))], plans, fontsize=8)
-    words = dict(own="own stream", layer="an earlier layer (1 = layer 0's V₁)", x0="x0 W_V", table="table by token id", mix="a mixture, and with what",
-                 input="the input itself", none="no attention")
+    words = dict(
+        own="own stream",
+        layer="an earlier layer (1 = layer 0's V₁)",
+        x0="x0 W_V",
+        table="table by token id",
+        mix="a mixture, and with what",
+        input="the input itself",
+        none="no attention",
+    )
     used = {b.attention.value.mark if b.attention else "none" for m in models.values() for b in m.blocks}
-    ax.legend(handles=[Patch(facecolor=SOURCES[k][0], hatch=SOURCES[k][1], edgecolor=INK, linewidth=0.4, label=f"{SOURCES[k][2] or ' '}  {words[k]}")
-                       for k in words if k in used], loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False, fontsize=8.5,
-              title="γ: learned gain   ·: another door changed", title_fontsize=8.5, alignment="left")
+    ax.legend(
+        handles=[
+            Patch(
+                facecolor=SOURCES[k][0],
+                hatch=SOURCES[k][1],
+                edgecolor=INK,
+                linewidth=0.4,
+                label=f"{SOURCES[k][2] or ' '}  {words[k]}",
+            )
+            for k in words
+            if k in used
+        ],
+        loc="upper left",
+        bbox_to_anchor=(1.01, 1),
+        frameon=False,
+        fontsize=8.5,
+        title="γ: learned gain   ·: another door changed",
+        title_fontsize=8.5,
+        alignment="left",
+    )
     return fig
 
 
-MAP_ALT = ("Table of coloured cells, one row for each plan of the course and one column for each layer; letters and hatching tell whether "
-           "a layer takes its values from its own stream, an earlier layer, x0, a token table or a mixture. Most rows change only "
-           "the last third or every layer but the first.")
+MAP_ALT = (
+    "Table of coloured cells, one row for each plan of the course and one column for each layer; letters and hatching "
+    "tell whether a layer takes its values from its own stream, an earlier layer, x0, a token table or a mixture. Most "
+    "rows change only "
+    "the last third or every layer but the first."
+)
 
 
-# ---- showing -------------------------------------------------------------------------------------------------------------
+# ---- showing ---------------------------------------------------------------------------------------------------------
+
 
 def check_alt(alt):
     """Alt text says what is on the axes and what is seen; no two figures of a page share one."""
     if len(alt) < SHORTEST_ALT:
-        raise ValueError(f"alt text of {len(alt)} characters: say in at least {SHORTEST_ALT} what is on the axes and what is seen")
+        raise ValueError(
+            f"alt text of {len(alt)} characters: say in at least {SHORTEST_ALT} what is on the axes and what is seen"
+        )
     return alt
 
 
@@ -167,10 +229,12 @@ def picture(fig, kind="png"):
 def show(fig, alt):
     """Put the figure on the page as <figure><img alt>, which Lab, VS Code, Colab, HTML and reveal all keep."""
     import matplotlib.pyplot as plt
+
     check_alt(alt)
     data = base64.b64encode(picture(fig)).decode()
     plt.close(fig)
-    page = f'<figure style="margin:0"><img alt="{html.escape(alt, quote=True)}" src="data:image/png;base64,{data}" style="max-width:100%"></figure>'
+    image = f'<img alt="{html.escape(alt, quote=True)}" src="data:image/png;base64,{data}" style="max-width:100%">'
+    page = f'<figure style="margin:0">{image}</figure>'
     shown.add(alt)
     try:
         from IPython import get_ipython
@@ -186,8 +250,10 @@ def show(fig, alt):
 FIGURES = Path(__file__).resolve().parents[1] / "slides" / "figures"
 PICTURES = {
     "sources.svg": lambda: sources_map(),
-    "sources-short.svg": lambda: sources_map(plans=["standard", "resformer", "svformer", "row9", "bov", "vplus", "modded", "dva", "bypass"],
-                                             title="Where do the values come from?"),
+    "sources-short.svg": lambda: sources_map(
+        plans=["standard", "resformer", "svformer", "row9", "bov", "vplus", "modded", "dva", "bypass"],
+        title="Where do the values come from?",
+    ),
 }
 
 

@@ -1,4 +1,4 @@
-"""How fast is this machine, and how much of it do we use? `make bench` prints the floor first and one JSON object last."""
+"""How fast is this machine, and how much of it do we use? `make bench`: the floor first, one JSON object last."""
 
 import argparse
 import json
@@ -28,22 +28,32 @@ def matmul_rate(where="cpu", n=1024):
     """The best rate of an n^3 product, in FLOP/s: what a training step made of nothing but products could reach.
     fp32 on a CPU; bf16 and 8192^3 on a GPU."""
     where = torch.device(where)
-    kind, n, wait = (torch.bfloat16, 8192, torch.cuda.synchronize) if where.type == "cuda" else (torch.float32, n, lambda: None)
+    kind, n, wait = (
+        (torch.bfloat16, 8192, torch.cuda.synchronize) if where.type == "cuda" else (torch.float32, n, lambda: None)
+    )
     a, b = torch.full((2, n, n), 0.5, device=where, dtype=kind)  # no random numbers: a run's own must not move
-    return 2 * n ** 3 / min(clock(lambda: a @ b, synchronize=wait))
+    return 2 * n**3 / min(clock(lambda: a @ b, synchronize=wait))
 
 
 def machine():
     """What stands beside every number."""
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
-    return dict(cpu=platform.machine(), capability=torch.backends.cpu.get_cpu_capability(), threads=torch.get_num_threads(),
-                cores=os.cpu_count(), gpu=gpu, torch=torch.__version__, python=platform.python_version())
+    return dict(
+        cpu=platform.machine(),
+        capability=torch.backends.cpu.get_cpu_capability(),
+        threads=torch.get_num_threads(),
+        cores=os.cpu_count(),
+        gpu=gpu,
+        torch=torch.__version__,
+        python=platform.python_version(),
+    )
 
 
 def training(size="wide", plan="standard", batch=16, compile=False, repeats=20):
     """Warm training steps against the floor: counted FLOPs / best matmul rate, measured in the same run."""
     from minimal import optim
     from minimal.variants import build, count, skeleton
+
     model = build(plan, size)
     context = model.config.context
     optimizer = optim.Optimizer(model, "bov", batch_tokens=batch * context, steps=1000, scale="laptop")
@@ -65,16 +75,28 @@ def training(size="wide", plan="standard", batch=16, compile=False, repeats=20):
         rates.append(matmul_rate())
     floor = count(skeleton(plan, size))["flops_per_token"] * batch * context / max(rates)
     median = statistics.median(seconds)
-    return dict(plan=plan, size=size, compiled=compile, floor_ms=1e3 * floor, step_ms=1e3 * median, best_ms=1e3 * min(seconds),
-                share=floor / median, first_step_s=first, tokens_per_second=round(batch * context / median))
+    return dict(
+        plan=plan,
+        size=size,
+        compiled=compile,
+        floor_ms=1e3 * floor,
+        step_ms=1e3 * median,
+        best_ms=1e3 * min(seconds),
+        share=floor / median,
+        first_step_s=first,
+        tokens_per_second=round(batch * context / median),
+    )
 
 
 def race(steps=1500, rates=(6e-4, 1e-3, 3e-3), size="wide", corpus="auto"):
     """The gpt2 plan with AdamW, best of three rates, against the course's recipe: time to the same held-out loss.
     Steps only: evaluation, preparation and the first step are not counted."""
     from minimal.train import Run, Stop, Trainer
+
     common = dict(size=size, corpus=corpus, rows=128)
-    base = [Trainer(Run(plan="gpt2", recipe="gpt2", lr=rate, steps=steps, evaluate=steps, **common)).fit() for rate in rates]
+    base = [
+        Trainer(Run(plan="gpt2", recipe="gpt2", lr=rate, steps=steps, evaluate=steps, **common)).fit() for rate in rates
+    ]
     best = min(base, key=lambda r: r["valid"][-1]["loss"])
     goal, own, needed = best["valid"][-1]["loss"], None, None
     for share in (0.05, 0.075, 0.1, 0.15, 0.2, 0.3):  # a schedule must know its length: try lengths until one arrives
@@ -82,9 +104,17 @@ def race(steps=1500, rates=(6e-4, 1e-3, 3e-3), size="wide", corpus="auto"):
         if own["valid"][-1]["loss"] <= goal:
             needed = own["steps"]
             break
-    return dict(goal=goal, base_lr=best["run"]["lr"], base_losses=[r["valid"][-1]["loss"] for r in base], base_steps=steps,
-                base_s=best["seconds"], course_steps=needed, course_loss=own["valid"][-1]["loss"], course_s=own["seconds"],
-                share=own["seconds"] / best["seconds"] if needed else None)
+    return dict(
+        goal=goal,
+        base_lr=best["run"]["lr"],
+        base_losses=[r["valid"][-1]["loss"] for r in base],
+        base_steps=steps,
+        base_s=best["seconds"],
+        course_steps=needed,
+        course_loss=own["valid"][-1]["loss"],
+        course_s=own["seconds"],
+        share=own["seconds"] / best["seconds"] if needed else None,
+    )
 
 
 def main():
@@ -101,15 +131,22 @@ def main():
     found = dict(machine=machine(), train=None, race=None, decode_cpu=None, dva=None, gpu=None)
     print(f"{found['machine']}\nfloor: {matmul_rate() / 1e9:.0f} GFLOP/s, fp32 1024^3, {asked.threads} threads")
     if "train" in chosen:
-        found["train"] = [training(size, compile=compiled) for size in ("wide", "tiny") for compiled in ((False, True) if asked.compile else (False,))]
+        found["train"] = [
+            training(size, compile=compiled)
+            for size in ("wide", "tiny")
+            for compiled in ((False, True) if asked.compile else (False,))
+        ]
         for r in found["train"]:
-            print(f"{r['size']:6}{'compiled' if r['compiled'] else 'eager':>9}: a step {r['step_ms']:.0f} ms, floor {r['floor_ms']:.0f} ms: "
-                  f"{r['share']:.0%} of it; {r['tokens_per_second']:,} tokens/s; first step {r['first_step_s']:.1f} s")
+            print(
+                f"{r['size']:6}{'compiled' if r['compiled'] else 'eager':>9}: a step {r['step_ms']:.0f} ms, "
+                f"floor {r['floor_ms']:.0f} ms: {r['share']:.0%} of it; {r['tokens_per_second']:,} tokens/s; first step {r['first_step_s']:.1f} s"
+            )
     if "race" in chosen:
         found["race"] = race()
         print(f"race: {found['race']}")
     if "decode" in chosen or "dva" in chosen:
         from minimal import bench_decode
+
         found["decode_cpu"] = bench_decode.decode() if "decode" in chosen else None
         found["dva"] = bench_decode.dva() if "dva" in chosen else None
     if "gpu" in chosen:
@@ -117,6 +154,7 @@ def main():
             print("gpu: not yet measured on a GPU: this machine has none that torch can use")
         else:
             from minimal import bench_gpu
+
             found["gpu"] = bench_gpu.everything()
     print(json.dumps(found))
 

@@ -37,34 +37,40 @@ class Probe(Cache):
 
 
 @torch.no_grad()
-def filled(model, length, rings=False, batch=1):
-    """The cache that `length` tokens leave behind, made of random rows; on the meta device, of sizes only."""
+def kept(model, rings=False, batch=1):
+    """{name: (one row, how many rows stay or None for all)}: what one token leaves in the cache."""
     probe = Probe(rings=rings)
     model(torch.zeros(batch, 1, dtype=torch.long, device=model.device), cache=probe)
+    return {name: (row, probe.last[name]) for name, row in probe.kept.items()}
+
+
+def filled(model, length, rings=False, batch=1):
+    """The cache that `length` tokens leave behind, made of random rows."""
     cache = Cache(rings=rings)
     cache.length = length
-    for name, row in probe.kept.items():
-        rows = row.new_empty(batch, min(length, probe.last[name] or length), *row.shape[2:])
+    for name, (row, last) in kept(model, rings, batch).items():
+        rows = row.new_empty(batch, min(length, last or length), *row.shape[2:])
         cache.kept[name] = rows.normal_() if row.is_floating_point() else rows.random_(model.config.vocab)
     return cache
 
 
-def counted(plan, size, length, rings=False, batch=1, element=2):
-    """Bytes of the cache and of the tables, by sizes alone: no storage is made, so any model and length will do."""
+def counter(plan, size, rings=False, batch=1, element=2):
+    """length -> bytes of cache and tables, from the sizes of rows that exist on the meta device only."""
     from minimal.variants import skeleton
     model = skeleton(plan, size)
-    rows = filled(model, length, rings, batch).kept.values()
     tables = sum(bank.weight.numel() for bank in model.banks.values()) * element
-    return sum(t.numel() * (element if t.is_floating_point() else t.element_size()) for t in rows) + tables
+    rows = [(row.numel() * (element if row.is_floating_point() else row.element_size()), last)
+            for row, last in kept(model, rings, batch).values()]
+    return lambda length: tables + sum(size * min(length, last or length) for size, last in rows)
 
 
 def break_even(size="d12", rings=False, batch=1):
     """The first length at which Bank of Values holds less than standard, tables and ids included, W_V not credited."""
-    longer = lambda length: counted("bov", size, length, rings, batch) < counted("standard", size, length, rings, batch)
+    bov, standard = (counter(plan, size, rings, batch) for plan in ("bov", "standard"))
     low, high = 1, 2 ** 22  # not less at low, less at high
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if longer(middle) else (middle, high)
+        low, high = (low, middle) if bov(middle) < standard(middle) else (middle, high)
     return high
 
 

@@ -136,8 +136,8 @@ class GPT(nn.Module):
             for s in sources:
                 if s.bank and s.bank not in banks:
                     slots = (s.slots,) if hasattr(s, "slots") else ()
-                    shape = (*slots, self.config.kv, self.config.head)
-                    banks[s.bank] = Embedding(f"{at}.v", self.config.padded(self.config.manners.pad_embed), shape, "table", s.start)
+                    shape, count = (*slots, self.config.kv, self.config.head), len(self.embed.weight)
+                    banks[s.bank] = Embedding(f"{at}.v", count, shape, "table", s.start)
         return banks
 
     def reach(self, windows):
@@ -213,7 +213,7 @@ class GPT(nn.Module):
         return getattr(self, "compute", self.embed.weight.dtype)
 
     def roles(self):
-        """Every parameter's role, from which its optimizer and its rate follow. The set is closed: no name is missing."""
+        """Every parameter's role, from which its optimizer and its rate follow. The set is closed: none is missing."""
         roles = {}
         for name, module in self.named_modules():
             for leaf, _ in module.named_parameters(recurse=False):

@@ -1,10 +1,10 @@
 """If the tables of a Bank of Values do not fit beside the model, what does it cost to leave them on the host?
 
-A decode step needs, in every layer with a table, the rows of ALL tokens of the history, not of the newest one. Fetched
-afresh each step, that is as many rows a layer over the bus as there are distinct tokens. `Offloaded` keeps the rows that
-were needed once and fetches only those of tokens not seen before: at most one a sequence and step, named by ids that are
-known before the first layer runs, so that `prefetch` can overlap with all layers below the tables. What stays on the
-device are the distinct rows: a V cache by token, never larger than one by position.
+A decode step needs, in every layer with a table, the rows of ALL tokens of the history, not of the newest one.
+Fetched afresh each step, that is as many rows a layer over the bus as there are distinct tokens. `Offloaded` keeps the
+rows that were needed once and fetches only those of tokens not seen before: at most one a sequence and step, named by
+ids that are known before the first layer runs, so that `prefetch` can overlap with all layers below the tables. What
+stays on the device are the distinct rows: a V cache by token, never larger than one by position.
 
     python -m minimal.offload [--length 131072]        what a prefill and a step fetch: counted bytes, measured time
 """
@@ -100,7 +100,7 @@ def mapped(path, shape, dtype=torch.float32):
 
 
 def cost(length=131072, steps=64, layers=4, G=6, D=128, V=32768, folder=None):
-    """Bytes and milliseconds of a prefill and of steps, tables in files; and of fetching all distinct rows each step."""
+    """Bytes and milliseconds of a prefill and of steps, tables in files; and of fetching all rows in each step."""
     from minimal.bench_decode import zipf
     made = torch.Generator().manual_seed(0)
     ids = zipf(V, length + steps, made)

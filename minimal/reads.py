@@ -69,7 +69,8 @@ class Plain(nn.Module):
 
     def how(self, at, tape):
         manners = self.config.manners
-        return dict(causal=manners.causal, window=tape.windows[at], lengths=tape.lengths, scale=manners.attention_scale(self.config.head))
+        scale = manners.attention_scale(self.config.head)
+        return dict(causal=manners.causal, window=tape.windows[at], lengths=tape.lengths, scale=scale)
 
     def forward(self, q, k, value, h, at, tape):
         dropout = self.config.dropout if self.training else 0.0

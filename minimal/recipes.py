@@ -150,3 +150,5 @@ RECIPES = dict(
     bert=Recipe(adamw(1e-4, (0.9, 0.999), 1e-8, 0.01), lr=Schedule(0.1, decay=1)),
     squad=Recipe(adamw(5e-5, (0.9, 0.999), 1e-8, 0.0), lr=Schedule(decay=1), clip=1.0))
 RECIPES["gpt2-constant"] = replace(RECIPES["gpt2"], lr=Schedule())
+
+RECIPES["course"] = replace(laptop(RECIPES["bov"]))

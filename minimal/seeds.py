@@ -30,19 +30,23 @@ PLANS = {  # what is asked of each of section 4.2's dials; "bypass" is what the 
     "bypass-first": dict(where=(0,)), "bypass-negative": dict(start=-0.5), "bypass-warmup": {}, "bypass-decay": {},
 }
 RAMPED = {"bypass-warmup": "warmup", "bypass-decay": "decay"}  # over the masked pieces; the spans keep where it ends
-SET = dict(level=1, paragraphs=4000, test=250, vocab=700)  # of the village
-RUN = dict(masked=2000, spans=1000, batch=32, masked_lr=4e-3, lr=2e-3)
+SET = dict(level=2, paragraphs=4000, test=250, vocab=700)  # of the village
+RUN = dict(masked=300, spans=600, batch=32, masked_lr=4e-3, lr=2e-3)  # steps; the rates are for 64 and fall as 1/C
+
+
+def texts(level, paragraphs, test, vocab):
+    """(training questions, test questions, vocabulary, fingerprint) of a generated set."""
+    trees = [qa.make(level, count, 0, split) for count, split in ((paragraphs, "train"), (test, "test"))]
+    train, held = (squad.read(tree, squad.Report()) for tree in trees)
+    pieces = learn_pieces([*dict.fromkeys(q.context for q in train), *(q.question for q in train)], vocab)
+    return train, held, pieces, short(*(json.dumps(tree) for tree in trees), pieces.fingerprint)
 
 
 @lru_cache(maxsize=1)
-def village(level, paragraphs, test, vocab):
-    """(task, fingerprint) of a generated set; entities of its test questions never occur in training."""
-    report = squad.Report()
-    trees = [qa.make(level, count, 0, split) for count, split in ((paragraphs, "train"), (test, "test"))]
-    train, held = (squad.read(tree, report) for tree in trees)
-    pieces = learn_pieces([*dict.fromkeys(q.context for q in train), *(q.question for q in train)], vocab)
-    task = Spans(train, held, pieces, length=512, report=report)
-    return task, short(*(json.dumps(tree) for tree in trees), pieces.fingerprint)
+def village(**settings):
+    """(task, fingerprint); the entities of its test questions never occur in training."""
+    train, held, pieces, fingerprint = texts(**settings)
+    return Spans(train, held, pieces, length=512), fingerprint
 
 
 def model_of(plan, layers, width, task, seed=0):
@@ -55,11 +59,12 @@ def run(plan, layers, width, seed, **changes):
     """One whole run: -> (the row for the record, the model). `variances`, a layer: Var V, a² Var R, 2a Cov(V, R) for
     a = 1/2 and R = relu(X), whether the plan adds it or not, and the variance of what the layer attends to."""
     how = RUN | {name: value for name, value in changes.items() if name in RUN}
+    masked_lr, lr = (how[name] * 64 / width for name in ("masked_lr", "lr"))
     task, _ = village(**SET | {name: value for name, value in changes.items() if name in SET})
     model, start = model_of(plan, layers, width, task, seed), time.perf_counter()
     masked = fit(model, on_windows(model, task.pieces, task.rows, how["batch"], seed), how["masked"], seed=seed,
-                 lr=how["masked_lr"], ramp=RAMPED.get(plan)) if how["masked"] else []
-    got = finetune(model, task, steps=how["spans"], batch=how["batch"], lr=how["lr"], seed=seed, recipe=RECIPE)
+                 lr=masked_lr, ramp=RAMPED.get(plan)) if how["masked"] else []
+    got = finetune(model, task, steps=how["spans"], batch=how["batch"], lr=lr, seed=seed, recipe=RECIPE)
     tail = lambda losses: sum(losses[-50:]) / len(losses[-50:]) if losses else None
     ids = task.held.ids[:64, :int(task.held.lengths[:64].min())]
     values = [[round(row[name], 5) for name in ("v", "r", "cross", "attended")] for row in bypass.spread(model, ids)]
@@ -77,7 +82,8 @@ def grid(path, plans, sizes, seeds, minutes=None, **changes):
     path, limit = Path(path), time.monotonic() + 60 * (minutes or 1e6)
     settings = SET | RUN | changes
     task, fingerprint = village(**{name: settings[name] for name in SET})
-    corpus = dict(name=f"minimal.qa level {settings['level']}", fingerprint=fingerprint, tokens=int(task.rows.lengths.sum()))
+    corpus = dict(name=f"minimal.qa level {settings['level']}", fingerprint=fingerprint,
+                  tokens=int(task.rows.lengths.sum()))
     head = records.header(
         "BERT with and without the value bypass on the generated extractive-QA set: masked pieces, then spans, F1 on "
         "held-out entities", "python -m minimal.seeds", corpus) | dict(settings=settings)
@@ -104,6 +110,27 @@ def table(rows, metric="f1", baseline="standard"):
     for row in sorted(rows, key=lambda r: (r["size"], r["seed"])):
         groups.setdefault(row["size"], {}).setdefault(row["plan"], []).append(row[metric])
     return groups, {size: stats.compare(group, baseline) for size, group in groups.items() if baseline in group}
+
+
+def draw_variances(rows, title, metric="f1"):
+    """The two variances that the report takes for one: of the values inside a run, and of the scores between runs.
+    Every run a mark; if wide values made scores uncertain, marks would fan out to the right."""
+    from minimal import look
+    fig, ax = look.axes(title, "Var of what is attended to / Var of W_V x, mean over layers",
+                        f"{metric.upper()} less its group's mean")
+    groups = {}
+    for row in rows:
+        groups.setdefault((row["plan"], row["size"]), []).append(row)
+    names = list(dict.fromkeys(row["plan"] for row in rows))
+    for (plan, _), group in groups.items():
+        mean, i = sum(row[metric] for row in group) / len(group), names.index(plan)
+        ratios = [sum(attended / v for v, _, _, attended in row["variances"]) / len(row["variances"]) for row in group]
+        ax.plot(ratios, [row[metric] - mean for row in group], look.MARKS[i % 8], color=look.COLOURS[i % 8],
+                linestyle="none", label=plan)
+    handles = dict(zip(*reversed(ax.get_legend_handles_labels())))  # one entry a plan
+    ax.legend(handles.values(), handles.keys(), fontsize=9)
+    ax.axhline(0, color=look.INK, linewidth=1)
+    return fig
 
 
 def main():

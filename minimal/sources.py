@@ -6,7 +6,7 @@ combination of sources trains, prefills and decodes by the same lines.
 """
 
 import math
-from functools import partial as part
+from functools import partial as part  # noqa: F401, the plans' word for it
 
 import torch
 import torch.nn.functional as F
@@ -19,7 +19,7 @@ ACTS = dict(relu=F.relu, gelu=F.gelu, silu=F.silu, none=lambda x: x)
 
 
 class Coefficient(nn.Module):
-    """A learned scalar (or a short vector) with a role, which decides its learning rate. All are recorded in training."""
+    """A learned scalar (or a short vector) with a role, which decides its rate. All are recorded in training."""
 
     def __init__(self, role, start, shape=()):
         super().__init__()
@@ -149,8 +149,8 @@ class Bypass(Source):
         super().__init__(**where)
         self.act, self.on = act, on
         if self.config.kv != self.config.heads:
-            raise ValueError(f"the bypass adds the {self.config.width}-wide input to the values, which grouped heads make "
-                             f"{self.config.kv * self.config.head} wide: use groups = heads")
+            raise ValueError(f"the bypass adds the {self.config.width}-wide input to the values, which grouped heads "
+                             f"make {self.config.kv * self.config.head} wide: use groups = heads")
 
     def rows(self, h, at, tape):
         x = F.layer_norm(h, h.shape[-1:]) if self.on == "norm" else h
@@ -168,7 +168,8 @@ class Mix(Source):
 
     def __init__(self, x, y, a=0.5, b=0.5, roles=(None, None), tie=False, shape=(), **where):
         super().__init__(**where)
-        self.x, self.y, self.a, self.b = x(**where), y(**where), coefficient(roles[0], a, shape), coefficient(roles[1], b, shape)
+        self.x, self.y = x(**where), y(**where)
+        self.a, self.b = (coefficient(role, start, shape) for role, start in zip(roles, (a, b)))
         if tie:
             self.y.project = self.x.project
         self.reads = self.x.reads + self.y.reads
@@ -260,7 +261,3 @@ class Slots(Source):
 
     def word(self):
         return "own+slots"
-
-
-__all__ = ["part", "ACTS", "Coefficient", "coefficient", "Source", "Own", "Input", "Layer", "Table", "Bypass", "Mix", "Mean",
-           "Gate", "Heads", "Slots"]

@@ -6,13 +6,14 @@ from minimal.records import mean_spread, t_quantile, welch
 
 
 def f_test(std1, n1, std2, n2):
-    """Two-sided p for equal variances: the share of a Beta((n1 - 1) / 2, (n2 - 1) / 2) below r = s1² / (s1² + s2²), where
-    s² sums the squares. In x = sin² a its density is sin(a)^(n1 - 2) cos(a)^(n2 - 2), smooth: Simpson's rule on a."""
+    """Two-sided p for equal variances: the share of a Beta((n1 - 1) / 2, (n2 - 1) / 2) below S1 / (S1 + S2), sums of
+    squares. In x = sin² a its density is sin(a)^(n1 - 2) cos(a)^(n2 - 2), smooth: Simpson's rule on a."""
     one, two, steps = (n1 - 1) * std1 ** 2, (n2 - 1) * std2 ** 2, 400
     density = lambda a: math.sin(a) ** (n1 - 2) * math.cos(a) ** (n2 - 2)
 
     def area(end):
-        return sum((1 if i in (0, steps) else 4 if i % 2 else 2) * density(end * i / steps) for i in range(steps + 1)) * end
+        weight = [1, *(4 if i % 2 else 2 for i in range(1, steps)), 1]
+        return sum(w * density(end * i / steps) for i, w in enumerate(weight)) * end
     share = area(math.asin(math.sqrt(one / (one + two)))) / area(math.pi / 2)
     return 2 * min(share, 1 - share)
 
@@ -53,7 +54,7 @@ def sentence(row):
 
 
 def draw(panels, title, ylabel="F1"):
-    """{panel: {group: scores}} -> a figure: every run a mark, the mean a bar, one standard deviation a line beside it."""
+    """{panel: {group: scores}} -> a figure: every run a mark, the mean a bar, ± one standard deviation a line."""
     from minimal import look
     fig, axes = look.axes(title, ylabel=ylabel, width=1 + 2.8 * len(panels), columns=len(panels))
     for ax, (panel, groups) in zip(axes if len(panels) > 1 else [axes], panels.items()):

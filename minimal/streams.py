@@ -41,7 +41,8 @@ class DenseFormer(nn.Module):
 
     def __init__(self, *, config):
         super().__init__()
-        self.mix = nn.ModuleList(Coefficient("dense", [0.0] * at + [1.0], (at + 1,)) for at in range(1, config.layers + 1))
+        starts = ([0.0] * at + [1.0] for at in range(1, config.layers + 1))
+        self.mix = nn.ModuleList(Coefficient("dense", start, (len(start),)) for start in starts)
 
     def enter(self, x, at, tape):
         if at == 0:

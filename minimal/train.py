@@ -1,7 +1,7 @@
 """How is a model trained? One loop for every plan, on a CPU, one GPU or several.
 
-    python -m minimal.train --plan bov --size tiny --corpus stdlib --steps 300 --out runs/x
-    torchrun --nproc-per-node 8 -m minimal.train --plan bov --size d12 …
+python -m minimal.train --plan bov --size tiny --corpus stdlib --steps 300 --out runs/x
+torchrun --nproc-per-node 8 -m minimal.train --plan bov --size d12 …
 """
 
 import argparse
@@ -11,80 +11,17 @@ import os
 import signal
 import sys
 import time
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 
 import torch
 import torch.distributed as dist
 
 from minimal import checkpoint, corpora, data, optim, records
-from minimal.base import compute_dtype, device
+from minimal.base import compute_dtype
 from minimal.measure import matmul_rate
+from minimal.run import Run, Stop, Team
 from minimal.variants import build, count, skeleton
-
-
-@dataclass
-class Run:
-    """Everything that decides a training run. The same Run gives the same numbers on the same machine."""
-
-    plan: str = field(default="standard", metadata=dict(help="a name of minimal.variants"))
-    size: str = field(default="tiny", metadata=dict(help="a name of minimal.config"))
-    corpus: str = field(default="auto", metadata=dict(help="auto, stdlib, a file or folder, python:DIR, or a known name"))
-    steps: int | None = field(default=None, metadata=dict(help="optimizer steps (default 250)"))
-    flops: float | None = field(default=None, metadata=dict(help="a budget instead of steps: round(flops / (FLOPs per token * batch))"))
-    batch: int = field(default=16, metadata=dict(help="sequences a step, over all processes"))
-    accumulate: int = field(default=1, metadata=dict(help="parts that a step's batch is cut into"))
-    context: int | None = field(default=None, metadata=dict(help="tokens a sequence (default: the size's)"))
-    vocab: int | None = field(default=None, metadata=dict(help="tokens of the vocabulary (default: the size's)"))
-    style: str | None = field(default=None, metadata=dict(help="nanochat, llama, gpt2, modded (default: the size's)"))
-    recipe: str = field(default="bov", metadata=dict(help="a name of minimal.optim: rates, betas, schedules"))
-    scale: str = field(default="laptop", metadata=dict(help="laptop: the recipe's numbers as they stand; paper: carried by batch and width"))
-    lr: float | None = field(default=None, metadata=dict(help="rate of the matrices; all other rates move along"))
-    seed: int = 0
-    packing: str = field(default="stream", metadata=dict(help="stream or bestfit"))
-    tokens: int | None = field(default=None, metadata=dict(help="cap on the training tokens that are prepared"))
-    mix: str | None = field(default=None, metadata=dict(help="weights of slimpajama's domains"))
-    evaluate: int = field(default=250, metadata=dict(help="steps between evaluations (the last step always)"))
-    rows: int = field(default=64, metadata=dict(help="held-out rows an evaluation reads"))
-    save: int = field(default=100, metadata=dict(help="steps between checkpoints"))
-    out: str | None = field(default=None, metadata=dict(help="folder for checkpoint and log; a second call goes on from there"))
-    device: str = "auto"
-    compile: bool = field(default=False, metadata=dict(help="torch.compile: pays on GPUs and on long CPU runs"))
-    changes: dict = field(default_factory=dict, metadata=dict(cli=False))  # further fields of Config
-    overrides: dict = field(default_factory=dict, metadata=dict(cli=False))  # role -> row of the recipe, replaced
-
-    def config(self):
-        named = {name: getattr(self, name) for name in ("context", "vocab", "style")}
-        return {k: v for k, v in named.items() if v is not None} | self.changes
-
-
-class Stop(Exception):
-    """The run ended early, in one sentence; what was reached is on disk."""
-
-
-class Team:
-    """The processes that train together: one alone, or what torchrun started."""
-
-    def __init__(self, where):
-        self.rank, self.world = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
-        self.device = device(where)
-        if self.world > 1:
-            if self.device.type == "cuda":
-                self.device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
-                torch.cuda.set_device(self.device)
-            if not dist.is_initialized():
-                dist.init_process_group("nccl" if self.device.type == "cuda" else "gloo")
-
-    def average(self, tensors):
-        """Replace every tensor by its mean over all processes, one message a type."""
-        if self.world == 1:
-            return
-        for kind in {t.dtype for t in tensors}:
-            same = [t for t in tensors if t.dtype == kind]
-            flat = torch.cat([t.reshape(-1) for t in same])
-            dist.all_reduce(flat)
-            for t, mean in zip(same, (flat / self.world).split([t.numel() for t in same])):
-                t.copy_(mean.view_as(t))
 
 
 class Trainer:
@@ -106,10 +43,13 @@ class Trainer:
         if run.flops:
             self.steps = max(1, round(run.flops / (self.counted["flops_per_token"] * self.tokens_a_step)))
         if run.batch % (run.accumulate * self.team.world):
-            raise ValueError(f"a batch of {run.batch} does not split into {run.accumulate} parts on {self.team.world} "
-                             f"processes: choose a multiple of {run.accumulate * self.team.world}")
-        self.optimizer = optim.Optimizer(self.model, self.recipe(), batch_tokens=self.tokens_a_step, steps=self.steps,
-                                         scale=run.scale, lr=run.lr)
+            raise ValueError(
+                f"a batch of {run.batch} does not split into {run.accumulate} parts on {self.team.world} "
+                f"processes: choose a multiple of {run.accumulate * self.team.world}"
+            )
+        self.optimizer = optim.Optimizer(
+            self.model, self.recipe(), batch_tokens=self.tokens_a_step, steps=self.steps, scale=run.scale, lr=run.lr
+        )
         self.loss = torch.compile(self.model.loss, dynamic=False) if run.compile else self.model.loss
         self.corpus = dict(name=corpus.name, fingerprint=corpus.fingerprint, tokens=self.data.about["train"]["tokens"])
         self.history, self.valid, self.seconds, self.done = [], [], 0.0, 0
@@ -124,10 +64,12 @@ class Trainer:
         recipe = optim.RECIPES[self.run.recipe]
         for role, row in self.run.overrides.items():
             recipe = recipe.change(role, **row)
+        if self.run.warmup is not None:
+            recipe = replace(recipe, lr=replace(recipe.lr, warmup=self.run.warmup))
         return recipe
 
     def windows(self, step):
-        """Keys to the left by layer where the recipe schedules them (modded-nanogpt): long layers, and half for short."""
+        """Keys to the left by layer where the recipe schedules them (modded-nanogpt): half for short layers."""
         longest = self.optimizer.window(step)
         if longest is None:
             return None
@@ -176,8 +118,12 @@ class Trainer:
                         self.save()
                     mark, since = time.perf_counter(), self.done  # the clock stands while we evaluate and save
                 if stop and not last:
-                    where = f"{self.out} goes on from there" if self.out else "nothing was kept: name a folder with --out"
-                    raise Stop(f"stopped at step {self.done} of {self.steps} ({ask[0] if ask else 'time is up'}); {where}")
+                    where = (
+                        f"{self.out} goes on from there" if self.out else "nothing was kept: name a folder with --out"
+                    )
+                    raise Stop(
+                        f"stopped at step {self.done} of {self.steps} ({ask[0] if ask else 'time is up'}); {where}"
+                    )
         finally:
             bar.close()
             if before is not None:
@@ -199,7 +145,11 @@ class Trainer:
         return torch.cat(values) if values else torch.empty(0)
 
     def names(self):
-        return [name if c.numel() == 1 else f"{name}[{i}]" for name, c in self.model.coefficients().items() for i in range(c.numel())]
+        return [
+            name if c.numel() == 1 else f"{name}[{i}]"
+            for name, c in self.model.coefficients().items()
+            for i in range(c.numel())
+        ]
 
     @torch.no_grad()
     def evaluate(self):
@@ -219,16 +169,24 @@ class Trainer:
 
     def progress(self):
         from tqdm.auto import tqdm
+
         if not self.quiet:
             print(self.headline())
-        return tqdm(total=self.steps, initial=self.done, disable=self.quiet or not sys.stderr.isatty() and "ipykernel" not in sys.modules,
-                    desc=self.run.plan, leave=False)
+        return tqdm(
+            total=self.steps,
+            initial=self.done,
+            disable=self.quiet or not sys.stderr.isatty() and "ipykernel" not in sys.modules,
+            desc=self.run.plan,
+            leave=False,
+        )
 
     def headline(self):
         c, about = self.model.config, self.corpus
-        return (f"{self.run.plan}: {c.layers} layers of {c.width}, {self.counted['parameters']:,} parameters; {about['name']} "
-                f"({about['fingerprint']}); {self.steps:,} steps of {self.tokens_a_step:,} tokens = "
-                f"{self.data.epochs(self.steps, self.run.batch):.2f} epochs; seed {self.run.seed}")
+        return (
+            f"{self.run.plan}: {c.layers} layers of {c.width}, {self.counted['parameters']:,} parameters; {about['name']} "
+            f"({about['fingerprint']}); {self.steps:,} steps of {self.tokens_a_step:,} tokens = "
+            f"{self.data.epochs(self.steps, self.run.batch):.2f} epochs; seed {self.run.seed}"
+        )
 
     def report(self, bar, speed, share):
         now = self.history[-1]
@@ -236,33 +194,56 @@ class Trainer:
         bar.set_postfix_str(f"loss {now['loss']:.3f}, {speed:,.0f} tokens/s, {share:.0%} of the matmul floor")
         if self.out and self.team.rank == 0:
             self.out.mkdir(parents=True, exist_ok=True)
-            records.jot(self.out / "log.jsonl", [dict(step=self.done, loss=now["loss"], tokens_per_second=round(speed),
-                                                      floor_share=round(share, 4))])
+            records.jot(
+                self.out / "log.jsonl",
+                [dict(step=self.done, loss=now["loss"], tokens_per_second=round(speed), floor_share=round(share, 4))],
+            )
         if not self.quiet and bar.disable and (self.done % 50 == 0 or self.done in (1, self.steps)):
-            print(f"step {self.done:5d}  loss {now['loss']:.4f}  {speed:,.0f} tokens/s  {share:.0%} of the matmul floor", flush=True)
+            print(
+                f"step {self.done:5d}  loss {now['loss']:.4f}  {speed:,.0f} tokens/s  {share:.0%} of the matmul floor",
+                flush=True,
+            )
 
     def result(self):
-        return dict(run=asdict(self.run), corpus=self.corpus, steps=self.steps, tokens=self.steps * self.tokens_a_step,
-                    epochs=self.data.epochs(self.steps, self.run.batch), seconds=self.seconds, **self.counted,
-                    losses=[h["loss"] for h in self.history], valid=self.valid,
-                    coefficients=dict(names=self.names(), steps=[h["coefficients"] for h in self.history]))
+        return dict(
+            run=asdict(self.run),
+            corpus=self.corpus,
+            steps=self.steps,
+            tokens=self.steps * self.tokens_a_step,
+            epochs=self.data.epochs(self.steps, self.run.batch),
+            seconds=self.seconds,
+            **self.counted,
+            losses=[h["loss"] for h in self.history],
+            valid=self.valid,
+            coefficients=dict(names=self.names(), steps=[h["coefficients"] for h in self.history]),
+        )
 
     # ---- what is kept ------------------------------------------------------------------------------------------------
 
     def identity(self):
         """What must be equal for a run to go on: everything but where it is written and how often."""
         free = {"out", "save", "evaluate", "rows", "device", "compile"}
-        return {k: v for k, v in asdict(self.run).items() if k not in free} | dict(data=self.data.fingerprint, steps=self.steps)
+        return {k: v for k, v in asdict(self.run).items() if k not in free} | dict(
+            data=self.data.fingerprint, steps=self.steps
+        )
 
     def save(self):
         if self.team.rank:
             return
-        tensors = {f"optimizer/{k}": v for k, v in self.optimizer.state_dict().items()} | {f"model/{k}": v for k, v in self.model.named_parameters()}
+        tensors = {f"optimizer/{k}": v for k, v in self.optimizer.state_dict().items()} | {
+            f"model/{k}": v for k, v in self.model.named_parameters()
+        }
         tensors["random/cpu"] = torch.get_rng_state()
         if self.team.device.type == "cuda":
             tensors["random/cuda"] = torch.cuda.get_rng_state(self.team.device)
-        state = dict(identity=self.identity(), done=self.done, seconds=self.seconds, valid=self.valid,
-                     history=self.history, tokenizer=self.tok.text)
+        state = dict(
+            identity=self.identity(),
+            done=self.done,
+            seconds=self.seconds,
+            valid=self.valid,
+            history=self.history,
+            tokenizer=self.tok.text,
+        )
         checkpoint.save(self.out / "last.safetensors", tensors, state)
 
     def resume(self):
@@ -270,15 +251,22 @@ class Trainer:
         theirs, ours = state["identity"], json.loads(json.dumps(self.identity()))
         differ = [k for k in ours if theirs.get(k) != ours[k]]
         if differ:
-            raise checkpoint.CheckpointError(f"{self.out} holds another run ({', '.join(f'{k}: {theirs.get(k)} there, {ours[k]} here' for k in differ)}): "
-                                             f"name another folder with --out, or the same run")
-        part = lambda prefix: {k[len(prefix):]: v for k, v in tensors.items() if k.startswith(prefix)}
+            raise checkpoint.CheckpointError(
+                f"{self.out} holds another run ({', '.join(f'{k}: {theirs.get(k)} there, {ours[k]} here' for k in differ)}): "
+                f"name another folder with --out, or the same run"
+            )
+        part = lambda prefix: {k[len(prefix) :]: v for k, v in tensors.items() if k.startswith(prefix)}
         checkpoint.put(self.model, part("model/"))
         self.optimizer.load_state_dict(part("optimizer/"))
         torch.set_rng_state(tensors["random/cpu"])
         if "random/cuda" in tensors and self.team.device.type == "cuda":
             torch.cuda.set_rng_state(tensors["random/cuda"], self.team.device)
-        self.done, self.seconds, self.valid, self.history = state["done"], state["seconds"], state["valid"], state["history"]
+        self.done, self.seconds, self.valid, self.history = (
+            state["done"],
+            state["seconds"],
+            state["valid"],
+            state["history"],
+        )
         if self.team.rank == 0:  # the log says nothing of steps that were lost and are trained again
             kept = [row for row in records.jsonl(self.out / "log.jsonl") if row["step"] <= self.done]
             (self.out / "log.jsonl").unlink(missing_ok=True)
@@ -287,6 +275,7 @@ class Trainer:
 
 def in_main_thread():
     import threading
+
     return threading.current_thread() is threading.main_thread()
 
 
@@ -303,7 +292,11 @@ def main(argv=None):
     ask = argparse.ArgumentParser(prog="python -m minimal.train", description=__doc__.splitlines()[0])
     for f in fields(Run):
         if f.metadata.get("cli", True):
-            kind = dict(action="store_true") if f.type == "bool" or f.type is bool else dict(type=kind_of(f), default=f.default)
+            kind = (
+                dict(action="store_true")
+                if f.type == "bool" or f.type is bool
+                else dict(type=kind_of(f), default=f.default)
+            )
             ask.add_argument(f"--{f.name}", help=f.metadata.get("help"), **kind)
     ask.add_argument("--minutes", type=float, help="stop cleanly after this long; the same command goes on")
     ask.add_argument("--quiet", action="store_true")
@@ -319,12 +312,16 @@ def main(argv=None):
             dist.destroy_process_group()
     if trainer.team.rank == 0:
         final = result["valid"][-1]
-        print(f"{result['run']['plan']}: held-out {final['loss']:.4f} nats a token, {final['bpb']:.4f} bits a byte after "
-              f"{result['tokens']:,} tokens in {result['seconds']:.0f} s")
+        print(
+            f"{result['run']['plan']}: held-out {final['loss']:.4f} nats a token, {final['bpb']:.4f} bits a byte after "
+            f"{result['tokens']:,} tokens in {result['seconds']:.0f} s"
+        )
 
 
 def kind_of(f):
-    return {str: str, int: int, float: float}.get(f.type, {"int | None": int, "float | None": float}.get(str(f.type), str))
+    return {str: str, int: int, float: float}.get(
+        f.type, {"int | None": int, "float | None": float}.get(str(f.type), str)
+    )
 
 
 if __name__ == "__main__":

@@ -66,8 +66,8 @@ def skipping_first(where):
 
 
 def place(where=everywhere, **doors):
-    """A plan's layers: `doors` (value=…, key=…, read=…) where `where` says so, a standard layer elsewhere. A door may be a
-    function of the layer index, marked by `by_layer`."""
+    """A plan's layers: `doors` (value=…, key=…, read=…) where `where` says so, a standard layer elsewhere. A door may
+    be a function of the layer index, marked by `by_layer`."""
     def line(i, n):
         here = {name: door.make(i, n) if isinstance(door, by_layer) else door for name, door in doors.items()}
         return Line(**here) if where(i, n) else Line()
@@ -146,6 +146,8 @@ def half_heads(heads):
 DVA = dict(mlp=False, wo=False)
 GATED = part(Gate, Own, part(Table, start="uniform"))
 V1, X0 = first(), part(Input)
+BELOW = by_layer(lambda i, n: own_and(part(Layer, i - 1), 0.5, 0.5))
+NANOCHAT = part(Lambdas, lambda i, n: 1.15 - 0.10 * i / max(1, n - 1), lambda i, n: 0.20 - 0.15 * i / max(1, n - 1))
 
 PLANS = dict(
     standard=Plan(),
@@ -153,13 +155,13 @@ PLANS = dict(
     mqa=Plan(kv=lambda heads: 1),
     resformer=Plan(place(after_first, value=own_and(V1, 0.5, 0.5))),
     **{"resformer-learned": Plan(place(after_first, value=own_and(V1, 0.5, 0.5, roles=("lambda", "lambda")))),
-       "resformer-nearest": Plan(place(after_first, value=by_layer(lambda i, n: own_and(part(Layer, i - 1), 0.5, 0.5))))},
+       "resformer-nearest": Plan(place(after_first, value=BELOW))},
     svformer=Plan(place(after_first, value=V1)),
     **{"svformer-anchors": Plan(place(lambda i, n: i % -(-n // 3) > 0,
                                       value=by_layer(lambda i, n: part(Layer, i - i % -(-n // 3))))),
        "svformer-gqa": Plan(place(after_first, value=V1), kv=half_heads)},
     cross=Plan(place(after_first, read=reads.Across)),
-    **{"cross-mean": Plan(place(after_first, value=by_layer(lambda i, n: own_and(part(Layer, i - 1), 0.5, 0.5)))),
+    **{"cross-mean": Plan(place(after_first, value=BELOW)),
        "cross-all": Plan(place(after_first, value=Mean))},
     identity=Plan(place(after_first, read=reads.Identity)),
     neutreno=Plan(place(after_first, read=reads.Treno)),
@@ -200,9 +202,7 @@ PLANS = dict(
     **{"x0-detach": Plan(place(last_third, value=part(Input, True, **LEARNED)))},
     modded=Plan(place(value=by_layer(modded_value)),
                 (part(UNet, modded_skips), part(Lambdas, lambda i, n: 1.0, lambda i, n: 0.0, ("lambda", "lambda")))),
-    nanochat=Plan(place(alternate, value=GATED),
-                  (part(Lambdas, lambda i, n: 1.15 - 0.10 * i / max(1, n - 1), lambda i, n: 0.20 - 0.15 * i / max(1, n - 1)),
-                   Backout), smear=True),
+    nanochat=Plan(place(alternate, value=GATED), (NANOCHAT, Backout), smear=True),
     dva=Plan(place(read=reads.Dynamic, **DVA), heads=1),
     **{"dva-ffn": Plan(place(read=reads.Dynamic), heads=1),
        "dva-naive": Plan(place(read=reads.Pairs, **DVA), heads=1),
@@ -212,12 +212,28 @@ PLANS = dict(
 )
 
 
+# A name may carry twists, "dva/ffn/wo" (a factorial is then a list of names), and layers, "row9@3,5" (only there).
+TWISTS = dict(ffn=dict(every=dict(mlp=True)), noffn=dict(every=dict(mlp=False)), wo=dict(every=dict(wo=True)),
+              nowo=dict(every=dict(wo=False)), one=dict(heads=1), many=dict(heads=None))
+
+
 def plan_named(name):
+    """The plan of that name, twisted and placed as the name says."""
     if isinstance(name, Plan):
         return name
-    if name not in PLANS:
-        raise ValueError(f"unknown plan {name!r}: one of {', '.join(PLANS)}")
-    return PLANS[name]
+    rest, _, layers = name.partition("@")
+    base, *twists = rest.split("/")
+    if base not in PLANS:
+        raise ValueError(f"unknown plan {base!r}: one of {', '.join(PLANS)}")
+    if set(twists) - set(TWISTS) or (layers and not layers.replace(",", "").isdigit()):
+        raise ValueError(f"cannot read {name!r}: after / comes one of {', '.join(TWISTS)}, after @ layer numbers")
+    plan = PLANS[base]
+    for twist in twists:
+        plan = plan.but(**TWISTS[twist])
+    if layers:
+        there, line = {int(i) for i in layers.split(",")}, plan.line
+        plan = plan.but(line=lambda i, n: line(n - 1, n) if i in there else Line())  # the last layer is always a target
+    return plan
 
 
 def build(plan="standard", size="tiny", seed=0, device="cpu", **changes):
@@ -280,7 +296,7 @@ def row(name, size, **changes):
 def main():
     parser = argparse.ArgumentParser(prog="python -m minimal.variants", description=__doc__)
     parser.add_argument("--size", default="tiny", choices=sizes.SIZES)
-    parser.add_argument("--plans", nargs="*", default=list(PLANS), metavar="PLAN")
+    parser.add_argument("--plans", nargs="+", default=list(PLANS), metavar="PLAN")
     parser.add_argument("--json", action="store_true", help="a list of objects instead of a table")
     args = parser.parse_args()
     rows = []

@@ -28,6 +28,10 @@ import nbformat
 HERE = Path(__file__).resolve().parent
 SECONDS = dict(smoke=(90, 240), laptop=(900, 3000), gpu=(3600, 10800))  # profile -> one cell, a whole notebook
 NOT_RUN = {"skip-execution", "raises-exception"}  # tags: the first skips in silence, papermill ignores the second
+NARROW = """<style>  /* on a phone, code and equations scroll in their own boxes; nbconvert would cut them off */
+.jp-InputArea-editor, .jp-CodeMirrorEditor, .MathJax_Display, .MJXc-display { overflow-x: auto !important; }
+.jp-RenderedHTMLCommon pre { overflow-x: auto; white-space: pre; }
+</style>"""
 QUIET = dict(CI="true", TQDM_DISABLE="1")  # no progress bars in pages
 
 
@@ -142,7 +146,7 @@ def publish(notebook, copy):
     nbformat.write(notebook, copy)
     title = next((line[2:] for line in notebook.cells[0].source.splitlines() if line.startswith("# ")), copy.stem)
     page, _ = HTMLExporter().from_notebook_node(notebook, resources=dict(metadata=dict(name=title)))
-    copy.with_suffix(".html").write_text(page, encoding="utf-8")
+    copy.with_suffix(".html").write_text(page.replace("</head>", NARROW + "</head>", 1), encoding="utf-8")
 
 
 def joined(outputs):
@@ -234,7 +238,7 @@ def value_of(text):
 # ---- what is published ------------------------------------------------------------------------------------------------
 
 FIND = """\
-# Finds the course: the checkout that this notebook lies in or, on Colab, a fresh copy. Every notebook opens with this cell.
+# Finds the course: the checkout around this notebook or, on Colab, a fresh copy. The same in every notebook.
 import subprocess, sys
 from pathlib import Path
 

@@ -13,7 +13,7 @@ from minimal.train import Run, Trainer
 from minimal.variants import build
 from tests.evaluation.toys import Knows, tokenizer, uniform
 
-TEXT = "Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich. " * 12
+TEXT = "Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich. " * 2
 
 
 def ids_of(text):
@@ -27,7 +27,8 @@ def small(context=32, **changes):
     return model.eval()
 
 
-@pytest.mark.parametrize("length, window, stride", [(2, 8, 8), (9, 8, 8), (10, 8, 3), (100, 16, 16), (101, 16, 5), (64, 7, 1)])
+@pytest.mark.parametrize("length, window, stride", [
+    (2, 8, 8), (9, 8, 8), (10, 8, 3), (100, 16, 16), (101, 16, 5), (64, 7, 1)])
 def test_every_token_but_the_first_is_scored_once_with_the_promised_context(length, window, stride):
     passes = list(windows(length, window, stride))
     assert [n for _, scored, end in passes for n in range(scored, end)] == list(range(1, length))
@@ -51,16 +52,16 @@ def test_a_uniform_model_needs_log2_of_the_vocabulary_a_token(window, stride):
     assert (found["tokens"], found["bytes"]) == (len(ids) - 1, len(TEXT.encode()))
 
 
-@pytest.mark.parametrize("window, stride", [(32, 32), (32, 8), (20, 7), (4000, 4000)])
+@pytest.mark.parametrize("window, stride", [(16, 16), (20, 7), (4000, 4000)])
 def test_it_equals_a_token_by_token_reckoning(window, stride):
-    model, tok, ids = small(), tokenizer(), ids_of(TEXT)
-    nats = 0.0
+    model, tok, ids, nats = small(), tokenizer(), ids_of(TEXT)[:40], 0.0
     for start, scored, end in windows(len(ids), window, stride):
         for n in range(scored, end):
             with torch.no_grad():
                 nats += F.cross_entropy(model(torch.tensor([ids[start:n]]))[0, -1:], torch.tensor([ids[n]])).item()
     found = bits_per_byte(model, tok, ids, window, stride)
-    assert found["bits_per_byte"] == pytest.approx(nats / math.log(2) / len(TEXT.encode()), rel=1e-5)
+    assert found["bits_per_byte"] == pytest.approx(nats / math.log(2) / found["bytes"], rel=1e-5)
+    assert found["bytes"] == len(tok.decode(ids[1:]).encode())
 
 
 def test_it_agrees_with_what_training_reports_on_the_same_windows():

@@ -237,24 +237,24 @@ def readable(command):
     return ["unshare", "--mount", "sh", "-c", script, "sh", *command]
 
 
-HARD = {"owners": "forged results and os._exit", "skip_heads": "a fork bomb", "grouped_attention": "a memory bomb",
-        "svformer": "the judge's process killed", "critical_point": "a loop that resets timers", "windowed_bytes": "a full disk"}
+HARD = {"owners": "forged results and os._exit", "skip_heads": "a fork bomb", "svformer": "the judge's process killed",
+        "critical_point": "a loop that resets timers", "windowed_bytes": "a full disk"}
 
 
-@pytest.mark.parametrize("way, account", [("uid", []), ("namespaces", ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"])])
-def test_each_way_of_isolation_holds_by_itself(way, account):
+@pytest.mark.parametrize("played, account", [("uid", []), ("namespaces", ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"])])
+def test_each_way_of_isolation_holds_by_itself(played, account):
     """A spare account without namespaces (as in a container), and a user's own namespaces without root."""
     if os.geteuid() or not shutil.which("unshare") or subprocess.run(readable(["true"]), stderr=subprocess.DEVNULL).returncode:
         pytest.skip("needs root and mount namespaces, to play both roles")
-    attacks = {name: attack for name, attack in HARD.items() if way == "namespaces" or attack != "a full disk"}
+    attacks = {name: attack for name, attack in HARD.items() if played == "namespaces" or attack != "a full disk"}
     with tempfile.TemporaryDirectory() as root:                 # pytest's own folders are closed to other accounts
         Path(root).chmod(0o777)
         text = HONEST + "".join(attacked(name, INSIDE[attack])[len(HONEST):] for name, attack in attacks.items())
         Path(root, UNIT.file).write_text(text)
         done = subprocess.run(readable([*account, sys.executable, "-m", "homework.grade", "hw03", f"{root}/{UNIT.file}", "--out",
-                                        f"{root}/results.json", "--isolation", way, "--seconds", "4"]),
+                                        f"{root}/results.json", "--isolation", played, "--seconds", "4"]),
                               cwd=HOMEWORK.parent, capture_output=True, text=True)
-        assert f"isolation: {way}" in done.stderr, done
+        assert f"isolation: {played}" in done.stderr, done
         result = json.loads(Path(root, "results.json").read_text())
     assert result["score"] == WHOLE.points - sum(WHOLE.exercises[name].points for name in attacks), done.stdout
     assert not grade.accounts() & set(grade.UIDS)

@@ -11,20 +11,37 @@ from tests.kernels.shapes import DECODING, Shape
 
 def formula(plan, layers, T, kv, table_rows, windows, batch=1, b=2):
     """facts: a key a layer and position, a value likewise unless it is somebody else's or named; ids once; tables."""
-    kept = [min(window or T, T) for window in windows]  # rows of a layer
+    rows = [min(window or T, T) for window in windows]  # of each layer
     targets = range(2 * layers // 3, layers)
-    values = dict(standard=sum(kept), svformer=T,  # the first layer's values are read by full-context layers too
-                  bov=sum(kept) - sum(kept[at] for at in targets))[plan]
+    if plan == "svformer":
+        rows[0] = T  # layers that see everything read its values, and its keys stay with them
+    values = dict(standard=sum(rows), svformer=T, bov=sum(rows[:targets.start]))[plan]
     own = dict(standard=0, svformer=0, bov=len(targets) * table_rows * kv * b + batch * T * 4)[plan]
-    return batch * kv * b * (sum(kept) + values) + own
+    return batch * kv * b * (sum(rows) + values) + own
 
 
 @pytest.mark.parametrize("rings", (False, True), ids=("full_context", "rings"))
 @pytest.mark.parametrize("plan", memory.PLANS)
 def test_counted_bytes_equal_the_formula(plan, rings):
-    for T, batch in ((100, 1), (5000, 1), (131072, 8)):
-        windows = ([512, 512, 512, 0] * 3) if rings else [0] * 12
-        assert memory.counted(plan, "d12", T, rings, batch) == formula(plan, 12, T, 768, 32768, windows, batch)
+    windows = ([512, 512, 512, 0] * 3) if rings else [0] * 12
+    for batch in (1, 8):
+        counted = memory.counter(plan, "d12", rings, batch)
+        for T in (100, 5000, 131072):
+            assert counted(T) == formula(plan, 12, T, 768, 32768, windows, batch)
+
+
+@pytest.mark.parametrize("plan", memory.PLANS)
+def test_what_is_counted_on_sizes_is_what_a_filled_cache_holds(plan):
+    from minimal.variants import build
+    for rings in (False, True):
+        model = build(plan, "tiny").eval()
+        cache = memory.filled(model, 300, rings)
+        tables = sum(bank.weight.numel() for bank in model.banks.values()) * 4
+        counted = memory.counter(plan, "tiny", rings, element=4)
+        assert cache.bytes() == memory.distinct_bytes(cache.kept.values()) == counted(300) - tables
+        with torch.no_grad():
+            model(torch.zeros(1, 1, dtype=torch.long), cache=cache)
+        assert cache.bytes() == counted(301) - tables
 
 
 def test_a_bank_of_values_pays_from_where_the_exact_formula_says():
@@ -101,7 +118,8 @@ def test_tables_may_lie_in_a_file(tmp_path):
     table = mapped(tmp_path / "table", (40, 2, 8)).normal_()
     bank = Offloaded([mapped(tmp_path / "table", (40, 2, 8))])
     ids = torch.tensor([[31, 2, 31]], dtype=torch.int32)
-    assert torch.equal(bank.table(0)[bank.local(ids)], table[ids])
+    local = bank.local(ids)
+    assert torch.equal(bank.table(0)[local], table[ids])
     assert (tmp_path / "table").stat().st_size == 40 * 16 * 4
     assert bank.resident_bytes() == 1024 * 16 * 4
 

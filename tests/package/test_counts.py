@@ -87,12 +87,13 @@ def closed_form(plan, layers, kv, heads=None):
 def test_cache_bytes_equal_the_closed_formula(plan):
     """Two bytes an element and four an id, so an id is worth two elements. DVA keeps a third stream; one layer of
     modded has no attention; the anchors keep theirs."""
-    model = skeleton(plan, "d12")
+    n, c = 6, 768
+    model = skeleton(plan, "d12", layers=n)
     kv = model.config.kv * model.config.head
-    per_token = counts(plan, "d12")["cache_bytes_per_token"]
-    special = {"dva": 36 * 768, "dva-ffn": 36 * 768, "dva-naive": 36 * 768, "dva-random": 36 * 768, "modded": 22 * 768,
-               "svformer-anchors": 15 * 768, "svformer-gqa": 13 * kv, "bov-gqa": 20 * kv + 2}
-    assert per_token == 2 * special.get(plan, closed_form(plan, 12, kv))
+    special = {"dva": 3 * n * c, "dva-ffn": 3 * n * c, "dva-naive": 3 * n * c, "dva-random": 3 * n * c,
+               "modded": 2 * (n - 1) * c, "svformer-anchors": (n + 3) * c, "svformer-gqa": (n + 1) * kv,
+               "bov-gqa": (2 * n - 2) * kv + 2}
+    assert count(model)["cache_bytes_per_token"] == 2 * special.get(plan, closed_form(plan, n, kv))
 
 
 def test_the_named_byte_counts_of_d12():
@@ -136,8 +137,8 @@ def test_modded_at_16_layers_is_what_the_record_ran():
 
 
 def test_the_command_prints_the_agreed_schema():
-    out = subprocess.run([sys.executable, "-m", "minimal.variants", "--size", "tiny", "--json"], capture_output=True, text=True, check=True)
+    out = subprocess.run([sys.executable, "-m", "minimal.variants", "--size", "smoke", "--json"], capture_output=True, text=True, check=True)
     rows = json.loads(out.stdout)
     assert [r["plan"] for r in rows] == list(PLANS)
     assert all(list(r) == ["plan", "parameters", "flops_per_token", "cache_bytes_per_token", "cache_bytes_fixed", "sources"] for r in rows)
-    assert rows[0] == row("standard", "tiny")
+    assert rows[0] == row("standard", "smoke")

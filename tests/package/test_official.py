@@ -195,36 +195,33 @@ def test_their_init_aligns_a_table_as_ours_does(plan, monkeypatch):
         assert torch.allclose(pair.ours, pair.seen(pair.whole), atol=1e-5), pair.name
 
 
-def trainer(steps, scaled_decay):
-    """Their trainer's defaults and its three schedules, from the script that cannot be imported."""
+def trainer(steps):
+    """Their trainer's defaults and its three schedules, out of a script that trains when it is imported."""
     file = checkout("nanochat") / "scripts" / "base_train.py"
     found = re.findall(r'add_argument\("--([a-z-]+)", type=(?:int|float), default=([0-9.e-]+)', file.read_text())
     args = SimpleNamespace(**{name.replace("-", "_"): float(value) for name, value in found})
-    return args, official.executed(file, "def get_lr_multiplier(", "# -----------------------------------------------"
-                                   "------------------------------\n# Training loop", args=args, math=math,
-                                   num_iterations=steps, weight_decay_scaled=scaled_decay)
+    return args, official.executed(file, "def get_lr_multiplier(", "# Training loop", args=args, math=math,
+                                   num_iterations=steps, weight_decay_scaled=args.weight_decay)
 
 
-def their_optimizer(other, args, batch, decay):
-    factor = math.sqrt(batch / 2**19)
+def their_optimizer(other, args, tokens=2**19, smaller=1.0):
+    """As their trainer makes it: rates by the root of the batch, Muon's decay by that and by the share of d12's size."""
+    factor = math.sqrt(tokens / 2**19)
     return other.setup_optimizer(unembedding_lr=args.unembedding_lr * factor, embedding_lr=args.embedding_lr * factor,
-                                 scalar_lr=args.scalar_lr * factor, matrix_lr=args.matrix_lr * factor, weight_decay=decay)
+                                 scalar_lr=args.scalar_lr * factor, matrix_lr=args.matrix_lr * factor,
+                                 weight_decay=args.weight_decay * factor * smaller)
 
 
 @SAME
-@pytest.mark.parametrize("size,batch", [("d12", 2**19), ("d24", 2**20)])
-def test_every_parameter_learns_at_their_rate(plan, size, batch):
-    model = skeleton(plan, size)
-    ours, other = carried("bov", model, batch), theirs(plan, model.config, "meta")
-    count = other.num_scaling_params()
-    mine = rows_by_name(ours, model.roles(), dict(model.named_parameters()))
-    args, _ = trainer(1, 0.0)
-    base = theirs("standard", skeleton("standard", "d12").config, "meta").num_scaling_params()
-    body = {name: 12 * layers * width**2 for name, layers, width in (("d12", 12, 768), ("d24", 24, 1536))}
-    decay = args.weight_decay * math.sqrt(batch / 2**19) * (body["d12"] + base["lm_head"]) / (body[size] + count["lm_head"])
-    groups = {id(p): group for group in their_optimizer(other, args, batch, decay).param_groups for p in group["params"]}
+@pytest.mark.parametrize("size,tokens,smaller", [("d12", 2**19, 1.0), ("d24", 2**20, 110_100_480 / 729_808_896)])
+def test_every_parameter_learns_at_their_rate(plan, size, tokens, smaller):
+    """Their decay goes by matrices and head of the standard model (d12 / d24 = 110.1M / 729.8M), whatever the plan."""
+    model, (args, _) = skeleton(plan, size), trainer(1)
+    other = theirs(plan, model.config, "meta")
+    rows = rows_by_name(carried("bov", model, tokens), model.roles(), dict(model.named_parameters()))
+    groups = {id(p): group for group in their_optimizer(other, args, tokens, smaller).param_groups for p in group["params"]}
     for pair in official.nanochat_pairs(model, other)[0]:
-        row, group = mine[pair.name], groups[id(pair.whole)]
+        row, group = rows[pair.name], groups[id(pair.whole)]
         assert row.algorithm == group["kind"], pair.name
         assert row.lr == pytest.approx(group["lr"]) and row.decay == pytest.approx(group["weight_decay"]), pair.name
         if row.algorithm == "adamw":
@@ -235,43 +232,36 @@ def test_every_parameter_learns_at_their_rate(plan, size, batch):
 
 @pytest.mark.parametrize("steps", [3697, 3766, 3838, 7998, 95_367])
 def test_schedules_are_theirs(steps):
-    _, schedule = trainer(steps, 0.28)
-    recipe = RECIPES["bov"]
+    (args, schedule), recipe = trainer(steps), RECIPES["bov"]
     for step in range(0, steps, max(1, steps // 997)):
         assert recipe.lr(step, steps) == pytest.approx(schedule.get_lr_multiplier(step))
         assert recipe.momentum(step, steps) == pytest.approx(schedule.get_muon_momentum(step))
-        assert 0.28 * recipe.muon_decay(step, steps) == pytest.approx(schedule.get_weight_decay(step))
+        assert args.weight_decay * recipe.muon_decay(step, steps) == pytest.approx(schedule.get_weight_decay(step))
 
 
 @pytest.mark.parametrize("plan", ["bov", "row13", "vplus"])
 def test_five_steps_of_training_move_the_weights_as_theirs(plan):
-    """Both start from the same weights and see the same batches. Their Muon orthogonalises in bf16 even in fp32, so
-    paths agree to about a percent of their length; AdamW's agree to much less where no matrix stands before them."""
-    steps, decay = 100, 0.28
-    model = awake(plan, vocab=97)
+    """Equal weights, equal batches, their optimizer and schedules in fp32. What is left, some thousandths of the way,
+    are single entries whose update is nearly zero, so that rounding decides whether they decay."""
+    steps, model = 100, awake(plan, smear=True)
     other = theirs(plan, model.config)
-    pairs, rest = official.nanochat_pairs(model, other)
+    pairs, _ = official.nanochat_pairs(model, other)
     for pair in pairs:
         pair.put()
-    with torch.no_grad():
-        other.smear_lambda.zero_()
-        other.smear_gate.weight.zero_()
     start = {pair.name: pair.ours.detach().clone() for pair in pairs}
-    args, schedule = trainer(steps, decay)
-    optimizer, theirs_too = Optimizer(model, "bov", batch_tokens=2**19, steps=steps), their_optimizer(other, args, 2**19, decay)
-    rows = rows_by_name(optimizer.recipe, model.roles(), optimizer.named)
-    decay = next(row.decay for row in rows.values() if row.algorithm == "muon")
+    args, schedule = trainer(steps)
+    recipe = RECIPES["bov"].change("matrix", "mlp", "gate", decay_by=())  # d12's: at this width it would be 179
+    optimizer, other_optimizer = Optimizer(model, recipe, batch_tokens=2**19, steps=steps), their_optimizer(other, args)
     for step in range(5):
         x, y = batch(40, seed=step)
         model.loss(x, y).backward()
         other(x, y).backward()
-        for group in theirs_too.param_groups:
+        for group in other_optimizer.param_groups:
             group["lr"] = group["initial_lr"] * schedule.get_lr_multiplier(step)
             if group["kind"] == "muon":
-                group["momentum"] = schedule.get_muon_momentum(step)
-                group["weight_decay"] = schedule.get_weight_decay(step) * decay / 0.28
+                group["momentum"], group["weight_decay"] = schedule.get_muon_momentum(step), schedule.get_weight_decay(step)
         with torch.compiler.set_stance("force_eager"), official.OnCpuInFp32():
-            theirs_too.step()
+            other_optimizer.step()
         other.zero_grad(set_to_none=True)
         optimizer.step(step)
     gaps = {}
@@ -280,7 +270,7 @@ def test_five_steps_of_training_move_the_weights_as_theirs(plan):
         gaps[pair.name] = (apart.norm() / path.norm()).item()
     worst = max(gaps, key=gaps.get)
     print(f"{plan}: after five steps apart by {gaps[worst]:.1e} of the way ({worst})")
-    assert gaps[worst] < 0.05
+    assert gaps[worst] < 0.02
 
 
 def test_densely_weighted_averages_equal_densformer():

@@ -151,7 +151,8 @@ def test_an_orthogonalised_matrix_keeps_its_directions_and_has_singular_values_n
 @SHAPES
 def test_the_long_side_in_bf16_gives_what_the_short_side_gives_in_fp32(rows, columns):
     x = stack(rows, columns)
-    assert (optim.orthogonal(x.bfloat16()).float() - optim.orthogonal(x)).abs().max() < .05
+    long, short = optim.orthogonal(x.bfloat16()).float(), optim.orthogonal(x)
+    assert (long - short).norm() < .12 * short.norm()
 
 
 def by_hand(p, g, buffer, second, lr, momentum, decay):

@@ -119,3 +119,13 @@ def test_the_fused_route_equals_the_reference(heads, groups, window, lengths):
         how = dict(window=window, lengths=torch.tensor(lengths) if lengths else None)
         value = Rows(v, torch.tensor(-0.7))
         assert torch.allclose(dense(q, k, value, **how), reference(q, k, value, **how), atol=1e-5)
+
+
+def test_a_name_may_twist_a_plan_and_place_it():
+    from minimal.variants import plan_named, sources
+    assert sources(skeleton("row9@3,5", "tiny")) == ["own"] * 3 + ["γ·x0", "own", "γ·x0"] + ["own"] * 6
+    model = skeleton("dva/ffn/wo/many", "tiny")
+    assert model.config.heads == 2 and model.blocks[0].mlp is not None and hasattr(model.blocks[0].attention.out, "weight")
+    for wrong in ("dva/fnn", "row9@x", "nothing/ffn"):
+        with pytest.raises(ValueError, match="cannot read|unknown plan"):
+            plan_named(wrong)

@@ -1,0 +1,157 @@
+"""hw08 as Triton kernels, for the interpreter: what the unit is about. The arithmetic that needs no kernel is in plain PyTorch."""
+import os
+
+os.environ.setdefault("TRITON_INTERPRET", "1")                  # before triton is imported
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def copy_kernel(x, out, offsets, masks, N, BLOCK: tl.constexpr):
+    program, lane = tl.program_id(0), tl.arange(0, BLOCK)
+    at = program * BLOCK + lane
+    on = at < N
+    tl.store(out + at, tl.load(x + at, mask=on), mask=on)
+    tl.store(offsets + at, at)
+    tl.store(masks + at, on.to(tl.int32))
+
+
+def copy_tiles(x, block):
+    programs = triton.cdiv(len(x), block)
+    out, x = torch.empty_like(x), x.contiguous()
+    offsets, masks = (torch.empty(programs, block, dtype=torch.int32) for _ in range(2))
+    copy_kernel[programs,](x, out, offsets, masks, len(x), BLOCK=block)
+    return out, offsets, masks.bool()
+
+
+@triton.jit
+def softmax_kernel(x, out, lanes, C, row_stride, column_stride, BLOCK: tl.constexpr):
+    row, lane = tl.program_id(0), tl.arange(0, BLOCK)
+    on = lane < C
+    tile = tl.load(x + row * row_stride + lane * column_stride, mask=on, other=-float("inf"))
+    p = tl.exp(tile - tl.max(tile, 0))
+    tl.store(lanes + row * BLOCK + lane, p)
+    tl.store(out + row * C + lane, p / tl.sum(p, 0), mask=on)
+
+
+def softmax_rows(x, block):
+    R, C = x.shape
+    out, lanes = torch.empty(R, C, dtype=x.dtype), torch.empty(R, block, dtype=x.dtype)
+    softmax_kernel[R,](x, out, lanes, C, x.stride(0), x.stride(1), BLOCK=block)
+    return out, lanes
+
+
+@triton.jit
+def flash_kernel(q, k, values, ids, out, lse, visited, gain, scale, T, D: tl.constexpr, E: tl.constexpr, NAMED: tl.constexpr,
+                 BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    """NAMED: `values` is a table and ids say which row; else it is the values themselves."""
+    first = tl.program_id(0) * BLOCK_M
+    queries, d, e = first + tl.arange(0, BLOCK_M), tl.arange(0, D), tl.arange(0, E)
+    here = queries < T
+    q_tile = tl.load(q + queries[:, None] * D + d[None, :], mask=here[:, None], other=0.0)
+    m = tl.full((BLOCK_M,), -float("inf"), q_tile.dtype)
+    l = tl.zeros((BLOCK_M,), q_tile.dtype)
+    acc = tl.zeros((BLOCK_M, E), q_tile.dtype)
+    tiles = 0
+    for start in range(0, tl.minimum(first + BLOCK_M, T), BLOCK_N):
+        keys = start + tl.arange(0, BLOCK_N)
+        k_tile = tl.load(k + keys[:, None] * D + d[None, :], mask=keys[:, None] < T, other=0.0)
+        scores = tl.sum(q_tile[:, None, :] * k_tile[None, :, :], 2) * scale
+        scores = tl.where((keys[None, :] <= queries[:, None]) & (keys[None, :] < T), scores, -float("inf"))
+        new = tl.maximum(m, tl.max(scores, 1))
+        p, shrink = tl.exp(scores - new[:, None]), tl.exp(m - new)
+        rows = tl.load(ids + keys, mask=keys < T, other=0) if NAMED else keys
+        v_tile = tl.load(values + rows[:, None] * E + e[None, :], mask=keys[:, None] < T, other=0.0)
+        l = l * shrink + tl.sum(p, 1)
+        acc = acc * shrink[:, None] + tl.sum(p[:, :, None] * v_tile[None, :, :], 1)
+        m = new
+        tiles += 1
+    tl.store(out + queries[:, None] * E + e[None, :], gain * acc / l[:, None], mask=here[:, None])
+    tl.store(lse + queries, m + tl.log(l), mask=here)
+    tl.store(visited + tl.program_id(0), tiles)
+
+
+def launch(q, k, values, ids, gain, block_m, block_n):
+    (T, D), E = q.shape, values.shape[1]
+    q, k, values = q.contiguous(), k.contiguous(), values.contiguous()
+    programs = triton.cdiv(T, block_m)
+    out, lse, visited = q.new_empty(T, E), q.new_empty(T), torch.empty(programs, dtype=torch.int32)
+    flash_kernel[programs,](q, k, values, values if ids is None else ids, out, lse, visited, gain, D ** -0.5, T, D=D, E=E,
+                            NAMED=ids is not None, BLOCK_M=block_m, BLOCK_N=block_n)
+    return out, lse, visited
+
+
+def flash(q, k, v, block_m, block_n):
+    return launch(q, k, v, None, 1.0, block_m, block_n)
+
+
+def gather_flash(q, k, ids, table, gain, block_m, block_n):
+    return launch(q, k, table, ids, gain, block_m, block_n)[:2]
+
+
+@triton.jit
+def decode_kernel(q, k, ids, table, parts, lse, S, H, SIZE, scale, D: tl.constexpr, E: tl.constexpr, LANES: tl.constexpr):
+    """One split of one head, its keys all at once."""
+    split, h = tl.program_id(0), tl.program_id(1)
+    lane, d, e = tl.arange(0, LANES), tl.arange(0, D), tl.arange(0, E)
+    keys = split * SIZE + lane
+    on = (lane < SIZE) & (keys < S)
+    q_row = tl.load(q + h * D + d)
+    k_tile = tl.load(k + (keys[:, None] * H + h) * D + d[None, :], mask=on[:, None], other=0.0)
+    scores = tl.where(on, tl.sum(k_tile * q_row[None, :], 1) * scale, -float("inf"))
+    m = tl.max(scores, 0)
+    p = tl.exp(scores - m)
+    l = tl.sum(p, 0)
+    names = tl.load(ids + keys, mask=on, other=0)
+    rows = tl.load(table + (names[:, None] * H + h) * E + e[None, :], mask=on[:, None], other=0.0)
+    tl.store(parts + (split * H + h) * E + e, tl.sum(p[:, None] * rows, 0) / l)
+    tl.store(lse + split * H + h, m + tl.log(l))
+
+
+def split_decode(q, k, ids, table, gain, splits):
+    (S, H, D), E = k.shape, table.shape[2]
+    size = triton.cdiv(S, splits)
+    parts, lse = q.new_empty(splits, H, E), q.new_empty(splits, H)
+    decode_kernel[splits, H](q.contiguous(), k.contiguous(), ids, table.contiguous(), parts, lse, S, H, size, D ** -0.5, D=D, E=E,
+                             LANES=triton.next_power_of_2(size))
+    return parts, lse, gain * (lse.softmax(0)[..., None] * parts).sum(0)
+
+
+@triton.jit
+def mass_kernel(p, local, masses, S, U, LANES: tl.constexpr):
+    h, lane = tl.program_id(0), tl.arange(0, LANES)
+    on = lane < S
+    tl.atomic_add(masses + h * U + tl.load(local + lane, mask=on, other=0), tl.load(p + h * S + lane, mask=on, other=0.0), mask=on)
+
+
+def histogram_decode(scores, ids, table, gain):
+    tokens, local = torch.unique(ids, return_inverse=True)
+    H, S = scores.shape
+    masses = torch.zeros(H, len(tokens))                        # float32: what the interpreter's atomics take
+    mass_kernel[H,](scores.softmax(1).float().contiguous(), local, masses, S, len(tokens), LANES=triton.next_power_of_2(S))
+    masses = masses.to(scores.dtype)
+    return tokens, masses, gain * torch.einsum("hu,uhe->he", masses, table[tokens])
+
+
+def table_gradient(P, dout, ids, table, gain):
+    order = ids.argsort(stable=True)                            # rows of one token side by side, always in the same order
+    counts = torch.bincount(ids, minlength=len(table))
+    rows = (gain * P.T @ dout)[order]
+    return torch.segment_reduce(rows, "sum", lengths=counts), (dout * (P @ table[ids])).sum()
+
+
+def predict_speed():
+    return 402 / 233, 402 / 635
+
+
+def offload_counter_example():
+    return torch.arange(1000), 1024
+
+
+def best_splits(tiles, heads, slots, overhead, merge):
+    cost = {n: math.ceil(heads * n / slots) * (math.ceil(tiles / n) + overhead) + merge * n for n in range(1, tiles + 1)}
+    return min(cost, key=cost.get)

@@ -1,0 +1,115 @@
+"""Does the whole course run at the smallest scale, and are its pages fit to be read?"""
+import re
+import subprocess
+import sys
+from html import escape
+from html.parser import HTMLParser
+
+import nbformat
+import pytest
+
+from minimal import doctor, look
+from notebooks import run
+
+PATHS = run.chosen([])
+
+
+@pytest.fixture(scope="session")
+def course(tmp_path_factory):
+    """Every notebook executed by the command that `make course` calls."""
+    out = tmp_path_factory.mktemp("course")
+    done = subprocess.run([sys.executable, run.__file__, "--profile", "smoke", "--out", out], capture_output=True, text=True, timeout=1500)
+    return done, out / "smoke"
+
+
+@pytest.fixture(params=[path.stem for path in PATHS])
+def executed(request, course):
+    return nbformat.read(course[1] / f"{request.param}.ipynb", 4)
+
+
+def test_the_whole_course_runs_at_the_smallest_scale(course, capsys):
+    done, _ = course
+    with capsys.disabled():
+        print("\n" + done.stdout.partition("\n\n")[2])
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"profile smoke: {len(PATHS)} of {len(PATHS)} notebooks whole" in done.stdout
+
+
+# ---- pictures that can be heard -----------------------------------------------------------------------------------------
+
+class Images(HTMLParser):
+    def __init__(self, page):
+        super().__init__()
+        self.alts = []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        if tag == "img":
+            self.alts.append(dict(attributes).get("alt") or "")
+
+
+def violations(notebook):
+    """Pictures without alt text, with too short a one, or with that of another on the page."""
+    alts = []
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            alts += re.findall(r"!\[([^\]]*)\]\(", cell.source) + Images(cell.source).alts
+            continue
+        for data in (output.data for output in cell.outputs if "data" in output):
+            alts += Images(data.get("text/html", "")).alts
+            alts += ["" for kind in data if kind.startswith("image/")]
+    return [alt for i, alt in enumerate(alts) if len(alt) < look.SHORTEST_ALT or alt in alts[:i]]
+
+
+def test_every_picture_has_its_own_alt_text(executed):
+    assert violations(executed) == []
+
+
+def test_the_rule_for_alt_text_catches_what_it_is_for():
+    long = "Loss against steps for two plans, which cross once at step 40."
+    def page(*outputs, markdown=""):
+        cell = nbformat.v4.new_code_cell(outputs=[nbformat.v4.new_output("display_data", data) for data in outputs])
+        return nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(markdown), cell])
+    img = lambda alt: {"text/html": f'<figure><img alt="{escape(alt)}" src="x"></figure>'}
+    assert violations(page(img(long), img(long + " Again."))) == []
+    assert violations(page(img(long), img(long))) == [long]
+    assert violations(page(img("a plot"))) == ["a plot"]
+    assert violations(page({"text/html": "<img src='x'>"}, {"image/png": "…"})) == ["", ""]
+    assert violations(page(markdown=f"![{long}](a.png) ![](b.png)")) == [""]
+
+
+# ---- pages that can be read on a phone ------------------------------------------------------------------------------------
+
+MEASURE = """<script>addEventListener("load", () => setTimeout(() => {
+  const wide = [...document.querySelectorAll(".jp-RenderedMarkdown > *, .jp-RenderedHTMLCommon img")]
+    .filter(e => e.getBoundingClientRect().right > innerWidth + 1).map(e => e.tagName + " " + e.textContent.trim().slice(0, 40));
+  if (document.documentElement.scrollWidth > innerWidth) wide.push("the page itself scrolls");
+  const p = parent.document.createElement("p"); p.textContent = name + ": " + (wide.join("; ") || "fits"); parent.document.body.append(p);
+}, 500));</script>"""
+
+
+@pytest.mark.site
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_page_scrolls_sideways(course, tmp_path, width):
+    frames = ""
+    for path in PATHS:
+        page = (course[1] / f"{path.stem}.html").read_text(encoding="utf-8")
+        (tmp_path / f"{path.stem}.html").write_text(re.sub(r'<script[^>]*src="http[^>]*>', "<script>", page) + MEASURE, encoding="utf-8")
+        frames += f'<iframe name="{path.stem}" src="{path.stem}.html" width="{width}" height="800" style="border:0"></iframe>'
+    (tmp_path / "all.html").write_text(f"<!doctype html><body>{frames}</body>", encoding="utf-8")
+    done = subprocess.run([doctor.browser(), "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+                           "--disable-component-update", "--disable-sync", f"--user-data-dir={tmp_path}/user", "--allow-file-access-from-files",
+                           "--window-size=1600,1000", "--virtual-time-budget=20000", "--dump-dom", f"file://{tmp_path}/all.html"],
+                          capture_output=True, text=True, timeout=120)
+    assert sorted(re.findall(r"<p>(.*?)</p>", done.stdout)) == [f"{path.stem}: fits" for path in PATHS], done.stderr[-500:]
+
+
+# ---- numbers that come again ----------------------------------------------------------------------------------------------
+
+def test_running_a_notebook_again_gives_the_same_numbers_and_the_same_pictures(course, tmp_path):
+    quick = next(path for path in PATHS if path.stem == "01_attention")
+    assert run.execute(quick, "smoke", tmp_path)["faults"] == []
+    first, second = (nbformat.read(folder / quick.name, 4) for folder in (course[1], tmp_path))
+    for a, b in zip(run.code(first), run.code(second), strict=True):
+        assert a.outputs == b.outputs, a.id
+    assert any(cell.outputs for cell in run.code(first))
