@@ -67,6 +67,11 @@ class Wrong:
         return hash(self.name)
 
 
+def normals(r, *shapes):
+    """Standard normal arrays of these shapes, drawn in this order."""
+    return tuple(r.normal(size=shape) for shape in shapes)
+
+
 def loose(array):
     """The same numbers, laid out in memory the other way round: a tensor that is not contiguous."""
     return np.asfortranarray(array) if array.ndim > 1 else array

@@ -56,11 +56,16 @@ def dense(q, k, value, *, causal=True, window=0, lengths=None, scale=None, mask=
     return y if value.gain is None else y * value.gain.to(y.dtype)
 
 
-def attend(q, k, value, **how):
-    """q (B, T, H, D), k (B, S, G, D), value Rows or Bank over S -> (B, T, H, D)."""
+def attend(q, k, value, *, bound=None, **how):
+    """q (B, T, H, D), k (B, S, G, D), value Rows or Bank over S -> (B, T, H, D). `bound`: the largest |logit| there can
+    be, where QK norm gives one."""
     s = min(k.shape[1], length(value))  # with rings, keys and values of different owners may reach back differently
-    route = bank_route if isinstance(value, Bank) else dense
-    return route(q, last(k, s), aligned(value, s), **how)
+    k, value = last(k, s), aligned(value, s)
+    if isinstance(value, Bank) and not torch.is_grad_enabled() and not q.is_meta:
+        from minimal.gather import gather_attention
+        how = {name: how[name] for name in ("causal", "window", "lengths", "scale") if name in how}
+        return gather_attention(q, k, value.table, value.ids, value.gain, bound=bound, **how)
+    return dense(q, k, value, **how)  # a Bank trains through its rows: storing V costs little beside what SDPA gains
 
 
 def length(value):
@@ -74,8 +79,3 @@ def last(rows, s):
 def aligned(value, s):
     """The last S of the values' rows."""
     return value._replace(ids=last(value.ids, s)) if isinstance(value, Bank) else value._replace(v=last(value.v, s))
-
-
-def bank_route(q, k, value, **how):
-    """Bank of Values through rows(values) into the dense kernel: the default for training."""
-    return dense(q, k, value, **how)

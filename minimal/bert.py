@@ -74,8 +74,8 @@ class Bert(GPT):
                              "into windows (squad.windows), or train with a longer context")
         positions = torch.arange(ids.shape[1], device=ids.device)
         segments = torch.zeros_like(ids) if segments is None else segments
-        x = self.embed(ids).to(self.dtype) + self.position(positions) + self.segment(segments)  # (B, T, C)
-        x = F.dropout(self.norm(x), self.config.dropout, self.training)
+        x = self.embed(ids) + self.position(positions) + self.segment(segments)  # (B, T, C)
+        x = F.dropout(self.norm(x.to(self.dtype)), self.config.dropout, self.training)
         return self.through(x, tape)
 
     def through(self, x, tape):

@@ -31,6 +31,10 @@ class Style:
         """What multiplies q . k: 1/sqrt(D), and both gains of the QK norm (1.2 * 1.2), which so cost nothing."""
         return self.scale or (self.qk_norm or 1.0) ** 2 / math.sqrt(head)
 
+    def logit_bound(self, head):
+        """The largest |score| that QK norm allows: |q| = |k| = sqrt(D), so 1.44 sqrt(D); None without the norm."""
+        return None if self.qk_norm is None else head * self.attention_scale(head)
+
 
 STYLES = dict(
     nanochat=Style(),

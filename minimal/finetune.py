@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 
 from minimal import bert, glue, masking, squad
-from minimal.base import device
+from minimal.base import compute_dtype, device
 from minimal.pretrain import fit, places, plan_of, restore
 from minimal.recipes import RECIPES
 from minimal.records import mean_spread
@@ -160,7 +160,8 @@ def main(argv=None):
         for seed in asked.seeds:
             if rows:
                 model, _ = encoder(asked)
-            got = finetune(model.to(device()), task, epochs=asked.epochs, batch=asked.batch, lr=asked.lr, seed=seed)
+            model.to(device()).compute = compute_dtype(device())
+            got = finetune(model, task, epochs=asked.epochs, batch=asked.batch, lr=asked.lr, seed=seed)
             rows.append({name: value for name, value in got.items() if isinstance(value, float)})
             print(f"seed {seed}: " + ", ".join(f"{name} {value:.2f}" for name, value in rows[-1].items()), flush=True)
     except (ValueError, RuntimeError) as error:

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 
 from minimal import bert, bypass, checkpoint, corpora, masking, records
-from minimal.base import device, generator
+from minimal.base import compute_dtype, device, generator
 from minimal.config import Config
 from minimal.data import pack, permutation
 from minimal.optim import Optimizer
@@ -195,6 +195,7 @@ def main(argv=None):
         pieces = masking.load_pieces(asked.pieces) if asked.pieces else masking.corpus_pieces(corpus, asked.vocab)
         model = bert.build(asked.plan, asked.size, seed=asked.seed, vocab=pieces.vocab,
                            context=max(stage.length for stage in asked.stages)).to(device())
+        model.compute = compute_dtype(device())
         about = identity(asked.plan, model.config, pieces, corpus=corpus.fingerprint, seed=asked.seed, lr=asked.lr,
                          ramp=asked.ramp, stages=[list(asdict(stage).values()) for stage in asked.stages])
         if asked.out:

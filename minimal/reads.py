@@ -74,7 +74,8 @@ class Plain(nn.Module):
 
     def forward(self, q, k, value, h, at, tape):
         dropout = self.config.dropout if self.training else 0.0
-        return attend(q, k, value, dropout=dropout, **self.how(at, tape))  # (B, T, H, D)
+        bound = self.config.manners.logit_bound(self.config.head)
+        return attend(q, k, value, dropout=dropout, bound=bound, **self.how(at, tape))  # (B, T, H, D)
 
     def over_heads(self, v):
         return v.repeat_interleave(self.config.heads // v.shape[2], dim=2)  # (B, T, H, D)

@@ -26,7 +26,7 @@ from pathlib import Path
 import nbformat
 
 HERE = Path(__file__).resolve().parent
-SECONDS = dict(smoke=(90, 240), laptop=(900, 3000), gpu=(3600, 10800))  # profile -> one cell, a whole notebook
+SECONDS = dict(smoke=(120, 300), laptop=(900, 3000), gpu=(3600, 10800))  # profile -> one cell, a whole notebook
 NOT_RUN = {"skip-execution", "raises-exception"}  # tags: the first skips in silence, papermill ignores the second
 NARROW = """<style>  /* on a phone, code and equations scroll in their own boxes; nbconvert would cut them off */
 .jp-InputArea-editor, .jp-CodeMirrorEditor, .MathJax_Display, .MJXc-display { overflow-x: auto !important; }

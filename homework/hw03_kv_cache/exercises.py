@@ -2,39 +2,49 @@
 import numpy as np
 
 from homework import index
-from homework.exercise import Part, Unit, Wrong, need, refuse
+from homework.exercise import Part, Unit, Wrong, need, normals, refuse
 
 unit = Unit("hw03_kv_cache", "What must the cache keep?", """
     Fill in the functions, in any order, and run `pytest homework/hw03_kv_cache` as often as you like.
-    Letters: B batch, T new positions, S visible positions, H query heads, G key/value heads, D head width, C model width,
-    L layers. Functions return new tensors, in the dtype of their inputs, and leave their inputs as they were.
+    Letters: B batch, T new positions, S visible positions, H query heads, G key/value heads, D head width, C model width.
+    Functions return new tensors, in the dtype of their inputs, and leave their inputs as they were.
 """)
 
 
-# ---------------------------------------------------------------------------------------------------------------- who owns what
+def plan(name):
+    def make(r):
+        anchors = [0, *sorted(int(n) for n in r.permutation(7)[:3] + 2)]
+        return name, 9 + r.integers(4), anchors if name == "anchors" else []
+    return make
+
+
+def latest_below(n, anchors):
+    return max(a for a in anchors if a <= n)
+
 
 @unit.exercise(
-    Part("standard and SVFormer", 4, [lambda r: ("svformer", r.integers(3, 12), []), lambda r: ("standard", r.integers(3, 12), [])]),
-    Part("CLA, or keys alone, or values alone", 3, [lambda r: ("cla", r.integers(2, 6) * 2 + 1, []),
-                                                    lambda r: ("share-k2", r.integers(2, 6) * 2, []),
-                                                    lambda r: ("share-v2", r.integers(2, 6) * 2 + 1, [])]),
-    Part("anchors", 3, lambda r: ("anchors", 12, sorted({0, *(int(x) for x in r.choice(np.arange(2, 12), 3, replace=False))}))),
-    Wrong("the layer below", 4, "you let each layer read the values of the layer below; SVFormer's layers all read those of the "
-          "first (Eq 10)", dict(first=lambda n: max(n - 1, 0))),
-    Wrong("CLA shares values only", 3, "in CLA the odd layers have neither keys nor values of their own: they read both from the "
-          "layer below", dict(cla=("v",))),
-    Wrong("the nearest anchor", 3, "you took the nearest anchor, even one that lies above; a layer can only read what was computed "
-          "before it", dict(latest=lambda n, anchors: min(anchors, key=lambda a: (abs(a - n), a)))),
-    hints=["Write the answer for 4 layers by hand first: for SVFormer the keys are [0, 1, 2, 3]; whose values does each layer read?",
-           "Sharing every two layers sends layer n to layer n - n % 2; which of the two lists does each plan send there?",
+    Part("standard and SVFormer", 4, [plan("svformer"), plan("standard")]),
+    Part("CLA, or keys alone, or values alone", 3, [plan("cla"), plan("share-k2"), plan("share-v2")]),
+    Part("anchors", 3, plan("anchors")),
+    Wrong("the layer below", 4, "you let each layer read the values of the layer below; SVFormer's layers all read "
+          "those of the first (Eq 10)", dict(first=lambda n: max(n - 1, 0))),
+    Wrong("CLA shares values only", 3, "in CLA the odd layers have neither keys nor values of their own: they read "
+          "both from the layer below", dict(cla=("v",))),
+    Wrong("the nearest anchor", 3, "you took the nearest anchor, even one that lies above; a layer can only read what "
+          "was computed before it", dict(latest=lambda n, anchors: min(anchors, key=lambda a: (abs(a - n), a)))),
+    hints=["Write the answer for 4 layers by hand first: for SVFormer the keys are [0, 1, 2, 3]; whose values does "
+           "each layer read?",
+           "Sharing every two layers sends layer n to layer n - n % 2; which of the two lists does each plan send "
+           "there?",
            "The owner of layer n under anchors is the largest anchor that is not above n."],
     level="easy", minutes=10)
-def owners(plan, layers, anchors, *, first=lambda n: 0, cla=("k", "v"), latest=lambda n, anchors: max(a for a in anchors if a <= n)):
-    """Two lists of `layers` numbers: whose keys, and whose values, each layer reads (its own number: it computes them itself).
+def owners(plan, layers, anchors, *, first=lambda n: 0, cla=("k", "v"), latest=latest_below):
+    """Two lists of `layers` numbers: whose keys, and whose values, each layer reads (its own number: it computes them
+    itself).
 
-    standard: all its own. svformer: its own keys, the values of layer 0. cla: layers 1, 3, 5, … read both from the layer below.
-    share-k2, share-v2: the same for the keys alone, or the values alone. anchors: own keys; the layers in `anchors` (0 is one)
-    compute values, every other layer reads those of the latest anchor below it.
+    standard: all its own. svformer: its own keys, the values of layer 0. cla: layers 1, 3, 5, … read both from the
+    layer below. share-k2, share-v2: the same for the keys alone, or the values alone. anchors: own keys; the layers in
+    `anchors` (0 is one) compute values, every other layer reads those of the latest anchor below it.
     """
     keys, values = [], []
     for n in range(layers):
@@ -45,14 +55,12 @@ def owners(plan, layers, anchors, *, first=lambda n: 0, cla=("k", "v"), latest=l
     return keys, values
 
 
-# ---------------------------------------------------------------------------------------------------------------- bytes
-
 def model(plan, odd=0):
     """A maker of model shapes with fewer key/value heads than query heads."""
     def make(r):
         G = int(r.integers(1, 4))
-        return (plan, int(r.integers(2, 9)) * 2 + odd, int(r.integers(1, 9)), int(r.integers(100, 5000)), G * int(r.integers(2, 5)), G,
-                int(r.choice([32, 64, 128])), int(r.choice([2, 4])))
+        return (plan, 2 * r.integers(2, 9) + odd, r.integers(1, 9), r.integers(100, 5000), G * r.integers(2, 5), G,
+                r.choice([32, 64, 128]), r.choice([2, 4]))
     return make
 
 
@@ -61,18 +69,21 @@ def model(plan, odd=0):
     Part("SVFormer and CLA", 4, [model("svformer"), model("cla"), model("cla", odd=1), model("svformer", odd=1)]),
     Part("SkipV1Former", 4, lambda r: ("skipv1", int(r.integers(3, 20)), 2, int(r.integers(100, 999)), 12, 4, 64, 2)),
     Wrong("query heads", 12, "you counted the query heads; the cache holds key/value heads only", dict(by="heads")),
-    Wrong("elements", 12, "you counted elements, not bytes: the size of one element is missing", dict(bytes_each=False)),
+    Wrong("elements", 12, "you counted elements, not bytes: the size of one element is missing",
+          dict(bytes_each=False)),
     Wrong("keys only", 12, "you counted one of the two streams; keys and values are both cached", dict(streams=1)),
     Wrong("no first value", 4, "SVFormer still keeps one value stream, that of its first layer: L + 1 streams, not L",
           dict(kept_values=0)),
-    Wrong("skips the first layer too", 4, "SkipV1Former's first layer is a standard layer: only the layers above it keep half of "
-          "their value heads", dict(skip_from=0)),
+    Wrong("skips the first layer too", 4, "SkipV1Former's first layer is a standard layer: only the layers above it "
+          "keep half of their value heads", dict(skip_from=0)),
     hints=["One stream (the keys of one layer, say) is B · T · G · D elements. How many streams does each plan keep?",
-           "SVFormer: L key streams and one value stream. CLA: only the even layers keep anything. Mind an odd number of layers.",
-           "SkipV1Former: above the first layer half the value heads are its own, the other half are those of layer 0, which are "
-           "cached already."],
+           "SVFormer: L key streams and one value stream. CLA: only the even layers keep anything. Mind an odd number "
+           "of layers.",
+           "SkipV1Former: above the first layer half the value heads are its own, the other half are those of layer 0, "
+           "which are cached already."],
     level="easy", minutes=15)
-def cache_bytes(plan, layers, batch, tokens, heads, groups, width, size, *, by="groups", bytes_each=True, streams=2, kept_values=1,
+def cache_bytes(plan, layers, batch, tokens, heads, groups, width, size, *, by="groups", bytes_each=True, streams=2,
+        kept_values=1,
                 skip_from=1):
     """Bytes that the cache must hold (a whole number) after `tokens` tokens of `batch` sequences.
 
@@ -92,29 +103,30 @@ def cache_bytes(plan, layers, batch, tokens, heads, groups, width, size, *, by="
     return keys + values if streams == 2 else keys
 
 
-# ---------------------------------------------------------------------------------------------------------------- grouped heads
-
 def heads(T, S, H, G):
-    return lambda r: (r.normal(size=(2, T, H, 6)), r.normal(size=(2, S, G, 6)), r.normal(size=(2, S, G, 5)))
+    return lambda r: normals(r, (2, T, H, 6), (2, S, G, 6), (2, S, G, 5))
 
 
 @unit.exercise(
     Part("pairs of query heads share a key head", 7, heads(5, 5, 6, 3)),
     Part("one key head for all, and a cache", 5, heads(3, 7, 4, 1)),
-    Wrong("by turns", 7, "your query heads take the key heads by turns (0, 1, 2, 0, 1, 2); neighbours share one (0, 0, 1, 1, 2, 2)",
+    Wrong("by turns", 7, "your query heads take the key heads by turns (0, 1, 2, 0, 1, 2); neighbours share one (0, 0, "
+          "1, 1, 2, 2)",
           dict(turns=True)),
     Wrong("no mask", 12, "your queries also see the keys after them", dict(causal=False)),
-    Wrong("no root", 12, "your scores are not divided by the square root of the head width: see notebook 01, 'why the root'",
+    Wrong("no root", 12, "your scores are not divided by the square root of the head width: see notebook 01, 'why the "
+          "root'",
           dict(root=False)),
-    Wrong("mask from the left", 5, "with fewer queries than keys, the queries are the LAST positions: query t sees keys up to "
-          "t + S - T", dict(corner=True)),
+    Wrong("mask from the left", 5, "with fewer queries than keys, the queries are the LAST positions: query t sees "
+          "keys up to t + S - T", dict(corner=True)),
     hints=["Give every query head its key head, then it is ordinary attention: repeat_interleave, not repeat.",
            "The mask compares absolute positions: query t stands at t + S - T."],
     level="medium", minutes=20)
 def grouped_attention(q, k, v, *, turns=False, causal=True, root=True, corner=False):
     """Causal attention with fewer key/value heads than query heads. q (B,T,H,D), k (B,S,G,D), v (B,S,G,E) -> (B,T,H,E).
 
-    H is a multiple of G; H // G neighbouring query heads read the same key/value head. The T queries are the last T of S positions.
+    H is a multiple of G; H // G neighbouring query heads read the same key/value head. The T queries are the last T of
+    S positions.
     """
     late = q.shape[1] - k.shape[1] if corner else 0
     return index.attention(q, k, v, turns=turns, causal=causal, root=root, late=late)
@@ -122,7 +134,8 @@ def grouped_attention(q, k, v, *, turns=False, causal=True, root=True, corner=Fa
 
 @unit.exercise(
     Part("half the heads", 8, lambda r: (r.normal(size=(2, 5, 3, 4)), r.normal(size=(2, 5, 6, 4)))),
-    Wrong("the first heads of V1", 8, "you borrowed the first half of layer 1's heads; head h borrows head h, so the upper half",
+    Wrong("the first heads of V1", 8, "you borrowed the first half of layer 1's heads; head h borrows head h, so the "
+          "upper half",
           dict(borrow=0)),
     Wrong("own heads last", 8, "you put the layer's own heads last; they are the first half", dict(own_first=False)),
     hints=["With 6 heads: heads 0, 1, 2 come from v, heads 3, 4, 5 are heads 3, 4, 5 of v1.",
@@ -140,12 +153,10 @@ def skip_heads(v, v1, *, borrow=1, own_first=True):
     return out
 
 
-# ---------------------------------------------------------------------------------------------------------------- SVFormer
-
 def stack(L, S=None):
     def make(r):
         B, T, C = 2, 5, 6
-        matrices = [r.normal(size=(L, C, C)) * 0.6, r.normal(size=(L, C, C)) * 0.6, r.normal(size=(C, C)), r.normal(size=(L, C, C)) * 0.6]
+        matrices = [0.6 * x for x in normals(r, (L, C, C), (L, C, C), (C, C), (L, C, C))]
         if S is None:
             return (r.normal(size=(B, T, C)), *matrices)
         return (r.normal(size=(B, 1, C)), r.normal(size=(L, B, S, C)), r.normal(size=(B, S, C)), *matrices)
@@ -159,8 +170,8 @@ def one_head(q, k, v, **how):
 @unit.exercise(
     Part("one layer", 4, stack(1)),
     Part("several layers", 8, stack(3)),
-    Wrong("shares W_V, not V", 8, "you shared the matrix W_V and applied it to each layer's stream; SVFormer shares the values "
-          "themselves, computed once from the input", dict(fresh=True)),
+    Wrong("shares W_V, not V", 8, "you shared the matrix W_V and applied it to each layer's stream; SVFormer shares "
+          "the values themselves, computed once from the input", dict(fresh=True)),
     Wrong("no residual", 12, "the layer's output is added to its input, not put in its place", dict(residual=0)),
     Wrong("no mask", 12, "your queries also see the keys after them", dict(causal=False)),
     hints=["Compute v = x @ wv once, before the loop over layers.",
@@ -169,8 +180,8 @@ def one_head(q, k, v, **how):
 def svformer(x, wq, wk, wv, wo, *, fresh=False, residual=1, causal=True):
     """A stack of SVFormer's attention layers, one head each, no norms, no MLP: x (B,T,C) -> (B,T,C).
 
-    wq, wk, wo (L,C,C) belong to their layers; wv (C,C) is the only value matrix. Layer n adds A_n V_1 W_O to its input (Eq 10),
-    with causal A_n = softmax(Q_n K_n^T / sqrt(C)) and V_1 = (input of the first layer) W_V.
+    wq, wk, wo (L,C,C) belong to their layers; wv (C,C) is the only value matrix. Layer n adds A_n V_1 W_O to its input
+    (Eq 10), with causal A_n = softmax(Q_n K_n^T / sqrt(C)) and V_1 = (input of the first layer) W_V.
     """
     v = x @ wv
     for n in range(len(wq)):
@@ -181,18 +192,23 @@ def svformer(x, wq, wk, wv, wo, *, fresh=False, residual=1, causal=True):
 @unit.exercise(
     Part("the first token, from an empty cache", 4, stack(3, S=0)),
     Part("a later token", 8, stack(3, S=4)),
-    Wrong("new rows in front", 8, "you put the new row in front of the cached ones; it belongs behind them", dict(front=True)),
-    Wrong("the new token does not see itself", 12, "the new token must also see itself: append first, then attend", dict(blind=True)),
-    Wrong("values from a deep layer", 12, "the value row you cached comes from a deeper layer's stream; V_1 is computed from the "
-          "input of the first layer", dict(deep=True)),
+    Wrong("new rows in front", 8, "you put the new row in front of the cached ones; it belongs behind them",
+          dict(front=True)),
+    Wrong("the new token does not see itself", 12, "the new token must also see itself: append first, then attend",
+          dict(blind=True)),
+    Wrong("values from a deep layer", 12, "the value row you cached comes from a deeper layer's stream; V_1 is "
+          "computed from the input of the first layer", dict(deep=True)),
     hints=["The value row is made once, from the input x of the first layer, and appended to `value` before the loop.",
-           "In layer n: append x @ wk[n] to keys[n], attend with the single query x @ wq[n] to all of it (no mask is needed: why?).",
+           "In layer n: append x @ wk[n] to keys[n], attend with the single query x @ wq[n] to all of it (no mask is "
+           "needed: why?).",
            "Collect the L grown key tensors in a list and torch.stack them at the end."],
     level="medium", minutes=25)
 def svformer_step(x, keys, value, wq, wk, wv, wo, *, front=False, blind=False, deep=False):
-    """One decode step of `svformer`: x (B,1,C), keys (L,B,S,C), value (B,S,C) -> x (B,1,C), keys (L,B,S+1,C), value (B,S+1,C).
+    """One decode step of `svformer`: x (B,1,C), keys (L,B,S,C), value (B,S,C) -> x (B,1,C), keys (L,B,S+1,C), value
+    (B,S+1,C).
 
-    The cache is L key streams and ONE value stream. S may be 0. Decoding token by token must equal `svformer` on the sequence.
+    The cache is L key streams and ONE value stream. S may be 0. Decoding token by token must equal `svformer` on the
+    sequence.
     """
     def append(old, new):
         return np.concatenate([new, old] if front else [old, new], 1)
@@ -205,8 +221,6 @@ def svformer_step(x, keys, value, wq, wk, wv, wo, *, front=False, blind=False, d
             x = x + one_head(x @ wq[n], seen_k, seen_v) @ wo[n]
     return x, np.stack(grown), append(past, x @ wv) if deep else value
 
-
-# ---------------------------------------------------------------------------------------------------------------- curves
 
 def curves(cross):
     def make(r):
@@ -221,31 +235,36 @@ def curves(cross):
 @unit.exercise(
     Part("noisy curves", 5, curves(True)),
     Part("never overtaken", 3, curves(False)),
-    Wrong("no smoothing", 8, "you read the raw difference; it is noisy: average it over the window first", dict(smooth=False)),
-    Wrong("the first average that is not negative", 8, "you took the first average that is not negative; the method must have been "
-          "ahead (negative) just before", dict(before=False)),
-    Wrong("baseline minus method", 8, "your difference has the wrong sign: relative loss is method minus baseline", dict(sign=-1)),
-    Wrong("counted from the window's end", 5, "your step is the end of the averaging window; the k-th average covers steps k to "
-          "k + window - 1 and is called k", dict(end=True)),
-    hints=["m[k] is the mean of (method - baseline)[k : k + window]; there are N - window + 1 of them (unfold, or a cumulative sum).",
+    Wrong("no smoothing", 8, "you read the raw difference; it is noisy: average it over the window first",
+          dict(smooth=False)),
+    Wrong("the first average that is not negative", 8, "you took the first average that is not negative; the method "
+          "must have been ahead (negative) just before", dict(before=False)),
+    Wrong("baseline minus method", 8, "your difference has the wrong sign: relative loss is method minus baseline",
+          dict(sign=-1)),
+    Wrong("counted from the window's end", 5, "your step is the end of the averaging window; the k-th average covers "
+          "steps k to k + window - 1 and is called k", dict(end=True)),
+    hints=["m[k] is the mean of (method - baseline)[k : k + window]; there are N - window + 1 of them (unfold, or a "
+           "cumulative sum).",
            "The answer is the smallest k >= 1 with m[k - 1] < 0 and m[k] >= 0, or -1."],
     level="medium", minutes=15)
 def critical_point(method, baseline, window, *, smooth=True, sign=1, end=False, before=True):
-    """The step at which the baseline overtakes the method, from two loss curves (N,): a whole number, -1 if it never does.
+    """The step at which the baseline overtakes the method, from two loss curves (N,): a whole number, -1 if it never
+    does.
 
-    Smooth method - baseline by a moving average: m[k] is the mean over steps k … k + window - 1. Return the smallest k >= 1 with
-    m[k - 1] < 0 and m[k] >= 0. (ResFormer, Fig 11: early in training SVFormer is ahead of the standard model.)
+    Smooth method - baseline by a moving average: m[k] is the mean over steps k … k + window - 1. Return the smallest k
+    >= 1 with m[k - 1] < 0 and m[k] >= 0. (ResFormer, Fig 11: early in training SVFormer is ahead of the standard
+    model.)
     """
     width = window if smooth else 1
-    m = [sum(sign * (method[i] - baseline[i]) for i in range(k, k + width)) / width for k in range(len(method) - width + 1)]
+    gap = sign * (method - baseline)
+    m = [sum(gap[k:k + width]) / width for k in range(len(gap) - width + 1)]
     turns = [k for k in range(1, len(m)) if m[k] >= 0 and (m[k - 1] < 0 or not before)]
     return turns[0] + (width - 1 if end else 0) if turns else -1
 
 
-# ---------------------------------------------------------------------------------------------------------------- windows
-
 def saved(windows, tokens):
-    """Per cent of the cache that one shared value stream saves, when layer n sees windows[n] keys to its left (0: all)."""
+    """Per cent of the cache that one shared value stream saves, when layer n sees windows[n] keys to its left (0: all).
+    """
     kept = [tokens if w == 0 else min(tokens, w + 1) for w in windows]
     return 100 * (1 - (sum(kept) + max(kept)) / (2 * sum(kept)))
 
@@ -259,22 +278,26 @@ def near(which, value, why):
 
 @unit.exercise(
     Part("24 layers that see everything", 3, None, near(0, saved([0] * 24, 65536), "L + 1 of 2L streams stay")),
-    Part("three windows to one full layer", 3, None, near(1, saved([512, 512, 512, 0] * 3, 65536), "the standard model's windowed "
-         "layers keep only 513 rows each, so V_1, which must stay whole, is no longer one stream of many equal ones")),
-    Part("one full layer in twelve", 2, None, near(2, saved([512] * 11 + [0], 65536), "as long as one reader sees everything, V_1 stays "
-         "whole; what do the other eleven value streams weigh?")),
+    Part("three windows to one full layer", 3, None, near(1, saved([512, 512, 512, 0] * 3, 65536),
+         "the standard model's windowed layers keep only 513 rows each, so V_1, which must stay whole, is no longer "
+         "one stream of many equal ones")),
+    Part("one full layer in twelve", 2, None, near(2, saved([512] * 11 + [0], 65536),
+         "as long as one reader sees everything, V_1 stays whole; what do the other eleven value streams weigh?")),
     Wrong("half, always", 5, "more than 5 points from the count", returns=lambda: (50.0, 50.0, 50.0)),
     Wrong("as with full context", 5, "more than 5 points from the count", returns=lambda: (47.9, 45.8, 45.8)),
     Wrong("what stays, not what is saved", 8, "more than 5 points from the count", returns=lambda: (55.0, 66.3, 96.0)),
-    hints=["Write the numbers down before you compute anything; then write `windowed_bytes` below and let it correct you.",
-           "In units of full streams: three windowed layers weigh next to nothing. What is left of the standard cache, and what of "
-           "SVFormer's?"],
+    hints=["Write the numbers down before you compute anything; then write `windowed_bytes` below and let it correct "
+           "you.",
+           "In units of full streams: three windowed layers weigh next to nothing. What is left of the standard cache, "
+           "and what of SVFormer's?"],
     level="easy", minutes=5)
 def predict_savings():
-    """Predict, then count: how many per cent of the cache does SVFormer save over the standard model? Return three numbers.
+    """Predict, then count: how many per cent of the cache does SVFormer save over the standard model? Return three
+    numbers.
 
-    (1) 24 layers that see everything. (2) 12 layers in the pattern SSSL, 65,536 tokens: the S layers see 512 keys to their left and
-    keep no more than they see. (3) 12 layers of which only the last sees everything, the others as in (2). Within 5 points counts.
+    (1) 24 layers that see everything. (2) 12 layers in the pattern SSSL, 65,536 tokens: the S layers see 512 keys to
+    their left and keep no more than they see. (3) 12 layers of which only the last sees everything, the others as in
+    (2). Within 5 points counts.
     """
     return saved([0] * 24, 65536), saved([512, 512, 512, 0] * 3, 65536), saved([512] * 11 + [0], 65536)
 
@@ -286,24 +309,27 @@ def ring_fails(answer):
     refuse(len(k) <= N, "your sequence is not longer than N: a ring of N entries still holds all of it")
     def out(last):
         return index.weights(q[None], k[-last:], causal=False)[0] @ v[-last:]
-    refuse(np.abs(out(int(N)) - out(int(N) + 1)).max() < 0.01, "both rings give the same output (within 0.01): the key that one of "
-           "them has lost must matter, and its value must differ from the rest")
+    refuse(np.abs(out(int(N)) - out(int(N) + 1)).max() < 0.01, "both rings give the same output (within 0.01): the key "
+        "that one of them has lost must matter, and its value must differ from the rest")
 
 
 @unit.exercise(
     Part("a ring of N entries gives another output", 8, None, ring_fails),
-    Wrong("too short", 8, "your sequence is not longer than N", returns=lambda: (np.ones(2), np.ones((3, 2)), np.eye(3), 3)),
-    Wrong("equal values", 8, "both rings give the same output", returns=lambda: (np.ones(2), np.eye(6)[:, :2], np.ones((6, 2)), 3)),
+    Wrong("too short", 8, "your sequence is not longer than N", returns=lambda: (np.ones(2), np.ones((3, 2)),
+          np.eye(3), 3)),
+    Wrong("equal values", 8, "both rings give the same output", returns=lambda: (np.ones(2), np.eye(6)[:, :2],
+          np.ones((6, 2)), 3)),
     Wrong("a key nobody looks at", 8, "both rings give the same output",
           returns=lambda: (np.array([9.0]), np.array([[0.0], [0.0], [9.0], [9.0]]), np.eye(4), 3)),
     hints=["The mask lets row - col be 0, 1, …, N. Count them.",
            "Make the key exactly N places back match the query strongly, and give it a value unlike all the others."],
     level="easy", minutes=10)
 def ring_counter_example():
-    """Find the error. Return (q, k, v, N): q (D,) the last query, k (S,D), v (S,E) all keys and values so far, N the window.
+    """Find the error. Return (q, k, v, N): q (D,) the last query, k (S,D), v (S,E) all keys and values so far, N the
+    window.
 
-    Public code masks a window of N by `row - col <= N`, and its comments and FLOP counts speak of N keys. So: does a ring buffer
-    of N entries reproduce the mask? Return a case in which it does not (outputs differ by at least 0.01).
+    Public code masks a window of N by `row - col <= N`, and its comments and FLOP counts speak of N keys. So: does a
+    ring buffer of N entries reproduce the mask? Return a case in which it does not (outputs differ by at least 0.01).
     """
     return np.array([4.0]), np.array([[4.0], [0.0], [0.0]]), np.eye(3), 2
 
@@ -322,16 +348,20 @@ def windowed(shared):
     Part("every layer its own", 4, windowed(False)),
     Part("shared values", 6, windowed(True)),
     Wrong("N entries", 10, "a window of N keys to the left keeps N + 1 rows, itself included", dict(itself=0)),
-    Wrong("the owner's window", 6, "a shared stream must last as long as its widest reader looks back, not as its owner does",
+    Wrong("the owner's window", 6, "a shared stream must last as long as its widest reader looks back, not as its "
+          "owner does",
           dict(widest=False)),
     Wrong("ignores sharing", 6, "you counted a stream once for every reader; it is stored once", dict(once=False)),
     hints=["Rows that reader n needs: all of them for window 0, else min(tokens, window + 1).",
            "For each distinct owner of keys, and of values: the largest need among the layers that read it."],
     level="stretch", minutes=25)
-def windowed_bytes(key_owners, value_owners, windows, batch, tokens, groups, width, size, *, itself=1, widest=True, once=True):
-    """Stretch: bytes of a cache whose streams are shared (lists as `owners` returns them) AND windowed, as a whole number.
+def windowed_bytes(key_owners, value_owners, windows, batch, tokens, groups, width, size, *, itself=1, widest=True,
+        once=True):
+    """Stretch: bytes of a cache whose streams are shared (lists as `owners` returns them) AND windowed, as a whole
+    number.
 
-    Layer n sees windows[n] keys to its left, and itself; 0 means all. A stream keeps only rows that some reader can still see.
+    Layer n sees windows[n] keys to its left, and itself; 0 means all. A stream keeps only rows that some reader can
+    still see.
     """
     def need_of(n):
         return tokens if windows[n] == 0 else min(tokens, windows[n] + itself)

@@ -176,6 +176,18 @@ def test_the_mlm_head_is_tied_and_another_head_leaves_the_encoder_alone():
     assert tuple(model.wear(bert.Sentence)(ids).shape) == (3, 2)
 
 
+def test_activations_may_be_bf16_over_fp32_weights():
+    model = awake(bert.build({}, SMALL), std=0.05)
+    ids, segments, lengths = batch()
+    whole = model(ids, segments=segments, lengths=lengths)
+    model.compute = torch.bfloat16
+    tape = model.tape(ids, lengths=lengths)
+    half = model(ids, segments=segments, lengths=lengths, tape=tape)
+    assert all(stream.dtype == torch.bfloat16 for stream in tape.streams) and half.dtype == torch.float32
+    real = torch.arange(17) < lengths[:, None]
+    assert 0 < (half - whole)[real].abs().max() < 0.05 * whole[real].abs().max()
+
+
 @pytest.mark.parametrize("plan", ["standard", "bypass", "resformer", dict(alpha="gate"), dict(alpha="global", where=(1,))])
 def test_every_parameter_gets_a_gradient(plan):
     model = bert.build(plan, SMALL).train()

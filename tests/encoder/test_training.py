@@ -11,12 +11,6 @@ from minimal import bert, bypass, corpora, finetune, glue, masking, pretrain, qa
 from minimal.checkpoint import CheckpointError
 from minimal.config import Config
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Models this small are slower on two."""
-    torch.set_num_threads(1)
-
-
 TINY = Config(2, 32, 2, 64, 400, style="bert", windows="L", dropout=0.1)
 WORDS = "the river rises near a mill and falls past the town where old people sleep while cats watch boats go by".split()
 

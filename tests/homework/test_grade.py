@@ -273,3 +273,11 @@ def test_the_zip_grades_as_gradescope_would_run_it(tmp_path, way):
     assert_gradescope(result)
     assert result["score"] == WHOLE.points - WHOLE.exercises["owners"].points
     assert not list((tmp_path / "source").rglob("*solutions*"))
+
+
+def test_triton_kernels_are_graded_in_the_interpreter(tmp_path, way):
+    pytest.importorskip("triton")
+    unit = exercise.find("hw08")
+    source = (HOMEWORK / "solutions" / unit.folder / "triton_kernels.py").read_bytes()
+    rows = grade.grade(unit, source, 5, way, seconds=30)
+    assert sum(row[3] for row in rows) == unit.points, [row for row in rows if row[3] != row[2]]

@@ -61,7 +61,7 @@ def test_a_broken_claim_is_reported_in_its_own_words(executed):
 
 def test_a_dead_kernel_is_reported(executed):
     faults = executed("import os; os._exit(0)", "never = 1")["faults"]
-    assert "DeadKernelError" in faults[0] and "not run: cell-1" in faults[1]
+    assert "DeadKernelError" in faults[0] and faults[1].startswith("not run:") and "cell-1" in faults[1]
 
 
 def test_a_cell_that_hangs_is_stopped_and_reported(executed):

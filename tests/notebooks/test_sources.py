@@ -14,7 +14,7 @@ from notebooks import run
 SYLLABUS = """00_start_here 01_attention 02_transformer 03_inside 04_resformer 05_svformer 06_value_embeddings 07_dynamic_value_attention
     08_bert_bypass 09_thirteen_rows 10_bank_of_values 11_gather_attention 12_scale_and_evidence""".split()
 PATHS = run.chosen([])
-LINES, WIDTH = 25, 110  # what a page shows without scrolling
+LINES, WIDTH = 25, 120  # what fits beside a reader, and on a page 1,280 pixels wide
 
 
 @pytest.fixture(params=PATHS, ids=lambda path: path.stem)

@@ -127,6 +127,48 @@ def nanochat_pairs(ours, theirs):
     return paired(ours, theirs, shared + NANOCHAT)
 
 
+# Our plan: the name in their registry, or flags of their base model that no name covers.
+REGISTRY = dict(
+    standard="gpt_base", gqa="gpt_base", mqa="gpt_base", row1="gpt_base", row2="gpt_base_v_scale_learn",
+    row3="gpt_base_v_from_v1_every_layer", row4="gpt_base_v_from_v1_learn_every2", row5="gpt_base_v_from_v1",
+    row6="gpt_base_v_from_v1_learn", row7="gpt_base_v_from_x0_learn_every2", row8="gpt_base_v_from_x0",
+    row9="gpt_base_v_from_x0_learn", row10="gpt_base_add_init_v", row11="gpt_base_add_init_v_learn",
+    row12="gpt_base_add_init_res_v", row13="gpt_base_add_init_res_v_learn", bov="gpt_base_v_from_value_emb_learn",
+    vplus="gpt_base_add_init_value_emb_nanogpt_every2",
+    svformer="gpt_base_v_from_v1_every_layer", resformer=dict(add_init_v=True, on_every_layer=True),
+    **{"bov-fixed": "gpt_base_v_from_value_emb", "bov-shared": "gpt_base_v_from_value_emb_learn_shared",
+       "bov-every": "gpt_base_v_from_value_emb_learn_every_layer", "bov-keep": "gpt_base_add_init_value_emb_learn",
+       "bov-alternate": "gpt_base_v_from_value_emb_learn_every2",
+       "bov-half": "gpt_base_v_from_value_emb_learn_second_half",
+       "bov-gqa": "gpt_base_v_from_value_emb_learn",
+       "x0-detach": dict(v_from_x0=True, learn_init_coeffs=True, detach_init_value=True)})
+
+
+def bank_of_values(plan, config, device="cpu"):
+    """Their model of this plan, in this size."""
+    name = REGISTRY.get(plan, "gpt")
+    flags = name if isinstance(name, dict) else {}
+    registry = imported(checkout("nanochat"), "nanochat.model_registry")
+    return nanochat(*registry.get_model("gpt_base" if flags else name), config, device, **flags)
+
+
+def trainer(steps):
+    """Their trainer's defaults and its three schedules, out of a script that trains when it is imported."""
+    file = checkout("nanochat") / "scripts" / "base_train.py"
+    found = re.findall(r'add_argument\("--([a-z-]+)", type=(?:int|float), default=([0-9.e-]+)', file.read_text())
+    args = SimpleNamespace(**{name.replace("-", "_"): float(value) for name, value in found})
+    return args, executed(file, "def get_lr_multiplier(", "# Training loop", args=args, math=math,
+                                   num_iterations=steps, weight_decay_scaled=args.weight_decay)
+
+
+def their_optimizer(other, args, tokens=2**19, smaller=1.0):
+    """As their trainer makes it: rates by the root of the batch, Muon's decay by d12's share of the size, too."""
+    factor = math.sqrt(tokens / 2**19)
+    return other.setup_optimizer(unembedding_lr=args.unembedding_lr * factor, embedding_lr=args.embedding_lr * factor,
+                                 scalar_lr=args.scalar_lr * factor, matrix_lr=args.matrix_lr * factor,
+                                 weight_decay=args.weight_decay * factor * smaller)
+
+
 # modded-nanogpt, the medium track.
 
 class OnCpuInFp32(TorchFunctionMode):
@@ -180,8 +222,8 @@ def modded_rules(skips):
 # ResFormer's Llama: their layers, in a frame of ours, because the frame of theirs is bound to one transformers version.
 
 LLAMA = [(r"^blocks", "layers"), (r"norm1", "input_layernorm"), (r"norm2", "post_attention_layernorm"),
-         (r"attention\.(?:value|value\.x)\.project", "self_attn.v_proj"), (r"attention\.query\.project", "self_attn.q_proj"),
-         (r"attention\.key\.project", "self_attn.k_proj"), (r"attention\.out", "self_attn.o_proj"),
+         (r"attention\.query\.project", "self_attn.q_proj"), (r"attention\.key\.project", "self_attn.k_proj"),
+         (r"attention\.(?:value|value\.x)\.project", "self_attn.v_proj"), (r"attention\.out", "self_attn.o_proj"),
          (r"mlp\.gate", "mlp.gate_proj"), (r"mlp\.up", "mlp.up_proj"), (r"mlp\.down", "mlp.down_proj")]
 
 
@@ -203,13 +245,14 @@ class Llama(nn.Module):
         super().__init__()
         code = llama_code(file)
         size = SimpleNamespace(
-            hidden_size=config.width, num_attention_heads=config.heads, num_key_value_heads=config.kv, head_dim=config.head,
-            intermediate_size=config.mlp_width, max_position_embeddings=config.context, rope_theta=10000.0,
-            rope_scaling=None, attention_dropout=0.0, attention_bias=False, mlp_bias=False, pretraining_tp=1,
+            hidden_size=config.width, num_attention_heads=config.heads, num_key_value_heads=config.kv,
+            head_dim=config.head, intermediate_size=config.mlp_width, max_position_embeddings=config.context,
+            rope_theta=10000.0, rope_scaling=None, attention_dropout=0.0, attention_bias=False, mlp_bias=False, pretraining_tp=1,
             rms_norm_eps=1e-5, hidden_act="silu", _attn_implementation="eager")
         self.embed = nn.Embedding(config.vocab, config.width)
         self.layers = nn.ModuleList(code.LlamaDecoderLayer(size, at) for at in range(config.layers))
-        self.norm, self.head = code.LlamaRMSNorm(config.width, eps=1e-5), nn.Linear(config.width, config.vocab, bias=False)
+        self.norm = code.LlamaRMSNorm(config.width, eps=1e-5)
+        self.head = nn.Linear(config.width, config.vocab, bias=False)
         self.rotary = code.LlamaRotaryEmbedding(config=size)
 
     def forward(self, ids):

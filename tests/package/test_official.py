@@ -11,7 +11,6 @@ No line of theirs is kept here. With `pytest -s` every comparison prints its lar
 
 import math
 import os
-import re
 from types import SimpleNamespace
 
 import pytest
@@ -22,9 +21,9 @@ from minimal.optim import Optimizer, carried, rows_by_name
 from minimal.recipes import RECIPES
 from minimal.streams import DenseFormer
 from minimal.tape import Tape
-from minimal.variants import build, count, plan_named, skeleton
+from minimal.variants import build, count, skeleton
 from tests.package import official
-from tests.package.official import checkout
+from tests.package.official import REGISTRY, bank_of_values, checkout, their_optimizer, trainer
 
 if not os.environ.get("MINIMAL_OFFICIAL"):
     pytest.skip("MINIMAL_OFFICIAL is not set: name a folder with checkouts of nanochat (RiddleHe/nanochat, branch "
@@ -32,30 +31,7 @@ if not os.environ.get("MINIMAL_OFFICIAL"):
                 "(Zcchill) and karpathy-nanochat to compare with them", allow_module_level=True)
 
 SHORT = dict(layers=6, width=48, heads=4, vocab=97, context=256)
-
-# Our plan: the name in their registry, or flags of their base model that no name covers.
-REGISTRY = dict(
-    standard="gpt_base", gqa="gpt_base", mqa="gpt_base", row1="gpt_base", row2="gpt_base_v_scale_learn",
-    row3="gpt_base_v_from_v1_every_layer", row4="gpt_base_v_from_v1_learn_every2", row5="gpt_base_v_from_v1",
-    row6="gpt_base_v_from_v1_learn", row7="gpt_base_v_from_x0_learn_every2", row8="gpt_base_v_from_x0",
-    row9="gpt_base_v_from_x0_learn", row10="gpt_base_add_init_v", row11="gpt_base_add_init_v_learn",
-    row12="gpt_base_add_init_res_v", row13="gpt_base_add_init_res_v_learn", bov="gpt_base_v_from_value_emb_learn",
-    vplus="gpt_base_add_init_value_emb_nanogpt_every2",
-    svformer="gpt_base_v_from_v1_every_layer", resformer=dict(add_init_v=True, on_every_layer=True),
-    **{"bov-fixed": "gpt_base_v_from_value_emb", "bov-shared": "gpt_base_v_from_value_emb_learn_shared",
-       "bov-every": "gpt_base_v_from_value_emb_learn_every_layer", "bov-keep": "gpt_base_add_init_value_emb_learn",
-       "bov-alternate": "gpt_base_v_from_value_emb_learn_every2", "bov-half": "gpt_base_v_from_value_emb_learn_second_half",
-       "bov-gqa": "gpt_base_v_from_value_emb_learn",
-       "x0-detach": dict(v_from_x0=True, learn_init_coeffs=True, detach_init_value=True)})
 SAME = pytest.mark.parametrize("plan", REGISTRY)
-
-
-def theirs(plan, config, device="cpu"):
-    """Their model of this plan, in this size."""
-    name = REGISTRY.get(plan, "gpt")
-    flags = name if isinstance(name, dict) else {}
-    registry = official.imported(checkout("nanochat"), "nanochat.model_registry")
-    return official.nanochat(*registry.get_model("gpt_base" if flags else name), config, device, **flags)
 
 
 def batch(n, rows=2, vocab=97, seed=0):
@@ -88,14 +64,14 @@ def farthest(pairs):
     return max(gaps.values())
 
 
-def agree(pairs, mine, other, loss, other_loss, what, limit=1e-4):
-    """Logits, loss and every gradient. Called with their logits already there: prints, then asserts."""
+def agree(pairs, mine, other, loss, other_loss, what):
+    """Logits, loss and every gradient."""
     assert mine.std() > 0.5, "logits this small would agree with anything"
     loss.backward()
     other_loss.backward()
     gap, slope = (mine - other).abs().max().item(), farthest(pairs)
     print(f"{what}: logits differ by {gap:.1e}, gradients by {slope:.1e} of their largest")
-    assert gap < limit and abs(loss.item() - other_loss.item()) < 1e-5 and slope < 1e-3
+    assert gap < 1e-4 and abs(loss.item() - other_loss.item()) < 1e-5 and slope < 1e-3
 
 
 def nanochat_agrees(model, other, what):
@@ -118,7 +94,7 @@ def test_logits_and_gradients_equal_bank_of_values(plan, case):
     """149 tokens, so that the short windows of 128 cut; "windows": of 9, 5 and 7 tokens besides the query's own."""
     small = dict(windows=(9, 0, 5, 9, 7, 0)) if case == "windows" else {}
     model = awake(plan, smear=case == "smear", **small)
-    other = theirs(plan, model.config)
+    other = bank_of_values(plan, model.config)
     if small:
         for block, window in zip(other.transformer.h, model.windows):
             block.attn.window_size = (window or -1, 0)
@@ -131,7 +107,7 @@ def test_full_nanochat_equals_the_fork_without_backout():
     with torch.no_grad():
         model.streams[1].weight.value.zero_()
     model.streams = model.streams[:1]
-    nanochat_agrees(model, theirs("nanochat", model.config), "nanochat (fork)")
+    nanochat_agrees(model, bank_of_values("nanochat", model.config), "nanochat (fork)")
 
 
 def test_full_nanochat_equals_upstream():
@@ -145,7 +121,7 @@ def test_full_nanochat_equals_upstream():
 def test_flops_and_parameters_are_what_their_code_counts(plan, size):
     """Ours = theirs - 25 for smear - the value matrices that their forward pass never calls."""
     model = skeleton(plan, size)
-    other, counted = theirs(plan, model.config, "meta"), count(model)
+    other, counted = bank_of_values(plan, model.config, "meta"), count(model)
     pairs, rest = official.nanochat_pairs(model, other)
     dead = [p.numel() for name, p in other.named_parameters() if name in rest and name.endswith("c_v.weight")]
     print(f"{plan} {size}: {counted['flops_per_token']:,} FLOPs a token, {counted['parameters']:,} parameters, "
@@ -158,7 +134,7 @@ def test_flops_and_parameters_are_what_their_code_counts(plan, size):
 @pytest.mark.parametrize("layers", [4, 6, 12])
 def test_windows_are_theirs(context, layers):
     config = skeleton("standard", "nano", layers=layers, context=context).config
-    other = [left for left, _ in theirs("standard", config, "meta").window_sizes]
+    other = [left for left, _ in bank_of_values("standard", config, "meta").window_sizes]
     assert config.window_sizes() == [0 if left >= context else left for left in other]
 
 
@@ -167,7 +143,7 @@ def test_every_tensor_starts_in_the_same_way(plan):
     """Equal scalars; for the others equal size and shape of the distribution (1.8 for uniform, 3 for normal). Smear is
     apart: theirs starts from whatever the memory held."""
     model = build(plan, "nano", **(SHORT | dict(width=96)))
-    pairs, _ = official.nanochat_pairs(model, theirs(plan, model.config))
+    pairs, _ = official.nanochat_pairs(model, bank_of_values(plan, model.config))
     assert pairs
     for pair in pairs:
         mine, other = pair.ours.detach().flatten(), pair.seen(pair.whole).detach().flatten()
@@ -183,7 +159,7 @@ def test_every_tensor_starts_in_the_same_way(plan):
 def test_their_init_aligns_a_table_as_ours_does(plan, monkeypatch):
     """Their tables are made from our embedding and from the W_V that the x0 plan of the same seed holds."""
     model, donor = build(plan, "nano", **SHORT), build("standard", "nano", **SHORT)
-    other = theirs(plan, model.config)
+    other = bank_of_values(plan, model.config)
     for start in ("normal_", "uniform_", "zeros_"):
         monkeypatch.setattr(torch.nn.init, start, lambda tensor, *more, **how: tensor)
     for pair in official.nanochat_pairs(donor, other)[0]:
@@ -195,31 +171,15 @@ def test_their_init_aligns_a_table_as_ours_does(plan, monkeypatch):
         assert torch.allclose(pair.ours, pair.seen(pair.whole), atol=1e-5), pair.name
 
 
-def trainer(steps):
-    """Their trainer's defaults and its three schedules, out of a script that trains when it is imported."""
-    file = checkout("nanochat") / "scripts" / "base_train.py"
-    found = re.findall(r'add_argument\("--([a-z-]+)", type=(?:int|float), default=([0-9.e-]+)', file.read_text())
-    args = SimpleNamespace(**{name.replace("-", "_"): float(value) for name, value in found})
-    return args, official.executed(file, "def get_lr_multiplier(", "# Training loop", args=args, math=math,
-                                   num_iterations=steps, weight_decay_scaled=args.weight_decay)
-
-
-def their_optimizer(other, args, tokens=2**19, smaller=1.0):
-    """As their trainer makes it: rates by the root of the batch, Muon's decay by that and by the share of d12's size."""
-    factor = math.sqrt(tokens / 2**19)
-    return other.setup_optimizer(unembedding_lr=args.unembedding_lr * factor, embedding_lr=args.embedding_lr * factor,
-                                 scalar_lr=args.scalar_lr * factor, matrix_lr=args.matrix_lr * factor,
-                                 weight_decay=args.weight_decay * factor * smaller)
-
-
 @SAME
 @pytest.mark.parametrize("size,tokens,smaller", [("d12", 2**19, 1.0), ("d24", 2**20, 110_100_480 / 729_808_896)])
 def test_every_parameter_learns_at_their_rate(plan, size, tokens, smaller):
     """Their decay goes by matrices and head of the standard model (d12 / d24 = 110.1M / 729.8M), whatever the plan."""
     model, (args, _) = skeleton(plan, size), trainer(1)
-    other = theirs(plan, model.config, "meta")
+    other = bank_of_values(plan, model.config, "meta")
     rows = rows_by_name(carried("bov", model, tokens), model.roles(), dict(model.named_parameters()))
-    groups = {id(p): group for group in their_optimizer(other, args, tokens, smaller).param_groups for p in group["params"]}
+    optimizer = their_optimizer(other, args, tokens, smaller)
+    groups = {id(p): group for group in optimizer.param_groups for p in group["params"]}
     for pair in official.nanochat_pairs(model, other)[0]:
         row, group = rows[pair.name], groups[id(pair.whole)]
         assert row.algorithm == group["kind"], pair.name
@@ -244,7 +204,7 @@ def test_five_steps_of_training_move_the_weights_as_theirs(plan):
     """Equal weights, equal batches, their optimizer and schedules in fp32. What is left, some thousandths of the way,
     are single entries whose update is nearly zero, so that rounding decides whether they decay."""
     steps, model = 100, awake(plan, smear=True)
-    other = theirs(plan, model.config)
+    other = bank_of_values(plan, model.config)
     pairs, _ = official.nanochat_pairs(model, other)
     for pair in pairs:
         pair.put()
@@ -259,7 +219,8 @@ def test_five_steps_of_training_move_the_weights_as_theirs(plan):
         for group in other_optimizer.param_groups:
             group["lr"] = group["initial_lr"] * schedule.get_lr_multiplier(step)
             if group["kind"] == "muon":
-                group["momentum"], group["weight_decay"] = schedule.get_muon_momentum(step), schedule.get_weight_decay(step)
+                group["momentum"] = schedule.get_muon_momentum(step)
+                group["weight_decay"] = schedule.get_weight_decay(step)
         with torch.compiler.set_stance("force_eager"), official.OnCpuInFp32():
             other_optimizer.step()
         other.zero_grad(set_to_none=True)
@@ -308,7 +269,8 @@ def test_densely_weighted_averages_equal_densformer():
     print(f"denseformer: outputs differ by {(y - z).abs().max():.1e} of {y.abs().max():.1f}")
     assert torch.allclose(y, z, atol=1e-5 * y.abs().max().item())
     for a, alpha in zip(ours.mix, other.alphas):
-        assert torch.allclose(a.value.grad, alpha.weight.grad[0], rtol=1e-4, atol=1e-5 * a.value.grad.abs().max().item())
+        apart = (a.value.grad - alpha.weight.grad[0]).abs().max()
+        assert apart < 1e-4 * a.value.grad.abs().max()
 
 
 MEDIUM = dict(layers=16, width=256, heads=2, vocab=256, context=512, style="modded", windows="LSSSLSSSSSSLSSSL")
@@ -339,7 +301,7 @@ def test_modded_medium_equals_ours_where_windows_see_everything():
     medium_agrees(model, other, pairs, x, y, blocks=8, windows=[0] * 16, what="modded")
 
 
-def test_modded_medium_has_its_long_windows_where_ours_are(monkeypatch):
+def test_modded_medium_has_its_long_windows_where_ours_are():
     """Their windows are whole blocks of 128; here their masks are replaced by ours, long ones of 40 tokens and short
     ones of 20, so that only the order of long and short layers is at stake."""
     model, other, pairs, x, y = medium(128)
