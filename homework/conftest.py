@@ -10,9 +10,9 @@ CARD = pytest.StashKey[list]()
 
 def pytest_addoption(parser):
     group = parser.getgroup("homework")
-    group.addoption("--hint", type=int, metavar="N", help="show the first N hints of every exercise that lost points (default: the "
-                    "first, once you have tried)")
-    group.addoption("--card", type=Path, metavar="FILE", help="also write the report card as Markdown (JUnit: --junitxml FILE)")
+    group.addoption("--hint", type=int, metavar="N", help="show the first N hints of every exercise that lost points "
+                    "(default: the first, once you have tried)")
+    group.addoption("--card", type=Path, metavar="FILE", help="write the card as Markdown too (JUnit: --junitxml FILE)")
 
 
 def pytest_configure(config):
@@ -21,7 +21,7 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    if items and all(item.get_closest_marker("points") for item in items):       # nothing but homework: the card says it all
+    if items and all(item.get_closest_marker("points") for item in items):      # only homework: the card says it all
         config.option.tbstyle = "no"
         config.pluginmanager.get_plugin("terminalreporter").reportchars = ""
 
@@ -35,7 +35,7 @@ def pytest_runtest_makereport(item, call):
     unit, error = item.module.unit, call.excinfo.value if call.excinfo else None
     name = item.name.removeprefix("test_").replace("_", " ")
     row = unit.rows.pop() if unit.rows else Row(name, name, mark.args[0], "failed", str(error))
-    if error is not None:                                                         # the reason, not a traceback through our own files
+    if error is not None:                                       # the reason, not a traceback through the course's files
         report.longrepr = row.why if isinstance(error, Lost) else f"the test itself failed: {error!r}"
     item.user_properties += [("points", mark.args[0]), ("earned", mark.args[0] if report.passed else 0)]
     report.user_properties = item.user_properties
@@ -44,12 +44,13 @@ def pytest_runtest_makereport(item, call):
 
 def pytest_report_teststatus(report, config):
     if report.when == "call" and any(key == "points" for key, _ in report.user_properties):
-        return report.outcome, "", ""                                             # no row of dots and F's
+        return report.outcome, "", ""                           # no row of dots and F's
 
 
 def next_hints(unit, row, level):
     """The hints up to this level, numbered, and how to ask for the next."""
-    hints = unit.exercises[row.exercise].hints if row.exercise in unit.exercises and row.state not in ("ok", "broken", "missing") else ()
+    tried = row.exercise in unit.exercises and row.state not in ("ok", "broken", "missing")
+    hints = unit.exercises[row.exercise].hints if tried else ()
     level = (row.state != "todo") if level is None else max(level, 0)
     shown = [f"hint {i} of {len(hints)}: {hint}" for i, hint in enumerate(hints[:level], 1)]
     return shown + [f"(--hint {level + 1} says more)"] * (len(hints) > level)
@@ -59,7 +60,8 @@ def pytest_terminal_summary(terminalreporter, config):
     level, line, text = config.getoption("hint"), terminalreporter.write_line, []
     for unit in dict.fromkeys(unit for unit, _ in config.stash[CARD]):
         rows = [row for of, row in config.stash[CARD] if of is unit]
-        title = f"{unit.short} · {unit.title} {sum(row.earned for row in rows)} of {sum(row.points for row in rows)} points"
+        earned, points = sum(row.earned for row in rows), sum(row.points for row in rows)
+        title = f"{unit.short} · {unit.title} {earned} of {points} points"
         wide = max(len(f"{row.exercise}: {row.part}") for row in rows)
         terminalreporter.section(title, sep="=", bold=True)
         text += [f"# {title}", "", "| part | points | why | next hint |", "|---|---|---|---|"]

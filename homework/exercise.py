@@ -1,8 +1,9 @@
 """What is one exercise, and how is an answer to it judged?
 
-An exercise is one decorated function in a unit's `exercises.py`: its name, signature and docstring make the stub, its body (NumPy,
-float64, by index rather than by matrix) is the oracle, its keyword-only switches make the named wrong answers. Public tests, report
-card, diagnosis, hints, the isolated grader and the proofs in tests/homework all read this one definition.
+An exercise is one decorated function in a unit's `exercises.py`: its name, signature and docstring make the stub, its
+body (NumPy, float64, by index rather than by matrix) is the oracle, its keyword-only switches make the named wrong
+answers. Public tests, report card, diagnosis, hints, the isolated grader and the proofs in tests/homework all read this
+one definition.
 """
 import functools
 import inspect
@@ -43,8 +44,8 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Part:
-    """Some of an exercise's points: how to make inputs (rng -> tuple; a list of makers takes turns) and, where there is no single
-    right answer, who accepts one."""
+    """Some of an exercise's points: how to make inputs (rng -> tuple; a list of makers takes turns) and, where there is
+    no single right answer, who accepts one."""
     name: str
     points: int
     make: callable = None
@@ -56,7 +57,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Wrong:
-    """A mistake that people make: the switches of the oracle (or a function) that make it, what to say, and the points it loses."""
+    """A mistake that people make: the points it loses, what to say, the oracle's switches (or a function) for it."""
     name: str
     loses: int
     says: str
@@ -82,12 +83,13 @@ class Exercise:
         self.oracle, self.hints, self.level, self.minutes = oracle, tuple(hints), level, minutes
         self.name, self.doc = oracle.__name__, inspect.getdoc(oracle)
         self.parts = [piece for piece in pieces if isinstance(piece, Part)]
-        self.wrongs = sorted((piece for piece in pieces if isinstance(piece, Wrong)), key=lambda wrong: wrong.loses)  # most specific first
+        self.wrongs = [piece for piece in pieces if isinstance(piece, Wrong)]
+        self.wrongs.sort(key=lambda wrong: wrong.loses)         # the most special explanation first
         self.points = sum(part.points for part in self.parts)
 
     @functools.lru_cache(maxsize=256)
     def cases(self, part, seed):
-        """What a part is asked: draws in float32, in float32 not contiguous, and in float64; one where nothing is drawn."""
+        """What a part is asked: in float32, in float32 not contiguous, in float64; once where nothing is drawn."""
         if part.make is None:
             return [()]
         makers, made = part.make if isinstance(part.make, list) else [part.make], []
@@ -100,7 +102,7 @@ class Exercise:
     @functools.lru_cache(maxsize=4096)
     def expected(self, part, seed, case, wrong=None):
         """The oracle's arrays for one case, or a named wrong answer's (None where that cannot be computed)."""
-        inputs = [x.astype("f8") if isinstance(x, np.ndarray) and x.dtype.kind == "f" else x for x in self.cases(part, seed)[case]]
+        inputs = [x.astype("f8") if floats(x) else x for x in self.cases(part, seed)[case]]
         try:
             with np.errstate(all="ignore"):
                 function = wrong.returns if wrong and wrong.returns else self.oracle
@@ -123,7 +125,7 @@ class Exercise:
                 return str(why)
             except Exception:
                 return "what you returned could not be evaluated: check its shapes against the docstring"
-        dtype = next((str(x.dtype) for x in inputs if isinstance(x, np.ndarray) and x.dtype.kind == "f"), None)
+        dtype = next((str(x.dtype) for x in inputs if floats(x)), None)
         expected = self.expected(part, seed, case)
         problem = compare(answer, expected, dtype, hidden)
         if problem:
@@ -137,11 +139,15 @@ class Exercise:
         """(state, why) of a part from what its calls did: ('ok', '') earns the points."""
         for case, (state, answer) in enumerate(zip(states, answers)):
             if state["state"] != "ok":
-                words = SAYS[state["state"]].format(line=state.get("line", "?"), error=state.get("error", "an error"))
+                words = SAYS[state["state"]].format(**dict(line="?", error="an error") | state)
                 return state["state"], words + (f": {state['detail']}" if state.get("detail") and not hidden else "")
             if why := self.judge(part, seed, case, answer, hidden):
                 return "wrong", why
         return "ok", ""
+
+
+def floats(value):
+    return isinstance(value, np.ndarray) and value.dtype.kind == "f"
 
 
 def spread(answer, count):
@@ -153,12 +159,12 @@ def spread(answer, count):
 def fit(value, dtype, layout):
     """A drawn input as the learner's function gets it."""
     if isinstance(value, np.ndarray):
-        return layout(value.astype(dtype)) if value.dtype.kind == "f" else value
+        return layout(value.astype(dtype)) if floats(value) else value
     return value.item() if isinstance(value, np.generic) else value
 
 
 def compare(answer, expected, dtype, hidden=True):
-    """'' if the arrays agree: structure, shape, dtype and finiteness first (closeness alone would let shapes broadcast)."""
+    """'' if the arrays agree: structure, shape, dtype, finiteness first (closeness alone lets shapes broadcast)."""
     answer = spread(answer, len(expected))
     if len(answer) != len(expected):
         return f"wanted {len(expected)} results, came {len(answer)}"
@@ -175,16 +181,18 @@ def compare(answer, expected, dtype, hidden=True):
             return f"{which}some of its numbers are not finite"
         exact, near = came.astype("f8"), TOLERANCE.get(str(came.dtype), 0.0) if kind == "f" else 0.0
         with np.errstate(all="ignore"):
-            far = ~(np.abs(exact - wanted) <= near * (1 + np.abs(wanted))) & ~(exact == wanted) & ~(np.isnan(exact) & np.isnan(wanted))
+            same = (exact == wanted) | (np.isnan(exact) & np.isnan(wanted))
+            far = ~same & ~(np.abs(exact - wanted) <= near * (1 + np.abs(wanted)))
         if far.any():
             place = tuple(int(x) for x in np.argwhere(far)[0])
-            shown = "" if hidden else f", first at {list(place)}: wanted {wanted[place]:.6g}, came {exact[place]:.6g}"
+            shown = f", first at {list(place)}: wanted {wanted[place]:.6g}, came {exact[place]:.6g}"
+            shown = "" if hidden else shown
             return f"{which}right shape, wrong numbers ({int(far.sum())} of {far.size}{shown})"
     return ""
 
 
 def need(answer, **dimensions):
-    """The arrays of a counter-example by name, each with the number of dimensions asked for; refused in words otherwise."""
+    """The arrays of a counter-example, each with the number of dimensions asked for; refused in words otherwise."""
     names, answer = ", ".join(dimensions), spread(answer, len(dimensions))
     if len(answer) != len(dimensions):
         raise Refused(f"return {len(dimensions)} things: {names}")
@@ -219,7 +227,8 @@ class Unit:
     """One homework unit: its folder, the learner's file, its exercises in order."""
 
     def __init__(self, folder, title, about, prelude="import torch"):
-        self.folder, self.title, self.about, self.prelude = folder, title, inspect.cleandoc(about), inspect.cleandoc(prelude)
+        self.folder, self.title = folder, title
+        self.about, self.prelude = inspect.cleandoc(about), inspect.cleandoc(prelude)
         self.short, self.file = folder.split("_")[0], folder.split("_", 1)[1] + ".py"
         self.exercises, self.rows, self.problems = {}, [], {}
 
@@ -245,19 +254,22 @@ class Unit:
         text = [f'"""{self.short} · {self.title}\n\n{self.about}\n"""\n{self.prelude}\n']
         for exercise in self.exercises.values():
             shown = inspect.signature(exercise.oracle)
-            shown = shown.replace(parameters=[p for p in shown.parameters.values() if p.kind is not p.KEYWORD_ONLY])
-            doc = textwrap.indent(f'"""{exercise.doc}\n"""' if "\n" in exercise.doc else f'"""{exercise.doc}"""', "    ")
+            asked = [p for p in shown.parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
+            shown = shown.replace(parameters=asked)
+            end = "\n" if "\n" in exercise.doc else ""
+            doc = textwrap.indent(f'"""{exercise.doc}{end}"""', "    ")
             text.append(f"\n\ndef {exercise.name}{shown}:\n{doc}\n    raise NotImplementedError\n")
         return "".join(text)
 
     def mark(self, names, problems, exercise, part, seed=PUBLIC, path="submission.py"):
-        """One row, by calling the functions here and now. For the public tests and the proofs; the grader never does this."""
-        calls = [submission.answer(names, problems, exercise.name, inputs, path) for inputs in exercise.cases(part, seed)]
+        """One row, by calling the functions here and now: for the public tests and the proofs, never for the grader."""
+        cases = exercise.cases(part, seed)
+        calls = [submission.answer(names, problems, exercise.name, inputs, path) for inputs in cases]
         state, why = exercise.verdict(part, seed, [state for state, _ in calls], [arrays for _, arrays in calls])
         return Row(exercise.name, part.name, part.points, state, why)
 
     def check(self, exercise, part):
-        """For a public test: nothing if the learner's file earns this part, else `Lost` with the reason. Leaves its row in `rows`."""
+        """For a public test: `Lost`, and why, if the learner's file does not earn this part. Leaves its row behind."""
         exercise = self.exercises[exercise]
         part = next(p for p in exercise.parts if p.name == part)
         if not self.path.exists():

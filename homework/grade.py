@@ -1,7 +1,7 @@
 """How is a stranger's homework graded? `python -m homework.grade hw03 kv_cache.py --out results.json`
 
-This process makes secret inputs, starts the submission behind a sandbox (homework/submission.py is what runs there), takes back
-bytes, reads them as plain arrays and judges them here. It never imports, unpickles or executes anything of the submission.
+This process makes secret inputs, starts the submission behind a sandbox (homework/submission.py is what runs there),
+takes back bytes, reads them as plain arrays and judges them here. It never imports, unpickles or runs a submission.
 """
 import argparse
 import ast
@@ -11,7 +11,6 @@ import io
 import json
 import math
 import os
-import re
 import secrets
 import selectors
 import signal
@@ -33,7 +32,7 @@ PROGRAM = Path(submission.__file__).read_text(encoding="utf-8")
 UIDS = range(60706, 61184)                                      # accounts that nobody has
 MISHAP = "grader error: nothing was lost and this is not a mark; ask your instructor to grade again"
 
-# As root of new namespaces: an empty root of 64 MB in memory, Python read-only in it, no network, no process but its own.
+# As root of new namespaces: an empty root of 64 MB in memory, Python read-only in it, no network, no other processes.
 SETUP = """
 set -e; umask 022; root=$1; drop=$2; shift 2
 mount -t tmpfs -o size=64m,mode=0755 tmpfs "$root"
@@ -46,9 +45,9 @@ chroot "$root" setpriv $drop --bounding-set=-all --inh-caps=-all --no-new-privs 
 """
 
 WAYS = {
-    "namespaces": "its own empty file system, network and processes; as root also a spare account; all of it ends with the grader",
-    "uid": "a spare account, ended by that account. OPEN: the network; files that anyone may read; what it leaves in /tmp",
-    "none": "limits and a clean environment only; never as root. OPEN: everything that you may do yourself: your files, your "
+    "namespaces": "own empty file system, network and processes; as root also a spare account; all end with the grader",
+    "uid": "a spare account, whose processes are ended. OPEN: the network; files that anyone may read; files in /tmp",
+    "none": "limits and a clean environment only; never as root. OPEN: whatever you may do yourself: your files and "
             "processes, the network, processes left behind",
 }
 
@@ -59,8 +58,8 @@ class GraderError(Exception):
 
 def places():
     """The folders that Python and torch need, none inside another."""
-    wanted = ["/usr", "/bin", "/lib", "/lib64", "/etc", sys.prefix, sys.base_prefix, os.path.dirname(os.path.realpath(sys.executable))]
-    found = []
+    python = os.path.dirname(os.path.realpath(sys.executable))
+    wanted, found = ["/usr", "/bin", "/lib", "/lib64", "/etc", sys.prefix, sys.base_prefix, python], []
     for place in sorted({*wanted, *map(os.path.realpath, wanted)}):
         if os.path.isdir(place) and not any(place.startswith(other + "/") for other in found):
             found.append(place)
@@ -84,31 +83,32 @@ class Sandbox:
 
     def __init__(self, source, way, seconds, memory):
         limits = dict(RLIMIT_FSIZE=64 << 20, RLIMIT_NPROC=64, RLIMIT_CORE=0, RLIMIT_NOFILE=256, RLIMIT_CPU=600)
-        self.uid = None
-        if os.geteuid() == 0 and way == "none":
-            raise GraderError("a stranger's code is never run as root without isolation")
+        self.uid, self.way, self.root, options = None, way, None, {}
         if os.geteuid() == 0:
+            if way == "none":
+                raise GraderError("a stranger's code is never run as root without isolation")
             with self.lock:
                 self.uid = secrets.choice(sorted(set(UIDS) - self.taken - accounts()))
                 self.taken.add(self.uid)
         if self.uid is None and way != "namespaces":
             del limits["RLIMIT_NPROC"]                          # it would count everything else that this account runs
-        told = json.dumps(dict(limits=limits, memory=memory, seconds=seconds, alone=self.uid is not None or way == "namespaces"))
+        alone = self.uid is not None or way == "namespaces"
+        told = json.dumps(dict(limits=limits, memory=memory, seconds=seconds, alone=alone))
         command = [sys.executable, "-I", "-c", PROGRAM, told]
-        self.way, self.root, options = way, None, {}
         if way == "namespaces":
             self.root = tempfile.mkdtemp(prefix="grade-")
             drop = f"--reuid={self.uid} --regid={self.uid} --clear-groups" if self.uid else ""
-            command = ["unshare", *([] if self.uid else ["--user", "--map-root-user"]), "--mount", "--net", "--ipc", "--uts", "--pid", "--fork",
-                       "--kill-child", "sh", "-c", SETUP, "sh", self.root, drop, *places(), "--", *command]
+            ours = [] if self.uid else ["--user", "--map-root-user"]
+            command = ["unshare", *ours, "--mount", "--net", "--ipc", "--uts", "--pid", "--fork", "--kill-child",
+                       "sh", "-c", SETUP, "sh", self.root, drop, *places(), "--", *command]
         elif way == "uid":
             options = dict(user=self.uid, group=self.uid, extra_groups=[])
-        clean = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/tmp", "TMPDIR": "/tmp", "LANG": "C.UTF-8", "OMP_NUM_THREADS": "1",
-                 "TRITON_INTERPRET": "1"}
-        self.words = tempfile.TemporaryFile()                   # of the set-up; before the learner's code, stderr becomes /dev/null
+        clean = dict(PATH="/usr/sbin:/usr/bin:/sbin:/bin", HOME="/tmp", TMPDIR="/tmp", LANG="C.UTF-8",
+                     OMP_NUM_THREADS="1", TRITON_INTERPRET="1")
+        self.words = tempfile.TemporaryFile()                   # of the set-up; the learner's stderr is /dev/null
         try:
-            self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.words, cwd="/",
-                                          env=clean, bufsize=0, start_new_session=True, **options)
+            self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.words,
+                                          cwd="/", env=clean, bufsize=0, start_new_session=True, **options)
         except OSError as error:
             self.clean_up()
             raise GraderError(f"the sandbox did not start: {error}") from None
@@ -119,11 +119,9 @@ class Sandbox:
             self.words.seek(0)
             said = self.words.read(10_000).decode("utf-8", "replace").strip().splitlines() or ["it said nothing"]
             raise GraderError(f"the sandbox did not start: {said[-1]}")
-        self.asked = 0
 
     def ask(self, message, seconds):
         """Send a message and return the reply; None if there is none in time, or more than anyone may say."""
-        self.asked = getattr(self, "asked", 0) + 1
         unsent, heard, until = struct.pack(">Q", len(message)) + message, b"", time.monotonic() + seconds
         with selectors.DefaultSelector() as ready:
             ready.register(self.child.stdout, selectors.EVENT_READ)
@@ -157,7 +155,7 @@ class Sandbox:
             pass
         self.child.wait()
         for _ in range(50 if self.way == "uid" else 0):
-            subprocess.run(["sh", "-c", "kill -9 -1"], user=self.uid, group=self.uid, extra_groups=[], stderr=subprocess.DEVNULL)
+            subprocess.run(["sh", "-c", "kill -9 -1"], user=self.uid, group=self.uid, extra_groups=[])
             if self.uid not in accounts():
                 break
         os.set_blocking(self.child.stdout.fileno(), True)
@@ -188,7 +186,7 @@ def best_way(memory):
 
 
 def read(reply, cases):
-    """(states, arrays by case) from untrusted bytes: one line of JSON, then arrays of numbers whose size the bytes themselves show."""
+    """(states, arrays by case) from untrusted bytes: a line of JSON, then arrays of numbers, no larger than they."""
     head, _, rest = reply.partition(b"\n")
     body, states, answers = io.BytesIO(rest), [], []
     for said in json.loads(head[:100_000])[:cases]:
@@ -200,19 +198,17 @@ def read(reply, cases):
         for _ in range(min(int(said.get("arrays", 0)), 64)):
             if body.read(6) != b"\x93NUMPY" or body.read(2) != b"\x01\x00":
                 raise ValueError("not an array")
-            shape = ast.literal_eval(body.read(struct.unpack("<H", body.read(2))[0])[:1000].decode("latin1").strip())
-            kind, order, shape = np.dtype(str(shape["descr"])), shape["fortran_order"], tuple(int(n) for n in shape["shape"])
+            about = ast.literal_eval(body.read(struct.unpack("<H", body.read(2))[0])[:1000].decode("latin1").strip())
+            kind, shape = np.dtype(str(about["descr"])), tuple(int(n) for n in about["shape"])
             count = math.prod(shape)
             if kind.kind not in "fiub" or min(shape, default=0) < 0 or count * kind.itemsize > len(rest):
                 raise ValueError("not an array of numbers")
             flat = np.frombuffer(body.read(count * kind.itemsize), kind)
-            arrays.append(flat.reshape(shape, order="F" if order else "C"))
+            arrays.append(flat.reshape(shape, order="F" if about["fortran_order"] else "C"))
         states.append(state)
         answers.append(arrays)
-    while len(states) < cases:
-        states.append(dict(state="died"))
-        answers.append([])
-    return states, answers
+    missing = cases - len(states)
+    return states + [dict(state="died")] * missing, answers + [[]] * missing
 
 
 def hear(reply, exercise, part, seed):
@@ -237,14 +233,15 @@ def grade(unit, source, seed, way, seconds=10, memory=4, most=150):
             told = [[dict(array=next(places)) if isinstance(x, np.ndarray) else x for x in inputs] for inputs in cases]
             question = submission.pack(dict(function=exercise.name, cases=told, arrays=len(arrays)), arrays)
             while (left := until - time.monotonic()) > 0:
-                box = box or Sandbox(source, way, seconds, memory)
-                first, reply = box.asked == 0, box.ask(question, min(seconds, left) + 2)
+                first, box = box is None, box or Sandbox(source, way, seconds, memory)
+                reply = box.ask(question, min(seconds, left) + 2)
                 state, why = hear(reply, exercise, part, seed)
                 if reply is None or (state == "died" and not first):
-                    box = box.end()                             # whoever was asked before may have left something behind:
+                    box = box.end()                             # who was asked before may have left something behind:
                 if state != "died" or first:                    # a second chance, alone in a fresh sandbox
                     break
-            rows.append((exercise.name, part.name, part.points, part.points if state == "ok" else 0, why or SAYS.get(state, "")))
+            earned = part.points if state == "ok" else 0
+            rows.append((exercise.name, part.name, part.points, earned, why or SAYS.get(state, "")))
     finally:
         if box:
             box.end()
@@ -253,36 +250,40 @@ def grade(unit, source, seed, way, seconds=10, memory=4, most=150):
 
 def results(unit, rows, spent, seed, note=""):
     """Gradescope's results.json. Without rows: valid, says what happened, and holds no mark."""
+    known = dict(execution_time=int(spent), stdout_visibility="hidden", extra_data=dict(seed=seed))
     if rows is None:
-        return dict(output=f"{MISHAP}{note and f' ({note})'}", stdout_visibility="hidden", execution_time=int(spent),
-                    tests=[dict(name="grader error", score=0, max_score=0, status="failed", output=MISHAP)], extra_data=dict(seed=seed))
-    tests = [dict(name=f"{name}: {part}", score=earned, max_score=points, status="passed" if earned else "failed", output=why,
-                  number=str(i), visibility="visible") for i, (name, part, points, earned, why) in enumerate(rows, 1)]
-    return dict(score=sum(row[3] for row in rows), output=f"{unit.short} · {unit.title}", execution_time=int(spent),
-                visibility="visible", stdout_visibility="hidden", tests=tests, extra_data=dict(seed=seed))
+        nothing = dict(name="grader error", score=0, max_score=0, status="failed", output=MISHAP)
+        return dict(output=f"{MISHAP}{note and f' ({note})'}", tests=[nothing], **known)
+    tests = [dict(name=f"{name}: {part}", score=earned, max_score=points, status="passed" if earned else "failed",
+                  output=why, number=str(i), visibility="visible")
+             for i, (name, part, points, earned, why) in enumerate(rows, 1)]
+    return dict(score=sum(row[3] for row in rows), output=f"{unit.short} · {unit.title}", visibility="visible",
+                tests=tests, **known)
 
 
 def write(path, value):
     """All or nothing: a reader finds the old file or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}-", delete=False, encoding="utf-8") as file:
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=".", delete=False, encoding="utf-8") as file:
         json.dump(value, file, indent=1)
     os.chmod(file.name, 0o644)
     os.replace(file.name, path)
 
 
 def one(unit, path, out, options):
-    """Grade one file (or a folder that holds it) and write its results, whatever happens. Returns (rows or None, note)."""
+    """Grade one file (or a folder that holds it), write its results whatever happens; returns (rows or None, note)."""
     start, rows, note = time.monotonic(), None, ""
     write(out, results(unit, None, 0, options.seed, "it did not finish"))
     try:
         file = path / unit.file if path.is_dir() else path
         if file.is_symlink() or not file.is_file() or file.stat().st_size > 1 << 20:
-            rows = [(e.name, p.name, p.points, 0, f"{unit.file} was not handed in as a file of at most 1 MB") for e, p in unit.parts()]
+            why = f"{unit.file} was not handed in as a file of at most 1 MB"
+            rows = [(exercise.name, part.name, part.points, 0, why) for exercise, part in unit.parts()]
         else:
-            rows = grade(unit, file.read_bytes(), options.seed, options.isolation, options.seconds, options.memory, options.most)
+            rows = grade(unit, file.read_bytes(), options.seed, options.isolation, options.seconds, options.memory,
+                         options.most)
     except Exception as error:
-        note = re.sub(r"\s+", " ", f"{type(error).__name__}: {error}")[:200]
+        note = " ".join(f"{type(error).__name__}: {error}".split())[:200]
     write(out, results(unit, rows, time.monotonic() - start, options.seed, note.split(":")[0]))
     return rows, note
 
@@ -291,33 +292,34 @@ def folder(unit, paths, out, options):
     """Many submissions side by side: a results file each, grades.csv, and a table."""
     with ThreadPoolExecutor(options.jobs) as workers:
         done = list(workers.map(lambda path: one(unit, path, out / f"{path.stem}.json", options), paths))
-    names = list(unit.exercises)
     with open(out / "grades.csv", "w", newline="", encoding="utf-8") as file:
         table = csv.writer(file)
-        table.writerow(["submission", "score", "of", *names, "note"])
+        table.writerow(["submission", "score", "of", *unit.exercises, "note"])
         for path, (rows, note) in zip(paths, done):
-            earned = [sum(r[3] for r in rows if r[0] == name) for name in names] if rows is not None else [""] * len(names)
-            mark = sum(earned) if rows is not None else ""
-            table.writerow([path.stem, mark, unit.points, *earned, note and f"grader error ({note})"])
-            print(f"{path.stem:<40} {mark if rows is not None else 'grader error':>12} of {unit.points}  {note}".rstrip())
+            earned = ["" if rows is None else sum(row[3] for row in rows if row[0] == name) for name in unit.exercises]
+            mark = "grader error" if rows is None else sum(earned)
+            table.writerow([path.stem, mark, unit.points, *earned, note])
+            print(f"{path.stem:<40} {mark:>12} of {unit.points}  {note}".rstrip())
     return done
 
 
 def main(argv=None):
     ways = "\n".join(f"  {way:<11} {what}" for way, what in WAYS.items())
-    parser = argparse.ArgumentParser(prog="python -m homework.grade", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
-                                     epilog=f"ways to isolate, best first:\n{ways}\n\nWhat no way stops: a submission that computes the "
-                                     "right answers by any honest means, and load on this machine until its time is over.")
-    parser.add_argument("unit", help="for example hw03")
-    parser.add_argument("submission", type=Path, help="the learner's file, or a folder with one file or folder a learner")
-    parser.add_argument("--out", type=Path, default=Path("results.json"), help="results.json, or for a folder a folder (default: %(default)s)")
-    parser.add_argument("--seed", type=int, help="of the hidden inputs (default: a new secret one)")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="submissions at a time (default: %(default)s)")
-    parser.add_argument("--seconds", type=float, default=10, help="for one part (default: %(default)s)")
-    parser.add_argument("--most", type=float, default=150, help="seconds for one submission (default: %(default)s)")
-    parser.add_argument("--memory", type=int, default=4, help="GiB of address space on top of torch's own (default: %(default)s)")
-    parser.add_argument("--isolation", choices=["auto", *WAYS], default="auto", help="default: the best that works here")
-    parser.add_argument("--require-isolation", action="store_true", help="refuse to run where the way would be 'none'")
+    parser = argparse.ArgumentParser(
+        prog="python -m homework.grade", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=f"ways to isolate, best first:\n{ways}\n\nWhat no way stops: right answers of somebody else, and "
+               "load on this machine until its time is over.")
+    add = parser.add_argument
+    add("unit", help="for example hw03")
+    add("submission", type=Path, help="the learner's file, or a folder with one file or folder a learner")
+    add("--out", type=Path, default=Path("results.json"), help="file, or for a folder, folder (default: %(default)s)")
+    add("--seed", type=int, help="of the hidden inputs (default: a new secret one)")
+    add("--jobs", type=int, default=os.cpu_count(), help="submissions at a time (default: %(default)s)")
+    add("--seconds", type=float, default=10, help="for one part (default: %(default)s)")
+    add("--most", type=float, default=150, help="seconds for one submission (default: %(default)s)")
+    add("--memory", type=int, default=4, help="GiB of address space on top of torch's own (default: %(default)s)")
+    add("--isolation", choices=["auto", *WAYS], default="auto", help="default: the best that works here")
+    add("--require-isolation", action="store_true", help="refuse to run where the way would be 'none'")
     options = parser.parse_args(argv)
     if not hasattr(os, "fork"):
         parser.error("this grader needs a system that can fork (Linux, macOS, WSL)")
@@ -330,8 +332,8 @@ def main(argv=None):
         print(*notes, sep="\n", end="\n" * bool(notes), file=sys.stderr)
     print(f"isolation: {options.isolation}: {WAYS[options.isolation]}", file=sys.stderr)
     if options.isolation == "none" and (options.require_isolation or os.geteuid() == 0):
-        parser.error("this system offers neither a spare account nor namespaces, and " +
-                     ("--require-isolation was given" if os.geteuid() else "a stranger's code is never run as root without either"))
+        why = "--require-isolation was given" if os.geteuid() else "as root no stranger's code is run without one"
+        parser.error(f"this system offers neither a spare account nor namespaces; {why}")
     if path.is_dir() and not (path / unit.file).is_file():
         paths = sorted(p for p in path.iterdir() if not p.name.startswith(".") and (p.is_dir() or p.suffix == ".py"))
         done = folder(unit, paths, options.out.with_suffix(""), options)

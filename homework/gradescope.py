@@ -16,7 +16,8 @@ python3 -m venv /opt/grader
 RUN = """#!/usr/bin/env bash
 # Gradescope runs this for every submission. AUTOGRADER and PYTHON can be set to try it elsewhere.
 home="${AUTOGRADER:-/autograder}"
-cd "$home/source" && exec "${PYTHON:-/opt/grader/bin/python}" -m homework.grade UNIT "$home/submission" --out "$home/results/results.json"
+cd "$home/source"
+exec "${PYTHON:-/opt/grader/bin/python}" -m homework.grade UNIT "$home/submission" --out "$home/results/results.json"
 """
 
 PARTS = ["__init__.py", "exercise.py", "index.py", "submission.py", "grade.py"]

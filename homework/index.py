@@ -1,4 +1,4 @@
-"""What is attention, index by index? The slow float64 forms that oracles share: one sum a line, nothing batched, nothing clever."""
+"""What is attention, index by index? The slow float64 forms that oracles share: one sum a line, nothing clever."""
 import numpy as np
 
 
@@ -8,8 +8,8 @@ def softmax(row):
 
 
 def weights(q, k, causal=True, root=True, late=0, transposed=False, scale=None, after=False):
-    """(T, S) weights of one head; the T queries are the last T of S positions. The other switches make named wrong answers: `late`
-    shifts the mask, `transposed` normalises over the queries, `after` masks behind the softmax."""
+    """(T, S) weights of one head; the T queries are the last T of S positions. The other switches make wrong answers:
+    `late` shifts the mask, `transposed` normalises over the queries, `after` masks behind the softmax."""
     (T, D), S = q.shape, len(k)
     divisor = scale or (np.sqrt(D) if root else 1)
     scores, hidden = np.zeros((T, S)), np.zeros((T, S), bool)

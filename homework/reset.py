@@ -5,7 +5,7 @@ from homework.exercise import find
 
 
 def reset(unit):
-    """The stub in place; whatever was there (if it was anything else) moved to NAME.mine-1.py, -2, …. Returns where, or None."""
+    """The stub in place; whatever else was there moved to NAME.mine-1.py, -2, …. Returns where to, or None."""
     path, stub = unit.path, unit.stub()
     if path.exists() and path.read_text(encoding="utf-8") == stub:
         return None

@@ -1,7 +1,7 @@
 """How is a learner's file read and called, even when it is broken or hostile?
 
-The public tests use `load` and `answer` in their own process. The grader starts this file alone, behind a sandbox, and speaks
-with it in messages: limits, then the source, then one question a message. Every question is answered in a fork of its own.
+The public tests use `load` and `answer` in their own process. The grader starts this file alone, behind a sandbox, and
+speaks with it in messages: limits, then the source, then one question each. Every question is answered in its own fork.
 """
 import __future__
 import ast
@@ -25,7 +25,7 @@ START = re.compile(r"^(@|def |async def |class |import |from |\w+ *=)")
 
 
 def pieces(source):
-    """(first line, text) of the parts that can be read by themselves: the whole file, or, if that fails, its definitions."""
+    """(first line, text) of what can be read by itself: the whole file, or, if that fails, definition by definition."""
     try:
         ast.parse(source)
         return [(0, source)]
@@ -37,7 +37,7 @@ def pieces(source):
 
 
 def load(source, path="submission.py"):
-    """(names, problems) of a file, statement by statement: what cannot be read or run costs only what it would have defined."""
+    """(names, problems) of a file: a statement that cannot be read or run costs only what it would have defined."""
     module = sys.modules["submission"] = types.ModuleType("submission")
     names, problems = vars(module), {}
     linecache.cache[path] = (len(source), None, source.splitlines(keepends=True), path)
@@ -48,7 +48,8 @@ def load(source, path="submission.py"):
             body = ast.parse("\n" * first + text).body
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             line = getattr(error, "lineno", None) or first + 1
-            problems |= {name: dict(state="broken", line=line, detail=getattr(error, "msg", str(error))) for name in lost or [f"line {line}"]}
+            problem = dict(state="broken", line=line, detail=getattr(error, "msg", str(error)))
+            problems |= {name: problem for name in lost or [f"line {line}"]}
             continue
         for node in body:
             try:
@@ -78,7 +79,7 @@ def arrays_of(value):
 
 
 def answer(names, problems, function, inputs, path="submission.py"):
-    """({"state": …}, arrays) of one call with tensors made from the inputs. Nothing that the function does is raised here."""
+    """({"state": …}, arrays) of one call, on tensors made from the inputs. Nothing that the function raises escapes."""
     import torch
     if function in problems:
         return problems[function], []
@@ -93,12 +94,14 @@ def answer(names, problems, function, inputs, path="submission.py"):
         return dict(state="todo"), []
     except BaseException as error:
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
-        return dict(state="raised", line=lines[-1] if lines else 0, error=type(error).__name__, detail=str(error)), []
+        line = lines[-1] if lines else 0
+        return dict(state="raised", line=line, error=type(error).__name__, detail=str(error)), []
     try:
         arrays = [np.array(x) for x in arrays_of(returned)]
     except BaseException as error:
         return dict(state="type", detail=str(error)), []
-    if any(isinstance(x, np.ndarray) and not np.array_equal(x, now.detach().numpy()) for x, now in zip(inputs, given)):
+    kept = [(x, now.detach().numpy()) for x, now in zip(inputs, given) if isinstance(x, np.ndarray)]
+    if not all(np.array_equal(x, now) for x, now in kept):
         return dict(state="changed"), []
     return dict(state="ok"), arrays
 
@@ -134,23 +137,23 @@ def confine(limits):
             used = int(file.read().split()[0]) * resource.getpagesize()
     except OSError:
         used = 0
-    for name, most in [*limits["limits"].items(), ("RLIMIT_AS", used + (limits["memory"] << 30))]:    # torch itself is not counted
+    for name, most in [*limits["limits"].items(), ("RLIMIT_AS", used + (limits["memory"] << 30))]:      # besides torch
         try:
             resource.setrlimit(getattr(resource, name), (most, most))
         except (ValueError, OSError, AttributeError):
-            pass                                                # this system has no such limit: the grader's help says so
+            pass                                                # this system has no such limit
     try:
         with open("/proc/self/oom_score_adj", "w") as file:
             file.write("1000")                                  # short of memory, the kernel ends this one first
         prctl = ctypes.CDLL(None).prctl
         prctl(38, 1, 0, 0, 0)                                   # PR_SET_NO_NEW_PRIVS
-        prctl(4, 0, 0, 0, 0)                                    # PR_SET_DUMPABLE: its forks cannot open or trace this process
+        prctl(4, 0, 0, 0, 0)                                    # PR_SET_DUMPABLE: its forks cannot open or trace it
     except (OSError, AttributeError):
         pass
 
 
 def serve(limits):
-    """Answer questions until the grader hangs up. The learner's code runs in forks only, and they hold no pipe to the grader."""
+    """Answer questions until the grader hangs up. The learner's code runs in forks, which hold no pipe to it."""
     questions, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     null = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
@@ -186,7 +189,7 @@ def serve(limits):
                     state = "time"
                     break
                 time.sleep(0.002)
-            if limits["alone"]:                                 # nobody else here has this uid: end whatever the fork left behind
+            if limits["alone"]:                                 # nobody else has this uid: end whatever the fork left
                 try:
                     os.kill(-1, signal.SIGKILL)
                 except ProcessLookupError:

@@ -144,8 +144,9 @@ def summary(task, rows):
     """One task in numbers: accuracy by each rule, the share of the most frequent right answer, the share cut."""
     n, share = len(rows), lambda found: sum(found) / len(rows)
     most = Counter(row["gold"] for row in rows).most_common(1)[0][1] / n
-    return dict(task=task.label, category=task.category, kind=task.kind, shots=task.shots, n=n,
-                **{rule: share(row[rule] == row["gold"] for row in rows) for rule in RULES},
+    accuracy = {rule: share(row[rule] == row["gold"] for row in rows) for rule in RULES}
+    return dict(task=task.label, category=task.category, kind=task.kind, shots=task.shots, n=n, **accuracy,
+                errors={rule: standard_error(value, n) for rule, value in accuracy.items()},
                 baseline=task.baseline, chance=task.chance, majority=None if task.kind == LM else most,
                 cut=share(row["cut"] for row in rows), clipped=share(row["clipped"] for row in rows))
 

@@ -1,8 +1,12 @@
 """How can attention read its values through the token ids, and which way of doing that is right here?
 
 A Bank of Values needs no V: the value at position p is gain * table[ids[p]]. `gather_attention` is that sentence as a
-function to drop into a model. It checks its tensors once, lets `route` choose a way from the shapes, and every way must
-equal `reference` within TOLERANCE:
+function to drop into a model of your own:
+
+    y = gather_attention(q, k, table, ids, gain, window=512)  # where attention(q, k, table[ids] * gain) stood
+
+It checks its tensors once, lets `route` choose a way from the shapes, and every way must equal `reference` within
+TOLERANCE:
 
     way        what it does                                                 where            file
     dense      rows of the table into PyTorch's attention; trains           anywhere         here

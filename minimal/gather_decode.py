@@ -58,7 +58,7 @@ def split(q, k, table, ids, gain, lengths, out, lse, k_b, k_s, k_g, table_v, tab
         real = key < length
         token = tl.where(real, key, 0) if ids is None else tl.load(ids + key, mask=real, other=0)  # (N,)
         keys = tl.load(k + key[None, :] * k_s + d[:, None], mask=real[None, :] & (d[:, None] < D), other=0.0,
-                       eviction_policy="evict_first")  # (D, N), read once
+                       eviction_policy="evict_first")  # (D, N), read once; Triton 3.7 drops this hint, 3.9 keeps it
         values = tl.load(table + token[:, None] * table_v + d[None, :], mask=d[None, :] < D, other=0.0,
                          eviction_policy="evict_last").to(query.dtype)  # (N, D), read again and again
         score = tl.dot(query, keys, input_precision="ieee") * (scale * LOG2E)  # (R, N)
@@ -79,7 +79,7 @@ def split(q, k, table, ids, gain, lengths, out, lse, k_b, k_s, k_g, table_v, tab
     else:
         line += tl.program_id(0) * tl.num_programs(1) * T * H
         tl.store(out + line[:, None].to(tl.int64) * D + d[None, :], mean, mask=inside)
-        tl.store(lse + line, tl.where(seen, top + tl.log2(total), float("-inf")), mask=t < T)
+        tl.store(lse + line, top + tl.log2(total), mask=t < T)  # -inf where nothing was seen
 
 
 @triton.jit

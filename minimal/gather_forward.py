@@ -128,7 +128,7 @@ def forward(q, k, table, ids, gain, lengths, out, unscaled, lse,
     tl.store(out + row, scaled, mask=inside)
     if unscaled is not None:  # training: the gain's gradient needs the mean, the backward the log of the sum
         tl.store(unscaled + row, mean, mask=inside)
-        tl.store(lse + (b * H + h) * T + t, tl.where(seen, top + tl.log2(total), float("inf")), mask=t < T)
+        tl.store(lse + (b * H + h) * T + t, top + tl.log2(total), mask=t < T)
 
 
 def pick_tiles(tiles, element_size, padded, generation):

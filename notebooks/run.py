@@ -32,7 +32,7 @@ NARROW = """<style>  /* on a phone, code and equations scroll in their own boxes
 .jp-InputArea-editor, .jp-CodeMirrorEditor, .MathJax_Display, .MJXc-display { overflow-x: auto !important; }
 .jp-RenderedHTMLCommon pre { overflow-x: auto; white-space: pre; }
 </style>"""
-QUIET = dict(CI="true", TQDM_DISABLE="1")  # no progress bars in pages
+QUIET = dict(CI="true", TQDM_DISABLE="1", PYTHONWARNINGS="ignore::Warning:tqdm.auto")  # no progress bars in pages
 
 
 # ---- one notebook ----------------------------------------------------------------------------------------------------

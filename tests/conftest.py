@@ -1,4 +1,4 @@
-"""What holds for every test: two threads, the same seeds, no network, a cache of runs of its own; and what the run
+"""What holds for every test: one thread, the same seeds, no network, a cache of runs of its own; and what the run
 says at its end: seconds per folder, and which tests were skipped and why.
 
 Marks: `slow` (left out of `make check`), `site` and `parity` (need that extra). A test with an extra's mark is
@@ -26,10 +26,11 @@ EXTRAS = dict(                                                        # what mus
     site=lambda: doctor.browser() and (ROOT / "node_modules").is_dir(),
 )
 
-# Before torch is imported, and inherited by every process that a test starts.
+# Before torch is imported, and inherited by every process that a test starts. One thread: tensors here are so small that
+# a second one gains nothing on idle cores, and on busy ones waiting for it cost five times the time.
 RUNS = tempfile.TemporaryDirectory(prefix="minimal-runs-")
 os.environ.update(
-    OMP_NUM_THREADS="2", MKL_NUM_THREADS="2", MINIMAL_RUNS=RUNS.name,
+    OMP_NUM_THREADS="1", MKL_NUM_THREADS="1", MINIMAL_RUNS=RUNS.name,
     HF_HUB_OFFLINE="1", HF_DATASETS_OFFLINE="1", TRANSFORMERS_OFFLINE="1", HF_HUB_DISABLE_TELEMETRY="1",
 )
 if sys.platform == "linux":
@@ -73,7 +74,7 @@ def same_seeds_every_time():
         sys.modules["numpy"].random.seed(0)
     if "torch" in sys.modules:
         sys.modules["torch"].manual_seed(0)
-        sys.modules["torch"].set_num_threads(2)
+        sys.modules["torch"].set_num_threads(1)
 
 
 # Extras: skipped where absent, failed where required.

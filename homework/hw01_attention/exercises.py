@@ -8,7 +8,7 @@ from homework.exercise import Part, Unit, Wrong, need, normals, refuse
 
 unit = Unit("hw01_attention", "What does a token see?", """
     Fill in the functions, in any order, and run `pytest homework/hw01_attention` as often as you like.
-    Letters: B batch, T new positions, S visible positions, H heads, D head width, E value width, C model width, L layers.
+    Letters: B batch, T new positions, S visible positions, H heads, D, E and C widths of heads, values and model.
     Functions return new tensors, in the dtype of their inputs, and leave their inputs as they were.
 """)
 
@@ -21,8 +21,7 @@ unit = Unit("hw01_attention", "What does a token see?", """
     Wrong("true means hidden", 8, "yours is True where a key is hidden; wanted True where it is visible",
           dict(flip=True)),
     Wrong("from the left corner", 4, "with fewer queries than keys, the queries are the LAST positions: query t stands "
-          "at t + S - T",
-          dict(corner=True)),
+          "at t + S - T", dict(corner=True)),
     hints=["Draw the square for T = 2, S = 4: the first query stands at position 2. How many keys does it see?",
            "Compare two aranges: torch.arange(S) against torch.arange(T)[:, None] + (S - T)."],
     level="easy", minutes=5)
@@ -45,13 +44,11 @@ def qkv(T, S, H=3):
     Wrong("no root", 14, "your output equals attention without the 1/sqrt(D) scale: see notebook 01, 'why the root'",
           dict(root=False)),
     Wrong("softmax over the queries", 14, "your weights sum to one over the queries; each query spreads one unit over "
-          "its keys",
-          dict(transposed=True)),
+          "its keys", dict(transposed=True)),
     Wrong("root of the model width", 14, "you divided by the root of the whole model width; a score is a sum of D "
           "products, D the width of one head", dict(scale=18 ** 0.5)),
     Wrong("mask from the left", 8, "with fewer queries than keys, the queries are the LAST positions: query t sees "
-          "keys up to t + S - T",
-          dict(corner=True)),
+          "keys up to t + S - T", dict(corner=True)),
     Wrong("masked after the softmax", 8, "you hid keys after the softmax: what is left no longer sums to one; hide "
           "them before, with -inf", dict(after=True)),
     Wrong("never masked", 8, "you did not use `causal`: the queries see keys after them", dict(never=True)),
@@ -74,8 +71,7 @@ def attention(q, k, v, causal, *, corner=False, never=False, **how):
     Wrong("turned backwards", 12, "you turned by the opposite angle: y1 = x1 cos + x2 sin, y2 = -x1 sin + x2 cos",
           dict(sign=-1)),
     Wrong("neighbours are pairs", 12, "you paired neighbours (0 with 1, 2 with 3); here entry i goes with entry i + "
-          "D/2",
-          dict(split=False)),
+          "D/2", dict(split=False)),
     Wrong("frequencies half as steep", 12, "your frequencies fall half as fast: base ** (-2i/D) for i = 0 … D/2 - 1",
           dict(steep=1)),
     Wrong("counts the rows", 6, "you turned row t by t; the argument `positions` says where each row stands",
@@ -102,14 +98,14 @@ def rope(x, positions, base, *, sign=1, split=True, steep=2, count=False):
 
 @unit.exercise(
     Part("ordinary scores, whole tiles", 6, lambda r: (r.normal(size=(5, 12)) * 2, r.normal(size=(12, 3)), 4)),
-    Part("scores in the hundreds, a short last tile", 8, lambda r: (100 * r.normal(size=(5, 11)), *normals(r, (11, 3)), 4)),
+    Part("scores in the hundreds, a short last tile", 8,
+         lambda r: (100 * r.normal(size=(5, 11)), r.normal(size=(11, 3)), 4)),
     Wrong("sums not rescaled", 14, "when the maximum grows, what was summed under the old maximum must shrink by "
           "exp(old - new): your running sum did not", dict(shrink_sum=False)),
     Wrong("output not rescaled", 14, "your running sum shrinks when the maximum grows, your running output does not",
           dict(shrink_out=False)),
     Wrong("one maximum a tile", 14, "your maximum is that of the last tile alone; it must be the largest of all tiles "
-          "so far",
-          dict(running=False)),
+          "so far", dict(running=False)),
     Wrong("drops the short tile", 8, "the last, shorter tile is missing from your output", dict(whole=True)),
     hints=["Keep three things: m (T,) the maximum so far, l (T,) the sum of exp(score - m), o (T,E) the same sum "
            "weighted with values.",
@@ -151,8 +147,7 @@ def halves(size):
     Part("small sums", 4, halves(0)),
     Part("sums too large for exp", 4, halves(500)),
     Wrong("the plain mean", 8, "you averaged the halves; each counts by its share of the total weight, exp(lse) of its "
-          "own half",
-          dict(shares="mean")),
+          "own half", dict(shares="mean")),
     Wrong("shares swapped", 8, "you gave each half the other's share", dict(shares="swapped")),
     Wrong("the larger lse", 8, "the joint lse is log(exp(a) + exp(b)), not the larger of the two", dict(joint="max")),
     hints=["The share of half a is exp(lse_a) / (exp(lse_a) + exp(lse_b)): a sigmoid of the difference.",
@@ -212,8 +207,7 @@ def shape(context):
     Wrong("the embedding too", 8, "you counted the embedding table: looking a row up is no multiplication",
           dict(embedding=1)),
     Wrong("forward only", 8, "you counted the forward pass: training takes 2 for it and 4 for the backward pass, 6 in "
-          "all",
-          dict(each=2)),
+          "all", dict(each=2)),
     Wrong("no attention", 4, "the products with keys and values are missing: 12 · C · context a layer",
           dict(attention=0)),
     Wrong("the causal half", 4, "you halved attention for the mask; the usual count takes the whole context",
@@ -322,8 +316,7 @@ def tile(everything):
     Wrong("without the row term", 12, "dS = P (dP - D) with D the row sums of dout · out: your D is missing",
           dict(row=False)),
     Wrong("scale forgotten in dq", 12, "the scores were divided by sqrt(D), so their gradients with respect to q and k "
-          "are too",
-          dict(scaled=False)),
+          "are too", dict(scaled=False)),
     hints=["P = exp(q kᵀ / sqrt(D) - lse). dv = Pᵀ dout. dP = dout vᵀ.",
            "dS = P * (dP - (dout * out).sum(-1)). Why is out enough, when this tile never saw the other keys?",
            "dq = dS k / sqrt(D), dk = dSᵀ q / sqrt(D)."],

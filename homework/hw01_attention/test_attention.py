@@ -1,4 +1,4 @@
-"""hw01, attention: every test is one line of your report card. Run `pytest homework/hw01_attention`, then with `--hint 2` and so on."""
+"""Each test is one line of the report card that `pytest homework/hw01_attention` prints; `--hint 2` says more."""
 import pytest
 
 from homework.hw01_attention.exercises import unit

@@ -6,7 +6,7 @@ from homework.exercise import Part, Unit, Wrong, need, normals, refuse
 
 unit = Unit("hw02_resformer", "What comes back with the first layer's values?", """
     Fill in the functions, in any order, and run `pytest homework/hw02_resformer` as often as you like.
-    Letters: B batch, T positions, H heads, D head width, C model width, L layers. A holds attention weights, a row a query.
+    Letters: B batch, T positions, H heads, D head width, C model width, L layers. A: attention weights, a row a query.
     Functions return new tensors, in the dtype of their inputs, and leave their inputs as they were.
 """)
 
@@ -29,8 +29,7 @@ def causal(r, *batch, T=5, sharp=1.5):
           "that is log T for any attention at all; importance is what a token RECEIVES, the sum over queries",
           dict(rows=True)),
     Wrong("heads apart", 6, "you averaged the heads' entropies; average the heads' weights first, then take one "
-          "entropy",
-          dict(apart=True)),
+          "entropy", dict(apart=True)),
     Wrong("bits", 10, "your logarithm has base 2; the natural one is meant", dict(unit=np.log(2))),
     Wrong("0 log 0", 4, "a token that receives nothing contributes 0, not NaN", dict(zero=np.nan)),
     hints=["(H,T,T) -> mean over heads -> sum over queries -> divide by the total -> -sum p log p.",
@@ -73,8 +72,7 @@ def token_similarity(h, *, itself=False, norm=True):
     Wrong("centred", 8, "you subtracted the mean; Eq 12 does not", dict(centre=True)),
     Wrong("ascending", 8, "largest first", dict(order=1)),
     Wrong("singular values", 8, "those are singular values of v; an eigenvalue of (1/T) sum v vᵀ is their square over "
-          "T",
-          dict(power=1)),
+          "T", dict(power=1)),
     hints=["One (D,D) matrix: v.T @ v / T. It is symmetric.", "torch.linalg.eigvalsh gives them smallest first."],
     level="easy", minutes=10)
 def spectrum(v, *, centre=False, order=-1, power=2):
@@ -147,8 +145,7 @@ def stack(L):
     Wrong("halves the first layer", 12, "your first layer is halved too; Eq 7 holds from the second layer on",
           dict(first=False)),
     Wrong("mixed values passed on", 9, "you mixed in the already mixed values; V_1 is the first layer's own "
-          "projection, kept as it was",
-          dict(passed=True)),
+          "projection, kept as it was", dict(passed=True)),
     hints=["v1 = x @ wv[0], kept before the loop; in layer n >= 1: v = (v_n + v1) / 2.",
            "Layer 0 is a standard layer. (With v = (v_0 + v1) / 2 it would be one too: why?)"],
     level="medium", minutes=20)
@@ -179,11 +176,9 @@ def resformer(x, wq, wk, wv, wo, *, share=0.5, below=False, first=True, passed=F
     Wrong("ones, as printed", 8, "you subtracted lam times a matrix of ones times V, as Eq 8 prints it; the code (and "
           "NeuTRENO) subtracts lam times the token's own value: the identity", dict(ones=True)),
     Wrong("the other way round", 8, "your correction has the wrong sign: it adds what the first layer has and this one "
-          "lacks, V_1 - V_n",
-          dict(sign=-1)),
+          "lacks, V_1 - V_n", dict(sign=-1)),
     Wrong("corrected before attention", 8, "you corrected the values and then attended; the correction is added to the "
-          "attention's output",
-          dict(inside=True)),
+          "attention's output", dict(inside=True)),
     hints=["(A - lam I) V_n + lam V_1, multiplied out, has three terms.", "A @ v + lam * (v1 - v)."],
     level="easy", minutes=10)
 def neutreno(A, v, v1, lam, *, ones=False, sign=1, inside=False):
@@ -212,8 +207,7 @@ def dense(identity):
           dict(raw=False)),
     Wrong("without the embedding", 8, "X_0, the input of the first block, takes part in every average", dict(start=1)),
     Wrong("the average is not passed on", 8, "your blocks eat the raw output of the block below; each eats the average "
-          "before it",
-          dict(eats="raw")),
+          "before it", dict(eats="raw")),
     hints=["Keep a list X = [x]. Block n: append its output, then x = sum_j a[n, j] X[j] over all of the list.",
            "With a[n, n + 1] = 1 and zeros elsewhere it must be the plain stack."],
     level="medium", minutes=20)

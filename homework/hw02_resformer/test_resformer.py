@@ -1,4 +1,4 @@
-"""hw02, ResFormer: every test is one line of your report card. Run `pytest homework/hw02_resformer`, then with `--hint 2` and so on."""
+"""Each test is one line of the report card that `pytest homework/hw02_resformer` prints; `--hint 2` says more."""
 import pytest
 
 from homework.hw02_resformer.exercises import unit

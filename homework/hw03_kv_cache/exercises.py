@@ -6,7 +6,7 @@ from homework.exercise import Part, Unit, Wrong, need, normals, refuse
 
 unit = Unit("hw03_kv_cache", "What must the cache keep?", """
     Fill in the functions, in any order, and run `pytest homework/hw03_kv_cache` as often as you like.
-    Letters: B batch, T new positions, S visible positions, H query heads, G key/value heads, D head width, C model width.
+    Letters: B batch, T new positions, S visible positions, H query heads, G key/value heads, D and C widths.
     Functions return new tensors, in the dtype of their inputs, and leave their inputs as they were.
 """)
 
@@ -32,17 +32,14 @@ def latest_below(n, anchors):
           "both from the layer below", dict(cla=("v",))),
     Wrong("the nearest anchor", 3, "you took the nearest anchor, even one that lies above; a layer can only read what "
           "was computed before it", dict(latest=lambda n, anchors: min(anchors, key=lambda a: (abs(a - n), a)))),
-    hints=["Write the answer for 4 layers by hand first: for SVFormer the keys are [0, 1, 2, 3]; whose values does "
-           "each layer read?",
-           "Sharing every two layers sends layer n to layer n - n % 2; which of the two lists does each plan send "
-           "there?",
+    hints=["Write it for 4 layers by hand: for SVFormer the keys are [0, 1, 2, 3]; whose values does each layer read?",
+           "Sharing every two layers sends layer n to layer n - n % 2; which of the two lists does each plan send?",
            "The owner of layer n under anchors is the largest anchor that is not above n."],
     level="easy", minutes=10)
 def owners(plan, layers, anchors, *, first=lambda n: 0, cla=("k", "v"), latest=latest_below):
-    """Two lists of `layers` numbers: whose keys, and whose values, each layer reads (its own number: it computes them
-    itself).
+    """Whose keys, and whose values, each layer reads: two lists of `layers` layer numbers.
 
-    standard: all its own. svformer: its own keys, the values of layer 0. cla: layers 1, 3, 5, … read both from the
+    standard: its own. svformer: its own keys, the values of layer 0. cla: layers 1, 3, 5, … read both from the
     layer below. share-k2, share-v2: the same for the keys alone, or the values alone. anchors: own keys; the layers in
     `anchors` (0 is one) compute values, every other layer reads those of the latest anchor below it.
     """
@@ -67,30 +64,26 @@ def model(plan, odd=0):
 @unit.exercise(
     Part("standard, with grouped heads", 4, model("standard")),
     Part("SVFormer and CLA", 4, [model("svformer"), model("cla"), model("cla", odd=1), model("svformer", odd=1)]),
-    Part("SkipV1Former", 4, lambda r: ("skipv1", int(r.integers(3, 20)), 2, int(r.integers(100, 999)), 12, 4, 64, 2)),
+    Part("SkipV1Former", 4, lambda r: ("skipv1", r.integers(3, 20), 2, r.integers(100, 999), 12, 4, 64, 2)),
     Wrong("query heads", 12, "you counted the query heads; the cache holds key/value heads only", dict(by="heads")),
-    Wrong("elements", 12, "you counted elements, not bytes: the size of one element is missing",
-          dict(bytes_each=False)),
+    Wrong("elements", 12, "you counted elements, not bytes: the size of one is missing", dict(sized=False)),
     Wrong("keys only", 12, "you counted one of the two streams; keys and values are both cached", dict(streams=1)),
     Wrong("no first value", 4, "SVFormer still keeps one value stream, that of its first layer: L + 1 streams, not L",
           dict(kept_values=0)),
     Wrong("skips the first layer too", 4, "SkipV1Former's first layer is a standard layer: only the layers above it "
           "keep half of their value heads", dict(skip_from=0)),
     hints=["One stream (the keys of one layer, say) is B · T · G · D elements. How many streams does each plan keep?",
-           "SVFormer: L key streams and one value stream. CLA: only the even layers keep anything. Mind an odd number "
-           "of layers.",
-           "SkipV1Former: above the first layer half the value heads are its own, the other half are those of layer 0, "
-           "which are cached already."],
+           "SVFormer: L key streams and one value stream. CLA: only the even layers keep anything. Mind odd depths.",
+           "SkipV1Former: above layer 0 half of the value heads are its own; the others are layer 0's, cached there."],
     level="easy", minutes=15)
-def cache_bytes(plan, layers, batch, tokens, heads, groups, width, size, *, by="groups", bytes_each=True, streams=2,
-        kept_values=1,
-                skip_from=1):
+def cache_bytes(plan, layers, batch, tokens, heads, groups, width, size, *, by="groups", sized=True, streams=2,
+                kept_values=1, skip_from=1):
     """Bytes that the cache must hold (a whole number) after `tokens` tokens of `batch` sequences.
 
     heads: query heads, groups: key/value heads, width: of one head, size: bytes of one element.
     plan: standard, svformer, cla (as in `owners`) or skipv1 (SkipV1Former).
     """
-    one = batch * tokens * (groups if by == "groups" else heads) * width * (size if bytes_each else 1)
+    one = batch * tokens * (groups if by == "groups" else heads) * width * (size if sized else 1)
     keys = values = 0
     for n in range(layers):
         keys += 0 if plan == "cla" and n % 2 else one
@@ -111,32 +104,28 @@ def heads(T, S, H, G):
     Part("pairs of query heads share a key head", 7, heads(5, 5, 6, 3)),
     Part("one key head for all, and a cache", 5, heads(3, 7, 4, 1)),
     Wrong("by turns", 7, "your query heads take the key heads by turns (0, 1, 2, 0, 1, 2); neighbours share one (0, 0, "
-          "1, 1, 2, 2)",
-          dict(turns=True)),
+          "1, 1, 2, 2)", dict(turns=True)),
     Wrong("no mask", 12, "your queries also see the keys after them", dict(causal=False)),
     Wrong("no root", 12, "your scores are not divided by the square root of the head width: see notebook 01, 'why the "
-          "root'",
-          dict(root=False)),
+          "root'", dict(root=False)),
     Wrong("mask from the left", 5, "with fewer queries than keys, the queries are the LAST positions: query t sees "
           "keys up to t + S - T", dict(corner=True)),
     hints=["Give every query head its key head, then it is ordinary attention: repeat_interleave, not repeat.",
            "The mask compares absolute positions: query t stands at t + S - T."],
     level="medium", minutes=20)
 def grouped_attention(q, k, v, *, turns=False, causal=True, root=True, corner=False):
-    """Causal attention with fewer key/value heads than query heads. q (B,T,H,D), k (B,S,G,D), v (B,S,G,E) -> (B,T,H,E).
+    """Causal attention with fewer key/value heads than query heads: q (B,T,H,D), k (B,S,G,D), v (B,S,G,E) -> (B,T,H,E).
 
-    H is a multiple of G; H // G neighbouring query heads read the same key/value head. The T queries are the last T of
-    S positions.
+    H // G neighbouring query heads read the same key/value head. The T queries are the last T of S positions.
     """
     late = q.shape[1] - k.shape[1] if corner else 0
     return index.attention(q, k, v, turns=turns, causal=causal, root=root, late=late)
 
 
 @unit.exercise(
-    Part("half the heads", 8, lambda r: (r.normal(size=(2, 5, 3, 4)), r.normal(size=(2, 5, 6, 4)))),
+    Part("half the heads", 8, lambda r: normals(r, (2, 5, 3, 4), (2, 5, 6, 4))),
     Wrong("the first heads of V1", 8, "you borrowed the first half of layer 1's heads; head h borrows head h, so the "
-          "upper half",
-          dict(borrow=0)),
+          "upper half", dict(borrow=0)),
     Wrong("own heads last", 8, "you put the layer's own heads last; they are the first half", dict(own_first=False)),
     hints=["With 6 heads: heads 0, 1, 2 come from v, heads 3, 4, 5 are heads 3, 4, 5 of v1.",
            "Two slices and one torch.cat along the head dimension."],
@@ -157,9 +146,7 @@ def stack(L, S=None):
     def make(r):
         B, T, C = 2, 5, 6
         matrices = [0.6 * x for x in normals(r, (L, C, C), (L, C, C), (C, C), (L, C, C))]
-        if S is None:
-            return (r.normal(size=(B, T, C)), *matrices)
-        return (r.normal(size=(B, 1, C)), r.normal(size=(L, B, S, C)), r.normal(size=(B, S, C)), *matrices)
+        return *normals(r, *([(B, T, C)] if S is None else [(B, 1, C), (L, B, S, C), (B, S, C)])), *matrices
     return make
 
 
@@ -199,16 +186,13 @@ def svformer(x, wq, wk, wv, wo, *, fresh=False, residual=1, causal=True):
     Wrong("values from a deep layer", 12, "the value row you cached comes from a deeper layer's stream; V_1 is "
           "computed from the input of the first layer", dict(deep=True)),
     hints=["The value row is made once, from the input x of the first layer, and appended to `value` before the loop.",
-           "In layer n: append x @ wk[n] to keys[n], attend with the single query x @ wq[n] to all of it (no mask is "
-           "needed: why?).",
+           "Layer n: append x @ wk[n] to keys[n]; the query x @ wq[n] sees all of it (no mask is needed: why?).",
            "Collect the L grown key tensors in a list and torch.stack them at the end."],
     level="medium", minutes=25)
 def svformer_step(x, keys, value, wq, wk, wv, wo, *, front=False, blind=False, deep=False):
-    """One decode step of `svformer`: x (B,1,C), keys (L,B,S,C), value (B,S,C) -> x (B,1,C), keys (L,B,S+1,C), value
-    (B,S+1,C).
+    """One decode step of `svformer`: x (B,1,C), keys (L,B,S,C), value (B,S,C) -> the three, with S + 1 positions kept.
 
-    The cache is L key streams and ONE value stream. S may be 0. Decoding token by token must equal `svformer` on the
-    sequence.
+    The cache is L key streams and ONE value stream; S may be 0. Token by token it must equal `svformer` on the whole.
     """
     def append(old, new):
         return np.concatenate([new, old] if front else [old, new], 1)
@@ -227,8 +211,8 @@ def curves(cross):
         steps = np.arange(160)
         baseline = 3 + 4 * np.exp(-steps / 40)
         trend = (steps - 70 - r.integers(20)) / 400 if cross else -0.5 + steps / 900
-        spike = 2.0 * (steps == 20 + r.integers(20))            # one bad batch: the raw curves cross, the averages do not
-        return baseline + trend + spike + r.normal(size=160) * 0.1 + 12 * (steps < 3), baseline, int(r.integers(20, 30))
+        spike = 2.0 * (steps == 20 + r.integers(20))            # one bad batch: only the raw curves cross
+        return baseline + trend + spike + r.normal(size=160) * 0.1 + 12 * (steps < 3), baseline, r.integers(20, 30)
     return make
 
 
@@ -243,17 +227,14 @@ def curves(cross):
           dict(sign=-1)),
     Wrong("counted from the window's end", 5, "your step is the end of the averaging window; the k-th average covers "
           "steps k to k + window - 1 and is called k", dict(end=True)),
-    hints=["m[k] is the mean of (method - baseline)[k : k + window]; there are N - window + 1 of them (unfold, or a "
-           "cumulative sum).",
+    hints=["m[k] is the mean of (method - baseline)[k : k + window]; there are N - window + 1 of them (unfold).",
            "The answer is the smallest k >= 1 with m[k - 1] < 0 and m[k] >= 0, or -1."],
     level="medium", minutes=15)
 def critical_point(method, baseline, window, *, smooth=True, sign=1, end=False, before=True):
-    """The step at which the baseline overtakes the method, from two loss curves (N,): a whole number, -1 if it never
-    does.
+    """The step (a whole number) at which the baseline overtakes the method, from two loss curves (N,); -1 if never.
 
-    Smooth method - baseline by a moving average: m[k] is the mean over steps k … k + window - 1. Return the smallest k
-    >= 1 with m[k - 1] < 0 and m[k] >= 0. (ResFormer, Fig 11: early in training SVFormer is ahead of the standard
-    model.)
+    Smooth method - baseline by a moving average: m[k] is the mean over steps k … k + window - 1. Return the smallest
+    k >= 1 with m[k - 1] < 0 and m[k] >= 0. (ResFormer paper, Fig 11: SVFormer is ahead early in training.)
     """
     width = window if smooth else 1
     gap = sign * (method - baseline)
@@ -263,8 +244,7 @@ def critical_point(method, baseline, window, *, smooth=True, sign=1, end=False, 
 
 
 def saved(windows, tokens):
-    """Per cent of the cache that one shared value stream saves, when layer n sees windows[n] keys to its left (0: all).
-    """
+    """Per cent of the cache that one shared value stream saves, if layer n sees windows[n] keys back (0: all)."""
     kept = [tokens if w == 0 else min(tokens, w + 1) for w in windows]
     return 100 * (1 - (sum(kept) + max(kept)) / (2 * sum(kept)))
 
@@ -279,21 +259,17 @@ def near(which, value, why):
 @unit.exercise(
     Part("24 layers that see everything", 3, None, near(0, saved([0] * 24, 65536), "L + 1 of 2L streams stay")),
     Part("three windows to one full layer", 3, None, near(1, saved([512, 512, 512, 0] * 3, 65536),
-         "the standard model's windowed layers keep only 513 rows each, so V_1, which must stay whole, is no longer "
-         "one stream of many equal ones")),
+         "the standard model's windowed layers keep 513 rows each; V_1, which stays whole, is not one of many")),
     Part("one full layer in twelve", 2, None, near(2, saved([512] * 11 + [0], 65536),
          "as long as one reader sees everything, V_1 stays whole; what do the other eleven value streams weigh?")),
     Wrong("half, always", 5, "more than 5 points from the count", returns=lambda: (50.0, 50.0, 50.0)),
     Wrong("as with full context", 5, "more than 5 points from the count", returns=lambda: (47.9, 45.8, 45.8)),
     Wrong("what stays, not what is saved", 8, "more than 5 points from the count", returns=lambda: (55.0, 66.3, 96.0)),
-    hints=["Write the numbers down before you compute anything; then write `windowed_bytes` below and let it correct "
-           "you.",
-           "In units of full streams: three windowed layers weigh next to nothing. What is left of the standard cache, "
-           "and what of SVFormer's?"],
+    hints=["Write the numbers down before you compute anything; then let `windowed_bytes` below correct you.",
+           "In full streams: windowed layers weigh next to nothing. What is left of the two caches?"],
     level="easy", minutes=5)
 def predict_savings():
-    """Predict, then count: how many per cent of the cache does SVFormer save over the standard model? Return three
-    numbers.
+    """Predict, then count: how many per cent of the standard cache does SVFormer save? Three numbers.
 
     (1) 24 layers that see everything. (2) 12 layers in the pattern SSSL, 65,536 tokens: the S layers see 512 keys to
     their left and keep no more than they see. (3) 12 layers of which only the last sees everything, the others as in
@@ -315,28 +291,27 @@ def ring_fails(answer):
 
 @unit.exercise(
     Part("a ring of N entries gives another output", 8, None, ring_fails),
-    Wrong("too short", 8, "your sequence is not longer than N", returns=lambda: (np.ones(2), np.ones((3, 2)),
-          np.eye(3), 3)),
-    Wrong("equal values", 8, "both rings give the same output", returns=lambda: (np.ones(2), np.eye(6)[:, :2],
-          np.ones((6, 2)), 3)),
+    Wrong("too short", 8, "your sequence is not longer than N",
+          returns=lambda: (np.ones(2), np.ones((3, 2)), np.eye(3), 3)),
+    Wrong("equal values", 8, "both rings give the same output",
+          returns=lambda: (np.ones(2), np.eye(6)[:, :2], np.ones((6, 2)), 3)),
     Wrong("a key nobody looks at", 8, "both rings give the same output",
           returns=lambda: (np.array([9.0]), np.array([[0.0], [0.0], [9.0], [9.0]]), np.eye(4), 3)),
     hints=["The mask lets row - col be 0, 1, …, N. Count them.",
            "Make the key exactly N places back match the query strongly, and give it a value unlike all the others."],
     level="easy", minutes=10)
 def ring_counter_example():
-    """Find the error. Return (q, k, v, N): q (D,) the last query, k (S,D), v (S,E) all keys and values so far, N the
-    window.
+    """Find the error. Return (q, k, v, N): q (D,) the last query, k (S,D) and v (S,E) all so far, N the window.
 
-    Public code masks a window of N by `row - col <= N`, and its comments and FLOP counts speak of N keys. So: does a
-    ring buffer of N entries reproduce the mask? Return a case in which it does not (outputs differ by at least 0.01).
+    Public code masks a window of N by `row - col <= N` and counts N keys in its FLOPs. Does a ring buffer of N entries
+    reproduce the mask? Return a case in which it does not: the outputs differ by at least 0.01.
     """
     return np.array([4.0]), np.array([[4.0], [0.0], [0.0]]), np.eye(3), 2
 
 
 def windowed(shared):
     def make(r):
-        L, tokens = 6, int(r.integers(700, 2000))
+        L, tokens = 6, r.integers(700, 2000)
         windows = [int(w) for w in r.choice([0, 64, 200, 512, 3000], L)]
         windows[-1], windows[1] = 0, 64
         values = [0, 0, 0, 0, 4, 4] if shared else list(range(L))
@@ -349,19 +324,16 @@ def windowed(shared):
     Part("shared values", 6, windowed(True)),
     Wrong("N entries", 10, "a window of N keys to the left keeps N + 1 rows, itself included", dict(itself=0)),
     Wrong("the owner's window", 6, "a shared stream must last as long as its widest reader looks back, not as its "
-          "owner does",
-          dict(widest=False)),
+          "owner does", dict(widest=False)),
     Wrong("ignores sharing", 6, "you counted a stream once for every reader; it is stored once", dict(once=False)),
     hints=["Rows that reader n needs: all of them for window 0, else min(tokens, window + 1).",
            "For each distinct owner of keys, and of values: the largest need among the layers that read it."],
     level="stretch", minutes=25)
 def windowed_bytes(key_owners, value_owners, windows, batch, tokens, groups, width, size, *, itself=1, widest=True,
-        once=True):
-    """Stretch: bytes of a cache whose streams are shared (lists as `owners` returns them) AND windowed, as a whole
-    number.
+                   once=True):
+    """Stretch: bytes (a whole number) of a cache whose streams are shared, as `owners` says, AND windowed.
 
-    Layer n sees windows[n] keys to its left, and itself; 0 means all. A stream keeps only rows that some reader can
-    still see.
+    Layer n sees windows[n] keys to its left, and itself; 0: all. A stream keeps what some reader can still see.
     """
     def need_of(n):
         return tokens if windows[n] == 0 else min(tokens, windows[n] + itself)

@@ -1,4 +1,4 @@
-"""hw03, the KV cache: every test is one line of your report card. Run `pytest homework/hw03_kv_cache`, then with `--hint 2` and so on."""
+"""Each test is one line of the report card that `pytest homework/hw03_kv_cache` prints; `--hint 2` says more."""
 import pytest
 
 from homework.hw03_kv_cache.exercises import unit

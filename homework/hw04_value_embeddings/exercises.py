@@ -5,9 +5,9 @@ from homework.exercise import Part, Unit, Wrong, need, normals, refuse
 
 unit = Unit("hw04_value_embeddings", "What do the lambdas say?", """
     Fill in the functions, in any order, and run `pytest homework/hw04_value_embeddings` as often as you like.
-    Letters: B batch, T positions, H heads, D head width, C model width, V vocabulary, L layers (numbered from 0). ve: a
-    value embedding, read from a table by token id. Functions return new tensors, in the dtype of their inputs, and leave
-    their inputs as they were.
+    Letters: B batch, T positions, H heads, D head width, C model width, V vocabulary, L layers (numbered from 0). A
+    value embedding ve is read from a table by token id. Functions return new tensors, in the dtype of their inputs, and
+    leave these as they were.
 """)
 
 
@@ -305,8 +305,7 @@ def lookups(repeat):
     Part("every token once", 4, lookups(False)),
     Part("tokens that come again", 8, lookups(True)),
     Wrong("the last one wins", 8, "a token that occurs twice collects the gradients of both places; yours kept the "
-          "last",
-          dict(add=False)),
+          "last", dict(add=False)),
     Wrong("the raw v", 12, "s0 multiplies the NORMALISED v, and so does its gradient", dict(norm=False)),
     Wrong("s1 forgotten", 12, "on its way into the table the gradient passes s1", dict(scaled=False)),
     hints=["ds0 = sum of dout * rmsnorm(v), ds1 = sum of dout * ve, with ve = table[ids] in the shape of v.",

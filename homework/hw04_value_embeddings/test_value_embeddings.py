@@ -1,4 +1,4 @@
-"""hw04, value embeddings: every test is one line of your report card. Run `pytest homework/hw04_value_embeddings`, then with `--hint 2` and so on."""
+"""Each test is one line of the report card that `pytest homework/hw04_value_embeddings` prints; `--hint 2` says more."""
 import pytest
 
 from homework.hw04_value_embeddings.exercises import unit

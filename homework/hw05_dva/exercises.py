@@ -6,9 +6,9 @@ from homework.exercise import Part, Unit, Wrong, need, normals, refuse
 
 unit = Unit("hw05_dva", "Does every pair deserve its own value?", """
     Fill in the functions, in any order, and run `pytest homework/hw05_dva` as often as you like.
-    Letters: B batch, T queries, S keys, C width (of the model and of its one head), F hidden width of an MLP, L layers. qr
-    and kr are the modifier's query and key. Functions return new tensors, in the dtype of their inputs, and leave their
-    inputs as they were.
+    Letters: B batch, T queries, S keys, C width (of the model and of its one head), F hidden width of an MLP, L layers;
+    qr and kr are the modifier's query and key. Functions return new tensors, in the dtype of their inputs, and leave
+    these as they were.
 """)
 
 
@@ -41,13 +41,11 @@ def layer(T):
     Part("a sequence", 10, layer(6)),
     Wrong("the modifier of one position", 10, "you multiplied qr and kr of the SAME position and added that to the "
           "value: then every query is offered the same again; the modifier of a pair takes qr of the query and kr of "
-          "the key",
-          dict(reading=True)),
+          "the key", dict(reading=True)),
     Wrong("no root", 10, "your scores are not divided by sqrt(C)", dict(root=False)),
     Wrong("no mask", 10, "your queries also see the keys after them", dict(causal=False)),
     Wrong("the modifier unweighted", 10, "you added qr times the plain sum of kr; every pair's modifier is weighted "
-          "like its value",
-          dict(weighted=False)),
+          "like its value", dict(weighted=False)),
     hints=["sum_j a_ij (v_j + qr_i * kr_j): which factor does not depend on j? Take it out of the sum.",
            "weights @ v + qr * (weights @ kr). Nothing larger than (B,T,T) or (B,T,C) is made."],
     level="medium", minutes=20)
@@ -135,8 +133,7 @@ def weighted(sharp):
     Part("weights that pick one key", 4, weighted(60)),
     Part("soft weights", 8, weighted(1)),
     Wrong("the key's modifier without the gate", 12, "on its way to kr the gradient passes the gate: dout * qr, then "
-          "back through A",
-          dict(gate=False)),
+          "back through A", dict(gate=False)),
     Wrong("the gate sees the values", 12, "qr multiplies A kr, so its gradient is dout * (A kr); you used A v",
           dict(mixed="v")),
     Wrong("the values gated too", 12, "the static values are not gated: dv is Aᵀ dout", dict(gated_v=True)),

@@ -1,4 +1,4 @@
-"""hw05, dynamic value attention: every test is one line of your report card. Run `pytest homework/hw05_dva`, then with `--hint 2` and so on."""
+"""Each test is one line of the report card that `pytest homework/hw05_dva` prints; `--hint 2` says more."""
 import pytest
 
 from homework.hw05_dva.exercises import unit

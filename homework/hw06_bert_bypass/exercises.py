@@ -9,7 +9,7 @@ from homework.exercise import Part, Unit, Wrong, need, normals, refuse
 
 unit = Unit("hw06_bert_bypass", "How would five runs tell?", """
     Fill in the functions, in any order, and run `pytest homework/hw06_bert_bypass` as often as you like.
-    Letters: B batch, T positions, H heads, D head width, C = H D model width. This is an encoder: every token sees every token.
+    Letters: B batch, T positions, H heads, D head width, C = H D model width. This is an encoder.
     Functions return new tensors, in the dtype of their inputs, and leave their inputs as they were.
 """)
 
@@ -17,7 +17,9 @@ unit = Unit("hw06_bert_bypass", "How would five runs tell?", """
 # ------------------------------------------------------------------------------------------------------------ the model
 
 def encoder(alpha):
-    return lambda r: (r.normal(size=(2, 5, 6)), *(0.6 * x for x in normals(r, *[(6, 6)] * 3)), 2, np.array([5, 3]), alpha)
+    def make(r):
+        return r.normal(size=(2, 5, 6)), *(0.6 * x for x in normals(r, *[(6, 6)] * 3)), 2, np.array([5, 3]), alpha
+    return make
 
 
 @unit.exercise(
@@ -132,7 +134,8 @@ def best_span(start, end, context, longest, *, order=True, limit=True, inside=Tr
     best = (-np.inf, 0, 0)
     for s in range(len(start)):
         for e in range(len(end)):
-            allowed = (s <= e or not order) and (e < s + longest or not limit) and (context[s] and context[e] or not inside)
+            allowed = (s <= e or not order) and (e < s + longest or not limit)
+            allowed = allowed and (context[s] and context[e] or not inside)
             if allowed and start[s] + end[e] > best[0]:
                 best = (start[s] + end[e], s, e)
     return best[1:]
@@ -178,8 +181,7 @@ def sentence(r, n):
     Wrong("punctuation kept", 12, "drop punctuation before you compare", returns=lambda p, golds: scores(p, golds,
           keep="marks")),
     Wrong("each word once", 7, "a word that occurs twice counts twice: compare multisets (collections.Counter), not "
-          "sets",
-          returns=lambda p, golds: scores(p, golds, multiset=False)),
+          "sets", returns=lambda p, golds: scores(p, golds, multiset=False)),
     Wrong("the first gold answer", 12, "take the best score over ALL gold answers", returns=lambda p, golds: scores(p,
           golds[:1])),
     hints=["Normalise both: lower case, no punctuation, no a / an / the as words, single spaces; then split.",

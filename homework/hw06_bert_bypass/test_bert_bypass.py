@@ -1,4 +1,4 @@
-"""hw06, the BERT bypass: every test is one line of your report card. Run `pytest homework/hw06_bert_bypass`, then with `--hint 2` and so on."""
+"""Each test is one line of the report card that `pytest homework/hw06_bert_bypass` prints; `--hint 2` says more."""
 import pytest
 
 from homework.hw06_bert_bypass.exercises import unit

@@ -17,15 +17,14 @@ def rms(x):
 
 
 @unit.exercise(
-    Part("the last third", 4, [lambda r: ("last third", 12), lambda r: ("last third", 3 * int(r.integers(3, 9)) + 1),
-                               lambda r: ("last third", 3 * int(r.integers(3, 9)) + 2)]),
-    Part("every second layer, and half", 4, [lambda r: ("every second", 2 * r.integers(3, 9) + 1), lambda r: ("every second", 12),
-                                             lambda r: ("last half", 2 * int(r.integers(3, 9)) + 1)]),
+    Part("the last third", 4, [lambda r, n=n: ("last third", 3 * r.integers(3, 9) + n) for n in range(3)]),
+    Part("every second layer, and half", 4, [lambda r: ("every second", 2 * r.integers(3, 9) + 1),
+                                             lambda r: ("every second", 12),
+                                             lambda r: ("last half", 2 * r.integers(3, 9) + 1)]),
     Wrong("rounded up", 4, "you rounded 2L/3 up; the first target is 2L/3 rounded down, so a depth that 3 does not "
           "divide has one target more", dict(up=1)),
     Wrong("counted from the first", 4, "every second layer is counted from the LAST one down: the last layer is always "
-          "a target",
-          dict(last=False)),
+          "a target", dict(last=False)),
     hints=["For 12 layers: [8, 9, 10, 11], [1, 3, 5, 7, 9, 11], [6, …, 11]. For 4: the last third is [2, 3].",
            "i >= (2 * L) // 3; i % 2 == (L - 1) % 2; i >= L // 2."],
     level="easy", minutes=5)
@@ -45,8 +44,7 @@ def row(*numbers):
     Part("in place of V", 6, row(1, 2, 3, 4, 5, 6, 7, 8, 9)),
     Part("added to V", 6, row(10, 11, 12, 13)),
     Wrong("a coefficient everywhere", 6, "rows 1, 3, 5 and 8 have no learned coefficient: their value is taken as it "
-          "is",
-          dict(fixed=False)),
+          "is", dict(fixed=False)),
     Wrong("halves forgotten", 6, "rows 10 and 12 take half of each; you took the whole of both", dict(half=1.0)),
     Wrong("one coefficient", 6, "rows 11 and 13 have two coefficients: a for V and b for the context-free value",
           dict(two=False)),
@@ -77,8 +75,7 @@ def value(row, v, v1, vx, a, b, *, fixed=True, half=0.5, two=True, swap=False):
     Wrong("normalised after", 8, "you normalised the value; the embedding is normalised, then multiplied",
           dict(norm="after")),
     Wrong("length one", 8, "you divided by the length; RMS-norm divides by the root of the MEAN square, so a row keeps "
-          "length sqrt(C)",
-          dict(norm="length")),
+          "length sqrt(C)", dict(norm="length")),
     hints=["rms-norm: x / sqrt(mean of x² over the last dimension), no weights, no epsilon here.",
            "One matrix product for the whole vocabulary."],
     level="easy", minutes=10)
@@ -101,8 +98,7 @@ def lookup(T, S):
     Part("a whole sequence", 7, lookup(6, 6)),
     Part("behind a cache", 7, lookup(2, 7)),
     Wrong("indexed by position", 14, "your table was read at the position; it is read at the id of the token that "
-          "stands there",
-          dict(by="position")),
+          "stands there", dict(by="position")),
     Wrong("no coefficient", 14, "gamma, the layer's coefficient, is missing", dict(power=0)),
     Wrong("the coefficient twice", 14, "gamma was applied twice", dict(power=2)),
     Wrong("no mask", 14, "your queries also see the keys after them", dict(causal=False)),
@@ -163,8 +159,8 @@ def budget(r):
 
 
 @unit.exercise(
-    Part("the models of the paper", 5, [lambda r, n=n: (12, 768, 32768, [512, 512, 512, 2048] * 3, n) for n in (0, 4, 11)]),
-                                        lambda r: (12, 768, 32768, [512, 512, 512, 2048] * 3, 11)]),
+    Part("the models of the paper", 5,
+         [lambda r, n=n: (12, 768, 32768, [512, 512, 512, 2048] * 3, n) for n in (0, 4, 11)]),
     Part("other models", 5, budget),
     Wrong("the table multiplies", 10, "looking a row up is no multiplication: tables and embeddings cost nothing here",
           dict(lookup=True)),
@@ -189,8 +185,8 @@ def flops_and_tokens(layers, width, vocabulary, windows, without, *, lookup=Fals
 def model(batch):
     def make(r):
         kv, C = 64 * int(r.integers(1, 6)), 64 * int(r.integers(6, 20))
-        return (r.integers(1, 9), batch or r.integers(2, 40), r.integers(1000, 90000), r.integers(8000, 60000), kv, C, 2,
-                int(r.choice([2, 4, 8])))
+        positions, vocabulary = r.integers(1000, 90000), r.integers(8000, 60000)
+        return r.integers(1, 9), batch or r.integers(2, 40), positions, vocabulary, kv, C, 2, r.choice([2, 4, 8])
     return make
 
 
@@ -198,11 +194,9 @@ def model(batch):
     Part("one sequence", 4, model(1)),
     Part("a batch", 8, model(0)),
     Wrong("Eq 6 as printed", 12, "that is Eq 6 as printed, in ELEMENTS and for one sequence; wanted bytes: times the "
-          "size of an element",
-          dict(printed=True)),
+          "size of an element", dict(printed=True)),
     Wrong("one sequence", 8, "the table serves the whole batch, the cache it replaces exists once a sequence: B T "
-          "positions against |V| rows",
-          dict(batched=False)),
+          "positions against |V| rows", dict(batched=False)),
     Wrong("no ids", 12, "the ids must be kept: B T of them, once for all layers", dict(ids=0)),
     Wrong("ids for every layer", 12, "the ids are kept once, not once for every target layer", dict(ids="each")),
     Wrong("W_V kept", 12, "the target layers no longer need W_V (model width × value width each)", dict(credit=False)),
@@ -224,7 +218,8 @@ def saved_bytes(layers, batch, tokens, vocabulary, value_width, width, size, id_
         return layers * value_width * (tokens - vocabulary)
     saved = 0
     for _ in range(layers):
-        saved += positions * value_width * size + (width * value_width * size if credit else 0) - vocabulary * value_width * size
+        rows = positions + (width if credit else 0) - vocabulary
+        saved += rows * value_width * size
     return saved - batch * tokens * id_size * (layers if ids == "each" else ids)
 
 
@@ -301,8 +296,7 @@ def windowed(kind):
     Part("some are windowed", 6, [lambda r: ([512, 512, 512, 0], 1, 32768), windowed("mixed"), windowed("mixed")]),
     Part("all are windowed", 3, windowed("never")),
     Wrong("windows ignored", 9, "a windowed layer's cache stops growing at window + 1 rows; it replaces less than you "
-          "counted",
-          dict(ignore=True)),
+          "counted", dict(ignore=True)),
     Wrong("N rows", 6, "a window of N keys to the left keeps N + 1 rows, itself included", dict(itself=0)),
     Wrong("one sequence", 9, "every sequence of the batch has its own cache; the table is shared", dict(batched=False)),
     hints=["Rows that the standard cache would hold in the target layers at length T: B times the sum over layers of "

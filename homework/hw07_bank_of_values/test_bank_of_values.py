@@ -1,4 +1,4 @@
-"""hw07, Bank of Values: every test is one line of your report card. Run `pytest homework/hw07_bank_of_values`, then with `--hint 2` and so on."""
+"""Each test is one line of the report card that `pytest homework/hw07_bank_of_values` prints; `--hint 2` says more."""
 import pytest
 
 from homework.hw07_bank_of_values.exercises import unit

@@ -1,13 +1,13 @@
 """hw08: what does one program of a kernel read, keep and write?"""
 import numpy as np
 
-from homework.exercise import Part, Unit, Wrong, need, refuse
+from homework.exercise import Part, Unit, Wrong, need, normals, refuse
 
 unit = Unit("hw08_gather_attention", "What does one program do?", """
-    Fill in the functions, in any order, and run `pytest homework/hw08_gather_attention` as often as you like. Each is a function on tensors
-    that works tile by tile. Write it with a Triton kernel (in the interpreter, so no GPU is needed: set TRITON_INTERPRET=1 before you import
-    triton, as below), or, where there is no Triton, with a loop over programs in PyTorch: what is checked is what the programs store.
-    Letters: T queries, S keys, D key width, E value width, H heads, V vocabulary, P programs. All widths are powers of two.
+    Fill in the functions, in any order, and run `pytest homework/hw08_gather_attention` as often as you like. Each
+    works tile by tile. Write it with a Triton kernel (in the interpreter, which the lines below switch on: no GPU is
+    needed), or, where there is no Triton, with a loop over programs in PyTorch: what is checked is what they store.
+    Letters: T queries, S keys, D key width, E value width, H heads, V vocabulary, P programs. Widths are powers of two.
     Functions return new tensors, in the dtype of their inputs, and leave their inputs as they were.
 """, prelude="""
     import os
@@ -35,15 +35,14 @@ unit = Unit("hw08_gather_attention", "What does one program do?", """
           dict(whole=True)),
     Wrong("every lane on", 4, "lanes at or behind N must be off, or they read and write what is not theirs",
           dict(mask=False)),
-    hints=["Program p: offsets = p * block + arange(block); mask = offsets < N.", "There are ceil(N / block) programs: "
-           "(N + block - 1) // block."],
+    hints=["Program p: offsets = p * block + arange(block); mask = offsets < N.",
+           "There are ceil(N / block) programs: (N + block - 1) // block."],
     level="easy", minutes=10)
 def copy_tiles(x, block, *, clamp=False, whole=False, mask=True):
-    """The first kernel: a copy of x (N,), `block` numbers a program. Returns (copy (N,), offsets (P,block), mask
-    (P,block)):
+    """The first kernel: a copy of x (N,), `block` numbers a program.
 
-    what was stored, and for each of the P programs the whole-number offsets of its lanes and whether (bool) each lane
-    is on.
+    Returns (copy (N,), offsets (P,block), mask (P,block)): what was stored, and for each of the P programs the
+    whole-number offsets of its lanes and whether (bool) each lane is on.
     """
     programs = len(x) // block if whole else -(-len(x) // block)
     offsets = np.array([[p * block + lane for lane in range(block)] for p in range(programs)])
@@ -62,10 +61,10 @@ def copy_tiles(x, block, *, clamp=False, whole=False, mask=True):
            "p = exp(tile - max(tile)); out = p / sum(p), stored under the mask. A row starts at row * x.stride(0)."],
     level="easy", minutes=15)
 def softmax_rows(x, block, *, other=-np.inf, shift=True):
-    """Softmax of each row of x (R,C), one program a row, `block` >= C lanes. Returns (out (R,C), lanes (R,block)):
+    """Softmax of each row of x (R,C), one program a row, `block` >= C lanes. x need not be contiguous.
 
-    lanes are the programs' exp(tile - row maximum), idle lanes included (they must come out as 0). x need not be
-    contiguous.
+    Returns (out (R,C), lanes (R,block)): lanes are the programs' exp(tile - row maximum), idle lanes included (these
+    must come out as 0).
     """
     R, C = x.shape
     lanes = np.zeros((R, block))
@@ -96,7 +95,7 @@ def flash_by_row(q, k, v, skip=True, diagonal=True, base=1.0, lse_of="sum", bloc
 def sequence(T):
     def make(r):
         n = int(r.choice(T))
-        return r.normal(size=(n, 8)) * 2, r.normal(size=(n, 8)) * 2, r.normal(size=(n, 4)), 4, 2
+        return *(2 * x for x in normals(r, (n, 8), (n, 8))), r.normal(size=(n, 4)), 4, 2
     return make
 
 
@@ -104,8 +103,7 @@ def sequence(T):
     Part("whole tiles", 6, sequence([8, 12, 16])),
     Part("ragged tiles", 10, sequence([7, 9, 11, 13, 15])),
     Wrong("reads the future", 16, "your programs read tiles that lie wholly behind their last query: the loop ends "
-          "with the tile of the diagonal",
-          dict(skip=False)),
+          "with the tile of the diagonal", dict(skip=False)),
     Wrong("diagonal not masked", 16, "within the tile of the diagonal, keys behind the query must be masked",
           dict(diagonal=False)),
     Wrong("lse to the base of two", 16, "your lse is in base 2; give it in natural units", dict(base=np.log(2))),
@@ -130,8 +128,7 @@ def flash(q, k, v, block_m, block_n, **how):
 def named(T):
     def make(r):
         n = int(r.choice(T))
-        return r.normal(size=(n, 8)) * 2, r.normal(size=(n, 8)) * 2, r.integers(0, 9, n), r.normal(size=(16,
-            4)), -1.75, 4, 2
+        return *(2 * x for x in normals(r, (n, 8), (n, 8))), r.integers(0, 9, n), r.normal(size=(16, 4)), -1.75, 4, 2
     return make
 
 
@@ -149,8 +146,9 @@ def named(T):
            "acc * gain / l, once."],
     level="medium", minutes=20)
 def gather_flash(q, k, ids, table, gain, block_m, block_n, *, by="id", on="values"):
-    """`flash` whose values are named by token ids: q, k (T,D), ids (T,), table (V,E), gain a number -> (out (T,E), lse
-    (T,)).
+    """`flash` whose values are named by token ids: q, k (T,D), ids (T,), table (V,E), gain a number.
+
+    Returns (out (T,E), lse (T,)).
     """
     v = table[ids] if by == "id" else table[np.arange(len(ids)) % len(table)]
     out, lse, _ = flash_by_row(q * (gain if on == "scores" else 1), k, v)
@@ -162,8 +160,8 @@ def gather_flash(q, k, ids, table, gain, block_m, block_n, *, by="id", on="value
 def cache(S, splits):
     def make(r):
         n = int(r.choice(S))
-        return r.normal(size=(3, 8)) * 2, r.normal(size=(n, 3, 8)) * 2, r.integers(0, 6, n), r.normal(size=(16, 3,
-            4)), 1.5, splits
+        q, k, table = normals(r, (3, 8), (n, 3, 8), (16, 3, 4))
+        return 2 * q, 2 * k, r.integers(0, 6, n), table, 1.5, splits
     return make
 
 
@@ -212,8 +210,7 @@ def spoken(distinct):
     Part("all tokens distinct", 4, spoken(True)),
     Part("tokens that repeat", 8, spoken(False)),
     Wrong("order of appearance", 12, "your distinct tokens come in order of appearance; wanted ascending "
-          "(torch.unique)",
-          dict(order="seen")),
+          "(torch.unique)", dict(order="seen")),
     Wrong("the last one wins", 8, "a token that repeats collects all of its weights; yours kept the last",
           dict(add=False)),
     Wrong("masses not normalised", 12, "divide by the sum over all keys: the masses of a head sum to 1",
@@ -259,10 +256,9 @@ def attended(gain):
            "u = P @ table[ids]; d gain = (dout * u).sum(): no division anywhere."],
     level="medium", minutes=15)
 def table_gradient(P, dout, ids, table, gain, *, add=True, scaled=True, divide=False):
-    """Backward of out = gain * P @ table[ids]: P (T,S), dout (T,E), ids (S,), table (V,E), gain a number -> (dtable
-    (V,E), dgain).
+    """Backward of out = gain * P @ table[ids]: P (T,S), dout (T,E), ids (S,), table (V,E), gain a number.
 
-    Deterministic, rows of absent tokens exactly 0, and finite for every gain.
+    Returns (dtable (V,E), dgain). Deterministic, rows of absent tokens exactly 0, and finite for every gain.
     """
     dtable, dgain = np.zeros(table.shape), 0.0
     for s, i in enumerate(ids):
@@ -290,8 +286,8 @@ GATHER, MATERIALISE = 402 / (201 + 32), 402 / (201 + 32 + 201 + 201)
          "more than 20 % off: the rows are read, V is written, and V is read again, beside K")),
     Wrong("twice as fast", 3, "more than 15 % off", returns=lambda: (2.0, 0.63)),
     Wrong("no loss", 3, "more than 20 % off", returns=lambda: (1.7, 1.0)),
-    hints=["402 MB with a value cache. K and the distinct rows: 201 + 32.", "Materialised: 201 (K) + 32 (rows) + 201 "
-           "(V written) + 201 (V read)."],
+    hints=["402 MB with a value cache. K and the distinct rows: 201 + 32.",
+           "Materialised: 201 (K) + 32 (rows) + 201 (V written) + 201 (V read)."],
     level="easy", minutes=5)
 def predict_speed():
     """Predict, by bytes alone. One decode step of one layer reads 201 MB of keys and, with a value cache, 201 MB of
@@ -308,8 +304,7 @@ def slow_link(answer):
         "wanted ids (S,), at least 100 whole numbers of 0 … 32767")
     refuse(not 1 <= width <= 16384, "width must be between 1 and 16,384")
     rows = len(np.unique(ids))
-    refuse(rows * width / 64e9 < len(ids) * width / 3e12, "the link is faster here: so few distinct tokens that 64 "
-        "GB/s suffice")
+    refuse(rows * width / 64e9 < len(ids) * width / 3e12, "the link is faster here: too few distinct tokens")
 
 
 @unit.exercise(
@@ -331,13 +326,11 @@ def offload_counter_example():
 
 
 def load(r):
-    return int(r.integers(20, 3000)), int(r.integers(1, 64)), int(r.choice([132, 264, 660])), int(r.integers(1,
-        8)), int(r.integers(1, 4))
+    return r.integers(20, 3000), r.integers(1, 64), r.choice([132, 264, 660]), r.integers(1, 8), r.integers(1, 4)
 
 
 @unit.exercise(
-    Part("many shapes", 8, [load] * 6 + [lambda r: (4, 132, 132, 2, 3), lambda r: (int(r.integers(5, 13)), 1, 132, 3,
-         0)]),
+    Part("many shapes", 8, [*[load] * 6, lambda r: (4, 132, 132, 2, 3), lambda r: (r.integers(5, 13), 1, 132, 3, 0)]),
     Wrong("fractions of waves", 8, "a wave that is half full takes as long as a full one: round up", dict(up=False)),
     Wrong("merge is free", 8, "merging costs `merge` for every split", dict(merged=False)),
     hints=["cost(n) = ceil(heads * n / slots) * (ceil(tiles / n) + overhead) + merge * n.",

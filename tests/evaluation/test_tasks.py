@@ -116,6 +116,9 @@ def test_long_prompts_lose_tokens_from_the_left_and_say_so():
     assert not whole.cut and cut.cut and not cut.clipped
     for full, row, start, moved in zip(whole.rows, cut.rows, whole.starts, cut.starts):
         assert row == full[-20:] and row[moved:] == full[start:]
+    edge = len(whole.rows[0]) - whole.starts[0]
+    assert question(TASK["copa"], [item], 0, tok, edge).clipped, "nothing is left to predict the first token from"
+    assert not question(TASK["copa"], [item], 0, tok, edge + 1).clipped
     tiny = question(TASK["copa"], [item], 0, tok, 2)
     assert tiny.clipped and all(start == 1 and len(row) == 2 for row, start in zip(tiny.rows, tiny.starts))
 

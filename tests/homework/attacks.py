@@ -1,4 +1,4 @@
-"""What do people try instead of doing their homework? Each entry attacks `skip_heads` of hw03 and leaves the rest honest.
+"""What do people try instead of their homework? Each entry attacks `skip_heads` of hw03 and leaves the rest honest.
 
 INSIDE: the body of the function. OUTSIDE: statements of the module, beside a `skip_heads` that is not there.
 """

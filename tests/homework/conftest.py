@@ -1,4 +1,4 @@
-"""The kill matrix of the homework proofs, printed after the tests: what each wrong answer lost, and which mutants lived."""
+"""The kill matrix, printed after the homework proofs: what each wrong answer lost, and which mutants lived."""
 import pytest
 
 LINES = {}
@@ -8,13 +8,14 @@ LINES = {}
 def matrix():
     """Note one cell: matrix(unit, exercise or None, what, result)."""
     def note(unit, exercise, what, result):
-        LINES.setdefault((unit.folder, exercise.name if exercise else "all", exercise.points if exercise else 100), {})[what] = result
+        row = (exercise.name, exercise.points) if exercise else ("all", unit.points)
+        LINES.setdefault((unit.short, *row), {})[what] = result
     return note
 
 
 def pytest_terminal_summary(terminalreporter):
     if LINES:
         terminalreporter.section("kill matrix: points lost by each wrong answer")
-    for (folder, exercise, points), cells in sorted(LINES.items()):
+    for (unit, exercise, points), cells in sorted(LINES.items()):
         told = ", ".join(f"{what} {result}".strip() for what, result in cells.items())
-        terminalreporter.write_line(f"{folder.split('_')[0]} {exercise} ({points}): {told}")
+        terminalreporter.write_line(f"{unit} {exercise} ({points}): {told}")

@@ -1,13 +1,16 @@
-"""What small slips can a right solution suffer? One change of one place: sign, axis, scale, off by one, layer index, mask, reduction."""
+"""What small slips can a right solution suffer? One change in one place: sign, axis, scale, off by one, index, mask."""
 import ast
 import copy
 
-OPERATORS = {ast.Add: [ast.Sub], ast.Sub: [ast.Add], ast.Mult: [ast.Div], ast.Div: [ast.Mult], ast.FloorDiv: [ast.Mult], ast.Mod: [ast.Mult],
-             ast.Pow: [ast.Mult], ast.Lt: [ast.LtE, ast.Gt], ast.LtE: [ast.Lt, ast.GtE], ast.Gt: [ast.GtE, ast.Lt], ast.GtE: [ast.Gt, ast.LtE],
-             ast.Eq: [ast.NotEq], ast.NotEq: [ast.Eq], ast.And: [ast.Or], ast.Or: [ast.And], ast.BitAnd: [ast.BitOr], ast.BitOr: [ast.BitAnd],
-             ast.In: [ast.NotIn], ast.NotIn: [ast.In]}
-NAMES = {"mean": "sum", "sum": "mean", "triu": "tril", "tril": "triu", "max": "min", "min": "max", "amax": "amin", "cumsum": "cumprod",
-         "exp": "sigmoid", "sigmoid": "exp", "cos": "sin", "sin": "cos", "relu": "abs", "repeat_interleave": "repeat", "argmax": "argmin"}
+OPERATORS = {
+    ast.Add: [ast.Sub], ast.Sub: [ast.Add], ast.Mult: [ast.Div], ast.Div: [ast.Mult], ast.FloorDiv: [ast.Mult],
+    ast.Mod: [ast.Mult], ast.Pow: [ast.Mult], ast.Lt: [ast.LtE, ast.Gt], ast.LtE: [ast.Lt, ast.GtE],
+    ast.Gt: [ast.GtE, ast.Lt], ast.GtE: [ast.Gt, ast.LtE], ast.Eq: [ast.NotEq], ast.NotEq: [ast.Eq], ast.And: [ast.Or],
+    ast.Or: [ast.And], ast.BitAnd: [ast.BitOr], ast.BitOr: [ast.BitAnd], ast.In: [ast.NotIn], ast.NotIn: [ast.In]}
+NAMES = {
+    "mean": "sum", "sum": "mean", "triu": "tril", "tril": "triu", "max": "min", "min": "max", "amax": "amin",
+    "cos": "sin", "sin": "cos", "exp": "sigmoid", "sigmoid": "exp", "relu": "abs", "cumsum": "cumprod", "argmax": "argmin",
+    "repeat_interleave": "repeat"}
 
 
 def slips(node):

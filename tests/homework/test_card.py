@@ -26,15 +26,15 @@ def course(tmp_path_factory):
     """A copy of homework/ in which a learner works, without the solutions."""
     root = tmp_path_factory.mktemp("course")
     shutil.copytree(HOMEWORK, root / "homework", ignore=shutil.ignore_patterns("__pycache__", "solutions"))
-    (root / "pyproject.toml").write_text('[tool.pytest.ini_options]\npythonpath = ["."]\naddopts = "--import-mode=importlib --strict-markers"\n')
+    options = 'pythonpath = ["."]\naddopts = "--import-mode=importlib --strict-markers"\n'
+    (root / "pyproject.toml").write_text(f"[tool.pytest.ini_options]\n{options}")
     return root
 
 
 def card(course, text, *arguments):
     (course / "homework" / UNIT.folder / UNIT.file).write_text(text)
-    done = subprocess.run([sys.executable, "-m", "pytest", f"homework/{UNIT.folder}", "-p", "no:cacheprovider", *arguments],
-                          cwd=course, capture_output=True, text=True)
-    return done.stdout
+    command = [sys.executable, "-m", "pytest", f"homework/{UNIT.folder}", "-p", "no:cacheprovider", *arguments]
+    return subprocess.run(command, cwd=course, capture_output=True, text=True).stdout
 
 
 def test_a_broken_line_a_wrong_answer_and_a_missing_function_each_cost_only_their_parts(course):
@@ -45,15 +45,17 @@ def test_a_broken_line_a_wrong_answer_and_a_missing_function_each_cost_only_thei
     assert f"{left} of 100 points" in text, text
     line = {name: next(row for row in text.splitlines() if row.startswith(f"{name}:")) for name in UNIT.exercises}
     assert "not divided by the square root" in line["grouped_attention"] and "0/7" in line["grouped_attention"]
-    assert re.search(r"line \d+ cannot be read \(syntax error\): '\(' was never closed|line \d+ cannot be read", line["skip_heads"])
-    assert "no function of this name" in line["windowed_bytes"] and "raised ValueError in line" in line["critical_point"]
+    assert re.search(r"line \d+ cannot be read \(syntax error\)", line["skip_heads"])
+    assert "no function of this name" in line["windowed_bytes"]
+    assert "raised ValueError in line" in line["critical_point"]
     assert "not written yet" in line["predict_savings"] and "4/4" in line["owners"]
     assert "nonsense_that_is_not_installed" in text and "Traceback" not in text
     assert "hint 1 of 2: Give every query head" in text and "--hint 2 says more" in text
     markdown = (course / "card.md").read_text()
     assert markdown.startswith("# hw03") and "| part | points | why | next hint |" in markdown
     assert len([row for row in markdown.splitlines() if row.startswith("| ")]) == len(UNIT.parts()) + 1
-    properties = [{p.get("name"): int(p.get("value")) for p in case.iter("property")} for case in xml.parse(course / "card.xml").iter("testcase")]
+    cases = xml.parse(course / "card.xml").iter("testcase")
+    properties = [{p.get("name"): int(p.get("value")) for p in case.iter("property")} for case in cases]
     assert sum(p["points"] for p in properties) == 100 and sum(p["earned"] for p in properties) == left
 
 
@@ -103,7 +105,8 @@ def test_a_file_is_read_definition_by_definition(text, good, bad):
 
 @pytest.mark.parametrize("body, state", [
     ("raise NotImplementedError", "todo"), ("return {}", "type"), ("return None", "type"), ("return 'text'", "type"),
-    ("x.zero_(); return x", "changed"), ("exit()", "raised"), ("return x.to(torch.complex64)", "type"), ("return x", "ok"),
+    ("x.zero_(); return x", "changed"), ("exit()", "raised"), ("return x.to(torch.complex64)", "type"),
+    ("return x", "ok"),
     ("return [1, 2]", "ok"), ("return x.requires_grad_()", "ok"), ("import pytest; pytest.skip()", "raised")])
 def test_a_call_ends_in_a_known_state(body, state):
     import numpy as np

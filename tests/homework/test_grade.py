@@ -1,4 +1,4 @@
-"""Does the isolated grader hold? Thirty-odd submissions in one folder: attacks, honest work beside each, one that hangs."""
+"""Does the isolated grader hold? A class in one folder: attacks, honest work beside each, one that hangs."""
 import argparse
 import copy
 import csv
@@ -21,7 +21,7 @@ from tests.homework.attacks import INSIDE, OUTSIDE, SHIPPED
 
 HOMEWORK = Path(grade.__file__).parent
 WHOLE = exercise.find("hw03")
-UNIT = copy.copy(WHOLE)                                         # three of its exercises: every part is a fork, and 34 learners hand in
+UNIT = copy.copy(WHOLE)                                         # three of its exercises, for a class of more than 30
 UNIT.exercises = {name: WHOLE.exercises[name] for name in ("owners", "skip_heads", "svformer")}
 HONEST = (HOMEWORK / "solutions" / UNIT.folder / "reference.py").read_text()
 BESIDE = UNIT.points - UNIT.exercises["skip_heads"].points      # what the honest part of every attack is worth
@@ -42,8 +42,8 @@ def options(way):
 
 def attacked(name, body):
     """The honest file with one function that attacks in its stead."""
-    inputs = "v, v1" if name == "skip_heads" else "*inputs"
-    return f"{HONEST}\nimport numpy as np\n\n\ndef {name}({inputs}):\n{textwrap.indent(textwrap.dedent(body).strip(), '    ')}\n"
+    inputs, body = "v, v1" if name == "skip_heads" else "*inputs", textwrap.dedent(body).strip()
+    return f"{HONEST}\nimport numpy as np\n\n\ndef {name}({inputs}):\n{textwrap.indent(body, '    ')}\n"
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +151,8 @@ def assert_gradescope(result):
     """The documented shape of results.json: a score on top or on every test, known keys, known words."""
     top = {"score", "execution_time", "output", "output_format", "test_output_format", "test_name_format", "visibility",
            "stdout_visibility", "extra_data", "tests", "leaderboard"}
-    inner = {"score", "max_score", "status", "name", "name_format", "number", "output", "output_format", "tags", "visibility", "extra_data"}
+    inner = {"score", "max_score", "status", "name", "name_format", "number", "output", "output_format", "tags",
+             "visibility", "extra_data"}
     assert set(result) <= top and isinstance(result["execution_time"], int)
     assert "score" in result or (result["tests"] and all("score" in test for test in result["tests"]))
     assert isinstance(result.get("score", 0.0), (int, float)) and isinstance(result["output"], str)
@@ -173,8 +174,9 @@ def test_a_crash_of_the_grader_is_no_zero_and_leaves_valid_results(tmp_path, mon
 
 def test_a_grader_that_is_killed_leaves_valid_results(tmp_path, way):
     (tmp_path / "kv_cache.py").write_text("import time\ntime.sleep(60)\n")
-    with subprocess.Popen([sys.executable, "-m", "homework.grade", "hw03", str(tmp_path / "kv_cache.py"), "--out", str(tmp_path / "r.json")],
-                          cwd=HOMEWORK.parent, stderr=subprocess.DEVNULL) as process:
+    file, out = str(tmp_path / "kv_cache.py"), str(tmp_path / "r.json")
+    command = [sys.executable, "-m", "homework.grade", "hw03", file, "--out", out]
+    with subprocess.Popen(command, cwd=HOMEWORK.parent, stderr=subprocess.DEVNULL) as process:
         while not (tmp_path / "r.json").exists():
             assert process.poll() is None
         process.kill()
@@ -192,8 +194,9 @@ def test_the_same_seed_asks_the_same_and_another_seed_something_else():
 
 
 @pytest.mark.parametrize("reply", [
-    b"", b"\n", b"[]", b'[{"state": "ok"}]\n', b'[{"state": ["ok"], "arrays": 1}]\n', b'[{"state": "ok", "arrays": 1e999}]\n', b"1\n",
-    submission.pack([dict(state="ok", arrays=1)], [np.zeros(3)])[:-1], submission.pack([dict(state="ok", arrays=2)], [np.zeros(3)]),
+    b"", b"\n", b"[]", b"1\n", b'[{"state": "ok"}]\n', b'[{"state": ["ok"], "arrays": 1}]\n',
+    b'[{"state": "ok", "arrays": 1e999}]\n', submission.pack([dict(state="ok", arrays=1)], [np.zeros(3)])[:-1],
+    submission.pack([dict(state="ok", arrays=2)], [np.zeros(3)]),
     submission.pack([dict(state="ok", arrays=1)], [np.array(["text"])])])
 def test_bytes_that_are_no_answer_are_refused(reply):
     try:
@@ -227,12 +230,13 @@ def test_without_isolation_the_grader_says_so_and_refuses_if_told_to_or_if_it_is
 
 
 def readable(command):
-    """The command, in a mount namespace where any account may read this Python (it may live in a home that is closed to others)."""
+    """The command, in a mount namespace where any account may read this Python (its home may be closed to others)."""
     base = Path(sys.base_prefix).resolve()
     closed = next((str(p) for p in [*reversed(base.parents), base] if not os.stat(p).st_mode & 0o001), None)
     if closed is None:
         return command
-    script = f"""set -e; aside=$(mktemp -d); mount --bind "{base}" "$aside"; mount -t tmpfs -o mode=755 tmpfs "{closed}"; mkdir -p "{base}"
+    script = f"""set -e; aside=$(mktemp -d); mount --bind "{base}" "$aside"
+                 mount -t tmpfs -o mode=755 tmpfs "{closed}"; mkdir -p "{base}"
                  mount --bind "$aside" "{base}"; umount "$aside"; rmdir "$aside"; exec "$@" """
     return ["unshare", "--mount", "sh", "-c", script, "sh", *command]
 
@@ -241,18 +245,23 @@ HARD = {"owners": "forged results and os._exit", "skip_heads": "a fork bomb", "s
         "critical_point": "a loop that resets timers", "windowed_bytes": "a full disk"}
 
 
-@pytest.mark.parametrize("played, account", [("uid", []), ("namespaces", ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"])])
+NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+
+
+@pytest.mark.parametrize("played, account", [("uid", []), ("namespaces", NOBODY)])
 def test_each_way_of_isolation_holds_by_itself(played, account):
     """A spare account without namespaces (as in a container), and a user's own namespaces without root."""
-    if os.geteuid() or not shutil.which("unshare") or subprocess.run(readable(["true"]), stderr=subprocess.DEVNULL).returncode:
+    able = os.geteuid() == 0 and shutil.which("unshare")
+    if not able or subprocess.run(readable(["true"]), stderr=subprocess.DEVNULL).returncode:
         pytest.skip("needs root and mount namespaces, to play both roles")
     attacks = {name: attack for name, attack in HARD.items() if played == "namespaces" or attack != "a full disk"}
     with tempfile.TemporaryDirectory() as root:                 # pytest's own folders are closed to other accounts
         Path(root).chmod(0o777)
         text = HONEST + "".join(attacked(name, INSIDE[attack])[len(HONEST):] for name, attack in attacks.items())
         Path(root, UNIT.file).write_text(text)
-        done = subprocess.run(readable([*account, sys.executable, "-m", "homework.grade", "hw03", f"{root}/{UNIT.file}", "--out",
-                                        f"{root}/results.json", "--isolation", played, "--seconds", "4"]),
+        file, out = f"{root}/{UNIT.file}", f"{root}/results.json"
+        command = [sys.executable, "-m", "homework.grade", "hw03", file, "--out", out]
+        done = subprocess.run(readable([*account, *command, "--isolation", played, "--seconds", "4"]),
                               cwd=HOMEWORK.parent, capture_output=True, text=True)
         assert f"isolation: {played}" in done.stderr, done
         result = json.loads(Path(root, "results.json").read_text())
@@ -268,7 +277,8 @@ def test_the_zip_grades_as_gradescope_would_run_it(tmp_path, way):
     (tmp_path / "submission" / WHOLE.file).write_text(HONEST.replace("def owners", "def owner"))
     (tmp_path / "submission" / "numpy.py").write_text("raise SystemExit")
     env = {"PATH": os.environ["PATH"], "AUTOGRADER": str(tmp_path), "PYTHON": sys.executable}
-    subprocess.run(["bash", str(tmp_path / "source" / "run_autograder")], env=env, check=True, cwd="/", capture_output=True)
+    command = ["bash", str(tmp_path / "source" / "run_autograder")]
+    subprocess.run(command, env=env, check=True, cwd="/", capture_output=True)
     result = json.loads((tmp_path / "results" / "results.json").read_text())
     assert_gradescope(result)
     assert result["score"] == WHOLE.points - WHOLE.exercises["owners"].points

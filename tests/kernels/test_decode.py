@@ -42,9 +42,9 @@ def test_split_decode_of_a_cached_v_is_the_same_kernel_without_ids(interpreter):
     close(run_split(q, k, v, None, gain, None, True, 0, 32 ** -0.5, 3), reference(q, k, v.flatten(0, 1), every, gain))
 
 
-def test_combining_stretches_is_the_softmax_of_their_log_sums(interpreter):
+def test_combining_stretches_is_the_softmax_of_their_log_sums_however_large(interpreter):
     from minimal.gather_decode import combine
-    part, lse, out = torch.randn(5, 6, 32), torch.randn(5, 6) * 3, torch.full((6, 32), float("nan"))
+    part, lse, out = torch.randn(5, 6, 32), torch.randn(5, 6) * 3 + 500, torch.full((6, 32), float("nan"))
     lse[1], lse[3, 2] = float("-inf"), float("-inf")  # stretches in which nothing was visible
     lse[:, 4] = float("-inf")  # a query that sees nothing at all
     combine[(6,)](part, lse, None, out, 6, SPLITS=5, PADDED_SPLITS=8, D=32, PADDED=32)

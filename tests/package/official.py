@@ -79,10 +79,6 @@ class Pair:
         there = self.whole if self.at is None else self.whole[self.at]
         there.copy_((self.ours * self.sign).reshape(there.shape))
 
-    @torch.no_grad()
-    def take(self):
-        self.ours.copy_(self.seen(self.whole))
-
 
 def paired(ours, theirs, rules, sign=None):
     """Every parameter of ours with its place in theirs, and the names in theirs that have no partner. A rule is
@@ -158,7 +154,7 @@ def trainer(steps):
     found = re.findall(r'add_argument\("--([a-z-]+)", type=(?:int|float), default=([0-9.e-]+)', file.read_text())
     args = SimpleNamespace(**{name.replace("-", "_"): float(value) for name, value in found})
     return args, executed(file, "def get_lr_multiplier(", "# Training loop", args=args, math=math,
-                                   num_iterations=steps, weight_decay_scaled=args.weight_decay)
+                          num_iterations=steps, weight_decay_scaled=args.weight_decay)
 
 
 def their_optimizer(other, args, tokens=2**19, smaller=1.0):
@@ -247,8 +243,8 @@ class Llama(nn.Module):
         size = SimpleNamespace(
             hidden_size=config.width, num_attention_heads=config.heads, num_key_value_heads=config.kv,
             head_dim=config.head, intermediate_size=config.mlp_width, max_position_embeddings=config.context,
-            rope_theta=10000.0, rope_scaling=None, attention_dropout=0.0, attention_bias=False, mlp_bias=False, pretraining_tp=1,
-            rms_norm_eps=1e-5, hidden_act="silu", _attn_implementation="eager")
+            rope_theta=10000.0, rope_scaling=None, attention_dropout=0.0, attention_bias=False, mlp_bias=False,
+            pretraining_tp=1, rms_norm_eps=1e-5, hidden_act="silu", _attn_implementation="eager")
         self.embed = nn.Embedding(config.vocab, config.width)
         self.layers = nn.ModuleList(code.LlamaDecoderLayer(size, at) for at in range(config.layers))
         self.norm = code.LlamaRMSNorm(config.width, eps=1e-5)

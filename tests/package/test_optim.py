@@ -188,6 +188,25 @@ def test_muon_equals_the_formula_written_out(rows, columns):
         assert torch.allclose(mine.double(), torch.stack(theirs), atol=1e-4)
 
 
+def test_the_optimizer_hands_muon_what_rows_and_schedules_say_at_this_step():
+    """Late in a run, where rate, momentum and decay have all left their peaks; tall, wide and square matrices."""
+    recipe = RECIPES["bov"].change("matrix", "mlp", lr=.1, decay=2.0)
+    model, step, steps = nano(), 700, 1000
+    opt = optim.Optimizer(model, recipe, batch_tokens=2**19, steps=steps)
+    decay = opt.recipe.rows["matrix"].decay * (1 + math.cos(math.pi * .7)) / 2
+    multiplier, momentum = .05 + .95 * 300 / 650, .97 - .07 * 300 / 600  # this short a run starts from step 400
+    expected = {}
+    for i, (name, p) in enumerate((n, p) for n, p in model.named_parameters() if "blocks" in n):
+        p.grad = torch.randn(p.shape, generator=torch.Generator().manual_seed(i))
+        second = torch.zeros(p.shape[0], 1) if p.shape[0] >= p.shape[1] else torch.zeros(1, p.shape[1])
+        old, grad, second = p.detach().double(), p.grad.double(), second.double()
+        expected[name] = by_hand(old, grad, torch.zeros_like(old), second, .1 * multiplier, momentum, decay)[0]
+    opt.step(step)
+    assert {tuple(p.shape) for p in expected.values()} == {(32, 32), (128, 32), (32, 128)}
+    for name, p in model.named_parameters():
+        assert name not in expected or torch.allclose(p.double(), expected[name], atol=1e-5), name
+
+
 def test_muon_is_a_pure_function():
     given = stack(8, 4), stack(8, 4, seed=1), stack(8, 4, seed=2), torch.rand(5, 8, 1)
     kept = [t.clone() for t in given]

@@ -15,13 +15,18 @@ from nbclient import NotebookClient
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-def wait_for(what, seconds=60):
+def wait_for(what, seconds=90):
     """The first true value of what(), or a failure after that many seconds."""
     end = time.monotonic() + seconds
     while not (value := what()):
         assert time.monotonic() < end, f"nothing after {seconds} s"
         time.sleep(0.1)
     return value
+
+
+def listens(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def call(server, path, data=None, token=True):
@@ -49,7 +54,8 @@ def test_lab_starts_on_a_free_port_answers_and_stops_with_all_its_children(tmp_p
             return next((tmp_path / "RUNTIME").glob("jpserver-*.json"), None)
         server = json.loads(wait_for(note).read_text())
         assert server["port"] == port and pathlib.Path(server["root_dir"]) == ROOT
-        status = wait_for(lambda: call(server, "/api/status"))
+        wait_for(lambda: listens(port))                              # the note may be written first
+        status = call(server, "/api/status")
         assert {"started", "kernels"} <= status.keys() and status["kernels"] == 0
         with pytest.raises(urllib.error.HTTPError, match="403"):
             call(server, "/api/status", token=False)

@@ -9,7 +9,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 MACHINE = re.compile(r"(?<![\w.~-])/(work|root|home|Users|tmp/[\w.-]+)/")              # somebody's folders
 REGISTRY = re.compile(r"(files\.pythonhosted|registry\.npmjs|conda\.anaconda)\.|//pypi\.")
 BESIDE = re.compile(r"\.\./" + "shared")                                              # only .ci/run knows of it
-KERNEL = re.compile(r"gather_|gather$").match          # Triton code: the only modules that may load triton, when used
+KERNEL = re.compile(r"gather_|bench_gpu$").match       # Triton code, and its bench: loaded only where they are used
 HEAVY = {"datasets", "matplotlib", "triton", "transformers"}
 
 

@@ -30,7 +30,8 @@ def online_softmax(scores, values, tile):
     for start in range(0, scores.shape[1], tile):
         s = scores[:, start:start + tile]
         m = s.max(1).values
-        here = (m, einsum("ts->t", (s - m[:, None]).exp()), einsum("ts,se->te", (s - m[:, None]).exp(), values[start:start + tile]))
+        p = (s - m[:, None]).exp()
+        here = (m, einsum("ts->t", p), einsum("ts,se->te", p, values[start:start + tile]))
         if state is not None:
             m = torch.stack([state[0], here[0]]).max(0).values
             a, b = torch.exp(state[0] - m), torch.exp(here[0] - m)
@@ -74,4 +75,5 @@ def tile_backward(q, k, v, out, lse, dout):
     kind, (q, k, v, out, lse, dout) = q.dtype, (x.double() for x in (q, k, v, out, lse, dout))
     P = torch.exp(einsum("td,sd->ts", q, k) / q.shape[1] ** 0.5 - lse.unsqueeze(1))
     dS = P * (einsum("te,se->ts", dout, v) - einsum("te,te->t", dout, out)[:, None]) / q.shape[1] ** 0.5
-    return einsum("ts,sd->td", dS, k).to(kind), einsum("ts,td->sd", dS, q).to(kind), einsum("ts,te->se", P, dout).to(kind)
+    found = einsum("ts,sd->td", dS, k), einsum("ts,td->sd", dS, q), einsum("ts,te->se", P, dout)
+    return tuple(x.to(kind) for x in found)

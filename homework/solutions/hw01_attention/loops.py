@@ -9,8 +9,8 @@ def causal_mask(T, S):
 
 def attention(q, k, v, causal):
     mask = causal_mask(q.shape[1], k.shape[1]) if causal else None
-    heads = [F.scaled_dot_product_attention(q[:, :, h], k[:, :, h], v[:, :, h], attn_mask=mask) for h in range(q.shape[2])]
-    return torch.stack(heads, dim=2)
+    heads = zip(q.unbind(2), k.unbind(2), v.unbind(2))
+    return torch.stack([F.scaled_dot_product_attention(a, b, c, attn_mask=mask) for a, b, c in heads], dim=2)
 
 
 def rope(x, positions, base):

@@ -24,7 +24,8 @@ def spectrum(v):
 
 def cross_layer(q, k, v, k_m, v_m):
     seen = torch.ones(q.shape[1], k.shape[1], dtype=torch.bool).tril()
-    return F.scaled_dot_product_attention(q, torch.cat((k, k_m), 1), torch.cat((v, v_m), 1), attn_mask=torch.cat((seen, seen), 1))
+    keys, values = torch.cat((k, k_m), 1), torch.cat((v, v_m), 1)
+    return F.scaled_dot_product_attention(q, keys, values, attn_mask=torch.cat((seen, seen), 1))
 
 
 def resformer(x, wq, wk, wv, wo):

@@ -3,7 +3,7 @@ import torch
 
 
 def importance_entropy(A):
-    p = A.mean((0, 1))                                          # (T,): over heads and queries; the rows sum to 1, so p does
+    p = A.mean((0, 1))                                          # (T,): over heads and queries; sums to 1 as rows do
     return -torch.xlogy(p, p).sum()
 
 

@@ -9,7 +9,7 @@ def owners(plan, layers, anchors):
         anchor = n if n in anchors else anchor
         pair = n if n % 2 == 0 else n - 1
         keys += [pair] if plan in {"cla", "share-k2"} else [n]
-        values += [0] if plan == "svformer" else [anchor] if plan == "anchors" else [pair] if plan in {"cla", "share-v2"} else [n]
+        values += [{"svformer": 0, "anchors": anchor, "cla": pair, "share-v2": pair}.get(plan, n)]
     return keys, values
 
 

@@ -43,7 +43,10 @@ def unet(x0, w, lambdas, skips, weights):
 
 
 def gated_value(v, ve, x, w):
-    heads = [v[:, :, h] + 3 * torch.sigmoid((x[:, :, :12] * w[h]).sum(-1, keepdim=True)) * ve[:, :, h] for h in range(v.shape[2])]
+    heads = []
+    for h in range(v.shape[2]):
+        gate = 3 * torch.sigmoid((x[:, :, :12] * w[h]).sum(-1, keepdim=True))
+        heads.append(v[:, :, h] + gate * ve[:, :, h])
     return torch.stack(heads, 2)
 
 

@@ -23,9 +23,11 @@ def pair_bytes(batch, tokens, width, size):
 def parameters(plan, layers, width, vocabulary, context):
     nn = torch.nn
     with torch.device("meta"):
-        parts = [nn.Embedding(vocabulary, width), nn.Embedding(context, width), nn.LayerNorm(width), nn.Linear(width, vocabulary, bias=False)]
+        parts = [nn.Embedding(vocabulary, width), nn.Embedding(context, width), nn.LayerNorm(width),
+                 nn.Linear(width, vocabulary, bias=False)]
         for _ in range(layers):
-            parts += [nn.LayerNorm(width)] + [nn.Linear(width, width, bias=False) for _ in range(3 if plan == "gpt2" else 5)]
+            matrices = 3 if plan == "gpt2" else 5
+            parts += [nn.LayerNorm(width)] + [nn.Linear(width, width, bias=False) for _ in range(matrices)]
             if plan == "gpt2":
                 parts += [nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.Linear(4 * width, width)]
             if plan in ("gpt2", "dva-wo"):
@@ -69,7 +71,7 @@ def dva_tiles(scores, v, qr, kr, tile):
         if out is None:
             out, lse = here, here_lse
         else:
-            share = torch.sigmoid(here_lse - lse)[:, None]      # the gate is linear in the weights, so whole outputs can be merged
+            share = torch.sigmoid(here_lse - lse)[:, None]      # linear in the weights: whole outputs can be merged
             out, lse = out + share * (here - out), torch.logaddexp(lse, here_lse)
         outs.append(out)
     return torch.stack(outs)

@@ -10,8 +10,8 @@ def bypass(x, wq, wk, wv, heads, lengths, alpha):
     D, outs = x.shape[2] // heads, []
     for sequence, length in zip(x, lengths):
         q, k, v = sequence @ wq, sequence[:length] @ wk, sequence[:length] @ wv + alpha * F.relu(sequence[:length])
-        parts = [F.scaled_dot_product_attention(a, b, c) for a, b, c in zip(q.split(D, 1), k.split(D, 1), v.split(D, 1))]
-        outs.append(torch.cat(parts, 1))
+        parts = zip(q.split(D, 1), k.split(D, 1), v.split(D, 1))
+        outs.append(torch.cat([F.scaled_dot_product_attention(*part) for part in parts], 1))
     return torch.stack(outs)
 
 
@@ -29,7 +29,8 @@ def mask_tokens(ids, draw, action, random_ids, special, mask_id):
 
 
 def best_span(start, end, context, longest):
-    pairs = [(s, e) for s in range(len(start)) for e in range(s, min(s + longest, len(end))) if context[s] and context[e]]
+    T = len(start)
+    pairs = [(s, e) for s in range(T) for e in range(s, min(s + longest, T)) if context[s] and context[e]]
     return max(pairs, key=lambda pair: start[pair[0]].item() + end[pair[1]].item())
 
 

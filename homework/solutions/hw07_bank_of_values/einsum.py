@@ -3,12 +3,13 @@ import torch
 import torch.nn.functional as F
 from torch import einsum
 
-ROWS = {1: "v", 2: "av", 3: "1", 4: "a1", 5: "1", 6: "a1", 7: "ax", 8: "x", 9: "ax", 10: "hv1", 11: "abv1", 12: "hvx", 13: "abvx"}
+ROWS = dict(enumerate("v av 1 a1 1 a1 ax x ax hv1 abv1 hvx abvx".split(), 1))
 
 
 def targets(rule, layers):
     every = torch.arange(layers)
-    chosen = {"last third": 3 * every + 2 >= 2 * layers, "every second": (layers - 1 - every) % 2 == 0, "last half": 2 * every + 1 >= layers}
+    chosen = {"last third": 3 * every + 2 >= 2 * layers, "every second": (layers - 1 - every) % 2 == 0,
+              "last half": 2 * every + 1 >= layers}
     return every[chosen[rule]]
 
 
@@ -17,7 +18,8 @@ def value(row, v, v1, vx, a, b):
     of_v = {"h": 0.5, "a": a}[plan[0]] if row >= 10 else 0.0
     of_v = of_v if row > 2 else (a if row == 2 else 1.0)
     other = 0.5 if row in (10, 12) else b if row in (11, 13) else 0.0 if row <= 2 else a if plan[0] == "a" else 1.0
-    return einsum("s,s...->...", torch.tensor([of_v, other]).to(v.dtype), torch.stack([v, v1 if plan[-1] == "1" else vx]))
+    streams = torch.stack([v, v1 if plan[-1] == "1" else vx])
+    return einsum("s,s...->...", torch.tensor([of_v, other]).to(v.dtype), streams)
 
 
 def aligned_table(embedding, w):

@@ -13,10 +13,12 @@ def targets(rule, layers):
 
 
 def value(row, v, v1, vx, a, b):
-    table = {1: lambda: v + 0, 2: lambda: a * v, 3: lambda: v1 + 0, 4: lambda: a * v1, 5: lambda: v1 + 0, 6: lambda: a * v1,
-             7: lambda: a * vx, 8: lambda: vx + 0, 9: lambda: a * vx, 10: lambda: torch.lerp(v, v1, 0.5), 11: lambda: a * v + b * v1,
-             12: lambda: torch.lerp(v, vx, 0.5), 13: lambda: a * v + b * vx}
-    return table[row]()
+    table = {1: (1, 0, 0), 2: (a, 0, 0), 3: (0, 1, 0), 4: (0, a, 0), 5: (0, 1, 0), 6: (0, a, 0), 7: (0, 0, a),
+             8: (0, 0, 1), 9: (0, 0, a), 10: (0.5, 0.5, 0), 11: (a, b, 0), 12: (0.5, 0, 0.5), 13: (a, 0, b)}
+    out = torch.zeros_like(v)
+    for weight, stream in zip(table[row], (v, v1, vx)):
+        out = out + weight * stream
+    return out
 
 
 def aligned_table(embedding, w):
@@ -30,8 +32,8 @@ def bov_attention(q, k, ids, table, gamma):
     T, S = q.shape[1], k.shape[1]
     seen = torch.ones(T, S, dtype=torch.bool).tril(S - T)
     values = F.embedding(ids, table.reshape(len(table), -1)).unflatten(-1, table.shape[1:])
-    outs = [F.scaled_dot_product_attention(q[:, :, h], k[:, :, h], gamma * values[:, :, h], attn_mask=seen) for h in range(q.shape[2])]
-    return torch.stack(outs, 2)
+    heads = zip(q.unbind(2), k.unbind(2), values.unbind(2))
+    return torch.stack([F.scaled_dot_product_attention(a, b, gamma * c, attn_mask=seen) for a, b, c in heads], 2)
 
 
 def histogram_decode(weights, ids, table, gamma):

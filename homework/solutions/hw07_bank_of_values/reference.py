@@ -62,6 +62,6 @@ def expressivity_counter_example():
 def windowed_break_even(windows, batch, vocabulary):
     def rows(T):
         return batch * sum(T if w == 0 else min(T, w + 1) for w in windows)
-    wanted = len(windows) * vocabulary                          # rows of all tables: long enough wherever one target sees everything
+    wanted = len(windows) * vocabulary                          # rows of all tables: long enough if anyone sees all
     T = bisect_left(range(wanted + 1), wanted, key=rows)
     return T if T <= wanted else -1

@@ -16,7 +16,8 @@ def softmax_rows(x, block):
 
 
 def causal(q, k):
-    return einsum("td,sd->ts", q.double(), k.double()) / q.shape[1] ** 0.5 + torch.full((len(q), len(k)), -torch.inf).triu(1)
+    hidden = torch.full((len(q), len(k)), -torch.inf).triu(1)
+    return einsum("td,sd->ts", q.double(), k.double()) / q.shape[1] ** 0.5 + hidden
 
 
 def flash(q, k, v, block_m, block_n):
@@ -29,7 +30,8 @@ def flash(q, k, v, block_m, block_n):
 def gather_flash(q, k, ids, table, gain, block_m, block_n):
     scores = causal(q, k)
     one_hot = torch.nn.functional.one_hot(ids, len(table)).double()
-    return einsum("ts,sv,ve->te", scores.softmax(1), one_hot, gain * table.double()).to(q.dtype), scores.logsumexp(1).to(q.dtype)
+    out = einsum("ts,sv,ve->te", scores.softmax(1), one_hot, gain * table.double())
+    return out.to(q.dtype), scores.logsumexp(1).to(q.dtype)
 
 
 def split_decode(q, k, ids, table, gain, splits):
@@ -46,7 +48,8 @@ def split_decode(q, k, ids, table, gain, splits):
 def histogram_decode(scores, ids, table, gain):
     tokens = ids.unique(sorted=True)
     masses = einsum("hs,su->hu", scores.double().softmax(-1), (ids[:, None] == tokens).double())
-    return tokens, masses.to(scores.dtype), (gain * einsum("hu,uhe->he", masses, table.double()[tokens])).to(scores.dtype)
+    out = gain * einsum("hu,uhe->he", masses, table.double()[tokens])
+    return tokens, masses.to(scores.dtype), out.to(scores.dtype)
 
 
 def table_gradient(P, dout, ids, table, gain):

@@ -1,4 +1,4 @@
-"""hw08, solved as loops over programs: each body is what one program of the kernel does (triton_kernels.py has the kernels)."""
+"""hw08, solved as loops over programs: each body is what one program does (triton_kernels.py has the kernels)."""
 import math
 
 import torch

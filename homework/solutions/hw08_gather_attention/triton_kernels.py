@@ -1,4 +1,4 @@
-"""hw08 as Triton kernels, for the interpreter: what the unit is about. The arithmetic that needs no kernel is in plain PyTorch."""
+"""hw08 as Triton kernels, for the interpreter: what the unit is about. What needs no kernel is in plain PyTorch."""
 import os
 
 os.environ.setdefault("TRITON_INTERPRET", "1")                  # before triton is imported
@@ -46,8 +46,8 @@ def softmax_rows(x, block):
 
 
 @triton.jit
-def flash_kernel(q, k, values, ids, out, lse, visited, gain, scale, T, D: tl.constexpr, E: tl.constexpr, NAMED: tl.constexpr,
-                 BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+def flash_kernel(q, k, values, ids, out, lse, visited, gain, scale, T, D: tl.constexpr, E: tl.constexpr,
+                 NAMED: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
     """NAMED: `values` is a table and ids say which row; else it is the values themselves."""
     first = tl.program_id(0) * BLOCK_M
     queries, d, e = first + tl.arange(0, BLOCK_M), tl.arange(0, D), tl.arange(0, E)
@@ -80,8 +80,8 @@ def launch(q, k, values, ids, gain, block_m, block_n):
     q, k, values = q.contiguous(), k.contiguous(), values.contiguous()
     programs = triton.cdiv(T, block_m)
     out, lse, visited = q.new_empty(T, E), q.new_empty(T), torch.empty(programs, dtype=torch.int32)
-    flash_kernel[programs,](q, k, values, values if ids is None else ids, out, lse, visited, gain, D ** -0.5, T, D=D, E=E,
-                            NAMED=ids is not None, BLOCK_M=block_m, BLOCK_N=block_n)
+    flash_kernel[programs,](q, k, values, values if ids is None else ids, out, lse, visited, gain, D ** -0.5, T,
+                            D=D, E=E, NAMED=ids is not None, BLOCK_M=block_m, BLOCK_N=block_n)
     return out, lse, visited
 
 
@@ -94,7 +94,8 @@ def gather_flash(q, k, ids, table, gain, block_m, block_n):
 
 
 @triton.jit
-def decode_kernel(q, k, ids, table, parts, lse, S, H, SIZE, scale, D: tl.constexpr, E: tl.constexpr, LANES: tl.constexpr):
+def decode_kernel(q, k, ids, table, parts, lse, S, H, SIZE, scale, D: tl.constexpr, E: tl.constexpr,
+                  LANES: tl.constexpr):
     """One split of one head, its keys all at once."""
     split, h = tl.program_id(0), tl.program_id(1)
     lane, d, e = tl.arange(0, LANES), tl.arange(0, D), tl.arange(0, E)
@@ -116,8 +117,8 @@ def split_decode(q, k, ids, table, gain, splits):
     (S, H, D), E = k.shape, table.shape[2]
     size = triton.cdiv(S, splits)
     parts, lse = q.new_empty(splits, H, E), q.new_empty(splits, H)
-    decode_kernel[splits, H](q.contiguous(), k.contiguous(), ids, table.contiguous(), parts, lse, S, H, size, D ** -0.5, D=D, E=E,
-                             LANES=triton.next_power_of_2(size))
+    decode_kernel[splits, H](q.contiguous(), k.contiguous(), ids, table.contiguous(), parts, lse, S, H, size, D ** -0.5,
+                             D=D, E=E, LANES=triton.next_power_of_2(size))
     return parts, lse, gain * (lse.softmax(0)[..., None] * parts).sum(0)
 
 
@@ -125,20 +126,22 @@ def split_decode(q, k, ids, table, gain, splits):
 def mass_kernel(p, local, masses, S, U, LANES: tl.constexpr):
     h, lane = tl.program_id(0), tl.arange(0, LANES)
     on = lane < S
-    tl.atomic_add(masses + h * U + tl.load(local + lane, mask=on, other=0), tl.load(p + h * S + lane, mask=on, other=0.0), mask=on)
+    bins, weights = tl.load(local + lane, mask=on, other=0), tl.load(p + h * S + lane, mask=on, other=0.0)
+    tl.atomic_add(masses + h * U + bins, weights, mask=on)
 
 
 def histogram_decode(scores, ids, table, gain):
     tokens, local = torch.unique(ids, return_inverse=True)
     H, S = scores.shape
     masses = torch.zeros(H, len(tokens))                        # float32: what the interpreter's atomics take
-    mass_kernel[H,](scores.softmax(1).float().contiguous(), local, masses, S, len(tokens), LANES=triton.next_power_of_2(S))
+    p = scores.softmax(1).float().contiguous()
+    mass_kernel[H,](p, local, masses, S, len(tokens), LANES=triton.next_power_of_2(S))
     masses = masses.to(scores.dtype)
     return tokens, masses, gain * torch.einsum("hu,uhe->he", masses, table[tokens])
 
 
 def table_gradient(P, dout, ids, table, gain):
-    order = ids.argsort(stable=True)                            # rows of one token side by side, always in the same order
+    order = ids.argsort(stable=True)                            # rows of one token side by side, in a fixed order
     counts = torch.bincount(ids, minlength=len(table))
     rows = (gain * P.T @ dout)[order]
     return torch.segment_reduce(rows, "sum", lengths=counts), (dout * (P @ table[ids])).sum()
@@ -153,5 +156,5 @@ def offload_counter_example():
 
 
 def best_splits(tiles, heads, slots, overhead, merge):
-    cost = {n: math.ceil(heads * n / slots) * (math.ceil(tiles / n) + overhead) + merge * n for n in range(1, tiles + 1)}
-    return min(cost, key=cost.get)
+    cost = [math.ceil(heads * n / slots) * (math.ceil(tiles / n) + overhead) + merge * n for n in range(1, tiles + 1)]
+    return cost.index(min(cost)) + 1
