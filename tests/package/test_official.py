@@ -129,8 +129,6 @@ def test_flops_and_parameters_are_what_their_code_counts(plan, size):
     other, counted = bank_of_values(plan, model.config, "meta"), count(model)
     pairs, rest = official.nanochat_pairs(model, other)
     dead = [p.numel() for name, p in other.named_parameters() if name in rest and name.endswith("c_v.weight")]
-    print(f"{plan} {size}: {counted['flops_per_token']:,} FLOPs a token, {counted['parameters']:,} parameters, "
-          f"{len(dead)} dead matrices there")
     assert counted["flops_per_token"] == other.estimate_flops()
     assert counted["parameters"] == sum(p.numel() for p in other.parameters()) - 25 - sum(dead)
 
