@@ -175,7 +175,7 @@ def chosen(names):
 
 def in_a_process(path, profile, out, parameters, jobs):
     """The row of one notebook, run in a process of its own that is ended when it takes far too long."""
-    print(f"start {path.stem}", flush=True)
+    say(f"start {path.stem}")
     threads = str(max(1, (os.cpu_count() or 1) // jobs))
     task = json.dumps(dict(path=str(path.resolve()), profile=profile, out=str(out), parameters=parameters))
     try:
@@ -185,8 +185,13 @@ def in_a_process(path, profile, out, parameters, jobs):
     except (subprocess.TimeoutExpired, IndexError, json.JSONDecodeError) as error:
         why = "no answer in twice its time" if isinstance(error, subprocess.TimeoutExpired) else (done.stderr.strip() or "no answer")[-300:]
         row = dict(name=path.stem, seconds=0.0, ran=0, cells=0, held=0, checks=0, faults=[why])
-    print(f"{'FAILED' if row['faults'] else 'ok':6} {row['name']}, {row['seconds']:.0f} s", flush=True)
+    say(f"{'FAILED' if row['faults'] else 'ok':6} {row['name']}, {row['seconds']:.0f} s")
     return row
+
+
+def say(line):
+    """A line in one piece: two threads talk."""
+    print(line + "\n", end="", flush=True)
 
 
 def table(rows, profile, seconds, jobs):

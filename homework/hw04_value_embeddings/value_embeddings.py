@@ -1,9 +1,9 @@
 """hw04 · What do the lambdas say?
 
 Fill in the functions, in any order, and run `pytest homework/hw04_value_embeddings` as often as you like.
-Letters: B batch, T positions, H heads, D head width, C model width, V vocabulary, L layers (numbered from 0). A value
-embedding ve is read from a table by token id. Functions return new tensors, in the dtype of their inputs, and leave
-these as they were.
+Letters: B batch, T positions, H heads, D head width, C model width, V vocabulary, L layers (numbered from 0). A
+value embedding ve is read from a table by token id. Functions return new tensors, in the dtype of their inputs, and
+leave these as they were.
 """
 import torch
 

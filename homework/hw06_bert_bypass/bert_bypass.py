@@ -1,7 +1,7 @@
 """hw06 · How would five runs tell?
 
 Fill in the functions, in any order, and run `pytest homework/hw06_bert_bypass` as often as you like.
-Letters: B batch, T positions, H heads, D head width, C = H D model width. This is an encoder: everyone sees everyone.
+Letters: B batch, T positions, H heads, D head width, C = H D model width. This is an encoder.
 Functions return new tensors, in the dtype of their inputs, and leave their inputs as they were.
 """
 import torch

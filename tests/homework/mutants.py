@@ -9,8 +9,8 @@ OPERATORS = {
     ast.Or: [ast.And], ast.BitAnd: [ast.BitOr], ast.BitOr: [ast.BitAnd], ast.In: [ast.NotIn], ast.NotIn: [ast.In]}
 NAMES = {
     "mean": "sum", "sum": "mean", "triu": "tril", "tril": "triu", "max": "min", "min": "max", "amax": "amin",
-    "cos": "sin", "sin": "cos", "exp": "sigmoid", "sigmoid": "exp", "relu": "abs", "cumsum": "cumprod", "argmax": "argmin",
-    "repeat_interleave": "repeat"}
+    "cos": "sin", "sin": "cos", "exp": "sigmoid", "sigmoid": "exp", "relu": "abs", "cumsum": "cumprod",
+    "argmax": "argmin", "repeat_interleave": "repeat"}
 
 
 def slips(node):

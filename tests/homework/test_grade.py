@@ -287,7 +287,8 @@ def test_the_zip_grades_as_gradescope_would_run_it(tmp_path, way):
 
 def test_triton_kernels_are_graded_in_the_interpreter(tmp_path, way):
     pytest.importorskip("triton")
-    unit = exercise.find("hw08")
+    unit = copy.copy(exercise.find("hw08"))
+    unit.exercises = {name: unit.exercises[name] for name in ("copy_tiles", "gather_flash", "split_decode")}
     source = (HOMEWORK / "solutions" / unit.folder / "triton_kernels.py").read_bytes()
     rows = grade.grade(unit, source, 5, way, seconds=30)
     assert sum(row[3] for row in rows) == unit.points, [row for row in rows if row[3] != row[2]]

@@ -105,15 +105,16 @@ def test_other_precisions_stay_within_their_tolerances(way, dtype):
             close(gather_attention(q, k, table, ids, gain, way=way, bound=bound, **shape.how), right, TOLERANCE[dtype])
 
 
-def test_half_precision_counts_a_long_text_without_losing_its_rare_tokens():
-    """2^16 keys of one token and one of another: sums in bfloat16 would stop at 256."""
-    S = 65537
+@pytest.mark.parametrize("dtype", (torch.bfloat16, torch.float16))
+@pytest.mark.parametrize("way", ("rows", "histogram"))
+def test_half_precision_counts_a_long_text_without_losing_tokens_or_overflowing(way, dtype):
+    """100,000 keys of each of two tokens: sums in bfloat16 would stop at 256, float16 ends at 65,504."""
+    S = 200_000
     q, k, table = torch.zeros(1, 1, 1, 32), torch.zeros(1, S, 1, 32), torch.eye(32)[:2, None]
     ids = torch.zeros(1, S, dtype=torch.int32)
     ids[0, ::2] = 1
-    for way in ("rows", "histogram"):
-        out = gather_attention(q.bfloat16(), k.bfloat16(), table.bfloat16(), ids, way=way, bound=1.0)[0, 0, 0, :2]
-        assert (out - 0.5).abs().max() < TOLERANCE[torch.bfloat16]
+    out = gather_attention(q.to(dtype), k.to(dtype), table.to(dtype), ids, way=way, bound=1.0)[0, 0, 0, :2]
+    assert (out - 0.5).abs().max() < TOLERANCE[dtype]
 
 
 def test_logits_beyond_every_exponential_are_safe_without_a_bound_and_with_a_large_one():
