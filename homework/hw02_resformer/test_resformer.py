@@ -1,4 +1,4 @@
-"""Each test is one line of the report card that `pytest homework/hw02_resformer` prints; `--hint 2` says more."""
+"""Each test is one line of the card that `pytest homework/hw02_resformer` prints; `--hint 2` says more."""
 import pytest
 
 from homework.hw02_resformer.exercises import unit

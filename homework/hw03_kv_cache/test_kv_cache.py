@@ -1,4 +1,4 @@
-"""Each test is one line of the report card that `pytest homework/hw03_kv_cache` prints; `--hint 2` says more."""
+"""Each test is one line of the card that `pytest homework/hw03_kv_cache` prints; `--hint 2` says more."""
 import pytest
 
 from homework.hw03_kv_cache.exercises import unit

@@ -1,4 +1,4 @@
-"""Each test is one line of the report card that `pytest homework/hw05_dva` prints; `--hint 2` says more."""
+"""Each test is one line of the card that `pytest homework/hw05_dva` prints; `--hint 2` says more."""
 import pytest
 
 from homework.hw05_dva.exercises import unit

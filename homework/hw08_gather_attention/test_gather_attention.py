@@ -1,4 +1,4 @@
-"""Each test is one line of the report card that `pytest homework/hw08_gather_attention` prints; `--hint 2` says more."""
+"""Each test is one line of the card that `pytest homework/hw08_gather_attention` prints; `--hint 2` says more."""
 import pytest
 
 from homework.hw08_gather_attention.exercises import unit

@@ -2,6 +2,7 @@
 import ast
 import re
 import signal
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -148,6 +149,17 @@ def test_learners_files_and_public_tests_never_import_a_solution():
             assert not re.search(r"(import|from)\s+\S*solutions", path.read_text(encoding="utf-8")), path
     for unit in UNITS:
         assert "homework" not in re.findall(r"^(?:import|from) (\w+)", unit.stub(), re.M)
+
+
+def test_the_example_on_the_instructors_page_is_a_whole_exercise():
+    page = (HOMEWORK / "README.md").read_text(encoding="utf-8")
+    code = textwrap.dedent(page[page.index("    @unit.exercise("):page.index("\n\n- Name, positional")])
+    unit = exercise.Unit("hw99_example", "", "")
+    exec(code, dict(unit=unit, **{name: getattr(exercise, name) for name in ("Part", "Wrong", "normals")}))
+    e = unit.exercises["distance"]
+    assert [lost(unit, e, wrong, 0) for wrong in e.wrongs] == [(wrong.loses, [wrong.says]) for wrong in e.wrongs]
+    assert {row.state for row in marks(unit, "def distance(x, y):\n    return (x - y).norm()\n")} == {"ok"}
+    assert {row.state for row in marks(unit, unit.stub())} == {"todo"}
 
 
 def test_inputs_vary_in_dtype_and_layout():

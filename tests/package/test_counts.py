@@ -134,6 +134,7 @@ def test_modded_at_16_layers_is_what_the_record_ran():
     assert [i for i, w in enumerate(words) if w == "no attention"] == [7]
     assert [(i, w[-2]) for i, w in enumerate(words) if "ve" in w] == [(0, "0"), (1, "1"), (2, "2"), (13, "0"), (14, "1"), (15, "2")]
     assert skeleton("modded", "modded-medium").streams[0].skips == {11: 2, 10: 4, 9: 6}
+    assert [i for i, w in enumerate(SIZES["modded-medium"].window_sizes()) if w == 0] == [0, 4, 11, 15], "long layers"
 
 
 def test_the_command_prints_the_agreed_schema():
