@@ -368,7 +368,7 @@ sys.modules["triton"] = None  # importing it now raises ImportError
 import importlib.util
 importlib.util.find_spec = lambda name, find=importlib.util.find_spec: None if name == "triton" else find(name)
 import torch
-from minimal import gather, gather_backward, gather_decode, histogram, compiled, offload
+from minimal import bench_decode, bench_gpu, compiled, gather, gather_backward, gather_decode, histogram, offload
 torch.manual_seed(0)
 q, k, table = torch.randn(1, 9, 2, 32), torch.randn(1, 9, 2, 32), torch.randn(5, 2, 32, requires_grad=True)
 ids = torch.randint(5, (1, 9), dtype=torch.int32)

@@ -1,5 +1,7 @@
 """What decoding holds, counted on tensors and compared with the formulas; and what leaving tables on the host costs."""
 
+import sys
+
 import pytest
 import torch
 
@@ -63,6 +65,7 @@ def test_a_bank_of_values_stores_no_values_for_its_layers():
                    [(kind, at) for kind in "kv" for at in range(12)])
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("plan", ("standard", "bov"))
 def test_the_peak_of_a_process_that_decodes_is_what_its_cache_holds(plan):
     found = memory.in_a_child(plan, length=65536)

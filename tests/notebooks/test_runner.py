@@ -115,6 +115,13 @@ def test_a_notebook_that_does_not_exist_is_one_sentence():
         run.chosen(["attention"])
 
 
+def test_what_a_cell_prints_is_published_in_one_piece_however_the_kernel_cut_it():
+    out = lambda name, text: nbformat.v4.new_output("stream", name=name, text=text)
+    picture = nbformat.v4.new_output("display_data", {"text/html": "<img>"})
+    joined = run.joined([out("stdout", "a"), out("stdout", "b\n"), out("stderr", "c"), picture, out("stdout", "d"), out("stdout", "e")])
+    assert [output.get("text", "picture") for output in joined] == ["ab\n", "c", "picture", "de"]
+
+
 # ---- what is published ------------------------------------------------------------------------------------------------
 
 def test_cleaning_takes_out_every_trace_of_a_run_and_gives_ids_that_can_be_read(tmp_path):

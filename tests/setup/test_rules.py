@@ -50,7 +50,6 @@ def test_every_test_starts_from_the_same_seed_on_one_thread(_):
 @pytest.fixture
 def suite(tmp_path):
     """A small suite in a folder of its own, under the rules of this one."""
-    (tmp_path / "node_modules").mkdir()
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     for name, text in SUITE.items() | {("conftest.py", (ROOT / "tests/conftest.py").read_text())}:
         (tmp_path / "tests" / name).parent.mkdir(parents=True, exist_ok=True)
@@ -78,9 +77,11 @@ def test_a_required_extra_turns_its_skips_into_failures_and_leaves_the_others(su
     assert "REQUIRE=site, yet skipped: no browser" in done.stdout
 
 
-def test_where_an_extra_is_absent_its_tests_are_skipped_by_their_mark_alone(suite):
-    done = suite(REQUIRE="", CHROME="nowhere")
-    assert "tests/slides/test_b.py::test_deck: the extra site is absent: make setup EXTRAS=site" in done.stdout
+def test_where_an_extra_is_absent_its_tests_are_skipped_by_their_mark_alone(suite, tmp_path):
+    told = "tests/slides/test_b.py::test_deck: the extra site is absent: make setup EXTRAS=site"
+    assert told in suite(REQUIRE="", CHROME="nowhere").stdout
+    (tmp_path / "package.json").touch()
+    assert told in suite(REQUIRE="").stdout, "npm packages are asked for and not installed"
 
 
 def test_the_quick_loop_leaves_the_slow_ones_out(suite):

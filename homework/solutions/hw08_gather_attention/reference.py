@@ -35,7 +35,7 @@ def program(q, k, value_tile, first, block_n):
     l, acc, tiles = torch.zeros_like(m), 0, 0
     for start in range(0, first + len(q), block_n):             # none that lies wholly in the future
         keys = torch.arange(start, min(start + block_n, T))
-        scores = q @ k[keys].T / D ** 0.5                       # (M,N)
+        scores = q @ k[keys].mT / D ** 0.5                       # (M,N)
         scores = scores.masked_fill(keys > queries[:, None], float("-inf"))
         new = torch.maximum(m, scores.amax(1, keepdim=True))
         shrink, p = (m - new).exp(), (scores - new).exp()

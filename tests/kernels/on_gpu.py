@@ -1,0 +1,72 @@
+"""Run by test_on_gpu.py in a process where Triton compiles: the kernels on a GPU against the reference in float64."""
+
+import sys
+
+import torch
+
+from minimal.gather import TOLERANCE, fused, gather_attention, reference
+from minimal.gather_decode import Graphed, run_histogram, run_split
+from tests.kernels.shapes import DECODING, TRAINING, Shape
+
+
+def close(mine, right, dtype, what):
+    difference = (mine.double() - right.double()).abs().max().item() if mine.numel() else 0
+    limit = TOLERANCE[dtype] * max(1, right.abs().max().item() if right.numel() else 1)
+    assert torch.isfinite(mine).all() and difference <= limit, f"{what}, {dtype}: off by {difference}"
+
+
+def on_gpu(tensors, dtype, grad=False):
+    return [None if x is None else x.detach().cuda().to(dtype if x.ndim and x.is_floating_point() else x.dtype)
+            .requires_grad_(grad and x.is_floating_point()) for x in tensors]
+
+
+def how_on_gpu(shape):
+    return {name: value.int().cuda() if isinstance(value, torch.Tensor) else value for name, value in shape.how.items()}
+
+
+def training():
+    shapes = TRAINING | {f"wide_{D}": Shape(T=300, S=300, H=4, G=2, D=D, window=window)
+                         for D, window in ((64, 0), (96, 70), (128, 129))}
+    for dtype in (torch.float32, torch.bfloat16, torch.float16):
+        for name, shape in shapes.items():
+            inputs, how = on_gpu(shape.tensors(), dtype, grad=True), how_on_gpu(shape)
+            exact = [x.detach().double().requires_grad_() if x is not None and x.is_floating_point() else x for x in inputs]
+            out, right = gather_attention(*inputs, way="fused", **how), reference(*exact, **how)
+            push = torch.randn_like(out)
+            close(out, right, dtype, name)
+            leaves = [[x for x in tensors if x is not None and x.requires_grad] for tensors in (inputs, exact)]
+            mine = torch.autograd.grad(out, leaves[0], push, retain_graph=True)
+            for a, b in zip(mine, torch.autograd.grad(right, leaves[1], push.double()), strict=True):
+                close(a, b, dtype, f"{name}, a gradient")
+            again = torch.autograd.grad(out, leaves[0], push)
+            assert all(torch.equal(a, b) for a, b in zip(mine, again, strict=True)), f"{name}: two runs differ"
+    q, k, table, ids, gain = on_gpu(TRAINING["padded"].tensors(), torch.float32, grad=True)
+    how = how_on_gpu(TRAINING["padded"]) | dict(scale=32 ** -0.5)
+    grads = [torch.autograd.grad(fused(q, k, table, ids, gain, atomic=a, **how).sum(), table)[0] for a in (False, True)]
+    close(*grads, torch.float32, "atomics")
+
+
+def decoding():
+    for dtype in (torch.float32, torch.bfloat16, torch.float16):
+        for name, shape in DECODING.items():
+            inputs, how = on_gpu(shape.tensors(), dtype), how_on_gpu(shape)
+            right = reference(*(x.double() if x is not None and x.ndim > 2 else x for x in inputs), **how)
+            given = (how["lengths"], shape.causal, shape.window, shape.D ** -0.5)
+            for splits in (None, 1, 3):
+                close(run_split(*inputs, *given, splits), right, dtype, f"{name}, {splits} splits")
+            norms = [x.float().norm(dim=-1).max().item() for x in inputs[:2]]
+            bound = norms[0] * norms[1] * shape.D ** -0.5
+            close(run_histogram(*inputs, bound=bound, scale=shape.D ** -0.5, **how), right, dtype, f"{name}, histogram")
+    q, k, table, ids, gain = on_gpu(Shape(T=1, S=5000, D=128).tensors(), torch.bfloat16)
+    lengths = torch.tensor([4000, 77], dtype=torch.int32, device="cuda")
+    step = Graphed(lambda: gather_attention(q, k, table, ids, gain, lengths=lengths, way="split"), "cuda")
+    for new in ([4000, 77], [5000, 1]):  # a recorded graph reads the lengths that stand in the tensor now
+        lengths.copy_(torch.tensor(new))
+        right = reference(q.double(), k.double(), table.double(), ids, gain, lengths=lengths)
+        close(step(), right, torch.bfloat16, "graph")
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    dict(training=training, decoding=decoding)[sys.argv[1]]()
+    print("equal")
