@@ -133,7 +133,7 @@ def cross_layer(q, k, v, k_m, v_m, *, blind=False, swap=False, apart=False):
 
 
 def stack(L):
-    return lambda r: (r.normal(size=(2, 5, 6)), *(r.normal(size=(L, 6, 6)) * 0.6 for _ in range(4)))
+    return lambda r: (r.normal(size=(2, 5, 6)), *(0.3 * x for x in normals(r, *[(L, 6, 6)] * 4)))
 
 
 @unit.exercise(

@@ -145,7 +145,7 @@ def skip_heads(v, v1, *, borrow=1, own_first=True):
 def stack(L, S=None):
     def make(r):
         B, T, C = 2, 5, 6
-        matrices = [0.6 * x for x in normals(r, (L, C, C), (L, C, C), (C, C), (L, C, C))]
+        matrices = [0.4 * x for x in normals(r, (L, C, C), (L, C, C), (C, C), (L, C, C))]
         return *normals(r, *([(B, T, C)] if S is None else [(B, 1, C), (L, B, S, C), (B, S, C)])), *matrices
     return make
 
