@@ -46,7 +46,7 @@ chroot "$root" setpriv $drop --bounding-set=-all --inh-caps=-all --no-new-privs 
 
 WAYS = {
     "namespaces": "own empty file system, network and processes; as root also a spare account; all end with the grader",
-    "uid": "a spare account, whose processes are ended. OPEN: the network; files that anyone may read; files in /tmp",
+    "uid": "a spare account, whose processes are ended. OPEN: the network; files that anyone may read or write",
     "none": "limits and a clean environment only; never as root. OPEN: whatever you may do yourself: your files and "
             "processes, the network, processes left behind",
 }

@@ -10,6 +10,7 @@ import json
 import linecache
 import os
 import re
+import shutil
 import signal
 import struct
 import sys
@@ -152,6 +153,20 @@ def confine(limits):
         pass
 
 
+def sweep():
+    """Nobody else has this account: end and delete whatever the fork left behind."""
+    try:
+        os.kill(-1, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    for left in os.scandir(tempfile.gettempdir()):
+        try:
+            if left.stat(follow_symlinks=False).st_uid == os.getuid():
+                shutil.rmtree(left) if left.is_dir(follow_symlinks=False) else os.unlink(left)
+        except (OSError, RecursionError):
+            pass
+
+
 def serve(limits):
     """Answer questions until the grader hangs up. The learner's code runs in forks, which hold no pipe to it."""
     questions, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
@@ -189,11 +204,8 @@ def serve(limits):
                     state = "time"
                     break
                 time.sleep(0.002)
-            if limits["alone"]:                                 # nobody else has this uid: end whatever the fork left
-                try:
-                    os.kill(-1, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
+            if limits["alone"]:
+                sweep()
             sheet.seek(0)
             reply = sheet.read(MOST + 1)
         send(reply if reply and state == "died" else pack([dict(state=state)]))

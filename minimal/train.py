@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import time
+import warnings
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 
@@ -168,7 +169,9 @@ class Trainer:
     # ---- what is said ------------------------------------------------------------------------------------------------
 
     def progress(self):
-        from tqdm.auto import tqdm
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # without ipywidgets the bar is drawn in text, which needs no apology
+            from tqdm.auto import tqdm
 
         if not self.quiet:
             print(self.headline())

@@ -238,8 +238,8 @@ def variance_parts(v, r, alpha, *, printed=False, ddof=0):
 
 
 @unit.exercise(
-    Part("as many runs", 5, lambda r: (r.normal(size=5) * 0.3 + 55.5, r.normal(size=5) * 3 + 59.6)),
-    Part("fewer runs on one side", 5, lambda r: (r.normal(size=3) * 0.3 + 63, r.normal(size=7) * 2 + 64)),
+    Part("as many runs", 5, lambda r: (r.normal(size=5) * 0.3 + 5.5, r.normal(size=5) * 3 + 9.6)),
+    Part("fewer runs on one side", 5, lambda r: (r.normal(size=3) * 0.3 + 3, r.normal(size=7) * 2 + 4)),
     Wrong("pooled", 10, "that is Student's test, which assumes equal variances; Welch's keeps them apart",
           dict(pooled=True)),
     Wrong("divided by n", 10, "a variance estimated from n runs is divided by n - 1", dict(ddof=0)),

@@ -85,7 +85,8 @@ def graded(tmp_path_factory, home, way):
 
     hand_in("honest", HONEST)
     for name, body in INSIDE.items():
-        hand_in(name, attacked("skip_heads", body))
+        if name != "a full disk" or way == "namespaces":        # elsewhere it would be this machine's disk
+            hand_in(name, attacked("skip_heads", body))
     for name, text in OUTSIDE.items():
         hand_in(name, f"{HONEST}\ndel skip_heads\n{text}\n")
     hand_in("shipped files", f"{HONEST}\ndel skip_heads\n", **SHIPPED)
@@ -109,7 +110,9 @@ def graded(tmp_path_factory, home, way):
 
 
 @pytest.mark.parametrize("name", [*INSIDE, *OUTSIDE, "shipped files"])
-def test_an_attack_earns_nothing_and_the_honest_work_beside_it_earns_its_points(graded, name):
+def test_an_attack_earns_nothing_and_the_honest_work_beside_it_earns_its_points(graded, name, way):
+    if name not in graded:
+        pytest.skip(f"not tried under {way}")
     score, earned, result = graded[name]
     assert earned["skip_heads"] == 0, result
     assert score == BESIDE, result
@@ -143,7 +146,7 @@ def test_no_file_of_the_course_was_touched(graded):
 
 def test_hidden_results_hold_prepared_sentences_only(graded):
     """Whatever a submission raises or returns, none of its own words reach the results."""
-    for name in (*INSIDE, *OUTSIDE):
+    for name in graded.keys() & {*INSIDE, *OUTSIDE}:
         for test in graded[name][2]["tests"]:
             assert "not today" not in test["output"] and "hidden inputs" not in test["output"]
 

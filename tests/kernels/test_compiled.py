@@ -9,6 +9,7 @@ import pytest
 
 from minimal import compiled, gather, records
 
+pytestmark = pytest.mark.slow
 RECORDED = records.read("compiled")
 
 

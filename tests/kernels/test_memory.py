@@ -11,6 +11,9 @@ from minimal.offload import Offloaded, fetched_bytes, mapped
 from tests.kernels.shapes import DECODING, Shape
 
 
+pytestmark = pytest.mark.slow
+
+
 def formula(plan, layers, T, kv, table_rows, windows, batch=1, b=2):
     """facts: a key a layer and position, a value likewise unless it is somebody else's or named; ids once; tables."""
     rows = [min(window or T, T) for window in windows]  # of each layer

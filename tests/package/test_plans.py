@@ -101,6 +101,7 @@ def test_the_cache_holds_what_was_counted(plan):
 
 
 @EVERY
+@pytest.mark.slow
 def test_the_plan_compiles_whole(plan):
     torch._dynamo.reset()
     model, ids = awake(plan, layers=4), tokens(12)

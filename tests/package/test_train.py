@@ -44,6 +44,7 @@ def command(*args, **more):
     return [sys.executable, "-m", "minimal.train", *map(str, args), *CLI]
 
 
+@pytest.mark.slow
 def test_a_model_learns_and_the_same_run_gives_the_same_bits(corpus):
     one, two = trained(corpus, steps=40), trained(corpus, steps=40)
     assert one["losses"] == two["losses"] and one["valid"][-1]["loss"] == two["valid"][-1]["loss"]
@@ -92,6 +93,7 @@ def test_a_checkpoint_gives_model_and_tokenizer_back(corpus, tmp_path):
     assert trainer.evaluate()["loss"] == result["valid"][-1]["loss"]
 
 
+@pytest.mark.slow
 def test_two_processes_train_as_one(corpus, tmp_path):
     """Five losses of torchrun with two processes against one process, in fp32."""
     losses = {}
@@ -103,6 +105,7 @@ def test_two_processes_train_as_one(corpus, tmp_path):
     assert torch.allclose(*(torch.tensor(v) for v in losses.values()), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_twenty_kills_lose_at_most_the_steps_since_the_last_checkpoint(corpus, tmp_path):
     """kill -9 at random moments of twenty lives. Each time the file on disk is whole and no finished checkpoint is lost;
     at the end the losses are, to the bit, those of a run that nobody disturbed."""
@@ -126,6 +129,7 @@ def test_twenty_kills_lose_at_most_the_steps_since_the_last_checkpoint(corpus, t
     assert disturbed == undisturbed
 
 
+@pytest.mark.slow
 def test_sigterm_saves_and_says_so(corpus, tmp_path):
     process = subprocess.Popen(command("--corpus", corpus, "--steps", 100000, "--out", tmp_path / "x", "--save", 100000), text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ | dict(OMP_NUM_THREADS="1"))
