@@ -49,7 +49,7 @@ os._exit(0)''',
     "nonsense for the grader to parse": FORGE + '''
 everywhere(b"[" * 90000 + b"\\n")
 os._exit(0)''',
-    "an answer of a gigabyte": 'return torch.zeros(1 << 28)',
+    "an answer of half a gigabyte": 'return torch.zeros(1 << 27)',
     "patched comparisons": '''
 torch.allclose = torch.equal = np.allclose = np.array_equal = np.isfinite = lambda *a, **k: True
 torch.testing.assert_close = np.testing.assert_allclose = lambda *a, **k: None

@@ -144,6 +144,15 @@ def test_no_file_of_the_course_was_touched(graded):
     assert graded["changed"] == []
 
 
+@pytest.mark.parametrize("name, why", [
+    ("an answer of half a gigabyte", "too large"), ("a loop that resets timers", "in time"), ("NaN", "not finite"),
+    ("one number that would broadcast", "shape"), ("inputs zeroed in place", "its own inputs"),
+    ("pytest.skip in the function", "it raised"), ("shipped files", "no function")])
+def test_the_results_say_why(graded, name, why):
+    said, = [test["output"] for test in graded[name][2]["tests"] if test["name"].startswith("skip_heads")]
+    assert why in said
+
+
 def test_hidden_results_hold_prepared_sentences_only(graded):
     """Whatever a submission raises or returns, none of its own words reach the results."""
     for name in graded.keys() & {*INSIDE, *OUTSIDE}:
