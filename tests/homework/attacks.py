@@ -21,7 +21,7 @@ def everywhere(data):
 INSIDE = {
     "forged results and os._exit": '''
         import os
-        for path in ("RESULTS", "results.json", "/autograder/results/results.json", "/tmp/results.json"):
+        for path in ("RESULTS", "results.json", "/autograder/results/results.json"):
             try:
                 open(path, "w").write('{"score": 100, "tests": []}')
             except OSError:
@@ -36,7 +36,7 @@ os._exit(0)''',
     "a pickle for the grader to open": FORGE + '''
 class Boom:
     def __reduce__(self):
-        return (os.system, ("touch MARKER; touch /tmp/MARKER",))
+        return (os.system, ("touch MARKER",))
 body = io.BytesIO()
 np.save(body, np.array([Boom()], dtype=object), allow_pickle=True)
 everywhere(message + body.getvalue() * 3)
@@ -49,7 +49,7 @@ os._exit(0)''',
     "nonsense for the grader to parse": FORGE + '''
 everywhere(b"[" * 90000 + b"\\n")
 os._exit(0)''',
-    "an answer of half a gigabyte": 'return torch.zeros(1 << 27)',
+    "an answer of 32 megabytes": 'return torch.zeros(1 << 23)',
     "patched comparisons": '''
 torch.allclose = torch.equal = np.allclose = np.array_equal = np.isfinite = lambda *a, **k: True
 torch.testing.assert_close = np.testing.assert_allclose = lambda *a, **k: None
@@ -104,8 +104,9 @@ pytest.skip("not today")''',
 v.zero_(), v1.zero_()
 return torch.zeros_like(v1)''',
     "shadow modules written for the next process": '''
+import tempfile
 for name in ("numpy", "torch", "json", "sitecustomize", "conftest"):
-    for folder in (".", "/tmp", "/usr/lib/python3/dist-packages"):
+    for folder in (".", tempfile.gettempdir(), "/usr/lib/python3/dist-packages"):
         try:
             open(folder + "/" + name + ".py", "w").write("import os; os._exit(0)")
         except OSError:
@@ -142,8 +143,9 @@ for _ in range(4000):
     os.write(1, b"z" * (1 << 20))
 return torch.zeros_like(v1)''',
     "a full disk": '''
+import tempfile
 for number in range(1000):
-    open("/tmp/%d" % number, "wb").write(bytes(1 << 25))
+    open("%s/%d" % (tempfile.gettempdir(), number), "wb").write(bytes(1 << 25))
 return torch.zeros_like(v1)''',
     "the judge's process killed": '''
 import os

@@ -105,7 +105,7 @@ def graded(tmp_path_factory, home, way):
     with open(out / "grades.csv") as file:
         found["table"] = list(csv.DictReader(file))
     found["changed"] = [path for path, text in before.items() if path.read_bytes() != text]
-    found["marker"] = (root / "marker").exists() or Path("/tmp/marker").exists()
+    found["marker"] = (root / "marker").exists()
     return found
 
 
@@ -145,7 +145,7 @@ def test_no_file_of_the_course_was_touched(graded):
 
 
 @pytest.mark.parametrize("name, why", [
-    ("an answer of half a gigabyte", "too large"), ("a loop that resets timers", "in time"), ("NaN", "not finite"),
+    ("an answer of 32 megabytes", "too large"), ("a loop that resets timers", "in time"), ("NaN", "not finite"),
     ("one number that would broadcast", "shape"), ("inputs zeroed in place", "its own inputs"),
     ("pytest.skip in the function", "it raised"), ("shipped files", "no function")])
 def test_the_results_say_why(graded, name, why):
