@@ -8,7 +8,7 @@ import torch
 from minimal import memory
 from minimal.gather import TOLERANCE, gather_attention
 from minimal.offload import Offloaded, fetched_bytes, mapped
-from tests.kernels.shapes import DECODING, Shape
+from tests.kernels.shapes import DECODING
 
 
 pytestmark = pytest.mark.slow

@@ -1,0 +1,167 @@
+"""The front door chooses a way from shapes, refuses what it cannot do in one sentence, and works without Triton."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from minimal import gather
+from minimal.gather import check, gather_attention, route, visible
+from tests.kernels.shapes import DECODING, TRAINING, Shape
+
+
+# ---- errors --------------------------------------------------------------------------------------
+
+def wrong(**changes):
+    q, k, table, ids, gain = Shape().tensors()
+    return dict(dict(q=q, k=k, table=table, ids=ids, gain=gain), **changes)
+
+
+ids_of = torch.zeros(2, 40, dtype=torch.int32)
+MISTAKES = {
+    "ids want to name rows 0 to 10": wrong(ids=ids_of + 11),
+    "padding too, got -1 to -1": wrong(ids=ids_of - 1),
+    "ids wants torch.int32, got torch.int64": wrong(ids=ids_of.long()),
+    "ids wants one id a key, (2, 40), got torch.Size([2, 39])": wrong(ids=ids_of[:, 1:]),
+    "ids wants 2 dimensions": wrong(ids=ids_of[0]),
+    "k wants batch 2 and head width 32": wrong(k=torch.zeros(2, 40, 2, 64)),
+    "k wants batch 2": wrong(k=torch.zeros(3, 40, 2, 32)),
+    "2 heads want to be a multiple of k's 3": wrong(k=torch.zeros(2, 40, 3, 32)),
+    "table wants (V, 2, 32)": wrong(table=torch.zeros(11, 1, 32)),
+    "table wants 3 dimensions": wrong(table=torch.zeros(11, 64)),
+    "table wants a floating dtype": wrong(table=torch.zeros(11, 2, 32, dtype=torch.int32)),
+    "q and k want one floating dtype": wrong(k=torch.zeros(2, 40, 2, 32).half()),
+    "gain wants a 0-D tensor": wrong(gain=torch.ones(1)),
+    "window wants": wrong(window=-1),
+    "scale wants a positive number": wrong(scale=0.0),
+    "lengths wants 2 integers": wrong(lengths=torch.tensor([3])),
+    "lengths wants 2 integers, one": wrong(lengths=torch.tensor([3.0, 4.0])),
+    "lengths want 0 to 40 keys, got 3 to 41": wrong(lengths=torch.tensor([3, 41])),
+    "all tensors want one device": wrong(table=torch.zeros(11, 2, 32, device="meta")),
+    "way wants one of dense": wrong(way="sideways"),
+    "float64": wrong(way="fused", **{n: x.double() for n, x in wrong().items() if n in "qk"}),
+    "multiplies bfloat16 wrongly": wrong(way="fused", **{n: x.bfloat16() for n, x in wrong().items() if n in "qk"}),
+    "head width of 32 to 128, got 8": wrong(way="fused", **{n: wrong()[n][..., :8] for n in ("q", "k", "table")}),
+    "way='rows' has no backward": wrong(way="rows", q=torch.zeros(2, 40, 2, 32, requires_grad=True)),
+}
+
+
+@pytest.mark.parametrize("sentence", MISTAKES)
+def test_a_wrong_call_is_answered_by_one_clear_sentence(sentence, interpreter):
+    with pytest.raises(ValueError) as caught:
+        gather_attention(**MISTAKES[sentence])
+    assert sentence in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_histogram_that_follows_no_maximum_refuses_unbounded_logits(interpreter):
+    from minimal.gather_decode import run_histogram
+    q, k, table, ids, gain = DECODING["plain"].tensors()
+    how = dict(causal=True, window=0, lengths=None, scale=1.0)
+    for bound, fixed_point in ((41.0, False), (11.0, True)):
+        with pytest.raises(ValueError, match="wants .logit. <= "):
+            run_histogram(q, k, table, ids, gain, bound=bound, fixed_point=fixed_point, **how)
+
+
+# ---- the rule that chooses -----------------------------------------------------------------------
+
+CPU, GPU = dict(device="cpu"), dict(device="cuda", triton=True)
+LONG, LATER = (8, 2048, 2048, 6, 6, 128, 32768), (1, 1, 131072, 6, 6, 128, 32768)
+CHOICES = [  # (B, T, S, H, G, D, V), what else is known, the way
+    (LONG, dict(CPU, training=True), "dense"),
+    (LONG, dict(GPU, training=True), "dense"),
+    (LONG, dict(GPU, training=True, window=256), "fused"),
+    (LONG, dict(GPU, training=True, window=512), "dense"),
+    (LONG, dict(GPU, training=True, window=256, triton=False), "dense"),
+    (LONG, CPU, "dense"),
+    (LATER, CPU, "histogram"),
+    (LATER, dict(CPU, window=512), "dense"),
+    (LATER, dict(CPU, window=8192), "rows"),
+    ((1, 1, 8192, 6, 6, 128, 32768), CPU, "rows"),
+    ((8, 1, 8192, 6, 6, 128, 32768), CPU, "histogram"),
+    ((1, 1, 512, 2, 2, 32, 1024), CPU, "dense"),
+    (LATER, GPU, "split"),
+    (LATER, dict(GPU, bound=16.3), "split"),
+    (LATER, dict(GPU, bound=16.3, k_bytes=1, table_bytes=2), "histogram"),
+    ((1, 1, 131072, 48, 6, 128, 32768), dict(GPU, bound=16.3, k_bytes=1, table_bytes=2), "split"),
+    (LATER, dict(GPU, triton=False), "dense"),
+]
+
+
+@pytest.mark.parametrize("sizes, known, way", CHOICES)
+def test_the_way_follows_from_shapes_and_comes_with_a_reason(sizes, known, way):
+    chosen, reason = route(*sizes, **known)
+    assert chosen == way and len(reason) > 20
+
+
+def test_the_front_door_takes_the_chosen_way(monkeypatch):
+    taken = []
+    for name in gather.WAYS:
+        monkeypatch.setitem(gather.WAYS, name, lambda *a, name=name, **b: taken.append(name))
+    for T, S, V, grad in ((40, 40, 11, True), (1, 40, 11, False), (1, 9000, 11, False), (1, 9000, 20000, False)):
+        gather_attention(*Shape(T=T, S=S, V=V).tensors(grad=grad))
+    assert taken == ["dense", "dense", "histogram", "rows"]
+
+
+def test_a_window_makes_the_past_short_whatever_the_way(monkeypatch):
+    lengths = []
+    for name in gather.WAYS:
+        monkeypatch.setitem(gather.WAYS, name, lambda q, k, *a, **b: lengths.append(k.shape[1]))
+    for T, S, window in ((1, 150, 40), (3, 150, 40), (1, 41, 40), (150, 150, 40), (1, 150, 0)):
+        gather_attention(*Shape(T=T, S=S).tensors(), window=window)
+    assert lengths == [41, 43, 41, 150, 150]
+
+
+def test_the_dense_way_compiles_in_one_piece():
+    inputs = Shape().tensors(grad=True)
+    compiled = torch.compile(gather_attention, backend="eager", fullgraph=True)
+    assert torch.equal(compiled(*inputs, window=7), gather_attention(*inputs, window=7))
+
+
+def test_the_mask_of_the_package_and_of_the_kernels_is_one_rule():
+    attend = pytest.importorskip("minimal.attend")
+    for name, shape in (TRAINING | DECODING).items():
+        how = shape.how
+        mine, theirs = (f(shape.T, shape.S, **how) for f in (visible, attend.visible))
+        assert torch.equal(mine.expand(torch.broadcast_shapes(mine.shape, theirs.shape)), theirs.expand_as(mine)), name
+
+
+def test_check_alone_is_quiet_about_what_is_right():
+    for shape in (TRAINING | DECODING).values():
+        check(*shape.tensors(), shape.window, shape.how["lengths"], None)
+
+
+# ---- without Triton ------------------------------------------------------------------------------
+
+def run_python(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+
+
+def test_importing_the_front_door_loads_no_triton():
+    done = run_python("import sys, minimal.gather, minimal.histogram; print('triton' in sys.modules)")
+    assert done.stdout.strip() == "False", done.stderr
+
+
+def test_without_triton_everything_works_and_says_so_once():
+    done = run_python("""
+import sys, warnings
+sys.modules["triton"] = None  # importing it now raises ImportError
+import importlib.util
+importlib.util.find_spec = lambda name, find=importlib.util.find_spec: None if name == "triton" else find(name)
+import torch
+from minimal import bench_decode, bench_gpu, compiled, gather, gather_backward, gather_decode, histogram, offload
+torch.manual_seed(0)
+q, k, table = torch.randn(1, 9, 2, 32), torch.randn(1, 9, 2, 32), torch.randn(5, 2, 32, requires_grad=True)
+ids = torch.randint(5, (1, 9), dtype=torch.int32)
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    for _ in range(3):
+        out = gather.gather_attention(q, k, table, ids, way="fused")
+out.sum().backward()
+right = gather.reference(q, k, table, ids)
+print(len(said), said[0].message, (out - right).abs().max().item() < 1e-5, table.grad is not None)
+print(gather.route(1, 1, 4096, 6, 6, 128, 32768, device="cuda")[1])
+""")
+    assert done.stdout.splitlines() == [
+        "1 gather_attention: Triton cannot run on cpu tensors here, so fused becomes dense True True",
+        "Triton is not installed"], done.stderr
