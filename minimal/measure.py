@@ -52,11 +52,13 @@ def machine():
 def training(size="wide", plan="standard", batch=16, compile=False, repeats=20):
     """Warm training steps against the floor: counted FLOPs / best matmul rate, measured in the same run."""
     from minimal import optim
+    from minimal.base import keep_memory
     from minimal.variants import build, count, skeleton
 
+    keep_memory()
     model = build(plan, size)
     context = model.config.context
-    optimizer = optim.Optimizer(model, "bov", batch_tokens=batch * context, steps=1000, scale="laptop")
+    optimizer = optim.Optimizer(model, "course", batch_tokens=batch * context, steps=1000, scale="laptop")
     ids = torch.randint(model.config.vocab, (batch, context + 1), generator=torch.Generator().manual_seed(0))
     loss = torch.compile(model.loss, dynamic=False) if compile else model.loss
     done = [0]
@@ -88,19 +90,19 @@ def training(size="wide", plan="standard", batch=16, compile=False, repeats=20):
     )
 
 
-def race(steps=1500, rates=(6e-4, 1e-3, 3e-3), size="wide", corpus="auto"):
+def race(steps=1500, rates=(6e-4, 1e-3, 3e-3), size="wide", corpus="auto", compile=False):
     """The gpt2 plan with AdamW, best of three rates, against the course's recipe: time to the same held-out loss.
     Steps only: evaluation, preparation and the first step are not counted."""
     from minimal.train import Run, Stop, Trainer
 
-    common = dict(size=size, corpus=corpus, rows=128)
+    common = dict(size=size, corpus=corpus, rows=128, compile=compile)
     base = [
         Trainer(Run(plan="gpt2", recipe="gpt2", lr=rate, steps=steps, evaluate=steps, **common)).fit() for rate in rates
     ]
     best = min(base, key=lambda r: r["valid"][-1]["loss"])
     goal, own, needed = best["valid"][-1]["loss"], None, None
     for share in (0.05, 0.075, 0.1, 0.15, 0.2, 0.3):  # a schedule must know its length: try lengths until one arrives
-        own = Trainer(Run(plan="standard", steps=round(steps * share), evaluate=steps, **common)).fit()
+        own = Trainer(Run(plan="standard", recipe="course", steps=round(steps * share), evaluate=steps, **common)).fit()
         if own["valid"][-1]["loss"] <= goal:
             needed = own["steps"]
             break
@@ -123,6 +125,7 @@ def main():
     ask.add_argument("--part", default="train,decode,dva", help=f"some of {', '.join(parts)}, with commas between")
     ask.add_argument("--threads", type=int, default=2)
     ask.add_argument("--compile", action="store_true", help="measure the compiled step too (a C++ compiler is needed)")
+    ask.add_argument("--out", help="an evidence file that gets one row a part: notebooks/evidence/bench.json")
     asked = ask.parse_args()
     chosen = asked.part.split(",")
     if set(chosen) - set(parts):
@@ -142,7 +145,7 @@ def main():
                 f"floor {r['floor_ms']:.0f} ms: {r['share']:.0%} of it; {r['tokens_per_second']:,} tokens/s; first step {r['first_step_s']:.1f} s"
             )
     if "race" in chosen:
-        found["race"] = race()
+        found["race"] = race(compile=asked.compile)
         print(f"race: {found['race']}")
     if "decode" in chosen or "dva" in chosen:
         from minimal import bench_decode
@@ -156,7 +159,21 @@ def main():
             from minimal import bench_gpu
 
             found["gpu"] = bench_gpu.everything()
+    if asked.out:
+        record(asked.out, found)
     print(json.dumps(found))
+
+
+def record(path, found):
+    """One row a part that was measured, beside the machine that measured it."""
+    from minimal import records
+
+    command = "make bench ARGS='--out notebooks/evidence/bench.json', once a part"
+    none = dict(name="none", fingerprint="none", tokens=0)
+    head = records.header("speed: ratios within one run, each beside its floor", command, none)
+    for part, result in found.items():
+        if part != "machine" and result:
+            records.append(path, dict(part=part, machine=found["machine"], commit=head["commit"], result=result), head)
 
 
 if __name__ == "__main__":

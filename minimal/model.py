@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from minimal.base import Linear, Norm, generator, norm, rope_tables
+from minimal.loss import HeadLoss
 from minimal.sources import Coefficient
 from minimal.tape import Cache, Tape
 
@@ -196,7 +197,11 @@ class GPT(nn.Module):
         return self.logits(self.hidden(ids, tape))
 
     def loss(self, ids, targets, reduction="mean", **how):
-        """Cross entropy in nats; targets below 0 do not count."""
+        """Cross entropy in nats; targets below 0 do not count. Where it is to be trained, by loss.py's shorter way."""
+        if reduction == "mean" and torch.is_grad_enabled():
+            x = self.hidden(ids, how.pop("tape", None) or self.tape(ids, **how))  # (B, T, C)
+            head, cap = self.head.weight[:self.config.vocab], self.config.manners.softcap
+            return HeadLoss.apply(x.flatten(0, 1), head, targets.flatten(), cap) / (targets >= 0).sum()
         z = self(ids, **how)
         return F.cross_entropy(z.flatten(0, 1), targets.flatten(), ignore_index=-1, reduction=reduction)
 

@@ -56,9 +56,11 @@ def muon(p, grad, buffer, second, lr, momentum, decay, beta2=0.9, cautious=True,
     update = orthogonal(grad.lerp(buffer, momentum).to(dtype)).to(p.dtype)
     if beta2 is not None:
         short = -1 if p.size(-2) >= p.size(-1) else -2
-        second = second.lerp(update.square().mean(short, keepdim=True), 1 - beta2)  # (N, rows, 1) or (N, 1, columns)
-        even = update * second.clamp_min(1e-10).rsqrt()
-        update = even * (size(update) / size(even).clamp_min(1e-10))
+        squares = update.square().mean(short, keepdim=True)  # (N, rows, 1) or (N, 1, columns)
+        second = second.lerp(squares, 1 - beta2)
+        even = second.clamp_min(1e-10).rsqrt()
+        kept = squares.sum((-2, -1), keepdim=True) / (squares * even * even).sum((-2, -1), keepdim=True).clamp_min(1e-20)
+        update = update * (even * kept.sqrt())  # evened out, its norm unchanged
     shrink = p * (update * p >= 0) if cautious else p
     return p - lr * (update + decay * shrink), buffer, second
 

@@ -19,7 +19,7 @@ import torch
 import torch.distributed as dist
 
 from minimal import checkpoint, corpora, data, optim, records
-from minimal.base import compute_dtype
+from minimal.base import compute_dtype, keep_memory
 from minimal.measure import matmul_rate
 from minimal.run import Run, Stop, Team
 from minimal.variants import build, count, skeleton
@@ -29,6 +29,7 @@ class Trainer:
     """What a run is made of, and the loop."""
 
     def __init__(self, run, quiet=None):
+        keep_memory()
         self.run, self.team = run, Team(run.device)
         self.quiet = self.team.rank > 0 or (os.environ.get("CI") == "true" if quiet is None else quiet)
         corpus = corpora.find(run.corpus, run.tokens, run.mix)

@@ -1,0 +1,52 @@
+"""Is the loss whose gradient is made on the way the plain cross entropy, in value and in gradients?"""
+import pytest
+import torch
+import torch.nn.functional as F
+
+from minimal import loss
+from minimal.loss import HeadLoss
+
+PLAIN = {"tanh": lambda z: 15 * torch.tanh(z / 15), "isru": lambda z: z / (1 + (z / 15) ** 2).sqrt(), None: lambda z: z}
+
+
+def draw(positions, width, vocab, seed=0):
+    g = torch.Generator().manual_seed(seed)
+    x, w = torch.randn(positions, width, generator=g), torch.randn(vocab, width, generator=g)
+    y = torch.randint(vocab, (positions,), generator=g)
+    y[::5] = -1
+    return x.requires_grad_(), w.requires_grad_(), y
+
+
+@pytest.mark.parametrize("cap", PLAIN)
+@pytest.mark.parametrize("positions", (1, 7, 8, 23))
+def test_it_is_cross_entropy_in_value_and_in_both_gradients(cap, positions, monkeypatch):
+    monkeypatch.setattr(loss, "ROWS", 8)
+    x, w, y = draw(positions, 12, 50)
+    got = HeadLoss.apply(x, w, y, cap) * 0.7
+    want = F.cross_entropy(PLAIN[cap](x @ w.T), y, ignore_index=-1, reduction="sum") * 0.7
+    torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-5)
+    for mine, theirs in zip(torch.autograd.grad(got, (x, w)), torch.autograd.grad(want, (x, w))):
+        torch.testing.assert_close(mine, theirs, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("cap", PLAIN)
+def test_large_scores_stay_finite(cap):
+    x, w, y = draw(9, 12, 50)
+    got = HeadLoss.apply(1e3 * x, w, y, cap)
+    assert got.isfinite() and all(g.isfinite().all() for g in torch.autograd.grad(got, (x, w)))
+
+
+def test_in_bf16_it_differs_by_bf16_rounding_alone():
+    x, w, y = draw(64, 32, 100)
+    low = x.detach().bfloat16().requires_grad_()
+    got, want = HeadLoss.apply(low, w, y, "tanh"), HeadLoss.apply(x, w, y, "tanh")
+    torch.testing.assert_close(got, want, rtol=2e-2, atol=0)
+    (gx, gw), (hx, hw) = torch.autograd.grad(got, (low, w)), torch.autograd.grad(want, (x, w))
+    assert gx.dtype == torch.bfloat16 and gw.dtype == torch.float32
+    assert (gx - hx).norm() < 0.03 * hx.norm() and (gw - hw).norm() < 0.03 * hw.norm()
+
+
+def test_targets_that_do_not_count_send_nothing_back():
+    x, w, y = draw(6, 12, 50)
+    got = HeadLoss.apply(x, w, torch.full_like(y, -1), "tanh")
+    assert got == 0 and all((g == 0).all() for g in torch.autograd.grad(got, (x, w)))
