@@ -92,7 +92,7 @@ def training(size="wide", plan="standard", batch=16, compile=False, repeats=20):
 
 def race(steps=1500, rates=(6e-4, 1e-3, 3e-3), size="wide", corpus="auto", compile=False):
     """The gpt2 plan with AdamW, best of three rates, against the course's recipe: time to the same held-out loss.
-    Steps only: evaluation, preparation and the first step are not counted."""
+    Steps only: evaluation, preparation and the first step, which may compile, are not counted."""
     from minimal.train import Run, Stop, Trainer
 
     common = dict(size=size, corpus=corpus, rows=128, compile=compile)

@@ -101,17 +101,17 @@ class Trainer:
         rate = matmul_rate(self.team.device)
         bar = self.progress()
         self.model.train()
-        pending, mark, since = [], time.perf_counter(), self.done
+        first, pending, mark, since = self.done, [], time.perf_counter(), self.done
         try:
-            for step in range(self.done, self.steps):
+            for step in range(first, self.steps):
                 pending.append((self.step(step), self.coefficients()))
                 self.done, last = step + 1, step + 1 == self.steps
                 evaluate, save = last or self.done % self.run.evaluate == 0, last or self.done % self.run.save == 0
                 stop = bool(ask) or time.monotonic() > limit
-                if evaluate or save or stop or self.done % 10 == 0 or step == 0:
+                if evaluate or save or stop or self.done % 10 == 0 or step == first:
                     pending = self.record(pending)
                     now = time.perf_counter()
-                    self.seconds += now - mark
+                    self.seconds += now - mark if step > first else 0  # the first step may compile
                     speed = (self.done - since) * self.tokens_a_step / (now - mark)  # tokens a second
                     self.report(bar, speed, speed * self.counted["flops_per_token"] / rate)
                     if evaluate:
