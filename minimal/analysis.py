@@ -1,6 +1,9 @@
 """What happens inside the stack? Numbers about attention maps, values and streams, read off a tape."""
 
+import inspect
+import json
 import math
+from dataclasses import replace
 
 import torch
 import torch.nn.functional as F
@@ -148,6 +151,31 @@ def trajectories(result, end=""):
     """name -> values over the steps, for every coefficient whose name ends so, out of a training result."""
     c = result["coefficients"]
     return {name: [step[i] for step in c["steps"]] for i, name in enumerate(c["names"]) if name.endswith(end)}
+
+
+def watched(run, note, every=25):
+    """What note(model) says before every so many steps of a run and at its end: steps, notes, the last held-out loss and
+    the folder. Trained once and kept, like evidence.cached; a note that is written otherwise is another run."""
+    from minimal import corpora, evidence, store
+    from minimal.train import Trainer
+
+    def make(part):
+        trainer, steps, notes = Trainer(replace(run, out=str(part)), quiet=True), [], []
+        for step in range(trainer.steps + 1):
+            if step % every == 0 or step == trainer.steps:
+                steps, notes = [*steps, step], [*notes, note(trainer.model)]
+            if step < trainer.steps:
+                trainer.model.train()
+                trainer.step(step)
+                trainer.done = step + 1
+        trainer.save()
+        done = dict(steps=steps, notes=notes, loss=trainer.evaluate()["loss"])
+        (part / "watched.json").write_text(json.dumps(done))
+
+    key = evidence.key(run, corpora.find(run.corpus, run.tokens, run.mix).fingerprint)
+    name = f"{run.plan}-{key}-{store.short(inspect.getsource(note), every)}"
+    folder = store.once(store.runs() / "watched" / name, make)
+    return json.loads((folder / "watched.json").read_text()) | dict(folder=str(folder))
 
 
 # ---- other people's models -------------------------------------------------------------------------------------------

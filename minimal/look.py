@@ -88,6 +88,25 @@ def label_ends(ax, ends):
         last = at
 
 
+def bands(panels, title, xlabel, ylabel, x=None):
+    """{panel: {name: curves}} side by side on one scale: each name's mean, in a band from its lowest to its highest run."""
+    fig, row = axes(title, xlabel, ylabel, 1.6 + 3.6 * len(panels), columns=len(panels))
+    row = row if len(panels) > 1 else [row]
+    for ax, (panel, series) in zip(row, panels.items()):
+        for i, (name, curves) in enumerate(series.items()):
+            points = list(zip(*curves))
+            xs = x if x is not None else range(len(points))
+            ax.fill_between(xs, [min(p) for p in points], [max(p) for p in points], color=COLOURS[i % 8], alpha=0.2, lw=0)
+            mean = [sum(p) / len(p) for p in points]
+            ax.plot(xs, mean, label=name, markevery=max(1, len(mean) // 8), **hand(i))
+        ax.set_title(panel, loc="left", fontsize=10)
+        ax.legend(frameon=False, fontsize=8.5)
+    low, high = min(ax.get_ylim()[0] for ax in row), max(ax.get_ylim()[1] for ax in row)
+    for ax in row:
+        ax.set_ylim(low, high)
+    return fig
+
+
 def points(groups, title, ylabel, baseline=None):
     """{name: values}: every point shown, its mean as a bar; what n = 3 looks like should be seen."""
     fig, ax = axes(title, "", ylabel)
@@ -125,6 +144,7 @@ def intervals(table, title, xlabel):
         ax.plot(r["difference"], y, "o", color=INK, markerfacecolor=INK if r["clear"] else PAPER, markersize=6)
     ax.axvline(0, color=INK, linestyle=":", linewidth=1)
     ax.set_yticks(range(len(rows)), [f"{r['plan']} (n={r['n']})" for r in reversed(rows)])
+    ax.set_ylim(-0.6, len(rows) - 0.4)
     return fig
 
 
@@ -205,6 +225,18 @@ MAP_ALT = (
     "rows change only "
     "the last third or every layer but the first."
 )
+
+
+def wall(fig, width=8.0, height=4.2):
+    """The same figure for a slide, where 144 pixels are an inch and text needs 20: no word below 10 points, and no title,
+    since the slide has one."""
+    from matplotlib.text import Text
+
+    fig.set_size_inches(width, height)
+    fig.suptitle("")
+    for word in fig.findobj(Text):
+        word.set_fontsize(max(10.5, word.get_fontsize()))
+    return fig
 
 
 # ---- showing ---------------------------------------------------------------------------------------------------------
