@@ -49,33 +49,39 @@ def machine():
     )
 
 
-def training(size="wide", plan="standard", batch=16, compile=False, repeats=20):
-    """Warm training steps against the floor: counted FLOPs / best matmul rate, measured in the same run."""
+def stepper(plan, size, recipe, batch, compile):
+    """A model of this plan and a function that trains it by one step on random tokens."""
     from minimal import optim
     from minimal.base import keep_memory
-    from minimal.variants import build, count, skeleton
+    from minimal.variants import build
 
     keep_memory()
     model = build(plan, size)
     context = model.config.context
-    optimizer = optim.Optimizer(model, "course", batch_tokens=batch * context, steps=1000, scale="laptop")
+    optimizer = optim.Optimizer(model, recipe, batch_tokens=batch * context, steps=1000, scale="laptop")
     ids = torch.randint(model.config.vocab, (batch, context + 1), generator=torch.Generator().manual_seed(0))
-    loss = torch.compile(model.loss, dynamic=False) if compile else model.loss
-    done = [0]
+    loss, done = torch.compile(model.loss, dynamic=False) if compile else model.loss, [0]
 
     def step():
         loss(ids[:, :-1], ids[:, 1:]).backward()
         optimizer.step(done[0])
         done[0] += 1
 
-    start = time.perf_counter()
-    step()
-    first = time.perf_counter() - start
+    return model, step
+
+
+def training(size="wide", plan="standard", batch=16, compile=False, repeats=20):
+    """Warm training steps against the floor: counted FLOPs / best matmul rate, measured in the same run."""
+    from minimal.variants import count, skeleton
+
+    model, step = stepper(plan, size, "course", batch, compile)
+    tokens = batch * model.config.context
+    first = clock(step, 1, warm=0)[0]
     rates, seconds = [matmul_rate()], []
     for _ in range(4):  # floor and steps in turn: the machine's mood reaches both
         seconds += clock(step, repeats // 4, warm=1)
         rates.append(matmul_rate())
-    floor = count(skeleton(plan, size))["flops_per_token"] * batch * context / max(rates)
+    floor = count(skeleton(plan, size))["flops_per_token"] * tokens / max(rates)
     median = statistics.median(seconds)
     return dict(
         plan=plan,
@@ -86,36 +92,42 @@ def training(size="wide", plan="standard", batch=16, compile=False, repeats=20):
         best_ms=1e3 * min(seconds),
         share=floor / median,
         first_step_s=first,
-        tokens_per_second=round(batch * context / median),
+        tokens_per_second=round(tokens / median),
     )
 
 
 def race(steps=1500, rates=(6e-4, 1e-3, 3e-3), size="wide", corpus="auto", compile=False):
     """The gpt2 plan with AdamW, best of three rates, against the course's recipe: time to the same held-out loss.
-    Steps only: evaluation, preparation and the first step, which may compile, are not counted."""
-    from minimal.train import Run, Stop, Trainer
 
-    common = dict(size=size, corpus=corpus, rows=128, compile=compile)
-    base = [
-        Trainer(Run(plan="gpt2", recipe="gpt2", lr=rate, steps=steps, evaluate=steps, **common)).fit() for rate in rates
-    ]
+    How many steps each needs does not depend on the machine's mood, so those runs are cached; what a warm step takes is
+    measured here, of both in turn. Time = steps x step: evaluation, preparation and compiling are not counted."""
+    from minimal.evidence import cached
+    from minimal.train import Run
+
+    common = dict(size=size, corpus=corpus, rows=128, evaluate=10**6)
+    base = [cached(Run(plan="gpt2", recipe="gpt2", lr=rate, steps=steps, **common)) for rate in rates]
     best = min(base, key=lambda r: r["valid"][-1]["loss"])
     goal, own, needed = best["valid"][-1]["loss"], None, None
-    for share in (0.05, 0.075, 0.1, 0.15, 0.2, 0.3):  # a schedule must know its length: try lengths until one arrives
-        own = Trainer(Run(plan="standard", recipe="course", steps=round(steps * share), evaluate=steps, **common)).fit()
+    for share in (0.05, 0.075, 0.1, 0.125, 0.15, 0.2, 0.3):  # a schedule must know its length: try until one arrives
+        own = cached(Run(plan="standard", recipe="course", steps=round(steps * share), **common))
         if own["valid"][-1]["loss"] <= goal:
             needed = own["steps"]
             break
+    _, theirs = stepper("gpt2", size, "gpt2", 16, compile)
+    _, ours = stepper("standard", size, "course", 16, compile)
+    turns = [(clock(theirs, 5), clock(ours, 5)) for _ in range(5)]
+    base_step, own_step = (statistics.median(s for turn in side for s in turn) for side in zip(*turns))
     return dict(
         goal=goal,
         base_lr=best["run"]["lr"],
         base_losses=[r["valid"][-1]["loss"] for r in base],
         base_steps=steps,
-        base_s=best["seconds"],
+        base_step_ms=1e3 * base_step,
         course_steps=needed,
         course_loss=own["valid"][-1]["loss"],
-        course_s=own["seconds"],
-        share=own["seconds"] / best["seconds"] if needed else None,
+        course_step_ms=1e3 * own_step,
+        compiled=compile,
+        share=needed * own_step / (steps * base_step) if needed else None,
     )
 
 

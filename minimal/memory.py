@@ -14,7 +14,7 @@ import sys
 
 import torch
 
-from minimal.tape import Cache
+from minimal.tape import SLACK, Cache
 
 PLANS = ("standard", "svformer", "bov")
 
@@ -44,12 +44,14 @@ def kept(model, rings=False, batch=1):
     return {name: (row, probe.last[name]) for name, row in probe.kept.items()}
 
 
-def filled(model, length, rings=False, batch=1):
-    """The cache that `length` tokens leave behind, made of random rows."""
-    cache = Cache(rings=rings)
+def filled(model, length, rings=False, batch=1, capacity=None):
+    """The cache that `length` tokens leave behind, made of random rows; with `capacity`, laid out once for that many."""
+    cache = Cache(capacity, rings)
     cache.length = length
     for name, (row, last) in kept(model, rings, batch).items():
-        rows = row.new_empty(batch, min(length, last or length), *row.shape[2:])
+        cache.filled[name] = stay = min(length, last or length)
+        room = min(capacity, last + SLACK if last else capacity) if capacity else stay
+        rows = row.new_empty(batch, room, *row.shape[2:])
         cache.kept[name] = rows.normal_() if row.is_floating_point() else rows.random_(model.config.vocab)
     return cache
 
@@ -90,7 +92,7 @@ def one_step(plan, size="tiny", length=131072, rings=False, threads=2):
     new = torch.zeros(1, 1, dtype=torch.long)
     model(new, cache=filled(model, 64, rings))  # code and scratch space that any step needs
     before = status("VmRSS")
-    cache = filled(model, length, rings)
+    cache = filled(model, length, rings, capacity=length + 1)  # grown by concatenation, a layer would stand there twice
     held = distinct_bytes(cache.kept.values())
     model(new, cache=cache)
     return dict(plan=plan, length=length, rings=rings, held=held, held_after=cache.bytes(), before=before,
