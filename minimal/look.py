@@ -90,7 +90,7 @@ def label_ends(ax, ends):
 
 def bands(panels, title, xlabel, ylabel, x=None):
     """{panel: {name: curves}} side by side on one scale: each name's mean, in a band from its lowest to its highest run."""
-    fig, row = axes(title, xlabel, ylabel, 1.6 + 3.6 * len(panels), columns=len(panels))
+    fig, row = axes(title, xlabel, ylabel, max(7.0, 1.6 + 3.6 * len(panels)), columns=len(panels))
     row = row if len(panels) > 1 else [row]
     for ax, (panel, series) in zip(row, panels.items()):
         for i, (name, curves) in enumerate(series.items()):
@@ -99,6 +99,7 @@ def bands(panels, title, xlabel, ylabel, x=None):
             ax.fill_between(xs, [min(p) for p in points], [max(p) for p in points], color=COLOURS[i % 8], alpha=0.2, lw=0)
             mean = [sum(p) / len(p) for p in points]
             ax.plot(xs, mean, label=name, markevery=max(1, len(mean) // 8), **hand(i))
+        ax.locator_params(axis="x", integer=True)
         ax.set_title(panel, loc="left", fontsize=10)
         ax.legend(frameon=False, fontsize=8.5)
     low, high = min(ax.get_ylim()[0] for ax in row), max(ax.get_ylim()[1] for ax in row)
