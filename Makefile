@@ -65,6 +65,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt $(TORCH:%=$(VENV)/.torch-%) | $(P
 	    "it needs the package index this once" >&2; exit 1; }
 	@touch $@
 
+$(VENV)/.extra-site: $(wildcard package.json package-lock.json)
 $(VENV)/.extra-%: $(VENV)/.ready
 	$(PIP) install --quiet -c constraints.txt -e '.[$*]'
 	$(if $(and $(filter site,$*),$(wildcard package.json)),npm install --no-audit --no-fund)
@@ -91,7 +92,7 @@ $(eval $(call target,grade,homework/grade.py,$(PY) -m homework.grade $(HW) $(FIL
 $(eval $(call target,gradescope,homework/gradescope.py,$(PY) -m homework.gradescope $(HW) $(ARGS)))
 ## make slides      the decks as offline HTML and PDF (needs EXTRAS=site)
 $(eval $(call target,slides,slides/site.py,$(PY) slides/site.py --decks $(ARGS)))
-## make site        the course site under build/site (needs EXTRAS=site)
+## make site        the course site under build/site (needs EXTRAS=site; ARGS="--profile smoke" for a quick one)
 $(eval $(call target,site,slides/site.py,$(PY) slides/site.py $(ARGS)))
 ## make figures     redraw the pictures of README and slides
 $(eval $(call target,figures,minimal/look.py,$(PY) -m minimal.look $(ARGS)))

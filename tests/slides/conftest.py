@@ -1,0 +1,54 @@
+"""Decks and site, built once for all tests of this folder."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).parent))  # walk.py
+
+
+@pytest.fixture(scope="session")
+def copies(tmp_path_factory):
+    """Every deck executed by the command's own function: the folder of copies, and what went wrong."""
+    from slides import deck
+    folder = tmp_path_factory.mktemp("decks")
+    return deck.executed(deck.decks(), "smoke", folder, jobs=2)
+
+
+@pytest.fixture(scope="session")
+def built(copies, tmp_path_factory):
+    """A folder with every deck as HTML, as `make slides` writes it."""
+    import nbformat
+
+    from slides import deck
+    out = tmp_path_factory.mktemp("slides")
+    deck.lay_out(out / "assets")
+    for path, copy in copies[0].items():
+        (out / f"{path.stem}.html").write_text(deck.html(nbformat.read(copy, 4)), encoding="utf-8")
+    return out
+
+
+@pytest.fixture(scope="session")
+def browser():
+    from slides.browser import Browser
+    with Browser() as one:
+        yield one
+
+
+@pytest.fixture(scope="session")
+def site(copies, tmp_path_factory):
+    """The site from smoke: notebooks that the suite has executed already are taken as they are, else the first two are run."""
+    from notebooks import run
+    from slides import deck
+    from slides import site as whole
+    ready = {path.name: path for path in sorted(tmp_path_factory.getbasetemp().glob("course*/smoke/*.ipynb"))}
+    ready |= {path.name: path for path in Path(os.environ.get("MINIMAL_EXECUTED", "nowhere")).glob("*.ipynb")}
+    sources, faults = run.chosen([]), []
+    found = {path: ready[path.name] for path in sources if path.name in ready}
+    if not found:
+        found, faults = deck.executed(sources[:2], "smoke", tmp_path_factory.mktemp("executed"), jobs=2)
+    out = tmp_path_factory.mktemp("site")
+    whole.build(out, found, "smoke", copies[0], printing=False)
+    return out, faults
