@@ -60,8 +60,8 @@ def slide_html(cells):
         put.append(f'<div class="fragment">{made}</div>' if slide_type(cell) == "fragment" else made)
     columns = [f'<div class="{name}">{"".join(part)}</div>' for name, part in (("left", left), ("right", right))]
     body = "".join(columns) if kind(cells) == "beside" else "".join(left)
-    return (f'<section id="{cells[0].id}"><div class="slide {kind(cells)}">{page.markdown_html(heading)}<div class="body">{body}</div></div>'
-            f'<aside class="notes">{"".join(notes)}</aside></section>')
+    return (f'<section id="{cells[0].id}"><div class="slide {kind(cells)}">{page.markdown_html(heading)}'
+            f'<div class="body">{body}</div></div><aside class="notes">{"".join(notes)}</aside></section>')
 
 
 def html(notebook, assets="assets"):
@@ -86,7 +86,8 @@ def lay_out(folder):
     if not packages.is_dir():
         sys.exit("slides: wanted reveal.js, MathJax and fonts under node_modules/, found none: make setup EXTRAS=site")
     (folder / "fonts").mkdir(parents=True, exist_ok=True)
-    for source in ("reveal.js/dist/reveal.js", "reveal.js/dist/reveal.css", "reveal.js/plugin/notes/notes.js", "mathjax/es5/tex-svg-full.js"):
+    for source in ("reveal.js/dist/reveal.js", "reveal.js/dist/reveal.css", "reveal.js/plugin/notes/notes.js",
+                   "mathjax/es5/tex-svg-full.js"):
         shutil.copy(packages / source, folder)
     for source in (HERE / "theme").iterdir():
         shutil.copy(source, folder)

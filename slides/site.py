@@ -24,6 +24,7 @@ from notebooks import run  # noqa: E402
 from slides import api, deck, page, tables  # noqa: E402
 
 BUILD = ROOT / "build"
+TITLE = "Where do the values come from?"
 NAV = (("Course", "index.html"), ("Slides", "slides/index.html"), ("Homework", "homework/index.html"),
        ("Evidence", "evidence/index.html"), ("Package", "api/index.html"))
 PREPARED = re.compile(r"(notebooks|slides)/\d\d_\w+\.ipynb")  # may be linked to before it exists
@@ -37,8 +38,8 @@ def units():
 
 def places():
     """File or folder of the repository -> its page on the site."""
-    found = {"README.md": "index.html", "notebooks": "index.html", "slides": "slides/index.html", "minimal": "api/index.html",
-             "homework": "homework/index.html", "homework/README.md": "homework/instructors.html",
+    found = {"README.md": "index.html", "notebooks": "index.html", "slides": "slides/index.html",
+             "minimal": "api/index.html", "homework": "homework/index.html", "homework/README.md": "homework/instructors.html",
              "notebooks/evidence": "evidence/recorded.html", "notebooks/evidence/claims.json": "evidence/index.html",
              "notebooks/evidence/published.json": "evidence/published.html"}
     found |= {f"notebooks/{path.name}": f"notebooks/{path.stem}.html" for path in run.chosen([])}
@@ -46,7 +47,8 @@ def places():
     found |= {f"minimal/{path.name}": f"api/{path.stem}.html" for path in api.modules()}
     found |= {f"slides/figures/{path.name}": f"figures/{path.name}" for path in (ROOT / "slides" / "figures").iterdir()}
     for path in units():
-        found |= dict.fromkeys((f"homework/{path.parent.name}", f"homework/{path.parent.name}/README.md"), f"homework/{path.parent.name}.html")
+        folder = f"homework/{path.parent.name}"
+        found |= dict.fromkeys((folder, f"{folder}/README.md"), f"{folder}.html")
     for path in (ROOT / "notebooks" / "evidence").glob("*.json"):
         found.setdefault(f"notebooks/evidence/{path.name}", f"evidence/recorded.html#{path.stem}")
     return found
@@ -62,7 +64,7 @@ def project():
 
 
 def address(file, at):
-    """Where a link to a file of the repository leads from the page `at`: to its page, else to the file itself in the project."""
+    """Where a link to a file of the repository leads from the page `at`: to its page, else to the project's file."""
     known = places().get(file)
     if known:
         return relative(known, at)
@@ -72,7 +74,7 @@ def address(file, at):
 
 
 def relink(body, source, at):
-    """Links as they stand in `source`, a file of the repository, turned into links between pages; one that leads nowhere is an error."""
+    """Links as they stand in `source`, a file of the repository, turned into links between pages; none may lead nowhere."""
     def turn(match):
         link, _, part = html.unescape(match["link"]).partition("#")
         if not link or re.match(r"[a-z]+:", link):
@@ -85,7 +87,8 @@ def relink(body, source, at):
             raise ValueError(f"{source}: the link {link} leads nowhere")
         return f'{match["before"]}"{to}{"#" + part if part else ""}"'
     body = re.sub(r'(?P<before><(?:a|img)\b[^>]*?\b(?:href|src)=)"(?P<link>[^"]*)"', turn, body)
-    return re.sub(r'<a href="#" title="in preparation">(.*?)</a>', r'<span class="soft" title="in preparation">\1</span>', body)
+    waiting = r'<a href="#" title="in preparation">(.*?)</a>'
+    return re.sub(waiting, r'<span class="soft" title="in preparation">\1</span>', body)
 
 
 # ---- pages -----------------------------------------------------------------------------------------------------------
@@ -93,15 +96,17 @@ def relink(body, source, at):
 def shell(name, body, at, before=None, after=None, broad=False):
     """A whole page around its body: navigation, the switch of light and dark, what comes before and after."""
     here = next((to for _, to in reversed(NAV) if posixpath.dirname(to) == posixpath.dirname(at)), "index.html")
-    links = "".join(f'<a href="{relative(to, at)}"{" aria-current=page" if to == here else ""}>{word}</a>' for word, to in NAV)
+    current = lambda to: " aria-current=page" if to == here else ""
+    links = "".join(f'<a href="{relative(to, at)}"{current(to)}>{word}</a>' for word, to in NAV)
+    near = (("prev", before or ("", "")), ("next", after or ("", "")))
     pager = "".join(f'<a href="{relative(to, at)}" rel="{rel}">{html.escape(page.plain(word))}</a>' if to else "<span></span>"
-                    for rel, (word, to) in (("prev", before or ("", "")), ("next", after or ("", ""))))
+                    for rel, (word, to) in near)
     return f"""<!doctype html>
 <html lang="en"><head>
 {page.head(name, relative("assets", at), "site.css")}
 </head><body>
 <a class="skip" href="#main">Skip to the text</a>
-<header><nav aria-label="Course"><a class="home" href="{relative("index.html", at)}">Where do the values come from?</a>{links}
+<header><nav aria-label="Course"><a class="home" href="{relative("index.html", at)}">{TITLE}</a>{links}
 <button id="theme" type="button">Light / dark</button></nav></header>
 <main id="main"{' class="broad"' if broad else ""}>
 {body}
@@ -122,9 +127,13 @@ def unit(path):
     """What a card says of a notebook: its title, claim and time, as the notebook has them, and what belongs to it."""
     notebook = nbformat.read(path, 4)
     words = notebook.cells[0].source
-    claim, time = (re.search(rf"\*\*{word}\.\*\*\s*(.*?)(?=\n\n|\*\*You need|\Z)", words, flags=re.S) for word in ("The claim", "Time"))
     text = "\n".join(cell.source for cell in notebook.cells)
-    return dict(title=page.title(notebook, path.stem), claim=claim[1].strip() if claim else "", time=time[1].strip() if time else "",
+
+    def after(word):
+        found = re.search(rf"\*\*{word}\.\*\*\s*(.*?)(?=\n\n|\*\*You need|\Z)", words, flags=re.S)
+        return found[1].strip() if found else ""
+
+    return dict(title=page.title(notebook, path.stem), claim=after("The claim"), time=after("Time"),
                 homework=sorted(set(re.findall(r"homework/(hw\d\d_\w+)", text))))
 
 
@@ -140,17 +149,19 @@ def card(path, decks, printed):
 
 
 def front(decks, printed):
-    """The front page: what the course is, the map, how to start, the time it takes; all of it from README and notebooks."""
+    """The front page: what the course is, the map, how to start, how long it takes; from README and notebooks."""
     told = sections((ROOT / "README.md").read_text(encoding="utf-8"))
     wanted = ("Two commands", "How long do you have?")
     lost = [name for name in wanted if name not in told]
     if lost:
-        raise ValueError(f"README.md lost its section {lost[0]!r}, which the front page shows: put it back, or name another in slides/site.py")
+        raise ValueError(f"README.md lost its section {lost[0]!r}, which the front page shows: "
+                         "put it back, or name another in slides/site.py")
     part = lambda name: f"<h2>{name}</h2>" + page.markdown_html(told[name])
-    intro = re.sub(r"<p>(<img[^>]*>)</p>", r'<figure class="map scroll" tabindex="0">\1</figure>', page.markdown_html(told[""]))
+    picture = r'<figure class="map scroll" tabindex="0">\1</figure>'
+    intro = re.sub(r"<p>(<img[^>]*>)</p>", picture, page.markdown_html(told[""]))
     cards = "".join(card(path, decks, printed) for path in run.chosen([]))
     words = relink("\n".join([intro, *map(part, wanted)]), "README.md", "index.html")
-    return f'<h1>Where do the values come from?</h1>{words}<h2 id="notebooks">The course</h2><ul class="units">{cards}</ul>'
+    return f'<h1>{TITLE}</h1>{words}<h2 id="notebooks">The course</h2><ul class="units">{cards}</ul>'
 
 
 def notebook_body(path, copies, profile):
@@ -170,17 +181,20 @@ def folded(cell):
 
 
 def homework_index():
-    items = "".join(f'<li><h3><a href="{path.parent.name}.html">{html.escape(told[2:])}</a></h3>{page.markdown_html(rest.split("##")[0].strip().split(chr(10) * 2)[0])}</li>'
-                    for path in units() for told, _, rest in [path.read_text(encoding="utf-8").partition("\n")])
-    return (f'<h1>Homework</h1><p>Fill in one file, run one command, read why. Instructors: <a href="instructors.html">how to assign and '
-            f'grade</a>.</p><ul class="units">{items}</ul>')
+    items = []
+    for path in units():
+        heading, first = path.read_text(encoding="utf-8").split("\n\n")[:2]
+        items.append(f'<li><h3><a href="{path.parent.name}.html">{html.escape(heading[2:])}</a></h3>{page.markdown_html(first)}</li>')
+    return ('<h1>Homework</h1><p>Fill in one file, run one command, read why. Instructors: '
+            f'<a href="instructors.html">how to assign and grade</a>.</p><ul class="units">{"".join(items)}</ul>')
 
 
 def deck_index(decks, printed):
-    rows = [(html.escape(page.plain(name)), f'<a href="{stem}.html">slides</a>', f'<a href="{stem}.pdf">PDF</a>' if stem in printed else "")
-            for stem, name in decks.items()]
-    return ("<h1>Slides</h1><p>One deck a lecture. Arrow keys or space move on, <kbd>s</kbd> opens the speaker's notes, <kbd>o</kbd> all slides, "
-            "<kbd>t</kbd> light and dark, <kbd>f</kbd> the whole screen. They work without a network.</p>" + tables.table(("lecture", "", ""), rows))
+    pdf = lambda stem: f'<a href="{stem}.pdf">PDF</a>' if stem in printed else ""
+    rows = [(html.escape(page.plain(name)), f'<a href="{stem}.html">slides</a>', pdf(stem)) for stem, name in decks.items()]
+    return ("<h1>Slides</h1><p>One deck a lecture. Arrow keys or space move on, <kbd>s</kbd> opens the speaker's notes, "
+            "<kbd>o</kbd> all slides, <kbd>t</kbd> light and dark, <kbd>f</kbd> the whole screen. They work without a "
+            "network.</p>" + tables.table(("lecture", "", ""), rows))
 
 
 # ---- building --------------------------------------------------------------------------------------------------------
@@ -207,17 +221,19 @@ def build(out, copies, profile, deck_copies, printing=True):
         deck.print_all(out / "slides")
     printed = {path.stem for path in (out / "slides").glob("*.pdf")}
 
-    made = [(f"notebooks/{path.stem}.html", *notebook_body(path, copies, profile), f"notebooks/{path.name}") for path in run.chosen([])]
-    made += [(f"homework/{path.parent.name}.html", text[2:].partition("\n")[0], page.markdown_html(text), f"homework/{path.parent.name}/README.md")
-             for path in units() for text in [path.read_text(encoding="utf-8")]]
+    made = [(f"notebooks/{path.stem}.html", *notebook_body(path, copies, profile), f"notebooks/{path.name}")
+            for path in run.chosen([])]
+    for path in units():
+        text, folder = path.read_text(encoding="utf-8"), f"homework/{path.parent.name}"
+        made.append((f"{folder}.html", text[2:].partition("\n")[0], page.markdown_html(text), f"{folder}/README.md"))
     for i, (at, name, body, source) in enumerate(made):
-        near = [(made[j][1], made[j][0]) if 0 <= j < len(made) and made[j][0][0] == at[0] else None for j in (i - 1, i + 1)]
+        near = [made[j][1::-1] if 0 <= j < len(made) and made[j][0][0] == at[0] else None for j in (i - 1, i + 1)]
         put(at, name, relink(body, source, at), before=near[0], after=near[1], broad=at.startswith("notebooks"))
     put("index.html", "Where do the values come from?", front(decks, printed), broad=True)
     put("slides/index.html", "Slides", deck_index(decks, printed))
     put("homework/index.html", "Homework", homework_index(), broad=True)
-    guide = (ROOT / "homework" / "README.md").read_text(encoding="utf-8")
-    put("homework/instructors.html", "For instructors", relink(page.markdown_html(guide), "homework/README.md", "homework/instructors.html"))
+    guide = page.markdown_html((ROOT / "homework" / "README.md").read_text(encoding="utf-8"))
+    put("homework/instructors.html", "For instructors", relink(guide, "homework/README.md", "homework/instructors.html"))
     put("evidence/index.html", "Claims", tables.claims(lambda file: address(file, "evidence/index.html")), broad=True)
     put("evidence/published.html", "Published tables", tables.published(), broad=True)
     put("evidence/recorded.html", "Recorded runs", tables.recorded(), broad=True)
@@ -251,16 +267,19 @@ def broken(out):
         for link in found.links:
             file, _, part = link.partition("#")
             target = (path.parent / file).resolve() if file else path
-            if not target.is_file() or (target.suffix == ".html" and part and not part.startswith("/") and part not in pages[target].names):
+            lost = target in pages and part and not part.startswith("/") and part not in pages[target].names
+            if not target.is_file() or lost:
                 faults.append(f"{path.relative_to(out)}: {link} leads nowhere")
     return faults
 
 
 def main(argv=None):
-    ask = argparse.ArgumentParser(prog="python slides/site.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ask = argparse.ArgumentParser(prog="python slides/site.py", description=__doc__,
+                                  formatter_class=argparse.RawDescriptionHelpFormatter)
     ask.add_argument("names", nargs="*", metavar="NN", help="with --decks: only these")
     ask.add_argument("--decks", action="store_true", help="only the decks, as HTML and PDF")
-    ask.add_argument("--profile", choices=run.SECONDS, default="laptop", help="scale at which notebooks are executed; decks are always smoke")
+    ask.add_argument("--profile", choices=run.SECONDS, default="laptop",
+                     help="scale at which notebooks are executed; decks are always smoke")
     ask.add_argument("--no-pdf", action="store_true", help="HTML only")
     asked = ask.parse_args(argv)
     if asked.decks:
@@ -274,7 +293,8 @@ def main(argv=None):
         where = BUILD / "site"
         build(where, copies, asked.profile, talks, printing=not asked.no_pdf)
         faults += more + broken(where)
-    print("\n".join(faults + [f"built {where.relative_to(ROOT)}, {sum(p.stat().st_size for p in where.rglob('*') if p.is_file()) / 1e6:.1f} MB"]))
+    size = sum(path.stat().st_size for path in where.rglob("*") if path.is_file()) / 1e6
+    print("\n".join(faults + [f"built {where.relative_to(ROOT)}, {size:.1f} MB"]))
     return int(bool(faults))
 
 

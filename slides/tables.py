@@ -81,7 +81,8 @@ def recorded():
     for path in sorted(records.EVIDENCE.glob("*.json")):
         if path.stem not in ("claims", "published"):
             file = records.read(path.stem)
-            parts += [f'<h2 id="{path.stem}">{path.stem}</h2><p>{html.escape(file["what"])}.</p>', facts(file), differences(file["rows"]), every(file["rows"])]
+            parts += [f'<h2 id="{path.stem}">{path.stem}</h2><p>{html.escape(file["what"])}.</p>', facts(file),
+                      differences(file["rows"]), every(file["rows"])]
     return "\n".join(parts)
 
 
@@ -101,8 +102,9 @@ def differences(rows):
     except ValueError:  # several budgets in one file: the rows below are all there is to say
         return ""
     one = '<p class="soft">One seed carries no interval.</p>' if all(row["n"] < 2 for row in found) else ""
-    lines = [(row["plan"], row["n"], f"{row['difference']:+.3f}", f"{row['low']:+.3f} to {row['high']:+.3f}" if row["low"] is not None else "",
-              "yes" if row["clear"] else "no") for row in sorted(found, key=lambda row: row["difference"])]
+    interval = lambda row: f"{row['low']:+.3f} to {row['high']:+.3f}" if row["low"] is not None else ""
+    lines = [(row["plan"], row["n"], f"{row['difference']:+.3f}", interval(row), "yes" if row["clear"] else "no")
+             for row in sorted(found, key=lambda row: row["difference"])]
     return one + table(("plan", "pairs", "held-out nats minus standard", "95 % interval", "excludes 0"), lines)
 
 
