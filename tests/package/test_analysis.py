@@ -1,11 +1,15 @@
 """Analyses against maps and curves whose answers are known."""
 
 import math
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 
 from minimal import analysis
+from minimal.run import Run
+from minimal.train import Trainer
 from minimal.variants import build
 
 SMALL = dict(layers=4, width=48, heads=4, vocab=97, context=64)
@@ -123,3 +127,21 @@ def test_any_hugging_face_model_that_returns_attentions_can_be_read():
     found = analysis.observe_hf(transformers.GPT2LMHeadModel(config).eval(), torch.arange(40)[None])
     assert len(found["entropy"]) == 2 and len(found["similarity"]) == 3
     assert all(0 < e <= math.log(40) for e in found["entropy"])
+
+
+def test_a_watched_run_is_trained_once_and_noted_at_every_step_asked(tmp_path, monkeypatch):
+    corpus = str(tmp_path / "book.txt")
+    Path(corpus).write_text("the cat sat on the mat, and the dog lay by the door. " * 3000)
+    monkeypatch.setenv("MINIMAL_RUNS", str(tmp_path))
+    run = Run(plan="row9", size="smoke", corpus=corpus, vocab=280, steps=6)
+    first = analysis.watched(run, gains, every=2)
+    assert first["steps"] == [0, 2, 4, 6] and len(first["notes"]) == 4
+    assert first["notes"][0] == [1.0] and first["notes"][-1] != [1.0], "the gain starts at one and learns"
+    whole = Trainer(replace(run, out=None), quiet=True).fit()
+    assert first["loss"] == pytest.approx(whole["valid"][-1]["loss"], abs=1e-6), "watching changes nothing"
+    monkeypatch.setattr(Trainer, "step", None)  # a second training would fail
+    assert analysis.watched(run, gains, every=2) == first
+
+
+def gains(model):
+    return [value.item() for value in model.coefficients().values()]
