@@ -54,4 +54,9 @@ GRIDS = dict(
                        plans(*FACTORS)),
     windows=Grid("Windows of 32 in three layers of four",
                  plans("standard", "bov", "svformer", "resformer", changes=dict(windows=(32, 32, 32, 0)))),
+    residuals=Grid("What to carry upwards, and through which map: ResFormer's Figs 6 and 7",
+                   plans("cross", "cross-mean", "cross-all", "identity", "residual-q", "residual-k",
+                         "resformer-neutreno")),
+    sharing=Grid("What to share between layers: ResFormer's Figs 4, 10, 13 and 14",
+                 plans("svformer-anchors", "svformer-gqa", "skipv1", "share-q", "share-k", "share-k2", "share-v2")),
 )
