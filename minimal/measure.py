@@ -108,7 +108,7 @@ def race(steps=1500, rates=(6e-4, 1e-3, 3e-3), size="wide", corpus="auto", compi
     base = [cached(Run(plan="gpt2", recipe="gpt2", lr=rate, steps=steps, **common)) for rate in rates]
     best = min(base, key=lambda r: r["valid"][-1]["loss"])
     goal, own, needed = best["valid"][-1]["loss"], None, None
-    for share in (0.05, 0.075, 0.1, 0.11, 0.12, 0.135, 0.15, 0.2, 0.3):  # a schedule must know its length: try until one arrives
+    for share in (0.05, 0.075, 0.1, 0.11, 0.115, 0.12, 0.135, 0.15, 0.2, 0.3):  # a schedule must know its length: try until one arrives
         own = cached(Run(plan="standard", recipe="course", steps=round(steps * share), **common))
         if own["valid"][-1]["loss"] <= goal:
             needed = own["steps"]
