@@ -176,11 +176,12 @@ def chosen(names):
 def in_a_process(path, profile, out, parameters, jobs):
     """The row of one notebook, run in a process of its own that is ended when it takes far too long."""
     say(f"start {path.stem}")
-    threads = str(max(1, (os.cpu_count() or 1) // jobs))
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1  # those we may use
+    threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, cores // jobs))  # one word for both libraries
     task = json.dumps(dict(path=str(path.resolve()), profile=profile, out=str(out), parameters=parameters))
     try:
         done = subprocess.run([sys.executable, __file__, "--task", task], text=True, capture_output=True, timeout=2 * SECONDS[profile][1],
-                              env={"OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads} | os.environ)
+                              env=os.environ | {"OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads})
         row = json.loads(done.stdout.splitlines()[-1])
     except (subprocess.TimeoutExpired, IndexError, json.JSONDecodeError) as error:
         why = "no answer in twice its time" if isinstance(error, subprocess.TimeoutExpired) else (done.stderr.strip() or "no answer")[-300:]
