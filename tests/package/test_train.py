@@ -111,7 +111,7 @@ def test_twenty_kills_lose_at_most_the_steps_since_the_last_checkpoint(corpus, t
     at the end the losses are, to the bit, those of a run that nobody disturbed."""
     run = dict(corpus=corpus, out=str(tmp_path / "run"), steps=500, save=5, evaluate=1000, **TINY)
     chance, reached = random.Random(0), 0
-    with Worker(run) as worker:
+    with Worker(run, pace=0.014) as worker:  # all lives together last 6.5 s
         for _ in range(20):
             pid = worker.start()
             time.sleep(chance.uniform(0.05, 0.5))

@@ -7,13 +7,17 @@ import subprocess
 import sys
 
 SERVE = """
-import json, os, sys, torch
+import json, os, sys, time, torch
 torch.set_num_threads(1)
 from minimal import measure, train
 measure_once = train.matmul_rate("cpu")
 train.matmul_rate = lambda where: measure_once
 run = train.Run(**json.loads(sys.argv[1]))
 train.Trainer(run, quiet=True)  # warm: everything is imported, the corpus packed
+pace = float(sys.argv[2])
+if pace:  # a fast machine must not be at the end before it is killed
+    step_once = train.Trainer.step
+    train.Trainer.step = lambda self, step: (time.sleep(pace), step_once(self, step))[1]
 for line in sys.stdin:
     child = os.fork()
     if child == 0:
@@ -28,8 +32,8 @@ for line in sys.stdin:
 class Worker:
     """`with Worker(run) as w: pid = w.start(); w.kill(pid)`; `w.finish()` lets the last life end by itself."""
 
-    def __init__(self, run):
-        self.process = subprocess.Popen([sys.executable, "-c", SERVE, json.dumps(run)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    def __init__(self, run, pace=0.0):
+        self.process = subprocess.Popen([sys.executable, "-c", SERVE, json.dumps(run), str(pace)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True, env=os.environ | dict(OMP_NUM_THREADS="1"))
 
     def __enter__(self):
