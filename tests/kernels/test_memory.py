@@ -69,6 +69,7 @@ def test_a_bank_of_values_stores_no_values_for_its_layers():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.slow
 @pytest.mark.parametrize("rings", (False, True), ids=("full_context", "rings"))
 @pytest.mark.parametrize("plan", ("standard", "svformer", "bov"))
 def test_the_peak_of_a_process_that_decodes_is_what_its_cache_holds(plan, rings):

@@ -59,9 +59,8 @@ def test_rings_in_buffers_that_slide_give_the_same_answers(plan, monkeypatch):
     monkeypatch.setattr(tape, "SLACK", 3)
     model, ids = awake(plan, windows=(9, 0, 5, 9, 7, 0)), tokens(28)
     whole = model(ids)
-    for splits in ([1] * 28, [2, 14, 1, 1, 1, 1, 8]):
-        pieces, cache = decode(model, ids, splits, capacity=28, rings=True)
-        assert torch.allclose(pieces, whole, atol=2e-4), (pieces - whole).abs().max()
+    pieces, cache = decode(model, ids, [2, 14, 1, 1, 1, 1, 1, 1, 1, 5], capacity=28, rings=True)
+    assert torch.allclose(pieces, whole, atol=2e-4), (pieces - whole).abs().max()
     assert min(t.shape[1] for t in cache.kept.values()) <= 12
 
 
