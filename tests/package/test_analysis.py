@@ -120,6 +120,7 @@ def test_relative_loss_and_the_critical_point():
         analysis.relative(base, base[1:])
 
 
+@pytest.mark.slow
 @pytest.mark.parity
 def test_any_hugging_face_model_that_returns_attentions_can_be_read():
     import transformers

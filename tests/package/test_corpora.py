@@ -207,6 +207,7 @@ def test_any_other_dataset_is_read_by_name_and_column(cache, tmp_path):
         corpora.find(f"hub:{tmp_path}")
 
 
+@pytest.mark.slow
 def test_without_the_network_a_hub_name_ends_in_one_sentence_and_leaves_nothing_behind(cache):
     done = subprocess.run([sys.executable, "-m", "minimal.data", "--corpus", "tinystories"], cwd=ROOT, text=True,
                           capture_output=True, timeout=120, env={**os.environ, "HF_HUB_OFFLINE": "1"})

@@ -137,6 +137,7 @@ def test_modded_at_16_layers_is_what_the_record_ran():
     assert [i for i, w in enumerate(SIZES["modded-medium"].window_sizes()) if w == 0] == [0, 4, 11, 15], "long layers"
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_agreed_schema():
     out = subprocess.run([sys.executable, "-m", "minimal.variants", "--size", "smoke", "--json"], capture_output=True, text=True, check=True)
     rows = json.loads(out.stdout)

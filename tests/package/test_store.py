@@ -48,6 +48,7 @@ def test_a_maker_that_is_killed_leaves_nothing_that_the_next_one_would_read(tmp_
     assert not (tmp_path / "made.part").exists() and (tmp_path / "log").read_text() == "made\n" * 2
 
 
+@pytest.mark.slow
 def test_two_runs_that_prepare_the_same_corpus_at_once_agree_with_one_alone(tmp_path):
     path = tmp_path / "book.txt"
     path.write_text(" ".join(f"the number {n} is {n * n % 97} and a word" for n in range(6_000)))
