@@ -29,7 +29,7 @@ class HeadLoss(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, weight, targets, cap):
         total, w = torch.zeros((), device=x.device), weight.to(x.dtype)  # (V, C)
-        dx, dw = torch.empty_like(x), torch.zeros_like(w)  # (N, C), (V, C)
+        dx, dw = torch.empty_like(x), torch.zeros_like(w, dtype=torch.float32)  # (N, C), (V, C): a long sum, in fp32
         for n in range(0, len(x), ROWS):
             h, y = x[n:n + ROWS], targets[n:n + ROWS, None]  # (rows, C), (rows, 1)
             z, slope = CAPS[cap]((h @ w.T).float())  # (rows, V)
@@ -42,7 +42,7 @@ class HeadLoss(torch.autograd.Function):
             p.mul_(counts / s).scatter_add_(1, y, -counts.float())  # (rows, V): p - 1[target]
             d = (p if slope is None else p.mul_(slope)).to(x.dtype)
             dx[n:n + ROWS] = d @ w
-            dw.addmm_(d.T, h)
+            dw += d.T @ h
         ctx.save_for_backward(dx, dw.to(weight.dtype))
         return total
 

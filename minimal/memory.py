@@ -14,7 +14,7 @@ import sys
 
 import torch
 
-from minimal.tape import SLACK, Cache
+from minimal.tape import Cache
 
 PLANS = ("standard", "svformer", "bov")
 
@@ -50,8 +50,7 @@ def filled(model, length, rings=False, batch=1, capacity=None):
     cache.length = length
     for name, (row, last) in kept(model, rings, batch).items():
         cache.filled[name] = stay = min(length, last or length)
-        room = min(capacity, last + SLACK if last else capacity) if capacity else stay
-        rows = row.new_empty(batch, room, *row.shape[2:])
+        rows = row.new_empty(batch, cache.room(last) if capacity else stay, *row.shape[2:])
         cache.kept[name] = rows.normal_() if row.is_floating_point() else rows.random_(model.config.vocab)
     return cache
 

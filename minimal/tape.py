@@ -51,11 +51,14 @@ class Cache:
         self.kept[name] = kept.clone() if kept.shape != rows.shape else kept  # a view would hold all rows
         return rows
 
+    def room(self, last):
+        """Rows of the buffer laid out for a layer of which `last` stay (None: all)."""
+        return min(self.capacity, last + SLACK) if last else self.capacity
+
     def place(self, name, new, last):
         """append() into a buffer that exists: full layers grow to the right, rings move to the front when full."""
-        at, t = self.filled.get(name, 0), new.shape[1]
-        room = min(self.capacity, last + SLACK) if last else self.capacity
-        if not last and at + t > room:
+        at, t, room = self.filled.get(name, 0), new.shape[1], self.room(last)
+        if at + t > room and (not last or last > room):
             raise ValueError(f"the cache has room for {self.capacity} tokens, {at + t} came: "
                              f"make it with a larger capacity")
         if name not in self.kept:

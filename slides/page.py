@@ -8,9 +8,7 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
-
-def tags(cell):
-    return cell.metadata.get("tags", [])
+from notebooks.run import tags
 
 
 def code_html(source):

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import pytest
@@ -108,6 +109,18 @@ def test_several_run_side_by_side_and_one_that_fails_fails_the_run(tmp_path):
     assert next(line for line in lines if line[:1] == ["98_good"])[2:] == ["3/3", "1/1", "ok"]
     assert next(line for line in lines if line[:1] == ["99_bad"])[2:] == ["2/3", "0/1", "FAILED"]
     assert (tmp_path / "out/smoke/98_good.html").exists() and (tmp_path / "out/smoke/99_bad.html").exists()
+
+
+@pytest.mark.parametrize("asked, told", [("1", "1"), ("", "2")])
+def test_both_libraries_are_told_the_same_number_of_threads(monkeypatch, asked, told):
+    heard = {}
+    monkeypatch.setenv("OMP_NUM_THREADS", asked)
+    monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3}, raising=False)  # macOS has none
+    row = dict(name="x", seconds=0.0, ran=0, cells=0, held=0, checks=0, faults=[])
+    monkeypatch.setattr(run.subprocess, "run", lambda *_, env, **__: heard.update(env) or SimpleNamespace(stdout=json.dumps(row)))
+    run.in_a_process(Path("x.ipynb"), "smoke", "out", {}, jobs=2)
+    assert (heard["OMP_NUM_THREADS"], heard["MKL_NUM_THREADS"]) == (told, told)
 
 
 def test_a_notebook_that_does_not_exist_is_one_sentence():

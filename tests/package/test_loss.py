@@ -5,6 +5,7 @@ import torch.nn.functional as F
 
 from minimal import loss
 from minimal.loss import HeadLoss
+from minimal.variants import build
 
 PLAIN = {"tanh": lambda z: 15 * torch.tanh(z / 15), "isru": lambda z: z / (1 + (z / 15) ** 2).sqrt(), None: lambda z: z}
 
@@ -50,3 +51,28 @@ def test_targets_that_do_not_count_send_nothing_back():
     x, w, y = draw(6, 12, 50)
     got = HeadLoss.apply(x, w, torch.full_like(y, -1), "tanh")
     assert got == 0 and all((g == 0).all() for g in torch.autograd.grad(got, (x, w)))
+
+
+@pytest.mark.parametrize("style", ("nanochat", "modded", "gpt2"))
+def test_what_is_trained_is_the_cross_entropy_of_the_logits(style):
+    model = build("standard", "nano", style=style, vocab=97)
+    with torch.no_grad():
+        model.head.weight.normal_(std=2.0, generator=torch.Generator().manual_seed(1))  # far into the caps
+    ids, y = (torch.randint(97, (2, 20), generator=torch.Generator().manual_seed(s)) for s in (2, 3))
+    trained, plain = model.loss(ids, y), F.cross_entropy(model(ids).flatten(0, 1), y.flatten())
+    torch.testing.assert_close(trained, plain, rtol=1e-5, atol=1e-5)
+    weights = (model.embed.weight, model.head.weight)
+    for mine, theirs in zip(torch.autograd.grad(trained, weights), torch.autograd.grad(plain, weights)):
+        torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-5)
+
+
+def test_many_parts_lose_no_digits_in_bf16(monkeypatch):
+    x, w, y = draw(512, 32, 100)
+    low = x.detach().bfloat16()
+    (right,) = torch.autograd.grad(HeadLoss.apply(low.float(), w, y, "tanh"), w)
+    off = {}
+    for rows in (512, 2):
+        monkeypatch.setattr(loss, "ROWS", rows)
+        (g,) = torch.autograd.grad(HeadLoss.apply(low, w, y, "tanh"), w)
+        off[rows] = (g - right).norm().item()
+    assert off[2] < 1.3 * off[512]

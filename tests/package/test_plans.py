@@ -64,6 +64,13 @@ def test_rings_in_buffers_that_slide_give_the_same_answers(plan, monkeypatch):
     assert min(t.shape[1] for t in cache.kept.values()) <= 12
 
 
+@torch.no_grad()
+def test_a_window_wider_than_the_capacity_is_told_so():
+    model, ids = awake("standard", windows=(30,) * 6), tokens(20)
+    with pytest.raises(ValueError, match="room for 12 tokens"):
+        decode(model, ids, [10, 10], capacity=12, rings=True)
+
+
 @EVERY
 @torch.no_grad()
 def test_a_cache_with_capacity_gives_the_same_answers(plan):
