@@ -7,7 +7,6 @@ python -m minimal.evidence --plans standard bov --match flops --budget 3e13 --se
 
 import argparse
 import json
-import os
 import statistics
 import sys
 import time
@@ -58,9 +57,7 @@ def cached(run, minutes=None, quiet=None, wait=True):
             done = folder / "result.json"
             if not done.exists():
                 result = Trainer(replace(run, out=str(folder)), quiet).fit(minutes)
-                half = folder / "result.half"
-                half.write_text(json.dumps(result))
-                os.replace(half, done)
+                records.put(done, json.dumps(result))
             return json.loads(done.read_text()) | dict(folder=str(folder))
     except Timeout:
         return None

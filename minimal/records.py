@@ -73,16 +73,20 @@ def locked(path):
     return FileLock(path.with_name(path.name + ".lock"))
 
 
-def write(path, content):
-    """Whole or not at all: a reader never meets half a file. Rows stand one a line, so that diffs can be read."""
+def put(path, text):
+    """Whole or not at all: a reader never meets half a file."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    rows = ",\n  ".join(json.dumps(row, ensure_ascii=False) for row in content["rows"])
-    head = {name: value for name, value in content.items() if name != "rows"}
-    text = json.dumps(head, indent=1, ensure_ascii=False)[:-2].rstrip() + f',\n "rows": [\n  {rows}\n ]\n}}\n'
     half = path.with_name(f"{path.name}.{os.getpid()}.half")
     half.write_text(text, encoding="utf-8")
     os.replace(half, path)
+
+
+def write(path, content):
+    """An evidence file. Rows stand one a line, so that diffs can be read."""
+    rows = ",\n  ".join(json.dumps(row, ensure_ascii=False) for row in content["rows"])
+    head = {name: value for name, value in content.items() if name != "rows"}
+    put(path, json.dumps(head, indent=1, ensure_ascii=False)[:-2].rstrip() + f',\n "rows": [\n  {rows}\n ]\n}}\n')
 
 
 def header(what, command, corpus):

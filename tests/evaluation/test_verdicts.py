@@ -1,0 +1,80 @@
+"""Do verdicts follow from the records, and only where the seeds can carry them?"""
+import json
+
+import pytest
+
+from minimal import records, verdicts
+from minimal.grids import GRIDS
+from minimal.variants import plan_named
+
+
+def test_the_file_says_what_the_records_say():
+    changed = [new["id"] for old, new in zip(records.claims(), verdicts.settled(records.claims())) if old != new]
+    assert not changed, f"python -m minimal.verdicts brings {', '.join(changed)} up to date"
+
+
+@pytest.mark.parametrize("claim", verdicts.ASKED)
+def test_what_is_asked_is_a_claim_whose_runs_some_grid_makes(claim):
+    files, comparisons = verdicts.ASKED[claim]
+    assert claim in {row["id"] for row in records.claims()}
+    made = {run.plan for file in files for run in GRIDS[file].runs()}
+    for first, relation, second in map(str.split, comparisons):
+        assert {first, second} <= made and relation in ("<", "<~", "~")
+        plan_named(first), plan_named(second)
+
+
+def test_the_files_compared_with_each_other_share_their_setting():
+    asked = {json.dumps([r.corpus, r.steps, r.size, r.rows]) for file in verdicts.WAR for r in GRIDS[file].runs()}
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize("relation, low, high, said", [
+    ("<", -.05, -.01, True), ("<", .01, .05, False), ("<", -.05, .01, None),
+    ("<~", -.05, .01, True), ("<~", .03, .05, False), ("<~", -.05, .03, None),
+    ("~", -.01, .01, True), ("~", .03, .05, False), ("~", -.05, -.03, False), ("~", -.05, .01, None)])
+def test_an_interval_says_yes_no_or_nothing(relation, low, high, said):
+    assert verdicts.holds(relation, low, high) is said
+
+
+def record(tmp_path, monkeypatch, losses, name="thirteen_rows"):
+    """An evidence file: {plan: losses by seed}; a dict of them by depth makes several settings."""
+    monkeypatch.setattr(records, "EVIDENCE", tmp_path)
+    settings = losses if all(isinstance(v, dict) for v in losses.values()) else {None: losses}
+    rows = [dict(plan=plan, size="tiny", seed=seed, loss=loss, asked=dict(steps=500) | (dict(changes=dict(layers=at)) if at else {}))
+            for at, plans in settings.items() for plan, row in plans.items() for seed, loss in enumerate(row)]
+    head = dict(what="w", command="c", commit=None, hardware="h", versions={}, corpus=dict(name="n", fingerprint="f", tokens=1))
+    records.write(tmp_path / f"{name}.json", head | dict(rows=rows))
+
+
+@pytest.mark.parametrize("fixed, verdict", [([3.10, 3.21, 3.30], "reproduced"), ([2.90, 3.01, 3.10], "not reproduced"),
+                                            ([3.10, 3.10, 3.20], "not testable at our scale"), ([3.10, 3.21], "open"), ([], "open")])
+def test_a_verdict_needs_three_seeds_and_an_interval_without_zero(tmp_path, monkeypatch, fixed, verdict):
+    record(tmp_path, monkeypatch, dict(bov=[3.0, 3.1, 3.2]) | {"bov-fixed": fixed})
+    said = verdicts.judged("bov-fixed")
+    assert said[0] == verdict
+    assert (said[1] is None) == (not fixed) and ("seeds" in said[2]) == bool(fixed)
+
+
+def test_a_comparison_must_hold_at_every_depth(tmp_path, monkeypatch):
+    ahead, behind = [dict(standard=[3.0, 3.1, 3.2], resformer=[x + d for x in (3.0, 3.11, 3.2)]) for d in (-.1, .1)]
+    record(tmp_path, monkeypatch, {3: ahead, 6: ahead}, "sizes")
+    assert verdicts.judged("res-beats")[0] == "reproduced"
+    record(tmp_path, monkeypatch, {3: ahead, 6: behind}, "sizes")
+    verdict, _, said = verdicts.judged("res-beats")
+    assert verdict == "not reproduced" and "at layers 3: -0.09" in said and "at layers 6: +0.1" in said
+
+
+def test_a_comparison_without_runs_leaves_a_claim_open(tmp_path, monkeypatch):
+    record(tmp_path, monkeypatch, dict(resformer=[3.0, 3.1, 3.2], neutreno=[3.1, 3.21, 3.3]))
+    assert verdicts.judged("res-rivals")[0] == "open"  # nothing of denseformer
+
+
+def test_the_command_writes_the_file_and_says_what_changed(tmp_path, monkeypatch, capsys):
+    book = records.claims()
+    record(tmp_path, monkeypatch, dict(bov=[3.0, 3.1, 3.2]) | {"bov-fixed": [3.1, 3.21, 3.3]})
+    records.put(tmp_path / "claims.json", json.dumps(book))
+    verdicts.main()
+    after = {claim["id"]: claim for claim in records.claims()}
+    assert after["bov-fixed"]["verdict"] == "reproduced" and "bov-fixed" in capsys.readouterr().out
+    assert [claim["id"] for claim in records.claims()] == [claim["id"] for claim in book]
+    assert after["res-eq4"] in book
