@@ -9,12 +9,13 @@ import json
 
 from minimal import records
 
-LITTLE = 0.02  # nats a token that we call little: about the spread of one plan between seeds
+LITTLE = dict(loss=0.02, f1=1.0)  # what we call little, in nats and in points: about the spread of one plan's seeds
 SEEDS = 3  # pairs below which nothing is decided
 WAR = ("thirteen_rows", "residuals", "sharing")  # one corpus, size and budget: their runs compare with each other
 
 # claim: (files, comparisons). "a < b": a ends lower; "a ~ b": they differ by little; "a <~ b": a is worse by little at
-# most. Where a file has several settings (lengths, depths), a comparison must hold in each.
+# most. "a.entropy_deep" compares that field of the rows, not their loss. Where a file has several settings (lengths,
+# depths), a comparison must hold in each, or in the one that stands behind "at".
 ASKED = {
     "res-beats": (("sizes",), ["resformer < standard"]),
     "res-lengths": (("lengths",), ["resformer < standard"]),
@@ -23,6 +24,10 @@ ASKED = {
     "res-only-values": (WAR, ["resformer < standard", "resformer < residual-q", "resformer < residual-k"]),
     "res-gold": (WAR, ["cross-mean < cross", "cross-mean < identity"]),
     "res-first": (WAR, ["resformer < cross-mean", "resformer < cross-all"]),
+    "res-mitigates": (("inside",), ["standard.entropy_deep < resformer.entropy_deep"]),
+    "res-similarity": (("inside",), ["resformer.similarity_deep < standard.similarity_deep"]),
+    "res-spectrum": (("inside",), ["standard.log_largest < resformer.log_largest"]),
+    "res-cosine": (("inside",), ["standard.eq6 < standard.eq3"]),
     "sv-gqa": (WAR, ["svformer < gqa", "svformer < cla"]),
     "sv-with-gqa": (WAR, ["svformer-gqa <~ gqa"]),
     "sv-keys": (WAR, ["share-v2 < share-k2"]),
@@ -44,49 +49,61 @@ ASKED = {
     "dva-no-ffn": (("dva_factorial",), ["dva/one/noffn/nowo <~ dva/one/ffn/nowo"]),
     "dva-one-head": (("dva_factorial",), ["dva/one/noffn/nowo <~ dva/many/noffn/nowo"]),
     "dva-learned": (("dva_factorial",), ["dva/one/noffn/nowo < dva-random/one/noffn/nowo"]),
+    "lam-late": (("inside",), ["modded.table_early < modded.table_late"]),
+    "byp-mean": (("bypass",), ["standard.f1 < bypass.f1 at 2x32", "standard.f1 < bypass.f1 at 4x64"]),
+    "byp-large": (("bypass",), ["bypass.f1 ~ standard.f1 at 6x96"]),
 }
 
 
 def settings(files):
-    """{what the runs were asked, as text: their rows}: only runs of one setting are compared."""
+    """{(size, what the runs were asked, as text): their rows}: only runs of one setting are compared."""
     groups = {}
     for file in files:
         if (records.EVIDENCE / f"{file}.json").exists():
             for row in records.read(file)["rows"]:
-                groups.setdefault(json.dumps(row["asked"], sort_keys=True), []).append(row)
+                groups.setdefault((row["size"], json.dumps(row.get("asked", {}), sort_keys=True)), []).append(row)
     return groups
 
 
-def holds(relation, low, high):
+def holds(relation, low, high, little):
     """Does the interval of a - b say so? True, False, or None where it cannot tell."""
-    yes, no = {"<": (high < 0, low > 0), "<~": (high < LITTLE, low > LITTLE),
-               "~": (-LITTLE < low and high < LITTLE, low > LITTLE or high < -LITTLE)}[relation]
+    yes, no = {"<": (high < 0, low > 0), "<~": (high < little, low > little),
+               "~": (-little < low and high < little, low > little or high < -little)}[relation]
     return True if yes else False if no else None
+
+
+def by_seed(rows, name):
+    """{seed: value} of "plan" (its loss) or of "plan.field"."""
+    plan, _, field = name.partition(".")
+    return {row["seed"]: row[field or "loss"] for row in rows if row["plan"] == plan}
 
 
 def compared(files, comparison):
     """One dict a setting: the comparison, the setting, n, difference, low, high, and whether it holds."""
-    first, relation, second = comparison.split()
-    found = []
-    for setting, rows in settings(files).items():
-        ours = [row for row in rows if row["plan"] in (first, second)]
-        (row,) = records.paired(ours, "loss", second, plans=[first])
-        if row["n"]:
-            enough = row["n"] >= SEEDS
-            found.append(dict(first=first, second=second, setting=json.loads(setting),
-                              **{name: row[name] for name in ("n", "difference", "low", "high")},
-                              holds=holds(relation, row["low"], row["high"]) if enough else None, enough=enough))
+    first, relation, second, *at = comparison.split()
+    little, found = LITTLE[first.partition(".")[2] or "loss"] if "~" in relation else 0, []
+    for (size, asked), rows in settings(files).items():
+        ours, theirs = by_seed(rows, first), by_seed(rows, second)
+        both = sorted(ours.keys() & theirs.keys())
+        if both and (not at or size == at[1]):
+            difference, low, high = records.interval([ours[seed] - theirs[seed] for seed in both])
+            enough = len(both) >= SEEDS
+            found.append(dict(first=first, second=second, size=size, asked=json.loads(asked), n=len(both), low=low,
+                              difference=difference, high=high, enough=enough,
+                              holds=holds(relation, low, high, little) if enough else None))
     return found
 
 
 def sentence(found, several):
     """One comparison in words, the setting named only where there are several."""
-    setting = {k: v for k, v in found["setting"].items() if k not in ("corpus", "steps", "batch")}
-    at = " at " + ", ".join(f"{k} {v}" for k, v in (setting.pop("changes", {}) | setting).items()) if several else ""
-    told = f"{found['first']} less {found['second']}{at}: {found['difference']:+.3f} nats"
-    if found["n"] == 1:
-        return f"{told} (one seed)"
-    return f"{told} ({found['low']:+.3f} to {found['high']:+.3f}, {found['n']} seeds)"
+    more = {k: v for k, v in found["asked"].items() if k not in ("corpus", "steps", "batch")}
+    setting = ", ".join(f"{k} {v}" for k, v in (more.pop("changes", {}) | more).items()) or found["size"]
+    (one, _, field), other = found["first"].partition("."), found["second"].partition(".")
+    names = f"{one} less {other[0]}, {field}" if field == other[2] else f"{found['first']} less {found['second']}"
+    told = f"{names.removesuffix(', ')}{f' at {setting}' if several else ''}: {found['difference']:+.3f}"
+    if not field:
+        told += " nats"
+    return told + (" (one seed)" if found["n"] == 1 else f" ({found['low']:+.3f} to {found['high']:+.3f}, {found['n']} seeds)")
 
 
 def judged(claim):
@@ -94,7 +111,8 @@ def judged(claim):
     files, comparisons = ASKED[claim]
     parts = [compared(files, comparison) for comparison in comparisons]
     every = [found for part in parts for found in part]
-    said = "; ".join(sentence(found, len(part) > 1) for part in parts for found in part)
+    several = len({(found["size"], json.dumps(found["asked"])) for found in every}) > 1
+    said = "; ".join(sentence(found, several) for found in every)
     if any(found["holds"] is False for found in every):
         verdict = "not reproduced"
     elif not all(parts) or not all(found["enough"] for found in every):

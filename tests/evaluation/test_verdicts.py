@@ -3,9 +3,9 @@ import json
 
 import pytest
 
-from minimal import records, verdicts
+from minimal import inside, records, seeds, verdicts
 from minimal.grids import GRIDS
-from minimal.variants import plan_named
+from minimal.run import Run
 
 
 def test_the_file_says_what_the_records_say():
@@ -16,11 +16,12 @@ def test_the_file_says_what_the_records_say():
 @pytest.mark.parametrize("claim", verdicts.ASKED)
 def test_what_is_asked_is_a_claim_whose_runs_some_grid_makes(claim):
     files, comparisons = verdicts.ASKED[claim]
+    others = dict(inside=[Run(plan=plan) for plan in inside.PLANS], bypass=[Run(plan=plan) for plan in seeds.PLANS])
     assert claim in {row["id"] for row in records.claims()}
-    made = {run.plan for file in files for run in GRIDS[file].runs()}
-    for first, relation, second in map(str.split, comparisons):
-        assert {first, second} <= made and relation in ("<", "<~", "~")
-        plan_named(first), plan_named(second)
+    made = {run.plan for file in files for run in (GRIDS[file].runs() if file in GRIDS else others[file])}
+    for first, relation, second, *at in map(str.split, comparisons):
+        assert {name.partition(".")[0] for name in (first, second)} <= made and relation in ("<", "<~", "~")
+        assert not at or at[0] == "at" and at[1] in seeds.SIZES
 
 
 def test_the_files_compared_with_each_other_share_their_setting():
@@ -33,7 +34,7 @@ def test_the_files_compared_with_each_other_share_their_setting():
     ("<~", -.05, .01, True), ("<~", .03, .05, False), ("<~", -.05, .03, None),
     ("~", -.01, .01, True), ("~", .03, .05, False), ("~", -.05, -.03, False), ("~", -.05, .01, None)])
 def test_an_interval_says_yes_no_or_nothing(relation, low, high, said):
-    assert verdicts.holds(relation, low, high) is said
+    assert verdicts.holds(relation, low, high, .02) is said
 
 
 def record(tmp_path, monkeypatch, losses, name="thirteen_rows"):
