@@ -4,6 +4,7 @@ import ast
 import json
 import math
 import multiprocessing
+import re
 
 import pytest
 
@@ -226,3 +227,15 @@ def test_rows_are_written_one_a_line(tmp_path):
     text = (tmp_path / "x.json").read_text()
     assert json.loads(text)["rows"] == [dict(plan="a"), dict(plan="b")]
     assert sum('"plan"' in line for line in text.splitlines()) == 2
+
+
+def test_the_readme_quotes_what_is_recorded():
+    found = {row["plan"]: row for row in paired(read("thirteen_rows")["rows"], "loss")}
+    lines = [line.split("|")[1:-1] for line in (ROOT / "README.md").read_text(encoding="utf-8").splitlines() if "| `" in line]
+    quoted_ = {cells[1].strip(" `"): [float(x) for x in re.findall(r"[-+]?\d\.\d{3}", "|".join(cells[2:]).replace("−", "-"))]
+               for cells in lines if len(cells) == 5}
+    assert len(quoted_) >= 15 and "bov" in quoted_
+    for plan, numbers in quoted_.items():
+        row = found[plan]
+        names = ("mean", "spread") if plan == "standard" else ("mean", "spread", "difference", "low", "high")
+        assert numbers == [pytest.approx(row[name], abs=6e-4) for name in names], plan
