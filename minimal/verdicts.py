@@ -7,15 +7,16 @@ Nobody chooses a verdict that is listed here: it follows from the files, and a t
 
 import json
 
-from minimal import records
+from minimal import records, stats
 
 LITTLE = dict(loss=0.02, f1=1.0)  # what we call little, in nats and in points: about the spread of one plan's seeds
 SEEDS = 3  # pairs below which nothing is decided
 WAR = ("thirteen_rows", "residuals", "sharing")  # one corpus, size and budget: their runs compare with each other
 
-# claim: (files, comparisons). "a < b": a ends lower; "a ~ b": they differ by little; "a <~ b": a is worse by little at
-# most. "a.entropy_deep" compares that field of the rows, not their loss. Where a file has several settings (lengths,
-# depths), a comparison must hold in each, or in the one that stands behind "at".
+# claim: (files, comparisons). "a < b": a ends lower; "a ~ b": they differ by little; "a <~ b": a is higher by little at
+# most; "a <= b": a is not higher; "a wider b": a's seeds lie further apart. "a.entropy_deep" compares that field of the
+# rows, not their loss. Where a file has several settings (lengths, depths), a comparison must hold in each, or in the
+# one that stands behind "at".
 ASKED = {
     "res-beats": (("sizes",), ["resformer < standard"]),
     "res-lengths": (("lengths",), ["resformer < standard"]),
@@ -26,7 +27,8 @@ ASKED = {
     "res-first": (WAR, ["resformer < cross-mean", "resformer < cross-all"]),
     "res-mitigates": (("inside",), ["standard.entropy_deep < resformer.entropy_deep"]),
     "res-similarity": (("inside",), ["resformer.similarity_deep < standard.similarity_deep"]),
-    "res-spectrum": (("inside",), ["standard.log_largest < resformer.log_largest"]),
+    "res-spectrum": (("inside",), ["standard.log_largest_own < resformer.log_largest_own",
+                                   "standard.log_largest < resformer.log_largest"]),
     "res-cosine": (("inside",), ["standard.eq6 < standard.eq3"]),
     "sv-gqa": (WAR, ["svformer < gqa", "svformer < cla"]),
     "sv-with-gqa": (WAR, ["svformer-gqa <~ gqa"]),
@@ -51,7 +53,9 @@ ASKED = {
     "dva-learned": (("dva_factorial",), ["dva/one/noffn/nowo < dva-random/one/noffn/nowo"]),
     "lam-late": (("inside",), ["modded.table_early < modded.table_late"]),
     "byp-mean": (("bypass",), ["standard.f1 < bypass.f1 at 2x32", "standard.f1 < bypass.f1 at 4x64"]),
-    "byp-large": (("bypass",), ["bypass.f1 ~ standard.f1 at 6x96"]),
+    "byp-large": (("bypass",), ["bypass.f1 <= standard.f1 at 6x96"]),
+    "byp-spread": (("bypass",), ["bypass.f1 wider standard.f1"]),
+    "byp-alpha": (("bypass_dials",), [f"bypass-{which}.f1 ~ bypass.f1" for which in ("global", "layer", "head")]),
 }
 
 
@@ -67,9 +71,16 @@ def settings(files):
 
 def holds(relation, low, high, little):
     """Does the interval of a - b say so? True, False, or None where it cannot tell."""
-    yes, no = {"<": (high < 0, low > 0), "<~": (high < little, low > little),
+    yes, no = {"<": (high < 0, low > 0), "<~": (high < little, low > little), "<=": (high < little, low > 0),
                "~": (-little < low and high < little, low > little or high < -little)}[relation]
-    return True if yes else False if no else None
+    return None if yes == no else yes
+
+
+def spread_apart(ours, theirs):
+    """The ratio of two spreads between seeds, and what an F test at 5 % says of it."""
+    one, two = (records.mean_spread(list(values.values()))[1] for values in (ours, theirs))
+    p = stats.f_test(one, len(ours), two, len(theirs))
+    return dict(ratio=one / two, p=p, holds=one > two if p < 0.05 else None)
 
 
 def by_seed(rows, name):
@@ -79,18 +90,22 @@ def by_seed(rows, name):
 
 
 def compared(files, comparison):
-    """One dict a setting: the comparison, the setting, n, difference, low, high, and whether it holds."""
+    """One dict a setting: the comparison, the setting, n, what was found, and whether it holds."""
     first, relation, second, *at = comparison.split()
-    little, found = LITTLE[first.partition(".")[2] or "loss"] if "~" in relation else 0, []
+    little, found = LITTLE.get(first.partition(".")[2] or "loss", 0.0), []
     for (size, asked), rows in settings(files).items():
         ours, theirs = by_seed(rows, first), by_seed(rows, second)
         both = sorted(ours.keys() & theirs.keys())
-        if both and (not at or size == at[1]):
-            difference, low, high = records.interval([ours[seed] - theirs[seed] for seed in both])
-            enough = len(both) >= SEEDS
-            found.append(dict(first=first, second=second, size=size, asked=json.loads(asked), n=len(both), low=low,
-                              difference=difference, high=high, enough=enough,
-                              holds=holds(relation, low, high, little) if enough else None))
+        if not both or at and size != at[1]:
+            continue
+        row = dict(first=first, second=second, size=size, asked=json.loads(asked), n=len(both), enough=len(both) >= SEEDS)
+        if relation == "wider":
+            row |= spread_apart(ours, theirs) if row["enough"] else dict(ratio=None, holds=None)
+        else:
+            change, low, high = records.interval([ours[seed] - theirs[seed] for seed in both])
+            row |= dict(difference=change, low=low, high=high,
+                        holds=holds(relation, low, high, little) if row["enough"] else None)
+        found.append(row)
     return found
 
 
@@ -98,12 +113,14 @@ def sentence(found, several):
     """One comparison in words, the setting named only where there are several."""
     more = {k: v for k, v in found["asked"].items() if k not in ("corpus", "steps", "batch")}
     setting = ", ".join(f"{k} {v}" for k, v in (more.pop("changes", {}) | more).items()) or found["size"]
-    (one, _, field), other = found["first"].partition("."), found["second"].partition(".")
-    names = f"{one} less {other[0]}, {field}" if field == other[2] else f"{found['first']} less {found['second']}"
-    told = f"{names.removesuffix(', ')}{f' at {setting}' if several else ''}: {found['difference']:+.3f}"
-    if not field:
-        told += " nats"
-    return told + (" (one seed)" if found["n"] == 1 else f" ({found['low']:+.3f} to {found['high']:+.3f}, {found['n']} seeds)")
+    (one, _, field), (other, _, same) = found["first"].partition("."), found["second"].partition(".")
+    at, n = f" at {setting}" if several else "", "one seed" if found["n"] == 1 else f"{found['n']} seeds"
+    if "ratio" in found:
+        told = f"{found['ratio']:.1f} times (F test p = {found['p']:.2f}, {n})" if found["ratio"] else f"too few ({n})"
+        return f"spread of {one} against {other}{at}: {told}"
+    names = f"{one} less {other}{f', {field}' if field else ''}" if field == same else f"{found['first']} less {found['second']}"
+    interval = "" if found["low"] is None else f"{found['low']:+.3f} to {found['high']:+.3f}, "
+    return f"{names}{at}: {found['difference']:+.3f}{'' if field else ' nats'} ({interval}{n})"
 
 
 def judged(claim):

@@ -16,11 +16,12 @@ def test_the_file_says_what_the_records_say():
 @pytest.mark.parametrize("claim", verdicts.ASKED)
 def test_what_is_asked_is_a_claim_whose_runs_some_grid_makes(claim):
     files, comparisons = verdicts.ASKED[claim]
-    others = dict(inside=[Run(plan=plan) for plan in inside.PLANS], bypass=[Run(plan=plan) for plan in seeds.PLANS])
+    encoders = [Run(plan=plan) for plan in seeds.PLANS]
+    others = dict(inside=[Run(plan=plan) for plan in inside.PLANS], bypass=encoders, bypass_dials=encoders)
     assert claim in {row["id"] for row in records.claims()}
     made = {run.plan for file in files for run in (GRIDS[file].runs() if file in GRIDS else others[file])}
     for first, relation, second, *at in map(str.split, comparisons):
-        assert {name.partition(".")[0] for name in (first, second)} <= made and relation in ("<", "<~", "~")
+        assert {name.partition(".")[0] for name in (first, second)} <= made and relation in ("<", "<~", "~", "<=", "wider")
         assert not at or at[0] == "at" and at[1] in seeds.SIZES
 
 
@@ -32,16 +33,17 @@ def test_the_files_compared_with_each_other_share_their_setting():
 @pytest.mark.parametrize("relation, low, high, said", [
     ("<", -.05, -.01, True), ("<", .01, .05, False), ("<", -.05, .01, None),
     ("<~", -.05, .01, True), ("<~", .03, .05, False), ("<~", -.05, .03, None),
+    ("<=", -.05, .01, True), ("<=", .01, .05, False), ("<=", -.05, .03, None), ("<=", .01, .015, None),
     ("~", -.01, .01, True), ("~", .03, .05, False), ("~", -.05, -.03, False), ("~", -.05, .01, None)])
 def test_an_interval_says_yes_no_or_nothing(relation, low, high, said):
     assert verdicts.holds(relation, low, high, .02) is said
 
 
-def record(tmp_path, monkeypatch, losses, name="thirteen_rows"):
+def record(tmp_path, monkeypatch, losses, name="thirteen_rows", field="loss"):
     """An evidence file: {plan: losses by seed}; a dict of them by depth makes several settings."""
     monkeypatch.setattr(records, "EVIDENCE", tmp_path)
     settings = losses if all(isinstance(v, dict) for v in losses.values()) else {None: losses}
-    rows = [dict(plan=plan, size="tiny", seed=seed, loss=loss, asked=dict(steps=500) | (dict(changes=dict(layers=at)) if at else {}))
+    rows = [dict(plan=plan, size="tiny", seed=seed, asked=dict(steps=500) | (dict(changes=dict(layers=at)) if at else {}), **{field: loss})
             for at, plans in settings.items() for plan, row in plans.items() for seed, loss in enumerate(row)]
     head = dict(what="w", command="c", commit=None, hardware="h", versions={}, corpus=dict(name="n", fingerprint="f", tokens=1))
     records.write(tmp_path / f"{name}.json", head | dict(rows=rows))
@@ -63,6 +65,15 @@ def test_a_comparison_must_hold_at_every_depth(tmp_path, monkeypatch):
     record(tmp_path, monkeypatch, {3: ahead, 6: behind}, "sizes")
     verdict, _, said = verdicts.judged("res-beats")
     assert verdict == "not reproduced" and "at layers 3: -0.09" in said and "at layers 6: +0.1" in said
+
+
+def test_spreads_are_told_apart_by_an_f_test(tmp_path, monkeypatch):
+    wide, even = [60.0, 70.0, 80.0, 90.0, 75.0], [74.0, 75.0, 76.0, 75.5, 74.5]
+    for name, standard, bypass, verdict in (("wider", even, wide, "reproduced"), ("narrower", wide, even, "not reproduced"),
+                                            ("alike", even, even, "not testable at our scale"), ("few", even[:2], wide[:2], "open")):
+        record(tmp_path / name, monkeypatch, dict(standard=standard, bypass=bypass), "bypass", "f1")
+        said = verdicts.judged("byp-spread")
+        assert said[0] == verdict and ("F test" in said[2]) == (name != "few")
 
 
 def test_a_comparison_without_runs_leaves_a_claim_open(tmp_path, monkeypatch):
