@@ -31,6 +31,7 @@ THIRTEEN = ("standard", *(f"row{i}" for i in range(2, 14)), "bov", "bov-shared",
             "vplus", "resformer", "resformer-learned", "svformer", "neutreno", "denseformer", "cla", "gqa", "modded",
             "dva", "bypass")
 EQUAL = dict.fromkeys(("alpha", "beta"), dict(lr=0.05, decay=0.0, betas=(0.9, 0.95)))  # one treatment for both
+SLIM = {"bov": 96, "bov-fixed": 96, "bov-keep": 85, "modded": 181}  # MLP width of 256 at equal parameters; a test counts
 FACTORS = [f"{modifier}/{heads}/{ffn}/{wo}" for modifier in ("standard", "dva-random", "dva") for heads in ("one", "many")
            for ffn in ("ffn", "noffn") for wo in ("wo", "nowo")]
 
@@ -39,7 +40,9 @@ GRIDS = dict(
                        plans(*THIRTEEN)),
     stdlib=Grid("The same on the Python standard library", plans(*THIRTEEN), base=replace(WAR, corpus="stdlib")),
     confound=Grid("The learning-rate confound: alpha and beta at one rate, without decay",
-                  plans("row2", "row6", "row9", "row11", "row13", overrides=EQUAL)),
+                  plans("row2", "row6", "row9", "row11", "row13", "bov", overrides=EQUAL)),
+    parameters=Grid("Are tables worth their parameters? The MLPs narrowed until a plan is as large as standard",
+                    [dict(plan=plan, changes=dict(hidden=hidden)) for plan, hidden in SLIM.items()]),
     one_layer=Grid("x0 W_V in one layer at a time", plans(*(f"row9@{at}" for at in range(12)))),
     critical_point=Grid("SVFormer against standard: learning rates, warm-ups, styles",
                         [dict(plan=plan, recipe="resformer", lr=lr, warmup=warmup, style=style)

@@ -110,3 +110,10 @@ def test_every_grid_names_plans_that_exist():
     for grid in GRIDS.values():
         assert all(plan_named(run.plan) and run.config() is not None for run in grid.runs())
     assert len({run.plan for run in GRIDS["dva_factorial"].runs()}) == 24
+
+
+def test_slim_plans_are_as_large_as_standard_to_the_nearest_width():
+    target = count(skeleton("standard", "tiny"))["parameters"]
+    for run in GRIDS["parameters"].runs():
+        sizes = [count(skeleton(run.plan, "tiny", hidden=run.changes["hidden"] + more))["parameters"] for more in (-1, 0, 1)]
+        assert min(sizes, key=lambda size: abs(size - target)) == sizes[1]
