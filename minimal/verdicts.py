@@ -6,17 +6,19 @@ Nobody chooses a verdict that is listed here: it follows from the files, and a t
 """
 
 import json
+import statistics
 
 from minimal import records, stats
 
 LITTLE = dict(loss=0.02, f1=1.0)  # what we call little, in nats and in points: about the spread of one plan's seeds
 SEEDS = 3  # pairs below which nothing is decided
+FIELDS = dict(early=lambda row: statistics.fmean(loss for _, loss in row["valid"][:len(row["valid"]) // 2]))
 WAR = ("thirteen_rows", "residuals", "sharing")  # one corpus, size and budget: their runs compare with each other
 
 # claim: (files, comparisons). "a < b": a ends lower; "a ~ b": they differ by little; "a <~ b": a is higher by little at
 # most; "a <= b": a is not higher; "a wider b": a's seeds lie further apart. "a.entropy_deep" compares that field of the
-# rows, not their loss. Where a file has several settings (lengths, depths), a comparison must hold in each, or in the
-# one that stands behind "at".
+# rows, not their loss; "a.early" the held-out loss over the first half of training. Where a file has several settings
+# (lengths, depths), a comparison must hold in each, or in the one that stands behind "at".
 ASKED = {
     "res-beats": (("sizes",), ["resformer < standard"]),
     "res-lengths": (("lengths",), ["resformer < standard"]),
@@ -30,6 +32,7 @@ ASKED = {
     "res-spectrum": (("inside",), ["standard.log_largest_own < resformer.log_largest_own",
                                    "standard.log_largest < resformer.log_largest"]),
     "res-cosine": (("inside",), ["standard.eq6 < standard.eq3"]),
+    "sv-faster": (WAR, ["svformer.early < standard.early"]),
     "sv-gqa": (WAR, ["svformer < gqa", "svformer < cla"]),
     "sv-with-gqa": (WAR, ["svformer-gqa <~ gqa"]),
     "sv-keys": (WAR, ["share-v2 < share-k2"]),
@@ -86,7 +89,8 @@ def spread_apart(ours, theirs):
 def by_seed(rows, name):
     """{seed: value} of "plan" (its loss) or of "plan.field"."""
     plan, _, field = name.partition(".")
-    return {row["seed"]: row[field or "loss"] for row in rows if row["plan"] == plan}
+    read = FIELDS.get(field, lambda row: row[field or "loss"])
+    return {row["seed"]: read(row) for row in rows if row["plan"] == plan}
 
 
 def compared(files, comparison):
