@@ -154,22 +154,19 @@ def trajectories(result, end=""):
 
 
 def watched(run, note, every=25):
-    """What note(model) says before every so many steps of a run and at its end: steps, notes, the last held-out loss and
-    the folder. Trained once and kept, like evidence.cached; a note that is written otherwise is another run."""
+    """What note(model) says before the first step of a run, after every so many and at its end: steps, notes, the last
+    held-out loss and the folder. Trained once and kept, like evidence.cached; a note that is written otherwise is another run."""
     from minimal import corpora, evidence, store
     from minimal.train import Trainer
 
+    class Watched(Trainer):
+        def evaluate(self):
+            return dict(note=note(self.model)) | super().evaluate()
+
     def make(part):
-        trainer, steps, notes = Trainer(replace(run, out=str(part)), quiet=True), [], []
-        for step in range(trainer.steps + 1):
-            if step % every == 0 or step == trainer.steps:
-                steps, notes = [*steps, step], [*notes, note(trainer.model)]
-            if step < trainer.steps:
-                trainer.model.train()
-                trainer.step(step)
-                trainer.done = step + 1
-        trainer.save()
-        done = dict(steps=steps, notes=notes, loss=trainer.evaluate()["loss"])
+        trainer = Watched(replace(run, out=str(part), evaluate=every), quiet=True)
+        told = [dict(step=0, note=note(trainer.model)), *trainer.fit()["valid"]]
+        done = dict(steps=[row["step"] for row in told], notes=[row["note"] for row in told], loss=told[-1]["loss"])
         (part / "watched.json").write_text(json.dumps(done))
 
     key = evidence.key(run, corpora.find(run.corpus, run.tokens, run.mix).fingerprint)
