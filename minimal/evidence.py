@@ -11,13 +11,14 @@ import statistics
 import sys
 import time
 from dataclasses import asdict, replace
+from functools import lru_cache
 from pathlib import Path
 
 import torch
 from filelock import FileLock, Timeout
 
 from minimal import corpora, records
-from minimal.grids import GRIDS, Grid
+from minimal.grids import GRIDS, WAR, Grid
 from minimal.run import Run, Stop
 from minimal.store import runs, short
 from minimal.train import Trainer
@@ -189,14 +190,48 @@ def record(grid, path, command, until=float("inf"), quiet=True):
     return len(missing(grid, path))
 
 
+def work(run):
+    """Counted FLOPs of a run: its steps, and a third of a step's work for every token that it is evaluated on."""
+    flops, context = shape(run.plan, run.size, json.dumps(run.config()))
+    held = run.rows * context * (run.steps // run.evaluate) / 3
+    return flops * (run.steps * run.batch * context + held)
+
+
+@lru_cache(maxsize=None)
+def shape(plan, size, config):
+    """(FLOPs a token, context): the same for all seeds of a cell."""
+    model = skeleton(plan, size, **json.loads(config))
+    return count(model)["flops_per_token"], model.config.context
+
+
+def pace():
+    """Seconds a FLOP on one core of this machine: warm training steps of the size that the grids train."""
+    from minimal.measure import training
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # as the grids are recorded: one thread a run, and several runs at a time
+    try:
+        found = training(WAR.size, batch=WAR.batch, repeats=8)
+    finally:
+        torch.set_num_threads(threads)
+    return 1 / (found["tokens_per_second"] * count(skeleton("standard", WAR.size))["flops_per_token"])
+
+
 def status():
-    """What is recorded, what is missing, and how long the rest would take at the pace of the recorded runs."""
+    """What is recorded, what is missing, and how long the rest would take here, on one core."""
+    here, whole = pace(), 0.0
     for name, grid in GRIDS.items():
-        path = records.EVIDENCE / f"{name}.json"
-        total, todo = len(list(grid.runs())), missing(grid, path)
-        pace = statistics.median([r["seconds"] for r in records.read(path)["rows"]]) if path.exists() else None
-        rest = f"about {len(todo) * pace / 3600:.1f} h at the recorded {pace:.0f} s a run" if pace and todo else ""
-        print(f"{name:16}{total - len(todo):4} of {total:3} runs recorded   {rest:45} {grid.what}")
+        total, todo = len(list(grid.runs())), missing(grid, records.EVIDENCE / f"{name}.json")
+        hours = here * sum(map(work, todo)) / 3600
+        whole += hours
+        rest = f"{hours:5.1f} h here" if todo else "whole"
+        print(f"{name:16}{total - len(todo):4} of {total:3} runs recorded   {rest:14}{grid.what}")
+    print(f"the rest: about {whole:.1f} h on one core; OMP_NUM_THREADS=1 python -m minimal.evidence --record goes on, and")
+    print("several of these commands share the work; python -m minimal.verdicts then brings the claims up to date")
+    for path in sorted(records.EVIDENCE.glob("*.json")):
+        if path.stem not in (*GRIDS, "claims", "published"):
+            content = records.read(path)
+            print(f"{path.stem:16}{len(content['rows']):4} rows             {content['command']}")
 
 
 def table(rows, baseline):

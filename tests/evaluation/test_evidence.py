@@ -103,7 +103,13 @@ def test_status_says_what_is_missing(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(records, "EVIDENCE", tmp_path)
     evidence.main([])
     said = capsys.readouterr().out
-    assert all(name in said for name in GRIDS) and "0 of" in said
+    assert all(name in said for name in GRIDS) and "0 of" in said and said.count(" h here") == len(GRIDS)
+
+
+def test_the_work_of_a_run_is_its_steps_and_a_third_for_what_is_evaluated(base):
+    per_token = count(skeleton(base.plan, base.size, **base.config()))["flops_per_token"]
+    assert evidence.work(base) == per_token * (6 * 4 * 32 + 8 * 32 * 2 / 3)
+    assert evidence.work(replace(base, changes=dict(layers=6))) > 1.5 * evidence.work(replace(base, changes=dict(layers=3)))
 
 
 def test_every_grid_names_plans_that_exist():
