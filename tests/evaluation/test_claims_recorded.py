@@ -2,7 +2,7 @@
 import pytest
 
 from minimal import analysis
-from minimal.records import published, quoted, read
+from minimal.records import interval, published, quoted, read
 from minimal.recipes import RECIPES, laptop
 
 ROWS = read("thirteen_rows")["rows"]
@@ -53,3 +53,26 @@ def test_at_a_tenth_of_its_rate_the_gain_of_bank_of_values_is_level_with_a_fixed
         assert all(low < slow[seed] - loss[plan, seed] < high for seed in SEEDS)
     fast = [loss["bov", seed] for seed in SEEDS]
     assert max(slow.values()) - min(slow.values()) < 0.5 * (max(fast) - min(fast))
+
+
+EQUAL = read("confound")["rows"]
+
+
+@pytest.mark.parametrize("learned, fixed", [("row6", "row5"), ("row9", "row8"), ("bov", "bov-fixed")])
+def test_at_one_slow_rate_a_learned_gain_is_level_with_a_fixed_one(learned, fixed):
+    slow = {row["seed"]: row["loss"] for row in EQUAL if row["plan"] == learned}
+    loss = {row["seed"]: row["loss"] for row in ROWS if row["plan"] == fixed}
+    mean, low, high = interval([slow[seed] - loss[seed] for seed in SEEDS])
+    assert abs(mean) < 0.005 and low < 0 < high < 0.02
+
+
+def test_at_one_rate_too_row_13_subtracts_the_token_in_every_layer():
+    ends = [row["coefficients"] for row in EQUAL if row["plan"] == "row13"]
+    on_v, on_x0 = ([value for row in ends for name, value in row.items() if name.endswith(end)] for end in (".a", ".b"))
+    assert len(on_x0) == 4 * len(SEEDS) and all(-1.4 < b < -0.5 for b in on_x0) and all(0.6 < a < 1.2 for a in on_v)
+
+
+@pytest.mark.parametrize("context", (64, 128, 256))
+def test_at_no_length_is_svformer_overtaken_within_the_budget(context):
+    rows = {(row["plan"], row["seed"]): row["train"] for row in read("lengths")["rows"] if row["asked"]["context"] == context}
+    assert {analysis.critical_point(rows["svformer", seed], rows["standard", seed], 5) for seed in SEEDS} == {None}
