@@ -105,15 +105,8 @@ def value_study(model, tape):
         y = tape.out[at].float()  # (B, T, H, D)
         first = v if first is None else first
         cosine = lambda a, b: F.cosine_similarity(a, b, dim=-1).mean().item()
-        rows.append(
-            dict(
-                layer=at,
-                size=v.square().mean().sqrt().item(),
-                v_y=cosine(v, y),
-                v0_v=cosine(first, v),
-                v0_y=cosine(first, y),
-            )
-        )
+        size = v.square().mean().sqrt().item()
+        rows.append(dict(layer=at, size=size, v_y=cosine(v, y), v0_v=cosine(first, v), v0_y=cosine(first, y)))
     return rows
 
 
@@ -131,9 +124,8 @@ def smooth(values, window=100):
 def relative(losses, baseline, window=100):
     """Method minus baseline, step by step, smoothed: below zero the method is ahead (ResFormer, Fig 1)."""
     if len(losses) != len(baseline):
-        raise ValueError(
-            f"curves of {len(losses)} and {len(baseline)} steps cannot be subtracted: compare equal lengths"
-        )
+        raise ValueError(f"curves of {len(losses)} and {len(baseline)} steps cannot be subtracted: "
+                         "compare equal lengths")
     return smooth([a - b for a, b in zip(losses, baseline)], window)
 
 
@@ -184,10 +176,8 @@ def observe_hf(model, ids):
     out = model(ids, output_attentions=True, output_hidden_states=True)
     if not out.attentions or any(a is None for a in out.attentions):
         raise ValueError(f'{type(model).__name__} returned no attentions: load it with attn_implementation="eager"')
-    return dict(
-        entropy=[token_entropy(a.float()).item() for a in out.attentions],
-        similarity=[similarity(h).item() for h in out.hidden_states],
-    )
+    return dict(entropy=[token_entropy(a.float()).item() for a in out.attentions],
+                similarity=[similarity(h).item() for h in out.hidden_states])
 
 
 def uniform_causal_entropy(length):

@@ -11,7 +11,6 @@ import statistics
 import sys
 import time
 from dataclasses import asdict, replace
-from functools import lru_cache
 from pathlib import Path
 
 import torch
@@ -19,6 +18,7 @@ from filelock import FileLock, Timeout
 
 from minimal import corpora, records
 from minimal.grids import GRIDS, WAR, Grid
+from minimal.match import MATCH, shape, work
 from minimal.run import Run, Stop
 from minimal.store import runs, short
 from minimal.train import Trainer
@@ -35,15 +35,8 @@ def key(run, fingerprint):
     model = skeleton(run.plan, run.size, **run.config())
     free = {"out", "save", "device", "compile", "rows", "evaluate"}
     asked = {k: v for k, v in asdict(run).items() if k not in free}
-    return short(
-        asked,
-        asdict(model.config),
-        sources(model),
-        count(model),
-        fingerprint,
-        torch.__version__.split("+")[0],
-        RUN_FORMAT,
-    )
+    version = torch.__version__.split("+")[0]
+    return short(asked, asdict(model.config), sources(model), count(model), fingerprint, version, RUN_FORMAT)
 
 
 def cached(run, minutes=None, quiet=None, wait=True):
@@ -64,101 +57,36 @@ def cached(run, minutes=None, quiet=None, wait=True):
         return None
 
 
-# ---- equal what? -----------------------------------------------------------------------------------------------------
-
-
-def by_steps(run, budget):
-    return replace(run, steps=int(budget))
-
-
-def by_tokens(run, budget):
-    return replace(run, steps=max(1, round(budget / tokens_a_step(run))))
-
-
-def by_flops(run, budget):
-    counted = count(skeleton(run.plan, run.size, **run.config()))
-    return replace(run, steps=max(1, round(budget / (counted["flops_per_token"] * tokens_a_step(run)))))
-
-
-def by_time(run, budget):
-    """As many steps as fit into `budget` seconds, by the median of a few warm steps: the schedule must know its length."""
-    trainer = Trainer(replace(run, steps=12, out=None), quiet=True)
-    seconds = []
-    for step in range(12):
-        start = time.perf_counter()
-        trainer.step(step)
-        seconds.append(time.perf_counter() - start)
-    return replace(run, steps=max(1, round(budget / statistics.median(seconds[4:]))))
-
-
-def by_parameters(run, budget):
-    """Equal tokens AND equal parameters: the MLPs give or take what the value path costs, to the nearest unit of width."""
-    target = count(skeleton("standard", run.size, **run.config()))["parameters"]
-
-    def at(hidden):
-        return count(skeleton(run.plan, run.size, **(run.config() | dict(hidden=hidden))))["parameters"]
-
-    slope = at(2) - at(1)
-    if slope == 0:
-        raise ValueError(f"{run.plan} has no MLP to give parameters from: compare it by flops, tokens or time")
-    hidden = round(1 + (target - at(1)) / slope)
-    if hidden < 1:
-        raise ValueError(
-            f"{run.plan} at {run.size} has {at(1) - target:,} parameters too many even without MLPs: take a larger size"
-        )
-    return replace(by_tokens(run, budget), changes=run.changes | dict(hidden=hidden))
-
-
-MATCH = dict(steps=by_steps, tokens=by_tokens, flops=by_flops, time=by_time, parameters=by_parameters)
-
-
-def tokens_a_step(run):
-    return run.batch * skeleton(run.plan, run.size, **run.config()).config.context
-
-
 # ---- a grid of runs and its file -------------------------------------------------------------------------------------
+
+
+def asked_of(run):
+    """What a run was asked beyond the defaults and beyond what its row says anyway."""
+    defaults, said = asdict(Run()), ("out", "plan", "size", "seed", "evaluate", "rows")
+    return {k: v for k, v in asdict(run).items() if v != defaults[k] and k not in said}
 
 
 def row_of(run, result):
     """A run in one small line: who, how long, how good, and the curves thinned to about fifty points."""
     losses, every = result["losses"], max(1, len(result["losses"]) // 50)
     thin = [round(statistics.fmean(losses[i : i + every]), 4) for i in range(0, len(losses) - every + 1, every)]
-    final, defaults = result["valid"][-1], asdict(Run())
-    names, last = result["coefficients"]["names"], (result["coefficients"]["steps"] or [[]])[-1]
+    final, names = result["valid"][-1], result["coefficients"]["names"]
+    last = (result["coefficients"]["steps"] or [[]])[-1]
     return dict(
-        plan=run.plan,
-        size=run.size,
-        seed=run.seed,
-        steps=result["steps"],
-        loss=round(final["loss"], 5),
-        bpb=round(final["bpb"], 5),
-        tokens=result["tokens"],
-        flops=result["flops_per_token"] * result["tokens"],
-        parameters=result["parameters"],
-        seconds=round(result["seconds"], 1),
-        train=thin,
-        every=every,
-        valid=[[v["step"], round(v["loss"], 4)] for v in result["valid"]],
+        plan=run.plan, size=run.size, seed=run.seed, steps=result["steps"],
+        loss=round(final["loss"], 5), bpb=round(final["bpb"], 5),
+        tokens=result["tokens"], flops=result["flops_per_token"] * result["tokens"],
+        parameters=result["parameters"], seconds=round(result["seconds"], 1),
+        train=thin, every=every, valid=[[v["step"], round(v["loss"], 4)] for v in result["valid"]],
         coefficients={n: round(v, 4) for n, v in zip(names, last)},
-        asked={
-            k: v
-            for k, v in asdict(run).items()
-            if v != defaults[k] and k not in ("out", "plan", "size", "seed", "evaluate", "rows")
-        },
+        asked=asked_of(run),
     )
 
 
 def same(row, run):
     """Is this recorded row that run? Compared by what was asked, so a row does not depend on this machine's cache."""
-    defaults = asdict(Run())
-    asked = {
-        k: v
-        for k, v in asdict(run).items()
-        if v != defaults[k] and k not in ("out", "plan", "size", "seed", "evaluate", "rows")
-    }
-    return (row["plan"], row["size"], row["seed"]) == (run.plan, run.size, run.seed) and row["asked"] == json.loads(
-        json.dumps(asked)
-    )
+    asked = json.loads(json.dumps(asked_of(run)))
+    return (row["plan"], row["size"], row["seed"], row["asked"]) == (run.plan, run.size, run.seed, asked)
 
 
 def missing(grid, path):
@@ -182,26 +110,12 @@ def record(grid, path, command, until=float("inf"), quiet=True):
         if result is None or run not in missing(grid, path):
             continue
         records.append(path, row_of(run, result), records.header(grid.what, command, result["corpus"]))
-        print(
-            f"{run.plan:20} seed {run.seed}: {result['valid'][-1]['loss']:.4f} nats, {result['seconds']:.0f} s; "
-            f"{len(missing(grid, path))} to go",
-            flush=True,
-        )
+        print(f"{run.plan:20} seed {run.seed}: {result['valid'][-1]['loss']:.4f} nats, {result['seconds']:.0f} s; "
+              f"{len(missing(grid, path))} to go", flush=True)
     return len(missing(grid, path))
 
 
-def work(run):
-    """Counted FLOPs of a run: its steps, and a third of a step's work for every token that it is evaluated on."""
-    flops, context = shape(run.plan, run.size, json.dumps(run.config()))
-    held = run.rows * context * (run.steps // run.evaluate) / 3
-    return flops * (run.steps * run.batch * context + held)
-
-
-@lru_cache(maxsize=None)
-def shape(plan, size, config):
-    """(FLOPs a token, context): the same for all seeds of a cell."""
-    model = skeleton(plan, size, **json.loads(config))
-    return count(model)["flops_per_token"], model.config.context
+# ---- what is said ----------------------------------------------------------------------------------------------------
 
 
 def pace():
@@ -214,7 +128,15 @@ def pace():
         found = training(WAR.size, batch=WAR.batch, repeats=8)
     finally:
         torch.set_num_threads(threads)
-    return 1 / (found["tokens_per_second"] * count(skeleton("standard", WAR.size))["flops_per_token"])
+    return 1 / (found["tokens_per_second"] * shape(WAR)["flops_per_token"])
+
+
+def all_work(todo):
+    """FLOPs of many runs: all seeds of a cell cost the same, so one of them is counted."""
+    cells = {}
+    for run in todo:
+        cells.setdefault(repr(replace(run, seed=0)), []).append(run)
+    return sum(len(seeds) * work(seeds[0]) for seeds in cells.values())
 
 
 def status():
@@ -222,7 +144,7 @@ def status():
     here, whole = pace(), 0.0
     for name, grid in GRIDS.items():
         total, todo = len(list(grid.runs())), missing(grid, records.EVIDENCE / f"{name}.json")
-        hours = here * sum(map(work, todo)) / 3600
+        hours = here * all_work(todo) / 3600
         whole += hours
         rest = f"{hours:5.1f} h here" if todo else "whole"
         print(f"{name:16}{total - len(todo):4} of {total:3} runs recorded   {rest:14}{grid.what}")
@@ -235,16 +157,14 @@ def status():
 
 
 def table(rows, baseline):
-    print(
-        f"{'plan':20}{'n':>3}{'nats':>9}{'spread':>9}{'minus ' + baseline:>18}   95 % interval of the paired difference"
-    )
+    print(f"{'plan':20}{'n':>3}{'nats':>9}{'spread':>9}{'minus ' + baseline:>18}   "
+          "95 % interval of the paired difference")
     for r in records.paired(rows, "loss", baseline):
-        interval = (
-            f"{r['low']:+.4f} … {r['high']:+.4f}"
-            + ("" if r["clear"] or r["plan"] == baseline else "   not distinguishable here")
-            if r["low"] is not None
-            else "one seed: no interval"
-        )
+        if r["low"] is None:
+            interval = "one seed: no interval"
+        else:
+            unclear = "" if r["clear"] or r["plan"] == baseline else "   not distinguishable here"
+            interval = f"{r['low']:+.4f} … {r['high']:+.4f}{unclear}"
         print(f"{r['plan']:20}{r['n']:3}{r['mean']:9.4f}{r['spread'] or 0:9.4f}{r['difference']:+18.4f}   {interval}")
 
 
@@ -253,41 +173,54 @@ def draw(rows, baseline, folder):
     from minimal import look
     from minimal.analysis import smooth
 
+    def picture(name, *lines):
+        (folder / f"{name}.svg").write_bytes(look.picture(look.lines(*lines), "svg"))
+
     folder.mkdir(parents=True, exist_ok=True)
     seed = min(r["seed"] for r in rows)
     first = {r["plan"]: r for r in rows if r["seed"] == seed}
     for axis in ("steps", "tokens", "flops"):
-        series = {
-            p: ([r[axis] * (i + 0.5) * r["every"] / r["steps"] for i in range(len(r["train"]))], r["train"])
-            for p, r in first.items()
-        }
-        (folder / f"loss-{axis}.svg").write_bytes(
-            look.picture(look.lines(series, "Training loss", axis, "nats a token"), "svg")
-        )
-    if baseline in first and all(len(r["train"]) == len(first[baseline]["train"]) for r in first.values()):
-        base, window = first[baseline]["train"], min(5, len(first[baseline]["train"]))
-        series = {
-            p: smooth([a - b for a, b in zip(r["train"], base)], window) for p, r in first.items() if p != baseline
-        }
-        if series:
-            (folder / "relative.svg").write_bytes(
-                look.picture(
-                    look.lines(series, f"Below zero: ahead of {baseline}", f"{first[baseline]['every']} steps", "nats"),
-                    "svg",
-                )
-            )
+        series = {p: ([r[axis] * (i + 0.5) * r["every"] / r["steps"] for i in range(len(r["train"]))], r["train"])
+                  for p, r in first.items()}
+        picture(f"loss-{axis}", series, "Training loss", axis, "nats a token")
+    base = first.get(baseline)
+    if len(first) > 1 and base and all(len(r["train"]) == len(base["train"]) for r in first.values()):
+        window = min(5, len(base["train"]))
+        series = {p: smooth([a - b for a, b in zip(r["train"], base["train"])], window)
+                  for p, r in first.items() if p != baseline}
+        picture("relative", series, f"Below zero: ahead of {baseline}", f"{base['every']} steps", "nats")
+
+
+# ---- the command -----------------------------------------------------------------------------------------------------
+
+
+def compare(asked, command, until):
+    """Train what was asked for, as far as time allows, and say what is there."""
+    for name in {*asked.plans, asked.baseline} - PLANS.keys():
+        plan_named(name)
+    names = [asked.baseline, *(p for p in asked.plans if p != asked.baseline)]
+    base = Run(size=asked.size, corpus=asked.corpus, batch=asked.batch, vocab=asked.vocab, evaluate=10**9)
+    matched = [MATCH[asked.match](replace(base, plan=name), asked.budget) for name in names]
+    cells = [dict(plan=run.plan, steps=run.steps, changes=run.changes) for run in matched]
+    name = short(names, asked.match, asked.budget, asked.size, asked.corpus, asked.batch, asked.vocab)
+    path = Path(asked.out or runs() / "evidence" / f"{name}.json")
+    left = record(Grid(f"{asked.match}-matched at {asked.budget:g}", cells, tuple(asked.seeds), base), path, command, until)
+    if path.exists():
+        rows = records.read(path)["rows"]
+        table(rows, asked.baseline)
+        draw(rows, asked.baseline, path.with_suffix(""))
+        print(f"written: {path}; figures in {path.with_suffix('')}/"
+              + (f"; {left} runs to go: the same command goes on" if left else ""))
 
 
 def main(argv=None):
-    ask = argparse.ArgumentParser(
-        prog="python -m minimal.evidence", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    ask = argparse.ArgumentParser(prog="python -m minimal.evidence", description=__doc__,
+                                  formatter_class=argparse.RawDescriptionHelpFormatter)
     ask.add_argument("--record", nargs="*", metavar="GRID", help=f"go on with these (default all): {', '.join(GRIDS)}")
     ask.add_argument("--plans", nargs="+", metavar="PLAN", help="compare these")
     ask.add_argument("--match", choices=MATCH, default="tokens")
-    ask.add_argument(
-        "--budget", type=float, default=512_000, help="steps, tokens (also for parameters), FLOPs or seconds a run"
-    )
+    ask.add_argument("--budget", type=float, default=512_000,
+                     help="steps, tokens (also for parameters), FLOPs or seconds a run")
     ask.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     ask.add_argument("--baseline", default="standard")
     ask.add_argument("--size", default="tiny")
@@ -304,38 +237,7 @@ def main(argv=None):
             for name in asked.record or GRIDS:
                 record(GRIDS[name], records.EVIDENCE / f"{name}.json", command, until)
         elif asked.plans:
-            for name in {*asked.plans, asked.baseline} - PLANS.keys():
-                plan_named(name)
-            names = [asked.baseline, *(p for p in asked.plans if p != asked.baseline)]
-            base = Run(size=asked.size, corpus=asked.corpus, batch=asked.batch, vocab=asked.vocab, evaluate=10**9)
-            cells = [
-                {
-                    k: v
-                    for k, v in asdict(MATCH[asked.match](replace(base, plan=name), asked.budget)).items()
-                    if k in ("plan", "steps", "changes")
-                }
-                for name in names
-            ]
-            path = Path(
-                asked.out
-                or runs()
-                / "evidence"
-                / f"{short(names, asked.match, asked.budget, asked.size, asked.corpus, asked.batch, asked.vocab)}.json"
-            )
-            left = record(
-                Grid(f"{asked.match}-matched at {asked.budget:g}", cells, tuple(asked.seeds), base),
-                path,
-                command,
-                until,
-            )
-            if path.exists():
-                rows = records.read(path)["rows"]
-                table(rows, asked.baseline)
-                draw(rows, asked.baseline, path.with_suffix(""))
-                print(
-                    f"written: {path}; figures in {path.with_suffix('')}/"
-                    + (f"; {left} runs to go: the same command goes on" if left else "")
-                )
+            compare(asked, command, until)
         else:
             status()
     except (ValueError, KeyError, Stop) as error:

@@ -28,9 +28,9 @@ def matmul_rate(where="cpu", n=1024):
     """The best rate of an n^3 product, in FLOP/s: what a training step made of nothing but products could reach.
     fp32 on a CPU; bf16 and 8192^3 on a GPU."""
     where = torch.device(where)
-    kind, n, wait = (
-        (torch.bfloat16, 8192, torch.cuda.synchronize) if where.type == "cuda" else (torch.float32, n, lambda: None)
-    )
+    kind, wait = torch.float32, lambda: None
+    if where.type == "cuda":
+        kind, n, wait = torch.bfloat16, 8192, torch.cuda.synchronize
     a, b = torch.full((2, n, n), 0.5, device=where, dtype=kind)  # no random numbers: a run's own must not move
     return 2 * n**3 / min(clock(lambda: a @ b, synchronize=wait))
 
@@ -38,15 +38,9 @@ def matmul_rate(where="cpu", n=1024):
 def machine():
     """What stands beside every number."""
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
-    return dict(
-        cpu=platform.machine(),
-        capability=torch.backends.cpu.get_cpu_capability(),
-        threads=torch.get_num_threads(),
-        cores=os.cpu_count(),
-        gpu=gpu,
-        torch=torch.__version__,
-        python=platform.python_version(),
-    )
+    return dict(cpu=platform.machine(), capability=torch.backends.cpu.get_cpu_capability(),
+                threads=torch.get_num_threads(), cores=os.cpu_count(), gpu=gpu,
+                torch=torch.__version__, python=platform.python_version())
 
 
 def stepper(plan, size, recipe, batch, compile):
@@ -83,17 +77,9 @@ def training(size="wide", plan="standard", batch=16, compile=False, repeats=20):
         rates.append(matmul_rate())
     floor = count(skeleton(plan, size))["flops_per_token"] * tokens / max(rates)
     median = statistics.median(seconds)
-    return dict(
-        plan=plan,
-        size=size,
-        compiled=compile,
-        floor_ms=1e3 * floor,
-        step_ms=1e3 * median,
-        best_ms=1e3 * min(seconds),
-        share=floor / median,
-        first_step_s=first,
-        tokens_per_second=round(tokens / median),
-    )
+    return dict(plan=plan, size=size, compiled=compile, floor_ms=1e3 * floor, step_ms=1e3 * median,
+                best_ms=1e3 * min(seconds), share=floor / median, first_step_s=first,
+                tokens_per_second=round(tokens / median))
 
 
 def race(steps=1500, rates=(6e-4, 1e-3, 3e-3), size="wide", corpus="auto", compile=False):
@@ -108,7 +94,7 @@ def race(steps=1500, rates=(6e-4, 1e-3, 3e-3), size="wide", corpus="auto", compi
     base = [cached(Run(plan="gpt2", recipe="gpt2", lr=rate, steps=steps, **common)) for rate in rates]
     best = min(base, key=lambda r: r["valid"][-1]["loss"])
     goal, own, needed = best["valid"][-1]["loss"], None, None
-    for share in (0.05, 0.075, 0.1, 0.11, 0.115, 0.12, 0.135, 0.15, 0.2, 0.3):  # a schedule must know its length: try until one arrives
+    for share in (0.05, 0.075, 0.1, 0.11, 0.115, 0.12, 0.135, 0.15, 0.2, 0.3):  # a schedule must know its length
         own = cached(Run(plan="standard", recipe="course", steps=round(steps * share), **common))
         if own["valid"][-1]["loss"] <= goal:
             needed = own["steps"]
@@ -118,15 +104,9 @@ def race(steps=1500, rates=(6e-4, 1e-3, 3e-3), size="wide", corpus="auto", compi
     turns = [(clock(theirs, 5), clock(ours, 5)) for _ in range(5)]
     base_step, own_step = (statistics.median(s for turn in side for s in turn) for side in zip(*turns))
     return dict(
-        goal=goal,
-        base_lr=best["run"]["lr"],
-        base_losses=[r["valid"][-1]["loss"] for r in base],
-        base_steps=steps,
-        base_step_ms=1e3 * base_step,
-        course_steps=needed,
-        course_loss=own["valid"][-1]["loss"],
-        course_step_ms=1e3 * own_step,
-        compiled=compile,
+        goal=goal, base_lr=best["run"]["lr"], base_losses=[r["valid"][-1]["loss"] for r in base], base_steps=steps,
+        base_step_ms=1e3 * base_step, course_steps=needed, course_loss=own["valid"][-1]["loss"],
+        course_step_ms=1e3 * own_step, compiled=compile,
         share=needed * own_step / (steps * base_step) if needed else None,
     )
 
@@ -146,16 +126,12 @@ def main():
     found = dict(machine=machine(), train=None, race=None, decode_cpu=None, dva=None, gpu=None)
     print(f"{found['machine']}\nfloor: {matmul_rate() / 1e9:.0f} GFLOP/s, fp32 1024^3, {asked.threads} threads")
     if "train" in chosen:
-        found["train"] = [
-            training(size, compile=compiled)
-            for size in ("wide", "tiny")
-            for compiled in ((False, True) if asked.compile else (False,))
-        ]
+        ways = (False, True) if asked.compile else (False,)
+        found["train"] = [training(size, compile=way) for size in ("wide", "tiny") for way in ways]
         for r in found["train"]:
-            print(
-                f"{r['size']:6}{'compiled' if r['compiled'] else 'eager':>9}: a step {r['step_ms']:.0f} ms, "
-                f"floor {r['floor_ms']:.0f} ms: {r['share']:.0%} of it; {r['tokens_per_second']:,} tokens/s; first step {r['first_step_s']:.1f} s"
-            )
+            print(f"{r['size']:6}{'compiled' if r['compiled'] else 'eager':>9}: a step {r['step_ms']:.0f} ms, "
+                  f"floor {r['floor_ms']:.0f} ms: {r['share']:.0%} of it; {r['tokens_per_second']:,} tokens/s; "
+                  f"first step {r['first_step_s']:.1f} s")
     if "race" in chosen:
         found["race"] = race(compile=asked.compile)
         print(f"race: {found['race']}")

@@ -28,10 +28,8 @@ class Run:
     vocab: int | None = field(default=None, metadata=dict(help="tokens of the vocabulary (default: the size's)"))
     style: str | None = field(default=None, metadata=dict(help="nanochat, llama, gpt2, modded (default: the size's)"))
     recipe: str = field(default="bov", metadata=dict(help="a name of minimal.optim: rates, betas, schedules"))
-    scale: str = field(
-        default="laptop",
-        metadata=dict(help="laptop: the recipe's numbers as they stand; paper: carried by batch and width"),
-    )
+    scale: str = field(default="laptop", metadata=dict(
+        help="laptop: the recipe's numbers as they stand; paper: carried by batch and width"))
     warmup: float | None = field(default=None, metadata=dict(help="share of the run that warms up (the recipe's)"))
     lr: float | None = field(default=None, metadata=dict(help="rate of the matrices; all other rates move along"))
     seed: int = 0
@@ -41,9 +39,8 @@ class Run:
     evaluate: int = field(default=250, metadata=dict(help="steps between evaluations (the last step always)"))
     rows: int = field(default=64, metadata=dict(help="held-out rows an evaluation reads"))
     save: int = field(default=100, metadata=dict(help="steps between checkpoints"))
-    out: str | None = field(
-        default=None, metadata=dict(help="folder for checkpoint and log; a second call goes on from there")
-    )
+    out: str | None = field(default=None, metadata=dict(
+        help="folder for checkpoint and log; a second call goes on from there"))
     device: str = "auto"
     compile: bool = field(default=False, metadata=dict(help="torch.compile: pays on GPUs and on long CPU runs"))
     changes: dict = field(default_factory=dict, metadata=dict(cli=False))  # further fields of Config

@@ -25,6 +25,9 @@ from minimal.run import Run, Stop, Team
 from minimal.variants import build, count, skeleton
 
 
+PROGRESS = ("done", "seconds", "valid", "history")  # what a run has reached; its tensors lie beside them
+
+
 class Trainer:
     """What a run is made of, and the loop."""
 
@@ -45,13 +48,10 @@ class Trainer:
         if run.flops:
             self.steps = max(1, round(run.flops / (self.counted["flops_per_token"] * self.tokens_a_step)))
         if run.batch % (run.accumulate * self.team.world):
-            raise ValueError(
-                f"a batch of {run.batch} does not split into {run.accumulate} parts on {self.team.world} "
-                f"processes: choose a multiple of {run.accumulate * self.team.world}"
-            )
-        self.optimizer = optim.Optimizer(
-            self.model, self.recipe(), batch_tokens=self.tokens_a_step, steps=self.steps, scale=run.scale, lr=run.lr
-        )
+            raise ValueError(f"a batch of {run.batch} does not split into {run.accumulate} parts on {self.team.world} "
+                             f"processes: choose a multiple of {run.accumulate * self.team.world}")
+        self.optimizer = optim.Optimizer(self.model, self.recipe(), batch_tokens=self.tokens_a_step, steps=self.steps,
+                                         scale=run.scale, lr=run.lr)
         self.loss = torch.compile(self.model.loss, dynamic=False) if run.compile else self.model.loss
         self.corpus = dict(name=corpus.name, fingerprint=corpus.fingerprint, tokens=self.data.about["train"]["tokens"])
         self.history, self.valid, self.seconds, self.done = [], [], 0.0, 0
@@ -120,12 +120,9 @@ class Trainer:
                         self.save()
                     mark, since = time.perf_counter(), self.done  # the clock stands while we evaluate and save
                 if stop and not last:
-                    where = (
-                        f"{self.out} goes on from there" if self.out else "nothing was kept: name a folder with --out"
-                    )
-                    raise Stop(
-                        f"stopped at step {self.done} of {self.steps} ({ask[0] if ask else 'time is up'}); {where}"
-                    )
+                    why = ask[0] if ask else "time is up"
+                    kept = f"{self.out} goes on from there" if self.out else "nothing was kept: name a folder with --out"
+                    raise Stop(f"stopped at step {self.done} of {self.steps} ({why}); {kept}")
         finally:
             bar.close()
             if before is not None:
@@ -147,11 +144,8 @@ class Trainer:
         return torch.cat(values) if values else torch.empty(0)
 
     def names(self):
-        return [
-            name if c.numel() == 1 else f"{name}[{i}]"
-            for name, c in self.model.coefficients().items()
-            for i in range(c.numel())
-        ]
+        return [name if c.numel() == 1 else f"{name}[{i}]"
+                for name, c in self.model.coefficients().items() for i in range(c.numel())]
 
     @torch.no_grad()
     def evaluate(self):
@@ -176,13 +170,8 @@ class Trainer:
 
         if not self.quiet:
             print(self.headline())
-        return tqdm(
-            total=self.steps,
-            initial=self.done,
-            disable=self.quiet or not sys.stderr.isatty() and "ipykernel" not in sys.modules,
-            desc=self.run.plan,
-            leave=False,
-        )
+        shown = not self.quiet and (sys.stderr.isatty() or "ipykernel" in sys.modules)
+        return tqdm(total=self.steps, initial=self.done, disable=not shown, desc=self.run.plan, leave=False)
 
     def headline(self):
         c, about = self.model.config, self.corpus
@@ -198,27 +187,17 @@ class Trainer:
         bar.set_postfix_str(f"loss {now['loss']:.3f}, {speed:,.0f} tokens/s, {share:.0%} of the matmul floor")
         if self.out and self.team.rank == 0:
             self.out.mkdir(parents=True, exist_ok=True)
-            records.jot(
-                self.out / "log.jsonl",
-                [dict(step=self.done, loss=now["loss"], tokens_per_second=round(speed), floor_share=round(share, 4))],
-            )
+            row = dict(step=self.done, loss=now["loss"], tokens_per_second=round(speed), floor_share=round(share, 4))
+            records.jot(self.out / "log.jsonl", [row])
         if not self.quiet and bar.disable and (self.done % 50 == 0 or self.done in (1, self.steps)):
-            print(
-                f"step {self.done:5d}  loss {now['loss']:.4f}  {speed:,.0f} tokens/s  {share:.0%} of the matmul floor",
-                flush=True,
-            )
+            print(f"step {self.done:5d}  loss {now['loss']:.4f}  {speed:,.0f} tokens/s  {share:.0%} of the matmul floor",
+                  flush=True)
 
     def result(self):
         return dict(
-            run=asdict(self.run),
-            corpus=self.corpus,
-            steps=self.steps,
-            tokens=self.steps * self.tokens_a_step,
-            epochs=self.data.epochs(self.steps, self.run.batch),
-            seconds=self.seconds,
-            **self.counted,
-            losses=[h["loss"] for h in self.history],
-            valid=self.valid,
+            run=asdict(self.run), corpus=self.corpus, steps=self.steps, tokens=self.steps * self.tokens_a_step,
+            epochs=self.data.epochs(self.steps, self.run.batch), seconds=self.seconds, **self.counted,
+            losses=[h["loss"] for h in self.history], valid=self.valid,
             coefficients=dict(names=self.names(), steps=[h["coefficients"] for h in self.history]),
         )
 
@@ -227,27 +206,18 @@ class Trainer:
     def identity(self):
         """What must be equal for a run to go on: everything but where it is written and how often."""
         free = {"out", "save", "evaluate", "rows", "device", "compile"}
-        return {k: v for k, v in asdict(self.run).items() if k not in free} | dict(
-            data=self.data.fingerprint, steps=self.steps
-        )
+        asked = {k: v for k, v in asdict(self.run).items() if k not in free}
+        return asked | dict(data=self.data.fingerprint, steps=self.steps)
 
     def save(self):
         if self.team.rank:
             return
-        tensors = {f"optimizer/{k}": v for k, v in self.optimizer.state_dict().items()} | {
-            f"model/{k}": v for k, v in self.model.named_parameters()
-        }
+        tensors = {f"optimizer/{k}": v for k, v in self.optimizer.state_dict().items()}
+        tensors |= {f"model/{k}": v for k, v in self.model.named_parameters()}
         tensors["random/cpu"] = torch.get_rng_state()
         if self.team.device.type == "cuda":
             tensors["random/cuda"] = torch.cuda.get_rng_state(self.team.device)
-        state = dict(
-            identity=self.identity(),
-            done=self.done,
-            seconds=self.seconds,
-            valid=self.valid,
-            history=self.history,
-            tokenizer=self.tok.text,
-        )
+        state = dict(identity=self.identity(), tokenizer=self.tok.text, **{k: getattr(self, k) for k in PROGRESS})
         checkpoint.save(self.out / "last.safetensors", tensors, state)
 
     def resume(self):
@@ -255,22 +225,17 @@ class Trainer:
         theirs, ours = state["identity"], json.loads(json.dumps(self.identity()))
         differ = [k for k in ours if theirs.get(k) != ours[k]]
         if differ:
-            raise checkpoint.CheckpointError(
-                f"{self.out} holds another run ({', '.join(f'{k}: {theirs.get(k)} there, {ours[k]} here' for k in differ)}): "
-                f"name another folder with --out, or the same run"
-            )
+            told = ", ".join(f"{k}: {theirs.get(k)} there, {ours[k]} here" for k in differ)
+            raise checkpoint.CheckpointError(f"{self.out} holds another run ({told}): "
+                                             "name another folder with --out, or the same run")
         part = lambda prefix: {k[len(prefix) :]: v for k, v in tensors.items() if k.startswith(prefix)}
         checkpoint.put(self.model, part("model/"))
         self.optimizer.load_state_dict(part("optimizer/"))
         torch.set_rng_state(tensors["random/cpu"])
         if "random/cuda" in tensors and self.team.device.type == "cuda":
             torch.cuda.set_rng_state(tensors["random/cuda"], self.team.device)
-        self.done, self.seconds, self.valid, self.history = (
-            state["done"],
-            state["seconds"],
-            state["valid"],
-            state["history"],
-        )
+        for k in PROGRESS:
+            setattr(self, k, state[k])
         if self.team.rank == 0:  # the log says nothing of steps that were lost and are trained again
             kept = [row for row in records.jsonl(self.out / "log.jsonl") if row["step"] <= self.done]
             (self.out / "log.jsonl").unlink(missing_ok=True)
@@ -296,11 +261,8 @@ def main(argv=None):
     ask = argparse.ArgumentParser(prog="python -m minimal.train", description=__doc__.splitlines()[0])
     for f in fields(Run):
         if f.metadata.get("cli", True):
-            kind = (
-                dict(action="store_true")
-                if f.type == "bool" or f.type is bool
-                else dict(type=kind_of(f), default=f.default)
-            )
+            flag = f.type in ("bool", bool)
+            kind = dict(action="store_true") if flag else dict(type=kind_of(f), default=f.default)
             ask.add_argument(f"--{f.name}", help=f.metadata.get("help"), **kind)
     ask.add_argument("--minutes", type=float, help="stop cleanly after this long; the same command goes on")
     ask.add_argument("--quiet", action="store_true")
@@ -316,10 +278,8 @@ def main(argv=None):
             dist.destroy_process_group()
     if trainer.team.rank == 0:
         final = result["valid"][-1]
-        print(
-            f"{result['run']['plan']}: held-out {final['loss']:.4f} nats a token, {final['bpb']:.4f} bits a byte after "
-            f"{result['tokens']:,} tokens in {result['seconds']:.0f} s"
-        )
+        print(f"{result['run']['plan']}: held-out {final['loss']:.4f} nats a token, {final['bpb']:.4f} bits a byte "
+              f"after {result['tokens']:,} tokens in {result['seconds']:.0f} s")
 
 
 def kind_of(f):

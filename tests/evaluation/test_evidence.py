@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from minimal import evidence, records
-from minimal.evidence import GRIDS, MATCH, Grid, cached, key, missing, record, row_of, same
-from minimal.train import Run
+from minimal import evidence, match, records
+from minimal.evidence import GRIDS, Grid, cached, key, missing, record, row_of, same
+from minimal.match import MATCH, work
+from minimal.run import Run
+from minimal.train import Trainer
 from minimal.variants import count, plan_named, skeleton
 
 TEXT = "\n".join(f"{a} {b} {c}." for a in ("the cat", "a dog", "my horse") for b in ("sees", "hears", "knows") for c in ("the moon", "a river", "rain")) * 200
@@ -80,10 +82,10 @@ def test_matching_means_what_it_says(base):
 
 
 def test_time_matching_gives_the_slower_plan_fewer_steps(base, monkeypatch):
-    class Paced(evidence.Trainer):
+    class Paced(Trainer):
         def step(self, step):
             time.sleep(0.005 if self.run.plan == "standard" else 0.02)
-    monkeypatch.setattr(evidence, "Trainer", Paced)
+    monkeypatch.setattr(match, "Trainer", Paced)
     runs = [MATCH["time"](replace(base, plan=plan), 1.0).steps for plan in ("standard", "cross")]
     assert 200 >= runs[0] > 2 * runs[1] > 0
 
@@ -108,8 +110,8 @@ def test_status_says_what_is_missing(capsys, monkeypatch, tmp_path):
 
 def test_the_work_of_a_run_is_its_steps_and_a_third_for_what_is_evaluated(base):
     per_token = count(skeleton(base.plan, base.size, **base.config()))["flops_per_token"]
-    assert evidence.work(base) == per_token * (6 * 4 * 32 + 8 * 32 * 2 / 3)
-    assert evidence.work(replace(base, changes=dict(layers=6))) > 1.5 * evidence.work(replace(base, changes=dict(layers=3)))
+    assert work(base) == pytest.approx(per_token * (6 * 4 * 32 + 8 * 32 * 2 / 3), rel=1e-12)
+    assert work(replace(base, changes=dict(layers=6))) > 1.5 * work(replace(base, changes=dict(layers=3)))
 
 
 def test_every_grid_names_plans_that_exist():
