@@ -80,7 +80,7 @@ endef
 
 ## make course      execute every notebook; pages under build/ (PROFILE=smoke|laptop|gpu)
 $(eval $(call target,course,notebooks/run.py,$(PY) notebooks/run.py --profile $(PROFILE) $(ARGS)))
-## make bench       measure this machine's speed; the last line is JSON (PART=decode,dva,train|race|gpu)
+## make bench       measure this machine's speed; the last line is JSON (PART=decode,dva,train|corners|race|gpu)
 $(eval $(call target,bench,minimal/measure.py,$(PY) -m minimal.measure $(PART:%=--part %) $(ARGS)))
 ## make evidence    what is recorded, what is missing, and how long the rest would take here
 $(eval $(call target,evidence,minimal/evidence.py,$(PY) -m minimal.evidence $(ARGS)))

@@ -34,6 +34,9 @@ EQUAL = dict.fromkeys(("alpha", "beta"), dict(lr=0.05, decay=0.0, betas=(0.9, 0.
 SLIM = {"bov": 96, "bov-fixed": 96, "bov-keep": 85, "modded": 181}  # MLP width of 256 at equal parameters; a test counts
 FACTORS = [f"{modifier}/{heads}/{ffn}/{wo}" for modifier in ("standard", "dva-random", "dva") for heads in ("one", "many")
            for ffn in ("ffn", "noffn") for wo in ("wo", "nowo")]
+DVA, BARE, FULL = "dva/one/noffn/nowo", "standard/one/noffn/nowo", "dva/many/ffn/wo"
+AS_LARGE = {DVA: dict(width=94), BARE: dict(width=116), FULL: dict(hidden=192)}  # parameters of standard; a test counts
+AS_LONG = {DVA: 617, BARE: 992, FULL: 379}  # steps in the time of standard's 500: .81, .50 and 1.32 of its time a step
 
 GRIDS = dict(
     thirteen_rows=Grid("All 13 rows of Bank of Values' Table 1, its ablations and the other systems; tiny, 1M tokens",
@@ -55,6 +58,9 @@ GRIDS = dict(
                                             for plan in ("standard", "resformer")]),
     dva_factorial=Grid("What causes DVA's gain? Modifier x heads x feed-forward net x W_O, equal width and tokens",
                        plans(*FACTORS)),
+    dva_matched=Grid("DVA, without its modifier, and beside all that it replaces: equal parameters, then equal time",
+                     [dict(plan=plan, changes=changes) for plan, changes in AS_LARGE.items()]
+                     + [dict(plan=plan, steps=steps) for plan, steps in AS_LONG.items()]),
     windows=Grid("Windows of 32 in three layers of four",
                  plans("standard", "bov", "svformer", "resformer", changes=dict(windows=(32, 32, 32, 0)))),
     residuals=Grid("What to carry upwards, and through which map: ResFormer's Figs 6 and 7",

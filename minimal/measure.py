@@ -82,6 +82,21 @@ def training(size="wide", plan="standard", batch=16, compile=False, repeats=20):
                 tokens_per_second=round(tokens / median))
 
 
+def corners(sizes=(("tiny", 16), ("gpt2", 2)), rounds=7):
+    """What a training step of dynamic value attention's corners costs, as a share of the plain transformer's: one head
+    and no network, without the modifier and with it. By size and batch, beside the share of the arithmetic."""
+    from minimal.bench_decode import in_turn, ratio
+    from minimal.variants import count, skeleton
+
+    names, found = ("standard/many/ffn/wo", "standard/one/noffn/nowo", "dva/one/noffn/nowo", "dva/many/ffn/wo"), []
+    for size, batch in sizes:
+        taken = in_turn({name: stepper(name, size, "gpt2", batch, False)[1] for name in names}, rounds)
+        counted = {name: count(skeleton(name, size))["flops_per_token"] for name in names}
+        found += [dict(plan=name, size=size, batch=batch, ms=statistics.median(taken[name]),
+                       time=ratio(taken, name, names[0]), arithmetic=counted[name] / counted[names[0]]) for name in names]
+    return found
+
+
 def race(steps=1500, rates=(6e-4, 1e-3, 3e-3), size="wide", corpus="auto", compile=False):
     """The gpt2 plan with AdamW, best of three rates, against the course's recipe: time to the same held-out loss.
 
@@ -112,7 +127,7 @@ def race(steps=1500, rates=(6e-4, 1e-3, 3e-3), size="wide", corpus="auto", compi
 
 
 def main():
-    parts = ("train", "race", "decode", "dva", "gpu")
+    parts = ("train", "race", "decode", "dva", "corners", "gpu")
     ask = argparse.ArgumentParser(prog="python -m minimal.measure", description=__doc__)
     ask.add_argument("--part", default="train,decode,dva", help=f"some of {', '.join(parts)}, with commas between")
     ask.add_argument("--threads", type=int, default=2)
@@ -123,7 +138,7 @@ def main():
     if set(chosen) - set(parts):
         ask.error(f"unknown part {', '.join(set(chosen) - set(parts))}: choose from {', '.join(parts)}")
     torch.set_num_threads(asked.threads)
-    found = dict(machine=machine(), train=None, race=None, decode_cpu=None, dva=None, gpu=None)
+    found = dict(machine=machine(), train=None, race=None, decode_cpu=None, dva=None, corners=None, gpu=None)
     print(f"{found['machine']}\nfloor: {matmul_rate() / 1e9:.0f} GFLOP/s, fp32 1024^3, {asked.threads} threads")
     if "train" in chosen:
         ways = (False, True) if asked.compile else (False,)
@@ -140,6 +155,11 @@ def main():
 
         found["decode_cpu"] = bench_decode.decode() if "decode" in chosen else None
         found["dva"] = bench_decode.dva() if "dva" in chosen else None
+    if "corners" in chosen:
+        found["corners"] = corners()
+        for r in found["corners"]:
+            print(f"{r['size']:6}{r['plan']:>25}: a step {r['ms']:.0f} ms, {r['time']:.2f} of the plain one's time, "
+                  f"{r['arithmetic']:.2f} of its arithmetic")
     if "gpu" in chosen:
         if not torch.cuda.is_available():
             print("gpu: not yet measured on a GPU: this machine has none that torch can use")

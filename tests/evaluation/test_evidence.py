@@ -125,3 +125,10 @@ def test_slim_plans_are_as_large_as_standard_to_the_nearest_width():
     for run in GRIDS["parameters"].runs():
         sizes = [count(skeleton(run.plan, "tiny", hidden=run.changes["hidden"] + more))["parameters"] for more in (-1, 0, 1)]
         assert min(sizes, key=lambda size: abs(size - target)) == sizes[1]
+
+
+def test_dva_as_large_as_standard_has_its_parameters_to_one_per_cent():
+    target = count(skeleton("standard", "tiny"))["parameters"]
+    for run in GRIDS["dva_matched"].runs():
+        if run.changes:
+            assert count(skeleton(run.plan, "tiny", **run.changes))["parameters"] == pytest.approx(target, rel=0.01), run.plan
