@@ -145,6 +145,27 @@ def trajectories(result, end=""):
     return {name: [step[i] for step in c["steps"]] for i, name in enumerate(c["names"]) if name.endswith(end)}
 
 
+def mixin_study(result):
+    """What the weights of an x0 mixin r x + z x0 did in training: z's share by layer at the end; when the shares were
+    largest, as a part of the run, and how many fell by 2 % from there (layer 0, where x is x0, left out); weights of x0
+    that changed sign after the first tenth; the largest rise of the held-out loss between two evaluations."""
+    paths = trajectories(result)
+    kept, mixed = ([path for name, path in paths.items() if f".{kind}." in name] for kind in ("residual", "x0"))
+    r, z = torch.tensor(kept), torch.tensor(mixed)  # (L, steps) each
+    share = z.abs() / (r.abs() + z.abs())
+    steps = share.shape[1]
+    smoothed = share[1:].unfold(1, max(1, steps // 20), 1).mean(-1)  # (L - 1, steps')
+    peak, at = smoothed.max(1)
+    held = [row["loss"] for row in result["valid"]]
+    return dict(
+        x0_share=[round(v, 4) for v in share[:, -1].tolist()],
+        turn=round(((at + 1) / smoothed.shape[1]).mean().item(), 4),
+        fell=(smoothed[:, -1] < 0.98 * peak).sum().item(),
+        crossed=[i for i, path in enumerate(mixed) if path[steps // 10] * path[-1] < 0],
+        rise=round(max((b - a for a, b in zip(held, held[1:])), default=0.0), 4),
+    )
+
+
 def watched(run, note, every=25):
     """What note(model) says before the first step of a run, after every so many and at its end: steps, notes, the last
     held-out loss and the folder. Trained once and kept, like evidence.cached; a note that is written otherwise is another run."""

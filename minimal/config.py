@@ -102,6 +102,10 @@ class Config:
         sizes = [short if self.windows[at % len(self.windows)] == "S" else 0 for at in range(self.layers)]
         return [0 if at == self.layers - 1 or size >= self.context else size for at, size in enumerate(sizes)]
 
+    def long_layers(self):
+        """Which layers a schedule of windows treats as long: those without a window of their own, and the last."""
+        return [at == self.layers - 1 or self.windows[at % len(self.windows)] in ("L", 0) for at in range(self.layers)]
+
     def but(self, **changes):
         """The same, with changes."""
         return replace(self, **changes)

@@ -109,7 +109,7 @@ def record(grid, path, command, until=float("inf"), quiet=True):
             raise
         if result is None or run not in missing(grid, path):
             continue
-        records.append(path, row_of(run, result), records.header(grid.what, command, result["corpus"]))
+        records.append(path, row_of(run, result) | grid.also(result), records.header(grid.what, command, result["corpus"]))
         print(f"{run.plan:20} seed {run.seed}: {result['valid'][-1]['loss']:.4f} nats, {result['seconds']:.0f} s; "
               f"{len(missing(grid, path))} to go", flush=True)
     return len(missing(grid, path))

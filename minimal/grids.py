@@ -1,7 +1,9 @@
 """What does the course want to know, and which runs would tell? Grids in the order in which they should be answered."""
 
 from dataclasses import dataclass, replace
+from typing import Callable
 
+from minimal.analysis import mixin_study
 from minimal.run import Run
 
 WAR = Run(size="tiny", corpus="war-and-peace", steps=500, evaluate=50, rows=371)  # 1M tokens, all held-out rows
@@ -15,6 +17,7 @@ class Grid:
     cells: list
     seeds: tuple = (0, 1, 2)
     base: Run = WAR
+    also: Callable = lambda result: {}  # more fields of a row, from the run's result
 
     def runs(self):
         """Seed by seed, so that an interrupted grid is a whole grid with fewer seeds."""
@@ -63,6 +66,10 @@ GRIDS = dict(
                      + [dict(plan=plan, steps=steps) for plan, steps in AS_LONG.items()]),
     windows=Grid("Windows of 32 in three layers of four",
                  plans("standard", "bov", "svformer", "resformer", changes=dict(windows=(32, 32, 32, 0)))),
+    lambdas=Grid("The article's sixteen layers: the plain run, the window open, the rate constant, the gap moved, no gap",
+                 [dict(plan="modded", recipe=recipe) for recipe in ("modded", "modded-open", "modded-constant")]
+                 + plans("modded-moved", "modded-whole", recipe="modded"), also=mixin_study,
+                 base=replace(WAR, style="modded", changes=dict(layers=16, windows="LSSSLSSSSSSLSSSL"))),
     residuals=Grid("What to carry upwards, and through which map: ResFormer's Figs 6 and 7",
                    plans("cross", "cross-mean", "cross-all", "identity", "residual-q", "residual-k",
                          "resformer-neutreno")),

@@ -2,7 +2,7 @@
 
 import torch
 
-from minimal.recipes import RECIPES, SCALES, Recipe, scaled, window
+from minimal.recipes import RECIPES, SCALES, Recipe, scaled
 
 # Five odd polynomials whose composition sends every singular value near 1 (Polar Express, as in nanochat).
 POLAR_EXPRESS = ((8.15655, -22.48329, 15.87877), (4.04293, -2.80892, 0.500018), (3.89167, -2.77248, 0.506065),
@@ -150,10 +150,6 @@ class Optimizer:
                        number(recipe.momentum(step, self.steps)), [number(s.row.decay * decay) for s in self.stacks])
         for p in self.named.values():
             p.grad = None
-
-    def window(self, step):
-        """Tokens that the longest layer sees at this step, or None where the recipe has no such schedule."""
-        return window(step, self.steps, self.recipe.longest_window) if self.recipe.longest_window else None
 
     def live_state(self):
         return {key: value for part in (*self.dense, *self.stacks) for key, value in part.state().items()}

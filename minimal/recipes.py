@@ -53,6 +53,7 @@ class Recipe:
     muon_decay: Schedule = Schedule()  # multiplies the decay of Muon's rows
     clip: float | None = None  # of the global gradient norm
     longest_window: int | None = None  # tokens that the longest layer sees in the last step; None: no schedule
+    window_grows: bool = True  # False: long and short layers see from the first step on what they see in the last
     steps: int | None = field(default=None, repr=False)  # of the source's run, the base of its warm-ups in steps
 
     def change(self, *roles, **fields):
@@ -150,6 +151,8 @@ RECIPES = dict(
     bert=Recipe(adamw(1e-4, (0.9, 0.999), 1e-8, 0.01), lr=Schedule(0.1, decay=1)),
     squad=Recipe(adamw(5e-5, (0.9, 0.999), 1e-8, 0.0), lr=Schedule(decay=1), clip=1.0))
 RECIPES["gpt2-constant"] = replace(RECIPES["gpt2"], lr=Schedule())
+RECIPES["modded-constant"] = replace(RECIPES["modded"], lr=Schedule())
+RECIPES["modded-open"] = replace(RECIPES["modded"], window_grows=False)
 
 # Ours, for batches of about 2,048 tokens and some hundred steps: Bank of Values' rates as they stand, with what a short
 # search found on the standard plan alone (tiny, 250 steps: 3.744 nats before, 3.674 after). No plan was tuned for.

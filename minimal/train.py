@@ -21,6 +21,7 @@ import torch.distributed as dist
 from minimal import checkpoint, corpora, data, optim, records
 from minimal.base import compute_dtype, keep_memory
 from minimal.measure import matmul_rate
+from minimal.recipes import window
 from minimal.run import Run, Stop, Team
 from minimal.variants import build, count, skeleton
 
@@ -71,11 +72,16 @@ class Trainer:
         return recipe
 
     def windows(self, step):
-        """Keys to the left by layer where the recipe schedules them (modded-nanogpt): half for short layers."""
-        longest = self.optimizer.window(step)
-        if longest is None:
+        """Keys to the left by layer where the recipe schedules them (modded-nanogpt): half for short layers, in whole
+        blocks. On a laptop the source's 3,456 tokens are our context, and its blocks of 128 a sixteenth of that."""
+        recipe, config = self.optimizer.recipe, self.model.config
+        if recipe.longest_window is None:
             return None
-        return [longest if w == 0 else max(128, longest // 256 * 128) for w in self.model.config.window_sizes()]
+        longest, block = recipe.longest_window, 128
+        if self.run.scale == "laptop":
+            longest, block = config.context, max(1, config.context // 16)
+        now = window(step, self.steps, longest, block) if recipe.window_grows else longest
+        return [now if long else max(block, now // (2 * block) * block) for long in config.long_layers()]
 
     # ---- the loop ----------------------------------------------------------------------------------------------------
 
@@ -152,9 +158,10 @@ class Trainer:
         """Held-out nats a token and bits per byte; the same rows whatever the number of processes."""
         self.model.eval()
         nats = tokens = bytes_ = byte_nats = 0
+        windows = self.windows(self.done)
         for x, y in self.data.valid(self.run.batch, self.run.rows):
             x, y = x.to(self.team.device), y.to(self.team.device)
-            each = self.model.loss(x, y, reduction="none").view_as(y)  # (B, T)
+            each = self.model.loss(x, y, reduction="none", windows=windows).view_as(y)  # (B, T)
             nats, tokens = nats + each.double().sum().item(), tokens + y.numel()
             some, size = data.nats_and_bytes(each, y, self.tok.bytes)
             byte_nats, bytes_ = byte_nats + some, bytes_ + size

@@ -3,6 +3,7 @@
 import argparse
 import json
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -123,11 +124,11 @@ LEARNED = dict(gain=("beta", 1.0))
 OPEN = dict(roles=("alpha", "beta"))  # a starts at 1 and learns slowly, b starts at 0 and learns fast
 
 
-def modded_value(i, n):
-    """Tables on the first and last k = 3L/16 layers, the same ones in both places; one layer without attention."""
+def modded_value(i, n, gap=7):
+    """Tables on the first and last k = 3L/16 layers, the same ones in both places; layer `gap` of 16 has no attention."""
     k = max(1, 3 * n // 16)
     table = i if i < k else i - (n - k) if i >= n - k else None
-    if i == 7 * n // 16:
+    if gap is not None and i == gap * n // 16:
         return None
     if table is None:
         return part(Own, gain=("lambda", 0.5))
@@ -136,6 +137,9 @@ def modded_value(i, n):
 
 def modded_skips(n):
     return sorted({(i * n // 16, j * n // 16) for i, j in ((6, 9), (4, 10), (2, 11)) if i * n // 16 < j * n // 16})
+
+
+MIXED = part(UNet, modded_skips), part(Lambdas, lambda i, n: 1.0, lambda i, n: 0.0, ("lambda", "lambda"))
 
 
 def half_heads(heads):
@@ -200,8 +204,9 @@ PLANS = dict(
        "bov-gqa": Plan(place(last_third, value=part(Table, **LEARNED)), kv=half_heads)},
     vplus=Plan(place(alternate, value=GATED)),
     **{"x0-detach": Plan(place(last_third, value=part(Input, True, **LEARNED)))},
-    modded=Plan(place(value=by_layer(modded_value)),
-                (part(UNet, modded_skips), part(Lambdas, lambda i, n: 1.0, lambda i, n: 0.0, ("lambda", "lambda")))),
+    modded=Plan(place(value=by_layer(modded_value)), MIXED),
+    **{"modded-moved": Plan(place(value=by_layer(partial(modded_value, gap=5))), MIXED),
+       "modded-whole": Plan(place(value=by_layer(partial(modded_value, gap=None))), MIXED)},
     nanochat=Plan(place(alternate, value=GATED), (NANOCHAT, Backout), smear=True),
     dva=Plan(place(read=reads.Dynamic, **DVA), heads=1),
     **{"dva-ffn": Plan(place(read=reads.Dynamic), heads=1),

@@ -108,6 +108,21 @@ def test_value_study_reads_gains_and_knows_layer_0():
     assert loud[2]["size"] == pytest.approx(3 * plain[2]["size"], rel=1e-4)
 
 
+def test_what_a_mixin_did_is_read_off_its_paths():
+    steps = 40
+    flat, up = [0.5] * steps, [i / steps for i in range(steps)]
+    tent = [min(i, steps - i) / steps for i in range(steps)]
+    down = [0.5 - i / steps for i in range(steps)]  # positive at a tenth of the run, negative at its end
+    paths = {f"streams.1.residual.{i}": [1.0] * steps for i in range(4)}
+    paths |= {f"streams.1.x0.{i}": path for i, path in enumerate((flat, up, tent, down))}
+    result = dict(coefficients=dict(names=list(paths), steps=[list(row) for row in zip(*paths.values())]),
+                  valid=[dict(loss=x) for x in (4.0, 3.5, 3.7, 3.4)])
+    told = analysis.mixin_study(result)
+    assert told["x0_share"] == pytest.approx([1 / 3, 39 / 79, 1 / 41, 19 / 59], abs=1e-3)
+    assert told["fell"] == 2 and told["crossed"] == [3] and told["rise"] == pytest.approx(0.2)
+    assert 0.4 < told["turn"] < 0.6, "at the end, in the middle, at the start"
+
+
 def test_relative_loss_and_the_critical_point():
     base = [3.0] * 400
     method = [2.9] * 250 + [3.2] * 150

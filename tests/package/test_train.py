@@ -79,6 +79,25 @@ def test_accumulation_is_the_same_step(corpus):
     assert torch.allclose(torch.tensor(one["losses"]), torch.tensor(two["losses"]), atol=1e-4)
 
 
+@pytest.mark.parametrize("scale, longest, block", [("laptop", 32, 2), ("paper", 3456, 128)])
+def test_a_schedule_of_windows_opens_them_in_whole_blocks(corpus, scale, longest, block):
+    more = dict(recipe="modded", scale=scale, steps=40, changes=dict(layers=3, width=32, windows="LSL"))
+    trainer = Trainer(Run(corpus=corpus, **(TINY | more)), quiet=True)
+    assert trainer.windows(0) == [block] * 3 and trainer.windows(40)[::2] == [longest] * 2
+    assert trainer.windows(40)[1] == longest // (2 * block) * block
+    assert all(w % block == 0 for step in range(41) for w in trainer.windows(step))
+    open_ = Trainer(Run(corpus=corpus, **(TINY | more | dict(recipe="modded-open"))), quiet=True)
+    assert open_.windows(0) == open_.windows(39) == trainer.windows(40)
+    assert Trainer(Run(corpus=corpus, **TINY), quiet=True).windows(10) is None
+
+
+def test_a_window_is_in_force_when_a_schedule_asks_for_it(corpus):
+    """At step 0 nobody sees more than a block, in training and in evaluation."""
+    more = dict(steps=4, plan="standard", evaluate=1)
+    open_, shut = (trained(corpus, recipe=recipe, **more) for recipe in ("modded-open", "modded"))
+    assert open_["losses"][1:] != shut["losses"][1:] and open_["valid"][0]["loss"] != shut["valid"][0]["loss"]
+
+
 def test_a_flop_budget_sets_the_steps(corpus):
     trainer = Trainer(Run(corpus=corpus, flops=3e9, **TINY), quiet=True)
     assert trainer.steps == round(3e9 / (trainer.counted["flops_per_token"] * 8 * 32))
