@@ -91,7 +91,7 @@ def test_cache_bytes_equal_the_closed_formula(plan):
     model = skeleton(plan, "d12", layers=n)
     kv = model.config.kv * model.config.head
     special = {"dva": 3 * n * c, "dva-ffn": 3 * n * c, "dva-naive": 3 * n * c, "dva-random": 3 * n * c,
-               "modded": 2 * (n - 1) * c, "svformer-anchors": (n + 3) * c, "svformer-gqa": (n + 1) * kv,
+               "modded": 2 * (n - 1) * c, "modded-moved": 2 * (n - 1) * c, "svformer-anchors": (n + 3) * c, "svformer-gqa": (n + 1) * kv,
                "bov-gqa": (2 * n - 2) * kv + 2}
     assert count(model)["cache_bytes_per_token"] == 2 * special.get(plan, closed_form(plan, n, kv))
 
