@@ -8,7 +8,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from minimal.reads import Dynamic
 from minimal.records import published, quoted, welch
+from minimal.variants import build
 from tests.evaluation.algebra import attention, counted, covariance, draw, variance
 
 
@@ -70,6 +72,30 @@ def test_the_speed_up_is_confounded_with_the_ffn_which_has_8_of_12_products():
     assert saved == 6 * 12 * 768 * ((with_ffn - dva) * 768 - 256), "6 C T more a layer for the second value stream"
     train, validation = ([row[part] for row in published("dva", "Table 2")["rows"]] for part in ("train", "validation"))
     assert train[0] - train[1] == pytest.approx(.337) and validation[0] - validation[1] == pytest.approx(.024)
+
+
+def test_dynamic_values_can_be_an_adapter_on_a_frozen_model():
+    """Without a map of their own: born as the frozen model, and a few steps on the modifier alone teach it another text."""
+    model = build("standard", "nano", vocab=64)
+    with torch.no_grad():
+        for name, p in model.named_parameters():
+            p.normal_(std=.3, generator=torch.Generator().manual_seed(len(name)))
+    model.requires_grad_(False)
+    ids = torch.arange(40)[None].repeat(2, 1) % 7  # seven words, over and over
+    frozen = model.loss(ids[:, :-1], ids[:, 1:]).item()
+    for at, block in enumerate(model.blocks):
+        block.attention.read = Dynamic(config=model.config, at=at)
+        torch.nn.init.zeros_(block.attention.read.query.weight)
+        torch.nn.init.normal_(block.attention.read.key.weight, std=.1, generator=torch.Generator().manual_seed(at))
+    assert model.loss(ids[:, :-1], ids[:, 1:]).item() == pytest.approx(frozen, abs=1e-4)
+    free = [p for p in model.parameters() if p.requires_grad]
+    optimizer = torch.optim.Adam(free, lr=.03)
+    for _ in range(20):
+        optimizer.zero_grad()
+        loss = model.loss(ids[:, :-1], ids[:, 1:])
+        loss.backward()
+        optimizer.step()
+    assert len(free) == 2 * len(model.blocks) and loss < .5 * frozen
 
 
 def test_war_and_peace_has_3_2_million_characters_not_tokens():
