@@ -119,8 +119,9 @@ def test_the_tokenizer_learns_from_training_text_only_10000_characters_a_round(m
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 def test_a_forked_process_encodes_without_its_parents_threads_and_in_silence(tok):
     done = python(f"""
-import os
+import os, warnings
 from minimal import data
+warnings.simplefilter("ignore", DeprecationWarning)  # from 3.12 on Python itself warns of any fork beside threads
 tok = data.Tokenizer({tok.text!r})
 texts = ["some value and a head " * 50] * 64
 here = tok.encode_all(texts)
