@@ -39,7 +39,7 @@ mount -t tmpfs -o size=64m,mode=0755 tmpfs "$root"
 while [ "$1" != -- ]; do
   mkdir -p "$root$1"; mount --rbind "$1" "$root$1"; mount -o remount,bind,ro,nosuid,nodev "$root$1"; shift
 done; shift
-mkdir "$root/proc" "$root/dev" "$root/tmp"; chmod 1777 "$root/tmp"; mount -t proc proc "$root/proc"
+mkdir -p "$root/proc" "$root/dev" "$root/tmp"; chmod 1777 "$root/tmp"; mount -t proc proc "$root/proc"
 for name in null zero random urandom; do : > "$root/dev/$name"; mount --bind "/dev/$name" "$root/dev/$name"; done
 chroot "$root" setpriv $drop --bounding-set=-all --inh-caps=-all --no-new-privs "$@"; exit $?
 """
