@@ -12,7 +12,7 @@ def bypass(x, wq, wk, wv, heads, lengths, alpha):
     (B,T,C).
 
     `heads` heads of width D = C // heads, scores over sqrt(D); lengths (B,) are whole numbers: keys behind a sequence's
-    length are hidden.
+    length are hidden; rows of padding queries are computed like any other.
     """
     raise NotImplementedError
 

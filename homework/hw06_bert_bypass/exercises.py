@@ -42,7 +42,7 @@ def bypass(x, wq, wk, wv, heads, lengths, alpha, *, where="inside", scaled=True,
     (B,T,C).
 
     `heads` heads of width D = C // heads, scores over sqrt(D); lengths (B,) are whole numbers: keys behind a sequence's
-    length are hidden.
+    length are hidden; rows of padding queries are computed like any other.
     """
     out, (B, T, C) = np.zeros(x.shape), x.shape
     D = C // heads

@@ -76,3 +76,46 @@ def test_at_one_rate_too_row_13_subtracts_the_token_in_every_layer():
 def test_at_no_length_is_svformer_overtaken_within_the_budget(context):
     rows = {(row["plan"], row["seed"]): row["train"] for row in read("lengths")["rows"] if row["asked"]["context"] == context}
     assert {analysis.critical_point(rows["svformer", seed], rows["standard", seed], 5) for seed in SEEDS} == {None}
+
+
+# ---- dynamic values: 24 corners, and two other kinds of equal --------------------------------------------------------
+
+CUBE = {(row["plan"], row["seed"]): row["loss"] for row in read("dva_factorial")["rows"]}
+PLAIN = {row["seed"]: row["loss"] for row in ROWS if row["plan"] == "standard"}
+
+
+def changed(factor, before, after, **held):
+    """The interval over seeds of what one factor changes, averaged over all corners in which the `held` ones stand so."""
+    by_seed = {}
+    for plan, seed in CUBE:
+        parts = plan.split("/")
+        if parts[factor] == before and all(parts[int(at[1:])] == name for at, name in held.items()):
+            twin = "/".join([*parts[:factor], after, *parts[factor + 1:]])
+            by_seed.setdefault(seed, []).append(CUBE[twin, seed] - CUBE[plan, seed])
+    return interval([sum(changes) / len(changes) for changes in by_seed.values()])
+
+
+@pytest.mark.parametrize("factor, before, after, held, low, high", [
+    (0, "standard", "dva", {}, -.086, -.058), (0, "standard", "dva-random", {}, .012, .024),
+    (2, "ffn", "noffn", dict(f0="standard"), .15, .20), (2, "ffn", "noffn", dict(f0="dva"), .11, .12),
+    (1, "many", "one", {}, -.036, -.028), (1, "many", "one", dict(f0="standard"), -.025, -.017), (3, "wo", "nowo", {}, .04, .07)])
+def test_each_factor_of_dva_has_its_own_clear_effect(factor, before, after, held, low, high):
+    mean, *ends = changed(factor, before, after, **held)
+    assert low < ends[0] < mean < ends[1] < high
+
+
+def test_equal_parameters_and_equal_time_tell_different_stories_of_dva():
+    matched = {("changes" in row["asked"], row["plan"], row["seed"]): row["loss"] for row in read("dva_matched")["rows"]}
+    against = {(large, plan): interval([matched[large, plan, seed] - PLAIN[seed] for seed in SEEDS]) for large, plan, _ in matched}
+    dva, bare = "dva/one/noffn/nowo", "standard/one/noffn/nowo"
+    assert against[True, dva][2] < -.03 and against[True, bare][1] < 0 < against[True, bare][2]
+    for plan in (dva, bare):
+        assert against[False, plan][1] < 0 < against[False, plan][2], "level at equal time"
+
+
+def test_a_step_of_dva_is_shorter_because_its_network_is_gone():
+    (corners,) = (row["result"] for row in read("bench")["rows"] if row["part"] == "corners")
+    share = {row["plan"]: row["time"] for row in corners if row["size"] == "gpt2"}
+    said = quoted("dva", "training time saved")["value"] / 100
+    assert 1 - share["dva/one/noffn/nowo"] == pytest.approx(said, abs=.06)
+    assert share["standard/one/noffn/nowo"] < share["dva/one/noffn/nowo"] - .1 and share["dva/many/ffn/wo"] > 1.1
