@@ -144,6 +144,8 @@ def intervals(table, title, xlabel):
             ax.plot([r["low"], r["high"]], [y, y], color=INK, linewidth=1.4)
         ax.plot(r["difference"], y, "o", color=INK, markerfacecolor=INK if r["clear"] else PAPER, markersize=6)
     ax.axvline(0, color=INK, linestyle=":", linewidth=1)
+    ax.set_xlabel(xlabel, loc="right")  # beside long names a centred label would leave the page
+    ax.locator_params(axis="x", nbins=6)
     ax.set_yticks(range(len(rows)), [f"{r['plan']} (n={r['n']})" for r in reversed(rows)])
     ax.set_ylim(-0.6, len(rows) - 0.4)
     return fig
