@@ -119,3 +119,45 @@ def test_a_step_of_dva_is_shorter_because_its_network_is_gone():
     said = quoted("dva", "training time saved")["value"] / 100
     assert 1 - share["dva/one/noffn/nowo"] == pytest.approx(said, abs=.06)
     assert share["standard/one/noffn/nowo"] < share["dva/one/noffn/nowo"] - .1 and share["dva/many/ffn/wo"] > 1.1
+
+
+# ---- the lambdas: sixteen layers, one schedule held still at a time, the gap moved or closed --------------------------
+
+MIXIN = {}
+for row in read("lambdas")["rows"]:
+    MIXIN.setdefault((row["plan"], row["asked"]["recipe"]), {})[row["seed"]] = row
+PLAIN_MIX = MIXIN["modded", "modded"]
+
+
+def against_plain(control, field):
+    return interval([control[seed][field] - PLAIN_MIX[seed][field] for seed in SEEDS])
+
+
+def test_the_rate_turns_the_curves_and_the_window_cannot_be_seen_to():
+    still, shut = MIXIN["modded", "modded-constant"], MIXIN["modded", "modded-open"]
+    assert all(row["fell"] == 14 for row in PLAIN_MIX.values()) and all(row["fell"] <= 1 for row in still.values())
+    assert against_plain(still, "fell")[2] < -10
+    low, high = against_plain(shut, "fell")[1:]
+    assert low < 0 < high < 1
+
+
+def test_where_x0_outweighs_the_stream_depends_on_how_far_the_rate_carries():
+    above = lambda rows: sorted(sum(share > 0.5 for share in row["x0_share"][1:]) for row in rows.values())
+    assert max(above(PLAIN_MIX)) <= 4 and min(above(MIXIN["modded", "modded-constant"])) >= 12
+    assert PLAIN_MIX[0]["steps"] < 5960 / 10
+
+
+def test_layer_8_takes_less_of_the_stream_not_more():
+    def beside(row, layer):
+        weights = {i: row["coefficients"][f"streams.1.residual.{i}"] for i in range(1, 14)}
+        return weights.pop(layer) - sum(weights.values()) / len(weights)
+    assert interval([beside(row, 8) for row in PLAIN_MIX.values()])[2] < -0.05
+    for plan in ("modded-moved", "modded-whole"):
+        assert all(beside(row, 8) < 0.05 for row in MIXIN[plan, "modded"].values()), "low or level without its gap, too"
+
+
+def test_no_weight_on_x0_changes_sign_late_and_the_loss_rises_only_with_the_window():
+    assert all(row["crossed"] == [] for rows in MIXIN.values() for row in rows.values())
+    assert all(row["rise"] > 0.05 for row in PLAIN_MIX.values())
+    assert all(row["rise"] < 0 for row in MIXIN["modded", "modded-open"].values())
+    assert against_plain(MIXIN["modded", "modded-open"], "loss")[2] < -0.05
