@@ -173,3 +173,18 @@ def test_a_warm_up_hardly_moves_the_summed_rate_so_no_grid_of_both_can_tell_them
     recipe = laptop(RECIPES["resformer"])
     sums = [sum(replace(recipe.lr, warmup=share)(step, 500) for step in range(500)) for share in (0.01, 0.1, 0.4)]
     assert max(sums) / min(sums) < 1.04
+
+
+def test_only_at_the_smallest_rate_is_svformer_clearly_ahead():
+    runs = {(row["asked"]["lr"], row["plan"], row["seed"]): row for row in read("critical_point")["rows"]
+            if row["asked"]["warmup"] == 0.1 and row["asked"]["style"] == "nanochat"}
+    lead, crossed = {}, {}
+    for lr in (3e-4, 1e-3, 3e-3, 1e-2):
+        pairs = [(runs[lr, "svformer", seed], runs[lr, "standard", seed]) for seed in SEEDS]
+        lead[lr] = [one["loss"] - two["loss"] for one, two in pairs]
+        crossed[lr] = sum(analysis.critical_point(one["train"], two["train"], 5) is not None for one, two in pairs)
+    assert interval(lead[3e-4])[2] < -0.01 and crossed[3e-4] == 0
+    for lr in (1e-3, 3e-3, 1e-2):
+        _, low, high = interval(lead[lr])
+        assert low < 0 < high and crossed[lr] >= 1
+    assert interval([a - b for a, b in zip(lead[3e-4], lead[3e-3])])[2] < 0
