@@ -131,20 +131,22 @@ def pace():
     return 1 / (found["tokens_per_second"] * shape(WAR)["flops_per_token"])
 
 
-def all_work(todo):
-    """FLOPs of many runs: all seeds of a cell cost the same, so one of them is counted."""
-    cells = {}
+def all_work(todo, shapes):
+    """FLOPs of many runs; `shapes` keeps what was counted, since seeds, rates and texts do not change a shape."""
+    total = 0.0
     for run in todo:
-        cells.setdefault(repr(replace(run, seed=0)), []).append(run)
-    return sum(len(seeds) * work(seeds[0]) for seeds in cells.values())
+        cell = run.plan, run.size, str(run.config())
+        shapes[cell] = shapes.get(cell) or shape(run)
+        total += work(run, shapes[cell])
+    return total
 
 
 def status():
     """What is recorded, what is missing, and how long the rest would take here, on one core."""
-    here, whole = pace(), 0.0
+    here, whole, shapes = pace(), 0.0, {}
     for name, grid in GRIDS.items():
         total, todo = len(list(grid.runs())), missing(grid, records.EVIDENCE / f"{name}.json")
-        hours = here * all_work(todo) / 3600
+        hours = here * all_work(todo, shapes) / 3600
         whole += hours
         rest = f"{hours:5.1f} h here" if todo else "whole"
         print(f"{name:16}{total - len(todo):4} of {total:3} runs recorded   {rest:14}{grid.what}")

@@ -65,8 +65,7 @@ def tokens_a_step(run):
     return run.batch * shape(run)["context"]
 
 
-def work(run):
-    """Counted FLOPs of a run: its steps, and a third of a step's work for every token that it is evaluated on."""
-    made = shape(run)
+def work(run, made):
+    """Counted FLOPs of a run of that shape: its steps, and a third of a step's work for every token evaluated."""
     held = run.rows * (run.steps // run.evaluate) / 3
     return made["flops_per_token"] * made["context"] * (run.steps * run.batch + held)

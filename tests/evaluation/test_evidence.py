@@ -8,7 +8,7 @@ import pytest
 
 from minimal import evidence, match, records
 from minimal.evidence import GRIDS, Grid, cached, key, missing, record, row_of, same
-from minimal.match import MATCH, work
+from minimal.match import MATCH, shape, work
 from minimal.run import Run
 from minimal.train import Trainer
 from minimal.variants import count, plan_named, skeleton
@@ -103,6 +103,7 @@ def test_the_command_compares_draws_and_goes_on(base, tmp_path, capsys):
 
 def test_status_says_what_is_missing(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(records, "EVIDENCE", tmp_path)
+    monkeypatch.setattr(evidence, "shape", lambda run: dict(flops_per_token=5e6, context=128))  # counting is tested below
     evidence.main([])
     said = capsys.readouterr().out
     assert all(name in said for name in GRIDS) and "0 of" in said and said.count(" h here") == len(GRIDS)
@@ -110,8 +111,10 @@ def test_status_says_what_is_missing(capsys, monkeypatch, tmp_path):
 
 def test_the_work_of_a_run_is_its_steps_and_a_third_for_what_is_evaluated(base):
     per_token = count(skeleton(base.plan, base.size, **base.config()))["flops_per_token"]
-    assert work(base) == pytest.approx(per_token * (6 * 4 * 32 + 8 * 32 * 2 / 3), rel=1e-12)
-    assert work(replace(base, changes=dict(layers=6))) > 1.5 * work(replace(base, changes=dict(layers=3)))
+    assert work(base, shape(base)) == pytest.approx(per_token * (6 * 4 * 32 + 8 * 32 * 2 / 3), rel=1e-12)
+    deep, shallow = (replace(base, changes=dict(layers=layers)) for layers in (6, 3))
+    assert evidence.all_work([deep], {}) > 1.5 * evidence.all_work([shallow], {})
+    assert evidence.all_work([base, replace(base, seed=1)], {}) == 2 * work(base, shape(base))
 
 
 def test_every_grid_names_plans_that_exist():
