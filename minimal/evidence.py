@@ -173,7 +173,7 @@ def table(rows, baseline):
 def draw(rows, baseline, folder):
     """Loss and relative loss against steps, tokens and FLOPs, as pictures in `folder`."""
     from minimal import look
-    from minimal.analysis import smooth
+    from minimal.analysis import relative
 
     def picture(name, *lines):
         (folder / f"{name}.svg").write_bytes(look.picture(look.lines(*lines), "svg"))
@@ -188,8 +188,7 @@ def draw(rows, baseline, folder):
     base = first.get(baseline)
     if len(first) > 1 and base and all(len(r["train"]) == len(base["train"]) for r in first.values()):
         window = min(5, len(base["train"]))
-        series = {p: smooth([a - b for a, b in zip(r["train"], base["train"])], window)
-                  for p, r in first.items() if p != baseline}
+        series = {p: relative(r["train"], base["train"], window) for p, r in first.items() if p != baseline}
         picture("relative", series, f"Below zero: ahead of {baseline}", f"{base['every']} steps", "nats")
 
 

@@ -86,9 +86,10 @@ def corners(sizes=(("tiny", 16), ("gpt2", 2)), rounds=7):
     """What a training step of dynamic value attention's corners costs, as a share of the plain transformer's: one head
     and no network, without the modifier and with it. By size and batch, beside the share of the arithmetic."""
     from minimal.bench_decode import in_turn, ratio
+    from minimal.grids import BARE, DVA, FULL
     from minimal.variants import count, skeleton
 
-    names, found = ("standard/many/ffn/wo", "standard/one/noffn/nowo", "dva/one/noffn/nowo", "dva/many/ffn/wo"), []
+    names, found = ("standard/many/ffn/wo", BARE, DVA, FULL), []
     for size, batch in sizes:
         taken = in_turn({name: stepper(name, size, "gpt2", batch, False)[1] for name in names}, rounds)
         counted = {name: count(skeleton(name, size))["flops_per_token"] for name in names}

@@ -79,11 +79,12 @@ def test_accumulation_is_the_same_step(corpus):
     assert torch.allclose(torch.tensor(one["losses"]), torch.tensor(two["losses"]), atol=1e-4)
 
 
-@pytest.mark.parametrize("scale, longest, block", [("laptop", 32, 2), ("paper", 3456, 128)])
-def test_a_schedule_of_windows_opens_them_in_whole_blocks(corpus, scale, longest, block):
+@pytest.mark.parametrize("scale, longest, block, quarter", [("laptop", 32, 2, 14), ("paper", 3456, 128, 1536)])
+def test_a_schedule_of_windows_opens_them_in_whole_blocks(corpus, scale, longest, block, quarter):
     more = dict(recipe="modded", scale=scale, steps=40, changes=dict(layers=3, width=32, windows="LSL"))
     trainer = Trainer(Run(corpus=corpus, **(TINY | more)), quiet=True)
     assert trainer.windows(0) == [block] * 3 and trainer.windows(40)[::2] == [longest] * 2
+    assert trainer.windows(10)[::2] == [quarter] * 2
     assert trainer.windows(40)[1] == longest // (2 * block) * block
     assert all(w % block == 0 for step in range(41) for w in trainer.windows(step))
     open_ = Trainer(Run(corpus=corpus, **(TINY | more | dict(recipe="modded-open"))), quiet=True)
