@@ -20,6 +20,7 @@ sys.path[0] = str(ROOT)  # not slides/, whose site.py would stand before the sta
 
 import nbformat  # noqa: E402
 
+from minimal import records  # noqa: E402
 from notebooks import run  # noqa: E402
 from slides import api, deck, page, tables  # noqa: E402
 
@@ -40,7 +41,8 @@ def places():
     """File or folder of the repository -> its page on the site."""
     found = {"README.md": "index.html", "notebooks": "index.html", "slides": "slides/index.html",
              "minimal": "api/index.html", "homework": "homework/index.html", "homework/README.md": "homework/instructors.html",
-             "notebooks/evidence": "evidence/recorded.html", "notebooks/evidence/claims.json": "evidence/index.html",
+             "notebooks/evidence": "evidence/index.html", "notebooks/evidence/README.md": "evidence/index.html",
+             "notebooks/evidence/claims.json": "evidence/claims.html",
              "notebooks/evidence/published.json": "evidence/published.html"}
     found |= {f"notebooks/{path.name}": f"notebooks/{path.stem}.html" for path in run.chosen([])}
     found |= {f"slides/{path.name}": f"slides/{path.stem}.html" for path in deck.decks()}
@@ -151,17 +153,18 @@ def card(path, decks, printed):
 def front(decks, printed):
     """The front page: what the course is, the map, how to start, how long it takes; from README and notebooks."""
     told = sections((ROOT / "README.md").read_text(encoding="utf-8"))
-    wanted = ("Two commands", "How long do you have?")
-    lost = [name for name in wanted if name not in told]
+    before, after = ("Two commands", "How long do you have?"), ("What is found so far",)
+    lost = [name for name in before + after if name not in told]
     if lost:
         raise ValueError(f"README.md lost its section {lost[0]!r}, which the front page shows: "
                          "put it back, or name another in slides/site.py")
-    part = lambda name: f"<h2>{name}</h2>" + page.markdown_html(told[name])
     picture = r'<figure class="map scroll" tabindex="0">\1</figure>'
-    intro = re.sub(r"<p>(<img[^>]*>)</p>", picture, page.markdown_html(told[""]))
+    words = lambda name: re.sub(r"<p>(<img[^>]*>)</p>", picture, page.markdown_html(told[name]))
+    part = lambda name: f"<h2>{name}</h2>" + words(name)
+    from_readme = lambda *parts: relink("\n".join(parts), "README.md", "index.html")
     cards = "".join(card(path, decks, printed) for path in run.chosen([]))
-    words = relink("\n".join([intro, *map(part, wanted)]), "README.md", "index.html")
-    return f'<h1>{TITLE}</h1>{words}<h2 id="notebooks">The course</h2><ul class="units">{cards}</ul>'
+    return (f"<h1>{TITLE}</h1>{from_readme(words(''), *map(part, before))}"
+            f'<h2 id="notebooks">The course</h2><ul class="units">{cards}</ul>{from_readme(*map(part, after))}')
 
 
 def notebook_body(path, copies, profile):
@@ -234,7 +237,9 @@ def build(out, copies, profile, deck_copies, printing=True):
     put("homework/index.html", "Homework", homework_index(), broad=True)
     guide = page.markdown_html((ROOT / "homework" / "README.md").read_text(encoding="utf-8"))
     put("homework/instructors.html", "For instructors", relink(guide, "homework/README.md", "homework/instructors.html"))
-    put("evidence/index.html", "Claims", tables.claims(lambda file: address(file, "evidence/index.html")), broad=True)
+    findings = page.markdown_html((records.EVIDENCE / "README.md").read_text(encoding="utf-8"))
+    put("evidence/index.html", "Findings", relink(findings, "notebooks/evidence/README.md", "evidence/index.html"), broad=True)
+    put("evidence/claims.html", "Claims", tables.claims(lambda file: address(file, "evidence/claims.html")), broad=True)
     put("evidence/published.html", "Published tables", tables.published(), broad=True)
     put("evidence/recorded.html", "Recorded runs", tables.recorded(), broad=True)
     put("api/index.html", "The package", api.index())

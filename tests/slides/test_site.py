@@ -9,7 +9,7 @@ from slides import site as whole
 
 ROOT = Path(whole.__file__).resolve().parents[1]
 KINDS = ("index.html", "notebooks/01_attention.html", "homework/index.html", "homework/hw01_attention.html", "homework/instructors.html",
-         "evidence/index.html", "evidence/published.html", "evidence/recorded.html", "api/index.html", "api/sources.html", "slides/index.html")
+         "evidence/index.html", "evidence/claims.html", "evidence/published.html", "evidence/recorded.html", "api/index.html", "api/sources.html", "slides/index.html")
 needs_browser = pytest.mark.site
 
 
