@@ -17,9 +17,9 @@ WAR = ("thirteen_rows", "residuals", "sharing")  # one corpus, size and budget: 
 UP, SHARED = ("residuals", "thirteen_rows"), ("sharing", "thirteen_rows")  # the file that a claim leans on first
 
 # claim: (files, comparisons). "a < b": a ends lower; "a ~ b": they differ by little; "a <~ b": a is higher by little at
-# most; "a <= b": a is not higher; "a wider b": a's seeds lie further apart. "a.entropy_deep" compares that field of the
-# rows, not their loss; "a.early" the held-out loss over the first half of training. Where a file has several settings
-# (lengths, depths), a comparison must hold in each, or in the one that stands behind "at".
+# most; "a wider b": a's seeds lie further apart. "a.entropy_deep" compares that field of the rows, not their loss;
+# "a.early" the held-out loss over the first half of training. Where a file has several settings (lengths, depths), a
+# comparison must hold in each, or in the one that stands behind "at".
 ASKED = {
     "res-beats": (("sizes",), ["resformer < standard"]),
     "res-lengths": (("lengths",), ["resformer < standard"]),
@@ -74,7 +74,7 @@ def settings(files):
 
 def holds(relation, low, high, little):
     """Does the interval of a - b say so? True, False, or None where it cannot tell."""
-    yes, no = {"<": (high < 0, low > 0), "<~": (high < little, low > little), "<=": (high < little, low > 0),
+    yes, no = {"<": (high < 0, low > 0), "<~": (high < little, low > little),
                "~": (-little < low and high < little, low > little or high < -little)}[relation]
     return None if yes == no else yes
 

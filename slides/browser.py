@@ -13,7 +13,7 @@ from pathlib import Path
 from minimal import doctor
 
 OFFLINE = "MAP * ~NOTFOUND"  # no name resolves: whatever a page asks of another machine fails, and is seen in `requests`
-FLAGS = f"""--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-component-update
+FLAGS = """--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-component-update
 --disable-sync --disable-extensions --hide-scrollbars --disable-dev-shm-usage --remote-debugging-pipe""".split()
 SECONDS = 60  # for one answer
 

@@ -6,7 +6,6 @@ import torch
 from minimal import attend, bert, bypass
 from minimal.config import SIZES, Config
 from minimal.model import GPT, Attention, Block
-from minimal.sources import Coefficient
 
 SMALL = Config(3, 48, 4, 40, 211, style="bert", windows="L", dropout=0.1)
 

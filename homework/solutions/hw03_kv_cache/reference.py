@@ -23,7 +23,7 @@ def cache_bytes(plan, layers, batch, tokens, heads, groups, width, size):
 
 
 def grouped_attention(q, k, v):
-    (B, T, H, D), (S, G) = q.shape, k.shape[1:3]
+    (_, T, H, D), (S, G) = q.shape, k.shape[1:3]
     k = k.repeat_interleave(H // G, 2)                          # (B,S,H,D)
     v = v.repeat_interleave(H // G, 2)                          # (B,S,H,E)
     scores = q.transpose(1, 2) @ k.permute(0, 2, 3, 1) / D ** 0.5        # (B,H,T,S)
