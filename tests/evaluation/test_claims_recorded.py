@@ -188,3 +188,19 @@ def test_only_at_the_smallest_rate_is_svformer_clearly_ahead():
         _, low, high = interval(lead[lr])
         assert low < 0 < high and crossed[lr] >= 1
     assert interval([a - b for a, b in zip(lead[3e-4], lead[3e-3])])[2] < 0
+
+
+# ---- x0 W_V in one layer at a time -----------------------------------------------------------------------------------
+
+
+def test_one_layer_of_token_values_gains_nothing_and_what_the_first_seed_showed_does_not_come_again():
+    rows = read("one_layer")["rows"]
+    plain = {row["seed"]: row["loss"] for row in ROWS if row["plan"] == "standard"}
+    cells = {(int(row["plan"].split("@")[1]), row["seed"]): row for row in rows}
+    assert len(cells) == len(rows) == 36
+    for at in range(12):
+        change, low, high = interval([cells[at, seed]["loss"] - plain[seed] for seed in SEEDS])
+        assert low < 0 < high and abs(change) < 0.01, at
+    gains = {cell: row["coefficients"][f"blocks.{cell[0]}.attention.value.gain"] for cell, row in cells.items()}
+    assert sum(abs(gain) < 0.2 for gain in gains.values()) == 32
+    assert gains[11, 0] > 1.4 and max(gains[11, 1], gains[11, 2]) < 0.3
