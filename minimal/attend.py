@@ -61,7 +61,7 @@ def attend(q, k, value, *, bound=None, **how):
     be, where QK norm gives one."""
     s = min(k.shape[1], length(value))  # with rings, keys and values of different owners may reach back differently
     k, value = last(k, s), aligned(value, s)
-    if isinstance(value, Bank) and not torch.is_grad_enabled() and not q.is_meta:
+    if isinstance(value, Bank) and not torch.is_grad_enabled() and not q.is_meta and how.get("mask") is None:
         from minimal.gather import gather_attention
         how = {name: how[name] for name in ("causal", "window", "lengths", "scale") if name in how}
         return gather_attention(q, k, value.table, value.ids, value.gain, bound=bound, **how)

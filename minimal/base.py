@@ -2,7 +2,6 @@
 
 import ctypes
 import hashlib
-import math
 import sys
 
 import torch
@@ -76,6 +75,8 @@ def generator(seed, key):
 def device(name="auto"):
     """The accelerator if there is one. "mps" is taken only when asked for: fp32 there is not bit-stable."""
     if name != "auto":
+        if name.partition(":")[0] not in ("cpu", "cuda", "mps"):
+            raise ValueError(f"there is no device {name!r}: choose auto, cpu, cuda or mps")
         return torch.device(name)
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
@@ -95,8 +96,3 @@ def keep_memory():
     if hasattr(libc, "mallopt"):
         libc.mallopt(-3, 2**30)  # M_MMAP_THRESHOLD: from where a block comes straight from the system
         libc.mallopt(-1, 2**31 - 1)  # M_TRIM_THRESHOLD: how much may lie idle
-
-
-def root_mean_square(x):
-    """The size of a vector, feature by feature: |x| / sqrt(C)."""
-    return x.norm(dim=-1) / math.sqrt(x.shape[-1])

@@ -18,7 +18,7 @@ def save(path, tensors, state):
     from safetensors.torch import save_file
 
     path = Path(path)
-    part = path.with_name(f".{path.name}.{os.getpid()}")
+    part = path.with_name(f".{path.name}.part")  # one name: what a kill leaves is overwritten by the next save
     meta = dict(format=FORMAT, state=json.dumps(state))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -73,6 +73,8 @@ class Config:
                              f"choose groups that divide the heads")
         if self.style not in STYLES:
             raise ValueError(f"unknown style {self.style!r}: one of {', '.join(STYLES)}")
+        if isinstance(self.windows, str) and (not self.windows or set(self.windows) - set("SL")):
+            raise ValueError(f"windows is a pattern of S (short) and L (long), or widths by layer; {self.windows!r} came")
 
     @property
     def kv(self):
@@ -94,8 +96,8 @@ class Config:
         return -(-self.vocab // 64) * 64 if pad else self.vocab
 
     def window_sizes(self):
-        """Keys to the left by layer, 0 = all. "S" is a quarter of the context rounded up to 128; the last layer is
-        always long (Bank of Values, base model)."""
+        """Keys to the left by layer, 0 = all. "S" is a quarter of the context rounded up to 128; in a pattern
+        the last layer is always long (Bank of Values, base model)."""
         if not isinstance(self.windows, str):
             return [self.windows[at % len(self.windows)] for at in range(self.layers)]
         short = -(-self.context // 4 // 128) * 128
@@ -143,7 +145,9 @@ SIZES = dict(
 
 
 def size(name, **changes):
-    """A named size, with changes: size("tiny", vocab=512)."""
+    """A size by name or as it is, with changes: size("tiny", vocab=512)."""
+    if isinstance(name, Config):
+        return name.but(**changes)
     if name not in SIZES:
         raise ValueError(f"unknown size {name!r}: one of {', '.join(SIZES)}")
     return SIZES[name].but(**changes)

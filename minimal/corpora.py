@@ -129,7 +129,7 @@ def path_corpus(path):
         raise DataError(f"no file or folder {path}: give the path of a text file or of a folder of text files")
     if path.is_file():
         return files(path.stem, [path])
-    paths = sorted(p for p in path.rglob("*") if p.suffix in TEXT)
+    paths = sorted(p for p in path.rglob("*") if p.suffix.lower() in TEXT and p.is_file())
     if not paths:
         raise DataError(f"no {', '.join(TEXT)} files in {path}: for Python sources say python:{path}")
     return files(path.resolve().name, paths)

@@ -282,7 +282,7 @@ def nats_and_bytes(nats, targets, lengths):
     Sums, so that batches and processes can be added before they are divided."""
     lengths = torch.as_tensor(lengths, device=targets.device)  # (V,)
     weight = torch.where(targets >= 0, lengths[targets.clamp(min=0)], 0)  # (B, T)
-    return (nats.double() * (weight > 0)).sum().item(), weight.sum().item()
+    return (nats.cpu().double() * (weight > 0).cpu()).sum().item(), weight.sum().item()  # MPS has no float64
 
 
 def bits_per_byte(nats, targets, lengths):

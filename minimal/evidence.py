@@ -19,12 +19,12 @@ from filelock import FileLock, Timeout
 from minimal import corpora, records
 from minimal.grids import GRIDS, WAR, Grid
 from minimal.match import MATCH, shape, work
-from minimal.run import Run, Stop
-from minimal.store import runs, short
+from minimal.run import SEEN, WHERE, Diverged, Run, Stop, TimeIsUp
+from minimal.store import once, runs, short
 from minimal.train import Trainer
-from minimal.variants import PLANS, count, plan_named, skeleton, sources
+from minimal.variants import count, plan_named, skeleton, sources
 
-RUN_FORMAT = 1  # raise it when the same Run would give other numbers: what is cached or recorded is then trained anew
+RUN_FORMAT = 1  # raise it when the same Run would give other numbers: what is cached is then trained anew
 
 
 # ---- one run, trained once -------------------------------------------------------------------------------------------
@@ -33,8 +33,7 @@ RUN_FORMAT = 1  # raise it when the same Run would give other numbers: what is c
 def key(run, fingerprint):
     """The name of a run's content: what it trains, on what, how, from which seed, with which torch."""
     model = skeleton(run.plan, run.size, **run.config())
-    free = {"out", "save", "device", "compile", "rows", "evaluate"}
-    asked = {k: v for k, v in asdict(run).items() if k not in free}
+    asked = {k: v for k, v in asdict(run).items() if k not in WHERE}
     version = torch.__version__.split("+")[0]
     return short(asked, asdict(model.config), sources(model), count(model), fingerprint, version, RUN_FORMAT)
 
@@ -62,7 +61,7 @@ def cached(run, minutes=None, quiet=None, wait=True):
 
 def asked_of(run):
     """What a run was asked beyond the defaults and beyond what its row says anyway."""
-    defaults, said = asdict(Run()), ("out", "plan", "size", "seed", "evaluate", "rows")
+    defaults, said = asdict(Run()), WHERE | SEEN | {"plan", "size", "seed"}
     return {k: v for k, v in asdict(run).items() if v != defaults[k] and k not in said}
 
 
@@ -103,10 +102,11 @@ def record(grid, path, command, until=float("inf"), quiet=True):
             break
         try:
             result = cached(run, None if left == float("inf") else left, quiet, wait=False)
-        except Stop as stop:
-            if "time is up" in str(stop):
-                break
-            raise
+        except TimeIsUp:
+            break
+        except Diverged as why:
+            print(f"{run.plan:20} seed {run.seed}: {why}", flush=True)
+            continue
         if result is None or run not in missing(grid, path):
             continue
         records.append(path, row_of(run, result) | grid.also(result), records.header(grid.what, command, result["corpus"]))
@@ -162,6 +162,9 @@ def table(rows, baseline):
     print(f"{'plan':20}{'n':>3}{'nats':>9}{'spread':>9}{'minus ' + baseline:>18}   "
           "95 % interval of the paired difference")
     for r in records.paired(rows, "loss", baseline):
+        if r["difference"] is None:
+            print(f"{r['plan']:20}{r['n']:3}{r['mean']:9.4f}{r['spread'] or 0:9.4f}{'':18}   no {baseline} to pair it with yet")
+            continue
         if r["low"] is None:
             interval = "one seed: no interval"
         else:
@@ -197,14 +200,18 @@ def draw(rows, baseline, folder):
 
 def compare(asked, command, until):
     """Train what was asked for, as far as time allows, and say what is there."""
-    for name in {*asked.plans, asked.baseline} - PLANS.keys():
+    for name in (asked.baseline, *asked.plans):
         plan_named(name)
     names = [asked.baseline, *(p for p in asked.plans if p != asked.baseline)]
     base = Run(size=asked.size, corpus=asked.corpus, batch=asked.batch, vocab=asked.vocab, evaluate=10**9)
-    matched = [MATCH[asked.match](replace(base, plan=name), asked.budget) for name in names]
-    cells = [dict(plan=run.plan, steps=run.steps, changes=run.changes) for run in matched]
     name = short(names, asked.match, asked.budget, asked.size, asked.corpus, asked.batch, asked.vocab)
     path = Path(asked.out or runs() / "evidence" / f"{name}.json")
+
+    def match(part):
+        matched = [MATCH[asked.match](replace(base, plan=name), asked.budget) for name in names]
+        part.write_text(json.dumps([dict(plan=run.plan, steps=run.steps, changes=run.changes) for run in matched]))
+
+    cells = json.loads(once(path.with_suffix(f".{name}.cells"), match).read_text())  # a clock would not say the same twice
     left = record(Grid(f"{asked.match}-matched at {asked.budget:g}", cells, tuple(asked.seeds), base), path, command, until)
     if path.exists():
         rows = records.read(path)["rows"]
@@ -217,7 +224,7 @@ def compare(asked, command, until):
 def main(argv=None):
     ask = argparse.ArgumentParser(prog="python -m minimal.evidence", description=__doc__,
                                   formatter_class=argparse.RawDescriptionHelpFormatter)
-    ask.add_argument("--record", nargs="*", metavar="GRID", help=f"go on with these (default all): {', '.join(GRIDS)}")
+    ask.add_argument("--record", nargs="*", metavar="GRID", choices=GRIDS, help=f"go on with these (default all): {', '.join(GRIDS)}")
     ask.add_argument("--plans", nargs="+", metavar="PLAN", help="compare these")
     ask.add_argument("--match", choices=MATCH, default="tokens")
     ask.add_argument("--budget", type=float, default=512_000,
@@ -232,7 +239,7 @@ def main(argv=None):
     ask.add_argument("--out", help="evidence file (default: under $MINIMAL_RUNS)")
     asked = ask.parse_args(argv)
     command = " ".join(["python -m minimal.evidence", *(sys.argv[1:] if argv is None else argv)])
-    until = time.monotonic() + 60 * asked.minutes if asked.minutes else float("inf")
+    until = float("inf") if asked.minutes is None else time.monotonic() + 60 * asked.minutes
     try:
         if asked.record is not None:
             for name in asked.record or GRIDS:

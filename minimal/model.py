@@ -113,17 +113,28 @@ class GPT(nn.Module):
         super().__init__()
         self.config, self.plan = config, plan
         style = config.manners
+        if "rope" in style.positions and config.head % 2:
+            raise ValueError(f"rotary positions turn pairs of features, and heads of {config.head} do not split into pairs: "
+                             f"choose heads so that width {config.width} / heads is even")
         self.embed = Embedding("embed", config.padded(style.pad_embed), (config.width,), "embed", "embed")
         self.position = (Embedding("position", config.context, (config.width,), "position", "normal")
                          if style.positions == "learned" else None)
         self.smear = Smear(config) if config.smear else None
         lines = plan.lines(config)
         self.blocks = nn.ModuleList(Block(config, at, line) for at, line in enumerate(lines))
+        self.check_order()
         self.streams = nn.ModuleList(make(config=config) for make in plan.streams)
         self.banks = nn.ModuleDict(self.make_banks())
         self.norm = Norm(config.width, style.norm, style.eps) if style.norm != "plain" else None
         self.head = Linear("head", config.width, config.padded(style.pad_head), "head")
         self.windows = config.window_sizes()
+
+    def check_order(self):
+        for at, block in enumerate(self.blocks):
+            for j in (part.j for part in block.modules() if hasattr(part, "j")):
+                if not 0 <= j < at:
+                    raise ValueError(f"layer {at} would read layer {j}, which does not come before it: "
+                                     "place the plan in other layers")
 
     def sources(self):
         """The value sources by layer, nested ones included."""
@@ -203,7 +214,7 @@ class GPT(nn.Module):
             head, cap = self.head.weight[:self.config.vocab], self.config.manners.softcap
             return HeadLoss.apply(x.flatten(0, 1), head, targets.flatten(), cap) / (targets >= 0).sum()
         z = self(ids, **how)
-        return F.cross_entropy(z.flatten(0, 1), targets.flatten(), ignore_index=-1, reduction=reduction)
+        return F.cross_entropy(z.flatten(0, 1), targets.flatten().clamp(min=-1), ignore_index=-1, reduction=reduction)
 
     def cache(self, capacity=None, rings=False):
         return Cache(capacity, rings)
@@ -276,7 +287,6 @@ def init(model, seed=0):
     Because streams go by name, two plans with one seed share every matrix that both have, and an aligned table equals
     norm(x0) W_V with exactly the W_V that the x0 variant would hold."""
     table = INITS[model.config.manners.init] | EVERYWHERE
-    table["position"] = table["embed"] if model.config.manners.init == "normal" else table["position"]
     for parameter in model.parameters():
         parameter.fill_(float("nan"))
     for module in model.modules():

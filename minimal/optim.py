@@ -2,7 +2,7 @@
 
 import torch
 
-from minimal.recipes import RECIPES, SCALES, Recipe, scaled
+from minimal import recipes
 
 # Five odd polynomials whose composition sends every singular value near 1 (Polar Express, as in nanochat).
 POLAR_EXPRESS = ((8.15655, -22.48329, 15.87877), (4.04293, -2.80892, 0.500018), (3.89167, -2.77248, 0.506065),
@@ -66,7 +66,8 @@ def muon(p, grad, buffer, second, lr, momentum, decay, beta2=0.9, cautious=True,
 
 
 class Stack:
-    """Matrices of one shape under one row, with momentum (N, rows, columns) and second moment (N, rows, 1)."""
+    """Matrices of one shape under one row, with momentum (N, rows, columns) and a second moment
+    for every row, or for every column of wide ones: (N, rows, 1) or (N, 1, columns)."""
 
     def __init__(self, named, row):
         self.named, self.row = named, row
@@ -170,14 +171,10 @@ class Optimizer:
 
 def carried(recipe, model, batch_tokens, scale="paper", lr=None):
     """The named recipe in numbers for this model, by the size of the standard plan, so that all plans learn alike."""
-    if not isinstance(recipe, Recipe):
-        if recipe not in RECIPES:
-            raise ValueError(f"there is no recipe {recipe!r}: choose one of {', '.join(RECIPES)}")
-        recipe = RECIPES[recipe]
-    config, roles = model.config, model.roles()
+    recipe, config, roles = recipes.named(recipe), model.config, model.roles()
     head = sum(p.numel() for name, p in model.named_parameters() if roles[name] == "head")
-    recipe = scaled(SCALES[scale](recipe), config.width, batch_tokens, 12 * config.layers * config.width**2 + head)
-    return recipe.at(lr) if lr else recipe
+    recipe = recipes.scaled(recipes.SCALES[scale](recipe), config.width, batch_tokens, 12 * config.layers * config.width**2 + head)
+    return recipe if lr is None else recipe.at(lr)
 
 
 def rows_by_name(recipe, roles, named):

@@ -99,6 +99,10 @@ class Identity(Plain):
 
     word = " +mean before"
 
+    def __init__(self, **where):
+        super().__init__(**where)
+        self.j = self.at - 1  # and all below it
+
     def forward(self, q, k, value, h, at, tape):
         y = super().forward(q, k, value, h, at, tape)
         return y + self.over_heads(torch.stack([tape.raw[j] for j in range(at)]).mean(0))
@@ -112,7 +116,8 @@ class Across(Plain):
 
     def __init__(self, **where):
         super().__init__(**where)
-        self.reads = (self.at - 1,)
+        self.j = self.at - 1
+        self.reads = (self.j,)
 
     def forward(self, q, k, value, h, at, tape):
         how, k2, v2 = self.how(at, tape), tape.keys[at - 1], tape.values[at - 1].dense()
@@ -148,7 +153,7 @@ class Dynamic(Plain):
 
     def forward(self, q, k, value, h, at, tape):
         qr, kr, k = self.streams(q, k, value, h, at, tape)
-        value = value._replace(v=self.over_heads(value.v))
+        value = Rows(self.over_heads(value.dense()), value.gain)
         whole = q.shape[1] == k.shape[1] and not tape.windows[at] and tape.lengths is None and value.gain is None
         if whole and q.device.type == "cpu" and self.config.manners.causal and not torch.is_grad_enabled():
             scale = self.config.manners.attention_scale(self.config.head)
@@ -162,5 +167,6 @@ class Pairs(Dynamic):
     def forward(self, q, k, value, h, at, tape):
         qr, kr, k = self.streams(q, k, value, h, at, tape)
         a = weights(q, k, **self.how(at, tape))  # (B, H, T, S)
-        pairs = self.over_heads(value.v)[:, None] + qr[:, :, None] * kr[:, None]  # (B, T, S, H, D)
+        v = self.over_heads(value.dense() if value.gain is None else value.dense() * value.gain)  # (B, S, H, D)
+        pairs = v[:, None] + qr[:, :, None] * kr[:, None]  # (B, T, S, H, D)
         return torch.einsum("bhts,btshd->bthd", a, pairs)  # (B, T, H, D)

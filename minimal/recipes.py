@@ -66,6 +66,13 @@ class Recipe:
         return replace(self, rows={role: replace(row, lr=row.lr * factor) for role, row in self.rows.items()})
 
 
+def named(recipe):
+    """A recipe, by its name if that came."""
+    if not isinstance(recipe, Recipe) and recipe not in RECIPES:
+        raise ValueError(f"there is no recipe {recipe!r}: choose one of {', '.join(RECIPES)}")
+    return recipe if isinstance(recipe, Recipe) else RECIPES[recipe]
+
+
 def scaled(recipe, width, batch_tokens, parameters):
     """The recipe in numbers for this size; `parameters` counts block matrices and head, as the reference does."""
     factors = dict(batch=sqrt(batch_tokens / REFERENCE_BATCH), width=sqrt(REFERENCE_WIDTH / width),

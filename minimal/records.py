@@ -4,6 +4,7 @@ import json
 import math
 import os
 import platform
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -92,9 +93,10 @@ def write(path, content):
 def header(what, command, corpus):
     """The fields that say where the rows of an evidence file come from; corpus = {name, fingerprint, tokens}."""
     import torch
-    git = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
+    ask = ["git", "rev-parse", "--short", "HEAD"]
+    commit = subprocess.run(ask, cwd=ROOT, capture_output=True, text=True).stdout.strip() if shutil.which("git") else ""
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
-    return dict(what=what, command=command, commit=git.stdout.strip() or None, corpus=corpus, rows=[],
+    return dict(what=what, command=command, commit=commit or None, corpus=corpus, rows=[],
                 hardware=gpu or f"{platform.machine()} CPU, {torch.get_num_threads()} threads",
                 versions=dict(python=platform.python_version(), torch=torch.__version__))
 

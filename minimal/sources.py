@@ -172,8 +172,6 @@ class Mix(Source):
         self.a, self.b = (coefficient(role, start, shape) for role, start in zip(roles, (a, b)))
         if tie:
             self.y.project = self.x.project
-        self.reads = self.x.reads + self.y.reads
-        self.learned = any(roles)
 
     def rows(self, h, at, tape):
         x, y = self.x.rows(h, at, tape), self.y.rows(h, at, tape)

@@ -50,7 +50,7 @@ def sentence(row):
     if row["t"] is None:
         return f"{told}; one run cannot say whether that is chance (n = {row['n']})"
     return (f"{told} (Welch t = {row['t']:.2f}, {row['dof']:.1f} degrees of freedom, p = {row['p']:.3f}), spread "
-            + (f"× {row['ratio']:.1f} (F test p = {row['ratio_p']:.3f})" if row["ratio"] else "from none"))
+            + (f"× {row['ratio']:.1f} (F test p = {row['ratio_p']:.3f})" if row["ratio"] is not None else "from none"))
 
 
 def draw(panels, title, ylabel="F1"):

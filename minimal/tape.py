@@ -103,7 +103,7 @@ class Tape:
         self.windows, self.lengths, self.reach = windows, lengths, reach
         self.queries, self.keys, self.values, self.raw, self.rows, self.out = {}, {}, {}, {}, {}, {}
         self.flat = {}  # queries and keys before positions and norms, for the variants that mix them
-        self.streams = []
+        self.streams, self.seen = [], None
         self.start = cache.length if cache is not None else 0
         self.rotation = None
 
@@ -124,6 +124,6 @@ class Tape:
 
     def token_ids(self):
         """Every visible token id, kept once for all layers as int32. No ring: some reader may be long."""
-        if "ids" not in self.values:
-            self.values["ids"] = self.keep("ids", self.ids.int())
-        return self.values["ids"]
+        if self.seen is None:
+            self.seen = self.keep("ids", self.ids.int())
+        return self.seen  # (B, S)

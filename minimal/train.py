@@ -18,11 +18,10 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
-from minimal import checkpoint, corpora, data, optim, records
-from minimal.base import compute_dtype, keep_memory
+from minimal import checkpoint, corpora, data, optim, recipes, records
+from minimal.base import compute_dtype, generator, keep_memory
 from minimal.measure import matmul_rate
-from minimal.recipes import window
-from minimal.run import Run, Stop, Team
+from minimal.run import SEEN, WHERE, Diverged, Run, Stop, Team, TimeIsUp
 from minimal.variants import build, count, skeleton
 
 
@@ -41,12 +40,11 @@ class Trainer:
         self.model.compute = compute_dtype(self.team.device)
         config = self.model.config
         self.tok = data.tokenizer(corpus, config.vocab)
-        data.check_vocab(self.tok, config.vocab)
         self.data = data.pack(corpus, self.tok, config.context, run.packing, run.tokens)
         self.counted = count(skeleton(run.plan, run.size, **run.config()))
         self.tokens_a_step = run.batch * config.context
-        self.steps = run.steps or 250
-        if run.flops:
+        self.steps = 250 if run.steps is None else run.steps
+        if run.flops is not None:
             self.steps = max(1, round(run.flops / (self.counted["flops_per_token"] * self.tokens_a_step)))
         if run.batch % (run.accumulate * self.team.world):
             raise ValueError(f"a batch of {run.batch} does not split into {run.accumulate} parts on {self.team.world} "
@@ -56,15 +54,16 @@ class Trainer:
         self.loss = torch.compile(self.model.loss, dynamic=False) if run.compile else self.model.loss
         self.corpus = dict(name=corpus.name, fingerprint=corpus.fingerprint, tokens=self.data.about["train"]["tokens"])
         self.history, self.valid, self.seconds, self.done = [], [], 0.0, 0
-        torch.manual_seed(run.seed + 1000 * self.team.rank)  # dropout's only source; batches and weights have their own
         self.out = Path(run.out) if run.out else None
         if self.out and (self.out / "last.safetensors").exists():
             self.resume()
+        if self.out and self.team.rank == 0:  # the log says nothing of steps that were lost and are trained again
+            kept = [row for row in records.jsonl(self.out / "log.jsonl") if row["step"] <= self.done]
+            (self.out / "log.jsonl").unlink(missing_ok=True)
+            records.jot(self.out / "log.jsonl", kept)
 
     def recipe(self):
-        if self.run.recipe not in optim.RECIPES:
-            raise ValueError(f"there is no recipe {self.run.recipe!r}: choose one of {', '.join(optim.RECIPES)}")
-        recipe = optim.RECIPES[self.run.recipe]
+        recipe = recipes.named(self.run.recipe)
         for role, row in self.run.overrides.items():
             recipe = recipe.change(role, **row)
         if self.run.warmup is not None:
@@ -80,7 +79,7 @@ class Trainer:
         longest, block = recipe.longest_window, 128
         if self.run.scale == "laptop":
             longest, block = config.context, max(1, config.context // 16)
-        now = window(step, self.steps, longest, block) if recipe.window_grows else longest
+        now = recipes.window(step, self.steps, longest, block) if recipe.window_grows else longest
         return [now if long else max(block, now // (2 * block) * block) for long in config.long_layers()]
 
     # ---- the loop ----------------------------------------------------------------------------------------------------
@@ -88,6 +87,7 @@ class Trainer:
     def step(self, step):
         """Fetch, forward, backward, average over processes, step."""
         run, total = self.run, 0.0
+        torch.manual_seed(generator(run.seed, f"dropout {step} {self.team.rank}").initial_seed())
         ids, targets = self.data.batch(step, run.batch, run.seed, self.team.rank, self.team.world)
         windows = self.windows(step)
         for x, y in zip(ids.chunk(run.accumulate), targets.chunk(run.accumulate)):
@@ -103,7 +103,7 @@ class Trainer:
         """Train to the end, or for some minutes; returns the result. Ends cleanly on SIGTERM."""
         ask = []  # a signal that asked us to stop
         before = signal.signal(signal.SIGTERM, lambda *_: ask.append("SIGTERM")) if in_main_thread() else None
-        limit = time.monotonic() + 60 * minutes if minutes else math.inf
+        limit = math.inf if minutes is None else time.monotonic() + 60 * minutes
         rate = matmul_rate(self.team.device)
         bar = self.progress()
         self.model.train()
@@ -113,8 +113,10 @@ class Trainer:
                 pending.append((self.step(step), self.coefficients()))
                 self.done, last = step + 1, step + 1 == self.steps
                 evaluate, save = last or self.done % self.run.evaluate == 0, last or self.done % self.run.save == 0
-                stop = bool(ask) or time.monotonic() > limit
-                if evaluate or save or stop or self.done % 10 == 0 or step == first:
+                report = evaluate or save or self.done % 10 == 0 or step == first
+                may_stop = report or self.team.world == 1  # several processes agree on it, and not at every step
+                stop = may_stop and self.team.any(bool(ask) or time.monotonic() > limit)
+                if report or stop:
                     pending = self.record(pending)
                     now = time.perf_counter()
                     self.seconds += now - mark if step > first else 0  # the first step may compile
@@ -126,9 +128,9 @@ class Trainer:
                         self.save()
                     mark, since = time.perf_counter(), self.done  # the clock stands while we evaluate and save
                 if stop and not last:
-                    why = ask[0] if ask else "time is up"
+                    kind, why = (Stop, ask[0]) if ask else (TimeIsUp, "time is up")
                     kept = f"{self.out} goes on from there" if self.out else "nothing was kept: name a folder with --out"
-                    raise Stop(f"stopped at step {self.done} of {self.steps} ({why}); {kept}")
+                    raise kind(f"stopped at step {self.done} of {self.steps} ({why}); {kept}")
         finally:
             bar.close()
             if before is not None:
@@ -139,8 +141,9 @@ class Trainer:
         """Bring the pending losses over from the device; a loss that is no number ends the run here."""
         for at, (loss, coefficients) in enumerate(pending, self.done - len(pending)):
             if not math.isfinite(loss):
-                kept = f"the last checkpoint in {self.out} is untouched" if self.out else "nothing was saved"
-                raise Stop(f"the loss became {loss.item()} at step {at + 1}; {kept}; try a smaller --lr")
+                last = self.out and self.out / "last.safetensors"
+                kept = f"the last checkpoint, {last}, is untouched" if last and last.exists() else "nothing was saved"
+                raise Diverged(f"the loss became {loss.item()} at step {at + 1}; {kept}; try a smaller --lr")
             self.history.append(dict(step=at + 1, loss=loss.item(), coefficients=coefficients.tolist()))
         return []
 
@@ -162,7 +165,7 @@ class Trainer:
         for x, y in self.data.valid(self.run.batch, self.run.rows):
             x, y = x.to(self.team.device), y.to(self.team.device)
             each = self.model.loss(x, y, reduction="none", windows=windows).view_as(y)  # (B, T)
-            nats, tokens = nats + each.double().sum().item(), tokens + y.numel()
+            nats, tokens = nats + each.cpu().double().sum().item(), tokens + y.numel()  # MPS has no float64
             some, size = data.nats_and_bytes(each, y, self.tok.bytes)
             byte_nats, bytes_ = byte_nats + some, bytes_ + size
         self.model.train()
@@ -212,8 +215,7 @@ class Trainer:
 
     def identity(self):
         """What must be equal for a run to go on: everything but where it is written and how often."""
-        free = {"out", "save", "evaluate", "rows", "device", "compile"}
-        asked = {k: v for k, v in asdict(self.run).items() if k not in free}
+        asked = {k: v for k, v in asdict(self.run).items() if k not in WHERE | SEEN}
         return asked | dict(data=self.data.fingerprint, steps=self.steps)
 
     def save(self):
@@ -221,9 +223,6 @@ class Trainer:
             return
         tensors = {f"optimizer/{k}": v for k, v in self.optimizer.state_dict().items()}
         tensors |= {f"model/{k}": v for k, v in self.model.named_parameters()}
-        tensors["random/cpu"] = torch.get_rng_state()
-        if self.team.device.type == "cuda":
-            tensors["random/cuda"] = torch.cuda.get_rng_state(self.team.device)
         state = dict(identity=self.identity(), tokenizer=self.tok.text, **{k: getattr(self, k) for k in PROGRESS})
         checkpoint.save(self.out / "last.safetensors", tensors, state)
 
@@ -238,15 +237,8 @@ class Trainer:
         part = lambda prefix: {k[len(prefix) :]: v for k, v in tensors.items() if k.startswith(prefix)}
         checkpoint.put(self.model, part("model/"))
         self.optimizer.load_state_dict(part("optimizer/"))
-        torch.set_rng_state(tensors["random/cpu"])
-        if "random/cuda" in tensors and self.team.device.type == "cuda":
-            torch.cuda.set_rng_state(tensors["random/cuda"], self.team.device)
         for k in PROGRESS:
             setattr(self, k, state[k])
-        if self.team.rank == 0:  # the log says nothing of steps that were lost and are trained again
-            kept = [row for row in records.jsonl(self.out / "log.jsonl") if row["step"] <= self.done]
-            (self.out / "log.jsonl").unlink(missing_ok=True)
-            records.jot(self.out / "log.jsonl", kept)
 
 
 def in_main_thread():
@@ -268,7 +260,7 @@ def main(argv=None):
     ask = argparse.ArgumentParser(prog="python -m minimal.train", description=__doc__.splitlines()[0])
     for f in fields(Run):
         if f.metadata.get("cli", True):
-            flag = f.type in ("bool", bool)
+            flag = f.type is bool
             kind = dict(action="store_true") if flag else dict(type=kind_of(f), default=f.default)
             ask.add_argument(f"--{f.name}", help=f.metadata.get("help"), **kind)
     ask.add_argument("--minutes", type=float, help="stop cleanly after this long; the same command goes on")
@@ -290,9 +282,7 @@ def main(argv=None):
 
 
 def kind_of(f):
-    return {str: str, int: int, float: float}.get(
-        f.type, {"int | None": int, "float | None": float}.get(str(f.type), str)
-    )
+    return next(kind for kind in (int, float, str) if f.type in (kind, kind | None))
 
 
 if __name__ == "__main__":

@@ -2,8 +2,9 @@
 
 import argparse
 import json
+import re
+import sys
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -49,16 +50,8 @@ def second_half(i, n):
     return i >= n // 2
 
 
-def last_two_thirds(i, n):
-    return i >= n // 3
-
-
 def odd(i, n):
     return i % 2 == 1
-
-
-def only(at):
-    return lambda i, n: i == at
 
 
 def skipping_first(where):
@@ -205,8 +198,8 @@ PLANS = dict(
     vplus=Plan(place(alternate, value=GATED)),
     **{"x0-detach": Plan(place(last_third, value=part(Input, True, **LEARNED)))},
     modded=Plan(place(value=by_layer(modded_value)), MIXED),
-    **{"modded-moved": Plan(place(value=by_layer(partial(modded_value, gap=5))), MIXED),
-       "modded-whole": Plan(place(value=by_layer(partial(modded_value, gap=None))), MIXED)},
+    **{"modded-moved": Plan(place(value=by_layer(part(modded_value, gap=5))), MIXED),
+       "modded-whole": Plan(place(value=by_layer(part(modded_value, gap=None))), MIXED)},
     nanochat=Plan(place(alternate, value=GATED), (NANOCHAT, Backout), smear=True),
     dva=Plan(place(read=reads.Dynamic, **DVA), heads=1),
     **{"dva-ffn": Plan(place(read=reads.Dynamic), heads=1),
@@ -230,29 +223,35 @@ def plan_named(name):
     base, *twists = rest.split("/")
     if base not in PLANS:
         raise ValueError(f"unknown plan {base!r}: one of {', '.join(PLANS)}")
-    if set(twists) - set(TWISTS) or (layers and not layers.replace(",", "").isdigit()):
+    if set(twists) - set(TWISTS) or (layers and not re.fullmatch(r"\d+(,\d+)*", layers)):
         raise ValueError(f"cannot read {name!r}: after / comes one of {', '.join(TWISTS)}, after @ layer numbers")
     plan = PLANS[base]
     for twist in twists:
         plan = plan.but(**TWISTS[twist])
     if layers:
         there, line = {int(i) for i in layers.split(",")}, plan.line
-        plan = plan.but(line=lambda i, n: line(n - 1, n) if i in there else Line())  # the last layer is always a target
+
+        def placed(i, n):
+            if max(there) >= n or line(n - 1, n) == Line():
+                raise ValueError(f"{name!r} cannot be placed: there are layers 0 to {n - 1}, "
+                                 f"and {base} must change the last of them")
+            return line(n - 1, n) if i in there else Line()  # as in the last layer, which is a target of every such plan
+
+        plan = plan.but(line=placed)
     return plan
 
 
 def build(plan="standard", size="tiny", seed=0, device="cpu", **changes):
     """A model ready to run: build("bov", "tiny", vocab=1024, seed=1). `size` may be a Config."""
     plan = plan_named(plan)
-    config = plan.adapt(sizes.size(size, **changes) if isinstance(size, str) else size.but(**changes))
-    return init(GPT(config, plan), seed).to(device)
+    return init(GPT(plan.adapt(sizes.size(size, **changes)), plan), seed).to(device)
 
 
 def skeleton(plan, size, **changes):
     """The same model without storage, for counting."""
     plan = plan_named(plan)
     with torch.device("meta"):
-        return GPT(plan.adapt(sizes.size(size, **changes) if isinstance(size, str) else size.but(**changes)), plan)
+        return GPT(plan.adapt(sizes.size(size, **changes)), plan)
 
 
 def count(model):
@@ -304,9 +303,10 @@ def main():
     parser.add_argument("--plans", nargs="+", default=list(PLANS), metavar="PLAN")
     parser.add_argument("--json", action="store_true", help="a list of objects instead of a table")
     args = parser.parse_args()
-    rows = []
-    for name in args.plans:
-        rows.append(row(name, args.size))
+    try:
+        rows = [row(name, args.size) for name in args.plans]
+    except ValueError as error:
+        sys.exit(f"variants: {error}")
     if args.json:
         print(json.dumps(rows, indent=1, ensure_ascii=False))
         return

@@ -39,6 +39,7 @@ def test_the_key_of_a_run_is_its_content(base):
                                       replace(base, changes=dict(layers=3)))] + [key(base, "other text")]
     assert len(set(keys)) == len(keys)
     assert key(replace(base, out="elsewhere", save=3, device="cpu"), "f") == keys[0]
+    assert len({keys[0], key(replace(base, rows=4), "f"), key(replace(base, evaluate=2), "f")}) == 3, "what was measured"
 
 
 def test_an_interrupted_grid_goes_on_and_repeats_nothing(base, tmp_path, monkeypatch):
@@ -47,7 +48,7 @@ def test_an_interrupted_grid_goes_on_and_repeats_nothing(base, tmp_path, monkeyp
 
     def two_at_most(run, *more, **how):
         if len(trained) == 2:
-            raise evidence.Stop("stopped at step 1 of 6 (time is up)")
+            raise evidence.TimeIsUp("stopped at step 1 of 6 (time is up)")
         trained.append((run.plan, run.seed))
         return whole(run, *more, **how)
     monkeypatch.setattr(evidence, "cached", two_at_most)
@@ -58,6 +59,14 @@ def test_an_interrupted_grid_goes_on_and_repeats_nothing(base, tmp_path, monkeyp
     assert missing(grid, path) == []
     table = records.paired(records.read(path)["rows"], "loss")
     assert [r["n"] for r in table] == [2, 2] and table[1]["low"] < table[1]["difference"] < table[1]["high"]
+
+
+def test_a_run_that_diverges_does_not_block_those_behind_it(base, tmp_path, capsys):
+    grid, path = Grid("test", [dict(lr=1e30), dict(lr=1e-3)], (0,), base), tmp_path / "e.json"
+    for _ in range(2):
+        assert record(grid, path, "test") == 1
+        assert [row["asked"]["lr"] for row in records.read(path)["rows"]] == [1e-3]
+        assert "the loss became nan" in capsys.readouterr().out
 
 
 def test_a_row_is_recognised_by_what_was_asked(base):
@@ -90,15 +99,33 @@ def test_time_matching_gives_the_slower_plan_fewer_steps(base, monkeypatch):
     assert 200 >= runs[0] > 2 * runs[1] > 0
 
 
-def test_the_command_compares_draws_and_goes_on(base, tmp_path, capsys):
+def test_equal_time_is_measured_once_and_goes_on_with_what_was_measured(base, tmp_path, capsys, monkeypatch):
+    ask = ["--plans", "bov", "--match", "time", "--budget", ".2", "--seeds", "0", "--size", "smoke", "--batch", "4", "--vocab", "300",
+           "--corpus", base.corpus, "--out", str(tmp_path / "mine.json")]
+    evidence.main(ask)
+    rows = records.read(tmp_path / "mine.json")["rows"]
+    monkeypatch.setitem(MATCH, "time", None)  # measuring again would fail
+    evidence.main(ask[:7] + ["0", "1"] + ask[8:])
+    more = records.read(tmp_path / "mine.json")["rows"]
+    assert more[:2] == rows and [(r["plan"], r["seed"]) for r in more[2:]] == [("standard", 1), ("bov", 1)]
+    assert {r["plan"]: r["steps"] for r in rows} == {r["plan"]: r["steps"] for r in more[2:]}
+
+
+def test_a_plan_without_its_baseline_is_shown_alone(capsys):
+    evidence.table([dict(plan="bov", size="smoke", seed=0, loss=3.0)], "standard")
+    assert "no standard to pair it with yet" in capsys.readouterr().out
+
+
+def test_the_command_compares_draws_and_goes_on(base, tmp_path, capsys, monkeypatch):
     ask = ["--plans", "bov", "--match", "flops", "--budget", "2e9", "--seeds", "0", "--size", "smoke", "--batch", "4", "--vocab", "300",
            "--corpus", base.corpus, "--out", str(tmp_path / "mine.json")]
     evidence.main(ask)
     said = capsys.readouterr().out
     assert "bov" in said and "one seed: no interval" in said
     assert {p.name for p in (tmp_path / "mine").glob("*.svg")} >= {"loss-steps.svg", "loss-tokens.svg", "loss-flops.svg"}
+    monkeypatch.setattr(evidence, "cached", None)  # nothing is trained twice
     evidence.main(ask)
-    assert "to go" not in capsys.readouterr().out.replace("0 to go", ""), "nothing is trained twice"
+    assert "to go" not in capsys.readouterr().out
 
 
 def test_status_says_what_is_missing(capsys, monkeypatch, tmp_path):
@@ -119,7 +146,8 @@ def test_the_work_of_a_run_is_its_steps_and_a_third_for_what_is_evaluated(base):
 
 def test_every_grid_names_plans_that_exist():
     for grid in GRIDS.values():
-        assert all(plan_named(run.plan) and run.config() is not None for run in grid.runs())
+        for run in grid.runs():
+            skeleton(plan_named(run.plan), run.size, **run.config())
     assert len({run.plan for run in GRIDS["dva_factorial"].runs()}) == 24
 
 

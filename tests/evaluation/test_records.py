@@ -151,6 +151,11 @@ def test_a_header_names_the_machine_and_the_versions():
     assert head["hardware"] and head["rows"] == []
 
 
+def test_a_machine_without_git_records_too(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    assert records.header("a run", "python -m x", HEAD["corpus"])["commit"] is None
+
+
 def test_a_log_survives_a_torn_last_line(tmp_path):
     log = tmp_path / "log.jsonl"
     assert records.jsonl(log) == []

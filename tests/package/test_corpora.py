@@ -284,6 +284,12 @@ def test_a_folder_without_text_says_so(tmp_path):
         corpora.find(tmp_path)
 
 
+def test_a_folder_named_like_a_text_is_no_text_and_capitals_are_letters(tmp_path):
+    (tmp_path / "notes.md").mkdir()
+    corpus_of(tmp_path, b"One sentence, and another one.\n" * 2000, "A.TXT")
+    assert corpora.find(tmp_path).characters > 50_000
+
+
 @pytest.mark.skipif(not (corpora.books_folder() / "war-and-peace.txt").is_file(), reason="MINIMAL_DATA has no books")
 def test_war_and_peace_is_the_book_that_the_recorded_runs_read():
     corpus = corpora.find("war-and-peace")

@@ -65,6 +65,12 @@ def test_rings_bound_the_cache_whatever_the_length():
     assert sizes[0] == sizes[1] == 2 * 6 * 2 * 8 * 48 * 4
 
 
+@pytest.mark.parametrize("plan", ["resformer", "row13", "modded", "cross-mean"])
+def test_a_mixture_reads_new_rows_and_keeps_no_ring_longer(plan):
+    windows = (8, 4, 4, 8, 4, 0)
+    assert build(plan, "nano", layers=6).reach(windows) == build("standard", "nano", layers=6).reach(windows)
+
+
 @pytest.mark.parametrize("how", [dict(temperature=-1), dict(top_k=0), dict(top_p=0), dict(top_p=1.5)])
 def test_wrong_dials_get_one_sentence(how):
     with pytest.raises(ValueError, match="sampling wants"):

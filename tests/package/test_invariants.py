@@ -10,7 +10,7 @@ import torch
 
 from minimal import optim, reads
 from minimal.base import norm
-from minimal.sources import Coefficient, Gate, Layer, Own, Slots, part
+from minimal.sources import Coefficient, Gate, Layer, Own, Table, part
 from minimal.variants import Plan, after_first, build, place, plan_named
 
 SMALL = dict(layers=6, width=48, heads=4, vocab=97, context=64)
@@ -114,6 +114,29 @@ def test_t7_dva_by_pairs_equals_dva_by_its_identity():
         for block in silent.blocks:
             block.attention.read.query.weight.zero_()
     assert gap(made("dva"), silent) > 0.05
+
+
+@pytest.mark.parametrize("value", [Table, part(Layer, 0), part(Own, gain=("gamma", 0.7)), part(Table, gain=("gamma", 0.7))])
+def test_dynamic_values_come_from_any_source_gained_or_not(value):
+    """And decoding them equals the forward pass."""
+    plan = lambda read: Plan(place(after_first, value=value, read=read))
+    model = made(plan(reads.Dynamic))
+    assert gap(made(plan(reads.Pairs)), model) < 1e-4
+    with torch.no_grad():
+        cache = model.cache()
+        pieces = torch.cat([model(IDS[:, :20], cache=cache)] + [model(IDS[:, i:i + 1], cache=cache) for i in range(20, 31)], 1)
+        assert torch.allclose(pieces, model(IDS), atol=1e-4)
+
+
+def test_a_mask_is_heard_whatever_the_values_are_and_whoever_learns():
+    from minimal.attend import attend, dense
+    from minimal.tape import Bank
+    g = torch.Generator().manual_seed(0)
+    q, k, table = torch.randn(2, 6, 2, 8, generator=g), torch.randn(2, 6, 2, 8, generator=g), torch.randn(11, 2, 8, generator=g)
+    value, mask = Bank(table, torch.randint(11, (2, 6), generator=g, dtype=torch.int32)), torch.eye(6, dtype=torch.bool)
+    with torch.no_grad():
+        assert torch.allclose(attend(q, k, value, mask=mask), value.dense(), atol=1e-6)
+    assert torch.allclose(dense(q, k, value, mask=mask), value.dense(), atol=1e-6)
 
 
 def test_dva_by_position_would_be_another_model():
@@ -243,6 +266,7 @@ def test_a_forgotten_parameter_is_named():
 
 @pytest.mark.parametrize("what,words", [(dict(plan="bovv"), "unknown plan 'bovv'"), (dict(size="huge"), "unknown size 'huge'"),
                                         (dict(heads=5), "does not split into 5 heads"), (dict(style="x"), "unknown style"),
+                                        (dict(width=66), "do not split into pairs"), (dict(windows="sssl"), "pattern of S"),
                                         (dict(plan="skipv1", groups=1), "even number of groups"),
                                         (dict(plan="bypass", groups=1), "use groups = heads")])
 def test_wrong_wishes_get_one_sentence(what, words):
@@ -262,8 +286,7 @@ def test_styles_carry_plans(style, plan):
     assert torch.allclose(pieces, model(IDS), atol=2e-4)
 
 
-def test_gates_and_slots_are_the_only_matrices_without_fan_in_noise():
-    model = build("move", "nano", **SMALL)
-    assert all(m.router.weight.abs().sum() == 0 for m in model.modules() if isinstance(m, Slots))
-    assert all(isinstance(c.item() if c.numel() == 1 else 0.0, float) for c in model.coefficients().values())
+def test_only_routers_and_what_writes_into_the_stream_start_at_zero():
+    silent = {name for name, p in build("move", "nano", **SMALL).named_parameters() if p.ndim == 2 and not p.any()}
+    assert {name.rpartition(".weight")[0].rpartition(".")[2] for name in silent} == {"router", "out", "down"}
     assert not any(isinstance(m, Coefficient) for m in build("standard", "nano", **SMALL).modules())

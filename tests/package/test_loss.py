@@ -53,6 +53,14 @@ def test_targets_that_do_not_count_send_nothing_back():
     assert got == 0 and all((g == 0).all() for g in torch.autograd.grad(got, (x, w)))
 
 
+def test_pytorchs_own_mark_for_ignored_targets_is_ignored_too():
+    model, ids = build("standard", "nano", vocab=97), torch.arange(8).view(1, 8)
+    targets = torch.tensor([[5, -1, 7, -100, 9, 3, -100, 2]])
+    trained = model.loss(ids, targets)
+    with torch.no_grad():
+        torch.testing.assert_close(model.loss(ids, targets), trained)
+
+
 @pytest.mark.parametrize("style", ("nanochat", "modded", "gpt2"))
 def test_what_is_trained_is_the_cross_entropy_of_the_logits(style):
     model = build("standard", "nano", style=style, vocab=97)

@@ -146,6 +146,16 @@ def test_a_name_may_twist_a_plan_and_place_it():
     assert sources(skeleton("row9@3,5", "tiny")) == ["own"] * 3 + ["γ·x0", "own", "γ·x0"] + ["own"] * 6
     model = skeleton("dva/ffn/wo/many", "tiny")
     assert model.config.heads == 2 and model.blocks[0].mlp is not None and hasattr(model.blocks[0].attention.out, "weight")
-    for wrong in ("dva/fnn", "row9@x", "nothing/ffn"):
+    for wrong in ("dva/fnn", "row9@x", "row9@3,,5", "nothing/ffn"):
         with pytest.raises(ValueError, match="cannot read|unknown plan"):
             plan_named(wrong)
+
+
+@pytest.mark.parametrize("name, words", [
+    ("row9@12", "there are layers 0 to 11"), ("denseformer@3", "denseformer must change the last of them"),
+    ("row6@0", "layer 0 would read layer 0"), ("cla@3", "layer 3 would read layer 10"), ("cross@0", "layer 0 would read layer -1"),
+    ("resformer-nearest@3", "layer 3 would read layer 10"), ("share-k@0", "layer 0 would read layer 0"),
+    ("identity@0", "layer 0 would read layer -1")])
+def test_a_plan_in_layers_where_it_cannot_stand_is_refused(name, words):
+    with pytest.raises(ValueError, match=words):
+        skeleton(name, "tiny")

@@ -12,7 +12,8 @@ import pytest
 import torch
 
 from minimal import checkpoint
-from minimal.train import Run, Stop, Trainer, load
+from minimal.run import Diverged, Run, Stop, TimeIsUp
+from minimal.train import Trainer, load
 from tests.package.worker import Worker
 
 TEXT = "\n".join(f"{a} {b} {c}." for a in ("the cat", "a dog", "my horse", "one bird") for b in ("sees", "hears", "follows", "knows")
@@ -126,6 +127,21 @@ def test_two_processes_train_as_one(corpus, tmp_path):
 
 
 @pytest.mark.slow
+def test_two_processes_stop_together_though_only_one_is_asked(corpus, tmp_path):
+    """Rank 1's time is up; rank 0, which alone saves, hears of it and saves at the same step."""
+    script = tmp_path / "two.py"
+    script.write_text(f"""import os
+from minimal.train import Run, Trainer
+run = Run(corpus={corpus!r}, out={str(tmp_path / 'x')!r}, steps=100000, save=100000, evaluate=100000, **{TINY})
+Trainer(run).fit(0.02 if os.environ["RANK"] == "1" else None)
+""")
+    ended = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(script)],
+                           env=os.environ | dict(OMP_NUM_THREADS="1"), capture_output=True, text=True, timeout=120)
+    assert ended.returncode and ended.stderr.count("TimeIsUp: stopped at step") == 2, ended.stderr[-2000:]
+    assert checkpoint.load(tmp_path / "x")[1]["done"] > 0
+
+
+@pytest.mark.slow
 def test_twenty_kills_lose_at_most_the_steps_since_the_last_checkpoint(corpus, tmp_path):
     """kill -9 at random moments of twenty lives. Each time the file on disk is whole and no finished checkpoint is lost;
     at the end the losses are, to the bit, those of a run that nobody disturbed."""
@@ -142,6 +158,7 @@ def test_twenty_kills_lose_at_most_the_steps_since_the_last_checkpoint(corpus, t
                 reached = state["done"]
         assert 0 < reached < 500, "the lives were too short to save anything, or so long that the run ended"
         worker.finish()
+    assert not list((tmp_path / "run").glob(".last*")), "what kills left behind is gone"
     alone = run | dict(out=str(tmp_path / "alone"))
     with Worker(alone) as worker:
         worker.finish()
@@ -212,14 +229,30 @@ def test_a_loss_that_is_no_number_ends_the_run(corpus, tmp_path):
     trainer = Trainer(Run(corpus=corpus, out=str(tmp_path), **(TINY | dict(steps=20))), quiet=True)
     with torch.no_grad():
         trainer.model.head.weight.fill_(float("nan"))
-    with pytest.raises(Stop, match="the loss became nan at step 1"):
+    with pytest.raises(Diverged, match="the loss became nan at step 1; nothing was saved"):
         trainer.fit()
     assert not (tmp_path / "last.safetensors").exists()
 
 
+def test_the_log_of_a_run_that_saved_nothing_is_not_continued(corpus, tmp_path):
+    with pytest.raises(Diverged):
+        trained(corpus, tmp_path, lr=1e30)
+    trained(corpus, tmp_path, steps=20)
+    assert [json.loads(line)["step"] for line in open(tmp_path / "log.jsonl")] == [1, 10, 20]
+
+
+def test_nothing_is_not_taken_for_not_given(corpus):
+    with pytest.raises(TimeIsUp, match="stopped at step 1 of 20 .time is up.; nothing was kept"):
+        trained(corpus, minutes=0)
+    with pytest.raises(ValueError, match="lr must be above 0, and 0.0 came"):
+        Run(lr=0.0)
+
+
 @pytest.mark.parametrize("what,words", [
     (["--plan", "bovv"], "unknown plan 'bovv'"), (["--corpus", "nowhere.txt"], "nowhere.txt"), (["--recipe", "magic"], "there is no recipe 'magic'"),
-    (["--accumulate", "3"], "does not split into 3 parts")])
+    (["--accumulate", "3"], "does not split into 3 parts"), (["--scale", "huge"], "there is no scale 'huge'"),
+    (["--evaluate", "0"], "evaluate must be above 0"), (["--steps", "-3"], "steps must be above 0"), (["--device", "gpu"], "there is no device 'gpu'"),
+    (["--warmup", "20"], "warmup is a share of the run"), (["--context", "0"], "context must be above 0")])
 def test_the_command_line_answers_in_one_sentence(corpus, what, words, capsys):
     from minimal.train import main
     with pytest.raises(SystemExit) as stopped:
