@@ -10,8 +10,9 @@ import time
 import torch
 
 
-def clock(work, repeats=10, warm=3, synchronize=lambda: None):
+def clock(work, repeats=10, warm=3, where="cpu"):
     """Seconds of each of some warm calls."""
+    synchronize = torch.cuda.synchronize if torch.device(where).type == "cuda" else lambda: None
     for _ in range(warm):
         work()
     seconds = []
@@ -27,12 +28,9 @@ def clock(work, repeats=10, warm=3, synchronize=lambda: None):
 def matmul_rate(where="cpu", n=1024):
     """The best rate of an n^3 product, in FLOP/s: what a training step made of nothing but products could reach.
     fp32 on a CPU; bf16 and 8192^3 on a GPU."""
-    where = torch.device(where)
-    kind, wait = torch.float32, lambda: None
-    if where.type == "cuda":
-        kind, n, wait = torch.bfloat16, 8192, torch.cuda.synchronize
+    kind, n = (torch.bfloat16, 8192) if torch.device(where).type == "cuda" else (torch.float32, n)
     a, b = torch.full((2, n, n), 0.5, device=where, dtype=kind)  # no random numbers: a run's own must not move
-    return 2 * n**3 / min(clock(lambda: a @ b, synchronize=wait))
+    return 2 * n**3 / min(clock(lambda: a @ b, where=where))
 
 
 def machine():
@@ -43,17 +41,18 @@ def machine():
                 torch=torch.__version__, python=platform.python_version())
 
 
-def stepper(plan, size, recipe, batch, compile):
+def stepper(plan, size, recipe, batch, compile, where="cpu"):
     """A model of this plan and a function that trains it by one step on random tokens."""
     from minimal import optim
-    from minimal.base import keep_memory
+    from minimal.base import compute_dtype, keep_memory
     from minimal.variants import build
 
     keep_memory()
-    model = build(plan, size)
+    model = build(plan, size).to(where)
+    model.compute = compute_dtype(where)
     context = model.config.context
     optimizer = optim.Optimizer(model, recipe, batch_tokens=batch * context, steps=1000, scale="laptop")
-    ids = torch.randint(model.config.vocab, (batch, context + 1), generator=torch.Generator().manual_seed(0))
+    ids = torch.randint(model.config.vocab, (batch, context + 1), generator=torch.Generator().manual_seed(0)).to(where)
     loss, done = torch.compile(model.loss, dynamic=False) if compile else model.loss, [0]
 
     def step():
@@ -64,17 +63,17 @@ def stepper(plan, size, recipe, batch, compile):
     return model, step
 
 
-def training(size="wide", plan="standard", batch=16, compile=False, repeats=20):
+def training(size="wide", plan="standard", batch=16, compile=False, repeats=20, where="cpu"):
     """Warm training steps against the floor: counted FLOPs / best matmul rate, measured in the same run."""
     from minimal.variants import count, skeleton
 
-    model, step = stepper(plan, size, "course", batch, compile)
+    model, step = stepper(plan, size, "course", batch, compile, where)
     tokens = batch * model.config.context
-    first = clock(step, 1, warm=0)[0]
-    rates, seconds = [matmul_rate()], []
+    first = clock(step, 1, warm=0, where=where)[0]
+    rates, seconds = [matmul_rate(where)], []
     for _ in range(4):  # floor and steps in turn: the machine's mood reaches both
-        seconds += clock(step, repeats // 4, warm=1)
-        rates.append(matmul_rate())
+        seconds += clock(step, repeats // 4, warm=1, where=where)
+        rates.append(matmul_rate(where))
     floor = count(skeleton(plan, size))["flops_per_token"] * tokens / max(rates)
     median = statistics.median(seconds)
     return dict(plan=plan, size=size, compiled=compile, floor_ms=1e3 * floor, step_ms=1e3 * median,
