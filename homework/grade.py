@@ -317,8 +317,8 @@ def main(argv=None):
     add = parser.add_argument
     add("unit", help="for example hw03")
     add("submission", type=Path, help="the learner's file, or a folder with one file or folder a learner")
-    add("--out", type=Path, help="a file (default: results.json); for a class, a folder (default: results). With a .json "
-                                 "a folder is one learner's, whatever it holds")
+    add("--out", type=Path, help="a file (default: results.json); for a class, a folder (default: results). With a "
+                                 ".json a folder is one learner's, whatever it holds")
     add("--seed", type=int, help="of the hidden inputs (default: a new secret one)")
     add("--jobs", type=int, default=os.cpu_count(), help="submissions at a time (default: %(default)s)")
     add("--seconds", type=float, default=10, help="for one part (default: %(default)s)")
@@ -340,7 +340,7 @@ def main(argv=None):
         if not paths:
             parser.error(f"{path} holds no {unit.file}, and no file or folder for each learner")
         for name in {p.name for p in paths if p.is_dir()} & {p.stem for p in paths if p.is_file()}:
-            parser.error(f"{path} holds {name} as a file and as a folder: rename one, each learner gets one results file")
+            parser.error(f"{path} holds {name} as a file and as a folder: rename one, each gets results by its name")
     if options.isolation == "auto":
         options.isolation, notes = best_way(options.memory)
         print(*notes, sep="\n", end="\n" * bool(notes), file=sys.stderr)

@@ -318,14 +318,14 @@ def test_each_learner_of_a_class_has_results_of_its_own(tmp_path, monkeypatch, c
     handed = tmp_path / "handed"
     for name in ("j.miller", "j.smith"):
         (handed / name).mkdir(parents=True)
-    for out in ("results", "graded.v2"):
-        assert grade.main(["hw03", str(handed), "--isolation", way, *(["--out", out] if out != "results" else [])]) == 0
-        assert sorted(path.name for path in (tmp_path / out).iterdir()) == ["grades.csv", "j.miller.json", "j.smith.json"]
+    for out, told in (("results", []), ("graded.v2", ["--out", "graded.v2"])):
+        assert grade.main(["hw03", str(handed), "--isolation", way, *told]) == 0
+        assert {path.name for path in (tmp_path / out).iterdir()} == {"grades.csv", "j.miller.json", "j.smith.json"}
         with open(tmp_path / out / "grades.csv") as file:
             assert [row["submission"] for row in csv.DictReader(file)] == ["j.miller", "j.smith"]
     (handed / "j.smith.py").write_text("")
     (tmp_path / "nobody").mkdir()
-    for folder, why in ((handed, "holds j.smith as a file and as a folder"), (tmp_path / "nobody", "holds no kv_cache.py")):
+    for folder, why in ((handed, "j.smith as a file and as a folder"), (tmp_path / "nobody", "holds no kv_cache.py")):
         with pytest.raises(SystemExit):
             grade.main(["hw03", str(folder)])
         assert why in capsys.readouterr().err
