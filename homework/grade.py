@@ -288,18 +288,23 @@ def one(unit, path, out, options):
     return rows, note
 
 
+def learner(path):
+    """Whose submission is this? A folder's whole name (j.smith), a file's without .py."""
+    return path.name if path.is_dir() else path.stem
+
+
 def folder(unit, paths, out, options):
     """Many submissions side by side: a results file each, grades.csv, and a table."""
     with ThreadPoolExecutor(options.jobs) as workers:
-        done = list(workers.map(lambda path: one(unit, path, out / f"{path.stem}.json", options), paths))
+        done = list(workers.map(lambda path: one(unit, path, out / f"{learner(path)}.json", options), paths))
     with open(out / "grades.csv", "w", newline="", encoding="utf-8") as file:
         table = csv.writer(file)
         table.writerow(["submission", "score", "of", *unit.exercises, "note"])
         for path, (rows, note) in zip(paths, done):
             earned = ["" if rows is None else sum(row[3] for row in rows if row[0] == name) for name in unit.exercises]
             mark = "grader error" if rows is None else sum(earned)
-            table.writerow([path.stem, mark, unit.points, *earned, note])
-            print(f"{path.stem:<40} {mark:>12} of {unit.points}  {note}".rstrip())
+            table.writerow([learner(path), mark, unit.points, *earned, note])
+            print(f"{learner(path):<40} {mark:>12} of {unit.points}  {note}".rstrip())
     return done
 
 
@@ -312,7 +317,8 @@ def main(argv=None):
     add = parser.add_argument
     add("unit", help="for example hw03")
     add("submission", type=Path, help="the learner's file, or a folder with one file or folder a learner")
-    add("--out", type=Path, default=Path("results.json"), help="file, or for a folder, folder (default: %(default)s)")
+    add("--out", type=Path, help="a file (default: results.json); for a class, a folder (default: results). With a "
+                                 ".json a folder is one learner's, whatever it holds")
     add("--seed", type=int, help="of the hidden inputs (default: a new secret one)")
     add("--jobs", type=int, default=os.cpu_count(), help="submissions at a time (default: %(default)s)")
     add("--seconds", type=float, default=10, help="for one part (default: %(default)s)")
@@ -327,6 +333,14 @@ def main(argv=None):
     unit, path = find(options.unit), options.submission
     if not path.exists():
         parser.error(f"{path} is not there")
+    alone = path.is_file() or (path / unit.file).is_file() or (options.out and options.out.suffix == ".json")
+    out, paths = options.out or Path("results.json" if alone else "results"), []
+    if not alone:
+        paths = sorted(p for p in path.iterdir() if not p.name.startswith(".") and (p.is_dir() or p.suffix == ".py"))
+        if not paths:
+            parser.error(f"{path} holds no {unit.file}, and no file or folder for each learner")
+        for name in {p.name for p in paths if p.is_dir()} & {p.stem for p in paths if p.is_file()}:
+            parser.error(f"{path} holds {name} as a file and as a folder: rename one, each gets results by its name")
     if options.isolation == "auto":
         options.isolation, notes = best_way(options.memory)
         print(*notes, sep="\n", end="\n" * bool(notes), file=sys.stderr)
@@ -334,11 +348,10 @@ def main(argv=None):
     if options.isolation == "none" and (options.require_isolation or os.geteuid() == 0):
         why = "--require-isolation was given" if os.geteuid() else "as root no stranger's code is run without one"
         parser.error(f"this system offers neither a spare account nor namespaces; {why}")
-    if path.is_dir() and not (path / unit.file).is_file():
-        paths = sorted(p for p in path.iterdir() if not p.name.startswith(".") and (p.is_dir() or p.suffix == ".py"))
-        done = folder(unit, paths, options.out.with_suffix(""), options)
+    if not alone:
+        done = folder(unit, paths, out, options)
         return 2 if any(rows is None for rows, _ in done) else 0
-    rows, note = one(unit, path, options.out, options)
+    rows, note = one(unit, path, out, options)
     for name, part, points, earned, why in rows or []:
         print(f"{earned:>3}/{points:<3} {name}: {part}  {why}".rstrip())
     print(f"{sum(row[3] for row in rows)} of {unit.points}" if rows is not None else f"{MISHAP} ({note})")

@@ -45,15 +45,15 @@ class Spans(nn.Module):
 class Sentence(nn.Module):
     """Which class? The first token, [CLS], speaks for all."""
 
-    def __init__(self, config, embed=None, classes=2):
+    def __init__(self, config, embed=None):
         super().__init__()
         self.pool = Linear("pool", config.width, config.width, bias=True)
-        self.out = Linear("classes", config.width, classes, bias=True)
+        self.out = Linear("classes", config.width, 2, bias=True)
         self.dropout = config.dropout
 
     def forward(self, x):
         pooled = torch.tanh(self.pool(x[:, 0]))  # (B, C)
-        return self.out(F.dropout(pooled, self.dropout, self.training)).float()  # (B, classes)
+        return self.out(F.dropout(pooled, self.dropout, self.training)).float()  # (B, 2)
 
 
 # ---- the encoder ------------------------------------------------------------------------------------------------
@@ -92,11 +92,13 @@ class Bert(GPT):
         return self.head(self.hidden(ids, tape or self.tape(ids, lengths=lengths), segments))
 
     def wear(self, head, seed=0):
-        """The same encoder under a fresh head, for another task."""
+        """The same encoder under a fresh head, for another task; a head that is tied to the embedding leaves it so."""
+        words = self.embed.weight.detach().clone()
         self.head = head(self.config, self.embed)
         fresh = nn.Module()
         fresh.config, fresh.head = self.config, self.head
         start(fresh, seed)
+        self.embed.weight.data.copy_(words)
         return self.to(self.device)
 
 

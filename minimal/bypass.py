@@ -1,6 +1,6 @@
 """What if the input went past W_V? V' = V + alpha act(X), every dial of it, and what it does to the values' spread."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import torch
 from torch import nn
@@ -79,7 +79,7 @@ class Dials:
         for name, wanted in (("alpha", (*ALPHAS, "global")), ("act", ACTS), ("on", ("raw", "norm"))):
             if getattr(self, name) not in wanted:
                 raise ValueError(f"{name}={getattr(self, name)!r}: wanted one of {', '.join(wanted)}")
-        if isinstance(self.where, str) and self.where not in WHERE:
+        if not isinstance(self.where, (tuple, list)) and self.where not in WHERE:
             raise ValueError(f"where={self.where!r}: wanted one of {', '.join(WHERE)}, or layer numbers as in (0, 1)")
 
     def here(self, at, layers):
@@ -94,6 +94,9 @@ class Bypassed(Plan):
 
     def lines(self, config):
         d = self.dials
+        lost = [] if isinstance(d.where, str) else [at for at in d.where if at not in range(config.layers)]
+        if lost:
+            raise ValueError(f"where={d.where!r}: there is no layer {lost[0]}, wanted 0 to {config.layers - 1}")
         alpha = Coefficient("alpha", d.start) if d.alpha == "global" else d.alpha
         value = part(Detour, alpha, d.start, d.act, d.on)
         return [Line(value=value) if d.here(at, config.layers) else Line() for at in range(config.layers)]
@@ -101,7 +104,12 @@ class Bypassed(Plan):
 
 def plan(spec):
     """A plan's name, or the dials of a bypass: plan("standard"), plan(dict(alpha="gate")). What JSON can carry."""
-    return plan_named(spec) if isinstance(spec, str) else Bypassed(dials=Dials(**spec))
+    if isinstance(spec, str):
+        return plan_named(spec)
+    known = [field.name for field in fields(Dials)]
+    for name in spec.keys() - known:
+        raise ValueError(f"unknown dial {name!r}: one of {', '.join(known)}")
+    return Bypassed(dials=Dials(**spec))
 
 
 # ---- over training ----------------------------------------------------------------------------------------------

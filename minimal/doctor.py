@@ -80,6 +80,8 @@ def device():
         return f"mps, and cpu: {threads}", ""
     if shutil.which("nvidia-smi") and not torch.version.cuda:
         return f"cpu: {threads}; the GPU here is not used by a CPU build of torch", "make setup TORCH=cuda"
+    if shutil.which("nvidia-smi"):
+        return f"CUDA {torch.version.cuda} finds no GPU; cpu: {threads}", "update its driver, or make setup TORCH=cpu"
     return f"cpu: {threads}", ""
 
 

@@ -71,7 +71,10 @@ def domains(names):
         if name in HUB and HUB[name].mix:
             yield from ((domain, find(name, tokens=1_000_000, mix={domain: 1})) for domain in HUB[name].mix)
         elif Path(name).is_dir():
-            yield from ((path.stem, find(str(path))) for path in sorted(Path(name).glob("*.txt")))
+            texts = sorted(Path(name).glob("*.txt"))
+            if not texts:
+                raise DataError(f"no .txt in {name}: wanted a folder with a text a domain")
+            yield from ((path.stem, find(str(path))) for path in texts)
         else:
             corpus = find(name)
             yield corpus.name, corpus

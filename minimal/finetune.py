@@ -127,7 +127,7 @@ def encoder(asked):
     if asked.encoder:
         return restore(asked.encoder)
     pieces = masking.load_pieces(asked.pieces)
-    model = bert.build(asked.plan, asked.size, vocab=pieces.vocab)
+    model = bert.build(plan_of(asked.plan or "standard"), asked.size or "bert-base", vocab=pieces.vocab)
     missing, spare = bert.load_public(model, asked.weights)
     print(f"not in the file, so fresh: {', '.join(missing) or 'nothing'}; in the file and not used: "
           f"{', '.join(spare) or 'nothing'}")
@@ -142,8 +142,8 @@ def main(argv=None):
     ask.add_argument("--encoder", help="a folder that python -m minimal.pretrain wrote")
     ask.add_argument("--weights", help="or a model.safetensors with public BERT weights, with --pieces and --size")
     ask.add_argument("--pieces", help="vocab.txt of these weights")
-    ask.add_argument("--size", default="bert-base")
-    ask.add_argument("--plan", default="standard", type=plan_of, help='{"alpha": "head"} adds a bypass to them')
+    ask.add_argument("--size", help="of these weights (bert-base)")
+    ask.add_argument("--plan", help='{"alpha": "head"} adds a bypass to them')
     ask.add_argument("--length", type=int, default=384)
     ask.add_argument("--epochs", type=float, default=3)
     ask.add_argument("--batch", type=int, default=64)
@@ -152,6 +152,9 @@ def main(argv=None):
     asked = ask.parse_args(argv)
     if not asked.encoder and not (asked.weights and asked.pieces):
         ask.error("an encoder is wanted: --encoder FOLDER, or --weights model.safetensors with --pieces vocab.txt")
+    told = [f"--{name}" for name in ("weights", "pieces", "size", "plan") if getattr(asked, name)]
+    if asked.encoder and told:
+        ask.error(f"{asked.encoder} says itself what it holds: leave out {', '.join(told)}, or --encoder")
     try:
         model, pieces = encoder(asked)
         task = task_of(asked.task, asked.train, asked.test, pieces, min(asked.length, model.config.context))
@@ -164,7 +167,7 @@ def main(argv=None):
             got = finetune(model, task, epochs=asked.epochs, batch=asked.batch, lr=asked.lr, seed=seed)
             rows.append({name: value for name, value in got.items() if isinstance(value, float)})
             print(f"seed {seed}: " + ", ".join(f"{name} {value:.2f}" for name, value in rows[-1].items()), flush=True)
-    except (ValueError, RuntimeError) as error:
+    except (ValueError, RuntimeError, OSError) as error:
         sys.exit(f"finetune: {error}")
     for name in rows[0] if len(rows) > 1 else ():
         mean, spread = mean_spread([row[name] for row in rows])

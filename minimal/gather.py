@@ -27,6 +27,7 @@ import torch.nn.functional as F
 
 HAS_TRITON = importlib.util.find_spec("triton") is not None
 DECODE_QUERIES = 64  # query rows that share a key head; beyond, attention is bound by products and not by bytes
+MOST_LOGIT = 40.0  # without a running maximum masses span exp(-2 * bound) .. 1: fp32 holds exp(-80)
 FEW_VALUES = 2 ** 19  # numbers in the visible values; fewer are gathered by a CPU before any other way has started
 
 # The largest |difference| from the reference, for values of unit size. float32: the same sums in another order, about
@@ -68,16 +69,19 @@ def route(B, T, S, H, G, D, V, *, device, training=False, window=0, bound=None, 
     """(way, reason), from shapes. What it says of GPUs follows from counted bytes: not yet measured on a GPU."""
     triton = HAS_TRITON if triton is None else triton
     decoding, gpu = not training and T * (H // G) <= DECODE_QUERIES, device == "cuda"
+    fits = 32 <= D <= 128 and max(k_bytes, table_bytes) <= 4  # what the kernels take
     reach = min(S, window + T) if window else S  # keys that some query sees
     by_position, by_token = B * T * H * reach, V * (G if B * T * H > G else H)  # table rows to read
     rules = [
-        (not decoding and gpu and triton and 0 < window < S // 4, "fused",
+        (not decoding and gpu and triton and fits and 0 < window < S // 4, "fused",
          f"PyTorch's attention has no windows and computes all {S} keys of a query, the kernel about {window}"),
         (not decoding, "dense",
          "a stored V costs 2 to 9 % of the forward, and PyTorch's attention is faster than ours by more"),
         (gpu and not triton, "dense", "Triton is not installed"),
-        (gpu and bound is not None and H == G and k_bytes < table_bytes, "histogram",
-         "keys are smaller than table rows: reading a row a key would cost more than reading the keys"),
+        (gpu and not fits, "dense", "the kernels take head widths of 32 to 128 and no float64"),
+        (gpu and bound is not None and bound <= MOST_LOGIT and H == G and k_bytes < table_bytes
+         and 4 * by_token <= by_position, "histogram",  # 4: a row from L2 costs half of one from memory, bins cost too
+         f"keys are smaller than table rows, and {by_token} rows of the whole table few against {by_position} from L2"),
         (gpu, "split", "decode is bound by bytes: keys from memory, table rows mostly from the L2 cache"
          if B * S >= 16384 else "short: launches cost more than bytes here, but no V is stored"),
         (B * reach * G * D < FEW_VALUES, "dense", f"{B * reach} rows of values are there before a cleverer way starts"),
@@ -110,7 +114,7 @@ def gather_attention(q, k, table, ids, gain=None, *, causal=True, window=0, leng
         way = "dense"
     how = dict(causal=causal, window=window, lengths=lengths, scale=D ** -0.5 if scale is None else float(scale))
     if lengths is None and 0 < window < S - T:  # a window makes the past short
-        k, ids = k[:, S - T - window:], ids[:, S - T - window:]
+        k, ids, plan = k[:, S - T - window:], ids[:, S - T - window:], None  # a plan for all ids fits these no longer
     if not q.numel() or not S:
         return reference(q, k, table, ids, gain, **how)
     return WAYS[way](q, k, table, ids, gain, bound=bound, plan=plan, **how)
@@ -220,7 +224,8 @@ def check(q, k, table, ids, gain, window, lengths, scale):
     want(ids.dtype == torch.int32, "ids wants torch.int32, got {}: call ids.int()", ids.dtype)
     want(q.dtype in TOLERANCE and k.dtype == q.dtype, "q and k want one floating dtype: {}, {}", q.dtype, k.dtype)
     want(table.dtype in TOLERANCE, "table wants a floating dtype, got {}", table.dtype)
-    want(gain is None or gain.ndim == 0, "gain wants a 0-D tensor or None, got {}", gain)
+    want(gain is None or isinstance(gain, torch.Tensor) and gain.ndim == 0,
+         "gain wants a 0-D tensor or None, got {}", gain)
     want(window >= 0, "window wants the number of keys to the left, 0 for all, got {}", window)
     want(scale is None or scale > 0, "scale wants a positive number, got {}", scale)
     want(lengths is None or (lengths.shape == (B,) and lengths.dtype in (torch.int32, torch.int64)),
@@ -236,13 +241,14 @@ def check(q, k, table, ids, gain, window, lengths, scale):
 
 
 def may_look(ids, vocabulary):
-    """On a GPU looking at the ids waits for the device, so it is done once and not once a layer; while a CUDA graph is
-    recorded, or a model compiled, nobody can look: make one call before."""
+    """On a GPU looking at the ids waits for the device, so it is done once and not once a layer (again after a write,
+    except in inference mode, which counts none); while a CUDA graph is recorded, or a model compiled, nobody can look:
+    make one call before."""
     if torch.compiler.is_compiling() or (ids.is_cuda and torch.cuda.is_current_stream_capturing()):
         return False
-    if not ids.is_cuda or ids.is_inference():
+    if not ids.is_cuda:
         return True
-    stamp = vocabulary, ids._version
+    stamp = vocabulary, None if ids.is_inference() else ids._version
     known, ids._looked = getattr(ids, "_looked", None), stamp
     return known != stamp
 

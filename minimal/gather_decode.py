@@ -9,12 +9,12 @@ tolerance. Letters as in gather_forward.py; R = T * H/G query rows share a key h
 
 import torch
 
-from minimal.gather import want
+from minimal.gather import MOST_LOGIT, want
 from minimal.gather_forward import INTERPRETED, LOG2E, may_see, tl, triton, where_it_starts
 
 KEYS = 64  # keys a tile: with 4 warps and 3 stages about 38 KB of shared memory at D = 128, so several programs an SM
-MOST_LOGIT = 40.0  # without a running maximum masses span exp(-2 * bound) .. 1: fp32 holds exp(-80),
-MOST_FIXED = 10.0  # and units of 2^-40 hold exp(-20) to three digits
+FEW_KEYS = 16  # the same in fp32, where 32 keys would spill
+MOST_FIXED = 10.0  # as MOST_LOGIT: units of 2^-40 hold exp(-20) to three digits
 
 
 @triton.jit
@@ -152,7 +152,7 @@ def decode_plan(q, k, window, splits):
         splits = how_many_splits(B, G, min(S, window + T) if window else S, processors)
     rows = max(16, 1 << (T * (H // G) - 1).bit_length())
     constants = dict(SPLITS=splits, GROUP=H // G, WINDOW=window, D=D, PADDED=max(32, 1 << (D - 1).bit_length()), R=rows,
-                     N=32 if INTERPRETED or q.element_size() == 4 else KEYS)
+                     N=32 if INTERPRETED else KEYS if q.element_size() == 2 else FEW_KEYS)
     return splits, (splits, B, G), constants, dict(num_warps=1 if INTERPRETED else 4, num_stages=3)
 
 

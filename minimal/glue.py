@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from torch.nn.utils.rnn import pad_sequence
@@ -51,7 +50,8 @@ def table_of(task):
 def read(path, task, report):
     """The examples of a GLUE .tsv: fields between tabs, quotes are letters like others. A broken line is skipped."""
     table = table_of(task)
-    lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
+    with open(path, encoding="utf-8-sig") as file:
+        lines = [line.rstrip("\n") for line in file]  # splitlines would also cut at U+2028, inside a sentence
     wanted, start = (*table.texts, table.label), 0
     if isinstance(table.label, str):
         header, start = lines[0].split("\t") if lines else [], 1
@@ -64,14 +64,14 @@ def read(path, task, report):
     def cells():
         for number, line in enumerate(lines[start:], start + 1):
             fields = line.split("\t")
-            yield f"line {number}", [fields[at] if at < len(fields) else None for at in wanted]
+            yield f"{path}, line {number}", [fields[at] if at < len(fields) else None for at in wanted]
     return _examples(cells(), table, report)
 
 
-def from_rows(rows, task, report):
+def from_rows(rows, task, report, split="rows"):
     """The same from rows of `datasets`, where a label is already a number."""
     table = table_of(task)
-    cells = ((f"row {i}", [row.get(name) for name in (*table.rows, "label")]) for i, row in enumerate(rows))
+    cells = ((f"{split}, row {i}", [row.get(name) for name in (*table.rows, "label")]) for i, row in enumerate(rows))
     return _examples(cells, table, report)
 
 
@@ -85,7 +85,7 @@ def load(source, task, split, report):
     except Exception as error:
         raise DataError(f"`datasets` cannot load {source}, {task} ({type(error).__name__}): go online once, or give "
                         "the path of a .tsv file") from error
-    return from_rows(rows, task, report)
+    return from_rows(rows, task, report, split)
 
 
 def _examples(cells, table, report):

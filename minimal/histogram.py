@@ -120,7 +120,7 @@ class SortedCache:
         runs = [ids[b].unique_consecutive(return_counts=True) for b in range(B)]
         self.filled, self.runs = S, max(len(tokens) for tokens, _ in runs)
         self.tokens = ids.new_zeros(B, self.runs + room)
-        self.counts = torch.zeros(B, G, self.runs + room, dtype=torch.int64)  # keys a run; unused runs have none
+        self.counts = ids.new_zeros(B, G, self.runs + room, dtype=torch.int64)  # keys a run; unused runs have none
         for b, (tokens, counts) in enumerate(runs):
             self.tokens[b, :len(tokens)], self.counts[b, :, :len(tokens)] = tokens, counts
 

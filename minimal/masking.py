@@ -78,8 +78,8 @@ def load_pieces(path):
         raise DataError(f"{path} is not there: wanted a tokenizer.json, or a vocab.txt with one piece a line")
     if path.suffix == ".json":
         return Pieces(Tokenizer.from_file(str(path)))
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return Pieces(uncased({piece: id for id, piece in enumerate(lines)}))
+    with open(path, encoding="utf-8") as file:  # splitlines would also cut at U+2028, which may be a piece
+        return Pieces(uncased({line.rstrip("\n"): id for id, line in enumerate(file)}))
 
 
 def corpus_pieces(corpus, vocab, characters=20_000_000):

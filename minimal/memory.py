@@ -83,7 +83,8 @@ def status(field):
 
 @torch.inference_mode()
 def one_step(plan, size="tiny", length=131072, rings=False, threads=2):
-    """Run in a process of its own: {held, weights, before, peak, transient} in bytes."""
+    """Run in a process of its own. In bytes: what the cache holds before and after the step, the weights, the process
+    before and at its peak."""
     from minimal.config import size as named
     from minimal.variants import build
     torch.set_num_threads(threads)
@@ -92,7 +93,7 @@ def one_step(plan, size="tiny", length=131072, rings=False, threads=2):
     model(new, cache=filled(model, 64, rings))  # code and scratch space that any step needs
     before = status("VmRSS")
     cache = filled(model, length, rings, capacity=length + 1)  # grown by concatenation, a layer would stand there twice
-    held = distinct_bytes(cache.kept.values())
+    held = cache.bytes()
     model(new, cache=cache)
     return dict(plan=plan, length=length, rings=rings, held=held, held_after=cache.bytes(), before=before,
                 peak=status("VmHWM"), weights=distinct_bytes(model.parameters()))

@@ -21,13 +21,12 @@ import torch
 
 
 class Offloaded:
-    """Tables (V, G, D), one a layer, on the host: in memory, pinned where there is a GPU, or mapped from a file."""
+    """Tables (V, G, D), one a layer, on the host: in memory or mapped from a file; what crosses the bus is pinned."""
 
     def __init__(self, tables, device="cpu", room=1024):
         self.device, self.host = torch.device(device), list(tables)
         if self.device.type == "cuda":
-            self.host = [table if table.is_pinned() else table.pin_memory() for table in self.host]
-            self.stream = torch.cuda.Stream()
+            self.stream = torch.cuda.Stream(self.device)
         self.slots = torch.full((len(self.host[0]),), -1, dtype=torch.int32)  # (V,): each token's row, -1 if absent
         self.resident = [torch.empty(room, *table.shape[1:], dtype=table.dtype, device=device) for table in self.host]
         self.count, self.fetched_bytes = 0, 0
@@ -44,7 +43,7 @@ class Offloaded:
         self.grow(self.count + len(new))
         first, self.count = self.count, self.count + len(new)
         if self.device.type == "cuda":
-            self.stream.wait_stream(torch.cuda.current_stream())  # after what grow() moved
+            self.stream.wait_stream(torch.cuda.current_stream(self.device))  # after what grow() moved
         self.fetched_bytes += sum(len(new) * table[0].numel() * table.element_size() for table in self.host)
         self.pending = self.worker.submit(self.copy, new, first)
 
@@ -72,7 +71,7 @@ class Offloaded:
             self.pending.result()
             self.pending = None
             if self.device.type == "cuda":
-                torch.cuda.current_stream().wait_stream(self.stream)
+                torch.cuda.current_stream(self.device).wait_stream(self.stream)
 
     def local(self, ids):
         """ids into the resident rows; they never change, so a history of local ids only ever grows at its end."""

@@ -167,23 +167,30 @@ def restore(folder):
     model = bert.build(told["plan"], Config(**told["config"]))
     checkpoint.put(model, {name.removeprefix("model/"): t for name, t in tensors.items() if name.startswith("model/")})
     bypass.turn(model, told["ramp"], 1.0)
-    return model.eval(), masking.load_pieces(Path(folder) / "tokenizer.json")
+    pieces = masking.load_pieces(Path(folder) / "tokenizer.json")
+    if pieces.fingerprint != told["pieces"]:
+        raise checkpoint.CheckpointError(f"{folder}/tokenizer.json is not the one that its encoder was trained with "
+                                         f"(pieces {told['pieces']}, here {pieces.fingerprint}): put that one back")
+    return model.eval(), pieces
 
 
 def plan_of(text):
     """"standard", or the dials of a bypass as JSON: {"alpha": "head"}."""
-    return json.loads(text) if text.startswith("{") else text
+    try:
+        return json.loads(text) if text.startswith("{") else text
+    except json.JSONDecodeError as error:
+        raise ValueError(f'plan {text}: wanted a name, or dials as JSON, as in {{"alpha": "head"}} ({error})') from None
 
 
 def main(argv=None):
     ask = argparse.ArgumentParser(prog="python -m minimal.pretrain", description=__doc__.splitlines()[0])
     ask.add_argument("--size", default="bert-4l", help="bert-4l, bert-6l, bert-8l or bert-base")
-    ask.add_argument("--plan", default="standard", type=plan_of, help='a name, or dials: {"alpha": "head"}')
+    ask.add_argument("--plan", default="standard", help='a name, or dials: {"alpha": "head"}')
     ask.add_argument("--corpus", default="auto", help="as python -m minimal.data; wikipedia comes through datasets")
     ask.add_argument("--tokens", type=int, help="how much of a streamed corpus is fetched")
     ask.add_argument("--vocab", type=int, default=8000, help="pieces to learn from the corpus")
     ask.add_argument("--pieces", help="a vocab.txt or tokenizer.json instead, as bert-base-uncased's")
-    ask.add_argument("--stages", default="128x48x6500,512x48x1500", type=stages,
+    ask.add_argument("--stages", default="128x48x6500,512x48x1500",
                      help="LENGTHxBATCHxSTEPS,… (the report's: 128x48x65000,512x48x15000)")
     ask.add_argument("--lr", type=float, help="peak rate (1e-4)")
     ask.add_argument("--ramp", default="constant", choices=bypass.RAMPS, help="of the bypass, over training")
@@ -191,6 +198,7 @@ def main(argv=None):
     ask.add_argument("--out", help="folder for weights and log; a second call goes on from there")
     asked = ask.parse_args(argv)
     try:
+        asked.plan, asked.stages = plan_of(asked.plan), stages(asked.stages)
         corpus = corpora.find(asked.corpus, asked.tokens)
         pieces = masking.load_pieces(asked.pieces) if asked.pieces else masking.corpus_pieces(corpus, asked.vocab)
         model = bert.build(asked.plan, asked.size, seed=asked.seed, vocab=pieces.vocab,
@@ -198,13 +206,13 @@ def main(argv=None):
         model.compute = compute_dtype(device())
         about = identity(asked.plan, model.config, pieces, corpus=corpus.fingerprint, seed=asked.seed, lr=asked.lr,
                          ramp=asked.ramp, stages=[list(asdict(stage).values()) for stage in asked.stages])
-        if asked.out:
+        if asked.out and not (Path(asked.out) / "last.safetensors").exists():  # of a run that goes on it is there
             Path(asked.out).mkdir(parents=True, exist_ok=True)
             pieces.raw.save(str(Path(asked.out) / "tokenizer.json"))
         pretrain(model, corpus, pieces, asked.stages, asked.seed, asked.lr, ramp=asked.ramp, out=asked.out,
                  identity=about)
         got = masked_score(model, corpus, pieces, asked.stages[-1].length)
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         sys.exit(f"pretrain: {error}")
     print(f"{asked.size} on {corpus.name}, held out: {got['loss']:.3f} nats a masked piece, {got['right']:.1%} of "
           f"{got['guesses']} right")

@@ -134,7 +134,7 @@ class Table(Source):
         return tape.banks[self.bank](tape.ids).to(h.dtype)  # (B, T, G, D)
 
     def values(self, h, at, tape):
-        return Bank(tape.banks[self.bank].rows().to(h.dtype), tape.token_ids(), self.scale())
+        return Bank(tape.banks[self.bank].rows(), tape.token_ids(), self.scale())  # rows are cast where read
 
     def word(self):
         return f"E{'' if self.bank == str(self.at) else '[' + self.bank + ']'}"

@@ -232,7 +232,7 @@ def build(out, copies, profile, deck_copies, printing=True):
     for i, (at, name, body, source) in enumerate(made):
         near = [made[j][1::-1] if 0 <= j < len(made) and made[j][0][0] == at[0] else None for j in (i - 1, i + 1)]
         put(at, name, relink(body, source, at), before=near[0], after=near[1], broad=at.startswith("notebooks"))
-    put("index.html", "Where do the values come from?", front(decks, printed), broad=True)
+    put("index.html", TITLE, front(decks, printed), broad=True)
     put("slides/index.html", "Slides", deck_index(decks, printed))
     put("homework/index.html", "Homework", homework_index(), broad=True)
     guide = page.markdown_html((ROOT / "homework" / "README.md").read_text(encoding="utf-8"))

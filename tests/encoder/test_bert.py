@@ -173,6 +173,8 @@ def test_the_mlm_head_is_tied_and_another_head_leaves_the_encoder_alone():
     ids, _, _ = batch()
     assert [tuple(s.shape) for s in model(ids)] == [(3, 17), (3, 17)]
     assert tuple(model.wear(bert.Sentence)(ids).shape) == (3, 2)
+    model.wear(bert.Masked, seed=4)
+    assert model.head.out.weight is model.embed.weight and torch.equal(model.embed.weight, before["embed.weight"])
 
 
 def test_activations_may_be_bf16_over_fp32_weights():

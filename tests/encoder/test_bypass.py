@@ -97,6 +97,11 @@ def test_unknown_dials_get_one_sentence():
         with pytest.raises(ValueError, match=f"{name}='{value}': wanted one of") as error:
             bypass.plan(dials)
         assert "\n" not in str(error.value)
+    for where, wanted in ((0, "where=0: wanted one of"), ((9,), "there is no layer 9, wanted 0 to 2"), ([-1], "no layer -1")):
+        with pytest.raises(ValueError, match=wanted):
+            bert.build(dict(where=where), SIZE)
+    with pytest.raises(ValueError, match="unknown dial 'alpa': one of alpha, start"):
+        bypass.plan(dict(alpa="head"))
     with pytest.raises(ValueError, match="use groups = heads"):
         bert.build({}, SIZE.but(groups=2))
 

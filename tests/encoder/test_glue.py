@@ -45,12 +45,16 @@ def test_rows_of_datasets_give_the_same(tmp_path):
 def test_broken_lines_are_skipped_by_number_and_wrong_files_refused(tmp_path):
     text = SST2 + "only one field\n\t1\nfine words\t7\nlast words\t0\n"
     examples, report = read(tmp_path, text, "sst2")
-    assert [e.id for e in examples] == ["line 2", "line 3", "line 7"]
-    assert list(report.skipped) == ["line 4", "line 5", "line 6"]
-    assert "label is None" in report.skipped["line 4"] and "text is empty" in report.skipped["line 5"]
-    assert "label is '7'; wanted one of 0, 1" in report.skipped["line 6"]
+    line = lambda n, name="dev.tsv": f"{tmp_path / name}, line {n}"
+    assert [e.id for e in examples] == [line(2), line(3), line(7)]
+    assert list(report.skipped) == [line(4), line(5), line(6)]
+    assert "label is None" in report.skipped[line(4)] and "text is empty" in report.skipped[line(5)]
+    assert "label is '7'; wanted one of 0, 1" in report.skipped[line(6)]
+    (tmp_path / "train.tsv").write_text(text, encoding="utf-8")
+    glue.read(tmp_path / "train.tsv", "sst2", report)
+    assert len(report.skipped) == 6 and line(4, "train.tsv") in report.skipped, "equal lines of two files are two"
     unlabelled = glue.from_rows([dict(sentence="a test row", label=-1)], "sst2", report)
-    assert unlabelled == [] and "-1" in report.skipped["row 0"]
+    assert unlabelled == [] and "-1" in report.skipped["rows, row 0"]
     for text, task, wanted in ((RTE, "sst2", "should name the columns sentence, label; it says index"), ("", "rte", "it says nothing")):
         with pytest.raises(DataError, match=wanted):
             read(tmp_path, text, task)
@@ -58,6 +62,15 @@ def test_broken_lines_are_skipped_by_number_and_wrong_files_refused(tmp_path):
         glue.read(tmp_path / "dev.tsv", "mnli", report)
     with pytest.raises(DataError, match="go online once"):
         glue.load("nobody/no-such-glue", "sst2", "validation", report)
+
+
+def test_only_the_end_of_a_line_ends_a_line(tmp_path):
+    text = 'sentence\tlabel\nfine\u2028words and\x85 more\t1\nbleak\t0\n'
+    for name, form in (("unix.tsv", text), ("windows.tsv", text.replace("\n", "\r\n")), ("cut.tsv", text[:-1])):
+        (tmp_path / name).write_bytes(form.encode())
+        report = squad.Report()
+        examples = glue.read(tmp_path / name, "sst2", report)
+        assert [(*e.texts, e.label) for e in examples] == [("fine\u2028words and\x85 more", 1), ("bleak", 0)] and not report.skipped
 
 
 def test_pairs_stand_in_two_segments_and_long_texts_lose_their_end(tmp_path, pieces):
@@ -71,7 +84,7 @@ def test_pairs_stand_in_two_segments_and_long_texts_lose_their_end(tmp_path, pie
         assert pieces.decode(ids[1:first_sep]) == examples[at].texts[0].lower().replace(".", " .").strip().replace(" .", ".")
     assert not report.changed
     short = glue.encode(examples, pieces, 12, report)
-    assert short.ids.shape[1] == 11 and "was cut to 4" in report.changed["line 2"]
+    assert short.ids.shape[1] == 11 and "was cut to 4" in report.changed[examples[0].id]
     assert torch.equal(short.ids[:, 1:5], rows.ids[:, 1:5])
 
 

@@ -107,9 +107,10 @@ def test_the_same_texts_always_give_the_same_vocabulary():
 
 
 def test_a_vocab_txt_in_the_order_of_bert_base_is_read_as_it_stands(tmp_path):
-    lines = ["[PAD]", *(f"[unused{i}]" for i in range(5)), "[UNK]", "[CLS]", "[SEP]", "[MASK]", "tea", "cat", "##s", "!"]
+    lines = ["[PAD]", *(f"[unused{i}]" for i in range(5)), "[UNK]", "[CLS]", "[SEP]", "[MASK]", "tea", "cat", "##s", "!", "\u2028", "\x85"]
     (tmp_path / "vocab.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     pieces = masking.load_pieces(tmp_path / "vocab.txt")
+    assert [pieces.raw.id_to_token(id) for id in range(pieces.vocab)] == lines, "a separator of lines may be a piece"
     assert (pieces.pad, pieces.unk, pieces.cls, pieces.sep, pieces.mask) == (0, 6, 7, 8, 9)
     assert pieces.encode(["Cats! tea dog"])[0].ids == [11, 12, 13, 10, 6]
 

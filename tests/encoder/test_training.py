@@ -214,6 +214,15 @@ def test_the_two_commands_hand_an_encoder_over(tmp_path, capsys, book, monkeypat
     model, pieces = pretrain.restore(tmp_path / "mlm")
     assert all(m.turn == 0 for m in model.modules() if isinstance(m, bypass.Detour)), "where the ramp ended"
     assert model.config.context == 48 and len(model.coefficients()) == 2 and pieces.vocab == model.config.vocab <= 120
+    with pytest.raises(SystemExit, match="holds another run"):
+        pretrain.main([*told[:3], str(pieces.vocab - 3), *told[4:]])
+    assert pretrain.restore(tmp_path / "mlm")[1].fingerprint == pieces.fingerprint, "a refused run changes nothing"
+    masking.learn_pieces(WORDS, 80).raw.save(str(tmp_path / "tokenizer.json"))
+    (tmp_path / "mlm" / "tokenizer.json").rename(tmp_path / "kept.json")
+    (tmp_path / "tokenizer.json").rename(tmp_path / "mlm" / "tokenizer.json")
+    with pytest.raises(CheckpointError, match="is not the one that its encoder was trained with"):
+        pretrain.restore(tmp_path / "mlm")
+    (tmp_path / "kept.json").rename(tmp_path / "mlm" / "tokenizer.json")
     squads = {name: tmp_path / f"{name}.json" for name in ("train", "test")}
     for name, path in squads.items():
         path.write_text(json.dumps(qa.make(1, 4, 0, name)), encoding="utf-8")
@@ -227,6 +236,26 @@ def test_the_two_commands_hand_an_encoder_over(tmp_path, capsys, book, monkeypat
                        str(tmp_path / "mlm")])
     with pytest.raises(SystemExit, match="2"):
         finetune.main(["--train", "x.json", "--test", "y.json"])
+
+
+@pytest.mark.parametrize("main, told, sentence", [
+    (pretrain.main, "--stages abc", "pretrain: stages 'abc': wanted LENGTHxBATCHxSTEPS"),
+    (pretrain.main, '--plan {"alpha":head}', 'pretrain: plan {"alpha":head}: wanted a name, or dials as JSON'),
+    (finetune.main, "--train no.json --test no.json --encoder mlm", "No such file or directory: 'no.json'"),
+    (finetune.main, "--task sst2 --train no.tsv --test no.tsv --encoder mlm", "No such file or directory: 'no.tsv'"),
+    (finetune.main, "--train x --test x --pieces tokenizer.json --weights no.safetensors", "no.safetensors is not there"),
+    (finetune.main, "--train x --test x --encoder mlm --size bert-4l --plan bypass", "mlm says itself what it holds: leave "
+                                                                                     "out --size, --plan, or --encoder"),
+])
+def test_a_wrong_command_is_answered_by_one_sentence(main, told, sentence, tmp_path, capsys, pieces, monkeypatch):
+    from minimal import config
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(config.SIZES, "bert-base", TINY)
+    monkeypatch.setattr(finetune, "restore", lambda folder: (encoder(pieces.vocab), pieces))
+    pieces.raw.save("tokenizer.json")
+    with pytest.raises(SystemExit) as stopped:
+        main(told.split())
+    assert sentence in f"{stopped.value} {capsys.readouterr().err}" and stopped.value.code != 0
 
 
 # ---- paired seeds -----------------------------------------------------------------------------------------------

@@ -119,6 +119,11 @@ def test_domains_are_rows_and_the_mean_is_unweighted(tmp_path):
     assert "windows of 32 tokens, stride 16" in said and said.splitlines()[3].startswith("mean")
 
 
+def test_a_folder_without_texts_is_told(tmp_path):
+    with pytest.raises(ValueError, match="no .txt in "):
+        table(small(), tokenizer(), domains([str(tmp_path)]))
+
+
 def test_a_mixed_corpus_becomes_one_row_a_domain(monkeypatch):
     asked = []
     monkeypatch.setattr(evaluate, "find", lambda name, tokens=None, mix=None: asked.append((name, mix)))

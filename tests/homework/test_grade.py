@@ -291,20 +291,44 @@ def test_each_way_of_isolation_holds_by_itself(played, account):
     assert not left, "something outlived the grader"
 
 
-def test_the_zip_grades_as_gradescope_would_run_it(tmp_path, way):
+@pytest.mark.parametrize("name", [WHOLE.file, "kv_cache (1).py"])
+def test_the_zip_grades_as_gradescope_would_run_it(name, tmp_path, way):
+    """A file of another name is not graded, but it has its results, and they say why."""
     archive = gradescope.build(WHOLE, tmp_path / "hw03.zip")
     shutil.unpack_archive(archive, tmp_path / "source")
-    for name in ("submission", "results"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "submission" / WHOLE.file).write_text(HONEST.replace("def owners", "def owner"))
+    for place in ("submission", "results"):
+        (tmp_path / place).mkdir()
+    (tmp_path / "submission" / name).write_text(HONEST.replace("def owners", "def owner"))
     (tmp_path / "submission" / "numpy.py").write_text("raise SystemExit")
     env = {"PATH": os.environ["PATH"], "AUTOGRADER": str(tmp_path), "PYTHON": sys.executable}
     command = ["bash", str(tmp_path / "source" / "run_autograder")]
     subprocess.run(command, env=env, check=True, cwd="/", capture_output=True)
     result = json.loads((tmp_path / "results" / "results.json").read_text())
     assert_gradescope(result)
-    assert result["score"] == WHOLE.points - WHOLE.exercises["owners"].points
+    if name == WHOLE.file:
+        assert result["score"] == WHOLE.points - WHOLE.exercises["owners"].points
+    else:
+        assert result["score"] == 0 and "kv_cache.py was not handed in" in result["tests"][0]["output"]
+    assert [path.name for path in (tmp_path / "results").iterdir()] == ["results.json"]
     assert not list((tmp_path / "source").rglob("*solutions*"))
+
+
+def test_each_learner_of_a_class_has_results_of_its_own(tmp_path, monkeypatch, capsys, way):
+    monkeypatch.chdir(tmp_path)
+    handed = tmp_path / "handed"
+    for name in ("j.miller", "j.smith"):
+        (handed / name).mkdir(parents=True)
+    for out, told in (("results", []), ("graded.v2", ["--out", "graded.v2"])):
+        assert grade.main(["hw03", str(handed), "--isolation", way, *told]) == 0
+        assert {path.name for path in (tmp_path / out).iterdir()} == {"grades.csv", "j.miller.json", "j.smith.json"}
+        with open(tmp_path / out / "grades.csv") as file:
+            assert [row["submission"] for row in csv.DictReader(file)] == ["j.miller", "j.smith"]
+    (handed / "j.smith.py").write_text("")
+    (tmp_path / "nobody").mkdir()
+    for folder, why in ((handed, "j.smith as a file and as a folder"), (tmp_path / "nobody", "holds no kv_cache.py")):
+        with pytest.raises(SystemExit):
+            grade.main(["hw03", str(folder)])
+        assert why in capsys.readouterr().err
 
 
 def test_triton_kernels_are_graded_in_the_interpreter(tmp_path, way):

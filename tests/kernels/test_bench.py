@@ -75,6 +75,7 @@ def test_the_gpu_bench_runs_from_end_to_end_in_the_interpreter(interpreter, caps
                                 buffers=dict(small=1 << 13, large=1 << 13, programs=2), rounds=1)
     assert [row["part"] for row in rows] == ["bandwidth", "decode", "forward"]
     assert {"v_cache_us", "materialise_us", "gather_us", "sdpa_us", "share_of_floor"} <= set(rows[1])
+    assert {"fused_us", "stored_us", "bytes_us"} <= set(rows[2]), "a forward is bound by products: bytes are no floor"
     assert "of the floor" in capsys.readouterr().out
 
 

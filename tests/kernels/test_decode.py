@@ -105,6 +105,31 @@ def test_other_precisions_stay_within_their_tolerances(way, dtype):
             close(gather_attention(q, k, table, ids, gain, way=way, bound=bound, **shape.how), right, TOLERANCE[dtype])
 
 
+@pytest.mark.parametrize("way", ("dense", "rows", "histogram"))
+def test_a_table_in_fp32_may_be_read_by_queries_in_bf16(way):
+    shape = DECODING["ragged_window"]
+    q, k, table, ids, gain = shape.tensors()
+    q, k = q.bfloat16(), k.bfloat16()
+    right = reference(q.double(), k.double(), table.double(), ids, gain, **shape.how)
+    for bound in (None, 30.0):
+        mine = gather_attention(q, k, table, ids, gain, way=way, bound=bound, **shape.how)
+        assert mine.dtype == torch.bfloat16
+        close(mine, right, TOLERANCE[torch.bfloat16])
+
+
+def test_a_table_in_fp32_may_be_read_by_the_kernels_in_half_precision(interpreter):
+    from minimal.gather_decode import run_histogram, run_split
+    (q, k, table, ids, gain), bound = bounded(Shape(T=1, S=90, H=4, G=4))
+    q, k = q.half(), k.half()
+    right = reference(q.double(), k.double(), table.double(), ids, gain)
+    how = dict(causal=True, window=0, lengths=None, scale=32 ** -0.5)
+    for mine in (run_split(q, k, table, ids, gain, splits=3, **how),
+                 run_histogram(q, k, table, ids, gain, bound=bound, **how),
+                 histogram.SortedCache(k, ids).attend(q, table, gain, bound=bound)):
+        assert mine.dtype == torch.float16
+        close(mine, right, TOLERANCE[torch.float16])
+
+
 @pytest.mark.parametrize("dtype", (torch.bfloat16, torch.float16))
 @pytest.mark.parametrize("way", ("rows", "histogram"))
 def test_half_precision_counts_a_long_text_without_losing_tokens_or_overflowing(way, dtype):
@@ -143,6 +168,13 @@ def test_a_sorted_prefix_with_a_tail_equals_the_reference_at_every_step(shape, b
         close(cache.attend(q, table, gain, bound=bound), reference(q, k[:, :length], table, ids[:, :length], gain))
         if length < 60:
             cache.append(k[:, length:length + 1], ids[:, length:length + 1])
+
+
+def test_a_sorted_cache_lies_where_its_keys_lie():
+    _, k, _, ids, _ = Shape(B=1, T=1, S=20).tensors()
+    with torch.device("meta"):  # wherever else new tensors would go
+        cache = histogram.SortedCache(k, ids)
+    assert {x.device for x in (cache.keys, cache.tokens, cache.counts)} == {k.device}
 
 
 def test_a_sorted_cache_reads_one_row_a_run_and_says_when_it_is_full():

@@ -33,6 +33,7 @@ MISTAKES = {
     "table wants a floating dtype": wrong(table=torch.zeros(11, 2, 32, dtype=torch.int32)),
     "q and k want one floating dtype": wrong(k=torch.zeros(2, 40, 2, 32).half()),
     "gain wants a 0-D tensor": wrong(gain=torch.ones(1)),
+    "gain wants a 0-D tensor or None, got 0.7": wrong(gain=0.7),
     "window wants": wrong(window=-1),
     "scale wants a positive number": wrong(scale=0.0),
     "lengths wants 2 integers": wrong(lengths=torch.tensor([3])),
@@ -85,6 +86,14 @@ CHOICES = [  # (B, T, S, H, G, D, V), what else is known, the way
     (LATER, dict(GPU, bound=16.3, k_bytes=1, table_bytes=2), "histogram"),
     ((1, 1, 131072, 48, 6, 128, 32768), dict(GPU, bound=16.3, k_bytes=1, table_bytes=2), "split"),
     (LATER, dict(GPU, triton=False), "dense"),
+    ((8, 512, 512, 4, 4, 16, 512), dict(GPU, training=True, window=64), "dense"),  # as `smoke`
+    ((1, 1, 512, 4, 4, 16, 512), GPU, "dense"),
+    ((1, 1, 131072, 2, 2, 256, 32768), dict(GPU, bound=16.3, k_bytes=1, table_bytes=2), "dense"),
+    (LONG, dict(GPU, training=True, window=256, k_bytes=8, table_bytes=8), "dense"),
+    (LATER, dict(GPU, k_bytes=8, table_bytes=8), "dense"),
+    (LATER, dict(GPU, bound=50.0, k_bytes=1, table_bytes=2), "split"),
+    ((1, 1, 65536, 6, 6, 128, 32768), dict(GPU, bound=16.3, k_bytes=2, table_bytes=4), "split"),
+    ((8, 1, 32768, 6, 6, 128, 32768), dict(GPU, bound=16.3, k_bytes=2, table_bytes=4), "histogram"),
 ]
 
 
@@ -110,6 +119,59 @@ def test_a_window_makes_the_past_short_whatever_the_way(monkeypatch):
     for T, S, window in ((1, 150, 40), (3, 150, 40), (1, 41, 40), (150, 150, 40), (1, 150, 0)):
         gather_attention(*Shape(T=T, S=S).tensors(), window=window)
     assert lengths == [41, 43, 41, 150, 150]
+
+
+def test_a_look_at_the_ids_of_a_gpu_is_once_a_step_in_inference_too(monkeypatch):
+    class OnGPU(torch.Tensor):
+        is_cuda = True
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
+    for mode in (torch.no_grad, torch.inference_mode):
+        with mode():
+            ids = torch.zeros(1, 4, dtype=torch.int32).as_subclass(OnGPU)
+            assert [gather.may_look(ids, V) for V in (11, 11, 12)] == [True, False, True]
+    ids = torch.zeros(1, 4, dtype=torch.int32).as_subclass(OnGPU)
+    assert gather.may_look(ids, 11) and not gather.may_look(ids, 11)
+    ids[0, 0] = 1
+    assert gather.may_look(ids, 11)
+
+
+# ---- a model's table, in fp32 under bf16 activations ----------------------------------------------
+
+def half_a_model():
+    from minimal.variants import build
+    model = build("bov", "tiny")
+    for bank in model.banks.values():
+        torch.nn.init.normal_(bank.weight)
+    model.compute = torch.bfloat16
+    return model, torch.randint(model.config.vocab, (2, 40), generator=torch.Generator().manual_seed(0))
+
+
+def test_a_models_table_reaches_attention_uncopied(monkeypatch):
+    model, ids = half_a_model()
+    seen, whole = [], gather.gather_attention
+    monkeypatch.setattr(gather, "gather_attention", lambda *a, **b: seen.append(a[2]) or whole(*a, **b))
+    with torch.inference_mode():
+        model.eval()(ids, cache=model.cache())
+    assert [table.data_ptr() for table in seen] == [bank.weight.data_ptr() for bank in model.banks.values()]
+    assert len(seen) == 4 and {table.dtype for table in seen} == {torch.float32}
+
+
+def test_a_table_in_fp32_gives_what_its_copy_in_bf16_gave_with_finer_gradients(monkeypatch):
+    from minimal import sources, tape
+    model, ids = half_a_model()
+
+    def outputs():
+        model.zero_grad()
+        out = model.train()(ids)
+        out.square().mean().backward()
+        with torch.inference_mode():
+            read = model.eval()(ids, cache=model.cache())
+        return out.detach(), read, *(bank.weight.grad.clone() for bank in model.banks.values())
+    mine = outputs()
+    monkeypatch.setattr(sources, "Bank", lambda table, *rest: tape.Bank(table.bfloat16(), *rest))
+    for now, before in zip(mine, outputs(), strict=True):
+        assert now.dtype == before.dtype and torch.isfinite(now).all()
+        assert (now - before).abs().max() <= gather.TOLERANCE[torch.bfloat16] * before.abs().max()
 
 
 def test_the_dense_way_compiles_in_one_piece():

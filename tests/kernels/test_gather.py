@@ -84,6 +84,20 @@ def test_atomics_give_the_same_table_gradient_up_to_rounding(name, interpreter):
         close(mine, right)
 
 
+def test_a_table_in_fp32_under_half_precision_stays_within_its_tolerance(interpreter):
+    shape = Shape(T=50, S=50, H=4, G=2)
+    q, k, table, ids, gain = shape.tensors()
+    mixed = [q.half().requires_grad_(), k.half().requires_grad_(), table.requires_grad_(), ids, gain]
+    exact = [x.detach().double().requires_grad_() if x.is_floating_point() else x for x in mixed]
+    exact[4] = gain
+    right = gradients(reference, exact, shape)
+    for way in ("dense", "fused"):
+        found = gradients(gather_attention, mixed, shape, way=way)
+        assert found[3].dtype == torch.float32
+        for mine, true in zip(found, right, strict=True):
+            close(mine.double(), true, TOLERANCE[torch.float16])
+
+
 def test_half_precision_stays_within_its_tolerance(interpreter):
     shape = Shape(T=50, S=50, H=4, G=2, window=20)
     inputs = [x.detach().half().requires_grad_() if x.is_floating_point() else x for x in shape.tensors()[:4]] + [None]
@@ -157,6 +171,14 @@ def test_all_layers_of_a_step_share_one_sort_and_a_write_to_the_ids_ends_it(inte
     ids[0, 0] = (ids[0, 0] + 1) % len(table)
     sort_ids(ids, len(table))
     assert len(sorts) == 2
+
+
+def test_a_plan_for_all_ids_is_not_used_for_those_that_a_window_leaves(interpreter):
+    shape = Shape(T=8, S=60, window=9)
+    inputs = shape.tensors(grad=True)
+    found = gradients(gather_attention, inputs, shape, way="fused", plan=sort_ids(inputs[3], shape.V))
+    for mine, right in zip(found, gradients(reference, inputs, shape), strict=True):
+        close(mine, right)
 
 
 def test_the_plan_lists_each_tokens_positions_in_the_order_of_the_text():

@@ -58,6 +58,18 @@ def test_a_missing_requirement_fails_and_another_version_than_the_pin_is_told(mo
     assert "; tqdm 0.1" in doctor.packages()[0] and doctor.packages()[1] == ""
 
 
+def test_a_gpu_that_torch_cannot_reach_is_told_with_its_mend(monkeypatch):
+    import torch
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(doctor.shutil, "which", lambda name: f"/usr/bin/{name}")
+    for build, found, mend in (("12.8", "12.8 finds no GPU", "update its driver"), (None, "CPU build", "TORCH=cuda")):
+        monkeypatch.setattr(torch.version, "cuda", build)
+        row, = (row for row in doctor.examine() if row["what"] == "device")
+        assert row["status"] == "--" and found in row["found"] and mend in row["mend"]
+    monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
+    assert doctor.device()[1] == ""
+
+
 def test_a_look_that_breaks_is_a_row_not_a_traceback(monkeypatch):
     def broken():
         raise OSError("libfoo.so: cannot open\nand more")
