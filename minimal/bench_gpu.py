@@ -2,8 +2,9 @@
 
 First two bandwidths, because they set every floor: memory's, and the L2 cache's, which no data sheet states. Then
 decode by three ways that all split their keys (a V cache, the paper's materialised V, the gather), PyTorch's attention
-beside them, from 4k to 1M cached tokens; then the fused training forward against our own kernel over a stored V.
-Everything runs as a CUDA graph, is timed by events, and is the median of rounds in which each way has its turn.
+beside them, from 4k to 1M cached tokens; then the fused training forward against our own kernel over a stored V. These
+run as CUDA graphs, timed by events, each row the median of rounds in which every way has its turn. Last, whole training
+steps of three plans, as a share of the best bf16 product that the same run measured.
 Not yet measured on a GPU: no number in this repository comes from here until notebooks/evidence/gather_gpu.json exists.
 """
 
@@ -17,10 +18,12 @@ import torch.nn.functional as F
 from minimal.bench_decode import zipf
 from minimal.gather_decode import Graphed, run_split, split_bytes
 from minimal.gather_forward import forward_bytes, run_forward, tl, triton
+from minimal.measure import training
 
 CACHED = [(1, 4096), (1, 16384), (1, 32768), (8, 4096), (1, 131072), (8, 16384), (64, 4096), (8, 131072), (64, 16384)]
 TRAINED = [(32, 2048), (16, 4096), (8, 8192)]
 HEADS = [(6, 128), (12, 64)]  # heads and their width; decode takes the first
+MODELS = dict(plans=("standard", "bov", "vplus"), size="d12", batch=32, compile=True)
 OTHER = 64 << 20  # floats that are read between two ways: 256 MB, several times the largest L2
 BUFFERS = dict(small=4 << 20, large=256 << 20, programs=528)  # floats: 16 MB stay in the cache, 1 GB cannot
 
@@ -115,7 +118,7 @@ def forward(B, T, H, D, V, memory, device, dtype, rounds):
 
 
 def everything(device="cuda", cached=CACHED, trained=TRAINED, heads=HEADS, V=32768, dtype=torch.bfloat16,
-               buffers=BUFFERS, rounds=20, out="gather_gpu"):
+               buffers=BUFFERS, models=MODELS, rounds=20, out="gather_gpu"):
     """All rows, printed as they come, and recorded with the hardware. The defaults are the measurement; anything
     smaller, and device "cpu" with Triton's interpreter, only tries the code out."""
     from minimal.records import EVIDENCE, header, write
@@ -130,8 +133,13 @@ def everything(device="cuda", cached=CACHED, trained=TRAINED, heads=HEADS, V=327
         rows.append(forward(B, T, H, D, V, memory, device, dtype, rounds))
         print("forward {B} x {T}, {H} x {D}: {tflops:.0f} TFLOP/s, {fused_over_stored:.2f} of our own kernel over a "
               "stored V".format(**rows[-1]))
+    for plan in models["plans"]:
+        rows.append(dict(part="train", batch=models["batch"]) | training(models["size"], plan, models["batch"],
+                                                                         models["compile"], rounds, device))
+        print("{plan:9} {size}: {tokens_per_second:,} tokens/s, {tflops:.0f} TFLOP/s counted, {share:.0%} of the best "
+              "product's".format(**rows[-1]))
     if out:
-        head = header("gather attention on a GPU: bandwidths, decode, forward", "make bench PART=gpu",
+        head = header("a GPU: bandwidths, gather attention in decode and forward, training steps", "make bench PART=gpu",
                       dict(name="Zipf ids", fingerprint="seed 0", tokens=max(B * T for B, T in cached)))
         head["versions"]["triton"] = triton.__version__
         write(EVIDENCE / f"{out}.json", head | dict(rows=rows))

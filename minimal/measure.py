@@ -72,13 +72,13 @@ def training(size="wide", plan="standard", batch=16, compile=False, repeats=20, 
     first = clock(step, 1, warm=0, where=where)[0]
     rates, seconds = [matmul_rate(where)], []
     for _ in range(4):  # floor and steps in turn: the machine's mood reaches both
-        seconds += clock(step, repeats // 4, warm=1, where=where)
+        seconds += clock(step, max(1, repeats // 4), warm=1, where=where)
         rates.append(matmul_rate(where))
-    floor = count(skeleton(plan, size))["flops_per_token"] * tokens / max(rates)
-    median = statistics.median(seconds)
+    work, median = count(skeleton(plan, size))["flops_per_token"] * tokens, statistics.median(seconds)
+    floor = work / max(rates)
     return dict(plan=plan, size=size, compiled=compile, floor_ms=1e3 * floor, step_ms=1e3 * median,
                 best_ms=1e3 * min(seconds), share=floor / median, first_step_s=first,
-                tokens_per_second=round(tokens / median))
+                tokens_per_second=round(tokens / median), tflops=work / median / 1e12)
 
 
 def corners(sizes=(("tiny", 16), ("gpt2", 2)), rounds=7):

@@ -72,8 +72,10 @@ def test_the_dva_bench_compares_the_identity_with_attention_of_the_same_width():
 def test_the_gpu_bench_runs_from_end_to_end_in_the_interpreter(interpreter, capsys):
     from minimal import bench_gpu
     rows = bench_gpu.everything("cpu", [(2, 70)], [(1, 40)], [(2, 32)], V=50, dtype=torch.float32, out=None,
-                                buffers=dict(small=1 << 13, large=1 << 13, programs=2), rounds=1)
-    assert [row["part"] for row in rows] == ["bandwidth", "decode", "forward"]
+                                buffers=dict(small=1 << 13, large=1 << 13, programs=2),
+                                models=dict(plans=("bov", "vplus"), size="smoke", batch=2, compile=False), rounds=1)
+    assert [row["part"] for row in rows] == ["bandwidth", "decode", "forward", "train", "train"]
+    assert [(row["plan"], row["tokens_per_second"] > 0, 0 < row["share"] < 1) for row in rows[3:]] == [("bov", True, True), ("vplus", True, True)]
     assert {"v_cache_us", "materialise_us", "gather_us", "sdpa_us", "share_of_floor"} <= set(rows[1])
     assert {"fused_us", "stored_us", "bytes_us"} <= set(rows[2]), "a forward is bound by products: bytes are no floor"
     assert "of the floor" in capsys.readouterr().out
