@@ -47,6 +47,7 @@ STYLES = dict(
     bert=Style(norm="layer", eps=1e-12, post=True, positions="learned", mlp="gelu", qkv_bias=True, bias=True,
                qk_norm=None, softcap=None, causal=False, init="normal", pad_embed=False, pad_head=False),
 )
+STYLES["llama-fan-in"] = replace(STYLES["llama"], init="fan-in")  # a control: 0.02 is a smaller start for narrower models
 
 
 @dataclass(frozen=True)

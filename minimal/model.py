@@ -275,6 +275,7 @@ INITS = dict(
     normal=dict(embed=lambda n: normal(0.02), head=lambda n: normal(0.02), matrix=lambda n: normal(0.02),
                 up=lambda n: normal(0.02), out=lambda n: normal(0.02)),
 )
+INITS["fan-in"] = INITS["normal"] | dict.fromkeys(("matrix", "up", "out"), lambda n: normal(n ** -0.5))
 EVERYWHERE = dict(position=lambda n: normal(0.02), gate=lambda n: (lambda t, g: t.uniform_(0, 0.02, generator=g)),
                   smear=lambda n: (lambda t, g: t.uniform_(0, 0.02, generator=g)), zero=lambda n: zero,
                   uniform=lambda n: uniform(n ** -0.5), normal=lambda n: normal(1.0))
