@@ -47,7 +47,10 @@ STYLES = dict(
     bert=Style(norm="layer", eps=1e-12, post=True, positions="learned", mlp="gelu", qkv_bias=True, bias=True,
                qk_norm=None, softcap=None, causal=False, init="normal", pad_embed=False, pad_head=False),
 )
-STYLES["llama-fan-in"] = replace(STYLES["llama"], init="fan-in")  # a control: 0.02 is a smaller start for narrower models
+# Two controls: matrices that start at 1/sqrt(fan-in), since 0.02 is a smaller start for narrower models, and an
+# embedding that enters the stream at unit size, as nanochat's does, and not at 0.02.
+STYLES["llama-fan-in"] = replace(STYLES["llama"], init="fan-in")
+STYLES["llama-loud"] = replace(STYLES["llama"], embed_norm=True)
 
 
 @dataclass(frozen=True)

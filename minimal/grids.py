@@ -54,9 +54,9 @@ GRIDS = dict(
                         [dict(plan=plan, recipe="resformer", lr=lr, warmup=warmup, style=style)
                          for style in ("nanochat", "llama") for lr in (3e-4, 1e-3, 3e-3, 1e-2)
                          for warmup in (0.01, 0.1, 0.4) for plan in ("standard", "svformer")]),
-    start=Grid("Does the llama style's start make SVFormer's lead? Matrices of 1/sqrt(fan-in) in place of 0.02",
-               [dict(plan=plan, recipe="resformer", lr=lr, warmup=0.1, style="llama-fan-in") for lr in (1e-3, 3e-3)
-                for plan in ("standard", "svformer")]),
+    start=Grid("What makes SVFormer's lead in the llama style? Larger matrices at the start, a louder embedding",
+               [dict(plan=plan, recipe="resformer", lr=1e-3, warmup=0.1, style=style)
+                for style in ("llama-loud", "llama-fan-in") for plan in ("standard", "svformer")]),
     lengths=Grid("ResFormer and SVFormer at three lengths, constant tokens a batch",
                  [dict(plan=plan, context=context, batch=2048 // context) for context in (64, 128, 256)
                   for plan in ("standard", "resformer", "svformer")]),
