@@ -166,6 +166,19 @@ def mixin_study(result):
     )
 
 
+def token_left(result):
+    """How much of the token is left in the stream that enters each block, and the head: its mean cosine with x0 over 16
+    held-out texts."""
+    from minimal import corpora, data
+    from minimal.train import load
+
+    model, tok = load(result["folder"])
+    held = data.pack(corpora.find(result["run"]["corpus"]), tok, model.config.context)
+    ids, _ = next(iter(held.valid(16, 16)))
+    streams = observe(model, ids).streams
+    return dict(token_left=[round(F.cosine_similarity(x, streams[0], dim=-1).mean().item(), 4) for x in streams])
+
+
 def watched(run, note, every=25):
     """What note(model) says before the first step of a run, after every so many and at its end: steps, notes, the last
     held-out loss and the folder. Trained once and kept, like evidence.cached; a note that is written otherwise is another run."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Callable
 
-from minimal.analysis import mixin_study
+from minimal.analysis import mixin_study, token_left
 from minimal.run import Run
 
 WAR = Run(size="tiny", corpus="war-and-peace", steps=500, evaluate=50, rows=371)  # 1M tokens, all held-out rows
@@ -54,9 +54,10 @@ GRIDS = dict(
                         [dict(plan=plan, recipe="resformer", lr=lr, warmup=warmup, style=style)
                          for style in ("nanochat", "llama") for lr in (3e-4, 1e-3, 3e-3, 1e-2)
                          for warmup in (0.01, 0.1, 0.4) for plan in ("standard", "svformer")]),
-    start=Grid("What makes SVFormer's lead in the llama style? Larger matrices at the start, a louder embedding",
+    start=Grid("What makes SVFormer's lead in the llama style? A louder embedding, larger matrices, at one rate",
                [dict(plan=plan, recipe="resformer", lr=1e-3, warmup=0.1, style=style)
-                for style in ("llama-loud", "llama-fan-in") for plan in ("standard", "svformer")]),
+                for style in ("nanochat", "llama", "llama-loud", "llama-fan-in") for plan in ("standard", "svformer")],
+               also=token_left),
     lengths=Grid("ResFormer and SVFormer at three lengths, constant tokens a batch",
                  [dict(plan=plan, context=context, batch=2048 // context) for context in (64, 128, 256)
                   for plan in ("standard", "resformer", "svformer")]),

@@ -159,5 +159,16 @@ def test_a_watched_run_is_trained_once_and_noted_at_every_step_asked(tmp_path, m
     assert analysis.watched(run, gains, every=2) == first
 
 
+def test_what_is_left_of_the_token_is_all_of_it_until_the_blocks_write(tmp_path, monkeypatch):
+    corpus = str(tmp_path / "book.txt")
+    Path(corpus).write_text("the cat sat on the mat, and the dog lay by the door. " * 3000)
+    monkeypatch.setenv("MINIMAL_RUNS", str(tmp_path))
+    for name, lr in dict(still=1e-12, moved=None).items():
+        run = Run(size="smoke", corpus=corpus, vocab=280, steps=20, lr=lr, out=str(tmp_path / name))
+        left = analysis.token_left(Trainer(run, quiet=True).fit() | dict(folder=run.out))["token_left"]
+        assert len(left) == 3 and left[0] == 1
+        assert left[2] == 1 if name == "still" else left[2] < 0.99
+
+
 def gains(model):
     return [value.item() for value in model.coefficients().values()]

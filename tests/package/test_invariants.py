@@ -274,6 +274,20 @@ def test_wrong_wishes_get_one_sentence(what, words):
         build(what.pop("plan", "standard"), what.pop("size", "nano"), **what)
 
 
+def test_the_controls_of_the_start_change_one_thing_each():
+    plain, loud, large = (build("standard", "nano", style=style, **SMALL) for style in ("llama", "llama-loud", "llama-fan-in"))
+    for (name, p), q, r in zip(plain.named_parameters(), loud.parameters(), large.parameters()):
+        matrix = ".attention." in name or ".mlp." in name
+        assert torch.equal(p, q) and torch.equal(p, r) == (not (matrix and p.ndim == 2)), name
+        if not torch.equal(p, r):
+            assert abs(r.std() * p.shape[1] ** 0.5 - 1) < 0.1, name
+    sizes = [model.tape(IDS) for model in (plain, loud)]
+    for model, tape in zip((plain, loud), sizes):
+        model(IDS, tape=tape)
+    quiet, unit = (tape.x0.square().mean().sqrt().item() for tape in sizes)
+    assert abs(quiet / 0.02 - 1) < 0.1 and abs(unit - 1) < 1e-3
+
+
 @pytest.mark.parametrize("style", ["llama", "gpt2", "modded"])
 @pytest.mark.parametrize("plan", ["bov", "dva", "modded", "resformer-neutreno"])
 @torch.no_grad()
