@@ -16,6 +16,8 @@ as_root := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 $(if $(filter-out cpu cuda,$(TORCH)),$(error TORCH is cpu or cuda, not '$(TORCH)'))
 $(if $(filter-out site parity,$(extras)),$(error EXTRAS may name site and parity, not '$(EXTRAS)'))
+$(foreach goal,$(filter reset grade gradescope,$(MAKECMDGOALS)),$(if $(HW),,$(error say which unit: make $(goal) HW=hw03)))
+$(if $(filter grade,$(MAKECMDGOALS)),$(if $(FILE),,$(error say which file: make grade HW=$(HW) FILE=submission.py)))
 
 .DELETE_ON_ERROR:
 .PHONY: help setup lab test check doctor clean

@@ -68,6 +68,15 @@ def test_a_target_that_is_not_built_says_so_and_fails_before_any_set_up(house, m
     assert done.returncode != 0 and not (house / ".venv").exists()
 
 
+@pytest.mark.parametrize("wish, words", [
+    (["reset"], "make reset HW=hw03"), (["gradescope"], "make gradescope HW=hw03"), (["grade", "FILE=x.py"], "make grade HW=hw03"),
+    (["grade", "HW=hw02"], "make grade HW=hw02 FILE=submission.py")])
+def test_a_target_that_wants_a_name_asks_before_any_set_up(house, make, wish, words):
+    done = make(house, *wish)
+    assert f"say which unit: {words}" in done.stdout or f"say which file: {words}" in done.stdout
+    assert done.returncode != 0 and not (house / ".venv").exists()
+
+
 @pytest.mark.parametrize("target", CALLS)
 def test_a_built_target_sets_up_and_calls_its_program(house, make, target):
     program = CALLS[target].split()[1] if "-m" in CALLS[target] else CALLS[target].split()[0]
