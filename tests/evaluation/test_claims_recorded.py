@@ -204,3 +204,48 @@ def test_one_layer_of_token_values_gains_nothing_and_what_the_first_seed_showed_
     gains = {cell: row["coefficients"][f"blocks.{cell[0]}.attention.value.gain"] for cell, row in cells.items()}
     assert sum(abs(gain) < 0.2 for gain in gains.values()) == 32
     assert gains[11, 0] > 1.4 and max(gains[11, 1], gains[11, 2]) < 0.3
+
+
+# ---- SVFormer in the paper's style -----------------------------------------------------------------------------------
+
+RATES = {(row["asked"]["style"], row["asked"]["lr"], row["asked"]["warmup"], row["plan"], row["seed"]): row
+         for row in read("critical_point")["rows"]}
+
+
+def lead(style, lr, seed, warmup=0.1):
+    return RATES[style, lr, warmup, "svformer", seed]["loss"] - RATES[style, lr, warmup, "standard", seed]["loss"]
+
+
+def test_whether_smaller_rates_help_svformer_more_depends_on_the_style():
+    moved = {style: interval([lead(style, 3e-3, seed) - lead(style, 3e-4, seed) for seed in SEEDS]) for style in ("nanochat", "llama")}
+    assert moved["nanochat"][1] > 0 and moved["llama"][2] < -0.1
+    for lr in (3e-4, 1e-3, 3e-3, 1e-2):
+        assert interval([lead("llama", lr, seed) for seed in SEEDS])[2] < 0
+        for seed in SEEDS:
+            one, two = (RATES["llama", lr, 0.1, plan, seed]["train"] for plan in ("svformer", "standard"))
+            assert analysis.critical_point(one, two, 5) is None
+
+
+def test_runs_are_overtaken_at_summed_rates_that_have_nothing_in_common():
+    recipe, sums = laptop(RECIPES["resformer"]), []
+    rate = replace(recipe.lr, warmup=0.1)
+    for lr in (1e-3, 3e-3, 1e-2):
+        for seed in SEEDS:
+            one, two = (RATES["nanochat", lr, 0.1, plan, seed]["train"] for plan in ("svformer", "standard"))
+            point = analysis.critical_point(one, two, 5)
+            if point:
+                sums.append(lr * sum(rate(step, 500) for step in range(10 * point)))
+    assert len(sums) == 5 and max(sums) > 10 * min(sums)
+
+
+def test_in_the_llama_style_svformers_lead_is_mostly_a_token_that_the_stream_has_lost():
+    found = {(row["asked"]["style"], row["plan"], row["seed"]): row for row in read("start")["rows"]}
+    ahead = lambda style: [found[style, "svformer", seed]["loss"] - found[style, "standard", seed]["loss"] for seed in SEEDS]
+    left = lambda style: [sum(found[style, "standard", seed]["token_left"][1:]) / 12 for seed in SEEDS]
+    change = lambda plan: interval([found["llama-loud", plan, seed]["loss"] - found["llama", plan, seed]["loss"] for seed in SEEDS])
+    assert interval(ahead("llama"))[2] < -0.05 and interval(ahead("llama-fan-in"))[2] < -0.15
+    assert -0.04 < interval(ahead("llama-loud"))[1] < interval(ahead("llama-loud"))[2] < 0
+    assert interval([a - b for a, b in zip(ahead("llama"), ahead("llama-loud"))])[2] < -0.04
+    assert change("standard")[2] < 0 < change("svformer")[1], "the louder embedding helps standard alone"
+    assert max(left("llama-fan-in")) < 0.1 < 0.5 < min(left("llama")) <= max(left("llama")) < 0.6 and min(left("llama-loud")) > 0.9
+    assert 0.65 < min(left("nanochat")) and interval(ahead("nanochat"))[1] < 0 < interval(ahead("nanochat"))[2]
