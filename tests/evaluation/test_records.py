@@ -241,11 +241,14 @@ def test_the_page_of_findings_speaks_of_every_file():
 
 def test_the_page_of_findings_quotes_what_is_recorded():
     found = {row["plan"]: row for row in paired(read("thirteen_rows")["rows"], "loss")}
+    code = {row["plan"]: row["loss"] for row in read("stdlib")["rows"] if row["seed"] == 0}
     lines = [line.split("|")[1:-1] for line in (EVIDENCE / "README.md").read_text(encoding="utf-8").splitlines() if "| `" in line]
     quoted_ = {cells[1].strip(" `"): [float(x) for x in re.findall(r"[-+]?\d\.\d{3}", "|".join(cells[2:]).replace("−", "-"))]
-               for cells in lines if len(cells) == 5}
+               for cells in lines if len(cells) == 6}
     assert quoted_.keys() == found.keys()
     for plan, numbers in quoted_.items():
         row = found[plan]
         names = ("mean", "spread") if plan == "standard" else ("mean", "spread", "difference", "low", "high")
+        *numbers, on_code = numbers
         assert numbers == [pytest.approx(row[name], abs=6e-4) for name in names], plan
+        assert on_code == pytest.approx(code[plan] - (code["standard"] if plan != "standard" else 0), abs=6e-4), plan
