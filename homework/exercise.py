@@ -131,7 +131,7 @@ class Exercise:
         if problem:
             for wrong in self.wrongs:
                 known = self.expected(part, seed, case, wrong)
-                if known is not None and not compare(answer, known, None) and compare(known, expected, None):
+                if known is not None and not compare(answer, known, None, like=dtype) and compare(known, expected, None):
                     return wrong.says
         return problem
 
@@ -163,8 +163,11 @@ def fit(value, dtype, layout):
     return value.item() if isinstance(value, np.generic) else value
 
 
-def compare(answer, expected, dtype, hidden=True):
-    """'' if the arrays agree: structure, shape, dtype, finiteness first (closeness alone lets shapes broadcast)."""
+def compare(answer, expected, dtype, hidden=True, like=None):
+    """'' if the arrays agree: structure, shape, dtype, finiteness first (closeness alone lets shapes broadcast).
+
+    A single number may come as Python's, in float64, after a calculation in the inputs' dtype (`like`): the looser counts.
+    """
     answer = spread(answer, len(expected))
     if len(answer) != len(expected):
         return f"wanted {len(expected)} results, came {len(answer)}"
@@ -179,7 +182,8 @@ def compare(answer, expected, dtype, hidden=True):
             return f"{which}wanted dtype {wanted.dtype}, came {came.dtype}"
         if kind == "f" and dtype and not np.isfinite(came).all():
             return f"{which}some of its numbers are not finite"
-        exact, near = came.astype("f8"), TOLERANCE.get(str(came.dtype), 0.0) if kind == "f" else 0.0
+        exact, kinds = came.astype("f8"), [str(came.dtype)] + [like or dtype] * (came.ndim == 0)
+        near = max(TOLERANCE.get(name, 0.0) for name in kinds) if kind == "f" else 0.0
         with np.errstate(all="ignore"):
             same = (exact == wanted) | (np.isnan(exact) & np.isnan(wanted))
             far = ~same & ~(np.abs(exact - wanted) <= near * (1 + np.abs(wanted)))

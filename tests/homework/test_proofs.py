@@ -176,3 +176,11 @@ def test_inputs_vary_in_dtype_and_layout():
     ([np.zeros((3,), "f4")], [np.zeros((3,), bool)], "dtype"), ([np.array(5.0)], [np.array(6)], "numbers")])
 def test_shape_dtype_and_finiteness_are_judged_before_values(came, wanted, says):
     assert says in exercise.compare(came, wanted, "float32")
+
+
+def test_a_number_is_as_exact_as_the_inputs_it_was_made_from():
+    """A Python number is float64, whatever it was calculated in; a whole number stays exact."""
+    almost, wanted = [np.array(3.0003)], [np.array(3.0)]
+    assert not exercise.compare(almost, wanted, "float32") and exercise.compare(almost, wanted, "float64")
+    assert exercise.compare(almost, wanted, None) and not exercise.compare(almost, wanted, None, like="float32")
+    assert exercise.compare([np.array(2810769409)], [np.array(2810769408)], "float32")
