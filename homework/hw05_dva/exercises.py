@@ -289,7 +289,12 @@ def reading_counter_example():
 
 
 def tiles(S, size):
-    return lambda r: (size * r.normal(size=(4, S)), *normals(r, (S, 3), (4, 3), (S, 3)), 4)
+    """In the hundreds, the first row's first tile lies so far below 0 that exp(score) is 0, even in float64."""
+    def make(r):
+        scores = size * r.normal(size=(4, S))
+        scores[0, :4] -= 1000 if size > 1 else 0
+        return scores, *normals(r, (S, 3), (4, 3), (S, 3)), 4
+    return make
 
 
 @unit.exercise(
@@ -299,12 +304,14 @@ def tiles(S, size):
           "not", dict(both=False)),
     Wrong("each tile by itself", 10, "your n-th result is that of the n-th tile alone; wanted all keys up to its end",
           dict(alone=True)),
+    Wrong("starts at 0", 6, "your running maximum starts at 0: where all scores lie far below, every exp is 0; start at "
+          "-inf", dict(least=0.0)),
     Wrong("gate without division", 10, "the modifier stream is divided by the running sum too", dict(divided=False)),
     hints=["hw01's online softmax with two running outputs, one for v and one for kr, that share the maximum and the "
            "sum.",
            "The gate waits outside: after each tile, (o_v + qr * o_kr) / l."],
     level="stretch", minutes=30)
-def dva_tiles(scores, v, qr, kr, tile, *, both=True, alone=False, divided=True):
+def dva_tiles(scores, v, qr, kr, tile, *, both=True, alone=False, divided=True, least=-np.inf):
     """Stretch: DVA as flash attention would do it, `tile` keys at a time: scores (T,S), v and kr (S,C), qr (T,C) ->
     (N,T,C).
 
@@ -312,10 +319,10 @@ def dva_tiles(scores, v, qr, kr, tile, *, both=True, alone=False, divided=True):
     No exp of a positive number, nothing larger than T × tile or T × C but the result.
     """
     (T, S), out = scores.shape, []
-    m, l, o, r = np.full(T, -np.inf), np.zeros(T), np.zeros((T, v.shape[1])), np.zeros((T, v.shape[1]))
+    m, l, o, r = np.full(T, least), np.zeros(T), np.zeros((T, v.shape[1])), np.zeros((T, v.shape[1]))
     for start in range(0, S, tile):
         if alone:
-            m, l, o, r = np.full(T, -np.inf), np.zeros(T), o * 0, r * 0
+            m, l, o, r = np.full(T, least), np.zeros(T), o * 0, r * 0
         for t in range(T):
             columns = range(start, min(start + tile, S))
             new = max(m[t], max(scores[t, s] for s in columns))
