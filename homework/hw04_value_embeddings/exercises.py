@@ -1,7 +1,7 @@
 """hw04: what do scalars that mix two streams tell us, and what do they not?"""
 import numpy as np
 
-from homework.exercise import Part, Unit, Wrong, need, normals, refuse
+from homework.exercise import Part, Unit, Wrong, need, normals, per_cent, refuse
 
 unit = Unit("hw04_value_embeddings", "What do the lambdas say?", """
     Fill in the functions, in any order, and run `pytest homework/hw04_value_embeddings` as often as you like.
@@ -248,7 +248,8 @@ def window(step, steps, longest, block, *, up=True, least=1, cubic=True):
 
 def near(which, wanted, within, why):
     def accept(answer):
-        refuse(abs(need(answer, second=0, share=0)[which] - wanted) > within, why)
+        said = need(answer, second=0, share=0)[which]
+        refuse(abs((per_cent(said) if which else said) - wanted) > within, why)
     return accept
 
 
@@ -258,6 +259,7 @@ def near(which, wanted, within, why):
     Part("a skip of weight one half", 3, None, near(1, 100 / 3, 2, "more than 2 points off: of x + 0.5 x', both of the "
          "same length, how much is x'?")),
     Wrong("they become equal", 3, "not within 0.05", returns=lambda: (9.3, 33.3)),
+    Wrong("a fraction", 3, "per cent, not a fraction", returns=lambda: (8.3, 1 / 3)),
     Wrong("the blog's rule", 3, "more than 2 points off", returns=lambda: (8.3, 25.0)),
     hints=["x is x0 in layer 0, so d loss / d lambda is the same number for both.",
            "The earlier stream's part is 0.5 of a total of 1.5."],

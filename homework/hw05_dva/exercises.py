@@ -2,7 +2,7 @@
 import numpy as np
 
 from homework import index
-from homework.exercise import Part, Unit, Wrong, need, normals, refuse
+from homework.exercise import Part, Unit, Wrong, need, normals, per_cent, refuse
 
 unit = Unit("hw05_dva", "Does every pair deserve its own value?", """
     Fill in the functions, in any order, and run `pytest homework/hw05_dva` as often as you like.
@@ -236,10 +236,11 @@ def told(which, accepts, why):
 @unit.exercise(
     Part("megabytes", 3, None, told(0, lambda said: 805 / 1.5 < said < 805 * 1.5, "not within a factor of 1.5: T · T · "
          "C numbers of 4 bytes")),
-    Part("the share of the MLP", 3, None, told(1, lambda said: abs(said - 100 * 8 / 12) < 5,
+    Part("the share of the MLP", 3, None, told(1, lambda said: abs(per_cent(said) - 100 * 8 / 12) < 5,
                                                "more than 5 points off: count the C × C products of a layer, four and "
                                                "…")),
     Wrong("the output's megabytes", 6, "not within a factor", returns=lambda: (1.6, 50.0)),
+    Wrong("a fraction", 3, "per cent, not a fraction", returns=lambda: (805.0, 2 / 3)),
     Wrong("a third", 3, "more than 5 points off", returns=lambda: (805.0, 33.3)),
     hints=["512 · 512 · 768 · 4.", "W_Q, W_K, W_V, W_O are 4 C². The MLP's two matrices are 4 C² each."],
     level="easy", minutes=5)

@@ -2,7 +2,7 @@
 import numpy as np
 
 from homework import index
-from homework.exercise import Part, Unit, Wrong, need, normals, refuse
+from homework.exercise import Part, Unit, Wrong, need, normals, per_cent, refuse
 
 unit = Unit("hw07_bank_of_values", "Where do deep layers get their values?", """
     Fill in the functions, in any order, and run `pytest homework/hw07_bank_of_values` as often as you like.
@@ -227,7 +227,8 @@ def saved_bytes(layers, batch, tokens, vocabulary, value_width, width, size, id_
 
 def near(which, value, within, why):
     def accept(answer):
-        refuse(abs(need(answer, length=0, share=0)[which] - value) > within, why)
+        said = need(answer, length=0, share=0)[which]
+        refuse(abs((per_cent(said) if which else said) - value) > within, why)
     return accept
 
 
@@ -237,6 +238,7 @@ def near(which, value, within, why):
     Part("the share", 3, None, near(1, 100 / 6, 2, "off by more than 2 points: a third of the layers, and only one of "
          "their two streams")),
     Wrong("Eq 6 and the axis of Fig 5a", 6, "off by more than", returns=lambda: (32768, 33.3)),
+    Wrong("a fraction", 3, "per cent, not a fraction", returns=lambda: (4096, 1 / 6)),
     Wrong("divided once too often", 3, "off by more than 300 tokens", returns=lambda: (512, 16.7)),
     hints=["A value cache holds B · T rows, the table |V|. When are they equal?",
            "Never more than all value rows of a third of the layers. What part is that of keys AND values of all "
