@@ -74,8 +74,8 @@ def normals(r, *shapes):
 
 
 def loose(array):
-    """The same numbers, laid out in memory the other way round: a tensor that is not contiguous."""
-    return np.asfortranarray(array) if array.ndim > 1 else array
+    """The same numbers, laid out in memory the other way round, a vector's apart: a tensor that is not contiguous."""
+    return np.asfortranarray(array) if array.ndim > 1 else submission.apart(array) if array.ndim else array
 
 
 class Exercise:

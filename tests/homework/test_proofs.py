@@ -169,6 +169,16 @@ def test_inputs_vary_in_dtype_and_layout():
     assert [x.flags.c_contiguous for x in tensors] == [True, False, False]
 
 
+def test_a_kernel_that_ignores_the_stride_of_a_vector_loses():
+    unit = exercise.find("hw08")
+    text = solutions(unit)["reference"] + """
+right = copy_tiles
+def copy_tiles(x, block):
+    return right(x.as_strided(x.shape, (1,)), block)
+"""
+    assert {row.state for row in marks(unit, text, only="copy_tiles")} == {"wrong"}
+
+
 @pytest.mark.parametrize("came, wanted, says", [
     ([np.zeros((1,))], [np.zeros((3, 2))], "shape"), ([np.zeros((3, 2), "f8")], [np.zeros((3, 2))], "dtype"),
     ([np.full((3, 2), np.nan, "f4")], [np.zeros((3, 2))], "finite"),
