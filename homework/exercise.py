@@ -74,8 +74,8 @@ def normals(r, *shapes):
 
 
 def loose(array):
-    """The same numbers, laid out in memory the other way round: a tensor that is not contiguous."""
-    return np.asfortranarray(array) if array.ndim > 1 else array
+    """The same numbers, laid out in memory the other way round, a vector's apart: a tensor that is not contiguous."""
+    return np.asfortranarray(array) if array.ndim > 1 else submission.apart(array) if array.ndim else array
 
 
 class Exercise:
@@ -127,13 +127,24 @@ class Exercise:
                 return "what you returned could not be evaluated: check its shapes against the docstring"
         dtype = next((str(x.dtype) for x in inputs if floats(x)), None)
         expected = self.expected(part, seed, case)
-        problem = compare(answer, expected, dtype, hidden)
-        if problem:
-            for wrong in self.wrongs:
-                known = self.expected(part, seed, case, wrong)
-                if known is not None and not compare(answer, known, None) and compare(known, expected, None):
+        return compare(answer, expected, dtype, hidden)
+
+    def known(self, part, seed, states, answers):
+        """What to say of a named wrong answer that gives what came in EVERY case ('' if none does): one may be chance."""
+        for wrong in [] if part.accept else self.wrongs:
+            mistaken = []
+            for case, (state, answer) in enumerate(zip(states, answers)):
+                found = self.expected(part, seed, case, wrong)
+                if state["state"] != "ok" or found is None:
+                    continue
+                dtype = next((str(x.dtype) for x in self.cases(part, seed)[case] if floats(x)), None)
+                if compare(answer, found, None, like=dtype):
+                    break
+                mistaken.append(bool(compare(found, self.expected(part, seed, case), None)))
+            else:
+                if any(mistaken):
                     return wrong.says
-        return problem
+        return ""
 
     def verdict(self, part, seed, states, answers, hidden=False):
         """(state, why) of a part from what its calls did: ('ok', '') earns the points."""
@@ -142,7 +153,7 @@ class Exercise:
                 words = SAYS[state["state"]].format(**dict(line="?", error="an error") | state)
                 return state["state"], words + (f": {state['detail']}" if state.get("detail") and not hidden else "")
             if why := self.judge(part, seed, case, answer, hidden):
-                return "wrong", why
+                return "wrong", self.known(part, seed, states, answers) or why
         return "ok", ""
 
 
@@ -163,8 +174,11 @@ def fit(value, dtype, layout):
     return value.item() if isinstance(value, np.generic) else value
 
 
-def compare(answer, expected, dtype, hidden=True):
-    """'' if the arrays agree: structure, shape, dtype, finiteness first (closeness alone lets shapes broadcast)."""
+def compare(answer, expected, dtype, hidden=True, like=None):
+    """'' if the arrays agree: structure, shape, dtype, finiteness first (closeness alone lets shapes broadcast).
+
+    A single number may come as Python's, in float64, after a calculation in the inputs' dtype (`like`): the looser counts.
+    """
     answer = spread(answer, len(expected))
     if len(answer) != len(expected):
         return f"wanted {len(expected)} results, came {len(answer)}"
@@ -179,16 +193,29 @@ def compare(answer, expected, dtype, hidden=True):
             return f"{which}wanted dtype {wanted.dtype}, came {came.dtype}"
         if kind == "f" and dtype and not np.isfinite(came).all():
             return f"{which}some of its numbers are not finite"
-        exact, near = came.astype("f8"), TOLERANCE.get(str(came.dtype), 0.0) if kind == "f" else 0.0
+        exact, kinds = came.astype("f8"), [str(came.dtype)] + [like or dtype] * (came.ndim == 0)
+        near = max(TOLERANCE.get(name, 0.0) for name in kinds) if kind == "f" else 0.0
         with np.errstate(all="ignore"):
             same = (exact == wanted) | (np.isnan(exact) & np.isnan(wanted))
             far = ~same & ~(np.abs(exact - wanted) <= near * (1 + np.abs(wanted)))
         if far.any():
             place = tuple(int(x) for x in np.argwhere(far)[0])
-            shown = f", first at {list(place)}: wanted {wanted[place]:.6g}, came {exact[place]:.6g}"
-            shown = "" if hidden else shown
-            return f"{which}right shape, wrong numbers ({int(far.sum())} of {far.size}{shown})"
+            numbers = "" if hidden else both(wanted[place], exact[place])
+            if not wanted.ndim:
+                return f"{which}wrong number{numbers and ': '}{numbers}"
+            numbers = numbers and f", first at {list(place)}: {numbers}"
+            return f"{which}right shape, wrong numbers ({int(far.sum())} of {far.size}{numbers})"
     return ""
+
+
+def both(wanted, came):
+    """Two numbers in words: whole ones in full with their difference, others with the digits that tell them apart."""
+    if wanted.dtype.kind != "f" and came == np.round(came):
+        if wanted.dtype.kind == "b":
+            return f"wanted {wanted}, came {bool(came)}"
+        return f"wanted {wanted}, came {int(came)} (difference {int(came) - int(wanted):+d})"
+    digits = next((n for n in range(6, 18) if f"{wanted:.{n}g}" != f"{came:.{n}g}"), 6)
+    return f"wanted {wanted:.{digits}g}, came {came:.{digits}g}"
 
 
 def need(answer, **dimensions):
@@ -207,6 +234,12 @@ def need(answer, **dimensions):
 def refuse(when, why):
     if when:
         raise Refused(why)
+
+
+def per_cent(said):
+    """The number, refused where it is a share of one."""
+    refuse(0 < said < 1, "per cent, not a fraction: 50, not 0.5")
+    return said
 
 
 @dataclass(frozen=True)

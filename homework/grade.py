@@ -230,7 +230,8 @@ def grade(unit, source, seed, way, seconds=10, memory=4, most=150):
             cases, state, why = exercise.cases(part, seed), "late", ""
             arrays = [x for inputs in cases for x in inputs if isinstance(x, np.ndarray)]
             places = iter(range(len(arrays)))
-            told = [[dict(array=next(places)) if isinstance(x, np.ndarray) else x for x in inputs] for inputs in cases]
+            told = [[dict(array=next(places), apart=x.ndim == 1 and not x.flags.c_contiguous)
+                     if isinstance(x, np.ndarray) else x for x in inputs] for inputs in cases]
             question = submission.pack(dict(function=exercise.name, cases=told, arrays=len(arrays)), arrays)
             while (left := until - time.monotonic()) > 0:
                 first, box = box is None, box or Sandbox(source, way, seconds, memory)

@@ -96,16 +96,26 @@ def rope(x, positions, base, *, sign=1, split=True, steep=2, count=False):
     return out
 
 
+def tiles(S, size):
+    """In the first row, the first tile holds negative scores only."""
+    def make(r):
+        scores, values = normals(r, (5, S), (S, 3))
+        scores[0, :4] = -np.abs(scores[0, :4]) - 0.1
+        return size * scores, values, 4
+    return make
+
+
 @unit.exercise(
-    Part("ordinary scores, whole tiles", 6, lambda r: (r.normal(size=(5, 12)) * 2, r.normal(size=(12, 3)), 4)),
-    Part("scores in the hundreds, a short last tile", 8,
-         lambda r: (100 * r.normal(size=(5, 11)), r.normal(size=(11, 3)), 4)),
+    Part("ordinary scores, whole tiles", 6, tiles(12, 2)),
+    Part("scores in the hundreds, a short last tile", 8, tiles(11, 100)),
     Wrong("sums not rescaled", 14, "when the maximum grows, what was summed under the old maximum must shrink by "
           "exp(old - new): your running sum did not", dict(shrink_sum=False)),
     Wrong("output not rescaled", 14, "your running sum shrinks when the maximum grows, your running output does not",
           dict(shrink_out=False)),
     Wrong("one maximum a tile", 14, "your maximum is that of the last tile alone; it must be the largest of all tiles "
           "so far", dict(running=False)),
+    Wrong("starts at 0", 14, "your running maximum starts at 0, but all scores of a tile may be negative: start at -inf",
+          dict(least=0.0)),
     Wrong("drops the short tile", 8, "the last, shorter tile is missing from your output", dict(whole=True)),
     hints=["Keep three things: m (T,) the maximum so far, l (T,) the sum of exp(score - m), o (T,E) the same sum "
            "weighted with values.",
@@ -114,14 +124,15 @@ def rope(x, positions, base, *, sign=1, split=True, steep=2, count=False):
            "Start with m = -inf, l = 0, o = 0; divide o by l once, at the end. Append m and l to lists after each "
            "tile."],
     level="hard", minutes=30)
-def online_softmax(scores, values, tile, *, shrink_sum=True, shrink_out=True, running=True, whole=False):
+def online_softmax(scores, values, tile, *, shrink_sum=True, shrink_out=True, running=True, whole=False,
+                   least=-np.inf):
     """softmax(scores) @ values, reading `tile` columns at a time, once: scores (T,S), values (S,E).
 
     Returns (out (T,E), maxima (N,T), sums (N,T)): the result, and after each of the N tiles (the last may be shorter)
     the largest score so far and the sum of exp(score - that maximum) so far. No exp of a number above 0.
     """
     (T, S), E = scores.shape, values.shape[1]
-    m, l, o = np.full(T, -np.inf), np.zeros(T), np.zeros((T, E))
+    m, l, o = np.full(T, least), np.zeros(T), np.zeros((T, E))
     maxima, sums = [], []
     for start in range(0, S - S % tile if whole else S, tile):
         for t in range(T):

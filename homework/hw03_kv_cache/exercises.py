@@ -2,7 +2,7 @@
 import numpy as np
 
 from homework import index
-from homework.exercise import Part, Unit, Wrong, need, normals, refuse
+from homework.exercise import Part, Unit, Wrong, need, normals, per_cent, refuse
 
 unit = Unit("hw03_kv_cache", "What must the cache keep?", """
     Fill in the functions, in any order, and run `pytest homework/hw03_kv_cache` as often as you like.
@@ -53,18 +53,18 @@ def owners(plan, layers, anchors, *, first=lambda n: 0, cla=("k", "v"), latest=l
 
 
 def model(plan, odd=0):
-    """A maker of model shapes with fewer key/value heads than query heads."""
+    """A maker of model shapes with fewer key/value heads than query heads. (No size of 2: as large as the factor for K and V.)"""
     def make(r):
         G = int(r.integers(1, 4))
         return (plan, 2 * r.integers(2, 9) + odd, r.integers(1, 9), r.integers(100, 5000), G * r.integers(2, 5), G,
-                r.choice([32, 64, 128]), r.choice([2, 4]))
+                r.choice([32, 64, 128]), r.choice([4, 8]))
     return make
 
 
 @unit.exercise(
     Part("standard, with grouped heads", 4, model("standard")),
     Part("SVFormer and CLA", 4, [model("svformer"), model("cla"), model("cla", odd=1), model("svformer", odd=1)]),
-    Part("SkipV1Former", 4, lambda r: ("skipv1", r.integers(3, 20), 2, r.integers(100, 999), 12, 4, 64, 2)),
+    Part("SkipV1Former", 4, lambda r: ("skipv1", r.integers(3, 20), 2, r.integers(100, 999), 12, 4, 64, 4)),
     Wrong("query heads", 12, "you counted the query heads; the cache holds key/value heads only", dict(by="heads")),
     Wrong("elements", 12, "you counted elements, not bytes: the size of one is missing", dict(sized=False)),
     Wrong("keys only", 12, "you counted one of the two streams; keys and values are both cached", dict(streams=1)),
@@ -251,7 +251,7 @@ def saved(windows, tokens):
 
 def near(which, value, why):
     def accept(answer):
-        said = need(answer, full=0, sssl=0, one=0)[which]
+        said = per_cent(need(answer, full=0, sssl=0, one=0)[which])
         refuse(abs(said - value) > 5, f"more than 5 points from the count: {why}")
     return accept
 
@@ -262,6 +262,7 @@ def near(which, value, why):
          "the standard model's windowed layers keep 513 rows each; V_1, which stays whole, is not one of many")),
     Part("one full layer in twelve", 2, None, near(2, saved([512] * 11 + [0], 65536),
          "as long as one reader sees everything, V_1 stays whole; what do the other eleven value streams weigh?")),
+    Wrong("fractions", 8, "per cent, not a fraction", returns=lambda: (0.479, 0.337, 0.04)),
     Wrong("half, always", 5, "more than 5 points from the count", returns=lambda: (50.0, 50.0, 50.0)),
     Wrong("as with full context", 5, "more than 5 points from the count", returns=lambda: (47.9, 45.8, 45.8)),
     Wrong("what stays, not what is saved", 8, "more than 5 points from the count", returns=lambda: (55.0, 66.3, 96.0)),

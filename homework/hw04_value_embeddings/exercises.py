@@ -1,7 +1,7 @@
 """hw04: what do scalars that mix two streams tell us, and what do they not?"""
 import numpy as np
 
-from homework.exercise import Part, Unit, Wrong, need, normals, refuse
+from homework.exercise import Part, Unit, Wrong, need, normals, per_cent, refuse
 
 unit = Unit("hw04_value_embeddings", "What do the lambdas say?", """
     Fill in the functions, in any order, and run `pytest homework/hw04_value_embeddings` as often as you like.
@@ -43,7 +43,7 @@ def table_of(layers, tables, *, mirrored=False, last=True, shared=True):
 def value(with_table):
     def make(r):
         v, ve = normals(r, (2, 4, 3, 5), (2, 4, 15))
-        return 3 * v + 1, 2 * ve if with_table else None, 1.7, -0.6
+        return 300 * v + 100, 2 * ve if with_table else None, 1.7, -0.6
     return make
 
 
@@ -63,7 +63,8 @@ def value(with_table):
 def mixed_value(v, ve, s0, s1, *, norm="v", order=1):
     """The value of a modded-nanogpt layer, s0 * rmsnorm(v) + s1 * ve: v (B,T,H,D), ve (B,T,H*D) or None -> (B,T,H,D).
 
-    The norm is taken in each head by itself, over D, without weights or epsilon.
+    The norm is taken in each head by itself, over D, without weights or epsilon (one of at most 1e-5 does no harm
+    here).
     """
     a, b = (s0, s1)[::order]
     flat = rms(v.reshape(*v.shape[:2], -1)).reshape(v.shape)
@@ -78,7 +79,7 @@ def streams(mixing, skipping):
     def make(r):
         L = 7
         lambdas = r.normal(size=(L, 2)) + [1, 0] if mixing else np.tile([1.0, 0.0], (L, 1))
-        skips = [[0, 6], [2, 5]] if skipping else []
+        skips = [[0, 6], [2, 5], [2, 6]] if skipping else []
         return *normals(r, (2, 3, 5)), 0.5 * r.normal(size=(L, 5, 5)), lambdas, skips, r.normal(size=len(skips)) + 1
     return make
 
@@ -155,7 +156,7 @@ def gated_value(v, ve, x, w, *, top=3, first=True, both=False, each=True):
 def sized(unit_size):
     def make(r):
         ve = r.normal(size=(2, 4, 3, 5)) * np.exp(2 * r.normal(size=(2, 4, 3, 1)))
-        return 4 * r.normal(size=ve.shape), rms(ve) if unit_size else ve, 5 + r.random(), -1 - r.random()
+        return 400 * r.normal(size=ve.shape), rms(ve) if unit_size else ve, 5 + r.random(), -1 - r.random()
     return make
 
 
@@ -188,10 +189,12 @@ def contribution(v, ve, s0, s1, *, look=True, signed=False, norm=True):
 
 
 def gradients(same):
-    def make(r):
-        g = r.normal(size=(12, 2)) + 0.3
-        return np.array([1.0, 0.0]), g[:, [0, 0]] if same else g, 0.015, 0.8, 0.95, 1e-10
-    return make
+    def maker(eps):
+        def make(r):
+            g = r.normal(size=(12, 2)) + 0.3
+            return np.array([1.0, 0.0]), g[:, [0, 0]] if same else g, 0.015, 0.8, 0.95, eps
+        return make
+    return [maker(1e-10), maker(0.1), maker(1e-10)]
 
 
 @unit.exercise(
@@ -201,6 +204,7 @@ def gradients(same):
           dict(correct=False)),
     Wrong("betas exchanged", 12, "beta1 belongs to the mean of gradients, beta2 to the mean of their squares",
           dict(order=-1)),
+    Wrong("eps under the root", 12, "eps is added to the root, not under it", dict(inside=True)),
     Wrong("plain descent", 12, "that is lr times the gradient; Adam divides by the root of the mean square",
           dict(adam=False)),
     Wrong("one mean square for both", 6, "each scalar has its own mean square", dict(shared=True)),
@@ -209,9 +213,9 @@ def gradients(same):
            "p = p - lr * m' / (sqrt(s') + eps). Stack p after every step.",
            "In the first part, watch p[0] - p[1]: what stays the same, and why?"],
     level="medium", minutes=20)
-def adam_pair(start, gradients, lr, beta1, beta2, eps, *, correct=True, order=1, adam=True, shared=False):
+def adam_pair(start, gradients, lr, beta1, beta2, eps, *, correct=True, order=1, adam=True, shared=False, inside=False):
     """The two mixing lambdas of a layer, trained by Adam: start (2,), gradients (N,2) -> their values after each step,
-    (N,2).
+    (N,2). A step is lr times the mean of gradients over (the root of the mean of their squares + eps), both corrected.
     """
     p, m, s, out = start.copy(), np.zeros(2), np.zeros(2), []
     b1, b2 = (beta1, beta2)[::order]
@@ -219,7 +223,7 @@ def adam_pair(start, gradients, lr, beta1, beta2, eps, *, correct=True, order=1,
         m = b1 * m + (1 - b1) * g
         s = b2 * s + (1 - b2) * (np.mean(g * g) if shared else g * g)
         up, down = (m / (1 - b1 ** n), s / (1 - b2 ** n)) if correct else (m, s)
-        p = p - lr * (up / (np.sqrt(down) + eps) if adam else g)
+        p = p - lr * (up / (np.sqrt(down + eps) if inside else np.sqrt(down) + eps) if adam else g)
         out.append(p.copy())
     return np.stack(out)
 
@@ -244,7 +248,8 @@ def window(step, steps, longest, block, *, up=True, least=1, cubic=True):
 
 def near(which, wanted, within, why):
     def accept(answer):
-        refuse(abs(need(answer, second=0, share=0)[which] - wanted) > within, why)
+        said = need(answer, second=0, share=0)[which]
+        refuse(abs((per_cent(said) if which else said) - wanted) > within, why)
     return accept
 
 
@@ -254,6 +259,7 @@ def near(which, wanted, within, why):
     Part("a skip of weight one half", 3, None, near(1, 100 / 3, 2, "more than 2 points off: of x + 0.5 x', both of the "
          "same length, how much is x'?")),
     Wrong("they become equal", 3, "not within 0.05", returns=lambda: (9.3, 33.3)),
+    Wrong("a fraction", 3, "per cent, not a fraction", returns=lambda: (8.3, 1 / 3)),
     Wrong("the blog's rule", 3, "more than 2 points off", returns=lambda: (8.3, 25.0)),
     hints=["x is x0 in layer 0, so d loss / d lambda is the same number for both.",
            "The earlier stream's part is 0.5 of a total of 1.5."],
@@ -297,7 +303,7 @@ def skip_counter_example():
 def lookups(repeat):
     def make(r):
         ids = r.integers(0, 3, (2, 4)) if repeat else r.permutation(9)[:8].reshape(2, 4)
-        return ids, r.normal(size=(9, 15)), r.normal(size=(2, 4, 3, 5)) * 2, 1.7, -0.6, r.normal(size=(2, 4, 3, 5))
+        return ids, r.normal(size=(9, 15)), r.normal(size=(2, 4, 3, 5)) * 200, 1.7, -0.6, r.normal(size=(2, 4, 3, 5))
     return make
 
 

@@ -19,7 +19,8 @@ def table_of(layers, tables):
 def mixed_value(v, ve, s0, s1):
     """The value of a modded-nanogpt layer, s0 * rmsnorm(v) + s1 * ve: v (B,T,H,D), ve (B,T,H*D) or None -> (B,T,H,D).
 
-    The norm is taken in each head by itself, over D, without weights or epsilon.
+    The norm is taken in each head by itself, over D, without weights or epsilon (one of at most 1e-5 does no harm
+    here).
     """
     raise NotImplementedError
 
@@ -53,7 +54,7 @@ def contribution(v, ve, s0, s1):
 
 def adam_pair(start, gradients, lr, beta1, beta2, eps):
     """The two mixing lambdas of a layer, trained by Adam: start (2,), gradients (N,2) -> their values after each step,
-    (N,2).
+    (N,2). A step is lr times the mean of gradients over (the root of the mean of their squares + eps), both corrected.
     """
     raise NotImplementedError
 

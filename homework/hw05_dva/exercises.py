@@ -2,7 +2,7 @@
 import numpy as np
 
 from homework import index
-from homework.exercise import Part, Unit, Wrong, need, normals, refuse
+from homework.exercise import Part, Unit, Wrong, need, normals, per_cent, refuse
 
 unit = Unit("hw05_dva", "Does every pair deserve its own value?", """
     Fill in the functions, in any order, and run `pytest homework/hw05_dva` as often as you like.
@@ -236,10 +236,11 @@ def told(which, accepts, why):
 @unit.exercise(
     Part("megabytes", 3, None, told(0, lambda said: 805 / 1.5 < said < 805 * 1.5, "not within a factor of 1.5: T · T · "
          "C numbers of 4 bytes")),
-    Part("the share of the MLP", 3, None, told(1, lambda said: abs(said - 100 * 8 / 12) < 5,
+    Part("the share of the MLP", 3, None, told(1, lambda said: abs(per_cent(said) - 100 * 8 / 12) < 5,
                                                "more than 5 points off: count the C × C products of a layer, four and "
                                                "…")),
     Wrong("the output's megabytes", 6, "not within a factor", returns=lambda: (1.6, 50.0)),
+    Wrong("a fraction", 3, "per cent, not a fraction", returns=lambda: (805.0, 2 / 3)),
     Wrong("a third", 3, "more than 5 points off", returns=lambda: (805.0, 33.3)),
     hints=["512 · 512 · 768 · 4.", "W_Q, W_K, W_V, W_O are 4 C². The MLP's two matrices are 4 C² each."],
     level="easy", minutes=5)
@@ -289,7 +290,12 @@ def reading_counter_example():
 
 
 def tiles(S, size):
-    return lambda r: (size * r.normal(size=(4, S)), *normals(r, (S, 3), (4, 3), (S, 3)), 4)
+    """In the hundreds, the first row's first tile lies so far below 0 that exp(score) is 0, even in float64."""
+    def make(r):
+        scores = size * r.normal(size=(4, S))
+        scores[0, :4] -= 1000 if size > 1 else 0
+        return scores, *normals(r, (S, 3), (4, 3), (S, 3)), 4
+    return make
 
 
 @unit.exercise(
@@ -299,12 +305,14 @@ def tiles(S, size):
           "not", dict(both=False)),
     Wrong("each tile by itself", 10, "your n-th result is that of the n-th tile alone; wanted all keys up to its end",
           dict(alone=True)),
+    Wrong("starts at 0", 6, "your running maximum starts at 0: where all scores lie far below, every exp is 0; start at "
+          "-inf", dict(least=0.0)),
     Wrong("gate without division", 10, "the modifier stream is divided by the running sum too", dict(divided=False)),
     hints=["hw01's online softmax with two running outputs, one for v and one for kr, that share the maximum and the "
            "sum.",
            "The gate waits outside: after each tile, (o_v + qr * o_kr) / l."],
     level="stretch", minutes=30)
-def dva_tiles(scores, v, qr, kr, tile, *, both=True, alone=False, divided=True):
+def dva_tiles(scores, v, qr, kr, tile, *, both=True, alone=False, divided=True, least=-np.inf):
     """Stretch: DVA as flash attention would do it, `tile` keys at a time: scores (T,S), v and kr (S,C), qr (T,C) ->
     (N,T,C).
 
@@ -312,10 +320,10 @@ def dva_tiles(scores, v, qr, kr, tile, *, both=True, alone=False, divided=True):
     No exp of a positive number, nothing larger than T × tile or T × C but the result.
     """
     (T, S), out = scores.shape, []
-    m, l, o, r = np.full(T, -np.inf), np.zeros(T), np.zeros((T, v.shape[1])), np.zeros((T, v.shape[1]))
+    m, l, o, r = np.full(T, least), np.zeros(T), np.zeros((T, v.shape[1])), np.zeros((T, v.shape[1]))
     for start in range(0, S, tile):
         if alone:
-            m, l, o, r = np.full(T, -np.inf), np.zeros(T), o * 0, r * 0
+            m, l, o, r = np.full(T, least), np.zeros(T), o * 0, r * 0
         for t in range(T):
             columns = range(start, min(start + tile, S))
             new = max(m[t], max(scores[t, s] for s in columns))

@@ -40,14 +40,16 @@ def em_f1(prediction, golds):
     over the list.
 
     Normalise first: lower case, delete punctuation (string.punctuation), delete the words a, an, the, collapse white
-    space. EM: equal. F1: harmonic mean of precision and recall of words, with multiplicity.
+    space. EM: equal. F1: harmonic mean of precision and recall of words, with multiplicity;
+    where nothing is left of one of the two, F1 is 0, and of both, 1.
     """
     raise NotImplementedError
 
 
 def window_starts(length, size, overlap):
     """Where the windows of a long document start (a list of whole numbers): each `size` tokens, neighbours share
-    `overlap` of them, as few as cover all `length` tokens; always at least one.
+    `overlap` of them, as few as cover all `length` tokens; always at least one. The last may reach beyond the end: it is
+    not moved back.
     """
     raise NotImplementedError
 

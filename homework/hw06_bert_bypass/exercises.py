@@ -103,41 +103,49 @@ def mask_tokens(ids, draw, action, random_ids, special, mask_id, *, labels="chos
 # ---------------------------------------------------------------------------------------------------------------- SQuAD
 
 def logits(kind):
+    """Context are the tokens 3 to 13: a question lies before it, padding behind it."""
     def make(r):
         start, end = r.normal(size=(2, 16)) * 0.1
-        shift, context = int(r.integers(0, 2)), np.arange(16) >= 3
+        shift, context = int(r.integers(0, 2)), (np.arange(16) >= 3) & (np.arange(16) < 14)
         peaks = {"order": ([(9, 6), (5, 4)], [(5, 4), (7, 6)]), "one token": ([(8, 6), (12, 3)], [(8, 6), (4, 3)]),
-            "length": ([(4, 6), (7, 4)], [(12, 6), (8, 4)]),
-                 "question": ([(1, 9), (6, 5)], [(2, 9), (8, 5)])}[kind]
+            "length": ([(4, 6), (7, 4)], [(12, 6), (8, 4)]), "question": ([(1, 9), (6, 5)], [(2, 9), (8, 5)]),
+            "padding": ([(6, 5), (12, 4)], [(8, 5), (14, 9)])}[kind]
         for logit, bumps in zip((start, end), peaks):
             for place, height in bumps:
                 logit[place + (shift if place > 2 else 0)] += height
-        return start, end, context, 4
+        low = 10 if kind == "padding" else 0                    # every sum of two is negative there
+        return start - low, end - low, context, 4
     return make
 
 
 @unit.exercise(
     Part("an end before its start", 4, [logits("order"), logits("one token"), logits("order")]),
     Part("an end too far away", 4, logits("length")),
-    Part("peaks in the question", 4, logits("question")),
+    Part("peaks in the question", 4, [logits("question"), logits("padding"), logits("question")]),
     Wrong("backwards", 4, "your span ends before it starts", dict(order=False)),
     Wrong("any length", 4, "your span is longer than `longest` tokens", dict(limit=False)),
+    Wrong("one too long", 4, "your span is one token too long: e < s + longest", dict(more=1)),
+    Wrong("starts in the context", 4, "your span starts in the context, but ends behind it: both ends must be context "
+          "tokens", dict(inside="start")),
+    Wrong("0 for -inf", 4, "logits may all be negative, and then 0 beats them: what is not allowed, and the best score "
+          "before the first, is -inf", dict(inside="zero")),
     Wrong("in the question", 4, "your span lies in the question; only context tokens can be answers",
-          dict(inside=False)),
+          dict(inside="no")),
     hints=["All pairs at once: start[:, None] + end[None, :] is (T,T). Which entries are allowed?",
            "Set the others to -inf, take argmax of the flat matrix, and divmod by T."],
     level="medium", minutes=15)
-def best_span(start, end, context, longest, *, order=True, limit=True, inside=True):
+def best_span(start, end, context, longest, *, order=True, limit=True, inside="both", more=0):
     """The best answer span (s, e), two whole numbers: the pair with the largest start[s] + end[e] of which s <= e < s +
     longest, and both are context tokens. start, end (T,) logits, context (T,) bool.
     """
     best = (-np.inf, 0, 0)
     for s in range(len(start)):
         for e in range(len(end)):
-            allowed = (s <= e or not order) and (e < s + longest or not limit)
-            allowed = allowed and (context[s] and context[e] or not inside)
-            if allowed and start[s] + end[e] > best[0]:
-                best = (start[s] + end[e], s, e)
+            allowed = (s <= e or not order) and (e < s + longest + more or not limit)
+            allowed = allowed and {"both": context[s] and context[e], "start": context[s]}.get(inside, True)
+            score = start[s] * context[s] + end[e] * context[e] if inside == "zero" else start[s] + end[e]
+            if allowed and score > best[0]:
+                best = (score, s, e)
     return best[1:]
 
 
@@ -146,8 +154,13 @@ WORDS = ["tower", "river", "north", "of", "castle", "king", "old", "1066", "norm
 
 
 def tokens_of(text, keep):
-    text = "".join(c for c in text.lower() if c not in string.punctuation or keep == "marks")
-    return (text if keep == "articles" else ARTICLES.sub(" ", text)).split()
+    text = text.lower()
+    if keep in ("articles in marks", "articles with marks"):    # dropped too early: as patterns, or as whole words
+        text = ARTICLES.sub(" ", text) if keep == "articles in marks" else " ".join(
+            word for word in text.split() if not ARTICLES.fullmatch(word))
+    mark = {"marks": None, "gaps": " "}.get(keep, "")
+    text = "".join(c if c not in string.punctuation or mark is None else mark for c in text)
+    return (text if keep.startswith("articles") else ARTICLES.sub(" ", text)).split()
 
 
 def scores(prediction, golds, keep="", multiset=True):
@@ -156,7 +169,7 @@ def scores(prediction, golds, keep="", multiset=True):
         p, g = tokens_of(prediction, keep), tokens_of(gold, keep)
         p, g = (p, g) if multiset else (sorted(set(p)), sorted(set(g)))
         common = sum(min(p.count(w), g.count(w)) for w in set(p))
-        found.append((float(p == g), 2 * common / (len(p) + len(g))))
+        found.append((float(p == g), 2 * common / (len(p) + len(g)) if p or g else 1.0))
     return max(em for em, _ in found), max(f1 for _, f1 in found)
 
 
@@ -169,7 +182,8 @@ def sentence(r, n):
     Part("the same answer, dressed differently", 5, [
         lambda r: ("The Eiffel  Tower!", ["eiffel tower"]), lambda r: ("An apple, a pear.", ["Apple pear", "fruit"]),
         lambda r: ("London", ["the Thames", "London"]), lambda r: ("theatre", ["atre"]), lambda r: ("Nor'west",
-        ["the norwest"])]),
+        ["the norwest"]), lambda r: ("Rock", ['"The" Rock']), lambda r: ("USA", ["U.S.A."]),
+        lambda r: ("The!", ["a", "an elm"]), lambda r: ("the", ["a castle"])]),
     Part("some words in common", 7, [
         lambda r: ("to be or not to be", ["to be"]), lambda r: ("the old river of the north", ["north river",
         "a river, old and northern"]),
@@ -178,6 +192,12 @@ def sentence(r, n):
         7)])]),
     Wrong("articles kept", 12, "drop the articles a, an, the before you compare", returns=lambda p, golds: scores(p,
           golds, keep="articles")),
+    Wrong("punctuation replaced", 5, "delete punctuation, and put no space in its place: Nor'west is norwest",
+          returns=lambda p, golds: scores(p, golds, keep="gaps")),
+    Wrong("articles in punctuation", 5, "delete punctuation first, articles then: U.S.A. is usa, without an article",
+          returns=lambda p, golds: scores(p, golds, keep="articles in marks")),
+    Wrong("articles behind punctuation", 5, "delete punctuation first, articles then: \"The\" is an article too",
+          returns=lambda p, golds: scores(p, golds, keep="articles with marks")),
     Wrong("punctuation kept", 12, "drop punctuation before you compare", returns=lambda p, golds: scores(p, golds,
           keep="marks")),
     Wrong("each word once", 7, "a word that occurs twice counts twice: compare multisets (collections.Counter), not "
@@ -193,7 +213,8 @@ def em_f1(prediction, golds):
     over the list.
 
     Normalise first: lower case, delete punctuation (string.punctuation), delete the words a, an, the, collapse white
-    space. EM: equal. F1: harmonic mean of precision and recall of words, with multiplicity.
+    space. EM: equal. F1: harmonic mean of precision and recall of words, with multiplicity;
+    where nothing is left of one of the two, F1 is 0, and of both, 1.
     """
     return scores(prediction, golds)
 
@@ -209,7 +230,8 @@ def em_f1(prediction, golds):
     level="easy", minutes=10)
 def window_starts(length, size, overlap, *, swap=False, extra=False):
     """Where the windows of a long document start (a list of whole numbers): each `size` tokens, neighbours share
-    `overlap` of them, as few as cover all `length` tokens; always at least one.
+    `overlap` of them, as few as cover all `length` tokens; always at least one. The last may reach beyond the end: it is
+    not moved back.
     """
     starts, step = [0], overlap if swap else size - overlap
     while starts[-1] + size < length + extra:

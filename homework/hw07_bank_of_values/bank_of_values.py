@@ -27,6 +27,8 @@ def value(row, v, v1, vx, a, b):
 def aligned_table(embedding, w):
     """The table with which BoV starts: row t is RMSNorm(embedding[t]) @ w, so that at step 0 it equals x0 W_V. (V,C),
     (C,E) -> (V,E).
+
+    The norm is taken over C, without weights or epsilon (one of at most 1e-5 does no harm here).
     """
     raise NotImplementedError
 

@@ -2,7 +2,7 @@
 import numpy as np
 
 from homework import index
-from homework.exercise import Part, Unit, Wrong, need, normals, refuse
+from homework.exercise import Part, Unit, Wrong, need, normals, per_cent, refuse
 
 unit = Unit("hw07_bank_of_values", "Where do deep layers get their values?", """
     Fill in the functions, in any order, and run `pytest homework/hw07_bank_of_values` as often as you like.
@@ -69,8 +69,8 @@ def value(row, v, v1, vx, a, b, *, fixed=True, half=0.5, two=True, swap=False):
 
 
 @unit.exercise(
-    Part("as many columns", 4, lambda r: (r.normal(size=(9, 5)) * 2 + 1, r.normal(size=(5, 5)))),
-    Part("a narrower value", 4, lambda r: (r.normal(size=(9, 6)) * 2 + 1, r.normal(size=(6, 4)))),
+    Part("as many columns", 4, lambda r: (r.normal(size=(9, 5)) * 200 + 100, r.normal(size=(5, 5)))),
+    Part("a narrower value", 4, lambda r: (r.normal(size=(9, 6)) * 200 + 100, r.normal(size=(6, 4)))),
     Wrong("not normalised", 8, "the embedding is RMS-normalised before it meets W_V (Eq 3)", dict(norm="none")),
     Wrong("normalised after", 8, "you normalised the value; the embedding is normalised, then multiplied",
           dict(norm="after")),
@@ -82,6 +82,8 @@ def value(row, v, v1, vx, a, b, *, fixed=True, half=0.5, two=True, swap=False):
 def aligned_table(embedding, w, *, norm="before"):
     """The table with which BoV starts: row t is RMSNorm(embedding[t]) @ w, so that at step 0 it equals x0 W_V. (V,C),
     (C,E) -> (V,E).
+
+    The norm is taken over C, without weights or epsilon (one of at most 1e-5 does no harm here).
     """
     table = np.zeros((len(embedding), w.shape[1]))
     for t, e in enumerate(embedding):
@@ -225,7 +227,8 @@ def saved_bytes(layers, batch, tokens, vocabulary, value_width, width, size, id_
 
 def near(which, value, within, why):
     def accept(answer):
-        refuse(abs(need(answer, length=0, share=0)[which] - value) > within, why)
+        said = need(answer, length=0, share=0)[which]
+        refuse(abs((per_cent(said) if which else said) - value) > within, why)
     return accept
 
 
@@ -235,6 +238,7 @@ def near(which, value, within, why):
     Part("the share", 3, None, near(1, 100 / 6, 2, "off by more than 2 points: a third of the layers, and only one of "
          "their two streams")),
     Wrong("Eq 6 and the axis of Fig 5a", 6, "off by more than", returns=lambda: (32768, 33.3)),
+    Wrong("a fraction", 3, "per cent, not a fraction", returns=lambda: (4096, 1 / 6)),
     Wrong("divided once too often", 3, "off by more than 300 tokens", returns=lambda: (512, 16.7)),
     hints=["A value cache holds B · T rows, the table |V|. When are they equal?",
            "Never more than all value rows of a third of the layers. What part is that of keys AND values of all "
@@ -292,19 +296,24 @@ def windowed(kind):
 
 
 @unit.exercise(
-    Part("all targets see everything", 3, windowed("full")),
-    Part("some are windowed", 6, [lambda r: ([512, 512, 512, 0], 1, 32768), windowed("mixed"), windowed("mixed")]),
-    Part("all are windowed", 3, windowed("never")),
+    Part("all targets see everything", 3, [lambda r: ([0, 0], 3, 32768), windowed("full"), windowed("full")]),
+    Part("some are windowed", 6, [lambda r: ([512, 512, 512, 0], 1, 32768), lambda r: ([512, 0, 0], 3, 32768),
+                                  windowed("mixed"), windowed("mixed")]),
+    Part("all are windowed", 3, [lambda r: ([512, 512], 100, 32768), windowed("never"), windowed("never")]),
     Wrong("windows ignored", 9, "a windowed layer's cache stops growing at window + 1 rows; it replaces less than you "
           "counted", dict(ignore=True)),
     Wrong("N rows", 6, "a window of N keys to the left keeps N + 1 rows, itself included", dict(itself=0)),
-    Wrong("one sequence", 9, "every sequence of the batch has its own cache; the table is shared", dict(batched=False)),
+    Wrong("rounded down", 12, "at your length the caches still hold fewer rows than the tables: round up", dict(early=1)),
+    Wrong("never, without a full layer", 3, "a large batch breaks even although every layer is windowed: the rows of all "
+          "sequences count", dict(hopeless=True)),
+    Wrong("one sequence", 12, "every sequence of the batch has its own cache; the table is shared", dict(batched=False)),
     hints=["Rows that the standard cache would hold in the target layers at length T: B times the sum over layers of "
            "T, or min(T, window + 1).",
            "It only grows with T: search by halving, or solve it. If windows stop it below the tables' rows, the "
            "answer is -1."],
     level="stretch", minutes=25)
-def windowed_break_even(windows, batch, vocabulary, *, ignore=False, itself=1, batched=True):
+def windowed_break_even(windows, batch, vocabulary, *, ignore=False, itself=1, batched=True, early=0,
+                        hopeless=False):
     """Stretch: the smallest context length at which the target layers' value caches would hold at least as many rows as
     their tables.
 
@@ -315,9 +324,9 @@ def windowed_break_even(windows, batch, vocabulary, *, ignore=False, itself=1, b
         return (batch if batched else 1) * sum(T if w == 0 or ignore else min(T, w + itself) for w in windows)
     wanted = len(windows) * vocabulary
     low, high = 0, wanted + 1
-    if rows(high) < wanted:
+    if rows(high) < wanted or (hopeless and all(windows)):
         return -1
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if rows(middle) >= wanted else (middle, high)
-    return high
+    return high - early * (rows(high) > wanted)

@@ -39,7 +39,7 @@ unit = Unit("hw08_gather_attention", "What does one program do?", """
            "There are ceil(N / block) programs: (N + block - 1) // block."],
     level="easy", minutes=10)
 def copy_tiles(x, block, *, clamp=False, whole=False, mask=True):
-    """The first kernel: a copy of x (N,), `block` numbers a program.
+    """The first kernel: a copy of x (N,), `block` numbers a program. x need not be contiguous.
 
     Returns (copy (N,), offsets (P,block), mask (P,block)): what was stored, and for each of the P programs the
     whole-number offsets of its lanes and whether (bool) each lane is on.
@@ -76,36 +76,50 @@ def softmax_rows(x, block, *, other=-np.inf, shift=True):
 
 # -------------------------------------------------------------------------------------------------------- flash, gather
 
-def flash_by_row(q, k, v, skip=True, diagonal=True, base=1.0, lse_of="sum", block_m=1, block_n=1):
+def thousand(q, k):
+    """q, k (N,D), changed so that the last query's score with the first key is 1000: without a maximum exp overflows."""
+    q[-1] = 1000 * np.sqrt(len(q[-1])) * k[0] / (k[0] @ k[0]) / 3
+    k[0] *= 3                                                   # longer than the other keys, so no other comes near
+
+
+def flash_by_row(q, k, v, skip=True, diagonal=True, base=1.0, lse_of="sum", block_m=1, block_n=1, shift=True, past=False):
     """(out, lse, tiles read by each program), row by row."""
     T, D = q.shape
     out, lse, visited = np.zeros((T, v.shape[1])), np.zeros(T), []
     for start in range(0, T, block_m):
         end = min(start + block_m, T)
-        visited.append(-(-(end if skip else T) // block_n))
+        visited.append(-(-(start + block_m if past else end if skip else T) // block_n))
         for t in range(start, end):
             last = t + 1 if diagonal else min(T, -(-(t + 1) // block_n) * block_n)
             scores = np.array([q[t] @ k[s] for s in range(last)]) / np.sqrt(D)
-            p = np.exp(scores - scores.max())
+            top = scores.max() if shift else 0
+            p = np.exp(scores - top)
             out[t] = p @ v[:last] / p.sum()
-            lse[t] = (np.log(p.sum()) if lse_of == "sum" else 0) + scores.max()
+            lse[t] = (np.log(p.sum()) if lse_of == "sum" else 0) + top
     return out, lse / base, np.array(visited)
 
 
-def sequence(T):
+def sequence(T, large=False):
     def make(r):
         n = int(r.choice(T))
-        return *(2 * x for x in normals(r, (n, 8), (n, 8))), r.normal(size=(n, 4)), 4, 2
+        q, k = (2 * x for x in normals(r, (n, 8), (n, 8)))
+        if large:
+            thousand(q, k)
+        return q, k, r.normal(size=(n, 4)), 4, 2
     return make
 
 
 @unit.exercise(
     Part("whole tiles", 6, sequence([8, 12, 16])),
-    Part("ragged tiles", 10, sequence([7, 9, 11, 13, 15])),
+    Part("ragged tiles", 10, [sequence([9, 13], True), sequence([7, 11, 15], True), sequence([9, 13], True)]),
     Wrong("reads the future", 16, "your programs read tiles that lie wholly behind their last query: the loop ends "
           "with the tile of the diagonal", dict(skip=False)),
     Wrong("diagonal not masked", 16, "within the tile of the diagonal, keys behind the query must be masked",
           dict(diagonal=False)),
+    Wrong("reads behind the end", 10, "your last program reads a tile that lies wholly behind the end of the sequence",
+          dict(past=True)),
+    Wrong("no maximum", 10, "exp of a score in the hundreds overflows: subtract the running maximum first",
+          dict(shift=False)),
     Wrong("lse to the base of two", 16, "your lse is in base 2; give it in natural units", dict(base=np.log(2))),
     Wrong("the maximum for the lse", 16, "lse is the maximum PLUS the log of the sum of exp(score - maximum)",
           dict(lse_of="max")),
@@ -120,68 +134,76 @@ def flash(q, k, v, block_m, block_n, **how):
     keys at a time.
 
     Returns (out (T,E), lse (T,), visited (P,)): lse is the natural log of the sum of exp(scores), scores over sqrt(D);
-    visited is the number of key tiles (whole numbers) that each program reads: none that lies wholly in the future.
+    visited is the number of key tiles (whole numbers) that each program reads: none that lies wholly in the future, or
+    behind the end of the sequence.
     """
     return flash_by_row(q, k, v, block_m=block_m, block_n=block_n, **how)
 
 
-def named(T):
+def named(T, large=False):
     def make(r):
-        n = int(r.choice(T))
-        return *(2 * x for x in normals(r, (n, 8), (n, 8))), r.integers(0, 9, n), r.normal(size=(16, 4)), -1.75, 4, 2
+        q, k, v, *blocks = sequence(T, large)(r)
+        return q, k, r.integers(0, 9, len(v)), r.normal(size=(16, 4)), -1.75, *blocks
     return make
 
 
 @unit.exercise(
     Part("whole tiles", 6, named([8, 12])),
-    Part("ragged tiles", 8, named([9, 11, 13])),
+    Part("ragged tiles", 8, named([9, 11, 13], True)),
     Wrong("by position", 14, "your table is read at the position; the id that stands there names the row",
           dict(by="position")),
     Wrong("gain in the scores", 14, "gain scales the values: once, on the accumulator, after the loop; it has no "
           "business in the scores", dict(on="scores")),
     Wrong("no gain", 14, "the gain is missing", dict(on="none")),
+    Wrong("no maximum", 8, "exp of a score in the hundreds overflows: subtract the running maximum first",
+          dict(shift=False)),
     hints=["Only one line differs from flash: the value tile is table[ids[keys of the tile]], two loads, the second "
            "depending on the first.",
            "An idle lane has no id: load 0 under the mask, and let its weight of 0 do the rest.",
            "acc * gain / l, once."],
     level="medium", minutes=20)
-def gather_flash(q, k, ids, table, gain, block_m, block_n, *, by="id", on="values"):
+def gather_flash(q, k, ids, table, gain, block_m, block_n, *, by="id", on="values", shift=True):
     """`flash` whose values are named by token ids: q, k (T,D), ids (T,), table (V,E), gain a number.
 
     Returns (out (T,E), lse (T,)).
     """
     v = table[ids] if by == "id" else table[np.arange(len(ids)) % len(table)]
-    out, lse, _ = flash_by_row(q * (gain if on == "scores" else 1), k, v)
+    out, lse, _ = flash_by_row(q * (gain if on == "scores" else 1), k, v, shift=shift)
     return out * (gain if on == "values" else 1), lse
 
 
 # --------------------------------------------------------------------------------------------------------------- decode
 
-def cache(S, splits):
+def cache(S, splits, large=False):
     def make(r):
         n = int(r.choice(S))
         q, k, table = normals(r, (3, 8), (n, 3, 8), (16, 3, 4))
-        return 2 * q, 2 * k, r.integers(0, 6, n), table, 1.5, splits
+        q, k = 2 * q, 2 * k
+        if large:
+            thousand(q, k[:, 2])
+        return q, k, r.integers(0, 6, n), table, 1.5, splits
     return make
 
 
 @unit.exercise(
     Part("even splits", 6, cache([8, 12, 16], 4)),
-    Part("uneven splits", 8, cache([10, 13, 14], 4)),
+    Part("uneven splits", 8, cache([10, 13, 14], 4, True)),
     Wrong("plain mean", 14, "you averaged the splits; each counts by exp(lse)", dict(merge="mean")),
     Wrong("gain in the parts", 14, "the parts are stored without the gain; it is applied once, after the merge",
           dict(early=True)),
+    Wrong("no maximum", 8, "exp of a score in the hundreds overflows: subtract the split's maximum first",
+          dict(shift=False)),
     Wrong("rounded down", 8, "a split has ceil(S / splits) keys; rounded down, the last keys belong to nobody",
           dict(up=False)),
     hints=["Split n reads keys n * size … with size = ceil(S / splits), and stores its own softmax-weighted sum and "
            "its own lse.",
            "Merge: w = softmax of the lse over the splits; out = gain * sum_n w_n part_n."],
     level="medium", minutes=20)
-def split_decode(q, k, ids, table, gain, splits, *, merge="lse", early=False, up=True):
+def split_decode(q, k, ids, table, gain, splits, *, merge="lse", early=False, up=True, shift=True):
     """One decode step over `splits` programs a head: q (H,D), k (S,H,D), ids (S,), table (V,H,E), gain a number.
 
     Returns (parts (splits,H,E), lse (splits,H), out (H,E)). A split has ceil(S / splits) neighbouring keys (the last
-    may have fewer); parts are normalised within their split and without the gain; scores over sqrt(D).
+    may have fewer, but at least one); parts are normalised within their split and without the gain; scores over sqrt(D).
     """
     (S, H, D), E = k.shape, table.shape[2]
     size = -(-S // splits) if up else S // splits
@@ -190,9 +212,10 @@ def split_decode(q, k, ids, table, gain, splits, *, merge="lse", early=False, up
         for h in range(H):
             mine = range(n * size, min(n * size + size, S))
             scores = np.array([q[h] @ k[s, h] for s in mine]) / np.sqrt(D)
-            p = np.exp(scores - scores.max())
+            top = scores.max() if shift else 0
+            p = np.exp(scores - top)
             parts[n, h] = sum(a * table[ids[s], h] for a, s in zip(p / p.sum(), mine))
-            lse[n, h] = scores.max() + np.log(p.sum())
+            lse[n, h] = top + np.log(p.sum())
     share = np.exp(lse - lse.max(0))
     share = np.full(share.shape, 1 / splits) if merge == "mean" else share / share.sum(0)
     out = gain * (share[..., None] * parts).sum(0)

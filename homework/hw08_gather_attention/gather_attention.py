@@ -20,7 +20,7 @@ except ImportError:                                         # then write loops o
 
 
 def copy_tiles(x, block):
-    """The first kernel: a copy of x (N,), `block` numbers a program.
+    """The first kernel: a copy of x (N,), `block` numbers a program. x need not be contiguous.
 
     Returns (copy (N,), offsets (P,block), mask (P,block)): what was stored, and for each of the P programs the
     whole-number offsets of its lanes and whether (bool) each lane is on.
@@ -42,7 +42,8 @@ def flash(q, k, v, block_m, block_n):
     keys at a time.
 
     Returns (out (T,E), lse (T,), visited (P,)): lse is the natural log of the sum of exp(scores), scores over sqrt(D);
-    visited is the number of key tiles (whole numbers) that each program reads: none that lies wholly in the future.
+    visited is the number of key tiles (whole numbers) that each program reads: none that lies wholly in the future, or
+    behind the end of the sequence.
     """
     raise NotImplementedError
 
@@ -59,7 +60,7 @@ def split_decode(q, k, ids, table, gain, splits):
     """One decode step over `splits` programs a head: q (H,D), k (S,H,D), ids (S,), table (V,H,E), gain a number.
 
     Returns (parts (splits,H,E), lse (splits,H), out (H,E)). A split has ceil(S / splits) neighbouring keys (the last
-    may have fewer); parts are normalised within their split and without the gain; scores over sqrt(D).
+    may have fewer, but at least one); parts are normalised within their split and without the gain; scores over sqrt(D).
     """
     raise NotImplementedError
 

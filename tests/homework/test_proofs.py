@@ -83,7 +83,7 @@ def test_every_named_wrong_answer_loses_its_points_and_is_told_why(unit, matrix)
             assert any(why.startswith(wrong.says) for why in told), (e.name, wrong.name, told)
             if not any(part.accept for part in e.parts):        # what it is told elsewhere is at least as special
                 known = {w.says for w in e.wrongs if w.loses <= wrong.loses}
-                told = [why for why in told if "wrong numbers" not in why and "not finite" not in why]
+                told = [why for why in told if "wrong number" not in why and "not finite" not in why]
                 assert set(told) <= known, (e.name, wrong.name, told)
             matrix(unit, e, wrong.name, f"-{wrong.loses}")
 
@@ -169,10 +169,50 @@ def test_inputs_vary_in_dtype_and_layout():
     assert [x.flags.c_contiguous for x in tensors] == [True, False, False]
 
 
+def test_a_kernel_that_ignores_the_stride_of_a_vector_loses():
+    unit = exercise.find("hw08")
+    text = solutions(unit)["reference"] + """
+right = copy_tiles
+def copy_tiles(x, block):
+    return right(x.as_strided(x.shape, (1,)), block)
+"""
+    assert {row.state for row in marks(unit, text, only="copy_tiles")} == {"wrong"}
+
+
 @pytest.mark.parametrize("came, wanted, says", [
     ([np.zeros((1,))], [np.zeros((3, 2))], "shape"), ([np.zeros((3, 2), "f8")], [np.zeros((3, 2))], "dtype"),
     ([np.full((3, 2), np.nan, "f4")], [np.zeros((3, 2))], "finite"),
     ([np.zeros(2, "f4"), np.zeros(2, "f4")], [np.zeros(2)], "1 results"),
-    ([np.zeros((3,), "f4")], [np.zeros((3,), bool)], "dtype"), ([np.array(5.0)], [np.array(6)], "numbers")])
+    ([np.zeros((3,), "f4")], [np.zeros((3,), bool)], "dtype"), ([np.array(5.0)], [np.array(6)], "number")])
 def test_shape_dtype_and_finiteness_are_judged_before_values(came, wanted, says):
     assert says in exercise.compare(came, wanted, "float32")
+
+
+def test_a_number_is_as_exact_as_the_inputs_it_was_made_from():
+    """A Python number is float64, whatever it was calculated in; a whole number stays exact."""
+    almost, wanted = [np.array(3.0003)], [np.array(3.0)]
+    assert not exercise.compare(almost, wanted, "float32") and exercise.compare(almost, wanted, "float64")
+    assert exercise.compare(almost, wanted, None) and not exercise.compare(almost, wanted, None, like="float32")
+    assert exercise.compare([np.array(2810769409)], [np.array(2810769408)], "float32")
+
+
+def test_a_named_mistake_is_named_only_if_it_explains_every_case():
+    """A forgotten factor of 2 looks like a count of elements of two bytes."""
+    unit = exercise.find("hw03")
+    text = solutions(unit)["reference"] + """
+whole = cache_bytes
+def cache_bytes(*shape):
+    return whole(*shape) // 2
+"""
+    says = {row.part: row.why for row in marks(unit, text, only="cache_bytes")}
+    assert "you counted one of the two streams" in says["standard, with grouped heads"]
+    assert not any("elements" in why for why in says.values()), says
+
+
+@pytest.mark.parametrize("came, wanted, says", [
+    (2810769409, 2810769408, "wrong number: wanted 2810769408, came 2810769409 (difference +1)"),
+    (1000.004, 1000.002, "wrong number: wanted 1000.002, came 1000.004"),
+    ([1.0, 2.5], [1.0, 2.0], "wrong numbers (1 of 2, first at [1]: wanted 2, came 2.5)"),
+    ([True, True], [True, False], "(1 of 2, first at [1]: wanted False, came True)")])
+def test_numbers_are_shown_with_the_digits_that_tell_them_apart(came, wanted, says):
+    assert exercise.compare([np.array(came)], [np.array(wanted)], "float64", hidden=False).endswith(says)

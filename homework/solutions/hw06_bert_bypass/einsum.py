@@ -45,7 +45,7 @@ def em_f1(prediction, golds):
         common = counts.min(0).values.sum()
         precision, recall = common / counts[0].sum(), common / counts[1].sum()
         em.append(1 if p == g else 0)
-        f1.append((2 * precision * recall / (precision + recall)).item() if common else 0.0)
+        f1.append((2 * precision * recall / (precision + recall)).item() if common else float(p == g))
     return max(em), max(f1)
 
 

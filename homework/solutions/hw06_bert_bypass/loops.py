@@ -51,7 +51,7 @@ def em_f1(prediction, golds):
             if word in left:
                 left.remove(word)
                 common += 1
-        best[1] = max(best[1], 2 * common / total)
+        best[1] = max(best[1], 2 * common / total if total else 1.0)
     return tuple(best)
 
 

@@ -39,7 +39,7 @@ def em_f1(prediction, golds):
     for p, g in [(words(prediction), words(gold)) for gold in golds]:
         common = sum((Counter(p) & Counter(g)).values())
         em = max(em, float(p == g))
-        f1 = max(f1, 2 * common / (len(p) + len(g)))
+        f1 = max(f1, 2 * common / (len(p) + len(g)) if p or g else 1.0)
     return em, f1
 
 
