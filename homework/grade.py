@@ -279,6 +279,7 @@ def one(unit, path, out, options):
         file = path / unit.file if path.is_dir() else path
         if file.is_symlink() or not file.is_file() or file.stat().st_size > 1 << 20:
             why = f"{unit.file} was not handed in as a file of at most 1 MB"
+            note = f"{unit.file} is a link, or larger than 1 MB" if os.path.lexists(file) else missing(unit, path)
             rows = [(exercise.name, part.name, part.points, 0, why) for exercise, part in unit.parts()]
         else:
             rows = grade(unit, file.read_bytes(), options.seed, options.isolation, options.seconds, options.memory,
@@ -287,6 +288,13 @@ def one(unit, path, out, options):
         note = " ".join(f"{type(error).__name__}: {error}".split())[:200]
     write(out, results(unit, rows, time.monotonic() - start, options.seed, note.split(":")[0]))
     return rows, note
+
+
+def missing(unit, folder):
+    """What an instructor wants to know of a folder without the file: which Python files it holds instead."""
+    found = sorted(p.name for p in folder.iterdir() if p.suffix == ".py")
+    names = "".join(c if c.isprintable() else "?" for c in ", ".join(found[:3]))[:100]
+    return f"{unit.file} missing" + (f"; found {names}{', …' * (len(found) > 3)}" if found else "")
 
 
 def learner(path):

@@ -189,11 +189,13 @@ def step(S):
           dict(blind=True)),
     Wrong("new rows in front", 6, "you put the new rows in front of the cached ones; they belong behind them",
           dict(front=True)),
+    Wrong("a mask for one query", 6, "your mask has its corner at the first key, so the query sees that alone; the new token "
+          "is the LAST position and sees all: no mask is needed", dict(corner=True)),
     Wrong("the new key alone", 6, "your query saw only the new key; it must see the whole cache", dict(forgets=True)),
     hints=["torch.cat along the positions first, then one query against all keys.",
            "No mask is needed: everything in the cache lies before the new token, and the token sees itself."],
     level="medium", minutes=15)
-def decode_step(q, k, v, k_cache, v_cache, *, blind=False, front=False, forgets=False):
+def decode_step(q, k, v, k_cache, v_cache, *, blind=False, front=False, forgets=False, corner=False):
     """One token through a cache: q, k, v (B,1,H,D), caches (B,S,H,D), S may be 0 -> (out (B,1,H,D), both caches
     (B,S+1,H,D)).
 
@@ -201,7 +203,7 @@ def decode_step(q, k, v, k_cache, v_cache, *, blind=False, front=False, forgets=
     """
     keys = np.concatenate([k, k_cache] if front else [k_cache, k], 1)
     values = np.concatenate([v, v_cache] if front else [v_cache, v], 1)
-    seen = (k_cache, v_cache) if blind else (k, v) if forgets else (keys, values)
+    seen = (k_cache, v_cache) if blind else (k, v) if forgets else (keys[:, :1], values[:, :1]) if corner else (keys, values)
     out = index.attention(q, *seen, causal=False) if seen[0].shape[1] else np.zeros(q.shape)
     return out, keys, values
 
@@ -217,6 +219,7 @@ def shape(context):
     Part("with attention", 4, shape(1)),
     Wrong("the embedding too", 8, "you counted the embedding table: looking a row up is no multiplication",
           dict(embedding=1)),
+    Wrong("no head", 8, "the output head is a matrix too: C × V", dict(embedding=-1)),
     Wrong("forward only", 8, "you counted the forward pass: training takes 2 for it and 4 for the backward pass, 6 in "
           "all", dict(each=2)),
     Wrong("no attention", 4, "the products with keys and values are missing: 12 · C · context a layer",

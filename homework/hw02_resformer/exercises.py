@@ -31,13 +31,19 @@ def causal(r, *batch, T=5, sharp=1.5):
     Wrong("heads apart", 6, "you averaged the heads' entropies; average the heads' weights first, then take one "
           "entropy", dict(apart=True)),
     Wrong("bits", 10, "your logarithm has base 2; the natural one is meant", dict(unit=np.log(2))),
+    Wrong("an entropy for every query", 10, "you averaged the entropies of the queries' weights; importance is what a token "
+          "receives from all queries together: one entropy, of the sums", dict(each=True)),
+    Wrong("not normalised", 10, "importance must sum to 1 before its entropy is taken: divide by the total",
+          dict(total=False)),
+    Wrong("the sign", 10, "entropy is MINUS the sum of p log p", dict(sign=1)),
     Wrong("0 log 0", 4, "a token that receives nothing contributes 0, not NaN", dict(zero=np.nan)),
     hints=["(H,T,T) -> mean over heads -> sum over queries -> divide by the total -> -sum p log p.",
            "Which dimension are the queries? Check with A that sends everything to the first token: the entropy must "
            "be 0.",
            "torch.xlogy(p, p) is 0 where p is 0."],
     level="easy", minutes=15)
-def importance_entropy(A, *, rows=False, apart=False, unit=1.0, zero=0.0):
+def importance_entropy(A, *, rows=False, apart=False, unit=1.0, zero=0.0, each=False, total=True,
+                       sign=-1):
     """Entropy (natural log, a number) of token importance under A (H,T,T): how evenly attention is spread over the
     tokens looked at.
 
@@ -45,8 +51,10 @@ def importance_entropy(A, *, rows=False, apart=False, unit=1.0, zero=0.0):
     1.
     """
     def entropy(M):
-        p = M.sum(1 if rows else 0) / M.sum()
-        return -sum(x * np.log(x) if x > 0 else zero for x in p) / unit
+        p = M.sum(1 if rows else 0) / (M.sum() if total else 1)
+        return sign * sum(x * np.log(x) if x > 0 else zero for x in p) / unit
+    if each:
+        return np.float64(np.mean([entropy(row[None]) for row in A.mean(0)]))
     return np.float64(np.mean([entropy(M) for M in A]) if apart else entropy(A.mean(0)))
 
 
@@ -154,7 +162,7 @@ def resformer(x, wq, wk, wv, wo, *, share=0.5, below=False, first=True, passed=F
     (B,T,C).
 
     Layer n adds A_n V W_O to its input: V = V_n in the first layer, (V_n + V_1) / 2 above it (Eq 7); causal A_n, scale
-    1/sqrt(C).
+    1/sqrt(C), q = x wq, k = x wk, V_n = x wv of the layer.
     """
     early = None
     for n in range(len(wq)):
@@ -206,12 +214,14 @@ def dense(identity):
     Wrong("stores the averages", 8, "you kept the averages; what is averaged later are the raw outputs of the blocks",
           dict(raw=False)),
     Wrong("without the embedding", 8, "X_0, the input of the first block, takes part in every average", dict(start=1)),
+    Wrong("the last output returned", 8, "your last block's output is returned as it is; the caller, too, gets an average",
+          dict(last=False)),
     Wrong("the average is not passed on", 8, "your blocks eat the raw output of the block below; each eats the average "
           "before it", dict(eats="raw")),
     hints=["Keep a list X = [x]. Block n: append its output, then x = sum_j a[n, j] X[j] over all of the list.",
            "With a[n, n + 1] = 1 and zeros elsewhere it must be the plain stack."],
     level="medium", minutes=20)
-def denseformer(x, w, a, *, raw=True, start=0, eats="average"):
+def denseformer(x, w, a, *, raw=True, start=0, eats="average", last=True):
     """DenseFormer's depth-weighted averages around L toy blocks, block_n(x) = x + tanh(x @ w[n]): x (B,T,C), w (L,C,C),
     a (L,L+1).
 
@@ -223,7 +233,7 @@ def denseformer(x, w, a, *, raw=True, start=0, eats="average"):
         X.append(block)
         average = sum(a[n, j] * X[j] for j in range(start, n + 2))
         X[-1] = block if raw else average
-        x = average if eats == "average" or n == len(w) - 1 else block
+        x = block if n == len(w) - 1 and not last else average if eats == "average" or n == len(w) - 1 else block
     return x
 
 

@@ -41,7 +41,7 @@ def resformer(x, wq, wk, wv, wo):
     (B,T,C).
 
     Layer n adds A_n V W_O to its input: V = V_n in the first layer, (V_n + V_1) / 2 above it (Eq 7); causal A_n, scale
-    1/sqrt(C).
+    1/sqrt(C), q = x wq, k = x wk, V_n = x wv of the layer.
     """
     raise NotImplementedError
 

@@ -183,13 +183,15 @@ def svformer(x, wq, wk, wv, wo, *, fresh=False, residual=1, causal=True):
           dict(front=True)),
     Wrong("the new token does not see itself", 12, "the new token must also see itself: append first, then attend",
           dict(blind=True)),
+    Wrong("a value for every layer", 12, "each of your layers makes the new value from its own stream; V_1's row is made once, "
+          "from the input of the first layer", dict(fresh=True)),
     Wrong("values from a deep layer", 12, "the value row you cached comes from a deeper layer's stream; V_1 is "
           "computed from the input of the first layer", dict(deep=True)),
     hints=["The value row is made once, from the input x of the first layer, and appended to `value` before the loop.",
            "Layer n: append x @ wk[n] to keys[n]; the query x @ wq[n] sees all of it (no mask is needed: why?).",
            "Collect the L grown key tensors in a list and torch.stack them at the end."],
     level="medium", minutes=25)
-def svformer_step(x, keys, value, wq, wk, wv, wo, *, front=False, blind=False, deep=False):
+def svformer_step(x, keys, value, wq, wk, wv, wo, *, front=False, blind=False, deep=False, fresh=False):
     """One decode step of `svformer`: x (B,1,C), keys (L,B,S,C), value (B,S,C) -> the three, with S + 1 positions kept.
 
     The cache is L key streams and ONE value stream; S may be 0. Token by token it must equal `svformer` on the whole.
@@ -200,6 +202,7 @@ def svformer_step(x, keys, value, wq, wk, wv, wo, *, front=False, blind=False, d
     value = append(value, row)
     for n in range(len(wq)):
         grown.append(append(keys[n], x @ wk[n]))
+        value = append(past, x @ wv) if fresh else value
         seen_k, seen_v = (keys[n], past) if blind else (grown[-1], value)
         if seen_k.shape[1]:
             x = x + one_head(x @ wq[n], seen_k, seen_v) @ wo[n]
@@ -216,8 +219,15 @@ def curves(cross):
     return make
 
 
+def touching(r):
+    """Three crossings, the first of which rests at exactly 0 before it turns back."""
+    baseline = 3 + np.arange(160) % 8 / 4
+    gap = np.repeat([-1, 0, -1, 1, -1, 1], [40, 20, 20, 20, 20, 40]) * r.choice([0.5, 1.0, 2.0])
+    return baseline + gap, baseline, 8
+
+
 @unit.exercise(
-    Part("noisy curves", 5, curves(True)),
+    Part("noisy curves", 5, [curves(True), curves(True), curves(True), touching]),
     Part("never overtaken", 3, curves(False)),
     Wrong("no smoothing", 8, "you read the raw difference; it is noisy: average it over the window first",
           dict(smooth=False)),
@@ -225,12 +235,15 @@ def curves(cross):
           "must have been ahead (negative) just before", dict(before=False)),
     Wrong("baseline minus method", 8, "your difference has the wrong sign: relative loss is method minus baseline",
           dict(sign=-1)),
+    Wrong("above, not at", 5, "m[k] = 0 counts: the method is no longer ahead there", dict(least=1e-9)),
+    Wrong("the last crossing", 5, "the curves cross more than once; wanted is the first crossing", dict(which=-1)),
     Wrong("counted from the window's end", 5, "your step is the end of the averaging window; the k-th average covers "
           "steps k to k + window - 1 and is called k", dict(end=True)),
     hints=["m[k] is the mean of (method - baseline)[k : k + window]; there are N - window + 1 of them (unfold).",
            "The answer is the smallest k >= 1 with m[k - 1] < 0 and m[k] >= 0, or -1."],
     level="medium", minutes=15)
-def critical_point(method, baseline, window, *, smooth=True, sign=1, end=False, before=True):
+def critical_point(method, baseline, window, *, smooth=True, sign=1, end=False, before=True, least=0.0,
+                   which=0):
     """The step (a whole number) at which the baseline overtakes the method, from two loss curves (N,); -1 if never.
 
     Smooth method - baseline by a moving average: m[k] is the mean over steps k … k + window - 1. Return the smallest
@@ -239,8 +252,8 @@ def critical_point(method, baseline, window, *, smooth=True, sign=1, end=False, 
     width = window if smooth else 1
     gap = sign * (method - baseline)
     m = [sum(gap[k:k + width]) / width for k in range(len(gap) - width + 1)]
-    turns = [k for k in range(1, len(m)) if m[k] >= 0 and (m[k - 1] < 0 or not before)]
-    return turns[0] + (width - 1 if end else 0) if turns else -1
+    turns = [k for k in range(1, len(m)) if m[k] >= least and (m[k - 1] < 0 or not before)]
+    return turns[which] + (width - 1 if end else 0) if turns else -1
 
 
 def saved(windows, tokens):
@@ -314,7 +327,7 @@ def windowed(shared):
     def make(r):
         L, tokens = 6, r.integers(700, 2000)
         windows = [int(w) for w in r.choice([0, 64, 200, 512, 3000], L)]
-        windows[-1], windows[1] = 0, 64
+        windows[0], windows[1], windows[4], windows[5] = 64, 512, 200, 0
         values = [0, 0, 0, 0, 4, 4] if shared else list(range(L))
         return list(range(L)), values, windows, 2, tokens, 3, 32, 2
     return make
@@ -324,6 +337,8 @@ def windowed(shared):
     Part("every layer its own", 4, windowed(False)),
     Part("shared values", 6, windowed(True)),
     Wrong("N entries", 10, "a window of N keys to the left keeps N + 1 rows, itself included", dict(itself=0)),
+    Wrong("the largest number", 6, "a window of 0 means all: it is the widest of its readers, not the narrowest",
+          dict(widest="number")),
     Wrong("the owner's window", 6, "a shared stream must last as long as its widest reader looks back, not as its "
           "owner does", dict(widest=False)),
     Wrong("ignores sharing", 6, "you counted a stream once for every reader; it is stored once", dict(once=False)),
@@ -334,7 +349,8 @@ def windowed_bytes(key_owners, value_owners, windows, batch, tokens, groups, wid
                    once=True):
     """Stretch: bytes (a whole number) of a cache whose streams are shared, as `owners` says, AND windowed.
 
-    Layer n sees windows[n] keys to its left, and itself; 0: all. A stream keeps what some reader can still see.
+    Layer n sees windows[n] keys to its left, and itself; 0: all. After `tokens` tokens a stream keeps what some reader
+    of it can see from the newest one, which is included: windows[n] + 1 rows, if there are as many.
     """
     def need_of(n):
         return tokens if windows[n] == 0 else min(tokens, windows[n] + itself)
@@ -342,5 +358,7 @@ def windowed_bytes(key_owners, value_owners, windows, batch, tokens, groups, wid
     for reads in (key_owners, value_owners):
         for owner in (sorted(set(reads)) if once else reads):
             readers = [n for n, o in enumerate(reads) if o == owner]
+            if widest == "number":
+                readers = [max(readers, key=lambda n: windows[n])]
             rows += max(need_of(n) for n in readers) if widest else need_of(owner)
     return rows * batch * groups * width * size

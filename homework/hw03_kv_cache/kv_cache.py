@@ -90,6 +90,7 @@ def ring_counter_example():
 def windowed_bytes(key_owners, value_owners, windows, batch, tokens, groups, width, size):
     """Stretch: bytes (a whole number) of a cache whose streams are shared, as `owners` says, AND windowed.
 
-    Layer n sees windows[n] keys to its left, and itself; 0: all. A stream keeps what some reader can still see.
+    Layer n sees windows[n] keys to its left, and itself; 0: all. After `tokens` tokens a stream keeps what some reader
+    of it can see from the newest one, which is included: windows[n] + 1 rows, if there are as many.
     """
     raise NotImplementedError

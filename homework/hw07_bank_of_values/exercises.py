@@ -103,11 +103,13 @@ def lookup(T, S):
           "stands there", dict(by="position")),
     Wrong("no coefficient", 14, "gamma, the layer's coefficient, is missing", dict(power=0)),
     Wrong("the coefficient twice", 14, "gamma was applied twice", dict(power=2)),
+    Wrong("mask from the left", 7, "with fewer queries than keys, the queries are the LAST positions: query t sees keys up "
+          "to t + S - T", dict(corner=True)),
     Wrong("no mask", 14, "your queries also see the keys after them", dict(causal=False)),
     hints=["table[ids] has the shape of values: (B,S,H,D). The rest is the attention of notebook 01.",
            "gamma scales every value alike, so it may wait until after the sum."],
     level="medium", minutes=15)
-def bov_attention(q, k, ids, table, gamma, *, by="id", power=1, causal=True):
+def bov_attention(q, k, ids, table, gamma, *, by="id", power=1, causal=True, corner=False):
     """Causal attention whose values are looked up: q (B,T,H,D), k (B,S,H,D), ids (B,S), table (V,H,D), gamma a number
     -> (B,T,H,D).
 
@@ -115,7 +117,7 @@ def bov_attention(q, k, ids, table, gamma, *, by="id", power=1, causal=True):
     """
     rows = ids if by == "id" else np.tile(np.arange(k.shape[1]), (len(k), 1))
     v = np.stack([np.stack([gamma ** power * table[t] for t in line]) for line in rows])
-    return index.attention(q, k, v, causal=causal)
+    return index.attention(q, k, v, causal=causal, late=q.shape[1] - k.shape[1] if corner else 0)
 
 
 def masses(distinct):

@@ -1,6 +1,7 @@
 """Does a learner get a report card that helps: partial credit, reasons, hints, files, and a way back to the stub?"""
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import xml.etree.ElementTree as xml
@@ -78,6 +79,23 @@ def test_reset_writes_the_stub_and_keeps_every_file_of_the_learner(course, monke
     UNIT.path.write_text("second = 2\n")
     assert reset.reset(UNIT).read_text() == "second = 2\n"
     assert len(list(UNIT.path.parent.glob("kv_cache.mine-*.py"))) == 2
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="this system has no alarm")
+def test_an_endless_loop_costs_its_own_part_and_ends(course, monkeypatch):
+    monkeypatch.setattr(exercise, "HERE", course / "homework")
+    monkeypatch.setattr(exercise, "SECONDS", 1)
+    before = signal.getsignal(signal.SIGALRM)
+    UNIT.path.write_text(HONEST + "\n\ndef skip_heads(v, v1):\n    while True:\n        pass\n")
+    with pytest.raises(exercise.Lost, match="did not finish in time"):
+        UNIT.check("skip_heads", "half the heads")
+    UNIT.check("owners", "anchors")
+    UNIT.path.write_text("while True:\n    pass\n\n\n" + HONEST)
+    with pytest.raises(exercise.Lost, match="did not finish in time"):
+        UNIT.check("owners", "anchors")
+    UNIT.check("owners", "anchors")
+    assert signal.getsignal(signal.SIGALRM) is before and signal.getitimer(signal.ITIMER_REAL)[0] == 0
+    UNIT.rows.clear()
 
 
 def test_an_unknown_unit_is_answered_with_the_known_ones():

@@ -318,11 +318,15 @@ def test_each_learner_of_a_class_has_results_of_its_own(tmp_path, monkeypatch, c
     handed = tmp_path / "handed"
     for name in ("j.miller", "j.smith"):
         (handed / name).mkdir(parents=True)
+    (handed / "j.smith" / "my_cache.py").write_text("def owners(plan, layers, anchors):\n    return [], []\n")
     for out, told in (("results", []), ("graded.v2", ["--out", "graded.v2"])):
         assert grade.main(["hw03", str(handed), "--isolation", way, *told]) == 0
         assert {path.name for path in (tmp_path / out).iterdir()} == {"grades.csv", "j.miller.json", "j.smith.json"}
         with open(tmp_path / out / "grades.csv") as file:
-            assert [row["submission"] for row in csv.DictReader(file)] == ["j.miller", "j.smith"]
+            rows = list(csv.DictReader(file))
+        assert [row["submission"] for row in rows] == ["j.miller", "j.smith"]
+        assert [row["note"] for row in rows] == ["kv_cache.py missing", "kv_cache.py missing; found my_cache.py"]
+        assert "j.smith" in (table := capsys.readouterr().out) and "found my_cache.py" in table
     (handed / "j.smith.py").write_text("")
     (tmp_path / "nobody").mkdir()
     for folder, why in ((handed, "j.smith as a file and as a folder"), (tmp_path / "nobody", "holds no kv_cache.py")):
