@@ -185,6 +185,8 @@ def paired(rows, metric, baseline="standard", share=0.95, plans=None, cells=None
     """Each plan against the baseline on the same (size, seed): one dict a plan with n, mean, spread, difference, low,
     high, clear (the interval excludes 0) and missing, the cells that plan or baseline lacks. Name `plans` or `cells`
     [(size, seed)] to have absent ones reported too."""
+    if rows and not any(metric in row for row in rows):
+        raise ValueError(f"no row has a {metric!r}: choose one of {', '.join(rows[0])}")
     grid = {}
     for row in rows:
         cell = grid.setdefault(row["plan"], {})

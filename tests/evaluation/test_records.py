@@ -227,6 +227,11 @@ def test_two_rows_for_one_cell_are_refused():
         paired(rows(standard=[3.4], bov=[3.3]) + rows(bov=[3.2]), "loss")
 
 
+def test_a_metric_that_no_row_has_is_refused():
+    with pytest.raises(ValueError, match="no row has a 'los': choose one of plan, .*loss"):
+        paired(rows(standard=[3.4], bov=[3.3]), "los")
+
+
 def test_rows_are_written_one_a_line(tmp_path):
     records.write(tmp_path / "x.json", HEAD | dict(rows=[dict(plan="a"), dict(plan="b")]))
     text = (tmp_path / "x.json").read_text()
