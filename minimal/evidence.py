@@ -224,7 +224,8 @@ def compare(asked, command, until):
 def main(argv=None):
     ask = argparse.ArgumentParser(prog="python -m minimal.evidence", description=__doc__,
                                   formatter_class=argparse.RawDescriptionHelpFormatter)
-    ask.add_argument("--record", nargs="*", metavar="GRID", choices=GRIDS, help=f"go on with these (default all): {', '.join(GRIDS)}")
+    ask.add_argument("--record", nargs="*", metavar="GRID", choices=GRIDS,
+                     help=f"go on with these (default all): {', '.join(GRIDS)}")
     ask.add_argument("--plans", nargs="+", metavar="PLAN", help="compare these")
     ask.add_argument("--match", choices=MATCH, default="tokens")
     ask.add_argument("--budget", type=float, default=512_000,

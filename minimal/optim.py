@@ -173,7 +173,8 @@ def carried(recipe, model, batch_tokens, scale="paper", lr=None):
     """The named recipe in numbers for this model, by the size of the standard plan, so that all plans learn alike."""
     recipe, config, roles = recipes.named(recipe), model.config, model.roles()
     head = sum(p.numel() for name, p in model.named_parameters() if roles[name] == "head")
-    recipe = recipes.scaled(recipes.SCALES[scale](recipe), config.width, batch_tokens, 12 * config.layers * config.width**2 + head)
+    parameters = 12 * config.layers * config.width**2 + head
+    recipe = recipes.scaled(recipes.SCALES[scale](recipe), config.width, batch_tokens, parameters)
     return recipe if lr is None else recipe.at(lr)
 
 

@@ -163,9 +163,9 @@ class Trainer:
         nats = tokens = bytes_ = byte_nats = 0
         windows = self.windows(self.done)
         for x, y in self.data.valid(self.run.batch, self.run.rows):
-            x, y = x.to(self.team.device), y.to(self.team.device)
-            each = self.model.loss(x, y, reduction="none", windows=windows).view_as(y)  # (B, T)
-            nats, tokens = nats + each.cpu().double().sum().item(), tokens + y.numel()  # MPS has no float64
+            there = (t.to(self.team.device) for t in (x, y))
+            each = self.model.loss(*there, reduction="none", windows=windows).cpu().view_as(y)  # (B, T); MPS has no float64
+            nats, tokens = nats + each.double().sum().item(), tokens + y.numel()
             some, size = data.nats_and_bytes(each, y, self.tok.bytes)
             byte_nats, bytes_ = byte_nats + some, bytes_ + size
         self.model.train()

@@ -33,7 +33,8 @@ def claims(link):
     parts = ["<h1>Claims and evidence</h1>",
              f"<p>{len(book)} claims of the five sources, each with a verdict that a test holds to its evidence: "
              + ", ".join(f"{counts[verdict]} {verdict}" for verdict in records.VERDICTS if counts[verdict])
-             + '. An open claim says what would decide it. Beside them: <a href="index.html">what our runs say</a>, <a href="published.html">what the sources print</a> and '
+             + '. An open claim says what would decide it. Beside them: <a href="index.html">what our runs say</a>, '
+             '<a href="published.html">what the sources print</a> and '
              '<a href="recorded.html">every recorded run</a>.</p>']
     for source, about in sources.items():
         rows = [(html.escape(claim["place"]), html.escape(claim["claim"]),
