@@ -13,6 +13,11 @@ class CheckpointError(ValueError):
     """What was wanted, what came, what to do."""
 
 
+def kept(path):
+    """What an error may promise of the file at `path`, which it has not touched."""
+    return f"the last checkpoint, {path}, is untouched" if path.exists() else "there is no earlier checkpoint"
+
+
 def save(path, tensors, state):
     """Write all of it beside `path`, then rename: a kill leaves the old file or the new one, never half of one."""
     from safetensors.torch import save_file
@@ -28,9 +33,8 @@ def save(path, tensors, state):
         os.replace(part, path)
     except Exception as error:  # safetensors reports a full disk as an error of its own
         part.unlink(missing_ok=True)
-        kept = f"the last checkpoint, {path}, is untouched" if path.exists() else "there is no earlier checkpoint"
         raise CheckpointError(
-            f"could not write {path}: {error}; {kept}; make room and run the same command again"
+            f"could not write {path}: {error}; {kept(path)}; make room and run the same command again"
         ) from error
 
 

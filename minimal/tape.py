@@ -87,6 +87,14 @@ class Cache:
         return copy
 
 
+class Made(dict):
+    """New rows by layer. A reader that asks for what no layer made has met a source it cannot stand on."""
+
+    def __missing__(self, at):
+        raise ValueError(f"layer {at} makes no values that another term could read: give it a source with W_V on "
+                         "the layer's own stream")
+
+
 class Tape:
     """State of one forward pass, by layer. A layer may have no attention, so these are dicts, not lists.
 
@@ -101,7 +109,8 @@ class Tape:
     def __init__(self, ids, banks, cache=None, windows=None, lengths=None, reach=None):
         self.ids, self.banks, self.cache = ids, banks, cache
         self.windows, self.lengths, self.reach = windows, lengths, reach
-        self.queries, self.keys, self.values, self.raw, self.rows, self.out = {}, {}, {}, {}, {}, {}
+        self.queries, self.keys, self.values, self.out = {}, {}, {}, {}
+        self.raw, self.rows = Made(), Made()
         self.flat = {}  # queries and keys before positions and norms, for the variants that mix them
         self.streams, self.seen = [], None
         self.start = cache.length if cache is not None else 0

@@ -141,8 +141,7 @@ class Trainer:
         """Bring the pending losses over from the device; a loss that is no number ends the run here."""
         for at, (loss, coefficients) in enumerate(pending, self.done - len(pending)):
             if not math.isfinite(loss):
-                last = self.out and self.out / "last.safetensors"
-                kept = f"the last checkpoint, {last}, is untouched" if last and last.exists() else "nothing was saved"
+                kept = checkpoint.kept(self.out / "last.safetensors") if self.out else "nothing was saved"
                 raise Diverged(f"the loss became {loss.item()} at step {at + 1}; {kept}; try a smaller --lr")
             self.history.append(dict(step=at + 1, loss=loss.item(), coefficients=coefficients.tolist()))
         return []

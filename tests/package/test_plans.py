@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from minimal import tape
+from minimal import reads, tape
 from minimal.attend import dense, reference
-from minimal.sources import Coefficient
+from minimal.sources import Coefficient, Input, Table
 from minimal.tape import Rows
-from minimal.variants import PLANS, build, count, skeleton
+from minimal.variants import PLANS, Plan, after_first, build, count, first, place, skeleton
 
 EVERY = pytest.mark.parametrize("plan", PLANS)
 SHORT = dict(layers=6, width=48, heads=2, vocab=97, context=64)
@@ -159,3 +159,10 @@ def test_a_name_may_twist_a_plan_and_place_it():
 def test_a_plan_in_layers_where_it_cannot_stand_is_refused(name, words):
     with pytest.raises(ValueError, match=words):
         skeleton(name, "tiny")
+
+
+@pytest.mark.parametrize("value, read", [(first(), reads.Treno), (Table, reads.Identity), (Input, reads.Identity)])
+def test_a_term_over_values_that_no_layer_makes_is_refused(value, read):
+    plan = Plan(place(after_first, value=value, read=read))
+    with pytest.raises(ValueError, match="layer 1 makes no values that another term could read"):
+        build(plan, "nano", **SHORT)(tokens(4))
