@@ -56,6 +56,14 @@ def next_hints(unit, row, level):
     return shown + [f"(--hint {level + 1} says more)"] * (len(hints) > level)
 
 
+def inherited(unit, row, rows):
+    """Which other exercises' functions, themselves short of points, this row's function calls: mend those first."""
+    lost = {other.exercise for other in rows if other.state != "ok"} - {row.exercise}
+    code = getattr(unit.names.get(row.exercise), "__code__", None)
+    calls = [name for name in (code.co_names if code else ()) if name in lost]
+    return f"your {row.exercise} calls {' and '.join(calls)}, which lost points: mend that first" if calls else ""
+
+
 def pytest_terminal_summary(terminalreporter, config):
     level, line, text = config.getoption("hint"), terminalreporter.write_line, []
     for unit in dict.fromkeys(unit for unit, _ in config.stash[CARD]):
@@ -70,7 +78,8 @@ def pytest_terminal_summary(terminalreporter, config):
                 line(f"{name} of {unit.file} could not be read or run: {problem.get('detail', '')}", red=True)
         told = {()}
         for row in rows:
-            hints = tuple(next_hints(unit, row, level))
+            first = inherited(unit, row, rows) if row.state in ("wrong", "raised") else ""
+            hints = (first,) if first else tuple(next_hints(unit, row, level))
             line(f"{f'{row.exercise}: {row.part}':<{wide}}  {row.earned:>2}/{row.points:<2}  {row.why}".rstrip(),
                  green=row.state == "ok", red=row.state != "ok")
             for hint in () if (row.exercise, hints) in told else hints:

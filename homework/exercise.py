@@ -117,6 +117,12 @@ class Exercise:
                 raise
             return None
 
+    def asked(self, part, seed, case):
+        """A case in words, for whom may see it."""
+        names = inspect.signature(self.oracle).parameters
+        inputs = [f"{name}={shown(x)}" for name, x in zip(names, self.cases(part, seed)[case])]
+        return f"; asked with {', '.join(inputs)}" if inputs else ""
+
     def judge(self, part, seed, case, answer, hidden=False):
         """'' if these arrays answer the case, else why not. Every sentence was written before the answer came."""
         inputs = self.cases(part, seed)[case]
@@ -156,9 +162,11 @@ class Exercise:
         for case, (state, answer) in enumerate(zip(states, answers)):
             if state["state"] != "ok":
                 words = SAYS[state["state"]].format(**dict(line="?", error="an error") | state)
-                return state["state"], words + (f": {state['detail']}" if state.get("detail") and not hidden else "")
+                seen = "" if hidden or state["state"] != "raised" else self.asked(part, seed, case)
+                return state["state"], words + (f": {state['detail']}" if state.get("detail") and not hidden else "") + seen
             if why := self.judge(part, seed, case, answer, hidden):
-                return "wrong", self.known(part, seed, states, answers) or why
+                seen = "" if hidden or part.accept else self.asked(part, seed, case)
+                return "wrong", self.known(part, seed, states, answers) or why + seen
         return "ok", ""
 
 
@@ -170,6 +178,15 @@ def spread(answer, count):
     """A list of numbers, or a stacked tensor, where several results were asked for."""
     one = len(answer) == 1 != count and answer[0].ndim and len(answer[0]) == count
     return list(map(np.asarray, answer[0])) if one else answer
+
+
+def shown(value):
+    """An input in a sentence: of a large array, or one of real numbers, its type, shape and layout."""
+    if not isinstance(value, np.ndarray):
+        return f"{value:.6g}" if isinstance(value, float) else repr(value)
+    if value.dtype.kind == "i" and value.ndim == 1 and value.size <= 16:
+        return str(value.tolist())
+    return f"{value.dtype} {value.shape}" + (" not contiguous" if not value.flags.c_contiguous else "")
 
 
 def fit(value, dtype, layout):
@@ -295,7 +312,7 @@ class Unit:
         self.folder, self.title = folder, title
         self.about, self.prelude = inspect.cleandoc(about), inspect.cleandoc(prelude)
         self.short, self.file = folder.split("_")[0], folder.split("_", 1)[1] + ".py"
-        self.exercises, self.rows, self.problems = {}, [], {}
+        self.exercises, self.rows, self.names, self.problems = {}, [], {}, {}
 
     @property
     def path(self):
@@ -341,8 +358,8 @@ class Unit:
             raise Lost(f"{self.folder}/{self.file} is not there; `make reset HW={self.short}` writes it anew")
         import torch                                            # noqa: F401  its slow first import is not the learner's
         with alarm(SECONDS) as rung:
-            names, self.problems = learners(self.path, self.path.stat().st_mtime_ns)
-            row = self.mark(names, self.problems, exercise, part, path=str(self.path))
+            self.names, self.problems = learners(self.path, self.path.stat().st_mtime_ns)
+            row = self.mark(self.names, self.problems, exercise, part, path=str(self.path))
         if rung:
             row = Row(exercise.name, part.name, part.points, "time", SAYS["time"])
         self.rows.append(row)

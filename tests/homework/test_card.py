@@ -60,6 +60,29 @@ def test_a_broken_line_a_wrong_answer_and_a_missing_function_each_cost_only_thei
     assert sum(p["points"] for p in properties) == 100 and sum(p["earned"] for p in properties) == left
 
 
+def test_a_wrong_answer_without_a_name_comes_with_its_case(course):
+    """The learner can ask the same again; hidden cases say nothing of themselves."""
+    doubled = HONEST.replace("return torch.cat([v, v1[:, :, v.shape[2]:]], 2)", "return 2 * torch.cat([v, v1[:, :, v.shape[2]:]], 2)")
+    tight = doubled.replace("def grouped_attention(q, k, v):", "def grouped_attention(q, k, v):\n    q.view(-1)")
+    text = card(course, tight)
+    assert "; asked with v=float32 (2, 5, 3, 4), v1=float32 (2, 5, 6, 4)" in text, text
+    assert re.search(r"raised RuntimeError in line \d+: view size .*; asked with q=float32 \(2, 5, 6, 6\) not contiguous, k=", text)
+    rows = [(UNIT.exercises["owners"], part) for part in UNIT.exercises["owners"].parts]
+    for owners, part in rows:
+        says = [owners.verdict(part, 0, [dict(state="ok")] * 3, [[]] * 3, hidden)[1] for hidden in (False, True)]
+        assert says[0].startswith(says[1] + "; asked with plan=") and "asked" not in says[1]
+
+
+def test_an_error_that_a_function_inherits_is_traced_to_its_source(course):
+    """One mistake in a helper is one thing to mend, though two lines of the card lose."""
+    leaning = HONEST.replace("def skip_heads(v, v1):", "def skip_heads(v, v1):\n    grouped_attention(v, v, v)").replace(
+        "def grouped_attention(q, k, v):", "def grouped_attention(q, k, v):\n    raise ValueError('tired')")
+    text = card(course, leaning)
+    assert text.count("your skip_heads calls grouped_attention, which lost points: mend that first") == 1
+    after = text.split("\nskip_heads:")[1].split("\nsvformer:")[0]
+    assert "hint 1" not in after and "hint 1 of 2: Give every query head" in text
+
+
 def test_the_reference_earns_a_full_card_and_an_untouched_stub_shows_no_hints(course):
     assert "100 of 100 points" in card(course, HONEST)
     text = card(course, UNIT.stub())
