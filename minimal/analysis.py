@@ -65,6 +65,16 @@ def spectrum(v):
     return torch.linalg.eigvalsh(moment).flip(-1).mean(0)
 
 
+def explained(y, ids):
+    """The share of y's variance that lies between tokens, corrected for chance: y (N, F), ids (N,). 1: y is a function
+    of the token; 0: the token says nothing of it."""
+    _, group, times = ids.unique(return_inverse=True, return_counts=True)
+    y = y.float() - y.float().mean(0)
+    means = y.new_zeros(len(times), y.shape[1]).index_add_(0, group, y) / times[:, None]  # (tokens, F)
+    within = (y - means[group]).square().sum() / (len(y) - len(times))
+    return 1 - (within / (y.square().sum() / (len(y) - 1))).item()
+
+
 # ---- what stands in for cross-layer attention? (Fig 3) ---------------------------------------------------------------
 
 

@@ -13,10 +13,12 @@ import torch
 
 from minimal import analysis, corpora, records
 from minimal.evidence import cached
-from minimal.grids import WAR
+from minimal.grids import EQUAL, WAR
 from minimal.train import load
 
-PLANS, SEEDS, TEXTS = ("standard", "resformer", "svformer", "bov", "modded"), (0, 1, 2), 64
+PLANS = {plan: dict(plan=plan) for plan in ("standard", "resformer", "svformer", "bov", "modded", "row13")}
+PLANS["row13-equal"] = dict(plan="row13", overrides=EQUAL)  # both coefficients at one rate
+SEEDS, TEXTS = (0, 1, 2), 64
 
 
 def texts(corpus, tok, length):
@@ -39,16 +41,19 @@ def tables(model, tape, ids):
 
 @torch.no_grad()
 def portrait(model, ids):
-    """By layer: entropy of token importance, likeness of tokens, largest eigenvalue of the values as read and of the
-    layer's own (equal where nothing is mixed); and the sums that the sources speak of."""
+    """By layer: entropy of token importance, likeness of tokens; of the values as read, and of the layer's own (equal
+    where nothing is mixed), the largest eigenvalue and the share that the token explains; and the sums that the sources
+    speak of."""
     tape = analysis.observe(model, ids)
     layers, half = sorted(tape.queries), len(model.blocks) // 2  # layers with attention; the upper half begins here
     largest = lambda v: analysis.spectrum(v.flatten(2))[0].item()
+    token = lambda v: analysis.explained(v.flatten(2).flatten(0, 1), ids.flatten())
+    own = lambda measure: [measure(tape.raw[n]) if n in tape.raw else None for n in layers]
     got = dict(layers=layers,
                entropy=[analysis.token_entropy(analysis.attention_map(model, tape, n)).item() for n in layers],
                similarity=[analysis.similarity(tape.streams[n + 1]).item() for n in layers],
-               largest=[largest(tape.values[n].dense()) for n in layers],
-               largest_own=[largest(tape.raw[n]) if n in tape.raw else None for n in layers])
+               largest=[largest(tape.values[n].dense()) for n in layers], largest_own=own(largest),
+               token=[token(tape.values[n].dense()) for n in layers], token_own=own(token))
     deep = {f"{name}_deep": statistics.fmean(x for n, x in zip(layers, got[name]) if n >= half)
             for name in ("entropy", "similarity")}
     logs = dict(log_largest=statistics.fmean(map(math.log, got["largest"])))
@@ -70,12 +75,12 @@ def rounded(value):
     return [rounded(v) for v in value] if isinstance(value, list) else value
 
 
-def measured(run):
+def measured(run, plan):
     """One row: a recorded run from the inside; a standard model also says what stands in for cross-layer attention."""
     result = cached(run, quiet=True)
     model, tok = load(result["folder"])
     ids = texts(run.corpus, tok, model.config.context)
-    row = dict(plan=run.plan, size=run.size, seed=run.seed, steps=result["steps"], loss=result["valid"][-1]["loss"])
+    row = dict(plan=plan, size=run.size, seed=run.seed, steps=result["steps"], loss=result["valid"][-1]["loss"])
     row |= portrait(model, ids) | dict(asked=dict(corpus=run.corpus, steps=run.steps))
     if run.plan == "standard":
         study = analysis.across_study(model, ids)
@@ -86,14 +91,14 @@ def measured(run):
 def main():
     path = records.EVIDENCE / "inside.json"
     for seed in SEEDS:
-        for plan in PLANS:
+        for plan, changes in PLANS.items():
             rows = records.read(path)["rows"] if path.exists() else []
             if not any((row["plan"], row["seed"]) == (plan, seed) for row in rows):
-                row, corpus = measured(replace(WAR, plan=plan, seed=seed))
+                row, corpus = measured(replace(WAR, seed=seed, **changes), plan)
                 head = records.header(f"Recorded models from the inside: means over {TEXTS} held-out texts",
                                       "python -m minimal.inside", corpus)
                 records.append(path, row, head)
-                print(f"{plan:10} seed {seed}: entropy {row['entropy_deep']:.3f}, likeness {row['similarity_deep']:.3f} in "
+                print(f"{plan:11} seed {seed}: entropy {row['entropy_deep']:.3f}, likeness {row['similarity_deep']:.3f} in "
                       f"the upper half", flush=True)
 
 

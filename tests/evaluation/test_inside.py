@@ -34,6 +34,29 @@ def test_by_layer_and_in_sum_it_is_what_the_analyses_say():
     assert "table" not in got and "table_late" not in got
 
 
+def test_what_a_token_explains_is_all_or_nothing_where_it_should_be():
+    """A function of the token alone, the same plus noise of its size, and noise with or without as many groups."""
+    chance = torch.Generator().manual_seed(0)
+    ids = torch.randint(64, (4096,), generator=chance)
+    table, noise = torch.randn(64, 8, generator=chance), torch.randn(4096, 8, generator=chance)
+    assert analysis.explained(table[ids], ids) == pytest.approx(1)
+    assert analysis.explained(table[ids] + noise, ids) == pytest.approx(0.5, abs=0.05)
+    assert abs(analysis.explained(noise, ids)) < 0.02
+    assert analysis.explained(-3 * table[ids] + 1, ids) == pytest.approx(1), "neither sign nor size nor an offset matters"
+
+
+def test_a_mixture_that_overshoots_is_more_the_tokens_than_the_value_that_it_corrects():
+    """Row 13: h - x0 leaves what the context added; h - 9 x0 is the token again, with its sign turned."""
+    model = awake("row13")
+    at, ids = len(model.blocks) - 1, torch.randint(8, (16, 32), generator=torch.Generator().manual_seed(0))
+    for b, low, high in ((0.0, 0.0, 0.0), (-9.0, 0.01, 1.0)):
+        with torch.no_grad():
+            model.blocks[at].attention.value.a.value.fill_(1.0)
+            model.blocks[at].attention.value.b.value.fill_(b)
+        got = inside.portrait(model, ids)
+        assert low <= got["token"][at] - got["token_own"][at] <= high
+
+
 def test_mixed_values_are_told_from_a_layers_own():
     got = inside.portrait(awake("resformer"), IDS)
     assert got["largest"][0] == got["largest_own"][0] and got["largest"][1] != got["largest_own"][1]

@@ -17,7 +17,7 @@ def test_the_file_says_what_the_records_say():
 def test_what_is_asked_is_a_claim_whose_runs_some_grid_makes(claim):
     files, comparisons = verdicts.ASKED[claim]
     encoders = [Run(plan=plan) for plan in seeds.PLANS]
-    others = dict(inside=[Run(plan=plan) for plan in inside.PLANS], bypass=encoders, bypass_dials=encoders)
+    others = dict(inside=[Run(**changes) for changes in inside.PLANS.values()], bypass=encoders, bypass_dials=encoders)
     assert claim in {row["id"] for row in records.claims()}
     made = {run.plan for file in files for run in (GRIDS[file].runs() if file in GRIDS else others[file])}
     for first, relation, second, *at in map(str.split, comparisons):
