@@ -14,6 +14,9 @@ ROOT = Path(__file__).resolve().parents[1]
 EVIDENCE = ROOT / "notebooks" / "evidence"
 FIELDS = ("what", "command", "commit", "hardware", "versions", "corpus", "rows")     # of every evidence file
 VERDICTS = ("reproduced", "not reproduced", "not testable at our scale", "wrong", "open")
+WRONG = dict(misprint="a formula, number or word that the source's own code, table or another passage corrects",
+             summary="said by the summary through which the source is known; its full text was not read",
+             statement="a statement that the source itself, or arithmetic, contradicts")  # what a wrong claim is
 
 
 # ---- what the sources say -------------------------------------------------------------------------------------------

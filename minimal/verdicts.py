@@ -28,7 +28,6 @@ ASKED = {
     "res-only-values": (UP, ["resformer < standard", "resformer < residual-q", "resformer < residual-k"]),
     "res-gold": (UP, ["cross-mean < cross", "cross-mean < identity"]),
     "res-first": (UP, ["resformer < cross-mean", "resformer < cross-all"]),
-    "res-mitigates": (("inside",), ["standard.entropy_deep < resformer.entropy_deep"]),
     "res-similarity": (("inside",), ["resformer.similarity_deep < standard.similarity_deep"]),
     "res-spectrum": (("inside",), ["standard.log_largest_own < resformer.log_largest_own",
                                    "standard.log_largest < resformer.log_largest"]),

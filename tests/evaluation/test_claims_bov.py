@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from minimal.records import published, quoted
+from minimal.records import published, quoted, read
 from minimal.variants import build
 from tests.evaluation.algebra import attention, counted, draw
 
@@ -133,10 +133,23 @@ def test_a_coefficients_size_says_nothing_since_the_table_can_take_it_over():
     assert torch.allclose(gamma * a @ table @ wo, (gamma / 10) * a @ (10 * table) @ wo)
 
 
-def test_in_figure_2b_v_keeps_a_coefficient_of_one_or_more_and_is_not_smaller_at_layer_8():
-    rows = published("bov", "Figure 2b")["rows"]
-    assert min(row["V"] for row in rows) >= 1.0
-    assert rows[0]["layer"] == 8 and abs(rows[0]["V1"]) <= abs(rows[0]["V"])
+def figure_2():
+    """(|V|, |context-free value|) by layer, of the two additive variants: eight pairs, read by eye."""
+    return [(abs(row["V"]), abs(row[name])) for part, name in (("b", "V1"), ("c", "x0 W_V"))
+            for row in published("bov", f"Figure 2{part}")["rows"]]
+
+
+def test_in_six_of_eight_layers_of_figure_2_the_token_has_the_larger_coefficient():
+    assert sum(token > v for v, token in figure_2()) == 6 and sum(token >= 4 * v for v, token in figure_2()) == 5
+    ends = [row["coefficients"] for row in read("thirteen_rows")["rows"] if row["plan"] == "row13"]
+    pairs = [(abs(row[f"blocks.{i}.attention.value.a"]), abs(row[f"blocks.{i}.attention.value.b"])) for row in ends
+             for i in range(8, 12)]
+    assert sum(b > a for a, b in pairs) == 11 and len(pairs) == 12 and max(b / a for a, b in pairs) < 2.1
+
+
+def test_in_figure_2_one_layer_of_eight_has_a_v_near_0():
+    found = [v for v, _ in figure_2()]
+    assert sum(v < 0.3 for v in found) == 1 and sum(v < 0.8 for v in found) == 2 and min(found[:4]) >= 1.0
 
 
 def test_v1_in_the_last_third_has_bovs_flops_and_the_baselines_core_is_above_it():

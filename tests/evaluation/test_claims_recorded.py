@@ -2,6 +2,7 @@
 from dataclasses import replace
 
 import pytest
+import torch
 
 from minimal import analysis
 from minimal.records import interval, published, quoted, read
@@ -68,7 +69,36 @@ def test_at_one_slow_rate_a_learned_gain_is_level_with_a_fixed_one(learned, fixe
     assert abs(mean) < 0.005 and low < 0 < high < 0.02
 
 
-def test_at_one_rate_too_row_13_subtracts_the_token_in_every_layer():
+INSIDE = read("inside")["rows"]
+
+
+def test_in_row_13_a_coefficients_size_does_not_tell_how_much_of_the_value_is_the_tokens():
+    """In layer 11 the weights of V and of x0 W_V are alike in size, and the token explains less of the mixture than of V."""
+    for end in (row["coefficients"] for row in ROWS if row["plan"] == "row13"):
+        assert 0.9 < -end["blocks.11.attention.value.b"] / end["blocks.11.attention.value.a"] < 1.1
+    last = [(row["token"][11], row["token_own"][11]) for row in INSIDE if row["plan"] == "row13"]
+    assert len(last) == len(SEEDS) and all(mixed < 0.6 and own > 0.68 for mixed, own in last)
+
+
+@pytest.mark.parametrize("plan", ("row13", "row13-equal"))
+def test_a_negative_weight_makes_the_value_more_the_tokens_in_two_layers_and_less_in_one(plan):
+    """h - x0 takes out what h holds of x0; h - 1.5 x0 overshoots. Layers 8 and 9 overshoot, layer 10 evens out."""
+    more = [[mixed - own for mixed, own in zip(row["token"][8:], row["token_own"][8:])] for row in INSIDE if row["plan"] == plan]
+    assert len(more) == len(SEEDS)
+    for at8, at9, at10, at11 in more:
+        assert at8 > 0.2 and at9 > 0.1 and abs(at10) < 0.1 and at11 < -0.1
+
+
+def test_resformers_entropy_is_higher_where_nothing_concentrates():
+    """Over 128 tokens the map that looks evenly at all it may see has 4.44: both plans lie above it in the upper half."""
+    rows = {(row["plan"], row["seed"]): row["entropy_deep"] for row in INSIDE}
+    mean, low, high = interval([rows["resformer", seed] - rows["standard", seed] for seed in SEEDS])
+    even = analysis.token_entropy(torch.ones(1, 1, 128, 128).tril() / torch.arange(1, 129)[:, None]).item()
+    assert low > 0.03 and high < 0.06 and round(even, 2) == 4.44
+    assert all(rows[plan, seed] > even + 0.1 for plan in ("standard", "resformer") for seed in SEEDS)
+
+
+def test_at_one_rate_too_row_13_has_a_negative_weight_on_the_token_in_every_layer():
     ends = [row["coefficients"] for row in EQUAL if row["plan"] == "row13"]
     on_v, on_x0 = ([value for row in ends for name, value in row.items() if name.endswith(end)] for end in (".a", ".b"))
     assert len(on_x0) == 4 * len(SEEDS) and all(-1.4 < b < -0.5 for b in on_x0) and all(0.6 < a < 1.2 for a in on_v)

@@ -9,7 +9,7 @@ import re
 import pytest
 
 from minimal import records
-from minimal.records import EVIDENCE, ROOT, VERDICTS, append, claims, paired, published, quoted, read, t_quantile
+from minimal.records import EVIDENCE, ROOT, VERDICTS, WRONG, append, claims, paired, published, quoted, read, t_quantile
 
 
 # ---- published.json -------------------------------------------------------------------------------------------------
@@ -83,6 +83,7 @@ def test_no_verdict_without_evidence(row):
         assert exists(row["evidence"]), f"there is no {row['evidence']}"
     if row["verdict"] == "wrong":
         assert "::test_" in row["evidence"], "only a test shows that a claim is wrong"
+    assert row.get("kind") in WRONG if row["verdict"] == "wrong" else "kind" not in row, "a wrong claim says how it is wrong"
 
 
 def test_a_verdict_by_a_test_that_does_not_exist_would_be_noticed():
