@@ -5,6 +5,7 @@ from collections import Counter
 
 from minimal import records
 
+HOW = dict(misprint="misprint", summary="wrong in the summary", statement="wrong")
 SIGNS = {"reproduced": "✓", "not reproduced": "✗", "wrong": "≠", "not testable at our scale": "–", "open": "…"}
 
 
@@ -29,16 +30,17 @@ def table(columns, rows, kind=""):
 def claims(link):
     """Every claim with its verdict; `link(path)` turns a file of the repository into an address."""
     book, sources = records.claims(), records.published()
-    counts = Counter(claim["verdict"] for claim in book)
+    counts, kinds = (Counter(claim.get(field) for claim in book) for field in ("verdict", "kind"))
     parts = ["<h1>Claims and evidence</h1>",
              f"<p>{len(book)} claims of the five sources, each with a verdict that a test holds to its evidence: "
              + ", ".join(f"{counts[verdict]} {verdict}" for verdict in records.VERDICTS if counts[verdict])
+             + f" ({', '.join(f'{kinds[kind]} of kind {kind}: {meaning}' for kind, meaning in records.WRONG.items())})"
              + '. An open claim says what would decide it. Beside them: <a href="index.html">what our runs say</a>, '
              '<a href="published.html">what the sources print</a> and '
              '<a href="recorded.html">every recorded run</a>.</p>']
     for source, about in sources.items():
         rows = [(html.escape(claim["place"]), html.escape(claim["claim"]),
-                 f'<span class="verdict">{SIGNS[claim["verdict"]]} {claim["verdict"]}</span>', grounds(claim, link))
+                 f'<span class="verdict">{SIGNS[claim["verdict"]]} {HOW.get(claim.get("kind"), claim["verdict"])}</span>', grounds(claim, link))
                 for claim in book if claim["source"] == source]
         if rows:
             parts += [f'<h2 id="{source}">{html.escape(about["short"])}</h2><p class="soft">{cited(about)}</p>',

@@ -1,4 +1,5 @@
 """Claims of which recorded runs say something, but no comparison of two plans says it (verdicts of claims.json)."""
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -205,19 +206,22 @@ def test_a_warm_up_hardly_moves_the_summed_rate_so_no_grid_of_both_can_tell_them
     assert max(sums) / min(sums) < 1.04
 
 
-def test_only_at_the_smallest_rate_is_svformer_clearly_ahead():
+@pytest.mark.parametrize("warmup", (0.01, 0.1, 0.4))
+def test_only_at_the_smallest_rate_is_svformer_clearly_ahead(warmup):
     runs = {(row["asked"]["lr"], row["plan"], row["seed"]): row for row in read("critical_point")["rows"]
-            if row["asked"]["warmup"] == 0.1 and row["asked"]["style"] == "nanochat"}
+            if row["asked"]["warmup"] == warmup and row["asked"]["style"] == "nanochat"}
     lead, crossed = {}, {}
     for lr in (3e-4, 1e-3, 3e-3, 1e-2):
         pairs = [(runs[lr, "svformer", seed], runs[lr, "standard", seed]) for seed in SEEDS]
         lead[lr] = [one["loss"] - two["loss"] for one, two in pairs]
         crossed[lr] = sum(analysis.critical_point(one["train"], two["train"], 5) is not None for one, two in pairs)
-    assert interval(lead[3e-4])[2] < -0.01 and crossed[3e-4] == 0
+    assert interval(lead[3e-4])[2] < -0.009 and crossed[3e-4] == 0
     for lr in (1e-3, 3e-3, 1e-2):
         _, low, high = interval(lead[lr])
-        assert low < 0 < high and crossed[lr] >= 1
-    assert interval([a - b for a, b in zip(lead[3e-4], lead[3e-3])])[2] < 0
+        assert low < 0 < high
+    assert sum(crossed.values()) in (4, 5, 6)
+    shrinks = interval([a - b for a, b in zip(lead[3e-4], lead[3e-3])])
+    assert shrinks[0] < 0 and (shrinks[2] < 0) == (warmup < 0.4)
 
 
 # ---- x0 W_V in one layer at a time -----------------------------------------------------------------------------------
@@ -261,19 +265,38 @@ def test_in_the_llama_style_a_long_warm_up_costs_a_good_part_of_the_lead_at_an_e
         assert interval([lead("llama", lr, seed, 0.4) - lead("llama", lr, seed, 0.01) for seed in SEEDS])[1] > 0.02
 
 
+def test_in_the_nanochat_style_the_warm_up_moves_the_lead_by_little():
+    for lr in (3e-4, 1e-3, 3e-3):
+        assert abs(interval([lead("nanochat", lr, seed, 0.4) - lead("nanochat", lr, seed, 0.01) for seed in SEEDS])[0]) < 0.025
+
+
+def test_what_moves_the_lead_in_the_llama_style_is_mostly_the_standard_model():
+    """The long warm-up helps it alone; and each at its best recorded setting, less than half of the largest lead is left."""
+    gain = {plan: interval([RATES["llama", 3e-3, 0.4, plan, seed]["loss"] - RATES["llama", 3e-3, 0.01, plan, seed]["loss"]
+                            for seed in SEEDS]) for plan in ("standard", "svformer")}
+    assert gain["standard"][2] < -0.1 and gain["svformer"][1] < 0 < gain["svformer"][2]
+    cells = {cell[1:3] for cell in RATES}
+    for plan in ("standard", "svformer"):
+        mean = {at: sum(RATES["llama", *at, plan, seed]["loss"] for seed in SEEDS) for at in cells}
+        assert min(mean, key=mean.get) == (1e-2, 0.4)
+    best, low, high = interval([lead("llama", 1e-2, seed, 0.4) for seed in SEEDS])
+    assert round(best, 2) == -0.16 and high < 0 and best > interval([lead("llama", 1e-2, seed) for seed in SEEDS])[0] / 2
+    assert interval([lead("llama", 1e-3, seed) - lead("llama", 3e-4, seed) for seed in SEEDS])[2] > 0, "not clear below 1e-3"
+
+
 def test_runs_are_overtaken_at_summed_rates_that_have_nothing_in_common():
     recipe, sums = laptop(RECIPES["resformer"]), []
-    rate = replace(recipe.lr, warmup=0.1)
     for lr in (1e-3, 3e-3, 1e-2):
-        for seed in SEEDS:
-            one, two = (RATES["nanochat", lr, 0.1, plan, seed]["train"] for plan in ("svformer", "standard"))
+        for warmup, seed in itertools.product((0.01, 0.1, 0.4), SEEDS):
+            rate = replace(recipe.lr, warmup=warmup)
+            one, two = (RATES["nanochat", lr, warmup, plan, seed]["train"] for plan in ("svformer", "standard"))
             point = analysis.critical_point(one, two, 5)
             if point:
                 sums.append(lr * sum(rate(step, 500) for step in range(10 * point)))
-    assert len(sums) == 5 and max(sums) > 10 * min(sums)
+    assert len(sums) == 15 and 0.16 < min(sums) < 0.18 and 2.6 < max(sums) < 2.7
 
 
-def test_in_the_llama_style_svformers_lead_is_mostly_a_token_that_the_stream_has_lost():
+def test_in_the_llama_style_most_of_svformers_lead_hangs_on_how_the_embedding_enters():
     found = {(row["asked"]["style"], row["plan"], row["seed"]): row for row in read("start")["rows"]}
     ahead = lambda style: [found[style, "svformer", seed]["loss"] - found[style, "standard", seed]["loss"] for seed in SEEDS]
     left = lambda style: [sum(found[style, "standard", seed]["token_left"][1:]) / 12 for seed in SEEDS]
@@ -284,3 +307,5 @@ def test_in_the_llama_style_svformers_lead_is_mostly_a_token_that_the_stream_has
     assert change("standard")[2] < 0 < change("svformer")[1], "the louder embedding helps standard alone"
     assert max(left("llama-fan-in")) < 0.1 < 0.5 < min(left("llama")) <= max(left("llama")) < 0.6 and min(left("llama-loud")) > 0.9
     assert 0.65 < min(left("nanochat")) and interval(ahead("nanochat"))[1] < 0 < interval(ahead("nanochat"))[2]
+    assert max(left("nanochat")) < 0.75, "so a lost token alone does not make a lead: llama-loud keeps more and leads by more"
+    assert interval([a - b for a, b in zip(ahead("llama-fan-in"), ahead("llama"))])[2] > 0, "not clearly more than llama's"
