@@ -163,11 +163,12 @@ def sources_map(size="tiny", plans=None, title="Where do the values come from? O
     ax.set_ylim(len(plans), 0)
     ax.set_xticks([i + 0.5 for i in range(layers)], range(layers))
     ax.set_yticks([i + 0.5 for i in range(len(plans))], plans, fontsize=8)
-    used = {b.attention.value.mark if b.attention else "none" for m in models.values() for b in m.blocks}
+    values = [b.attention.value if b.attention else None for m in models.values() for b in m.blocks]
+    used = {v.mark if v else "none" for v in values} | {v.y.mark for v in values if hasattr(v, "y")}
     patches = [Patch(facecolor=colour, hatch=hatch, edgecolor=INK, linewidth=0.4, label=f"{letter or ' '}  {WORDS[mark]}")
                for mark, (colour, hatch, letter) in SOURCES.items() if mark in used]
     ax.legend(handles=patches, loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False, fontsize=8.5, alignment="left",
-              title="γ: learned gain   ·: another door changed", title_fontsize=8.5)
+              title="γ: learned gain   ·: queries, keys or reading changed", title_fontsize=8.5)
     return fig
 
 

@@ -43,6 +43,8 @@ def qkv(T, S, H=3):
     Part("causal, behind a cache", 8, lambda r: (*qkv(4, 7)(r), True)),
     Wrong("no root", 14, "your output equals attention without the 1/sqrt(D) scale: see notebook 01, 'why the root'",
           dict(root=False)),
+    Wrong("divided by D", 14, "you divided by D, not by its root: a sum of D products grows like the root; see notebook "
+          "01, 'why the root'", dict(scale=6)),
     Wrong("softmax over the queries", 14, "your weights sum to one over the queries; each query spreads one unit over "
           "its keys", dict(transposed=True)),
     Wrong("root of the model width", 14, "you divided by the root of the whole model width; a score is a sum of D "
