@@ -7,6 +7,7 @@ import argparse
 import ast
 import builtins
 import csv
+import importlib.util
 import io
 import json
 import math
@@ -294,7 +295,8 @@ def missing(unit, folder):
     """What an instructor wants to know of a folder without the file: which Python files it holds instead."""
     found = sorted(p.name for p in folder.iterdir() if p.suffix == ".py")
     names = "".join(c if c.isprintable() else "?" for c in ", ".join(found[:3]))[:100]
-    return f"{unit.file} missing" + (f"; found {names}{', …' * (len(found) > 3)}" if found else "")
+    below = "; a folder below holds one" if any(folder.glob(f"*/{unit.file}")) else ""
+    return f"{unit.file} missing" + (f"; found {names}{', …' * (len(found) > 3)}" if found else "") + below
 
 
 def learner(path):
@@ -304,17 +306,26 @@ def learner(path):
 
 def folder(unit, paths, out, options):
     """Many submissions side by side: a results file each, grades.csv, and a table."""
-    with ThreadPoolExecutor(options.jobs) as workers:
-        done = list(workers.map(lambda path: one(unit, path, out / f"{learner(path)}.json", options), paths))
-    with open(out / "grades.csv", "w", newline="", encoding="utf-8") as file:
+    done = []
+    out.mkdir(parents=True, exist_ok=True)
+    with open(out / "grades.csv", "w", newline="", encoding="utf-8") as file, ThreadPoolExecutor(options.jobs) as workers:
         table = csv.writer(file)
         table.writerow(["submission", "score", "of", *unit.exercises, "note"])
-        for path, (rows, note) in zip(paths, done):
+        marks = workers.map(lambda path: one(unit, path, out / f"{learner(path)}.json", options), paths)
+        for path, (rows, note) in zip(paths, marks):
+            done.append((rows, note))
             earned = ["" if rows is None else sum(row[3] for row in rows if row[0] == name) for name in unit.exercises]
             mark = "grader error" if rows is None else sum(earned)
             table.writerow([learner(path), mark, unit.points, *earned, note])
-            print(f"{learner(path):<40} {mark:>12} of {unit.points}  {note}".rstrip())
+            file.flush()
+            print(f"{learner(path):<40} {mark:>12} of {unit.points}  {note}".rstrip(), flush=True)
     return done
+
+
+def positive(text):
+    if int(text) < 1:
+        raise argparse.ArgumentTypeError(f"wanted 1 or more, came {text}")
+    return int(text)
 
 
 def main(argv=None):
@@ -329,7 +340,7 @@ def main(argv=None):
     add("--out", type=Path, help="a file (default: results.json); for a class, a folder (default: results). With a "
                                  ".json a folder is one learner's, whatever it holds")
     add("--seed", type=int, help="of the hidden inputs (default: a new secret one)")
-    add("--jobs", type=int, default=os.cpu_count(), help="submissions at a time (default: %(default)s)")
+    add("--jobs", type=positive, default=os.cpu_count(), help="submissions at a time (default: %(default)s)")
     add("--seconds", type=float, default=10, help="for one part (default: %(default)s)")
     add("--most", type=float, default=150, help="seconds for one submission (default: %(default)s)")
     add("--memory", type=int, default=4, help="GiB of address space on top of torch's own (default: %(default)s)")
@@ -344,10 +355,17 @@ def main(argv=None):
         parser.error(f"{path} is not there")
     alone = path.is_file() or (path / unit.file).is_file() or (options.out and options.out.suffix == ".json")
     out, paths = options.out or Path("results.json" if alone else "results"), []
+    out = out / f"{learner(path)}.json" if alone and out.is_dir() else out
+    try:
+        (out.parent if alone else out).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        parser.error(f"results cannot be written to {out}: {error}")
     if not alone:
         paths = sorted(p for p in path.iterdir() if not p.name.startswith(".") and (p.is_dir() or p.suffix == ".py"))
         if not paths:
             parser.error(f"{path} holds no {unit.file}, and no file or folder for each learner")
+        if left := sorted(p.name for p in path.iterdir() if not p.name.startswith(".") and p not in paths):
+            print(f"not graded, neither a folder nor a .py file: {', '.join(left)}", file=sys.stderr)
         for name in {p.name for p in paths if p.is_dir()} & {p.stem for p in paths if p.is_file()}:
             parser.error(f"{path} holds {name} as a file and as a folder: rename one, each gets results by its name")
     if options.isolation == "auto":
@@ -357,13 +375,15 @@ def main(argv=None):
     if options.isolation == "none" and (options.require_isolation or os.geteuid() == 0):
         why = "--require-isolation was given" if os.geteuid() else "as root no stranger's code is run without one"
         parser.error(f"this system offers neither a spare account nor namespaces; {why}")
+    if "triton" in unit.prelude and importlib.util.find_spec("triton") is None:
+        print("there is no Triton here: submissions with Triton kernels would lose their points", file=sys.stderr)
     if not alone:
         done = folder(unit, paths, out, options)
         return 2 if any(rows is None for rows, _ in done) else 0
     rows, note = one(unit, path, out, options)
     for name, part, points, earned, why in rows or []:
         print(f"{earned:>3}/{points:<3} {name}: {part}  {why}".rstrip())
-    print(f"{sum(row[3] for row in rows)} of {unit.points}" if rows is not None else f"{MISHAP} ({note})")
+    print(f"{sum(row[3] for row in rows)} of {unit.points}  {note}".rstrip() if rows is not None else f"{MISHAP} ({note})")
     return 0 if rows is not None else 2
 
 

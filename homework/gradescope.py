@@ -10,7 +10,7 @@ SETUP = """#!/usr/bin/env bash
 set -e
 apt-get update && apt-get install -y python3 python3-venv util-linux
 python3 -m venv /opt/grader
-/opt/grader/bin/pip install "torch>=2.11" "numpy>=2"
+/opt/grader/bin/pip install "torch>=2.11" "numpy>=2" "triton>=3.6"
 """
 
 RUN = """#!/usr/bin/env bash

@@ -75,8 +75,11 @@ def generator(seed, key):
 def device(name="auto"):
     """The accelerator if there is one. "mps" is taken only when asked for: fp32 there is not bit-stable."""
     if name != "auto":
-        if name.partition(":")[0] not in ("cpu", "cuda", "mps"):
+        kind = name.partition(":")[0]
+        if kind not in ("cpu", "cuda", "mps"):
             raise ValueError(f"there is no device {name!r}: choose auto, cpu, cuda or mps")
+        if kind != "cpu" and not getattr(torch.backends if kind == "mps" else torch, kind).is_available():
+            raise ValueError(f"there is no {kind} device here: choose auto or cpu; `make doctor` says more")
         return torch.device(name)
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 

@@ -321,7 +321,7 @@ def find(name="auto", tokens=None, mix=None):
         return python_tree(f"python:{root.resolve().name}", root)
     if Path(name).expanduser().exists() or re.search(r"[/\\.~]", name):
         return path_corpus(Path(name).expanduser())
-    raise DataError(f"unknown corpus {name!r}: one of {', '.join(known())}")
+    raise DataError(f"unknown corpus {name!r}: one of {', '.join(known())} (there is no file or folder of that name in {Path.cwd()})")
 
 
 def known():

@@ -22,7 +22,7 @@ from minimal.match import MATCH, shape, work
 from minimal.run import SEEN, WHERE, Diverged, Run, Stop, TimeIsUp
 from minimal.store import once, runs, short
 from minimal.train import Trainer
-from minimal.variants import count, plan_named, skeleton, sources
+from minimal.variants import count, made, skeleton
 
 RUN_FORMAT = 1  # raise it when the same Run would give other numbers: what is cached is then trained anew
 
@@ -35,7 +35,7 @@ def key(run, fingerprint):
     model = skeleton(run.plan, run.size, **run.config())
     asked = {k: v for k, v in asdict(run).items() if k not in WHERE}
     version = torch.__version__.split("+")[0]
-    return short(asked, asdict(model.config), sources(model), count(model), fingerprint, version, RUN_FORMAT)
+    return short(asked, asdict(model.config), made(model), count(model), fingerprint, version, RUN_FORMAT)
 
 
 def cached(run, minutes=None, quiet=None, wait=True):
@@ -200,11 +200,12 @@ def draw(rows, baseline, folder):
 
 def compare(asked, command, until):
     """Train what was asked for, as far as time allows, and say what is there."""
-    for name in (asked.baseline, *asked.plans):
-        plan_named(name)
+    if asked.budget <= 0:
+        raise ValueError(f"a budget must be above 0, not {asked.budget:g}")
     names = [asked.baseline, *(p for p in asked.plans if p != asked.baseline)]
     base = Run(size=asked.size, corpus=asked.corpus, batch=asked.batch, vocab=asked.vocab, evaluate=10**9)
-    name = short(names, asked.match, asked.budget, asked.size, asked.corpus, asked.batch, asked.vocab)
+    plans = [made(skeleton(plan, asked.size)) for plan in names]
+    name = short(names, plans, asked.match, asked.budget, asked.size, asked.corpus, asked.batch, asked.vocab)
     path = Path(asked.out or runs() / "evidence" / f"{name}.json")
 
     def match(part):
@@ -212,7 +213,10 @@ def compare(asked, command, until):
         part.write_text(json.dumps([dict(plan=run.plan, steps=run.steps, changes=run.changes) for run in matched]))
 
     cells = json.loads(once(path.with_suffix(f".{name}.cells"), match).read_text())  # a clock would not say the same twice
-    left = record(Grid(f"{asked.match}-matched at {asked.budget:g}", cells, tuple(asked.seeds), base), path, command, until)
+    what = f"{asked.match}-matched at {asked.budget:g}"
+    if path.exists() and (held := records.read(path)["what"]) != what:
+        raise ValueError(f"{path} holds runs that are {held}, and these are {what}: name another --out")
+    left = record(Grid(what, cells, tuple(asked.seeds), base), path, command, until)
     if path.exists():
         rows = records.read(path)["rows"]
         table(rows, asked.baseline)
@@ -249,7 +253,7 @@ def main(argv=None):
             compare(asked, command, until)
         else:
             status()
-    except (ValueError, KeyError, Stop) as error:
+    except (ValueError, KeyError, OSError, Stop) as error:
         sys.exit(f"evidence: {error}")
 
 

@@ -1,4 +1,10 @@
-"""What comes next? Prefill once, then one token at a time out of the cache."""
+"""What comes next? Prefill once, then one token at a time out of the cache.
+
+    python -m minimal.generate runs/bov "The house" --tokens 60      continue a text with a trained model
+"""
+
+import argparse
+import sys
 
 import torch
 
@@ -41,3 +47,24 @@ def continue_text(model, tok, text, tokens=100, **how):
     """The same for text."""
     ids = torch.tensor([[tok.bos, *tok.encode(text)]], device=model.device)
     return tok.decode(generate(model, ids, tokens, **how)[0, 1:].tolist())
+
+
+def main(argv=None):
+    from minimal.train import load
+
+    ask = argparse.ArgumentParser(prog="python -m minimal.generate", description=__doc__,
+                                  formatter_class=argparse.RawDescriptionHelpFormatter)
+    ask.add_argument("folder", help="of a run, as named by minimal.train --out")
+    ask.add_argument("text")
+    for name, kind, default in (("tokens", int, 100), ("temperature", float, 1.0), ("top_k", int, None),
+                                ("top_p", float, None), ("seed", int, 0)):
+        ask.add_argument(f"--{name}", type=kind, default=default)
+    asked = vars(ask.parse_args(argv))
+    try:
+        print(continue_text(*load(asked.pop("folder")), asked.pop("text"), asked.pop("tokens"), **asked))
+    except (ValueError, OSError) as error:
+        sys.exit(f"generate: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -8,17 +8,24 @@ from minimal.train import Trainer
 from minimal.variants import count, skeleton
 
 
+def buys(run, budget, cost):
+    """The run with as many steps as the budget pays for."""
+    if budget < cost:
+        raise ValueError(f"a budget of {budget:g} buys no step of {run.plan}: one costs {cost:.3g}")
+    return replace(run, steps=round(budget / cost))
+
+
 def by_steps(run, budget):
-    return replace(run, steps=int(budget))
+    return buys(run, budget, 1)
 
 
 def by_tokens(run, budget):
-    return replace(run, steps=max(1, round(budget / tokens_a_step(run))))
+    return buys(run, budget, tokens_a_step(run))
 
 
 def by_flops(run, budget):
     made = shape(run)
-    return replace(run, steps=max(1, round(budget / (made["flops_per_token"] * run.batch * made["context"]))))
+    return buys(run, budget, made["flops_per_token"] * run.batch * made["context"])
 
 
 def by_time(run, budget):
@@ -29,7 +36,7 @@ def by_time(run, budget):
         start = time.perf_counter()
         trainer.step(step)
         seconds.append(time.perf_counter() - start)
-    return replace(run, steps=max(1, round(budget / statistics.median(seconds[4:]))))
+    return buys(run, budget, statistics.median(seconds[4:]))
 
 
 def by_parameters(run, budget):

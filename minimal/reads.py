@@ -140,15 +140,16 @@ class Dynamic(Plain):
     def __init__(self, learn=True, limit="none", **where):
         super().__init__(**where)
         width, own = self.config.width, self.config.heads * self.config.head
-        self.limit = LIMITS[limit]
+        self.limit, self.learn = limit, learn
         self.query, self.key = Linear(f"{self.at}.qr", width, own), Linear(f"{self.at}.kr", width, own)
         for matrix in (self.query, self.key):
             matrix.weight.requires_grad_(learn)  # dva-random: is it the modifier, or only its shape?
 
     def streams(self, q, k, value, h, at, tape):
         heads = (self.config.heads, self.config.head)
-        qr = self.limit(self.query(h).unflatten(-1, heads))  # (B, T, H, D)
-        kr = tape.keep_rows("kr", at, self.limit(self.key(h).unflatten(-1, heads)))  # (B, S, H, D)
+        bounded = LIMITS[self.limit]
+        qr = bounded(self.query(h).unflatten(-1, heads))  # (B, T, H, D)
+        kr = tape.keep_rows("kr", at, bounded(self.key(h).unflatten(-1, heads)))  # (B, S, H, D)
         return qr, kr, self.over_heads(k)  # grouped keys, if any, stand once a head
 
     def forward(self, q, k, value, h, at, tape):

@@ -168,7 +168,7 @@ class Mix(Source):
 
     def __init__(self, x, y, a=0.5, b=0.5, roles=(None, None), tie=False, shape=(), **where):
         super().__init__(**where)
-        self.x, self.y = x(**where), y(**where)
+        self.x, self.y, self.starts = x(**where), y(**where), (a, b)
         self.a, self.b = (coefficient(role, start, shape) for role, start in zip(roles, (a, b)))
         if tie:
             self.y.project = self.x.project

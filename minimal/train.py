@@ -18,11 +18,11 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
-from minimal import checkpoint, corpora, data, optim, recipes, records
+from minimal import checkpoint, corpora, data, optim, recipes, records, store
 from minimal.base import compute_dtype, generator, keep_memory
 from minimal.measure import matmul_rate
 from minimal.run import SEEN, WHERE, Diverged, Run, Stop, Team, TimeIsUp
-from minimal.variants import build, count, skeleton
+from minimal.variants import build, count, made, skeleton
 
 
 PROGRESS = ("done", "seconds", "valid", "history")  # what a run has reached; its tensors lie beside them
@@ -215,7 +215,8 @@ class Trainer:
     def identity(self):
         """What must be equal for a run to go on: everything but where it is written and how often."""
         asked = {k: v for k, v in asdict(self.run).items() if k not in WHERE | SEEN}
-        return asked | dict(data=self.data.fingerprint, steps=self.steps)
+        model = store.short(made(skeleton(self.run.plan, self.run.size, **self.run.config())))
+        return asked | dict(data=self.data.fingerprint, steps=self.steps, model=model)
 
     def save(self):
         if self.team.rank:
@@ -269,7 +270,7 @@ def main(argv=None):
     try:
         trainer = Trainer(Run(**asked), quiet or None)
         result = trainer.fit(minutes)
-    except (ValueError, Stop) as error:
+    except (ValueError, OSError, Stop) as error:
         sys.exit(f"train: {error}")
     finally:
         if dist.is_initialized():

@@ -292,6 +292,14 @@ def sources(model):
     return words
 
 
+def made(model):
+    """Every part of a model with its plain settings: plans of one name and other numbers are not one plan."""
+    plain = (int, float, str, list, tuple, dict)
+    return [[name, type(part).__name__, {key: value for key, value in vars(part).items()
+                                         if isinstance(value, plain) and key[0] != "_" and key != "training"}]
+            for name, part in model.named_modules()]
+
+
 def row(name, size, **changes):
     model = skeleton(name, size, **changes)
     return dict(plan=name) | count(model) | dict(sources=sources(model))
@@ -303,10 +311,12 @@ def main():
     parser.add_argument("--plans", nargs="+", default=list(PLANS), metavar="PLAN")
     parser.add_argument("--json", action="store_true", help="a list of objects instead of a table")
     args = parser.parse_args()
-    try:
-        rows = [row(name, args.size) for name in args.plans]
-    except ValueError as error:
-        sys.exit(f"variants: {error}")
+    rows = []
+    for name in args.plans:
+        try:
+            rows.append(row(name, args.size))
+        except ValueError as error:
+            sys.exit(f"variants: {name}: {error}")
     if args.json:
         print(json.dumps(rows, indent=1, ensure_ascii=False))
         return

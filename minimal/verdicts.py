@@ -7,6 +7,7 @@ Nobody chooses a verdict that is listed here: it follows from the files, and a t
 
 import json
 import statistics
+import sys
 
 from minimal import records, stats
 
@@ -156,6 +157,8 @@ def settled(book):
 
 def main():
     path, book = records.EVIDENCE / "claims.json", records.claims()
+    if lost := ASKED.keys() - {claim["id"] for claim in book}:
+        sys.exit(f"verdicts: claims.json has no {', '.join(sorted(lost))}: add its row")
     told = settled(book)
     lines = ",\n ".join(json.dumps(claim, ensure_ascii=False) for claim in told)
     records.put(path, f"[\n {lines}\n]\n")

@@ -3,7 +3,7 @@
     python notebooks/run.py --profile laptop              all of them, two at a time; copies and pages under build/notebooks/
     python notebooks/run.py --profile smoke 00 01         only these
     python notebooks/run.py 01 -p seed 1                  with another value in the parameters cell
-    python notebooks/run.py --clean                       make the sources fit to publish: no outputs, readable cell ids
+    python notebooks/run.py --clean                       make the sources, decks too, fit to publish: no outputs, readable cell ids
 
 A quiet papermill run proves little: a cell that leaves by sys.exit(0) ends it with success, a skipped cell is not
 missed, a misspelt parameter is only a warning. So every executed copy is looked at again here.
@@ -223,7 +223,8 @@ def main(argv=None):
         return 0
     paths, start = chosen(asked.names), time.monotonic()
     if asked.clean:
-        for path in paths:
+        decks = sorted((HERE.parent / "slides").glob("[0-9][0-9]_*.ipynb"))
+        for path in paths if asked.names else [*paths, *decks]:
             nbformat.write(clean(nbformat.read(path, 4)), path)
         return 0
     parameters = {name: value_of(text) for name, text in asked.p}

@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from minimal import evidence, match, records
+from minimal import evidence, match, reads, records, variants
 from minimal.evidence import GRIDS, Grid, cached, key, missing, record, row_of, same
 from minimal.match import MATCH, shape, work
 from minimal.run import Run
+from minimal.sources import Mix, Own
 from minimal.train import Trainer
-from minimal.variants import count, plan_named, skeleton
+from minimal.variants import PLANS, Plan, after_first, count, first, part, plan_named, skeleton
 
 TEXT = "\n".join(f"{a} {b} {c}." for a in ("the cat", "a dog", "my horse") for b in ("sees", "hears", "knows") for c in ("the moon", "a river", "rain")) * 200
 SMOKE = dict(size="smoke", vocab=300, context=32, batch=4, rows=8)
@@ -40,6 +41,34 @@ def test_the_key_of_a_run_is_its_content(base):
     assert len(set(keys)) == len(keys)
     assert key(replace(base, out="elsewhere", save=3, device="cpu"), "f") == keys[0]
     assert len({keys[0], key(replace(base, rows=4), "f"), key(replace(base, evaluate=2), "f")}) == 3, "what was measured"
+
+
+def test_a_plan_of_one_name_and_other_numbers_is_another_run(base, monkeypatch):
+    """Whoever tries a plan of theirs changes its numbers and asks again: that must not be answered from the cache."""
+    def plan(a=0.7, start=0.0, role=None, limit="none"):
+        value = part(Mix, Own, first(), a, start, roles=(None, role))
+        return Plan(variants.place(after_first, value=value, read=part(reads.Dynamic, True, limit)))
+    keys = []
+    for changed in ({}, dict(a=0.1), dict(start=0.3), dict(role="beta"), dict(limit="clamp")):
+        monkeypatch.setitem(PLANS, "mine", plan(**changed))
+        keys.append(key(replace(base, plan="mine"), "f"))
+    assert len(set(keys)) == 5
+
+
+def test_a_budget_that_buys_nothing_is_refused(base, tmp_path, monkeypatch):
+    monkeypatch.setattr(evidence, "record", lambda *_: 0)
+    command = ["--plans", "bov", "--size", "smoke", "--corpus", base.corpus, "--match", "flops", "--budget"]
+    for budget, words in (("-5", "a budget must be above 0, not -5"), ("1", "buys no step of standard")):
+        with pytest.raises(SystemExit, match=words):
+            evidence.main([*command, budget])
+
+
+def test_a_file_of_another_comparison_is_not_continued(base, tmp_path, capsys):
+    out = str(tmp_path / "mine.json")
+    command = ["--plans", "gqa", "--size", "smoke", "--corpus", base.corpus, "--match", "steps", "--seeds", "0", "--vocab", "300", "--out", out]
+    evidence.main([*command, "--budget", "2"])
+    with pytest.raises(SystemExit, match="holds runs that are steps-matched at 2, and these are steps-matched at 3: name another --out"):
+        evidence.main([*command, "--budget", "3"])
 
 
 def test_an_interrupted_grid_goes_on_and_repeats_nothing(base, tmp_path, monkeypatch):

@@ -69,7 +69,7 @@ def exists(evidence):
 def test_there_are_enough_claims_each_told_once_and_from_every_source():
     rows = claims()
     assert len(rows) >= 50 and len({row["id"] for row in rows}) == len({row["claim"] for row in rows}) == len(rows)
-    assert {row["source"] for row in rows} == set(published())
+    assert {row["source"] for row in rows} == set(published()), "a claim belongs to a source of published.json"
     assert all(row["verdict"] in VERDICTS and row["place"] and row["claim"].endswith(".") for row in rows)
 
 

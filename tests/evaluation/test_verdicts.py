@@ -30,6 +30,12 @@ def test_the_files_compared_with_each_other_share_their_setting():
     assert len(asked) == 1
 
 
+def test_a_comparison_without_its_claim_is_told_so(monkeypatch, tmp_path):
+    monkeypatch.setitem(verdicts.ASKED, "nobody-said-so", (verdicts.WAR, ["bov < standard"]))
+    with pytest.raises(SystemExit, match="claims.json has no nobody-said-so: add its row"):
+        verdicts.main()
+
+
 @pytest.mark.parametrize("relation, low, high, said", [
     ("<", -.05, -.01, True), ("<", .01, .05, False), ("<", -.05, .01, None),
     ("<~", -.05, .01, True), ("<~", .03, .05, False), ("<~", -.05, .03, None),

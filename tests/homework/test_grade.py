@@ -327,12 +327,37 @@ def test_each_learner_of_a_class_has_results_of_its_own(tmp_path, monkeypatch, c
         assert [row["submission"] for row in rows] == ["j.miller", "j.smith"]
         assert [row["note"] for row in rows] == ["kv_cache.py missing", "kv_cache.py missing; found my_cache.py"]
         assert "j.smith" in (table := capsys.readouterr().out) and "found my_cache.py" in table
+    (handed / "gus.zip").write_bytes(b"")
+    one = handed / "j.miller" / "inner"
+    one.mkdir()
+    (one / "kv_cache.py").write_text("")
+    assert grade.main(["hw03", str(handed), "--isolation", way, "--out", "again"]) == 0
+    said = capsys.readouterr()
+    assert "not graded, neither a folder nor a .py file: gus.zip" in said.err
+    assert "kv_cache.py missing; a folder below holds one" in said.out
     (handed / "j.smith.py").write_text("")
     (tmp_path / "nobody").mkdir()
     for folder, why in ((handed, "j.smith as a file and as a folder"), (tmp_path / "nobody", "holds no kv_cache.py")):
         with pytest.raises(SystemExit):
             grade.main(["hw03", str(folder)])
         assert why in capsys.readouterr().err
+
+
+def test_a_place_where_results_cannot_be_is_told_before_anything_runs(tmp_path, capsys, way):
+    file = tmp_path / "kv_cache.py"
+    file.write_text("")
+    for told, words in ((["--out", "/proc/x/results.json"], "results cannot be written to"), (["--jobs", "0"], "wanted 1 or more, came 0")):
+        with pytest.raises(SystemExit):
+            grade.main(["hw03", str(file), *told])
+        assert words in capsys.readouterr().err
+    (tmp_path / "marks").mkdir()
+    assert grade.main(["hw03", str(file), "--isolation", way, "--out", str(tmp_path / "marks")]) == 0
+    assert [path.name for path in (tmp_path / "marks").iterdir()] == ["kv_cache.json"]
+
+
+def test_the_zip_brings_what_a_unit_asks_for():
+    """A CPU build of torch has no Triton, and without it honest kernels would lose their points."""
+    assert "triton" in exercise.find("hw08").prelude and '"triton>=3.6"' in gradescope.SETUP
 
 
 def test_triton_kernels_are_graded_in_the_interpreter(tmp_path, way):

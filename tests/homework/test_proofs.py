@@ -1,5 +1,6 @@
 """Does the homework tell right from wrong? Reference, stub, named wrong answers, mutants, other right answers."""
 import ast
+import os
 import re
 import signal
 import textwrap
@@ -69,6 +70,8 @@ def test_the_reference_and_two_other_right_answers_earn_everything(unit):
 def test_the_stub_earns_nothing_and_fails_by_not_being_written_alone(unit):
     assert {row.state for row in marks(unit, unit.stub())} == {"todo"}
     text = unit.path.read_text(encoding="utf-8")
+    if text != unit.stub() and not os.environ.get("CI"):
+        pytest.skip(f"{unit.file} holds a learner's own work; with CI=true it must be the stub")
     assert text == unit.stub(), f"this stub is not what the exercises define: python -m homework.reset {unit.short}"
 
 
@@ -114,7 +117,7 @@ def test_nine_in_ten_mutants_of_the_reference_lose_points(unit, matrix):
 @units
 def test_a_unit_has_the_shape_that_the_course_promises(unit):
     exercises = list(unit.exercises.values())
-    assert 6 <= len(exercises) <= 10 and unit.points == 100
+    assert 6 <= len(exercises) <= 10 and unit.points == 100, "a unit has 6 to 10 exercises and exactly 100 points"
     assert any(e.name.startswith("predict") for e in exercises), "no prediction"
     assert any(e.level == "stretch" for e in exercises), "no stretch"
     assert any(e.name.endswith("counter_example") for e in exercises), "no error to find"

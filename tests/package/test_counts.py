@@ -93,7 +93,8 @@ def test_cache_bytes_equal_the_closed_formula(plan):
     special = {"dva": 3 * n * c, "dva-ffn": 3 * n * c, "dva-naive": 3 * n * c, "dva-random": 3 * n * c,
                "modded": 2 * (n - 1) * c, "modded-moved": 2 * (n - 1) * c, "svformer-anchors": (n + 3) * c, "svformer-gqa": (n + 1) * kv,
                "bov-gqa": (2 * n - 2) * kv + 2}
-    assert count(model)["cache_bytes_per_token"] == 2 * special.get(plan, closed_form(plan, n, kv))
+    expected = 2 * special.get(plan, closed_form(plan, n, kv))
+    assert count(model)["cache_bytes_per_token"] == expected, f"{plan}: add what it keeps to closed_form or special"
 
 
 def test_the_named_byte_counts_of_d12():

@@ -3,7 +3,9 @@
 import pytest
 import torch
 
-from minimal.generate import generate, pick
+from minimal.generate import generate, main, pick
+from minimal.run import Run
+from minimal.train import Trainer
 from minimal.variants import build
 
 IDS = torch.randint(97, (2, 9), generator=torch.Generator().manual_seed(1))
@@ -75,6 +77,19 @@ def test_a_mixture_reads_new_rows_and_keeps_no_ring_longer(plan):
 def test_wrong_dials_get_one_sentence(how):
     with pytest.raises(ValueError, match="sampling wants"):
         pick(torch.zeros(1, 5), **how)
+
+
+def test_the_command_continues_a_text_with_a_trained_model(tmp_path, capsys):
+    corpus = tmp_path / "text.txt"
+    corpus.write_text("the cat sees the moon. a dog hears the rain.\n" * 3000)
+    run = Run(plan="bov", size="smoke", vocab=280, context=32, batch=4, steps=4, evaluate=4, corpus=str(corpus), out=str(tmp_path / "run"))
+    Trainer(run, quiet=True).fit()
+    main([str(tmp_path / "run"), "the cat", "--tokens", "5", "--temperature", "0"])
+    said = capsys.readouterr().out
+    assert said.startswith("the cat") and len(said) > len("the cat\n")
+    for wrong, words in (([str(tmp_path / "none"), "x"], "no checkpoint at"), ([str(tmp_path / "run"), "x", "--temperature", "-1"], "temperature >= 0")):
+        with pytest.raises(SystemExit, match=words):
+            main(wrong)
 
 
 def test_nothing_cannot_be_continued():

@@ -252,6 +252,7 @@ def test_nothing_is_not_taken_for_not_given(corpus):
     (["--plan", "bovv"], "unknown plan 'bovv'"), (["--corpus", "nowhere.txt"], "nowhere.txt"), (["--recipe", "magic"], "there is no recipe 'magic'"),
     (["--accumulate", "3"], "does not split into 3 parts"), (["--scale", "huge"], "there is no scale 'huge'"),
     (["--evaluate", "0"], "evaluate must be above 0"), (["--steps", "-3"], "steps must be above 0"), (["--device", "gpu"], "there is no device 'gpu'"),
+    (["--out", "/proc/nowhere"], "/proc/nowhere"),
     (["--warmup", "20"], "warmup is a share of the run"), (["--context", "0"], "context must be above 0")])
 def test_the_command_line_answers_in_one_sentence(corpus, what, words, capsys):
     from minimal.train import main
