@@ -30,22 +30,32 @@ def table(columns, rows, kind=""):
 def claims(link):
     """Every claim with its verdict; `link(path)` turns a file of the repository into an address."""
     book, sources = records.claims(), records.published()
-    counts, kinds = (Counter(claim.get(field) for claim in book) for field in ("verdict", "kind"))
+    kinds = "; ".join(f"<em>{HOW[kind]}</em>, {meaning}" for kind, meaning in records.WRONG.items())
     parts = ["<h1>Claims and evidence</h1>",
-             f"<p>{len(book)} claims of the five sources, each with a verdict that a test holds to its evidence: "
-             + ", ".join(f"{counts[verdict]} {verdict}" for verdict in records.VERDICTS if counts[verdict])
-             + f" ({', '.join(f'{kinds[kind]} of kind {kind}: {meaning}' for kind, meaning in records.WRONG.items())})"
-             + '. An open claim says what would decide it. Beside them: <a href="index.html">what our runs say</a>, '
-             '<a href="published.html">what the sources print</a> and '
-             '<a href="recorded.html">every recorded run</a>.</p>']
+             f"<p>{len(book)} claims of the five sources, each with a verdict that a test holds to its evidence: {tally(book)}. "
+             f"What is wrong says how: {kinds}. None of it says that a method does not work. An open claim says what would "
+             'decide it. Beside them: <a href="index.html">what our runs say</a>, <a href="published.html">what the sources '
+             'print</a> and <a href="recorded.html">every recorded run</a>.</p>']
     for source, about in sources.items():
+        some = [claim for claim in book if claim["source"] == source]
         rows = [(html.escape(claim["place"]), html.escape(claim["claim"]),
-                 f'<span class="verdict">{SIGNS[claim["verdict"]]} {HOW.get(claim.get("kind"), claim["verdict"])}</span>', grounds(claim, link))
-                for claim in book if claim["source"] == source]
+                 f'<span class="verdict">{SIGNS[claim["verdict"]]} {word(claim)}</span>', grounds(claim, link)) for claim in some]
         if rows:
-            parts += [f'<h2 id="{source}">{html.escape(about["short"])}</h2><p class="soft">{cited(about)}</p>',
+            parts += [f'<h2 id="{source}">{html.escape(about["short"])}</h2>',
+                      f'<p class="soft">{cited(about)}. Here: {tally(some)}.</p>',
                       table(("place", "claim", "verdict", "evidence, or what would decide"), rows, "long")]
     return "\n".join(parts)
+
+
+def word(claim):
+    """A verdict as a reader should see it: of what is wrong, how."""
+    return HOW.get(claim.get("kind"), claim["verdict"])
+
+
+def tally(some):
+    counts = Counter(map(word, some))
+    order = [how for verdict in records.VERDICTS for how in (HOW.values() if verdict == "wrong" else [verdict])]
+    return ", ".join(f"{counts[how]} {how}" for how in order if counts[how])
 
 
 def cited(about):
