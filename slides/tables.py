@@ -55,7 +55,7 @@ def word(claim):
 def tally(some):
     counts = Counter(map(word, some))
     order = [how for verdict in records.VERDICTS for how in (HOW.values() if verdict == "wrong" else [verdict])]
-    return ", ".join(f"{counts[how]} {how}" for how in order if counts[how])
+    return ", ".join(f"{counts[how]} {how}{'s' * (how == 'misprint' and counts[how] > 1)}" for how in order if counts[how])
 
 
 def cited(about):
