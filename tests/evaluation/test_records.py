@@ -242,7 +242,7 @@ def test_rows_are_written_one_a_line(tmp_path):
 
 def test_the_page_of_findings_speaks_of_every_file():
     text = (EVIDENCE / "README.md").read_text(encoding="utf-8")
-    assert [path.name for path in EVIDENCE.glob("*.json") if f"[{path.name}]({path.name})" not in text] == []
+    assert [path.name for path in EVIDENCE.glob("*.json") if f"[{path.name}]({path.name})" not in text] == [], "link it there"
 
 
 def test_the_page_of_findings_quotes_what_is_recorded():
