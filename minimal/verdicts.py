@@ -16,6 +16,7 @@ SEEDS = 3  # pairs below which nothing is decided
 FIELDS = dict(early=lambda row: statistics.fmean(loss for _, loss in row["valid"][:len(row["valid"]) // 2]))
 WAR = ("thirteen_rows", "residuals", "sharing")  # one corpus, size and budget: their runs compare with each other
 UP, SHARED = ("residuals", "thirteen_rows"), ("sharing", "thirteen_rows")  # the file that a claim leans on first
+CODE = ("stdlib",)  # the same systems on another text: told beside a verdict, which rests on the novel
 
 # claim: (files, comparisons). "a < b": a ends lower; "a ~ b": they differ by little; "a <~ b": a is higher by little at
 # most; "a wider b": a's seeds lie further apart. "a.entropy_deep" compares that field of the rows, not their loss;
@@ -127,9 +128,11 @@ def sentence(found, several):
     return f"{names}{at}: {found['difference']:+.3f}{'' if field else ' nats'} ({interval}{n})"
 
 
-def judged(claim):
-    """-> (verdict, evidence file or None, what was measured in words) of a claim that is listed above."""
-    files, comparisons = ASKED[claim]
+def judged(claim, files=None):
+    """-> (verdict, evidence file or None, what was measured in words) of a claim that is listed above; of its own files,
+    or of others."""
+    asked, comparisons = ASKED[claim]
+    files = files or asked
     parts = [compared(files, comparison) for comparison in comparisons]
     every = [found for part in parts for found in part]
     several = len({(found["size"], json.dumps(found["asked"])) for found in every}) > 1
@@ -151,6 +154,9 @@ def settled(book):
         if claim["id"] in ASKED:
             verdict, evidence, measured = judged(claim["id"])
             claim = claim | dict(verdict=verdict, evidence=evidence or claim["evidence"], measured=measured)
+            elsewhere, _, measured = judged(claim["id"], CODE) if ASKED[claim["id"]][0] == WAR else ("open", None, "")
+            if elsewhere != "open":
+                claim |= dict(on_code=f"On code {elsewhere}: {measured}")
         told.append(claim)
     return told
 

@@ -66,7 +66,7 @@ def cited(about):
 def grounds(claim, link):
     """The evidence with what was measured and noted; while a claim is open, what would decide."""
     asked = f"Would decide: {claim['decide']}." if claim["verdict"] == "open" else ""
-    said = " ".join(filter(None, [claim.get("measured"), claim["note"], asked]))
+    said = " ".join(filter(None, [claim.get("measured"), claim.get("on_code"), claim["note"], asked]))
     path, _, test = (claim["evidence"] or "").partition("::")
     name = test.replace("_", " ") or path.rpartition("/")[2]
     return " ".join(filter(None, [f'<a href="{link(path)}">{html.escape(name)}</a>.' if path else "", html.escape(said)]))

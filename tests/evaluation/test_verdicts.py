@@ -63,6 +63,15 @@ def test_a_verdict_needs_three_seeds_and_an_interval_without_zero(tmp_path, monk
     assert (said[1] is None) == (not fixed) and ("seeds" in said[2]) == bool(fixed)
 
 
+def test_what_another_text_says_stands_beside_a_verdict_and_does_not_change_it(tmp_path, monkeypatch):
+    claim = dict(id="bov-fixed", verdict="open", evidence=None)
+    record(tmp_path, monkeypatch, dict(bov=[3.0, 3.1, 3.2]) | {"bov-fixed": [3.1, 3.21, 3.3]})
+    assert "on_code" not in verdicts.settled([claim])[0]
+    record(tmp_path, monkeypatch, dict(bov=[3.0, 3.1, 3.2]) | {"bov-fixed": [2.9, 3.01, 3.1]}, "stdlib")
+    told, = verdicts.settled([claim])
+    assert told["verdict"] == "reproduced" and told["on_code"].startswith("On code not reproduced: bov less bov-fixed: +0.09")
+
+
 def test_a_comparison_must_hold_at_every_depth(tmp_path, monkeypatch):
     ahead, behind = [dict(standard=[3.0, 3.1, 3.2], resformer=[x + d for x in (3.0, 3.11, 3.2)]) for d in (-.1, .1)]
     record(tmp_path, monkeypatch, {3: ahead, 6: ahead}, "sizes")
