@@ -126,6 +126,8 @@ def intervals(table, title, xlabel):
     ax.locator_params(axis="x", nbins=6)
     ax.set_yticks(range(len(rows)), [f"{r['plan']} (n={r['n']})" for r in reversed(rows)])
     ax.set_ylim(-0.6, len(rows) - 0.4)
+    if any(r["low"] is not None for r in rows):
+        ax.annotate("filled: clear of zero", (0, 0), (0.01, 0.02), textcoords="figure fraction", fontsize=8.5)
     return fig
 
 
