@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from minimal import analysis
-from minimal.records import interval, published, quoted, read
+from minimal.records import interval, paired, published, quoted, read
 from minimal.recipes import RECIPES, laptop
 
 ROWS = read("thirteen_rows")["rows"]
@@ -222,6 +222,31 @@ def test_only_at_the_smallest_rate_is_svformer_clearly_ahead(warmup):
     assert sum(crossed.values()) in (4, 5, 6)
     shrinks = interval([a - b for a, b in zip(lead[3e-4], lead[3e-3])])
     assert shrinks[0] < 0 and (shrinks[2] < 0) == (warmup < 0.4)
+
+
+# ---- the same systems on code ---------------------------------------------------------------------------------------
+
+CODE = {(row["plan"], row["seed"]): row["loss"] for row in read("stdlib")["rows"]}
+
+
+@pytest.mark.parametrize("one, other, low, high", [
+    ("bov", "standard", -.228, -.168), ("resformer", "standard", -.066, -.052), ("row2", "standard", .007, .016),
+    ("gqa", "standard", .010, .022), ("row3", "standard", -.068, -.039), ("bov", "bov-shared", -.141, -.030),
+    ("bov", "bov-fixed", -.033, .022), ("resformer", "neutreno", -.069, -.042), ("resformer", "denseformer", -.057, .013),
+    ("svformer", "gqa", -.089, -.050), ("svformer", "cla", -.077, -.052), ("row8", "row5", -.035, -.006),
+    ("row9", "row7", -.007, .038), ("row9", "standard", -.073, -.008), ("row7", "standard", -.106, -.006)])
+def test_on_code_the_intervals_are_those_that_the_pages_quote(one, other, low, high):
+    found = interval([CODE[one, seed] - CODE[other, seed] for seed in SEEDS])
+    assert found[1:] == (pytest.approx(low, abs=6e-4), pytest.approx(high, abs=6e-4))
+
+
+def test_on_code_more_systems_lead_clearly_in_a_similar_order():
+    novel, code = ({row["plan"]: row for row in paired(read(name)["rows"], "loss")} for name in ("thirteen_rows", "stdlib"))
+    ahead = [sum(row["clear"] and row["difference"] < 0 for row in table.values()) for table in (novel, code)]
+    assert ahead == [9, 20] and len(code) == 29
+    plans = [plan for plan in code if plan != "standard"]
+    ranks = [torch.tensor([table[plan]["difference"] for plan in plans]).argsort().argsort().double() for table in (novel, code)]
+    assert round(torch.corrcoef(torch.stack(ranks))[0, 1].item(), 2) == .79
 
 
 # ---- x0 W_V in one layer at a time -----------------------------------------------------------------------------------
