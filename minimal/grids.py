@@ -49,6 +49,9 @@ GRIDS = dict(
                   plans("row2", "row6", "row9", "row11", "row13", "bov", overrides=EQUAL)),
     parameters=Grid("Are tables worth their parameters? The MLPs narrowed until a plan is as large as standard",
                     [dict(plan=plan, changes=dict(hidden=hidden)) for plan, hidden in SLIM.items()]),
+    code=Grid("The same two questions on the standard library: tables at equal parameters, gains at a slow rate",
+              [dict(plan=plan, changes=dict(hidden=hidden)) for plan, hidden in SLIM.items()]
+              + plans("row2", "bov", overrides=EQUAL), base=replace(WAR, corpus="stdlib")),
     one_layer=Grid("x0 W_V in one layer at a time", plans(*(f"row9@{at}" for at in range(12)))),
     critical_point=Grid("SVFormer against standard: learning rates, warm-ups, styles",
                         [dict(plan=plan, recipe="resformer", lr=lr, warmup=warmup, style=style)
