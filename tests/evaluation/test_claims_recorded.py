@@ -240,6 +240,19 @@ def test_on_code_the_intervals_are_those_that_the_pages_quote(one, other, low, h
     assert found[1:] == (pytest.approx(low, abs=6e-4), pytest.approx(high, abs=6e-4))
 
 
+SLIM = {(row["plan"], row["seed"]): row["loss"] for row in read("code")["rows"] if "changes" in row["asked"]}
+SLOW = {(row["plan"], row["seed"]): row["loss"] for row in read("code")["rows"] if "overrides" in row["asked"]}
+
+
+@pytest.mark.parametrize("runs, one, others, other, low, high", [
+    (SLIM, "bov", CODE, "standard", -.250, -.062), (SLIM, "bov-fixed", CODE, "standard", -.181, -.108),
+    (SLIM, "bov-keep", CODE, "standard", -.163, -.110), (SLIM, "modded", CODE, "standard", -.138, -.115),
+    (SLOW, "bov", CODE, "bov", -.042, .032), (SLOW, "row2", CODE, "row2", -.038, -.002), (SLOW, "row2", CODE, "standard", -.030, .013)])
+def test_on_code_tables_pay_for_themselves_and_a_slow_gain_heals_row_2(runs, one, others, other, low, high):
+    found = interval([runs[one, seed] - others[other, seed] for seed in SEEDS])
+    assert found[1:] == (pytest.approx(low, abs=6e-4), pytest.approx(high, abs=6e-4))
+
+
 def test_on_code_more_systems_lead_clearly_in_a_similar_order():
     novel, code = ({row["plan"]: row for row in paired(read(name)["rows"], "loss")} for name in ("thirteen_rows", "stdlib"))
     ahead = [sum(row["clear"] and row["difference"] < 0 for row in table.values()) for table in (novel, code)]
