@@ -160,7 +160,8 @@ def test_the_modifier_can_be_bounded(limit, bound):
         model(IDS, tape=tape)
         h = norm(tape.streams[3])
         heads = (1, 48)
-        r = read.limit(read.query(h).unflatten(-1, heads)) * read.limit(read.key(h).unflatten(-1, heads))
+        bounded = reads.LIMITS[read.limit]
+        r = bounded(read.query(h).unflatten(-1, heads)) * bounded(read.key(h).unflatten(-1, heads))
     assert r.abs().max() <= bound ** 2 + 1e-4
 
 
