@@ -136,9 +136,7 @@ class Exercise:
                 return str(why)
             except Exception:
                 return "what you returned could not be evaluated: check its shapes against the docstring"
-        dtype = next((str(x.dtype) for x in inputs if floats(x)), None)
-        expected = self.expected(part, seed, case)
-        return compare(answer, expected, dtype, hidden)
+        return compare(answer, self.expected(part, seed, case), dtype_of(inputs), hidden)
 
     def known(self, part, seed, states, answers):
         """What to say of a named wrong answer that gives what came in EVERY case ('' if none does): one may be chance."""
@@ -148,8 +146,7 @@ class Exercise:
                 found = self.expected(part, seed, case, wrong)
                 if state["state"] != "ok" or found is None:
                     continue
-                dtype = next((str(x.dtype) for x in self.cases(part, seed)[case] if floats(x)), None)
-                if compare(answer, found, None, like=dtype):
+                if compare(answer, found, None, like=dtype_of(self.cases(part, seed)[case])):
                     break
                 mistaken.append(bool(compare(found, self.expected(part, seed, case), None)))
             else:
@@ -162,16 +159,23 @@ class Exercise:
         for case, (state, answer) in enumerate(zip(states, answers)):
             if state["state"] != "ok":
                 words = SAYS[state["state"]].format(**dict(line="?", error="an error") | state)
-                seen = "" if hidden or state["state"] != "raised" else self.asked(part, seed, case)
-                return state["state"], words + (f": {state['detail']}" if state.get("detail") and not hidden else "") + seen
+                if not hidden:
+                    words += f": {state['detail']}" if state.get("detail") else ""
+                    words += self.asked(part, seed, case) if state["state"] == "raised" else ""
+                return state["state"], words
             if why := self.judge(part, seed, case, answer, hidden):
-                seen = "" if hidden or part.accept else self.asked(part, seed, case)
-                return "wrong", self.known(part, seed, states, answers) or why + seen
+                why += "" if hidden or part.accept else self.asked(part, seed, case)
+                return "wrong", self.known(part, seed, states, answers) or why
         return "ok", ""
 
 
 def floats(value):
     return isinstance(value, np.ndarray) and value.dtype.kind == "f"
+
+
+def dtype_of(inputs):
+    """The dtype in which a case is asked; None where it holds no array of real numbers."""
+    return next((str(x.dtype) for x in inputs if floats(x)), None)
 
 
 def spread(answer, count):

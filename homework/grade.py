@@ -356,15 +356,12 @@ def main(argv=None):
     alone = path.is_file() or (path / unit.file).is_file() or (options.out and options.out.suffix == ".json")
     out, paths = options.out or Path("results.json" if alone else "results"), []
     out = out / f"{learner(path)}.json" if alone and out.is_dir() else out
-    try:
-        (out.parent if alone else out).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        parser.error(f"results cannot be written to {out}: {error}")
     if not alone:
-        paths = sorted(p for p in path.iterdir() if not p.name.startswith(".") and (p.is_dir() or p.suffix == ".py"))
+        entries = sorted(p for p in path.iterdir() if not p.name.startswith("."))
+        paths = [p for p in entries if p.is_dir() or p.suffix == ".py"]
         if not paths:
             parser.error(f"{path} holds no {unit.file}, and no file or folder for each learner")
-        if left := sorted(p.name for p in path.iterdir() if not p.name.startswith(".") and p not in paths):
+        if left := [p.name for p in entries if p not in paths]:
             print(f"not graded, neither a folder nor a .py file: {', '.join(left)}", file=sys.stderr)
         for name in {p.name for p in paths if p.is_dir()} & {p.stem for p in paths if p.is_file()}:
             parser.error(f"{path} holds {name} as a file and as a folder: rename one, each gets results by its name")
@@ -377,10 +374,13 @@ def main(argv=None):
         parser.error(f"this system offers neither a spare account nor namespaces; {why}")
     if "triton" in unit.prelude and importlib.util.find_spec("triton") is None:
         print("there is no Triton here: submissions with Triton kernels would lose their points", file=sys.stderr)
-    if not alone:
-        done = folder(unit, paths, out, options)
-        return 2 if any(rows is None for rows, _ in done) else 0
-    rows, note = one(unit, path, out, options)
+    try:
+        if not alone:
+            done = folder(unit, paths, out, options)
+            return 2 if any(rows is None for rows, _ in done) else 0
+        rows, note = one(unit, path, out, options)
+    except OSError as error:
+        parser.error(f"results cannot be written to {out}: {error}")
     for name, part, points, earned, why in rows or []:
         print(f"{earned:>3}/{points:<3} {name}: {part}  {why}".rstrip())
     print(f"{sum(row[3] for row in rows)} of {unit.points}  {note}".rstrip() if rows is not None else f"{MISHAP} ({note})")

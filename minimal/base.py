@@ -76,9 +76,10 @@ def device(name="auto"):
     """The accelerator if there is one. "mps" is taken only when asked for: fp32 there is not bit-stable."""
     if name != "auto":
         kind = name.partition(":")[0]
-        if kind not in ("cpu", "cuda", "mps"):
+        present = dict(cpu=lambda: True, cuda=torch.cuda.is_available, mps=torch.backends.mps.is_available)
+        if kind not in present:
             raise ValueError(f"there is no device {name!r}: choose auto, cpu, cuda or mps")
-        if kind != "cpu" and not getattr(torch.backends if kind == "mps" else torch, kind).is_available():
+        if not present[kind]():
             raise ValueError(f"there is no {kind} device here: choose auto or cpu; `make doctor` says more")
         return torch.device(name)
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")

@@ -150,11 +150,13 @@ def sources_map(size="tiny", plans=None, title="Where do the values come from? O
     layers = max(len(m.blocks) for m in models.values())
     fig, ax = axes(title, "layer", "", 0.42 * layers + 3.4, 0.21 * len(plans) + 1.5)
     ax.grid(False)
+    used = set()
     for y, (name, model) in enumerate(models.items()):
         for at, block in enumerate(model.blocks):
             a = block.attention
             colour, hatch, letter = SOURCES[a.value.mark if a else "none"]
             part = getattr(a.value, "y", a.value) if a else None  # of a mixture, what joins the own stream
+            used |= {a.value.mark, part.mark} if a else {"none"}
             letter = letter + SOURCES[part.mark][2] if part is not None and part is not a.value else letter
             letter = letter.replace("1", str(part.j + 1)) if part is not None and part.mark == "layer" else letter
             letter += "γ" if a and a.value.gain is not None else ""
@@ -165,8 +167,6 @@ def sources_map(size="tiny", plans=None, title="Where do the values come from? O
     ax.set_ylim(len(plans), 0)
     ax.set_xticks([i + 0.5 for i in range(layers)], range(layers))
     ax.set_yticks([i + 0.5 for i in range(len(plans))], plans, fontsize=8)
-    values = [b.attention.value if b.attention else None for m in models.values() for b in m.blocks]
-    used = {v.mark if v else "none" for v in values} | {v.y.mark for v in values if hasattr(v, "y")}
     patches = [Patch(facecolor=colour, hatch=hatch, edgecolor=INK, linewidth=0.4, label=f"{letter or ' '}  {WORDS[mark]}")
                for mark, (colour, hatch, letter) in SOURCES.items() if mark in used]
     ax.legend(handles=patches, loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False, fontsize=8.5, alignment="left",

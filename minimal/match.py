@@ -9,7 +9,7 @@ from minimal.variants import count, skeleton
 
 
 def buys(run, budget, cost):
-    """The run with as many steps as the budget pays for."""
+    """The run with the steps that the budget pays for, to the nearest."""
     if budget < cost:
         raise ValueError(f"a budget of {budget:g} buys no step of {run.plan}: one costs {cost:.3g}")
     return replace(run, steps=round(budget / cost))

@@ -215,8 +215,7 @@ class Trainer:
     def identity(self):
         """What must be equal for a run to go on: everything but where it is written and how often."""
         asked = {k: v for k, v in asdict(self.run).items() if k not in WHERE | SEEN}
-        model = store.short(made(skeleton(self.run.plan, self.run.size, **self.run.config())))
-        return asked | dict(data=self.data.fingerprint, steps=self.steps, model=model)
+        return asked | dict(data=self.data.fingerprint, steps=self.steps, model=store.short(made(self.model)))
 
     def save(self):
         if self.team.rank:

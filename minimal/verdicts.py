@@ -154,9 +154,9 @@ def settled(book):
         if claim["id"] in ASKED:
             verdict, evidence, measured = judged(claim["id"])
             claim = claim | dict(verdict=verdict, evidence=evidence or claim["evidence"], measured=measured)
-            elsewhere, _, measured = judged(claim["id"], CODE) if ASKED[claim["id"]][0] == WAR else ("open", None, "")
-            if elsewhere != "open":
-                claim |= dict(on_code=f"On code {elsewhere}: {measured}")
+            if ASKED[claim["id"]][0] == WAR:
+                elsewhere, _, measured = judged(claim["id"], CODE)
+                claim |= dict(on_code=f"On code {elsewhere}: {measured}") if elsewhere != "open" else {}
         told.append(claim)
     return told
 

@@ -162,9 +162,14 @@ def joined(outputs):
 
 # ---- all of them -----------------------------------------------------------------------------------------------------
 
+def numbered(folder):
+    """The notebooks of the course, or its decks, in order."""
+    return sorted(folder.glob("[0-9][0-9]_*.ipynb"))
+
+
 def chosen(names):
     """The notebooks that these words mean: a number, a stem, or a path."""
-    ours = sorted(HERE.glob("[0-9][0-9]_*.ipynb"))
+    ours = numbered(HERE)
     if not names:
         return ours
     found = [Path(name) if name.endswith(".ipynb") else next((path for path in ours if path.stem.startswith(name)), None) for name in names]
@@ -223,8 +228,7 @@ def main(argv=None):
         return 0
     paths, start = chosen(asked.names), time.monotonic()
     if asked.clean:
-        decks = sorted((HERE.parent / "slides").glob("[0-9][0-9]_*.ipynb"))
-        for path in paths if asked.names else [*paths, *decks]:
+        for path in paths if asked.names else [*paths, *numbered(HERE.parent / "slides")]:
             nbformat.write(clean(nbformat.read(path, 4)), path)
         return 0
     parameters = {name: value_of(text) for name, text in asked.p}

@@ -24,7 +24,7 @@ FACES = (*(("source-sans-3", f"{weight}.css") for weight in ("400", "400-italic"
 
 
 def decks():
-    return sorted(HERE.glob("[0-9][0-9]_*.ipynb"))
+    return run.numbered(HERE)
 
 
 def slide_type(cell):

@@ -267,11 +267,10 @@ def test_on_code_more_systems_lead_clearly_in_a_similar_order():
 
 def test_one_layer_of_token_values_gains_nothing_and_what_the_first_seed_showed_does_not_come_again():
     rows = read("one_layer")["rows"]
-    plain = {row["seed"]: row["loss"] for row in ROWS if row["plan"] == "standard"}
     cells = {(int(row["plan"].split("@")[1]), row["seed"]): row for row in rows}
     assert len(cells) == len(rows) == 36
     for at in range(12):
-        change, low, high = interval([cells[at, seed]["loss"] - plain[seed] for seed in SEEDS])
+        change, low, high = interval([cells[at, seed]["loss"] - PLAIN[seed] for seed in SEEDS])
         assert low < 0 < high and abs(change) < 0.01, at
     gains = {cell: row["coefficients"][f"blocks.{cell[0]}.attention.value.gain"] for cell, row in cells.items()}
     assert sum(abs(gain) < 0.2 for gain in gains.values()) == 32
