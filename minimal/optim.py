@@ -74,6 +74,7 @@ class Stack:
         count, first = len(named), next(iter(named.values()))
         (rows, columns), device = first.shape, first.device
         self.shape_factor = max(1, rows / columns) ** 0.5
+        self.decay = row.decay if row.shaped_decay else row.decay / self.shape_factor
         self.buffer = torch.zeros(count, rows, columns, device=device)
         self.second = self.buffer.new_zeros(count, *((rows, 1) if rows >= columns else (1, columns)))
 
@@ -148,7 +149,7 @@ class Optimizer:
         for part in self.dense:
             part.step(multiplier)
         self.muon_step(self.stacks, [number(s.row.lr * s.shape_factor * multiplier) for s in self.stacks],
-                       number(recipe.momentum(step, self.steps)), [number(s.row.decay * decay) for s in self.stacks])
+                       number(recipe.momentum(step, self.steps)), [number(s.decay * decay) for s in self.stacks])
         for p in self.named.values():
             p.grad = None
 

@@ -19,6 +19,7 @@ class Row:
     lr_by: tuple = ()
     decay_by: tuple = ()
     cautious: bool = False  # Muon: decay an entry only where the update, too, moves it to zero
+    shaped_decay: bool = True  # Muon: the shape factor multiplies the decay like the update; False: the update alone
 
 
 @dataclass(frozen=True)
@@ -149,8 +150,8 @@ RECIPES = dict(
     # Its five Newton-Schulz triples are not among our facts: Polar Express stands in. No second moment, plain decay.
     modded=Recipe(dict.fromkeys(ROLES, SCALAR) | dict(
         head=Row("adamw", 1 / 320), **dict.fromkeys(("embed", "position", "table"), Row("adamw", 0.3)),
-        matrix=Row("muon", 0.025, 0.01, (None, None)), gate=Row("muon", 0.025, 0.01, (None, None)),
-        mlp=Row("muon", 0.025, 0.02, (None, None))), lr=Schedule(decay=0.7), momentum=Schedule(300, 0.85, 0.95),
+        **dict.fromkeys(("matrix", "gate"), Row("muon", 0.025, 0.01, (None, None), shaped_decay=False)),
+        mlp=Row("muon", 0.025, 0.02, (None, None), shaped_decay=False)), lr=Schedule(decay=0.7), momentum=Schedule(300, 0.85, 0.95),
         longest_window=3456, steps=5960),
     # The sources (DVA, GPT-2) give no optimizer: these are the common numbers. The encoder's peak rate is BERT's.
     gpt2=Recipe(adamw(6e-4, (0.9, 0.95), 1e-8, 0.1, **OWN, **{"lambda": LAMBDA["learned"]}), clip=1.0,

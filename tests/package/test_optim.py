@@ -100,6 +100,24 @@ def test_modded_holds_until_step_1788_and_then_falls_to_zero():
     assert recipe.rows["mlp"].decay == 2 * recipe.rows["matrix"].decay == .02
 
 
+@pytest.mark.parametrize("recipe, shaped", [("bov", True), ("course", True), ("modded", False), ("modded-constant", False)])
+def test_the_shape_factor_reaches_the_decay_of_nanochat_and_not_that_of_modded(recipe, shaped):
+    """A gradient of zero leaves nothing but the decay: nanochat multiplies it by the rate that carries the shape factor,
+    modded-nanogpt (`eff_weight_decay = lr * wd * wd_mul`) by the bare rate."""
+    model = nano()
+    opt = optimizer(model, recipe, steps=1000)
+    up = model.blocks[1].mlp.up.weight  # (128, 32): a shape factor of 2
+    before, step = up.detach().clone(), 500
+    for p in model.parameters():
+        p.grad = torch.zeros_like(p)
+    opt.step(step)
+
+    row = opt.recipe.rows["mlp"]
+    plain = row.lr * opt.recipe.lr(step, 1000) * row.decay * opt.recipe.muon_decay(step, 1000)
+    lost = 1 - (up.detach() / before).double()
+    assert lost.mean().item() == pytest.approx((2 if shaped else 1) * plain, rel=1e-3)
+
+
 def test_the_window_grows_by_the_cubic_in_whole_blocks():
     assert [window(x * 5960 // 4, 5960) for x in range(5)] == [128, 1536, 1792, 2048, 3456]
     assert [window(x, 4, longest=128, block=16) for x in range(5)] == [16, 64, 64, 80, 128]
