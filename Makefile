@@ -32,14 +32,16 @@ lab: setup
 test: setup
 	$(PY) -m pytest $(ARGS)
 
-## make check       the quick inner loop: tests of the package and the kernels, less the slow ones
+## make check       the quick inner loop: the linter, then the tests of the package's heart, less the slow ones
 check: setup
-	@echo "make check runs tests/package and tests/kernels without the tests marked slow; make test runs everything"
-	$(PY) -m pytest tests/package tests/kernels -m "not slow" $(ARGS)
+	@echo "make check lints, then runs tests/{model,training,data,kernels} without the tests marked slow; make test runs everything"
+	$(PY) -m ruff check
+	$(PY) -m ruff format --check
+	$(PY) -m pytest tests/model tests/training tests/data tests/kernels -m "not slow" $(ARGS)
 
 ## make doctor      what this machine has and what it lacks; works before set-up too
 doctor:
-	@p=$(PY); test -x $$p || p=$(or $(PYTHON),python3); $$p -m minimal.doctor $(ARGS)
+	@p=$(PY); test -x $$p || p=$(or $(PYTHON),python3); $$p -m minimal.lab.doctor $(ARGS)
 
 ## make setup       only the set-up: .venv with the pinned packages (PYTHON=… TORCH=cpu|cuda EXTRAS=site,parity)
 setup: $(VENV)/.ready $(extras:%=$(VENV)/.extra-%)
@@ -73,31 +75,51 @@ $(VENV)/.extra-%: $(VENV)/.ready
 	$(if $(and $(filter site,$*),$(wildcard package.json)),npm install --no-audit --no-fund)
 	@touch $@
 
-# The other targets, one line each: name, the file that does the work, how it is called. Until that file exists, they say so.
-define target
-.PHONY: $(1)
-$(1): $(if $(wildcard $(2)),setup)
-	$(if $(wildcard $(2)),$(3),@echo "make $(1) is not built yet: it will call $(2), which does not exist" >&2; exit 1)
-endef
-
 ## make course      execute every notebook; pages under build/ (PROFILE=smoke|laptop|gpu)
-$(eval $(call target,course,notebooks/run.py,$(PY) notebooks/run.py --profile $(PROFILE) $(ARGS)))
+.PHONY: course
+course: setup
+	$(PY) notebooks/run.py --profile $(PROFILE) $(ARGS)
+
 ## make bench       measure this machine's speed; the last line is JSON (PART=decode,dva,train|corners|race|gpu)
-$(eval $(call target,bench,minimal/measure.py,$(PY) -m minimal.measure $(PART:%=--part %) $(ARGS)))
+.PHONY: bench
+bench: setup
+	$(PY) -m minimal.lab.speed $(PART:%=--part %) $(ARGS)
+
 ## make evidence    what is recorded, what is missing, and how long the rest would take here
-$(eval $(call target,evidence,minimal/evidence.py,$(PY) -m minimal.evidence $(ARGS)))
+.PHONY: evidence
+evidence: setup
+	$(PY) -m minimal.lab.evidence $(ARGS)
+
 ## make reset       put a homework's stub back; your file is kept aside (HW=hw03)
-$(eval $(call target,reset,homework/reset.py,$(PY) -m homework.reset $(HW) $(ARGS)))
+.PHONY: reset
+reset: setup
+	$(PY) -m homework.reset $(HW) $(ARGS)
+
 ## make grade       grade a submission in isolation (HW=hw03 FILE=submission.py)
-$(eval $(call target,grade,homework/grade.py,$(PY) -m homework.grade $(HW) $(FILE) $(ARGS)))
+.PHONY: grade
+grade: setup
+	$(PY) -m homework.grade $(HW) $(FILE) $(ARGS)
+
 ## make gradescope  the autograder zip of a homework (HW=hw03)
-$(eval $(call target,gradescope,homework/gradescope.py,$(PY) -m homework.gradescope $(HW) $(ARGS)))
+.PHONY: gradescope
+gradescope: setup
+	$(PY) -m homework.gradescope $(HW) $(ARGS)
+
 ## make slides      the decks as offline HTML and PDF (needs EXTRAS=site)
-$(eval $(call target,slides,slides/site.py,$(PY) slides/site.py --decks $(ARGS)))
+.PHONY: slides
+slides: setup
+	$(PY) slides/site.py --decks $(ARGS)
+
 ## make site        the course site under build/site (needs EXTRAS=site; ARGS="--profile smoke" for a quick one)
-$(eval $(call target,site,slides/site.py,$(PY) slides/site.py $(ARGS)))
+.PHONY: site
+site: setup
+	$(PY) slides/site.py $(ARGS)
+
 ## make figures     redraw the pictures of README and slides
-$(eval $(call target,figures,minimal/look.py,$(PY) -m minimal.look $(ARGS)))
+.PHONY: figures
+figures: setup
+	$(PY) -m minimal.lab.pictures $(ARGS)
+
 
 ## make clean       remove build/ and caches; .venv, runs/ and your work stay
 clean:

@@ -1,0 +1,20 @@
+"""Where do the values of attention come from? The package of the course, room by room.
+
+    variants.py   every system of the course, a line each        python -m minimal.variants
+    train.py      one loop for every plan                         python -m minimal.train
+    generate.py   prefill, then a token at a time                 python -m minimal.generate
+    evaluate.py   bits per byte; opening a checkpoint             python -m minimal.evaluate
+    analysis.py   what a pass saw: entropy, similarity, spectra
+
+    model/        READ FIRST, and in it values.py: the seam. Blocks, attention, cache, init, counts
+    kernels/      values named by token ids: the reference and every faster way, Triton's too
+    training/     recipes, optimizers, what a run is, checkpoints, devices, teams of processes
+    data/         corpora, tokenizer, packing, and files that are written whole or not at all
+    encoder/      BERT, its value bypass, word pieces, pretraining and fine-tuning
+    tasks/        CORE's 21 tasks, SQuAD, an invented village of questions
+    lab/          what the course measures, draws and judges with: evidence, speed, figures
+
+Imports run one way: kernels and data stand on the ground and import nothing of ours; training may
+import data, model may import kernels; the commands stand on those; tasks and encoder on the
+commands; lab on everything; and nothing imports lab. tests/setup/test_walls.py holds it.
+"""

@@ -1,15 +1,12 @@
 """What happens inside the stack? Numbers about attention maps, values and streams, read off a tape."""
 
-import inspect
-import json
 import math
-from dataclasses import replace
 
 import torch
 import torch.nn.functional as F
 
-from minimal.attend import reference, visible, weights
-from minimal.tape import Rows
+from minimal.model.attend import reference, visible, weights
+from minimal.model.tape import Rows
 
 
 @torch.no_grad()
@@ -27,8 +24,6 @@ def attention_map(model, tape, at):
 
 
 # ---- entropy of token importance (ResFormer, Eq 11) ------------------------------------------------------------------
-
-
 def entropy(p):
     """In nats, along the last dimension; 0 log 0 = 0."""
     return -torch.special.xlogy(p, p).sum(-1)
@@ -47,8 +42,6 @@ def token_entropy(a, heads="mean"):
 
 
 # ---- similarity and spectra (Eq 12, 13) ------------------------------------------------------------------------------
-
-
 def similarity(h):
     """Mean cosine between different tokens of one text, h (B, T, C): 1 when all have become the same (Eq 13)."""
     unit = F.normalize(h.float(), dim=-1)  # (B, T, C)
@@ -70,14 +63,14 @@ def explained(y, ids):
     of the token; 0: the token says nothing of it."""
     _, group, times = ids.unique(return_inverse=True, return_counts=True)
     y = y.float() - y.float().mean(0)
-    means = y.new_zeros(len(times), y.shape[1]).index_add_(0, group, y) / times[:, None]  # (tokens, F)
+    means = (
+        y.new_zeros(len(times), y.shape[1]).index_add_(0, group, y) / times[:, None]
+    )  # (tokens, F)
     within = (y - means[group]).square().sum() / (len(y) - len(times))
     return 1 - (within / (y.square().sum() / (len(y) - 1))).item()
 
 
 # ---- what stands in for cross-layer attention? (Fig 3) ---------------------------------------------------------------
-
-
 @torch.no_grad()
 def across_study(model, ids):
     """By layer n >= 1 of a trained baseline: cosine of Eq 2 (true cross-layer attention on layer n-1) with Eq 3 (its keys
@@ -90,18 +83,20 @@ def across_study(model, ids):
         v, v2 = tape.values[n].dense(), tape.values[m].dense()
         seen = visible(q.shape[1], k.shape[1], how["causal"], how["window"], device=q.device)
         both = torch.cat([seen, seen], -1)
-        eq2 = reference(q, torch.cat([k, k2], 1), Rows(torch.cat([v, v2], 1)), scale=how["scale"], mask=both)
+        eq2 = reference(
+            q, torch.cat([k, k2], 1), Rows(torch.cat([v, v2], 1)), scale=how["scale"], mask=both
+        )
         eq3 = reference(q, k, Rows((v + v2) / 2), **how)
         earlier = torch.stack([tape.raw[j] for j in layers if j < n]).mean(0)
-        eq6 = reference(q, k, Rows(v), **how) + earlier.repeat_interleave(q.shape[2] // k.shape[2], 2)
+        eq6 = reference(q, k, Rows(v), **how) + earlier.repeat_interleave(
+            q.shape[2] // k.shape[2], 2
+        )
         cosine = lambda x: F.cosine_similarity(eq2.flatten(2), x.flatten(2), dim=-1).mean().item()
         rows.append(dict(layer=n, eq3=cosine(eq3), eq6=cosine(eq6)))
     return rows
 
 
 # ---- values, their size and their direction --------------------------------------------------------------------------
-
-
 def value_study(model, tape):
     """By layer: root mean square of v (as read, gain included) and mean cosines v-y, v0-v and v0-y over heads and tokens;
     y is attention's output before W_O."""
@@ -116,115 +111,35 @@ def value_study(model, tape):
         first = v if first is None else first
         cosine = lambda a, b: F.cosine_similarity(a, b, dim=-1).mean().item()
         size = v.square().mean().sqrt().item()
-        rows.append(dict(layer=at, size=size, v_y=cosine(v, y), v0_v=cosine(first, v), v0_y=cosine(first, y)))
+        rows.append(
+            dict(
+                layer=at, size=size, v_y=cosine(v, y), v0_v=cosine(first, v), v0_y=cosine(first, y)
+            )
+        )
     return rows
 
 
-# ---- curves ----------------------------------------------------------------------------------------------------------
-
-
-def smooth(values, window=100):
-    """Moving average over whole windows only: entry k is the mean of values k … k + window - 1."""
-    x = torch.tensor(values, dtype=torch.float64)
-    if len(x) < window:
-        raise ValueError(f"a window of {window} does not fit into {len(x)} values: take a smaller one")
-    return x.unfold(0, window, 1).mean(-1).tolist()
-
-
-def relative(losses, baseline, window=100):
-    """Method minus baseline, step by step, smoothed: below zero the method is ahead (ResFormer, Fig 1)."""
-    if len(losses) != len(baseline):
-        raise ValueError(f"curves of {len(losses)} and {len(baseline)} steps cannot be subtracted: "
-                         "compare equal lengths")
-    return smooth([a - b for a, b in zip(losses, baseline)], window)
-
-
-def critical_point(losses, baseline, window=100):
-    """The step at which the smoothed relative loss turns from negative to positive for good (SVFormer is overtaken), or
-    None: it never led, or it still leads."""
-    curve = relative(losses, baseline, window)
-    ahead = [i for i, value in enumerate(curve) if value < 0]
-    if not ahead or ahead[-1] == len(curve) - 1:
-        return None
-    return ahead[-1] + 1 + window
-
-
-def trajectories(result, end=""):
-    """name -> values over the steps, for every coefficient whose name ends so, out of a training result."""
-    c = result["coefficients"]
-    return {name: [step[i] for step in c["steps"]] for i, name in enumerate(c["names"]) if name.endswith(end)}
-
-
-def mixin_study(result):
-    """What the weights of an x0 mixin r x + z x0 did in training: z's share by layer at the end; when the shares were
-    largest, as a part of the run, and how many fell by 2 % from there (layer 0, where x is x0, left out); weights of x0
-    that changed sign after the first tenth; the largest rise of the held-out loss between two evaluations."""
-    paths = trajectories(result)
-    kept, mixed = ([path for name, path in paths.items() if f".{kind}." in name] for kind in ("residual", "x0"))
-    r, z = torch.tensor(kept), torch.tensor(mixed)  # (L, steps) each
-    share = z.abs() / (r.abs() + z.abs())
-    steps = share.shape[1]
-    smoothed = share[1:].unfold(1, max(1, steps // 20), 1).mean(-1)  # (L - 1, steps')
-    peak, at = smoothed.max(1)
-    held = [row["loss"] for row in result["valid"]]
-    return dict(
-        x0_share=[round(v, 4) for v in share[:, -1].tolist()],
-        turn=round(((at + 1) / smoothed.shape[1]).mean().item(), 4),
-        fell=(smoothed[:, -1] < 0.98 * peak).sum().item(),
-        crossed=[i for i, path in enumerate(mixed) if path[steps // 10] * path[-1] < 0],
-        rise=round(max((b - a for a, b in zip(held, held[1:])), default=0.0), 4),
-    )
-
-
-def token_left(result):
-    """How much of the token is left in the stream that enters each block, and the head: its mean cosine with x0 over 16
-    held-out texts."""
-    from minimal import corpora, data
-    from minimal.train import load
-
-    model, tok = load(result["folder"])
-    held = data.pack(corpora.find(result["run"]["corpus"]), tok, model.config.context)
-    ids, _ = next(iter(held.valid(16, 16)))
-    streams = observe(model, ids).streams
-    return dict(token_left=[round(F.cosine_similarity(x, streams[0], dim=-1).mean().item(), 4) for x in streams])
-
-
-def watched(run, note, every=25):
-    """What note(model) says before the first step of a run, after every so many and at its end: steps, notes, the last
-    held-out loss and the folder. Trained once and kept, like evidence.cached; a note that is written otherwise is another run."""
-    from minimal import corpora, evidence, store
-    from minimal.train import Trainer
-
-    class Watched(Trainer):
-        def evaluate(self):
-            return dict(note=note(self.model)) | super().evaluate()
-
-    def make(part):
-        trainer = Watched(replace(run, out=str(part), evaluate=every), quiet=True)
-        told = [dict(step=0, note=note(trainer.model)), *trainer.fit()["valid"]]
-        done = dict(steps=[row["step"] for row in told], notes=[row["note"] for row in told], loss=told[-1]["loss"])
-        (part / "watched.json").write_text(json.dumps(done))
-
-    key = evidence.key(run, corpora.find(run.corpus, run.tokens, run.mix).fingerprint)
-    name = f"{run.plan}-{key}-{store.short(inspect.getsource(note), every)}"
-    folder = store.once(store.runs() / "watched" / name, make)
-    return json.loads((folder / "watched.json").read_text()) | dict(folder=str(folder))
-
-
 # ---- other people's models -------------------------------------------------------------------------------------------
-
-
 @torch.no_grad()
 def observe_hf(model, ids):
     """Any Hugging Face causal LM that returns attentions: entropy by layer, similarity by hidden state (L + 1 of them)."""
     out = model(ids, output_attentions=True, output_hidden_states=True)
     if not out.attentions or any(a is None for a in out.attentions):
-        raise ValueError(f'{type(model).__name__} returned no attentions: load it with attn_implementation="eager"')
-    return dict(entropy=[token_entropy(a.float()).item() for a in out.attentions],
-                similarity=[similarity(h).item() for h in out.hidden_states])
+        raise ValueError(
+            f'{type(model).__name__} returned no attentions: load it with attn_implementation="eager"'
+        )
+    return dict(
+        entropy=[token_entropy(a.float()).item() for a in out.attentions],
+        similarity=[similarity(h).item() for h in out.hidden_states],
+    )
 
 
 def uniform_causal_entropy(length):
     """What causality alone does to the entropy of importance: 7.2025 at 2,048 tokens, where log l is 7.6246."""
-    columns = torch.tensor([1 / i for i in range(1, length + 1)], dtype=torch.float64).flip(0).cumsum(0).flip(0)
+    columns = (
+        torch.tensor([1 / i for i in range(1, length + 1)], dtype=torch.float64)
+        .flip(0)
+        .cumsum(0)
+        .flip(0)
+    )
     return entropy(columns / columns.sum()).item(), math.log(length)

@@ -13,11 +13,24 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 
-from minimal import records
-from minimal.core import LOGITS, opened
-from minimal.corpora import HUB, find
-from minimal.data import check_vocab, nats_and_bytes
-from minimal.store import DataError
+from minimal.data import results
+from minimal.data.corpora import find
+from minimal.data.files import DataError
+from minimal.data.hub import HUB
+from minimal.data.packing import nats_and_bytes
+from minimal.data.tokenizer import check_vocab
+from minimal.training.device import compute_dtype, device
+
+LOGITS = 2**26  # held at once: 256 MB in fp32
+
+
+def opened(folder, where="auto"):
+    """(model, tokenizer) of a training run's folder, in the type that this device computes fastest."""
+    from minimal.train import load
+
+    model, tok = load(folder, device(where))
+    model.compute = compute_dtype(model.device)
+    return model, tok
 
 
 def windows(length, window, stride):
@@ -25,7 +38,9 @@ def windows(length, window, stride):
     scores those that no pass before it scored. So every token but the first is scored once, and after the first pass
     with at least `window - stride + 1` tokens before it."""
     if not 0 < stride <= window:
-        raise DataError(f"stride {stride} with window {window}: wanted 1 to {window}, so that no token is skipped")
+        raise DataError(
+            f"stride {stride} with window {window}: wanted 1 to {window}, so that no token is skipped"
+        )
     end = 1
     while end < length:
         scored, end = end, min(length, end + (window if end == 1 else stride))
@@ -42,20 +57,33 @@ def bits_per_byte(model, tok, ids, window=None, stride=None):
     stride = stride or window
     passes, sums = list(windows(len(ids), window, stride)), []  # all of one length
     batch = max(1, LOGITS // (window * tok.vocab))
-    for some in (passes[i:i + batch] for i in range(0, len(passes), batch)):
-        rows = torch.tensor([ids[start:end] for start, _, end in some], device=model.device)  # (B, T+1)
-        nats = F.cross_entropy(model(rows[:, :-1]).float().mT, rows[:, 1:], reduction="none")  # (B, T)
+    for some in (passes[i : i + batch] for i in range(0, len(passes), batch)):
+        rows = torch.tensor(
+            [ids[start:end] for start, _, end in some], device=model.device
+        )  # (B, T+1)
+        nats = F.cross_entropy(
+            model(rows[:, :-1]).float().mT, rows[:, 1:], reduction="none"
+        )  # (B, T)
         for (start, scored, _), row, loss in zip(some, rows, nats):
-            target = row[scored - start:]  # (n,)
-            found = nats_and_bytes(loss[scored - start - 1:], target, tok.bytes)
+            target = row[scored - start :]  # (n,)
+            found = nats_and_bytes(loss[scored - start - 1 :], target, tok.bytes)
             sums.append((*found, (target != tok.bos).sum().item()))
     nats, size, tokens = (sum(column) for column in zip(*sums))
     if not size:
         raise DataError("no text to score: give at least one byte after the first token")
-    n, off = len(sums), math.hypot(*(a - b * nats / size for a, b, _ in sums))  # each pass against the common rate
-    return dict(bits_per_byte=nats / size / math.log(2), nats_per_token=nats / tokens,
-                error=off * math.sqrt(n / (n - 1)) / size / math.log(2) if n > 1 else None,
-                tokens=tokens, bytes=size, window=window, stride=stride)
+    n, off = (
+        len(sums),
+        math.hypot(*(a - b * nats / size for a, b, _ in sums)),
+    )  # each pass against the common rate
+    return dict(
+        bits_per_byte=nats / size / math.log(2),
+        nats_per_token=nats / tokens,
+        error=off * math.sqrt(n / (n - 1)) / size / math.log(2) if n > 1 else None,
+        tokens=tokens,
+        bytes=size,
+        window=window,
+        stride=stride,
+    )
 
 
 def uniform(tok, ids):
@@ -69,7 +97,9 @@ def domains(names):
     one a file; anything else is itself."""
     for name in names:
         if name in HUB and HUB[name].mix:
-            yield from ((domain, find(name, tokens=1_000_000, mix={domain: 1})) for domain in HUB[name].mix)
+            yield from (
+                (domain, find(name, tokens=1_000_000, mix={domain: 1})) for domain in HUB[name].mix
+            )
         elif Path(name).is_dir():
             texts = sorted(Path(name).glob("*.txt"))
             if not texts:
@@ -83,15 +113,22 @@ def domains(names):
 def tokens_of(corpus, tok, part="valid", characters=None):
     """A part of a corpus ("train", "valid" or "all") as one stream, BOS before each document."""
     ids, room = [], characters or math.inf
-    for text in (text for name in ("train", "valid") if part in (name, "all") for text in corpus.documents(name)):
+    for text in (
+        text
+        for name in ("train", "valid")
+        if part in (name, "all")
+        for text in corpus.documents(name)
+    ):
         if room <= 0:
             break
         text = text[:room] if characters else text
         ids += [tok.bos, *tok.encode(text)]
         room -= len(text)
     if len(ids) < 2:
-        raise DataError(f"{corpus.name} has no {part} text; held-out text starts after 96,000 characters: "
-                        "say --part all")
+        raise DataError(
+            f"{corpus.name} has no {part} text; held-out text starts after 96,000 characters: "
+            "say --part all"
+        )
     return ids
 
 
@@ -100,48 +137,90 @@ def table(model, tok, corpora, part="valid", window=None, stride=None, character
     rows = []
     for name, corpus in corpora:
         ids = tokens_of(corpus, tok, part, characters)
-        rows.append(dict(domain=name, corpus=corpus.fingerprint, part=part, uniform=uniform(tok, ids),
-                         **bits_per_byte(model, tok, ids, window, stride)))
-    mean = {key: sum(row[key] for row in rows) / len(rows) for key in ("bits_per_byte", "nats_per_token", "uniform")}
+        rows.append(
+            dict(
+                domain=name,
+                corpus=corpus.fingerprint,
+                part=part,
+                uniform=uniform(tok, ids),
+                **bits_per_byte(model, tok, ids, window, stride),
+            )
+        )
+    mean = {
+        key: sum(row[key] for row in rows) / len(rows)
+        for key in ("bits_per_byte", "nats_per_token", "uniform")
+    }
     total = {key: sum(row[key] for row in rows) for key in ("tokens", "bytes")}
     errors = [row["error"] for row in rows]
-    return rows + [dict(domain="mean", **mean, **total,
-                        error=None if None in errors else math.hypot(*errors) / len(rows))]
+    return rows + [
+        dict(
+            domain="mean",
+            **mean,
+            **total,
+            error=None if None in errors else math.hypot(*errors) / len(rows),
+        )
+    ]
 
 
 def report(rows):
-    lines = [f"{'domain':32}{'bits/byte':>11}{'±':>9}{'nats/token':>12}{'uniform':>9}{'tokens':>12}{'bytes':>12}"]
+    lines = [
+        f"{'domain':32}{'bits/byte':>11}{'±':>9}{'nats/token':>12}{'uniform':>9}{'tokens':>12}{'bytes':>12}"
+    ]
     for row in rows:
         error = "-" if row["error"] is None else f"{row['error']:.4f}"
-        lines.append(f"{row['domain']:32}{row['bits_per_byte']:11.4f}{error:>9}{row['nats_per_token']:12.4f}"
-                     f"{row['uniform']:9.3f}{row['tokens']:12,}{row['bytes']:12,}")
+        lines.append(
+            f"{row['domain']:32}{row['bits_per_byte']:11.4f}{error:>9}{row['nats_per_token']:12.4f}"
+            f"{row['uniform']:9.3f}{row['tokens']:12,}{row['bytes']:12,}"
+        )
     return "\n".join(lines + [f"windows of {rows[0]['window']} tokens, stride {rows[0]['stride']}"])
 
 
 def main(argv=None):
-    ask = argparse.ArgumentParser(prog="python -m minimal.evaluate", description="Bits per byte by domain.")
+    ask = argparse.ArgumentParser(
+        prog="python -m minimal.evaluate", description="Bits per byte by domain."
+    )
     ask.add_argument("--checkpoint", required=True, help="a folder written by minimal.train")
-    ask.add_argument("--domains", nargs="+", default=["auto"], help="corpora by name, text files, folders of them")
+    ask.add_argument(
+        "--domains",
+        nargs="+",
+        default=["auto"],
+        help="corpora by name, text files, folders of them",
+    )
     ask.add_argument("--part", choices=("valid", "train", "all"), default="valid")
-    ask.add_argument("--window", type=int, help="tokens read at once (default: the model's context)")
-    ask.add_argument("--stride", type=int, help="tokens newly scored a window (default: the window)")
+    ask.add_argument(
+        "--window", type=int, help="tokens read at once (default: the model's context)"
+    )
+    ask.add_argument(
+        "--stride", type=int, help="tokens newly scored a window (default: the window)"
+    )
     ask.add_argument("--characters", type=int, help="take no more of a domain than this")
     ask.add_argument("--device", default="auto")
     ask.add_argument("--json", help="evidence file to write")
     asked = ask.parse_args(argv)
     try:
         model, tok = opened(asked.checkpoint, asked.device)
-        rows = table(model, tok, domains(asked.domains), asked.part, asked.window, asked.stride, asked.characters)
+        rows = table(
+            model,
+            tok,
+            domains(asked.domains),
+            asked.part,
+            asked.window,
+            asked.stride,
+            asked.characters,
+        )
     except ValueError as error:
         sys.exit(f"evaluate: {error}")
     print(report(rows))
     if asked.json:
         words = " ".join(["python -m minimal.evaluate", *(sys.argv[1:] if argv is None else argv)])
-        corpus = dict(name=", ".join(row["domain"] for row in rows[:-1]), tokens=rows[-1]["tokens"],
-                      fingerprint="-".join(row["corpus"] for row in rows[:-1]))
+        corpus = dict(
+            name=", ".join(row["domain"] for row in rows[:-1]),
+            tokens=rows[-1]["tokens"],
+            fingerprint="-".join(row["corpus"] for row in rows[:-1]),
+        )
         name = os.path.basename(os.path.normpath(asked.checkpoint))
-        head = records.header(f"bits per byte of {name}", words, corpus)
-        records.write(asked.json, {**head, "rows": [dict(checkpoint=name, **row) for row in rows]})
+        head = results.header(f"bits per byte of {name}", words, corpus)
+        results.write(asked.json, {**head, "rows": [dict(checkpoint=name, **row) for row in rows]})
 
 
 if __name__ == "__main__":

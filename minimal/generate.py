@@ -1,6 +1,6 @@
 """What comes next? Prefill once, then one token at a time out of the cache.
 
-    python -m minimal.generate runs/bov "The house" --tokens 60      continue a text with a trained model
+python -m minimal.generate runs/bov "The house" --tokens 60      continue a text with a trained model
 """
 
 import argparse
@@ -11,9 +11,15 @@ import torch
 
 def pick(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
     """One id a row from logits (B, V). top_k=1, like temperature 0, is argmax."""
-    if temperature < 0 or (top_k is not None and top_k < 1) or (top_p is not None and not 0 < top_p <= 1):
-        raise ValueError(f"sampling wants temperature >= 0, top_k >= 1, 0 < top_p <= 1; "
-                         f"got {temperature}, {top_k}, {top_p}")
+    if (
+        temperature < 0
+        or (top_k is not None and top_k < 1)
+        or (top_p is not None and not 0 < top_p <= 1)
+    ):
+        raise ValueError(
+            f"sampling wants temperature >= 0, top_k >= 1, 0 < top_p <= 1; "
+            f"got {temperature}, {top_k}, {top_p}"
+        )
     if temperature == 0 or top_k == 1:
         return logits.argmax(-1, keepdim=True)  # (B, 1)
     z = logits / temperature
@@ -27,7 +33,9 @@ def pick(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
 
 
 @torch.inference_mode()
-def generate(model, ids, tokens, temperature=1.0, top_k=None, top_p=None, seed=0, rings=True, cache=None):
+def generate(
+    model, ids, tokens, temperature=1.0, top_k=None, top_p=None, seed=0, rings=True, cache=None
+):
     """ids (B, T) and `tokens` more of them (B, T + tokens). The model's own windows become rings; a Bank of Values
     model stores no values for its table layers, only the ids."""
     if ids.shape[1] == 0:
@@ -52,16 +60,28 @@ def continue_text(model, tok, text, tokens=100, **how):
 def main(argv=None):
     from minimal.train import load
 
-    ask = argparse.ArgumentParser(prog="python -m minimal.generate", description=__doc__,
-                                  formatter_class=argparse.RawDescriptionHelpFormatter)
+    ask = argparse.ArgumentParser(
+        prog="python -m minimal.generate",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     ask.add_argument("folder", help="of a run, as named by minimal.train --out")
     ask.add_argument("text")
-    for name, kind, default in (("tokens", int, 100), ("temperature", float, 1.0), ("top_k", int, None),
-                                ("top_p", float, None), ("seed", int, 0)):
+    for name, kind, default in (
+        ("tokens", int, 100),
+        ("temperature", float, 1.0),
+        ("top_k", int, None),
+        ("top_p", float, None),
+        ("seed", int, 0),
+    ):
         ask.add_argument(f"--{name}", type=kind, default=default)
     asked = vars(ask.parse_args(argv))
     try:
-        print(continue_text(*load(asked.pop("folder")), asked.pop("text"), asked.pop("tokens"), **asked))
+        print(
+            continue_text(
+                *load(asked.pop("folder")), asked.pop("text"), asked.pop("tokens"), **asked
+            )
+        )
     except (ValueError, OSError) as error:
         sys.exit(f"generate: {error}")
 

@@ -18,14 +18,22 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
-from minimal import checkpoint, corpora, data, optim, recipes, records, store
-from minimal.base import compute_dtype, generator, keep_memory
-from minimal.measure import matmul_rate
-from minimal.run import SEEN, WHERE, Diverged, Run, Stop, Team, TimeIsUp
-from minimal.variants import build, count, made, skeleton
+from minimal.data import corpora, files, packing
+from minimal.data import tokenizer as tokenizers
+from minimal.model.count import count, settings_of
+from minimal.model.init import generator
+from minimal.training import checkpoint, optim, recipes
+from minimal.training.device import compute_dtype, keep_memory, matmul_rate
+from minimal.training.run import HOW_OFTEN, NOT_IN_IDENTITY, Diverged, Run, Stop, TimeIsUp
+from minimal.training.team import Team
+from minimal.variants import build, skeleton
 
-
-PROGRESS = ("done", "seconds", "valid", "history")  # what a run has reached; its tensors lie beside them
+PROGRESS = (
+    "done",
+    "seconds",
+    "valid",
+    "history",
+)  # what a run has reached; its tensors lie beside them
 
 
 class Trainer:
@@ -34,33 +42,55 @@ class Trainer:
     def __init__(self, run, quiet=None):
         keep_memory()
         self.run, self.team = run, Team(run.device)
-        self.quiet = self.team.rank > 0 or (os.environ.get("CI") == "true" if quiet is None else quiet)
+        self.quiet = self.team.rank > 0 or (
+            os.environ.get("CI") == "true" if quiet is None else quiet
+        )
         corpus = corpora.find(run.corpus, run.tokens, run.mix)
         self.model = build(run.plan, run.size, run.seed, **run.config()).to(self.team.device)
         self.model.compute = compute_dtype(self.team.device)
         config = self.model.config
-        self.tok = data.tokenizer(corpus, config.vocab)
-        self.data = data.pack(corpus, self.tok, config.context, run.packing, run.tokens)
+        self.tok = tokenizers.tokenizer(corpus, config.vocab)
+        self.data = packing.pack(corpus, self.tok, config.context, run.packing, run.tokens)
         self.counted = count(skeleton(run.plan, run.size, **run.config()))
         self.tokens_a_step = run.batch * config.context
         self.steps = 250 if run.steps is None else run.steps
         if run.flops is not None:
-            self.steps = max(1, round(run.flops / (self.counted["flops_per_token"] * self.tokens_a_step)))
+            self.steps = max(
+                1, round(run.flops / (self.counted["flops_per_token"] * self.tokens_a_step))
+            )
         if run.batch % (run.accumulate * self.team.world):
-            raise ValueError(f"a batch of {run.batch} does not split into {run.accumulate} parts on {self.team.world} "
-                             f"processes: choose a multiple of {run.accumulate * self.team.world}")
-        self.optimizer = optim.Optimizer(self.model, self.recipe(), batch_tokens=self.tokens_a_step, steps=self.steps,
-                                         scale=run.scale, lr=run.lr)
-        self.loss = torch.compile(self.model.loss, dynamic=False) if run.compile else self.model.loss
-        self.corpus = dict(name=corpus.name, fingerprint=corpus.fingerprint, tokens=self.data.about["train"]["tokens"])
+            raise ValueError(
+                f"a batch of {run.batch} does not split into {run.accumulate} parts on {self.team.world} "
+                f"processes: choose a multiple of {run.accumulate * self.team.world}"
+            )
+        self.optimizer = optim.Optimizer(
+            self.model,
+            self.recipe(),
+            batch_tokens=self.tokens_a_step,
+            steps=self.steps,
+            scale=run.scale,
+            lr=run.lr,
+        )
+        self.loss = (
+            torch.compile(self.model.loss, dynamic=False) if run.compile else self.model.loss
+        )
+        self.corpus = dict(
+            name=corpus.name,
+            fingerprint=corpus.fingerprint,
+            tokens=self.data.about["train"]["tokens"],
+        )
         self.history, self.valid, self.seconds, self.done = [], [], 0.0, 0
         self.out = Path(run.out) if run.out else None
         if self.out and (self.out / "last.safetensors").exists():
             self.resume()
-        if self.out and self.team.rank == 0:  # the log says nothing of steps that were lost and are trained again
-            kept = [row for row in records.jsonl(self.out / "log.jsonl") if row["step"] <= self.done]
+        if (
+            self.out and self.team.rank == 0
+        ):  # the log says nothing of steps that were lost and are trained again
+            kept = [
+                row for row in files.read_lines(self.out / "log.jsonl") if row["step"] <= self.done
+            ]
             (self.out / "log.jsonl").unlink(missing_ok=True)
-            records.jot(self.out / "log.jsonl", kept)
+            files.append_lines(self.out / "log.jsonl", kept)
 
     def recipe(self):
         recipe = recipes.named(self.run.recipe)
@@ -80,7 +110,9 @@ class Trainer:
         if self.run.scale == "laptop":
             longest, block = config.context, max(1, config.context // 16)
         now = recipes.window(step, self.steps, longest, block) if recipe.window_grows else longest
-        return [now if long else max(block, now // (2 * block) * block) for long in config.long_layers()]
+        return [
+            now if long else max(block, now // (2 * block) * block) for long in config.long_layers()
+        ]
 
     # ---- the loop ----------------------------------------------------------------------------------------------------
 
@@ -102,7 +134,11 @@ class Trainer:
     def fit(self, minutes=None):
         """Train to the end, or for some minutes; returns the result. Ends cleanly on SIGTERM."""
         ask = []  # a signal that asked us to stop
-        before = signal.signal(signal.SIGTERM, lambda *_: ask.append("SIGTERM")) if in_main_thread() else None
+        before = (
+            signal.signal(signal.SIGTERM, lambda *_: ask.append("SIGTERM"))
+            if in_main_thread()
+            else None
+        )
         limit = math.inf if minutes is None else time.monotonic() + 60 * minutes
         rate = matmul_rate(self.team.device)
         bar = self.progress()
@@ -112,24 +148,38 @@ class Trainer:
             for step in range(first, self.steps):
                 pending.append((self.step(step), self.coefficients()))
                 self.done, last = step + 1, step + 1 == self.steps
-                evaluate, save = last or self.done % self.run.evaluate == 0, last or self.done % self.run.save == 0
+                evaluate, save = (
+                    last or self.done % self.run.evaluate == 0,
+                    last or self.done % self.run.save == 0,
+                )
                 report = evaluate or save or self.done % 10 == 0 or step == first
-                may_stop = report or self.team.world == 1  # several processes agree on it, and not at every step
+                may_stop = (
+                    report or self.team.world == 1
+                )  # several processes agree on it, and not at every step
                 stop = may_stop and self.team.any(bool(ask) or time.monotonic() > limit)
                 if report or stop:
                     pending = self.record(pending)
                     now = time.perf_counter()
                     self.seconds += now - mark if step > first else 0  # the first step may compile
-                    speed = (self.done - since) * self.tokens_a_step / (now - mark)  # tokens a second
+                    speed = (
+                        (self.done - since) * self.tokens_a_step / (now - mark)
+                    )  # tokens a second
                     self.report(bar, speed, speed * self.counted["flops_per_token"] / rate)
                     if evaluate:
                         self.valid.append(self.evaluate())
                     if (save or stop) and self.out:
                         self.save()
-                    mark, since = time.perf_counter(), self.done  # the clock stands while we evaluate and save
+                    mark, since = (
+                        time.perf_counter(),
+                        self.done,
+                    )  # the clock stands while we evaluate and save
                 if stop and not last:
                     kind, why = (Stop, ask[0]) if ask else (TimeIsUp, "time is up")
-                    kept = f"{self.out} goes on from there" if self.out else "nothing was kept: name a folder with --out"
+                    kept = (
+                        f"{self.out} goes on from there"
+                        if self.out
+                        else "nothing was kept: name a folder with --out"
+                    )
                     raise kind(f"stopped at step {self.done} of {self.steps} ({why}); {kept}")
         finally:
             bar.close()
@@ -141,9 +191,17 @@ class Trainer:
         """Bring the pending losses over from the device; a loss that is no number ends the run here."""
         for at, (loss, coefficients) in enumerate(pending, self.done - len(pending)):
             if not math.isfinite(loss):
-                kept = checkpoint.kept(self.out / "last.safetensors") if self.out else "nothing was saved"
-                raise Diverged(f"the loss became {loss.item()} at step {at + 1}; {kept}; try a smaller --lr")
-            self.history.append(dict(step=at + 1, loss=loss.item(), coefficients=coefficients.tolist()))
+                kept = (
+                    checkpoint.kept(self.out / "last.safetensors")
+                    if self.out
+                    else "nothing was saved"
+                )
+                raise Diverged(
+                    f"the loss became {loss.item()} at step {at + 1}; {kept}; try a smaller --lr"
+                )
+            self.history.append(
+                dict(step=at + 1, loss=loss.item(), coefficients=coefficients.tolist())
+            )
         return []
 
     def coefficients(self):
@@ -152,8 +210,11 @@ class Trainer:
         return torch.cat(values) if values else torch.empty(0)
 
     def names(self):
-        return [name if c.numel() == 1 else f"{name}[{i}]"
-                for name, c in self.model.coefficients().items() for i in range(c.numel())]
+        return [
+            name if c.numel() == 1 else f"{name}[{i}]"
+            for name, c in self.model.coefficients().items()
+            for i in range(c.numel())
+        ]
 
     @torch.no_grad()
     def evaluate(self):
@@ -163,24 +224,35 @@ class Trainer:
         windows = self.windows(self.done)
         for x, y in self.data.valid(self.run.batch, self.run.rows):
             there = (t.to(self.team.device) for t in (x, y))
-            each = self.model.loss(*there, reduction="none", windows=windows).cpu().view_as(y)  # (B, T); MPS has no float64
+            each = (
+                self.model.loss(*there, reduction="none", windows=windows).cpu().view_as(y)
+            )  # (B, T); MPS has no float64
             nats, tokens = nats + each.double().sum().item(), tokens + y.numel()
-            some, size = data.nats_and_bytes(each, y, self.tok.bytes)
+            some, size = packing.nats_and_bytes(each, y, self.tok.bytes)
             byte_nats, bytes_ = byte_nats + some, bytes_ + size
         self.model.train()
-        return dict(step=self.done, loss=nats / tokens, bpb=byte_nats / (math.log(2) * bytes_), seconds=self.seconds)
+        return dict(
+            step=self.done,
+            loss=nats / tokens,
+            bpb=byte_nats / (math.log(2) * bytes_),
+            seconds=self.seconds,
+        )
 
     # ---- what is said ------------------------------------------------------------------------------------------------
 
     def progress(self):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # without ipywidgets the bar is drawn in text, which needs no apology
+            warnings.simplefilter(
+                "ignore"
+            )  # without ipywidgets the bar is drawn in text, which needs no apology
             from tqdm.auto import tqdm
 
         if not self.quiet:
             print(self.headline())
         shown = not self.quiet and (sys.stderr.isatty() or "ipykernel" in sys.modules)
-        return tqdm(total=self.steps, initial=self.done, disable=not shown, desc=self.run.plan, leave=False)
+        return tqdm(
+            total=self.steps, initial=self.done, disable=not shown, desc=self.run.plan, leave=False
+        )
 
     def headline(self):
         c, about = self.model.config, self.corpus
@@ -193,20 +265,35 @@ class Trainer:
     def report(self, bar, speed, share):
         now = self.history[-1]
         bar.n = self.done
-        bar.set_postfix_str(f"loss {now['loss']:.3f}, {speed:,.0f} tokens/s, {share:.0%} of the matmul floor")
+        bar.set_postfix_str(
+            f"loss {now['loss']:.3f}, {speed:,.0f} tokens/s, {share:.0%} of the matmul floor"
+        )
         if self.out and self.team.rank == 0:
             self.out.mkdir(parents=True, exist_ok=True)
-            row = dict(step=self.done, loss=now["loss"], tokens_per_second=round(speed), floor_share=round(share, 4))
-            records.jot(self.out / "log.jsonl", [row])
+            row = dict(
+                step=self.done,
+                loss=now["loss"],
+                tokens_per_second=round(speed),
+                floor_share=round(share, 4),
+            )
+            files.append_lines(self.out / "log.jsonl", [row])
         if not self.quiet and bar.disable and (self.done % 50 == 0 or self.done in (1, self.steps)):
-            print(f"step {self.done:5d}  loss {now['loss']:.4f}  {speed:,.0f} tokens/s  {share:.0%} of the matmul floor",
-                  flush=True)
+            print(
+                f"step {self.done:5d}  loss {now['loss']:.4f}  {speed:,.0f} tokens/s  {share:.0%} of the matmul floor",
+                flush=True,
+            )
 
     def result(self):
         return dict(
-            run=asdict(self.run), corpus=self.corpus, steps=self.steps, tokens=self.steps * self.tokens_a_step,
-            epochs=self.data.epochs(self.steps, self.run.batch), seconds=self.seconds, **self.counted,
-            losses=[h["loss"] for h in self.history], valid=self.valid,
+            run=asdict(self.run),
+            corpus=self.corpus,
+            steps=self.steps,
+            tokens=self.steps * self.tokens_a_step,
+            epochs=self.data.epochs(self.steps, self.run.batch),
+            seconds=self.seconds,
+            **self.counted,
+            losses=[h["loss"] for h in self.history],
+            valid=self.valid,
             coefficients=dict(names=self.names(), steps=[h["coefficients"] for h in self.history]),
         )
 
@@ -214,15 +301,23 @@ class Trainer:
 
     def identity(self):
         """What must be equal for a run to go on: everything but where it is written and how often."""
-        asked = {k: v for k, v in asdict(self.run).items() if k not in WHERE | SEEN}
-        return asked | dict(data=self.data.fingerprint, steps=self.steps, model=store.short(made(self.model)))
+        asked = {k: v for k, v in asdict(self.run).items() if k not in NOT_IN_IDENTITY | HOW_OFTEN}
+        return asked | dict(
+            data=self.data.fingerprint,
+            steps=self.steps,
+            model=files.digest(settings_of(self.model)),
+        )
 
     def save(self):
         if self.team.rank:
             return
         tensors = {f"optimizer/{k}": v for k, v in self.optimizer.state_dict().items()}
         tensors |= {f"model/{k}": v for k, v in self.model.named_parameters()}
-        state = dict(identity=self.identity(), tokenizer=self.tok.text, **{k: getattr(self, k) for k in PROGRESS})
+        state = dict(
+            identity=self.identity(),
+            tokenizer=self.tok.text,
+            **{k: getattr(self, k) for k in PROGRESS},
+        )
         checkpoint.save(self.out / "last.safetensors", tensors, state)
 
     def resume(self):
@@ -231,10 +326,14 @@ class Trainer:
         differ = [k for k in ours if theirs.get(k) != ours[k]]
         if differ:
             told = ", ".join(f"{k}: {theirs.get(k)} there, {ours[k]} here" for k in differ)
-            raise checkpoint.CheckpointError(f"{self.out} holds another run ({told}): "
-                                             "name another folder with --out, or the same run")
-        part = lambda prefix: {k[len(prefix) :]: v for k, v in tensors.items() if k.startswith(prefix)}
-        checkpoint.put(self.model, part("model/"))
+            raise checkpoint.CheckpointError(
+                f"{self.out} holds another run ({told}): "
+                "name another folder with --out, or the same run"
+            )
+        part = lambda prefix: {
+            k[len(prefix) :]: v for k, v in tensors.items() if k.startswith(prefix)
+        }
+        checkpoint.load_weights(self.model, part("model/"))
         self.optimizer.load_state_dict(part("optimizer/"))
         for k in PROGRESS:
             setattr(self, k, state[k])
@@ -251,18 +350,22 @@ def load(folder, where="cpu"):
     tensors, state = checkpoint.load(folder)
     run = Run(**{k: v for k, v in state["identity"].items() if k in {f.name for f in fields(Run)}})
     model = build(run.plan, run.size, run.seed, **run.config()).to(where)
-    checkpoint.put(model, {k[6:]: v for k, v in tensors.items() if k.startswith("model/")})
-    return model.eval(), data.Tokenizer(state["tokenizer"])
+    checkpoint.load_weights(model, {k[6:]: v for k, v in tensors.items() if k.startswith("model/")})
+    return model.eval(), tokenizers.Tokenizer(state["tokenizer"])
 
 
 def main(argv=None):
-    ask = argparse.ArgumentParser(prog="python -m minimal.train", description=__doc__.splitlines()[0])
+    ask = argparse.ArgumentParser(
+        prog="python -m minimal.train", description=__doc__.splitlines()[0]
+    )
     for f in fields(Run):
         if f.metadata.get("cli", True):
             flag = f.type is bool
             kind = dict(action="store_true") if flag else dict(type=kind_of(f), default=f.default)
             ask.add_argument(f"--{f.name}", help=f.metadata.get("help"), **kind)
-    ask.add_argument("--minutes", type=float, help="stop cleanly after this long; the same command goes on")
+    ask.add_argument(
+        "--minutes", type=float, help="stop cleanly after this long; the same command goes on"
+    )
     ask.add_argument("--quiet", action="store_true")
     asked = vars(ask.parse_args(argv))
     minutes, quiet = asked.pop("minutes"), asked.pop("quiet")
@@ -276,8 +379,10 @@ def main(argv=None):
             dist.destroy_process_group()
     if trainer.team.rank == 0:
         final = result["valid"][-1]
-        print(f"{result['run']['plan']}: held-out {final['loss']:.4f} nats a token, {final['bpb']:.4f} bits a byte "
-              f"after {result['tokens']:,} tokens in {result['seconds']:.0f} s")
+        print(
+            f"{result['run']['plan']}: held-out {final['loss']:.4f} nats a token, {final['bpb']:.4f} bits a byte "
+            f"after {result['tokens']:,} tokens in {result['seconds']:.0f} s"
+        )
 
 
 def kind_of(f):

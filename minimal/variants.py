@@ -9,21 +9,34 @@ from typing import Any, NamedTuple
 
 import torch
 
-from minimal import config as sizes
-from minimal import reads
-from minimal.base import Linear
-from minimal.model import GPT, init
-from minimal.sources import Bypass, Gate, Heads, Input, Layer, Mean, Mix, Own, Slots, Table, part
-from minimal.streams import Backout, DenseFormer, Lambdas, UNet
+from minimal.model import attention
+from minimal.model import config as sizes
+from minimal.model.count import count
+from minimal.model.init import init
+from minimal.model.residual import Backout, DenseFormer, Lambdas, UNet
+from minimal.model.transformer import GPT
+from minimal.model.values import (
+    Bypass,
+    Gate,
+    Heads,
+    Input,
+    Layer,
+    Mean,
+    Mix,
+    Own,
+    Slots,
+    Table,
+    part,
+)
 
 
-class Line(NamedTuple):
+class LayerPlan(NamedTuple):
     """One layer of a plan: where queries, keys and values come from, how they are read, what follows."""
 
     value: Any = Own
-    query: Any = reads.Own
-    key: Any = reads.Own
-    read: Any = reads.Plain
+    query: Any = attention.Own
+    key: Any = attention.Own
+    read: Any = attention.Plain
     mlp: bool = True
     wo: bool = True
 
@@ -62,9 +75,14 @@ def skipping_first(where):
 def place(where=everywhere, **doors):
     """A plan's layers: `doors` (value=…, key=…, read=…) where `where` says so, a standard layer elsewhere. A door may
     be a function of the layer index, marked by `by_layer`."""
+
     def line(i, n):
-        here = {name: door.make(i, n) if isinstance(door, by_layer) else door for name, door in doors.items()}
-        return Line(**here) if where(i, n) else Line()
+        here = {
+            name: door.make(i, n) if isinstance(door, by_layer) else door
+            for name, door in doors.items()
+        }
+        return LayerPlan(**here) if where(i, n) else LayerPlan()
+
     return line
 
 
@@ -109,12 +127,15 @@ def first(**more):
     return part(Layer, 0, **more)
 
 
-def own_and(y, a, b, **more):
+def mixed_with(y, a, b, **more):
     return part(Mix, Own, y, a, b, **more)
 
 
 LEARNED = dict(gain=("beta", 1.0))
-OPEN = dict(roles=("alpha", "beta"))  # a starts at 1 and learns slowly, b starts at 0 and learns fast
+
+OPEN = dict(
+    roles=("alpha", "beta")
+)  # a starts at 1 and learns slowly, b starts at 0 and learns fast
 
 
 def modded_value(i, n, gap=7):
@@ -125,14 +146,23 @@ def modded_value(i, n, gap=7):
         return None
     if table is None:
         return part(Own, gain=("lambda", 0.5))
-    return own_and(part(Table, f"ve{table}", "normal"), 0.5, 0.5, roles=("lambda", "lambda"))
+    return mixed_with(part(Table, f"ve{table}", "normal"), 0.5, 0.5, roles=("lambda", "lambda"))
 
 
 def modded_skips(n):
-    return sorted({(i * n // 16, j * n // 16) for i, j in ((6, 9), (4, 10), (2, 11)) if i * n // 16 < j * n // 16})
+    return sorted(
+        {
+            (i * n // 16, j * n // 16)
+            for i, j in ((6, 9), (4, 10), (2, 11))
+            if i * n // 16 < j * n // 16
+        }
+    )
 
 
-MIXED = part(UNet, modded_skips), part(Lambdas, lambda i, n: 1.0, lambda i, n: 0.0, ("lambda", "lambda"))
+MIXED = (
+    part(UNet, modded_skips),
+    part(Lambdas, lambda i, n: 1.0, lambda i, n: 0.0, ("lambda", "lambda")),
+)
 
 
 def half_heads(heads):
@@ -141,37 +171,72 @@ def half_heads(heads):
 
 
 DVA = dict(mlp=False, wo=False)
+
 GATED = part(Gate, Own, part(Table, start="uniform"))
+
 V1, X0 = first(), part(Input)
-BELOW = by_layer(lambda i, n: own_and(part(Layer, i - 1), 0.5, 0.5))
-NANOCHAT = part(Lambdas, lambda i, n: 1.15 - 0.10 * i / max(1, n - 1), lambda i, n: 0.20 - 0.15 * i / max(1, n - 1))
+
+BELOW = by_layer(lambda i, n: mixed_with(part(Layer, i - 1), 0.5, 0.5))
+
+NANOCHAT = part(
+    Lambdas,
+    lambda i, n: 1.15 - 0.10 * i / max(1, n - 1),
+    lambda i, n: 0.20 - 0.15 * i / max(1, n - 1),
+)
 
 PLANS = dict(
     standard=Plan(),
     gqa=Plan(kv=half_heads),
     mqa=Plan(kv=lambda heads: 1),
-    resformer=Plan(place(after_first, value=own_and(V1, 0.5, 0.5))),
-    **{"resformer-learned": Plan(place(after_first, value=own_and(V1, 0.5, 0.5, roles=("lambda", "lambda")))),
-       "resformer-nearest": Plan(place(after_first, value=BELOW))},
+    resformer=Plan(place(after_first, value=mixed_with(V1, 0.5, 0.5))),
+    **{
+        "resformer-learned": Plan(
+            place(after_first, value=mixed_with(V1, 0.5, 0.5, roles=("lambda", "lambda")))
+        ),
+        "resformer-nearest": Plan(place(after_first, value=BELOW)),
+    },
     svformer=Plan(place(after_first, value=V1)),
-    **{"svformer-anchors": Plan(place(lambda i, n: i % -(-n // 3) > 0,
-                                      value=by_layer(lambda i, n: part(Layer, i - i % -(-n // 3))))),
-       "svformer-gqa": Plan(place(after_first, value=V1), kv=half_heads)},
-    cross=Plan(place(after_first, read=reads.Across)),
-    **{"cross-mean": Plan(place(after_first, value=BELOW)),
-       "cross-all": Plan(place(after_first, value=Mean))},
-    identity=Plan(place(after_first, read=reads.Identity)),
-    neutreno=Plan(place(after_first, read=reads.Treno)),
-    **{"resformer-neutreno": Plan(place(after_first, value=own_and(V1, 0.5, 0.5), read=part(reads.Treno, 0.2)))},
+    **{
+        "svformer-anchors": Plan(
+            place(
+                lambda i, n: i % -(-n // 3) > 0,
+                value=by_layer(lambda i, n: part(Layer, i - i % -(-n // 3))),
+            )
+        ),
+        "svformer-gqa": Plan(place(after_first, value=V1), kv=half_heads),
+    },
+    cross=Plan(place(after_first, read=attention.Across)),
+    **{
+        "cross-mean": Plan(place(after_first, value=BELOW)),
+        "cross-all": Plan(place(after_first, value=Mean)),
+    },
+    identity=Plan(place(after_first, read=attention.Identity)),
+    neutreno=Plan(place(after_first, read=attention.NeuTRENO)),
+    **{
+        "resformer-neutreno": Plan(
+            place(after_first, value=mixed_with(V1, 0.5, 0.5), read=part(attention.NeuTRENO, 0.2))
+        )
+    },
     denseformer=Plan(streams=(DenseFormer,)),
-    **{"residual-q": Plan(place(after_first, query=reads.Residual)),
-       "residual-k": Plan(place(after_first, key=reads.Residual)),
-       "share-q": Plan(place(after_first, query=lambda name, **w: reads.Shared(name, 0, **w))),
-       "share-k": Plan(place(after_first, key=lambda name, **w: reads.Shared(name, 0, **w))),
-       "share-k2": Plan(place(odd, key=by_layer(lambda i, n: lambda name, **w: reads.Shared(name, i - 1, **w)))),
-       "share-v2": Plan(place(odd, value=by_layer(lambda i, n: part(Layer, i - 1))))},
-    cla=Plan(place(odd, key=by_layer(lambda i, n: lambda name, **w: reads.Shared(name, i - 1, **w)),
-                   value=by_layer(lambda i, n: part(Layer, i - 1)))),
+    **{
+        "residual-q": Plan(place(after_first, query=attention.Residual)),
+        "residual-k": Plan(place(after_first, key=attention.Residual)),
+        "share-q": Plan(place(after_first, query=lambda name, **w: attention.Shared(name, 0, **w))),
+        "share-k": Plan(place(after_first, key=lambda name, **w: attention.Shared(name, 0, **w))),
+        "share-k2": Plan(
+            place(
+                odd, key=by_layer(lambda i, n: lambda name, **w: attention.Shared(name, i - 1, **w))
+            )
+        ),
+        "share-v2": Plan(place(odd, value=by_layer(lambda i, n: part(Layer, i - 1)))),
+    },
+    cla=Plan(
+        place(
+            odd,
+            key=by_layer(lambda i, n: lambda name, **w: attention.Shared(name, i - 1, **w)),
+            value=by_layer(lambda i, n: part(Layer, i - 1)),
+        )
+    ),
     skipv1=Plan(place(after_first, value=part(Heads, Own))),
     move=Plan(place(value=part(Slots, Own))),
     row1=Plan(),
@@ -183,36 +248,47 @@ PLANS = dict(
     row7=Plan(place(alternate, value=part(Input, **LEARNED))),
     row8=Plan(place(last_third, value=X0)),
     row9=Plan(place(last_third, value=part(Input, **LEARNED))),
-    row10=Plan(place(skipping_first(last_third), value=own_and(V1, 0.5, 0.5))),
-    row11=Plan(place(skipping_first(last_third), value=own_and(V1, 1.0, 0.0, **OPEN))),
-    row12=Plan(place(last_third, value=own_and(X0, 0.5, 0.5, tie=True))),
-    row13=Plan(place(last_third, value=own_and(X0, 1.0, 0.0, tie=True, **OPEN))),
+    row10=Plan(place(skipping_first(last_third), value=mixed_with(V1, 0.5, 0.5))),
+    row11=Plan(place(skipping_first(last_third), value=mixed_with(V1, 1.0, 0.0, **OPEN))),
+    row12=Plan(place(last_third, value=mixed_with(X0, 0.5, 0.5, tie=True))),
+    row13=Plan(place(last_third, value=mixed_with(X0, 1.0, 0.0, tie=True, **OPEN))),
     bov=Plan(place(last_third, value=part(Table, **LEARNED))),
-    **{"bov-shared": Plan(place(last_third, value=part(Table, "shared", **LEARNED))),
-       "bov-fixed": Plan(place(last_third, value=Table)),
-       "bov-every": Plan(place(everywhere, value=part(Table, **LEARNED))),
-       "bov-alternate": Plan(place(alternate, value=part(Table, **LEARNED))),
-       "bov-half": Plan(place(second_half, value=part(Table, **LEARNED))),
-       "bov-keep": Plan(place(last_third, value=own_and(Table, 1.0, 0.0, **OPEN))),
-       "bov-gqa": Plan(place(last_third, value=part(Table, **LEARNED)), kv=half_heads)},
+    **{
+        "bov-shared": Plan(place(last_third, value=part(Table, "shared", **LEARNED))),
+        "bov-fixed": Plan(place(last_third, value=Table)),
+        "bov-every": Plan(place(everywhere, value=part(Table, **LEARNED))),
+        "bov-alternate": Plan(place(alternate, value=part(Table, **LEARNED))),
+        "bov-half": Plan(place(second_half, value=part(Table, **LEARNED))),
+        "bov-keep": Plan(place(last_third, value=mixed_with(Table, 1.0, 0.0, **OPEN))),
+        "bov-gqa": Plan(place(last_third, value=part(Table, **LEARNED)), kv=half_heads),
+    },
     vplus=Plan(place(alternate, value=GATED)),
     **{"x0-detach": Plan(place(last_third, value=part(Input, True, **LEARNED)))},
     modded=Plan(place(value=by_layer(modded_value)), MIXED),
-    **{"modded-moved": Plan(place(value=by_layer(part(modded_value, gap=5))), MIXED),
-       "modded-whole": Plan(place(value=by_layer(part(modded_value, gap=None))), MIXED)},
+    **{
+        "modded-moved": Plan(place(value=by_layer(part(modded_value, gap=5))), MIXED),
+        "modded-whole": Plan(place(value=by_layer(part(modded_value, gap=None))), MIXED),
+    },
     nanochat=Plan(place(alternate, value=GATED), (NANOCHAT, Backout), smear=True),
-    dva=Plan(place(read=reads.Dynamic, **DVA), heads=1),
-    **{"dva-ffn": Plan(place(read=reads.Dynamic), heads=1),
-       "dva-naive": Plan(place(read=reads.Pairs, **DVA), heads=1),
-       "dva-random": Plan(place(read=part(reads.Dynamic, False), **DVA), heads=1)},
-    bypass=Plan(place(value=own_and(Bypass, 1.0, 0.5))),
+    dva=Plan(place(read=attention.Dynamic, **DVA), heads=1),
+    **{
+        "dva-ffn": Plan(place(read=attention.Dynamic), heads=1),
+        "dva-naive": Plan(place(read=attention.Pairs, **DVA), heads=1),
+        "dva-random": Plan(place(read=part(attention.Dynamic, False), **DVA), heads=1),
+    },
+    bypass=Plan(place(value=mixed_with(Bypass, 1.0, 0.5))),
     gpt2=Plan(style="gpt2"),
 )
 
-
 # A name may carry twists, "dva/ffn/wo" (a factorial is then a list of names), and layers, "row9@3,5" (only there).
-TWISTS = dict(ffn=dict(every=dict(mlp=True)), noffn=dict(every=dict(mlp=False)), wo=dict(every=dict(wo=True)),
-              nowo=dict(every=dict(wo=False)), one=dict(heads=1), many=dict(heads=None))
+TWISTS = dict(
+    ffn=dict(every=dict(mlp=True)),
+    noffn=dict(every=dict(mlp=False)),
+    wo=dict(every=dict(wo=True)),
+    nowo=dict(every=dict(wo=False)),
+    one=dict(heads=1),
+    many=dict(heads=None),
+)
 
 
 def plan_named(name):
@@ -224,7 +300,9 @@ def plan_named(name):
     if base not in PLANS:
         raise ValueError(f"unknown plan {base!r}: one of {', '.join(PLANS)}")
     if set(twists) - set(TWISTS) or (layers and not re.fullmatch(r"\d+(,\d+)*", layers)):
-        raise ValueError(f"cannot read {name!r}: after / comes one of {', '.join(TWISTS)}, after @ layer numbers")
+        raise ValueError(
+            f"cannot read {name!r}: after / comes one of {', '.join(TWISTS)}, after @ layer numbers"
+        )
     plan = PLANS[base]
     for twist in twists:
         plan = plan.but(**TWISTS[twist])
@@ -232,10 +310,14 @@ def plan_named(name):
         there, line = {int(i) for i in layers.split(",")}, plan.line
 
         def placed(i, n):
-            if max(there) >= n or line(n - 1, n) == Line():
-                raise ValueError(f"{name!r} cannot be placed: there are layers 0 to {n - 1}, "
-                                 f"and {base} must change the last of them")
-            return line(n - 1, n) if i in there else Line()  # as in the last layer, which is a target of every such plan
+            if max(there) >= n or line(n - 1, n) == LayerPlan():
+                raise ValueError(
+                    f"{name!r} cannot be placed: there are layers 0 to {n - 1}, "
+                    f"and {base} must change the last of them"
+                )
+            return (
+                line(n - 1, n) if i in there else LayerPlan()
+            )  # as in the last layer, which is a target of every such plan
 
         plan = plan.but(line=placed)
     return plan
@@ -254,55 +336,22 @@ def skeleton(plan, size, **changes):
         return GPT(plan.adapt(sizes.size(size, **changes)), plan)
 
 
-def count(model):
-    """Parameters, FLOPs per token and cache bytes, counted on the structure that exists (meta tensors, no storage).
-
-    FLOPs: 6 for every weight of a matrix that one token meets, 6 H D for each of q k^T and A V per visible position,
-    the window counted whole, without causality's half (the rule of the Bank of Values code)."""
-    calls = []
-    hooks = [m.register_forward_hook(lambda m, *_: calls.append(m.weight.numel()))
-             for m in model.modules() if isinstance(m, Linear) and m.kind != "smear"]
-    ids, cache, held = torch.zeros(1, 1, dtype=torch.long, device="meta"), model.cache(), []
-    for _ in range(2):  # two tokens: what the second adds is per token, the rest is fixed
-        calls.clear()
-        model(ids, cache=cache)
-        held.append(sum(t.numel() * (2 if t.is_floating_point() else 4) for t in cache.kept.values()))
-    flops = 6 * sum(calls)
-    for hook in hooks:
-        hook.remove()
-    config, banks = model.config, 0
-    named = set()
-    for at, block in enumerate(model.blocks):
-        if block.attention:
-            a, window = block.attention, model.windows[at] or config.context
-            flops += 6 * config.heads * config.head * (a.read.scores + a.read.mixes) * min(window, config.context)
-            if isinstance(a.value, Table) and a.value.bank not in named:  # read straight from the table: no V is kept
-                named.add(a.value.bank)
-                banks += 2 * model.banks[a.value.bank].weight.numel()
-    return dict(parameters=sum(p.numel() for p in model.parameters()), flops_per_token=flops,
-                cache_bytes_per_token=held[1] - held[0], cache_bytes_fixed=2 * held[0] - held[1] + banks)
-
-
-def sources(model):
+def describe(model):
     """What each layer attends with, in words: its values, then whatever is unusual about its other doors."""
     words = []
     for block in model.blocks:
         a = block.attention
-        words.append("no attention" if a is None else a.value.label() + a.query.word + a.key.word + a.read.word)
+        words.append(
+            "no attention"
+            if a is None
+            else a.value.label() + a.query.word + a.key.word + a.read.word
+        )
     return words
 
 
-def made(model):
-    """Every part of a model with its plain settings: plans of one name and other numbers are not one plan."""
-    plain = (int, float, str, list, tuple, dict)
-    return [[name, type(part).__name__, {key: value for key, value in vars(part).items()
-                                         if isinstance(value, plain) and key[0] != "_" and key != "training"}]
-            for name, part in model.named_modules()]
-
-
-def row(name, size, **changes):
+def summary(name, size, **changes):
     model = skeleton(name, size, **changes)
-    return dict(plan=name) | count(model) | dict(sources=sources(model))
+    return dict(plan=name) | count(model) | dict(sources=describe(model))
 
 
 def main():
@@ -314,20 +363,24 @@ def main():
     rows = []
     for name in args.plans:
         try:
-            rows.append(row(name, args.size))
+            rows.append(summary(name, args.size))
         except ValueError as error:
             sys.exit(f"variants: {name}: {error}")
     if args.json:
         print(json.dumps(rows, indent=1, ensure_ascii=False))
         return
     print(f"{args.size}: bytes at 2 an element, int32 ids, full context, batch 1\n")
-    print(f"{'plan':20} {'parameters':>13} {'FLOPs/token':>15} {'cache B/token':>14} {'fixed B':>13}  values by layer")
+    print(
+        f"{'plan':20} {'parameters':>13} {'FLOPs/token':>15} {'cache B/token':>14} {'fixed B':>13}  values by layer"
+    )
     for r in rows:
-        print(f"{r['plan']:20} {r['parameters']:>13,} {r['flops_per_token']:>15,} {r['cache_bytes_per_token']:>14,} "
-              f"{r['cache_bytes_fixed']:>13,}  {runs(r['sources'])}")
+        print(
+            f"{r['plan']:20} {r['parameters']:>13,} {r['flops_per_token']:>15,} {r['cache_bytes_per_token']:>14,} "
+            f"{r['cache_bytes_fixed']:>13,}  {run_lengths(r['sources'])}"
+        )
 
 
-def runs(words):
+def run_lengths(words):
     """own own own E E -> 'own x3, E x2'."""
     out = []
     for word in words:

@@ -26,16 +26,24 @@ from pathlib import Path
 import nbformat
 
 HERE = Path(__file__).resolve().parent
-SECONDS = dict(smoke=(120, 300), laptop=(900, 3000), gpu=(3600, 10800))  # profile -> one cell, a whole notebook
-NOT_RUN = {"skip-execution", "raises-exception"}  # tags: the first skips in silence, papermill ignores the second
+SECONDS = dict(
+    smoke=(120, 300), laptop=(900, 3000), gpu=(3600, 10800)
+)  # profile -> one cell, a whole notebook
+NOT_RUN = {
+    "skip-execution",
+    "raises-exception",
+}  # tags: the first skips in silence, papermill ignores the second
 NARROW = """<style>  /* on a phone, code and equations scroll in their own boxes; nbconvert would cut them off */
 .jp-InputArea-editor, .jp-CodeMirrorEditor, .MathJax_Display, .MJXc-display { overflow-x: auto !important; }
 .jp-RenderedHTMLCommon pre { overflow-x: auto; white-space: pre; }
 </style>"""
-QUIET = dict(CI="true", TQDM_DISABLE="1", PYTHONWARNINGS="ignore::Warning:tqdm.auto")  # no progress bars in pages
+QUIET = dict(
+    CI="true", TQDM_DISABLE="1", PYTHONWARNINGS="ignore::Warning:tqdm.auto"
+)  # no progress bars in pages
 
 
 # ---- one notebook ----------------------------------------------------------------------------------------------------
+
 
 def tags(cell):
     return cell.metadata.get("tags", [])
@@ -50,7 +58,11 @@ def known_parameters(notebook):
     found = [cell for cell in code(notebook) if "parameters" in tags(cell)]
     if len(found) != 1:
         raise ValueError(f"wanted one cell tagged parameters, found {len(found)}")
-    return [line.target.id for line in ast.parse(found[0].source).body if isinstance(line, ast.AnnAssign)]
+    return [
+        line.target.id
+        for line in ast.parse(found[0].source).body
+        if isinstance(line, ast.AnnAssign)
+    ]
 
 
 def faults_before(notebook, parameters):
@@ -61,7 +73,12 @@ def faults_before(notebook, parameters):
         return [f"parameters: {error}"]
     unknown = [name for name in parameters if name not in names]
     faults = [f"no parameter {', '.join(unknown)}: it has {', '.join(names)}"] if unknown else []
-    return faults + [f"cell {cell.id}: tag {tag}" for cell in code(notebook) for tag in tags(cell) if tag in NOT_RUN]
+    return faults + [
+        f"cell {cell.id}: tag {tag}"
+        for cell in code(notebook)
+        for tag in tags(cell)
+        if tag in NOT_RUN
+    ]
 
 
 def broken(cell):
@@ -70,24 +87,36 @@ def broken(cell):
 
 def faults_after(notebook):
     """Did every code cell run, once, in order, to its end?"""
-    faults = [f"cell {cell.id}: {error.ename}: {error.evalue.strip()[:160]}" for cell in code(notebook) if (error := broken(cell))]
+    faults = [
+        f"cell {cell.id}: {error.ename}: {error.evalue.strip()[:160]}"
+        for cell in code(notebook)
+        if (error := broken(cell))
+    ]
     counts = [cell.execution_count for cell in code(notebook)]
     if counts != list(range(1, len(counts) + 1)):
         missed = [cell.id for cell, count in zip(code(notebook), counts) if count is None]
-        faults.append(f"not run: {', '.join(missed)}" if missed else f"cells ran in the order {counts}")
+        faults.append(
+            f"not run: {', '.join(missed)}" if missed else f"cells ran in the order {counts}"
+        )
     return faults
 
 
 def asserts(cell):
     """How many asserts stand where a cell that runs to its end must meet them: outside of branches and functions."""
+
     def met(lines):
-        return sum(isinstance(line, ast.Assert) or isinstance(line, (ast.For, ast.With)) and met(line.body) for line in lines)
+        return sum(
+            isinstance(line, ast.Assert) or isinstance(line, (ast.For, ast.With)) and met(line.body)
+            for line in lines
+        )
+
     return met(ast.parse(re.sub(r"^\s*[%!].*$", "", cell.source, flags=re.M)).body)
 
 
 def execute(path, profile, out, parameters=None, limits=None):
     """Run one notebook in this process; write its executed copy and page to `out`; return its row of the table."""
     import papermill
+
     path, out = Path(path), Path(out)
     cell_seconds, all_seconds = limits or SECONDS[profile]
     parameters = dict(parameters or {}, profile=profile)
@@ -99,11 +128,21 @@ def execute(path, profile, out, parameters=None, limits=None):
         copy.unlink(missing_ok=True)
         try:
             with our_kernel():
-                papermill.execute_notebook(path, copy, parameters, kernel_name="python3", progress_bar=False, cwd=path.parent,
-                                           execution_timeout=cell_seconds, start_timeout=120)
+                papermill.execute_notebook(
+                    path,
+                    copy,
+                    parameters,
+                    kernel_name="python3",
+                    progress_bar=False,
+                    cwd=path.parent,
+                    execution_timeout=cell_seconds,
+                    start_timeout=120,
+                )
         except papermill.PapermillExecutionError:
             pass  # an error output, which faults_after reports
-        except Exception as error:  # a dead kernel, a cell out of time, a kernel that does not start
+        except (
+            Exception
+        ) as error:  # a dead kernel, a cell out of time, a kernel that does not start
             faults.append(f"{type(error).__name__}: {str(error).strip().splitlines()[0][:160]}")
         if copy.exists():
             notebook = nbformat.read(copy, 4)
@@ -113,8 +152,15 @@ def execute(path, profile, out, parameters=None, limits=None):
     if seconds > all_seconds:
         faults.append(f"took {seconds:.0f} s, more than its {all_seconds} s")
     whole = [cell for cell in code(notebook) if cell.execution_count and not broken(cell)]
-    return dict(name=path.stem, seconds=round(seconds, 1), ran=len(whole), cells=len(code(notebook)),
-                held=sum(map(asserts, whole)), checks=sum(map(asserts, code(notebook))), faults=faults)
+    return dict(
+        name=path.stem,
+        seconds=round(seconds, 1),
+        ran=len(whole),
+        cells=len(code(notebook)),
+        held=sum(map(asserts, whole)),
+        checks=sum(map(asserts, code(notebook))),
+        faults=faults,
+    )
 
 
 @contextlib.contextmanager
@@ -124,9 +170,20 @@ def our_kernel():
     with tempfile.TemporaryDirectory() as folder:
         spec = Path(folder, "kernels", "python3", "kernel.json")
         spec.parent.mkdir(parents=True)
-        spec.write_text(json.dumps(dict(argv=[sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
-                                        display_name="Python 3", language="python")))
-        os.environ.update(QUIET, IPYTHONDIR=folder, JUPYTER_PATH=os.pathsep.join(filter(None, [folder, before.get("JUPYTER_PATH")])))
+        spec.write_text(
+            json.dumps(
+                dict(
+                    argv=[sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
+                    display_name="Python 3",
+                    language="python",
+                )
+            )
+        )
+        os.environ.update(
+            QUIET,
+            IPYTHONDIR=folder,
+            JUPYTER_PATH=os.pathsep.join(filter(None, [folder, before.get("JUPYTER_PATH")])),
+        )
         try:
             yield
         finally:
@@ -137,6 +194,7 @@ def our_kernel():
 def publish(notebook, copy):
     """The executed copy without this machine's paths, and its page."""
     from nbconvert import HTMLExporter
+
     notebook.metadata.pop("papermill", None)
     for cell in notebook.cells:
         for key in ("papermill", "execution"):
@@ -144,16 +202,25 @@ def publish(notebook, copy):
         if cell.cell_type == "code":
             cell.outputs = joined(cell.outputs)
     nbformat.write(notebook, copy)
-    title = next((line[2:] for line in notebook.cells[0].source.splitlines() if line.startswith("# ")), copy.stem)
+    title = next(
+        (line[2:] for line in notebook.cells[0].source.splitlines() if line.startswith("# ")),
+        copy.stem,
+    )
     page, _ = HTMLExporter().from_notebook_node(notebook, resources=dict(metadata=dict(name=title)))
-    copy.with_suffix(".html").write_text(page.replace("</head>", NARROW + "</head>", 1), encoding="utf-8")
+    copy.with_suffix(".html").write_text(
+        page.replace("</head>", NARROW + "</head>", 1), encoding="utf-8"
+    )
 
 
 def joined(outputs):
     """What a cell printed as one piece: the kernel cuts it by the clock."""
     whole = []
     for output in outputs:
-        if whole and output.output_type == "stream" == whole[-1].output_type and output.name == whole[-1].name:
+        if (
+            whole
+            and output.output_type == "stream" == whole[-1].output_type
+            and output.name == whole[-1].name
+        ):
             whole[-1].text += output.text
         else:
             whole.append(output)
@@ -161,6 +228,7 @@ def joined(outputs):
 
 
 # ---- all of them -----------------------------------------------------------------------------------------------------
+
 
 def numbered(folder):
     """The notebooks of the course, or its decks, in order."""
@@ -172,24 +240,46 @@ def chosen(names):
     ours = numbered(HERE)
     if not names:
         return ours
-    found = [Path(name) if name.endswith(".ipynb") else next((path for path in ours if path.stem.startswith(name)), None) for name in names]
+    found = [
+        Path(name)
+        if name.endswith(".ipynb")
+        else next((path for path in ours if path.stem.startswith(name)), None)
+        for name in names
+    ]
     if None in found:
-        sys.exit(f"run: no notebook {names[found.index(None)]!r}: there is {', '.join(path.stem for path in ours)}")
+        sys.exit(
+            f"run: no notebook {names[found.index(None)]!r}: there is {', '.join(path.stem for path in ours)}"
+        )
     return found
 
 
 def in_a_process(path, profile, out, parameters, jobs):
     """The row of one notebook, run in a process of its own that is ended when it takes far too long."""
     say(f"start {path.stem}")
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1  # those we may use
-    threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, cores // jobs))  # one word for both libraries
-    task = json.dumps(dict(path=str(path.resolve()), profile=profile, out=str(out), parameters=parameters))
+    cores = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )  # those we may use
+    threads = os.environ.get("OMP_NUM_THREADS") or str(
+        max(1, cores // jobs)
+    )  # one word for both libraries
+    task = json.dumps(
+        dict(path=str(path.resolve()), profile=profile, out=str(out), parameters=parameters)
+    )
     try:
-        done = subprocess.run([sys.executable, __file__, "--task", task], text=True, capture_output=True, timeout=2 * SECONDS[profile][1],
-                              env=os.environ | {"OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads})
+        done = subprocess.run(
+            [sys.executable, __file__, "--task", task],
+            text=True,
+            capture_output=True,
+            timeout=2 * SECONDS[profile][1],
+            env=os.environ | {"OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads},
+        )
         row = json.loads(done.stdout.splitlines()[-1])
     except (subprocess.TimeoutExpired, IndexError, json.JSONDecodeError) as error:
-        why = "no answer in twice its time" if isinstance(error, subprocess.TimeoutExpired) else (done.stderr.strip() or "no answer")[-300:]
+        why = (
+            "no answer in twice its time"
+            if isinstance(error, subprocess.TimeoutExpired)
+            else (done.stderr.strip() or "no answer")[-300:]
+        )
         row = dict(name=path.stem, seconds=0.0, ran=0, cells=0, held=0, checks=0, faults=[why])
     say(f"{'FAILED' if row['faults'] else 'ok':6} {row['name']}, {row['seconds']:.0f} s")
     return row
@@ -206,21 +296,48 @@ def table(rows, profile, seconds, jobs):
     lines = [f"{'notebook':{width}}  {'seconds':>7}  {'cells':>7}  {'checks':>7}"]
     for row in rows:
         cells, checks = f"{row['ran']}/{row['cells']}", f"{row['held']}/{row['checks']}"
-        lines.append(f"{row['name']:{width}}  {row['seconds']:7.1f}  {cells:>7}  {checks:>7}  {'FAILED' if row['faults'] else 'ok'}")
+        lines.append(
+            f"{row['name']:{width}}  {row['seconds']:7.1f}  {cells:>7}  {checks:>7}  {'FAILED' if row['faults'] else 'ok'}"
+        )
         lines += [f"{'':{width}}    {fault}" for fault in row["faults"]]
     failed = sum(bool(row["faults"]) for row in rows)
-    return "\n".join(lines + [f"profile {profile}: {len(rows) - failed} of {len(rows)} notebooks whole, {sum(row['held'] for row in rows)} checks held, "
-                              f"{seconds:.0f} s, {jobs} at a time"])
+    return "\n".join(
+        lines
+        + [
+            f"profile {profile}: {len(rows) - failed} of {len(rows)} notebooks whole, {sum(row['held'] for row in rows)} checks held, "
+            f"{seconds:.0f} s, {jobs} at a time"
+        ]
+    )
 
 
 def main(argv=None):
-    ask = argparse.ArgumentParser(prog="python notebooks/run.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    ask.add_argument("names", nargs="*", metavar="NAME", help="a number, a stem, or a path; default: all")
+    ask = argparse.ArgumentParser(
+        prog="python notebooks/run.py",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    ask.add_argument(
+        "names", nargs="*", metavar="NAME", help="a number, a stem, or a path; default: all"
+    )
     ask.add_argument("--profile", choices=SECONDS, default="laptop")
-    ask.add_argument("-p", nargs=2, action="append", default=[], metavar=("PARAMETER", "VALUE"), help="as papermill's -p")
-    ask.add_argument("--out", type=Path, default=HERE.parent / "build" / "notebooks", help="where <profile>/ is written")
+    ask.add_argument(
+        "-p",
+        nargs=2,
+        action="append",
+        default=[],
+        metavar=("PARAMETER", "VALUE"),
+        help="as papermill's -p",
+    )
+    ask.add_argument(
+        "--out",
+        type=Path,
+        default=HERE.parent / "build" / "notebooks",
+        help="where <profile>/ is written",
+    )
     ask.add_argument("--jobs", type=int, default=2, help="notebooks at a time")
-    ask.add_argument("--clean", action="store_true", help="clean the sources instead of running them")
+    ask.add_argument(
+        "--clean", action="store_true", help="clean the sources instead of running them"
+    )
     ask.add_argument("--task", help=argparse.SUPPRESS)
     asked = ask.parse_args(argv)
     if asked.task:
@@ -234,7 +351,11 @@ def main(argv=None):
     parameters = {name: value_of(text) for name, text in asked.p}
     out = asked.out.resolve() / asked.profile
     with ThreadPoolExecutor(asked.jobs) as pool:
-        rows = list(pool.map(lambda path: in_a_process(path, asked.profile, out, parameters, asked.jobs), paths))
+        rows = list(
+            pool.map(
+                lambda path: in_a_process(path, asked.profile, out, parameters, asked.jobs), paths
+            )
+        )
     print("\n" + table(rows, asked.profile, time.monotonic() - start, asked.jobs))
     return int(any(row["faults"] for row in rows))
 
@@ -274,11 +395,17 @@ def clean(notebook):
     """The notebook as it is published: no outputs, no traces of a run, the shared first cell, ids that can be read."""
     notebook.cells = [cell for cell in notebook.cells if "injected-parameters" not in tags(cell)]
     notebook.nbformat, notebook.nbformat_minor = 4, 5
-    notebook.metadata = nbformat.from_dict(dict(kernelspec=dict(display_name="Python 3", language="python", name="python3"),
-                                                language_info=dict(name="python")))
+    notebook.metadata = nbformat.from_dict(
+        dict(
+            kernelspec=dict(display_name="Python 3", language="python", name="python3"),
+            language_info=dict(name="python"),
+        )
+    )
     heading, taken = "start", {cell.get("id") for cell in notebook.cells}
     for cell in notebook.cells:
-        cell.metadata = nbformat.from_dict({key: value for key, value in cell.metadata.items() if key in ("tags", "slideshow")})
+        cell.metadata = nbformat.from_dict(
+            {key: value for key, value in cell.metadata.items() if key in ("tags", "slideshow")}
+        )
         first = cell.source.splitlines()[0] if cell.source else ""
         if cell.cell_type == "markdown" and first.startswith("#"):
             heading = re.sub(r"[^a-z0-9]+", "-", first.lower()).strip("-")[:32]

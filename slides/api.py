@@ -9,7 +9,22 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def modules():
-    return [path for path in sorted((ROOT / "minimal").glob("*.py")) if path.read_text(encoding="utf-8").strip()]
+    return [
+        path
+        for path in sorted((ROOT / "minimal").rglob("*.py"))
+        if path.read_text(encoding="utf-8").strip()
+    ]
+
+
+def inside(path):
+    """minimal/model/values.py -> model/values.py."""
+    return path.relative_to(ROOT / "minimal").as_posix()
+
+
+def page(path):
+    """The name of its page: model.values.html; the package itself is minimal.html."""
+    name = inside(path).removesuffix(".py").replace("/", ".")
+    return f"{'minimal' if name == '__init__' else name}.html"
 
 
 def question(path):
@@ -40,9 +55,16 @@ def said(node):
 
 def entry(node, owner=""):
     level, name = ("h3", f"{owner}.{node.name}") if owner else ("h2", node.name)
-    parts = [f'<{level} id="{name}"><code>{html.escape(signature(node))}</code></{level}>', said(node)]
+    parts = [
+        f'<{level} id="{name}"><code>{html.escape(signature(node))}</code></{level}>',
+        said(node),
+    ]
     if isinstance(node, ast.ClassDef):
-        parts += [entry(method, node.name) for method in public(node.body, ast.FunctionDef) if ast.get_docstring(method)]
+        parts += [
+            entry(method, node.name)
+            for method in public(node.body, ast.FunctionDef)
+            if ast.get_docstring(method)
+        ]
     return "\n".join(parts)
 
 
@@ -51,13 +73,25 @@ def module(path):
     tree = ast.parse(path.read_text(encoding="utf-8"))
     listed = public(tree.body, (ast.FunctionDef, ast.ClassDef))
     index = " · ".join(f'<a href="#{node.name}">{node.name}</a>' for node in listed)
-    return "\n".join([f"<h1>minimal/{path.name}</h1>", said(tree), f"<p>{index}</p>" if index else "", *map(entry, listed)])
+    return "\n".join(
+        [
+            f"<h1>minimal/{inside(path)}</h1>",
+            said(tree),
+            f"<p>{index}</p>" if index else "",
+            *map(entry, listed),
+        ]
+    )
 
 
 def index():
     """All modules, each with the question it answers."""
-    rows = "\n".join(f'<tr><td><a href="{path.stem}.html">{path.name}</a></td><td>{words(question(path))}</td>'
-                     f'<td>{len(path.read_text(encoding="utf-8").splitlines())}</td></tr>' for path in modules())
-    return ("<h1>The package <code>minimal</code></h1><p>Every file answers one question and is read from top to bottom. Start with "
-            '<a href="sources.html">sources.py</a>, the seam, then <a href="variants.html">variants.py</a>, the table of plans.</p>'
-            f"<table><thead><tr><th>file</th><th>question</th><th>lines</th></tr></thead><tbody>{rows}</tbody></table>")
+    rows = "\n".join(
+        f'<tr><td><a href="{page(path)}">{inside(path)}</a></td><td>{words(question(path))}</td>'
+        f"<td>{len(path.read_text(encoding='utf-8').splitlines())}</td></tr>"
+        for path in modules()
+    )
+    return (
+        "<h1>The package <code>minimal</code></h1><p>Every file answers one question and is read from top to bottom. Start with "
+        '<a href="model.values.html">model/values.py</a>, the seam, then <a href="variants.html">variants.py</a>, the table of plans.</p>'
+        f"<table><thead><tr><th>file</th><th>question</th><th>lines</th></tr></thead><tbody>{rows}</tbody></table>"
+    )

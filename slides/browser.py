@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from minimal import doctor
+from minimal.lab import doctor
 
 OFFLINE = "MAP * ~NOTFOUND"  # no name resolves: whatever a page asks of another machine fails, and is seen in `requests`
 FLAGS = """--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-component-update
@@ -24,14 +24,27 @@ class Browser:
     def __enter__(self):
         binary = doctor.browser()
         if not binary:
-            raise FileNotFoundError("wanted a Chromium; found none: install one, or name it in CHROME (make doctor says more)")
+            raise FileNotFoundError(
+                "wanted a Chromium; found none: install one, or name it in CHROME (make doctor says more)"
+            )
         self.home = tempfile.TemporaryDirectory(prefix="chromium-", ignore_cleanup_errors=True)
         (asked, self.asks), (self.answers, answer) = os.pipe(), os.pipe()
-        ends = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in (asked, answer)]  # Chromium reads 3 and writes 4
+        ends = [
+            fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in (asked, answer)
+        ]  # Chromium reads 3 and writes 4
         self.process = subprocess.Popen(
-            [binary, *FLAGS, f"--host-resolver-rules={OFFLINE}", f"--user-data-dir={self.home.name}"],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, close_fds=False,
-            preexec_fn=lambda: [os.dup2(end, to) for to, end in enumerate(ends, 3)])
+            [
+                binary,
+                *FLAGS,
+                f"--host-resolver-rules={OFFLINE}",
+                f"--user-data-dir={self.home.name}",
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            close_fds=False,
+            preexec_fn=lambda: [os.dup2(end, to) for to, end in enumerate(ends, 3)],
+        )
         for end in (asked, answer, *ends):
             os.close(end)
         self.number, self.rest, self.pages = 0, b"", {}
@@ -86,9 +99,17 @@ class Browser:
         page = self.pages[session] = Page(self, session)
         for domain in ("Page", "Runtime", "Log", "Network"):
             page.call(f"{domain}.enable")
-        page.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=phone)
-        page.call("Emulation.setEmulatedMedia",
-                  features=[dict(name="prefers-color-scheme", value="dark" if dark else "light")])
+        page.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=phone,
+        )
+        page.call(
+            "Emulation.setEmulatedMedia",
+            features=[dict(name="prefers-color-scheme", value="dark" if dark else "light")],
+        )
         return page
 
 
@@ -104,8 +125,14 @@ class Page:
         if event == "Runtime.exceptionThrown":
             told = about["exceptionDetails"]
             self.errors.append(told.get("exception", {}).get("description", told["text"]))
-        elif event == "Runtime.consoleAPICalled" and about["type"] in ("error", "assert", "warning"):
-            self.errors.append(" ".join(str(part.get("value", part.get("description"))) for part in about["args"]))
+        elif event == "Runtime.consoleAPICalled" and about["type"] in (
+            "error",
+            "assert",
+            "warning",
+        ):
+            self.errors.append(
+                " ".join(str(part.get("value", part.get("description"))) for part in about["args"])
+            )
         elif event == "Log.entryAdded" and about["entry"]["level"] == "error":
             self.errors.append(f"{about['entry']['text']} {about['entry'].get('url', '')}".strip())
         elif event == "Network.requestWillBeSent":
@@ -115,13 +142,25 @@ class Page:
 
     def strangers(self):
         """Requests that would have left this machine."""
-        return sorted({url for url in self.requests if not url.startswith(("file:", "data:", "blob:", "about:"))})
+        return sorted(
+            {
+                url
+                for url in self.requests
+                if not url.startswith(("file:", "data:", "blob:", "about:"))
+            }
+        )
 
     def run(self, script):
         """The value of a JavaScript expression, awaited."""
-        done = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        done = self.call(
+            "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
+        )
         if "exceptionDetails" in done:
-            raise RuntimeError(done["exceptionDetails"].get("exception", {}).get("description", "JavaScript failed"))
+            raise RuntimeError(
+                done["exceptionDetails"]
+                .get("exception", {})
+                .get("description", "JavaScript failed")
+            )
         return done["result"].get("value")
 
     def wait(self, fact, what="the page"):
@@ -141,7 +180,10 @@ class Page:
 
     def settle(self, before):
         self.wait(lambda: self.loads > before)
-        self.wait(lambda: self.run("document.documentElement.dataset.ready === 'yes'"), self.run("location.href"))
+        self.wait(
+            lambda: self.run("document.documentElement.dataset.ready === 'yes'"),
+            self.run("location.href"),
+        )
 
     def click(self, selector):
         """Press the mouse where the first such element is seen, and wait for the page that it leads to."""
@@ -152,17 +194,29 @@ class Page:
             raise LookupError(f"{self.run('location.href')} has no {selector}")
         before = self.loads
         for kind in ("mousePressed", "mouseReleased"):
-            self.call("Input.dispatchMouseEvent", type=kind, x=at[0], y=at[1], button="left", clickCount=1)
+            self.call(
+                "Input.dispatchMouseEvent", type=kind, x=at[0], y=at[1], button="left", clickCount=1
+            )
         self.settle(before)
 
     def press(self, key, code=None):
         for kind in ("keyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=code or key,
-                      windowsVirtualKeyCode={"Tab": 9, "Enter": 13, "ArrowRight": 39}.get(key, 0), text="\r" if key == "Enter" else "")
+            self.call(
+                "Input.dispatchKeyEvent",
+                type=kind,
+                key=key,
+                code=code or key,
+                windowsVirtualKeyCode={"Tab": 9, "Enter": 13, "ArrowRight": 39}.get(key, 0),
+                text="\r" if key == "Enter" else "",
+            )
 
     def shot(self, path, whole=False):
         """A picture of the window, or of the whole page."""
-        done = self.call("Page.captureScreenshot", captureBeyondViewport=whole, **(dict(clip=self.whole()) if whole else {}))
+        done = self.call(
+            "Page.captureScreenshot",
+            captureBeyondViewport=whole,
+            **(dict(clip=self.whole()) if whole else {}),
+        )
         Path(path).write_bytes(base64.b64decode(done["data"]))
 
     def whole(self):

@@ -19,8 +19,10 @@ from slides.browser import Browser
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 KINDS = ("title", "beside", "predict", "end")
-FACES = (*(("source-sans-3", f"{weight}.css") for weight in ("400", "400-italic", "600", "700")),
-         *(("source-code-pro", f"{weight}.css") for weight in ("400", "600")))
+FACES = (
+    *(("source-sans-3", f"{weight}.css") for weight in ("400", "400-italic", "600", "700")),
+    *(("source-code-pro", f"{weight}.css") for weight in ("400", "600")),
+)
 
 
 def decks():
@@ -28,7 +30,11 @@ def decks():
 
 
 def slide_type(cell):
-    return "skip" if "injected-parameters" in page.tags(cell) else cell.metadata.get("slideshow", {}).get("slide_type", "-")
+    return (
+        "skip"
+        if "injected-parameters" in page.tags(cell)
+        else cell.metadata.get("slideshow", {}).get("slide_type", "-")
+    )
 
 
 def slides(notebook):
@@ -39,7 +45,9 @@ def slides(notebook):
             found.append([cell])
         elif slide_type(cell) != "skip":
             if not found:
-                raise ValueError(f"cell {cell.id} stands before the first slide: give it the slide type slide or skip")
+                raise ValueError(
+                    f"cell {cell.id} stands before the first slide: give it the slide type slide or skip"
+                )
             found[-1].append(cell)
     return found
 
@@ -50,18 +58,32 @@ def kind(cells):
 
 # ---- HTML ------------------------------------------------------------------------------------------------------------
 
+
 def slide_html(cells):
     """One section: heading, body, notes. Beside: Markdown to the left, code and its outputs to the right."""
     heading, _, rest = cells[0].source.partition("\n")
     left, right, notes = [page.markdown_html(rest)] if rest.strip() else [], [], []
     for cell in cells[1:]:
-        put = notes if slide_type(cell) == "notes" else right if cell.cell_type == "code" and kind(cells) == "beside" else left
+        put = (
+            notes
+            if slide_type(cell) == "notes"
+            else right
+            if cell.cell_type == "code" and kind(cells) == "beside"
+            else left
+        )
         made = page.cell_html(cell)
-        put.append(f'<div class="fragment">{made}</div>' if slide_type(cell) == "fragment" else made)
-    columns = [f'<div class="{name}">{"".join(part)}</div>' for name, part in (("left", left), ("right", right))]
+        put.append(
+            f'<div class="fragment">{made}</div>' if slide_type(cell) == "fragment" else made
+        )
+    columns = [
+        f'<div class="{name}">{"".join(part)}</div>'
+        for name, part in (("left", left), ("right", right))
+    ]
     body = "".join(columns) if kind(cells) == "beside" else "".join(left)
-    return (f'<section id="{cells[0].id}"><div class="slide {kind(cells)}">{page.markdown_html(heading)}'
-            f'<div class="body">{body}</div></div><aside class="notes">{"".join(notes)}</aside></section>')
+    return (
+        f'<section id="{cells[0].id}"><div class="slide {kind(cells)}">{page.markdown_html(heading)}'
+        f'<div class="body">{body}</div></div><aside class="notes">{"".join(notes)}</aside></section>'
+    )
 
 
 def html(notebook, assets="assets"):
@@ -84,29 +106,42 @@ def lay_out(folder):
     """What pages load, copied from the npm packages and from our theme; says what to do where the packages are absent."""
     packages, folder = ROOT / "node_modules", Path(folder)
     if not packages.is_dir():
-        sys.exit("slides: wanted reveal.js, MathJax and fonts under node_modules/, found none: make setup EXTRAS=site")
+        sys.exit(
+            "slides: wanted reveal.js, MathJax and fonts under node_modules/, found none: make setup EXTRAS=site"
+        )
     (folder / "fonts").mkdir(parents=True, exist_ok=True)
-    for source in ("reveal.js/dist/reveal.js", "reveal.js/dist/reveal.css", "reveal.js/plugin/notes/notes.js",
-                   "mathjax/es5/tex-svg-full.js"):
+    for source in (
+        "reveal.js/dist/reveal.js",
+        "reveal.js/dist/reveal.css",
+        "reveal.js/plugin/notes/notes.js",
+        "mathjax/es5/tex-svg-full.js",
+    ):
         shutil.copy(packages / source, folder)
     for source in (HERE / "theme").iterdir():
         shutil.copy(source, folder)
     faces = []
     for name, sheet in FACES:
         package = packages / "@fontsource" / name
-        for face in re.findall(r"@font-face \{.*?\}", (package / sheet).read_text(encoding="utf-8"), flags=re.S):
+        for face in re.findall(
+            r"@font-face \{.*?\}", (package / sheet).read_text(encoding="utf-8"), flags=re.S
+        ):
             file = re.search(r"files/([^)]*?\.woff2)", face)[1]
             if re.search(r"-(latin|latin-ext|greek)-\d", file):
                 shutil.copy(package / "files" / file, folder / "fonts")
-                faces.append(re.sub(r"src:.*?;", f'src: url(fonts/{file}) format("woff2");', face, flags=re.S))
+                faces.append(
+                    re.sub(
+                        r"src:.*?;", f'src: url(fonts/{file}) format("woff2");', face, flags=re.S
+                    )
+                )
     (folder / "fonts.css").write_text("\n".join(faces) + "\n", encoding="utf-8")
 
 
 # ---- building --------------------------------------------------------------------------------------------------------
 
+
 def fresh(path, copy):
     """Was this copy executed after the last change of its source and of the package?"""
-    newest = max(source.stat().st_mtime for source in [path, *(ROOT / "minimal").glob("*.py")])
+    newest = max(source.stat().st_mtime for source in [path, *(ROOT / "minimal").rglob("*.py")])
     return copy.exists() and copy.stat().st_mtime > newest
 
 
@@ -119,7 +154,9 @@ def executed(paths, profile, folder, jobs=2):
     faults = [f"{row['name']}: {fault}" for row in rows for fault in row["faults"]]
     for path, row in zip(stale, rows):
         if row["faults"]:
-            (folder / path.name).unlink(missing_ok=True)  # to be run again, not to be taken for whole
+            (folder / path.name).unlink(
+                missing_ok=True
+            )  # to be run again, not to be taken for whole
     return {path: folder / path.name for path in paths if (folder / path.name).exists()}, faults
 
 

@@ -17,7 +17,11 @@ def code_html(source):
 
 def markdown_html(source):
     """Markdown as notebooks write it: tables, fences, details, equations left for MathJax."""
-    return markdown2html(source).replace('<div class="highlight">', "").replace("</pre></div>", "</pre>")
+    return (
+        markdown2html(source)
+        .replace('<div class="highlight">', "")
+        .replace("</pre></div>", "</pre>")
+    )
 
 
 def output_html(output):
@@ -25,7 +29,9 @@ def output_html(output):
     if output.output_type == "stream":
         return f'<pre class="output">{ansi2html(output.text.rstrip())}</pre>'
     if output.output_type == "error":
-        return f'<pre class="output">{html.escape(output.ename)}: {html.escape(output.evalue)}</pre>'
+        return (
+            f'<pre class="output">{html.escape(output.ename)}: {html.escape(output.evalue)}</pre>'
+        )
     if "text/html" in output.data:
         return output.data["text/html"]
     if "text/markdown" in output.data:
@@ -41,7 +47,9 @@ def cell_html(cell):
         return ""
     if cell.cell_type == "markdown":
         return markdown_html(cell.source)
-    source = code_html(cell.source) if "remove-input" not in tags(cell) and cell.source.strip() else ""
+    source = (
+        code_html(cell.source) if "remove-input" not in tags(cell) and cell.source.strip() else ""
+    )
     outputs = [] if "remove-output" in tags(cell) else map(output_html, cell.get("outputs", []))
     return "\n".join([source, *outputs])
 
@@ -59,7 +67,10 @@ def plain(text):
 
 def head(name, assets, *styles):
     """The head that every page shares: nothing in it comes from another machine."""
-    links = "\n".join(f'<link rel="stylesheet" href="{assets}/{style}">' for style in ("fonts.css", "base.css", *styles))
+    links = "\n".join(
+        f'<link rel="stylesheet" href="{assets}/{style}">'
+        for style in ("fonts.css", "base.css", *styles)
+    )
     return f"""<meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{html.escape(plain(name))}</title>

@@ -4,6 +4,7 @@ says at its end: seconds per folder, and which tests were skipped and why.
 Marks: `slow` (left out of `make check`), `site` and `parity` (need that extra). A test with an extra's mark is
 skipped where the extra is absent; REQUIRE=site,parity turns every skip of such a test into a failure.
 """
+
 import collections
 import importlib.util
 import os
@@ -16,22 +17,42 @@ import time
 
 import pytest
 
-from minimal import doctor
+from minimal.lab import doctor
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-BUDGET = dict(setup=240, package=240, kernels=150, encoder=90, evaluation=90, homework=180, notebooks=360, slides=180)
+BUDGET = dict(
+    setup=240,
+    model=120,
+    training=150,
+    data=60,
+    kernels=150,
+    encoder=90,
+    tasks=60,
+    lab=120,
+    homework=180,
+    notebooks=360,
+    slides=180,
+)
 REQUIRED = set(filter(None, os.environ.get("REQUIRE", "").split(",")))
-EXTRAS = dict(                                                        # what must be there for a test with this mark
+EXTRAS = dict(  # what must be there for a test with this mark
     parity=lambda: importlib.util.find_spec("transformers"),
-    site=lambda: doctor.browser() and ((ROOT / "node_modules").is_dir() or not (ROOT / "package.json").exists()),
+    site=lambda: (
+        doctor.browser()
+        and ((ROOT / "node_modules").is_dir() or not (ROOT / "package.json").exists())
+    ),
 )
 
 # Before torch is imported, and inherited by every process that a test starts. One thread: tensors here are so small that
 # a second one gains nothing on idle cores, and on busy ones waiting for it cost five times the time.
 RUNS = tempfile.TemporaryDirectory(prefix="minimal-runs-")
 os.environ.update(
-    OMP_NUM_THREADS="1", MKL_NUM_THREADS="1", MINIMAL_RUNS=RUNS.name,
-    HF_HUB_OFFLINE="1", HF_DATASETS_OFFLINE="1", TRANSFORMERS_OFFLINE="1", HF_HUB_DISABLE_TELEMETRY="1",
+    OMP_NUM_THREADS="1",
+    MKL_NUM_THREADS="1",
+    MINIMAL_RUNS=RUNS.name,
+    HF_HUB_OFFLINE="1",
+    HF_DATASETS_OFFLINE="1",
+    TRANSFORMERS_OFFLINE="1",
+    HF_HUB_DISABLE_TELEMETRY="1",
 )
 if sys.platform == "linux":
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
@@ -47,7 +68,9 @@ getaddrinfo = socket.getaddrinfo
 def refuse_strangers(host):
     name = host.decode() if isinstance(host, bytes) else host
     if name not in LOCAL and not str(name).startswith("127."):
-        raise ConnectionRefusedError(f"tests run without the network: something tried to reach {name}")
+        raise ConnectionRefusedError(
+            f"tests run without the network: something tried to reach {name}"
+        )
 
 
 def guarded(call, address_at):
@@ -55,6 +78,7 @@ def guarded(call, address_at):
         if self.family in (socket.AF_INET, socket.AF_INET6):
             refuse_strangers(arguments[address_at][0])
         return call(self, *arguments)
+
     return guard
 
 
@@ -79,10 +103,13 @@ def same_seeds_every_time():
 
 # Extras: skipped where absent, failed where required.
 
+
 def pytest_runtest_setup(item):
     for extra, present in EXTRAS.items():
         if item.get_closest_marker(extra) and not present():
-            pytest.skip(f"the extra {extra} is absent: make setup EXTRAS={extra}; make doctor says what is there")
+            pytest.skip(
+                f"the extra {extra} is absent: make setup EXTRAS={extra}; make doctor says what is there"
+            )
 
 
 @pytest.hookimpl(wrapper=True)
@@ -90,7 +117,10 @@ def pytest_runtest_makereport(item, call):
     report = yield
     needed = [extra for extra in EXTRAS if extra in REQUIRED and item.get_closest_marker(extra)]
     if report.skipped and needed and not hasattr(report, "wasxfail"):
-        report.outcome, report.longrepr = "failed", f"REQUIRE={needed[0]}, yet skipped: {reason(report)}"
+        report.outcome, report.longrepr = (
+            "failed",
+            f"REQUIRE={needed[0]}, yet skipped: {reason(report)}",
+        )
     return report
 
 
@@ -124,7 +154,7 @@ def note_skip(report):
         skips[report.nodeid.partition("[")[0], reason(report)] += 1
 
 
-@pytest.hookimpl(trylast=True)                                            # after what other folders have to say
+@pytest.hookimpl(trylast=True)  # after what other folders have to say
 def pytest_terminal_summary(terminalreporter):
     say = terminalreporter.write_line
     say(f"\nseconds per folder (after {clock['collected']:.1f} of collecting)")

@@ -6,9 +6,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from minimal import bert, bypass
-from minimal.attend import weights
-from minimal.config import Config
+from minimal.encoder import bert, bypass
+from minimal.model.attend import weights
+from minimal.model.config import Config
 from minimal.variants import build
 
 SIZE = Config(3, 48, 4, 40, 97, style="bert", windows="L")
@@ -17,14 +17,16 @@ IDS = torch.randint(97, (2, 13), generator=torch.Generator().manual_seed(0))
 
 def model(plan="standard", **changes):
     made = bert.build(plan, SIZE.but(**changes)).eval()
-    for module in made.modules():  # a spread of activations that small initial weights would not give
+    for (
+        module
+    ) in made.modules():  # a spread of activations that small initial weights would not give
         if hasattr(module, "key") and getattr(module, "kind", "") == "matrix":
             module.weight.data.mul_(8)
     return made
 
 
 def detours(made):
-    return [m for m in made.modules() if isinstance(m, bypass.Detour)]
+    return [m for m in made.modules() if isinstance(m, bypass.MixedBypass)]
 
 
 def values(made):
@@ -34,21 +36,31 @@ def values(made):
     return [(tape.streams[at], tape.rows[at], tape.raw[at]) for at in range(made.config.layers)]
 
 
-@pytest.mark.parametrize("act, function", [("relu", F.relu), ("gelu", F.gelu), ("silu", F.silu), ("none", lambda x: x)])
+@pytest.mark.parametrize(
+    "act, function", [("relu", F.relu), ("gelu", F.gelu), ("silu", F.silu), ("none", lambda x: x)]
+)
 @pytest.mark.parametrize("on", ["raw", "norm"])
 @pytest.mark.parametrize("alpha", ["fixed", "layer", "head", "global", "gate"])
 def test_values_are_own_plus_alpha_times_act_of_the_input(alpha, act, function, on):
     made = model(dict(alpha=alpha, start=0.3, act=act, on=on))
     for at, detour in enumerate(detours(made)):
         if alpha == "gate":
-            detour.alpha.gate.weight.data.normal_(0, 0.3, generator=torch.Generator().manual_seed(at))
+            detour.alpha.gate.weight.data.normal_(
+                0, 0.3, generator=torch.Generator().manual_seed(at)
+            )
         elif alpha != "fixed":
-            detour.alpha.value.data += 0.1 * torch.arange(detour.alpha.value.numel()).view(detour.alpha.value.shape) + at
+            detour.alpha.value.data += (
+                0.1 * torch.arange(detour.alpha.value.numel()).view(detour.alpha.value.shape) + at
+            )
     for at, (x, mixed, own) in enumerate(values(made)):
         past = function(F.layer_norm(x, (48,)) if on == "norm" else x).view(2, 13, 4, 12)
-        wanted = dict(fixed=lambda: 0.3, layer=lambda: 0.3 + at, global_=lambda: 0.3 + 3,  # one number, moved by all layers
-                      head=lambda: (0.3 + at + 0.1 * torch.arange(4.0))[:, None],
-                      gate=lambda: torch.sigmoid(x @ detours(made)[at].alpha.gate.weight[0])[..., None, None])
+        wanted = dict(
+            fixed=lambda: 0.3,
+            layer=lambda: 0.3 + at,
+            global_=lambda: 0.3 + 3,  # one number, moved by all layers
+            head=lambda: (0.3 + at + 0.1 * torch.arange(4.0))[:, None],
+            gate=lambda: torch.sigmoid(x @ detours(made)[at].alpha.gate.weight[0])[..., None, None],
+        )
         torch.testing.assert_close(mixed, own + wanted[alpha.replace("global", "global_")]() * past)
 
 
@@ -57,19 +69,28 @@ def test_the_report_s_setting_is_the_plan_bypass_and_alpha_zero_is_the_standard_
     torch.testing.assert_close(named(IDS), dialled(IDS), rtol=0, atol=1e-6)
     assert not torch.allclose(plain(IDS), dialled(IDS), atol=1e-2)
     torch.testing.assert_close(plain(IDS), model(dict(start=0.0))(IDS), rtol=0, atol=0)
-    assert sum(p.numel() for p in plain.parameters()) == sum(p.numel() for p in dialled.parameters())
+    assert sum(p.numel() for p in plain.parameters()) == sum(
+        p.numel() for p in dialled.parameters()
+    )
 
 
-@pytest.mark.parametrize("alpha, count, numbers", [("fixed", 0, 0), ("global", 1, 1), ("layer", 3, 3), ("head", 3, 12)])
+@pytest.mark.parametrize(
+    "alpha, count, numbers", [("fixed", 0, 0), ("global", 1, 1), ("layer", 3, 3), ("head", 3, 12)]
+)
 def test_each_way_of_learning_alpha_has_its_number_of_numbers(alpha, count, numbers):
     made = model(dict(alpha=alpha, start=0.25))
     learned = made.coefficients().values()
     assert (len(learned), sum(c.numel() for c in learned)) == (count, numbers)
     assert all((c == 0.25).all() for c in learned)
-    assert sum(p.numel() for p in made.parameters()) == sum(p.numel() for p in model().parameters()) + numbers
+    assert (
+        sum(p.numel() for p in made.parameters())
+        == sum(p.numel() for p in model().parameters()) + numbers
+    )
     if alpha == "global":
         assert len({id(detour.alpha) for detour in detours(made)}) == 1
-        assert detours(made)[0].alpha is not detours(model(dict(alpha="global")))[0].alpha, "two models share nothing"
+        assert detours(made)[0].alpha is not detours(model(dict(alpha="global")))[0].alpha, (
+            "two models share nothing"
+        )
 
 
 def test_the_gate_is_a_function_of_the_token_and_opens_at_one_half():
@@ -82,8 +103,17 @@ def test_the_gate_is_a_function_of_the_token_and_opens_at_one_half():
     torch.testing.assert_close(gate(h.flip(1)).flip(1), gate(h))
 
 
-@pytest.mark.parametrize("where, layers", [("everywhere", {0, 1, 2}), ("last_third", {2}), ("after_first", {1, 2}),
-                                           ("alternate", {0, 2}), ((1,), {1}), ((), set())])
+@pytest.mark.parametrize(
+    "where, layers",
+    [
+        ("everywhere", {0, 1, 2}),
+        ("last_third", {2}),
+        ("after_first", {1, 2}),
+        ("alternate", {0, 2}),
+        ((1,), {1}),
+        ((), set()),
+    ],
+)
 def test_any_subset_of_layers_can_have_it(where, layers):
     made = model(dict(where=where))
     assert {detour.at for detour in detours(made)} == layers
@@ -92,12 +122,21 @@ def test_any_subset_of_layers_can_have_it(where, layers):
 
 
 def test_unknown_dials_get_one_sentence():
-    for dials in (dict(alpha="maybe"), dict(act="tanh"), dict(on="layernorm"), dict(where="nowhere")):
-        (name, value), = dials.items()
+    for dials in (
+        dict(alpha="maybe"),
+        dict(act="tanh"),
+        dict(on="layernorm"),
+        dict(where="nowhere"),
+    ):
+        ((name, value),) = dials.items()
         with pytest.raises(ValueError, match=f"{name}='{value}': wanted one of") as error:
             bypass.plan(dials)
         assert "\n" not in str(error.value)
-    for where, wanted in ((0, "where=0: wanted one of"), ((9,), "there is no layer 9, wanted 0 to 2"), ([-1], "no layer -1")):
+    for where, wanted in (
+        (0, "where=0: wanted one of"),
+        ((9,), "there is no layer 9, wanted 0 to 2"),
+        ([-1], "no layer -1"),
+    ):
         with pytest.raises(ValueError, match=wanted):
             bert.build(dict(where=where), SIZE)
     with pytest.raises(ValueError, match="unknown dial 'alpa': one of alpha, start"):
@@ -114,22 +153,29 @@ def test_the_bypass_stays_inside_the_attention():
     for at in range(3):
         a = weights(tape.queries[at], tape.keys[at], causal=False)  # (B, H, T, T)
         past = F.relu(tape.streams[at]).view(2, 13, 4, 12)
-        out = torch.einsum("bhts,bshd->bthd", a, tape.raw[at]) + 0.7 * torch.einsum("bhts,bshd->bthd", a, past)
+        out = torch.einsum("bhts,bshd->bthd", a, tape.raw[at]) + 0.7 * torch.einsum(
+            "bhts,bshd->bthd", a, past
+        )
         torch.testing.assert_close(tape.out[at], out, atol=1e-4, rtol=1e-4)
 
 
 def test_a_decoder_can_have_it_too_and_decodes_as_it_reads():
-    for dials in (dict(alpha="head", act="silu"), dict(alpha="gate", on="norm"), dict(alpha="global", where="alternate")):
+    for dials in (
+        dict(alpha="head", act="silu"),
+        dict(alpha="gate", on="norm"),
+        dict(alpha="global", where="alternate"),
+    ):
         made = build(bypass.plan(dials), "smoke").eval()
         for block in made.blocks:
             block.attention.out.weight.data.normal_(0, 0.1)
         ids = torch.randint(512, (2, 12))
         cache = made.cache()
-        steps = torch.cat([made(ids[:, i:i + 3], cache=cache) for i in range(0, 12, 3)], 1)
+        steps = torch.cat([made(ids[:, i : i + 3], cache=cache) for i in range(0, 12, 3)], 1)
         torch.testing.assert_close(steps, made(ids), atol=1e-5, rtol=1e-5)
 
 
 # ---- over training ----------------------------------------------------------------------------------------------
+
 
 def test_ramps_move_alpha_and_leave_what_is_learned_alone():
     assert [bypass.RAMPS["warmup"](d) for d in (0, 0.25, 0.5, 1)] == [0, 0.5, 1, 1]
@@ -137,16 +183,21 @@ def test_ramps_move_alpha_and_leave_what_is_learned_alone():
     made, plain = model(dict(alpha="layer")), model()
     full = made(IDS)
     bypass.turn(made, "decay", 1.0)
-    assert torch.equal(made(IDS), plain(IDS)) and all((c == 0.5).all() for c in made.coefficients().values())
+    assert torch.equal(made(IDS), plain(IDS)) and all(
+        (c == 0.5).all() for c in made.coefficients().values()
+    )
     bypass.turn(made, "decay", 0.5)
     half = model(dict(start=0.25))
     torch.testing.assert_close(made(IDS), half(IDS))
     bypass.turn(made, "constant", 0.5)
     assert torch.equal(made(IDS), full)
-    assert "turn" not in " ".join(made.state_dict()), "a ramp is a function of the step, not something to save"
+    assert "turn" not in " ".join(made.state_dict()), (
+        "a ramp is a function of the step, not something to save"
+    )
 
 
 # ---- the variance identity --------------------------------------------------------------------------------------
+
 
 def test_the_identity_holds_on_tensors_of_any_shape_scale_and_sign():
     random = torch.Generator().manual_seed(0)
@@ -165,7 +216,11 @@ def test_the_report_s_own_formula_misses_by_its_lost_alpha():
     x = torch.randn(4000, generator=random)
     v, r, a = x + 0.1 * torch.randn(4000, generator=random), F.relu(x), 0.5
     got = bypass.variance_of_sum(v, r, a)
-    assert got["v"] + got["r"] + got["cross"] / a - got["left"] == pytest.approx(got["cross"], rel=1e-9) and got["cross"] > 0.3
+    assert (
+        got["v"] + got["r"] + got["cross"] / a - got["left"]
+        == pytest.approx(got["cross"], rel=1e-9)
+        and got["cross"] > 0.3
+    )
 
 
 def test_variance_falls_to_a_quarter_where_v_is_minus_relu():
@@ -173,7 +228,9 @@ def test_variance_falls_to_a_quarter_where_v_is_minus_relu():
     got = bypass.variance_of_sum(-F.relu(x), F.relu(x), 0.5)
     assert got["v"] == pytest.approx(1 / 2 - 1 / (2 * math.pi), abs=0.01)  # .341
     assert got["left"] == pytest.approx(got["v"] / 4) and got["falls"]
-    at_the_border = bypass.variance_of_sum(-F.relu(x), F.relu(x), 2.0)  # Cov = -a Var(R) / 2 exactly
+    at_the_border = bypass.variance_of_sum(
+        -F.relu(x), F.relu(x), 2.0
+    )  # Cov = -a Var(R) / 2 exactly
     assert at_the_border["left"] == pytest.approx(got["v"])
 
 
@@ -181,8 +238,14 @@ def test_spread_measures_the_identity_on_real_activations_layer_by_layer():
     for plan in ("standard", dict(alpha="fixed", start=0.5)):
         made = model(plan)
         rows = bypass.spread(made, IDS, a=0.5)
-        assert len(rows) == 3 and all(row["left"] == pytest.approx(row["right"], rel=1e-9) for row in rows)
-        for row, (x, mixed, own) in zip(rows, values(made)):
+        assert len(rows) == 3 and all(
+            row["left"] == pytest.approx(row["right"], rel=1e-9) for row in rows
+        )
+        for row, (_x, mixed, own) in zip(rows, values(made)):
             assert row["v"] == pytest.approx(own.double().var(correction=0).item(), rel=1e-6)
-            assert row["attended"] == pytest.approx(mixed.double().var(correction=0).item(), rel=1e-6)
-            assert row["attended"] == pytest.approx(row["v" if plan == "standard" else "left"], rel=1e-5)
+            assert row["attended"] == pytest.approx(
+                mixed.double().var(correction=0).item(), rel=1e-6
+            )
+            assert row["attended"] == pytest.approx(
+                row["v" if plan == "standard" else "left"], rel=1e-5
+            )

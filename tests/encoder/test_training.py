@@ -7,9 +7,13 @@ import pathlib
 import pytest
 import torch
 
-from minimal import bert, bypass, corpora, finetune, glue, masking, pretrain, qa, records, seeds, squad
-from minimal.checkpoint import CheckpointError
-from minimal.config import Config
+from minimal.data import corpora, files, results
+from minimal.encoder import bert, bypass, finetune, pretrain, wordpiece
+from minimal.lab.evidence import bypass_seeds, records
+from minimal.model.config import Config
+from minimal.tasks import glue, squad
+from minimal.tasks.village import make
+from minimal.training.checkpoint import CheckpointError
 
 TINY = Config(2, 32, 2, 64, 400, style="bert", windows="L", dropout=0.1)
 WORDS = "the river rises near a mill and falls past the town where old people sleep while cats watch boats go by".split()
@@ -21,20 +25,26 @@ def book(tmp_path_factory):
     random = torch.Generator().manual_seed(0)
     starts = torch.randint(len(WORDS), (12_000,), generator=random).tolist()
     path = tmp_path_factory.mktemp("book") / "river.txt"
-    path.write_text(" ".join(f"{WORDS[i]} {WORDS[(i + 1) % 20]} {WORDS[(i + 2) % 20]}." for i in starts), encoding="utf-8")
+    path.write_text(
+        " ".join(f"{WORDS[i]} {WORDS[(i + 1) % 20]} {WORDS[(i + 2) % 20]}." for i in starts),
+        encoding="utf-8",
+    )
     return corpora.find(str(path))
 
 
 @pytest.fixture(scope="module")
 def pieces(book):
-    return masking.corpus_pieces(book, 120)
+    return wordpiece.corpus_pieces(book, 120)
 
 
 @pytest.fixture(scope="module")
 def village():
     """Level 1 of the generated set, few questions."""
-    train, test = (squad.read(qa.make(1, n, 0, split), squad.Report()) for n, split in ((40, "train"), (6, "test")))
-    return train, test, masking.learn_pieces([q.context + " " + q.question for q in train], 400)
+    train, test = (
+        squad.read(make(1, n, 0, split), files.Report())
+        for n, split in ((40, "train"), (6, "test"))
+    )
+    return train, test, wordpiece.learn_pieces([q.context + " " + q.question for q in train], 400)
 
 
 def encoder(vocab, plan="standard", **changes):
@@ -51,14 +61,19 @@ def equal(a, b):
 
 # ---- masked pieces ----------------------------------------------------------------------------------------------
 
+
 def test_pretraining_runs_its_stages_in_order_and_learns(book, pieces, monkeypatch):
     seen, plain = [], pretrain.masked_loss
-    monkeypatch.setattr(pretrain, "masked_loss", lambda m, p, ids, *a: seen.append(ids) or plain(m, p, ids, *a))
+    monkeypatch.setattr(
+        pretrain, "masked_loss", lambda m, p, ids, *a: seen.append(ids) or plain(m, p, ids, *a)
+    )
     model = encoder(pieces.vocab, dropout=0.0)
     before = pretrain.masked_score(model, book, pieces, 64)
     plan = pretrain.stages("16x12x60,64x3x20")
     losses = pretrain.pretrain(model, book, pieces, plan, lr=1e-2)
-    assert [tuple(ids.shape) for ids in seen] == [(12, 16)] * 60 + [(3, 64)] * 20 and len(losses) == 80
+    assert [tuple(ids.shape) for ids in seen] == [(12, 16)] * 60 + [(3, 64)] * 20 and len(
+        losses
+    ) == 80
     assert all((ids[:, 0] == pieces.cls).all() and (ids[:, -1] == pieces.sep).all() for ids in seen)
     after = pretrain.masked_score(model, book, pieces, 64)
     assert after["loss"] < 0.8 * before["loss"] and after["right"] > before["right"] + 0.1
@@ -66,13 +81,28 @@ def test_pretraining_runs_its_stages_in_order_and_learns(book, pieces, monkeypat
 
 
 def test_rows_never_repeat_within_an_epoch_and_come_in_another_order_in_the_next():
-    first, second = (torch.cat([pretrain.places(20, 5, 0, step) for step in range(at, at + 4)]) for at in (0, 4))
-    assert sorted(first.tolist()) == sorted(second.tolist()) == list(range(20)) and first.tolist() != second.tolist()
-    assert sorted(torch.cat([pretrain.places(7, 3, 1, step) for step in range(7)]).tolist()) == sorted(list(range(7)) * 3)
+    first, second = (
+        torch.cat([pretrain.places(20, 5, 0, step) for step in range(at, at + 4)]) for at in (0, 4)
+    )
+    assert (
+        sorted(first.tolist()) == sorted(second.tolist()) == list(range(20))
+        and first.tolist() != second.tolist()
+    )
+    assert sorted(
+        torch.cat([pretrain.places(7, 3, 1, step) for step in range(7)]).tolist()
+    ) == sorted(list(range(7)) * 3)
 
 
-def test_a_run_that_was_stopped_goes_on_bit_for_bit_and_a_folder_keeps_its_run(book, pieces, tmp_path, monkeypatch):
-    how = dict(plan=pretrain.stages("16x4x12"), lr=1e-2, save=4, identity=dict(seed=0, lr=1e-2), ramp="decay")
+def test_a_run_that_was_stopped_goes_on_bit_for_bit_and_a_folder_keeps_its_run(
+    book, pieces, tmp_path, monkeypatch
+):
+    how = dict(
+        plan=pretrain.stages("16x4x12"),
+        lr=1e-2,
+        save=4,
+        identity=dict(seed=0, lr=1e-2),
+        ramp="decay",
+    )
     stopped, plain = encoder(pieces.vocab, {}), pretrain.masked_loss
     whole = encoder(pieces.vocab, {})
     losses = pretrain.pretrain(whole, book, pieces, **how)
@@ -81,28 +111,43 @@ def test_a_run_that_was_stopped_goes_on_bit_for_bit_and_a_folder_keeps_its_run(b
         if step == 7:
             raise KeyboardInterrupt
         return plain(model, pieces, ids, seed, step, *rest)
+
     monkeypatch.setattr(pretrain, "masked_loss", killed)
     with pytest.raises(KeyboardInterrupt):
         pretrain.pretrain(stopped, book, pieces, out=tmp_path, **how)
     monkeypatch.setattr(pretrain, "masked_loss", plain)
-    assert len(records.jsonl(tmp_path / "log.jsonl")) == 1
-    fresh = bert.build({}, TINY.but(vocab=pieces.vocab), seed=77)  # everything must come from the folder
+    assert len(files.read_lines(tmp_path / "log.jsonl")) == 1
+    fresh = bert.build(
+        {}, TINY.but(vocab=pieces.vocab), seed=77
+    )  # everything must come from the folder
     assert pretrain.pretrain(fresh, book, pieces, out=tmp_path, **how) == losses
     assert equal(weights(fresh), weights(whole))
     with pytest.raises(CheckpointError, match="differs in lr"):
-        pretrain.pretrain(fresh, book, pieces, out=tmp_path, **how | dict(identity=dict(seed=0, lr=5.0)))
+        pretrain.pretrain(
+            fresh, book, pieces, out=tmp_path, **how | dict(identity=dict(seed=0, lr=5.0))
+        )
 
 
 def test_the_same_seed_gives_the_same_run_and_another_seed_another(book, pieces):
     def losses(seed):
-        return pretrain.pretrain(encoder(pieces.vocab), book, pieces, pretrain.stages("16x4x5"), seed=seed, lr=1e-2)
+        return pretrain.pretrain(
+            encoder(pieces.vocab), book, pieces, pretrain.stages("16x4x5"), seed=seed, lr=1e-2
+        )
+
     assert losses(0) == losses(0) != losses(1)
 
 
 def test_dropout_is_drawn_anew_at_every_step_and_the_same_way_for_every_run(pieces):
     def losses(seed=0):
         model = encoder(pieces.vocab, dropout=0.5)
-        return pretrain.fit(model, lambda step: model(torch.arange(8).view(1, 8)).square().mean(), 4, seed=seed, lr=1e-12)
+        return pretrain.fit(
+            model,
+            lambda step: model(torch.arange(8).view(1, 8)).square().mean(),
+            4,
+            seed=seed,
+            lr=1e-12,
+        )
+
     first = losses()
     assert len(set(first)) == 4 and first == losses() and first != losses(seed=1)
 
@@ -117,11 +162,12 @@ def test_a_loss_that_is_no_number_ends_the_run_with_a_sentence(pieces):
 
 def test_the_ramp_moves_alpha_over_the_run():
     made, turns = encoder(40, {}), []
-    detour = next(m for m in made.modules() if isinstance(m, bypass.Detour))
+    detour = next(m for m in made.modules() if isinstance(m, bypass.MixedBypass))
 
     def loss_at(step):
         turns.append(float(detour.turn))
         return made(torch.arange(8).view(1, 8)).square().mean()
+
     pretrain.fit(made, loss_at, 4, ramp="decay")
     assert turns == [1, 0.75, 0.5, 0.25]
     pretrain.fit(made, loss_at, 2)
@@ -129,6 +175,7 @@ def test_the_ramp_moves_alpha_over_the_run():
 
 
 # ---- tasks ------------------------------------------------------------------------------------------------------
+
 
 def test_spans_are_learned_from_chance_to_all_of_the_training_questions(village):
     train, _, pieces = village
@@ -142,9 +189,9 @@ def test_spans_are_learned_from_chance_to_all_of_the_training_questions(village)
 
 
 def test_no_answer_is_learned_in_v2(village):
-    tree = qa.make(1, 12, 3, unanswerable=0.5)
-    questions = squad.read(tree, squad.Report())
-    pieces = masking.learn_pieces([q.context + " " + q.question for q in questions], 400)
+    tree = make(1, 12, 3, unanswerable=0.5)
+    questions = squad.read(tree, files.Report())
+    pieces = wordpiece.learn_pieces([q.context + " " + q.question for q in questions], 400)
     task = finetune.Spans(questions, questions, pieces, length=64, v2=True)
     got = finetune.finetune(encoder(pieces.vocab, dropout=0.0), task, steps=120, batch=16, lr=5e-3)
     assert got["unanswerable_exact"] > 80 and got["answerable_f1"] > 60
@@ -152,9 +199,12 @@ def test_no_answer_is_learned_in_v2(village):
 
 def test_sentences_go_through_the_same_loop():
     words = ["fine", "great", "warm", "bad", "dull", "cold"]
-    rows = [dict(sentence=f"a {words[i % 6]} film about {w}", label=int(i % 6 < 3)) for i, w in enumerate(WORDS * 2)]
-    examples = glue.from_rows(rows, "sst2", squad.Report())
-    pieces = masking.learn_pieces([e.texts[0] for e in examples], 90)
+    rows = [
+        dict(sentence=f"a {words[i % 6]} film about {w}", label=int(i % 6 < 3))
+        for i, w in enumerate(WORDS * 2)
+    ]
+    examples = glue.from_rows(rows, "sst2", files.Report())
+    pieces = wordpiece.learn_pieces([e.texts[0] for e in examples], 90)
     task = finetune.Sentences(examples[:30], examples[30:], pieces, length=16)
     got = finetune.finetune(encoder(pieces.vocab, dropout=0.0), task, steps=60, batch=10, lr=5e-3)
     assert got["accuracy"] > 90 and got["matthews"] > 0.8 and got["total"] == len(rows) - 30
@@ -162,7 +212,7 @@ def test_sentences_go_through_the_same_loop():
 
 def test_windows_longer_than_the_model_are_refused_before_training(village):
     train, _, pieces = village
-    long = squad.read(qa.make(5, 1), squad.Report())
+    long = squad.read(make(5, 1), files.Report())
     task = finetune.Spans(train, long, pieces, length=96)
     with pytest.raises(ValueError, match="rows of 96 positions for a model that has 64"):
         finetune.finetune(encoder(pieces.vocab), task, steps=1)
@@ -175,7 +225,9 @@ def test_padding_never_wins_and_batches_do_not_change_the_answer(village):
     with torch.no_grad():
         model.head.out.bias.fill_(50)
         together = task.found(model)
-        alone = [task.scores(model, task.held, torch.tensor([at])) for at in range(len(task.held.ids))]
+        alone = [
+            task.scores(model, task.held, torch.tensor([at])) for at in range(len(task.held.ids))
+        ]
         crowd = task.scores(model, task.held, torch.arange(len(task.held.ids)))
     for at, question in enumerate(test):
         n = int(task.held.lengths[at])
@@ -192,8 +244,8 @@ XQUAD = pathlib.Path(os.environ.get("MINIMAL_DATA", "")) / "squad" / "xquad-en.j
 
 @pytest.mark.skipif(not XQUAD.is_file(), reason="$MINIMAL_DATA/squad/xquad-en.json is absent")
 def test_the_same_loop_runs_on_real_questions_in_windows():
-    questions = squad.read(XQUAD, squad.Report())[:120]
-    pieces = masking.learn_pieces([q.context + " " + q.question for q in questions], 800)
+    questions = squad.read(XQUAD, files.Report())[:120]
+    pieces = wordpiece.learn_pieces([q.context + " " + q.question for q in questions], 800)
     task = finetune.Spans(questions[:90], questions[90:], pieces, length=64, stride=24)
     assert len(task.rows.ids) > 3 * 90 and not task.report.skipped
     got = finetune.finetune(encoder(pieces.vocab), task, steps=30, batch=16, lr=2e-3)
@@ -202,22 +254,46 @@ def test_the_same_loop_runs_on_real_questions_in_windows():
 
 # ---- the commands -----------------------------------------------------------------------------------------------
 
+
 def test_the_two_commands_hand_an_encoder_over(tmp_path, capsys, book, monkeypatch):
-    from minimal import config
+    from minimal.model import config
+
     monkeypatch.setitem(config.SIZES, "bert-4l", TINY)
     text = tmp_path / "river.txt"
     text.write_text("".join(book.documents("train")), encoding="utf-8")
-    told = ["--corpus", str(text), "--vocab", "120", "--stages", "16x4x4,48x2x2", "--plan", '{"alpha": "head"}', "--lr", "0.01",
-            "--ramp", "decay", "--out", str(tmp_path / "mlm")]
+    told = [
+        "--corpus",
+        str(text),
+        "--vocab",
+        "120",
+        "--stages",
+        "16x4x4,48x2x2",
+        "--plan",
+        '{"alpha": "head"}',
+        "--lr",
+        "0.01",
+        "--ramp",
+        "decay",
+        "--out",
+        str(tmp_path / "mlm"),
+    ]
     pretrain.main(told)
     assert "nats a masked piece" in capsys.readouterr().out
     model, pieces = pretrain.restore(tmp_path / "mlm")
-    assert all(m.turn == 0 for m in model.modules() if isinstance(m, bypass.Detour)), "where the ramp ended"
-    assert model.config.context == 48 and len(model.coefficients()) == 2 and pieces.vocab == model.config.vocab <= 120
+    assert all(m.turn == 0 for m in model.modules() if isinstance(m, bypass.MixedBypass)), (
+        "where the ramp ended"
+    )
+    assert (
+        model.config.context == 48
+        and len(model.coefficients()) == 2
+        and pieces.vocab == model.config.vocab <= 120
+    )
     with pytest.raises(SystemExit, match="holds another run"):
         pretrain.main([*told[:3], str(pieces.vocab - 3), *told[4:]])
-    assert pretrain.restore(tmp_path / "mlm")[1].fingerprint == pieces.fingerprint, "a refused run changes nothing"
-    masking.learn_pieces(WORDS, 80).raw.save(str(tmp_path / "tokenizer.json"))
+    assert pretrain.restore(tmp_path / "mlm")[1].fingerprint == pieces.fingerprint, (
+        "a refused run changes nothing"
+    )
+    wordpiece.learn_pieces(WORDS, 80).raw.save(str(tmp_path / "tokenizer.json"))
     (tmp_path / "mlm" / "tokenizer.json").rename(tmp_path / "kept.json")
     (tmp_path / "tokenizer.json").rename(tmp_path / "mlm" / "tokenizer.json")
     with pytest.raises(CheckpointError, match="is not the one that its encoder was trained with"):
@@ -225,30 +301,80 @@ def test_the_two_commands_hand_an_encoder_over(tmp_path, capsys, book, monkeypat
     (tmp_path / "kept.json").rename(tmp_path / "mlm" / "tokenizer.json")
     squads = {name: tmp_path / f"{name}.json" for name in ("train", "test")}
     for name, path in squads.items():
-        path.write_text(json.dumps(qa.make(1, 4, 0, name)), encoding="utf-8")
-    finetune.main(["--train", str(squads["train"]), "--test", str(squads["test"]), "--encoder", str(tmp_path / "mlm"),
-                   "--length", "48", "--epochs", "1", "--batch", "8", "--seeds", "42", "2"])
+        path.write_text(json.dumps(make(1, 4, 0, name)), encoding="utf-8")
+    finetune.main(
+        [
+            "--train",
+            str(squads["train"]),
+            "--test",
+            str(squads["test"]),
+            "--encoder",
+            str(tmp_path / "mlm"),
+            "--length",
+            "48",
+            "--epochs",
+            "1",
+            "--batch",
+            "8",
+            "--seeds",
+            "42",
+            "2",
+        ]
+    )
     said = capsys.readouterr().out
     assert "seed 42:" in said and "seed 2:" in said and "± " in said and "skipped" in said
     text.rename(tmp_path / "river.json")
     with pytest.raises(SystemExit, match="finetune: .*is not JSON"):
-        finetune.main(["--train", str(tmp_path / "river.json"), "--test", str(squads["test"]), "--encoder",
-                       str(tmp_path / "mlm")])
+        finetune.main(
+            [
+                "--train",
+                str(tmp_path / "river.json"),
+                "--test",
+                str(squads["test"]),
+                "--encoder",
+                str(tmp_path / "mlm"),
+            ]
+        )
     with pytest.raises(SystemExit, match="2"):
         finetune.main(["--train", "x.json", "--test", "y.json"])
 
 
-@pytest.mark.parametrize("main, told, sentence", [
-    (pretrain.main, "--stages abc", "pretrain: stages 'abc': wanted LENGTHxBATCHxSTEPS"),
-    (pretrain.main, '--plan {"alpha":head}', 'pretrain: plan {"alpha":head}: wanted a name, or dials as JSON'),
-    (finetune.main, "--train no.json --test no.json --encoder mlm", "No such file or directory: 'no.json'"),
-    (finetune.main, "--task sst2 --train no.tsv --test no.tsv --encoder mlm", "No such file or directory: 'no.tsv'"),
-    (finetune.main, "--train x --test x --pieces tokenizer.json --weights no.safetensors", "no.safetensors is not there"),
-    (finetune.main, "--train x --test x --encoder mlm --size bert-4l --plan bypass", "mlm says itself what it holds: leave "
-                                                                                     "out --size, --plan, or --encoder"),
-])
-def test_a_wrong_command_is_answered_by_one_sentence(main, told, sentence, tmp_path, capsys, pieces, monkeypatch):
-    from minimal import config
+@pytest.mark.parametrize(
+    "main, told, sentence",
+    [
+        (pretrain.main, "--stages abc", "pretrain: stages 'abc': wanted LENGTHxBATCHxSTEPS"),
+        (
+            pretrain.main,
+            '--plan {"alpha":head}',
+            'pretrain: plan {"alpha":head}: wanted a name, or dials as JSON',
+        ),
+        (
+            finetune.main,
+            "--train no.json --test no.json --encoder mlm",
+            "No such file or directory: 'no.json'",
+        ),
+        (
+            finetune.main,
+            "--task sst2 --train no.tsv --test no.tsv --encoder mlm",
+            "No such file or directory: 'no.tsv'",
+        ),
+        (
+            finetune.main,
+            "--train x --test x --pieces tokenizer.json --weights no.safetensors",
+            "no.safetensors is not there",
+        ),
+        (
+            finetune.main,
+            "--train x --test x --encoder mlm --size bert-4l --plan bypass",
+            "mlm says itself what it holds: leave out --size, --plan, or --encoder",
+        ),
+    ],
+)
+def test_a_wrong_command_is_answered_by_one_sentence(
+    main, told, sentence, tmp_path, capsys, pieces, monkeypatch
+):
+    from minimal.model import config
+
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(config.SIZES, "bert-base", TINY)
     monkeypatch.setattr(finetune, "restore", lambda folder: (encoder(pieces.vocab), pieces))
@@ -264,26 +390,37 @@ SMALL = dict(level=1, paragraphs=12, test=4, vocab=400, masked=2, spans=2, batch
 
 
 def test_plans_of_one_seed_start_from_the_same_weights_and_seeds_differ():
-    task, _ = seeds.village(level=1, paragraphs=12, test=4, vocab=400)
-    base = weights(seeds.model_of("standard", 2, 32, task))
-    for plan in seeds.PLANS:
-        other = {name.replace(".x.", "."): p for name, p in weights(seeds.model_of(plan, 2, 32, task)).items()}
+    task, _ = bypass_seeds.village_task(level=1, paragraphs=12, test=4, vocab=400)
+    base = weights(bypass_seeds.model_of("standard", 2, 32, task))
+    for plan in bypass_seeds.PLANS:
+        other = {
+            name.replace(".x.", "."): p
+            for name, p in weights(bypass_seeds.model_of(plan, 2, 32, task)).items()
+        }
         assert all(torch.equal(base[name], other[name]) for name in base), plan
-    assert not equal(base, weights(seeds.model_of("standard", 2, 32, task, seed=1)))
+    assert not equal(base, weights(bypass_seeds.model_of("standard", 2, 32, task, seed=1)))
 
 
 def test_the_grid_fills_what_is_missing_and_nothing_twice(tmp_path, capsys):
     path = tmp_path / "bypass.json"
-    call = lambda **how: seeds.grid(path, ["standard", "bypass-head"], [(2, 32)], range(2), **SMALL | how)
+    call = lambda **how: bypass_seeds.grid(
+        path, ["standard", "bypass-head"], [(2, 32)], range(2), **SMALL | how
+    )
     call(minutes=1e-9)
     assert "time is up" in capsys.readouterr().out and not path.exists()
     call()
     content = records.read(path)
     assert [(r["plan"], r["seed"]) for r in content["rows"]] == [
-        ("standard", 0), ("bypass-head", 0), ("standard", 1), ("bypass-head", 1)]
-    assert [len(r["variances"]) for r in content["rows"]] == [2] * 4 and content["settings"]["spans"] == 2
+        ("standard", 0),
+        ("bypass-head", 0),
+        ("standard", 1),
+        ("bypass-head", 1),
+    ]
+    assert [len(r["variances"]) for r in content["rows"]] == [2] * 4 and content["settings"][
+        "spans"
+    ] == 2
     assert content["rows"][1]["alpha"] and content["rows"][0]["alpha"] is None
-    records.write(path, content | dict(rows=content["rows"][:1] + content["rows"][2:]))
+    results.write(path, content | dict(rows=content["rows"][:1] + content["rows"][2:]))
     call()
     call()
     again = records.read(path)["rows"]
@@ -291,18 +428,22 @@ def test_the_grid_fills_what_is_missing_and_nothing_twice(tmp_path, capsys):
     assert len(again) == 4 and (last["f1"], last["span_loss"]) == (first["f1"], first["span_loss"])
     with pytest.raises(ValueError, match="give it a file of its own"):
         call(paragraphs=13, spans=3)
-    groups, compared = seeds.table(again)
-    axis, = seeds.draw_variances(again, "Wide values, narrow scores").axes
+    groups, compared = bypass_seeds.table(again)
+    (axis,) = bypass_seeds.draw_variances(again, "Wide values, narrow scores").axes
     marks = [line for line in axis.lines if line.get_marker() not in ("None", "", None)]
     assert sum(len(line.get_xdata()) for line in marks) == 4 and len(axis.get_legend().texts) == 2
-    assert {round(x, 6) for line in marks if line.get_label() == "standard" for x in line.get_xdata()} == {1.0}
+    assert {
+        round(x, 6) for line in marks if line.get_label() == "standard" for x in line.get_xdata()
+    } == {1.0}
     assert set(groups["2x32"]) == {"standard", "bypass-head"} and compared["2x32"][1]["n"] == 2
 
 
 EVIDENCE = records.EVIDENCE / "bypass.json"
 
 
-@pytest.mark.skipif(not EVIDENCE.is_file(), reason="notebooks/evidence/bypass.json is not recorded yet")
+@pytest.mark.skipif(
+    not EVIDENCE.is_file(), reason="notebooks/evidence/bypass.json is not recorded yet"
+)
 def test_the_recorded_grid_is_paired_and_of_the_set_that_we_generate():
     content = records.read("bypass")
     cells = {(r["size"], r["plan"], r["seed"]) for r in content["rows"]}
@@ -311,5 +452,7 @@ def test_the_recorded_grid_is_paired_and_of_the_set_that_we_generate():
         assert (size, "standard", seed) in cells, f"{plan} has no base of seed {seed} at {size}"
     assert all(0 <= r["f1"] <= 100 for r in content["rows"])
     settings = content["settings"]
-    *_, fingerprint = seeds.texts(**{name: settings[name] for name in seeds.SET})
-    assert content["corpus"]["fingerprint"] == fingerprint, "the generated set changed: record the grid anew"
+    *_, fingerprint = bypass_seeds.texts(**{name: settings[name] for name in bypass_seeds.SET})
+    assert content["corpus"]["fingerprint"] == fingerprint, (
+        "the generated set changed: record the grid anew"
+    )

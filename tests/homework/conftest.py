@@ -1,4 +1,5 @@
 """The kill matrix, printed after the homework proofs: what each wrong answer lost, and which mutants lived."""
+
 import pytest
 
 LINES = {}
@@ -7,9 +8,11 @@ LINES = {}
 @pytest.fixture
 def matrix():
     """Note one cell: matrix(unit, exercise or None, what, result)."""
+
     def note(unit, exercise, what, result):
         row = (exercise.name, exercise.points) if exercise else ("all", unit.points)
         LINES.setdefault((unit.short, *row), {})[what] = result
+
     return note
 
 

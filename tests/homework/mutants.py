@@ -1,25 +1,57 @@
 """What small slips can a right solution suffer? One change in one place: sign, axis, scale, off by one, index, mask."""
+
 import ast
 import copy
 
 OPERATORS = {
-    ast.Add: [ast.Sub], ast.Sub: [ast.Add], ast.Mult: [ast.Div], ast.Div: [ast.Mult], ast.FloorDiv: [ast.Mult],
-    ast.Mod: [ast.Mult], ast.Pow: [ast.Mult], ast.Lt: [ast.LtE, ast.Gt], ast.LtE: [ast.Lt, ast.GtE],
-    ast.Gt: [ast.GtE, ast.Lt], ast.GtE: [ast.Gt, ast.LtE], ast.Eq: [ast.NotEq], ast.NotEq: [ast.Eq], ast.And: [ast.Or],
-    ast.Or: [ast.And], ast.BitAnd: [ast.BitOr], ast.BitOr: [ast.BitAnd], ast.In: [ast.NotIn], ast.NotIn: [ast.In]}
+    ast.Add: [ast.Sub],
+    ast.Sub: [ast.Add],
+    ast.Mult: [ast.Div],
+    ast.Div: [ast.Mult],
+    ast.FloorDiv: [ast.Mult],
+    ast.Mod: [ast.Mult],
+    ast.Pow: [ast.Mult],
+    ast.Lt: [ast.LtE, ast.Gt],
+    ast.LtE: [ast.Lt, ast.GtE],
+    ast.Gt: [ast.GtE, ast.Lt],
+    ast.GtE: [ast.Gt, ast.LtE],
+    ast.Eq: [ast.NotEq],
+    ast.NotEq: [ast.Eq],
+    ast.And: [ast.Or],
+    ast.Or: [ast.And],
+    ast.BitAnd: [ast.BitOr],
+    ast.BitOr: [ast.BitAnd],
+    ast.In: [ast.NotIn],
+    ast.NotIn: [ast.In],
+}
 NAMES = {
-    "mean": "sum", "sum": "mean", "triu": "tril", "tril": "triu", "max": "min", "min": "max", "amax": "amin",
-    "cos": "sin", "sin": "cos", "exp": "sigmoid", "sigmoid": "exp", "relu": "abs", "cumsum": "cumprod",
-    "argmax": "argmin", "repeat_interleave": "repeat"}
+    "mean": "sum",
+    "sum": "mean",
+    "triu": "tril",
+    "tril": "triu",
+    "max": "min",
+    "min": "max",
+    "amax": "amin",
+    "cos": "sin",
+    "sin": "cos",
+    "exp": "sigmoid",
+    "sigmoid": "exp",
+    "relu": "abs",
+    "cumsum": "cumprod",
+    "argmax": "argmin",
+    "repeat_interleave": "repeat",
+}
 
 
 def slips(node):
     """Every changed copy of one node."""
+
     def changed(**fields):
         new = copy.copy(node)
         for name, value in fields.items():
             setattr(new, name, value)
         return ast.copy_location(new, node)
+
     if isinstance(node, (ast.BinOp, ast.BoolOp)):
         for other in OPERATORS.get(type(node.op), []):
             yield changed(op=other())
@@ -43,7 +75,7 @@ def slips(node):
         yield changed(body=node.orelse, orelse=node.body)
     elif isinstance(node, ast.Slice) and (node.lower is None) != (node.upper is None):
         yield changed(lower=node.upper, upper=node.lower)
-    elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name):   # a layer's index
+    elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name):  # a layer's index
         yield changed(slice=ast.copy_location(ast.Constant(0), node.slice))
 
 
@@ -52,7 +84,11 @@ def places(tree):
     for parent in ast.walk(tree):
         for field, value in ast.iter_fields(parent):
             for position, node in enumerate(value) if isinstance(value, list) else [(None, value)]:
-                text = isinstance(parent, ast.Expr) and isinstance(node, ast.Constant) and isinstance(node.value, str)
+                text = (
+                    isinstance(parent, ast.Expr)
+                    and isinstance(node, ast.Constant)
+                    and isinstance(node.value, str)
+                )
                 if isinstance(node, ast.AST) and not text:
                     yield parent, field, position, node
 
@@ -65,7 +101,12 @@ def mutants(source):
             for slip in slips(node):
                 put(parent, field, position, slip)
                 line = ast.fix_missing_locations(copy.copy(slip))
-                yield function.name, node.lineno, f"{ast.unparse(node)}  ->  {ast.unparse(line)}", ast.unparse(tree)
+                yield (
+                    function.name,
+                    node.lineno,
+                    f"{ast.unparse(node)}  ->  {ast.unparse(line)}",
+                    ast.unparse(tree),
+                )
                 put(parent, field, position, node)
 
 

@@ -1,4 +1,5 @@
 """Does the isolated grader hold? A class in one folder: attacks, honest work beside each, one that hangs."""
+
 import argparse
 import copy
 import csv
@@ -22,10 +23,12 @@ from tests.homework.attacks import INSIDE, OUTSIDE, SHIPPED
 
 HOMEWORK = Path(grade.__file__).parent
 WHOLE = exercise.find("hw03")
-UNIT = copy.copy(WHOLE)                                         # three of its exercises, for a class of more than 30
+UNIT = copy.copy(WHOLE)  # three of its exercises, for a class of more than 30
 UNIT.exercises = {name: WHOLE.exercises[name] for name in ("owners", "skip_heads", "svformer")}
 HONEST = (HOMEWORK / "solutions" / UNIT.folder / "reference.py").read_text()
-BESIDE = UNIT.points - UNIT.exercises["skip_heads"].points      # what the honest part of every attack is worth
+BESIDE = (
+    UNIT.points - UNIT.exercises["skip_heads"].points
+)  # what the honest part of every attack is worth
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +41,9 @@ def way():
 
 
 def options(way):
-    return argparse.Namespace(seed=7, isolation=way, seconds=4, memory=4, most=90, jobs=os.cpu_count())
+    return argparse.Namespace(
+        seed=7, isolation=way, seconds=4, memory=4, most=90, jobs=os.cpu_count()
+    )
 
 
 def attacked(name, body):
@@ -52,6 +57,7 @@ def home():
     """A port of this machine that counts who calls."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         calls = []
+
         def listen():
             while True:
                 try:
@@ -59,6 +65,7 @@ def home():
                 except OSError:
                     return
                 calls.append(1)
+
         threading.Thread(target=listen, daemon=True).start()
         yield server.getsockname()[1], calls
 
@@ -73,7 +80,9 @@ def graded(tmp_path_factory, home, way):
 
     def hand_in(name, text, **files):
         names[name] = f"learner-{len(names):02}"
-        text = text.replace("RESULTS", str(out / f"{names[name]}.json")).replace("HOMEWORK", str(HOMEWORK))
+        text = text.replace("RESULTS", str(out / f"{names[name]}.json")).replace(
+            "HOMEWORK", str(HOMEWORK)
+        )
         text = text.replace("MARKER", str(root / "marker")).replace("PORT", str(home[0]))
         if files:
             (handed / names[name]).mkdir()
@@ -85,7 +94,9 @@ def graded(tmp_path_factory, home, way):
 
     hand_in("honest", HONEST)
     for name, body in INSIDE.items():
-        if name != "a full disk" or way == "namespaces":        # elsewhere it would be this machine's disk
+        if (
+            name != "a full disk" or way == "namespaces"
+        ):  # elsewhere it would be this machine's disk
             hand_in(name, attacked("skip_heads", body))
     for name, text in OUTSIDE.items():
         hand_in(name, f"{HONEST}\ndel skip_heads\n{text}\n")
@@ -100,7 +111,9 @@ def graded(tmp_path_factory, home, way):
         result = json.loads((out / f"{stem}.json").read_text())
         earned = {}
         for test in result["tests"]:
-            earned[test["name"].split(":")[0]] = earned.get(test["name"].split(":")[0], 0) + test["score"]
+            earned[test["name"].split(":")[0]] = (
+                earned.get(test["name"].split(":")[0], 0) + test["score"]
+            )
         found[name] = result.get("score"), earned, result
     with open(out / "grades.csv") as file:
         found["table"] = list(csv.DictReader(file))
@@ -125,9 +138,13 @@ def test_honest_work_earns_everything(graded):
 
 def test_a_folder_loses_nobody_even_if_one_hangs(graded):
     rows = graded["table"]
-    assert len(rows) >= 30 and all(row["score"] != "" and row["of"] == str(UNIT.points) for row in rows)
+    assert len(rows) >= 30 and all(
+        row["score"] != "" and row["of"] == str(UNIT.points) for row in rows
+    )
     assert graded["hangs when read"][0] == 0 and graded["nothing"][0] == 0
-    assert [sum(int(row[name]) for name in UNIT.exercises) for row in rows] == [int(row["score"]) for row in rows]
+    assert [sum(int(row[name]) for name in UNIT.exercises) for row in rows] == [
+        int(row["score"]) for row in rows
+    ]
 
 
 def test_nobody_called_home(graded, home, way):
@@ -144,12 +161,22 @@ def test_no_file_of_the_course_was_touched(graded):
     assert graded["changed"] == []
 
 
-@pytest.mark.parametrize("name, why", [
-    ("an answer of 32 megabytes", "too large"), ("a loop that resets timers", "in time"), ("NaN", "not finite"),
-    ("one number that would broadcast", "shape"), ("inputs zeroed in place", "its own inputs"),
-    ("pytest.skip in the function", "it raised"), ("shipped files", "no function")])
+@pytest.mark.parametrize(
+    "name, why",
+    [
+        ("an answer of 32 megabytes", "too large"),
+        ("a loop that resets timers", "in time"),
+        ("NaN", "not finite"),
+        ("one number that would broadcast", "shape"),
+        ("inputs zeroed in place", "its own inputs"),
+        ("pytest.skip in the function", "it raised"),
+        ("shipped files", "no function"),
+    ],
+)
 def test_the_results_say_why(graded, name, why):
-    said, = [test["output"] for test in graded[name][2]["tests"] if test["name"].startswith("skip_heads")]
+    (said,) = [
+        test["output"] for test in graded[name][2]["tests"] if test["name"].startswith("skip_heads")
+    ]
     assert why in said
 
 
@@ -162,17 +189,48 @@ def test_hidden_results_hold_prepared_sentences_only(graded):
 
 def assert_gradescope(result):
     """The documented shape of results.json: a score on top or on every test, known keys, known words."""
-    top = {"score", "execution_time", "output", "output_format", "test_output_format", "test_name_format", "visibility",
-           "stdout_visibility", "extra_data", "tests", "leaderboard"}
-    inner = {"score", "max_score", "status", "name", "name_format", "number", "output", "output_format", "tags",
-             "visibility", "extra_data"}
+    top = {
+        "score",
+        "execution_time",
+        "output",
+        "output_format",
+        "test_output_format",
+        "test_name_format",
+        "visibility",
+        "stdout_visibility",
+        "extra_data",
+        "tests",
+        "leaderboard",
+    }
+    inner = {
+        "score",
+        "max_score",
+        "status",
+        "name",
+        "name_format",
+        "number",
+        "output",
+        "output_format",
+        "tags",
+        "visibility",
+        "extra_data",
+    }
     assert set(result) <= top and isinstance(result["execution_time"], int)
-    assert "score" in result or (result["tests"] and all("score" in test for test in result["tests"]))
+    assert "score" in result or (
+        result["tests"] and all("score" in test for test in result["tests"])
+    )
     assert isinstance(result.get("score", 0.0), (int, float)) and isinstance(result["output"], str)
     for test in result["tests"]:
-        assert set(test) <= inner and isinstance(test["name"], str) and isinstance(test["output"], str)
+        assert (
+            set(test) <= inner and isinstance(test["name"], str) and isinstance(test["output"], str)
+        )
         assert 0 <= test["score"] <= test["max_score"] and test["status"] in ("passed", "failed")
-        assert test.get("visibility", "visible") in ("visible", "hidden", "after_due_date", "after_published")
+        assert test.get("visibility", "visible") in (
+            "visible",
+            "hidden",
+            "after_due_date",
+            "after_published",
+        )
 
 
 def test_a_crash_of_the_grader_is_no_zero_and_leaves_valid_results(tmp_path, monkeypatch, way):
@@ -181,7 +239,11 @@ def test_a_crash_of_the_grader_is_no_zero_and_leaves_valid_results(tmp_path, mon
     rows, note = grade.one(UNIT, tmp_path / "kv_cache.py", tmp_path / "results.json", options(way))
     result = json.loads((tmp_path / "results.json").read_text())
     assert rows is None and "ZeroDivisionError" in note
-    assert "score" not in result and result["tests"][0]["max_score"] == 0 and "not a mark" in result["output"]
+    assert (
+        "score" not in result
+        and result["tests"][0]["max_score"] == 0
+        and "not a mark" in result["output"]
+    )
     assert_gradescope(result)
 
 
@@ -202,30 +264,57 @@ def test_the_same_seed_asks_the_same_and_another_seed_something_else():
     e = UNIT.exercises["skip_heads"]
     part = e.parts[0]
     same, other = e.cases(part, 3), e.cases(part, 4)
-    assert all(np.array_equal(a, b) for a, b in zip(same[0], exercise.Exercise.cases.__wrapped__(e, part, 3)[0]))
+    assert all(
+        np.array_equal(a, b)
+        for a, b in zip(same[0], exercise.Exercise.cases.__wrapped__(e, part, 3)[0])
+    )
     assert not np.array_equal(same[0][0], other[0][0])
 
 
-@pytest.mark.parametrize("reply", [
-    b"", b"\n", b"[]", b"1\n", b'[{"state": "ok"}]\n', b'[{"state": ["ok"], "arrays": 1}]\n',
-    b'[{"state": "ok", "arrays": 1e999}]\n', submission.pack([dict(state="ok", arrays=1)], [np.zeros(3)])[:-1],
-    submission.pack([dict(state="ok", arrays=2)], [np.zeros(3)]),
-    submission.pack([dict(state="ok", arrays=1)], [np.array(["text"])])])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        b"",
+        b"\n",
+        b"[]",
+        b"1\n",
+        b'[{"state": "ok"}]\n',
+        b'[{"state": ["ok"], "arrays": 1}]\n',
+        b'[{"state": "ok", "arrays": 1e999}]\n',
+        submission.pack([dict(state="ok", arrays=1)], [np.zeros(3)])[:-1],
+        submission.pack([dict(state="ok", arrays=2)], [np.zeros(3)]),
+        submission.pack([dict(state="ok", arrays=1)], [np.array(["text"])]),
+    ],
+)
 def test_bytes_that_are_no_answer_are_refused(reply):
     try:
         states, answers = grade.read(reply, 1)
     except Exception:
-        return                                                  # grade() calls this "its answer could not be read"
-    assert UNIT.exercises["skip_heads"].verdict(UNIT.exercises["skip_heads"].parts[0], 0, states, answers)[0] != "ok"
+        return  # grade() calls this "its answer could not be read"
+    assert (
+        UNIT.exercises["skip_heads"].verdict(
+            UNIT.exercises["skip_heads"].parts[0], 0, states, answers
+        )[0]
+        != "ok"
+    )
 
 
 def test_an_answer_comes_back_as_it_was_sent():
-    sent = [np.arange(6.0).reshape(2, 3), np.asfortranarray(np.ones((3, 2), "f4")), np.array(3), np.array([True])]
+    sent = [
+        np.arange(6.0).reshape(2, 3),
+        np.asfortranarray(np.ones((3, 2), "f4")),
+        np.array(3),
+        np.array([True]),
+    ]
     (state,), (came,) = grade.read(submission.pack([dict(state="ok", arrays=4)], sent), 1)
-    assert state["state"] == "ok" and all(a.dtype == b.dtype and np.array_equal(a, b) for a, b in zip(sent, came))
+    assert state["state"] == "ok" and all(
+        a.dtype == b.dtype and np.array_equal(a, b) for a, b in zip(sent, came)
+    )
 
 
-def test_without_isolation_the_grader_says_so_and_refuses_if_told_to_or_if_it_is_root(tmp_path, capsys, monkeypatch):
+def test_without_isolation_the_grader_says_so_and_refuses_if_told_to_or_if_it_is_root(
+    tmp_path, capsys, monkeypatch
+):
     (tmp_path / "kv_cache.py").write_text(HONEST)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     with pytest.raises(SystemExit):
@@ -235,7 +324,9 @@ def test_without_isolation_the_grader_says_so_and_refuses_if_told_to_or_if_it_is
     assert "OPEN" in capsys.readouterr().err
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(SystemExit):
-        grade.main(["hw03", str(tmp_path / "kv_cache.py"), "--isolation", "none", "--require-isolation"])
+        grade.main(
+            ["hw03", str(tmp_path / "kv_cache.py"), "--isolation", "none", "--require-isolation"]
+        )
     assert "OPEN" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         grade.main(["--help"])
@@ -245,7 +336,9 @@ def test_without_isolation_the_grader_says_so_and_refuses_if_told_to_or_if_it_is
 def readable(command):
     """The command, in a mount namespace where any account may read this Python (its home may be closed to others)."""
     base = Path(sys.base_prefix).resolve()
-    closed = next((str(p) for p in [*reversed(base.parents), base] if not os.stat(p).st_mode & 0o001), None)
+    closed = next(
+        (str(p) for p in [*reversed(base.parents), base] if not os.stat(p).st_mode & 0o001), None
+    )
     if closed is None:
         return command
     script = f"""set -e; aside=$(mktemp -d); mount --bind "{base}" "$aside"
@@ -254,14 +347,19 @@ def readable(command):
     return ["unshare", "--mount", "sh", "-c", script, "sh", *command]
 
 
-HARD = {"owners": "forged results and os._exit", "skip_heads": "a fork bomb", "svformer": "the judge's process killed",
-        "critical_point": "a loop that resets timers", "windowed_bytes": "a full disk"}
+HARD = {
+    "owners": "forged results and os._exit",
+    "skip_heads": "a fork bomb",
+    "svformer": "the judge's process killed",
+    "critical_point": "a loop that resets timers",
+    "windowed_bytes": "a full disk",
+}
 
 
 def words(path):
     try:
         return path.read_bytes()
-    except OSError:                                             # it has ended meanwhile
+    except OSError:  # it has ended meanwhile
         return b""
 
 
@@ -274,19 +372,41 @@ def test_each_way_of_isolation_holds_by_itself(played, account):
     able = os.geteuid() == 0 and shutil.which("unshare")
     if not able or subprocess.run(readable(["true"]), stderr=subprocess.DEVNULL).returncode:
         pytest.skip("needs root and mount namespaces, to play both roles")
-    attacks = {name: attack for name, attack in HARD.items() if played == "namespaces" or attack != "a full disk"}
-    with tempfile.TemporaryDirectory() as root:                 # pytest's own folders are closed to other accounts
+    attacks = {
+        name: attack
+        for name, attack in HARD.items()
+        if played == "namespaces" or attack != "a full disk"
+    }
+    with tempfile.TemporaryDirectory() as root:  # pytest's own folders are closed to other accounts
         Path(root).chmod(0o777)
-        text = HONEST + "".join(attacked(name, INSIDE[attack])[len(HONEST):] for name, attack in attacks.items())
+        text = HONEST + "".join(
+            attacked(name, INSIDE[attack])[len(HONEST) :] for name, attack in attacks.items()
+        )
         Path(root, UNIT.file).write_text(text)
         file, out = f"{root}/{UNIT.file}", f"{root}/results.json"
-        mark = f"4.{secrets.randbits(40)}1"                     # seconds for a part, and a name for all that it starts
-        command = [sys.executable, "-m", "homework.grade", "hw03", file, "--out", out, "--seconds", mark]
-        done = subprocess.run(readable([*account, *command, "--isolation", played]), cwd=HOMEWORK.parent,
-                              capture_output=True, text=True)
+        mark = f"4.{secrets.randbits(40)}1"  # seconds for a part, and a name for all that it starts
+        command = [
+            sys.executable,
+            "-m",
+            "homework.grade",
+            "hw03",
+            file,
+            "--out",
+            out,
+            "--seconds",
+            mark,
+        ]
+        done = subprocess.run(
+            readable([*account, *command, "--isolation", played]),
+            cwd=HOMEWORK.parent,
+            capture_output=True,
+            text=True,
+        )
         assert f"isolation: {played}" in done.stderr, done
         result = json.loads(Path(root, "results.json").read_text())
-    assert result["score"] == WHOLE.points - sum(WHOLE.exercises[name].points for name in attacks), done.stdout
+    assert result["score"] == WHOLE.points - sum(
+        WHOLE.exercises[name].points for name in attacks
+    ), done.stdout
     left = [path for path in Path("/proc").glob("[0-9]*/cmdline") if mark.encode() in words(path)]
     assert not left, "something outlived the grader"
 
@@ -308,7 +428,9 @@ def test_the_zip_grades_as_gradescope_would_run_it(name, tmp_path, way):
     if name == WHOLE.file:
         assert result["score"] == WHOLE.points - WHOLE.exercises["owners"].points
     else:
-        assert result["score"] == 0 and "kv_cache.py was not handed in" in result["tests"][0]["output"]
+        assert (
+            result["score"] == 0 and "kv_cache.py was not handed in" in result["tests"][0]["output"]
+        )
     assert [path.name for path in (tmp_path / "results").iterdir()] == ["results.json"]
     assert not list((tmp_path / "source").rglob("*solutions*"))
 
@@ -318,14 +440,23 @@ def test_each_learner_of_a_class_has_results_of_its_own(tmp_path, monkeypatch, c
     handed = tmp_path / "handed"
     for name in ("j.miller", "j.smith"):
         (handed / name).mkdir(parents=True)
-    (handed / "j.smith" / "my_cache.py").write_text("def owners(plan, layers, anchors):\n    return [], []\n")
+    (handed / "j.smith" / "my_cache.py").write_text(
+        "def owners(plan, layers, anchors):\n    return [], []\n"
+    )
     for out, told in (("results", []), ("graded.v2", ["--out", "graded.v2"])):
         assert grade.main(["hw03", str(handed), "--isolation", way, *told]) == 0
-        assert {path.name for path in (tmp_path / out).iterdir()} == {"grades.csv", "j.miller.json", "j.smith.json"}
+        assert {path.name for path in (tmp_path / out).iterdir()} == {
+            "grades.csv",
+            "j.miller.json",
+            "j.smith.json",
+        }
         with open(tmp_path / out / "grades.csv") as file:
             rows = list(csv.DictReader(file))
         assert [row["submission"] for row in rows] == ["j.miller", "j.smith"]
-        assert [row["note"] for row in rows] == ["kv_cache.py missing", "kv_cache.py missing; found my_cache.py"]
+        assert [row["note"] for row in rows] == [
+            "kv_cache.py missing",
+            "kv_cache.py missing; found my_cache.py",
+        ]
         assert "j.smith" in (table := capsys.readouterr().out) and "found my_cache.py" in table
     (handed / "gus.zip").write_bytes(b"")
     one = handed / "j.miller" / "inner"
@@ -337,7 +468,10 @@ def test_each_learner_of_a_class_has_results_of_its_own(tmp_path, monkeypatch, c
     assert "kv_cache.py missing; a folder below holds one" in said.out
     (handed / "j.smith.py").write_text("")
     (tmp_path / "nobody").mkdir()
-    for folder, why in ((handed, "j.smith as a file and as a folder"), (tmp_path / "nobody", "holds no kv_cache.py")):
+    for folder, why in (
+        (handed, "j.smith as a file and as a folder"),
+        (tmp_path / "nobody", "holds no kv_cache.py"),
+    ):
         with pytest.raises(SystemExit):
             grade.main(["hw03", str(folder)])
         assert why in capsys.readouterr().err
@@ -346,12 +480,17 @@ def test_each_learner_of_a_class_has_results_of_its_own(tmp_path, monkeypatch, c
 def test_a_place_where_results_cannot_be_is_told_before_anything_runs(tmp_path, capsys, way):
     file = tmp_path / "kv_cache.py"
     file.write_text("")
-    for told, words in ((["--out", "/proc/x/results.json"], "results cannot be written to"), (["--jobs", "0"], "wanted 1 or more, came 0")):
+    for told, words in (
+        (["--out", "/proc/x/results.json"], "results cannot be written to"),
+        (["--jobs", "0"], "wanted 1 or more, came 0"),
+    ):
         with pytest.raises(SystemExit):
             grade.main(["hw03", str(file), *told])
         assert words in capsys.readouterr().err
     (tmp_path / "marks").mkdir()
-    assert grade.main(["hw03", str(file), "--isolation", way, "--out", str(tmp_path / "marks")]) == 0
+    assert (
+        grade.main(["hw03", str(file), "--isolation", way, "--out", str(tmp_path / "marks")]) == 0
+    )
     assert [path.name for path in (tmp_path / "marks").iterdir()] == ["kv_cache.json"]
 
 
@@ -363,7 +502,9 @@ def test_the_zip_brings_what_a_unit_asks_for():
 def test_triton_kernels_are_graded_in_the_interpreter(tmp_path, way):
     pytest.importorskip("triton")
     unit = copy.copy(exercise.find("hw08"))
-    unit.exercises = {name: unit.exercises[name] for name in ("copy_tiles", "gather_flash", "split_decode")}
+    unit.exercises = {
+        name: unit.exercises[name] for name in ("copy_tiles", "gather_flash", "split_decode")
+    }
     source = (HOMEWORK / "solutions" / unit.folder / "triton_kernels.py").read_bytes()
     rows = grade.grade(unit, source, 5, way, seconds=30)
     assert sum(row[3] for row in rows) == unit.points, [row for row in rows if row[3] != row[2]]

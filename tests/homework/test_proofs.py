@@ -1,4 +1,5 @@
 """Does the homework tell right from wrong? Reference, stub, named wrong answers, mutants, other right answers."""
+
 import ast
 import os
 import re
@@ -29,7 +30,11 @@ def one_thread():
 
 def marks(unit, source, seed=exercise.PUBLIC, only=None):
     names, problems = submission.load(source)
-    return [unit.mark(names, problems, e, part, seed) for e, part in unit.parts() if only in (None, e.name)]
+    return [
+        unit.mark(names, problems, e, part, seed)
+        for e, part in unit.parts()
+        if only in (None, e.name)
+    ]
 
 
 def solutions(unit):
@@ -47,7 +52,12 @@ def lost(unit, e, wrong, seed):
             dtype = next((x.dtype for x in inputs if exercise.floats(x)), None)
             found = e.expected(part, seed, case, wrong) or []
             with np.errstate(over="ignore"):
-                answers.append([x.astype(dtype) if dtype and x.ndim and exercise.floats(x) else x for x in found])
+                answers.append(
+                    [
+                        x.astype(dtype) if dtype and x.ndim and exercise.floats(x) else x
+                        for x in found
+                    ]
+                )
         state, why = e.verdict(part, seed, [dict(state="ok")] * len(cases), answers)
         if state != "ok":
             points += part.points
@@ -62,7 +72,11 @@ def test_the_reference_and_two_other_right_answers_earn_everything(unit):
     for name, text in texts.items():
         for seed in SEEDS:
             rows = marks(unit, text, seed)
-            assert {row.state for row in rows} == {"ok"}, (name, seed, [row for row in rows if row.state != "ok"])
+            assert {row.state for row in rows} == {"ok"}, (
+                name,
+                seed,
+                [row for row in rows if row.state != "ok"],
+            )
             assert sum(row.earned for row in rows) == unit.points == 100
 
 
@@ -72,7 +86,9 @@ def test_the_stub_earns_nothing_and_fails_by_not_being_written_alone(unit):
     text = unit.path.read_text(encoding="utf-8")
     if text != unit.stub() and not os.environ.get("CI"):
         pytest.skip(f"{unit.file} holds a learner's own work; with CI=true it must be the stub")
-    assert text == unit.stub(), f"this stub is not what the exercises define: python -m homework.reset {unit.short}"
+    assert text == unit.stub(), (
+        f"this stub is not what the exercises define: python -m homework.reset {unit.short}"
+    )
 
 
 @units
@@ -84,9 +100,13 @@ def test_every_named_wrong_answer_loses_its_points_and_is_told_why(unit, matrix)
                 points, told = lost(unit, e, wrong, seed)
                 assert points == wrong.loses > 0, (e.name, wrong.name, seed, points, told)
             assert any(why.startswith(wrong.says) for why in told), (e.name, wrong.name, told)
-            if not any(part.accept for part in e.parts):        # what it is told elsewhere is at least as special
+            if not any(
+                part.accept for part in e.parts
+            ):  # what it is told elsewhere is at least as special
                 known = {w.says for w in e.wrongs if w.loses <= wrong.loses}
-                told = [why for why in told if "wrong number" not in why and "not finite" not in why]
+                told = [
+                    why for why in told if "wrong number" not in why and "not finite" not in why
+                ]
                 assert set(told) <= known, (e.name, wrong.name, told)
             matrix(unit, e, wrong.name, f"-{wrong.loses}")
 
@@ -94,12 +114,14 @@ def test_every_named_wrong_answer_loses_its_points_and_is_told_why(unit, matrix)
 @units
 def test_nine_in_ten_mutants_of_the_reference_lose_points(unit, matrix):
     """A slip in a helper is judged by every exercise, one in an exercise by that exercise."""
+
     def stop(*_):
         raise TimeoutError
+
     signal.signal(signal.SIGALRM, stop)
     killed, all_of_them, survivors = 0, 0, []
     for function, line, what, text in mutants(solutions(unit)["reference"]):
-        signal.setitimer(signal.ITIMER_REAL, 2, 0.1)       # an endless mutant is stopped in every case
+        signal.setitimer(signal.ITIMER_REAL, 2, 0.1)  # an endless mutant is stopped in every case
         try:
             rows = marks(unit, text, only=function if function in unit.exercises else None)
             dead = any(row.state != "ok" for row in rows)
@@ -110,19 +132,28 @@ def test_nine_in_ten_mutants_of_the_reference_lose_points(unit, matrix):
         all_of_them, killed = all_of_them + 1, killed + dead
         if not dead:
             survivors.append(f"{function}, line {line}: {what}")
-    matrix(unit, None, f"mutants {killed} of {all_of_them} killed; survivors:", " | ".join(survivors) or "none")
+    matrix(
+        unit,
+        None,
+        f"mutants {killed} of {all_of_them} killed; survivors:",
+        " | ".join(survivors) or "none",
+    )
     assert all_of_them >= 50 and killed >= 0.9 * all_of_them, survivors
 
 
 @units
 def test_a_unit_has_the_shape_that_the_course_promises(unit):
     exercises = list(unit.exercises.values())
-    assert 6 <= len(exercises) <= 10 and unit.points == 100, "a unit has 6 to 10 exercises and exactly 100 points"
+    assert 6 <= len(exercises) <= 10 and unit.points == 100, (
+        "a unit has 6 to 10 exercises and exactly 100 points"
+    )
     assert any(e.name.startswith("predict") for e in exercises), "no prediction"
     assert any(e.level == "stretch" for e in exercises), "no stretch"
     assert any(e.name.endswith("counter_example") for e in exercises), "no error to find"
     for e in exercises:
-        assert len(e.hints) >= 2 and e.minutes > 0 and e.level in ("easy", "medium", "hard", "stretch"), e.name
+        assert (
+            len(e.hints) >= 2 and e.minutes > 0 and e.level in ("easy", "medium", "hard", "stretch")
+        ), e.name
         for part in e.parts:
             assert len(e.cases(part, 0)) >= 3 or part.make is None
 
@@ -131,7 +162,9 @@ def test_a_unit_has_the_shape_that_the_course_promises(unit):
 def test_the_public_tests_are_worth_what_the_exercises_say(unit):
     tree, found = ast.parse((unit.path.parent / f"test_{unit.file}").read_text()), {}
     for test in [node for node in tree.body if isinstance(node, ast.FunctionDef)]:
-        exercise_and_part = tuple(arg.value for arg in test.body[0].value.args)         # unit.check(exercise, part)
+        exercise_and_part = tuple(
+            arg.value for arg in test.body[0].value.args
+        )  # unit.check(exercise, part)
         found[exercise_and_part] = test.decorator_list[0].args[0].value
     assert found == {(e.name, part.name): part.points for e, part in unit.parts()}
 
@@ -140,28 +173,44 @@ def test_the_public_tests_are_worth_what_the_exercises_say(unit):
 def test_the_statement_names_every_exercise_with_its_points_and_minutes(unit):
     text = (unit.path.parent / "README.md").read_text(encoding="utf-8")
     for e in unit.exercises.values():
-        row = next((line for line in text.splitlines() if line.startswith("|") and f"`{e.name}`" in line), "")
+        row = next(
+            (line for line in text.splitlines() if line.startswith("|") and f"`{e.name}`" in line),
+            "",
+        )
         cells = [cell.strip() for cell in row.split("|")[1:-1]]
-        assert cells and str(e.points) in cells and e.level in cells and f"{e.minutes} min" in cells, (e.name, row)
+        assert (
+            cells and str(e.points) in cells and e.level in cells and f"{e.minutes} min" in cells
+        ), (e.name, row)
     assert str(sum(e.minutes for e in unit.exercises.values())) in text, "the sum of the minutes"
 
 
 def test_learners_files_and_public_tests_never_import_a_solution():
     for path in HOMEWORK.rglob("*.py"):
         if "solutions" not in path.relative_to(HOMEWORK).parts:
-            assert not re.search(r"(import|from)\s+\S*solutions", path.read_text(encoding="utf-8")), path
+            assert not re.search(
+                r"(import|from)\s+\S*solutions", path.read_text(encoding="utf-8")
+            ), path
     for unit in UNITS:
         assert "homework" not in re.findall(r"^(?:import|from) (\w+)", unit.stub(), re.M)
 
 
 def test_the_example_on_the_instructors_page_is_a_whole_exercise():
     page = (HOMEWORK / "README.md").read_text(encoding="utf-8")
-    code = textwrap.dedent(page[page.index("    @unit.exercise("):page.index("\n\n- Name, positional")])
+    code = textwrap.dedent(
+        page[page.index("    @unit.exercise(") : page.index("\n\n- Name, positional")]
+    )
     unit = exercise.Unit("hw99_example", "", "")
-    exec(code, dict(unit=unit, **{name: getattr(exercise, name) for name in ("Part", "Wrong", "normals")}))
+    exec(
+        code,
+        dict(unit=unit, **{name: getattr(exercise, name) for name in ("Part", "Wrong", "normals")}),
+    )
     e = unit.exercises["distance"]
-    assert [lost(unit, e, wrong, 0) for wrong in e.wrongs] == [(wrong.loses, [wrong.says]) for wrong in e.wrongs]
-    assert {row.state for row in marks(unit, "def distance(x, y):\n    return (x - y).norm()\n")} == {"ok"}
+    assert [lost(unit, e, wrong, 0) for wrong in e.wrongs] == [
+        (wrong.loses, [wrong.says]) for wrong in e.wrongs
+    ]
+    assert {
+        row.state for row in marks(unit, "def distance(x, y):\n    return (x - y).norm()\n")
+    } == {"ok"}
     assert {row.state for row in marks(unit, unit.stub())} == {"todo"}
 
 
@@ -174,19 +223,28 @@ def test_inputs_vary_in_dtype_and_layout():
 
 def test_a_kernel_that_ignores_the_stride_of_a_vector_loses():
     unit = exercise.find("hw08")
-    text = solutions(unit)["reference"] + """
+    text = (
+        solutions(unit)["reference"]
+        + """
 right = copy_tiles
 def copy_tiles(x, block):
     return right(x.as_strided(x.shape, (1,)), block)
 """
+    )
     assert {row.state for row in marks(unit, text, only="copy_tiles")} == {"wrong"}
 
 
-@pytest.mark.parametrize("came, wanted, says", [
-    ([np.zeros((1,))], [np.zeros((3, 2))], "shape"), ([np.zeros((3, 2), "f8")], [np.zeros((3, 2))], "dtype"),
-    ([np.full((3, 2), np.nan, "f4")], [np.zeros((3, 2))], "finite"),
-    ([np.zeros(2, "f4"), np.zeros(2, "f4")], [np.zeros(2)], "1 results"),
-    ([np.zeros((3,), "f4")], [np.zeros((3,), bool)], "dtype"), ([np.array(5.0)], [np.array(6)], "number")])
+@pytest.mark.parametrize(
+    "came, wanted, says",
+    [
+        ([np.zeros((1,))], [np.zeros((3, 2))], "shape"),
+        ([np.zeros((3, 2), "f8")], [np.zeros((3, 2))], "dtype"),
+        ([np.full((3, 2), np.nan, "f4")], [np.zeros((3, 2))], "finite"),
+        ([np.zeros(2, "f4"), np.zeros(2, "f4")], [np.zeros(2)], "1 results"),
+        ([np.zeros((3,), "f4")], [np.zeros((3,), bool)], "dtype"),
+        ([np.array(5.0)], [np.array(6)], "number"),
+    ],
+)
 def test_shape_dtype_and_finiteness_are_judged_before_values(came, wanted, says):
     assert says in exercise.compare(came, wanted, "float32")
 
@@ -194,28 +252,45 @@ def test_shape_dtype_and_finiteness_are_judged_before_values(came, wanted, says)
 def test_a_number_is_as_exact_as_the_inputs_it_was_made_from():
     """A Python number is float64, whatever it was calculated in; a whole number stays exact."""
     almost, wanted = [np.array(3.0003)], [np.array(3.0)]
-    assert not exercise.compare(almost, wanted, "float32") and exercise.compare(almost, wanted, "float64")
-    assert exercise.compare(almost, wanted, None) and not exercise.compare(almost, wanted, None, like="float32")
+    assert not exercise.compare(almost, wanted, "float32") and exercise.compare(
+        almost, wanted, "float64"
+    )
+    assert exercise.compare(almost, wanted, None) and not exercise.compare(
+        almost, wanted, None, like="float32"
+    )
     assert exercise.compare([np.array(2810769409)], [np.array(2810769408)], "float32")
 
 
 def test_a_named_mistake_is_named_only_if_it_explains_every_case():
     """A forgotten factor of 2 looks like a count of elements of two bytes."""
     unit = exercise.find("hw03")
-    text = solutions(unit)["reference"] + """
+    text = (
+        solutions(unit)["reference"]
+        + """
 whole = cache_bytes
 def cache_bytes(*shape):
     return whole(*shape) // 2
 """
+    )
     says = {row.part: row.why for row in marks(unit, text, only="cache_bytes")}
     assert "you counted one of the two streams" in says["standard, with grouped heads"]
     assert not any("elements" in why for why in says.values()), says
 
 
-@pytest.mark.parametrize("came, wanted, says", [
-    (2810769409, 2810769408, "wrong number: wanted 2810769408, came 2810769409 (difference +1)"),
-    (1000.004, 1000.002, "wrong number: wanted 1000.002, came 1000.004"),
-    ([1.0, 2.5], [1.0, 2.0], "wrong numbers (1 of 2, first at [1]: wanted 2, came 2.5)"),
-    ([True, True], [True, False], "(1 of 2, first at [1]: wanted False, came True)")])
+@pytest.mark.parametrize(
+    "came, wanted, says",
+    [
+        (
+            2810769409,
+            2810769408,
+            "wrong number: wanted 2810769408, came 2810769409 (difference +1)",
+        ),
+        (1000.004, 1000.002, "wrong number: wanted 1000.002, came 1000.004"),
+        ([1.0, 2.5], [1.0, 2.0], "wrong numbers (1 of 2, first at [1]: wanted 2, came 2.5)"),
+        ([True, True], [True, False], "(1 of 2, first at [1]: wanted False, came True)"),
+    ],
+)
 def test_numbers_are_shown_with_the_digits_that_tell_them_apart(came, wanted, says):
-    assert exercise.compare([np.array(came)], [np.array(wanted)], "float64", hidden=False).endswith(says)
+    assert exercise.compare([np.array(came)], [np.array(wanted)], "float64", hidden=False).endswith(
+        says
+    )

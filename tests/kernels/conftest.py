@@ -10,10 +10,17 @@ import torch
 INHERITED = os.environ.get("TRITON_INTERPRET")
 if "triton" not in sys.modules and sys.platform == "linux":
     os.environ["TRITON_INTERPRET"] = "1"
-    from minimal import bench_gpu, gather, gather_backward  # noqa: F401 the files with kernels, and with them Triton
+    from minimal.kernels import (
+        backward,  # noqa: F401 the files with kernels, and with them Triton
+        gather,
+    )
+
     if gather.HAS_TRITON:  # the first launch imports the rest of it
-        gather_backward.run_sum_by_token(torch.ones(1, 1, 1, 32), gather.sort_ids(torch.zeros(1, 1).int(), 1),
-                                         torch.ones(1, 1, 32))
+        backward.run_sum_by_token(
+            torch.ones(1, 1, 1, 32),
+            gather.sort_ids(torch.zeros(1, 1).int(), 1),
+            torch.ones(1, 1, 32),
+        )
     if INHERITED is None:  # other tests, and the processes that they start, go on without it
         del os.environ["TRITON_INTERPRET"]
 
@@ -21,7 +28,8 @@ if "triton" not in sys.modules and sys.platform == "linux":
 @pytest.fixture
 def interpreter():
     """For tests that launch kernels."""
-    from minimal import gather
+    from minimal.kernels import gather
+
     if not gather.HAS_TRITON:
         pytest.skip("Triton is not installed: its kernels cannot run here")
     assert gather.kernels_run("cpu"), "Triton was imported before TRITON_INTERPRET=1 was set"
@@ -44,7 +52,7 @@ class Poisoned:
 
 @pytest.fixture(autouse=True)
 def memory_starts_as_nan(monkeypatch):
-    for name in ("gather", "gather_forward", "gather_backward", "gather_decode", "histogram"):
-        module = sys.modules.get(f"minimal.{name}")
+    for name in ("gather", "forward", "backward", "decode", "histogram", "reference"):
+        module = sys.modules.get(f"minimal.kernels.{name}")
         if module:
             monkeypatch.setattr(module, "torch", Poisoned())

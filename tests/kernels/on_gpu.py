@@ -4,8 +4,9 @@ import sys
 
 import torch
 
-from minimal.gather import TOLERANCE, fused, gather_attention, reference
-from minimal.gather_decode import Graphed, run_histogram, run_split
+from minimal.kernels.decode import Graphed, run_histogram, run_split
+from minimal.kernels.gather import fused, gather_attention
+from minimal.kernels.reference import TOLERANCE, reference
 from tests.kernels.shapes import DECODING, TRAINING, Shape
 
 
@@ -13,39 +14,68 @@ def close(mine, right, dtype, what, size=None):
     """Relative to the largest value that is right, or to a `size` that is known better."""
     difference = (mine.double() - right.double()).abs().max().item() if mine.numel() else 0
     limit = TOLERANCE[dtype] * max(1, right.abs().max().item() if right.numel() else 1, size or 0)
-    assert torch.isfinite(mine).all() and difference <= limit, f"{what}, {dtype}: off by {difference}"
+    assert torch.isfinite(mine).all() and difference <= limit, (
+        f"{what}, {dtype}: off by {difference}"
+    )
 
 
 def on_gpu(tensors, dtype, grad=False):
-    return [None if x is None else x.detach().cuda().to(dtype if x.ndim and x.is_floating_point() else x.dtype)
-            .requires_grad_(grad and x.is_floating_point()) for x in tensors]
+    return [
+        None
+        if x is None
+        else x.detach()
+        .cuda()
+        .to(dtype if x.ndim and x.is_floating_point() else x.dtype)
+        .requires_grad_(grad and x.is_floating_point())
+        for x in tensors
+    ]
 
 
 def how_on_gpu(shape):
-    return {name: value.int().cuda() if isinstance(value, torch.Tensor) else value for name, value in shape.how.items()}
+    return {
+        name: value.int().cuda() if isinstance(value, torch.Tensor) else value
+        for name, value in shape.how.items()
+    }
 
 
 def training():
-    shapes = TRAINING | {f"wide_{D}": Shape(T=300, S=300, H=4, G=2, D=D, window=window)
-                         for D, window in ((64, 0), (96, 70), (128, 129))}
+    shapes = TRAINING | {
+        f"wide_{D}": Shape(T=300, S=300, H=4, G=2, D=D, window=window)
+        for D, window in ((64, 0), (96, 70), (128, 129))
+    }
     for dtype in (torch.float32, torch.bfloat16, torch.float16):
         for name, shape in shapes.items():
             inputs, how = on_gpu(shape.tensors(), dtype, grad=True), how_on_gpu(shape)
-            exact = [x if x is None or x.dtype == torch.int32 else x.detach().double().requires_grad_() for x in inputs]
+            exact = [
+                x if x is None or x.dtype == torch.int32 else x.detach().double().requires_grad_()
+                for x in inputs
+            ]
             out, right = gather_attention(*inputs, way="fused", **how), reference(*exact, **how)
             push = torch.randn_like(out)
             close(out, right, dtype, name)
-            leaves = [[x for x in tensors if x is not None and x.requires_grad] for tensors in (inputs, exact)]
+            leaves = [
+                [x for x in tensors if x is not None and x.requires_grad]
+                for tensors in (inputs, exact)
+            ]
             mine = torch.autograd.grad(out, leaves[0], push, retain_graph=True)
-            with torch.no_grad():  # the gain's gradient sums signed terms: errors add up as such terms do at random
+            with (
+                torch.no_grad()
+            ):  # the gain's gradient sums signed terms: errors add up as such terms do at random
                 spread = (push * reference(*exact[:4], **how)).square().sum().sqrt().item()
-            for a, b in zip(mine, torch.autograd.grad(right, leaves[1], push.double()), strict=True):
+            for a, b in zip(
+                mine, torch.autograd.grad(right, leaves[1], push.double()), strict=True
+            ):
                 close(a, b, dtype, f"{name}, a gradient", None if a.ndim else spread)
             again = torch.autograd.grad(out, leaves[0], push)
-            assert all(torch.equal(a, b) for a, b in zip(mine, again, strict=True)), f"{name}: two runs differ"
+            assert all(torch.equal(a, b) for a, b in zip(mine, again, strict=True)), (
+                f"{name}: two runs differ"
+            )
     q, k, table, ids, gain = on_gpu(TRAINING["padded"].tensors(), torch.float32, grad=True)
-    how = how_on_gpu(TRAINING["padded"]) | dict(scale=32 ** -0.5)
-    grads = [torch.autograd.grad(fused(q, k, table, ids, gain, atomic=a, **how).sum(), table)[0] for a in (False, True)]
+    how = how_on_gpu(TRAINING["padded"]) | dict(scale=32**-0.5)
+    grads = [
+        torch.autograd.grad(fused(q, k, table, ids, gain, atomic=a, **how).sum(), table)[0]
+        for a in (False, True)
+    ]
     close(*grads, torch.float32, "atomics")
 
 
@@ -53,17 +83,29 @@ def decoding():
     for dtype in (torch.float32, torch.bfloat16, torch.float16):
         for name, shape in DECODING.items():
             inputs, how = on_gpu(shape.tensors(), dtype), how_on_gpu(shape)
-            right = reference(*(x.double() if x is not None and x.ndim > 2 else x for x in inputs), **how)
-            given = (how["lengths"], shape.causal, shape.window, shape.D ** -0.5)
+            right = reference(
+                *(x.double() if x is not None and x.ndim > 2 else x for x in inputs), **how
+            )
+            given = (how["lengths"], shape.causal, shape.window, shape.D**-0.5)
             for splits in (None, 1, 3):
                 close(run_split(*inputs, *given, splits), right, dtype, f"{name}, {splits} splits")
             norms = [x.float().norm(dim=-1).max().item() for x in inputs[:2]]
-            bound = norms[0] * norms[1] * shape.D ** -0.5
-            close(run_histogram(*inputs, bound=bound, scale=shape.D ** -0.5, **how), right, dtype, f"{name}, histogram")
+            bound = norms[0] * norms[1] * shape.D**-0.5
+            close(
+                run_histogram(*inputs, bound=bound, scale=shape.D**-0.5, **how),
+                right,
+                dtype,
+                f"{name}, histogram",
+            )
     q, k, table, ids, gain = on_gpu(Shape(T=1, S=5000, D=128).tensors(), torch.bfloat16)
     lengths = torch.tensor([4000, 77], dtype=torch.int32, device="cuda")
-    step = Graphed(lambda: gather_attention(q, k, table, ids, gain, lengths=lengths, way="split"), "cuda")
-    for new in ([4000, 77], [5000, 1]):  # a recorded graph reads the lengths that stand in the tensor now
+    step = Graphed(
+        lambda: gather_attention(q, k, table, ids, gain, lengths=lengths, way="split"), "cuda"
+    )
+    for new in (
+        [4000, 77],
+        [5000, 1],
+    ):  # a recorded graph reads the lengths that stand in the tensor now
         lengths.copy_(torch.tensor(new))
         right = reference(q.double(), k.double(), table.double(), ids, gain, lengths=lengths)
         close(step(), right, torch.bfloat16, "graph")

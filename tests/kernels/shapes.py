@@ -26,11 +26,19 @@ class Shape(NamedTuple):
     def tensors(self, dtype=torch.float32, unique=False, seed=0, grad=False):
         """[q, k, table, ids, gain]. Unique ids: every position has a row of its own, as in an ordinary V."""
         made = torch.Generator().manual_seed(seed)
-        q, k, table = (torch.randn(*size, generator=made).to(dtype).requires_grad_(grad) for size in (
-            (self.B, self.T, self.H, self.D), (self.B, self.S, self.G, self.D), (self.V, self.G, self.D)))
+        q, k, table = (
+            torch.randn(*size, generator=made).to(dtype).requires_grad_(grad)
+            for size in (
+                (self.B, self.T, self.H, self.D),
+                (self.B, self.S, self.G, self.D),
+                (self.V, self.G, self.D),
+            )
+        )
         ids = torch.randint(self.V, (self.B, self.S), generator=made, dtype=torch.int32)
         if unique:
-            ids = torch.randperm(self.V, generator=made)[:self.B * self.S].view(self.B, self.S).int()
+            ids = (
+                torch.randperm(self.V, generator=made)[: self.B * self.S].view(self.B, self.S).int()
+            )
         gain = None if self.gain is None else torch.tensor(self.gain, requires_grad=grad)
         return [q, k, table, ids, gain]
 

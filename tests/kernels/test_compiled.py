@@ -7,7 +7,9 @@ import sys
 
 import pytest
 
-from minimal import compiled, gather, records
+from minimal.kernels import gather
+from minimal.lab.evidence import records
+from minimal.lab.speed import compiled
 
 pytestmark = pytest.mark.slow
 RECORDED = records.read("compiled")
@@ -20,8 +22,13 @@ def fresh(tmp_path_factory):
         pytest.skip("Triton is not installed: nothing can be compiled for a GPU here")
     out = tmp_path_factory.mktemp("compiled") / "compiled.json"
     clean = {name: value for name, value in os.environ.items() if not name.startswith("TRITON_")}
-    done = subprocess.run([sys.executable, "-m", "minimal.compiled", "--out", str(out)], env=clean, capture_output=True,
-                          text=True, timeout=300)
+    done = subprocess.run(
+        [sys.executable, "-m", "minimal.lab.speed.compiled", "--out", str(out)],
+        env=clean,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return json.loads(out.read_text())
 
@@ -30,43 +37,85 @@ def test_every_kernel_compiles_for_both_gpus_without_a_complaint(fresh):
     assert list(compiled.complaints(fresh["rows"])) == []
     for arch in compiled.ARCHITECTURES:
         names = {row["kernel"].split()[0] for row in fresh["rows"] if row["arch"] == arch}
-        assert names == {"forward", "backward_queries", "backward_keys", "sum_by_token", "split", "combine",
-                         "scatter_masses"}
+        assert names == {
+            "forward",
+            "backward_queries",
+            "backward_keys",
+            "sum_by_token",
+            "split",
+            "combine",
+            "scatter_masses",
+        }
 
 
 def test_the_recorded_table_is_what_this_triton_makes_of_these_kernels(fresh):
     if fresh["versions"]["triton"] != RECORDED["versions"]["triton"]:
-        pytest.skip(f"recorded with triton {RECORDED['versions']['triton']}, here is {fresh['versions']['triton']}")
+        pytest.skip(
+            f"recorded with triton {RECORDED['versions']['triton']}, here is {fresh['versions']['triton']}"
+        )
     assert fresh["rows"] == RECORDED["rows"], "the kernels changed: run " + RECORDED["command"]
 
 
 def test_the_recorded_table_has_no_complaint_and_what_the_notebook_shows():
     assert list(compiled.complaints(RECORDED["rows"])) == []
     for row in RECORDED["rows"]:
-        assert {"kernel", "D", "dtype", "arch", "tile", "warps", "stages", "registers", "spill_bytes", "shared_bytes",
-                "cp_async", "cp_async_16B", "wgmma", "mma", "red", "atom"} <= set(row)
+        assert {
+            "kernel",
+            "D",
+            "dtype",
+            "arch",
+            "tile",
+            "warps",
+            "stages",
+            "registers",
+            "spill_bytes",
+            "shared_bytes",
+            "cp_async",
+            "cp_async_16B",
+            "wgmma",
+            "mma",
+            "red",
+            "atom",
+        } <= set(row)
 
 
 def test_a_load_through_ids_gains_from_odd_stages_only():
     """(stages - 1) // 2 further buffers for what hangs on the ids, stages - 1 for what does not."""
-    shared = {(row["kernel"], row["stages"]): row["shared_bytes"] for row in RECORDED["rows"] if row.get("study")}
-    copies = {(row["kernel"], row["stages"]): row["cp_async"] for row in RECORDED["rows"] if row.get("study")}
+    shared = {
+        (row["kernel"], row["stages"]): row["shared_bytes"]
+        for row in RECORDED["rows"]
+        if row.get("study")
+    }
+    copies = {
+        (row["kernel"], row["stages"]): row["cp_async"]
+        for row in RECORDED["rows"]
+        if row.get("study")
+    }
     assert shared["forward", 3] == shared["forward", 4] < shared["forward", 5]
-    assert copies["forward", 2] < copies["forward", 3] == copies["forward", 4] < copies["forward", 5]
+    assert (
+        copies["forward", 2] < copies["forward", 3] == copies["forward", 4] < copies["forward", 5]
+    )
     stored = [shared["forward of a stored V", stages] for stages in (2, 3, 4, 5)]
     assert stored == sorted(set(stored))
 
 
-@pytest.mark.parametrize("kernel, change, sentence", (
-    ("forward", dict(spill_bytes=8), "spills 8 bytes"),
-    ("forward", dict(cp_async_16B=0), "copies nothing asynchronously"),
-    ("forward", dict(wgmma=0), "does not use wgmma"),
-    ("split", dict(mma=0), "uses no tensor core"),
-    ("backward_keys", dict(shared_bytes=300_000), "wants 300000 bytes of shared memory"),
-    ("backward_keys by atomics", dict(atom=1), "waits for the answer of an atomic"),
-    ("scatter_masses", dict(red=0), "has no RED"),
-    ("split", dict(stages=4), "has an even number of stages"),
-))
+@pytest.mark.parametrize(
+    "kernel, change, sentence",
+    (
+        ("forward", dict(spill_bytes=8), "spills 8 bytes"),
+        ("forward", dict(cp_async_16B=0), "copies nothing asynchronously"),
+        ("forward", dict(wgmma=0), "does not use wgmma"),
+        ("split", dict(mma=0), "uses no tensor core"),
+        ("backward_keys", dict(shared_bytes=300_000), "wants 300000 bytes of shared memory"),
+        ("backward_keys by atomics", dict(atom=1), "waits for the answer of an atomic"),
+        ("scatter_masses", dict(red=0), "has no RED"),
+        ("split", dict(stages=4), "has an even number of stages"),
+    ),
+)
 def test_each_complaint_can_be_made(kernel, change, sentence):
-    row = next(row for row in RECORDED["rows"] if row["kernel"] == kernel and row["arch"] == 90 and "study" not in row)
+    row = next(
+        row
+        for row in RECORDED["rows"]
+        if row["kernel"] == kernel and row["arch"] == 90 and "study" not in row
+    )
     assert [sentence in said for said in compiled.complaints([row | change])].count(True) == 1

@@ -3,8 +3,9 @@
 import pytest
 import torch
 
-from minimal import histogram
-from minimal.gather import TOLERANCE, gather_attention, reference
+from minimal.kernels import histogram
+from minimal.kernels.gather import gather_attention
+from minimal.kernels.reference import TOLERANCE, reference
 from tests.kernels.shapes import DECODING, Shape
 
 EXACT = TOLERANCE[torch.float32]
@@ -19,32 +20,49 @@ def bounded(shape, **options):
     """Tensors with QK norm, and the bound that it gives on the logits: sqrt(D) for norms of sqrt(D) and no gain."""
     q, k, table, ids, gain = shape.tensors(**options)
     q, k = (torch.nn.functional.rms_norm(x.float(), x.shape[-1:]).to(x.dtype) for x in (q, k))
-    return (q, k, table, ids, gain), shape.D ** 0.5
+    return (q, k, table, ids, gain), shape.D**0.5
 
 
 # ---- Triton --------------------------------------------------------------------------------------
 
+
 @pytest.mark.parametrize("splits", (None, 1, 3, 7))
 @pytest.mark.parametrize("shape", DECODING.values(), ids=DECODING)
 def test_split_decode_equals_the_reference_however_the_keys_are_split(shape, splits, interpreter):
-    from minimal.gather_decode import run_split
+    from minimal.kernels.decode import run_split
+
     inputs = shape.tensors()
     lengths = shape.how["lengths"]
-    mine = run_split(*inputs, None if lengths is None else lengths.int(), shape.causal, shape.window, shape.D ** -0.5,
-                     splits)
+    mine = run_split(
+        *inputs,
+        None if lengths is None else lengths.int(),
+        shape.causal,
+        shape.window,
+        shape.D**-0.5,
+        splits,
+    )
     close(mine, reference(*inputs, **shape.how))
 
 
 def test_split_decode_of_a_cached_v_is_the_same_kernel_without_ids(interpreter):
-    from minimal.gather_decode import run_split
+    from minimal.kernels.decode import run_split
+
     q, k, _, _, gain = Shape(T=1, S=90).tensors()
     v, every = torch.randn(2, 90, 2, 32), torch.arange(180, dtype=torch.int32).view(2, 90)
-    close(run_split(q, k, v, None, gain, None, True, 0, 32 ** -0.5, 3), reference(q, k, v.flatten(0, 1), every, gain))
+    close(
+        run_split(q, k, v, None, gain, None, True, 0, 32**-0.5, 3),
+        reference(q, k, v.flatten(0, 1), every, gain),
+    )
 
 
 def test_combining_stretches_is_the_softmax_of_their_log_sums_however_large(interpreter):
-    from minimal.gather_decode import combine
-    part, lse, out = torch.randn(5, 6, 32), torch.randn(5, 6) * 3 + 500, torch.full((6, 32), float("nan"))
+    from minimal.kernels.decode import combine
+
+    part, lse, out = (
+        torch.randn(5, 6, 32),
+        torch.randn(5, 6) * 3 + 500,
+        torch.full((6, 32), float("nan")),
+    )
     lse[1], lse[3, 2] = float("-inf"), float("-inf")  # stretches in which nothing was visible
     lse[:, 4] = float("-inf")  # a query that sees nothing at all
     combine[(6,)](part, lse, None, out, 6, SPLITS=5, PADDED_SPLITS=8, D=32, PADDED=32)
@@ -56,30 +74,41 @@ def test_combining_stretches_is_the_softmax_of_their_log_sums_however_large(inte
 @pytest.mark.parametrize("fixed_point", (False, True))
 @pytest.mark.parametrize("shape", DECODING.values(), ids=DECODING)
 def test_the_histogram_kernel_equals_the_reference(shape, fixed_point, interpreter):
-    from minimal.gather_decode import run_histogram
+    from minimal.kernels.decode import run_histogram
+
     inputs, bound = bounded(shape)
     lengths = shape.how["lengths"]
-    mine = run_histogram(*inputs, bound=bound if not fixed_point else min(bound, 10.0), causal=shape.causal,
-                         window=shape.window, lengths=None if lengths is None else lengths.int(), scale=shape.D ** -0.5,
-                         fixed_point=fixed_point, splits=3)
+    mine = run_histogram(
+        *inputs,
+        bound=bound if not fixed_point else min(bound, 10.0),
+        causal=shape.causal,
+        window=shape.window,
+        lengths=None if lengths is None else lengths.int(),
+        scale=shape.D**-0.5,
+        fixed_point=fixed_point,
+        splits=3,
+    )
     close(mine, reference(*inputs, **shape.how))
 
 
 def test_the_number_of_splits_fills_a_gpu_once_and_never_exceeds_the_work():
-    from minimal.gather_decode import KEYS, how_many_splits
+    from minimal.kernels.decode import KEYS, how_many_splits
+
     for B, G, S in ((1, 6, 4096), (1, 6, 131072), (64, 6, 4096), (1, 1, 1), (512, 8, 32)):
         splits = how_many_splits(B, G, S)
         assert 1 <= splits <= max(1, -(-S // KEYS)) and (splits == 1 or splits * B * G <= 132 * 4)
 
 
 def test_a_recorded_step_is_the_step_itself_where_there_is_no_gpu():
-    from minimal.gather_decode import Graphed
+    from minimal.kernels.decode import Graphed
+
     inputs = Shape(T=1, S=40).tensors()
     step = Graphed(lambda: gather_attention(*inputs), "cpu")
     close(step(), reference(*inputs))
 
 
 # ---- plain PyTorch -------------------------------------------------------------------------------
+
 
 @pytest.mark.parametrize("bound", (False, True), ids=("any_logits", "bounded"))
 @pytest.mark.parametrize("head_major", (False, True), ids=("token_major", "head_major"))
@@ -89,8 +118,13 @@ def test_counting_by_token_on_a_cpu_equals_the_reference(shape, way, head_major,
     (q, k, table, ids, gain), largest = bounded(shape)
     right = reference(q, k, table, ids, gain, **shape.how)
     if head_major:
-        k, table = k.transpose(1, 2).contiguous().transpose(1, 2), table.transpose(0, 1).contiguous().transpose(0, 1)
-    mine = gather_attention(q, k, table, ids, gain, way=way, bound=largest if bound else None, **shape.how)
+        k, table = (
+            k.transpose(1, 2).contiguous().transpose(1, 2),
+            table.transpose(0, 1).contiguous().transpose(0, 1),
+        )
+    mine = gather_attention(
+        q, k, table, ids, gain, way=way, bound=largest if bound else None, **shape.how
+    )
     close(mine, right)
 
 
@@ -102,7 +136,11 @@ def test_other_precisions_stay_within_their_tolerances(way, dtype):
         for bound in (None, 30.0):
             q, k, table, ids, gain = shape.tensors(dtype)
             right = reference(*(x.double() for x in (q, k, table)), ids, gain, **shape.how)
-            close(gather_attention(q, k, table, ids, gain, way=way, bound=bound, **shape.how), right, TOLERANCE[dtype])
+            close(
+                gather_attention(q, k, table, ids, gain, way=way, bound=bound, **shape.how),
+                right,
+                TOLERANCE[dtype],
+            )
 
 
 @pytest.mark.parametrize("way", ("dense", "rows", "histogram"))
@@ -118,14 +156,17 @@ def test_a_table_in_fp32_may_be_read_by_queries_in_bf16(way):
 
 
 def test_a_table_in_fp32_may_be_read_by_the_kernels_in_half_precision(interpreter):
-    from minimal.gather_decode import run_histogram, run_split
+    from minimal.kernels.decode import run_histogram, run_split
+
     (q, k, table, ids, gain), bound = bounded(Shape(T=1, S=90, H=4, G=4))
     q, k = q.half(), k.half()
     right = reference(q.double(), k.double(), table.double(), ids, gain)
-    how = dict(causal=True, window=0, lengths=None, scale=32 ** -0.5)
-    for mine in (run_split(q, k, table, ids, gain, splits=3, **how),
-                 run_histogram(q, k, table, ids, gain, bound=bound, **how),
-                 histogram.SortedCache(k, ids).attend(q, table, gain, bound=bound)):
+    how = dict(causal=True, window=0, lengths=None, scale=32**-0.5)
+    for mine in (
+        run_split(q, k, table, ids, gain, splits=3, **how),
+        run_histogram(q, k, table, ids, gain, bound=bound, **how),
+        histogram.SortedCache(k, ids).attend(q, table, gain, bound=bound),
+    ):
         assert mine.dtype == torch.float16
         close(mine, right, TOLERANCE[torch.float16])
 
@@ -138,7 +179,9 @@ def test_half_precision_counts_a_long_text_without_losing_tokens_or_overflowing(
     q, k, table = torch.zeros(1, 1, 1, 32), torch.zeros(1, S, 1, 32), torch.eye(32)[:2, None]
     ids = torch.zeros(1, S, dtype=torch.int32)
     ids[0, ::2] = 1
-    out = gather_attention(q.to(dtype), k.to(dtype), table.to(dtype), ids, way=way, bound=1.0)[0, 0, 0, :2]
+    out = gather_attention(q.to(dtype), k.to(dtype), table.to(dtype), ids, way=way, bound=1.0)[
+        0, 0, 0, :2
+    ]
     assert (out - 0.5).abs().max() < TOLERANCE[dtype]
 
 
@@ -146,8 +189,10 @@ def test_logits_beyond_every_exponential_are_safe_without_a_bound_and_with_a_lar
     q, k, table, ids, gain = Shape(T=1, S=50).tensors()
     for bound in (None, 1e4):
         for way in ("rows", "histogram"):
-            close(gather_attention(q * 100, k * 10, table, ids, gain, way=way, bound=bound),
-                  reference(q * 100, k * 10, table, ids, gain))
+            close(
+                gather_attention(q * 100, k * 10, table, ids, gain, way=way, bound=bound),
+                reference(q * 100, k * 10, table, ids, gain),
+            )
 
 
 def test_a_table_of_the_tokens_that_occur_gives_the_same_answer():
@@ -157,17 +202,27 @@ def test_a_table_of_the_tokens_that_occur_gives_the_same_answer():
     close(histogram.histogram_decode(q, k, small, local, gain), reference(q, k, table, ids, gain))
 
 
-@pytest.mark.parametrize("shape", (
-    Shape(T=1, S=60), Shape(B=3, T=1, S=60, H=6, G=2, gain=-1.3), Shape(T=1, S=60, V=900), Shape(T=1, S=60, V=1)),
-    ids=("plain", "grouped", "few_repeat", "one_word"))
+@pytest.mark.parametrize(
+    "shape",
+    (
+        Shape(T=1, S=60),
+        Shape(B=3, T=1, S=60, H=6, G=2, gain=-1.3),
+        Shape(T=1, S=60, V=900),
+        Shape(T=1, S=60, V=1),
+    ),
+    ids=("plain", "grouped", "few_repeat", "one_word"),
+)
 @pytest.mark.parametrize("bound", (None, 6.0))
 def test_a_sorted_prefix_with_a_tail_equals_the_reference_at_every_step(shape, bound):
     (q, k, table, ids, gain), _ = bounded(shape)
     cache = histogram.SortedCache(k[:, :50], ids[:, :50], room=10)
     for length in range(50, 61):
-        close(cache.attend(q, table, gain, bound=bound), reference(q, k[:, :length], table, ids[:, :length], gain))
+        close(
+            cache.attend(q, table, gain, bound=bound),
+            reference(q, k[:, :length], table, ids[:, :length], gain),
+        )
         if length < 60:
-            cache.append(k[:, length:length + 1], ids[:, length:length + 1])
+            cache.append(k[:, length : length + 1], ids[:, length : length + 1])
 
 
 def test_a_sorted_cache_lies_where_its_keys_lie():
@@ -191,7 +246,10 @@ def test_counting_by_token_gives_the_same_bits_in_every_run():
     shape = Shape(B=2, T=1, S=5000, V=50, H=4, G=4)
     inputs = shape.tensors()
     cache = histogram.SortedCache(*inputs[1:4:2])
-    for decode in (lambda: gather_attention(*inputs, way="histogram"), lambda: cache.attend(inputs[0], inputs[2])):
+    for decode in (
+        lambda: gather_attention(*inputs, way="histogram"),
+        lambda: cache.attend(inputs[0], inputs[2]),
+    ):
         first = decode()
         assert all(torch.equal(decode(), first) for _ in range(5))
 
@@ -201,10 +259,14 @@ def test_rows_are_never_stored_the_largest_new_tensor_is_smaller_than_v():
     shape = Shape(B=1, T=1, S=4096, H=4, G=4, D=64, V=500)
     inputs = shape.tensors()
     from torch.profiler import ProfilerActivity, profile
+
     for way, allowed in (("rows", 0.25), ("histogram", 0.25), ("dense", None)):
         gather_attention(*inputs, way=way)
         with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
             gather_attention(*inputs, way=way)
         largest = max(event.self_cpu_memory_usage for event in seen.events())
         value_bytes = 4096 * 4 * 64 * 4
-        assert largest < allowed * value_bytes if allowed else largest >= value_bytes, (way, largest)
+        assert largest < allowed * value_bytes if allowed else largest >= value_bytes, (
+            way,
+            largest,
+        )

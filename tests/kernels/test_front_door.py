@@ -6,12 +6,13 @@ import sys
 import pytest
 import torch
 
-from minimal import gather
-from minimal.gather import check, gather_attention, route, visible
+from minimal.kernels import gather, reference
+from minimal.kernels.gather import check, gather_attention, route
+from minimal.kernels.reference import visible
 from tests.kernels.shapes import DECODING, TRAINING, Shape
 
-
 # ---- errors --------------------------------------------------------------------------------------
+
 
 def wrong(**changes):
     q, k, table, ids, gain = Shape().tensors()
@@ -42,9 +43,15 @@ MISTAKES = {
     "all tensors want one device": wrong(table=torch.zeros(11, 2, 32, device="meta")),
     "way wants one of dense": wrong(way="sideways"),
     "float64": wrong(way="fused", **{n: x.double() for n, x in wrong().items() if n in "qk"}),
-    "multiplies bfloat16 wrongly": wrong(way="fused", **{n: x.bfloat16() for n, x in wrong().items() if n in "qk"}),
-    "head width of 32 to 128, got 8": wrong(way="fused", **{n: wrong()[n][..., :8] for n in ("q", "k", "table")}),
-    "way='rows' has no backward": wrong(way="rows", q=torch.zeros(2, 40, 2, 32, requires_grad=True)),
+    "multiplies bfloat16 wrongly": wrong(
+        way="fused", **{n: x.bfloat16() for n, x in wrong().items() if n in "qk"}
+    ),
+    "head width of 32 to 128, got 8": wrong(
+        way="fused", **{n: wrong()[n][..., :8] for n in ("q", "k", "table")}
+    ),
+    "way='rows' has no backward": wrong(
+        way="rows", q=torch.zeros(2, 40, 2, 32, requires_grad=True)
+    ),
 }
 
 
@@ -56,7 +63,8 @@ def test_a_wrong_call_is_answered_by_one_clear_sentence(sentence, interpreter):
 
 
 def test_a_histogram_that_follows_no_maximum_refuses_unbounded_logits(interpreter):
-    from minimal.gather_decode import run_histogram
+    from minimal.kernels.decode import run_histogram
+
     q, k, table, ids, gain = DECODING["plain"].tensors()
     how = dict(causal=True, window=0, lengths=None, scale=1.0)
     for bound, fixed_point in ((41.0, False), (11.0, True)):
@@ -107,7 +115,12 @@ def test_the_front_door_takes_the_chosen_way(monkeypatch):
     taken = []
     for name in gather.WAYS:
         monkeypatch.setitem(gather.WAYS, name, lambda *a, name=name, **b: taken.append(name))
-    for T, S, V, grad in ((40, 40, 11, True), (1, 40, 11, False), (1, 9000, 11, False), (1, 9000, 20000, False)):
+    for T, S, V, grad in (
+        (40, 40, 11, True),
+        (1, 40, 11, False),
+        (1, 9000, 11, False),
+        (1, 9000, 20000, False),
+    ):
         gather_attention(*Shape(T=T, S=S, V=V).tensors(grad=grad))
     assert taken == ["dense", "dense", "histogram", "rows"]
 
@@ -124,6 +137,7 @@ def test_a_window_makes_the_past_short_whatever_the_way(monkeypatch):
 def test_a_look_at_the_ids_of_a_gpu_is_once_a_step_in_inference_too(monkeypatch):
     class OnGPU(torch.Tensor):
         is_cuda = True
+
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
     for mode in (torch.no_grad, torch.inference_mode):
         with mode():
@@ -137,27 +151,36 @@ def test_a_look_at_the_ids_of_a_gpu_is_once_a_step_in_inference_too(monkeypatch)
 
 # ---- a model's table, in fp32 under bf16 activations ----------------------------------------------
 
+
 def half_a_model():
     from minimal.variants import build
+
     model = build("bov", "tiny")
     for bank in model.banks.values():
         torch.nn.init.normal_(bank.weight)
     model.compute = torch.bfloat16
-    return model, torch.randint(model.config.vocab, (2, 40), generator=torch.Generator().manual_seed(0))
+    return model, torch.randint(
+        model.config.vocab, (2, 40), generator=torch.Generator().manual_seed(0)
+    )
 
 
 def test_a_models_table_reaches_attention_uncopied(monkeypatch):
     model, ids = half_a_model()
     seen, whole = [], gather.gather_attention
-    monkeypatch.setattr(gather, "gather_attention", lambda *a, **b: seen.append(a[2]) or whole(*a, **b))
+    monkeypatch.setattr(
+        gather, "gather_attention", lambda *a, **b: seen.append(a[2]) or whole(*a, **b)
+    )
     with torch.inference_mode():
         model.eval()(ids, cache=model.cache())
-    assert [table.data_ptr() for table in seen] == [bank.weight.data_ptr() for bank in model.banks.values()]
+    assert [table.data_ptr() for table in seen] == [
+        bank.weight.data_ptr() for bank in model.banks.values()
+    ]
     assert len(seen) == 4 and {table.dtype for table in seen} == {torch.float32}
 
 
 def test_a_table_in_fp32_gives_what_its_copy_in_bf16_gave_with_finer_gradients(monkeypatch):
-    from minimal import sources, tape
+    from minimal.model import tape, values
+
     model, ids = half_a_model()
 
     def outputs():
@@ -167,11 +190,14 @@ def test_a_table_in_fp32_gives_what_its_copy_in_bf16_gave_with_finer_gradients(m
         with torch.inference_mode():
             read = model.eval()(ids, cache=model.cache())
         return out.detach(), read, *(bank.weight.grad.clone() for bank in model.banks.values())
+
     mine = outputs()
-    monkeypatch.setattr(sources, "Bank", lambda table, *rest: tape.Bank(table.bfloat16(), *rest))
+    monkeypatch.setattr(values, "Bank", lambda table, *rest: tape.Bank(table.bfloat16(), *rest))
     for now, before in zip(mine, outputs(), strict=True):
         assert now.dtype == before.dtype and torch.isfinite(now).all()
-        assert (now - before).abs().max() <= gather.TOLERANCE[torch.bfloat16] * before.abs().max()
+        assert (now - before).abs().max() <= reference.TOLERANCE[
+            torch.bfloat16
+        ] * before.abs().max()
 
 
 def test_the_dense_way_compiles_in_one_piece():
@@ -181,11 +207,13 @@ def test_the_dense_way_compiles_in_one_piece():
 
 
 def test_the_mask_of_the_package_and_of_the_kernels_is_one_rule():
-    attend = pytest.importorskip("minimal.attend")
+    attend = pytest.importorskip("minimal.model.attend")
     for name, shape in (TRAINING | DECODING).items():
         how = shape.how
         mine, theirs = (f(shape.T, shape.S, **how) for f in (visible, attend.visible))
-        assert torch.equal(mine.expand(torch.broadcast_shapes(mine.shape, theirs.shape)), theirs.expand_as(mine)), name
+        assert torch.equal(
+            mine.expand(torch.broadcast_shapes(mine.shape, theirs.shape)), theirs.expand_as(mine)
+        ), name
 
 
 def test_check_alone_is_quiet_about_what_is_right():
@@ -195,12 +223,15 @@ def test_check_alone_is_quiet_about_what_is_right():
 
 # ---- without Triton ------------------------------------------------------------------------------
 
+
 def run_python(code):
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
 
 
 def test_importing_the_front_door_loads_no_triton():
-    done = run_python("import sys, minimal.gather, minimal.histogram; print('triton' in sys.modules)")
+    done = run_python(
+        "import sys, minimal.kernels.gather, minimal.kernels.histogram; print('triton' in sys.modules)"
+    )
     assert done.stdout.strip() == "False", done.stderr
 
 
@@ -211,7 +242,8 @@ sys.modules["triton"] = None  # importing it now raises ImportError
 import importlib.util
 importlib.util.find_spec = lambda name, find=importlib.util.find_spec: None if name == "triton" else find(name)
 import torch
-from minimal import bench_decode, bench_gpu, compiled, gather, gather_backward, gather_decode, histogram, offload
+from minimal.kernels import backward, decode, gather, histogram, offload, reference
+from minimal.lab.speed import compiled, decode as bench, gpu
 torch.manual_seed(0)
 q, k, table = torch.randn(1, 9, 2, 32), torch.randn(1, 9, 2, 32), torch.randn(5, 2, 32, requires_grad=True)
 ids = torch.randint(5, (1, 9), dtype=torch.int32)
@@ -220,10 +252,11 @@ with warnings.catch_warnings(record=True) as said:
     for _ in range(3):
         out = gather.gather_attention(q, k, table, ids, way="fused")
 out.sum().backward()
-right = gather.reference(q, k, table, ids)
+right = reference.reference(q, k, table, ids)
 print(len(said), said[0].message, (out - right).abs().max().item() < 1e-5, table.grad is not None)
 print(gather.route(1, 1, 4096, 6, 6, 128, 32768, device="cuda")[1])
 """)
     assert done.stdout.splitlines() == [
         "1 gather_attention: Triton cannot run on cpu tensors here, so fused becomes dense True True",
-        "Triton is not installed"], done.stderr
+        "Triton is not installed",
+    ], done.stderr

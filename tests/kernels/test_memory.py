@@ -5,11 +5,11 @@ import sys
 import pytest
 import torch
 
-from minimal import memory
-from minimal.gather import TOLERANCE, gather_attention
-from minimal.offload import Offloaded, fetched_bytes, mapped
+from minimal.kernels.gather import gather_attention
+from minimal.kernels.offload import Offloaded, fetched_bytes, mapped
+from minimal.kernels.reference import TOLERANCE
+from minimal.lab.speed import memory
 from tests.kernels.shapes import DECODING
-
 
 pytestmark = pytest.mark.slow
 
@@ -20,7 +20,7 @@ def formula(plan, layers, T, kv, table_rows, windows, batch=1, b=2):
     targets = range(2 * layers // 3, layers)
     if plan == "svformer":
         rows[0] = T  # layers that see everything read its values, and its keys stay with them
-    values = dict(standard=sum(rows), svformer=T, bov=sum(rows[:targets.start]))[plan]
+    values = dict(standard=sum(rows), svformer=T, bov=sum(rows[: targets.start]))[plan]
     own = dict(standard=0, svformer=0, bov=len(targets) * table_rows * kv * b + batch * T * 4)[plan]
     return batch * kv * b * (sum(rows) + values) + own
 
@@ -38,6 +38,7 @@ def test_counted_bytes_equal_the_formula(plan, rings):
 @pytest.mark.parametrize("plan", memory.PLANS)
 def test_what_is_counted_on_sizes_is_what_a_filled_cache_holds(plan):
     from minimal.variants import build
+
     for rings in (False, True):
         model = build(plan, "tiny").eval()
         cache = memory.filled(model, 300, rings)
@@ -66,11 +67,15 @@ def test_a_bank_of_values_pays_from_where_the_exact_formula_says():
 
 def test_a_bank_of_values_stores_no_values_for_its_layers():
     from minimal.variants import skeleton
+
     kept = memory.filled(skeleton("bov", "tiny"), 300).kept
     assert [at for at in range(12) if ("v", at) in kept] == list(range(8))
     assert all(("k", at) in kept for at in range(12)) and kept["ids"].dtype == torch.int32
-    assert not any(t.numel() == kept["k", 8].numel() for name, t in kept.items() if name not in
-                   [(kind, at) for kind in "kv" for at in range(12)])
+    assert not any(
+        t.numel() == kept["k", 8].numel()
+        for name, t in kept.items()
+        if name not in [(kind, at) for kind in "kv" for at in range(12)]
+    )
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -79,14 +84,19 @@ def test_a_bank_of_values_stores_no_values_for_its_layers():
 @pytest.mark.parametrize("plan", ("standard", "svformer", "bov"))
 def test_the_peak_of_a_process_that_decodes_is_what_its_cache_holds(plan, rings):
     found = memory.in_a_child(plan, length=65536, rings=rings)
-    tables = 4 * 1024 * 64 * 4 if plan == "bov" else 0  # among the weights of the model, not in the cache
+    tables = (
+        4 * 1024 * 64 * 4 if plan == "bov" else 0
+    )  # among the weights of the model, not in the cache
     if not rings:
-        assert found["held"] == pytest.approx(formula(plan, 12, 65536, 64, 1024, [0] * 12, b=4) - tables, rel=1e-4)
+        assert found["held"] == pytest.approx(
+            formula(plan, 12, 65536, 64, 1024, [0] * 12, b=4) - tables, rel=1e-4
+        )
     assert found["held_after"] == found["held"], "a step fills its place and lays out nothing"
     assert found["peak"] - found["before"] == pytest.approx(found["held"], rel=0.1)
 
 
 # ---- tables on the host ----------------------------------------------------------------------------
+
 
 @pytest.mark.parametrize("way", ("dense", "rows", "histogram"))
 def test_resident_rows_and_local_ids_attend_as_the_whole_table_does(way):
@@ -112,12 +122,15 @@ def test_a_row_crosses_the_bus_once_and_every_byte_is_counted():
     first = bank.local(torch.tensor([[4]], dtype=torch.int32))
     bank.local(torch.arange(50, dtype=torch.int32)[None])
     assert bank.fetched_bytes == fetched_bytes(50, layers=3, G=2, D=8)
-    assert torch.equal(first, bank.local(torch.tensor([[4]], dtype=torch.int32))), "a local id must never change"
+    assert torch.equal(first, bank.local(torch.tensor([[4]], dtype=torch.int32))), (
+        "a local id must never change"
+    )
     assert torch.equal(bank.table(2)[bank.local(torch.arange(50))], table)
 
 
 def test_a_prefetch_returns_before_its_rows_arrive_and_the_next_use_waits_for_them():
     import threading
+
     table, go = torch.randn(20, 1, 4), threading.Event()
     bank = Offloaded([table], room=32)
     copy = bank.copy
@@ -139,8 +152,12 @@ def test_tables_may_lie_in_a_file(tmp_path):
 
 
 def test_the_cost_of_offloading_is_the_distinct_tokens_once():
-    from minimal.offload import cost
+    from minimal.lab.speed.offload import cost
+
     found = cost(length=3000, steps=10, layers=2, G=2, D=16, V=500)
     assert found["prefill_bytes"] == found["distinct"] * 2 * 2 * 16 * 4
     assert 0 <= found["step_bytes"] <= 2 * 2 * 16 * 4 < found["every_row_each_step_bytes"]
-    assert found["resident_bytes"] <= found["tables_bytes"] and found["resident_bytes"] < found["v_cache_bytes"]
+    assert (
+        found["resident_bytes"] <= found["tables_bytes"]
+        and found["resident_bytes"] < found["v_cache_bytes"]
+    )

@@ -7,13 +7,19 @@ import sys
 import pytest
 import torch
 
-from minimal import gather
+from minimal.kernels import gather
 
 
-@pytest.mark.skipif(not torch.cuda.is_available() or not gather.HAS_TRITON, reason="needs a GPU and Triton")
+@pytest.mark.skipif(
+    not torch.cuda.is_available() or not gather.HAS_TRITON, reason="needs a GPU and Triton"
+)
 @pytest.mark.parametrize("part", ("training", "decoding"))
 def test_the_compiled_kernels_equal_the_reference_on_a_gpu(part):
     clean = {name: value for name, value in os.environ.items() if not name.startswith("TRITON_")}
-    done = subprocess.run([sys.executable, "-m", "tests.kernels.on_gpu", part], env=clean, capture_output=True,
-                          text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.kernels.on_gpu", part],
+        env=clean,
+        capture_output=True,
+        text=True,
+    )
     assert done.stdout.strip().endswith("equal"), done.stderr[-3000:]

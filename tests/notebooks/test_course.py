@@ -1,4 +1,5 @@
 """Does the whole course run at the smallest scale, and are its pages fit to be read?"""
+
 import re
 import subprocess
 import sys
@@ -8,7 +9,7 @@ from html.parser import HTMLParser
 import nbformat
 import pytest
 
-from minimal import doctor, look
+from minimal.lab import doctor, figures
 from notebooks import run
 
 PATHS = run.chosen([])
@@ -18,7 +19,12 @@ PATHS = run.chosen([])
 def course(tmp_path_factory):
     """Every notebook executed by the command that `make course` calls."""
     out = tmp_path_factory.mktemp("course")
-    done = subprocess.run([sys.executable, run.__file__, "--profile", "smoke", "--out", out], capture_output=True, text=True, timeout=1500)
+    done = subprocess.run(
+        [sys.executable, run.__file__, "--profile", "smoke", "--out", out],
+        capture_output=True,
+        text=True,
+        timeout=1500,
+    )
     return done, out / "smoke"
 
 
@@ -36,6 +42,7 @@ def test_the_whole_course_runs_at_the_smallest_scale(course, capsys):
 
 
 # ---- pictures that can be heard -----------------------------------------------------------------------------------------
+
 
 class Images(HTMLParser):
     def __init__(self, page):
@@ -58,7 +65,7 @@ def violations(notebook):
         for data in (output.data for output in cell.outputs if "data" in output):
             alts += Images(data.get("text/html", "")).alts
             alts += ["" for kind in data if kind.startswith("image/")]
-    return [alt for i, alt in enumerate(alts) if len(alt) < look.SHORTEST_ALT or alt in alts[:i]]
+    return [alt for i, alt in enumerate(alts) if len(alt) < figures.SHORTEST_ALT or alt in alts[:i]]
 
 
 def test_every_picture_has_its_own_alt_text(executed):
@@ -67,9 +74,13 @@ def test_every_picture_has_its_own_alt_text(executed):
 
 def test_the_rule_for_alt_text_catches_what_it_is_for():
     long = "Loss against steps for two plans, which cross once at step 40."
+
     def page(*outputs, markdown=""):
-        cell = nbformat.v4.new_code_cell(outputs=[nbformat.v4.new_output("display_data", data) for data in outputs])
+        cell = nbformat.v4.new_code_cell(
+            outputs=[nbformat.v4.new_output("display_data", data) for data in outputs]
+        )
         return nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(markdown), cell])
+
     img = lambda alt: {"text/html": f'<figure><img alt="{escape(alt)}" src="x"></figure>'}
     assert violations(page(img(long), img(long + " Again."))) == []
     assert violations(page(img(long), img(long))) == [long]
@@ -92,29 +103,53 @@ def measured(pages, width, folder):
     """{name: what sticks out} of pages laid out `width` pixels wide, each in a frame of one page in Chromium."""
     frames = ""
     for name, page in pages.items():
-        page = re.sub(r"<script.*?</script>", "", page, flags=re.S)  # nothing is fetched, so equations would stay as typed
+        page = re.sub(
+            r"<script.*?</script>", "", page, flags=re.S
+        )  # nothing is fetched, so equations would stay as typed
         page = re.sub(r"\$[^$<]+\$", "equation", page)
         (folder / f"{name}.html").write_text(page + MEASURE, encoding="utf-8")
         frames += f'<iframe name="{name}" src="{name}.html" width="{width}" height="800" style="border:0"></iframe>'
     (folder / "all.html").write_text(f"<!doctype html><body>{frames}</body>", encoding="utf-8")
-    done = subprocess.run([doctor.browser(), "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-                           "--disable-component-update", "--disable-sync", f"--user-data-dir={folder}/user", "--allow-file-access-from-files",
-                           "--window-size=1600,1000", "--virtual-time-budget=20000", "--dump-dom", f"file://{folder}/all.html"],
-                          capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [
+            doctor.browser(),
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            f"--user-data-dir={folder}/user",
+            "--allow-file-access-from-files",
+            "--window-size=1600,1000",
+            "--virtual-time-budget=20000",
+            "--dump-dom",
+            f"file://{folder}/all.html",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     return dict(re.findall(r"<p>(\w+): (.*?)</p>", done.stdout, flags=re.S))
 
 
 @pytest.mark.site
 @pytest.mark.parametrize("width", [390, 1280])
 def test_no_page_scrolls_sideways(course, tmp_path, width):
-    pages = {path.stem: (course[1] / f"{path.stem}.html").read_text(encoding="utf-8") for path in PATHS}
-    control = dict(control='<div class="jp-RenderedMarkdown"><p style="width: 1500px">too wide</p></div>')
+    pages = {
+        path.stem: (course[1] / f"{path.stem}.html").read_text(encoding="utf-8") for path in PATHS
+    }
+    control = dict(
+        control='<div class="jp-RenderedMarkdown"><p style="width: 1500px">too wide</p></div>'
+    )
     found = measured(pages | control, width, tmp_path)
     assert found.pop("control") == "P too wide; the page itself scrolls"
     assert found == dict.fromkeys(pages, "fits")
 
 
 # ---- numbers that come again ----------------------------------------------------------------------------------------------
+
 
 def test_running_a_notebook_again_gives_the_same_numbers_and_the_same_pictures(course, tmp_path):
     quick = next(path for path in PATHS if path.stem == "01_attention")

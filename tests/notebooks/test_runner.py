@@ -1,4 +1,5 @@
 """Does the runner see through a run that looks well and is not? Every way of failing is made, and must be reported."""
+
 import json
 import os
 import subprocess
@@ -16,11 +17,19 @@ ROOT = Path(run.__file__).resolve().parents[1]
 
 def notebook(path, *sources, **tagged):
     """A notebook of these code cells behind a parameters cell; `tagged`: {tag_with_underscores: source} at the end."""
-    cells = [nbformat.v4.new_markdown_cell("# 99 · Made by a test", id="title"),
-             nbformat.v4.new_code_cell('profile: str = "laptop"  # how large\nseed: int = 0  # of chance', id="parameters",
-                                       metadata=dict(tags=["parameters"]))]
+    cells = [
+        nbformat.v4.new_markdown_cell("# 99 · Made by a test", id="title"),
+        nbformat.v4.new_code_cell(
+            'profile: str = "laptop"  # how large\nseed: int = 0  # of chance',
+            id="parameters",
+            metadata=dict(tags=["parameters"]),
+        ),
+    ]
     cells += [nbformat.v4.new_code_cell(source, id=f"cell-{i}") for i, source in enumerate(sources)]
-    cells += [nbformat.v4.new_code_cell(source, id=tag, metadata=dict(tags=[tag.replace("_", "-")])) for tag, source in tagged.items()]
+    cells += [
+        nbformat.v4.new_code_cell(source, id=tag, metadata=dict(tags=[tag.replace("_", "-")]))
+        for tag, source in tagged.items()
+    ]
     nbformat.write(run.clean(nbformat.v4.new_notebook(cells=cells)), path)
     return path
 
@@ -28,20 +37,36 @@ def notebook(path, *sources, **tagged):
 @pytest.fixture
 def executed(tmp_path):
     def execute(*sources, parameters=None, limits=(60, 120), **tagged):
-        return run.execute(notebook(tmp_path / "99_made.ipynb", *sources, **tagged), "smoke", tmp_path / "out", parameters, limits)
+        return run.execute(
+            notebook(tmp_path / "99_made.ipynb", *sources, **tagged),
+            "smoke",
+            tmp_path / "out",
+            parameters,
+            limits,
+        )
+
     return execute
 
 
 def test_a_whole_notebook_passes_and_its_checks_are_counted(executed, tmp_path):
-    row = executed("import sys; print(profile, seed, sys.executable)", parameters=dict(seed=7),
-                   checks="for n in (1, 2):\n    assert n\nassert True, 'said'\nif not profile:\n    assert False")
-    assert row["faults"] == [] and (row["ran"], row["cells"]) == (4, 4), "the injected cell counts as well"
-    assert (row["held"], row["checks"]) == (2, 2), "an assert inside a branch may not have run, and is not counted"
+    row = executed(
+        "import sys; print(profile, seed, sys.executable)",
+        parameters=dict(seed=7),
+        checks="for n in (1, 2):\n    assert n\nassert True, 'said'\nif not profile:\n    assert False",
+    )
+    assert row["faults"] == [] and (row["ran"], row["cells"]) == (4, 4), (
+        "the injected cell counts as well"
+    )
+    assert (row["held"], row["checks"]) == (2, 2), (
+        "an assert inside a branch may not have run, and is not counted"
+    )
     copy = nbformat.read(tmp_path / "out" / "99_made.ipynb", 4)
     assert copy.cells[3].outputs[0].text.split() == ["smoke", "7", sys.executable]
     page = (tmp_path / "out" / "99_made.html").read_text()
     assert "<title>99 · Made by a test</title>" in page and "smoke 7" in page
-    assert str(tmp_path) not in page + nbformat.writes(copy), "papermill notes full paths; they are taken out"
+    assert str(tmp_path) not in page + nbformat.writes(copy), (
+        "papermill notes full paths; they are taken out"
+    )
 
 
 def test_leaving_by_sys_exit_is_reported_though_papermill_calls_it_success(executed):
@@ -62,7 +87,11 @@ def test_a_broken_claim_is_reported_in_its_own_words(executed):
 
 def test_a_dead_kernel_is_reported(executed):
     faults = executed("import os; os._exit(0)", "never = 1")["faults"]
-    assert "DeadKernelError" in faults[0] and faults[1].startswith("not run:") and "cell-1" in faults[1]
+    assert (
+        "DeadKernelError" in faults[0]
+        and faults[1].startswith("not run:")
+        and "cell-1" in faults[1]
+    )
 
 
 def test_a_cell_that_hangs_is_stopped_and_reported(executed):
@@ -87,7 +116,11 @@ def test_an_unknown_parameter_is_reported_with_the_known_ones(executed):
 
 def test_cells_that_ran_twice_or_out_of_order_are_reported(tmp_path):
     made = nbformat.read(notebook(tmp_path / "99_made.ipynb", "a = 1", "b = 2"), 4)
-    for counts, fault in (((1, 2, 3), []), ((1, 3, 2), ["cells ran in the order [1, 3, 2]"]), ((1, None, 2), ["not run: cell-0"])):
+    for counts, fault in (
+        ((1, 2, 3), []),
+        ((1, 3, 2), ["cells ran in the order [1, 3, 2]"]),
+        ((1, None, 2), ["not run: cell-0"]),
+    ):
         for cell, count in zip(run.code(made), counts):
             cell.execution_count = count
         assert run.faults_after(made) == fault
@@ -97,18 +130,39 @@ def test_several_run_side_by_side_and_one_that_fails_fails_the_run(tmp_path):
     """Through the command line, past a kernel called python3 that would start nothing."""
     decoy = tmp_path / "data" / "kernels" / "python3"
     decoy.mkdir(parents=True)
-    (decoy / "kernel.json").write_text(json.dumps(dict(argv=["false"], display_name="not ours", language="python")))
+    (decoy / "kernel.json").write_text(
+        json.dumps(dict(argv=["false"], display_name="not ours", language="python"))
+    )
     good = notebook(tmp_path / "98_good.ipynb", checks="assert seed == 5")
     bad = notebook(tmp_path / "99_bad.ipynb", checks="assert seed == 0")
-    done = subprocess.run([sys.executable, ROOT / "notebooks/run.py", good, bad, "--profile", "smoke", "-p", "seed", "5", "--out", tmp_path / "out"],
-                          env=os.environ | dict(JUPYTER_PATH=str(tmp_path / "data"), JUPYTER_DATA_DIR=str(tmp_path / "data")),
-                          capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [
+            sys.executable,
+            ROOT / "notebooks/run.py",
+            good,
+            bad,
+            "--profile",
+            "smoke",
+            "-p",
+            "seed",
+            "5",
+            "--out",
+            tmp_path / "out",
+        ],
+        env=os.environ
+        | dict(JUPYTER_PATH=str(tmp_path / "data"), JUPYTER_DATA_DIR=str(tmp_path / "data")),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     lines = [line.split() for line in done.stdout.splitlines()]
     assert done.returncode == 1, done.stdout + done.stderr
     assert [line[0] for line in lines[:2]] == ["start", "start"], "two at a time"
     assert next(line for line in lines if line[:1] == ["98_good"])[2:] == ["3/3", "1/1", "ok"]
     assert next(line for line in lines if line[:1] == ["99_bad"])[2:] == ["2/3", "0/1", "FAILED"]
-    assert (tmp_path / "out/smoke/98_good.html").exists() and (tmp_path / "out/smoke/99_bad.html").exists()
+    assert (tmp_path / "out/smoke/98_good.html").exists() and (
+        tmp_path / "out/smoke/99_bad.html"
+    ).exists()
 
 
 @pytest.mark.parametrize("asked, told", [("1", "1"), ("", "2")])
@@ -116,9 +170,15 @@ def test_both_libraries_are_told_the_same_number_of_threads(monkeypatch, asked, 
     heard = {}
     monkeypatch.setenv("OMP_NUM_THREADS", asked)
     monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3}, raising=False)  # macOS has none
+    monkeypatch.setattr(
+        os, "sched_getaffinity", lambda pid: {0, 1, 2, 3}, raising=False
+    )  # macOS has none
     row = dict(name="x", seconds=0.0, ran=0, cells=0, held=0, checks=0, faults=[])
-    monkeypatch.setattr(run.subprocess, "run", lambda *_, env, **__: heard.update(env) or SimpleNamespace(stdout=json.dumps(row)))
+    monkeypatch.setattr(
+        run.subprocess,
+        "run",
+        lambda *_, env, **__: heard.update(env) or SimpleNamespace(stdout=json.dumps(row)),
+    )
     run.in_a_process(Path("x.ipynb"), "smoke", "out", {}, jobs=2)
     assert (heard["OMP_NUM_THREADS"], heard["MKL_NUM_THREADS"]) == (told, told)
 
@@ -131,24 +191,54 @@ def test_a_notebook_that_does_not_exist_is_one_sentence():
 def test_what_a_cell_prints_is_published_in_one_piece_however_the_kernel_cut_it():
     out = lambda name, text: nbformat.v4.new_output("stream", name=name, text=text)
     picture = nbformat.v4.new_output("display_data", {"text/html": "<img>"})
-    joined = run.joined([out("stdout", "a"), out("stdout", "b\n"), out("stderr", "c"), picture, out("stdout", "d"), out("stdout", "e")])
+    joined = run.joined(
+        [
+            out("stdout", "a"),
+            out("stdout", "b\n"),
+            out("stderr", "c"),
+            picture,
+            out("stdout", "d"),
+            out("stdout", "e"),
+        ]
+    )
     assert [output.get("text", "picture") for output in joined] == ["ab\n", "c", "picture", "de"]
 
 
 # ---- what is published ------------------------------------------------------------------------------------------------
 
+
 def test_cleaning_takes_out_every_trace_of_a_run_and_gives_ids_that_can_be_read(tmp_path):
     made = nbformat.read(notebook(tmp_path / "99_made.ipynb", "x = 1"), 4)
-    made.cells += [nbformat.v4.new_markdown_cell("## Why the root?", id="1f0c9a2e"), nbformat.v4.new_code_cell("y = 2", id="0b1c2d3e-4f50-6172-8394-a5b6c7d8e9f0"),
-                   nbformat.v4.new_code_cell("profile = 'smoke'", id="77777777", metadata=dict(tags=["injected-parameters"]))]
+    made.cells += [
+        nbformat.v4.new_markdown_cell("## Why the root?", id="1f0c9a2e"),
+        nbformat.v4.new_code_cell("y = 2", id="0b1c2d3e-4f50-6172-8394-a5b6c7d8e9f0"),
+        nbformat.v4.new_code_cell(
+            "profile = 'smoke'", id="77777777", metadata=dict(tags=["injected-parameters"])
+        ),
+    ]
     for cell in run.code(made):
         cell.execution_count, cell.outputs = 3, [nbformat.v4.new_output("stream", text="ran")]
         cell.metadata.update(papermill=dict(duration=1), execution=dict(a=1), scrolled=True)
-    made.metadata.update(papermill=dict(output_path="somewhere"), kernelspec=dict(name="conda-env-x", display_name="x"))
+    made.metadata.update(
+        papermill=dict(output_path="somewhere"),
+        kernelspec=dict(name="conda-env-x", display_name="x"),
+    )
     clean = run.clean(made)
-    assert [cell.id for cell in clean.cells] == ["title", "parameters", "cell-0", "why-the-root-1", "why-the-root-2"]
-    assert all(cell.execution_count is None and cell.outputs == [] and set(cell.metadata) <= {"tags"} for cell in run.code(clean))
-    assert clean.metadata == dict(kernelspec=dict(display_name="Python 3", language="python", name="python3"), language_info=dict(name="python"))
+    assert [cell.id for cell in clean.cells] == [
+        "title",
+        "parameters",
+        "cell-0",
+        "why-the-root-1",
+        "why-the-root-2",
+    ]
+    assert all(
+        cell.execution_count is None and cell.outputs == [] and set(cell.metadata) <= {"tags"}
+        for cell in run.code(clean)
+    )
+    assert clean.metadata == dict(
+        kernelspec=dict(display_name="Python 3", language="python", name="python3"),
+        language_info=dict(name="python"),
+    )
 
 
 def open_alone(tmp_path, folder):
@@ -157,26 +247,51 @@ def open_alone(tmp_path, folder):
     pip.mkdir(parents=True, exist_ok=True)
     (pip / "__init__.py").touch()
     (pip / "__main__.py").write_text("import sys; print('pip', *sys.argv[1:])")
-    safe = os.environ | dict(PYTHONPATH=str(tmp_path / "fake"), PIP_DRY_RUN="1")  # should the real one ever be met, nothing is installed
-    assert subprocess.run([sys.executable, "-m", "pip", "noted"], env=safe, capture_output=True, text=True).stdout == "pip noted\n"
+    safe = os.environ | dict(
+        PYTHONPATH=str(tmp_path / "fake"), PIP_DRY_RUN="1"
+    )  # should the real one ever be met, nothing is installed
+    assert (
+        subprocess.run(
+            [sys.executable, "-m", "pip", "noted"], env=safe, capture_output=True, text=True
+        ).stdout
+        == "pip noted\n"
+    )
     project = run.find_cell().split('"--depth=1", "')[1].split('"')[0]
-    git = dict(GIT_CONFIG_COUNT="1", GIT_CONFIG_KEY_0=f"url.file://{tmp_path}/origin.insteadOf", GIT_CONFIG_VALUE_0=project)
+    git = dict(
+        GIT_CONFIG_COUNT="1",
+        GIT_CONFIG_KEY_0=f"url.file://{tmp_path}/origin.insteadOf",
+        GIT_CONFIG_VALUE_0=project,
+    )
     code = run.find_cell() + "\nimport minimal\nprint('found', Path(minimal.__path__[0]).parent)"
-    return subprocess.run([sys.executable, "-P", "-c", code], cwd=folder, env=safe | git,
-                          capture_output=True, text=True, timeout=60)
+    return subprocess.run(
+        [sys.executable, "-P", "-c", code],
+        cwd=folder,
+        env=safe | git,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
 
 
-def test_the_first_cell_finds_the_checkout_and_without_one_fetches_the_project_that_pyproject_names(tmp_path):
+def test_the_first_cell_finds_the_checkout_and_without_one_fetches_the_project_that_pyproject_names(
+    tmp_path,
+):
     origin, alone = tmp_path / "origin", tmp_path / "alone"
     (origin / "minimal").mkdir(parents=True)
     (origin / "minimal" / "__init__.py").touch()
     (origin / "pyproject.toml").touch()
     alone.mkdir()
-    for command in (["init", "-q"], ["add", "."], ["-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qm", "one"]):
+    for command in (
+        ["init", "-q"],
+        ["add", "."],
+        ["-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qm", "one"],
+    ):
         subprocess.run(["git", *command], cwd=origin, check=True)
     first = open_alone(tmp_path, alone)
     assert f"pip install --quiet --editable {alone}/minimal-course" in first.stdout, first.stderr
     again = open_alone(tmp_path, alone)
-    assert again.stdout.split() == ["found", f"{alone}/minimal-course"], "the second time nothing is fetched"
+    assert again.stdout.split() == ["found", f"{alone}/minimal-course"], (
+        "the second time nothing is fetched"
+    )
     here = open_alone(tmp_path, ROOT / "notebooks")
     assert here.stdout.split() == ["found", str(ROOT)]

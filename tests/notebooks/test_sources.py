@@ -1,4 +1,5 @@
 """Has every notebook the shape that a reader of the course relies on? Its source is judged; nothing runs."""
+
 import ast
 import re
 import subprocess
@@ -40,27 +41,39 @@ def test_every_notebook_is_one_of_the_syllabus():
 
 def test_the_source_is_as_run_py_clean_leaves_it(path, notebook):
     nbformat.validate(notebook)
-    assert path.read_text(encoding="utf-8") == nbformat.writes(run.clean(notebook)) + "\n", "python notebooks/run.py --clean"
+    assert path.read_text(encoding="utf-8") == nbformat.writes(run.clean(notebook)) + "\n", (
+        "python notebooks/run.py --clean"
+    )
 
 
 def test_cell_ids_are_words(notebook):
     ids = [cell.id for cell in notebook.cells]
-    assert [name for name in ids if run.RANDOM_ID.fullmatch(name) or not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name)] == []
+    assert [
+        name
+        for name in ids
+        if run.RANDOM_ID.fullmatch(name) or not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name)
+    ] == []
     assert len(set(ids)) == len(ids)
 
 
-def test_it_opens_with_title_claim_and_time_then_finds_the_course_then_asks_for_parameters(path, notebook):
+def test_it_opens_with_title_claim_and_time_then_finds_the_course_then_asks_for_parameters(
+    path, notebook
+):
     title = notebook.cells[0].source
     assert re.match(rf"# {path.stem[:2]} · \S", title)
     assert all(part in title for part in ("**The claim.**", "**Time.**", "**You need**", "GPU"))
     find, parameters, derived = run.code(notebook)[:3]
     assert find.id == "find-minimal" and find.source == run.find_cell()
     assert run.tags(parameters) == ["parameters"]
-    assert "profile" in derived.source, "what follows from the parameters stands in the next cell, which papermill leaves alone"
+    assert "profile" in derived.source, (
+        "what follows from the parameters stands in the next cell, which papermill leaves alone"
+    )
 
 
 def test_parameters_are_flat_literals_with_a_type_and_a_word_of_help(path, notebook):
-    lines = next(cell for cell in run.code(notebook) if "parameters" in run.tags(cell)).source.splitlines()
+    lines = next(
+        cell for cell in run.code(notebook) if "parameters" in run.tags(cell)
+    ).source.splitlines()
     assert lines[0].startswith('profile: str = "laptop"  # smoke, laptop or gpu')
     for line in lines:
         assign = ast.parse(line).body[0]
@@ -68,29 +81,58 @@ def test_parameters_are_flat_literals_with_a_type_and_a_word_of_help(path, noteb
         ast.literal_eval(assign.value)
     told = papermill.inspect_notebook(path)
     assert list(told) == run.known_parameters(notebook)
-    assert [name for name, about in told.items() if not about["help"] or about["inferred_type_name"] == "None"] == []
+    assert [
+        name
+        for name, about in told.items()
+        if not about["help"] or about["inferred_type_name"] == "None"
+    ] == []
 
 
 def test_papermill_documents_the_parameters():
-    done = subprocess.run([sys.executable, "-m", "papermill", "--help-notebook", PATHS[0]], capture_output=True, text=True, timeout=60)
-    assert re.search(r"profile: str.*\n?.*smoke, laptop or gpu", done.stdout), done.stdout + done.stderr
+    done = subprocess.run(
+        [sys.executable, "-m", "papermill", "--help-notebook", PATHS[0]],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert re.search(r"profile: str.*\n?.*smoke, laptop or gpu", done.stdout), (
+        done.stdout + done.stderr
+    )
 
 
 def test_no_cell_is_a_wall_of_code(notebook):
-    assert {cell.id: n for cell in run.code(notebook) if (n := cell.source.count("\n") + 1) > LINES} == {}
-    assert [line for cell in run.code(notebook) for line in cell.source.splitlines() if len(line) > WIDTH] == []
+    assert {
+        cell.id: n for cell in run.code(notebook) if (n := cell.source.count("\n") + 1) > LINES
+    } == {}
+    assert [
+        line
+        for cell in run.code(notebook)
+        for line in cell.source.splitlines()
+        if len(line) > WIDTH
+    ] == []
 
 
 def test_headings_go_down_one_step_at_a_time(notebook):
-    levels = [len(mark) for mark in re.findall(r"^(#+) ", re.sub(r"```.*?```", "", text_of(notebook), flags=re.S), flags=re.M)]
+    levels = [
+        len(mark)
+        for mark in re.findall(
+            r"^(#+) ", re.sub(r"```.*?```", "", text_of(notebook), flags=re.S), flags=re.M
+        )
+    ]
     assert levels[0] == 1 and levels.count(1) == 1
     assert [(a, b) for a, b in zip(levels, levels[1:]) if b > a + 1] == []
 
 
 def test_it_predicts_checks_asks_and_cites(notebook):
     text, code = text_of(notebook), "\n".join(cell.source for cell in run.code(notebook))
-    assert text.count("> **Predict.**") >= 2 and len(re.findall(r"^guess\w*.*= .*None", code, flags=re.M)) >= 2
-    assert "<details><summary>Hint</summary>\n\n" in text and "<details><summary>Answer</summary>\n\n" in text
+    assert (
+        text.count("> **Predict.**") >= 2
+        and len(re.findall(r"^guess\w*.*= .*None", code, flags=re.M)) >= 2
+    )
+    assert (
+        "<details><summary>Hint</summary>\n\n" in text
+        and "<details><summary>Answer</summary>\n\n" in text
+    )
     assert text.count("<details>") == text.count("</details>") == text.count("</summary>\n\n")
     assert "## Checks" in text and "## References" in text and "arxiv.org/abs/" in text
     assert not re.search(r"seed 00\d", text), "a source is cited by title and arXiv id"
@@ -98,7 +140,12 @@ def test_it_predicts_checks_asks_and_cites(notebook):
 
 def test_every_check_says_what_it_claims(notebook):
     checks = [cell for cell in run.code(notebook) if "checks" in run.tags(cell)]
-    asserts = [line for cell in checks for line in ast.walk(ast.parse(cell.source)) if isinstance(line, ast.Assert)]
+    asserts = [
+        line
+        for cell in checks
+        for line in ast.walk(ast.parse(cell.source))
+        if isinstance(line, ast.Assert)
+    ]
     assert len(asserts) >= 5
     assert [ast.unparse(line.test) for line in asserts if line.msg is None] == []
 
@@ -111,5 +158,13 @@ def test_pictures_go_through_look_show(notebook):
 
 
 def test_links_lead_somewhere(path, notebook):
-    local = [link for link in re.findall(r"\]\(([^)]+)\)", text_of(notebook)) if "//" not in link and link[0] != "#"]
-    assert [link for link in local if not (path.parent / link).exists() and Path(link).stem not in SYLLABUS] == []
+    local = [
+        link
+        for link in re.findall(r"\]\(([^)]+)\)", text_of(notebook))
+        if "//" not in link and link[0] != "#"
+    ]
+    assert [
+        link
+        for link in local
+        if not (path.parent / link).exists() and Path(link).stem not in SYLLABUS
+    ] == []

@@ -1,4 +1,5 @@
 """The tree as git would publish it (what is staged: a learner's own work is not judged), and a way to call make."""
+
 import os
 import pathlib
 import re
@@ -21,8 +22,16 @@ def outside():
 @pytest.fixture(scope="session")
 def make(outside):
     def call(folder, *arguments, **environment):
-        return subprocess.run(["make", *arguments], cwd=folder, env=outside | environment, text=True, timeout=60,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        return subprocess.run(
+            ["make", *arguments],
+            cwd=folder,
+            env=outside | environment,
+            text=True,
+            timeout=60,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+
     return call
 
 
@@ -37,14 +46,23 @@ def text_of(path):
 def published(tmp_path_factory):
     """A folder with the staged files; where git knows none (a copy without history), the working files themselves."""
     folder = tmp_path_factory.mktemp("published")
-    git = subprocess.run(["git", "checkout-index", "--all", f"--prefix={folder}/"], cwd=ROOT, capture_output=True)
+    git = subprocess.run(
+        ["git", "checkout-index", "--all", f"--prefix={folder}/"], cwd=ROOT, capture_output=True
+    )
     if git.returncode == 0 and any(folder.iterdir()):
         return folder
-    ignored = [line.rstrip("/") for line in (ROOT / ".gitignore").read_text().split("\n") if line and line[0] != "#"]
+    ignored = [
+        line.rstrip("/")
+        for line in (ROOT / ".gitignore").read_text().split("\n")
+        if line and line[0] != "#"
+    ]
     for path in ROOT.rglob("*"):
         parts = path.relative_to(ROOT).parts
-        if path.is_file() and ".git" not in parts and not any(pathlib.PurePath(part).match(rule)
-                                                              for part in parts for rule in ignored):
+        if (
+            path.is_file()
+            and ".git" not in parts
+            and not any(pathlib.PurePath(part).match(rule) for part in parts for rule in ignored)
+        ):
             (folder / path.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)
             (folder / path.relative_to(ROOT)).write_bytes(path.read_bytes())
     return folder

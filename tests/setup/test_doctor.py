@@ -1,18 +1,25 @@
 """Does the doctor say on one screen what is here, and does it still speak when nothing is?"""
+
 import json
 import os
 import pathlib
 import subprocess
 import sys
 
-from minimal import doctor
+from minimal.lab import doctor
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def visit(*arguments, python=(sys.executable,), **environment):
-    return subprocess.run([*python, "-m", "minimal.doctor", *arguments], cwd=ROOT, env=os.environ | environment,
-                          text=True, capture_output=True, timeout=120)
+    return subprocess.run(
+        [*python, "-m", "minimal.lab.doctor", *arguments],
+        cwd=ROOT,
+        env=os.environ | environment,
+        text=True,
+        capture_output=True,
+        timeout=120,
+    )
 
 
 def test_the_doctor_fills_one_screen_and_finds_a_set_up_machine_well():
@@ -20,7 +27,10 @@ def test_the_doctor_fills_one_screen_and_finds_a_set_up_machine_well():
     lines = done.stdout.splitlines()
     assert done.returncode == 0, done.stdout
     assert len(lines) <= 24 and max(map(len, lines)) <= 100
-    assert not any(line.startswith("FAIL") for line in lines) and "Everything needed is here" in lines[-1]
+    assert (
+        not any(line.startswith("FAIL") for line in lines)
+        and "Everything needed is here" in lines[-1]
+    )
 
 
 def test_as_json_each_row_has_a_status_and_all_that_are_not_ok_have_a_mend():
@@ -31,12 +41,14 @@ def test_as_json_each_row_has_a_status_and_all_that_are_not_ok_have_a_mend():
 
 
 def test_before_set_up_a_bare_python_gets_the_same_screen_and_the_mend():
-    done = visit(python=(sys.executable, "-S"))                     # -S: the standard library and nothing else
+    done = visit(python=(sys.executable, "-S"))  # -S: the standard library and nothing else
     lines = done.stdout.splitlines()
     assert done.returncode == 1 and not done.stderr
     assert len(lines) <= 24 and max(map(len, lines)) <= 100
     for what in ("packages", "torch", "notebook kernel"):
-        assert any(line.startswith("FAIL") and what in line and "make" in line for line in lines), what
+        assert any(line.startswith("FAIL") and what in line and "make" in line for line in lines), (
+            what
+        )
 
 
 def test_data_folders_and_the_browser_are_seen_when_they_are_there(tmp_path, monkeypatch):
@@ -60,11 +72,15 @@ def test_a_missing_requirement_fails_and_another_version_than_the_pin_is_told(mo
 
 def test_a_gpu_that_torch_cannot_reach_is_told_with_its_mend(monkeypatch):
     import torch
+
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(doctor.shutil, "which", lambda name: f"/usr/bin/{name}")
-    for build, found, mend in (("12.8", "12.8 finds no GPU", "update its driver"), (None, "CPU build", "TORCH=cuda")):
+    for build, found, mend in (
+        ("12.8", "12.8 finds no GPU", "update its driver"),
+        (None, "CPU build", "TORCH=cuda"),
+    ):
         monkeypatch.setattr(torch.version, "cuda", build)
-        row, = (row for row in doctor.examine() if row["what"] == "device")
+        (row,) = (row for row in doctor.examine() if row["what"] == "device")
         assert row["status"] == "--" and found in row["found"] and mend in row["mend"]
     monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
     assert doctor.device()[1] == ""
@@ -73,6 +89,13 @@ def test_a_gpu_that_torch_cannot_reach_is_told_with_its_mend(monkeypatch):
 def test_a_look_that_breaks_is_a_row_not_a_traceback(monkeypatch):
     def broken():
         raise OSError("libfoo.so: cannot open\nand more")
+
     monkeypatch.setattr(doctor, "LOOKS", [("torch", True, broken)])
-    assert doctor.examine() == [{"what": "torch", "status": "FAIL", "mend": doctor.SETUP,
-                                 "found": "OSError: libfoo.so: cannot open"}]
+    assert doctor.examine() == [
+        {
+            "what": "torch",
+            "status": "FAIL",
+            "mend": doctor.SETUP,
+            "found": "OSError: libfoo.so: cannot open",
+        }
+    ]

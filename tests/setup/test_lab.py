@@ -1,4 +1,5 @@
 """Does `make lab` start a JupyterLab that answers, runs `minimal`, and leaves nothing behind?"""
+
 import json
 import pathlib
 import socket
@@ -43,18 +44,24 @@ def test_lab_starts_on_a_free_port_answers_and_stops_with_all_its_children(tmp_p
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    folders = {f"JUPYTER_{kind}_DIR": str(tmp_path / kind) for kind in ("CONFIG", "DATA", "RUNTIME")}
+    folders = {
+        f"JUPYTER_{kind}_DIR": str(tmp_path / kind) for kind in ("CONFIG", "DATA", "RUNTIME")
+    }
     options = f"LAB_ARGS=--no-browser --port={port} --ServerApp.port_retries=0"
     with open(tmp_path / "log", "w") as log:
-        lab = subprocess.Popen(["make", "lab", options], cwd=ROOT, env=outside | folders, stdout=log, stderr=log)
+        lab = subprocess.Popen(
+            ["make", "lab", options], cwd=ROOT, env=outside | folders, stdout=log, stderr=log
+        )
     family = [psutil.Process(lab.pid)]
     try:
+
         def note():
             assert lab.poll() is None, (tmp_path / "log").read_text()
             return next((tmp_path / "RUNTIME").glob("jpserver-*.json"), None)
+
         server = json.loads(wait_for(note).read_text())
         assert server["port"] == port and pathlib.Path(server["root_dir"]) == ROOT
-        wait_for(lambda: listens(port))                              # the note may be written first
+        wait_for(lambda: listens(port))  # the note may be written first
         status = call(server, "/api/status")
         assert {"started", "kernels"} <= status.keys() and status["kernels"] == 0
         with pytest.raises(urllib.error.HTTPError, match="403"):
@@ -67,7 +74,9 @@ def test_lab_starts_on_a_free_port_answers_and_stops_with_all_its_children(tmp_p
         assert lab.wait(timeout=30) is not None
         wait_for(lambda: not any(alive(process) for process in family), 20)
     finally:
-        for process in filter(alive, family + (family[0].children(recursive=True) if alive(family[0]) else [])):
+        for process in filter(
+            alive, family + (family[0].children(recursive=True) if alive(family[0]) else [])
+        ):
             process.kill()
 
 
@@ -76,8 +85,14 @@ def alive(process):
 
 
 def test_a_notebook_in_notebooks_imports_minimal_from_this_tree():
-    cell = nbformat.v4.new_code_cell("import minimal, pathlib; print(pathlib.Path(minimal.__file__).parent)")
+    cell = nbformat.v4.new_code_cell(
+        "import minimal, pathlib; print(pathlib.Path(minimal.__file__).parent)"
+    )
     notebook = nbformat.v4.new_notebook(cells=[cell])
-    NotebookClient(notebook, timeout=60, kernel_name="python3",
-                   resources={"metadata": {"path": str(ROOT / "notebooks")}}).execute()
+    NotebookClient(
+        notebook,
+        timeout=60,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(ROOT / "notebooks")}},
+    ).execute()
     assert notebook.cells[0].outputs[0].text.strip() == str(ROOT / "minimal")

@@ -1,4 +1,5 @@
 """Do pyproject.toml, constraints.txt and environment.yml say the same thing, and is that what is installed?"""
+
 import importlib.metadata
 import pathlib
 import re
@@ -18,12 +19,14 @@ def requirements(lines):
     return {canonicalize_name(need.name): need for need in map(Requirement, lines)}
 
 
-PINS = requirements(line for line in (ROOT / "constraints.txt").read_text().splitlines() if line and line[0] != "#")
+PINS = requirements(
+    line for line in (ROOT / "constraints.txt").read_text().splitlines() if line and line[0] != "#"
+)
 DIRECT = requirements(PROJECT["dependencies"] + EXTRAS["test"])
 
 
 def pinned(name):
-    specifier, = PINS[name].specifier                                # one ==version a line
+    (specifier,) = PINS[name].specifier  # one ==version a line
     assert specifier.operator == "=="
     return specifier.version
 
@@ -39,13 +42,19 @@ def test_environment_yml_has_the_same_pins_for_the_same_packages():
     conda = yaml.safe_load(text)
     assert conda["channels"] == ["conda-forge", "nodefaults"]
     *from_conda, last = conda["dependencies"]
-    assert any(line.startswith("python=3.") for line in from_conda) and list(last) == ["pip"], "pip block last"
+    assert any(line.startswith("python=3.") for line in from_conda) and list(last) == ["pip"], (
+        "pip block last"
+    )
     options = [line for line in last["pip"] if line.startswith("-")]
     assert options[0] == "-c constraints.txt" and options[-1] == last["pip"][-1] == "-e ."
     listed = requirements(line for line in last["pip"] if not line.startswith("-"))
     assert listed == {name: PINS[name] for name in DIRECT}
-    bare = [line for line in text.splitlines() if line.lstrip().startswith("- ") and "#" not in line]
-    assert [line.strip() for line in bare] == ["- conda-forge", "- nodefaults", "- pip:"], "each says who needs it"
+    bare = [
+        line for line in text.splitlines() if line.lstrip().startswith("- ") and "#" not in line
+    ]
+    assert [line.strip() for line in bare] == ["- conda-forge", "- nodefaults", "- pip:"], (
+        "each says who needs it"
+    )
 
 
 def test_all_that_the_package_brings_along_is_pinned_except_the_libraries_that_come_with_torch():
@@ -67,6 +76,13 @@ def test_the_project_url_is_named_in_pyproject_and_where_a_notebook_alone_must_f
     """A notebook opened without the tree (Colab) has no pyproject.toml to read, so it repeats this URL and no other."""
     url = PROJECT["urls"]["Homepage"]
     named = [name for name, text in tree.items() if text and url.removeprefix("https://") in text]
-    assert [name for name in named if name != "pyproject.toml" and not name.endswith(".ipynb")] == []
-    installed = {found for text in tree.values() if text for found in re.findall(r"git\+(https://[\w./-]+)", text)}
+    assert [
+        name for name in named if name != "pyproject.toml" and not name.endswith(".ipynb")
+    ] == []
+    installed = {
+        found
+        for text in tree.values()
+        if text
+        for found in re.findall(r"git\+(https://[\w./-]+)", text)
+    }
     assert installed <= {url, url + ".git"}

@@ -1,4 +1,5 @@
 """Do the rules of tests/conftest.py hold: no network, same seeds, required extras, a summary that names the skipped?"""
+
 import os
 import pathlib
 import shutil
@@ -13,18 +14,23 @@ import torch
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SUITE = {
     "kernels/test_a.py": "import pytest\ndef test_runs(): pass\n@pytest.mark.slow\ndef test_is_slow(): pass\n"
-                         "@pytest.mark.parametrize('n', [1, 2])\ndef test_gpu(n): pytest.skip('no GPU')\n",
+    "@pytest.mark.parametrize('n', [1, 2])\ndef test_gpu(n): pytest.skip('no GPU')\n",
     "slides/test_b.py": "import pytest\n@pytest.mark.site\ndef test_deck(): pytest.skip('no browser')\n",
 }
 
 
-@pytest.mark.parametrize("reach", [
-    lambda: socket.create_connection(("example.com", 80)),
-    lambda: socket.socket().connect(("93.184.216.34", 80)),
-    lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("93.184.216.34", 53)),
-    lambda: socket.getaddrinfo("example.com", 80),
-    lambda: urllib.request.urlopen("https://example.com"),
-])
+@pytest.mark.parametrize(
+    "reach",
+    [
+        lambda: socket.create_connection(("example.com", 80)),
+        lambda: socket.socket().connect(("93.184.216.34", 80)),
+        lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(
+            b"x", ("93.184.216.34", 53)
+        ),
+        lambda: socket.getaddrinfo("example.com", 80),
+        lambda: urllib.request.urlopen("https://example.com"),
+    ],
+)
 def test_reaching_out_is_refused_at_once(reach):
     with pytest.raises(OSError, match="tests run without the network: something tried to reach"):
         reach()
@@ -42,7 +48,7 @@ DRAWN = []
 
 @pytest.mark.parametrize("_", range(2))
 def test_every_test_starts_from_the_same_seed_on_one_thread(_):
-    DRAWN.append(torch.rand(1).item())                               # ()
+    DRAWN.append(torch.rand(1).item())  # ()
     assert set(DRAWN) == {DRAWN[0]} and torch.get_num_threads() == 1
     assert os.environ["HF_HUB_OFFLINE"] == "1" and os.environ["MINIMAL_RUNS"] != str(ROOT / "runs")
 
@@ -57,17 +63,27 @@ def suite(tmp_path):
 
     def run(*arguments, **environment):
         environment = os.environ | dict(PYTHONPATH=str(ROOT), CHROME=sys.executable) | environment
-        return subprocess.run([sys.executable, "-m", "pytest", *arguments], cwd=tmp_path, env=environment,
-                              text=True, capture_output=True, timeout=60)
+        return subprocess.run(
+            [sys.executable, "-m", "pytest", *arguments],
+            cwd=tmp_path,
+            env=environment,
+            text=True,
+            capture_output=True,
+            timeout=60,
+        )
+
     return run
 
 
 def test_the_run_ends_with_seconds_per_folder_and_the_names_of_what_was_skipped(suite):
     lines = suite(REQUIRE="").stdout.splitlines()
     at = next(i for i, line in enumerate(lines) if line.startswith("seconds per folder"))
-    assert [line.split()[0] for line in lines[at + 1:at + 4]] == ["kernels", "slides", "all"]
-    assert lines[at + 4:-1] == ["skipped: 3", "  tests/kernels/test_a.py::test_gpu (2 times): no GPU",
-                                "  tests/slides/test_b.py::test_deck: no browser"]
+    assert [line.split()[0] for line in lines[at + 1 : at + 4]] == ["kernels", "slides", "all"]
+    assert lines[at + 4 : -1] == [
+        "skipped: 3",
+        "  tests/kernels/test_a.py::test_gpu (2 times): no GPU",
+        "  tests/slides/test_b.py::test_deck: no browser",
+    ]
     assert "2 passed, 3 skipped" in lines[-1], "pytest's closing line is the last"
 
 

@@ -13,6 +13,7 @@ sys.path.append(str(Path(__file__).parent))  # walk.py
 def copies(tmp_path_factory):
     """Every deck executed by the command's own function: the folder of copies, and what went wrong."""
     from slides import deck
+
     folder = tmp_path_factory.mktemp("decks")
     return deck.executed(deck.decks(), "smoke", folder, jobs=2)
 
@@ -23,6 +24,7 @@ def built(copies, tmp_path_factory):
     import nbformat
 
     from slides import deck
+
     out = tmp_path_factory.mktemp("slides")
     deck.lay_out(out / "assets")
     for path, copy in copies[0].items():
@@ -33,6 +35,7 @@ def built(copies, tmp_path_factory):
 @pytest.fixture(scope="session")
 def browser():
     from slides.browser import Browser
+
     with Browser() as one:
         yield one
 
@@ -43,12 +46,21 @@ def site(copies, tmp_path_factory):
     from notebooks import run
     from slides import deck
     from slides import site as whole
-    ready = {path.name: path for path in sorted(tmp_path_factory.getbasetemp().glob("course*/smoke/*.ipynb"))}
-    ready |= {path.name: path for path in Path(os.environ.get("MINIMAL_EXECUTED", "nowhere")).glob("*.ipynb")}
+
+    ready = {
+        path.name: path
+        for path in sorted(tmp_path_factory.getbasetemp().glob("course*/smoke/*.ipynb"))
+    }
+    ready |= {
+        path.name: path
+        for path in Path(os.environ.get("MINIMAL_EXECUTED", "nowhere")).glob("*.ipynb")
+    }
     sources, faults = run.chosen([]), []
     found = {path: ready[path.name] for path in sources if path.name in ready}
     if not found:
-        found, faults = deck.executed(sources[:2], "smoke", tmp_path_factory.mktemp("executed"), jobs=2)
+        found, faults = deck.executed(
+            sources[:2], "smoke", tmp_path_factory.mktemp("executed"), jobs=2
+        )
     out = tmp_path_factory.mktemp("site")
     whole.build(out, found, "smoke", copies[0], printing=False)
     return out, faults

@@ -34,7 +34,9 @@ def test_the_pdf_has_a_page_for_every_slide(browser, built, stem, tmp_path):
 def test_notes_stand_in_the_page_but_not_on_the_slide(browser, built):
     talk = browser.page()
     talk.open(built / f"{STEMS[0]}.html")
-    assert talk.run("[...document.querySelectorAll('aside.notes')].every(e => e.textContent.trim() && getComputedStyle(e).display === 'none')")
+    assert talk.run(
+        "[...document.querySelectorAll('aside.notes')].every(e => e.textContent.trim() && getComputedStyle(e).display === 'none')"
+    )
     assert talk.run("Reveal.hasPlugin('notes')")
 
 
@@ -68,16 +70,28 @@ BROKEN = {
 
 @pytest.mark.parametrize("fault", BROKEN)
 def test_the_walk_sees_what_it_should(browser, built, fault):
-    cell = nbformat.v4.new_markdown_cell("## A slide\n\n" + BROKEN[fault], id="made", metadata=dict(slideshow=dict(slide_type="slide")))
+    cell = nbformat.v4.new_markdown_cell(
+        "## A slide\n\n" + BROKEN[fault],
+        id="made",
+        metadata=dict(slideshow=dict(slide_type="slide")),
+    )
     path = built / "made.html"
     path.write_text(deck.html(nbformat.v4.new_notebook(cells=[cell])), encoding="utf-8")
     assert any(fault in found for found in walk.faults(browser, path)), walk.faults(browser, path)
     path.unlink()
 
 
-def test_the_walk_is_content_with_a_slide_that_can_be_read_and_looks_behind_fragments(browser, built):
-    cells = [nbformat.v4.new_markdown_cell("## A slide\n\nOne line.", id="made", metadata=dict(slideshow=dict(slide_type="slide"))),
-             nbformat.v4.new_markdown_cell("And another.", id="more", metadata=dict(slideshow=dict(slide_type="fragment")))]
+def test_the_walk_is_content_with_a_slide_that_can_be_read_and_looks_behind_fragments(
+    browser, built
+):
+    cells = [
+        nbformat.v4.new_markdown_cell(
+            "## A slide\n\nOne line.", id="made", metadata=dict(slideshow=dict(slide_type="slide"))
+        ),
+        nbformat.v4.new_markdown_cell(
+            "And another.", id="more", metadata=dict(slideshow=dict(slide_type="fragment"))
+        ),
+    ]
     path = built / "made.html"
     path.write_text(deck.html(nbformat.v4.new_notebook(cells=cells)), encoding="utf-8")
     assert walk.faults(browser, path) == []

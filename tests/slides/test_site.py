@@ -8,46 +8,82 @@ import pytest
 from slides import site as whole
 
 ROOT = Path(whole.__file__).resolve().parents[1]
-KINDS = ("index.html", "notebooks/01_attention.html", "homework/index.html", "homework/hw01_attention.html", "homework/instructors.html",
-         "evidence/index.html", "evidence/claims.html", "evidence/published.html", "evidence/recorded.html", "api/index.html", "api/sources.html", "slides/index.html")
+KINDS = (
+    "index.html",
+    "notebooks/01_attention.html",
+    "homework/index.html",
+    "homework/hw01_attention.html",
+    "homework/instructors.html",
+    "evidence/index.html",
+    "evidence/claims.html",
+    "evidence/published.html",
+    "evidence/recorded.html",
+    "api/index.html",
+    "api/sources.html",
+    "slides/index.html",
+)
 needs_browser = pytest.mark.site
 
 
 # ---- without a browser -------------------------------------------------------------------------------------------------
 
+
 def test_letters_have_enough_contrast_in_both_themes():
     css = (ROOT / "slides/theme/base.css").read_text(encoding="utf-8")
-    themes = [dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", block)) for block in re.findall(r":root[^{]*\{([^}]*)\}", css)]
-    light = lambda colour: sum(weight * (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4) for weight, c in
-                               zip((0.2126, 0.7152, 0.0722), (int(colour[i:i + 2], 16) / 255 for i in (1, 3, 5))))
+    themes = [
+        dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", block))
+        for block in re.findall(r":root[^{]*\{([^}]*)\}", css)
+    ]
+    light = lambda colour: sum(
+        weight * (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4)
+        for weight, c in zip(
+            (0.2126, 0.7152, 0.0722), (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+        )
+    )
     contrast = lambda a, b: (max(light(a), light(b)) + 0.05) / (min(light(a), light(b)) + 0.05)
     assert len(themes) == 2
     for theme in themes:
-        thin = {(text, ground): contrast(theme[text], theme[ground]) for ground in ("paper", "card", "code") for text in
-                ("ink", "soft", "accent", "key", "text", "number", "note", "name")}
+        thin = {
+            (text, ground): contrast(theme[text], theme[ground])
+            for ground in ("paper", "card", "code")
+            for text in ("ink", "soft", "accent", "key", "text", "number", "note", "name")
+        }
         assert {pair: round(value, 2) for pair, value in thin.items() if value < 4.5} == {}
 
 
 def test_links_are_turned_into_links_between_pages_and_one_that_leads_nowhere_is_refused():
-    turn = lambda link: whole.relink(f'<a href="{link}">x</a>', "notebooks/01_attention.ipynb", "notebooks/01_attention.html")
+    turn = lambda link: whole.relink(
+        f'<a href="{link}">x</a>', "notebooks/01_attention.ipynb", "notebooks/01_attention.html"
+    )
     assert 'href="00_start_here.html"' in turn("00_start_here.ipynb")
-    assert 'href="../homework/hw01_attention.html#part"' in turn("../homework/hw01_attention/README.md#part")
-    assert 'href="../api/sources.html"' in turn("../minimal/sources.py")
+    assert 'href="../homework/hw01_attention.html#part"' in turn(
+        "../homework/hw01_attention/README.md#part"
+    )
+    assert 'href="../api/model.values.html"' in turn("../minimal/model/values.py")
     assert f'href="{whole.project()}/blob/main/Makefile"' in turn("../Makefile")
-    assert turn("https://arxiv.org/abs/2606.02780").count("arxiv") == 1 and 'href="#why"' in turn("#why")
+    assert turn("https://arxiv.org/abs/2606.02780").count("arxiv") == 1 and 'href="#why"' in turn(
+        "#why"
+    )
     assert "in preparation" in turn("99_not_yet.ipynb")
     with pytest.raises(ValueError, match="leads nowhere"):
         turn("../minimal/no_such.py")
 
 
 def test_broken_links_missing_names_and_strangers_are_found(tmp_path):
-    (tmp_path / "a.html").write_text('<h2 id="here"></h2><a href="b.html#there">x</a><a href="#here">y</a><a href="c.html">z</a>'
-                                     '<script src="https://example.com/x.js"></script><a href="https://example.com">far</a>')
+    (tmp_path / "a.html").write_text(
+        '<h2 id="here"></h2><a href="b.html#there">x</a><a href="#here">y</a><a href="c.html">z</a>'
+        '<script src="https://example.com/x.js"></script><a href="https://example.com">far</a>'
+    )
     (tmp_path / "b.html").write_text("<p>")
-    assert whole.broken(tmp_path) == ["a.html loads https://example.com/x.js", "a.html: b.html#there leads nowhere", "a.html: c.html leads nowhere"]
+    assert whole.broken(tmp_path) == [
+        "a.html loads https://example.com/x.js",
+        "a.html: b.html#there leads nowhere",
+        "a.html: c.html leads nowhere",
+    ]
 
 
 # ---- in a browser ------------------------------------------------------------------------------------------------------
+
 
 @pytest.fixture(scope="session")
 def screens():
@@ -65,13 +101,20 @@ def test_every_page_is_there_every_link_leads_somewhere_and_all_of_it_is_small(s
 
 
 @needs_browser
-def test_a_reader_clicks_from_the_front_page_through_a_notebook_a_deck_and_a_homework(browser, site, screens):
+def test_a_reader_clicks_from_the_front_page_through_a_notebook_a_deck_and_a_homework(
+    browser, site, screens
+):
     reader = browser.page()
     reader.open(site[0] / "index.html")
     reader.shot(screens / "front-light.png", whole=True)
-    for link, heading in (('a[href="notebooks/01_attention.html"]', "01 · Attention from scratch"), ("a[rel=prev]", "00 · Start here"),
-                          ("a.home", "Where do the values come from?"), ('a[href="homework/hw01_attention.html"]', "hw01 · What does a token see?"),
-                          ('header a[href$="slides/index.html"]', "Slides"), ('a[href="01_attention.html"]', "01 · Attention from scratch")):
+    for link, heading in (
+        ('a[href="notebooks/01_attention.html"]', "01 · Attention from scratch"),
+        ("a[rel=prev]", "00 · Start here"),
+        ("a.home", "Where do the values come from?"),
+        ('a[href="homework/hw01_attention.html"]', "hw01 · What does a token see?"),
+        ('header a[href$="slides/index.html"]', "Slides"),
+        ('a[href="01_attention.html"]', "01 · Attention from scratch"),
+    ):
         reader.click(link)
         assert reader.run("document.querySelector('h1').textContent").startswith(heading)
     assert reader.run("Reveal.isReady()")
@@ -84,7 +127,9 @@ def test_a_reader_clicks_from_the_front_page_through_a_notebook_a_deck_and_a_hom
 
 @needs_browser
 @pytest.mark.parametrize("at", KINDS)
-def test_a_phone_needs_no_second_direction_and_nothing_is_fetched_or_broken(browser, site, screens, at):
+def test_a_phone_needs_no_second_direction_and_nothing_is_fetched_or_broken(
+    browser, site, screens, at
+):
     phone = browser.page(390, 844, phone=True)
     phone.open(site[0] / at)
     wide = """[...document.querySelectorAll("main *")].filter(e => e.getBoundingClientRect().right > 391 && !e.closest("svg")
@@ -101,8 +146,13 @@ def test_equations_are_drawn_and_read_out(browser, site):
     reader.open(site[0] / "notebooks/01_attention.html")
     assert reader.run("document.querySelectorAll('mjx-container svg').length") > 20
     assert reader.run("document.querySelectorAll('mjx-assistive-mml math').length") > 20
-    assert reader.run("[...document.querySelectorAll('main p, main li')].filter(e => /\\$[^$]+\\$/.test([...e.childNodes]"
-                      ".filter(n => n.nodeType === 3).map(n => n.textContent).join(''))).length") == 0
+    assert (
+        reader.run(
+            "[...document.querySelectorAll('main p, main li')].filter(e => /\\$[^$]+\\$/.test([...e.childNodes]"
+            ".filter(n => n.nodeType === 3).map(n => n.textContent).join(''))).length"
+        )
+        == 0
+    )
 
 
 @needs_browser
@@ -117,13 +167,20 @@ def test_the_keyboard_reaches_the_text_and_the_switch_of_light_and_dark(browser,
     reached = []
     while "theme" not in reached and len(reached) < 12:
         reader.press("Tab")
-        reached.append(reader.run("document.activeElement.id || document.activeElement.textContent"))
-    assert reached[:3] == ["Where do the values come from?", "Course", "Slides"] and reached[-1] == "theme"
+        reached.append(
+            reader.run("document.activeElement.id || document.activeElement.textContent")
+        )
+    assert (
+        reached[:3] == ["Where do the values come from?", "Course", "Slides"]
+        and reached[-1] == "theme"
+    )
     assert reader.run("getComputedStyle(document.activeElement).outlineStyle") == "solid"
     reader.press("Enter")
     assert reader.run("document.documentElement.dataset.theme") == "light"
     reader.open(site[0] / "api/index.html")
-    assert reader.run("document.documentElement.dataset.theme") == "light", "the choice is kept from page to page"
+    assert reader.run("document.documentElement.dataset.theme") == "light", (
+        "the choice is kept from page to page"
+    )
     reader.run("localStorage.removeItem('theme')")
     reader.open(site[0] / "notebooks/01_attention.html")
     reader.shot(screens / "notebook-dark.png", whole=True)
@@ -135,7 +192,15 @@ def test_the_front_page_says_what_the_course_is_how_to_start_and_how_long_it_tak
     reader.open(site[0] / "index.html")
     text = reader.run("document.querySelector('main').innerText")
     assert "make lab" in text and "An hour." in text and "minutes" in text
-    assert reader.run("document.querySelectorAll('.units li').length") == len(list((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb")))
+    assert reader.run("document.querySelectorAll('.units li').length") == len(
+        list((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
+    )
     assert reader.run("document.querySelector('.map img').naturalWidth") > 300
-    both = [path for path in (site[0] / "slides").glob("[0-9]*.html") if (site[0] / "notebooks" / path.name).exists()]
-    assert reader.run("document.querySelectorAll('.units a[href^=\"slides/\"]').length") == len(both)
+    both = [
+        path
+        for path in (site[0] / "slides").glob("[0-9]*.html")
+        if (site[0] / "notebooks" / path.name).exists()
+    ]
+    assert reader.run("document.querySelectorAll('.units a[href^=\"slides/\"]').length") == len(
+        both
+    )

@@ -1,0 +1,126 @@
+"""How does text become token ids, and ids text? Byte-level BPE, learned once from the training text."""
+
+from itertools import count
+
+import numpy as np
+
+from minimal.data.files import DataError, digest, once
+
+BOS = "<|bos|>"
+
+SMALLEST = 258  # BOS, the 256 bytes, and one merge
+
+SPLIT = "|".join(
+    (  # what a token may not reach across; GPT-4's rule, with numbers cut into one or two digits
+        r"'(?i:[sdmt]|ll|ve|re)",  # the ends of English contractions
+        r"[^\r\n\p{L}\p{N}]?\p{L}+",  # a word, with the one space or sign before it
+        r"\p{N}{1,2}",
+        r" ?[^\s\p{L}\p{N}]+[\r\n]*",  # signs, with the line ends that follow
+        r"\s*[\r\n]+",
+        r"\s+(?!\S)",  # spaces, less the one that belongs to the next word
+        r"\s+",
+    )
+)
+
+CROP, SAMPLE = (
+    10_000,
+    20_000_000,
+)  # characters a document in a round, and in all, that the tokenizer learns from
+
+
+class Tokenizer:
+    """Byte-level BPE: any text comes back as it was. `bytes` is the length of every token in raw bytes, 0 for BOS."""
+
+    def __init__(self, text):
+        import tokenizers
+
+        self.text, self.raw = (
+            text,
+            tokenizers.Tokenizer.from_str(text),
+        )  # the text of a tokenizer.json
+        self.raw.encode_special_tokens = (
+            True  # "<|bos|>" in a text is text: only packing writes the token
+        )
+        self.vocab = self.raw.get_vocab_size()
+        names = [self.raw.id_to_token(i) for i in range(self.vocab)]
+        self.bos = names.index(BOS)
+        # In a byte-level name one character stands for one byte. Measuring the decoded token instead would count half
+        # a character as U+FFFD, three bytes, and so flatter the model.
+        self.bytes = np.array([0 if name == BOS else len(name) for name in names])  # (V,)
+        self.fingerprint = digest(SPLIT, names)
+
+    def encode(self, text):
+        return self.raw.encode(text, add_special_tokens=False).ids
+
+    def encode_all(self, texts):
+        """The same for many texts, on all cores."""
+        return [
+            encoding.ids for encoding in self.raw.encode_batch_fast(texts, add_special_tokens=False)
+        ]
+
+    def decode(self, ids):
+        return self.raw.decode([int(i) for i in ids])
+
+
+def tokenizer(corpus, vocab=1024):
+    """The tokenizer of this corpus with `vocab` tokens, BOS included; learned once, from training text only."""
+    if vocab < SMALLEST:
+        raise DataError(
+            f"vocab {vocab} is too small: {SMALLEST} holds BOS, the 256 bytes and one merge; ask for more"
+        )
+    folder = once(corpus.folder / f"tokenizer-{vocab}", lambda part: _learn(corpus, vocab, part))
+    return Tokenizer((folder / "tokenizer.json").read_text(encoding="utf-8"))
+
+
+def _learn(corpus, vocab, folder):
+    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    raw = Tokenizer(models.BPE())
+    raw.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(SPLIT), behavior="isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    raw.decoder = decoders.ByteLevel()
+    raw.train_from_iterator(
+        _sample(corpus),
+        trainers.BpeTrainer(
+            vocab_size=vocab,
+            special_tokens=[BOS],
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+            show_progress=False,
+        ),
+    )
+    if raw.get_vocab_size() < vocab:
+        raise DataError(
+            f"corpus {corpus.name} is too short for {vocab} tokens: its pairs run out at "
+            f"{raw.get_vocab_size()}; ask for a smaller vocab or give more text"
+        )
+    folder.mkdir()
+    raw.save(str(folder / "tokenizer.json"))
+
+
+def _sample(corpus):
+    """The first 10,000 characters of every document, then the next of every one, up to 20 million: of many short
+    documents this is the usual crop, and one long novel is still read whole."""
+    room = SAMPLE
+    for start in count(step=CROP):
+        pieces = (text[start : start + CROP] for text in corpus.documents("train"))
+        before = room
+        for piece in filter(None, pieces):
+            yield piece[:room]
+            room -= len(piece)
+            if room <= 0:
+                return
+        if room == before:
+            return
+
+
+def check_vocab(tok, model_vocab):
+    """A tokenizer and a model that belong together."""
+    if tok.vocab != model_vocab:
+        raise DataError(
+            f"the tokenizer has {tok.vocab} tokens, the model {model_vocab}: "
+            "make the tokenizer with the model's vocabulary, or the model with the tokenizer's"
+        )

@@ -1,0 +1,83 @@
+"""Equal what? A run and a budget in, the run that spends it out: by steps, tokens, FLOPs, seconds or parameters."""
+
+import statistics
+import time
+from dataclasses import replace
+
+from minimal.model.count import count
+from minimal.train import Trainer
+from minimal.variants import skeleton
+
+
+def buys(run, budget, cost):
+    """The run with the steps that the budget pays for, to the nearest."""
+    if budget < cost:
+        raise ValueError(f"a budget of {budget:g} buys no step of {run.plan}: one costs {cost:.3g}")
+    return replace(run, steps=round(budget / cost))
+
+
+def by_steps(run, budget):
+    return buys(run, budget, 1)
+
+
+def by_tokens(run, budget):
+    return buys(run, budget, tokens_a_step(run))
+
+
+def by_flops(run, budget):
+    made = shape(run)
+    return buys(run, budget, made["flops_per_token"] * run.batch * made["context"])
+
+
+def by_time(run, budget):
+    """As many steps as fit into `budget` seconds, by the median of a few warm steps: the schedule must know its length."""
+    trainer = Trainer(replace(run, steps=12, out=None), quiet=True)
+    seconds = []
+    for step in range(12):
+        start = time.perf_counter()
+        trainer.step(step)
+        seconds.append(time.perf_counter() - start)
+    return buys(run, budget, statistics.median(seconds[4:]))
+
+
+def by_parameters(run, budget):
+    """Equal tokens AND equal parameters: the MLPs give or take what the value path costs, to the nearest unit of width."""
+    target = shape(replace(run, plan="standard"))["parameters"]
+
+    def at(hidden):
+        return shape(replace(run, changes=run.changes | dict(hidden=hidden)))["parameters"]
+
+    slope = at(2) - at(1)
+    if slope == 0:
+        raise ValueError(
+            f"{run.plan} has no MLP to give parameters from: compare it by flops, tokens or time"
+        )
+    hidden = round(1 + (target - at(1)) / slope)
+    if hidden < 1:
+        raise ValueError(
+            f"{run.plan} at {run.size} has {at(1) - target:,} parameters too many even without MLPs: "
+            "take a larger size"
+        )
+    return replace(by_tokens(run, budget), changes=run.changes | dict(hidden=hidden))
+
+
+MATCH = dict(
+    steps=by_steps, tokens=by_tokens, flops=by_flops, time=by_time, parameters=by_parameters
+)
+
+
+# ---- what a run is made of, without training it ----------------------------------------------------------------------
+def shape(run):
+    """Its counts (variants.count) and its context."""
+    model = skeleton(run.plan, run.size, **run.config())
+    return count(model) | dict(context=model.config.context)
+
+
+def tokens_a_step(run):
+    return run.batch * shape(run)["context"]
+
+
+def work(run, made):
+    """Counted FLOPs of a run of that shape: its steps, and a third of a step's work for every token evaluated."""
+    held = run.rows * (run.steps // run.evaluate) / 3
+    return made["flops_per_token"] * made["context"] * (run.steps * run.batch + held)

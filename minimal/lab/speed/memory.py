@@ -1,0 +1,146 @@
+"""What does a decode step hold, and what does it need at its peak?
+
+    python -m minimal.lab.speed.memory [--length 131072]      standard, SVFormer and Bank of Values, tiny: one JSON line each
+
+A cache is filled with random rows, as `length` tokens would have left it, and one more token is decoded in a process of
+its own. Held bytes are those of distinct storages; the peak is what the system says about the process. A closed formula
+would have to be believed: here bytes are counted on the tensors that exist, and the tests compare with the formula.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+
+import torch
+
+from minimal.model.cache import Cache
+
+PLANS = ("standard", "svformer", "bov")
+
+
+def distinct_bytes(tensors):
+    """Bytes of these tensors, shared storages counted once."""
+    return sum(
+        {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors}.values()
+    )
+
+
+class Probe(Cache):
+    """Notes how many rows of each name are to be kept."""
+
+    def __init__(self, **how):
+        super().__init__(**how)
+        self.last = {}
+
+    def append(self, name, new, last=None):
+        self.last[name] = last
+        return super().append(name, new, last)
+
+
+@torch.no_grad()
+def kept(model, rings=False, batch=1):
+    """{name: (one row, how many rows stay or None for all)}: what one token leaves in the cache."""
+    probe = Probe(rings=rings)
+    model(torch.zeros(batch, 1, dtype=torch.long, device=model.device), cache=probe)
+    return {name: (row, probe.last[name]) for name, row in probe.kept.items()}
+
+
+def filled(model, length, rings=False, batch=1, capacity=None):
+    """The cache that `length` tokens leave behind, made of random rows; with `capacity`, laid out once for that many."""
+    cache = Cache(capacity, rings)
+    cache.length = length
+    for name, (row, last) in kept(model, rings, batch).items():
+        cache.filled[name] = stay = min(length, last or length)
+        rows = row.new_empty(batch, cache.room(last) if capacity else stay, *row.shape[2:])
+        cache.kept[name] = (
+            rows.normal_() if row.is_floating_point() else rows.random_(model.config.vocab)
+        )
+    return cache
+
+
+def counter(plan, size, rings=False, batch=1, element=2):
+    """length -> bytes of cache and tables, from the sizes of rows that exist on the meta device only."""
+    from minimal.variants import skeleton
+
+    model = skeleton(plan, size)
+    tables = sum(bank.weight.numel() for bank in model.banks.values()) * element
+    rows = [
+        (row.numel() * (element if row.is_floating_point() else row.element_size()), last)
+        for row, last in kept(model, rings, batch).values()
+    ]
+    return lambda length: tables + sum(size * min(length, last or length) for size, last in rows)
+
+
+def break_even(size="d12", rings=False, batch=1):
+    """The first length at which Bank of Values holds less than standard, tables and ids included, W_V not credited."""
+    bov, standard = (counter(plan, size, rings, batch) for plan in ("bov", "standard"))
+    low, high = 1, 2**22  # not less at low, less at high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if bov(middle) < standard(middle) else (middle, high)
+    return high
+
+
+def status(field):
+    """A line of the system's account of this process, in bytes: VmRSS is what it holds, VmHWM the most it ever held."""
+    with open("/proc/self/status") as lines:
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
+
+
+@torch.inference_mode()
+def one_step(plan, size="tiny", length=131072, rings=False, threads=2):
+    """Run in a process of its own. In bytes: what the cache holds before and after the step, the weights, the process
+    before and at its peak."""
+    from minimal.model.config import size as named
+    from minimal.variants import build
+
+    torch.set_num_threads(threads)
+    model = build(plan, named(size, context=length) if rings else named(size, windows="L")).eval()
+    new = torch.zeros(1, 1, dtype=torch.long)
+    model(new, cache=filled(model, 64, rings))  # code and scratch space that any step needs
+    before = status("VmRSS")
+    cache = filled(
+        model, length, rings, capacity=length + 1
+    )  # grown by concatenation, a layer would stand there twice
+    held = cache.bytes()
+    model(new, cache=cache)
+    return dict(
+        plan=plan,
+        length=length,
+        rings=rings,
+        held=held,
+        held_after=cache.bytes(),
+        before=before,
+        peak=status("VmHWM"),
+        weights=distinct_bytes(model.parameters()),
+    )
+
+
+def in_a_child(plan, **how):
+    """one_step in a fresh process, so that nobody else's memory is counted."""
+    code = f"import json; from minimal.lab.speed import memory; print(json.dumps(memory.one_step({plan!r}, **{how!r})))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"the child that measured {plan} failed:\n{done.stderr[-2000:]}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def main():
+    ask = argparse.ArgumentParser(
+        prog="python -m minimal.lab.speed.memory", description=__doc__.splitlines()[0]
+    )
+    ask.add_argument("--length", type=int, default=131072)
+    ask.add_argument("--size", default="tiny")
+    asked = ask.parse_args()
+    for rings in (False, True):
+        print(
+            f"d12, break-even of Bank of Values with standard: {break_even(rings=rings):,} tokens"
+            f"{' with rings' if rings else ''}"
+        )
+        for plan in PLANS:
+            print(json.dumps(in_a_child(plan, size=asked.size, length=asked.length, rings=rings)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,185 @@
+"""Do verdicts follow from the records, and only where the seeds can carry them?"""
+
+import json
+
+import pytest
+
+from minimal.data import results
+from minimal.data.files import write_whole
+from minimal.lab.evidence import bypass_seeds, portraits, records, verdicts
+from minimal.lab.evidence.grids import GRIDS
+from minimal.training.run import Run
+
+
+def test_the_file_says_what_the_records_say():
+    changed = [
+        new["id"]
+        for old, new in zip(records.claims(), verdicts.settled(records.claims()))
+        if old != new
+    ]
+    assert not changed, (
+        f"python -m minimal.lab.evidence.verdicts brings {', '.join(changed)} up to date"
+    )
+
+
+@pytest.mark.parametrize("claim", verdicts.ASKED)
+def test_what_is_asked_is_a_claim_whose_runs_some_grid_makes(claim):
+    files, comparisons = verdicts.ASKED[claim]
+    encoders = [Run(plan=plan) for plan in bypass_seeds.PLANS]
+    others = dict(
+        inside=[Run(**changes) for changes in portraits.PLANS.values()],
+        bypass=encoders,
+        bypass_dials=encoders,
+    )
+    assert claim in {row["id"] for row in records.claims()}
+    made = {
+        run.plan
+        for file in files
+        for run in (GRIDS[file].runs() if file in GRIDS else others[file])
+    }
+    for first, relation, second, *at in map(str.split, comparisons):
+        assert {name.partition(".")[0] for name in (first, second)} <= made and relation in (
+            "<",
+            "<~",
+            "~",
+            "wider",
+        )
+        assert not at or at[0] == "at" and at[1] in bypass_seeds.SIZES
+
+
+def test_the_files_compared_with_each_other_share_their_setting():
+    asked = {
+        json.dumps([r.corpus, r.steps, r.size, r.rows])
+        for file in verdicts.WAR
+        for r in GRIDS[file].runs()
+    }
+    assert len(asked) == 1
+
+
+def test_a_comparison_without_its_claim_is_told_so(monkeypatch, tmp_path):
+    monkeypatch.setitem(verdicts.ASKED, "nobody-said-so", (verdicts.WAR, ["bov < standard"]))
+    with pytest.raises(SystemExit, match="claims.json has no nobody-said-so: add its row"):
+        verdicts.main()
+
+
+@pytest.mark.parametrize(
+    "relation, low, high, said",
+    [
+        ("<", -0.05, -0.01, True),
+        ("<", 0.01, 0.05, False),
+        ("<", -0.05, 0.01, None),
+        ("<~", -0.05, 0.01, True),
+        ("<~", 0.03, 0.05, False),
+        ("<~", -0.05, 0.03, None),
+        ("~", -0.01, 0.01, True),
+        ("~", 0.03, 0.05, False),
+        ("~", -0.05, -0.03, False),
+        ("~", -0.05, 0.01, None),
+    ],
+)
+def test_an_interval_says_yes_no_or_nothing(relation, low, high, said):
+    assert verdicts.holds(relation, low, high, 0.02) is said
+
+
+def record(tmp_path, monkeypatch, losses, name="thirteen_rows", field="loss"):
+    """An evidence file: {plan: losses by seed}; a dict of them by depth makes several settings."""
+    monkeypatch.setattr(records, "EVIDENCE", tmp_path)
+    settings = losses if all(isinstance(v, dict) for v in losses.values()) else {None: losses}
+    rows = [
+        dict(
+            plan=plan,
+            size="tiny",
+            seed=seed,
+            asked=dict(steps=500) | (dict(changes=dict(layers=at)) if at else {}),
+            **{field: loss},
+        )
+        for at, plans in settings.items()
+        for plan, row in plans.items()
+        for seed, loss in enumerate(row)
+    ]
+    head = dict(
+        what="w",
+        command="c",
+        commit=None,
+        hardware="h",
+        versions={},
+        corpus=dict(name="n", fingerprint="f", tokens=1),
+    )
+    results.write(tmp_path / f"{name}.json", head | dict(rows=rows))
+
+
+@pytest.mark.parametrize(
+    "fixed, verdict",
+    [
+        ([3.10, 3.21, 3.30], "reproduced"),
+        ([2.90, 3.01, 3.10], "not reproduced"),
+        ([3.10, 3.10, 3.20], "not testable at our scale"),
+        ([3.10, 3.21], "open"),
+        ([], "open"),
+    ],
+)
+def test_a_verdict_needs_three_seeds_and_an_interval_without_zero(
+    tmp_path, monkeypatch, fixed, verdict
+):
+    record(tmp_path, monkeypatch, dict(bov=[3.0, 3.1, 3.2]) | {"bov-fixed": fixed})
+    said = verdicts.judged("bov-fixed")
+    assert said[0] == verdict
+    assert (said[1] is None) == (not fixed) and ("seeds" in said[2]) == bool(fixed)
+
+
+def test_what_another_text_says_stands_beside_a_verdict_and_does_not_change_it(
+    tmp_path, monkeypatch
+):
+    claim = dict(id="bov-fixed", verdict="open", evidence=None)
+    record(tmp_path, monkeypatch, dict(bov=[3.0, 3.1, 3.2]) | {"bov-fixed": [3.1, 3.21, 3.3]})
+    assert "on_code" not in verdicts.settled([claim])[0]
+    record(
+        tmp_path, monkeypatch, dict(bov=[3.0, 3.1, 3.2]) | {"bov-fixed": [2.9, 3.01, 3.1]}, "stdlib"
+    )
+    (told,) = verdicts.settled([claim])
+    assert told["verdict"] == "reproduced" and told["on_code"].startswith(
+        "On code not reproduced: bov less bov-fixed: +0.09"
+    )
+
+
+def test_a_comparison_must_hold_at_every_depth(tmp_path, monkeypatch):
+    ahead, behind = [
+        dict(standard=[3.0, 3.1, 3.2], resformer=[x + d for x in (3.0, 3.11, 3.2)])
+        for d in (-0.1, 0.1)
+    ]
+    record(tmp_path, monkeypatch, {3: ahead, 6: ahead}, "sizes")
+    assert verdicts.judged("res-beats")[0] == "reproduced"
+    record(tmp_path, monkeypatch, {3: ahead, 6: behind}, "sizes")
+    verdict, _, said = verdicts.judged("res-beats")
+    assert (
+        verdict == "not reproduced" and "at layers 3: -0.09" in said and "at layers 6: +0.1" in said
+    )
+
+
+def test_spreads_are_told_apart_by_an_f_test(tmp_path, monkeypatch):
+    wide, even = [60.0, 70.0, 80.0, 90.0, 75.0], [74.0, 75.0, 76.0, 75.5, 74.5]
+    for name, standard, bypass, verdict in (
+        ("wider", even, wide, "reproduced"),
+        ("narrower", wide, even, "not reproduced"),
+        ("alike", even, even, "not testable at our scale"),
+        ("few", even[:2], wide[:2], "open"),
+    ):
+        record(tmp_path / name, monkeypatch, dict(standard=standard, bypass=bypass), "bypass", "f1")
+        said = verdicts.judged("byp-spread")
+        assert said[0] == verdict and ("F test" in said[2]) == (name != "few")
+
+
+def test_a_comparison_without_runs_leaves_a_claim_open(tmp_path, monkeypatch):
+    record(tmp_path, monkeypatch, dict(resformer=[3.0, 3.1, 3.2], neutreno=[3.1, 3.21, 3.3]))
+    assert verdicts.judged("res-rivals")[0] == "open"  # nothing of denseformer
+
+
+def test_the_command_writes_the_file_and_says_what_changed(tmp_path, monkeypatch, capsys):
+    book = records.claims()
+    record(tmp_path, monkeypatch, dict(bov=[3.0, 3.1, 3.2]) | {"bov-fixed": [3.1, 3.21, 3.3]})
+    write_whole(tmp_path / "claims.json", json.dumps(book))
+    verdicts.main()
+    after = {claim["id"]: claim for claim in records.claims()}
+    assert after["bov-fixed"]["verdict"] == "reproduced" and "bov-fixed" in capsys.readouterr().out
+    assert [claim["id"] for claim in records.claims()] == [claim["id"] for claim in book]
+    assert after["res-eq4"] in book

@@ -1,0 +1,97 @@
+"""Is the loss whose gradient is made on the way the plain cross entropy, in value and in gradients?"""
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from minimal.model import loss
+from minimal.model.loss import HeadLoss
+from minimal.variants import build
+
+PLAIN = {
+    "tanh": lambda z: 15 * torch.tanh(z / 15),
+    "isru": lambda z: z / (1 + (z / 15) ** 2).sqrt(),
+    None: lambda z: z,
+}
+
+
+def draw(positions, width, vocab, seed=0):
+    g = torch.Generator().manual_seed(seed)
+    x, w = torch.randn(positions, width, generator=g), torch.randn(vocab, width, generator=g)
+    y = torch.randint(vocab, (positions,), generator=g)
+    y[::5] = -1
+    return x.requires_grad_(), w.requires_grad_(), y
+
+
+@pytest.mark.parametrize("cap", PLAIN)
+@pytest.mark.parametrize("positions", (1, 7, 8, 23))
+def test_it_is_cross_entropy_in_value_and_in_both_gradients(cap, positions, monkeypatch):
+    monkeypatch.setattr(loss, "ROWS", 8)
+    x, w, y = draw(positions, 12, 50)
+    got = HeadLoss.apply(x, w, y, cap) * 0.7
+    want = F.cross_entropy(PLAIN[cap](x @ w.T), y, ignore_index=-1, reduction="sum") * 0.7
+    torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-5)
+    for mine, theirs in zip(torch.autograd.grad(got, (x, w)), torch.autograd.grad(want, (x, w))):
+        torch.testing.assert_close(mine, theirs, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("cap", PLAIN)
+def test_large_scores_stay_finite(cap):
+    x, w, y = draw(9, 12, 50)
+    got = HeadLoss.apply(1e3 * x, w, y, cap)
+    assert got.isfinite() and all(g.isfinite().all() for g in torch.autograd.grad(got, (x, w)))
+
+
+def test_in_bf16_it_differs_by_bf16_rounding_alone():
+    x, w, y = draw(64, 32, 100)
+    low = x.detach().bfloat16().requires_grad_()
+    got, want = HeadLoss.apply(low, w, y, "tanh"), HeadLoss.apply(x, w, y, "tanh")
+    torch.testing.assert_close(got, want, rtol=2e-2, atol=0)
+    (gx, gw), (hx, hw) = torch.autograd.grad(got, (low, w)), torch.autograd.grad(want, (x, w))
+    assert gx.dtype == torch.bfloat16 and gw.dtype == torch.float32
+    assert (gx - hx).norm() < 0.03 * hx.norm() and (gw - hw).norm() < 0.03 * hw.norm()
+
+
+def test_targets_that_do_not_count_send_nothing_back():
+    x, w, y = draw(6, 12, 50)
+    got = HeadLoss.apply(x, w, torch.full_like(y, -1), "tanh")
+    assert got == 0 and all((g == 0).all() for g in torch.autograd.grad(got, (x, w)))
+
+
+def test_pytorchs_own_mark_for_ignored_targets_is_ignored_too():
+    model, ids = build("standard", "nano", vocab=97), torch.arange(8).view(1, 8)
+    targets = torch.tensor([[5, -1, 7, -100, 9, 3, -100, 2]])
+    trained = model.loss(ids, targets)
+    with torch.no_grad():
+        torch.testing.assert_close(model.loss(ids, targets), trained)
+
+
+@pytest.mark.parametrize("style", ("nanochat", "modded", "gpt2"))
+def test_what_is_trained_is_the_cross_entropy_of_the_logits(style):
+    model = build("standard", "nano", style=style, vocab=97)
+    with torch.no_grad():
+        model.head.weight.normal_(
+            std=2.0, generator=torch.Generator().manual_seed(1)
+        )  # far into the caps
+    ids, y = (
+        torch.randint(97, (2, 20), generator=torch.Generator().manual_seed(s)) for s in (2, 3)
+    )
+    trained, plain = model.loss(ids, y), F.cross_entropy(model(ids).flatten(0, 1), y.flatten())
+    torch.testing.assert_close(trained, plain, rtol=1e-5, atol=1e-5)
+    weights = (model.embed.weight, model.head.weight)
+    for mine, theirs in zip(
+        torch.autograd.grad(trained, weights), torch.autograd.grad(plain, weights)
+    ):
+        torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-5)
+
+
+def test_many_parts_lose_no_digits_in_bf16(monkeypatch):
+    x, w, y = draw(512, 32, 100)
+    low = x.detach().bfloat16()
+    (right,) = torch.autograd.grad(HeadLoss.apply(low.float(), w, y, "tanh"), w)
+    off = {}
+    for rows in (512, 2):
+        monkeypatch.setattr(loss, "ROWS", rows)
+        (g,) = torch.autograd.grad(HeadLoss.apply(low, w, y, "tanh"), w)
+        off[rows] = (g - right).norm().item()
+    assert off[2] < 1.3 * off[512]

@@ -1,0 +1,408 @@
+"""Do our systems compute what the public code computes? Our weights in their modules, fp32, on the CPU.
+
+MINIMAL_OFFICIAL names a folder with checkouts, each under its short name; one that is absent skips its tests:
+    nanochat                  RiddleHe/nanochat, branch research/bank_of_values, commit bee6dac (Bank of Values)
+    DenseFormer               epfml/DenseFormer, commit c99a623
+    modded-nanogpt            KellerJordan/modded-nanogpt, commit 06743860 (train_gpt_medium.py)
+    Value-Residual-Learning   Zcchill/Value-Residual-Learning, commit 95652f6 (ResFormer, SVFormer, NeuTRENO)
+    karpathy-nanochat         karpathy/nanochat, commit 92d63d4
+No line of theirs is kept here. With `pytest -s` every comparison prints its largest difference.
+"""
+
+import math
+import os
+from types import SimpleNamespace
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from minimal.model.count import count
+from minimal.model.residual import DenseFormer
+from minimal.model.tape import Tape
+from minimal.training.optim import Optimizer, carried, rows_by_name
+from minimal.training.recipes import RECIPES
+from minimal.variants import build, skeleton
+from tests.model import official
+from tests.model.official import REGISTRY, bank_of_values, checkout, their_optimizer, trainer
+
+if not os.environ.get("MINIMAL_OFFICIAL"):
+    pytest.skip(
+        "MINIMAL_OFFICIAL is not set: name a folder with checkouts of nanochat (RiddleHe/nanochat, branch "
+        "research/bank_of_values), DenseFormer (epfml), modded-nanogpt (KellerJordan), Value-Residual-Learning "
+        "(Zcchill) and karpathy-nanochat to compare with them",
+        allow_module_level=True,
+    )
+
+SHORT = dict(layers=6, width=48, heads=4, vocab=97, context=256)
+SAME = pytest.mark.parametrize("plan", REGISTRY)
+
+
+@pytest.fixture(autouse=True)
+def one_thread(same_seeds_every_time):
+    torch.set_num_threads(1)  # these models are too small for two
+
+
+def batch(n, rows=2, vocab=97, seed=0):
+    """Inputs and targets, (rows, n) each."""
+    ids = torch.randint(vocab, (rows, n + 1), generator=torch.Generator().manual_seed(seed))
+    return ids[:, :-1].contiguous(), ids[:, 1:].contiguous()
+
+
+@torch.no_grad()
+def awake(plan, **changes):
+    """A model of ours in which nothing is zero or one: zero W_O would make all plans equal."""
+    model = build(plan, "nano", **(SHORT | changes))
+    g = torch.Generator().manual_seed(3)
+    for name, p in model.named_parameters():
+        if p.ndim < 2 or not p.any():
+            p.copy_(
+                0.3 + torch.rand(p.shape, generator=g)
+                if p.ndim < 2
+                else torch.randn(p.shape, generator=g) * p.shape[-1] ** -0.5
+            )
+        if name == "head.weight":
+            p.normal_(0, 3 * p.shape[-1] ** -0.5, generator=g)  # logits near the softcap
+    return model
+
+
+def farthest(pairs):
+    """The largest gap between our gradients and theirs, each in units of its tensor's largest entry."""
+    gaps = {}
+    for pair in pairs:
+        mine, other = pair.ours.grad, pair.seen(pair.whole.grad)
+        assert mine.abs().max() > 0, f"{pair.name} has no gradient"
+        gaps[pair.name] = ((mine - other).abs().max() / mine.abs().max()).item()
+    return max(gaps.values())
+
+
+def agree(pairs, mine, other, loss, other_loss, what):
+    """Logits, loss and every gradient."""
+    assert mine.std() > 0.5, "logits this small would agree with anything"
+    loss.backward()
+    other_loss.backward()
+    gap, slope = (mine - other).abs().max().item(), farthest(pairs)
+    print(f"{what}: logits differ by {gap:.1e}, gradients by {slope:.1e} of their largest")
+    assert gap < 1e-4 and abs(loss.item() - other_loss.item()) < 1e-5 and slope < 1e-3
+
+
+def nanochat_agrees(model, other, what):
+    """Put every parameter there, fill the rest with what must not matter, and compare."""
+    pairs, rest = official.nanochat_pairs(model, other)
+    for pair in pairs:
+        pair.put()
+    there, dead = (
+        dict(other.named_parameters()),
+        {name for name in rest if name.endswith("c_v.weight")},
+    )
+    assert rest - dead <= {"smear_gate.weight", "smear_lambda"}
+    with torch.no_grad():
+        for name in rest:
+            there[name].fill_(
+                math.nan if name in dead else 0.0
+            )  # a matrix that the paper says is dropped
+    x, y = batch(149)
+    agree(pairs, model(x), other(x), model.loss(x, y), other(x, y), what)
+
+
+@SAME
+@pytest.mark.parametrize("case", ["plain", "smear", "windows"])
+def test_logits_and_gradients_equal_bank_of_values(plan, case):
+    """149 tokens, so that the short windows of 128 cut; "windows": of 9, 5 and 7 tokens besides the query's own."""
+    small = dict(windows=(9, 0, 5, 9, 7, 0)) if case == "windows" else {}
+    model = awake(plan, smear=case == "smear", **small)
+    other = bank_of_values(plan, model.config)
+    if small:
+        for block, window in zip(other.transformer.h, model.windows):
+            block.attn.window_size = (window or -1, 0)
+    nanochat_agrees(model, other, f"{plan} ({case})")
+
+
+def test_full_nanochat_equals_the_fork_without_backout():
+    """The fork branched off before backout; its lambdas, gates and smear are those of our plan."""
+    model = awake("nanochat")
+    with torch.no_grad():
+        model.streams[1].weight.value.zero_()
+    model.streams = model.streams[:1]
+    nanochat_agrees(model, bank_of_values("nanochat", model.config), "nanochat (fork)")
+
+
+def test_full_nanochat_equals_upstream():
+    code = official.imported(checkout("karpathy-nanochat"), "nanochat.gpt")
+    model = awake("nanochat")
+    nanochat_agrees(
+        model, official.nanochat(code.GPTConfig, code.GPT, model.config), "nanochat (upstream)"
+    )
+
+
+@SAME
+@pytest.mark.parametrize("size", ["d12", "d24"])
+def test_flops_and_parameters_are_what_their_code_counts(plan, size):
+    """Ours = theirs - 25 for smear - the value matrices that their forward pass never calls."""
+    model = skeleton(plan, size)
+    other, counted = bank_of_values(plan, model.config, "meta"), count(model)
+    pairs, rest = official.nanochat_pairs(model, other)
+    dead = [
+        p.numel()
+        for name, p in other.named_parameters()
+        if name in rest and name.endswith("c_v.weight")
+    ]
+    assert counted["flops_per_token"] == other.estimate_flops()
+    assert counted["parameters"] == sum(p.numel() for p in other.parameters()) - 25 - sum(dead)
+
+
+@pytest.mark.parametrize("context", [128, 256, 512, 1024, 2048, 4096])
+@pytest.mark.parametrize("layers", [4, 6, 12])
+def test_windows_are_theirs(context, layers):
+    config = skeleton("standard", "nano", layers=layers, context=context).config
+    other = [left for left, _ in bank_of_values("standard", config, "meta").window_sizes]
+    assert config.window_sizes() == [0 if left >= context else left for left in other]
+
+
+@SAME
+def test_every_tensor_starts_in_the_same_way(plan):
+    """Equal scalars; for the others equal size and shape of the distribution (1.8 for uniform, 3 for normal). Smear is
+    apart: theirs starts from whatever the memory held."""
+    model = build(plan, "nano", **(SHORT | dict(width=96)))
+    pairs, _ = official.nanochat_pairs(model, bank_of_values(plan, model.config))
+    assert pairs
+    for pair in pairs:
+        mine, other = pair.ours.detach().flatten(), pair.seen(pair.whole).detach().flatten()
+        if mine.numel() == 1 or not other.any():
+            assert torch.equal(mine, other), pair.name
+            continue
+        loose, peaked = 3 / mine.numel() ** 0.5, lambda t: (t**4).mean() / (t**2).mean() ** 2
+        assert mine.norm() == pytest.approx(other.norm().item(), rel=loose), pair.name
+        assert peaked(mine) == pytest.approx(peaked(other).item(), abs=0.3 + 2 * loose), pair.name
+
+
+@pytest.mark.parametrize("plan", ["bov", "bov-fixed", "bov-shared", "bov-keep", "bov-half"])
+def test_their_init_aligns_a_table_as_ours_does(plan, monkeypatch):
+    """Their tables are made from our embedding and from the W_V that the x0 plan of the same seed holds."""
+    model, donor = build(plan, "nano", **SHORT), build("standard", "nano", **SHORT)
+    other = bank_of_values(plan, model.config)
+    for start in ("normal_", "uniform_", "zeros_"):
+        monkeypatch.setattr(torch.nn.init, start, lambda tensor, *more, **how: tensor)
+    for pair in official.nanochat_pairs(donor, other)[0]:
+        pair.put()
+    other.init_weights()
+    tables = [
+        pair for pair in official.nanochat_pairs(model, other)[0] if pair.name.startswith("banks")
+    ]
+    assert len(tables) == len(model.banks) > 0
+    for pair in tables:
+        assert torch.allclose(pair.ours, pair.seen(pair.whole), atol=1e-5), pair.name
+
+
+@SAME
+@pytest.mark.parametrize(
+    "size,tokens,smaller", [("d12", 2**19, 1.0), ("d24", 2**20, 110_100_480 / 729_808_896)]
+)
+def test_every_parameter_learns_at_their_rate(plan, size, tokens, smaller):
+    """Their decay goes by matrices and head of the standard model (d12 / d24 = 110.1M / 729.8M), whatever the plan."""
+    model, (args, _) = skeleton(plan, size), trainer(1)
+    other = bank_of_values(plan, model.config, "meta")
+    rows = rows_by_name(
+        carried("bov", model, tokens), model.roles(), dict(model.named_parameters())
+    )
+    optimizer = their_optimizer(other, args, tokens, smaller)
+    groups = {id(p): group for group in optimizer.param_groups for p in group["params"]}
+    for pair in official.nanochat_pairs(model, other)[0]:
+        row, group = rows[pair.name], groups[id(pair.whole)]
+        assert row.algorithm == group["kind"], pair.name
+        assert row.lr == pytest.approx(group["lr"]) and row.decay == pytest.approx(
+            group["weight_decay"]
+        ), pair.name
+        if row.algorithm == "adamw":
+            assert (row.betas, row.eps) == (group["betas"], group["eps"]), pair.name
+        else:
+            assert row.betas[1] == group["beta2"] and row.cautious, pair.name
+
+
+@pytest.mark.parametrize("steps", [3697, 3766, 3838, 7998, 95_367])
+def test_schedules_are_theirs(steps):
+    (args, schedule), recipe = trainer(steps), RECIPES["bov"]
+    for step in range(0, steps, max(1, steps // 997)):
+        assert recipe.lr(step, steps) == pytest.approx(schedule.get_lr_multiplier(step))
+        assert recipe.momentum(step, steps) == pytest.approx(schedule.get_muon_momentum(step))
+        assert args.weight_decay * recipe.muon_decay(step, steps) == pytest.approx(
+            schedule.get_weight_decay(step)
+        )
+
+
+@pytest.mark.parametrize("plan", ["bov", "row13", "vplus"])
+def test_five_steps_of_training_move_the_weights_as_theirs(plan):
+    """Equal weights, equal batches, their optimizer and schedules in fp32. What is left, some thousandths of the way,
+    are single entries whose update is nearly zero, so that rounding decides whether they decay."""
+    steps, model = 100, awake(plan, smear=True)
+    other = bank_of_values(plan, model.config)
+    pairs, _ = official.nanochat_pairs(model, other)
+    for pair in pairs:
+        pair.put()
+    start = {pair.name: pair.ours.detach().clone() for pair in pairs}
+    args, schedule = trainer(steps)
+    recipe = RECIPES["bov"].change(
+        "matrix", "mlp", "gate", decay_by=()
+    )  # d12's: at this width it would be 179
+    optimizer, other_optimizer = (
+        Optimizer(model, recipe, batch_tokens=2**19, steps=steps),
+        their_optimizer(other, args),
+    )
+    for step in range(5):
+        x, y = batch(40, seed=step)
+        model.loss(x, y).backward()
+        other(x, y).backward()
+        for group in other_optimizer.param_groups:
+            group["lr"] = group["initial_lr"] * schedule.get_lr_multiplier(step)
+            if group["kind"] == "muon":
+                group["momentum"] = schedule.get_muon_momentum(step)
+                group["weight_decay"] = schedule.get_weight_decay(step)
+        with torch.compiler.set_stance("force_eager"), official.OnCpuInFp32():
+            other_optimizer.step()
+        other.zero_grad(set_to_none=True)
+        optimizer.step(step)
+    gaps = {}
+    for pair in pairs:
+        path, apart = (
+            pair.ours.detach() - start[pair.name],
+            pair.ours.detach() - pair.seen(pair.whole.detach()),
+        )
+        gaps[pair.name] = (apart.norm() / path.norm()).item()
+    worst = max(gaps, key=gaps.get)
+    print(f"{plan}: after five steps apart by {gaps[worst]:.1e} of the way ({worst})")
+    assert gaps[worst] < 0.02
+
+
+def test_densely_weighted_averages_equal_densformer():
+    """Five blocks of random maps; every state enters the average before the next block reads it."""
+    code = official.imported(checkout("DenseFormer"), "denseformer")
+    g = torch.Generator().manual_seed(0)
+    layers, maps = 5, torch.randn(5, 16, 16, generator=g) / 4
+    ours = DenseFormer(config=SimpleNamespace(layers=layers))
+    other = code.DWAModules(layers)
+    for mine, alpha in zip(ours.mix, other.alphas, strict=True):
+        with torch.no_grad():
+            mine.value.copy_(torch.tensor(mine.start))
+            assert torch.equal(mine.value, alpha.weight[0]), "both start as the identity"
+            mine.value.normal_(generator=g)
+            alpha.weight[0] = mine.value
+    x = torch.randn(2, 7, 16, generator=g)
+
+    def run(average):
+        h = x
+        for at in range(layers):
+            h = average(h, at, torch.tanh(h @ maps[at]) + h)
+        return h
+
+    tape = Tape(ids=None, banks=None)
+    tape.streams = [x]
+
+    def mine(h, at, new):
+        tape.streams.append(new)
+        return ours.enter(new, at + 1, tape)
+
+    other.init_accumulators(x)
+    y, z = run(mine), run(lambda h, at, new: other(new, at))
+    y.square().sum().backward()
+    z.square().sum().backward()
+    print(f"denseformer: outputs differ by {(y - z).abs().max():.1e} of {y.abs().max():.1f}")
+    assert torch.allclose(y, z, atol=1e-5 * y.abs().max().item())
+    for a, alpha in zip(ours.mix, other.alphas):
+        apart = (a.value.grad - alpha.weight.grad[0]).abs().max()
+        assert apart < 1e-4 * a.value.grad.abs().max()
+
+
+MEDIUM = dict(
+    layers=16,
+    width=256,
+    heads=2,
+    vocab=256,
+    context=512,
+    style="modded",
+    windows="LSSSLSSSSSSLSSSL",
+)
+
+
+def medium(n):
+    """Our plan and their model with our weights; ids without their end-of-text, since we have no document mask. Whether
+    attention reads the stream normed or not cannot show: q, k and v are normed by head right after their matrices."""
+    code, model = official.modded(checkout("modded-nanogpt")), awake("modded", **MEDIUM)
+    with official.OnCpuInFp32():
+        other = code.GPT(vocab_size=256, num_layers=16, num_heads=2, model_dim=256, max_seq_len=n)
+    pairs, rest = official.paired(model, other, official.modded_rules(model.streams[0].skips))
+    assert not rest
+    for pair in pairs:
+        pair.put()
+    return model, other.train(), pairs, *batch(n, rows=1, vocab=256)
+
+
+def medium_agrees(model, other, pairs, x, y, blocks, windows, what):
+    with official.OnCpuInFp32() as mode:
+        other_loss = other(x[0], y[0], torch.tensor(blocks))
+    logits = model(x, windows=windows)
+    loss = F.cross_entropy(logits.flatten(0, 1), y.flatten())
+    agree(pairs, logits[0], mode.logits, loss, other_loss, what)
+
+
+def test_modded_medium_equals_ours_where_windows_see_everything():
+    model, other, pairs, x, y = medium(256)
+    medium_agrees(model, other, pairs, x, y, blocks=8, windows=[0] * 16, what="modded")
+
+
+def test_modded_medium_has_its_long_windows_where_ours_are():
+    """Their windows are whole blocks of 128; here their masks are replaced by ours, long ones of 40 tokens and short
+    ones of 20, so that only the order of long and short layers is at stake."""
+    model, other, pairs, x, y = medium(128)
+
+    def masks(ids, blocks):
+        from torch.nn.attention.flex_attention import create_block_mask
+
+        rule = lambda reach: lambda b, h, q, k: (k <= q) & (q - k <= reach)
+        return [
+            create_block_mask(rule(reach), None, None, len(ids), len(ids), device="cpu")
+            for reach in (40, 20)
+        ]
+
+    other.create_blockmasks = masks
+    sizes = skeleton("modded", "modded-medium").config.window_sizes()
+    windows = [20 if size else 40 for size in sizes]
+    medium_agrees(model, other, pairs, x, y, blocks=2, windows=windows, what="modded (windows)")
+
+
+def test_modded_medium_starts_as_theirs():
+    code, model = official.modded(checkout("modded-nanogpt")), build("modded", "nano", **MEDIUM)
+    with official.OnCpuInFp32():
+        other = code.GPT(vocab_size=256, num_layers=16, num_heads=2, model_dim=256, max_seq_len=128)
+    for pair in official.paired(model, other, official.modded_rules(model.streams[0].skips))[0]:
+        mine, there = pair.ours.detach(), pair.seen(pair.whole).detach()
+        assert mine.norm() == pytest.approx(there.norm().item(), rel=0.02), pair.name
+        assert mine.abs().max() == pytest.approx(there.abs().max().item(), rel=0.2), pair.name
+
+
+RESFORMER = dict(
+    standard="baseline",
+    resformer="resformer",
+    svformer="svformer",
+    neutreno="NeuTRENO_lambda04",
+    **{"resformer-neutreno": "NeuTRENO_resformer"},
+)
+
+
+@pytest.mark.parametrize("plan", RESFORMER)
+def test_llama_plans_equal_resformers_code(plan):
+    file = (
+        checkout("Value-Residual-Learning")
+        / "src"
+        / "modeling"
+        / f"modeling_llama_{RESFORMER[plan]}.py"
+    )
+    model = awake(plan, style="llama", windows="L", heads=3, hidden=112)
+    other = official.Llama(file, model.config)
+    pairs, rest = official.paired(model, other, official.LLAMA, official.turned(model.config))
+    assert not rest
+    for pair in pairs:
+        pair.put()
+    x, y = batch(60)
+    logits = other(x)
+    other_loss = F.cross_entropy(logits.flatten(0, 1), y.flatten())
+    agree(pairs, model(x), logits, model.loss(x, y), other_loss, f"llama {plan}")

@@ -1,0 +1,192 @@
+"""One parametrised test over all plans: the same lines train, prefill and decode every system of the course."""
+
+import pytest
+import torch
+
+from minimal.model import attention
+from minimal.model import cache as cache_module
+from minimal.model.attend import dense, reference
+from minimal.model.count import count
+from minimal.model.layers import Coefficient
+from minimal.model.tape import Rows
+from minimal.model.values import Input, Table
+from minimal.variants import PLANS, Plan, after_first, build, first, place, skeleton
+
+EVERY = pytest.mark.parametrize("plan", PLANS)
+SHORT = dict(layers=6, width=48, heads=2, vocab=97, context=64)
+
+
+@torch.no_grad()
+def awake(plan, seed=3, **changes):
+    """A small model whose zero-initialised parts are random, so that every path carries signal: zero W_O would make
+    all plans equal, and coefficients at 0 or 1 would hide what they multiply."""
+    model = build(plan, "nano", **(SHORT | changes))
+    g = torch.Generator().manual_seed(seed)
+    for module in model.modules():
+        if isinstance(module, Coefficient):
+            module.value.copy_(0.3 + torch.rand(module.value.shape, generator=g))
+    for _name, p in model.named_parameters():
+        if p.ndim > 1 and p.abs().sum() == 0:
+            p.normal_(0, p.shape[-1] ** -0.5, generator=g)
+    return model.eval()
+
+
+def tokens(n, batch=2, seed=0, vocab=97):
+    return torch.randint(vocab, (batch, n), generator=torch.Generator().manual_seed(seed))
+
+
+def decode(model, ids, splits, **how):
+    cache = model.cache(**how)
+    out, at = [], 0
+    for n in splits:
+        out.append(model(ids[:, at : at + n], cache=cache))
+        at += n
+    return torch.cat(out, 1), cache
+
+
+@EVERY
+@torch.no_grad()
+@pytest.mark.parametrize("rings", [False, True])
+def test_decoding_equals_the_forward_pass(plan, rings):
+    """Any split into prefill, chunks and single tokens; windows of 9 on some layers, so that rings are full early."""
+    model, ids = awake(plan, windows=(9, 0, 5, 9, 7, 0)), tokens(28)
+    whole = model(ids)
+    for splits in ([1] * 28, [12, 1, 1, 5, 9], [3] * 9 + [1]):
+        pieces, _ = decode(model, ids, splits, rings=rings)
+        assert torch.allclose(pieces, whole, atol=2e-4), (pieces - whole).abs().max()
+
+
+@EVERY
+@torch.no_grad()
+def test_rings_in_buffers_that_slide_give_the_same_answers(plan, monkeypatch):
+    monkeypatch.setattr(cache_module, "SLACK", 3)
+    model, ids = awake(plan, windows=(9, 0, 5, 9, 7, 0)), tokens(28)
+    whole = model(ids)
+    pieces, cache = decode(model, ids, [2, 14, 1, 1, 1, 1, 1, 1, 1, 5], capacity=28, rings=True)
+    assert torch.allclose(pieces, whole, atol=2e-4), (pieces - whole).abs().max()
+    assert min(t.shape[1] for t in cache.kept.values()) <= 12
+
+
+@torch.no_grad()
+def test_a_window_wider_than_the_capacity_is_told_so():
+    model, ids = awake("standard", windows=(30,) * 6), tokens(20)
+    with pytest.raises(ValueError, match="room for 12 tokens"):
+        decode(model, ids, [10, 10], capacity=12, rings=True)
+
+
+@EVERY
+@torch.no_grad()
+def test_a_cache_with_capacity_gives_the_same_answers(plan):
+    model, ids = awake(plan), tokens(20)
+    pieces, cache = decode(model, ids, [7, 1, 12], capacity=20)
+    assert torch.allclose(pieces, model(ids), atol=2e-4)
+    with pytest.raises(ValueError, match="room for 20 tokens"):
+        model(ids, cache=cache)
+
+
+@EVERY
+def test_every_parameter_is_initialised_and_learns(plan):
+    model, ids = awake(plan).train(), tokens(24)
+    model.loss(ids[:, :-1], ids[:, 1:]).backward()
+    roles = model.roles()
+    assert set(roles) == {name for name, _ in model.named_parameters()}
+    for name, p in model.named_parameters():
+        assert p.isfinite().all(), name
+        if p.requires_grad:
+            assert p.grad is not None and p.grad.abs().sum() > 0, f"{name} gets no gradient"
+        else:
+            assert plan == "dva-random" and p.grad is None
+
+
+@EVERY
+@torch.no_grad()
+def test_the_future_does_not_reach_back(plan):
+    model, ids = awake(plan), tokens(24)
+    changed = ids.clone()
+    changed[:, 15] = (changed[:, 15] + 1) % 97
+    before, after = model(ids), model(changed)
+    assert torch.equal(before[:, :15], after[:, :15])
+    assert not torch.allclose(before[:, 15:], after[:, 15:], atol=1e-3)
+
+
+@EVERY
+@torch.no_grad()
+def test_the_cache_holds_what_was_counted(plan):
+    """Forty tokens of batch 2, storages counted once, fp32: the counted bytes per token, scaled."""
+    model, counted = awake(plan), count(skeleton(plan, "nano", **SHORT))
+    ids = tokens(40)
+    _, cache = decode(model, ids, [25] + [1] * 15)
+    id_bytes = 4 if "ids" in cache.kept else 0
+    smear = 48 * 4 * 2 if model.smear else 0
+    expected = 2 * 40 * (2 * (counted["cache_bytes_per_token"] - id_bytes) + id_bytes) + smear
+    assert cache.bytes() == expected
+
+
+@EVERY
+@pytest.mark.slow
+def test_the_plan_compiles_whole(plan):
+    torch._dynamo.reset()
+    model, ids = awake(plan, layers=4), tokens(12)
+    compiled = torch.compile(model, backend="eager", fullgraph=True)
+    with torch.no_grad():
+        assert torch.allclose(compiled(ids), model(ids), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "heads,groups,window,lengths",
+    [(4, 4, 0, None), (4, 2, 0, None), (4, 1, 3, None), (2, 2, 3, [9, 5]), (2, 1, 0, [9, 5])],
+)
+def test_the_fused_route_equals_the_reference(heads, groups, window, lengths):
+    g = torch.Generator().manual_seed(0)
+    for t in (9, 3, 1):
+        q = torch.randn(2, t, heads, 8, generator=g)
+        k, v = torch.randn(2, 2, 9, groups, 8, generator=g)
+        how = dict(window=window, lengths=torch.tensor(lengths) if lengths else None)
+        value = Rows(v, torch.tensor(-0.7))
+        assert torch.allclose(dense(q, k, value, **how), reference(q, k, value, **how), atol=1e-5)
+
+
+def test_a_name_may_twist_a_plan_and_place_it():
+    from minimal.variants import describe, plan_named
+
+    assert (
+        describe(skeleton("row9@3,5", "tiny"))
+        == ["own"] * 3 + ["γ·x0", "own", "γ·x0"] + ["own"] * 6
+    )
+    model = skeleton("dva/ffn/wo/many", "tiny")
+    assert (
+        model.config.heads == 2
+        and model.blocks[0].mlp is not None
+        and hasattr(model.blocks[0].attention.out, "weight")
+    )
+    for wrong in ("dva/fnn", "row9@x", "row9@3,,5", "nothing/ffn"):
+        with pytest.raises(ValueError, match="cannot read|unknown plan"):
+            plan_named(wrong)
+
+
+@pytest.mark.parametrize(
+    "name, words",
+    [
+        ("row9@12", "there are layers 0 to 11"),
+        ("denseformer@3", "denseformer must change the last of them"),
+        ("row6@0", "layer 0 would read layer 0"),
+        ("cla@3", "layer 3 would read layer 10"),
+        ("cross@0", "layer 0 would read layer -1"),
+        ("resformer-nearest@3", "layer 3 would read layer 10"),
+        ("share-k@0", "layer 0 would read layer 0"),
+        ("identity@0", "layer 0 would read layer -1"),
+    ],
+)
+def test_a_plan_in_layers_where_it_cannot_stand_is_refused(name, words):
+    with pytest.raises(ValueError, match=words):
+        skeleton(name, "tiny")
+
+
+@pytest.mark.parametrize(
+    "value, read",
+    [(first(), attention.NeuTRENO), (Table, attention.Identity), (Input, attention.Identity)],
+)
+def test_a_term_over_values_that_no_layer_makes_is_refused(value, read):
+    plan = Plan(place(after_first, value=value, read=read))
+    with pytest.raises(ValueError, match="layer 1 makes no values that another term could read"):
+        build(plan, "nano", **SHORT)(tokens(4))

@@ -1,0 +1,370 @@
+"""Training as it is used: the command line, kills, several processes, and every way it can go wrong."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+
+from minimal.train import Trainer, load
+from minimal.training import checkpoint
+from minimal.training.run import Diverged, Run, Stop, TimeIsUp
+from tests.training.worker import Worker
+
+TEXT = (
+    "\n".join(
+        f"{a} {b} {c}."
+        for a in ("the cat", "a dog", "my horse", "one bird")
+        for b in ("sees", "hears", "follows", "knows")
+        for c in ("the moon", "a river", "the old house", "nobody", "three men", "rain")
+    )
+    * 60
+)
+TINY = dict(size="nano", vocab=300, context=32, batch=8, rows=8, changes=dict(layers=2, width=32))
+CLI = ["--size", "smoke", "--vocab", "300", "--context", "32", "--batch", "8", "--rows", "8"]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    path = tmp_path_factory.mktemp("text") / "animals.txt"
+    path.write_text(TEXT * 3)
+    return str(path)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def runs(tmp_path_factory):
+    old = os.environ.get("MINIMAL_RUNS")
+    os.environ["MINIMAL_RUNS"] = str(tmp_path_factory.mktemp("runs"))
+    yield
+    os.environ.pop("MINIMAL_RUNS") if old is None else os.environ.update(MINIMAL_RUNS=old)
+
+
+def trained(corpus, out=None, minutes=None, **more):
+    return Trainer(
+        Run(corpus=corpus, out=str(out) if out else None, **(TINY | dict(steps=20) | more)),
+        quiet=True,
+    ).fit(minutes)
+
+
+def command(*args, **more):
+    return [sys.executable, "-m", "minimal.train", *map(str, args), *CLI]
+
+
+@pytest.mark.slow
+def test_a_model_learns_and_the_same_run_gives_the_same_bits(corpus):
+    one, two = trained(corpus, steps=40), trained(corpus, steps=40)
+    assert one["losses"] == two["losses"] and one["valid"][-1]["loss"] == two["valid"][-1]["loss"]
+    assert one["losses"][-1] < 0.5 * one["losses"][0]
+    assert one["valid"][-1]["loss"] < one["losses"][0] and one["valid"][-1]["bpb"] > 0
+    assert trained(corpus, steps=40, seed=1)["losses"] != one["losses"]
+
+
+def test_every_coefficient_is_recorded_at_every_step(corpus):
+    result = trained(corpus, plan="row13", steps=12)
+    c = result["coefficients"]
+    assert c["names"] == ["blocks.1.attention.value.a", "blocks.1.attention.value.b"]
+    assert len(c["steps"]) == 12 and c["steps"][0] != c["steps"][-1]
+
+
+def test_a_resumed_run_is_the_run(corpus, tmp_path):
+    """Stopped by time after some steps, and taken up again with dropout on: losses, weights and log equal to the bit."""
+    more = dict(steps=30, save=7, plan="bov", changes=TINY["changes"] | dict(dropout=0.1))
+    whole = trained(corpus, tmp_path / "whole", **more)
+    with pytest.raises(Stop, match="stopped at step .* goes on from there"):
+        trained(corpus, tmp_path / "parts", minutes=1e-9, **more)
+    parts = trained(corpus, tmp_path / "parts", **more)
+    assert parts["losses"] == whole["losses"]
+    one, two = (checkpoint.load(tmp_path / name)[0] for name in ("whole", "parts"))
+    assert one.keys() == two.keys() and all(torch.equal(one[k], two[k]) for k in one)
+    steps = [
+        json.loads(line)["step"]
+        for line in (tmp_path / "parts" / "log.jsonl").read_text().splitlines()
+    ]
+    assert steps == sorted(set(steps))
+
+
+def test_accumulation_is_the_same_step(corpus):
+    one, two = trained(corpus, steps=4), trained(corpus, steps=4, accumulate=4)
+    assert torch.allclose(torch.tensor(one["losses"]), torch.tensor(two["losses"]), atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "scale, longest, block, quarter", [("laptop", 32, 2, 14), ("paper", 3456, 128, 1536)]
+)
+def test_a_schedule_of_windows_opens_them_in_whole_blocks(corpus, scale, longest, block, quarter):
+    more = dict(
+        recipe="modded", scale=scale, steps=40, changes=dict(layers=3, width=32, windows="LSL")
+    )
+    trainer = Trainer(Run(corpus=corpus, **(TINY | more)), quiet=True)
+    assert trainer.windows(0) == [block] * 3 and trainer.windows(40)[::2] == [longest] * 2
+    assert trainer.windows(10)[::2] == [quarter] * 2
+    assert trainer.windows(40)[1] == longest // (2 * block) * block
+    assert all(w % block == 0 for step in range(41) for w in trainer.windows(step))
+    open_ = Trainer(Run(corpus=corpus, **(TINY | more | dict(recipe="modded-open"))), quiet=True)
+    assert open_.windows(0) == open_.windows(39) == trainer.windows(40)
+    assert Trainer(Run(corpus=corpus, **TINY), quiet=True).windows(10) is None
+
+
+def test_a_window_is_in_force_when_a_schedule_asks_for_it(corpus):
+    """At step 0 nobody sees more than a block, in training and in evaluation."""
+    more = dict(steps=4, plan="standard", evaluate=1)
+    open_, shut = (trained(corpus, recipe=recipe, **more) for recipe in ("modded-open", "modded"))
+    assert (
+        open_["losses"][1:] != shut["losses"][1:]
+        and open_["valid"][0]["loss"] != shut["valid"][0]["loss"]
+    )
+
+
+def test_a_flop_budget_sets_the_steps(corpus):
+    trainer = Trainer(Run(corpus=corpus, flops=3e9, **TINY), quiet=True)
+    assert trainer.steps == round(3e9 / (trainer.counted["flops_per_token"] * 8 * 32))
+
+
+def test_a_checkpoint_gives_model_and_tokenizer_back(corpus, tmp_path):
+    result = trained(corpus, tmp_path, plan="vplus")
+    model, tok = load(tmp_path)
+    assert tok.decode(tok.encode("the cat sees rain.")) == "the cat sees rain."
+    trainer = Trainer(Run(**(result["run"] | dict(out=None))), quiet=True)
+    trainer.model, trainer.done = model, 20
+    assert trainer.evaluate()["loss"] == result["valid"][-1]["loss"]
+
+
+@pytest.mark.slow
+def test_two_processes_train_as_one(corpus, tmp_path):
+    """Five losses of torchrun with two processes against one process, in fp32."""
+    losses = {}
+    for name, start in dict(
+        one=[sys.executable],
+        two=[
+            sys.executable,
+            "-m",
+            "torch.distributed.run",
+            "--standalone",
+            "--nproc-per-node",
+            "2",
+        ],
+    ).items():
+        out = tmp_path / name
+        subprocess.run(
+            [
+                *start,
+                "-m",
+                "minimal.train",
+                "--plan",
+                "bov",
+                "--corpus",
+                corpus,
+                "--steps",
+                "5",
+                "--out",
+                str(out),
+                *CLI,
+            ],
+            check=True,
+            env=os.environ | dict(OMP_NUM_THREADS="1"),
+            capture_output=True,
+            timeout=120,
+        )
+        losses[name] = [h["loss"] for h in checkpoint.load(out)[1]["history"]]
+    assert torch.allclose(*(torch.tensor(v) for v in losses.values()), atol=1e-5)
+
+
+@pytest.mark.slow
+def test_two_processes_stop_together_though_only_one_is_asked(corpus, tmp_path):
+    """Rank 1's time is up; rank 0, which alone saves, hears of it and saves at the same step."""
+    script = tmp_path / "two.py"
+    script.write_text(f"""import os
+from minimal.train import Run, Trainer
+run = Run(corpus={corpus!r}, out={str(tmp_path / "x")!r}, steps=100000, save=100000, evaluate=100000, **{TINY})
+Trainer(run).fit(0.02 if os.environ["RANK"] == "1" else None)
+""")
+    ended = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "torch.distributed.run",
+            "--standalone",
+            "--nproc-per-node",
+            "2",
+            str(script),
+        ],
+        env=os.environ | dict(OMP_NUM_THREADS="1"),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert ended.returncode and ended.stderr.count("TimeIsUp: stopped at step") == 2, ended.stderr[
+        -2000:
+    ]
+    assert checkpoint.load(tmp_path / "x")[1]["done"] > 0
+
+
+@pytest.mark.slow
+def test_twenty_kills_lose_at_most_the_steps_since_the_last_checkpoint(corpus, tmp_path):
+    """kill -9 at random moments of twenty lives. Each time the file on disk is whole and no finished checkpoint is lost;
+    at the end the losses are, to the bit, those of a run that nobody disturbed."""
+    run = dict(corpus=corpus, out=str(tmp_path / "run"), steps=500, save=5, evaluate=1000, **TINY)
+    chance, reached = random.Random(0), 0
+    with Worker(run, pace=0.014) as worker:  # all lives together last 6.5 s
+        for _ in range(20):
+            pid = worker.start()
+            time.sleep(chance.uniform(0.05, 0.5))
+            worker.kill(pid)
+            if (tmp_path / "run" / "last.safetensors").exists():
+                state = checkpoint.load(tmp_path / "run")[1]
+                assert state["done"] >= reached and len(state["history"]) == state["done"]
+                reached = state["done"]
+        assert 0 < reached < 500, (
+            "the lives were too short to save anything, or so long that the run ended"
+        )
+        worker.finish()
+    assert not list((tmp_path / "run").glob(".last*")), "what kills left behind is gone"
+    alone = run | dict(out=str(tmp_path / "alone"))
+    with Worker(alone) as worker:
+        worker.finish()
+    disturbed, undisturbed = (
+        checkpoint.load(tmp_path / name)[1]["history"] for name in ("run", "alone")
+    )
+    assert disturbed == undisturbed
+
+
+@pytest.mark.slow
+def test_sigterm_saves_and_says_so(corpus, tmp_path):
+    process = subprocess.Popen(
+        command("--corpus", corpus, "--steps", 100000, "--out", tmp_path / "x", "--save", 100000),
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | dict(OMP_NUM_THREADS="1"),
+    )
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "x" / "log.jsonl").exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    process.send_signal(signal.SIGTERM)
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 1 and "SIGTERM" in said and "goes on from there" in said
+    assert checkpoint.load(tmp_path / "x")[1]["done"] > 0
+
+
+@pytest.mark.parametrize(
+    "damage,words",
+    [
+        (lambda p: p.write_bytes(p.read_bytes()[:-100]), "is damaged or no checkpoint"),
+        (lambda p: p.write_bytes(b"not a checkpoint"), "is damaged or no checkpoint"),
+    ],
+)
+def test_a_damaged_checkpoint_is_named(corpus, tmp_path, damage, words):
+    trained(corpus, tmp_path, steps=3)
+    damage(tmp_path / "last.safetensors")
+    with pytest.raises(checkpoint.CheckpointError, match=words):
+        trained(corpus, tmp_path, steps=3)
+
+
+def test_a_foreign_checkpoint_is_named(corpus, tmp_path):
+    from safetensors.torch import save_file
+
+    save_file({"x": torch.zeros(1)}, str(tmp_path / "last.safetensors"))
+    with pytest.raises(checkpoint.CheckpointError, match="no checkpoint of this course"):
+        trained(corpus, tmp_path)
+    with pytest.raises(checkpoint.CheckpointError, match="no checkpoint at"):
+        load(tmp_path / "nowhere")
+
+
+def test_another_run_in_the_same_folder_is_refused(corpus, tmp_path):
+    trained(corpus, tmp_path, steps=3)
+    with pytest.raises(
+        checkpoint.CheckpointError, match="holds another run .seed: 0 there, 1 here"
+    ):
+        trained(corpus, tmp_path, steps=3, seed=1)
+
+
+def test_a_checkpoint_of_another_plan_does_not_fit(corpus, tmp_path):
+    trained(corpus, tmp_path, steps=3)
+    weights = {k[6:]: v for k, v in checkpoint.load(tmp_path)[0].items() if k.startswith("model/")}
+    from minimal.variants import build
+
+    with pytest.raises(checkpoint.CheckpointError, match="lacks banks.1.weight"):
+        checkpoint.load_weights(build("bov", "nano", vocab=300, layers=2, width=32), weights)
+
+
+def test_a_full_disk_keeps_the_last_checkpoint(corpus, tmp_path, monkeypatch):
+    trained(corpus, tmp_path, steps=3)
+    before = (tmp_path / "last.safetensors").read_bytes()
+
+    def full(tensors, path, meta):
+        open(path, "wb").write(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("safetensors.torch.save_file", full)
+    with pytest.raises(checkpoint.CheckpointError, match="No space left.*is untouched; make room"):
+        checkpoint.save(tmp_path / "last.safetensors", {}, {})
+    assert (tmp_path / "last.safetensors").read_bytes() == before and len(
+        list(tmp_path.glob(".last*"))
+    ) == 0
+
+
+def test_a_loss_that_is_no_number_ends_the_run(corpus, tmp_path):
+    trainer = Trainer(Run(corpus=corpus, out=str(tmp_path), **(TINY | dict(steps=20))), quiet=True)
+    with torch.no_grad():
+        trainer.model.head.weight.fill_(float("nan"))
+    with pytest.raises(
+        Diverged, match="the loss became nan at step 1; there is no earlier checkpoint"
+    ):
+        trainer.fit()
+    assert not (tmp_path / "last.safetensors").exists()
+
+
+def test_the_log_of_a_run_that_saved_nothing_is_not_continued(corpus, tmp_path):
+    with pytest.raises(Diverged):
+        trained(corpus, tmp_path, lr=1e30)
+    trained(corpus, tmp_path, steps=20)
+    assert [json.loads(line)["step"] for line in open(tmp_path / "log.jsonl")] == [1, 10, 20]
+
+
+def test_nothing_is_not_taken_for_not_given(corpus):
+    with pytest.raises(TimeIsUp, match="stopped at step 1 of 20 .time is up.; nothing was kept"):
+        trained(corpus, minutes=0)
+    with pytest.raises(ValueError, match="lr must be above 0, and 0.0 came"):
+        Run(lr=0.0)
+
+
+@pytest.mark.parametrize(
+    "what,words",
+    [
+        (["--plan", "bovv"], "unknown plan 'bovv'"),
+        (["--corpus", "nowhere.txt"], "nowhere.txt"),
+        (["--recipe", "magic"], "there is no recipe 'magic'"),
+        (["--accumulate", "3"], "does not split into 3 parts"),
+        (["--scale", "huge"], "there is no scale 'huge'"),
+        (["--evaluate", "0"], "evaluate must be above 0"),
+        (["--steps", "-3"], "steps must be above 0"),
+        (["--device", "gpu"], "there is no device 'gpu'"),
+        (["--out", "/proc/nowhere"], "/proc/nowhere"),
+        (["--warmup", "20"], "warmup is a share of the run"),
+        (["--context", "0"], "context must be above 0"),
+    ],
+)
+def test_the_command_line_answers_in_one_sentence(corpus, what, words, capsys):
+    from minimal.train import main
+
+    with pytest.raises(SystemExit) as stopped:
+        main(["--corpus", corpus, "--quiet", *CLI, *what])
+    assert words in str(stopped.value) and "\n" not in str(stopped.value)
+
+
+def test_bad_corpora_are_named(tmp_path):
+    from minimal.data.files import DataError
+
+    for name, content, words in (
+        ("empty.txt", b"", "empty"),
+        ("short.txt", b"too short " * 5, "short"),
+        ("binary.txt", bytes(range(256)) * 900, "text"),
+    ):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(DataError, match=words):
+            trained(str(tmp_path / name))
