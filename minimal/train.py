@@ -10,7 +10,7 @@ import math
 import os
 import sys
 import warnings
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 
 import torch
 import torch.distributed as dist
@@ -53,8 +53,8 @@ def prepare(run):
     empty = decoder(run)
     counted = count(empty)
     tokens_a_step = run.batch * empty.config.context
-    steps = steps_of(run, counted["flops_per_token"] * tokens_a_step)
-    recipe = recipe_of(run)
+    steps = run.total_steps(counted["flops_per_token"] * tokens_a_step)
+    recipe = run.whole_recipe()
 
     # text
     corpus = corpora.find(run.corpus, run.tokens, run.mix)
@@ -81,21 +81,6 @@ def decoder(run):
             "another --size and --style here"
         )
     return model
-
-
-def steps_of(run, flops_a_step):
-    if run.flops is not None:
-        return max(1, round(run.flops / flops_a_step))
-    return 250 if run.steps is None else run.steps
-
-
-def recipe_of(run):
-    recipe = recipes.named(run.recipe)
-    for role, row in run.overrides.items():
-        recipe = recipe.change(role, **row)
-    if run.warmup is not None:
-        recipe = replace(recipe, lr=replace(recipe.lr, warmup=run.warmup))
-    return recipe
 
 
 # ---- the training -------------------------------------------------------------------------------
@@ -139,20 +124,16 @@ class Trainer(Loop):
         return total
 
     def windows(self, step):
-        """Keys to the left, by layer, where the recipe schedules them (modded-nanogpt).
-
-        Half of them for short layers, in whole blocks. On a laptop the source's 3,456 tokens are
-        our context, and its blocks of 128 a sixteenth of that.
-        """
-        recipe, config = self.optimizer.recipe, self.model.config
-        if recipe.longest_window is None:
-            return None
-        longest, block = recipe.longest_window, 128
-        if self.run.scale == "laptop":
-            longest, block = config.context, max(1, config.context // 16)
-        now = recipes.window(step, self.steps, longest, block) if recipe.window_grows else longest
-        short = max(block, now // (2 * block) * block)
-        return [now if long else short for long in config.long_layers()]
+        """Keys to the left, by layer, where the recipe schedules them; else None."""
+        config = self.model.config
+        return recipes.layer_windows(
+            self.optimizer.recipe,
+            step,
+            self.steps,
+            self.run.scale,
+            config.context,
+            config.long_layers(),
+        )
 
     @torch.no_grad()
     def evaluate(self):

@@ -1,10 +1,10 @@
 """What decides a training run? The fields of a Run; and the ways in which a run can end early."""
 
 import math
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 
 from minimal.command import Stop
-from minimal.training.recipes import SCALES
+from minimal.training import recipes
 
 # Fields that change neither a run's numbers nor what is measured,
 NOT_IN_IDENTITY = {"out", "save", "device", "compile"}
@@ -89,13 +89,28 @@ class Run:
             raise ValueError(
                 f"warmup is a share of the run: wanted 0 or more and below 1, got {self.warmup:g}"
             )
-        if self.scale not in SCALES:
-            raise ValueError(f"there is no scale {self.scale!r}: choose one of {', '.join(SCALES)}")
+        if self.scale not in recipes.SCALES:
+            known = ", ".join(recipes.SCALES)
+            raise ValueError(f"there is no scale {self.scale!r}: choose one of {known}")
 
     def config(self):
         """What this run changes in its size's Config."""
         named = {name: getattr(self, name) for name in ("context", "vocab", "style")}
         return {name: value for name, value in named.items() if value is not None} | self.changes
+
+    def total_steps(self, flops_a_step):
+        if self.flops is not None:
+            return max(1, round(self.flops / flops_a_step))
+        return 250 if self.steps is None else self.steps
+
+    def whole_recipe(self):
+        """The named recipe with this run's own rows and warm-up."""
+        recipe = recipes.named(self.recipe)
+        for role, row in self.overrides.items():
+            recipe = recipe.change(role, **row)
+        if self.warmup is not None:
+            recipe = replace(recipe, lr=replace(recipe.lr, warmup=self.warmup))
+        return recipe
 
 
 def kind_of(entry):
