@@ -15,7 +15,10 @@ BLOCK, EVERY = 4_000, 25  # every 25th block of 4,000 characters is held out
 
 @dataclass(frozen=True)
 class Corpus:
-    """Documents in one fixed order. `own_valid` where the source publishes held-out text; else we cut it out."""
+    """Documents in one fixed order.
+
+    `own_valid` reads the held-out text that the source publishes; where it is None, we cut it out.
+    """
 
     name: str
     fingerprint: str  # of the text alone: the same book under another name is the same corpus
@@ -38,8 +41,11 @@ class Corpus:
 
 
 def cut(documents, held):
-    """The training text, or the held-out blocks, of documents laid end to end. Held-out text is spread over the whole
-    corpus because its tail is another kind of text (War and Peace ends in an essay). A cut begins a new document."""
+    """The training text, or the held-out blocks, of documents laid end to end.
+
+    Held-out text is spread over the whole corpus because its tail is another kind of text (War and
+    Peace ends in an essay). A cut begins a new document.
+    """
     period, start = BLOCK * EVERY, 0
     for text in documents:
         at = 0
@@ -69,7 +75,8 @@ def survey(name, read, own_valid=None):
 
 TEXT = (".txt", ".md", ".rst")
 
-# Not prose about Python: tests and their fixtures, installed packages, tables of characters, what differs by machine.
+# Not prose about Python: tests and their fixtures, installed packages, tables of characters, and
+# what differs from machine to machine.
 NOT_SOURCE = re.compile(
     r"\..*|__pycache__|site-packages|dist-packages|tests?|test_.*|idlelib|lib2to3|encodings"
     r"|config-.*|_sysconfigdata.*|sitecustomize\.py|usercustomize\.py"
@@ -107,8 +114,11 @@ def files(name, paths, skip_bad=False):
 
 
 def python_tree(name, root):
-    """Every Python file under `root`, source and documentation strings. The order is that of the hashes of their paths:
-    fixed everywhere, and so mixed that a stretch of the corpus is not all about one subject."""
+    """Every Python file under `root`, source and documentation strings.
+
+    The order is that of the hashes of their paths: fixed everywhere, and so mixed that a stretch of
+    the corpus is not all about one subject.
+    """
     kept = []
     for folder, inner, names in os.walk(root):
         inner[:] = [name for name in inner if not NOT_SOURCE.fullmatch(name)]
@@ -149,6 +159,7 @@ def books_folder():
 def books():
     if not os.environ.get("MINIMAL_DATA") or not books_folder().is_dir():
         raise DataError(
-            "corpus books is the folder $MINIMAL_DATA/books: set MINIMAL_DATA to a folder that has one"
+            "corpus books is the folder $MINIMAL_DATA/books: "
+            "set MINIMAL_DATA to a folder that has one"
         )
     return path_corpus(books_folder())

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 import re
 import shutil
 import urllib.request
@@ -21,7 +22,10 @@ def without_licence(text):
 
 @dataclass(frozen=True)
 class Hub:
-    """What `datasets` must be told. `valid`: the split the source itself holds out; None = we cut blocks."""
+    """What `datasets` must be told.
+
+    `valid` is the split that the source itself holds out; None: we cut blocks.
+    """
 
     path: str
     config: str | None = None
@@ -43,7 +47,8 @@ HUB = {
         valid="validation",
         files={"train": "shard_0[0-5]*.parquet", "validation": "shard_06542.parquet"},
     ),
-    # a random sample of SlimPajama-627B, which itself comes and goes; the weights are ResFormer's, Table 2
+    # a random sample of SlimPajama-627B, which itself is not always to be had; the weights are
+    # ResFormer's, Table 2
     "slimpajama": Hub(
         "DKYoon/SlimPajama-6B",
         valid="validation",
@@ -79,9 +84,8 @@ def fetched(place):
         return place
 
     def make(part):
-        asked = urllib.request.Request(
-            place, headers={"User-Agent": "minimal (a course on attention)"}
-        )
+        name = {"User-Agent": "minimal (a course on attention)"}
+        asked = urllib.request.Request(place, headers=name)
         with urllib.request.urlopen(asked, timeout=30) as answer, open(part, "wb") as file:
             shutil.copyfileobj(answer, file)
 
@@ -89,24 +93,24 @@ def fetched(place):
 
 
 def rows_of(name, hub, split):
-    """The rows of one split, streaming. Whatever goes wrong on the way here becomes one sentence."""
-    logging.getLogger("huggingface_hub").setLevel(
-        logging.ERROR
-    )  # six lines about retries before our one
+    """The rows of one split, streaming. Whatever goes wrong on the way becomes one sentence."""
+    # six lines about retries would stand before our one
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
     try:
         import datasets
 
-        places = {part: fetched(place) for part, place in hub.files.items()} if hub.files else None
+        places = None
+        if hub.files:
+            places = {part: fetched(place) for part, place in hub.files.items()}
         yield from datasets.load_dataset(
             hub.path, hub.config, split=split, data_files=places, streaming=True, **hub.options
         )
-    except (
-        Exception
-    ) as error:  # no network, no such set, a gate, a server error: each library has its own class
+    except Exception as error:  # no network, no such set, a gate: each library has its own class
         why = (str(error).strip() or "no reason given").splitlines()[0][:200]
         raise DataError(
             f"corpus {name} did not come through `datasets` ({type(error).__name__}: {why}): "
-            "go online and try again, or take a corpus of this machine: stdlib, or the path of a text file"
+            "go online and try again, or take a corpus of this machine: stdlib, or the path of a "
+            "text file"
         ) from error
 
 
@@ -126,10 +130,14 @@ def documents_of(name, hub, split):
 
 
 def mixed(name, rows, hub):
-    """Rows whose domains keep to the weights, by characters, at every point of the stream: a row is taken when its
-    domain is not ahead of its share. (Some domain never is, so the stream moves on.)"""
+    """Rows whose domains keep to the weights, by characters, at every point of the stream.
+
+    A row is taken when its domain is not ahead of its share. (Some domain never is, so the stream
+    moves on.)
+    """
     share = {domain: weight / sum(hub.mix.values()) for domain, weight in hub.mix.items()}
-    taken, vain = dict.fromkeys(share, 0), 0
+    taken = dict.fromkeys(share, 0)  # characters
+    vain = 0
     for row in rows:
         place = row
         for key in hub.domain:
@@ -139,44 +147,29 @@ def mixed(name, rows, hub):
             taken[domain] += len(row.get(hub.column) or "")
             vain = 0
             yield row
-        elif (vain := vain + 1) >= PATIENCE:
+            continue
+        vain += 1
+        if vain >= PATIENCE:
             late = [domain for domain in share if taken[domain] <= share[domain] * total]
             raise DataError(
-                f"corpus {name}: {PATIENCE:,} documents and none from {' or '.join(late)}: change mix"
+                f"corpus {name}: {PATIENCE:,} documents and none from {' or '.join(late)}: "
+                "change mix"
             )
 
 
 def materialise(name, hub, tokens):
-    """Enough of a streamed corpus for `tokens` training tokens, in a cache file: read once, the same ever after."""
-    from tqdm.auto import tqdm
-
+    """Enough of a streamed corpus for `tokens` training tokens: read once, the same ever after."""
     characters = CHARACTERS_PER_TOKEN * tokens
     wanted = {"train": (hub.train, characters)}
     if hub.valid:
         wanted["valid"] = hub.valid, characters // (EVERY - 1)
 
-    def lines(folder, part):
-        def read():
-            with open(folder / f"{part}.jsonl", encoding="utf-8") as file:
-                yield from map(json.loads, file)
-
-        return read
-
     def make(folder):
         folder.mkdir()
         for part, (split, limit) in wanted.items():
-            bar = tqdm(
-                total=limit, desc=f"{name} {part}", unit="char", unit_scale=True, disable=None
-            )
-            with open(folder / f"{part}.jsonl", "w", encoding="utf-8") as file, bar:
-                for text in documents_of(name, hub, split):
-                    text = text[:limit]
-                    file.write(json.dumps(text, ensure_ascii=False) + "\n")
-                    bar.update(len(text))
-                    limit -= len(text)
-                    if not limit:
-                        break
-        corpus = survey(name, *(lines(folder, part) for part in wanted))
+            texts = documents_of(name, hub, split)
+            write_documents(folder / f"{part}.jsonl", texts, limit, f"{name} {part}")
+        corpus = survey(name, *(lines(folder / f"{part}.jsonl") for part in wanted))
         about = dict(
             fingerprint=corpus.fingerprint, characters=corpus.characters, texts=corpus.texts
         )
@@ -184,25 +177,44 @@ def materialise(name, hub, tokens):
 
     folder = once(data_folder() / f"{slug(name)}-{digest(repr(hub), characters)}", make)
     about = json.loads((folder / "about.json").read_text())
-    return Corpus(
-        name,
-        read=lines(folder, "train"),
-        own_valid=lines(folder, "valid") if hub.valid else None,
-        **about,
-    )
+    own_valid = lines(folder / "valid.jsonl") if hub.valid else None
+    return Corpus(name, read=lines(folder / "train.jsonl"), own_valid=own_valid, **about)
+
+
+def write_documents(path, texts, limit, title):
+    """A line of JSON a document, up to `limit` characters in all."""
+    from tqdm.auto import tqdm
+
+    bar = tqdm(total=limit, desc=title, unit="char", unit_scale=True, disable=None)
+    with open(path, "w", encoding="utf-8") as file, bar:
+        for text in texts:
+            text = text[:limit]
+            file.write(json.dumps(text, ensure_ascii=False) + "\n")
+            bar.update(len(text))
+            limit -= len(text)
+            if not limit:
+                return
+
+
+def lines(path):
+    """A function that reads such a file."""
+
+    def read():
+        with open(path, encoding="utf-8") as file:
+            yield from map(json.loads, file)
+
+    return read
 
 
 def weights(mix):
     """{"C4": .7, "Github": .3} from itself or from "C4=.7,Github=.3"."""
     try:
-        pairs = (
-            mix.items() if isinstance(mix, dict) else (pair.split("=") for pair in mix.split(","))
-        )
+        pairs = mix.items() if isinstance(mix, dict) else [p.split("=") for p in mix.split(",")]
         table = {domain.strip(): float(weight) for domain, weight in pairs}
-        if min(table.values()) <= 0:
-            raise ValueError
     except ValueError:
+        table = {}
+    if not table or not all(0 < weight < math.inf for weight in table.values()):
         raise DataError(
             f"mix {mix!r} is not a list of domains and positive weights: say C4=.7,Github=.3"
-        ) from None
+        )
     return table

@@ -1,4 +1,4 @@
-"""How does text become batches? The tokenizer, packing, batches as a function of (seed, step), and bits per byte.
+"""How does text become batches? Packing into rows, batches by (seed, step), and bits per byte.
 
 python -m minimal.data --corpus war-and-peace --vocab 1024 --context 128
 """
@@ -16,42 +16,46 @@ from numpy.lib.stride_tricks import sliding_window_view
 from minimal.data.files import DataError, digest, once
 
 
-# ---- packing --------------------------------------------------------------------------------------------------------
+# ---- packing ------------------------------------------------------------------------------------
 def pack(corpus, tok, context=128, how="stream", tokens=None):
     """Rows of context + 1 tokens for training and validation; `tokens` caps the training rows.
 
-    stream   the documents one after the other, BOS before each. Rows start every `context` tokens and so share one
-             token with their neighbour: every token is predicted exactly once an epoch (the very first, and a tail
-             shorter than a row, never); rows that shared none would never predict their own first token.
-    bestfit  whole documents fitted into rows, and cropped where none fits: see `fit`.
-    Validation is always packed as a stream: all held-out text is scored, and the two packings can be compared.
+    stream   the documents one after the other, BOS before each. Rows start every `context` tokens
+             and so share one token with their neighbour: every token is predicted exactly once an
+             epoch (the very first, and a tail shorter than a row, never); rows that shared none
+             would never predict their own first token.
+    bestfit  whole documents fitted into rows, and cropped where none fits: see `best_fit`.
+
+    Validation is always packed as a stream: all held-out text is scored, and the two packings can
+    be compared.
     """
     if how not in ("stream", "bestfit"):
         raise DataError(
             f'unknown packing {how!r}: "stream", or "bestfit" for corpora of short documents'
         )
-    train, held, about = _tokens(corpus, tok)
+    if context < 1:
+        raise DataError(f"context must be above 0, got {context}: ask for a row of some tokens")
+    if tokens is not None and tokens < context:
+        raise DataError(f"tokens {tokens} is less than one row of {context}: ask for more")
+
+    # flat token files
+    train, held, about = token_files(corpus, tok)
     cropped, stride = 0.0, context
     if how == "bestfit":
-        train, cropped = _fitted(corpus, tok, context, train)
+        train, cropped = fitted_file(corpus, tok, context, train)
         stride = context + 1
         print(f"bestfit: {cropped:.1%} of the training tokens cropped")
-    rows = _rows(corpus, "train", train, context, stride)
+
+    # rows
+    rows = rows_of(corpus, "train", train, context, stride)
     if tokens is not None:
-        if tokens < context:
-            raise DataError(f"tokens {tokens} is less than one row of {context}: ask for more")
         rows = rows[: tokens // context]
-    return Dataset(
-        rows,
-        _rows(corpus, "valid", held, context, context),
-        context,
-        cropped,
-        about,
-        digest(corpus.fingerprint, tok.fingerprint, how, context, len(rows)),
-    )
+    held_rows = rows_of(corpus, "valid", held, context, context)
+    fingerprint = digest(corpus.fingerprint, tok.fingerprint, how, context, len(rows))
+    return Dataset(rows, held_rows, context, cropped, about, fingerprint)
 
 
-def _rows(corpus, part, flat, context, stride):
+def rows_of(corpus, part, flat, context, stride):
     """A view of a token file as rows; nothing is copied until a batch is."""
     if len(flat) <= context:
         raise DataError(
@@ -62,42 +66,50 @@ def _rows(corpus, part, flat, context, stride):
     return sliding_window_view(flat, context + 1)[::stride]  # (rows, T+1)
 
 
-def _tokens(corpus, tok):
+def token_files(corpus, tok):
     """Both parts of the corpus as flat token files, and what is known about them."""
     kind = np.uint16 if tok.vocab <= 1 << 16 else np.uint32
 
     def make(folder):
         folder.mkdir()
-        about = {}
-        for part in ("train", "valid"):
-            documents = tokens = size = 0
-            with open(folder / f"{part}.bin", "wb") as file:
-                for texts in _portions(corpus.documents(part)):
-                    documents += len(texts)
-                    size += sum(len(text.encode()) for text in texts)
-                    for ids in tok.encode_all(texts):
-                        file.write(np.array([tok.bos, *ids], kind).tobytes())
-                        tokens += 1 + len(ids)
-            about[part] = dict(documents=documents, tokens=tokens, bytes=size)
+        about = {
+            part: write_tokens(folder / f"{part}.bin", corpus.documents(part), tok, kind)
+            for part in ("train", "valid")
+        }
         (folder / "about.json").write_text(json.dumps(about))
 
     folder = once(corpus.folder / f"stream-{tok.fingerprint}", make)
     about = json.loads((folder / "about.json").read_text())
-    return *(
-        _open(folder / f"{part}.bin", kind, about[part]["tokens"]) for part in ("train", "valid")
-    ), about
+    train, held = (
+        open_tokens(folder / f"{part}.bin", kind, about[part]["tokens"])
+        for part in ("train", "valid")
+    )
+    return train, held, about
 
 
-def _open(path, kind, length):
-    if path.stat().st_size != length * kind().itemsize:
-        raise DataError(
-            f"{path} is damaged ({path.stat().st_size} bytes for {length} tokens): delete its folder"
-        )
+def write_tokens(path, documents, tok, kind):
+    """A flat token file of these documents, BOS before each; and how many it holds of what."""
+    count = tokens = size = 0
+    with open(path, "wb") as file:
+        for texts in portions(documents):
+            count += len(texts)
+            size += sum(len(text.encode()) for text in texts)
+            for ids in tok.encode_all(texts):
+                file.write(np.array([tok.bos, *ids], kind).tobytes())
+                tokens += 1 + len(ids)
+    return dict(documents=count, tokens=tokens, bytes=size)
+
+
+def open_tokens(path, kind, length):
+    """A token file as an array that is read from the disk, page by page."""
+    size = path.stat().st_size
+    if size != length * kind().itemsize:
+        raise DataError(f"{path} is damaged ({size} bytes for {length} tokens): delete its folder")
     return np.memmap(path, kind, mode="r") if length else np.empty(0, kind)
 
 
-def _portions(documents, characters=2_000_000):
-    """Lists of documents, each of about this many characters: enough for all cores, little for the memory."""
+def portions(documents, characters=2_000_000):
+    """Lists of documents, each of about this many characters: enough for all cores to encode."""
     texts, size = [], 0
     for text in documents:
         texts.append(text)
@@ -109,43 +121,53 @@ def _portions(documents, characters=2_000_000):
         yield texts
 
 
-def _fitted(corpus, tok, context, flat):
+def fitted_file(corpus, tok, context, flat):
     """The bestfit rows of a flat token file, end to end, and the share of tokens that they lost."""
 
     def make(folder):
         folder.mkdir()
         starts = np.flatnonzero(flat == tok.bos)
         documents = (flat[a:b] for a, b in zip(starts, [*starts[1:], len(flat)]))
+        size = 0
         with open(folder / "train.bin", "wb") as file:
-            tokens = (
-                sum(file.write(row.tobytes()) for row in best_fit(documents, context + 1))
-                // flat.itemsize
-            )
+            for row in best_fit(documents, context + 1):
+                size += file.write(row.tobytes())
+        tokens = size // flat.itemsize
         cropped = 1 - tokens / max(len(flat), 1)
         if cropped > 0.5:
             raise DataError(
-                f"bestfit at context {context} would crop {cropped:.0%} of corpus {corpus.name}, whose "
-                "documents are longer than a row: pack it as a stream, or take a longer context"
+                f"bestfit at context {context} would crop {cropped:.0%} of corpus {corpus.name}, "
+                "whose documents are longer than a row: pack it as a stream, or take a longer "
+                "context"
             )
         (folder / "about.json").write_text(json.dumps(dict(tokens=tokens, cropped=cropped)))
 
     folder = once(corpus.folder / f"bestfit-{context}-{tok.fingerprint}", make)
     about = json.loads((folder / "about.json").read_text())
-    return _open(folder / "train.bin", flat.dtype.type, about["tokens"]), about["cropped"]
+    rows = open_tokens(folder / "train.bin", flat.dtype.type, about["tokens"])
+    return rows, about["cropped"]
 
 
 def best_fit(documents, room, buffer=1000):
-    """Rows of exactly `room` tokens (nanochat's best fit): from the next 1,000 documents the longest that still fits
-    goes in; when none fits, the shortest is cropped to fill the row and its rest thrown away. No padding."""
+    """Rows of exactly `room` tokens, as nanochat fits them; without padding.
+
+    From the next 1,000 documents the longest that still fits goes in. When none fits, the shortest
+    is cropped to fill the row, and its rest is thrown away.
+    """
     documents = enumerate(documents)
-    waiting = []  # (length, -number, tokens), in order: of equals the first read goes first
+    waiting = []  # (length, -number, tokens), in order: of equals the first read stands last
     row, free = [], room
     while True:
-        while len(waiting) < buffer and (following := next(documents, None)):
-            number, tokens = following
+        # read ahead
+        while len(waiting) < buffer:
+            number, tokens = next(documents, (None, None))
+            if number is None:
+                break
             insort(waiting, (len(tokens), -number, tokens), key=lambda entry: entry[:2])
         if not waiting:
             return  # a last row that is not full is lost too
+
+        # take one
         at = bisect_right(waiting, free, key=lambda entry: entry[0]) - 1
         length, _, tokens = waiting.pop(max(at, 0))
         row.append(tokens[:free])
@@ -155,14 +177,14 @@ def best_fit(documents, room, buffer=1000):
             row, free = [], room
 
 
-# ---- batches --------------------------------------------------------------------------------------------------------
+# ---- batches ------------------------------------------------------------------------------------
 @lru_cache(maxsize=4)
 def permutation(rows, seed, epoch):
-    """The order of the rows in one epoch. RandomState is the generator that NumPy promises never to change."""
+    """The order of the rows in one epoch, by the generator that NumPy promises never to change."""
     return np.random.RandomState([seed, epoch]).permutation(rows)
 
 
-def _pair(rows):
+def inputs_and_targets(rows):
     rows = torch.from_numpy(rows.astype(np.int64))  # (B, T+1)
     return rows[:, :-1].contiguous(), rows[:, 1:].contiguous()  # (B, T) each
 
@@ -179,39 +201,45 @@ class Dataset:
     fingerprint: str
 
     def batch(self, step, batch=16, seed=0, rank=0, world=1):
-        """(inputs, targets) of a step: a pure function of its arguments, so a resumed run needs no data state.
-        Ranks take turns: together they hold the rows that one process would."""
+        """(inputs, targets) of a step: a pure function, so that a resumed run needs no data state.
+
+        Ranks take turns: together they hold the rows that one process would.
+        """
         if batch % world:
             raise DataError(
                 f"a batch of {batch} does not split over {world} processes: choose a multiple"
             )
         rows = len(self.train)
-        places = range(step * batch + rank, (step + 1) * batch, world)
-        return _pair(
-            self.train[[permutation(rows, seed, place // rows)[place % rows] for place in places]]
-        )
+        chosen = []
+        for place in range(step * batch + rank, (step + 1) * batch, world):
+            epoch, at = divmod(place, rows)
+            chosen.append(permutation(rows, seed, epoch)[at])
+        return inputs_and_targets(self.train[chosen])
 
     def valid(self, batch=16, rows=None):
-        """Held-out (inputs, targets); `rows` takes that many, spread evenly over them. The last may be smaller."""
+        """Held-out (inputs, targets), of `rows` rows spread evenly. The last may be smaller."""
         total = len(self.held)
-        chosen = np.arange(min(rows or total, total)) * total // min(rows or total, total)
-        for at in range(0, len(chosen), batch):
-            yield _pair(self.held[chosen[at : at + batch]])
+        wanted = min(rows or total, total)
+        chosen = np.arange(wanted) * total // wanted
+        for at in range(0, wanted, batch):
+            yield inputs_and_targets(self.held[chosen[at : at + batch]])
 
     def epochs(self, steps, batch):
         """How often a run of this length sees every row."""
         return steps * batch / len(self.train)
 
 
-# ---- bits per byte --------------------------------------------------------------------------------------------------
+# ---- bits per byte ------------------------------------------------------------------------------
 def nats_and_bytes(nats, targets, lengths):
-    """(summed nats, summed bytes) over the targets that stand for bytes: not BOS, not the ignored (negative) ones.
-    Sums, so that batches and processes can be added before they are divided."""
+    """(summed nats, summed bytes) over the targets that stand for bytes.
+
+    Those are not BOS and not the ignored (negative) ones. Sums, so that batches and processes can
+    be added before they are divided.
+    """
     lengths = torch.as_tensor(lengths, device=targets.device)  # (V,)
     weight = torch.where(targets >= 0, lengths[targets.clamp(min=0)], 0)  # (B, T)
-    return (
-        nats.cpu().double() * (weight > 0).cpu()
-    ).sum().item(), weight.sum().item()  # MPS has no float64
+    counted = nats.cpu().double() * (weight > 0).cpu()  # (B, T), there: MPS has no float64
+    return counted.sum().item(), weight.sum().item()
 
 
 def bits_per_byte(nats, targets, lengths):

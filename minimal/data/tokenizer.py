@@ -1,4 +1,4 @@
-"""How does text become token ids, and ids text? Byte-level BPE, learned once from the training text."""
+"""How does text become token ids, and ids text? A tokenizer: byte-level BPE, learned once."""
 
 from itertools import count
 
@@ -10,8 +10,9 @@ BOS = "<|bos|>"
 
 SMALLEST = 258  # BOS, the 256 bytes, and one merge
 
+# what a token may not reach across; GPT-4's rule, with numbers cut into one or two digits
 SPLIT = "|".join(
-    (  # what a token may not reach across; GPT-4's rule, with numbers cut into one or two digits
+    (
         r"'(?i:[sdmt]|ll|ve|re)",  # the ends of English contractions
         r"[^\r\n\p{L}\p{N}]?\p{L}+",  # a word, with the one space or sign before it
         r"\p{N}{1,2}",
@@ -22,30 +23,22 @@ SPLIT = "|".join(
     )
 )
 
-CROP, SAMPLE = (
-    10_000,
-    20_000_000,
-)  # characters a document in a round, and in all, that the tokenizer learns from
+# characters that the tokenizer learns from: of a document in a round, and in all
+CROP, SAMPLE = 10_000, 20_000_000
 
 
 class Tokenizer:
-    """Byte-level BPE: any text comes back as it was. `bytes` is the length of every token in raw bytes, 0 for BOS."""
+    """Byte-level BPE: any text can be decoded as it was. `bytes`, by token, is 0 for BOS."""
 
     def __init__(self, text):
-        import tokenizers
-
-        self.text, self.raw = (
-            text,
-            tokenizers.Tokenizer.from_str(text),
-        )  # the text of a tokenizer.json
-        self.raw.encode_special_tokens = (
-            True  # "<|bos|>" in a text is text: only packing writes the token
-        )
+        self.text = text  # of a tokenizer.json
+        self.raw = parsed(text)
+        self.raw.encode_special_tokens = True  # "<|bos|>" in a text is text: packing writes BOS
         self.vocab = self.raw.get_vocab_size()
         names = [self.raw.id_to_token(i) for i in range(self.vocab)]
         self.bos = names.index(BOS)
-        # In a byte-level name one character stands for one byte. Measuring the decoded token instead would count half
-        # a character as U+FFFD, three bytes, and so flatter the model.
+        # In a byte-level name one character stands for one byte. Measuring the decoded token
+        # instead would count half a character as U+FFFD, three bytes, and so flatter the model.
         self.bytes = np.array([0 if name == BOS else len(name) for name in names])  # (V,)
         self.fingerprint = digest(SPLIT, names)
 
@@ -54,44 +47,57 @@ class Tokenizer:
 
     def encode_all(self, texts):
         """The same for many texts, on all cores."""
-        return [
-            encoding.ids for encoding in self.raw.encode_batch_fast(texts, add_special_tokens=False)
-        ]
+        encodings = self.raw.encode_batch_fast(texts, add_special_tokens=False)
+        return [encoding.ids for encoding in encodings]
 
     def decode(self, ids):
         return self.raw.decode([int(i) for i in ids])
 
 
+def parsed(text):
+    """The tokenizer of a tokenizer.json, or one sentence."""
+    import tokenizers
+
+    try:
+        raw = tokenizers.Tokenizer.from_str(text)
+    except Exception as error:  # the library raises nothing more special
+        raise DataError(
+            f"this is no tokenizer ({error}): wanted the text of a tokenizer.json of this course"
+        ) from None
+    if raw.token_to_id(BOS) is None:
+        raise DataError(f"this tokenizer has no {BOS}: wanted one that this course has learned")
+    return raw
+
+
 def tokenizer(corpus, vocab=1024):
-    """The tokenizer of this corpus with `vocab` tokens, BOS included; learned once, from training text only."""
+    """The tokenizer of this corpus with `vocab` tokens, BOS included; from training text alone."""
     if vocab < SMALLEST:
         raise DataError(
-            f"vocab {vocab} is too small: {SMALLEST} holds BOS, the 256 bytes and one merge; ask for more"
+            f"vocab {vocab} is too small: {SMALLEST} holds BOS, the 256 bytes and one merge; "
+            "ask for more"
         )
-    folder = once(corpus.folder / f"tokenizer-{vocab}", lambda part: _learn(corpus, vocab, part))
+    folder = once(corpus.folder / f"tokenizer-{vocab}", lambda part: learn(corpus, vocab, part))
     return Tokenizer((folder / "tokenizer.json").read_text(encoding="utf-8"))
 
 
-def _learn(corpus, vocab, folder):
+def learn(corpus, vocab, folder):
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
+    # the rules
     raw = Tokenizer(models.BPE())
-    raw.pre_tokenizer = pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Split(Regex(SPLIT), behavior="isolated"),
-            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-        ]
-    )
+    split = pre_tokenizers.Split(Regex(SPLIT), behavior="isolated")
+    to_bytes = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    raw.pre_tokenizer = pre_tokenizers.Sequence([split, to_bytes])
     raw.decoder = decoders.ByteLevel()
-    raw.train_from_iterator(
-        _sample(corpus),
-        trainers.BpeTrainer(
-            vocab_size=vocab,
-            special_tokens=[BOS],
-            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-            show_progress=False,
-        ),
+
+    # the merges
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab,
+        special_tokens=[BOS],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
     )
+    raw.train_from_iterator(sample(corpus), trainer)
     if raw.get_vocab_size() < vocab:
         raise DataError(
             f"corpus {corpus.name} is too short for {vocab} tokens: its pairs run out at "
@@ -101,9 +107,11 @@ def _learn(corpus, vocab, folder):
     raw.save(str(folder / "tokenizer.json"))
 
 
-def _sample(corpus):
-    """The first 10,000 characters of every document, then the next of every one, up to 20 million: of many short
-    documents this is the usual crop, and one long novel is still read whole."""
+def sample(corpus):
+    """The first 10,000 characters of every document, then the next of every one, to 20 million.
+
+    Of many short documents this is the usual crop, and one long novel is still read whole.
+    """
     room = SAMPLE
     for start in count(step=CROP):
         pieces = (text[start : start + CROP] for text in corpus.documents("train"))

@@ -220,7 +220,7 @@ class Optimizer:
         return state
 
     def state_dict(self):
-        """A flat dict of tensors by "parameter/key", one entry a matrix however they were stacked."""
+        """A flat dict of tensors by "parameter/key", one a matrix however they were stacked."""
         return {key: value.clone() for key, value in self.live_state().items()}
 
     def load_state_dict(self, state):
@@ -238,7 +238,7 @@ class Optimizer:
 
 
 def carried(recipe, model, batch_tokens, scale="paper", lr=None):
-    """The recipe in numbers for this model; by the standard plan's size, so that plans learn alike."""
+    """The recipe in numbers for this model, by the size of the standard plan: plans learn alike."""
     recipe, config, roles = recipes.named(recipe), model.config, model.roles()
     head = sum(p.numel() for name, p in model.named_parameters() if roles[name] == "head")
     parameters = 12 * config.layers * config.width**2 + head

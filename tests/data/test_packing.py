@@ -14,7 +14,7 @@ from minimal.data import __main__ as data_command
 from minimal.data import corpora, packing
 from minimal.data import tokenizer as tokenizers
 from minimal.data.documents import cut, survey
-from minimal.data.files import DataError
+from minimal.data.files import SUMS, DataError
 
 ROOT = Path(__file__).resolve().parents[2]
 WORDS = "the a one value token head layer query key that asks which whom never always sees reads mixes 1812 42".split()
@@ -143,14 +143,14 @@ def test_the_tokenizer_learns_from_training_text_only_10000_characters_a_round(m
     class Two:
         documents = staticmethod(lambda split: cut([marks, "short"], held=split == "valid"))
 
-    pieces = list(tokenizers._sample(Two))
+    pieces = list(tokenizers.sample(Two))
     assert sum(map(len, pieces)) == 192_005 and max(map(len, pieces)) == 10_000
     assert [len(piece) for piece in pieces[:3]] == [10_000, 10_000, 5] and pieces[3] == marks[
         10_000:20_000
     ]
     assert not {chr(0x4E00 + 24), chr(0x4E00 + 49)} & set("".join(pieces))
     monkeypatch.setattr(tokenizers, "SAMPLE", 25_000)
-    assert [len(piece) for piece in tokenizers._sample(Two)] == [10_000, 10_000, 5, 4_995]
+    assert [len(piece) for piece in tokenizers.sample(Two)] == [10_000, 10_000, 5, 4_995]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
@@ -213,7 +213,7 @@ def test_one_token_file_serves_every_context_and_tokens_caps_the_training_rows(b
 
 
 def test_what_is_cached_is_not_made_again(book, tok, ds, monkeypatch):
-    monkeypatch.setattr(tokenizers, "_learn", None)
+    monkeypatch.setattr(tokenizers, "learn", None)
     monkeypatch.setattr(tokenizers.Tokenizer, "encode_all", None)
     again = packing.pack(book, tokenizers.tokenizer(book, 512), context=32)
     assert again.fingerprint == ds.fingerprint and np.array_equal(again.train, ds.train)
@@ -405,9 +405,18 @@ def test_settings_that_cannot_be_say_so(book, tok):
     assert tokenizers.tokenizer(book, 258).vocab == 258
 
 
-def test_a_token_file_that_was_cut_short_says_so(book, tok, ds):
-    path = book.folder / f"stream-{tok.fingerprint}" / "valid.bin"
-    whole = path.read_bytes()
+def test_a_token_file_that_was_cut_short_is_made_again_or_says_so(book, tok, ds, capsys):
+    """Again where its sums are known; a cache from before there were sums can only say so."""
+    folder = book.folder / f"stream-{tok.fingerprint}"
+    path, sums = folder / "valid.bin", folder / SUMS
+    whole, known = path.read_bytes(), sums.read_text()
+    os.truncate(path, len(whole) - 2)
+    packing.pack(book, tok, context=32)
+    assert path.read_bytes() == whole and sums.read_text() == known
+    assert "is damaged (valid.bin is not what was written): it is made again" in (
+        capsys.readouterr().err
+    )
+    sums.unlink()
     os.truncate(path, len(whole) - 2)
     with pytest.raises(
         DataError, match=r"valid.bin is damaged \(\d+ bytes for \d+ tokens\): delete its folder"
