@@ -142,7 +142,8 @@ def fitted_file(corpus, tok, context, flat):
             )
         (folder / "about.json").write_text(json.dumps(dict(tokens=tokens, cropped=cropped)))
 
-    folder = once(corpus.folder / f"bestfit-{context}-{tok.fingerprint}", make)
+    # 2: since the first read of the shortest is cropped, older files hold other rows
+    folder = once(corpus.folder / f"bestfit-2-{context}-{tok.fingerprint}", make)
     about = json.loads((folder / "about.json").read_text())
     rows = open_tokens(folder / "train.bin", flat.dtype.type, about["tokens"])
     return rows, about["cropped"]
@@ -152,7 +153,7 @@ def best_fit(documents, room, buffer=1000):
     """Rows of exactly `room` tokens, as nanochat fits them; without padding.
 
     From the next 1,000 documents the longest that still fits goes in. When none fits, the shortest
-    is cropped to fill the row, and its rest is thrown away.
+    is cropped to fill the row, and its rest is thrown away. Of equals the first read goes first.
     """
     documents = enumerate(documents)
     waiting = []  # (length, -number, tokens), in order: of equals the first read stands last
@@ -168,8 +169,9 @@ def best_fit(documents, room, buffer=1000):
             return  # a last row that is not full is lost too
 
         # take one
-        at = bisect_right(waiting, free, key=lambda entry: entry[0]) - 1
-        length, _, tokens = waiting.pop(max(at, 0))
+        length = max(free, waiting[0][0])  # where none fits: that of the shortest
+        at = bisect_right(waiting, length, key=lambda entry: entry[0]) - 1
+        length, _, tokens = waiting.pop(at)
         row.append(tokens[:free])
         free -= min(length, free)
         if not free:

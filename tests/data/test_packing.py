@@ -233,6 +233,16 @@ def test_bestfit_puts_in_the_longest_that_fits_and_crops_the_shortest_when_none_
     assert all(len(row) == 9 for row in few)
 
 
+def test_of_equal_documents_bestfit_takes_and_crops_the_first_read():
+    """As nanochat's loader, of which the shortest is `min`, so the first of equals."""
+    names = [np.array([0, name, name, name]) for name in (1, 2, 3)]
+    cropped = list(packing.best_fit(names, room=3))
+    assert [row.tolist() for row in cropped] == [[0, 1, 1], [0, 2, 2], [0, 3, 3]]
+    longer = [np.full(5, 9), *names]
+    assert next(iter(packing.best_fit(longer, room=3))).tolist() == [0, 1, 1]
+    assert next(iter(packing.best_fit(names, room=4))).tolist() == [0, 1, 1, 1]
+
+
 def test_bestfit_prints_the_share_it_crops_and_validates_on_the_same_rows_as_stream(cache, capsys):
     texts = [prose(60 + 7 * (i % 30), seed=i) for i in range(2500)]
     corpus = survey("letters", lambda: iter(texts[100:]), lambda: iter(texts[:100]))
