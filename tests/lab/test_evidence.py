@@ -113,6 +113,18 @@ def test_a_budget_that_buys_nothing_is_refused(base, tmp_path, monkeypatch):
             evidence_command.main([*command, budget])
 
 
+def test_a_file_of_another_corpus_is_refused_before_anything_is_trained(
+    base, tmp_path, monkeypatch
+):
+    path = tmp_path / "mine.json"
+    record(Grid("mine", [dict(plan="standard")], (0,), base), path, "make it")
+    (tmp_path / "other.txt").write_text(TEXT + "one more line.")
+    other = replace(base, corpus=str(tmp_path / "other.txt"))
+    monkeypatch.setattr(runs_module, "Trainer", None)  # a training would fail
+    with pytest.raises(ValueError, match="mine.json holds runs on corpus text .*from other"):
+        record(Grid("mine", [dict(plan="standard")], (1,), other), path, "make it")
+
+
 def test_a_file_of_another_comparison_is_not_continued(base, tmp_path, capsys):
     out = str(tmp_path / "mine.json")
     command = [

@@ -117,7 +117,11 @@ def missing(grid, path):
 def record(grid, path, command, until=float("inf"), quiet=True):
     """Train what the file lacks and append each finished run at once; returns how many are still missing. Several
     processes may work on one grid: each takes runs that no other is training."""
-    for run in missing(grid, path):
+    todo = missing(grid, path)
+    if todo:  # the file may hold another corpus: then nothing need be trained
+        corpus = corpora.find(todo[0].corpus, todo[0].tokens, todo[0].mix)
+        results.check_corpus(path, dict(name=corpus.name, fingerprint=corpus.fingerprint))
+    for run in todo:
         left = (until - time.monotonic()) / 60
         if left <= 0:
             break
