@@ -1,4 +1,4 @@
-"""Training as it is used: the command line, kills, several processes, and every way it can go wrong."""
+"""Does training do what it says, from the command line, after kills and in several processes?"""
 
 import json
 import os
@@ -14,44 +14,11 @@ import torch
 from minimal.train import Trainer, load
 from minimal.training import checkpoint
 from minimal.training.run import Diverged, Run, Stop, TimeIsUp
+from tests.training.toys import CLI, TINY, trained
 from tests.training.worker import Worker
 
-TEXT = (
-    "\n".join(
-        f"{a} {b} {c}."
-        for a in ("the cat", "a dog", "my horse", "one bird")
-        for b in ("sees", "hears", "follows", "knows")
-        for c in ("the moon", "a river", "the old house", "nobody", "three men", "rain")
-    )
-    * 60
-)
-TINY = dict(size="nano", vocab=300, context=32, batch=8, rows=8, changes=dict(layers=2, width=32))
-CLI = ["--size", "smoke", "--vocab", "300", "--context", "32", "--batch", "8", "--rows", "8"]
 
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    path = tmp_path_factory.mktemp("text") / "animals.txt"
-    path.write_text(TEXT * 3)
-    return str(path)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def runs(tmp_path_factory):
-    old = os.environ.get("MINIMAL_RUNS")
-    os.environ["MINIMAL_RUNS"] = str(tmp_path_factory.mktemp("runs"))
-    yield
-    os.environ.pop("MINIMAL_RUNS") if old is None else os.environ.update(MINIMAL_RUNS=old)
-
-
-def trained(corpus, out=None, minutes=None, **more):
-    return Trainer(
-        Run(corpus=corpus, out=str(out) if out else None, **(TINY | dict(steps=20) | more)),
-        quiet=True,
-    ).fit(minutes)
-
-
-def command(*args, **more):
+def command(*args):
     return [sys.executable, "-m", "minimal.train", *map(str, args), *CLI]
 
 
@@ -72,7 +39,7 @@ def test_every_coefficient_is_recorded_at_every_step(corpus):
 
 
 def test_a_resumed_run_is_the_run(corpus, tmp_path):
-    """Stopped by time after some steps, and taken up again with dropout on: losses, weights and log equal to the bit."""
+    """Stopped by time, then taken up again, with dropout: losses, weights, log are bit-equal."""
     more = dict(steps=30, save=7, plan="bov", changes=TINY["changes"] | dict(dropout=0.1))
     whole = trained(corpus, tmp_path / "whole", **more)
     with pytest.raises(Stop, match="stopped at step .* goes on from there"):
@@ -180,7 +147,8 @@ def test_two_processes_stop_together_though_only_one_is_asked(corpus, tmp_path):
     script = tmp_path / "two.py"
     script.write_text(f"""import os
 from minimal.train import Run, Trainer
-run = Run(corpus={corpus!r}, out={str(tmp_path / "x")!r}, steps=100000, save=100000, evaluate=100000, **{TINY})
+often = dict(steps=100000, save=100000, evaluate=100000)
+run = Run(corpus={corpus!r}, out={str(tmp_path / "x")!r}, **often, **{TINY})
 Trainer(run).fit(0.02 if os.environ["RANK"] == "1" else None)
 """)
     ended = subprocess.run(
@@ -206,8 +174,11 @@ Trainer(run).fit(0.02 if os.environ["RANK"] == "1" else None)
 
 @pytest.mark.slow
 def test_twenty_kills_lose_at_most_the_steps_since_the_last_checkpoint(corpus, tmp_path):
-    """kill -9 at random moments of twenty lives. Each time the file on disk is whole and no finished checkpoint is lost;
-    at the end the losses are, to the bit, those of a run that nobody disturbed."""
+    """kill -9 at random moments of twenty lives.
+
+    Each time the file on disk is whole and no finished checkpoint is lost; at the end the losses
+    are, to the bit, those of a run that nobody disturbed.
+    """
     run = dict(corpus=corpus, out=str(tmp_path / "run"), steps=500, save=5, evaluate=1000, **TINY)
     chance, reached = random.Random(0), 0
     with Worker(run, pace=0.014) as worker:  # all lives together last 6.5 s
@@ -234,7 +205,8 @@ def test_twenty_kills_lose_at_most_the_steps_since_the_last_checkpoint(corpus, t
 
 
 @pytest.mark.slow
-def test_sigterm_saves_and_says_so(corpus, tmp_path):
+@pytest.mark.parametrize("kind", ["SIGTERM", "SIGINT"])
+def test_a_signal_saves_and_says_so(corpus, tmp_path, kind):
     process = subprocess.Popen(
         command("--corpus", corpus, "--steps", 100000, "--out", tmp_path / "x", "--save", 100000),
         text=True,
@@ -245,9 +217,10 @@ def test_sigterm_saves_and_says_so(corpus, tmp_path):
     deadline = time.monotonic() + 60
     while not (tmp_path / "x" / "log.jsonl").exists() and time.monotonic() < deadline:
         time.sleep(0.1)
-    process.send_signal(signal.SIGTERM)
+    process.send_signal(getattr(signal, kind))
     said = process.communicate(timeout=60)[1]
-    assert process.returncode == 1 and "SIGTERM" in said and "goes on from there" in said
+    assert process.returncode == 1 and kind in said and "goes on from there" in said
+    assert said.count("\n") == 1, "one sentence and no traceback"
     assert checkpoint.load(tmp_path / "x")[1]["done"] > 0
 
 

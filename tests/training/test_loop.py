@@ -1,0 +1,293 @@
+"""Does the loop keep its folder, its clock and its word, however a training ends?"""
+
+import json
+import os
+import signal
+
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+
+from minimal.data import files
+from minimal.train import Trainer, load
+from minimal.training import checkpoint
+from minimal.training.checkpoint import CheckpointError
+from minimal.training.loop import Loop, Pace, StopRequest
+from minimal.training.run import Diverged, Stop
+from tests.training.toys import made, trained
+
+# ---- the wish to stop ---------------------------------------------------------------------------
+
+
+class Interrupted(Trainer):
+    """Ctrl-C in its fourth step; `times` of them."""
+
+    times = 1
+
+    def step(self, step):
+        if step == 3:
+            for _ in range(self.times):
+                os.kill(os.getpid(), signal.SIGINT)
+        return super().step(step)
+
+
+def test_ctrl_c_ends_the_step_saves_and_says_where(corpus, tmp_path):
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    with pytest.raises(Stop, match=r"stopped at step 4 of 20 .SIGINT.; .* goes on from there"):
+        made(corpus, tmp_path / "a", Interrupted).fit()
+    assert checkpoint.load(tmp_path / "a")[1]["done"] == 4
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+    whole = trained(corpus, tmp_path / "b")
+    assert trained(corpus, tmp_path / "a")["losses"] == whole["losses"]
+
+
+def test_a_second_ctrl_c_does_not_wait(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(Interrupted, "times", 2)
+    with pytest.raises(KeyboardInterrupt):
+        made(corpus, tmp_path, Interrupted).fit()
+    assert not (tmp_path / "last.safetensors").exists()
+
+
+def test_a_signal_that_nohup_ignores_stays_ignored():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with StopRequest() as request:
+            os.kill(os.getpid(), signal.SIGINT)
+            assert not request.made()
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_minutes_that_are_no_time_are_refused():
+    for minutes in (-1, float("nan")):
+        with pytest.raises(ValueError, match="minutes: wanted a number from 0, got"):
+            StopRequest(minutes)
+
+
+def test_the_clock_stands_while_we_evaluate(monkeypatch):
+    now = iter([0.0, 10.0, 100.0, 105.0])
+    monkeypatch.setattr("minimal.training.loop.time.perf_counter", lambda: next(now))
+    pace = Pace(done=3)
+    with pace.standing():
+        pass
+    assert pace.lap(done=8) == (15.0, 5)
+
+
+# ---- one folder, one run ------------------------------------------------------------------------
+
+
+def test_two_at_once_in_one_folder_is_refused_in_one_sentence(corpus, tmp_path):
+    class Other(Trainer):
+        def step(self, step):
+            if step == 2:
+                with pytest.raises(CheckpointError, match="another process is training in .*--out"):
+                    made(corpus, tmp_path).fit()
+            return super().step(step)
+
+    assert len(made(corpus, tmp_path, Other).fit()["losses"]) == 20
+
+
+def test_another_run_that_started_from_the_same_empty_folder_does_not_overwrite(corpus, tmp_path):
+    """Both found nothing; the second begins after the first has ended."""
+    first, second, same = (made(corpus, tmp_path, seed=seed) for seed in (0, 1, 0))
+    losses = first.fit()["losses"]
+    with pytest.raises(CheckpointError, match="holds another run .seed: 0 there, 1 here"):
+        second.fit()
+    assert same.fit()["losses"] == losses, "the same run is found finished"
+    assert [row["loss"] for row in checkpoint.load(tmp_path)[1]["history"]] == losses
+
+
+@pytest.mark.parametrize("place", ["/proc/nowhere", "file"])
+def test_a_folder_that_cannot_be_written_is_named_before_anything_is_trained(
+    corpus, tmp_path, place, monkeypatch
+):
+    (tmp_path / "file").write_text("a file where a folder is wanted")
+    monkeypatch.setattr(Trainer, "step", None)
+    with pytest.raises(files.DataError, match=f"cannot write .*{place}.*--out"):
+        made(corpus, place if place.startswith("/") else tmp_path / place).fit()
+
+
+# ---- numbers that are none ----------------------------------------------------------------------
+
+
+def test_a_run_whose_last_step_makes_nan_of_its_weights_is_no_success(corpus, tmp_path):
+    for out in (None, tmp_path):
+        with pytest.raises(Diverged, match="holds weights that are no numbers after step 2; "):
+            trained(corpus, out, lr=1e30, steps=2)
+    assert not (tmp_path / "last.safetensors").exists()
+
+
+def test_weights_that_are_no_numbers_are_not_saved_on_the_way(corpus, tmp_path):
+    trainer = made(corpus, tmp_path, steps=20, save=4)
+    step = trainer.step
+
+    def spoil(at):
+        loss = step(at)
+        if at == 7:
+            with torch.no_grad():
+                trainer.model.embed.weight[0] = float("nan")
+        return loss
+
+    trainer.step = spoil
+    with pytest.raises(Diverged, match="embed.weight .* after step 8; the last checkpoint"):
+        trainer.fit()
+    assert checkpoint.load(tmp_path)[1]["done"] == 4
+
+
+# ---- evaluations --------------------------------------------------------------------------------
+
+
+def test_an_evaluation_that_fails_loses_nothing(corpus, tmp_path, monkeypatch):
+    """A last evaluation that does not fit into memory: the run is saved, and only it is missing."""
+    whole = trained(corpus, tmp_path / "whole")
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "evaluate", lambda self: exec("raise RuntimeError('out of memory')"))
+        with pytest.raises(RuntimeError, match="out of memory"):
+            trained(corpus, tmp_path / "cut")
+    assert checkpoint.load(tmp_path / "cut")[1]["done"] == 20
+    monkeypatch.setattr(Trainer, "step", None)
+    again = trained(corpus, tmp_path / "cut")
+    assert again["losses"] == whole["losses"]
+    one, two = (
+        {name: value for name, value in result["valid"][-1].items() if name != "seconds"}
+        for result in (again, whole)
+    )
+    assert one == two and len(again["valid"]) == 1
+    assert checkpoint.load(tmp_path / "cut")[1]["valid"] == again["valid"]
+
+
+def test_an_evaluation_takes_no_more_rows_at_once_than_a_training_step(corpus):
+    trainer = made(corpus, accumulate=4)  # of a batch of 8
+    seen, loss = [], trainer.model.loss
+    trainer.model.loss = lambda x, *rest, **how: seen.append(len(x)) or loss(x, *rest, **how)
+    assert trainer.evaluate()["loss"] > 0 and seen == [2, 2, 2, 2]
+
+
+# ---- checkpoints that are damaged ---------------------------------------------------------------
+
+
+def with_state(path, change):
+    """Rewrite a checkpoint with another state: change(state) -> JSON text, or None for no state."""
+    with safe_open(str(path), "pt") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}
+        header = dict(file.metadata())
+    text = change(json.loads(header.pop("state")))
+    save_file(tensors, str(path), header if text is None else header | dict(state=text))
+
+
+def without(name):
+    return lambda state: json.dumps({k: v for k, v in state.items() if k != name})
+
+
+def having(**more):
+    return lambda state: json.dumps(state | more)
+
+
+STATES = {
+    "no state": lambda state: None,
+    "state is a list": lambda state: "[1, 2]",
+    "state is cut": lambda state: json.dumps(state)[:-30],
+    "no identity": without("identity"),
+    "identity is a list": having(identity=[1]),
+    "no history": without("history"),
+    "done is a name": having(done="x"),
+    "done is negative": having(done=-3),
+    "fewer losses than steps": having(history=[]),
+}
+
+
+@pytest.fixture(scope="module")
+def finished(corpus, tmp_path_factory):
+    out = tmp_path_factory.mktemp("finished")
+    trained(corpus, out, steps=3)
+    return (out / "last.safetensors").read_bytes()
+
+
+@pytest.mark.parametrize("what", STATES)
+def test_a_checkpoint_with_a_damaged_state_is_named(corpus, tmp_path, finished, what):
+    path = tmp_path / "last.safetensors"
+    path.write_bytes(finished)
+    with_state(path, STATES[what])
+    with pytest.raises(CheckpointError, match="(delete|another folder)") as told:
+        trained(corpus, tmp_path, steps=3)
+    assert str(path) in str(told.value)
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        (STATES["no state"], "wanted its state as a JSON object, got 'nothing'"),
+        (STATES["no identity"], "wanted 'identity' in its state, got nothing"),
+        (without("tokenizer"), "wanted 'tokenizer' in its state, got nothing"),
+        (having(tokenizer="{}"), "this is no tokenizer"),
+        (having(identity=dict(plan="no-such-plan")), "unknown plan 'no-such-plan'"),
+        (having(identity=dict(steps="many")), "steps: wanted a whole number, got 'many'"),
+        (having(identity=dict(size="tiny")), "does not fit this model"),
+        (having(identity=dict(style="bert")), "is an encoder"),
+    ],
+)
+def test_a_checkpoint_that_cannot_be_opened_is_named(tmp_path, finished, change, words):
+    path = tmp_path / "last.safetensors"
+    path.write_bytes(finished)
+    with_state(path, change)
+    with pytest.raises(CheckpointError, match=words) as told:
+        load(tmp_path)
+    assert str(tmp_path) in str(told.value)
+
+
+def test_a_checkpoint_with_numbers_that_are_none_is_named(corpus, tmp_path, finished):
+    path = tmp_path / "last.safetensors"
+    path.write_bytes(finished)
+    with safe_open(str(path), "pt") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}
+        header = dict(file.metadata())
+    tensors["model/head.weight"][0, 0] = float("nan")
+    save_file(tensors, str(path), header)
+    for opening in (lambda: load(tmp_path), lambda: trained(corpus, tmp_path, steps=3)):
+        with pytest.raises(CheckpointError, match=f"{path} is damaged: model/head.weight holds"):
+            opening()
+
+
+# ---- the loop alone -----------------------------------------------------------------------------
+
+
+class Line(Loop):
+    """One weight that follows one number, by hand; the smallest subclass there can be."""
+
+    def __init__(self, out, steps=25):
+        model = torch.nn.Linear(1, 1, bias=False)
+        with torch.no_grad():
+            model.weight.fill_(1.0)
+        super().__init__(model, self, steps, out, every=dict(save=10))
+        self.resume()
+
+    def state_dict(self):
+        return dict(rate=torch.tensor(0.1))
+
+    def load_state_dict(self, state):
+        assert state.keys() == {"rate"}
+
+    def step(self, step):
+        with torch.no_grad():
+            self.model.weight.mul_(0.9)
+        return self.model.weight.detach().sum()
+
+    def identity(self):
+        return dict(what="a line", steps=(1, 2))
+
+
+def test_a_subclass_needs_a_step_and_an_identity_and_no_more(tmp_path):
+    """As BERT's: no evaluations, no coefficients, a log and a checkpoint."""
+    whole = Line(tmp_path / "whole")
+    whole.fit()
+    assert [row["step"] for row in whole.history] == list(range(1, 26)) and whole.valid == []
+    assert whole.history[0].keys() == {"step", "loss"}
+    cut = Line(tmp_path / "cut")
+    with pytest.raises(Stop, match="stopped at step 1 of 25 .time is up"):
+        cut.fit(minutes=0)
+    cut = Line(tmp_path / "cut")
+    cut.fit()
+    assert cut.history == whole.history and cut.done == 25
+    logged = [row["step"] for row in files.read_lines(tmp_path / "whole" / "log.jsonl")]
+    assert logged == [1, 10, 20, 25]
