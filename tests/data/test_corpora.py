@@ -1,4 +1,4 @@
-"""The text of a run is the same everywhere, from whatever source, and its held-out part is never trained on."""
+"""Is a run's text the same everywhere, and is its held-out part never trained on?"""
 
 import http.server
 import json
@@ -28,7 +28,7 @@ def cache(tmp_path_factory):
     os.environ.pop("MINIMAL_RUNS") if before is None else os.environ.update(MINIMAL_RUNS=before)
 
 
-# ---- corpora --------------------------------------------------------------------------------------------------------
+# ---- corpora ------------------------------------------------------------------------------------
 
 
 def test_held_out_text_is_every_25th_block_of_4000_characters_of_the_documents_laid_end_to_end():
@@ -134,7 +134,7 @@ def test_auto_is_war_and_peace_where_minimal_data_has_it_and_else_the_standard_l
     ]
 
 
-# ---- through `datasets` ---------------------------------------------------------------------------------------------
+# ---- through `datasets` -------------------------------------------------------------------------
 
 
 def write_rows(path, rows):
@@ -154,7 +154,7 @@ def stories(label, n=40):
 
 @pytest.fixture
 def row_at(monkeypatch):
-    """A row of the table as it is, its address replaced by a folder: all else is the code that reads the Hub."""
+    """A row of the table with a folder for its address: all else is the code that reads the Hub."""
 
     def move(name, folder):
         monkeypatch.setitem(hub.HUB, name, replace(hub.HUB[name], path=str(folder)))
@@ -301,7 +301,8 @@ def test_without_the_network_a_hub_name_ends_in_one_sentence_and_leaves_nothing_
 class Gutenberg(http.server.BaseHTTPRequestHandler):
     page = (
         "\ufeffThe Project Gutenberg eBook of War and Peace\r\n\r\nLicence, licence.\r\n"
-        "*** START OF THE PROJECT GUTENBERG EBOOK WAR AND PEACE ***\r\n\r\nWAR AND PEACE\r\n\r\n“Well.”\r\n"
+        "*** START OF THE PROJECT GUTENBERG EBOOK WAR AND PEACE ***\r\n\r\n"
+        "WAR AND PEACE\r\n\r\n“Well.”\r\n"
         "*** END OF THE PROJECT GUTENBERG EBOOK WAR AND PEACE ***\r\nMore licence.\r\n"
     ).encode()
 
@@ -339,7 +340,7 @@ def test_war_and_peace_comes_from_gutenberg_without_its_licence_where_minimal_da
         server.shutdown()
 
 
-# ---- sentences ------------------------------------------------------------------------------------------------------
+# ---- sentences ----------------------------------------------------------------------------------
 
 
 def corpus_of(tmp_path, content, name="x.txt"):
@@ -352,7 +353,8 @@ def corpus_of(tmp_path, content, name="x.txt"):
     [
         (
             "war-and-pease",
-            "unknown corpus 'war-and-pease': one of auto, stdlib, books, tinystories, climbmix, slimpajama",
+            "unknown corpus 'war-and-pease': one of auto, stdlib, books, tinystories, climbmix, "
+            "slimpajama",
         ),
         ("no/such/file.txt", "no file or folder no/such/file.txt: give the path"),
         ("python:no/such", "no Python source under no/such: name a folder"),

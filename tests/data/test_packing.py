@@ -1,4 +1,4 @@
-"""Tokens, rows, batches, bytes: nothing is lost, nothing is seen twice, a batch is a function of seed and step."""
+"""Is nothing lost and nothing seen twice, and is a batch a function of seed and step?"""
 
 import math
 import os
@@ -17,11 +17,14 @@ from minimal.data.documents import cut, survey
 from minimal.data.files import SUMS, DataError
 
 ROOT = Path(__file__).resolve().parents[2]
-WORDS = "the a one value token head layer query key that asks which whom never always sees reads mixes 1812 42".split()
+WORDS = (
+    "the a one value token head layer query key that asks which whom never always sees reads mixes "
+    "1812 42"
+).split()
 
 
 def prose(characters, seed=0):
-    """Plausible enough for BPE: sentences of random words, some of them made up, now and then an accent or an emoji."""
+    """Sentences of random words, some made up, now and then an accent or emoji: BPE has work."""
     rng, parts, size = np.random.RandomState(seed), [], 0
     while size < characters:
         made_up = "".join(rng.choice(list("abcdefghilmnoprstuvéü"), rng.randint(3, 9)))
@@ -79,7 +82,7 @@ def python(code, **environment):
     return done
 
 
-# ---- tokenizer ------------------------------------------------------------------------------------------------------
+# ---- tokenizer ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -126,7 +129,8 @@ def test_the_tokenizer_is_learned_once_and_the_same_in_another_process(book, tok
     path = tmp_path / "book.txt"
     corpus_of(path, *book.read())
     there = python(
-        f"from minimal.data import corpora; from minimal.data.tokenizer import tokenizer; print(tokenizer(corpora.find({str(path)!r}), 512).fingerprint)",
+        "from minimal.data import corpora; from minimal.data.tokenizer import tokenizer; "
+        f"print(tokenizer(corpora.find({str(path)!r}), 512).fingerprint)",
         MINIMAL_RUNS=str(tmp_path),
         TOKENIZERS_PARALLELISM="false",
         PYTHONHASHSEED="3",
@@ -158,7 +162,7 @@ def test_a_forked_process_encodes_without_its_parents_threads_and_in_silence(tok
     done = python(f"""
 import os, warnings
 from minimal.data.tokenizer import Tokenizer
-warnings.simplefilter("ignore", DeprecationWarning)  # from 3.12 on Python itself warns of any fork beside threads
+warnings.simplefilter("ignore", DeprecationWarning)  # from 3.12 on Python warns of such forks
 tok = Tokenizer({tok.text!r})
 texts = ["some value and a head " * 50] * 64
 here = tok.encode_all(texts)
@@ -172,7 +176,7 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     )  # `tokenizers` itself falls back to one thread; should it ever hang or warn, we hear of it
 
 
-# ---- packing --------------------------------------------------------------------------------------------------------
+# ---- packing ------------------------------------------------------------------------------------
 
 
 def test_stream_rows_predict_every_token_once_with_bos_before_each_document(book, tok, ds):
@@ -222,7 +226,8 @@ def test_what_is_cached_is_not_made_again(book, tok, ds, monkeypatch):
 def test_bestfit_puts_in_the_longest_that_fits_and_crops_the_shortest_when_none_does():
     documents = [np.full(length, name) for name, length in enumerate([3, 7, 5, 12, 2, 4])]
     rows = [row.tolist() for row in packing.best_fit(documents, room=10)]
-    # 7 + 3 fill a row; 5 + 4 leave room for one, so the shortest (2) is cropped to 1; 12 is cropped to a row of its own
+    # 7 + 3 fill a row; 5 + 4 leave room for one, so the shortest (2) is cropped to 1; 12 is
+    # cropped to a row of its own
     assert rows == [[1] * 7 + [0] * 3, [2] * 5 + [5] * 4 + [4], [3] * 10]
     equals = packing.best_fit([np.full(4, name) for name in range(5)], room=8, buffer=2)
     assert [row.tolist() for row in equals] == [[0] * 4 + [1] * 4, [2] * 4 + [3] * 4]
@@ -266,7 +271,7 @@ def test_bestfit_refuses_to_throw_away_more_than_half(book, tok):
     assert not list(book.folder.glob("bestfit*.part"))
 
 
-# ---- batches --------------------------------------------------------------------------------------------------------
+# ---- batches ------------------------------------------------------------------------------------
 
 
 def test_a_batch_depends_on_seed_and_step_and_on_nothing_before(book, tok, ds):
@@ -331,7 +336,7 @@ def test_validation_reads_every_held_out_row_or_a_sample_spread_over_all():
     assert sum(len(inputs) for inputs, _ in ds.valid(rows=1000)) == 50
 
 
-# ---- bits per byte --------------------------------------------------------------------------------------------------
+# ---- bits per byte ------------------------------------------------------------------------------
 
 
 def test_a_uniform_model_has_log2_of_the_vocabulary_times_tokens_per_byte(ds, tok):  # T18
@@ -378,7 +383,7 @@ def test_bos_and_ignored_targets_weigh_nothing(tok):
         packing.bits_per_byte(torch.ones(1, 1), torch.tensor([[-1]]), tok.bytes)
 
 
-# ---- sentences ------------------------------------------------------------------------------------------------------
+# ---- sentences ----------------------------------------------------------------------------------
 
 
 def test_a_corpus_too_short_for_its_vocabulary_or_for_one_row_says_so(cache, tmp_path):
@@ -436,7 +441,7 @@ def test_a_token_file_that_was_cut_short_is_made_again_or_says_so(book, tok, ds,
     packing.pack(book, tok, context=32)
 
 
-# ---- the command ----------------------------------------------------------------------------------------------------
+# ---- the command --------------------------------------------------------------------------------
 
 
 def test_the_command_prints_one_small_table(book, tok, tmp_path, capsys):
@@ -463,5 +468,6 @@ def test_the_command_prints_one_small_table(book, tok, tmp_path, capsys):
 
 def test_importing_the_package_loads_neither_datasets_nor_pyarrow():
     python(
-        "import sys, minimal.data.packing, minimal.data.tokenizer, minimal.data.corpora; assert not {'datasets', 'pyarrow', 'tokenizers'} & set(sys.modules)"
+        "import sys, minimal.data.packing, minimal.data.tokenizer, minimal.data.corpora; "
+        "assert not {'datasets', 'pyarrow', 'tokenizers'} & set(sys.modules)"
     )

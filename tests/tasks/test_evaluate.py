@@ -1,4 +1,4 @@
-"""Are bits per byte counted over every byte once, with the context that window and stride promise?"""
+"""Are bits per byte counted over every byte once, with the context that was promised?"""
 
 import argparse
 import math

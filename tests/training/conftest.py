@@ -4,7 +4,17 @@ import os
 
 import pytest
 
+from minimal import train
 from tests.training.toys import TEXT
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_rate():
+    """The matmul rate of this machine, measured once and not for every small run."""
+    measure, rates = train.matmul_rate, {}
+    train.matmul_rate = lambda where: rates.setdefault(str(where), measure(where))
+    yield
+    train.matmul_rate = measure
 
 
 @pytest.fixture(scope="module")

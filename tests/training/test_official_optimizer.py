@@ -148,7 +148,7 @@ def test_five_steps_of_modded_nanogpts_optimizers_move_the_weights_as_ours(first
 
 
 def test_resformers_run_scripts_ask_for_our_recipe():
-    """AdamW of PyTorch through the Hugging Face trainer: what there is to compare is its options."""
+    """AdamW of PyTorch through the Hugging Face trainer: its options are what can be compared."""
     text = (official.checkout("Value-Residual-Learning") / SCRIPT).read_text()
     asked = dict(re.findall(r"--(\w+) ([^\s\\]+)", text))
     values = dict(re.findall(r"^(\w+)=([\d.e-]+)$", text, re.M))

@@ -1,4 +1,4 @@
-"""Do the rates, the schedules and both algorithms do what their sources say, for every parameter and for no other?"""
+"""Do rates, schedules and both algorithms do what their sources say, for every parameter?"""
 
 import math
 from dataclasses import replace
@@ -39,10 +39,11 @@ def optimizer(model, recipe="bov", steps=20, scale="laptop", **more):
     return optim.Optimizer(model, recipe, batch_tokens=2048, steps=steps, scale=scale, **more)
 
 
-# ---- the numbers of the sources ---------------------------------------------------------------------------------------
+# ---- the numbers of the sources -----------------------------------------------------------------
 
 TABLE = (
-    dict(  # role: rate at d12, rate at d24, betas, decay at d12, decay at d24 (Bank of Values' code)
+    # role: rate at d12, rate at d24, betas, decay at d12, decay at d24 (Bank of Values' code)
+    dict(
         head=(0.008, 0.008, (0.8, 0.96), 0.01, 0.01),
         embed=(0.3, 0.3, (0.8, 0.995), 0.001, 0.001),
         table=(0.15, 0.15, (0.8, 0.995), 0.01, 0.01),
@@ -131,8 +132,11 @@ def test_modded_holds_until_step_1788_and_then_falls_to_zero():
     [("bov", True), ("course", True), ("modded", False), ("modded-constant", False)],
 )
 def test_the_shape_factor_reaches_the_decay_of_nanochat_and_not_that_of_modded(recipe, shaped):
-    """A gradient of zero leaves nothing but the decay: nanochat multiplies it by the rate that carries the shape factor,
-    modded-nanogpt (`eff_weight_decay = lr * wd * wd_mul`) by the bare rate."""
+    """A gradient of zero leaves nothing but the decay.
+
+    nanochat multiplies it by the rate that carries the shape factor, modded-nanogpt
+    (`eff_weight_decay = lr * wd * wd_mul`) by the bare rate.
+    """
     model = nano()
     opt = optimizer(model, recipe, steps=1000)
     up = model.blocks[1].mlp.up.weight  # (128, 32): a shape factor of 2
@@ -177,7 +181,7 @@ def test_one_rate_moves_the_whole_table_along():
     assert optimizer(nano(), "gpt2", lr=3e-3).recipe.rows["embed"].lr == pytest.approx(3e-3)
 
 
-# ---- Muon -------------------------------------------------------------------------------------------------------------
+# ---- Muon ---------------------------------------------------------------------------------------
 
 SHAPES = pytest.mark.parametrize("rows, columns", [(32, 32), (96, 24), (24, 96), (2, 12)])
 
@@ -191,7 +195,7 @@ def stack(rows, columns, count=5, seed=0):
 def test_an_orthogonalised_matrix_keeps_its_directions_and_has_singular_values_near_one(
     rows, columns
 ):
-    """The five polynomials send every singular value above a thousandth of the norm into 0.858 to 1.142."""
+    """Every singular value above a thousandth of the norm ends between 0.858 and 1.142."""
     x = stack(rows, columns)
     u, before, v = torch.linalg.svd(x, full_matrices=False)
     after = (u.mT @ optim.orthogonal(x) @ v.mT).diagonal(dim1=-2, dim2=-1)
@@ -256,7 +260,7 @@ def test_muon_equals_the_formula_written_out(rows, columns):
 
 
 def test_the_optimizer_hands_muon_what_rows_and_schedules_say_at_this_step():
-    """Late in a run, where rate, momentum and decay have all left their peaks; tall, wide and square matrices."""
+    """Late in a run, where rate, momentum and decay have left their peaks; all three shapes."""
     recipe = RECIPES["bov"].change("matrix", "mlp", lr=0.1, decay=2.0)
     model, step, steps = nano(), 700, 1000
     opt = optim.Optimizer(model, recipe, batch_tokens=2**19, steps=steps)
@@ -291,7 +295,7 @@ def test_muon_is_a_pure_function():
 
 
 def test_decay_is_cautious():
-    """Where the update moves an entry away from zero, decay keeps out; elsewhere it is lr * decay * p."""
+    """Where the update moves an entry from zero there is no decay; else it is lr * decay * p."""
     p, g, buffer, second = (
         stack(8, 8),
         stack(8, 8, seed=1),
@@ -360,7 +364,7 @@ def test_the_compiled_step_is_one_graph_for_all_stacks_and_all_rates():
     assert len(graphs) == 1
 
 
-# ---- AdamW ------------------------------------------------------------------------------------------------------------
+# ---- AdamW --------------------------------------------------------------------------------------
 
 
 def adamw(p, g, m, v, t, lr, betas, eps, decay):
@@ -399,7 +403,7 @@ def test_a_row_of_the_embedding_that_no_batch_has_seen_only_decays():
 
 
 def test_gradients_are_clipped_by_their_common_norm():
-    """With a large eps AdamW follows the size of a gradient, and a clipped one has the same size however large it was."""
+    """With a large eps AdamW follows a gradient's size; a clipped one's is always the same."""
     ends = []
     for scale in (1e-3, 10, 1000):
         model = nano()
@@ -414,7 +418,7 @@ def test_gradients_are_clipped_by_their_common_norm():
     assert (ends[0] - start).norm() < 0.5 * (ends[1] - start).norm()
 
 
-# ---- the set is closed ------------------------------------------------------------------------------------------------
+# ---- the set is closed --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("plan", PLANS)
@@ -491,7 +495,7 @@ def test_gradients_are_cleared_and_the_loss_falls():
     assert losses[-1] < 0.2 * losses[0]
 
 
-# ---- stopping and going on --------------------------------------------------------------------------------------------
+# ---- stopping and going on ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A warm process that forks a training run on demand, so that killing twenty of them costs seconds, not minutes."""
+"""A warm process that forks a training on demand: killing twenty costs seconds, not minutes."""
 
 import json
 import os
@@ -31,7 +31,7 @@ for line in sys.stdin:
 
 
 class Worker:
-    """`with Worker(run) as w: pid = w.start(); w.kill(pid)`; `w.finish()` lets the last life end by itself."""
+    """with Worker(run) as w: pid = w.start(); w.kill(pid). w.finish() lets the last life end."""
 
     def __init__(self, run, pace=0.0):
         self.process = subprocess.Popen(
