@@ -62,7 +62,7 @@ def fit(
         torch.manual_seed(
             generator(seed, f"dropout {step}").initial_seed()
         )  # it, too, is a function of (seed, step)
-        bypass.turn(model, ramp, step / steps)
+        bypass.set_ramp(model, ramp, step / steps)
         loss = loss_at(step)
         loss.backward()
         optimizer.step(step)
@@ -84,7 +84,7 @@ def fit(
                     )
                 ],
             )
-    bypass.turn(model, ramp, 1.0)
+    bypass.set_ramp(model, ramp, 1.0)
     return losses
 
 
@@ -226,7 +226,7 @@ def restore(folder):
             if name.startswith("model/")
         },
     )
-    bypass.turn(model, told["ramp"], 1.0)
+    bypass.set_ramp(model, told["ramp"], 1.0)
     pieces = wordpiece.load_pieces(Path(folder) / "tokenizer.json")
     if pieces.fingerprint != told["pieces"]:
         raise checkpoint.CheckpointError(

@@ -8,9 +8,10 @@ import pytest
 import torch
 
 from minimal.data import corpora, files, results
-from minimal.encoder import bert, bypass, finetune, pretrain, wordpiece
+from minimal.encoder import bert, finetune, pretrain, wordpiece
 from minimal.lab.evidence import bypass_seeds, records
 from minimal.model.config import Config
+from minimal.model.values import Bypass
 from minimal.tasks import glue, squad
 from minimal.tasks.village import make
 from minimal.training.checkpoint import CheckpointError
@@ -162,10 +163,10 @@ def test_a_loss_that_is_no_number_ends_the_run_with_a_sentence(pieces):
 
 def test_the_ramp_moves_alpha_over_the_run():
     made, turns = encoder(40, {}), []
-    detour = next(m for m in made.modules() if isinstance(m, bypass.MixedBypass))
+    past = next(m for m in made.modules() if isinstance(m, Bypass))
 
     def loss_at(step):
-        turns.append(float(detour.turn))
+        turns.append(past.ramp)
         return made(torch.arange(8).view(1, 8)).square().mean()
 
     pretrain.fit(made, loss_at, 4, ramp="decay")
@@ -280,9 +281,7 @@ def test_the_two_commands_hand_an_encoder_over(tmp_path, capsys, book, monkeypat
     pretrain.main(told)
     assert "nats a masked piece" in capsys.readouterr().out
     model, pieces = pretrain.restore(tmp_path / "mlm")
-    assert all(m.turn == 0 for m in model.modules() if isinstance(m, bypass.MixedBypass)), (
-        "where the ramp ended"
-    )
+    assert all(m.ramp == 0 for m in model.modules() if isinstance(m, Bypass)), "where it ended"
     assert (
         model.config.context == 48
         and len(model.coefficients()) == 2
