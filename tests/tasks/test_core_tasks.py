@@ -205,7 +205,7 @@ GOOD = '{"query": "q", "choices": ["a", "b"], "gold": 0}'
         (
             "copa",
             '{"query": "q", "choices": ["a", "b"]}',
-            r"line 3: .* gold missing: mend or delete",
+            r"line 3: .* gold missing: fix or delete",
         ),
         ("copa", '{"query": "q", "choices": ["a", "b"], "gold": null}', r"line 3: .* gold missing"),
         (
@@ -227,6 +227,16 @@ GOOD = '{"query": "q", "choices": ["a", "b"], "gold": 0}'
             "winograd",
             '{"context_options": ["a", "b"], "continuation": " ", "gold": 0}',
             "line 3: .* continuation is empty",
+        ),
+        (
+            "jeopardy",
+            '{"context": 5, "continuation": "d"}',
+            "line 3: wanted context, continuation .*, context is '5', no text: fix or delete",
+        ),
+        (
+            "copa",
+            '{"query": "q", "choices": [1, 2], "gold": 0}',
+            r"line 3: .* choices is '\[1, 2\]'",
         ),
         (
             "jeopardy",
