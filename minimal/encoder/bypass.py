@@ -1,4 +1,5 @@
-"""What if the input went past W_V? V' = V + alpha act(X): its dials, its ramps, the values' variance."""
+"""What if the input went past W_V? V' = V + alpha act(X): its dials, its ramps, and what it does to
+the values' variance."""
 
 import math
 from dataclasses import dataclass

@@ -12,7 +12,7 @@ from minimal.encoder import bert, finetune, pretrain, wordpiece
 from minimal.lab.evidence import bypass_seeds, records
 from minimal.model.config import Config
 from minimal.model.values import Bypass
-from minimal.tasks import glue, squad
+from minimal.tasks import squad
 from minimal.tasks.village import make
 from minimal.training.checkpoint import CheckpointError
 
@@ -182,7 +182,7 @@ def test_spans_are_learned_from_chance_to_all_of_the_training_questions(village)
     train, _, pieces = village
     task = finetune.Spans(train[:12], train[:12], pieces, length=64)
     model = encoder(pieces.vocab, dropout=0.0)
-    model.wear(bert.Spans).eval()
+    model.with_head(bert.Spans).eval()
     with torch.no_grad():
         before = task.score(model)["f1"]
     got = finetune.finetune(model, task, steps=90, batch=12, lr=5e-3)
@@ -198,19 +198,6 @@ def test_no_answer_is_learned_in_v2(village):
     assert got["unanswerable_exact"] > 80 and got["answerable_f1"] > 60
 
 
-def test_sentences_go_through_the_same_loop():
-    words = ["fine", "great", "warm", "bad", "dull", "cold"]
-    rows = [
-        dict(sentence=f"a {words[i % 6]} film about {w}", label=int(i % 6 < 3))
-        for i, w in enumerate(WORDS * 2)
-    ]
-    examples = glue.from_rows(rows, "sst2", files.Report())
-    pieces = wordpiece.learn_pieces([e.texts[0] for e in examples], 90)
-    task = finetune.Sentences(examples[:30], examples[30:], pieces, length=16)
-    got = finetune.finetune(encoder(pieces.vocab, dropout=0.0), task, steps=60, batch=10, lr=5e-3)
-    assert got["accuracy"] > 90 and got["matthews"] > 0.8 and got["total"] == len(rows) - 30
-
-
 def test_windows_longer_than_the_model_are_refused_before_training(village):
     train, _, pieces = village
     long = squad.read(make(5, 1), files.Report())
@@ -222,7 +209,7 @@ def test_windows_longer_than_the_model_are_refused_before_training(village):
 def test_padding_never_wins_and_batches_do_not_change_the_answer(village):
     train, test, pieces = village
     task = finetune.Spans(train, test, pieces, length=64)
-    model = encoder(pieces.vocab).wear(bert.Spans).eval()
+    model = encoder(pieces.vocab).with_head(bert.Spans).eval()
     with torch.no_grad():
         model.head.out.bias.fill_(50)
         together = task.found(model)
@@ -350,12 +337,7 @@ def test_the_two_commands_hand_an_encoder_over(tmp_path, capsys, book, monkeypat
         (
             finetune.main,
             "--train no.json --test no.json --encoder mlm",
-            "No such file or directory: 'no.json'",
-        ),
-        (
-            finetune.main,
-            "--task sst2 --train no.tsv --test no.tsv --encoder mlm",
-            "No such file or directory: 'no.tsv'",
+            "finetune: no.json: No such file or directory; name a file",
         ),
         (
             finetune.main,
