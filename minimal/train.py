@@ -2,107 +2,148 @@
 
 python -m minimal.train --plan bov --size tiny --corpus stdlib --steps 300 --out runs/x
 torchrun --nproc-per-node 8 -m minimal.train --plan bov --size d12 …
+
+The loop itself, with its clock, its checkpoints and its ways to stop, is minimal.training.loop.
 """
 
-import argparse
-import json
 import math
 import os
-import signal
 import sys
-import time
 import warnings
-from dataclasses import asdict, fields, replace
-from pathlib import Path
+from dataclasses import asdict, dataclass, fields, replace
 
 import torch
 import torch.distributed as dist
 
+from minimal.command import command, number
 from minimal.data import corpora, files, packing
 from minimal.data import tokenizer as tokenizers
+from minimal.data.documents import Corpus
 from minimal.model.count import count, settings_of
 from minimal.model.init import generator
+from minimal.model.transformer import GPT
 from minimal.training import checkpoint, optim, recipes
 from minimal.training.device import compute_dtype, keep_memory, matmul_rate
-from minimal.training.run import HOW_OFTEN, NOT_IN_IDENTITY, Diverged, Run, Stop, TimeIsUp
+from minimal.training.loop import Loop
+from minimal.training.run import HOW_OFTEN, NOT_IN_IDENTITY, Run, kind_of
 from minimal.training.team import Team
 from minimal.variants import build, skeleton
 
-PROGRESS = (
-    "done",
-    "seconds",
-    "valid",
-    "history",
-)  # what a run has reached; its tensors lie beside them
+
+# ---- what a run is made of ----------------------------------------------------------------------
+@dataclass
+class Parts:
+    """What a run is made of, ready for its first step."""
+
+    team: Team
+    corpus: Corpus
+    tokenizer: tokenizers.Tokenizer
+    data: packing.Dataset
+    model: GPT
+    counted: dict  # minimal.model.count: parameters, FLOPs and bytes
+    steps: int
+    optimizer: optim.Optimizer
 
 
-class Trainer:
-    """What a run is made of, and the loop."""
+def prepare(run):
+    """Find the text, learn its tokenizer, pack it, build the model and its optimizer."""
+    # cheap questions first: what is wrong with a run should be said before anything is made
+    team = Team(run.device)
+    team.check_batch(run.batch, run.accumulate)
+    empty = decoder(run)
+    counted = count(empty)
+    tokens_a_step = run.batch * empty.config.context
+    steps = steps_of(run, counted["flops_per_token"] * tokens_a_step)
+    recipe = recipe_of(run)
+
+    # text
+    corpus = corpora.find(run.corpus, run.tokens, run.mix)
+    tok = tokenizers.tokenizer(corpus, empty.config.vocab)
+    data = packing.pack(corpus, tok, empty.config.context, run.packing, run.tokens)
+
+    # model and optimizer
+    keep_memory()
+    model = build(run.plan, run.size, run.seed, **run.config()).to(team.device)
+    model.compute = compute_dtype(team.device)
+    optimizer = optim.Optimizer(
+        model, recipe, batch_tokens=tokens_a_step, steps=steps, scale=run.scale, lr=run.lr
+    )
+    return Parts(team, corpus, tok, data, model, counted, steps, optimizer)
+
+
+def decoder(run):
+    """The run's model without storage; an encoder would see the very token it is to predict."""
+    model = skeleton(run.plan, run.size, **run.config())
+    if not model.config.manners.causal:
+        raise ValueError(
+            f"size {run.size} in style {model.config.style} is an encoder, whose tokens see what "
+            "they are to predict: train it with python -m minimal.encoder.pretrain, or take "
+            "another --size and --style here"
+        )
+    return model
+
+
+def steps_of(run, flops_a_step):
+    if run.flops is not None:
+        return max(1, round(run.flops / flops_a_step))
+    return 250 if run.steps is None else run.steps
+
+
+def recipe_of(run):
+    recipe = recipes.named(run.recipe)
+    for role, row in run.overrides.items():
+        recipe = recipe.change(role, **row)
+    if run.warmup is not None:
+        recipe = replace(recipe, lr=replace(recipe.lr, warmup=run.warmup))
+    return recipe
+
+
+# ---- the training -------------------------------------------------------------------------------
+class Trainer(Loop):
+    """The loop with a GPT's step, evaluation and words. Trainer(run).fit() -> the result."""
 
     def __init__(self, run, quiet=None):
-        keep_memory()
-        self.run, self.team = run, Team(run.device)
-        self.quiet = self.team.rank > 0 or (
-            os.environ.get("CI") == "true" if quiet is None else quiet
-        )
-        corpus = corpora.find(run.corpus, run.tokens, run.mix)
-        self.model = build(run.plan, run.size, run.seed, **run.config()).to(self.team.device)
-        self.model.compute = compute_dtype(self.team.device)
-        config = self.model.config
-        self.tok = tokenizers.tokenizer(corpus, config.vocab)
-        self.data = packing.pack(corpus, self.tok, config.context, run.packing, run.tokens)
-        self.counted = count(skeleton(run.plan, run.size, **run.config()))
-        self.tokens_a_step = run.batch * config.context
-        self.steps = 250 if run.steps is None else run.steps
-        if run.flops is not None:
-            self.steps = max(
-                1, round(run.flops / (self.counted["flops_per_token"] * self.tokens_a_step))
-            )
-        if run.batch % (run.accumulate * self.team.world):
-            raise ValueError(
-                f"a batch of {run.batch} does not split into {run.accumulate} parts on {self.team.world} "
-                f"processes: choose a multiple of {run.accumulate * self.team.world}"
-            )
-        self.optimizer = optim.Optimizer(
-            self.model,
-            self.recipe(),
-            batch_tokens=self.tokens_a_step,
-            steps=self.steps,
-            scale=run.scale,
-            lr=run.lr,
-        )
-        self.loss = (
-            torch.compile(self.model.loss, dynamic=False) if run.compile else self.model.loss
-        )
+        parts = prepare(run)
+        every = dict(evaluate=run.evaluate, save=run.save)
+        super().__init__(parts.model, parts.optimizer, parts.steps, run.out, every)
+        self.run, self.team, self.data, self.tok = run, parts.team, parts.data, parts.tokenizer
+        self.counted = parts.counted
+        self.tokens_a_step = run.batch * self.model.config.context
         self.corpus = dict(
-            name=corpus.name,
-            fingerprint=corpus.fingerprint,
+            name=parts.corpus.name,
+            fingerprint=parts.corpus.fingerprint,
             tokens=self.data.about["train"]["tokens"],
         )
-        self.history, self.valid, self.seconds, self.done = [], [], 0.0, 0
-        self.out = Path(run.out) if run.out else None
-        if self.out and (self.out / "last.safetensors").exists():
-            self.resume()
-        if (
-            self.out and self.team.rank == 0
-        ):  # the log says nothing of steps that were lost and are trained again
-            kept = [
-                row for row in files.read_lines(self.out / "log.jsonl") if row["step"] <= self.done
-            ]
-            (self.out / "log.jsonl").unlink(missing_ok=True)
-            files.append_lines(self.out / "log.jsonl", kept)
+        self.loss = self.model.loss
+        if run.compile:
+            self.loss = torch.compile(self.model.loss, dynamic=False)
+        self.writes = self.team.rank == 0
+        quiet = os.environ.get("CI") == "true" if quiet is None else quiet
+        self.quiet = quiet or not self.writes
+        self.resume()
 
-    def recipe(self):
-        recipe = recipes.named(self.run.recipe)
-        for role, row in self.run.overrides.items():
-            recipe = recipe.change(role, **row)
-        if self.run.warmup is not None:
-            recipe = replace(recipe, lr=replace(recipe.lr, warmup=self.run.warmup))
-        return recipe
+    def step(self, step):
+        """Fetch, forward, backward, average over processes, step."""
+        run, team, total = self.run, self.team, 0.0
+        torch.manual_seed(generator(run.seed, f"dropout {step} {team.rank}").initial_seed())
+        ids, targets = self.data.batch(step, run.batch, run.seed, team.rank, team.world)
+        ids, targets = team.to_device(ids), team.to_device(targets)  # (B, T) each
+        windows = self.windows(step)
+        for x, y in zip(ids.chunk(run.accumulate), targets.chunk(run.accumulate)):
+            loss = self.loss(x, y, windows=windows) / run.accumulate
+            loss.backward()
+            total = total + loss.detach()
+        gradients = [p.grad for p in self.model.parameters() if p.grad is not None]
+        team.average([*gradients, total])
+        self.optimizer.step(step)
+        return total
 
     def windows(self, step):
-        """Keys to the left by layer where the recipe schedules them (modded-nanogpt): half for short layers, in whole
-        blocks. On a laptop the source's 3,456 tokens are our context, and its blocks of 128 a sixteenth of that."""
+        """Keys to the left, by layer, where the recipe schedules them (modded-nanogpt).
+
+        Half of them for short layers, in whole blocks. On a laptop the source's 3,456 tokens are
+        our context, and its blocks of 128 a sixteenth of that.
+        """
         recipe, config = self.optimizer.recipe, self.model.config
         if recipe.longest_window is None:
             return None
@@ -110,101 +151,31 @@ class Trainer:
         if self.run.scale == "laptop":
             longest, block = config.context, max(1, config.context // 16)
         now = recipes.window(step, self.steps, longest, block) if recipe.window_grows else longest
-        return [
-            now if long else max(block, now // (2 * block) * block) for long in config.long_layers()
-        ]
+        short = max(block, now // (2 * block) * block)
+        return [now if long else short for long in config.long_layers()]
 
-    # ---- the loop ----------------------------------------------------------------------------------------------------
+    @torch.no_grad()
+    def evaluate(self):
+        """Held-out nats a token and bits per byte: the same rows for any number of processes.
 
-    def step(self, step):
-        """Fetch, forward, backward, average over processes, step."""
-        run, total = self.run, 0.0
-        torch.manual_seed(generator(run.seed, f"dropout {step} {self.team.rank}").initial_seed())
-        ids, targets = self.data.batch(step, run.batch, run.seed, self.team.rank, self.team.world)
-        windows = self.windows(step)
-        for x, y in zip(ids.chunk(run.accumulate), targets.chunk(run.accumulate)):
-            x, y = (t.to(self.team.device, non_blocking=True) for t in (x, y))
-            loss = self.loss(x, y, windows=windows) / run.accumulate
-            loss.backward()
-            total = total + loss.detach()
-        self.team.average([p.grad for p in self.model.parameters() if p.grad is not None] + [total])
-        self.optimizer.step(step)
-        return total
-
-    def fit(self, minutes=None):
-        """Train to the end, or for some minutes; returns the result. Ends cleanly on SIGTERM."""
-        ask = []  # a signal that asked us to stop
-        before = (
-            signal.signal(signal.SIGTERM, lambda *_: ask.append("SIGTERM"))
-            if in_main_thread()
-            else None
-        )
-        limit = math.inf if minutes is None else time.monotonic() + 60 * minutes
-        rate = matmul_rate(self.team.device)
-        bar = self.progress()
+        They pass through the model as many at a time as in training, which is what fits.
+        """
+        self.model.eval()
+        nats = tokens = bytes_ = byte_nats = 0
+        windows = self.windows(self.done)
+        at_once = self.run.batch // (self.run.accumulate * self.team.world)
+        for x, y in self.data.valid(at_once, self.run.rows):
+            x, targets = self.team.to_device(x), self.team.to_device(y)
+            each = self.model.loss(x, targets, reduction="none", windows=windows)
+            each = each.cpu().view_as(y)  # (B, T), and there because MPS has no float64
+            nats, tokens = nats + each.double().sum().item(), tokens + y.numel()
+            some, size = packing.nats_and_bytes(each, y, self.tok.bytes)
+            byte_nats, bytes_ = byte_nats + some, bytes_ + size
         self.model.train()
-        first, pending, mark, since = self.done, [], time.perf_counter(), self.done
-        try:
-            for step in range(first, self.steps):
-                pending.append((self.step(step), self.coefficients()))
-                self.done, last = step + 1, step + 1 == self.steps
-                evaluate, save = (
-                    last or self.done % self.run.evaluate == 0,
-                    last or self.done % self.run.save == 0,
-                )
-                report = evaluate or save or self.done % 10 == 0 or step == first
-                may_stop = (
-                    report or self.team.world == 1
-                )  # several processes agree on it, and not at every step
-                stop = may_stop and self.team.any(bool(ask) or time.monotonic() > limit)
-                if report or stop:
-                    pending = self.record(pending)
-                    now = time.perf_counter()
-                    self.seconds += now - mark if step > first else 0  # the first step may compile
-                    speed = (
-                        (self.done - since) * self.tokens_a_step / (now - mark)
-                    )  # tokens a second
-                    self.report(bar, speed, speed * self.counted["flops_per_token"] / rate)
-                    if evaluate:
-                        self.valid.append(self.evaluate())
-                    if (save or stop) and self.out:
-                        self.save()
-                    mark, since = (
-                        time.perf_counter(),
-                        self.done,
-                    )  # the clock stands while we evaluate and save
-                if stop and not last:
-                    kind, why = (Stop, ask[0]) if ask else (TimeIsUp, "time is up")
-                    kept = (
-                        f"{self.out} goes on from there"
-                        if self.out
-                        else "nothing was kept: name a folder with --out"
-                    )
-                    raise kind(f"stopped at step {self.done} of {self.steps} ({why}); {kept}")
-        finally:
-            bar.close()
-            if before is not None:
-                signal.signal(signal.SIGTERM, before)
-        return self.result()
+        bpb = byte_nats / (math.log(2) * bytes_)
+        return dict(step=self.done, loss=nats / tokens, bpb=bpb, seconds=self.seconds)
 
-    def record(self, pending):
-        """Bring the pending losses over from the device; a loss that is no number ends the run here."""
-        for at, (loss, coefficients) in enumerate(pending, self.done - len(pending)):
-            if not math.isfinite(loss):
-                kept = (
-                    checkpoint.kept(self.out / "last.safetensors")
-                    if self.out
-                    else "nothing was saved"
-                )
-                raise Diverged(
-                    f"the loss became {loss.item()} at step {at + 1}; {kept}; try a smaller --lr"
-                )
-            self.history.append(
-                dict(step=at + 1, loss=loss.item(), coefficients=coefficients.tolist())
-            )
-        return []
-
-    def coefficients(self):
+    def watch(self):
         """All learned coefficients of this moment as one vector, in the order of `names`."""
         values = [c.detach().reshape(-1).float() for c in self.model.coefficients().values()]
         return torch.cat(values) if values else torch.empty(0)
@@ -216,72 +187,44 @@ class Trainer:
             for i in range(c.numel())
         ]
 
-    @torch.no_grad()
-    def evaluate(self):
-        """Held-out nats a token and bits per byte; the same rows whatever the number of processes."""
-        self.model.eval()
-        nats = tokens = bytes_ = byte_nats = 0
-        windows = self.windows(self.done)
-        for x, y in self.data.valid(self.run.batch, self.run.rows):
-            there = (t.to(self.team.device) for t in (x, y))
-            each = (
-                self.model.loss(*there, reduction="none", windows=windows).cpu().view_as(y)
-            )  # (B, T); MPS has no float64
-            nats, tokens = nats + each.double().sum().item(), tokens + y.numel()
-            some, size = packing.nats_and_bytes(each, y, self.tok.bytes)
-            byte_nats, bytes_ = byte_nats + some, bytes_ + size
-        self.model.train()
-        return dict(
-            step=self.done,
-            loss=nats / tokens,
-            bpb=byte_nats / (math.log(2) * bytes_),
-            seconds=self.seconds,
-        )
+    def agree(self, wish, report):
+        """Several processes stop at the same step; they ask each other only where they report."""
+        if self.team.world == 1:
+            return wish
+        return report and self.team.any(wish)
 
-    # ---- what is said ------------------------------------------------------------------------------------------------
-
-    def progress(self):
-        with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # without ipywidgets the bar is drawn in text, which needs no apology
-            from tqdm.auto import tqdm
-
+    # ---- what is said ---------------------------------------------------------------------------
+    def fit(self, minutes=None):
+        """Train to the end, or for some minutes. -> the result"""
+        self.rate = matmul_rate(self.team.device)
         if not self.quiet:
             print(self.headline())
-        shown = not self.quiet and (sys.stderr.isatty() or "ipykernel" in sys.modules)
-        return tqdm(
-            total=self.steps, initial=self.done, disable=not shown, desc=self.run.plan, leave=False
-        )
+        with progress_bar(self.run.plan, self.steps, self.done, self.quiet) as self.bar:
+            super().fit(minutes)
+        return self.result()
 
     def headline(self):
-        c, about = self.model.config, self.corpus
+        config, counted, corpus = self.model.config, self.counted, self.corpus
+        epochs = self.data.epochs(self.steps, self.run.batch)
         return (
-            f"{self.run.plan}: {c.layers} layers of {c.width}, {self.counted['parameters']:,} parameters; {about['name']} "
-            f"({about['fingerprint']}); {self.steps:,} steps of {self.tokens_a_step:,} tokens = "
-            f"{self.data.epochs(self.steps, self.run.batch):.2f} epochs; seed {self.run.seed}"
+            f"{self.run.plan}: {config.layers} layers of {config.width}, "
+            f"{counted['parameters']:,} parameters; {corpus['name']} ({corpus['fingerprint']}); "
+            f"{self.steps:,} steps of {self.tokens_a_step:,} tokens = {epochs:.2f} epochs; "
+            f"seed {self.run.seed}"
         )
 
-    def report(self, bar, speed, share):
-        now = self.history[-1]
-        bar.n = self.done
-        bar.set_postfix_str(
-            f"loss {now['loss']:.3f}, {speed:,.0f} tokens/s, {share:.0%} of the matmul floor"
-        )
-        if self.out and self.team.rank == 0:
-            self.out.mkdir(parents=True, exist_ok=True)
-            row = dict(
-                step=self.done,
-                loss=now["loss"],
-                tokens_per_second=round(speed),
-                floor_share=round(share, 4),
-            )
-            files.append_lines(self.out / "log.jsonl", [row])
-        if not self.quiet and bar.disable and (self.done % 50 == 0 or self.done in (1, self.steps)):
-            print(
-                f"step {self.done:5d}  loss {now['loss']:.4f}  {speed:,.0f} tokens/s  {share:.0%} of the matmul floor",
-                flush=True,
-            )
+    def report(self, seconds, steps):
+        """The bar and the log; where there is no bar, a line of text now and then."""
+        loss = self.history[-1]["loss"]
+        speed = steps * self.tokens_a_step / seconds  # tokens a second
+        share = speed * self.counted["flops_per_token"] / self.rate
+        words = f"{speed:,.0f} tokens/s  {share:.0%} of the matmul floor"
+        self.log(tokens_per_second=round(speed), floor_share=round(share, 4))
+        self.bar.n = self.done
+        self.bar.set_postfix_str(f"loss {loss:.3f}  {words}")
+        due = self.done % 50 == 0 or self.done in (1, self.steps)
+        if due and self.bar.disable and not self.quiet:
+            print(f"step {self.done:5d}  loss {loss:.4f}  {words}", flush=True)
 
     def result(self):
         return dict(
@@ -292,101 +235,89 @@ class Trainer:
             epochs=self.data.epochs(self.steps, self.run.batch),
             seconds=self.seconds,
             **self.counted,
-            losses=[h["loss"] for h in self.history],
+            losses=[row["loss"] for row in self.history],
             valid=self.valid,
-            coefficients=dict(names=self.names(), steps=[h["coefficients"] for h in self.history]),
+            coefficients=dict(
+                names=self.names(), steps=[row["coefficients"] for row in self.history]
+            ),
         )
 
-    # ---- what is kept ------------------------------------------------------------------------------------------------
-
+    # ---- what is kept ---------------------------------------------------------------------------
     def identity(self):
-        """What must be equal for a run to go on: everything but where it is written and how often."""
-        asked = {k: v for k, v in asdict(self.run).items() if k not in NOT_IN_IDENTITY | HOW_OFTEN}
+        """What must be equal for a run to go on: all but where it is written, and how often."""
+        given = asdict(self.run).items()
+        asked = {name: value for name, value in given if name not in NOT_IN_IDENTITY | HOW_OFTEN}
         return asked | dict(
             data=self.data.fingerprint,
             steps=self.steps,
             model=files.digest(settings_of(self.model)),
         )
 
-    def save(self):
-        if self.team.rank:
-            return
-        tensors = {f"optimizer/{k}": v for k, v in self.optimizer.state_dict().items()}
-        tensors |= {f"model/{k}": v for k, v in self.model.named_parameters()}
-        state = dict(
-            identity=self.identity(),
-            tokenizer=self.tok.text,
-            **{k: getattr(self, k) for k in PROGRESS},
-        )
-        checkpoint.save(self.out / "last.safetensors", tensors, state)
-
-    def resume(self):
-        tensors, state = checkpoint.load(self.out)
-        theirs, ours = state["identity"], json.loads(json.dumps(self.identity()))
-        differ = [k for k in ours if theirs.get(k) != ours[k]]
-        if differ:
-            told = ", ".join(f"{k}: {theirs.get(k)} there, {ours[k]} here" for k in differ)
-            raise checkpoint.CheckpointError(
-                f"{self.out} holds another run ({told}): "
-                "name another folder with --out, or the same run"
-            )
-        part = lambda prefix: {
-            k[len(prefix) :]: v for k, v in tensors.items() if k.startswith(prefix)
-        }
-        checkpoint.load_weights(self.model, part("model/"))
-        self.optimizer.load_state_dict(part("optimizer/"))
-        for k in PROGRESS:
-            setattr(self, k, state[k])
+    def extra(self):
+        return dict(tokenizer=self.tok.text)
 
 
-def in_main_thread():
-    import threading
-
-    return threading.current_thread() is threading.main_thread()
+def progress_bar(title, steps, done, quiet):
+    with warnings.catch_warnings():
+        # without ipywidgets the bar is drawn in text, which needs no apology
+        warnings.simplefilter("ignore")
+        from tqdm.auto import tqdm
+    shown = not quiet and (sys.stderr.isatty() or "ipykernel" in sys.modules)
+    return tqdm(total=steps, initial=done, disable=not shown, desc=title, leave=False)
 
 
 def load(folder, where="cpu"):
     """(model, tokenizer) of a training run's folder."""
-    tensors, state = checkpoint.load(folder)
-    run = Run(**{k: v for k, v in state["identity"].items() if k in {f.name for f in fields(Run)}})
-    model = build(run.plan, run.size, run.seed, **run.config()).to(where)
-    checkpoint.load_weights(model, {k[6:]: v for k, v in tensors.items() if k.startswith("model/")})
-    return model.eval(), tokenizers.Tokenizer(state["tokenizer"])
+    tensors, state = checkpoint.load(folder, tokenizer=str)
+    names = {entry.name for entry in fields(Run)}
+    try:
+        run = Run(**{k: v for k, v in state["identity"].items() if k in names})
+        decoder(run)
+        model = build(run.plan, run.size, run.seed, **run.config()).to(where)
+        checkpoint.load_weights(model, checkpoint.part(tensors, "model/"))
+        return model.eval(), tokenizers.Tokenizer(state["tokenizer"])
+    except ValueError as error:
+        raise checkpoint.CheckpointError(f"{folder}: {error}") from None
 
 
-def main(argv=None):
-    ask = argparse.ArgumentParser(
-        prog="python -m minimal.train", description=__doc__.splitlines()[0]
+# ---- the command --------------------------------------------------------------------------------
+@command("minimal.train", __doc__)
+def main(parser, argv):
+    for entry in fields(Run):
+        add_option(parser, entry)
+    parser.add_argument(
+        "--minutes",
+        type=number(float, least=0),
+        help="stop cleanly after this long; the same command goes on",
     )
-    for f in fields(Run):
-        if f.metadata.get("cli", True):
-            flag = f.type is bool
-            kind = dict(action="store_true") if flag else dict(type=kind_of(f), default=f.default)
-            ask.add_argument(f"--{f.name}", help=f.metadata.get("help"), **kind)
-    ask.add_argument(
-        "--minutes", type=float, help="stop cleanly after this long; the same command goes on"
-    )
-    ask.add_argument("--quiet", action="store_true")
-    asked = vars(ask.parse_args(argv))
+    parser.add_argument("--quiet", action="store_true", help="say nothing but the last line")
+    asked = vars(parser.parse_args(argv))
     minutes, quiet = asked.pop("minutes"), asked.pop("quiet")
     try:
         trainer = Trainer(Run(**asked), quiet or None)
         result = trainer.fit(minutes)
-    except (ValueError, OSError, Stop) as error:
-        sys.exit(f"train: {error}")
     finally:
         if dist.is_initialized():
             dist.destroy_process_group()
-    if trainer.team.rank == 0:
+    if trainer.writes:
         final = result["valid"][-1]
         print(
-            f"{result['run']['plan']}: held-out {final['loss']:.4f} nats a token, {final['bpb']:.4f} bits a byte "
-            f"after {result['tokens']:,} tokens in {result['seconds']:.0f} s"
+            f"{trainer.run.plan}: held-out {final['loss']:.4f} nats a token, "
+            f"{final['bpb']:.4f} bits a byte after {result['tokens']:,} tokens "
+            f"in {result['seconds']:.0f} s"
         )
 
 
-def kind_of(f):
-    return next(kind for kind in (int, float, str) if f.type in (kind, kind | None))
+def add_option(parser, entry):
+    """A field of Run as an option."""
+    if not entry.metadata.get("cli", True):
+        return
+    how = dict(help=entry.metadata["help"])
+    if entry.type is bool:
+        how |= dict(action="store_true")
+    else:
+        how |= dict(type=kind_of(entry), default=entry.default)
+    parser.add_argument(f"--{entry.name}", **how)
 
 
 if __name__ == "__main__":

@@ -1,91 +1,136 @@
-"""How is a run put on disk so that nothing can be lost? One safetensors file, its JSON in the header, one rename."""
+"""How is a run put on disk so that nothing is lost? A checkpoint: one safetensors file, one rename.
+
+Its tensors are weights ("model/…") and optimizer state ("optimizer/…"); its header holds JSON, the
+`state`: who trained this (`identity`), how far, and whatever else the writer keeps.
+"""
 
 import json
-import os
 from pathlib import Path
 
 import torch
+
+from minimal.data.files import whole
 
 FORMAT = "minimal-checkpoint-1"
 
 
 class CheckpointError(ValueError):
-    """What was wanted, what came, what to do."""
+    """What was wanted, what we got, what to do."""
 
 
 def kept(path):
     """What an error may promise of the file at `path`, which it has not touched."""
-    return (
-        f"the last checkpoint, {path}, is untouched"
-        if path.exists()
-        else "there is no earlier checkpoint"
-    )
+    if path.exists():
+        return f"the last checkpoint, {path}, is untouched"
+    return "there is no earlier checkpoint"
 
 
 def save(path, tensors, state):
-    """Write all of it beside `path`, then rename: a kill leaves the old file or the new one, never half of one."""
+    """An atomic write: a kill leaves the old file or the new one, never half of one."""
     from safetensors.torch import save_file
 
     path = Path(path)
-    part = path.with_name(
-        f".{path.name}.part"
-    )  # one name: what a kill leaves is overwritten by the next save
-    meta = dict(format=FORMAT, state=json.dumps(state))
+    part = path.with_name(f".{path.name}.part")  # one name: the next save replaces a kill's rest
+    tensors = {name: t.detach().contiguous() for name, t in tensors.items()}
+    header = dict(format=FORMAT, state=json.dumps(state))
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        save_file({name: t.detach().contiguous() for name, t in tensors.items()}, str(part), meta)
-        with open(part, "rb") as file:
-            os.fsync(file.fileno())
-        os.replace(part, path)
+        with whole(path, part):
+            save_file(tensors, str(part), header)
     except Exception as error:  # safetensors reports a full disk as an error of its own
-        part.unlink(missing_ok=True)
         raise CheckpointError(
-            f"could not write {path}: {error}; {kept(path)}; make room and run the same command again"
+            f"could not write {path}: {error}; {kept(path)}; make room there, or name another "
+            "folder with --out, and run the same command again"
         ) from error
 
 
-def load(path):
-    """(tensors, state). A file that is cut short, or is not ours, gets one sentence."""
-    from safetensors import SafetensorError, safe_open
+def load(path, **kinds):
+    """(tensors, state) of a file, or of a run's folder. Damage gets one sentence.
 
+    `kinds` are entries of the state that the caller needs, with their types; `identity` always is.
+    """
     path = Path(path)
     path = path / "last.safetensors" if path.is_dir() else path
     if not path.exists():
         raise CheckpointError(
             f"no checkpoint at {path}: train one with python -m minimal.train --out FOLDER"
         )
+    tensors, header = contents(path)
+    if header.get("format") != FORMAT:
+        raise CheckpointError(
+            f"{path} is a safetensors file but no checkpoint of this course "
+            f"(format {header.get('format')}, wanted {FORMAT})"
+        )
+    state = state_of(path, header, dict(identity=dict) | kinds)
+    for name, tensor in tensors.items():
+        if tensor.is_floating_point() and not torch.isfinite(tensor).all():
+            raise CheckpointError(
+                f"{path} is damaged: {name} holds numbers that are not finite; delete it, and "
+                "train again with a smaller --lr"
+            )
+    return tensors, state
+
+
+def contents(path):
+    """({name: tensor}, header) of a safetensors file."""
+    from safetensors import SafetensorError, safe_open
+
     try:
         with safe_open(str(path), "pt") as file:
-            meta = file.metadata() or {}
-            if meta.get("format") != FORMAT:
-                raise CheckpointError(
-                    f"{path} is a safetensors file but no checkpoint of this course "
-                    f"(format {meta.get('format')}, wanted {FORMAT})"
-                )
-            return {name: file.get_tensor(name) for name in file.keys()}, json.loads(meta["state"])
+            tensors = {name: file.get_tensor(name) for name in file.keys()}
+            return tensors, file.metadata() or {}
     except (SafetensorError, OSError) as error:
         raise CheckpointError(
             f"{path} is damaged or no checkpoint ({error}): delete it; the run then starts anew"
         ) from error
 
 
+def state_of(path, header, kinds):
+    """The JSON of the header, with everything that is wanted in it."""
+    try:
+        state = json.loads(header.get("state", "null"))
+    except json.JSONDecodeError:
+        state = None
+    if not isinstance(state, dict):
+        raise CheckpointError(
+            f"{path} is damaged: wanted its state as a JSON object, got "
+            f"{header.get('state', 'nothing')[:40]!r}; delete it; the run then starts anew"
+        )
+    for name, kind in kinds.items():
+        if not isinstance(state.get(name), kind):
+            raise CheckpointError(
+                f"{path} is damaged or of another kind of run: wanted {name!r} in its state, got "
+                f"{str(state.get(name, 'nothing'))[:40]}; name another folder, or delete it"
+            )
+    return state
+
+
+def part(tensors, prefix):
+    """The tensors whose names start with `prefix`, under the rest of their names."""
+    return {
+        name.removeprefix(prefix): tensor
+        for name, tensor in tensors.items()
+        if name.startswith(prefix)
+    }
+
+
 def load_weights(model, tensors):
     """Load weights into a model, or say in one sentence how they differ."""
     own = dict(model.named_parameters())
-    missing, foreign = sorted(own.keys() - tensors.keys()), sorted(tensors.keys() - own.keys())
     shapes = [
-        f"{n} {tuple(tensors[n].shape)} for {tuple(p.shape)}"
-        for n, p in own.items()
-        if n in tensors and tensors[n].shape != p.shape
+        f"{name} {tuple(tensors[name].shape)} for {tuple(p.shape)}"
+        for name, p in own.items()
+        if name in tensors and tensors[name].shape != p.shape
     ]
-    if missing or foreign or shapes:
-        what = "; ".join(
-            f"{k} {', '.join(v[:3])}"
-            for k, v in (("lacks", missing), ("has besides", foreign), ("other shapes:", shapes))
-            if v
-        )
+    differences = {
+        "lacks": sorted(own.keys() - tensors.keys()),
+        "has besides": sorted(tensors.keys() - own.keys()),
+        "other shapes:": shapes,
+    }
+    told = [f"{what} {', '.join(names[:3])}" for what, names in differences.items() if names]
+    if told:
         raise CheckpointError(
-            f"the checkpoint does not fit this model: it {what}; name the plan, size and vocabulary it was made with"
+            f"the checkpoint does not fit this model: it {'; '.join(told)}; "
+            "name the plan, size and vocabulary it was made with"
         )
     with torch.no_grad():
         for name, p in own.items():

@@ -1,122 +1,125 @@
-"""What decides a training run, and who trains it?"""
+"""What decides a training run? The fields of a Run; and the ways in which a run can end early."""
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, fields
 
+from minimal.command import Stop
 from minimal.training.recipes import SCALES
 
-NOT_IN_IDENTITY = {
-    "out",
-    "save",
-    "device",
-    "compile",
-}  # fields of a run that change neither its numbers nor what is measured
+# Fields that change neither a run's numbers nor what is measured,
+NOT_IN_IDENTITY = {"out", "save", "device", "compile"}
 
-HOW_OFTEN = {"evaluate", "rows"}  # and those that change only how often and how much it is measured
+# and those that change only how often and how much is measured.
+HOW_OFTEN = {"evaluate", "rows"}
 
-POSITIVE = (
-    "steps",
-    "flops",
-    "batch",
-    "accumulate",
-    "context",
-    "vocab",
-    "lr",
-    "tokens",
-    "evaluate",
-    "rows",
-    "save",
+KINDS = {int: "a whole number", float: "a number", str: "a name", bool: "True or False"}
+
+MOST = dict(  # what is above is a slip of the keyboard; int fields are at least 1 besides
+    steps=10**9,
+    batch=2**20,
+    accumulate=2**20,
+    context=2**20,
+    vocab=2**20,
+    tokens=2**40,
+    evaluate=10**9,
+    rows=2**30,
+    save=10**9,
+    flops=1e30,
+    lr=math.inf,
 )
+
+
+def option(default, told, **more):
+    """A field with the words that --help says of it."""
+    return field(default=default, metadata=dict(help=told, **more))
 
 
 @dataclass(frozen=True)
 class Run:
-    """Everything that decides a training run. The same Run gives the same numbers on the same machine."""
+    """Everything that decides a training run.
 
-    plan: str = field(default="standard", metadata=dict(help="a name of minimal.variants"))
-    size: str = field(default="tiny", metadata=dict(help="a name of minimal.model.config"))
-    corpus: str = field(
-        default="auto",
-        metadata=dict(help="auto, stdlib, a file or folder, python:DIR, or a known name"),
+    The same Run gives the same numbers on the same machine, to the last digit on a CPU. On a GPU it
+    gives them only about: with --compile, Inductor adds up the gradients of embeddings with atomic
+    operations, whose order changes from call to call, and other kernels of PyTorch may do so too.
+    torch.use_deterministic_algorithms(True) trades speed for the last digit.
+    """
+
+    plan: str = option("standard", "a name of minimal.variants")
+    size: str = option("tiny", "a name of minimal.model.config")
+    corpus: str = option("auto", "auto, stdlib, a file or folder, python:DIR, or a known name")
+    steps: int | None = option(None, "optimizer steps (default 250)")
+    flops: float | None = option(
+        None, "a budget instead of steps: round(flops / (FLOPs per token * batch))"
     )
-    steps: int | None = field(default=None, metadata=dict(help="optimizer steps (default 250)"))
-    flops: float | None = field(
-        default=None,
-        metadata=dict(help="a budget instead of steps: round(flops / (FLOPs per token * batch))"),
+    batch: int = option(16, "sequences a step, over all processes")
+    accumulate: int = option(1, "parts that a step's batch is cut into")
+    context: int | None = option(None, "tokens a sequence (default: the size's)")
+    vocab: int | None = option(None, "tokens of the vocabulary (default: the size's)")
+    style: str | None = option(None, "nanochat, llama, gpt2, modded (default: the size's)")
+    recipe: str = option("bov", "a name of minimal.training.recipes: rates, betas, schedules")
+    scale: str = option(
+        "laptop", "laptop: the recipe's numbers as they stand; paper: carried by batch and width"
     )
-    batch: int = field(default=16, metadata=dict(help="sequences a step, over all processes"))
-    accumulate: int = field(default=1, metadata=dict(help="parts that a step's batch is cut into"))
-    context: int | None = field(
-        default=None, metadata=dict(help="tokens a sequence (default: the size's)")
+    warmup: float | None = option(None, "share of the run that warms up (the recipe's)")
+    lr: float | None = option(None, "rate of the matrices; all other rates move along")
+    seed: int = option(0, "of weights, order and dropout")
+    packing: str = option("stream", "stream or bestfit")
+    tokens: int | None = option(None, "cap on the training tokens that are prepared")
+    mix: str | None = option(None, "weights of slimpajama's domains")
+    evaluate: int = option(250, "steps between evaluations (the last step always)")
+    rows: int = option(64, "held-out rows an evaluation reads")
+    save: int = option(100, "steps between checkpoints")
+    out: str | None = option(
+        None, "folder for checkpoint and log; a second call goes on from there"
     )
-    vocab: int | None = field(
-        default=None, metadata=dict(help="tokens of the vocabulary (default: the size's)")
-    )
-    style: str | None = field(
-        default=None, metadata=dict(help="nanochat, llama, gpt2, modded (default: the size's)")
-    )
-    recipe: str = field(
-        default="bov",
-        metadata=dict(help="a name of minimal.training.recipes: rates, betas, schedules"),
-    )
-    scale: str = field(
-        default="laptop",
-        metadata=dict(
-            help="laptop: the recipe's numbers as they stand; paper: carried by batch and width"
-        ),
-    )
-    warmup: float | None = field(
-        default=None, metadata=dict(help="share of the run that warms up (the recipe's)")
-    )
-    lr: float | None = field(
-        default=None, metadata=dict(help="rate of the matrices; all other rates move along")
-    )
-    seed: int = 0
-    packing: str = field(default="stream", metadata=dict(help="stream or bestfit"))
-    tokens: int | None = field(
-        default=None, metadata=dict(help="cap on the training tokens that are prepared")
-    )
-    mix: str | None = field(default=None, metadata=dict(help="weights of slimpajama's domains"))
-    evaluate: int = field(
-        default=250, metadata=dict(help="steps between evaluations (the last step always)")
-    )
-    rows: int = field(default=64, metadata=dict(help="held-out rows an evaluation reads"))
-    save: int = field(default=100, metadata=dict(help="steps between checkpoints"))
-    out: str | None = field(
-        default=None,
-        metadata=dict(help="folder for checkpoint and log; a second call goes on from there"),
-    )
-    device: str = "auto"
-    compile: bool = field(
-        default=False, metadata=dict(help="torch.compile: pays on GPUs and on long CPU runs")
-    )
-    changes: dict = field(
-        default_factory=dict, metadata=dict(cli=False)
-    )  # further fields of Config
-    overrides: dict = field(
-        default_factory=dict, metadata=dict(cli=False)
-    )  # role -> row of the recipe, replaced
+    device: str = option("auto", "auto, cpu, cuda or mps")
+    compile: bool = option(False, "torch.compile: pays on GPUs and on long CPU runs")
+    # further fields of Config; and role -> fields of the recipe's row, replaced
+    changes: dict = field(default_factory=dict, metadata=dict(cli=False))
+    overrides: dict = field(default_factory=dict, metadata=dict(cli=False))
 
     def __post_init__(self):
-        for name in POSITIVE:
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise ValueError(
-                    f"{name} must be above 0, and {value} came: leave it out for the default"
-                )
+        for entry in fields(self):
+            check_kind(entry, getattr(self, entry.name))
+        for name, most in MOST.items():
+            check_size(name, getattr(self, name), most)
+        if not 0 <= self.seed < 2**32:
+            raise ValueError(f"seed: wanted a whole number from 0 to {2**32 - 1}, got {self.seed}")
         if self.warmup is not None and not 0 <= self.warmup < 1:
             raise ValueError(
-                f"warmup is a share of the run, from 0 to below 1, and {self.warmup:g} came"
+                f"warmup is a share of the run: wanted 0 or more and below 1, got {self.warmup:g}"
             )
         if self.scale not in SCALES:
             raise ValueError(f"there is no scale {self.scale!r}: choose one of {', '.join(SCALES)}")
 
     def config(self):
+        """What this run changes in its size's Config."""
         named = {name: getattr(self, name) for name in ("context", "vocab", "style")}
-        return {k: v for k, v in named.items() if v is not None} | self.changes
+        return {name: value for name, value in named.items() if value is not None} | self.changes
 
 
-class Stop(Exception):
-    """The run ended early, in one sentence; what was reached is on disk."""
+def kind_of(entry):
+    """The type of a field, without its `| None`."""
+    return next(kind for kind in (int, float, str, bool, dict) if entry.type in (kind, kind | None))
+
+
+def check_kind(entry, value):
+    kind = kind_of(entry)
+    if value is None and entry.type != kind:
+        return
+    good = {float: (int, float)}.get(kind, kind)
+    if not isinstance(value, good) or (kind in (int, float) and isinstance(value, bool)):
+        wanted = KINDS.get(kind, kind.__name__)
+        raise ValueError(f"{entry.name}: wanted {wanted}, got {value!r}")
+
+
+def check_size(name, value, most):
+    if value is None:
+        return
+    if not value > 0:
+        raise ValueError(f"{name} must be above 0, got {value}: leave it out for the default")
+    if not (math.isfinite(value) and value <= most):
+        raise ValueError(f"{name}: wanted a finite number, at most {most:,}, got {value}")
 
 
 class TimeIsUp(Stop):
@@ -124,4 +127,4 @@ class TimeIsUp(Stop):
 
 
 class Diverged(Stop):
-    """The loss became no number: going on would not help."""
+    """A loss or a weight became no number: going on would not help."""

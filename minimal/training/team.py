@@ -12,14 +12,30 @@ class Team:
     """The processes that train together: one alone, or what torchrun started."""
 
     def __init__(self, where):
-        self.rank, self.world = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+        self.world = whole_number("WORLD_SIZE", 1, least=1)
+        self.rank = whole_number("RANK", 0, most=self.world - 1)
         self.device = device(where)
         if self.world > 1:
             if self.device.type == "cuda":
-                self.device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+                self.device = torch.device("cuda", whole_number("LOCAL_RANK", self.rank))
                 torch.cuda.set_device(self.device)
             if not dist.is_initialized():
                 dist.init_process_group("nccl" if self.device.type == "cuda" else "gloo")
+
+    def check_batch(self, batch, accumulate):
+        """A step's batch falls into equal parts: one a process and accumulation."""
+        parts = accumulate * self.world
+        if batch % parts:
+            raise ValueError(
+                f"a batch of {batch} does not split into {accumulate} parts on {self.world} "
+                f"processes: choose a multiple of {parts}"
+            )
+
+    def to_device(self, tensor):
+        """Here from the CPU; to a GPU through pinned memory, so that nobody waits for the copy."""
+        if self.device.type == "cuda":
+            tensor = tensor.pin_memory()
+        return tensor.to(self.device, non_blocking=True)
 
     def any(self, yes):
         """Does any process say so? All hear the same, so that they stop at the same step."""
@@ -37,5 +53,19 @@ class Team:
             same = [t for t in tensors if t.dtype == kind]
             flat = torch.cat([t.reshape(-1) for t in same])
             dist.all_reduce(flat)
-            for t, mean in zip(same, (flat / self.world).split([t.numel() for t in same])):
+            flat.div_(self.world)
+            for t, mean in zip(same, flat.split([t.numel() for t in same])):
                 t.copy_(mean.view_as(t))
+
+
+def whole_number(name, default, least=0, most=None):
+    """A number that torchrun puts into the environment."""
+    text = os.environ.get(name, str(default))
+    number = int(text) if text.isdecimal() else -1
+    if number < least or (most is not None and number > most):
+        wanted = f"from {least}" if most is None else f"from {least} to {most}"
+        raise ValueError(
+            f"the environment's {name}: wanted a whole number {wanted}, got {text!r}; "
+            "unset it, or start several processes with torchrun"
+        )
+    return number

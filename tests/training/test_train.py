@@ -329,7 +329,7 @@ def test_the_log_of_a_run_that_saved_nothing_is_not_continued(corpus, tmp_path):
 def test_nothing_is_not_taken_for_not_given(corpus):
     with pytest.raises(TimeIsUp, match="stopped at step 1 of 20 .time is up.; nothing was kept"):
         trained(corpus, minutes=0)
-    with pytest.raises(ValueError, match="lr must be above 0, and 0.0 came"):
+    with pytest.raises(ValueError, match="lr must be above 0, got 0.0"):
         Run(lr=0.0)
 
 
