@@ -18,7 +18,7 @@ from minimal.model.transformer import GPT
 
 # ---- heads ------------------------------------------------------------------
 class Masked(nn.Module):
-    """Which piece stood here? gelu, norm, then the embedding read backwards (Devlin et al. 2019)."""
+    """Which piece stood here? gelu, norm, the embedding read backwards (Devlin et al. 2019)."""
 
     def __init__(self, config, embed):
         super().__init__()
@@ -48,6 +48,11 @@ class Bert(GPT):
     segments, norm after the sum. Its attention and its value sources are the decoder's."""
 
     def __init__(self, config, plan, head=Masked):
+        if config.manners.causal:
+            raise ValueError(
+                "wanted an encoder's size and plan (style bert), got a decoder's: take bert-4l, "
+                "bert-6l, bert-8l or bert-base, and a plan that does not bring its own style"
+            )
         super().__init__(config, plan)  # self.norm stands after the embedding here
         self.segment = Embedding("segment", 2, (config.width,), "position", "embed")
         self.head = head(config, self.embed)
@@ -151,7 +156,7 @@ def public_names(model):
 
 
 def modern_name(name):
-    """A public name as today's checkpoints have it; the first ones said gamma, beta and no "bert."."""
+    """A public name as today's checkpoints have it; the first said gamma, beta and no "bert."."""
     name = re.sub(r"gamma$", "weight", name)
     name = re.sub(r"beta$", "bias", name)
     return name if name.startswith(STEMS) else "bert." + name

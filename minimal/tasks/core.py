@@ -211,12 +211,11 @@ def means(results, suite, rule):
 
 # ---- the command ------------------------------------------------------------
 def causal(model):
-    """The model, if what it says of a token is said before it has seen it."""
+    """The model, if it says of a token what it says before it has seen it."""
     if not model.config.manners.causal:
         raise ValueError(
-            f"wanted a model that sees only what stands before a token, got one of the style "
-            f"{model.config.style!r}, which reads the answer along with the question: "
-            "give a checkpoint of another style"
+            "wanted a decoder, got an encoder, whose tokens see the answer that they are to "
+            "predict: CORE would count copying as knowledge; give the checkpoint of a decoder"
         )
     return model
 

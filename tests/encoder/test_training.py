@@ -15,6 +15,7 @@ from minimal.model.values import Bypass
 from minimal.tasks import squad
 from minimal.tasks.village import make
 from minimal.training.checkpoint import CheckpointError
+from minimal.training.run import Diverged
 
 TINY = Config(2, 32, 2, 64, 400, style="bert", windows="L", dropout=0.1)
 WORDS = "the river rises near a mill and falls past the town where old people sleep while cats watch boats go by".split()
@@ -70,7 +71,7 @@ def test_pretraining_runs_its_stages_in_order_and_learns(book, pieces, monkeypat
     )
     model = encoder(pieces.vocab, dropout=0.0)
     before = pretrain.masked_score(model, book, pieces, 64)
-    plan = pretrain.stages("16x12x60,64x3x20")
+    plan = pretrain.stages_of("16x12x60,64x3x20")
     losses = pretrain.pretrain(model, book, pieces, plan, lr=1e-2)
     assert [tuple(ids.shape) for ids in seen] == [(12, 16)] * 60 + [(3, 64)] * 20 and len(
         losses
@@ -98,7 +99,7 @@ def test_a_run_that_was_stopped_goes_on_bit_for_bit_and_a_folder_keeps_its_run(
     book, pieces, tmp_path, monkeypatch
 ):
     how = dict(
-        plan=pretrain.stages("16x4x12"),
+        stages=pretrain.stages_of("16x4x12"),
         lr=1e-2,
         save=4,
         identity=dict(seed=0, lr=1e-2),
@@ -117,13 +118,13 @@ def test_a_run_that_was_stopped_goes_on_bit_for_bit_and_a_folder_keeps_its_run(
     with pytest.raises(KeyboardInterrupt):
         pretrain.pretrain(stopped, book, pieces, out=tmp_path, **how)
     monkeypatch.setattr(pretrain, "masked_loss", plain)
-    assert len(files.read_lines(tmp_path / "log.jsonl")) == 1
+    assert [row["step"] for row in files.read_lines(tmp_path / "log.jsonl")] == [1, 4]
     fresh = bert.build(
         {}, TINY.but(vocab=pieces.vocab), seed=77
     )  # everything must come from the folder
     assert pretrain.pretrain(fresh, book, pieces, out=tmp_path, **how) == losses
     assert equal(weights(fresh), weights(whole))
-    with pytest.raises(CheckpointError, match="differs in lr"):
+    with pytest.raises(CheckpointError, match=r"holds another run \(lr: 0.01 there, 5.0 here\)"):
         pretrain.pretrain(
             fresh, book, pieces, out=tmp_path, **how | dict(identity=dict(seed=0, lr=5.0))
         )
@@ -132,7 +133,7 @@ def test_a_run_that_was_stopped_goes_on_bit_for_bit_and_a_folder_keeps_its_run(
 def test_the_same_seed_gives_the_same_run_and_another_seed_another(book, pieces):
     def losses(seed):
         return pretrain.pretrain(
-            encoder(pieces.vocab), book, pieces, pretrain.stages("16x4x5"), seed=seed, lr=1e-2
+            encoder(pieces.vocab), book, pieces, pretrain.stages_of("16x4x5"), seed=seed, lr=1e-2
         )
 
     assert losses(0) == losses(0) != losses(1)
@@ -155,10 +156,11 @@ def test_dropout_is_drawn_anew_at_every_step_and_the_same_way_for_every_run(piec
 
 def test_a_loss_that_is_no_number_ends_the_run_with_a_sentence(pieces):
     model = encoder(pieces.vocab)
-    with pytest.raises(ValueError, match="no number at step 0; take a smaller rate"):
+    with pytest.raises(Diverged, match="the loss became nan at step 1; .*; try a smaller --lr"):
         pretrain.fit(model, lambda step: model.embed.weight.sum() * float("nan"), 3)
-    with pytest.raises(ValueError, match="wanted LENGTHxBATCHxSTEPS"):
-        pretrain.stages("128x48")
+    for text in ("128x48", "0x0x0", "3x1x1", "128x48x-1", ""):
+        with pytest.raises(ValueError, match=f"stages '{text}': wanted LENGTHxBATCHxSTEPS"):
+            pretrain.stages_of(text)
 
 
 def test_the_ramp_moves_alpha_over_the_run():
