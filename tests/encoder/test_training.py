@@ -1,42 +1,21 @@
-"""Do the two loops learn, in stages, from any point on, the same every time? Do both plans of a seed start alike?"""
+"""Do pretraining and fine-tuning learn, in stages, from any point on, the same every time? Do all
+plans of a seed start alike?"""
 
-import json
 import os
 import pathlib
 
 import pytest
 import torch
 
-from minimal.data import corpora, files, results
+from minimal.data import files, results
 from minimal.encoder import bert, finetune, pretrain, wordpiece
 from minimal.lab.evidence import bypass_seeds, records
-from minimal.model.config import Config
 from minimal.model.values import Bypass
 from minimal.tasks import squad
 from minimal.tasks.village import make
 from minimal.training.checkpoint import CheckpointError
 from minimal.training.run import Diverged
-
-TINY = Config(2, 32, 2, 64, 400, style="bert", windows="L", dropout=0.1)
-WORDS = "the river rises near a mill and falls past the town where old people sleep while cats watch boats go by".split()
-
-
-@pytest.fixture(scope="module")
-def book(tmp_path_factory):
-    """A corpus of 200,000 characters in which some words always follow others."""
-    random = torch.Generator().manual_seed(0)
-    starts = torch.randint(len(WORDS), (12_000,), generator=random).tolist()
-    path = tmp_path_factory.mktemp("book") / "river.txt"
-    path.write_text(
-        " ".join(f"{WORDS[i]} {WORDS[(i + 1) % 20]} {WORDS[(i + 2) % 20]}." for i in starts),
-        encoding="utf-8",
-    )
-    return corpora.find(str(path))
-
-
-@pytest.fixture(scope="module")
-def pieces(book):
-    return wordpiece.corpus_pieces(book, 120)
+from tests.encoder.small import TINY, encoder
 
 
 @pytest.fixture(scope="module")
@@ -47,10 +26,6 @@ def village():
         for n, split in ((40, "train"), (6, "test"))
     )
     return train, test, wordpiece.learn_pieces([q.context + " " + q.question for q in train], 400)
-
-
-def encoder(vocab, plan="standard", **changes):
-    return bert.build(plan, TINY.but(vocab=vocab, **changes))
 
 
 def weights(model):
@@ -240,131 +215,6 @@ def test_the_same_loop_runs_on_real_questions_in_windows():
     assert len(task.rows.ids) > 3 * 90 and not task.report.skipped
     got = finetune.finetune(encoder(pieces.vocab), task, steps=30, batch=16, lr=2e-3)
     assert got["total"] == 30 and got["missing"] == [] and got["losses"][-1] < got["losses"][0]
-
-
-# ---- the commands -----------------------------------------------------------------------------------------------
-
-
-def test_the_two_commands_hand_an_encoder_over(tmp_path, capsys, book, monkeypatch):
-    from minimal.model import config
-
-    monkeypatch.setitem(config.SIZES, "bert-4l", TINY)
-    text = tmp_path / "river.txt"
-    text.write_text("".join(book.documents("train")), encoding="utf-8")
-    told = [
-        "--corpus",
-        str(text),
-        "--vocab",
-        "120",
-        "--stages",
-        "16x4x4,48x2x2",
-        "--plan",
-        '{"alpha": "head"}',
-        "--lr",
-        "0.01",
-        "--ramp",
-        "decay",
-        "--out",
-        str(tmp_path / "mlm"),
-    ]
-    pretrain.main(told)
-    assert "nats a masked piece" in capsys.readouterr().out
-    model, pieces = pretrain.restore(tmp_path / "mlm")
-    assert all(m.ramp == 0 for m in model.modules() if isinstance(m, Bypass)), "where it ended"
-    assert (
-        model.config.context == 48
-        and len(model.coefficients()) == 2
-        and pieces.vocab == model.config.vocab <= 120
-    )
-    with pytest.raises(SystemExit, match="holds another run"):
-        pretrain.main([*told[:3], str(pieces.vocab - 3), *told[4:]])
-    assert pretrain.restore(tmp_path / "mlm")[1].fingerprint == pieces.fingerprint, (
-        "a refused run changes nothing"
-    )
-    wordpiece.learn_pieces(WORDS, 80).raw.save(str(tmp_path / "tokenizer.json"))
-    (tmp_path / "mlm" / "tokenizer.json").rename(tmp_path / "kept.json")
-    (tmp_path / "tokenizer.json").rename(tmp_path / "mlm" / "tokenizer.json")
-    with pytest.raises(CheckpointError, match="is not the one that its encoder was trained with"):
-        pretrain.restore(tmp_path / "mlm")
-    (tmp_path / "kept.json").rename(tmp_path / "mlm" / "tokenizer.json")
-    squads = {name: tmp_path / f"{name}.json" for name in ("train", "test")}
-    for name, path in squads.items():
-        path.write_text(json.dumps(make(1, 4, 0, name)), encoding="utf-8")
-    finetune.main(
-        [
-            "--train",
-            str(squads["train"]),
-            "--test",
-            str(squads["test"]),
-            "--encoder",
-            str(tmp_path / "mlm"),
-            "--length",
-            "48",
-            "--epochs",
-            "1",
-            "--batch",
-            "8",
-            "--seeds",
-            "42",
-            "2",
-        ]
-    )
-    said = capsys.readouterr().out
-    assert "seed 42:" in said and "seed 2:" in said and "± " in said and "skipped" in said
-    text.rename(tmp_path / "river.json")
-    with pytest.raises(SystemExit, match="finetune: .*is not JSON"):
-        finetune.main(
-            [
-                "--train",
-                str(tmp_path / "river.json"),
-                "--test",
-                str(squads["test"]),
-                "--encoder",
-                str(tmp_path / "mlm"),
-            ]
-        )
-    with pytest.raises(SystemExit, match="2"):
-        finetune.main(["--train", "x.json", "--test", "y.json"])
-
-
-@pytest.mark.parametrize(
-    "main, told, sentence",
-    [
-        (pretrain.main, "--stages abc", "pretrain: stages 'abc': wanted LENGTHxBATCHxSTEPS"),
-        (
-            pretrain.main,
-            '--plan {"alpha":head}',
-            'pretrain: plan {"alpha":head}: wanted a name, or dials as JSON',
-        ),
-        (
-            finetune.main,
-            "--train no.json --test no.json --encoder mlm",
-            "finetune: no.json: No such file or directory; name a file",
-        ),
-        (
-            finetune.main,
-            "--train x --test x --pieces tokenizer.json --weights no.safetensors",
-            "no.safetensors is not there",
-        ),
-        (
-            finetune.main,
-            "--train x --test x --encoder mlm --size bert-4l --plan bypass",
-            "mlm says itself what it holds: leave out --size, --plan, or --encoder",
-        ),
-    ],
-)
-def test_a_wrong_command_is_answered_by_one_sentence(
-    main, told, sentence, tmp_path, capsys, pieces, monkeypatch
-):
-    from minimal.model import config
-
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(config.SIZES, "bert-base", TINY)
-    monkeypatch.setattr(finetune, "restore", lambda folder: (encoder(pieces.vocab), pieces))
-    pieces.raw.save("tokenizer.json")
-    with pytest.raises(SystemExit) as stopped:
-        main(told.split())
-    assert sentence in f"{stopped.value} {capsys.readouterr().err}" and stopped.value.code != 0
 
 
 # ---- paired seeds -----------------------------------------------------------------------------------------------

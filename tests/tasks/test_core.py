@@ -8,7 +8,9 @@ import torch
 import torch.nn.functional as F
 
 from minimal.data import files
+from minimal.encoder import bert
 from minimal.lab.evidence import records
+from minimal.model.config import Config
 from minimal.tasks import core
 from minimal.tasks.core import RULES, aggregate, evaluate, score, with_error
 from minimal.tasks.core_tasks import LM, MC, SIX, TASKS, Question, prompts, question, read, sample
@@ -328,6 +330,36 @@ def test_a_wrong_task_or_folder_is_refused_before_anything_is_loaded(folder, tmp
         with pytest.raises(SystemExit):
             core.main(["--checkpoint", "nowhere", *arguments])
         assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words, says",
+    [
+        ("--items -1", "core: argument --items: wanted a whole number from 1, got -1"),
+        ("--items 0", "core: argument --items: wanted a whole number from 1, got 0"),
+        ("--tasks copa", "core: no checkpoint at nowhere"),
+    ],
+)
+def test_a_wrong_wish_is_one_sentence(words, says, folder, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        core.main(["--checkpoint", "nowhere", "--data", str(folder), *words.split()])
+    said = f"{stopped.value} {capsys.readouterr().err}"
+    assert says in said and stopped.value.code != 0
+
+
+def test_a_model_that_sees_the_answer_is_refused(folder, tmp_path, monkeypatch):
+    encoder = bert.build("standard", Config(1, 32, 1, 64, 512, style="bert", windows="L"))
+    monkeypatch.setattr(core, "opened", lambda *_: (encoder, tokenizer()))
+    with pytest.raises(SystemExit, match="core: wanted a decoder, got an encoder"):
+        core.main(["--checkpoint", str(tmp_path), "--data", str(folder), "--tasks", "copa"])
+    assert not (tmp_path / "core.jsonl").exists()
+
+
+def test_a_checkpoint_may_be_named_by_its_file(checkpoint, folder, capsys):
+    path = checkpoint / "last.safetensors"
+    words = ["--data", str(folder), "--tasks", "copa", "--items", "3"]
+    core.main(["--checkpoint", str(path), *words])
+    assert "copa" in capsys.readouterr().out and (checkpoint / "core.jsonl").is_file()
 
 
 @needs_items
