@@ -16,7 +16,7 @@ from minimal.model.layers import Embedding, Linear, Norm
 from minimal.model.transformer import GPT
 
 
-# ---- heads ------------------------------------------------------------------
+# ---- heads --------------------------------------------------------------------------------------
 class Masked(nn.Module):
     """Which piece stood here? gelu, norm, the embedding read backwards (Devlin et al. 2019)."""
 
@@ -42,7 +42,7 @@ class Spans(nn.Module):
         return self.out(x).float().unbind(-1)  # first (B, T), last (B, T)
 
 
-# ---- the encoder ------------------------------------------------------------
+# ---- the encoder --------------------------------------------------------------------------------
 class Bert(GPT):
     """The course's stack in the style `bert`: every token sees every other; learned positions,
     segments, norm after the sum. Its attention and its value sources are the decoder's."""
@@ -118,7 +118,7 @@ def build(plan="standard", size="bert-4l", head=Masked, seed=0, **changes):
     return init_bert(Bert(plan.adapt(config), plan, head), seed)
 
 
-# ---- public weights ---------------------------------------------------------
+# ---- public weights -----------------------------------------------------------------------------
 LAYER, THEIR_LAYER = r"^blocks\.(\d+)\.", r"bert.encoder.layer.\1."
 
 PUBLIC_NAMES = (  # patterns of our names -> the names of the public checkpoints

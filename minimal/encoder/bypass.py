@@ -20,7 +20,7 @@ from minimal.variants import (
     second_half,
 )
 
-# ---- the dials --------------------------------------------------------------
+# ---- the dials ----------------------------------------------------------------------------------
 # V' = V + alpha act(X) is Mix(Own, Bypass, 1, alpha). The report ran the first setting of every
 # dial; the others are what its section 4.2 names and did not run.
 ALPHAS = dict(
@@ -118,7 +118,7 @@ def numbered(layers):
     return chosen
 
 
-# ---- over training ----------------------------------------------------------
+# ---- over training ------------------------------------------------------------------------------
 RAMPS = dict(  # share of training done -> what the bypass is multiplied by
     constant=lambda done: 1.0,
     warmup=lambda done: min(1.0, 2 * done),  # full from half-time on
@@ -136,7 +136,7 @@ def set_ramp(model, name, done):
             module.ramp = RAMPS[name](done)
 
 
-# ---- the variance of the values ---------------------------------------------
+# ---- the variance of the values -----------------------------------------------------------------
 def variance_of_sum(v, r, a):
     """Both sides of Var(V + a R) = Var V + a² Var R + 2 a Cov(V, R), over all entries, in float64.
 

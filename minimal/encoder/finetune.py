@@ -108,7 +108,7 @@ def finetune(
         return task.score(model) | dict(steps=steps, losses=losses)
 
 
-# ---- the command ------------------------------------------------------------
+# ---- the command --------------------------------------------------------------------------------
 def task_of(name, train, test, pieces, length):
     """Both halves of SQuAD v1 or v2, from files or through `datasets`."""
     report = files.Report()

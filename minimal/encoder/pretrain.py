@@ -31,7 +31,7 @@ RECIPE = replace(RECIPES["bert"], clip=1.0)  # BERT's public code clips; the rep
 SEED = number(int, least=0, most=2**32 - 1)  # what NumPy's generator takes
 
 
-# ---- the loop ---------------------------------------------------------------
+# ---- the loop -----------------------------------------------------------------------------------
 def places(count, batch, seed, step):
     """Which of `count` rows step number `step` reads: every row once an epoch, in an order that
     (seed, epoch) gives."""
@@ -86,7 +86,7 @@ def fit(
     return [row["loss"] for row in loop.history]
 
 
-# ---- masked language modelling ----------------------------------------------
+# ---- masked language modelling ------------------------------------------------------------------
 @dataclass(frozen=True)
 class Stage:
     """Rows of `length` pieces, `batch` of them a step."""
@@ -193,7 +193,7 @@ def masked_score(model, corpus, pieces, length, rows=64):
     )
 
 
-# ---- what is kept -----------------------------------------------------------
+# ---- what is kept -------------------------------------------------------------------------------
 def identity(plan, config, pieces, **more):
     """What a folder of weights must say about itself, so that it can be read without being told."""
     return dict(plan=plan, config=asdict(config), pieces=pieces.fingerprint, **more)
@@ -228,7 +228,7 @@ def restore(folder):
     return model.eval(), pieces
 
 
-# ---- the command ------------------------------------------------------------
+# ---- the command --------------------------------------------------------------------------------
 def plan_of(text):
     """ "standard", or the dials of a bypass as JSON: {"alpha": "head"}."""
     try:

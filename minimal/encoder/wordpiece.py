@@ -13,7 +13,7 @@ SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 IGNORE = -100  # targets that cost nothing
 
 
-# ---- pieces -----------------------------------------------------------------
+# ---- pieces -------------------------------------------------------------------------------------
 class Pieces:
     """A WordPiece tokenizer, with what packing (minimal.data) and encoding ask of it. A document
     begins with [SEP]."""
@@ -132,7 +132,7 @@ def corpus_pieces(corpus, vocab, characters=20_000_000):
     return load_pieces(folder / "tokenizer.json")
 
 
-# ---- masks ------------------------------------------------------------------
+# ---- masks --------------------------------------------------------------------------------------
 def mask(ids, pieces, seed, step, rate=0.15):
     """BERT's masked language modelling on ids (B, T): -> (inputs, targets), a pure function of
     (seed, step).

@@ -24,7 +24,7 @@ from minimal.tasks.core_tasks import LM, SUITES, TASKS, find, question, read, sa
 RULE_OF = dict(core="bytes", resformer="sum")
 
 
-# ---- tasks ------------------------------------------------------------------
+# ---- tasks --------------------------------------------------------------------------------------
 def fingerprint(model):
     """Twelve letters that name these weights, so that a log is continued only by the model that
     began it."""
@@ -89,7 +89,7 @@ def ask(model, tok, task, items, indices, context):
     return rows
 
 
-# ---- what it amounts to -----------------------------------------------------
+# ---- what it amounts to -------------------------------------------------------------------------
 def centred(accuracy, baseline):
     """0 for a guesser, 1 for an oracle."""
     return (accuracy - baseline) / (1 - baseline)
@@ -209,7 +209,7 @@ def means(results, suite, rule):
     return lines
 
 
-# ---- the command ------------------------------------------------------------
+# ---- the command --------------------------------------------------------------------------------
 def causal(model):
     """The model, if it says of a token what it says before it has seen it."""
     if not model.config.manners.causal:

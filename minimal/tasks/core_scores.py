@@ -9,7 +9,7 @@ from minimal.tasks.core_tasks import LM, common
 WORTH = 64  # tokens that a shared prefix must save before it gets a pass, and a cache, of its own
 
 
-# ---- what a model thinks of a span ------------------------------------------
+# ---- what a model thinks of a span --------------------------------------------------------------
 def spans(model, rows, starts, cache=None, seen=0):
     """For each row: nats of its span, tokens in it, and whether each of them is the argmax.
     `cache` holds the first `seen` tokens of all rows; shorter rows are padded on the right, where

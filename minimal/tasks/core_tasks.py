@@ -97,7 +97,7 @@ KINDS = {
 }
 
 
-# ---- items ------------------------------------------------------------------
+# ---- items --------------------------------------------------------------------------------------
 def is_address(where):
     return "://" in str(where)
 
@@ -204,7 +204,7 @@ def sample(task, items, limit=None):
     return items
 
 
-# ---- questions --------------------------------------------------------------
+# ---- questions ----------------------------------------------------------------------------------
 def prompts(task, items, index):
     """The texts that ask about one item: examples, a blank line after each, then the question, once
     a choice."""

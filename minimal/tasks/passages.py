@@ -12,7 +12,7 @@ LONGEST_QUESTION = 64  # tokens
 BATCH = 64  # windows whose spans are ranked at once
 
 
-# ---- windows ----------------------------------------------------------------
+# ---- windows ------------------------------------------------------------------------------------
 @dataclass
 class Windows:
     """[CLS] question [SEP] a piece of the context [SEP]: N windows, as long as the longest, T."""
@@ -144,7 +144,7 @@ def window(words, part, first, answer, pieces):
     )
 
 
-# ---- from scores to answers -------------------------------------------------
+# ---- from scores to answers ---------------------------------------------------------------------
 def best_spans(first, last, inside, n=20, longest=30):
     """The n best (score, first, last) of each window among the valid spans: in the context, in
     order, not too long."""

@@ -39,7 +39,7 @@ class Question:
         return None
 
 
-# ---- reading ----------------------------------------------------------------
+# ---- reading ------------------------------------------------------------------------------------
 def read(source, report):
     """The questions of a SQuAD file (a path, or the dict in it). A broken file raises, a broken
     item is skipped and reported."""
@@ -139,7 +139,7 @@ def is_answer(answer):
     )
 
 
-# ---- the official score -----------------------------------------------------
+# ---- the official score -------------------------------------------------------------------------
 def normalise(text):
     """Lower case, no ASCII punctuation, no English articles, single spaces: the official scorers'
     order."""

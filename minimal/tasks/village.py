@@ -18,7 +18,7 @@ HELD_OUT = 5  # of the things made of two parts, one in five is kept for the tes
 CAPITALISED = ("person", "town")
 
 
-# ---- the dial ---------------------------------------------------------------
+# ---- the dial -----------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Level:
     people: int  # each of them is a distractor for the others: the same relations, other objects
@@ -43,7 +43,7 @@ LEVELS = {
 }
 
 
-# ---- paragraphs -------------------------------------------------------------
+# ---- paragraphs ---------------------------------------------------------------------------------
 def make(level=1, paragraphs=500, seed=0, split="train", unanswerable=0.0):
     """A SQuAD tree (v2 with a share of `unanswerable` questions): the same arguments give the same
     bytes."""

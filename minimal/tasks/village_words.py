@@ -3,7 +3,7 @@ wordings of minimal.tasks.village."""
 
 from dataclasses import dataclass
 
-# ---- who and what there is --------------------------------------------------
+# ---- who and what there is ----------------------------------------------------------------------
 FIRST = (
     "ba be bo da de do fa fe fi ga ge go ha he hi ja jo ka ke ki la le li lo ma me mi mo na ne ni "
     "no pa pe pi po ra re ri ro sa se si so ta te ti to va ve vi vo"
@@ -65,7 +65,7 @@ KINDS = dict(  # a thing of this kind is one word of each list, joined by the la
 )
 
 
-# ---- what can be said and asked ---------------------------------------------
+# ---- what can be said and asked -----------------------------------------------------------------
 @dataclass(frozen=True)
 class Relation:
     kind: str  # of the object; the subject is a person

@@ -1,4 +1,5 @@
-"""Is the encoder the public BERT, weight for weight, on the course's own attention? Does it read both ways and no padding?"""
+"""Is the encoder the public BERT, weight for weight, on the course's own attention? Does it read
+both ways and no padding?"""
 
 import pytest
 import torch
@@ -26,7 +27,7 @@ def awake(model, std=0.2):
     return model.eval()
 
 
-# ---- the public implementation ----------------------------------------------------------------------------------
+# ---- the public implementation ------------------------------------------------------------------
 
 
 def public(kind):
@@ -171,7 +172,7 @@ def test_base_has_the_public_number_of_parameters():
     }
 
 
-# ---- the same stack ---------------------------------------------------------------------------------------------
+# ---- the same stack -----------------------------------------------------------------------------
 
 
 def test_the_encoder_is_the_decoders_stack_and_attention(monkeypatch):
@@ -291,7 +292,8 @@ def test_every_parameter_gets_a_gradient(plan):
 
 
 def dead(model):
-    """A key's bias adds the same to all scores of a query: softmax cannot see it (its gradient is rounding, or nothing)."""
+    """A key's bias adds the same to all scores of a query: softmax cannot see it (its gradient is
+    rounding, or nothing)."""
     return [
         name
         for name, p in model.named_parameters()

@@ -1,4 +1,5 @@
-"""Does V' = V + alpha act(X) do what it says at every dial, stay inside the attention, and obey the variance identity?"""
+"""Does V' = V + alpha act(X) do what it says at every dial, stay inside the attention, and obey the
+variance identity?"""
 
 import math
 
@@ -18,9 +19,8 @@ IDS = torch.randint(97, (2, 13), generator=torch.Generator().manual_seed(0))
 
 def model(plan="standard", **changes):
     made = bert.build(plan, SIZE.but(**changes)).eval()
-    for (
-        module
-    ) in made.modules():  # a spread of activations that small initial weights would not give
+    # a spread of activations that small initial weights would not give
+    for module in made.modules():
         if hasattr(module, "key") and getattr(module, "kind", "") == "matrix":
             module.weight.data.mul_(8)
     return made
@@ -153,7 +153,8 @@ def test_unknown_dials_get_one_sentence():
 
 
 def test_the_bypass_stays_inside_the_attention():
-    """A V' = A V + alpha A act(X): what comes out of a head is still weighted by what the head attends to."""
+    """A V' = A V + alpha A act(X): what comes out of a head is still weighted by what the head
+    attends to."""
     made = model(dict(start=0.7))
     tape = made.tape(IDS)
     made(IDS, tape=tape)
@@ -181,7 +182,7 @@ def test_a_decoder_can_have_it_too_and_decodes_as_it_reads():
         torch.testing.assert_close(steps, made(ids), atol=1e-5, rtol=1e-5)
 
 
-# ---- over training ----------------------------------------------------------------------------------------------
+# ---- over training ------------------------------------------------------------------------------
 
 
 def test_ramps_move_alpha_and_leave_what_is_learned_alone():
@@ -209,7 +210,7 @@ def test_a_ramp_moves_the_plan_bypass_too():
     assert torch.equal(made(IDS), plain(IDS))
 
 
-# ---- the variance identity --------------------------------------------------------------------------------------
+# ---- the variance identity ----------------------------------------------------------------------
 
 
 def test_the_identity_holds_on_tensors_of_any_shape_scale_and_sign():
@@ -241,9 +242,7 @@ def test_variance_falls_to_a_quarter_where_v_is_minus_relu():
     got = bypass.variance_of_sum(-F.relu(x), F.relu(x), 0.5)
     assert got["v"] == pytest.approx(1 / 2 - 1 / (2 * math.pi), abs=0.01)  # .341
     assert got["left"] == pytest.approx(got["v"] / 4) and got["falls"]
-    at_the_border = bypass.variance_of_sum(
-        -F.relu(x), F.relu(x), 2.0
-    )  # Cov = -a Var(R) / 2 exactly
+    at_the_border = bypass.variance_of_sum(-F.relu(x), F.relu(x), 2.0)  # Cov = -a Var(R) / 2
     assert at_the_border["left"] == pytest.approx(got["v"])
 
 

@@ -63,7 +63,7 @@ def test_a_pretrained_encoder_is_fine_tuned_over_seeds(pretrained, tmp_path, cap
         finetune.main(["--train", "x.json", "--test", "y.json"])
 
 
-# ---- what is wrong ----------------------------------------------------------
+# ---- what is wrong ------------------------------------------------------------------------------
 SQUAD = "--train train.json --test train.json"
 
 # fmt: off
@@ -85,7 +85,7 @@ WRONG = [  # command, its words, what it says
     (pretrain, "--seed 99999999999999999999999", "--seed: wanted a whole number from 0"),
     (pretrain, "--out noise.txt", "pretrain: noise.txt: File exists"),
     (finetune, "--train no.json --test no.json --encoder mlm", "finetune: no.json: No such file"),
-    (finetune, f"{SQUAD} --encoder gpt", "gpt holds no encoder: its checkpoint does not say config"),
+    (finetune, f"{SQUAD} --encoder gpt", "gpt holds no encoder: its checkpoint does not say"),
     (finetune, f"{SQUAD} --encoder old", "old holds an encoder that cannot be built here"),
     (finetune, f"{SQUAD} --encoder nowhere", "no checkpoint at nowhere"),
     (finetune, f"{SQUAD} --pieces tokenizer.json --weights absent", "absent is not there"),

@@ -36,7 +36,7 @@ def equal(a, b):
     return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
 
 
-# ---- masked pieces ----------------------------------------------------------------------------------------------
+# ---- masked pieces ------------------------------------------------------------------------------
 
 
 def test_pretraining_runs_its_stages_in_order_and_learns(book, pieces, monkeypatch):
@@ -94,9 +94,8 @@ def test_a_run_that_was_stopped_goes_on_bit_for_bit_and_a_folder_keeps_its_run(
         pretrain.pretrain(stopped, book, pieces, out=tmp_path, **how)
     monkeypatch.setattr(pretrain, "masked_loss", plain)
     assert [row["step"] for row in files.read_lines(tmp_path / "log.jsonl")] == [1, 4]
-    fresh = bert.build(
-        {}, TINY.but(vocab=pieces.vocab), seed=77
-    )  # everything must come from the folder
+    # everything must come from the folder
+    fresh = bert.build({}, TINY.but(vocab=pieces.vocab), seed=77)
     assert pretrain.pretrain(fresh, book, pieces, out=tmp_path, **how) == losses
     assert equal(weights(fresh), weights(whole))
     with pytest.raises(CheckpointError, match=r"holds another run \(lr: 0.01 there, 5.0 here\)"):
@@ -152,7 +151,7 @@ def test_the_ramp_moves_alpha_over_the_run():
     assert turns[4:] == [0, 0], "the next run goes on with where the ramp ended"
 
 
-# ---- tasks ------------------------------------------------------------------------------------------------------
+# ---- tasks --------------------------------------------------------------------------------------
 
 
 def test_spans_are_learned_from_chance_to_all_of_the_training_questions(village):
@@ -217,7 +216,7 @@ def test_the_same_loop_runs_on_real_questions_in_windows():
     assert got["total"] == 30 and got["missing"] == [] and got["losses"][-1] < got["losses"][0]
 
 
-# ---- paired seeds -----------------------------------------------------------------------------------------------
+# ---- paired seeds -------------------------------------------------------------------------------
 
 SMALL = dict(level=1, paragraphs=12, test=4, vocab=400, masked=2, spans=2, batch=4)
 

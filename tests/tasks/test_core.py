@@ -35,7 +35,8 @@ def folder(tmp_path_factory):
 
 
 def alive(plan="standard", context=2048, **changes):
-    """A small untrained model whose output matrices are not zero, so that its answers depend on everything it read."""
+    """A small untrained model whose output matrices are not zero, so that its answers depend on
+    everything it read."""
     model = build(plan, "nano", vocab=512, context=context, **changes)
     for parameter in model.parameters():
         if not parameter.any():
@@ -44,11 +45,12 @@ def alive(plan="standard", context=2048, **changes):
     return model.eval()
 
 
-# ---- scoring --------------------------------------------------------------------------------------------------------
+# ---- scoring ------------------------------------------------------------------------------------
 
 
 def slowly(model, asked):
-    """The definition, one row at a time without cache or padding: nats of the span, its length, is all of it argmax?"""
+    """The definition, one row at a time without cache or padding: nats of the span, its length, is
+    all of it argmax?"""
     found = []
     for row, start in zip(asked.rows, asked.starts):
         ids = torch.tensor([row])
@@ -141,7 +143,8 @@ def first_smallest(values):
 
 @pytest.mark.parametrize("token, logit", [(None, 0.0), (17, 3.0)])
 def test_uniform_and_constant_models_land_where_counting_says(folder, token, logit):
-    """Their loss of a span follows from its tokens: n log Z, less `logit` for each constant token."""
+    """Their loss of a span follows from its tokens: n log Z, less `logit` for each constant
+    token."""
     model = Knows(uniform() if token is None else constant(token, logit))
     log_z = math.log(511 + math.exp(logit))
     results = {row["task"]: row for row in evaluate(model, tokenizer(), TASKS, folder)}
@@ -201,7 +204,7 @@ def test_rules_differ_where_choices_differ_in_length():
     assert judged == dict(gold=0, bytes=0, tokens=1, sum=0)
 
 
-# ---- what it amounts to ---------------------------------------------------------------------------------------------
+# ---- what it amounts to -------------------------------------------------------------------------
 
 
 def test_standard_errors_stand_beside_every_number(folder):
@@ -226,7 +229,7 @@ def test_the_report_says_how_much_was_cut(folder):
     assert [row["cut"] for row in results] == [1, 0] and "cut from the left" in core.report(results)
 
 
-# ---- going on after a kill ------------------------------------------------------------------------------------------
+# ---- going on after a kill ----------------------------------------------------------------------
 
 
 def test_a_killed_evaluation_goes_on_where_it_stopped(folder, tmp_path):
@@ -267,7 +270,7 @@ def test_a_log_is_not_continued_by_other_weights_or_other_settings(folder, tmp_p
     assert len(files.read_lines(log)) == 30 + 12 + 30
 
 
-# ---- the command ----------------------------------------------------------------------------------------------------
+# ---- the command --------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

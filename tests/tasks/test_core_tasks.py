@@ -24,7 +24,7 @@ def folder(tmp_path_factory):
     return write_items(tmp_path_factory.mktemp("core"))
 
 
-# ---- the table ------------------------------------------------------------------------------------------------------
+# ---- the table ----------------------------------------------------------------------------------
 
 
 def test_the_table_has_21_tasks_in_five_categories_with_the_papers_settings():
@@ -87,7 +87,7 @@ def test_sizes_and_chance_levels_are_counted_from_the_public_files(label):
         assert {len(item[options]) for item in items} == {round(1 / task.chance)}
 
 
-# ---- prompts and spans ----------------------------------------------------------------------------------------------
+# ---- prompts and spans --------------------------------------------------------------------------
 
 
 def test_a_multiple_choice_prompt_is_examples_blank_lines_and_the_question():
@@ -184,7 +184,7 @@ def test_in_the_public_items_the_prompt_is_a_prefix_of_prompt_and_answer(label):
         )
 
 
-# ---- what is wrong with the data ------------------------------------------------------------------------------------
+# ---- what is wrong with the data ----------------------------------------------------------------
 
 GOOD = '{"query": "q", "choices": ["a", "b"], "gold": 0}'
 
@@ -200,7 +200,8 @@ GOOD = '{"query": "q", "choices": ["a", "b"], "gold": 0}'
         (
             "copa",
             "[1, 2]",
-            r"copa.jsonl, line 3: wanted query, choices, gold for a multiple_choice task, got '\[1, 2\]'",
+            r"copa.jsonl, line 3: wanted query, choices, gold for a multiple_choice task, "
+            r"got '\[1, 2\]'",
         ),
         (
             "copa",

@@ -1,4 +1,5 @@
-"""Does the reader lose nothing in silence, do windows and spans point at the right characters, is the score the official one?"""
+"""Does the reader lose nothing in silence, do windows and spans point at the right characters, is
+the score the official one?"""
 
 import copy
 import json
@@ -20,7 +21,8 @@ TREE = {
             "title": "Rivers",
             "paragraphs": [
                 {
-                    "context": "The Po rises near the Café Monviso, and flows east for 652 km to the Adriatic Sea.",
+                    "context": "The Po rises near the Café Monviso, and flows east for 652 km to "
+                    "the Adriatic Sea.",
                     "qas": [
                         {
                             "id": "po-1",
@@ -59,9 +61,8 @@ def pieces():
         "Where does the Po rise? How long is it?",
         "0123456789 '’🤗 naïve",
     ]
-    return wordpiece.learn_pieces(
-        texts, 80
-    )  # hardly more than letters: 50 pieces for the context, 8 for a question
+    # hardly more than letters: 50 pieces for the context, 8 for a question
+    return wordpiece.learn_pieces(texts, 80)
 
 
 def read(source):
@@ -69,7 +70,7 @@ def read(source):
     return squad.read(source, report), report
 
 
-# ---- reading ----------------------------------------------------------------------------------------------------
+# ---- reading ------------------------------------------------------------------------------------
 
 
 def test_a_file_a_dict_and_rows_of_datasets_give_the_same_questions(tmp_path):
@@ -171,7 +172,7 @@ def test_a_name_that_datasets_cannot_reach_says_what_to_do():
         squad.load("nobody/no-such-squad", "train", files.Report())
 
 
-# ---- windows ----------------------------------------------------------------------------------------------------
+# ---- windows ------------------------------------------------------------------------------------
 
 
 def text_of(questions, rows, at):
@@ -272,7 +273,7 @@ def test_the_report_counts_what_it_does_not_print():
     assert "30 skipped, 0 changed" in str(report) and "22 more: all are in .skipped" in str(report)
 
 
-# ---- decoding ---------------------------------------------------------------------------------------------------
+# ---- decoding -----------------------------------------------------------------------------------
 
 
 def brute_force(first, last, inside, n, longest):
@@ -340,7 +341,7 @@ def test_no_answer_wins_only_where_its_score_beats_the_best_span_by_the_threshol
     assert passages.choose({"y": ([], 0.0)}) == {"y": ""}
 
 
-# ---- the official score, by hand --------------------------------------------------------------------------------
+# ---- the official score, by hand ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -434,7 +435,7 @@ def test_v2_scores_the_answerable_and_the_unanswerable_apart():
     assert only["unanswerable_total"] == 0 and only["unanswerable_f1"] is None and only["f1"] == 100
 
 
-# ---- real data --------------------------------------------------------------------------------------------------
+# ---- real data ----------------------------------------------------------------------------------
 
 XQUAD = pathlib.Path(os.environ.get("MINIMAL_DATA", "")) / "squad" / "xquad-en.json"
 

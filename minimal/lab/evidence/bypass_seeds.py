@@ -133,7 +133,7 @@ def last_mean(losses):
     return sum(losses[-LAST:]) / len(losses[-LAST:]) if losses else None
 
 
-# ---- the grid ---------------------------------------------------------------
+# ---- the grid -----------------------------------------------------------------------------------
 def grid(path, plans, sizes, seeds, minutes=None, **changes):
     """Fill the missing cells of an evidence file, seed by seed, so that a partial grid is paired
     everywhere."""
@@ -231,7 +231,7 @@ def mean_ratio(variances):
     return sum(attended / v for v, _, _, attended in variances) / len(variances)
 
 
-# ---- the command ------------------------------------------------------------
+# ---- the command --------------------------------------------------------------------------------
 def sizes_of(text):
     """2x32,4x64 -> [(2, 32), (4, 64)]."""
     if not re.fullmatch(r"[1-9]\d*x[1-9]\d*(,[1-9]\d*x[1-9]\d*)*", text):
