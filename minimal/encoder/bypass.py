@@ -23,13 +23,13 @@ from minimal.variants import (
 # ---- the dials ----------------------------------------------------------------------------------
 # V' = V + alpha act(X) is Mix(Own, Bypass, 1, alpha). The report ran the first setting of every
 # dial; the others are what its section 4.2 names and did not run.
-ALPHAS = dict(
-    fixed=dict(),
-    layer=dict(roles=(None, "alpha")),
-    head=dict(roles=(None, "alpha"), by_head=True),
-    **{"global": dict()},  # one number that all layers share: see OneAlpha
-    gate=None,  # one number a token: see TokenGate
-)
+ALPHAS = {  # how alpha is chosen -> what Mix is told besides its start
+    "fixed": dict(),
+    "layer": dict(roles=(None, "alpha")),
+    "head": dict(roles=(None, "alpha"), by_head=True),
+    "global": dict(),  # one number that all layers share: see OneAlpha
+    "gate": None,  # one number a token: see TokenGate
+}
 
 LAYERS = dict(
     everywhere=everywhere,
