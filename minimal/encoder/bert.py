@@ -1,5 +1,5 @@
-"""What does the same stack become when it reads in both directions? BERT: the encoder, its three heads, and the public
-weights by name."""
+"""What does the same stack become when it reads in both directions? BERT: the encoder, its heads,
+and public weights by name."""
 
 import math
 import re
@@ -16,9 +16,9 @@ from minimal.model.layers import Embedding, Linear, Norm
 from minimal.model.transformer import GPT
 
 
-# ---- heads ------------------------------------------------------------------------------------------------------
+# ---- heads --------------------------------------------------------------------------------------
 class Masked(nn.Module):
-    """Which piece stood here? gelu, norm, then the embedding read backwards (Devlin et al. 2019)."""
+    """Which piece stood here? gelu, norm, the embedding read backwards (Devlin et al. 2019)."""
 
     def __init__(self, config, embed):
         super().__init__()
@@ -42,41 +42,35 @@ class Spans(nn.Module):
         return self.out(x).float().unbind(-1)  # first (B, T), last (B, T)
 
 
-class Sentence(nn.Module):
-    """Which class? The first token, [CLS], speaks for all."""
-
-    def __init__(self, config, embed=None):
-        super().__init__()
-        self.pool = Linear("pool", config.width, config.width, bias=True)
-        self.out = Linear("classes", config.width, 2, bias=True)
-        self.dropout = config.dropout
-
-    def forward(self, x):
-        pooled = torch.tanh(self.pool(x[:, 0]))  # (B, C)
-        return self.out(F.dropout(pooled, self.dropout, self.training)).float()  # (B, 2)
-
-
-# ---- the encoder ------------------------------------------------------------------------------------------------
+# ---- the encoder --------------------------------------------------------------------------------
 class Bert(GPT):
-    """The course's stack in the style `bert`: every token sees every other; learned positions, segments, norm after
-    the sum. Its attention and its value sources are the decoder's."""
+    """The course's stack in the style `bert`: every token sees every other; learned positions,
+    segments, norm after the sum. Its attention and its value sources are the decoder's."""
 
     def __init__(self, config, plan, head=Masked):
+        if config.manners.causal:
+            raise ValueError(
+                "wanted an encoder's size and plan (style bert), got a decoder's: take bert-4l, "
+                "bert-6l, bert-8l or bert-base, and a plan that does not bring its own style"
+            )
         super().__init__(config, plan)  # self.norm stands after the embedding here
         self.segment = Embedding("segment", 2, (config.width,), "position", "embed")
         self.head = head(config, self.embed)
 
     def hidden(self, ids, tape, segments=None):
         """The last block's output (B, T, C)."""
-        if ids.shape[1] > self.config.context:
+        length, context = ids.shape[1], self.config.context
+        if length > context:
             raise ValueError(
-                f"{ids.shape[1]} positions came to a model that has {self.config.context}: cut the text "
-                "into windows (squad.windows), or train with a longer context"
+                f"wanted at most {context} positions, the model's context, got {length}: "
+                "cut the text into windows (passages.windows), or train with a longer context"
             )
-        positions = torch.arange(ids.shape[1], device=ids.device)
-        segments = torch.zeros_like(ids) if segments is None else segments
+        if segments is None:
+            segments = torch.zeros_like(ids)
+        positions = torch.arange(length, device=ids.device)
         x = self.embed(ids) + self.position(positions) + self.segment(segments)  # (B, T, C)
-        x = F.dropout(self.norm(x.to(self.dtype)), self.config.dropout, self.training)
+        x = self.norm(x.to(self.dtype))
+        x = F.dropout(x, self.config.dropout, self.training)
         return self.through(x, tape)
 
     def through(self, x, tape):
@@ -89,113 +83,128 @@ class Bert(GPT):
         return x
 
     def forward(self, ids, *, segments=None, lengths=None, tape=None):
-        """ids (B, T) -> what the head says. `lengths` (B,): positions from there on are padding."""
-        return self.head(self.hidden(ids, tape or self.tape(ids, lengths=lengths), segments))
+        """ids (B, T) -> what the head says. `lengths` (B,): positions from there are padding."""
+        tape = tape or self.tape(ids, lengths=lengths)
+        return self.head(self.hidden(ids, tape, segments))
 
-    def wear(self, head, seed=0):
-        """The same encoder under a fresh head, for another task; a head that is tied to the embedding leaves it so."""
-        words = self.embed.weight.detach().clone()
+    def with_head(self, head, seed=0):
+        """This encoder, now under a fresh head for another task. One that is tied to the embedding
+        leaves the embedding as it is."""
+        embedding = self.embed.weight.detach().clone()
         self.head = head(self.config, self.embed)
         fresh = nn.Module()
         fresh.config, fresh.head = self.config, self.head
         init_bert(fresh, seed)
-        self.embed.weight.data.copy_(words)
+        self.embed.weight.data.copy_(embedding)
         return self.to(self.device)
 
 
 @torch.no_grad()
 def init_bert(model, seed):
-    """BERT's 0.02 belongs to a width of 768. At width C matrices and embeddings start at 0.02 sqrt(768 / C) (ours), so
-    that scores and branches begin as large as they do in BERT-base."""
+    """BERT's 0.02 belongs to a width of 768. At width C matrices and embeddings start at
+    0.02 sqrt(768 / C) (ours), so that scores and branches begin as large as in BERT-base."""
     init(model, seed)
-    for weight in {
-        module.weight for module in model.modules() if isinstance(module, (Linear, Embedding))
-    }:  # tied once
+    matrices = [m.weight for m in model.modules() if isinstance(m, (Linear, Embedding))]
+    for weight in set(matrices):  # a tied one once
         weight *= math.sqrt(768 / model.config.width)
     return model
 
 
 def build(plan="standard", size="bert-4l", head=Masked, seed=0, **changes):
-    """An encoder ready to train: build("standard", "bert-4l", vocab=2000, context=128), or with the bypass,
-    build(dict(alpha="head", act="gelu"), …): minimal.encoder.bypass has the dials."""
+    """An encoder ready to train: build("standard", "bert-4l", vocab=2000, context=128), or with
+    the bypass, build(dict(alpha="head", act="gelu"), …): minimal.encoder.bypass has the dials."""
     config = sizes.size(size, **changes) if isinstance(size, str) else size.but(**changes)
     plan = bypass.plan(plan)
     return init_bert(Bert(plan.adapt(config), plan, head), seed)
 
 
-# ---- public weights ---------------------------------------------------------------------------------------------
-THEIRS = (  # our names -> those of the public checkpoints
+# ---- public weights -----------------------------------------------------------------------------
+LAYER, THEIR_LAYER = r"^blocks\.(\d+)\.", r"bert.encoder.layer.\1."
+
+PUBLIC_NAMES = (  # patterns of our names -> the names of the public checkpoints
     (r"^embed\.", "bert.embeddings.word_embeddings."),
     (r"^position\.", "bert.embeddings.position_embeddings."),
     (r"^segment\.", "bert.embeddings.token_type_embeddings."),
     (r"^norm\.", "bert.embeddings.LayerNorm."),
-    (
-        r"^blocks\.(\d+)\.attention\.(query|key|value)\.(?:x\.)?project\.",
-        r"bert.encoder.layer.\1.attention.self.\2.",
-    ),
-    (r"^blocks\.(\d+)\.attention\.out\.", r"bert.encoder.layer.\1.attention.output.dense."),
-    (r"^blocks\.(\d+)\.norm1\.", r"bert.encoder.layer.\1.attention.output.LayerNorm."),
-    (r"^blocks\.(\d+)\.mlp\.up\.", r"bert.encoder.layer.\1.intermediate.dense."),
-    (r"^blocks\.(\d+)\.mlp\.down\.", r"bert.encoder.layer.\1.output.dense."),
-    (r"^blocks\.(\d+)\.norm2\.", r"bert.encoder.layer.\1.output.LayerNorm."),
+    (LAYER + r"attention\.query\.project\.", THEIR_LAYER + "attention.self.query."),
+    (LAYER + r"attention\.key\.project\.", THEIR_LAYER + "attention.self.key."),
+    (LAYER + r"attention\.value\.(?:x\.)?project\.", THEIR_LAYER + "attention.self.value."),
+    (LAYER + r"attention\.out\.", THEIR_LAYER + "attention.output.dense."),
+    (LAYER + r"norm1\.", THEIR_LAYER + "attention.output.LayerNorm."),
+    (LAYER + r"mlp\.up\.", THEIR_LAYER + "intermediate.dense."),
+    (LAYER + r"mlp\.down\.", THEIR_LAYER + "output.dense."),
+    (LAYER + r"norm2\.", THEIR_LAYER + "output.LayerNorm."),
     (r"^head\.mix\.", "cls.predictions.transform.dense."),
     (r"^head\.norm\.", "cls.predictions.transform.LayerNorm."),
-    (r"^head\.pool\.", "bert.pooler.dense."),
 )
 
-OUT = {
-    Masked: "cls.predictions.",
-    Spans: "qa_outputs.",
-    Sentence: "classifier.",
-}  # head.out; MLM's is only a bias
+HEAD_NAMES = {Masked: "cls.predictions.", Spans: "qa_outputs."}  # head.out; MLM's is only a bias
+
+STEMS = ("bert.", "cls.", "qa_outputs.", "classifier.")  # what public names begin with
 
 
 def public_names(model):
-    """Our parameter names -> the public ones; what BERT does not have (a learned alpha) is left out."""
-    table = (*THEIRS, (r"^head\.out\.", OUT[type(model.head)]))
+    """Our parameter names -> the public ones. What BERT does not have (a learned alpha) is left
+    out."""
+    table = (*PUBLIC_NAMES, (r"^head\.out\.", HEAD_NAMES[type(model.head)]))
     names = {}
     for ours, _ in model.named_parameters():
-        theirs = [re.sub(pattern, name, ours) for pattern, name in table if re.match(pattern, ours)]
-        names |= {ours: theirs[0]} if theirs else {}
+        for pattern, theirs in table:
+            if re.match(pattern, ours):
+                names[ours] = re.sub(pattern, theirs, ours)
     return names
+
+
+def modern_name(name):
+    """A public name as today's checkpoints have it; the first said gamma, beta and no "bert."."""
+    name = re.sub(r"gamma$", "weight", name)
+    name = re.sub(r"beta$", "bias", name)
+    return name if name.startswith(STEMS) else "bert." + name
+
+
+def read_public(path):
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    if not Path(path).is_file():
+        raise FileNotFoundError(
+            f"{path} is not there: wanted a model.safetensors with BERT weights"
+        )
+    try:
+        return load_file(path)
+    except SafetensorError as error:
+        raise ValueError(
+            f"{path}: wanted a model.safetensors with BERT weights, got something else ({error}): "
+            "download it anew"
+        ) from None
 
 
 @torch.no_grad()
 def load_public(model, weights):
-    """Put public BERT weights (a state dict, or a .safetensors file such as bert-base-uncased's) into a model.
-    -> (our parameters that the file lacks, its names that we have no place for); the encoder must be complete."""
+    """Put public BERT weights (a state dict, or a .safetensors file such as bert-base-uncased's)
+    into a model. -> (our parameters that the file lacks, its names that we have no place for);
+    the encoder must be complete."""
     if not isinstance(weights, dict):
-        from safetensors.torch import load_file
+        weights = read_public(weights)
+    found = {modern_name(name): tensor for name, tensor in weights.items()}
+    names, missing = public_names(model), []
 
-        if not Path(weights).is_file():
-            raise FileNotFoundError(
-                f"{weights} is not there; wanted a model.safetensors with BERT weights"
-            )
-        weights = load_file(weights)
-    found = {}
-    for name, tensor in weights.items():
-        name = re.sub(
-            r"gamma$", "weight", re.sub(r"beta$", "bias", name)
-        )  # as the first checkpoints say
-        found[
-            name
-            if name.startswith(("bert.", "cls.", "qa_outputs.", "classifier."))
-            else "bert." + name
-        ] = tensor
-    parameters, names, missing = dict(model.named_parameters()), public_names(model), []
-    for ours, parameter in parameters.items():
+    # Copy what the file has.
+    for ours, parameter in model.named_parameters():
         theirs = names.get(ours)
         tensor = found.pop(theirs, None)
         if tensor is None:
             missing.append(ours)
-        elif tensor.shape != parameter.shape:
+            continue
+        if tensor.shape != parameter.shape:
             raise ValueError(
                 f"{theirs} is {tuple(tensor.shape)} in the file and {tuple(parameter.shape)} here: "
-                f"build the model with the size, vocabulary and context of the file"
+                "build the model with the size, vocabulary and context of the file"
             )
-        else:
-            parameter.copy_(tensor)
-    absent = [name for name in missing if not name.startswith("head.") and name in names]
+        parameter.copy_(tensor)
+
+    # A head may be fresh; an encoder may not.
+    absent = [name for name in missing if name in names and not name.startswith("head.")]
     if absent:
         raise ValueError(
             f"the file lacks {len(absent)} of the encoder's parameters, first {names[absent[0]]} "

@@ -20,7 +20,9 @@ class Coefficient(nn.Module):
 
 
 def coefficient(role, start, shape=()):
-    """A number that is learned if it has a role, and a plain number otherwise."""
+    """A number that is learned if it has a role, and a plain number otherwise; one that is made is kept."""
+    if isinstance(start, Coefficient):
+        return start
     return Coefficient(role, start, shape) if role else (lambda: start)
 
 

@@ -132,9 +132,11 @@ class Table(Source):
 
 
 class Bypass(Source):
-    """act(X): the layer's input itself, past W_V (the BERT bypass report). `on`: "raw" or "norm"."""
+    """act(X): the layer's input itself, past W_V (the BERT bypass report). `on`: "raw" or "norm".
+    `ramp` multiplies it: 1, unless the training loop moves it."""
 
     mark = "input"
+    ramp = 1.0
 
     def __init__(self, act="relu", on="raw", **where):
         super().__init__(**where)
@@ -147,22 +149,26 @@ class Bypass(Source):
 
     def rows(self, h, at, tape):
         x = F.layer_norm(h, h.shape[-1:]) if self.on == "norm" else h
-        return ACTS[self.act](x).unflatten(-1, (self.config.kv, self.config.head))  # (B, T, G, D)
+        y = ACTS[self.act](x) if self.ramp == 1 else self.ramp * ACTS[self.act](x)
+        return y.unflatten(-1, (self.config.kv, self.config.head))  # (B, T, G, D)
 
     def word(self):
         return self.act + "(x)"
 
 
 class Mix(Source):
-    """a x + b y on new rows: ResFormer (Eq 7), rows 10 to 13, V + E. `roles` names who learns a and b, if anyone.
+    """a x + b y on new rows: ResFormer (Eq 7), rows 10 to 13, V + E. `roles` names who learns a and b, if anyone;
+    a Coefficient in their place is one that several layers share. `by_head`: a number a head.
     `tie`: y uses x's matrix (rows 12 and 13 apply one W_V to two inputs)."""
 
     mark = "mix"
 
-    def __init__(self, x, y, a=0.5, b=0.5, roles=(None, None), tie=False, shape=(), **where):
+    def __init__(self, x, y, a=0.5, b=0.5, roles=(None, None), tie=False, by_head=False, **where):
         super().__init__(**where)
-        self.x, self.y, self.starts = x(**where), y(**where), (a, b)
-        self.a, self.b = (coefficient(role, start, shape) for role, start in zip(roles, (a, b)))
+        self.x, self.y = x(**where), y(**where)
+        self.starts = tuple(getattr(weight, "start", weight) for weight in (a, b))
+        shape = (self.config.kv, 1) if by_head else ()
+        self.a, self.b = (coefficient(role, weight, shape) for role, weight in zip(roles, (a, b)))
         if tie:
             self.y.project = self.x.project
 

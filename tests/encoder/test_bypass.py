@@ -1,4 +1,5 @@
-"""Does V' = V + alpha act(X) do what it says at every dial, stay inside the attention, and obey the variance identity?"""
+"""Does V' = V + alpha act(X) do what it says at every dial, stay inside the attention, and obey the
+variance identity?"""
 
 import math
 
@@ -9,6 +10,7 @@ import torch.nn.functional as F
 from minimal.encoder import bert, bypass
 from minimal.model.attend import weights
 from minimal.model.config import Config
+from minimal.model.values import Bypass
 from minimal.variants import build
 
 SIZE = Config(3, 48, 4, 40, 97, style="bert", windows="L")
@@ -17,16 +19,16 @@ IDS = torch.randint(97, (2, 13), generator=torch.Generator().manual_seed(0))
 
 def model(plan="standard", **changes):
     made = bert.build(plan, SIZE.but(**changes)).eval()
-    for (
-        module
-    ) in made.modules():  # a spread of activations that small initial weights would not give
+    # a spread of activations that small initial weights would not give
+    for module in made.modules():
         if hasattr(module, "key") and getattr(module, "kind", "") == "matrix":
             module.weight.data.mul_(8)
     return made
 
 
-def detours(made):
-    return [m for m in made.modules() if isinstance(m, bypass.MixedBypass)]
+def bypassed(made):
+    """The value sources that add act(X), by layer."""
+    return [m for m in made.modules() if isinstance(getattr(m, "y", None), Bypass)]
 
 
 def values(made):
@@ -43,15 +45,13 @@ def values(made):
 @pytest.mark.parametrize("alpha", ["fixed", "layer", "head", "global", "gate"])
 def test_values_are_own_plus_alpha_times_act_of_the_input(alpha, act, function, on):
     made = model(dict(alpha=alpha, start=0.3, act=act, on=on))
-    for at, detour in enumerate(detours(made)):
+    for at, source in enumerate(bypassed(made)):
         if alpha == "gate":
-            detour.alpha.gate.weight.data.normal_(
-                0, 0.3, generator=torch.Generator().manual_seed(at)
-            )
+            random = torch.Generator().manual_seed(at)
+            source.gate.weight.data.normal_(0, 0.3, generator=random)
         elif alpha != "fixed":
-            detour.alpha.value.data += (
-                0.1 * torch.arange(detour.alpha.value.numel()).view(detour.alpha.value.shape) + at
-            )
+            numbers = source.b.value
+            numbers.data += 0.1 * torch.arange(numbers.numel()).view(numbers.shape) + at
     for at, (x, mixed, own) in enumerate(values(made)):
         past = function(F.layer_norm(x, (48,)) if on == "norm" else x).view(2, 13, 4, 12)
         wanted = dict(
@@ -59,7 +59,7 @@ def test_values_are_own_plus_alpha_times_act_of_the_input(alpha, act, function, 
             layer=lambda: 0.3 + at,
             global_=lambda: 0.3 + 3,  # one number, moved by all layers
             head=lambda: (0.3 + at + 0.1 * torch.arange(4.0))[:, None],
-            gate=lambda: torch.sigmoid(x @ detours(made)[at].alpha.gate.weight[0])[..., None, None],
+            gate=lambda: torch.sigmoid(x @ bypassed(made)[at].gate.weight[0])[..., None, None],
         )
         torch.testing.assert_close(mixed, own + wanted[alpha.replace("global", "global_")]() * past)
 
@@ -87,20 +87,21 @@ def test_each_way_of_learning_alpha_has_its_number_of_numbers(alpha, count, numb
         == sum(p.numel() for p in model().parameters()) + numbers
     )
     if alpha == "global":
-        assert len({id(detour.alpha) for detour in detours(made)}) == 1
-        assert detours(made)[0].alpha is not detours(model(dict(alpha="global")))[0].alpha, (
-            "two models share nothing"
-        )
+        plan = bypass.plan(dict(alpha="global"))
+        one, other = (bypassed(build(plan, "smoke")) for _ in range(2))
+        assert len({id(source.b) for source in bypassed(made)}) == 1
+        assert one[0].b is one[1].b is not other[0].b, "two models of one plan share nothing"
 
 
 def test_the_gate_is_a_function_of_the_token_and_opens_at_one_half():
     made = model(dict(alpha="gate"))
     torch.testing.assert_close(made(IDS), model(dict(start=0.5))(IDS))
-    gate = detours(made)[0].alpha
-    gate.gate.weight.data.normal_(0, 1, generator=torch.Generator().manual_seed(0))
+    source = bypassed(made)[0]
+    source.gate.weight.data.normal_(0, 1, generator=torch.Generator().manual_seed(0))
     h = torch.randn(2, 13, 48, generator=torch.Generator().manual_seed(1))
-    assert gate(h).shape == (2, 13, 1, 1) and gate(h).std() > 0.1
-    torch.testing.assert_close(gate(h.flip(1)).flip(1), gate(h))
+    gate = source.opening(h)
+    assert gate.shape == (2, 13, 1, 1) and gate.std() > 0.1
+    torch.testing.assert_close(source.opening(h.flip(1)).flip(1), gate)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +117,7 @@ def test_the_gate_is_a_function_of_the_token_and_opens_at_one_half():
 )
 def test_any_subset_of_layers_can_have_it(where, layers):
     made = model(dict(where=where))
-    assert {detour.at for detour in detours(made)} == layers
+    assert {source.at for source in bypassed(made)} == layers
     if not layers:
         assert torch.equal(made(IDS), model()(IDS))
 
@@ -136,17 +137,24 @@ def test_unknown_dials_get_one_sentence():
         (0, "where=0: wanted one of"),
         ((9,), "there is no layer 9, wanted 0 to 2"),
         ([-1], "no layer -1"),
+        ({"a": 1}, "where={'a': 1}: wanted one of"),
     ):
         with pytest.raises(ValueError, match=wanted):
             bert.build(dict(where=where), SIZE)
     with pytest.raises(ValueError, match="unknown dial 'alpa': one of alpha, start"):
         bypass.plan(dict(alpa="head"))
+    with pytest.raises(ValueError, match=r"alpha=\['head'\]: wanted one of fixed"):
+        bypass.plan(dict(alpha=["head"]))
+    for start in ("a half", float("nan")):
+        with pytest.raises(ValueError, match=f"start={start!r}: wanted a number"):
+            bypass.plan(dict(start=start))
     with pytest.raises(ValueError, match="use groups = heads"):
         bert.build({}, SIZE.but(groups=2))
 
 
 def test_the_bypass_stays_inside_the_attention():
-    """A V' = A V + alpha A act(X): what comes out of a head is still weighted by what the head attends to."""
+    """A V' = A V + alpha A act(X): what comes out of a head is still weighted by what the head
+    attends to."""
     made = model(dict(start=0.7))
     tape = made.tape(IDS)
     made(IDS, tape=tape)
@@ -174,7 +182,7 @@ def test_a_decoder_can_have_it_too_and_decodes_as_it_reads():
         torch.testing.assert_close(steps, made(ids), atol=1e-5, rtol=1e-5)
 
 
-# ---- over training ----------------------------------------------------------------------------------------------
+# ---- over training ------------------------------------------------------------------------------
 
 
 def test_ramps_move_alpha_and_leave_what_is_learned_alone():
@@ -182,21 +190,27 @@ def test_ramps_move_alpha_and_leave_what_is_learned_alone():
     assert [bypass.RAMPS["decay"](d) for d in (0, 0.25, 1)] == [1, 0.75, 0]
     made, plain = model(dict(alpha="layer")), model()
     full = made(IDS)
-    bypass.turn(made, "decay", 1.0)
+    bypass.set_ramp(made, "decay", 1.0)
     assert torch.equal(made(IDS), plain(IDS)) and all(
         (c == 0.5).all() for c in made.coefficients().values()
     )
-    bypass.turn(made, "decay", 0.5)
+    bypass.set_ramp(made, "decay", 0.5)
     half = model(dict(start=0.25))
     torch.testing.assert_close(made(IDS), half(IDS))
-    bypass.turn(made, "constant", 0.5)
+    bypass.set_ramp(made, "constant", 0.5)
     assert torch.equal(made(IDS), full)
-    assert "turn" not in " ".join(made.state_dict()), (
+    assert "ramp" not in " ".join(made.state_dict()), (
         "a ramp is a function of the step, not something to save"
     )
 
 
-# ---- the variance identity --------------------------------------------------------------------------------------
+def test_a_ramp_moves_the_plan_bypass_too():
+    made, plain = model("bypass"), model()
+    bypass.set_ramp(made, "decay", 1.0)
+    assert torch.equal(made(IDS), plain(IDS))
+
+
+# ---- the variance identity ----------------------------------------------------------------------
 
 
 def test_the_identity_holds_on_tensors_of_any_shape_scale_and_sign():
@@ -228,9 +242,7 @@ def test_variance_falls_to_a_quarter_where_v_is_minus_relu():
     got = bypass.variance_of_sum(-F.relu(x), F.relu(x), 0.5)
     assert got["v"] == pytest.approx(1 / 2 - 1 / (2 * math.pi), abs=0.01)  # .341
     assert got["left"] == pytest.approx(got["v"] / 4) and got["falls"]
-    at_the_border = bypass.variance_of_sum(
-        -F.relu(x), F.relu(x), 2.0
-    )  # Cov = -a Var(R) / 2 exactly
+    at_the_border = bypass.variance_of_sum(-F.relu(x), F.relu(x), 2.0)  # Cov = -a Var(R) / 2
     assert at_the_border["left"] == pytest.approx(got["v"])
 
 

@@ -1,4 +1,5 @@
-"""Are 15 % of the pieces to be guessed, 80/10/10, always anew, never a special? Is a learned vocabulary the same every time?"""
+"""Are 15 % of the pieces to be guessed, 80/10/10, always anew, never a special? Is a learned
+vocabulary the same every time?"""
 
 import math
 
@@ -103,7 +104,7 @@ def test_rows_without_ordinary_pieces_are_left_alone(pieces):
     assert torch.equal(inputs, ids) and (targets == wordpiece.IGNORE).all()
 
 
-# ---- the vocabulary ---------------------------------------------------------------------------------------------
+# ---- the vocabulary -----------------------------------------------------------------------------
 
 
 def test_pieces_are_uncased_without_accents_and_offsets_point_into_the_text(pieces):

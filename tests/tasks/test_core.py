@@ -8,7 +8,9 @@ import torch
 import torch.nn.functional as F
 
 from minimal.data import files
+from minimal.encoder import bert
 from minimal.lab.evidence import records
+from minimal.model.config import Config
 from minimal.tasks import core
 from minimal.tasks.core import RULES, aggregate, evaluate, score, with_error
 from minimal.tasks.core_tasks import LM, MC, SIX, TASKS, Question, prompts, question, read, sample
@@ -33,7 +35,8 @@ def folder(tmp_path_factory):
 
 
 def alive(plan="standard", context=2048, **changes):
-    """A small untrained model whose output matrices are not zero, so that its answers depend on everything it read."""
+    """A small untrained model whose output matrices are not zero, so that its answers depend on
+    everything it read."""
     model = build(plan, "nano", vocab=512, context=context, **changes)
     for parameter in model.parameters():
         if not parameter.any():
@@ -42,11 +45,12 @@ def alive(plan="standard", context=2048, **changes):
     return model.eval()
 
 
-# ---- scoring --------------------------------------------------------------------------------------------------------
+# ---- scoring ------------------------------------------------------------------------------------
 
 
 def slowly(model, asked):
-    """The definition, one row at a time without cache or padding: nats of the span, its length, is all of it argmax?"""
+    """The definition, one row at a time without cache or padding: nats of the span, its length, is
+    all of it argmax?"""
     found = []
     for row, start in zip(asked.rows, asked.starts):
         ids = torch.tensor([row])
@@ -139,7 +143,8 @@ def first_smallest(values):
 
 @pytest.mark.parametrize("token, logit", [(None, 0.0), (17, 3.0)])
 def test_uniform_and_constant_models_land_where_counting_says(folder, token, logit):
-    """Their loss of a span follows from its tokens: n log Z, less `logit` for each constant token."""
+    """Their loss of a span follows from its tokens: n log Z, less `logit` for each constant
+    token."""
     model = Knows(uniform() if token is None else constant(token, logit))
     log_z = math.log(511 + math.exp(logit))
     results = {row["task"]: row for row in evaluate(model, tokenizer(), TASKS, folder)}
@@ -199,7 +204,7 @@ def test_rules_differ_where_choices_differ_in_length():
     assert judged == dict(gold=0, bytes=0, tokens=1, sum=0)
 
 
-# ---- what it amounts to ---------------------------------------------------------------------------------------------
+# ---- what it amounts to -------------------------------------------------------------------------
 
 
 def test_standard_errors_stand_beside_every_number(folder):
@@ -224,7 +229,7 @@ def test_the_report_says_how_much_was_cut(folder):
     assert [row["cut"] for row in results] == [1, 0] and "cut from the left" in core.report(results)
 
 
-# ---- going on after a kill ------------------------------------------------------------------------------------------
+# ---- going on after a kill ----------------------------------------------------------------------
 
 
 def test_a_killed_evaluation_goes_on_where_it_stopped(folder, tmp_path):
@@ -265,7 +270,7 @@ def test_a_log_is_not_continued_by_other_weights_or_other_settings(folder, tmp_p
     assert len(files.read_lines(log)) == 30 + 12 + 30
 
 
-# ---- the command ----------------------------------------------------------------------------------------------------
+# ---- the command --------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -328,6 +333,36 @@ def test_a_wrong_task_or_folder_is_refused_before_anything_is_loaded(folder, tmp
         with pytest.raises(SystemExit):
             core.main(["--checkpoint", "nowhere", *arguments])
         assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words, says",
+    [
+        ("--items -1", "core: argument --items: wanted a whole number from 1, got -1"),
+        ("--items 0", "core: argument --items: wanted a whole number from 1, got 0"),
+        ("--tasks copa", "core: no checkpoint at nowhere"),
+    ],
+)
+def test_a_wrong_wish_is_one_sentence(words, says, folder, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        core.main(["--checkpoint", "nowhere", "--data", str(folder), *words.split()])
+    said = f"{stopped.value} {capsys.readouterr().err}"
+    assert says in said and stopped.value.code != 0
+
+
+def test_a_model_that_sees_the_answer_is_refused(folder, tmp_path, monkeypatch):
+    encoder = bert.build("standard", Config(1, 32, 1, 64, 512, style="bert", windows="L"))
+    monkeypatch.setattr(core, "opened", lambda *_: (encoder, tokenizer()))
+    with pytest.raises(SystemExit, match="core: wanted a decoder, got an encoder"):
+        core.main(["--checkpoint", str(tmp_path), "--data", str(folder), "--tasks", "copa"])
+    assert not (tmp_path / "core.jsonl").exists()
+
+
+def test_a_checkpoint_may_be_named_by_its_file(checkpoint, folder, capsys):
+    path = checkpoint / "last.safetensors"
+    words = ["--data", str(folder), "--tasks", "copa", "--items", "3"]
+    core.main(["--checkpoint", str(path), *words])
+    assert "copa" in capsys.readouterr().out and (checkpoint / "core.jsonl").is_file()
 
 
 @needs_items

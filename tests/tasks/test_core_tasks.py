@@ -24,7 +24,7 @@ def folder(tmp_path_factory):
     return write_items(tmp_path_factory.mktemp("core"))
 
 
-# ---- the table ------------------------------------------------------------------------------------------------------
+# ---- the table ----------------------------------------------------------------------------------
 
 
 def test_the_table_has_21_tasks_in_five_categories_with_the_papers_settings():
@@ -87,7 +87,7 @@ def test_sizes_and_chance_levels_are_counted_from_the_public_files(label):
         assert {len(item[options]) for item in items} == {round(1 / task.chance)}
 
 
-# ---- prompts and spans ----------------------------------------------------------------------------------------------
+# ---- prompts and spans --------------------------------------------------------------------------
 
 
 def test_a_multiple_choice_prompt_is_examples_blank_lines_and_the_question():
@@ -184,7 +184,7 @@ def test_in_the_public_items_the_prompt_is_a_prefix_of_prompt_and_answer(label):
         )
 
 
-# ---- what is wrong with the data ------------------------------------------------------------------------------------
+# ---- what is wrong with the data ----------------------------------------------------------------
 
 GOOD = '{"query": "q", "choices": ["a", "b"], "gold": 0}'
 
@@ -200,12 +200,13 @@ GOOD = '{"query": "q", "choices": ["a", "b"], "gold": 0}'
         (
             "copa",
             "[1, 2]",
-            r"copa.jsonl, line 3: wanted query, choices, gold for a multiple_choice task, got '\[1, 2\]'",
+            r"copa.jsonl, line 3: wanted query, choices, gold for a multiple_choice task, "
+            r"got '\[1, 2\]'",
         ),
         (
             "copa",
             '{"query": "q", "choices": ["a", "b"]}',
-            r"line 3: .* gold missing: mend or delete",
+            r"line 3: .* gold missing: fix or delete",
         ),
         ("copa", '{"query": "q", "choices": ["a", "b"], "gold": null}', r"line 3: .* gold missing"),
         (
@@ -227,6 +228,16 @@ GOOD = '{"query": "q", "choices": ["a", "b"], "gold": 0}'
             "winograd",
             '{"context_options": ["a", "b"], "continuation": " ", "gold": 0}',
             "line 3: .* continuation is empty",
+        ),
+        (
+            "jeopardy",
+            '{"context": 5, "continuation": "d"}',
+            "line 3: wanted context, continuation .*, context is '5', no text: fix or delete",
+        ),
+        (
+            "copa",
+            '{"query": "q", "choices": [1, 2], "gold": 0}',
+            r"line 3: .* choices is '\[1, 2\]'",
         ),
         (
             "jeopardy",

@@ -1,4 +1,5 @@
-"""Does the reader lose nothing in silence, do windows and spans point at the right characters, is the score the official one?"""
+"""Does the reader lose nothing in silence, do windows and spans point at the right characters, is
+the score the official one?"""
 
 import copy
 import json
@@ -9,8 +10,9 @@ import pytest
 import torch
 
 from minimal.data import files
+from minimal.data.files import DataError
 from minimal.encoder import wordpiece
-from minimal.tasks import squad
+from minimal.tasks import passages, squad
 
 TREE = {
     "version": "1.1",
@@ -19,7 +21,8 @@ TREE = {
             "title": "Rivers",
             "paragraphs": [
                 {
-                    "context": "The Po rises near the Café Monviso, and flows east for 652 km to the Adriatic Sea.",
+                    "context": "The Po rises near the Café Monviso, and flows east for 652 km to "
+                    "the Adriatic Sea.",
                     "qas": [
                         {
                             "id": "po-1",
@@ -58,9 +61,8 @@ def pieces():
         "Where does the Po rise? How long is it?",
         "0123456789 '’🤗 naïve",
     ]
-    return wordpiece.learn_pieces(
-        texts, 80
-    )  # hardly more than letters: 50 pieces for the context, 8 for a question
+    # hardly more than letters: 50 pieces for the context, 8 for a question
+    return wordpiece.learn_pieces(texts, 80)
 
 
 def read(source):
@@ -68,7 +70,7 @@ def read(source):
     return squad.read(source, report), report
 
 
-# ---- reading ----------------------------------------------------------------------------------------------------
+# ---- reading ------------------------------------------------------------------------------------
 
 
 def test_a_file_a_dict_and_rows_of_datasets_give_the_same_questions(tmp_path):
@@ -165,11 +167,12 @@ def test_what_is_no_json_is_refused_by_name(tmp_path):
 
 
 def test_a_name_that_datasets_cannot_reach_says_what_to_do():
-    with pytest.raises(RuntimeError, match="go online once, or give the path"):
+    wanted = "no-such-squad did not come through `datasets` .*: go online once, or name the path of"
+    with pytest.raises(DataError, match=wanted):
         squad.load("nobody/no-such-squad", "train", files.Report())
 
 
-# ---- windows ----------------------------------------------------------------------------------------------------
+# ---- windows ------------------------------------------------------------------------------------
 
 
 def text_of(questions, rows, at):
@@ -181,12 +184,12 @@ def text_of(questions, rows, at):
 def test_windows_cover_every_token_and_spans_cover_the_answer(pieces):
     questions, _ = read(TREE)
     report = files.Report()
-    whole = squad.windows(questions, pieces, 384, 128, report, train=True)
+    whole = passages.windows(questions, pieces, 384, 128, report, train=True)
     assert len(whole.ids) == 2 and not report.skipped
     assert [text_of(questions, whole, at) for at in (0, 1)] == ["near the Café Monviso", "652 km"]
     total = [int(whole.inside[at].sum()) for at in (0, 1)]
     report = files.Report()
-    cut = squad.windows(questions, pieces, 40, 6, report, train=True)
+    cut = passages.windows(questions, pieces, 40, 6, report, train=True)
     for which, question in enumerate(questions):
         mine = [at for at in range(len(cut.ids)) if cut.owner[at] == which]
         covered = {int(p - cut.shift[at]) for at in mine for p in cut.inside[at].nonzero()}
@@ -214,7 +217,7 @@ def test_offsets_survive_accents_emoji_and_answers_inside_a_piece(pieces):
     context = "Naïve 🤗 people say it’s 652km — or was it £700?"
     for answer in ("Naïve", "🤗", "652", "£700"):
         question = squad.Question("x", "How?", context, ((answer, context.index(answer)),))
-        rows = squad.windows([question], pieces, 384, 128, files.Report(), train=True)
+        rows = passages.windows([question], pieces, 384, 128, files.Report(), train=True)
         assert (
             answer in text_of([question], rows, 0)
             and len(text_of([question], rows, 0)) <= len(answer) + 2
@@ -225,7 +228,7 @@ def test_an_answer_at_a_wrong_place_moves_to_the_nearest_occurrence_and_is_repor
     question = squad.Question("x", "How?", "one two one two one", (("two", 11),))
     report = files.Report()
     assert question.span == (12, 15)
-    squad.windows([question], pieces, 64, 32, report, train=True)
+    passages.windows([question], pieces, 64, 32, report, train=True)
     assert "is not at 11; the one at 12 is taken" in report.changed["x"]
 
 
@@ -233,10 +236,10 @@ def test_what_training_cannot_use_is_skipped_and_what_scoring_can_use_stays(piec
     lost = squad.Question("lost", "How long?", "It is 652 km.", (("900 km", 6),))
     fine = squad.Question("fine", "How long?", "It is 652 km.", (("652 km", 6),))
     report = files.Report()
-    assert squad.windows([lost, fine], pieces, 64, 32, report, train=True).owner.tolist() == [1]
+    assert passages.windows([lost, fine], pieces, 64, 32, report, train=True).owner.tolist() == [1]
     assert report.skipped == {"lost": "its answer '900 km' does not occur in its context"}
     report = files.Report()
-    assert squad.windows([lost, fine], pieces, 64, 32, report).owner.tolist() == [0, 1]
+    assert passages.windows([lost, fine], pieces, 64, 32, report).owner.tolist() == [0, 1]
     assert not report.skipped and "can be scored but not found" in report.changed["lost"]
 
 
@@ -244,24 +247,24 @@ def test_contexts_and_questions_too_long_for_the_model_get_one_sentence_each(pie
     questions, _ = read(TREE)
     report = files.Report()
     with pytest.raises(ValueError, match="none of 2 questions can be used"):
-        squad.windows(questions, pieces, 40, 0, report)
+        passages.windows(questions, pieces, 40, 0, report)
     assert "does not fit" in report.skipped["po-1"] and "stride=0" in report.skipped["po-1"]
     report = files.Report()
     with pytest.raises(ValueError):
-        squad.windows(questions[:1], pieces, 8, 4, report)
+        passages.windows(questions[:1], pieces, 8, 4, report)
     assert "leaves no room for the context" in report.skipped["po-1"]
-    wide_apart = squad.windows(questions[:1], pieces, 40, 39, files.Report())
+    wide_apart = passages.windows(questions[:1], pieces, 40, 39, files.Report())
     assert int(wide_apart.inside.sum()) == len(pieces.encode([questions[0].context])[0].ids), (
         "no token is jumped over"
     )
     wide = squad.Question("wide", "long " * 70, "It is 652 km.", (("652 km", 6),))
     report = files.Report()
-    squad.windows([wide], pieces, 384, 128, report)
+    passages.windows([wide], pieces, 384, 128, report)
     assert "cut from" in report.changed["wide"]
     broad = squad.Question("broad", "How?", "km " * 60, (("km " * 40, 0),))
     report = files.Report()
     with pytest.raises(ValueError):
-        squad.windows([broad], pieces, 30, 10, report, train=True)
+        passages.windows([broad], pieces, 30, 10, report, train=True)
     assert "fits into none of its" in report.skipped["broad"]
 
 
@@ -270,7 +273,7 @@ def test_the_report_counts_what_it_does_not_print():
     assert "30 skipped, 0 changed" in str(report) and "22 more: all are in .skipped" in str(report)
 
 
-# ---- decoding ---------------------------------------------------------------------------------------------------
+# ---- decoding -----------------------------------------------------------------------------------
 
 
 def brute_force(first, last, inside, n, longest):
@@ -288,7 +291,7 @@ def test_the_n_best_spans_are_those_of_a_search_over_all_valid_ones():
     first, last = torch.randn(2, 3, 17, dtype=torch.float64)
     inside = torch.rand(3, 17) < 0.6
     inside[2] = False
-    found = squad.best_spans(first, last, inside, n=7, longest=4)
+    found = passages.best_spans(first, last, inside, n=7, longest=4)
     for row in range(3):
         assert found[row] == brute_force(first[row], last[row], inside[row], 7, 4)
     assert found[2] == []
@@ -296,14 +299,14 @@ def test_the_n_best_spans_are_those_of_a_search_over_all_valid_ones():
 
 def test_impossible_spans_never_win_however_high_they_score(pieces):
     questions, _ = read(TREE)
-    rows = squad.windows(questions[1:], pieces, 384, 128, files.Report(), train=True)
+    rows = passages.windows(questions[1:], pieces, 384, 128, files.Report(), train=True)
     first, last = torch.zeros(2, *rows.ids.shape)
     a, b = rows.spans[0].tolist()
     first[0, a], last[0, b] = 5, 5
     first[0, 1] = last[0, 1] = 90  # in the question
     first[0, int(rows.lengths[0]) - 1] = last[0, -1] = 90  # the last [SEP]
     first[0, b + 1], last[0, a - 1] = 4.5, 4.5  # each fair alone, but the end before the beginning
-    best, null = squad.answers(questions[1:], rows, first, last, longest=b - a + 1)["po-2"]
+    best, null = passages.answers(questions[1:], rows, first, last, longest=b - a + 1)["po-2"]
     assert best[0] == ("652 km", 10.0) and null == 0 and len(best) == 20
     assert all(text in questions[1].context for text, _ in best)
     assert [score for _, score in best] == sorted((score for _, score in best), reverse=True)
@@ -311,60 +314,34 @@ def test_impossible_spans_never_win_however_high_they_score(pieces):
 
 def test_windows_of_one_question_are_ranked_together_and_a_span_seen_twice_counts_once(pieces):
     questions = read(TREE)[0][1:]
-    rows = squad.windows(questions, pieces, 40, 6, files.Report())
+    rows = passages.windows(questions, pieces, 40, 6, files.Report())
     twice = [at for at in range(len(rows.ids)) if rows.spans[at].any()][:2]
     for scores in ((3.0, 4.0), (4.0, 3.0)):
         first, last = torch.zeros(2, *rows.ids.shape)
         for at, score in zip(twice, scores):
             first[at, rows.spans[at, 0]] = last[at, rows.spans[at, 1]] = score
-        best, _ = squad.answers(questions, rows, first, last)["po-2"]
+        best, _ = passages.answers(questions, rows, first, last)["po-2"]
         assert len(twice) == 2 and best[0] == ("652 km", 8.0)
         assert [text for text, _ in best].count("652 km") == 1
 
 
 def test_no_answer_wins_only_where_its_score_beats_the_best_span_by_the_threshold(pieces):
     questions, _ = read(TREE)
-    rows = squad.windows(questions[:1], pieces, 40, 6, files.Report())
+    rows = passages.windows(questions[:1], pieces, 40, 6, files.Report())
     first, last = torch.zeros(2, *rows.ids.shape)
     first[:, 0] = torch.arange(len(rows.ids)) + 1.0  # [CLS]: the least over the windows is 1 + 0
     at = int(rows.inside[0].nonzero()[0])
     first[0, at] = 0.6
-    found = squad.answers(questions[:1], rows, first, last)
+    found = passages.answers(questions[:1], rows, first, last)
     ((best, null),) = found.values()
     assert null == 1.0 and best[0][1] == pytest.approx(0.6)
-    assert squad.choose(found) == {"po-1": best[0][0]}, "v1 always answers"
-    assert squad.choose(found, threshold=0.0) == {"po-1": ""}
-    assert squad.choose(found, threshold=0.5) == {"po-1": best[0][0]}
-    assert squad.choose({"y": ([], 0.0)}) == {"y": ""}
+    assert passages.choose(found) == {"po-1": best[0][0]}, "v1 always answers"
+    assert passages.choose(found, threshold=0.0) == {"po-1": ""}
+    assert passages.choose(found, threshold=0.5) == {"po-1": best[0][0]}
+    assert passages.choose({"y": ([], 0.0)}) == {"y": ""}
 
 
-def test_the_best_threshold_is_the_one_that_a_search_over_all_finds():
-    torch.manual_seed(1)
-    questions = [
-        squad.Question(str(i), "?", "?", (("cat", 0),) if i % 3 else ()) for i in range(30)
-    ]
-    found = {
-        q.id: (
-            [("cat" if torch.rand(()) < 0.7 else "black cat", float(torch.randn(())))],
-            float(torch.randn(())),
-        )
-        for q in questions
-    }
-    threshold, best = squad.best_threshold(questions, found)
-    scored = {
-        t: squad.score(questions, squad.choose(found, t), v2=True)["f1"]
-        for t in [
-            threshold,
-            -9.0,
-            9.0,
-            *(null - ranked[0][1] + e for ranked, null in found.values() for e in (1e-9, -1e-9)),
-        ]
-    }
-    assert scored[threshold] == pytest.approx(best) and best == pytest.approx(max(scored.values()))
-    assert best > max(scored[9.0], scored[-9.0])
-
-
-# ---- the official score, by hand --------------------------------------------------------------------------------
+# ---- the official score, by hand ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -458,7 +435,7 @@ def test_v2_scores_the_answerable_and_the_unanswerable_apart():
     assert only["unanswerable_total"] == 0 and only["unanswerable_f1"] is None and only["f1"] == 100
 
 
-# ---- real data --------------------------------------------------------------------------------------------------
+# ---- real data ----------------------------------------------------------------------------------
 
 XQUAD = pathlib.Path(os.environ.get("MINIMAL_DATA", "")) / "squad" / "xquad-en.json"
 
@@ -471,10 +448,10 @@ def test_an_oracle_reaches_the_ceiling_on_real_questions():
     pieces = wordpiece.learn_pieces(
         list({q.context for q in questions}) + [q.question for q in questions], 1500
     )
-    rows = squad.windows(questions, pieces, 128, 64, report, train=True)
+    rows = passages.windows(questions, pieces, 128, 64, report, train=True)
     assert not report.skipped and len(rows.ids) > 400
     first, last = torch.zeros(2, *rows.ids.shape)
     here = rows.spans[:, 0] > 0
     first[here, rows.spans[here, 0]] = last[here, rows.spans[here, 1]] = 9
-    got = squad.score(questions, squad.choose(squad.answers(questions, rows, first, last)))
+    got = squad.score(questions, passages.choose(passages.answers(questions, rows, first, last)))
     assert got["exact"] > 99 and got["missing"] == []

@@ -1,4 +1,5 @@
-"""Is the generated set what it says: SQuAD in form, the same from a seed, unguessable, with entities held out?"""
+"""Is the generated set what it says: SQuAD in form, the same from a seed, unguessable, with
+entities held out?"""
 
 import collections
 import hashlib
@@ -46,7 +47,8 @@ def test_every_answer_stands_where_it_says(level, split):
 
 @pytest.mark.parametrize("level", village.LEVELS)
 def test_exactly_one_fact_of_the_paragraph_answers_a_question(level):
-    """Subject and relation of a question select one sentence: no two facts share them, and no thing is told twice."""
+    """Subject and relation of a question select one sentence: no two facts share them, and no thing
+    is told twice."""
     for part in village.make(level, 40, 0)["data"][0]["paragraphs"]:
         asked = [item["question"] for item in part["qas"]]
         assert len(set(asked)) == len(asked)

@@ -1,4 +1,5 @@
-"""Models whose answers are known, a tokenizer, items of every kind: what the tests of CORE and bits per byte share."""
+"""Models whose answers are known, a tokenizer, items of every kind: what the tests of CORE and bits
+per byte share."""
 
 import argparse
 import functools
@@ -37,7 +38,8 @@ class History:
 
 
 class Knows(torch.nn.Module):
-    """A model with the interface of ours whose logits are a function of all ids so far: tell(ids) -> (B, S, V)."""
+    """A model with the interface of ours whose logits are a function of all ids so far: tell(ids)
+    -> (B, S, V)."""
 
     def __init__(self, tell, vocab=512, context=10**9):
         super().__init__()
@@ -69,7 +71,8 @@ def constant(token, logit, vocab=512):
 
 
 def oracle(rows, vocab=512):
-    """Predicts the next token of whichever known row begins as the text does; knows nothing where none does."""
+    """Predicts the next token of whichever known row begins as the text does; knows nothing where
+    none does."""
     rows = [torch.tensor(row) for row in rows]
 
     def tell(ids):
@@ -90,7 +93,8 @@ def words(rng, n):
 
 
 def item(task, rng):
-    """One item in the layout of the public files; choices differ in their first letter and in length."""
+    """One item in the layout of the public files; choices differ in their first letter and in
+    length."""
     if task.kind == LM:
         return dict(
             context=words(rng, 6) + rng.choice(["", " ", "\n"]),
