@@ -4,7 +4,6 @@ import math
 
 import pytest
 
-from minimal.lab import figures
 from minimal.lab.evidence import intervals
 from minimal.lab.evidence.intervals import t_quantile
 
@@ -73,35 +72,3 @@ def test_sentences_carry_the_numbers():
         and "p = " in intervals.sentence(other)
         and "× 3.0" in intervals.sentence(other)
     )
-
-
-def test_the_figure_shows_every_run_and_every_mean():
-    import matplotlib
-
-    matplotlib.use("Agg")
-    panels = {
-        "4x64": dict(base=[50, 51, 52.5], bypass=[55, 49, 60]),
-        "6x96": dict(base=[70], bypass=[71, 73]),
-    }
-    figure = figures.groups_by_panel(panels, title="More, and less sure")
-    for axis, groups in zip(figure.axes, panels.values()):
-        drawn = sorted(
-            y
-            for line in axis.lines
-            if line.get_marker() not in ("None", None, "")
-            for y in line.get_ydata()
-        )
-        assert drawn == sorted(sum(groups.values(), []))
-        bars = {
-            round(float(line.get_ydata()[0]), 6)
-            for line in axis.lines
-            if line.get_marker() in ("None", None, "")
-        }
-        assert {round(sum(s) / len(s), 6) for s in groups.values()} <= bars
-        assert [t.get_text() for t in axis.get_xticklabels()] == [
-            f"{n}\nn = {len(s)}" for n, s in groups.items()
-        ]
-        marks = [
-            line.get_marker() for line in axis.lines if line.get_marker() not in ("None", None, "")
-        ]
-        assert len(set(marks)) == len(groups), "told apart without colour"
