@@ -1,29 +1,44 @@
-"""Where do made things live, and how is each made only once, whatever is killed and whoever runs beside?"""
+"""Where do files live, and how are they written? Atomic writes, locks, and caches made once.
+
+Whatever is killed, and whoever runs at the same time: a reader meets a whole file or none.
+"""
 
 import contextlib
 import errno
+import functools
 import hashlib
 import json
 import os
 import re
 import shutil
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 CHECKOUT = Path(__file__).resolve().parents[2]  # the repository, where there is one
-FORMAT = 1  # raise it when the meaning of a cached file changes: old caches are then left alone, not misread
+
+FORMAT = 1  # raise it when a cached file changes its meaning: old caches are then left alone
 
 UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS}
 
+SUMS = "SHA256SUMS"  # in every cached folder; `sha256sum -c SHA256SUMS` reads it, too
+
+PATIENCE = 10  # seconds that a process waits for a lock before it says so
+
 
 class DataError(ValueError):
-    """One sentence for the person at the keyboard: what was wanted, what came, what to do."""
+    """One sentence for the person at the keyboard: what was wanted, what we got, what to do."""
 
 
+class Busy(DataError):
+    """Another process holds the lock."""
+
+
+# ---- places -------------------------------------------------------------------------------------
 def runs_folder():
-    """$MINIMAL_RUNS; by default `runs` in the checkout, or in the current folder where there is no checkout."""
+    """$MINIMAL_RUNS; else `runs` in the checkout, or in the current folder without a checkout."""
     home = CHECKOUT if (CHECKOUT / "pyproject.toml").exists() else Path.cwd()
     return Path(os.environ.get("MINIMAL_RUNS") or home / "runs")
 
@@ -31,38 +46,6 @@ def runs_folder():
 def data_folder():
     """Prepared text: corpora, tokenizers, packed tokens."""
     return runs_folder() / "data" / f"format-{FORMAT}"
-
-
-def once(path, make):
-    """`path`, made at most once: `make(part)` fills a file or folder beside it, which one rename then publishes.
-    Of two processes the second waits and reads; one that is killed leaves a part that the next one replaces."""
-    if not path.exists():
-        part = path.with_name(path.name + ".part")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with FileLock(path.with_name(path.name + ".lock")):
-                if not path.exists():
-                    _remove(part)
-                    try:
-                        make(part)
-                        os.replace(part, path)
-                    finally:
-                        _remove(part)
-        except OSError as error:
-            if error.errno not in UNWRITABLE:
-                raise
-            raise DataError(
-                f"cannot write {path} ({error.strerror}): "
-                "set MINIMAL_RUNS to a folder with room that you may write to"
-            ) from error
-    return path
-
-
-def _remove(part):
-    if part.is_dir():
-        shutil.rmtree(part)
-    else:
-        part.unlink(missing_ok=True)
 
 
 def digest(*parts):
@@ -75,6 +58,178 @@ def slug(name):
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
+# ---- atomic writes ------------------------------------------------------------------------------
+@contextlib.contextmanager
+def writing(path, kinds=None):
+    """Say in one sentence why `path` cannot be written; `kinds` are the errno numbers meant."""
+    try:
+        yield
+    except OSError as error:
+        if kinds is not None and error.errno not in kinds:
+            raise
+        raise DataError(
+            f"cannot write {path} ({error.strerror or error}): make room, or choose a folder that "
+            "you may write to (--out; for what is cached, set MINIMAL_RUNS)"
+        ) from error
+
+
+@contextlib.contextmanager
+def whole(path, part=None):
+    """Whole or not at all (an atomic write): fill `part`, and one rename makes it `path`.
+
+    It is on the disk before it is renamed, so after a power cut, too, `path` is old or new, and
+    never half of either. Whoever holds a lock may give `part` a fixed name: what a kill left there
+    is then replaced. All others get a name of their own.
+    """
+    path = Path(path)
+    part = Path(part or path.with_name(f".{path.name}.{os.getpid()}.part"))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        remove(part)
+        yield part
+        for file in [*part.rglob("*"), part]:
+            to_disk(file)
+        if path.is_dir():  # a folder cannot be renamed onto another
+            remove(path)
+        os.replace(part, path)
+        to_disk(path.parent)
+    finally:
+        remove(part)
+
+
+def to_disk(path):
+    """Wait until a file, or the names in a folder, would survive a power cut."""
+    if path.is_dir() and os.name == "nt":  # Windows does not open folders
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def remove(path):
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def write_whole(path, text):
+    """Write a text file whole or not at all."""
+    with writing(path), whole(path) as part:
+        part.write_text(text, encoding="utf-8")
+
+
+# ---- locks --------------------------------------------------------------------------------------
+@contextlib.contextmanager
+def locked(path, wait=True):
+    """One writer at a time: a lock file beside `path`, which the system releases after a kill, too.
+
+    With wait=False a lock that another process holds raises Busy.
+    """
+    path = Path(path)
+    name = path.with_name(path.name + ".lock")
+    with writing(name):  # FileLock would try for ever
+        path.parent.mkdir(parents=True, exist_ok=True)
+        name.open("a").close()
+    lock = FileLock(name)
+    try:
+        lock.acquire(timeout=PATIENCE if wait else 0)
+    except Timeout:
+        if not wait:
+            raise Busy(f"another process holds {name}: wait for it, or end it") from None
+        print(f"waiting for {name}, which another process holds", file=sys.stderr, flush=True)
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+# ---- caches -------------------------------------------------------------------------------------
+def once(path, make):
+    """`path`, made at most once: `make(part)` fills a file or folder, which is then renamed.
+
+    Of two processes the second waits and reads. What is in a folder is checked against its sums
+    whenever it is opened; a damaged one is made again.
+    """
+    if path.exists() and not damage(path):
+        return path
+    with writing(path, UNWRITABLE), locked(path):
+        found = damage(path)
+        if found:
+            print(f"{path} is damaged ({found}): it is made again", file=sys.stderr, flush=True)
+        if found or not path.exists():
+            with whole(path, path.with_name(path.name + ".part")) as part:
+                make(part)
+                write_sums(part)
+    return path
+
+
+def write_sums(folder):
+    """The SHA-256 of every file of a folder, in the format of sha256sum."""
+    if not folder.is_dir():
+        return
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock")
+    lines = [f"{sha256(path)}  {path.relative_to(folder).as_posix()}\n" for path in files]
+    (folder / SUMS).write_text("".join(lines), encoding="utf-8")
+
+
+def sha256(path):
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def damage(folder):
+    """What is wrong with a cached folder, in a few words, or None. One without sums is trusted."""
+    try:
+        lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError:
+        return f"{SUMS} is no text"
+    except OSError:
+        return None
+    for line in lines:
+        expected, _, name = line.partition("  ")
+        path = folder / name
+        if not path.is_file():
+            return f"{name or SUMS} is missing"
+        seen = path.stat()
+        if same_sum(path, expected, seen.st_size, seen.st_mtime_ns) is False:
+            return f"{name} is not what was written"
+    return None
+
+
+@functools.lru_cache(maxsize=1024)
+def same_sum(path, expected, size, changed):
+    """Is this file what was written? Asked once a process, as long as size and time stay."""
+    return sha256(path) == expected
+
+
+# ---- logs ---------------------------------------------------------------------------------------
+def read_lines(path):
+    """The lines of a log of JSON objects; one that was cut by a kill, or is none, is left out."""
+    if not Path(path).exists():
+        return []
+    rows = []
+    for line in Path(path).read_text(encoding="utf-8", errors="replace").splitlines():
+        with contextlib.suppress(json.JSONDecodeError):
+            rows.append(json.loads(line))
+    return [row for row in rows if isinstance(row, dict)]
+
+
+def append_lines(path, rows):
+    """Append rows to such a log in one write, on a new line whatever a killed writer left."""
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    with locked(path), writing(path), open(path, "ab+") as log:
+        if log.tell():
+            log.seek(-1, os.SEEK_END)
+            if log.read(1) != b"\n":
+                lines = "\n" + lines
+        log.write(lines.encode())
+
+
+# ---- what is left out ---------------------------------------------------------------------------
 class Skip(Exception):
     """This one item cannot be used; the sentence says why."""
 
@@ -86,7 +241,7 @@ def need(true, why):
 
 @dataclass
 class Report:
-    """What was skipped or changed on the way, one sentence an item: nothing is dropped in silence."""
+    """What was skipped or changed, one sentence an item: nothing is dropped in silence."""
 
     skipped: dict = field(default_factory=dict)  # id -> why
     changed: dict = field(default_factory=dict)  # id -> what was done to an item that stays
@@ -98,41 +253,6 @@ class Report:
         lines = [f"{len(self.skipped)} skipped, {len(self.changed)} changed"]
         for name, items in (("skipped", self.skipped), ("changed", self.changed)):
             lines += [f"{name} {id}: {why}" for id, why in list(items.items())[:most]]
-            lines += (
-                [f"… and {len(items) - most} more: all are in .{name}"] if len(items) > most else []
-            )
+            if len(items) > most:
+                lines.append(f"… and {len(items) - most} more: all are in .{name}")
         return "\n".join(lines)
-
-
-def locked(path):
-    """One writer at a time: a lock file beside `path`, released by the system even when its holder is killed."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return FileLock(path.with_name(path.name + ".lock"))
-
-
-def write_whole(path, text):
-    """Whole or not at all: a reader never meets half a file."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    half = path.with_name(f"{path.name}.{os.getpid()}.half")
-    half.write_text(text, encoding="utf-8")
-    os.replace(half, path)
-
-
-def read_lines(path):
-    """The whole lines of a log of JSON objects; a last line cut short by a kill is left out."""
-    rows = []
-    for line in Path(path).read_text(encoding="utf-8").splitlines() if Path(path).exists() else []:
-        with contextlib.suppress(json.JSONDecodeError):
-            rows.append(json.loads(line))
-    return rows
-
-
-def append_lines(path, rows):
-    """Append rows to such a log in one write, after the end of whatever a killed writer left."""
-    with locked(path), open(path, "ab+") as log:
-        torn = log.tell() and (log.seek(-1, os.SEEK_END), log.read(1))[1] != b"\n"
-        log.write(
-            (b"\n" if torn else b"") + "".join(json.dumps(row) + "\n" for row in rows).encode()
-        )

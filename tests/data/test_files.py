@@ -1,6 +1,7 @@
-"""What is made once is made once: by many processes together, after a kill, and on a disk that is full."""
+"""Is what is made once made once: by many processes together, after a kill, on a full disk?"""
 
 import errno
+import hashlib
 import os
 import subprocess
 import sys
@@ -26,7 +27,8 @@ def make(part):
         if i == {die_at}:
             os._exit(9)
 folder = files.once(Path({path!r}), make)
-assert sorted(p.name for p in folder.iterdir()) == list("01234"), list(folder.iterdir())
+found = sorted(p.name for p in folder.iterdir())
+assert found == [*"01234", files.SUMS], found
 """
 
 
@@ -119,3 +121,94 @@ def test_runs_live_where_minimal_runs_says_and_else_in_the_checkout(monkeypatch,
     monkeypatch.chdir(tmp_path)
     home = ROOT if (ROOT / "pyproject.toml").exists() else tmp_path
     assert files.runs_folder() == home / "runs"
+
+
+def prepared(tmp_path, calls):
+    """A cached folder of two files; `calls` counts how often it is made."""
+
+    def make(part):
+        calls.append(1)
+        part.mkdir()
+        (part / "train.bin").write_bytes(bytes(range(200)))
+        (part / "about.json").write_text('{"tokens": 100}')
+
+    return files.once(tmp_path / "cache", make)
+
+
+@pytest.mark.parametrize(
+    "name, content",
+    [
+        ("train.bin", bytes(200)),  # zeros of the right size: what a power cut leaves
+        ("train.bin", b""),
+        ("about.json", b'{"tok'),
+        (files.SUMS, b"\xff\xfe\xfa"),
+        ("about.json", None),
+    ],
+)
+def test_a_damaged_cache_is_made_again_and_says_so(tmp_path, capsys, name, content):
+    calls = []
+    folder = prepared(tmp_path, calls)
+    assert prepared(tmp_path, calls) == folder and len(calls) == 1
+    (folder / name).unlink()
+    if content is not None:
+        (folder / name).write_bytes(content)
+    prepared(tmp_path, calls)
+    assert len(calls) == 2 and (folder / "train.bin").read_bytes() == bytes(range(200))
+    said = capsys.readouterr().err
+    assert f"{folder} is damaged ({name} is " in said and said.count("\n") == 1
+
+
+def test_sums_are_those_of_sha256sum(tmp_path):
+    folder = prepared(tmp_path, [])
+    lines = (folder / files.SUMS).read_text().splitlines()
+    assert [line[64:] for line in lines] == ["  about.json", "  train.bin"]
+    assert lines[1][:64] == hashlib.sha256(bytes(range(200))).hexdigest()
+
+
+def test_what_is_written_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
+    """The order of calls is what a power cut sees: every file, then the rename, then the folder."""
+    order, replace = [], os.replace
+    monkeypatch.setattr(files, "to_disk", lambda path: order.append(path.name))
+    monkeypatch.setattr(os, "replace", lambda a, b: order.append("rename") or replace(a, b))
+    files.write_whole(tmp_path / "x.json", "{}")
+    assert order[0].startswith(".x.json.") and order[1:] == ["rename", tmp_path.name]
+    order.clear()
+    prepared(tmp_path, [])
+    assert sorted(order[:4]) == sorted([files.SUMS, "about.json", "cache.part", "train.bin"])
+    assert order[4:] == ["rename", tmp_path.name]
+
+
+@pytest.mark.parametrize("place", ["/proc/nowhere/x.json", "/proc/x.json", "file/x.json"])
+def test_what_cannot_be_written_or_locked_is_said_at_once(tmp_path, place):
+    (tmp_path / "file").write_text("a file where a folder is wanted")
+    path = place if place.startswith("/") else tmp_path / place
+    with pytest.raises(DataError, match="cannot write .*x.json.* that you may write to"):
+        files.write_whole(path, "{}")
+    with pytest.raises(DataError, match="cannot write .*x.json.lock .* that you may write to"):
+        with files.locked(path):
+            pass
+
+
+def test_a_lock_that_another_process_holds_is_told_or_waited_for(tmp_path, monkeypatch, capsys):
+    code = f"""
+import time
+from minimal.data import files
+with files.locked({str(tmp_path / "x")!r}):
+    print("held", flush=True)
+    time.sleep(1.5)
+"""
+    holder = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE)
+    assert holder.stdout.readline() == b"held\n"
+    with pytest.raises(files.Busy, match="another process holds .*x.lock"):
+        with files.locked(tmp_path / "x", wait=False):
+            pass
+    monkeypatch.setattr(files, "PATIENCE", 0.1)
+    with files.locked(tmp_path / "x"):
+        assert holder.wait(10) == 0
+    assert "waiting for" in capsys.readouterr().err
+
+
+def test_a_log_of_another_encoding_or_of_other_rows_does_no_harm(tmp_path):
+    (tmp_path / "log").write_bytes(b'{"step": 1}\n"m\xfcller"\n[2]\n\xff\xfe\n{"step": 2')
+    files.append_lines(tmp_path / "log", [{"step": 3}])
+    assert files.read_lines(tmp_path / "log") == [{"step": 1}, {"step": 3}]
