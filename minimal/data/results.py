@@ -1,4 +1,4 @@
-"""How is a measured result written down? One JSON file: what, command, commit, hardware, versions, corpus, rows."""
+"""How is a measured result written down? An evidence file: JSON with its command and its rows."""
 
 import json
 import platform
@@ -8,15 +8,7 @@ from pathlib import Path
 
 from minimal.data.files import CHECKOUT, locked, write_whole
 
-FIELDS = (
-    "what",
-    "command",
-    "commit",
-    "hardware",
-    "versions",
-    "corpus",
-    "rows",
-)  # of every evidence file
+FIELDS = ("what", "command", "commit", "hardware", "versions", "corpus", "rows")
 
 
 def load(path):
@@ -30,6 +22,8 @@ def load(path):
             f"wanted {path.name} in {path.parent.name}/, which holds {there}; "
             "recorded files come with a clone of the repository"
         ) from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{path.name} is not UTF-8: wanted JSON; restore it from git") from None
     except json.JSONDecodeError as error:
         raise ValueError(
             f"{path.name}, line {error.lineno}: not JSON ({error.msg}); restore it from git"
@@ -39,10 +33,13 @@ def load(path):
 def read(path):
     """An evidence file, or one sentence about what it lacks."""
     content = load(path)
-    missing = [name for name in FIELDS if name not in content]
+    missing = FIELDS
+    if isinstance(content, dict):
+        missing = [name for name in FIELDS if name not in content]
     if missing:
         raise ValueError(
-            f"{Path(path).name} is no evidence file: wanted {', '.join(FIELDS)}; it lacks {', '.join(missing)}"
+            f"{Path(path).name} is no evidence file: wanted {', '.join(FIELDS)}; "
+            f"it lacks {', '.join(missing)}"
         )
     return content
 
@@ -51,43 +48,52 @@ def write(path, content):
     """An evidence file. Rows stand one a line, so that diffs can be read."""
     rows = ",\n  ".join(json.dumps(row, ensure_ascii=False) for row in content["rows"])
     head = {name: value for name, value in content.items() if name != "rows"}
-    write_whole(
-        path,
-        json.dumps(head, indent=1, ensure_ascii=False)[:-2].rstrip()
-        + f',\n "rows": [\n  {rows}\n ]\n}}\n',
-    )
+    text = json.dumps(head, indent=1, ensure_ascii=False).removesuffix("\n}")
+    write_whole(path, f'{text},\n "rows": [\n  {rows}\n ]\n}}\n')
 
 
 def header(what, command, corpus):
-    """The fields that say where the rows of an evidence file come from; corpus = {name, fingerprint, tokens}."""
+    """Where the rows of an evidence file come from; corpus = {name, fingerprint, tokens}."""
     import torch
 
-    ask = ["git", "rev-parse", "--short", "HEAD"]
-    commit = (
-        subprocess.run(ask, cwd=CHECKOUT, capture_output=True, text=True).stdout.strip()
-        if shutil.which("git")
-        else ""
-    )
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
+    cpu = f"{platform.machine()} CPU, {torch.get_num_threads()} threads"
     return dict(
         what=what,
         command=command,
-        commit=commit or None,
+        commit=commit(),
         corpus=corpus,
         rows=[],
-        hardware=gpu or f"{platform.machine()} CPU, {torch.get_num_threads()} threads",
+        hardware=gpu or cpu,
         versions=dict(python=platform.python_version(), torch=torch.__version__),
     )
 
 
+def commit():
+    """The commit of this checkout, or None where there is no git."""
+    if not shutil.which("git"):
+        return None
+    ask = ["git", "rev-parse", "--short", "HEAD"]
+    done = subprocess.run(ask, cwd=CHECKOUT, capture_output=True, text=True)
+    return done.stdout.strip() or None
+
+
+def check_corpus(path, corpus):
+    """Refuse a file that holds runs on another corpus; corpus = {name, fingerprint, …}."""
+    if not Path(path).exists():
+        return
+    theirs = read(path)["corpus"]
+    if theirs["fingerprint"] != corpus["fingerprint"]:
+        raise ValueError(
+            f"{Path(path).name} holds runs on corpus {theirs['name']} ({theirs['fingerprint']}); "
+            f"this row is from {corpus['name']} ({corpus['fingerprint']}); "
+            "give it a file of its own"
+        )
+
+
 def append(path, row, head):
-    """Add one finished row at once; the first writer also writes `head`. Rows of another corpus do not belong here."""
+    """Add one finished row at once; the first writer also writes `head`."""
     with locked(path):
+        check_corpus(path, head["corpus"])
         content = read(path) if Path(path).exists() else {**head, "rows": []}
-        ours, theirs = head["corpus"]["fingerprint"], content["corpus"]["fingerprint"]
-        if ours != theirs:
-            raise ValueError(
-                f"{Path(path).name} holds runs on corpus {content['corpus']['name']} ({theirs}); "
-                f"this row is from {head['corpus']['name']} ({ours}); give it a file of its own"
-            )
         write(path, {**content, "rows": content["rows"] + [row]})

@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from minimal import variants
+from minimal.data import results
 from minimal.lab.evidence import __main__ as evidence_command
 from minimal.lab.evidence import budgets, comparison, intervals, records, repeats
 from minimal.lab.evidence import runs as runs_module
@@ -113,6 +114,18 @@ def test_a_budget_that_buys_nothing_is_refused(base, monkeypatch, capsys):
     assert "--budget: wanted a number above 0, got -5" in capsys.readouterr().err
     with pytest.raises(SystemExit, match="evidence: a budget of 1 buys no step of standard"):
         evidence_command.main([*command, "1"])
+
+
+def test_a_file_of_another_corpus_is_refused_before_anything_is_trained(
+    base, tmp_path, monkeypatch
+):
+    path = tmp_path / "mine.json"
+    record(Grid("mine", [dict(plan="standard")], (0,), base), path, "make it")
+    (tmp_path / "other.txt").write_text(TEXT + "one more line.")
+    other = replace(base, corpus=str(tmp_path / "other.txt"))
+    monkeypatch.setattr(runs_module, "Trainer", None)  # a training would fail
+    with pytest.raises(ValueError, match="mine.json holds runs on corpus text .*from other"):
+        record(Grid("mine", [dict(plan="standard")], (1,), other), path, "make it")
 
 
 def test_a_file_of_another_comparison_is_not_continued(base, tmp_path, capsys):
@@ -369,21 +382,24 @@ def test_every_row_names_the_state_of_the_numbers_in_which_it_was_trained(base, 
     assert ", 2 commits" in evidence_command.mixed(list(rows.values()))
 
 
-def test_rows_of_before_have_no_commit_and_a_commit_knows_when_the_code_was_changed(tmp_path):
+def test_rows_of_before_have_no_commit():
     assert records.commits([dict(plan="bov"), dict(plan="gqa")]) == {None: 2}
-    ask = dict(cwd=tmp_path, check=True, capture_output=True)
-    (tmp_path / "minimal").mkdir()
+
+
+def test_a_commit_knows_when_the_code_was_changed_since(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "CHECKOUT", tmp_path)
     code = tmp_path / "minimal" / "code.py"
+    code.parent.mkdir()
     code.write_text("one\n")
-    assert records.commit_of(tmp_path) is None
+    assert records.commit() is None, "no repository"
     person = ["-c", "user.name=n", "-c", "user.email=e@example.org"]
     for words in (["init"], ["add", "."], [*person, "commit", "-m", "one"]):
-        subprocess.run(["git", *words], **ask)
-    clean = records.commit_of(tmp_path)
+        subprocess.run(["git", *words], cwd=tmp_path, check=True, capture_output=True)
+    clean = records.commit()
     (tmp_path / "evidence.json").write_text("{}\n")  # what is recorded changes no number
-    assert len(clean) >= 7 and records.commit_of(tmp_path) == clean
+    assert len(clean) >= 7 and records.commit() == clean
     code.write_text("two\n")
-    assert records.commit_of(tmp_path) == clean + "+"
+    assert records.commit() == clean + "+"
 
 
 def test_a_run_taken_up_by_other_code_names_both(base, monkeypatch):

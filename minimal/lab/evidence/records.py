@@ -8,7 +8,6 @@ run on other code or another processor differs in the third digit.
 import functools
 import math
 import platform
-import shutil
 import subprocess
 import time
 from collections import Counter
@@ -96,25 +95,20 @@ def numerical_state():
     """What decides the last digits of a run, beside the run: commit, torch, machine."""
     machine = f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}"
     return dict(
-        commit=commit_of(CHECKOUT),
+        commit=commit(),
         torch=torch.__version__,
         machine=torch.cuda.get_device_name() if torch.cuda.is_available() else machine,
     )
 
 
-def commit_of(checkout):
-    """The commit of a checkout, with a + where its minimal/ was changed since; None without git."""
-    if not shutil.which("git"):
+def commit():
+    """The commit of this checkout, with a + where minimal/ was changed since; None without git."""
+    made = results.commit()
+    if made is None:
         return None
-
-    def git(*words):
-        ask = ["git", *words]
-        done = subprocess.run(ask, cwd=checkout, capture_output=True, text=True)
-        return done.stdout.strip()
-
-    commit = git("rev-parse", "--short", "HEAD")
-    changed = git("status", "--porcelain", "--", "minimal")
-    return commit + "+" * bool(changed) if commit else None
+    ask = ["git", "status", "--porcelain", "--", "minimal"]
+    changed = subprocess.run(ask, cwd=results.CHECKOUT, capture_output=True, text=True).stdout
+    return made + "+" * bool(changed)
 
 
 # ---- filling a file ------------------------------------------------------------------------------

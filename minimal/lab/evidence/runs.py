@@ -171,6 +171,10 @@ def missing(grid, path):
 def record(grid, path, command, until=math.inf, quiet=True):
     """Train what the file lacks; returns how many runs are missing still. Several processes may
     work on one grid: each takes runs that no other is training."""
+    todo = missing(grid, path)
+    if todo:  # a file of another corpus is refused before anything is trained
+        corpus = corpora.find(todo[0].corpus, todo[0].tokens, todo[0].mix)
+        results.check_corpus(path, dict(name=corpus.name, fingerprint=corpus.fingerprint))
 
     def make(run):
         left = (until - time.monotonic()) / 60
