@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from minimal import analysis
-from minimal.lab.evidence import portraits
+from minimal.lab.evidence import portraits, records
+from minimal.training.run import Run
 from minimal.variants import build
 
 IDS = torch.randint(512, (3, 24), generator=torch.Generator().manual_seed(0))
@@ -97,6 +98,11 @@ def test_a_tables_share_is_by_lengths_and_falls_to_nothing_with_its_weight():
     assert portraits.portrait(model, IDS)["table"][at] == 0
 
 
+def test_tables_in_the_upper_half_alone_have_no_sum_over_the_lower():
+    got = portraits.portrait(awake("bov-keep", layers=6), IDS)
+    assert "table_late" in got and "table_early" not in got
+
+
 def test_texts_are_held_out_and_fill_whole_rows(tmp_path):
     class Letters:
         encode = staticmethod(lambda text: list(text.encode()))
@@ -108,3 +114,32 @@ def test_texts_are_held_out_and_fill_whole_rows(tmp_path):
     assert ids.shape == (portraits.TEXTS, 16)
     held = "".join(portraits.corpora.find(str(tmp_path / "book.txt")).documents("valid"))
     assert held.startswith(bytes(ids.flatten().tolist()).decode())
+
+
+def test_the_command_measures_what_the_file_lacks_and_says_when_it_lacks_nothing(
+    tmp_path, monkeypatch, capsys
+):
+    (tmp_path / "book.txt").write_text("the cat sat on the mat, and the dog lay down.\n" * 3000)
+    monkeypatch.setenv("MINIMAL_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setattr(records, "EVIDENCE", tmp_path)
+    monkeypatch.setattr(portraits, "TEXTS", 4)
+    plans = {"standard": dict(), "ours": dict(plan="bov")}
+    monkeypatch.setattr(portraits, "PLANS", plans)
+    run = Run(corpus=str(tmp_path / "book.txt"), steps=2, rows=8, size="smoke", vocab=280)
+    monkeypatch.setattr(portraits, "WAR", run)
+    portraits.main([])
+    rows = records.rows_of(tmp_path / "inside.json")
+    found = [(row["seed"], row["plan"]) for row in rows]
+    assert found[:3] == [(0, "standard"), (0, "ours"), (1, "standard")]
+    assert len(rows) == 6 and {row["trained"] for row in rows} == {rows[0]["commit"]}
+    capsys.readouterr()
+    monkeypatch.setattr(portraits, "cached", None)  # measuring again would fail
+    portraits.main([])
+    assert capsys.readouterr().out == "inside: whole, 6 rows; nothing to do\n"
+
+
+def test_an_unknown_option_is_refused_before_anything_is_measured(capsys):
+    with pytest.raises(SystemExit) as ended:
+        portraits.main(["--zzz"])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.startswith("portraits: unrecognized arguments: --zzz")

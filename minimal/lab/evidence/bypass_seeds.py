@@ -9,6 +9,7 @@ at once, and the next call goes on with the cells that are missing.
 
 import argparse
 import json
+import math
 import time
 from functools import lru_cache
 from pathlib import Path
@@ -140,7 +141,7 @@ def run(plan, layers, width, seed, **changes):
 # ---- the grid ---------------------------------------------------------------------------------------------------
 def grid(path, plans, sizes, seeds, minutes=None, **changes):
     """Fill the missing cells of an evidence file, seed by seed, so that a partial grid is paired everywhere."""
-    path, limit = Path(path), time.monotonic() + 60 * (minutes or 1e6)
+    path = Path(path)
     settings = SET | RUN | changes
     task, fingerprint = village_task(**{name: settings[name] for name in SET})
     corpus = dict(
@@ -164,22 +165,21 @@ def grid(path, plans, sizes, seeds, minutes=None, **changes):
             )
             + "); give it a file of its own"
         )
-    for seed in seeds:
-        for layers, width in sizes:
-            for plan in plans:
-                rows = records.read(path)["rows"] if path.exists() else []
-                if (plan, f"{layers}x{width}", seed) in {
-                    (r["plan"], r["size"], r["seed"]) for r in rows
-                }:
-                    continue
-                if time.monotonic() > limit:
-                    return print("time is up; the same command goes on from here")
-                row, _ = run(plan, layers, width, seed, **changes)
-                results.append(path, row, head)
-                print(
-                    f"{plan:14} {row['size']:6} seed {seed}: F1 {row['f1']:.2f} ({row['seconds']:.0f} s)",
-                    flush=True,
-                )
+    until = time.monotonic() + 60 * minutes if minutes else math.inf
+    cells = [(plan, *size, seed) for seed in seeds for size in sizes for plan in plans]
+
+    def recorded(row, cell):
+        plan, layers, width, seed = cell
+        return (row["plan"], row["size"], row["seed"]) == (plan, f"{layers}x{width}", seed)
+
+    def make(cell):
+        row, _ = run(*cell, **changes)
+        return row, head, f"{row['size']}, F1 {row['f1']:.2f} ({row['seconds']:.0f} s)"
+
+    if not records.missing(path, cells, recorded):
+        print(f"{path.name}: whole, nothing to do")
+    elif records.fill(path, cells, recorded, make, until):
+        print("time is up; the same command goes on from here")
 
 
 def table(rows, metric="f1", baseline="standard"):
