@@ -5,6 +5,7 @@ python -m minimal.lab.pictures        redraw them from plans and records into sl
 
 from pathlib import Path
 
+from minimal.command import command
 from minimal.data.files import CHECKOUT
 from minimal.lab import figures
 from minimal.lab.evidence import records
@@ -86,7 +87,9 @@ def drawn(name):
     return figures.picture(draw(), Path(name).suffix[1:])
 
 
-def main():
+@command("minimal.lab.pictures", __doc__)
+def main(parser, argv):
+    parser.parse_args(argv)
     FIGURES.mkdir(parents=True, exist_ok=True)
     for name in PICTURES:
         (FIGURES / name).write_bytes(drawn(name))
