@@ -44,7 +44,8 @@ def test_by_layer_and_in_sum_it_is_what_the_analyses_say():
 
 
 def test_what_a_token_explains_is_all_or_nothing_where_it_should_be():
-    """A function of the token alone, the same plus noise of its size, and noise with or without as many groups."""
+    """A function of the token alone, the same plus noise of its size, and noise with or without as
+    many groups."""
     chance = torch.Generator().manual_seed(0)
     ids = torch.randint(64, (4096,), generator=chance)
     table, noise = torch.randn(64, 8, generator=chance), torch.randn(4096, 8, generator=chance)
@@ -57,7 +58,8 @@ def test_what_a_token_explains_is_all_or_nothing_where_it_should_be():
 
 
 def test_a_mixture_that_overshoots_is_more_the_tokens_than_the_value_that_it_corrects():
-    """Row 13: h - x0 leaves what the context added; h - 9 x0 is the token again, with its sign turned."""
+    """Row 13: h - x0 leaves what the context added; h - 9 x0 is the token again, with its sign
+    turned."""
     model = awake("row13")
     at, ids = (
         len(model.blocks) - 1,
