@@ -96,29 +96,6 @@ def across_study(model, ids):
     return rows
 
 
-# ---- values, their size and their direction --------------------------------------------------------------------------
-def value_study(model, tape):
-    """By layer: root mean square of v (as read, gain included) and mean cosines v-y, v0-v and v0-y over heads and tokens;
-    y is attention's output before W_O."""
-    rows = []
-    first = None
-    for at in sorted(tape.queries):
-        value = tape.values[at]
-        v = value.dense()
-        v = v if value.gain is None else v * value.gain
-        v = v.repeat_interleave(tape.out[at].shape[2] // v.shape[2], 2).float()  # (B, T, H, D)
-        y = tape.out[at].float()  # (B, T, H, D)
-        first = v if first is None else first
-        cosine = lambda a, b: F.cosine_similarity(a, b, dim=-1).mean().item()
-        size = v.square().mean().sqrt().item()
-        rows.append(
-            dict(
-                layer=at, size=size, v_y=cosine(v, y), v0_v=cosine(first, v), v0_y=cosine(first, y)
-            )
-        )
-    return rows
-
-
 # ---- other people's models -------------------------------------------------------------------------------------------
 @torch.no_grad()
 def observe_hf(model, ids):

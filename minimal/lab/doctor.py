@@ -1,7 +1,7 @@
-"""What does this machine have, and what does it lack?
+"""What does this machine have, and what does it lack? Each line that is not OK says what to do.
 
-`make doctor`, or `python -m minimal.lab.doctor [--json]`. It runs before set-up too, on any Python 3,
-so it imports nothing but the standard library until it looks at a package.
+`make doctor`, or `python -m minimal.lab.doctor [--json]`. It runs before set-up too, on any
+Python 3, so it imports nothing but the standard library until it looks at a package.
 """
 
 import importlib
@@ -13,6 +13,8 @@ import platform
 import shutil
 import sys
 import sysconfig
+
+from minimal.command import command
 
 HOME = pathlib.Path(__file__).resolve().parents[2]
 
@@ -31,7 +33,7 @@ WIDTH = 100
 
 
 def browser():
-    """A Chromium for decks, site and screenshots: $CHROME, else a usual name; None if there is none."""
+    """A Chromium for decks, site and screenshots: $CHROME, else one of the usual names, or None."""
     if os.environ.get("CHROME"):
         return shutil.which(os.environ["CHROME"])
     return next(filter(None, map(shutil.which, BROWSERS)), None)
@@ -45,55 +47,51 @@ def version(package):
 
 
 def pins():
-    """constraints.txt as {name: version}; {} when `minimal` was installed away from its repository."""
+    """constraints.txt as {name: version}; {} where `minimal` is installed without its checkout."""
     path = HOME / "constraints.txt"
     lines = path.read_text().splitlines() if path.exists() else []
-    return dict(
-        line.partition(";")[0].strip().split("==") for line in lines if line and line[0] != "#"
-    )
+    pinned = [line.partition(";")[0].strip() for line in lines if line and line[0] != "#"]
+    return dict(line.split("==") for line in pinned)
 
 
-# Each look returns (found, mend): what is there, and what to do about what is not ("" = all is well).
+# ---- looks: each returns (what is there, the fix for what is not; "" = all is well) --------------
+
+
 def python():
-    here = pathlib.Path(sys.prefix).resolve() == HOME / ".venv"
-    place = (
-        "in .venv"
-        if here
-        else "not .venv's: make uses that one"
-        if (HOME / ".venv").exists()
-        else "no .venv yet"
-    )
+    place = "no .venv yet"
+    if pathlib.Path(sys.prefix).resolve() == HOME / ".venv":
+        place = "in .venv"
+    elif (HOME / ".venv").exists():
+        place = "not .venv's: make uses that one"
     fits = (3, 11) <= sys.version_info[:2] <= (3, 14)
-    return (
-        f"{platform.python_version()}, {place}",
-        "" if fits else "make setup PYTHON=… (3.11 to 3.14)",
-    )
+    found = f"{platform.python_version()}, {place}"
+    return found, "" if fits else "make setup PYTHON=… (3.11 to 3.14)"
+
+
+def required():
+    """Names of the packages that `minimal` needs on this system, as its metadata say."""
+    names = []
+    for line in importlib.metadata.requires("minimal"):
+        need, _, marker = line.partition(";")
+        elsewhere = "linux" in marker and sys.platform != "linux"
+        if "extra" not in marker and not elsewhere:
+            names.append(need.partition(">")[0].strip())
+    return names
 
 
 def packages():
-    """The package's own requirements must be there; a version beside the pin is told, not blamed."""
+    """The package's requirements must be there; a version beside the pin is only reported."""
     if not version("minimal"):
         return "not installed", SETUP
-    wanted = [line.partition(";") for line in importlib.metadata.requires("minimal")]
-    here = [
-        need
-        for need, _, marker in wanted
-        if "extra" not in marker and (sys.platform == "linux" or "linux" not in marker)
-    ]
-    missing = [
-        name for name in (need.partition(">")[0].strip() for need in here) if not version(name)
-    ]
-    pinned = {name: pin for name, pin in pins().items() if version(name)}
-    others = [
-        f"{name} {version(name)}"
-        for name, pin in pinned.items()
-        if version(name).partition("+")[0] != pin
-    ]
+    missing = [name for name in required() if not version(name)]
     if missing:
         return "missing: " + ", ".join(missing), SETUP
-    return f"{len(pinned) - len(others)} of {len(pinned)} at their pins" + "".join(
-        "; " + o for o in others
-    ), ""
+    pinned = {name: pin for name, pin in pins().items() if version(name)}
+    others = []
+    for name, pin in pinned.items():
+        if version(name).partition("+")[0] != pin:
+            others.append(f"; {name} {version(name)}")
+    return f"{len(pinned) - len(others)} of {len(pinned)} at their pins" + "".join(others), ""
 
 
 def torch():
@@ -104,25 +102,18 @@ def torch():
 
 def device():
     torch = importlib.import_module("torch")
-    threads = f"{torch.get_num_threads()} threads of {os.cpu_count()} cores"
+    cpu = f"cpu: {torch.get_num_threads()} threads of {os.cpu_count()} cores"
     if torch.cuda.is_available():
-        return (
-            f"cuda: {torch.cuda.device_count()} x {torch.cuda.get_device_name()}; cpu: {threads}",
-            "",
-        )
+        cuda = f"cuda: {torch.cuda.device_count()} x {torch.cuda.get_device_name()}"
+        return f"{cuda}; {cpu}", ""
     if torch.backends.mps.is_available():
-        return f"mps, and cpu: {threads}", ""
-    if shutil.which("nvidia-smi") and not torch.version.cuda:
-        return (
-            f"cpu: {threads}; the GPU here is not used by a CPU build of torch",
-            "make setup TORCH=cuda",
-        )
-    if shutil.which("nvidia-smi"):
-        return (
-            f"CUDA {torch.version.cuda} finds no GPU; cpu: {threads}",
-            "update its driver, or make setup TORCH=cpu",
-        )
-    return f"cpu: {threads}", ""
+        return f"mps, and {cpu}", ""
+    if not shutil.which("nvidia-smi"):
+        return cpu, ""
+    if not torch.version.cuda:
+        return f"{cpu}; the GPU here is not used by a CPU build of torch", "make setup TORCH=cuda"
+    found = f"CUDA {torch.version.cuda} finds no GPU; {cpu}"
+    return found, "update its driver, or make setup TORCH=cpu"
 
 
 def triton():
@@ -130,68 +121,62 @@ def triton():
         return "exists only on Linux; the tile versions in torch run instead", "nothing to do"
     triton, torch = map(importlib.import_module, ("triton", "torch"))
     gpu = torch.cuda.is_available()
-    return f"{triton.__version__}, " + (
-        "compiles for this GPU" if gpu else "interpreter (no GPU here)"
-    ), ""
+    how = "compiles for this GPU" if gpu else "interpreter (no GPU here)"
+    return f"{triton.__version__}, {how}", ""
 
 
 def kernel():
     spec = pathlib.Path(sys.prefix, "share/jupyter/kernels/python3/kernel.json")
-    return (
-        ("python3, of this Python", "")
-        if spec.exists() and version("ipykernel")
-        else ("none", SETUP)
-    )
+    if spec.exists() and version("ipykernel"):
+        return "python3, of this Python", ""
+    return "none", SETUP
 
 
 def library():
     """The embedded corpus is Python's own source, so no learner starts without text."""
-    files = [
-        f
-        for f in pathlib.Path(sysconfig.get_path("stdlib")).rglob("*.py")
-        if "site-packages" not in f.parts
-    ]
-    size = sum(f.stat().st_size for f in files) / 1e6
+    paths = pathlib.Path(sysconfig.get_path("stdlib")).rglob("*.py")
+    files = [path for path in paths if "site-packages" not in path.parts]
+    size = sum(path.stat().st_size for path in files) / 1e6
     found = f"the Python standard library: {len(files):,} files, {size:.0f} MB"
     return found, "" if size > 5 else "a Python with its library's source: make setup PYTHON=…"
 
 
 def corpus(name, pattern, use):
     def look():
-        files = list(pathlib.Path(os.environ.get("MINIMAL_DATA") or "nowhere", name).glob(pattern))
+        folder = pathlib.Path(os.environ.get("MINIMAL_DATA") or "nowhere", name)
+        files = list(folder.glob(pattern))
         if not files:
             return "absent", f"{use} set MINIMAL_DATA to a folder with {name}/{pattern}"
-        return f"{len(files)} files, {sum(f.stat().st_size for f in files) / 1e6:.1f} MB", ""
+        size = sum(path.stat().st_size for path in files) / 1e6
+        return f"{len(files)} files, {size:.1f} MB", ""
 
     return look
 
 
 def chromium():
     path = browser()
-    return (
-        path or "absent",
-        "" if path else "for decks and site: install Chromium, or set CHROME to its path",
-    )
+    if path:
+        return path, ""
+    return "absent", "for decks and site: install Chromium, or set CHROME to its path"
 
 
 def npm():
     path = shutil.which("npm")
-    return path or "absent", "" if path else "for decks and site: install Node.js"
+    return (path, "") if path else ("absent", "for decks and site: install Node.js")
 
 
 def parity():
     have = version("transformers")
-    mend = "" if have else "to compare with Hugging Face: make setup EXTRAS=parity"
-    return f"transformers {have}" if have else "absent", mend
+    if have:
+        return f"transformers {have}", ""
+    return "absent", "to compare with Hugging Face: make setup EXTRAS=parity"
 
 
 def disk():
-    need = 1 if version("torch") else 4
+    needed = 1 if version("torch") else 4
     free = shutil.disk_usage(HOME).free / 1e9
-    return (
-        f"{free:.0f} GB free here, {need} needed",
-        "" if free >= need else "make room; TORCH=cpu needs least",
-    )
+    fix = "" if free >= needed else "make room; make setup TORCH=cpu needs least"
+    return f"{free:.0f} GB free here, {needed} needed", fix
 
 
 LOOKS = [  # what, required, look
@@ -217,35 +202,44 @@ def examine():
     rows = []
     for what, required, look in LOOKS:
         try:
-            found, mend = look()
+            found, fix = look()
         except Exception as error:
-            first = (str(error).splitlines() or [""])[0]
-            found, mend = (f"{type(error).__name__}: {first}", SETUP)
-        status = "OK" if not mend else "FAIL" if required else "--"
-        rows.append({"what": what, "status": status, "found": found, "mend": mend})
+            first_line = (str(error).splitlines() or [""])[0]
+            found, fix = f"{type(error).__name__}: {first_line}", SETUP
+        status = "OK"
+        if fix:
+            status = "FAIL" if required else "--"
+        rows.append({"what": what, "status": status, "found": found, "fix": fix})
     return rows
 
 
-def main(arguments):
+def line_of(row):
+    """One line of the screen; where it is too narrow, what was found is cut and the fix is not."""
+    line = f"{row['status']:>4}  {row['what']:<16}{row['found']}"
+    fix = f"  -> {row['fix']}" if row["fix"] else ""
+    room = WIDTH - len(fix)
+    if len(line) > room:
+        line = line[: room - 1] + "…"
+    return line + fix
+
+
+@command("minimal.lab.doctor", __doc__)
+def main(parser, argv):
+    parser.add_argument("--json", action="store_true", help="the same as one JSON object")
+    asked = parser.parse_args(argv)
     rows = examine()
     failed = [row["what"] for row in rows if row["status"] == "FAIL"]
-    if "--json" in arguments:
+    if asked.json:
         print(json.dumps({"ok": not failed, "rows": rows}, indent=1))
         return bool(failed)
     for row in rows:
-        line = f"{row['status']:>4}  {row['what']:<16}{row['found']}"
-        room = WIDTH - len(row["mend"]) - len("  -> ")
-        print(
-            (line if len(line) <= room else line[: room - 1] + "…")
-            + (f"  -> {row['mend']}" if row["mend"] else "")
-        )
-    print(
-        f"\nNot well: {', '.join(failed)}. Each FAIL line ends with its mend."
-        if failed
-        else "\nEverything needed is here; lines with -- are optional."
-    )
+        print(line_of(row))
+    if failed:
+        print(f"\nNot well: {', '.join(failed)}. Each FAIL line ends with its fix.")
+    else:
+        print("\nEverything needed is here; lines with -- are optional.")
     return bool(failed)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -88,7 +88,8 @@ def test_bov_has_three_quarters_more_parameters_at_135M():
 
 
 def saved_bytes(tokens, layers=4, width=768, each=2, ids=0):
-    """Eq 6 in bytes, batch 1: values not cached, less the tables, plus the W_V that go, less the ids."""
+    """Eq 6 in bytes, batch 1: values not cached, less the tables, plus the W_V that go, less the
+    ids."""
     return layers * each * width * (tokens - VOCAB + width) - tokens * ids
 
 
@@ -154,7 +155,8 @@ def test_a_coefficients_size_says_nothing_since_the_table_can_take_it_over():
 
 
 def figure_2():
-    """(|V|, |context-free value|) by layer, of the two additive variants: eight pairs, read by eye."""
+    """(|V|, |context-free value|) by layer, of the two additive variants: eight pairs, read by
+    eye."""
     return [
         (abs(row["V"]), abs(row[name]))
         for part, name in (("b", "V1"), ("c", "x0 W_V"))

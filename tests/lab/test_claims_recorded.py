@@ -1,4 +1,5 @@
-"""Claims of which recorded runs say something, but no comparison of two plans says it (verdicts of claims.json)."""
+"""Claims of which recorded runs say something, but no comparison of two plans says it (verdicts of
+claims.json)."""
 
 import itertools
 from dataclasses import replace
@@ -40,7 +41,8 @@ def test_in_500_steps_no_weight_on_v_can_reach_6():
 
 
 def test_in_500_steps_skip_weights_cannot_settle_where_the_articles_did():
-    """They begin at 1; after 5,960 steps the article has .4, .5 and .3. Ours are on the way, and differ by seed."""
+    """They begin at 1; after 5,960 steps the article has .4, .5 and .3. Ours are on the way, and
+    differ by seed."""
     ends = [
         value
         for row in MODDED
@@ -52,7 +54,8 @@ def test_in_500_steps_skip_weights_cannot_settle_where_the_articles_did():
 
 
 def test_berts_corpora_are_larger_in_tokens_than_in_words():
-    """A word has one token or more, so 0.6B tokens are considerably fewer whichever of the two is meant."""
+    """A word has one token or more, so 0.6B tokens are considerably fewer whichever of the two is
+    meant."""
     ours, berts = (
         quoted("bypass", name)["value"]
         for name in ("corpus, tokens", "BERT's corpus as quoted, tokens")
@@ -87,7 +90,8 @@ INSIDE = read("inside")["rows"]
 
 
 def test_in_row_13_a_coefficients_size_does_not_tell_how_much_of_the_value_is_the_tokens():
-    """In layer 11 the weights of V and of x0 W_V are alike in size, and the token explains less of the mixture than of V."""
+    """In layer 11 the weights of V and of x0 W_V are alike in size, and the token explains less of
+    the mixture than of V."""
     for end in (row["coefficients"] for row in ROWS if row["plan"] == "row13"):
         assert 0.9 < -end["blocks.11.attention.value.b"] / end["blocks.11.attention.value.a"] < 1.1
     last = [(row["token"][11], row["token_own"][11]) for row in INSIDE if row["plan"] == "row13"]
@@ -96,7 +100,8 @@ def test_in_row_13_a_coefficients_size_does_not_tell_how_much_of_the_value_is_th
 
 @pytest.mark.parametrize("plan", ("row13", "row13-equal"))
 def test_a_negative_weight_makes_the_value_more_the_tokens_in_two_layers_and_less_in_one(plan):
-    """h - x0 takes out what h holds of x0; h - 1.5 x0 overshoots. Layers 8 and 9 overshoot, layer 10 evens out."""
+    """h - x0 takes out what h holds of x0; h - 1.5 x0 overshoots. Layers 8 and 9 overshoot, layer
+    10 evens out."""
     more = [
         [mixed - own for mixed, own in zip(row["token"][8:], row["token_own"][8:])]
         for row in INSIDE
@@ -108,7 +113,8 @@ def test_a_negative_weight_makes_the_value_more_the_tokens_in_two_layers_and_les
 
 
 def test_resformers_entropy_is_higher_where_nothing_concentrates():
-    """Over 128 tokens the map that looks evenly at all it may see has 4.44: both plans lie above it in the upper half."""
+    """Over 128 tokens the map that looks evenly at all it may see has 4.44: both plans lie above it
+    in the upper half."""
     rows = {(row["plan"], row["seed"]): row["entropy_deep"] for row in INSIDE}
     mean, low, high = interval([rows["resformer", seed] - rows["standard", seed] for seed in SEEDS])
     even = analysis.token_entropy(
@@ -145,14 +151,15 @@ def test_at_no_length_is_svformer_overtaken_within_the_budget(context):
     } == {None}
 
 
-# ---- dynamic values: 24 corners, and two other kinds of equal --------------------------------------------------------
+# ---- dynamic values: 24 corners, and two other kinds of equal ------------------------------------
 
 CUBE = {(row["plan"], row["seed"]): row["loss"] for row in read("dva_factorial")["rows"]}
 PLAIN = {row["seed"]: row["loss"] for row in ROWS if row["plan"] == "standard"}
 
 
 def changed(factor, before, after, **held):
-    """The interval over seeds of what one factor changes, averaged over all corners in which the `held` ones stand so."""
+    """The interval over seeds of what one factor changes, averaged over all corners in which the
+    `held` ones stand so."""
     by_seed = {}
     for plan, seed in CUBE:
         parts = plan.split("/")
@@ -205,7 +212,7 @@ def test_a_step_of_dva_is_shorter_because_its_network_is_gone():
     )
 
 
-# ---- the lambdas: sixteen layers, one schedule held still at a time, the gap moved or closed --------------------------
+# ---- the lambdas: sixteen layers, one schedule held still at a time, the gap moved or closed -----
 
 MIXIN = {}
 for row in read("lambdas")["rows"]:
@@ -254,11 +261,12 @@ def test_no_weight_on_x0_changes_sign_late_and_the_loss_rises_only_with_the_wind
     assert against_plain(MIXIN["modded", "modded-open"], "loss")[2] < -0.05
 
 
-# ---- SVFormer's critical point ---------------------------------------------------------------------------------------
+# ---- SVFormer's critical point -------------------------------------------------------------------
 
 
 def test_a_warm_up_hardly_moves_the_summed_rate_so_no_grid_of_both_can_tell_them_apart():
-    """A climbing line averages .50 of the peak, the cosine that falls to a tenth .55: four rates move the sum 33-fold."""
+    """A climbing line averages .50 of the peak, the cosine that falls to a tenth .55: four rates
+    move the sum 33-fold."""
     recipe = laptop(RECIPES["resformer"])
     sums = [
         sum(replace(recipe.lr, warmup=share)(step, 500) for step in range(500))
@@ -290,7 +298,7 @@ def test_only_at_the_smallest_rate_is_svformer_clearly_ahead(warmup):
     assert shrinks[0] < 0 and (shrinks[2] < 0) == (warmup < 0.4)
 
 
-# ---- the same systems on code ---------------------------------------------------------------------------------------
+# ---- the same systems on code --------------------------------------------------------------------
 
 CODE = {(row["plan"], row["seed"]): row["loss"] for row in read("stdlib")["rows"]}
 
@@ -369,10 +377,10 @@ def test_on_code_more_systems_lead_clearly_in_a_similar_order():
     assert round(torch.corrcoef(torch.stack(ranks))[0, 1].item(), 2) == 0.79
 
 
-# ---- x0 W_V in one layer at a time -----------------------------------------------------------------------------------
+# ---- x0 W_V in one layer at a time ---------------------------------------------------------------
 
 
-def test_one_layer_of_token_values_gains_nothing_and_what_the_first_seed_showed_does_not_come_again():
+def test_one_layer_of_token_values_gains_nothing_and_what_seed_0_showed_does_not_come_again():
     rows = read("one_layer")["rows"]
     cells = {(int(row["plan"].split("@")[1]), row["seed"]): row for row in rows}
     assert len(cells) == len(rows) == 36
@@ -387,7 +395,7 @@ def test_one_layer_of_token_values_gains_nothing_and_what_the_first_seed_showed_
     assert gains[11, 0] > 1.4 and max(gains[11, 1], gains[11, 2]) < 0.3
 
 
-# ---- SVFormer in the paper's style -----------------------------------------------------------------------------------
+# ---- SVFormer in the paper's style ---------------------------------------------------------------
 
 RATES = {
     (
@@ -449,7 +457,8 @@ def test_in_the_nanochat_style_the_warm_up_moves_the_lead_by_little():
 
 
 def test_what_moves_the_lead_in_the_llama_style_is_mostly_the_standard_model():
-    """The long warm-up helps it alone; and each at its best recorded setting, less than half of the largest lead is left."""
+    """The long warm-up helps it alone; and each at its best recorded setting, less than half of the
+    largest lead is left."""
     gain = {
         plan: interval(
             [

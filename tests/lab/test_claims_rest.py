@@ -1,4 +1,5 @@
-"""Claims about dynamic values, modded-nanogpt's lambdas and the BERT bypass that algebra or counting decides."""
+"""Claims about dynamic values, modded-nanogpt's lambdas and the BERT bypass that algebra or
+counting decides."""
 
 import math
 import os
@@ -14,7 +15,7 @@ from minimal.model.attention import Dynamic
 from minimal.variants import build
 from tests.lab.algebra import attention, counted, covariance, draw, variance
 
-# ---- dynamic value attention ----------------------------------------------------------------------------------------
+# ---- dynamic value attention ---------------------------------------------------------------------
 
 
 def test_a_value_for_every_pair_is_two_value_streams_and_a_gate():
@@ -94,7 +95,8 @@ def test_the_speed_up_is_confounded_with_the_ffn_which_has_8_of_12_products():
 
 
 def test_dynamic_values_can_be_an_adapter_on_a_frozen_model():
-    """Without a map of their own: born as the frozen model, and a few steps on the modifier alone teach it another text."""
+    """Without a map of their own: born as the frozen model, and a few steps on the modifier alone
+    teach it another text."""
     model = build("standard", "nano", vocab=64)
     with torch.no_grad():
         for name, p in model.named_parameters():
@@ -128,7 +130,7 @@ def test_war_and_peace_has_3_2_million_characters_not_tokens():
     assert len(text) == pytest.approx(said, rel=0.02) and len(text.split()) < said / 5
 
 
-# ---- modded-nanogpt's lambdas ---------------------------------------------------------------------------------------
+# ---- modded-nanogpt's lambdas --------------------------------------------------------------------
 
 
 def test_in_layer_0_both_lambdas_get_one_gradient_so_their_gap_stays_one():
@@ -186,7 +188,7 @@ def test_the_window_rises_to_half_rests_and_rises_again():
     assert min(middle) > 0.48 and max(middle) < 0.525
 
 
-# ---- the BERT bypass ------------------------------------------------------------------------------------------------
+# ---- the BERT bypass -----------------------------------------------------------------------------
 
 
 def test_the_variance_of_a_sum_needs_alpha_in_the_covariance_term():
@@ -229,7 +231,8 @@ def test_with_so_few_seeds_no_difference_of_means_is_clear():
 
 
 def test_the_spread_grows_clearly_in_two_sizes_of_three():
-    """P(F > f) is 1 / (1 + f) for (2, 2) degrees of freedom and (1 + 3 f) / (1 + f)^3 for (4, 4)."""
+    """P(F > f) is 1 / (1 + f) for (2, 2) degrees of freedom and (1 + 3 f) / (1 + f)^3 for (4,
+    4)."""
     tail = {3: lambda f: 1 / (1 + f), 5: lambda f: (1 + 3 * f) / (1 + f) ** 3}
     rows = published("bypass", "Table 1")["rows"]
     p = [tail[row["seeds"]]((row["bypass std"] / row["base std"]) ** 2) for row in rows]

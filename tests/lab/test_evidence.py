@@ -1,18 +1,24 @@
 """The whole chain at smoke scale: matched runs, cached, resumed, recorded, drawn."""
 
 import json
+import pathlib
+import subprocess
+import sys
 import time
 from dataclasses import replace
 
 import pytest
 
 from minimal import variants
+from minimal.data import results
 from minimal.lab.evidence import __main__ as evidence_command
-from minimal.lab.evidence import budgets, intervals, records
+from minimal.lab.evidence import budgets, comparison, intervals, records, repeats
 from minimal.lab.evidence import runs as runs_module
 from minimal.lab.evidence.budgets import MATCH, shape, work
+from minimal.lab.evidence.curves import largest_coefficients
 from minimal.lab.evidence.grids import GRIDS, Grid
 from minimal.lab.evidence.runs import (
+    asked_of,
     cached,
     missing,
     record,
@@ -24,6 +30,7 @@ from minimal.model import attention
 from minimal.model.count import count
 from minimal.model.values import Mix, Own
 from minimal.train import Trainer
+from minimal.training.recipes import RECIPES
 from minimal.training.run import Run, TimeIsUp
 from minimal.variants import PLANS, Plan, after_first, first, part, plan_named, skeleton
 
@@ -77,7 +84,8 @@ def test_the_key_of_a_run_is_its_content(base):
 
 
 def test_a_plan_of_one_name_and_other_numbers_is_another_run(base, monkeypatch):
-    """Whoever tries a plan of theirs changes its numbers and asks again: that must not be answered from the cache."""
+    """Whoever tries a plan of theirs changes its numbers and asks again: the cache must not
+    answer."""
 
     def plan(a=0.7, start=0.0, role=None, limit="none"):
         value = part(Mix, Own, first(), a, start, roles=(None, role))
@@ -92,25 +100,32 @@ def test_a_plan_of_one_name_and_other_numbers_is_another_run(base, monkeypatch):
     assert len(set(keys)) == 5
 
 
-def test_a_budget_that_buys_nothing_is_refused(base, tmp_path, monkeypatch):
-    monkeypatch.setattr(runs_module, "record", lambda *_: 0)
-    command = [
-        "--plans",
-        "bov",
-        "--size",
-        "smoke",
-        "--corpus",
-        base.corpus,
-        "--match",
-        "flops",
-        "--budget",
-    ]
-    for budget, words in (
-        ("-5", "a budget must be above 0, not -5"),
-        ("1", "buys no step of standard"),
-    ):
-        with pytest.raises(SystemExit, match=words):
-            evidence_command.main([*command, budget])
+def ask_for(base, *more):
+    """A comparison of one's own at smoke scale, as words on the command line."""
+    words = f"--size smoke --vocab 300 --batch 4 --corpus {base.corpus}".split()
+    return [*words, *more]
+
+
+def test_a_budget_that_buys_nothing_is_refused(base, monkeypatch, capsys):
+    monkeypatch.setattr(comparison, "record", lambda *_: 0)
+    command = ask_for(base, "--plans", "bov", "--match", "flops", "--budget")
+    with pytest.raises(SystemExit):
+        evidence_command.main([*command, "-5"])
+    assert "--budget: wanted a number above 0, got -5" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="evidence: a budget of 1 buys no step of standard"):
+        evidence_command.main([*command, "1"])
+
+
+def test_a_file_of_another_corpus_is_refused_before_anything_is_trained(
+    base, tmp_path, monkeypatch
+):
+    path = tmp_path / "mine.json"
+    record(Grid("mine", [dict(plan="standard")], (0,), base), path, "make it")
+    (tmp_path / "other.txt").write_text(TEXT + "one more line.")
+    other = replace(base, corpus=str(tmp_path / "other.txt"))
+    monkeypatch.setattr(runs_module, "Trainer", None)  # a training would fail
+    with pytest.raises(ValueError, match="mine.json holds runs on corpus text .*from other"):
+        record(Grid("mine", [dict(plan="standard")], (1,), other), path, "make it")
 
 
 def test_a_file_of_another_corpus_is_refused_before_anything_is_trained(
@@ -127,28 +142,18 @@ def test_a_file_of_another_corpus_is_refused_before_anything_is_trained(
 
 def test_a_file_of_another_comparison_is_not_continued(base, tmp_path, capsys):
     out = str(tmp_path / "mine.json")
-    command = [
-        "--plans",
-        "gqa",
-        "--size",
-        "smoke",
-        "--corpus",
-        base.corpus,
-        "--match",
-        "steps",
-        "--seeds",
-        "0",
-        "--vocab",
-        "300",
-        "--out",
-        out,
-    ]
-    evidence_command.main([*command, "--budget", "2"])
-    with pytest.raises(
-        SystemExit,
-        match="holds runs that are steps-matched at 2, and these are steps-matched at 3: name another --out",
-    ):
-        evidence_command.main([*command, "--budget", "3"])
+    words = "--plans gqa --match steps --seeds 0 --out".split()
+    command = ask_for(base, *words, out, "--budget")
+    evidence_command.main([*command, "2"])
+    told = "holds runs that are steps-matched at 2, and these are steps-matched at 3: name another"
+    with pytest.raises(SystemExit, match=told):
+        evidence_command.main([*command, "3"])
+
+
+def test_a_place_that_cannot_be_written_is_said_at_once_not_waited_for(base):
+    command = ask_for(base, "--plans", "gqa", "--match", "steps", "--budget", "2")
+    with pytest.raises(SystemExit, match="evidence: cannot write /proc/x"):
+        evidence_command.main([*command, "--out", "/proc/x.json"])
 
 
 def test_an_interrupted_grid_goes_on_and_repeats_nothing(base, tmp_path, monkeypatch):
@@ -232,74 +237,33 @@ def test_time_matching_gives_the_slower_plan_fewer_steps(base, monkeypatch):
 def test_equal_time_is_measured_once_and_goes_on_with_what_was_measured(
     base, tmp_path, capsys, monkeypatch
 ):
-    ask = [
-        "--plans",
-        "bov",
-        "--match",
-        "time",
-        "--budget",
-        ".2",
-        "--seeds",
-        "0",
-        "--size",
-        "smoke",
-        "--batch",
-        "4",
-        "--vocab",
-        "300",
-        "--corpus",
-        base.corpus,
-        "--out",
-        str(tmp_path / "mine.json"),
-    ]
-    evidence_command.main(ask)
+    words = f"--plans bov --match time --budget .2 --out {tmp_path}/mine.json --seeds".split()
+    command = ask_for(base, *words)
+    evidence_command.main([*command, "0"])
     rows = records.read(tmp_path / "mine.json")["rows"]
     monkeypatch.setitem(MATCH, "time", None)  # measuring again would fail
-    evidence_command.main(ask[:7] + ["0", "1"] + ask[8:])
+    evidence_command.main([*command, "0", "1"])
     more = records.read(tmp_path / "mine.json")["rows"]
-    assert more[:2] == rows and [(r["plan"], r["seed"]) for r in more[2:]] == [
-        ("standard", 1),
-        ("bov", 1),
-    ]
+    assert more[:2] == rows
+    assert [(row["plan"], row["seed"]) for row in more[2:]] == [("standard", 1), ("bov", 1)]
     assert {r["plan"]: r["steps"] for r in rows} == {r["plan"]: r["steps"] for r in more[2:]}
 
 
 def test_a_plan_without_its_baseline_is_shown_alone(capsys):
-    evidence_command.table([dict(plan="bov", size="smoke", seed=0, loss=3.0)], "standard")
+    comparison.print_table([dict(plan="bov", size="smoke", seed=0, loss=3.0)], "standard")
     assert "no standard to pair it with yet" in capsys.readouterr().out
 
 
 def test_the_command_compares_draws_and_goes_on(base, tmp_path, capsys, monkeypatch):
-    ask = [
-        "--plans",
-        "bov",
-        "--match",
-        "flops",
-        "--budget",
-        "2e9",
-        "--seeds",
-        "0",
-        "--size",
-        "smoke",
-        "--batch",
-        "4",
-        "--vocab",
-        "300",
-        "--corpus",
-        base.corpus,
-        "--out",
-        str(tmp_path / "mine.json"),
-    ]
-    evidence_command.main(ask)
+    words = f"--plans bov --match flops --budget 2e9 --seeds 0 --out {tmp_path}/mine.json".split()
+    command = ask_for(base, *words)
+    evidence_command.main(command)
     said = capsys.readouterr().out
     assert "bov" in said and "one seed: no interval" in said
-    assert {p.name for p in (tmp_path / "mine").glob("*.svg")} >= {
-        "loss-steps.svg",
-        "loss-tokens.svg",
-        "loss-flops.svg",
-    }
+    drawn = {path.name for path in (tmp_path / "mine").glob("*.svg")}
+    assert drawn >= {"loss-steps.svg", "loss-tokens.svg", "loss-flops.svg"}
     monkeypatch.setattr(runs_module, "cached", None)  # nothing is trained twice
-    evidence_command.main(ask)
+    evidence_command.main(command)
     assert "to go" not in capsys.readouterr().out
 
 
@@ -329,27 +293,242 @@ def test_the_work_of_a_run_is_its_steps_and_a_third_for_what_is_evaluated(base):
     )
 
 
+def shapes(grid):
+    """The runs of a grid that differ in shape, one each."""
+    return {(run.plan, run.size, str(run.config())): run for run in grid.runs()}.values()
+
+
+def parameters(run, **more):
+    model = skeleton(run.plan, run.size, **run.config() | more)
+    return sum(weight.numel() for weight in model.parameters())
+
+
+STANDARD = Run(size="tiny")
+
+
 def test_every_grid_names_plans_that_exist():
+    known = {}
     for grid in GRIDS.values():
-        for run in grid.runs():
-            skeleton(plan_named(run.plan), run.size, **run.config())
+        for run in shapes(grid):
+            key = run.plan, run.size, str(run.config())
+            known[key] = known.get(key) or skeleton(plan_named(run.plan), run.size, **run.config())
     assert len({run.plan for run in GRIDS["dva_factorial"].runs()}) == 24
 
 
 def test_slim_plans_are_as_large_as_standard_to_the_nearest_width():
-    target = count(skeleton("standard", "tiny"))["parameters"]
-    for run in GRIDS["parameters"].runs():
-        sizes = [
-            count(skeleton(run.plan, "tiny", hidden=run.changes["hidden"] + more))["parameters"]
-            for more in (-1, 0, 1)
-        ]
-        assert min(sizes, key=lambda size: abs(size - target)) == sizes[1]
+    slim = {id(run): (run, STANDARD) for run in shapes(GRIDS["parameters"])}
+    for run in shapes(GRIDS["widths_code"]):
+        if "hidden" in run.changes:
+            wide = {name: run.changes[name] for name in ("width", "heads")}
+            slim[id(run)] = run, replace(STANDARD, changes=wide)
+    for run, standard in slim.values():
+        target = parameters(standard)
+        sizes = [parameters(run, hidden=run.changes["hidden"] + more) for more in (-1, 0, 1)]
+        assert min(sizes, key=lambda size: abs(size - target)) == sizes[1], run
+    assert len(slim) == 4 + 3
 
 
 def test_dva_as_large_as_standard_has_its_parameters_to_one_per_cent():
-    target = count(skeleton("standard", "tiny"))["parameters"]
-    for run in GRIDS["dva_matched"].runs():
+    target = parameters(STANDARD)
+    for run in shapes(GRIDS["dva_matched"]):
         if run.changes:
-            assert count(skeleton(run.plan, "tiny", **run.changes))["parameters"] == pytest.approx(
-                target, rel=0.01
-            ), run.plan
+            assert parameters(run) == pytest.approx(target, rel=0.01), run.plan
+
+
+@pytest.mark.parametrize(
+    "name, cells, seeds, corpus",
+    [
+        ("ten_seeds_code", 15, 10, "stdlib"),
+        ("ten_seeds_novel", 15, 10, "war-and-peace"),
+        ("gains_code", 14, 5, "stdlib"),
+        ("gains_novel", 14, 5, "war-and-peace"),
+        ("budgets_code", 28, 3, "stdlib"),
+        ("budgets_novels", 28, 3, "books"),
+        ("widths_code", 15, 3, "stdlib"),
+        ("lambdas_long", 3, 3, "books"),
+    ],
+)
+def test_the_grids_that_are_prepared_have_fixed_seeds_and_one_text_each(name, cells, seeds, corpus):
+    runs = list(GRIDS[name].runs())
+    assert len({(str(asked_of(run)), run.plan) for run in runs}) == cells
+    assert [run.seed for run in runs] == [seed for seed in range(seeds) for _ in range(cells)]
+    assert {run.corpus for run in runs} == {corpus}
+    assert all(run.steps % run.evaluate == 0 for run in runs)
+
+
+def test_a_gain_at_its_largest_is_told_whichever_its_sign():
+    paths = dict(names=["a.gain", "b.gain"], steps=[[1.0, 0.2], [-1.5, 0.1], [0.1, 0.0]])
+    assert largest_coefficients(dict(coefficients=paths)) == {
+        "largest": {"a.gain": 1.5, "b.gain": 0.2}
+    }
+
+
+# ---- what a record says of its making, and whether it comes again --------------------------------
+
+
+@pytest.fixture
+def toy(base, tmp_path, monkeypatch):
+    """A grid of two runs at smoke scale, and the folder where its file is."""
+    folder = tmp_path / "evidence"
+    monkeypatch.setattr(records, "EVIDENCE", folder)
+    monkeypatch.setitem(GRIDS, "toy", Grid("a toy", [dict(), dict(plan="bov")], (0,), base))
+    return folder
+
+
+def test_recording_says_what_it_did_and_that_there_was_nothing_to_do(toy, capsys):
+    evidence_command.main(["--record", "toy"])
+    assert "toy: 2 runs recorded, whole now" in capsys.readouterr().out
+    evidence_command.main(["--record", "toy"])
+    assert capsys.readouterr().out.startswith("toy: whole, 2 rows; nothing to do")
+
+
+def test_every_row_names_the_state_of_the_numbers_in_which_it_was_trained(base, toy, monkeypatch):
+    cached(base, quiet=True)  # trained now, and recorded later, by other code
+    later = records.numerical_state() | dict(commit="later")
+    monkeypatch.setattr(records, "numerical_state", lambda: later)
+    evidence_command.main(["--record", "toy"])
+    rows = {row["plan"]: row for row in records.rows_of(toy / "toy.json")}
+    assert rows["bov"]["commit"] == "later" != rows["standard"]["commit"]
+    assert rows["standard"]["torch"] and rows["standard"]["machine"]
+    assert records.commits(rows.values()) == {rows["standard"]["commit"]: 1, "later": 1}
+    assert ", 2 commits" in evidence_command.mixed(list(rows.values()))
+
+
+def test_rows_of_before_have_no_commit():
+    assert records.commits([dict(plan="bov"), dict(plan="gqa")]) == {None: 2}
+
+
+def test_a_commit_knows_when_the_code_was_changed_since(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "CHECKOUT", tmp_path)
+    code = tmp_path / "minimal" / "code.py"
+    code.parent.mkdir()
+    code.write_text("one\n")
+    assert records.commit() is None, "no repository"
+    person = ["-c", "user.name=n", "-c", "user.email=e@example.org"]
+    for words in (["init"], ["add", "."], [*person, "commit", "-m", "one"]):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True, capture_output=True)
+    clean = records.commit()
+    (tmp_path / "evidence.json").write_text("{}\n")  # what is recorded changes no number
+    assert len(clean) >= 7 and records.commit() == clean
+    code.write_text("two\n")
+    assert records.commit() == clean + "+"
+
+
+def test_a_run_taken_up_by_other_code_names_both(base, monkeypatch):
+    run, step = replace(base, save=2), Trainer.step
+
+    def killed(trainer, at):
+        if at == 3:
+            raise KeyboardInterrupt
+        return step(trainer, at)
+
+    monkeypatch.setattr(Trainer, "step", killed)
+    state = records.numerical_state()
+    for commit in ("lost", "one"):  # the first is killed before its first checkpoint
+        monkeypatch.setattr(records, "numerical_state", lambda c=commit: state | dict(commit=c))
+        with pytest.raises(KeyboardInterrupt):
+            cached(replace(run, save=2 if commit == "one" else 100), quiet=True)
+    monkeypatch.setattr(Trainer, "step", step)
+    monkeypatch.setattr(records, "numerical_state", lambda: state | dict(commit="two"))
+    result = cached(run, quiet=True)
+    assert result["commit"] == "one, then two" and result["torch"] == state["torch"]
+
+
+def test_a_watched_run_that_is_killed_goes_on(base, monkeypatch, tmp_path):
+    run, step, steps = replace(base, save=2), Trainer.step, []
+
+    def counted(trainer, at):
+        steps.append(at)
+        if steps == [0, 1, 2, 3]:
+            raise KeyboardInterrupt
+        return step(trainer, at)
+
+    monkeypatch.setattr(Trainer, "step", counted)
+    with pytest.raises(KeyboardInterrupt):
+        runs_module.watched(run, first_weight, every=2)
+    again = runs_module.watched(run, first_weight, every=2)
+    assert steps == [0, 1, 2, 3, 2, 3, 4, 5]
+    monkeypatch.setattr(Trainer, "step", step)
+    monkeypatch.setenv("MINIMAL_RUNS", str(tmp_path / "elsewhere"))
+    whole = runs_module.watched(run, first_weight, every=2)
+    assert again.pop("folder") != whole.pop("folder")
+    assert again == whole and again["steps"] == [0, 2, 4, 6]
+    assert len(set(again["notes"])) == 4, "noted before the first step, and at three others"
+
+
+def first_weight(model):
+    return next(model.parameters()).flatten()[0].item()
+
+
+def test_a_recorded_row_is_trained_again_beside_its_record(toy, capsys):
+    evidence_command.main(["--record", "toy"])
+    content = json.loads((toy / "toy.json").read_text())
+    content["rows"][0]["loss"] += 0.01
+    (toy / "toy.json").write_text(json.dumps(content))
+    before = (toy / "toy.json").read_text()
+    capsys.readouterr()
+    for floor in ("not measured yet", "0.01000 (root mean square of one earlier repetition"):
+        evidence_command.main(["--repeat", "toy", "standard", "0"])
+        said = capsys.readouterr().out
+        assert "difference -0.01000" in said and floor in said
+        assert f"recorded    {content['rows'][0]['loss']:.5f}" in said
+    assert (toy / "toy.json").read_text() == before
+    rows = records.rows_of(toy / "repeats" / "toy.json")
+    assert [row["difference"] for row in rows] == [-0.01, -0.01]
+    assert repeats.noise_floor() == pytest.approx(dict(n=2, rms=0.01, largest=0.01))
+
+
+@pytest.mark.parametrize(
+    "words, told",
+    [
+        ("toy standard 0", "toy.json has no row of standard with seed 0 yet: .* --record toy"),
+        ("toy dva 0", "toy has no run of dva with seed 0: it has standard, bov with seeds 0"),
+        ("lengths standard 0", "lengths has 3 runs of standard with seed 0: name one by a number"),
+        ("lengths standard 0 4", "wanted a number from 1 to 3, got 4"),
+    ],
+)
+def test_what_cannot_be_repeated_is_said(toy, words, told):
+    with pytest.raises(SystemExit, match=told):
+        evidence_command.main(["--repeat", *words.split()])
+
+
+@pytest.mark.parametrize("words", ["toy standard", "toys standard 0", "toy standard -1"])
+def test_a_repetition_needs_a_grid_a_plan_and_a_seed(toy, words, capsys):
+    with pytest.raises(SystemExit) as ended:
+        evidence_command.main(["--repeat", *words.split()])
+    assert ended.value.code == 2 and "evidence: --repeat wants" in capsys.readouterr().err
+
+
+def test_a_row_on_another_text_is_not_repeated(toy, base, capsys):
+    evidence_command.main(["--record", "toy"])
+    (toy.parent / "text.txt").write_text(TEXT + "One line more.")
+    with pytest.raises(SystemExit, match="wanted corpus .* got .*: take the text of the record"):
+        evidence_command.main(["--repeat", "toy", "standard", "0"])
+
+
+def test_a_run_that_another_process_trains_is_left_to_it(base):
+    done = pathlib.Path(cached(base, quiet=True)["folder"], "result.json")
+    done.unlink()
+    holder = subprocess.Popen([sys.executable, "-c", HOLD, done], stdout=subprocess.PIPE)
+    try:
+        holder.stdout.readline()
+        assert cached(base, quiet=True, wait=False) is None
+    finally:
+        holder.kill()
+        holder.wait()
+    assert cached(base, quiet=True, wait=False)["commit"] == records.numerical_state()["commit"]
+
+
+HOLD = """
+import sys, time
+from minimal.data.files import locked
+with locked(sys.argv[1]):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_recipe_of_one_name_and_other_numbers_is_another_run(base, monkeypatch):
+    before = run_key(base, "f")
+    monkeypatch.setitem(RECIPES, "bov", RECIPES["bov"].change("matrix", lr=0.03))
+    assert run_key(base, "f") != before

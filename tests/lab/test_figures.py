@@ -6,7 +6,9 @@ import sys
 
 import pytest
 
+from minimal.data.files import CHECKOUT
 from minimal.lab import figures, pictures
+from minimal.lab.source_map import sources_map
 from minimal.variants import PLANS
 
 
@@ -28,7 +30,7 @@ def test_lines_differ_in_more_than_colour():
 
 
 def test_the_map_of_sources_has_a_row_for_every_plan():
-    fig = figures.sources_map("nano")
+    fig = sources_map("nano")
     ax = fig.axes[0]
     assert [t.get_text() for t in ax.get_yticklabels()] == list(PLANS)
     letters = [t.get_text() for t in ax.texts]
@@ -44,9 +46,8 @@ def test_the_committed_pictures_are_those_of_today(name):
 
     path = pictures.FIGURES / name
     assert path.exists(), "run make figures"
-    fig = pictures.PICTURES[name]()
-    drawn = figures.picture(fig, "svg").decode()
-    plt.close(fig)
+    drawn = pictures.drawn(name).decode()
+    plt.close("all")
     words = lambda svg: re.findall(r"<!-- (.*?) -->", svg)
     cells = lambda svg: re.findall(r"fill: (#[0-9a-f]{6})", svg)
     committed = path.read_text()
@@ -55,14 +56,61 @@ def test_the_committed_pictures_are_those_of_today(name):
     )
 
 
+def test_readme_shows_the_pictures_in_the_words_that_stand_beside_them():
+    page = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    for name, (_, alt) in pictures.PICTURES.items():
+        assert f"![{alt}](slides/figures/{name})" in page, f"README has other words for {name}"
+
+
 def test_importing_the_package_leaves_the_heavy_ones_alone():
     code = (
-        "import torch, sys; before = set(sys.modules); import minimal.train, minimal.generate, minimal.analysis, minimal.lab.figures, "
-        "minimal.lab.evidence.runs; print([m for m in ('datasets', 'matplotlib', 'triton', 'transformers') if m in sys.modules and m not in before])"
+        "import torch, sys; before = set(sys.modules); "
+        "import minimal.train, minimal.generate, minimal.analysis; "
+        "import minimal.lab.figures, minimal.lab.evidence.runs; "
+        "heavy = ('datasets', 'matplotlib', 'triton', 'transformers'); "
+        "print([m for m in heavy if m in sys.modules and m not in before])"
     )
-    assert (
-        subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True
-        ).stdout
-        == "[]\n"
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def marked(axis):
+    """The lines of a panel that are marks, and those that are bars."""
+    marks = [line for line in axis.lines if line.get_marker() not in ("None", None, "")]
+    return marks, [line for line in axis.lines if line not in marks]
+
+
+PANELS = {
+    "4x64": dict(base=[50, 51, 52.5], bypass=[55, 49, 60]),
+    "6x96": dict(base=[70], bypass=[71, 73]),
+}
+
+
+def test_the_figure_shows_every_run_and_every_mean():
+    figure = figures.points(PANELS, "More, and less sure", "F1", spread=True)
+    for axis, groups in zip(figure.axes, PANELS.values(), strict=True):
+        marks, bars = marked(axis)
+        drawn = sorted(y for line in marks for y in line.get_ydata())
+        assert drawn == sorted(sum(groups.values(), []))
+        means = {round(float(line.get_ydata()[0]), 6) for line in bars}
+        assert {round(sum(s) / len(s), 6) for s in groups.values()} <= means
+        names = [label.get_text() for label in axis.get_xticklabels()]
+        assert names == [f"{name}\nn = {len(scores)}" for name, scores in groups.items()]
+        shapes = {line.get_marker() for line in marks}
+        assert len(shapes) == len(groups), "told apart without colour"
+
+
+def test_without_panels_it_is_one_panel_with_plain_names_and_a_baseline():
+    figure = figures.points(PANELS["4x64"], "More", "F1", baseline=48.0)
+    (axis,) = figure.axes
+    marks, bars = marked(axis)
+    assert sorted(y for line in marks for y in line.get_ydata()) == [49, 50, 51, 52.5, 55, 60]
+    assert [label.get_text() for label in axis.get_xticklabels()] == ["base", "bypass"]
+    assert 48.0 in [line.get_ydata()[0] for line in bars]
+
+
+def test_many_runs_of_one_group_stay_between_its_neighbours():
+    figure = figures.points(dict(few=[1.0], many=list(range(40))), "Crowded", "score")
+    marks, _ = marked(figure.axes[0])
+    spots = marks[1].get_xdata()
+    assert len(spots) == 40 and 0.7 < min(spots) < max(spots) < 1.3

@@ -1,16 +1,15 @@
-"""Is Welch's t the textbook's, is what few runs cannot tell left open, and does the figure show every run?"""
+"""Are intervals and tests those of the textbooks, and is what few runs cannot tell left open?"""
 
 import math
 
 import pytest
 
-from minimal.lab import figures
 from minimal.lab.evidence import intervals
 from minimal.lab.evidence.intervals import t_quantile
 
 
 def test_the_reports_own_table_gives_the_t_that_facts_say():
-    """Groups with the report's means and deviations: 55.51 ± .32 and 59.62 ± 3.32, five seeds each: t = 2.76."""
+    """Its means and deviations: 55.51 ± .32 and 59.62 ± 3.32, five seeds each: t = 2.76."""
 
     def group(mean, std, n):
         shape = [i - (n - 1) / 2 for i in range(n)]
@@ -29,7 +28,8 @@ def test_the_reports_own_table_gives_the_t_that_facts_say():
 
 
 def test_welch_by_hand():
-    """a = 1, 2, 3 and b = 2, 4, 6, 8: variances 1 and 20/3; t = 3 / sqrt(1/3 + 5/3), dof = 4 / (1/18 + 25/27)."""
+    """a = 1, 2, 3 and b = 2, 4, 6, 8: variances 1 and 20/3; t = 3 / sqrt(1/3 + 5/3) with
+    4 / (1/18 + 25/27) degrees of freedom."""
     a, b = intervals.compare(dict(a=[1, 2, 3], b=[2, 4, 6, 8]), "a")
     assert (a["mean"], a["std"], b["mean"]) == (2, 1, 5) and b["difference"] == 3
     assert b["t"] == pytest.approx(3 / math.sqrt(2)) and b["dof"] == pytest.approx(
@@ -45,7 +45,7 @@ def test_welch_by_hand():
 
 
 def test_the_f_test_has_the_quantiles_of_the_tables():
-    """The 97.5 % quantiles of F: 9.605 at (4, 4), 39.00 at (2, 2), 14.47 at (9, 3) degrees of freedom."""
+    """The 97.5 % quantiles of F: 9.605 at (4, 4), 39.00 at (2, 2), 14.47 at (9, 3) degrees."""
     for n1, n2, quantile in ((5, 5, 9.605), (3, 3, 39.00), (10, 4, 14.473)):
         assert intervals.f_test(math.sqrt(quantile), n1, 1.0, n2) == pytest.approx(0.05, abs=5e-5)
         assert intervals.f_test(1.0, n2, math.sqrt(quantile), n1) == pytest.approx(0.05, abs=5e-5)
@@ -75,33 +75,129 @@ def test_sentences_carry_the_numbers():
     )
 
 
-def test_the_figure_shows_every_run_and_every_mean():
-    import matplotlib
+# ---- one sample of differences -------------------------------------------------------------------
 
-    matplotlib.use("Agg")
-    panels = {
-        "4x64": dict(base=[50, 51, 52.5], bypass=[55, 49, 60]),
-        "6x96": dict(base=[70], bypass=[71, 73]),
-    }
-    figure = figures.groups_by_panel(panels, title="More, and less sure")
-    for axis, groups in zip(figure.axes, panels.values()):
-        drawn = sorted(
-            y
-            for line in axis.lines
-            if line.get_marker() not in ("None", None, "")
-            for y in line.get_ydata()
-        )
-        assert drawn == sorted(sum(groups.values(), []))
-        bars = {
-            round(float(line.get_ydata()[0]), 6)
-            for line in axis.lines
-            if line.get_marker() in ("None", None, "")
-        }
-        assert {round(sum(s) / len(s), 6) for s in groups.values()} <= bars
-        assert [t.get_text() for t in axis.get_xticklabels()] == [
-            f"{n}\nn = {len(s)}" for n, s in groups.items()
-        ]
-        marks = [
-            line.get_marker() for line in axis.lines if line.get_marker() not in ("None", None, "")
-        ]
-        assert len(set(marks)) == len(groups), "told apart without colour"
+
+def test_students_t_of_differences_by_hand():
+    """Three differences of mean -.04 and spread .01: t = -.04 / (.01 / sqrt 3) = -6.928, and with
+    two degrees of freedom P(|T| > t) = 1 - t / sqrt(2 + t^2)."""
+    t = 0.04 * math.sqrt(3) / 0.01
+    by_hand = 1 - t / math.sqrt(2 + t**2)
+    assert intervals.t_test([-0.05, -0.04, -0.03]) == pytest.approx(by_hand, abs=1e-9)
+    assert intervals.t_test([0.2]) is None and intervals.t_test([0.2, 0.2]) is None
+
+
+@pytest.mark.parametrize(
+    "differences, p",
+    [
+        ([1, 2, 3], 2 / 8),  # only + + + and - - - are as far out
+        ([1, 2, -3], 1),  # every pattern is at least 0 away
+        ([3, 2, -1], 4 / 8),  # 4, of the sums 6, 4, 2, 0 and their mirrors
+        ([0.1, 0.2, 0.3], 2 / 8),  # .1 + .2 + .3 is not .3 + .2 + .1 in floating point
+        ([5] * 10, 2 / 1024),
+    ],
+)
+def test_flipped_signs_are_counted_one_by_one(differences, p):
+    assert intervals.sign_flips(differences) == p
+    assert intervals.sign_flips([-value for value in differences]) == p
+
+
+def test_darwins_fifteen_pairs_of_maize_have_the_p_that_fisher_counted():
+    """The Design of Experiments, section 21: 1,726 of 2^15 patterns give a sum of 314 or more away
+    from 0, a p of 5.267 %; Student's t is 2.148 with 14 degrees of freedom, p = 4.97 %."""
+    maize = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]
+    assert intervals.sign_flips(maize) == 1726 / 2**15
+    assert intervals.t_test(maize) == pytest.approx(0.0497, abs=1e-4)
+
+
+def test_too_many_pairs_for_counting_are_refused():
+    with pytest.raises(ValueError, match="wanted at most 20 differences, got 21: use the t-test"):
+        intervals.sign_flips([1.0] * 21)
+
+
+def test_two_one_sided_tests_by_hand():
+    """Differences 0, 1, 2 and a margin of 3: t = (1 + 3) / (1 / sqrt 3) and (1 - 3) / (1 / sqrt 3);
+    the larger p is the upper one's, (1 - t / sqrt(2 + t^2)) / 2 with t = 2 sqrt 3."""
+    t = 2 * math.sqrt(3)
+    by_hand = (1 - t / math.sqrt(2 + t**2)) / 2
+    assert intervals.equivalence([0, 1, 2], 3) == pytest.approx(by_hand, abs=1e-9)
+    assert intervals.equivalence([0, -1, -2], 3) == pytest.approx(by_hand, abs=1e-9)
+    assert intervals.equivalence([0, 1, 2], 1) == pytest.approx(0.5), "the mean is at the margin"
+    assert intervals.equivalence([0.5], 3) is None
+    with pytest.raises(ValueError, match="wanted a margin above 0, got 0"):
+        intervals.equivalence([0, 1, 2], 0)
+
+
+@pytest.mark.parametrize("margin", [0.02, 0.027, 0.028, 0.05])
+def test_equivalence_at_5_per_cent_is_a_90_per_cent_interval_within_the_margin(margin):
+    differences = [0.01, -0.012, 0.02, 0.013, 0.03]
+    _, low, high = intervals.interval(differences, share=0.9)
+    within = -margin < low and high < margin
+    assert (intervals.equivalence(differences, margin) < 0.05) == within
+
+
+# ---- many tests ----------------------------------------------------------------------------------
+
+# Benjamini and Hochberg (1995), section 4.2: fifteen endpoints of a study of thrombolysis
+FIFTEEN = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459]
+FIFTEEN += [0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.0]
+
+
+def test_corrections_call_clear_what_their_papers_do():
+    """Four of fifteen by the false discovery rate, three by Holm."""
+    ps = {f"endpoint {n}": p for n, p in reversed(list(enumerate(FIFTEEN, 1)))}
+    for correct, clear in ((intervals.benjamini_hochberg, 4), (intervals.holm, 3)):
+        adjusted = correct(ps)
+        assert list(adjusted) == list(ps), "in the order of the table"
+        found = {name for name, p in adjusted.items() if p <= 0.05}
+        assert found == {f"endpoint {n}" for n in range(1, clear + 1)}
+
+
+def test_corrections_by_hand():
+    """.01, .03, .04, .2: Holm 4 x .01, 3 x .03, no less for .04, .2; BH 4/1 to 4/4 times each."""
+    ps = dict(a=0.04, b=0.01, c=0.03, d=0.2)
+    assert intervals.holm(ps) == pytest.approx(dict(a=0.09, b=0.04, c=0.09, d=0.2))
+    step_up = dict(a=0.16 / 3, b=0.04, c=0.16 / 3, d=0.2)
+    assert intervals.benjamini_hochberg(ps) == pytest.approx(step_up)
+    assert intervals.holm(dict(a=0.6, b=0.9)) == dict(a=1.0, b=1.0)
+    assert intervals.holm({}) == intervals.benjamini_hochberg({}) == {}
+
+
+# ---- one spread for all plans --------------------------------------------------------------------
+
+
+def runs(**losses):
+    return [
+        dict(plan=plan, size="tiny", seed=seed, loss=loss)
+        for plan, values in losses.items()
+        for seed, loss in enumerate(values)
+    ]
+
+
+def test_a_pooled_interval_is_the_one_computed_by_hand():
+    """Three plans x three seeds. Seeds' means 4, 5, 6 and plans' means 3, 5, 7 leave chance of
+    (1, 0, -1), (0, 0, 0), (-1, 0, 1): a sum of squares of 4 with 2 x 2 degrees of freedom."""
+    rows = runs(standard=[3, 3, 3], other=[4, 5, 6], third=[5, 7, 9])
+    standard, other, third = intervals.pooled(rows, "loss")
+    assert (other["dof"], other["n"]) == (4, 3) and other["spread"] == pytest.approx(1)
+    reach = 2.776445 * math.sqrt(2 / 3)
+    assert (other["low"], other["high"]) == pytest.approx((2 - reach, 2 + reach), abs=1e-5)
+    assert third["difference"] == pytest.approx(4) and third["clear"] and not other["clear"]
+    assert standard["difference"] == 0 and not standard["clear"]
+
+
+def test_with_two_plans_a_pooled_interval_is_the_paired_one():
+    rows = runs(standard=[3.40, 3.50, 3.60], bov=[3.36, 3.45, 3.57])
+    pooled, paired = intervals.pooled(rows, "loss")[1], intervals.paired(rows, "loss")[1]
+    for name in ("difference", "low", "high"):
+        assert pooled[name] == pytest.approx(paired[name], abs=1e-9)
+    assert paired["p"] == pytest.approx(intervals.t_test([-0.04, -0.05, -0.03]))
+
+
+def test_pooling_takes_only_seeds_that_every_plan_has_and_needs_two():
+    rows = runs(standard=[1.0, 2.0, 3.0, 9.0], bov=[2.0, 3.0, 4.5])
+    assert {row["n"] for row in intervals.pooled(rows, "loss")} == {3}
+    with pytest.raises(ValueError, match="two .size, seed. that all have, got 2 and 1"):
+        intervals.pooled(runs(standard=[1.0], bov=[2.0, 3.0]), "loss")
+    with pytest.raises(ValueError, match="wanted a baseline of bov; got 'standard'"):
+        intervals.pooled(runs(bov=[2.0, 3.0]), "loss")

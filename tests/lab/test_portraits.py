@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from minimal import analysis
-from minimal.lab.evidence import portraits
+from minimal.lab.evidence import portraits, records
+from minimal.training.run import Run
 from minimal.variants import build
 
 IDS = torch.randint(512, (3, 24), generator=torch.Generator().manual_seed(0))
@@ -43,7 +44,8 @@ def test_by_layer_and_in_sum_it_is_what_the_analyses_say():
 
 
 def test_what_a_token_explains_is_all_or_nothing_where_it_should_be():
-    """A function of the token alone, the same plus noise of its size, and noise with or without as many groups."""
+    """A function of the token alone, the same plus noise of its size, and noise with or without as
+    many groups."""
     chance = torch.Generator().manual_seed(0)
     ids = torch.randint(64, (4096,), generator=chance)
     table, noise = torch.randn(64, 8, generator=chance), torch.randn(4096, 8, generator=chance)
@@ -56,7 +58,8 @@ def test_what_a_token_explains_is_all_or_nothing_where_it_should_be():
 
 
 def test_a_mixture_that_overshoots_is_more_the_tokens_than_the_value_that_it_corrects():
-    """Row 13: h - x0 leaves what the context added; h - 9 x0 is the token again, with its sign turned."""
+    """Row 13: h - x0 leaves what the context added; h - 9 x0 is the token again, with its sign
+    turned."""
     model = awake("row13")
     at, ids = (
         len(model.blocks) - 1,
@@ -97,6 +100,11 @@ def test_a_tables_share_is_by_lengths_and_falls_to_nothing_with_its_weight():
     assert portraits.portrait(model, IDS)["table"][at] == 0
 
 
+def test_tables_in_the_upper_half_alone_have_no_sum_over_the_lower():
+    got = portraits.portrait(awake("bov-keep", layers=6), IDS)
+    assert "table_late" in got and "table_early" not in got
+
+
 def test_texts_are_held_out_and_fill_whole_rows(tmp_path):
     class Letters:
         encode = staticmethod(lambda text: list(text.encode()))
@@ -108,3 +116,32 @@ def test_texts_are_held_out_and_fill_whole_rows(tmp_path):
     assert ids.shape == (portraits.TEXTS, 16)
     held = "".join(portraits.corpora.find(str(tmp_path / "book.txt")).documents("valid"))
     assert held.startswith(bytes(ids.flatten().tolist()).decode())
+
+
+def test_the_command_measures_what_the_file_lacks_and_says_when_it_lacks_nothing(
+    tmp_path, monkeypatch, capsys
+):
+    (tmp_path / "book.txt").write_text("the cat sat on the mat, and the dog lay down.\n" * 3000)
+    monkeypatch.setenv("MINIMAL_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setattr(records, "EVIDENCE", tmp_path)
+    monkeypatch.setattr(portraits, "TEXTS", 4)
+    plans = {"standard": dict(), "ours": dict(plan="bov")}
+    monkeypatch.setattr(portraits, "PLANS", plans)
+    run = Run(corpus=str(tmp_path / "book.txt"), steps=2, rows=8, size="smoke", vocab=280)
+    monkeypatch.setattr(portraits, "WAR", run)
+    portraits.main([])
+    rows = records.rows_of(tmp_path / "inside.json")
+    found = [(row["seed"], row["plan"]) for row in rows]
+    assert found[:3] == [(0, "standard"), (0, "ours"), (1, "standard")]
+    assert len(rows) == 6 and {row["trained"] for row in rows} == {rows[0]["commit"]}
+    capsys.readouterr()
+    monkeypatch.setattr(portraits, "cached", None)  # measuring again would fail
+    portraits.main([])
+    assert capsys.readouterr().out == "inside: whole, 6 rows; nothing to do\n"
+
+
+def test_an_unknown_option_is_refused_before_anything_is_measured(capsys):
+    with pytest.raises(SystemExit) as ended:
+        portraits.main(["--zzz"])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.startswith("portraits: unrecognized arguments: --zzz")

@@ -1,4 +1,5 @@
-"""Are the sources' numbers and claims complete, is evidence written whole, and are paired differences honest?"""
+"""Are the sources' numbers and claims complete, is evidence written whole, and are paired
+differences honest?"""
 
 import ast
 import json
@@ -15,7 +16,7 @@ from minimal.lab.evidence import intervals
 from minimal.lab.evidence.intervals import paired, t_quantile
 from minimal.lab.evidence.records import EVIDENCE, VERDICTS, WRONG, claims, published, quoted, read
 
-# ---- published.json -------------------------------------------------------------------------------------------------
+# ---- published.json ------------------------------------------------------------------------------
 
 TABLES = dict(
     bov=[f"Table {n}" for n in range(1, 9)],
@@ -65,7 +66,7 @@ def test_an_unknown_name_is_answered_with_the_known_ones():
         quoted("dva", "a number that nobody printed")
 
 
-# ---- claims.json ----------------------------------------------------------------------------------------------------
+# ---- claims.json ---------------------------------------------------------------------------------
 
 
 def exists(evidence):
@@ -114,7 +115,7 @@ def test_a_verdict_by_a_test_that_does_not_exist_would_be_noticed():
     assert not exists("notebooks/evidence/nothing.json")
 
 
-# ---- evidence files -------------------------------------------------------------------------------------------------
+# ---- evidence files ------------------------------------------------------------------------------
 
 HEAD = dict(
     what="a test",
@@ -209,7 +210,7 @@ def test_a_log_survives_a_torn_last_line(tmp_path):
     assert files.read_lines(log) == [dict(n=1), dict(n=2), dict(n=4)]
 
 
-# ---- differences ----------------------------------------------------------------------------------------------------
+# ---- differences ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def test_the_files_compared_with_each_other_share_their_setting():
 def test_a_comparison_without_its_claim_is_told_so(monkeypatch, tmp_path):
     monkeypatch.setitem(verdicts.ASKED, "nobody-said-so", (verdicts.WAR, ["bov < standard"]))
     with pytest.raises(SystemExit, match="claims.json has no nobody-said-so: add its row"):
-        verdicts.main()
+        verdicts.main([])
 
 
 @pytest.mark.parametrize(
@@ -178,8 +178,33 @@ def test_the_command_writes_the_file_and_says_what_changed(tmp_path, monkeypatch
     book = records.claims()
     record(tmp_path, monkeypatch, dict(bov=[3.0, 3.1, 3.2]) | {"bov-fixed": [3.1, 3.21, 3.3]})
     write_whole(tmp_path / "claims.json", json.dumps(book))
-    verdicts.main()
+    verdicts.main([])
     after = {claim["id"]: claim for claim in records.claims()}
     assert after["bov-fixed"]["verdict"] == "reproduced" and "bov-fixed" in capsys.readouterr().out
     assert [claim["id"] for claim in records.claims()] == [claim["id"] for claim in book]
     assert after["res-eq4"] in book
+
+
+@pytest.mark.parametrize(
+    "words, status, said",
+    [
+        ("--help", 0, "usage: python -m minimal.lab.evidence.verdicts"),
+        ("--zzz", 2, "verdicts: unrecognized arguments: --zzz"),
+    ],
+)
+def test_asking_for_help_and_a_wrong_option_write_nothing(words, status, said, capsys, monkeypatch):
+    monkeypatch.setattr(verdicts, "write_whole", None)  # writing would fail
+    with pytest.raises(SystemExit) as ended:
+        verdicts.main([words])
+    assert ended.value.code == status
+    assert "".join(capsys.readouterr()).startswith(said)
+
+
+def test_when_nothing_changes_the_command_says_so(tmp_path, monkeypatch, capsys):
+    record(tmp_path, monkeypatch, dict(bov=[3.0, 3.1, 3.2]) | {"bov-fixed": [3.1, 3.21, 3.3]})
+    book = [dict(id=claim, verdict="open", evidence=None, measured="") for claim in verdicts.ASKED]
+    write_whole(tmp_path / "claims.json", json.dumps(book))
+    verdicts.main([])
+    verdicts.main([])
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith("bov-fixed") and said[-1].startswith("verdicts: every claim already")

@@ -27,20 +27,32 @@ def test_the_doctor_fills_one_screen_and_finds_a_set_up_machine_well():
     lines = done.stdout.splitlines()
     assert done.returncode == 0, done.stdout
     assert len(lines) <= 24 and max(map(len, lines)) <= 100
-    assert (
-        not any(line.startswith("FAIL") for line in lines)
-        and "Everything needed is here" in lines[-1]
-    )
+    assert not any(line.startswith("FAIL") for line in lines)
+    assert "Everything needed is here" in lines[-1]
 
 
-def test_as_json_each_row_has_a_status_and_all_that_are_not_ok_have_a_mend():
+def test_as_json_each_row_has_a_status_and_all_that_are_not_ok_have_a_fix():
     report = json.loads(visit("--json").stdout)
     assert report["ok"] is True and len(report["rows"]) == len(doctor.LOOKS)
     assert {row["status"] for row in report["rows"]} <= {"OK", "--", "FAIL"}
-    assert all(row["mend"] for row in report["rows"] if row["status"] != "OK")
+    assert all(row["fix"] for row in report["rows"] if row["status"] != "OK")
 
 
-def test_before_set_up_a_bare_python_gets_the_same_screen_and_the_mend():
+def test_every_line_that_is_not_ok_ends_with_what_to_do():
+    done = visit(MINIMAL_DATA="", CHROME="/no/such/browser")
+    wanting = [line for line in done.stdout.splitlines() if line.startswith(("  --", "FAIL"))]
+    assert len(wanting) >= 4 and all("  -> " in line for line in wanting)
+    assert not any(line.endswith("-> ") for line in wanting)
+
+
+def test_a_wrong_option_is_refused_in_one_sentence():
+    done = visit("--zzz")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("doctor: unrecognized arguments: --zzz")
+    assert "usage: python -m minimal.lab.doctor" in visit("--help").stdout
+
+
+def test_before_set_up_a_bare_python_gets_the_same_screen_and_the_fix():
     done = visit(python=(sys.executable, "-S"))  # -S: the standard library and nothing else
     lines = done.stdout.splitlines()
     assert done.returncode == 1 and not done.stderr
@@ -70,18 +82,18 @@ def test_a_missing_requirement_fails_and_another_version_than_the_pin_is_told(mo
     assert "; tqdm 0.1" in doctor.packages()[0] and doctor.packages()[1] == ""
 
 
-def test_a_gpu_that_torch_cannot_reach_is_told_with_its_mend(monkeypatch):
+def test_a_gpu_that_torch_cannot_reach_is_told_with_its_fix(monkeypatch):
     import torch
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(doctor.shutil, "which", lambda name: f"/usr/bin/{name}")
-    for build, found, mend in (
+    for build, found, fix in (
         ("12.8", "12.8 finds no GPU", "update its driver"),
         (None, "CPU build", "TORCH=cuda"),
     ):
         monkeypatch.setattr(torch.version, "cuda", build)
         (row,) = (row for row in doctor.examine() if row["what"] == "device")
-        assert row["status"] == "--" and found in row["found"] and mend in row["mend"]
+        assert row["status"] == "--" and found in row["found"] and fix in row["fix"]
     monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
     assert doctor.device()[1] == ""
 
@@ -95,7 +107,7 @@ def test_a_look_that_breaks_is_a_row_not_a_traceback(monkeypatch):
         {
             "what": "torch",
             "status": "FAIL",
-            "mend": doctor.SETUP,
+            "fix": doctor.SETUP,
             "found": "OSError: libfoo.so: cannot open",
         }
     ]

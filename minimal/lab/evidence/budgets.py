@@ -1,4 +1,7 @@
-"""Equal what? A run and a budget in, the run that spends it out: by steps, tokens, FLOPs, seconds or parameters."""
+"""Equal what? A run and a budget in, the run that spends the budget out.
+
+Budgets are steps, tokens, FLOPs or seconds; equal parameters are equal tokens besides.
+"""
 
 import statistics
 import time
@@ -25,12 +28,13 @@ def by_tokens(run, budget):
 
 
 def by_flops(run, budget):
-    made = shape(run)
-    return buys(run, budget, made["flops_per_token"] * run.batch * made["context"])
+    counted = shape(run)
+    return buys(run, budget, counted["flops_per_token"] * run.batch * counted["context"])
 
 
 def by_time(run, budget):
-    """As many steps as fit into `budget` seconds, by the median of a few warm steps: the schedule must know its length."""
+    """As many steps as fit into `budget` seconds, by the median of a few warm steps, since the
+    schedule must know its length beforehand."""
     trainer = Trainer(replace(run, steps=12, out=None), quiet=True)
     seconds = []
     for step in range(12):
@@ -41,7 +45,8 @@ def by_time(run, budget):
 
 
 def by_parameters(run, budget):
-    """Equal tokens AND equal parameters: the MLPs give or take what the value path costs, to the nearest unit of width."""
+    """Equal tokens AND equal parameters: the MLPs give or take what the value path costs, to the
+    nearest unit of width."""
     target = shape(replace(run, plan="standard"))["parameters"]
 
     def at(hidden):
@@ -55,29 +60,37 @@ def by_parameters(run, budget):
     hidden = round(1 + (target - at(1)) / slope)
     if hidden < 1:
         raise ValueError(
-            f"{run.plan} at {run.size} has {at(1) - target:,} parameters too many even without MLPs: "
-            "take a larger size"
+            f"{run.plan} at {run.size} has {at(1) - target:,} parameters too many even without "
+            "MLPs: take a larger size"
         )
     return replace(by_tokens(run, budget), changes=run.changes | dict(hidden=hidden))
 
 
 MATCH = dict(
-    steps=by_steps, tokens=by_tokens, flops=by_flops, time=by_time, parameters=by_parameters
+    steps=by_steps,
+    tokens=by_tokens,
+    flops=by_flops,
+    time=by_time,
+    parameters=by_parameters,
 )
 
 
-# ---- what a run is made of, without training it ----------------------------------------------------------------------
+# ---- what a run is made of, without training it --------------------------------------------------
+
+
 def shape(run):
-    """Its counts (variants.count) and its context."""
+    """Its counts (model.count) and its context."""
     model = skeleton(run.plan, run.size, **run.config())
     return count(model) | dict(context=model.config.context)
 
 
 def tokens_a_step(run):
-    return run.batch * shape(run)["context"]
+    return run.batch * skeleton(run.plan, run.size, **run.config()).config.context
 
 
-def work(run, made):
-    """Counted FLOPs of a run of that shape: its steps, and a third of a step's work for every token evaluated."""
+def work(run, counted):
+    """Counted FLOPs of a run of that shape: its steps, and for every token evaluated a third of
+    what a token of a step takes."""
     held = run.rows * (run.steps // run.evaluate) / 3
-    return made["flops_per_token"] * made["context"] * (run.steps * run.batch + held)
+    rows = run.steps * run.batch + held
+    return counted["flops_per_token"] * counted["context"] * rows

@@ -11,6 +11,7 @@ cells that are missing.
 
 import argparse
 import json
+import math
 import re
 import time
 from functools import lru_cache
@@ -135,28 +136,29 @@ def last_mean(losses):
 
 # ---- the grid -----------------------------------------------------------------------------------
 def grid(path, plans, sizes, seeds, minutes=None, **changes):
-    """Fill the missing cells of an evidence file, seed by seed, so that a partial grid is paired
-    everywhere."""
-    path, limit = Path(path), time.monotonic() + 60 * (minutes or 1e6)
+    """Fill the missing cells of an evidence file, seed by seed: a partial grid is paired everywhere."""
+    path = Path(path)
     settings = SET | RUN | changes
     if path.exists():
         refuse_other_settings(path, settings)
     with files.locked(path):  # what cannot be written is said before anything is trained
         pass
     head = header_of(settings)
-    for seed in seeds:
-        for layers, width in sizes:
-            for plan in plans:
-                rows = records.read(path)["rows"] if path.exists() else []
-                done = {(row["plan"], row["size"], row["seed"]) for row in rows}
-                if (plan, f"{layers}x{width}", seed) in done:
-                    continue
-                if time.monotonic() > limit:
-                    return print("time is up; the same command goes on from here")
-                row, _ = run(plan, layers, width, seed, **changes)
-                results.append(path, row, head)
-                told = f"F1 {row['f1']:.2f} ({row['seconds']:.0f} s)"
-                print(f"{plan:14} {row['size']:6} seed {seed}: {told}", flush=True)
+    until = time.monotonic() + 60 * minutes if minutes else math.inf
+    cells = [(plan, *size, seed) for seed in seeds for size in sizes for plan in plans]
+
+    def recorded(row, cell):
+        plan, layers, width, seed = cell
+        return (row["plan"], row["size"], row["seed"]) == (plan, f"{layers}x{width}", seed)
+
+    def make(cell):
+        row, _ = run(*cell, **changes)
+        return row, head, f"{row['size']}, F1 {row['f1']:.2f} ({row['seconds']:.0f} s)"
+
+    if not records.missing(path, cells, recorded):
+        print(f"{path.name}: whole, nothing to do")
+    elif records.fill(path, cells, recorded, make, until):
+        print("time is up; the same command goes on from here")
 
 
 def refuse_other_settings(path, settings):

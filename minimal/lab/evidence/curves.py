@@ -17,7 +17,8 @@ def smooth(values, window=100):
 
 
 def relative(losses, baseline, window=100):
-    """Method minus baseline, step by step, smoothed: below zero the method is ahead (ResFormer, Fig 1)."""
+    """Method minus baseline, step by step, smoothed: below zero the method is ahead (ResFormer,
+    Fig 1)."""
     if len(losses) != len(baseline):
         raise ValueError(
             f"curves of {len(losses)} and {len(baseline)} steps cannot be subtracted: "
@@ -27,8 +28,8 @@ def relative(losses, baseline, window=100):
 
 
 def critical_point(losses, baseline, window=100):
-    """The step at which the smoothed relative loss turns from negative to positive for good (SVFormer is overtaken), or
-    None: it never led, or it still leads."""
+    """The step at which the smoothed relative loss turns from negative to positive for good
+    (SVFormer is overtaken), or None: it never led, or it still leads."""
     curve = relative(losses, baseline, window)
     ahead = [i for i, value in enumerate(curve) if value < 0]
     if not ahead or ahead[-1] == len(curve) - 1:
@@ -36,51 +37,64 @@ def critical_point(losses, baseline, window=100):
     return ahead[-1] + 1 + window
 
 
+# ---- coefficients --------------------------------------------------------------------------------
+
+
 def trajectories(result, end=""):
-    """name -> values over the steps, for every coefficient whose name ends so, out of a training result."""
-    c = result["coefficients"]
-    return {
-        name: [step[i] for step in c["steps"]]
-        for i, name in enumerate(c["names"])
-        if name.endswith(end)
-    }
+    """{name: values over the steps} of every coefficient whose name ends so, of a training
+    result."""
+    names, steps = result["coefficients"]["names"], result["coefficients"]["steps"]
+    return {name: [step[i] for step in steps] for i, name in enumerate(names) if name.endswith(end)}
+
+
+def largest_coefficients(result):
+    """How far each learned coefficient was from zero at its largest; its row says where it ends. A
+    gain that was large and ends near zero closed its layer; one that never grew did not."""
+    paths = trajectories(result)
+    return dict(largest={name: round(max(map(abs, path)), 4) for name, path in paths.items()})
 
 
 def mixin_study(result):
-    """What the weights of an x0 mixin r x + z x0 did in training: z's share by layer at the end; when the shares were
-    largest, as a part of the run, and how many fell by 2 % from there (layer 0, where x is x0, left out); weights of x0
-    that changed sign after the first tenth; the largest rise of the held-out loss between two evaluations."""
+    """What the weights of an x0 mixin r x + z x0 did in training.
+
+    x0_share   z's share by layer at the end
+    turn       when the shares were largest, as a part of the run (without layer 0, where x is x0)
+    fell       how many of them fell by 2 % from there
+    crossed    layers whose weight of x0 changed sign after the first tenth
+    rise       the largest rise of the held-out loss between two evaluations
+    """
     paths = trajectories(result)
-    kept, mixed = (
-        [path for name, path in paths.items() if f".{kind}." in name] for kind in ("residual", "x0")
-    )
+    kept = [path for name, path in paths.items() if ".residual." in name]
+    mixed = [path for name, path in paths.items() if ".x0." in name]
+
+    # shares, smoothed over a twentieth of the run
     r, z = torch.tensor(kept), torch.tensor(mixed)  # (L, steps) each
     share = z.abs() / (r.abs() + z.abs())
     steps = share.shape[1]
     smoothed = share[1:].unfold(1, max(1, steps // 20), 1).mean(-1)  # (L - 1, steps')
     peak, at = smoothed.max(1)
+
     held = [row["loss"] for row in result["valid"]]
+    rises = [after - before for before, after in zip(held, held[1:])]
     return dict(
         x0_share=[round(v, 4) for v in share[:, -1].tolist()],
         turn=round(((at + 1) / smoothed.shape[1]).mean().item(), 4),
         fell=(smoothed[:, -1] < 0.98 * peak).sum().item(),
         crossed=[i for i, path in enumerate(mixed) if path[steps // 10] * path[-1] < 0],
-        rise=round(max((b - a for a, b in zip(held, held[1:])), default=0.0), 4),
+        rise=round(max(rises, default=0.0), 4),
     )
 
 
 def token_left(result):
-    """How much of the token is left in the stream that enters each block, and the head: its mean cosine with x0 over 16
-    held-out texts."""
+    """How much of the token is left in the stream that enters each block, and the head: its mean
+    cosine with x0 over 16 held-out texts."""
     from minimal.data import corpora, packing
     from minimal.train import load
 
     model, tok = load(result["folder"])
-    held = packing.pack(corpora.find(result["run"]["corpus"]), tok, model.config.context)
+    text = corpora.find(result["run"]["corpus"])
+    held = packing.pack(text, tok, model.config.context)
     ids, _ = next(iter(held.valid(16, 16)))
     streams = observe(model, ids).streams
-    return dict(
-        token_left=[
-            round(F.cosine_similarity(x, streams[0], dim=-1).mean().item(), 4) for x in streams
-        ]
-    )
+    cosines = [F.cosine_similarity(x, streams[0], dim=-1).mean().item() for x in streams]
+    return dict(token_left=[round(cosine, 4) for cosine in cosines])

@@ -1,4 +1,19 @@
-"""What did the sources print, what do they claim, what have we measured? One reader and one writer for all of it."""
+"""What did the sources print, what do they claim, what have we measured? Readers of evidence, and
+the one way in which a file of it is filled.
+
+Rows name the state of the numbers that they were made in (commit, torch, machine), since the same
+run on other code or another processor differs in the third digit.
+"""
+
+import functools
+import math
+import platform
+import subprocess
+import time
+from collections import Counter
+from pathlib import Path
+
+import torch
 
 from minimal.data import results
 from minimal.data.files import CHECKOUT
@@ -8,22 +23,27 @@ EVIDENCE = CHECKOUT / "notebooks" / "evidence"
 
 VERDICTS = ("reproduced", "not reproduced", "not testable at our scale", "wrong", "open")
 
-WRONG = dict(
-    misprint="a formula, number or word that the source's own code, table or another passage corrects",
+WRONG = dict(  # what a wrong claim is
+    misprint="a formula, number or word that the source's own code, table or another passage "
+    "corrects",
     summary="said by the summary through which the source is known; its full text was not read",
     statement="a statement that the source itself, or arithmetic, contradicts",
-)  # what a wrong claim is
+)
+
+
+# ---- what the sources print and claim ------------------------------------------------------------
 
 
 def published(source=None, table=None):
-    """A table of one of the five sources as a dict: place, caption, approximate (read off a figure), columns
-    ({name: unit}), rows (dicts). Without a table, the names of that source's tables; without a source, the sources."""
+    """A table of one of the five sources as a dict: place, caption, approximate (read off a
+    figure), columns ({name: unit}), rows (dicts). Without a table, the names of that source's
+    tables; without a source, the sources."""
     book = load(EVIDENCE / "published.json")
-    known = {t["table"]: t for t in book["tables"] if t["source"] == source}
     if source is None:
         return book["sources"]
     if source not in book["sources"]:
         raise KeyError(f"wanted one of {', '.join(book['sources'])}; got {source!r}")
+    known = {entry["table"]: entry for entry in book["tables"] if entry["source"] == source}
     if table is None:
         return list(known)
     if table not in known:
@@ -36,23 +56,84 @@ def published(source=None, table=None):
 
 
 def quoted(source, quantity):
-    """One number that stands in a source's text or training table, by name: a dict with value, unit and where."""
-    rows = {
-        row["quantity"]: row
-        for table in published(source)
-        for row in published(source, table)["rows"]
-        if "quantity" in row
-    }
-    if quantity not in rows:
-        raise KeyError(f"{source} has {'; '.join(rows)}; got {quantity!r}")
-    return rows[quantity]
+    """One number that stands in a source's text or training table, by name: a dict with value,
+    unit and where."""
+    tables = [published(source, table) for table in published(source)]
+    rows = [row for table in tables for row in table["rows"] if "quantity" in row]
+    by_name = {row["quantity"]: row for row in rows}
+    if quantity not in by_name:
+        raise KeyError(f"{source} has {'; '.join(by_name)}; got {quantity!r}")
+    return by_name[quantity]
 
 
 def claims():
-    """The sources' claims, one a row: id, source, place, claim, verdict, and the evidence or what would decide."""
+    """The sources' claims: id, source, place, claim, verdict, evidence or what would decide."""
     return load(EVIDENCE / "claims.json")
+
+
+# ---- what we have measured -----------------------------------------------------------------------
 
 
 def read(path):
     """An evidence file; a bare name means notebooks/evidence/<name>.json."""
     return results.read(path if str(path).endswith(".json") else EVIDENCE / f"{path}.json")
+
+
+def rows_of(path):
+    """The rows of an evidence file; none where there is no file yet."""
+    return read(path)["rows"] if Path(path).exists() else []
+
+
+def commits(rows):
+    """{commit: how many of these rows were made by it}, most first; None for rows that do not say,
+    as those recorded before rows named it. More than one: no single state of the numbers."""
+    return dict(Counter(row.get("commit") for row in rows).most_common())
+
+
+@functools.cache
+def numerical_state():
+    """What decides the last digits of a run, beside the run: commit, torch, machine."""
+    machine = f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}"
+    return dict(
+        commit=commit(),
+        torch=torch.__version__,
+        machine=torch.cuda.get_device_name() if torch.cuda.is_available() else machine,
+    )
+
+
+def commit():
+    """The commit of this checkout, with a + where minimal/ was changed since; None without git."""
+    made = results.commit()
+    if made is None:
+        return None
+    ask = ["git", "status", "--porcelain", "--", "minimal"]
+    changed = subprocess.run(ask, cwd=results.CHECKOUT, capture_output=True, text=True).stdout
+    return made + "+" * bool(changed)
+
+
+# ---- filling a file ------------------------------------------------------------------------------
+
+
+def missing(path, cells, recorded):
+    """The cells that no row of the file is: `recorded(row, cell)` says whether a row is a cell."""
+    rows = rows_of(path)
+    return [cell for cell in cells if not any(recorded(row, cell) for row in rows)]
+
+
+def fill(path, cells, recorded, make, until=math.inf):
+    """Make the cells that an evidence file lacks, append each row at once, and return those that
+    are missing still. `make(cell)` -> (row, the head of a new file, what to say of the row), or
+    None where it cannot be had now. From `until` (time.monotonic) on no further one begins."""
+    cells = list(cells)
+    for cell in missing(path, cells, recorded):
+        if time.monotonic() >= until:
+            break
+        made = make(cell)
+        if made is None or cell not in missing(path, cells, recorded):
+            continue
+        row, head, words = made
+        row = row | numerical_state() | row  # what a row says of its own making stands
+        results.append(path, row, head)
+        to_go = len(missing(path, cells, recorded))
+        print(f"{row['plan']:20} seed {row['seed']}: {words}; {to_go} to go", flush=True)
+    return missing(path, cells, recorded)

@@ -1,84 +1,141 @@
-"""Which system is better, at equal what, and how sure are we? Matched, paired, cached, resumable comparisons.
+"""How is a run trained once and recorded once? A cache of runs by their content, and grids of them
+that fill an evidence file.
 
-python -m minimal.lab.evidence                                   what is recorded, what is missing, how long it would take
-python -m minimal.lab.evidence --record --minutes 60             go on with what is missing, in order
-python -m minimal.lab.evidence --plans standard bov --match flops --budget 3e13 --seeds 0 1 2     a comparison of your own
+Whoever wants a run that another process is training waits for it; what was killed goes on from its
+last checkpoint.
 """
 
 import inspect
 import json
+import math
 import statistics
 import time
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import torch
-from filelock import FileLock, Timeout
 
 from minimal.data import corpora, files, results
-from minimal.data.files import digest, runs_folder
 from minimal.lab.evidence import records
 from minimal.model.count import count, settings_of
 from minimal.train import Trainer
+from minimal.training import recipes
 from minimal.training.run import HOW_OFTEN, NOT_IN_IDENTITY, Diverged, Run, TimeIsUp
 from minimal.variants import skeleton
 
-RUN_FORMAT = (
-    1  # raise it when the same Run would give other numbers: what is cached is then trained anew
-)
+RUN_FORMAT = 1  # raise it when the same Run would give other numbers: all are then trained anew
 
 
-# ---- one run, trained once -------------------------------------------------------------------------------------------
+# ---- one run, trained once -----------------------------------------------------------------------
+
+
 def run_key(run, fingerprint):
-    """The name of a run's content: what it trains, on what, how, from which seed, with which torch."""
+    """The name of a run's content: what it trains, on what, how, from which seed, by which torch.
+    Plan and recipe enter with their numbers, since names stay when numbers change."""
     model = skeleton(run.plan, run.size, **run.config())
-    asked = {k: v for k, v in asdict(run).items() if k not in NOT_IN_IDENTITY}
-    version = torch.__version__.split("+")[0]
-    return digest(
+    asked = {name: value for name, value in asdict(run).items() if name not in NOT_IN_IDENTITY}
+    return files.digest(
         asked,
         asdict(model.config),
         settings_of(model),
         count(model),
+        repr(recipes.named(run.recipe)),
         fingerprint,
-        version,
+        torch.__version__.split("+")[0],
         RUN_FORMAT,
     )
 
 
 def cached(run, minutes=None, quiet=None, wait=True):
-    """The result of a run, trained at most once: notebooks that share a baseline share its cost. Whoever wants a run that
-    another process is training waits for it (or, with wait=False, gets None); after a kill it goes on from the last
-    checkpoint."""
+    """The result of a run, trained at most once: notebooks that share a baseline share its cost.
+    With wait=False it is None while another process trains that run."""
+
+    def train(folder):
+        return Trainer(replace(run, out=str(folder)), quiet).fit(minutes)
+
+    return trained_once("trained", run, train, wait=wait)
+
+
+class Watched(Trainer):
+    """A run that says something of its model whenever it evaluates."""
+
+    note = None
+
+    def evaluate(self):
+        return dict(note=self.note(self.model)) | super().evaluate()
+
+
+def watched(run, note, every=25):
+    """What note(model) says before the first step of a run, after every so many and at its end:
+    steps, notes, the last held-out loss and the folder. A note written otherwise is another run."""
+
+    def train(folder):
+        trainer = Watched(replace(run, out=str(folder), evaluate=every), quiet=True)
+        trainer.note = note
+        start = folder / "start.json"  # kept, since a run that goes on is past its first step
+        if not start.exists():
+            files.write_whole(start, json.dumps(note(trainer.model)))
+        rows = trainer.fit()["valid"]
+        return dict(
+            steps=[0, *(row["step"] for row in rows)],
+            notes=[json.loads(start.read_text()), *(row["note"] for row in rows)],
+            loss=rows[-1]["loss"],
+        )
+
+    return trained_once("watched", run, train, inspect.getsource(note), every)
+
+
+def trained_once(room, run, train, *more, wait=True):
+    """What train(folder) returned, kept in the folder of that run (and of what `more` names), with
+    the numerical state it was trained in; None if another process is at it and `wait` is False."""
     corpus = corpora.find(run.corpus, run.tokens, run.mix)
-    folder = runs_folder() / "trained" / f"{run.plan}-{run_key(run, corpus.fingerprint)}"
-    folder.mkdir(parents=True, exist_ok=True)
+    key = run_key(run, corpus.fingerprint)
+    name = f"{run.plan}-{files.digest(key, *more) if more else key}"
+    folder = files.runs_folder() / room / name
+    done, begun = folder / "result.json", folder / "begun.jsonl"
     try:
-        with FileLock(folder / "lock", timeout=-1 if wait else 0):
-            done = folder / "result.json"
+        with files.locked(done, wait=wait):
             if not done.exists():
-                result = Trainer(replace(run, out=str(folder)), quiet).fit(minutes)
+                if not (folder / "last.safetensors").exists():
+                    begun.unlink(missing_ok=True)
+                files.append_lines(begun, [records.numerical_state()])
+                result = train(folder) | one_state(files.read_lines(begun))
                 files.write_whole(done, json.dumps(result))
-            return json.loads(done.read_text()) | dict(folder=str(folder))
-    except Timeout:
+    except files.Busy:
         return None
+    return json.loads(done.read_text()) | dict(folder=str(folder))
 
 
-# ---- a grid of runs and its file -------------------------------------------------------------------------------------
+def one_state(states):
+    """The numerical state of a run that was begun or taken up again in these: all that differ."""
+    found = {}
+    for name in states[0]:
+        values = dict.fromkeys(str(state[name]) for state in states)
+        found[name] = states[0][name] if len(values) == 1 else ", then ".join(values)
+    return found
+
+
+# ---- a grid of runs and its file -----------------------------------------------------------------
+
+
 def asked_of(run):
     """What a run was asked beyond the defaults and beyond what its row says anyway."""
-    defaults, said = asdict(Run()), NOT_IN_IDENTITY | HOW_OFTEN | {"plan", "size", "seed"}
-    return {k: v for k, v in asdict(run).items() if v != defaults[k] and k not in said}
+    defaults = asdict(Run())
+    said = NOT_IN_IDENTITY | HOW_OFTEN | {"plan", "size", "seed"}
+    return {
+        name: value
+        for name, value in asdict(run).items()
+        if value != defaults[name] and name not in said
+    }
 
 
 def row_of(run, result):
-    """A run in one small line: who, how long, how good, and the curves thinned to about fifty points."""
-    losses, every = result["losses"], max(1, len(result["losses"]) // 50)
-    thin = [
-        round(statistics.fmean(losses[i : i + every]), 4)
-        for i in range(0, len(losses) - every + 1, every)
-    ]
-    final, names = result["valid"][-1], result["coefficients"]["names"]
-    last = (result["coefficients"]["steps"] or [[]])[-1]
+    """A run in one small line: who, how long, how good, the curves thinned to about fifty points,
+    and the numerical state in which it was trained."""
+    losses = result["losses"]
+    every = max(1, len(losses) // 50)
+    starts = range(0, len(losses) - every + 1, every)
+    final, coefficients = result["valid"][-1], result["coefficients"]
+    ends = coefficients["steps"][-1] if coefficients["steps"] else []
     return dict(
         plan=run.plan,
         size=run.size,
@@ -90,82 +147,48 @@ def row_of(run, result):
         flops=result["flops_per_token"] * result["tokens"],
         parameters=result["parameters"],
         seconds=round(result["seconds"], 1),
-        train=thin,
+        train=[round(statistics.fmean(losses[i : i + every]), 4) for i in starts],
         every=every,
-        valid=[[v["step"], round(v["loss"], 4)] for v in result["valid"]],
-        coefficients={n: round(v, 4) for n, v in zip(names, last)},
+        valid=[[row["step"], round(row["loss"], 4)] for row in result["valid"]],
+        coefficients={name: round(end, 4) for name, end in zip(coefficients["names"], ends)},
         asked=asked_of(run),
+        **{name: result[name] for name in records.numerical_state() if name in result},
     )
 
 
 def same(row, run):
-    """Is this recorded row that run? Compared by what was asked, so a row does not depend on this machine's cache."""
+    """Is this recorded row that run? Compared by what was asked, not by this machine's cache."""
     asked = json.loads(json.dumps(asked_of(run)))
-    return (row["plan"], row["size"], row["seed"], row["asked"]) == (
-        run.plan,
-        run.size,
-        run.seed,
-        asked,
-    )
+    ours = (run.plan, run.size, run.seed, asked)
+    return (row["plan"], row["size"], row["seed"], row["asked"]) == ours
 
 
 def missing(grid, path):
-    rows = records.read(path)["rows"] if Path(path).exists() else []
-    return [run for run in grid.runs() if not any(same(row, run) for row in rows)]
+    """The runs of a grid that its file lacks."""
+    return records.missing(path, grid.runs(), same)
 
 
-def record(grid, path, command, until=float("inf"), quiet=True):
-    """Train what the file lacks and append each finished run at once; returns how many are still missing. Several
-    processes may work on one grid: each takes runs that no other is training."""
+def record(grid, path, command, until=math.inf, quiet=True):
+    """Train what the file lacks; returns how many runs are missing still. Several processes may
+    work on one grid: each takes runs that no other is training."""
     todo = missing(grid, path)
-    if todo:  # the file may hold another corpus: then nothing need be trained
+    if todo:  # a file of another corpus is refused before anything is trained
         corpus = corpora.find(todo[0].corpus, todo[0].tokens, todo[0].mix)
         results.check_corpus(path, dict(name=corpus.name, fingerprint=corpus.fingerprint))
-    for run in todo:
+
+    def make(run):
         left = (until - time.monotonic()) / 60
-        if left <= 0:
-            break
         try:
-            result = cached(run, None if left == float("inf") else left, quiet, wait=False)
+            result = cached(run, None if left == math.inf else left, quiet, wait=False)
         except TimeIsUp:
-            break
-        except Diverged as why:
+            return None
+        except Diverged as why:  # it must not block the runs behind it
             print(f"{run.plan:20} seed {run.seed}: {why}", flush=True)
-            continue
-        if result is None or run not in missing(grid, path):
-            continue
-        results.append(
-            path,
-            row_of(run, result) | grid.also(result),
-            results.header(grid.what, command, result["corpus"]),
-        )
-        print(
-            f"{run.plan:20} seed {run.seed}: {result['valid'][-1]['loss']:.4f} nats, {result['seconds']:.0f} s; "
-            f"{len(missing(grid, path))} to go",
-            flush=True,
-        )
-    return len(missing(grid, path))
+            return None
+        if result is None:
+            return None
+        row = row_of(run, result) | grid.also(result)
+        head = results.header(grid.what, command, result["corpus"])
+        return row, head, f"{row['loss']:.4f} nats, {row['seconds']:.0f} s"
 
-
-def watched(run, note, every=25):
-    """What note(model) says before the first step of a run, after every so many and at its end: steps, notes, the last
-    held-out loss and the folder. Trained once and kept, like evidence.cached; a note that is written otherwise is another run."""
-
-    class Watched(Trainer):
-        def evaluate(self):
-            return dict(note=note(self.model)) | super().evaluate()
-
-    def make(part):
-        trainer = Watched(replace(run, out=str(part), evaluate=every), quiet=True)
-        told = [dict(step=0, note=note(trainer.model)), *trainer.fit()["valid"]]
-        done = dict(
-            steps=[row["step"] for row in told],
-            notes=[row["note"] for row in told],
-            loss=told[-1]["loss"],
-        )
-        (part / "watched.json").write_text(json.dumps(done))
-
-    key = run_key(run, corpora.find(run.corpus, run.tokens, run.mix).fingerprint)
-    name = f"{run.plan}-{key}-{files.digest(inspect.getsource(note), every)}"
-    folder = files.once(files.runs_folder() / "watched" / name, make)
-    return json.loads((folder / "watched.json").read_text()) | dict(folder=str(folder))
+    return len(records.fill(path, grid.runs(), same, make, until))

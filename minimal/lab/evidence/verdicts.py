@@ -1,46 +1,48 @@
-"""Which of the sources' claims do our recorded runs decide? A claim is a few comparisons, and paired seeds judge them.
+"""Which of the sources' claims do our recorded runs decide? Verdicts from paired seeds.
 
-    python -m minimal.lab.evidence.verdicts      write what the records say into notebooks/evidence/claims.json
+    python -m minimal.lab.evidence.verdicts      write them into notebooks/evidence/claims.json
 
-Nobody chooses a verdict that is listed here: it follows from the files, and a test fails when the two disagree.
+A claim is a few comparisons. Nobody chooses a verdict that is listed here: it follows from the
+files, and a test fails when the two disagree.
 """
 
 import json
 import statistics
-import sys
 
+from minimal.command import command
 from minimal.data.files import write_whole
 from minimal.lab.evidence import intervals, records
 
-LITTLE = dict(
-    loss=0.02, f1=1.0
-)  # what we call little, in nats and in points: about the spread of one plan's seeds
+# what we call little, in nats and in points: about the spread of one plan's seeds
+LITTLE = dict(loss=0.02, f1=1.0)
 
 SEEDS = 3  # pairs below which nothing is decided
 
-FIELDS = dict(
-    early=lambda row: statistics.fmean(loss for _, loss in row["valid"][: len(row["valid"]) // 2])
-)
 
-WAR = (
-    "thirteen_rows",
-    "residuals",
-    "sharing",
-)  # one corpus, size and budget: their runs compare with each other
+def early(row):
+    """The mean held-out loss over the first half of training."""
+    losses = [loss for _, loss in row["valid"]]
+    return statistics.fmean(losses[: len(losses) // 2])
 
-UP, SHARED = (
-    ("residuals", "thirteen_rows"),
-    ("sharing", "thirteen_rows"),
-)  # the file that a claim leans on first
 
-CODE = (
-    "stdlib",
-)  # the same systems on another text: told beside a verdict, which rests on the novel
+FIELDS = dict(early=early)  # what a comparison may name besides the fields of a row
 
-# claim: (files, comparisons). "a < b": a ends lower; "a ~ b": they differ by little; "a <~ b": a is higher by little at
-# most; "a wider b": a's seeds lie further apart. "a.entropy_deep" compares that field of the rows, not their loss;
-# "a.early" the held-out loss over the first half of training. Where a file has several settings (lengths, depths), a
-# comparison must hold in each, or in the one that stands behind "at".
+# one corpus, size and budget: runs of these files compare with each other
+WAR = ("thirteen_rows", "residuals", "sharing")
+
+# the file that a claim leans on comes first
+UP, SHARED = ("residuals", "thirteen_rows"), ("sharing", "thirteen_rows")
+
+# the same systems on another text: told beside a verdict, which rests on the novel
+CODE = ("stdlib",)
+
+# claim: (files, comparisons)
+#     "a < b"         a ends lower
+#     "a ~ b"         they differ by little
+#     "a <~ b"        a is higher by little at most
+#     "a wider b"     a's seeds lie further apart
+# "a.entropy_deep" compares that field of the rows, not their loss. Where a file has several
+# settings (lengths, depths), a comparison must hold in each, or in the one that stands behind "at".
 ASKED = {
     "res-beats": (("sizes",), ["resformer < standard"]),
     "res-lengths": (("lengths",), ["resformer < standard"]),
@@ -96,15 +98,16 @@ ASKED = {
 }
 
 
+# ---- one comparison ------------------------------------------------------------------------------
+
+
 def settings(files):
-    """{(size, what the runs were asked, as text): their rows}: only runs of one setting are compared."""
+    """{(size, what the runs were asked, as text): rows}: only runs of one setting are compared."""
     groups = {}
     for file in files:
-        if (records.EVIDENCE / f"{file}.json").exists():
-            for row in records.read(file)["rows"]:
-                groups.setdefault(
-                    (row["size"], json.dumps(row.get("asked", {}), sort_keys=True)), []
-                ).append(row)
+        for row in records.rows_of(records.EVIDENCE / f"{file}.json"):
+            asked = json.dumps(row.get("asked", {}), sort_keys=True)
+            groups.setdefault((row["size"], asked), []).append(row)
     return groups
 
 
@@ -135,113 +138,115 @@ def by_seed(rows, name):
 def compared(files, comparison):
     """One dict a setting: the comparison, the setting, n, what was found, and whether it holds."""
     first, relation, second, *at = comparison.split()
-    little, found = LITTLE.get(first.partition(".")[2] or "loss", 0.0), []
+    little = LITTLE.get(first.partition(".")[2] or "loss", 0.0)
+    table = []
     for (size, asked), rows in settings(files).items():
+        if at and size != at[1]:
+            continue
         ours, theirs = by_seed(rows, first), by_seed(rows, second)
         both = sorted(ours.keys() & theirs.keys())
-        if not both or at and size != at[1]:
+        if not both:
             continue
-        row = dict(
-            first=first,
-            second=second,
-            size=size,
-            asked=json.loads(asked),
-            n=len(both),
-            enough=len(both) >= SEEDS,
-        )
+        row = dict(first=first, second=second, size=size, asked=json.loads(asked))
+        row |= dict(n=len(both), enough=len(both) >= SEEDS, holds=None)
         if relation == "wider":
-            row |= spread_apart(ours, theirs) if row["enough"] else dict(ratio=None, holds=None)
+            row |= spread_apart(ours, theirs) if row["enough"] else dict(ratio=None)
         else:
             change, low, high = intervals.interval([ours[seed] - theirs[seed] for seed in both])
-            row |= dict(
-                difference=change,
-                low=low,
-                high=high,
-                holds=holds(relation, low, high, little) if row["enough"] else None,
-            )
-        found.append(row)
-    return found
+            row |= dict(difference=change, low=low, high=high)
+            if row["enough"]:
+                row["holds"] = holds(relation, low, high, little)
+        table.append(row)
+    return table
+
+
+# ---- in words ------------------------------------------------------------------------------------
 
 
 def sentence(found, several):
     """One comparison in words, the setting named only where there are several."""
-    more = {k: v for k, v in found["asked"].items() if k not in ("corpus", "steps", "batch")}
-    setting = (
-        ", ".join(f"{k} {v}" for k, v in (more.pop("changes", {}) | more).items()) or found["size"]
-    )
-    (one, _, field), (other, _, same) = (
-        found["first"].partition("."),
-        found["second"].partition("."),
-    )
-    at, n = (
-        f" at {setting}" if several else "",
-        "one seed" if found["n"] == 1 else f"{found['n']} seeds",
-    )
+    one, _, field = found["first"].partition(".")
+    other, _, other_field = found["second"].partition(".")
+    at = f" at {setting_of(found)}" if several else ""
+    n = "one seed" if found["n"] == 1 else f"{found['n']} seeds"
     if "ratio" in found:
-        told = (
-            f"{found['ratio']:.1f} times (F test p = {found['p']:.2f}, {n})"
-            if found["ratio"]
-            else f"too few ({n})"
-        )
-        return f"spread of {one} against {other}{at}: {told}"
-    names = (
-        f"{one} less {other}{f', {field}' if field else ''}"
-        if field == same
-        else f"{found['first']} less {found['second']}"
-    )
+        spread = f"too few ({n})"
+        if found["ratio"]:
+            spread = f"{found['ratio']:.1f} times (F test p = {found['p']:.2f}, {n})"
+        return f"spread of {one} against {other}{at}: {spread}"
+    names = f"{found['first']} less {found['second']}"
+    if field == other_field:
+        names = f"{one} less {other}" + (f", {field}" if field else "")
+    unit = "" if field else " nats"
     interval = "" if found["low"] is None else f"{found['low']:+.3f} to {found['high']:+.3f}, "
-    return f"{names}{at}: {found['difference']:+.3f}{'' if field else ' nats'} ({interval}{n})"
+    return f"{names}{at}: {found['difference']:+.3f}{unit} ({interval}{n})"
+
+
+def setting_of(found):
+    """What a setting is beyond corpus and budget, or else its size."""
+    asked = {k: v for k, v in found["asked"].items() if k not in ("corpus", "steps", "batch")}
+    changes = asked.pop("changes", {})
+    return (
+        ", ".join(f"{name} {value}" for name, value in (changes | asked).items()) or found["size"]
+    )
 
 
 def judged(claim, files=None):
-    """-> (verdict, evidence file or None, what was measured in words) of a claim that is listed above; of its own files,
-    or of others."""
-    asked, comparisons = ASKED[claim]
-    files = files or asked
+    """(verdict, evidence file or None, what was measured in words) of a claim that is listed above;
+    from its own files, or from others."""
+    own_files, comparisons = ASKED[claim]
+    files = files or own_files
     parts = [compared(files, comparison) for comparison in comparisons]
     every = [found for part in parts for found in part]
     several = len({(found["size"], json.dumps(found["asked"])) for found in every}) > 1
-    said = "; ".join(sentence(found, several) for found in every)
+    words = "; ".join(sentence(found, several) for found in every)
     if any(found["holds"] is False for found in every):
         verdict = "not reproduced"
     elif not all(parts) or not all(found["enough"] for found in every):
         verdict = "open"
+    elif all(found["holds"] for found in every):
+        verdict = "reproduced"
     else:
-        verdict = (
-            "reproduced" if all(found["holds"] for found in every) else "not testable at our scale"
-        )
-        said += "" if verdict == "reproduced" else ": too close for our seeds to tell"
-    return verdict, f"notebooks/evidence/{files[0]}.json" if every else None, said and said + "."
+        verdict = "not testable at our scale"
+        words += ": too close for our seeds to tell"
+    evidence = f"notebooks/evidence/{files[0]}.json" if every else None
+    return verdict, evidence, words and words + "."
+
+
+# ---- the file of claims --------------------------------------------------------------------------
 
 
 def settled(book):
-    """The claims as they stand in the file, those listed above with the verdict that the records give."""
-    told = []
-    for claim in book:
-        if claim["id"] in ASKED:
-            verdict, evidence, measured = judged(claim["id"])
-            claim = claim | dict(
-                verdict=verdict, evidence=evidence or claim["evidence"], measured=measured
-            )
-            if ASKED[claim["id"]][0] == WAR:
-                elsewhere, _, measured = judged(claim["id"], CODE)
-                claim |= (
-                    dict(on_code=f"On code {elsewhere}: {measured}") if elsewhere != "open" else {}
-                )
-        told.append(claim)
-    return told
+    """The claims of the file, those listed above with the verdict that the records give."""
+    return [with_verdict(claim) if claim["id"] in ASKED else claim for claim in book]
 
 
-def main():
+def with_verdict(claim):
+    verdict, evidence, measured = judged(claim["id"])
+    evidence = evidence or claim["evidence"]
+    claim = claim | dict(verdict=verdict, evidence=evidence, measured=measured)
+    if ASKED[claim["id"]][0] == WAR:
+        on_code, _, measured = judged(claim["id"], CODE)
+        if on_code != "open":
+            claim["on_code"] = f"On code {on_code}: {measured}"
+    return claim
+
+
+@command("minimal.lab.evidence.verdicts", __doc__)
+def main(parser, argv):
+    parser.parse_args(argv)
     path, book = records.EVIDENCE / "claims.json", records.claims()
-    if lost := ASKED.keys() - {claim["id"] for claim in book}:
-        sys.exit(f"verdicts: claims.json has no {', '.join(sorted(lost))}: add its row")
-    told = settled(book)
-    lines = ",\n ".join(json.dumps(claim, ensure_ascii=False) for claim in told)
+    lost = ASKED.keys() - {claim["id"] for claim in book}
+    if lost:
+        raise ValueError(f"claims.json has no {', '.join(sorted(lost))}: add its row")
+    after = settled(book)
+    lines = ",\n ".join(json.dumps(claim, ensure_ascii=False) for claim in after)
     write_whole(path, f"[\n {lines}\n]\n")
-    for old, new in zip(book, told):
-        if old != new:
-            print(f"{new['id']:18}{new['verdict']:28}{new['measured']}")
+    changed = [new for old, new in zip(book, after) if old != new]
+    for claim in changed:
+        print(f"{claim['id']:18}{claim['verdict']:28}{claim['measured']}")
+    if not changed:
+        print("verdicts: every claim already says what the records say")
 
 
 if __name__ == "__main__":

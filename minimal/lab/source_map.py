@@ -1,0 +1,104 @@
+"""Where do the values of each plan come from, layer by layer? The map of sources, as a picture.
+
+It is drawn from the plans themselves: a source tells its `mark` (values.py), and the tables below
+say how that mark looks. The letter alone is enough to tell two sources apart.
+"""
+
+from minimal.lab.figures import INK, PAPER, axes
+from minimal.variants import PLANS, skeleton
+
+SOURCES = dict(  # mark -> (colour, hatch, letter)
+    own=("#dfe3e8", "", ""),
+    layer=("#9ec7ec", "//", "1"),
+    x0=("#b9dfb3", "\\\\", "x"),
+    table=("#f2b48f", "..", "E"),
+    mix=("#d9c6ea", "xx", "+"),
+    input=("#efe08a", "--", "h"),
+    none=("#ffffff", "", "–"),
+)
+
+WORDS = dict(
+    own="own stream",
+    layer="an earlier layer (1 = layer 0's V₁)",
+    x0="x0 W_V",
+    table="table by token id",
+    mix="a mixture, and with what",
+    input="the input itself",
+    none="no attention",
+)
+
+TITLE = "Where do the values come from? One row a plan, one cell a layer"
+
+
+def sources_map(size="tiny", plans=None, title=TITLE):
+    """Plans down, layers across: a figure."""
+    plans = plans or list(PLANS)
+    models = [skeleton(plan, size) for plan in plans]
+    layers = max(len(model.blocks) for model in models)
+    width, height = 0.42 * layers + 3.4, 0.21 * len(plans) + 1.5
+    fig, ax = axes(title, "layer", "", width, height)
+    ax.grid(False)
+    used = set()
+    for y, model in enumerate(models):
+        for at, block in enumerate(model.blocks):
+            marks, letters = described(block.attention)
+            cell(ax, at, y, marks[0], letters)
+            used.update(marks)
+    ax.set_xlim(0, layers)
+    ax.set_ylim(len(plans), 0)
+    ax.set_xticks([at + 0.5 for at in range(layers)], range(layers))
+    ax.set_yticks([y + 0.5 for y in range(len(plans))], plans, fontsize=8)
+    legend(ax, [mark for mark in SOURCES if mark in used])
+    return fig
+
+
+def described(attention):
+    """(the marks that a layer's cell stands for, its letters): a mixture tells what joins it."""
+    if attention is None:
+        return ["none"], SOURCES["none"][2]
+    source = attention.value
+    marks, letters = [source.mark], letter_of(source)
+    joined = dict(source.named_children()).get("y")  # of x + y: what is added to the own stream
+    if joined is not None:
+        marks.append(joined.mark)
+        letters += letter_of(joined)
+    if source.gain is not None:
+        letters += "γ"
+    if attention.query.word or attention.key.word or attention.read.word:
+        letters += "·"
+    return marks, letters
+
+
+def letter_of(source):
+    if source.mark == "layer":
+        return str(source.j + 1)
+    return SOURCES[source.mark][2]
+
+
+def cell(ax, x, y, mark, letters):
+    from matplotlib.patches import Rectangle
+
+    colour, hatch, _ = SOURCES[mark]
+    look = dict(facecolor=colour, edgecolor=PAPER, hatch=hatch, linewidth=1.2)
+    ax.add_patch(Rectangle((x, y), 1, 1, **look))
+    ax.text(x + 0.5, y + 0.54, letters, ha="center", va="center", fontsize=7.5)
+
+
+def legend(ax, marks):
+    from matplotlib.patches import Patch
+
+    patches = []
+    for mark in marks:
+        colour, hatch, letter = SOURCES[mark]
+        look = dict(facecolor=colour, hatch=hatch, edgecolor=INK, linewidth=0.4)
+        patches.append(Patch(label=f"{letter or ' '}  {WORDS[mark]}", **look))
+    ax.legend(
+        handles=patches,
+        loc="upper left",
+        bbox_to_anchor=(1.01, 1),
+        frameon=False,
+        fontsize=8.5,
+        alignment="left",
+        title="γ: learned gain   ·: queries, keys or reading changed",
+        title_fontsize=8.5,
+    )
