@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 SHORTEST_ALT = 40
 
-# A drawing carries its own colours, so that it can stand in a page, a slide or a README. Meaning
+# A drawing carries its own colours and paper: a page may be light while the system is dark. Meaning
 # never hangs on colour: the value's arrow is thick, tables are ruled, routing is hatched.
 STYLE = """
+.paper { fill: #ffffff; stroke: none; }
 .ink { stroke: #1b1f24; fill: none; stroke-width: 1.3; }
 .faint { stroke: #6b737c; fill: none; stroke-width: 1; stroke-dasharray: 3 3; }
 .value { stroke: #b03a0a; fill: none; stroke-width: 3.4; }
@@ -22,6 +23,7 @@ STYLE = """
 text { font-family: "DejaVu Sans", Verdana, sans-serif; fill: #1b1f24; }
 .soft { fill: #4d555e; }
 @media (prefers-color-scheme: dark) {
+  .paper { fill: #14171a; }
   .ink, .box, .content, .routing { stroke: #e6e9ec; }
   .faint { stroke: #9aa2ab; }
   .value { stroke: #ff9d6b; }
@@ -126,12 +128,14 @@ class Canvas:
     def drawing(self, alt, title=""):
         """All of it as one SVG document."""
         words = html.escape(alt)
+        width, height = self.width + 12, self.height + 12
+        paper = f'<rect x="-6" y="-6" width="{width:g}" height="{height:g}" class="paper"/>'
         head = (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width:g} {self.height:g}" '
-            f'width="{self.width:g}" height="{self.height:g}" role="img">'
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-6 -6 {width:g} {height:g}" '
+            f'width="{width:g}" height="{height:g}" role="img">'
         )
         title = f"<title>{html.escape(title)}</title>" if title else ""
-        body = "\n".join(self.parts)
+        body = "\n".join([paper, *self.parts])
         svg = f"{head}{title}<desc>{words}</desc><style>{STYLE}</style>{TIPS}\n{body}\n</svg>\n"
         return Drawing(svg, alt)
 
