@@ -1,6 +1,7 @@
 """What does decoding hold? The cache calculator, and when a table is smaller than a V cache."""
 
 import json
+from functools import lru_cache
 
 import torch
 
@@ -21,6 +22,7 @@ CACHE_PLANS = ("standard", "gqa", "mqa", "cla", "svformer", "resformer", "bov", 
 CACHE_SIZES = ("tiny", "d12", "d24")
 
 
+@lru_cache
 def kept_bytes(plan, size):
     """Bytes that a token adds as keys, values and ids, and what stands there once: the tables."""
     model = skeleton(plan, size)
