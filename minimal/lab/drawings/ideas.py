@@ -1,0 +1,314 @@
+"""Which ideas want a drawing, not a plot? Cache, tiles, rotary positions, Muon, memory, U-Net."""
+
+import math
+
+import torch
+
+from minimal.lab.drawings.canvas import Canvas, side_by_side
+from minimal.model.count import count
+from minimal.model.values import Table
+from minimal.variants import skeleton
+
+# ---- what the cache holds ------------------------------------------------------------------------
+
+
+def kept_names(model):
+    """Names of what one token leaves in the cache, from a pass that needs no storage."""
+    cache = model.cache()
+    model(torch.zeros(1, 1, dtype=torch.long, device="meta"), cache=cache)
+    return set(cache.kept)
+
+
+def cache_column(plan, size):
+    """One plan: its layers up, keys and values across; what is kept is filled."""
+    model = skeleton(plan, size)
+    kept, layers, side = kept_names(model), len(model.blocks), 18
+    wide = 24 * model.config.kv / model.config.heads  # fewer key/value heads, narrower squares
+    c = Canvas(118, 70 + layers * side)
+    c.text(59, 10, plan, 12, bold=True)
+    c.text(46, 27, "K", 11)
+    c.text(76, 27, "V", 11)
+    for at in range(layers):
+        y = 34 + (layers - 1 - at) * side
+        c.text(26, y + side / 2, str(at + 1), 9, "end", "soft")
+        keys = "routing" if ("k", at) in kept else "faint"
+        content = "content" if ("v", at) in kept else "faint"
+        c.box(34, y, wide, side - 2, kind=keys, corner=2)
+        c.box(64, y, wide, side - 2, kind=content, corner=2)
+    y = 38 + layers * side
+    if "ids" in kept:
+        c.box(34, y, 54, 8, kind="quiet", corner=2)
+        c.text(94, y + 4, "ids", 9, "start", "soft")
+    size_of = count(model)["cache_bytes_per_token"]
+    c.text(61, y + 22, f"{size_of:,} B", 11)
+    return c, size_of
+
+
+def cache_grid(*plans, size="tiny"):
+    """What decoding keeps of one token, layer by layer, and what that weighs at two bytes a "
+    "number."""
+    columns = [cache_column(plan, size) for plan in plans]
+    weights = ", ".join(
+        f"{plan} {bytes_:,} bytes" for plan, (_, bytes_) in zip(plans, columns, strict=True)
+    )
+    alt = (
+        "The cache of one token as a grid for each plan: layers upwards, a square for keys and a "
+        "square for values, "
+        f"filled where something is kept. Of one token stay: {weights}."
+    )
+    return side_by_side([canvas for canvas, _ in columns]).drawing(alt, "What decoding keeps")
+
+
+# ---- tiles over the causal triangle --------------------------------------------------------------
+
+
+def tile_kinds(length, rows, columns, window=0):
+    """{(row tile, column tile): "skipped", "masked" or "whole"} of causal attention."""
+    kinds = {}
+    for top in range(0, length, rows):
+        bottom = min(top + rows, length) - 1
+        for left in range(0, length, columns):
+            right = min(left + columns, length) - 1
+            oldest = (
+                bottom - window if window else 0
+            )  # the first key that the last query still sees
+            none = left > bottom or (window and right < top - window)
+            every = right <= top and left >= oldest
+            kinds[top // rows, left // columns] = (
+                "skipped" if none else "whole" if every else "masked"
+            )
+    return kinds
+
+
+def tiles(length=16, rows=4, columns=4, window=0, cell=15):
+    """Queries down, keys across: which tiles a flash kernel computes without a mask, with one, "
+    "or never."""
+    kinds = tile_kinds(length, rows, columns, window)
+    c = Canvas(length * cell + 220, length * cell + 40)
+    c.text(length * cell / 2 + 66, 10, "keys →", 11, kind="soft")
+    c.text(60, 24 + length * cell / 2, "queries ↓", 11, "end", "soft")
+    styles = dict(whole="content", masked="routing", skipped="faint")
+    for (row, column), kind in kinds.items():
+        height = min(rows, length - row * rows) * cell
+        width = min(columns, length - column * columns) * cell
+        c.box(
+            66 + column * columns * cell,
+            24 + row * rows * cell,
+            width - 2,
+            height - 2,
+            kind=styles[kind],
+            corner=2,
+        )
+    for t in range(length):  # the mask itself, a dot for every key that a query sees
+        for s in range(max(0, t - window) if window else 0, t + 1):
+            c.add(
+                f'<circle cx="{66 + (s + 0.5) * cell - 1:g}" cy="{24 + (t + 0.5) * cell - 1:g}" '
+                'r="1.6" class="dark"/>'
+            )
+    counted = {kind: list(kinds.values()).count(kind) for kind in styles}
+    words = dict(whole="no mask needed", masked="masked inside", skipped="never loaded")
+    for i, kind in enumerate(styles):
+        y = 40 + i * 26
+        c.box(length * cell + 82, y, 18, 18, kind=styles[kind], corner=2)
+        c.text(length * cell + 106, y + 9, f"{counted[kind]} {words[kind]}", 10.5, "start")
+    alt = (
+        f"The square of {length} queries by {length} keys cut into tiles of {rows} by {columns}"
+        + (f", with a window of {window}" if window else "")
+        + f". {counted['whole']} tiles need no mask, {counted['masked']} are masked inside, "
+        f"{counted['skipped']} lie wholly outside the causal triangle and are never loaded."
+    )
+    return c.drawing(alt, "Tiles over the causal triangle")
+
+
+# ---- rotary positions as the hands of clocks -----------------------------------------------------
+
+
+def rope_clocks(positions=(0, 1, 2, 3, 8), width=8, base=100.0):
+    """Each pair of features is the hand of a clock; a token at position p has moved it p times "
+    "the pair's rate."""
+    pairs, radius, step = width // 2, 20, 54
+    rates = [base ** (-2 * pair / width) for pair in range(pairs)]
+    c = Canvas(100 + pairs * step, 56 + len(positions) * step)
+    for pair, rate in enumerate(rates):
+        c.text(110 + pair * step, 12, f"pair {pair + 1}", 11)
+        c.text(110 + pair * step, 27, f"{rate:.2f} rad", 9.5, kind="soft")
+    for row, position in enumerate(positions):
+        y = 64 + row * step
+        c.text(70, y, f"position {position}", 11, "end")
+        for pair, rate in enumerate(rates):
+            x, angle = 110 + pair * step, -position * rate  # our layout turns by -angle
+            c.add(f'<circle cx="{x}" cy="{y}" r="{radius}" class="quiet"/>')
+            tip = (x + radius * 0.85 * math.cos(angle), y - radius * 0.85 * math.sin(angle))
+            c.path([(x, y), tip], "value")
+    alt = (
+        f"Rotary positions as clocks: {len(positions)} positions down, {pairs} pairs of features "
+        "across. The first pair's hand "
+        f"turns by {rates[0]:.2f} radians a position, the last pair's by {rates[-1]:.2f}: fast "
+        "hands tell neighbours apart, "
+        "slow hands tell far from near."
+    )
+    return c.drawing(alt, "RoPE turns each pair of features like a hand")
+
+
+# ---- Muon: an ellipse becomes a circle -----------------------------------------------------------
+
+
+def muon_circle(singular=(3.0, 0.6), angle=0.5):
+    """A gradient maps the unit circle to an ellipse; orthogonalised, all directions move alike."""
+    c = Canvas(430, 190)
+    big, small = (34 * value / singular[0] * 2 for value in singular)
+    turn = math.degrees(angle)
+    c.text(105, 12, "the gradient", 12, bold=True)
+    c.add(
+        f'<ellipse cx="105" cy="100" rx="{big:g}" ry="{small:g}" '
+        f'transform="rotate({-turn:g} 105 100)" class="routing"/>'
+    )
+    c.text(215, 82, "same directions,", 10.5, kind="soft")
+    c.text(215, 96, "equal strength", 10.5, kind="soft")
+    c.path([(185, 112), (246, 112)])
+    c.text(325, 12, "Muon's update", 12, bold=True)
+    c.add('<circle cx="325" cy="100" r="58" class="content"/>')
+    for x, (long, short) in ((105, (big, small)), (325, (58, 58))):
+        for length, extra in ((long, 0.0), (short, math.pi / 2)):
+            end = (x + length * math.cos(angle + extra), 100 - length * math.sin(angle + extra))
+            c.path([(x, 100), end], "value")
+    c.text(105, 180, f"singular values {singular[0]:g} and {singular[1]:g}", 10.5, kind="soft")
+    c.text(325, 180, "singular values near 1", 10.5, kind="soft")
+    alt = (
+        f"Left, the unit circle as the gradient maps it: an ellipse with axes {singular[0]:g} and "
+        f"{singular[1]:g}. Right, the same "
+        "two directions after orthogonalisation: a circle. Muon keeps the directions of a "
+        "gradient and makes their strengths equal."
+    )
+    return c.drawing(alt, "Muon: an ellipse becomes a circle")
+
+
+# ---- where numbers wait on a GPU -----------------------------------------------------------------
+
+LEVELS = (  # level, who shares it, size on an H100 (NVIDIA's data sheet and architecture paper)
+    ("registers", "one thread", "256 KB a multiprocessor"),
+    ("shared memory", "one program", "up to 228 KB a multiprocessor"),
+    ("L2 cache", "all programs", "50 MB"),
+    ("HBM", "all programs", "80 GB"),
+)
+
+
+def memory_levels():
+    """From the fastest and smallest to the slowest and largest: what a kernel tries to read "
+    "once."""
+    c = Canvas(520, 40 + 44 * len(LEVELS))
+    c.text(122, 12, "level", 11, kind="soft")
+    c.text(262, 12, "shared by", 11, kind="soft")
+    c.text(400, 12, "size on an H100", 11, kind="soft")
+    for i, (level, whose, size) in enumerate(LEVELS):
+        inset = 9 * (len(LEVELS) - 1 - i)
+        y = 26 + 44 * i
+        c.box(10 + inset, y, 500 - 2 * inset, 36, kind=("content", "routing", "quiet", "box")[i])
+        c.text(122, y + 18, level, 12.5, bold=True)
+        c.text(262, y + 18, whose, 11)
+        c.text(400, y + 18, size, 11)
+    alt = (
+        "Levels of memory on a GPU, small and fast above, large and slow below: "
+        + "; ".join(f"{level}, shared by {whose}, {size}" for level, whose, size in LEVELS)
+        + "."
+    )
+    return c.drawing(alt, "Where numbers wait")
+
+
+# ---- modded-nanogpt's sixteen layers -------------------------------------------------------------
+
+
+def modded_layers(plan="modded", size="modded-medium"):
+    """Sixteen layers: value tables on the first and last three, skips as arcs, one layer "
+    "without attention."""
+    model = skeleton(plan, size)
+    layers, step = len(model.blocks), 26
+    c = Canvas(330, 60 + layers * step)
+    middle = lambda at: 34 + (layers - 1 - at) * step + 10  # noqa: E731
+    tables, gap = {}, []
+    for at, block in enumerate(model.blocks):
+        c.box(
+            120, middle(at) - 10, 90, 20, f"layer {at}", "box" if block.attention else "faint", 10.5
+        )
+        if block.attention is None:
+            gap.append(at)
+            c.text(112, middle(at), "no attention", 9.5, "end", "soft")
+            continue
+        for part in block.attention.value.modules():
+            if isinstance(part, Table):
+                tables.setdefault(part.bank, []).append(at)
+    for i, where in enumerate(tables.values()):
+        for at in where:
+            c.table(40, middle(at) - 9, 34, 18)
+            c.path([(74, middle(at)), (118, middle(at))], "value")
+            c.text(30, middle(at), f"E{i + 1}", 10, "end")
+    skips = next(stream.skips for stream in model.streams if hasattr(stream, "skips"))
+    for to, start in skips.items():
+        out = 230 + 5 * (to - start)
+        c.curve(
+            (210, middle(start)), (out + 40, (middle(start) + middle(to)) / 2), (212, middle(to))
+        )
+    c.text(165, 12, "head", 11, kind="soft")
+    c.text(165, 46 + layers * step, "token embedding", 11, kind="soft")
+    alt = (
+        f"The {layers} layers of modded-nanogpt's medium model, first below. Tables by token id "
+        "feed the values of layers "
+        f"{', '.join(str(at) for at in sorted(sum(tables.values(), [])))}, the first and the last "
+        "sharing theirs; arcs carry the outputs of "
+        f"layers {', '.join(f'{start} to {to}' for to, start in sorted(skips.items()))}; layer "
+        f"{gap[0] if gap else 'none'} has no attention."
+    )
+    return c.drawing(alt, "modded-nanogpt's layers")
+
+
+# ---- ResFormer's way from cross-layer attention to a mixed value ---------------------------------
+
+
+def cross_layer():
+    """Equations 2 to 4 of ResFormer: keys of two layers, then one map over two values, then one "
+    "mixed value."""
+    panels = []
+    for title, words in (
+        ("Eq 2: attend to both layers", "both"),
+        ("Eq 3: one map, two values", "values"),
+        ("Eq 4: one map, mixed value", "mixed"),
+    ):
+        c = Canvas(250, 215)
+        c.text(125, 10, title, 12.5, bold=True)
+        c.box(20, 160, 84, 26, "K′  V′", "quiet", 12)
+        c.text(62, 200, "an earlier layer", 10, kind="soft")
+        c.box(146, 160, 84, 26, "K  V", "quiet", 12)
+        c.text(188, 200, "this layer", 10, kind="soft")
+        if words == "both":
+            c.box(30, 92, 190, 28, "one softmax over K′ and K", "routing", 11)
+            c.path([(50, 160), (50, 120)])
+            c.path([(176, 160), (176, 120)])
+            c.path([(74, 160), (74, 120)], "value")
+            c.path([(200, 160), (200, 120)], "value")
+            c.path([(125, 92), (125, 40)], "value")
+        if words == "values":
+            c.box(93, 92, 64, 28, "A", "routing", 13)
+            c.path([(188, 160), (188, 140), (140, 140), (140, 120)])
+            c.path([(62, 160), (62, 52), (117, 52)], "value")
+            c.path([(188, 160), (188, 52), (133, 52)], "value")
+            c.path([(125, 92), (125, 60)])
+            c.plus(125, 52)
+            c.text(50, 106, "½ A V′", 11, "end")
+            c.text(196, 80, "½ A V", 11, "start")
+        if words == "mixed":
+            c.path([(62, 160), (62, 140), (117, 140)], "value")
+            c.path([(188, 160), (188, 140), (133, 140)], "value")
+            c.plus(125, 140)
+            c.path([(125, 132), (125, 96)], "value")
+            c.box(93, 68, 64, 28, "A", "routing", 13)
+            c.path([(125, 68), (125, 40)], "value")
+            c.text(140, 114, "(V + V′) / 2", 10.5, "start")
+        panels.append(c)
+    alt = (
+        "Three steps of ResFormer. Equation 2: every query attends, in one softmax, to the keys "
+        "of its own layer and of an earlier one. "
+        "Equation 3: with the layer's own keys twice, one map reads both values, each with half "
+        "the weight. Equation 4: because the map "
+        "is the same, the two values are mixed first and read once."
+    )
+    return side_by_side(panels).drawing(alt, "From cross-layer attention to a value residual")

@@ -1,0 +1,191 @@
+"""Where do a layer's values come from? One panel a system, wired from its plan."""
+
+from minimal.lab.drawings.canvas import Canvas, side_by_side
+from minimal.model import attention, values
+from minimal.variants import skeleton
+
+WIDTH, HEIGHT = 250, 330
+NAMES = dict(
+    standard="standard attention",
+    resformer="ResFormer",
+    svformer="SVFormer",
+    row9="x₀ Wᵥ (row 9)",
+    bov="Bank of Values",
+    vplus="V + gated table",
+    dva="dynamic values (DVA)",
+    bypass="value bypass",
+)
+WORDS = dict(
+    own="from the layer's own stream",
+    layer="from layer 1's values",
+    x0="from the token embedding",
+    table="from a table by token id",
+    input="from the layer's input past W_V",
+)
+
+
+def leaves(source, weight=""):
+    """[(kind, weight)] of everything that a value source adds up."""
+    if isinstance(source, values.Mix):
+        a, b = (short(start) for start in source.starts)
+        return leaves(source.x, a) + leaves(source.y, b)
+    if isinstance(source, values.Gate):
+        return leaves(source.x) + leaves(source.y, "g")
+    kinds = (
+        (values.Input, "x0"),
+        (values.Own, "own"),
+        (values.Layer, "layer"),
+        (values.Table, "table"),
+        (values.Bypass, "input"),
+    )
+    for kind, name in kinds:
+        if isinstance(source, kind):
+            return [(name, weight)]
+    raise ValueError(f"{type(source).__name__} has no drawing: add it to leaves() in drawings")
+
+
+def short(start):
+    """A starting weight as a reader writes it."""
+    return {0.5: "½", 1.0: "", 0.0: "b"}.get(start, f"{start:g}")
+
+
+def wiring(plan, size="tiny"):
+    """What a drawing needs to know of a plan, read off the last layer of the model that it "
+    "builds."""
+    block = skeleton(plan, size).blocks[-1]
+    layer = block.attention
+    return dict(
+        leaves=leaves(layer.value),
+        gain=layer.value.gain is not None,
+        dynamic=isinstance(layer.read, attention.Dynamic),
+        network=block.mlp is not None,
+    )
+
+
+def told(plan, found):
+    """The panel in words, for the alt text."""
+    parts = [WORDS[kind] for kind, _ in found["leaves"]]
+    sentence = f"{NAMES.get(plan, plan)}: values come {' plus '.join(parts)}"
+    if found["dynamic"]:
+        sentence += ", a second stream shares the map and is gated by the query"
+    if found["gain"]:
+        sentence += ", scaled by a learned gain"
+    return sentence
+
+
+def frame(c):
+    """What every system shares: the stream, layer 1, layer n, queries and keys that make the "
+    "map."""
+    # the residual stream, from the token up
+    c.box(14, 292, 40, 24, "x₀", "box")
+    c.path([(34, 292), (34, 40)])
+    c.text(34, 29, "stream", 10, kind="soft")
+    c.box(92, 294, 40, 22, "id", "quiet", 11)
+    c.path([(92, 305), (56, 305)])
+    # two layers: the first, which some systems read again, and a deep one
+    c.box(62, 238, 182, 42, kind="faint", corner=6)
+    c.text(68, 249, "layer 1", 10, "start", "soft")
+    c.box(62, 56, 182, 174, kind="faint", corner=6)
+    c.text(68, 67, "layer n", 10, "start", "soft")
+    # routing: who is heard
+    c.path([(34, 218), (84, 218)], tip=False)
+    c.path([(84, 218), (84, 164)])
+    c.path([(84, 218), (110, 218), (110, 164)])
+    c.box(73, 140, 22, 24, "q", "routing")
+    c.box(99, 140, 22, 24, "k", "routing")
+    c.path([(84, 140), (84, 118)])
+    c.path([(110, 140), (110, 118)])
+    c.box(70, 92, 54, 26, "A", "routing", 13)
+    c.path([(124, 105), (152, 105)])
+
+
+def value_box(c, found):
+    """V, the product with the map, and the way back to the stream: what is said."""
+    c.box(152, 140, 48, 24, "γ V" if found["gain"] else "V", "content", 13)
+    c.path([(176, 140), (176, 118)], "value")
+    c.box(152, 92, 48, 26, "A V", "content", 13)
+    c.path([(176, 92), (176, 78), (44, 78)])
+    c.plus(34, 78)
+
+
+def own_arrow(c, several):
+    c.path([(110, 218), (176, 218), (176, 187 if several else 164)], "value")
+    c.box(160, 193, 32, 18, "Wᵥ", "box", 11)
+
+
+def input_arrow(c, several):
+    c.path([(34, 226), (142, 226), (142, 178), (168, 178)], "value")
+    c.text(138, 188, "relu h", 9, "end", "soft")
+
+
+def layer_arrow(c, several):
+    at = 218 if several else 176
+    c.path([(34, 268), (100, 268)])
+    c.box(100, 259, 32, 18, "Wᵥ", "box", 11)
+    c.path([(132, 268), (at - 20, 268)])
+    c.path([(at, 257), (at, 178), (184, 178)] if several else [(at, 257), (at, 164)], "value")
+    c.box(at - 18, 257, 36, 20, "V₁", "content", 12)
+
+
+def table_arrow(c, several):
+    c.path([(132, 305), (218, 305), (218, 216)])
+    c.path(
+        [(218, 192), (218, 178), (184, 178)]
+        if several
+        else [(218, 192), (218, 178), (176, 178), (176, 164)],
+        "value",
+    )
+    c.table(198, 192, 40, 24)
+    c.text(232, 225, "E", 12)
+
+
+def x0_arrow(c, several):
+    foot = [(184, 178)] if several else [(176, 178), (176, 164)]
+    c.path([(34, 286), (222, 286), (222, 178), *foot], "value")
+    c.box(206, 195, 32, 18, "Wᵥ", "box", 11)
+
+
+ARROWS = dict(own=own_arrow, input=input_arrow, layer=layer_arrow, table=table_arrow, x0=x0_arrow)
+WEIGHT_AT = dict(
+    own=(197, 188), input=(152, 170), layer=(204, 169), table=(204, 169), x0=(204, 169)
+)
+
+
+def second_stream(c):
+    """Dynamic values: keys of a second kind pass through the same map, and the query gates them."""
+    c.path([(176, 218), (226, 218), (226, 164)])
+    c.box(210, 140, 32, 24, "kᴿ", "content", 12)
+    c.path([(226, 140), (226, 118)], "value")
+    c.box(206, 92, 38, 26, "A kᴿ", "content", 11)
+    c.path([(226, 92), (226, 78), (185, 78)], "value")
+    c.text(208, 67, "× qᴿ", 11)
+    c.plus(176, 78)
+
+
+def panel(plan, title=None, size="tiny"):
+    """One system on a canvas, and its wiring."""
+    found, c = wiring(plan, size), Canvas(WIDTH, HEIGHT)
+    c.text(WIDTH / 2, 10, title or NAMES.get(plan, plan), 13, bold=True)
+    frame(c)
+    several = len(found["leaves"]) > 1
+    for kind, weight in found["leaves"]:
+        ARROWS[kind](c, several)
+        c.text(*WEIGHT_AT[kind], weight, 11)
+    if several:
+        c.path([(176, 172), (176, 164)], "value")
+        c.plus(176, 178)
+    value_box(c, found)
+    if found["dynamic"]:
+        second_stream(c)
+    return c, found
+
+
+def systems(*plans, columns=None, title="Where do the values come from?"):
+    """Plans side by side: the same layer each time, and only the value's thick arrow moves."""
+    panels = [panel(plan) for plan in plans]
+    alt = "Attention layers as boxes and arrows. Queries and keys make the map A, which mixes V. "
+    alt += (
+        "; ".join(told(plan, found) for plan, (_, found) in zip(plans, panels, strict=True)) + "."
+    )
+    whole = side_by_side([canvas for canvas, _ in panels], columns=columns)
+    return whole.drawing(alt, title)

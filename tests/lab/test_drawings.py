@@ -1,0 +1,112 @@
+"""Do the drawings say what the plans are? Read off the plan, with alt text, no words cut off."""
+
+import re
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+from minimal.lab.drawings import ideas, systems
+from minimal.lab.drawings.canvas import Canvas, Drawing
+
+SYSTEMS = ("standard", "resformer", "svformer", "row9", "bov", "vplus", "dva", "bypass")
+DRAWINGS = dict(
+    systems=lambda: systems.systems(*SYSTEMS, columns=4),
+    cache=lambda: ideas.cache_grid("standard", "gqa", "svformer", "bov"),
+    tiles=lambda: ideas.tiles(16, 4, 4),
+    window=lambda: ideas.tiles(16, 4, 4, window=5),
+    rope=ideas.rope_clocks,
+    muon=ideas.muon_circle,
+    memory=ideas.memory_levels,
+    modded=ideas.modded_layers,
+    cross=ideas.cross_layer,
+)
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_a_drawing_is_whole_svg_with_alt_text_light_and_dark_and_the_same_each_time(name):
+    drawing = DRAWINGS[name]()
+    root = ElementTree.fromstring(drawing.svg)
+    assert root.find(f"{SVG}desc").text == drawing.alt
+    assert len(drawing.alt) > 80 and drawing.alt.endswith(".")
+    assert "prefers-color-scheme: dark" in drawing.svg
+    assert "http" not in drawing.svg.replace("http://www.w3.org/2000/svg", ""), "loads nothing"
+    assert f'alt="{drawing.alt[:20]}' in drawing._repr_html_()
+    assert DRAWINGS[name]().svg == drawing.svg
+
+
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_no_word_leaves_the_page(name):
+    """By the widths of a wide sans serif, two thirds of the size a letter."""
+    root = ElementTree.fromstring(DRAWINGS[name]().svg)
+    width = float(root.get("width"))
+
+    def walk(node, shift):
+        move = re.match(r"translate\(([\d.]+)", node.get("transform", ""))
+        shift += float(move[1]) if move else 0
+        if node.tag == f"{SVG}text":
+            size, x = float(node.get("font-size")), float(node.get("x")) + shift
+            long = 0.62 * size * len(node.text or "")
+            start = x - dict(start=0, middle=long / 2, end=long)[node.get("text-anchor")]
+            assert -4 <= start and start + long <= width + 4, node.text
+        for child in node:
+            walk(child, shift)
+
+    walk(root, 0.0)
+
+
+WIRED = dict(
+    standard=["own"],
+    resformer=["own", "layer"],
+    svformer=["layer"],
+    row9=["x0"],
+    bov=["table"],
+    vplus=["own", "table"],
+    dva=["own"],
+    bypass=["own", "input"],
+)
+
+
+@pytest.mark.parametrize("plan", SYSTEMS)
+def test_the_wiring_is_read_off_the_plan(plan):
+    found = systems.wiring(plan)
+    assert [kind for kind, _ in found["leaves"]] == WIRED[plan]
+    assert found["dynamic"] == (plan == "dva") and found["gain"] == (plan in ("row9", "bov"))
+    words = systems.told(plan, found)
+    assert all(systems.WORDS[kind] in words for kind in WIRED[plan])
+
+
+def test_a_source_without_a_drawing_says_where_to_add_one():
+    with pytest.raises(ValueError, match="Slots has no drawing: add it to leaves"):
+        systems.wiring("move")
+
+
+def test_the_cache_is_drawn_and_weighed_from_what_is_kept():
+    alt = ideas.cache_grid("standard", "gqa", "svformer", "bov").alt
+    assert "standard 3,072 bytes, gqa 1,536 bytes, svformer 1,664 bytes, bov 2,564 bytes" in alt
+    # 12 layers of 64 at two bytes; svformer keeps the values of one layer, bov of eight, and the id
+    assert (
+        (12 + 12) * 64 * 2 == 3072 and (12 + 1) * 64 * 2 == 1664 and (12 + 8) * 64 * 2 + 4 == 2564
+    )
+
+
+TILED = [(16, 4, 4, 0), (16, 4, 4, 5), (13, 4, 3, 0), (13, 5, 2, 4)]
+
+
+@pytest.mark.parametrize("length, rows, columns, window", TILED)
+def test_tiles_are_what_the_mask_says(length, rows, columns, window):
+    seen = lambda t, s: s <= t and (not window or t - s <= window)  # noqa: E731
+    for (row, column), kind in ideas.tile_kinds(length, rows, columns, window).items():
+        inside = [
+            seen(t, s)
+            for t in range(row * rows, min(length, (row + 1) * rows))
+            for s in range(column * columns, min(length, (column + 1) * columns))
+        ]
+        wanted = "whole" if all(inside) else "masked" if any(inside) else "skipped"
+        assert kind == wanted, (row, column)
+
+
+def test_alt_text_that_says_nothing_is_refused():
+    with pytest.raises(ValueError, match="wanted alt text of at least 40 characters, got 9"):
+        Drawing("<svg/>", "a drawing")
+    assert Canvas(10, 10).drawing("A page of ten by ten with nothing at all drawn on it.").svg

@@ -1,0 +1,145 @@
+"""Do the pieces to move say what Python says? In a browser, by key, and without any script."""
+
+import itertools
+import json
+import random
+import re
+
+import pytest
+
+from minimal.lab.movable import PIECES
+from minimal.lab.movable.cache import kept_bytes
+from minimal.model.count import count
+from minimal.variants import skeleton
+
+VIEW = "<meta name=viewport content='width=device-width'>"
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+
+
+def settings(piece, most=12):
+    """Every control at its ends, and some stops between: {control: index}."""
+    ends = [sorted({0, c.start, len(c.stops) - 1}) for c in piece.controls]
+    every = list(itertools.product(*ends))
+    chosen = random.Random(0).sample(every, min(most, len(every)))
+    return [dict(zip((c.name for c in piece.controls), at, strict=True)) for at in chosen]
+
+
+def values_at(piece, indices):
+    return {c.name: c.stops[indices[c.name]][0] for c in piece.controls}
+
+
+def same(ours, theirs):
+    """Equal words, and numbers that differ by no more than how a last digit is rounded."""
+    numbers = zip(NUMBER.findall(ours), NUMBER.findall(theirs), strict=True)
+    close = all(abs(float(a) - float(b)) <= 0.0101 + 1e-9 * abs(float(a)) for a, b in numbers)
+    return close and NUMBER.sub("#", ours) == NUMBER.sub("#", theirs)
+
+
+@pytest.mark.parametrize("name", PIECES)
+def test_a_piece_stands_as_python_drew_it_where_no_script_runs(name):
+    piece = PIECES[name]()
+    page = piece._repr_html_()
+    still = page[: page.index("<script>")]
+    for key, value in piece.compute(piece.start()).items():
+        assert f'data-key="{key}"' in still and str(value) in still.replace("&#x27;", "'"), key
+    assert len(piece.alt) >= 40 and piece.alt in still.replace("&#x27;", "'")
+    assert not re.search(r"(src|href)=\"http|@import|url\(http|fetch\(|XMLHttpRequest", page)
+    assert still.count("<label>") == len(piece.controls), "every control has its words"
+
+
+@pytest.mark.parametrize("plan", ["standard", "gqa", "svformer", "bov", "dva"])
+def test_the_calculator_counts_what_variants_counts(plan):
+    for size in ("tiny", "d12"):
+        parts, counted = kept_bytes(plan, size), count(skeleton(plan, size))
+        per_token = parts["keys"] + parts["values"] + parts["ids"]
+        assert per_token == counted["cache_bytes_per_token"]
+        assert parts["tables"] == counted["cache_bytes_fixed"]
+
+
+def test_what_the_pieces_teach():
+    compute = PIECES["even"]().compute
+    assert "1.00" in compute(dict(batch=1, tokens=32768, vocabulary=32768))["said"]
+    assert "table is smaller" in compute(dict(batch=8, tokens=32768, vocabulary=32768))["said"]
+    compute = PIECES["rope"]().compute
+    assert compute(dict(base=1e4, distance=0))["score"] == "score 1.00"
+    compute = PIECES["mix"]().compute
+    alike = [float(NUMBER.findall(compute(dict(share=s))["alike"])[0]) for s in (0.0, 0.5, 1.0)]
+    assert alike[0] > 0.9 > alike[1] > alike[2], (
+        "a deep layer's words are alike, the first layer's are not"
+    )
+    compute = PIECES["softmax"]().compute
+    ends = {compute(dict(tiles=12, width=w))["output"] for w in (1, 2, 3, 4)}
+    assert len(ends) == 1, "the result does not depend on the tiles"
+
+
+MOVE = """<script>
+function move(piece, indices) {
+  for (const [name, at] of Object.entries(indices)) {
+    const control = document.querySelector(`#movable-${piece} [data-control="${name}"]`);
+    control.value = String(at);
+    control.dispatchEvent(new Event("input", {bubbles: true}));
+  }
+}
+</script>"""
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    from slides.browser import Browser
+
+    place = tmp_path_factory.mktemp("movable") / "all.html"
+    pieces = "".join(make()._repr_html_() for make in PIECES.values())
+    place.write_text(
+        f"<!doctype html><html data-ready='yes'><meta charset=utf-8>{VIEW}{pieces}{MOVE}</html>",
+        encoding="utf-8",
+    )
+    with Browser() as browser:
+        page = browser.page(width=390, height=2400, phone=True)
+        page.open(place)
+        yield page
+
+
+def shown(page, name):
+    """{key: what the page shows} of one piece."""
+    return page.run(f"""Object.fromEntries(
+        [...document.querySelectorAll("#movable-{name} [data-key]")].map((e) => [
+            e.dataset.key,
+            e.dataset.attribute ? e.getAttribute(e.dataset.attribute) : e.textContent]))""")
+
+
+@pytest.mark.site
+@pytest.mark.parametrize("name", PIECES)
+def test_a_moved_piece_shows_what_python_computes(name, page):
+    piece = PIECES[name]()
+    for indices in settings(piece):
+        page.run(f"move({json.dumps(name)}, {json.dumps(indices)})")
+        wanted = piece.compute(values_at(piece, indices))
+        found = shown(page, name)
+        assert found.keys() == wanted.keys()
+        wrong = {
+            key: (str(wanted[key]), found[key])
+            for key in wanted
+            if not same(str(wanted[key]), found[key])
+        }
+        assert not wrong, (indices, wrong)
+    assert page.errors == [] and page.strangers() == []
+
+
+@pytest.mark.site
+def test_a_slider_moves_by_key_and_says_its_value(page):
+    page.run("move('rope', {distance: 3, base: 2})")
+    page.run("document.querySelector('#movable-rope [data-control=distance]').focus()")
+    before = shown(page, "rope")["score"]
+    for _ in range(3):
+        page.press("ArrowRight")
+    control = "document.querySelector('#movable-rope [data-control=distance]')"
+    assert page.run(f"{control}.getAttribute('aria-valuetext')").endswith(" tokens")
+    assert shown(page, "rope")["score"] != before
+
+
+@pytest.mark.site
+def test_nothing_leaves_a_phone_and_a_finger_finds_every_control(page):
+    assert page.run("document.documentElement.scrollWidth") <= 390
+    small = page.run("""[...document.querySelectorAll(".movable label")]
+        .filter((e) => e.getBoundingClientRect().height < 44).length""")
+    assert small == 0
