@@ -136,7 +136,7 @@ def last_mean(losses):
 
 # ---- the grid -----------------------------------------------------------------------------------
 def grid(path, plans, sizes, seeds, minutes=None, **changes):
-    """Fill the missing cells of an evidence file, seed by seed: a partial grid is paired everywhere."""
+    """Fill the missing cells of a file, seed by seed: a partial grid is paired everywhere."""
     path = Path(path)
     settings = SET | RUN | changes
     if path.exists():
