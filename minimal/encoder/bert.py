@@ -23,7 +23,7 @@ class Masked(nn.Module):
     def __init__(self, config, embed):
         super().__init__()
         self.mix = Linear("mlm", config.width, config.width, bias=True)
-        self.norm = Norm(config.width, "layer", config.manners.eps)
+        self.norm = Norm(config.width, "layer", config.style.eps)
         self.out = Linear("embed", config.width, config.vocab, "head", bias=True)
         self.out.weight = embed.weight  # tied
 
@@ -78,15 +78,6 @@ class Bert(GPT):
         x = self.embed(ids) + self.position(positions) + self.segment(segments)  # (B, T, C)
         x = F.dropout(self.norm(x.to(self.dtype)), self.config.dropout, self.training)
         return self.through(x, tape)
-
-    def through(self, x, tape):
-        for at in range(self.config.layers + 1):
-            tape.streams.append(x)
-            for stream in self.streams:
-                x = stream.enter(x, at, tape)
-            if at < self.config.layers:
-                x = self.blocks[at](x, at, tape)
-        return x
 
     def forward(self, ids, *, segments=None, lengths=None, tape=None):
         """ids (B, T) -> what the head says. `lengths` (B,): positions from there on are padding."""

@@ -1,12 +1,13 @@
 """What if the input went past W_V? V' = V + alpha act(X), every dial of it, and what it does to the values' spread."""
 
 from dataclasses import dataclass, fields
+from functools import partial
 
 import torch
 from torch import nn
 
 from minimal.model.layers import Coefficient, Linear
-from minimal.model.values import ACTS, Bypass, Own, Source, part
+from minimal.model.values import ACTS, Bypass, Own, Source
 from minimal.variants import (
     LayerPlan,
     Plan,
@@ -130,7 +131,7 @@ class Bypassed(Plan):
                 f"where={d.where!r}: there is no layer {lost[0]}, wanted 0 to {config.layers - 1}"
             )
         alpha = Coefficient("alpha", d.start) if d.alpha == "global" else d.alpha
-        value = part(MixedBypass, alpha, d.start, d.act, d.on)
+        value = partial(MixedBypass, alpha, d.start, d.act, d.on)
         return [
             LayerPlan(value=value) if d.here(at, config.layers) else LayerPlan()
             for at in range(config.layers)

@@ -234,9 +234,7 @@ def sources_map(
         for at, block in enumerate(model.blocks):
             a = block.attention
             colour, hatch, letter = SOURCES[a.value.mark if a else "none"]
-            part = (
-                getattr(a.value, "y", a.value) if a else None
-            )  # of a mixture, what joins the own stream
+            part = a.value.partner() if a else None  # of a mixture, what joins the own stream
             used |= {a.value.mark, part.mark} if a else {"none"}
             letter = (
                 letter + SOURCES[part.mark][2]
@@ -249,7 +247,7 @@ def sources_map(
                 else letter
             )
             letter += "γ" if a and a.value.gain is not None else ""
-            extra = "·" if a and (a.query.word or a.key.word or a.read.word) else ""
+            extra = "·" if a and (a.query.label() or a.key.label() or a.read.label()) else ""
             ax.add_patch(
                 Rectangle(
                     (at, y), 1, 1, facecolor=colour, edgecolor=PAPER, hatch=hatch, linewidth=1.2

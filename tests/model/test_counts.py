@@ -95,7 +95,7 @@ def test_other_families_have_their_published_sizes(plan, size, parameters):
 
 def test_dva_with_an_output_projection_would_not_have_112_million():
     """The source says "project output"; only without W_O (and its bias) do the parameters come to 112.8M."""
-    plan = plan_named("dva").but(every=dict(wo=True))
+    plan = plan_named("dva").but(every=dict(output=True))
     assert round(count(skeleton(plan, "gpt2"))["parameters"] / 1e6, 1) == 119.9
 
 
