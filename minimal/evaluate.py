@@ -28,9 +28,9 @@ def opened(folder, where="auto"):
     """(model, tokenizer) of a training run's folder, in the type that this device computes fastest."""
     from minimal.train import load
 
-    model, tok = load(folder, device(where))
-    model.compute = compute_dtype(model.device)
-    return model, tok
+    model, tok = load(folder)
+    where = device(where)
+    return model.to(where, compute=compute_dtype(where)), tok
 
 
 def windows(length, window, stride):

@@ -46,8 +46,10 @@ class Trainer:
             os.environ.get("CI") == "true" if quiet is None else quiet
         )
         corpus = corpora.find(run.corpus, run.tokens, run.mix)
-        self.model = build(run.plan, run.size, run.seed, **run.config()).to(self.team.device)
-        self.model.compute = compute_dtype(self.team.device)
+        where = self.team.device
+        self.model = build(
+            run.plan, run.size, run.seed, where, compute_dtype(where), **run.config()
+        )
         config = self.model.config
         self.tok = tokenizers.tokenizer(corpus, config.vocab)
         self.data = packing.pack(corpus, self.tok, config.context, run.packing, run.tokens)

@@ -227,7 +227,7 @@ def main(argv=None):
         for seed in asked.seeds:
             if rows:
                 model, _ = encoder(asked)
-            model.to(device()).compute = compute_dtype(device())
+            model.to(device(), compute=compute_dtype(device()))
             got = finetune(
                 model, task, epochs=asked.epochs, batch=asked.batch, lr=asked.lr, seed=seed
             )

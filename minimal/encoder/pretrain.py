@@ -288,8 +288,7 @@ def main(argv=None):
             seed=asked.seed,
             vocab=pieces.vocab,
             context=max(stage.length for stage in asked.stages),
-        ).to(device())
-        model.compute = compute_dtype(device())
+        ).to(device(), compute=compute_dtype(device()))
         about = identity(
             asked.plan,
             model.config,
