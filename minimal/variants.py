@@ -29,7 +29,7 @@ from minimal.model.plan import (
     second_half,
     skipping_first,
 )
-from minimal.model.residual import Backout, DenseFormer, Lambdas, UNet
+from minimal.model.residual import Backout, DenseFormer, Lambdas, UNet, falling
 from minimal.model.transformer import GPT
 from minimal.model.values import Bypass, Gate, Heads, Input, Layer, Mean, Mix, Own, Slots, Table
 
@@ -88,11 +88,6 @@ def modded_skips(n):
     """(source, target) of the U-Net: 2->11, 4->10 and 6->9 of 16 layers."""
     pairs = {(i * n // 16, j * n // 16) for i, j in ((6, 9), (4, 10), (2, 11))}
     return sorted((i, j) for i, j in pairs if i < j)
-
-
-def falling(start, by):
-    """A coefficient that falls by so much from the first layer to the last."""
-    return lambda i, n: start - by * i / max(1, n - 1)
 
 
 # who learns: the role decides the rate, as in training/recipes.py
@@ -212,11 +207,11 @@ def plan_named(name):
     """The plan of a name, twisted ("dva/ffn") and placed ("row9@3,5": in these layers only)."""
     if isinstance(name, Plan):
         return name
-    rest, _, layers = name.partition("@")
+    rest, at, layers = name.partition("@")
     base, *twists = rest.split("/")
     if base not in PLANS:
         raise ValueError(f"unknown plan {base!r}: one of {', '.join(PLANS)}")
-    if set(twists) - set(TWISTS) or (layers and not re.fullmatch(r"\d+(,\d+)*", layers)):
+    if set(twists) - set(TWISTS) or (at and not re.fullmatch(r"\d+(,\d+)*", layers)):
         raise ValueError(
             f"cannot read {name!r}: after / comes one of {', '.join(TWISTS)}, after @ layer numbers"
         )
@@ -249,16 +244,25 @@ def build(plan="standard", size="tiny", seed=0, device="cpu", compute=None, **ch
 
     `compute`: the type of the activations on that device, where the weights stay fp32.
     """
-    plan = plan_named(plan)
-    model = GPT(plan.adapt(sizes.size(size, **changes)), plan)
+    model = GPT(*fitted(plan, size, changes))
     return init(model, seed).to(device, compute=compute)
 
 
 def skeleton(plan, size, **changes):
     """The same model without storage, for counting."""
-    plan = plan_named(plan)
     with torch.device("meta"):
-        return GPT(plan.adapt(sizes.size(size, **changes)), plan)
+        return GPT(*fitted(plan, size, changes))
+
+
+def fitted(name, size, changes):
+    """(Config, Plan), where the plan has had its say in the size."""
+    plan, config = plan_named(name), sizes.size(size, **changes)
+    if plan.style and "style" in changes and config.style.name != plan.style:
+        raise ValueError(
+            f"plan {name} is built in style {plan.style}, got {config.style.name}: leave out the "
+            "style, or choose plan standard"
+        )
+    return plan.adapt(config), plan
 
 
 # ---- the command ------------------------------------------------------------------------------

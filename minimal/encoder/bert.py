@@ -61,6 +61,8 @@ class Bert(GPT):
     """The course's stack in the style `bert`: every token sees every other; learned positions, segments, norm after
     the sum. Its attention and its value sources are the decoder's."""
 
+    both_ways = True
+
     def __init__(self, config, plan, head=Masked):
         super().__init__(config, plan)  # self.norm stands after the embedding here
         self.segment = Embedding("segment", 2, (config.width,), "position", "embed")

@@ -19,6 +19,13 @@ class Cache:
         self.filled = {}  # name -> rows of its buffer in use
         self.length = 0  # tokens so far
 
+    @property
+    def batch(self):
+        """Sequences held; None: nothing yet."""
+        for rows in self.kept.values():
+            return len(rows)
+        return None
+
     def append(self, name, new, last=None):
         """Remember `new` and return all that is visible, kept and new. `last`: how many stay."""
         if self.capacity is not None:

@@ -3,6 +3,8 @@
 import math
 from dataclasses import dataclass, replace
 
+from minimal.model import checks
+
 
 # ---- styles -----------------------------------------------------------------------------------
 @dataclass(frozen=True)
@@ -116,7 +118,11 @@ def style_named(style):
     if isinstance(style, dict):
         return Style(**style)
     if style not in STYLES:
-        raise ValueError(f"unknown style {style!r}: one of {', '.join(STYLES)}")
+        decoders = [name for name, known in STYLES.items() if known.causal]
+        raise ValueError(
+            f"unknown style {style!r}: wanted one of {', '.join(decoders)} "
+            "(an encoder's is bert, see minimal.encoder)"
+        )
     return STYLES[style]
 
 
@@ -139,21 +145,9 @@ class Config:
 
     def __post_init__(self):
         object.__setattr__(self, "style", style_named(self.style))
-        if self.width % self.heads:
-            raise ValueError(
-                f"width {self.width} does not split into {self.heads} heads: "
-                "choose heads that divide it"
-            )
-        if self.heads % self.kv:
-            raise ValueError(
-                f"{self.heads} query heads do not share {self.kv} key/value heads evenly: "
-                "choose groups that divide the heads"
-            )
-        if isinstance(self.windows, str) and (not self.windows or set(self.windows) - set("SL")):
-            raise ValueError(
-                "windows: wanted a pattern of S (short) and L (long), or keys to the left by "
-                f"layer; got {self.windows!r}"
-            )
+        checks.config(self)
+        if isinstance(self.windows, list):  # as JSON carries them
+            object.__setattr__(self, "windows", tuple(self.windows))
 
     @property
     def kv(self):

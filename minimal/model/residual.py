@@ -11,6 +11,11 @@ from torch import nn
 from minimal.model.layers import Coefficient
 
 
+def falling(start, by):
+    """A start that falls by so much from the first layer to the last."""
+    return lambda i, n: start - by * i / max(1, n - 1)
+
+
 class Lambdas(nn.Module):
     """x <- r_i x + z_i x0 before each block: modded-nanogpt's x0 mixin, nanochat's two lambdas."""
 

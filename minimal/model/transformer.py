@@ -4,6 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from minimal.model import checks
 from minimal.model.attention import Attention
 from minimal.model.cache import Cache
 from minimal.model.init import role_of
@@ -81,16 +82,15 @@ class Smear(nn.Module):
 class GPT(nn.Module):
     """A decoder built from a size (Config) and a plan (where every layer's values come from)."""
 
+    both_ways = False  # BERT's layers see what comes later, too
+
     def __init__(self, config, plan):
         super().__init__()
         self.config, self.plan = config, plan
         self.compute = None  # the activations' type; None: the weights'. See to()
         style, width = config.style, config.width
-        if "rope" in style.positions and config.head % 2:
-            raise ValueError(
-                f"rotary positions turn pairs of features, and heads of {config.head} do not split "
-                f"into pairs: choose heads so that width {width} / heads is even"
-            )
+        checks.direction(style, self.both_ways)
+        checks.heads(style, config.head, width)
         # embeddings
         self.embed = Embedding("embed", config.padded(style.pad_embed), (width,), "embed", "embed")
         self.position = None
@@ -155,6 +155,7 @@ class GPT(nn.Module):
     def tape(self, ids, cache=None, windows=None, lengths=None):
         """A blank tape for one pass; hand it to forward to read afterwards what every layer saw."""
         windows = self.windows if windows is None else list(windows)
+        checks.one_pass(self, ids, cache, windows, lengths)
         return Tape(ids, self.banks, cache, windows, lengths, self.reach(windows))
 
     def hidden(self, ids, tape):
@@ -218,14 +219,16 @@ class GPT(nn.Module):
 
     def loss(self, ids, targets, reduction="mean", tape=None, **how):
         """Cross entropy in nats; targets below 0 do not count. `reduction`: mean, sum or none."""
+        tape = tape or self.tape(ids, **how)
+        checks.targets(targets, ids, self.config.vocab, reduction)
         # to be trained: the gradient of the scores is made on the way, see loss.py
         if reduction == "mean" and torch.is_grad_enabled():
-            x = self.hidden(ids, tape or self.tape(ids, **how)).flatten(0, 1)  # (B T, C)
+            x = self.hidden(ids, tape).flatten(0, 1)  # (B T, C)
             head = self.head.weight[: self.config.vocab]
             total = HeadLoss.apply(x, head, targets.flatten(), self.config.style.softcap)
             return total / (targets >= 0).sum()
         # to be measured
-        z = self(ids, tape=tape, **how).flatten(0, 1)  # (B T, V)
+        z = self(ids, tape=tape).flatten(0, 1)  # (B T, V)
         y = targets.flatten().clamp(min=-1)
         return F.cross_entropy(z, y, ignore_index=-1, reduction=reduction)
 
