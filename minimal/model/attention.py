@@ -217,11 +217,13 @@ class Pairs(Dynamic):
     def forward(self, q, k, value, h, at, tape):
         qr, kr = self.modifiers(h, at, tape)
         a = weights(q, self.over_heads(k), **self.how(at, tape))  # (B, H, T, S)
-        v = value.dense()
+        v = value.dense().float()
         if value.gain is not None:
             v = v * value.gain
-        pairs = self.over_heads(v)[:, None] + qr[:, :, None] * kr[:, None]  # (B, T, S, H, D)
-        return torch.einsum("bhts,btshd->bthd", a, pairs)  # (B, T, H, D)
+        # in fp32, like the map
+        modifiers = qr.float()[:, :, None] * kr.float()[:, None]  # (B, T, S, H, D)
+        pairs = self.over_heads(v)[:, None] + modifiers  # (B, T, S, H, D)
+        return torch.einsum("bhts,btshd->bthd", a, pairs).to(q.dtype)  # (B, T, H, D)
 
 
 # ---- the layer --------------------------------------------------------------------------------
