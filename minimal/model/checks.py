@@ -1,4 +1,4 @@
-"""What may come in? Every wrong input is refused once, at the boundary, in one sentence (ValueError).
+"""What may come in? Every wrong input is refused once, at the boundary, in one sentence.
 
 Shapes and types are looked at always. Numbers inside a tensor are looked at on a CPU only, where it
 costs microseconds: on a GPU each look would wait for the device.

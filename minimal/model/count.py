@@ -69,6 +69,18 @@ def table_bytes(model):
     return sum(2 * model.banks[bank].weight.numel() for bank in read)
 
 
+def kept(model):
+    """What decoding keeps by token, as the parts say it: ("k", layer), ("v", layer), …, "ids"."""
+    names = set()
+    for at, block in enumerate(model.blocks):
+        if block.attention:
+            a = block.attention
+            for name in (a.key.keeps, a.value.keeps, a.read.keeps):
+                if name is not None:
+                    names.add(name if name == "ids" else (name, at))
+    return names
+
+
 def settings_of(model):
     """Every part with its plain settings: one name with other numbers is another plan."""
     plain = (int, float, str, list, tuple, dict)

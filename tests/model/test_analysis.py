@@ -107,20 +107,6 @@ def test_the_cosine_study_finds_equation_3_exact_where_layers_agree():
     assert all(r["eq3"] < 0.9999 for r in other)
 
 
-def test_value_study_reads_gains_and_knows_layer_0():
-    model = awake("bov")
-    with torch.no_grad():
-        for c in model.coefficients().values():
-            c.fill_(-3.0)
-    loud = analysis.value_study(model, analysis.observe(model, IDS))
-    assert loud[0]["v0_v"] == pytest.approx(1, abs=1e-5)
-    with torch.no_grad():
-        for c in model.coefficients().values():
-            c.fill_(1.0)
-    plain = analysis.value_study(model, analysis.observe(model, IDS))
-    assert loud[2]["size"] == pytest.approx(3 * plain[2]["size"], rel=1e-4)
-
-
 def test_what_a_mixin_did_is_read_off_its_paths():
     steps = 40
     flat, up = [0.5] * steps, [i / steps for i in range(steps)]
