@@ -1,4 +1,4 @@
-"""What happens inside the stack? Numbers about attention maps, values and streams, read off a tape."""
+"""What happens inside the stack? Entropy of maps, similarity of streams, spectra of values."""
 
 import math
 
@@ -23,27 +23,31 @@ def attention_map(model, tape, at):
     return weights(tape.queries[at], tape.keys[at], **how)
 
 
-# ---- entropy of token importance (ResFormer, Eq 11) ------------------------------------------------------------------
+# ---- entropy of token importance (ResFormer, Eq 11) -------------------------------------------
 def entropy(p):
     """In nats, along the last dimension; 0 log 0 = 0."""
     return -torch.special.xlogy(p, p).sum(-1)
 
 
 def importance(a):
-    """How much attention each token RECEIVES: column sums, as a distribution (…, S). The paper prints row sums, which are
-    1 whatever the map, so its entropy would always be log l; its code sums columns."""
+    """How much attention each token RECEIVES: column sums, as a distribution (…, S).
+
+    The paper prints row sums, which are 1 whatever the map, so its entropy would always be log l;
+    its code sums columns.
+    """
     received = a.sum(-2)  # (…, S)
     return received / received.sum(-1, keepdim=True)
 
 
 def token_entropy(a, heads="mean"):
-    """Entropy of token importance of a map (B, H, T, S): of the heads' mean map, or "each" head's own (…, H)."""
-    return entropy(importance(a.mean(1) if heads == "mean" else a)).mean(0)
+    """Entropy of token importance of a map (B, H, T, S): of the heads' mean, or "each" (…, H)."""
+    a = a.mean(1) if heads == "mean" else a
+    return entropy(importance(a)).mean(0)
 
 
-# ---- similarity and spectra (Eq 12, 13) ------------------------------------------------------------------------------
+# ---- similarity and spectra (Eq 12, 13) -------------------------------------------------------
 def similarity(h):
-    """Mean cosine between different tokens of one text, h (B, T, C): 1 when all have become the same (Eq 13)."""
+    """Mean cosine between different tokens of a text, h (B, T, C): 1 when all are alike (Eq 13)."""
     unit = F.normalize(h.float(), dim=-1)  # (B, T, C)
     t = h.shape[1]
     if t < 2:
@@ -53,57 +57,71 @@ def similarity(h):
 
 
 def spectrum(v):
-    """Eigenvalues of (1/l) sum_i v_i v_i^T, largest first, averaged over texts: v (B, T, C) -> (C,). Not centred (Eq 12)."""
+    """Eigenvalues of (1/l) sum_i v_i v_i^T, largest first, averaged over texts (Eq 12).
+
+    v (B, T, C) -> (C,). Not centred.
+    """
     moment = v.float().mT @ v.float() / v.shape[1]  # (B, C, C)
     return torch.linalg.eigvalsh(moment).flip(-1).mean(0)
 
 
 def explained(y, ids):
-    """The share of y's variance that lies between tokens, corrected for chance: y (N, F), ids (N,). 1: y is a function
-    of the token; 0: the token says nothing of it."""
+    """The share of y's variance that lies between tokens, corrected for chance: y (N, F), ids (N,).
+
+    1: y is a function of the token; 0: the token says nothing of it.
+    """
     _, group, times = ids.unique(return_inverse=True, return_counts=True)
     y = y.float() - y.float().mean(0)
-    means = (
-        y.new_zeros(len(times), y.shape[1]).index_add_(0, group, y) / times[:, None]
-    )  # (tokens, F)
+    sums = y.new_zeros(len(times), y.shape[1]).index_add_(0, group, y)  # (tokens, F)
+    means = sums / times[:, None]
     within = (y - means[group]).square().sum() / (len(y) - len(times))
-    return 1 - (within / (y.square().sum() / (len(y) - 1))).item()
+    whole = y.square().sum() / (len(y) - 1)
+    return 1 - (within / whole).item()
 
 
-# ---- what stands in for cross-layer attention? (Fig 3) ---------------------------------------------------------------
+# ---- what stands in for cross-layer attention? (Fig 3) ----------------------------------------
 @torch.no_grad()
 def across_study(model, ids):
-    """By layer n >= 1 of a trained baseline: cosine of Eq 2 (true cross-layer attention on layer n-1) with Eq 3 (its keys
-    replaced by this layer's) and with Eq 6 (the mean of earlier values added at the same position)."""
+    """How near do Eq 3 and Eq 6 come to Eq 2? Cosines by layer n >= 1 of a trained baseline.
+
+    Eq 2 is true cross-layer attention on layer n-1, Eq 3 replaces its keys by this layer's, and
+    Eq 6 adds the mean of earlier values at the same position.
+    """
     tape, rows = observe(model, ids), []
     layers = sorted(tape.raw)
-    for n, m in zip(layers[1:], layers):
+    for below, n in zip(layers, layers[1:]):
         how = model.blocks[n].attention.read.how(n, tape)
-        q, k, k2 = tape.queries[n], tape.keys[n], tape.keys[m]
-        v, v2 = tape.values[n].dense(), tape.values[m].dense()
+        q, k, v = tape.queries[n], tape.keys[n], tape.values[n].dense()
+        # Eq 2: one softmax over both layers' keys
+        k2, v2 = tape.keys[below], tape.values[below].dense()
         seen = visible(q.shape[1], k.shape[1], how["causal"], how["window"], device=q.device)
-        both = torch.cat([seen, seen], -1)
-        eq2 = reference(
-            q, torch.cat([k, k2], 1), Rows(torch.cat([v, v2], 1)), scale=how["scale"], mask=both
-        )
+        mask = torch.cat([seen, seen], -1)  # (T, 2S)
+        keys, values = torch.cat([k, k2], 1), torch.cat([v, v2], 1)
+        eq2 = reference(q, keys, Rows(values), scale=how["scale"], mask=mask)
+        # Eq 3: the mean of both values, through this layer's map
         eq3 = reference(q, k, Rows((v + v2) / 2), **how)
-        earlier = torch.stack([tape.raw[j] for j in layers if j < n]).mean(0)
-        eq6 = reference(q, k, Rows(v), **how) + earlier.repeat_interleave(
-            q.shape[2] // k.shape[2], 2
-        )
-        cosine = lambda x: F.cosine_similarity(eq2.flatten(2), x.flatten(2), dim=-1).mean().item()
-        rows.append(dict(layer=n, eq3=cosine(eq3), eq6=cosine(eq6)))
+        # Eq 6: all earlier values, without a map
+        earlier = torch.stack([tape.raw[j] for j in layers if j < n]).mean(0)  # (B, T, G, D)
+        earlier = earlier.repeat_interleave(q.shape[2] // k.shape[2], 2)
+        eq6 = reference(q, k, Rows(v), **how) + earlier
+        rows.append(dict(layer=n, eq3=cosine(eq2, eq3), eq6=cosine(eq2, eq6)))
     return rows
 
 
-# ---- other people's models -------------------------------------------------------------------------------------------
+def cosine(a, b):
+    """Mean over positions, all heads together, of a and b (B, T, H, D)."""
+    return F.cosine_similarity(a.flatten(2), b.flatten(2), dim=-1).mean().item()
+
+
+# ---- other people's models --------------------------------------------------------------------
 @torch.no_grad()
 def observe_hf(model, ids):
-    """Any Hugging Face causal LM that returns attentions: entropy by layer, similarity by hidden state (L + 1 of them)."""
+    """A Hugging Face causal LM: entropy by layer, similarity by hidden state (L + 1 of them)."""
     out = model(ids, output_attentions=True, output_hidden_states=True)
     if not out.attentions or any(a is None for a in out.attentions):
         raise ValueError(
-            f'{type(model).__name__} returned no attentions: load it with attn_implementation="eager"'
+            f"{type(model).__name__} returned no attentions: "
+            'load it with attn_implementation="eager"'
         )
     return dict(
         entropy=[token_entropy(a.float()).item() for a in out.attentions],
@@ -112,11 +130,7 @@ def observe_hf(model, ids):
 
 
 def uniform_causal_entropy(length):
-    """What causality alone does to the entropy of importance: 7.2025 at 2,048 tokens, where log l is 7.6246."""
-    columns = (
-        torch.tensor([1 / i for i in range(1, length + 1)], dtype=torch.float64)
-        .flip(0)
-        .cumsum(0)
-        .flip(0)
-    )
+    """(entropy of importance under causality alone, log l): 7.2025, 7.6246 at 2,048 tokens."""
+    rows = torch.tensor([1 / i for i in range(1, length + 1)], dtype=torch.float64)
+    columns = rows.flip(0).cumsum(0).flip(0)  # key s is seen by queries s, s + 1, …
     return entropy(columns / columns.sum()).item(), math.log(length)

@@ -29,9 +29,9 @@ LOGITS = 2**26  # held at once: 256 MB in fp32
 
 def opened(folder, where="auto"):
     """(model, tokenizer) of a run's folder, in the type that this device computes fastest."""
-    model, tok = load(folder, device(where))
-    model.compute = compute_dtype(model.device)
-    return model, tok
+    where = device(where)
+    model, tok = load(folder)
+    return model.to(where, compute=compute_dtype(where)), tok
 
 
 # ---- one text -----------------------------------------------------------------------------------

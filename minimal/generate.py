@@ -1,54 +1,102 @@
 """What comes next? Prefill once, then one token at a time out of the cache.
 
-python -m minimal.generate runs/bov "The house" --tokens 60      continue a text with a trained model
+python -m minimal.generate runs/bov "The house" --tokens 60      continue a text with a model
 """
 
 import argparse
+import numbers
 import sys
 
 import torch
 
+from minimal.model import checks
+
+COLDEST = 1e-6  # below it, logits divided by the temperature overflow
+
 
 def pick(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
     """One id a row from logits (B, V). top_k=1, like temperature 0, is argmax."""
-    if (
-        temperature < 0
-        or (top_k is not None and top_k < 1)
-        or (top_p is not None and not 0 < top_p <= 1)
-    ):
-        raise ValueError(
-            f"sampling wants temperature >= 0, top_k >= 1, 0 < top_p <= 1; "
-            f"got {temperature}, {top_k}, {top_p}"
-        )
+    check_dials(temperature, top_k, top_p)
+    check_logits(logits)
     if temperature == 0 or top_k == 1:
         return logits.argmax(-1, keepdim=True)  # (B, 1)
     z = logits / temperature
+    # the k best
     if top_k is not None and top_k < z.shape[-1]:
-        z = z.masked_fill(z < z.topk(top_k).values[..., -1:], -torch.inf)
+        worst = z.topk(top_k).values[..., -1:]  # (B, 1)
+        z = z.masked_fill(z < worst, -torch.inf)
+    # the fewest that reach top_p together; the token that crosses it still counts
     if top_p is not None:
         ranked, order = z.softmax(-1).sort(-1, descending=True)
-        beyond = ranked.cumsum(-1) - ranked >= top_p  # the token that crosses top_p still counts
+        beyond = ranked.cumsum(-1) - ranked >= top_p  # (B, V), by rank
         z = z.masked_fill(beyond.gather(-1, order.argsort(-1)), -torch.inf)
-    return torch.multinomial(z.softmax(-1).cpu(), 1, generator=generator).to(z.device)  # (B, 1)
+    p = z.softmax(-1).cpu()
+    check_logits(p)
+    return torch.multinomial(p, 1, generator=generator).to(z.device)  # (B, 1)
+
+
+def check_dials(temperature, top_k, top_p):
+    warm = isinstance(temperature, numbers.Real) and (temperature == 0 or temperature >= COLDEST)
+    few = top_k is None or (isinstance(top_k, numbers.Integral) and top_k >= 1)
+    likely = top_p is None or 0 < top_p <= 1
+    if not (warm and few and likely):
+        raise ValueError(
+            f"sampling wants temperature >= 0 (0, or at least {COLDEST:g}), top_k >= 1, "
+            f"0 < top_p <= 1; got {temperature}, {top_k}, {top_p}"
+        )
+
+
+def check_logits(logits):
+    """Every row needs a largest number. On a GPU the probabilities are looked at, once fetched."""
+    if checks.may_look(logits):
+        best = logits.amax(-1)  # (B,); nan wherever a row holds one
+        if not best.isfinite().all():
+            wrong = best[~best.isfinite()][0].item()
+            raise ValueError(f"logits: wanted numbers, got {wrong}: has the training diverged?")
 
 
 @torch.inference_mode()
 def generate(
-    model, ids, tokens, temperature=1.0, top_k=None, top_p=None, seed=0, rings=True, cache=None
+    model,
+    ids,
+    tokens,
+    temperature=1.0,
+    top_k=None,
+    top_p=None,
+    seed=0,
+    rings=True,
+    cache=None,
+    slide=False,
 ):
-    """ids (B, T) and `tokens` more of them (B, T + tokens). The model's own windows become rings; a Bank of Values
-    model stores no values for its table layers, only the ids."""
+    """ids (B, T) and `tokens` more of them (B, T + tokens).
+
+    The model's own windows become rings; a Bank of Values model stores no values for its table
+    layers, only the ids.
+
+    Beyond the trained context a layer without a window still sees every token, at distances that
+    training never showed it. With `slide` it sees the last `context` tokens besides the one that
+    asks, as in nanochat: up to there nothing changes, and the cache stops growing. Learned
+    positions end with the context either way.
+    """
+    checks.tokens(ids, model.config.vocab)
+    checks.whole("tokens", tokens, 0)
     if ids.shape[1] == 0:
         raise ValueError("generation continues a text: give at least one token, for example BOS")
     model.eval()
     chance = torch.Generator().manual_seed(seed)
-    cache = cache if cache is not None else model.cache(rings=rings)
+    cache = model.cache(rings=rings) if cache is None else cache
+    windows = sliding(model) if slide else None
     new = ids
     for _ in range(tokens):
-        logits = model(new, cache=cache)[:, -1]  # (B, V)
+        logits = model(new, cache=cache, windows=windows)[:, -1]  # (B, V)
         new = pick(logits, temperature, top_k, top_p, chance)
         ids = torch.cat([ids, new], dim=1)
     return ids
+
+
+def sliding(model):
+    """Keys to the left by layer where full layers see no farther back than the context."""
+    return [window or model.config.context for window in model.windows]
 
 
 def continue_text(model, tok, text, tokens=100, **how):
@@ -67,21 +115,21 @@ def main(argv=None):
     )
     ask.add_argument("folder", help="of a run, as named by minimal.train --out")
     ask.add_argument("text")
-    for name, kind, default in (
-        ("tokens", int, 100),
-        ("temperature", float, 1.0),
-        ("top_k", int, None),
-        ("top_p", float, None),
-        ("seed", int, 0),
-    ):
-        ask.add_argument(f"--{name}", type=kind, default=default)
+    ask.add_argument("--tokens", type=int, default=100)
+    ask.add_argument("--temperature", type=float, default=1.0)
+    ask.add_argument("--top_k", type=int)
+    ask.add_argument("--top_p", type=float)
+    ask.add_argument("--seed", type=int, default=0)
+    ask.add_argument(
+        "--slide",
+        action="store_true",
+        help="beyond the trained context, see only the last context tokens (nanochat's way); "
+        "without it every token, at distances that training never showed",
+    )
     asked = vars(ask.parse_args(argv))
     try:
-        print(
-            continue_text(
-                *load(asked.pop("folder")), asked.pop("text"), asked.pop("tokens"), **asked
-            )
-        )
+        model, tok = load(asked.pop("folder"))
+        print(continue_text(model, tok, asked.pop("text"), **asked))
     except (ValueError, OSError) as error:
         sys.exit(f"generate: {error}")
 

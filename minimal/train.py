@@ -63,8 +63,8 @@ def prepare(run):
 
     # model and optimizer
     keep_memory()
-    model = build(run.plan, run.size, run.seed, **run.config()).to(team.device)
-    model.compute = compute_dtype(team.device)
+    compute = compute_dtype(team.device)
+    model = build(run.plan, run.size, run.seed, team.device, compute, **run.config())
     optimizer = optim.Optimizer(
         model, recipe, batch_tokens=tokens_a_step, steps=steps, scale=run.scale, lr=run.lr
     )
@@ -74,9 +74,9 @@ def prepare(run):
 def decoder(run):
     """The run's model without storage; an encoder would see the very token it is to predict."""
     model = skeleton(run.plan, run.size, **run.config())
-    if not model.config.manners.causal:
+    if not model.config.style.causal:
         raise ValueError(
-            f"size {run.size} in style {model.config.style} is an encoder, whose tokens see what "
+            f"size {run.size} in style {model.config.style.name} is an encoder, whose tokens see what "
             "they are to predict: train it with python -m minimal.encoder.pretrain, or take "
             "another --size and --style here"
         )

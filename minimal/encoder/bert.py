@@ -23,7 +23,7 @@ class Masked(nn.Module):
     def __init__(self, config, embed):
         super().__init__()
         self.mix = Linear("mlm", config.width, config.width, bias=True)
-        self.norm = Norm(config.width, "layer", config.manners.eps)
+        self.norm = Norm(config.width, "layer", config.style.eps)
         self.out = Linear("embed", config.width, config.vocab, "head", bias=True)
         self.out.weight = embed.weight  # tied
 
@@ -47,8 +47,10 @@ class Bert(GPT):
     """The course's stack in the style `bert`: every token sees every other; learned positions,
     segments, norm after the sum. Its attention and its value sources are the decoder's."""
 
+    both_ways = True
+
     def __init__(self, config, plan, head=Masked):
-        if config.manners.causal:
+        if config.style.causal:
             raise ValueError(
                 "wanted an encoder's size and plan (style bert), got a decoder's: take bert-4l, "
                 "bert-6l, bert-8l or bert-base, and a plan that does not bring its own style"
@@ -72,15 +74,6 @@ class Bert(GPT):
         x = self.norm(x.to(self.dtype))
         x = F.dropout(x, self.config.dropout, self.training)
         return self.through(x, tape)
-
-    def through(self, x, tape):
-        for at in range(self.config.layers + 1):
-            tape.streams.append(x)
-            for stream in self.streams:
-                x = stream.enter(x, at, tape)
-            if at < self.config.layers:
-                x = self.blocks[at](x, at, tape)
-        return x
 
     def forward(self, ids, *, segments=None, lengths=None, tape=None):
         """ids (B, T) -> what the head says. `lengths` (B,): positions from there are padding."""

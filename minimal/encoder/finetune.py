@@ -178,7 +178,7 @@ def main(parser, argv):
     for seed in asked.seeds:
         if rows:
             model, _ = encoder(asked)
-        model.to(device()).compute = compute_dtype(device())
+        model.to(device(), compute=compute_dtype(device()))
         how = dict(epochs=asked.epochs, batch=asked.batch, lr=asked.lr)
         got = finetune(model, task, seed=seed, **how)
         row = {name: value for name, value in got.items() if isinstance(value, float)}

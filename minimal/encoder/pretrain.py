@@ -271,7 +271,7 @@ def main(parser, argv):
         pieces = wordpiece.corpus_pieces(corpus, asked.vocab)
     longest = max(stage.length for stage in stages)
     model = bert.build(plan, asked.size, seed=asked.seed, vocab=pieces.vocab, context=longest)
-    model.to(device()).compute = compute_dtype(device())
+    model.to(device(), compute=compute_dtype(device()))
 
     # What the folder says about itself; the tokenizer of a run that goes on is there.
     about = identity(

@@ -58,13 +58,13 @@ def described(attention):
         return ["none"], SOURCES["none"][2]
     source = attention.value
     marks, letters = [source.mark], letter_of(source)
-    joined = dict(source.named_children()).get("y")  # of x + y: what is added to the own stream
-    if joined is not None:
+    joined = source.partner()  # of x + y: what is added to the own stream
+    if joined is not source:
         marks.append(joined.mark)
         letters += letter_of(joined)
     if source.gain is not None:
         letters += "γ"
-    if attention.query.word or attention.key.word or attention.read.word:
+    if attention.query.label() or attention.key.label() or attention.read.label():
         letters += "·"
     return marks, letters
 

@@ -1,28 +1,32 @@
-"""Where do queries and keys come from, and what happens while and after values are read?
+"""Where do queries and keys come from, and how are values read? The other doors of attention.
 
-The other two doors of an attention layer. Most plans leave both alone."""
+Most plans leave all of them alone. A query or key door answers `forward(h, at, tape)`, a way to
+read `forward(q, k, value, h, at, tape)`; what else they say of themselves is in layers.Part.
+"""
 
 import torch
 from torch import nn
 
 from minimal.kernels.dynamic_values import dynamic_values
 from minimal.model.attend import attend, last, visible, weights
-from minimal.model.layers import Linear, norm, rotate
+from minimal.model.layers import Linear, Part, norm, rotate
 from minimal.model.tape import Rows
 
 
-class Own(nn.Module):
-    """q or k = W h, then positions, then norm. `name` is "q" or "k". Keys are kept; queries are not."""
-
-    reads, word = (), ""
+# ---- queries and keys -------------------------------------------------------------------------
+class Own(Part):
+    """q or k = W h, then positions, then norm. `name` is "q" or "k". Keys are kept."""
 
     def __init__(self, name, *, config, at):
         super().__init__()
         self.name, self.config = name, config
         self.heads = config.heads if name == "q" else config.kv
-        self.project = Linear(
-            f"{at}.{name}", config.width, self.heads * config.head, bias=config.manners.qkv_bias
-        )
+        n_out = self.heads * config.head
+        self.project = Linear(f"{at}.{name}", config.width, n_out, bias=config.style.qkv_bias)
+
+    @property
+    def keeps(self):
+        return "k" if self.name == "k" else None
 
     def flat(self, h, at, tape):
         tape.flat[self.name, at] = self.project(h)  # (B, T, heads D)
@@ -30,42 +34,46 @@ class Own(nn.Module):
 
     def forward(self, h, at, tape):
         x = self.flat(h, at, tape).unflatten(-1, (self.heads, self.config.head))  # (B, T, heads, D)
+        # positions
         if tape.rotation is not None:
             x = rotate(x, *tape.rotation)
-        if self.config.manners.qk_norm is not None:
-            x = norm(
-                x
-            )  # the gain of 1.2 on q and on k is part of the scale: see Style.attention_scale
-        return tape.keep_rows("k", at, x) if self.name == "k" else x
+        # QK norm; its gain is part of the scale: see Style.attention_scale
+        if self.config.style.qk_norm is not None:
+            x = norm(x)
+        # keys stay for later tokens
+        return tape.keep_rows(self.keeps, at, x) if self.keeps else x
 
 
 class Residual(Own):
-    """(x_n + x_1) / 2 before positions and norm: ResFormer's Fig 6, in our reading (the paper has no formula)."""
-
-    @property
-    def word(self):
-        return f", {self.name} mixed with {self.name}1"
+    """(x_n + x_1) / 2 before positions and norm: ResFormer's Fig 6, which prints no formula."""
 
     def flat(self, h, at, tape):
         return (super().flat(h, at, tape) + tape.flat[self.name, 0]) / 2
 
+    def label(self):
+        return f", {self.name} mixed with {self.name}1"
 
-class Shared(nn.Module):
-    """The queries or keys of layer j, positions and norms included: nothing is projected, nothing kept."""
+
+class Shared(Part):
+    """The queries or keys of layer j, positions and norms included: nothing projected or kept."""
 
     def __init__(self, name, j, *, config, at):
         super().__init__()
-        self.name, self.j, self.word = name, j, f", {name}{j + 1}"
+        self.name, self.j = name, j
         self.reads = (j,) if name == "k" else ()
 
     def forward(self, h, at, tape):
-        return (tape.queries if self.name == "q" else tape.keys)[self.j]
+        made = tape.queries if self.name == "q" else tape.keys
+        return made[self.j]
+
+    def label(self):
+        return f", {self.name}{self.j + 1}"
 
 
-class Plain(nn.Module):
-    """softmax(q k^T) V. `scores` and `mixes` count how often q k^T and A V are formed, for the FLOPs."""
+# ---- ways to read -----------------------------------------------------------------------------
+class Plain(Part):
+    """softmax(q k^T) V. `scores` and `mixes` count the products q k^T and A V, for the FLOPs."""
 
-    reads, word = (), ""
     scores = mixes = 1
 
     def __init__(self, *, config, at):
@@ -73,39 +81,41 @@ class Plain(nn.Module):
         self.config, self.at = config, at
 
     def how(self, at, tape):
-        manners = self.config.manners
-        scale = manners.attention_scale(self.config.head)
+        style = self.config.style
         return dict(
-            causal=manners.causal, window=tape.windows[at], lengths=tape.lengths, scale=scale
+            causal=style.causal,
+            window=tape.windows[at],
+            lengths=tape.lengths,
+            scale=style.attention_scale(self.config.head),
         )
 
     def forward(self, q, k, value, h, at, tape):
         dropout = self.config.dropout if self.training else 0.0
-        bound = self.config.manners.logit_bound(self.config.head)
-        return attend(
-            q, k, value, dropout=dropout, bound=bound, **self.how(at, tape)
-        )  # (B, T, H, D)
+        bound = self.config.style.logit_bound(self.config.head)
+        how = self.how(at, tape)
+        return attend(q, k, value, dropout=dropout, bound=bound, **how)  # (B, T, H, D)
 
     def over_heads(self, v):
         return v.repeat_interleave(self.config.heads // v.shape[2], dim=2)  # (B, T, H, D)
 
 
 class NeuTRENO(Plain):
-    """NeuTRENO (ResFormer's Eq 8, with I where the paper prints the ones matrix J): A V_n + strength (V_1 - V_n)."""
+    """A V_n + strength (V_1 - V_n): ResFormer's Eq 8, with I where it prints the ones matrix J."""
 
     def __init__(self, strength=0.4, **where):
         super().__init__(**where)
-        self.strength, self.word = strength, f" +{strength:g}(V1-V)"
+        self.strength = strength
 
     def forward(self, q, k, value, h, at, tape):
         y = super().forward(q, k, value, h, at, tape)
-        return y + self.strength * self.over_heads(tape.raw[0] - tape.rows[at])
+        return y + self.strength * self.over_heads(tape.raw_of(0) - tape.rows_of(at))
+
+    def label(self):
+        return f" +{self.strength:g}(V1-V)"
 
 
 class Identity(Plain):
     """A V_n + mean of V_1 … V_{n-1} at the same position (ResFormer, Eq 6)."""
-
-    word = " +mean before"
 
     def __init__(self, **where):
         super().__init__(**where)
@@ -113,14 +123,17 @@ class Identity(Plain):
 
     def forward(self, q, k, value, h, at, tape):
         y = super().forward(q, k, value, h, at, tape)
-        return y + self.over_heads(torch.stack([tape.raw[j] for j in range(at)]).mean(0))
+        earlier = torch.stack([tape.raw_of(j) for j in range(at)])  # (at, B, T, G, D)
+        return y + self.over_heads(earlier.mean(0))
+
+    def label(self):
+        return " +mean before"
 
 
 class Across(Plain):
-    """One softmax over this layer's keys and the previous layer's (ResFormer, Eq 2); both halves causal."""
+    """One softmax over this layer's keys and the layer below's (ResFormer, Eq 2), both causal."""
 
     scores = mixes = 2
-    word = " +layer below"
 
     def __init__(self, **where):
         super().__init__(**where)
@@ -128,107 +141,106 @@ class Across(Plain):
         self.reads = (self.j,)
 
     def forward(self, q, k, value, h, at, tape):
-        how, k2, v2 = self.how(at, tape), tape.keys[at - 1], tape.values[at - 1].dense()
-        s = min(
-            k.shape[1], k2.shape[1], v2.shape[1]
-        )  # with rings the two layers may remember different lengths
-        seen = visible(
-            q.shape[1], s, how["causal"], how["window"], how["lengths"], q.device
-        )  # (T, S)
-        keys, values = (
-            torch.cat([last(one, s), last(two, s)], dim=1)
-            for one, two in ((k, k2), (value.dense(), v2))
-        )
-        return attend(
-            q, keys, Rows(values), scale=how["scale"], mask=torch.cat([seen, seen], dim=-1)
-        )
+        how = self.how(at, tape)
+        v = value.dense()
+        k2, v2 = tape.keys[self.j], tape.values[self.j].dense()
+        # with rings the two layers may remember different lengths
+        s = min(k.shape[1], k2.shape[1], v2.shape[1])
+        keys = torch.cat([last(k, s), last(k2, s)], dim=1)  # (B, 2S, G, D)
+        values = torch.cat([last(v, s), last(v2, s)], dim=1)  # (B, 2S, G, D)
+        # one mask, for both halves
+        seen = visible(q.shape[1], s, how["causal"], how["window"], how["lengths"], q.device)
+        mask = torch.cat([seen, seen], dim=-1)  # (T, 2S)
+        return attend(q, keys, Rows(values), scale=how["scale"], mask=mask)
+
+    def label(self):
+        return " +layer below"
 
 
 LIMITS = dict(none=lambda x: x, clamp=lambda x: x.clamp(-1, 1), norm=norm)
 
 
 class Dynamic(Plain):
-    """Dynamic value attention: v_ij = v_j + qR_i * kR_j. By its identity the sum over j is (A V)_i + qR_i * (A K_R)_i:
-    two value streams, one map, a gate on the way out; no n*n*d tensor. `limit` bounds |r|: "clamp" or "norm"."""
+    """Dynamic value attention: v_ij = v_j + qR_i * kR_j.
 
+    By its identity the sum over j is (A V)_i + qR_i * (A K_R)_i: two value streams, one map, a gate
+    on the way out; no n*n*d tensor. `limit` bounds |r|: "clamp" or "norm". `learn` is False in
+    dva-random, which asks: is it the modifier, or only its shape?
+    """
+
+    keeps = "kr"
     mixes = 2
-    word = " +qR·kR"
 
     def __init__(self, learn=True, limit="none", **where):
         super().__init__(**where)
         width, own = self.config.width, self.config.heads * self.config.head
         self.limit, self.learn = limit, learn
-        self.query, self.key = (
-            Linear(f"{self.at}.qr", width, own),
-            Linear(f"{self.at}.kr", width, own),
-        )
-        for matrix in (self.query, self.key):
-            matrix.weight.requires_grad_(
-                learn
-            )  # dva-random: is it the modifier, or only its shape?
+        self.query = Linear(f"{self.at}.qr", width, own)
+        self.key = Linear(f"{self.at}.kr", width, own)
+        self.query.weight.requires_grad_(learn)
+        self.key.weight.requires_grad_(learn)
 
-    def streams(self, q, k, value, h, at, tape):
+    def modifiers(self, h, at, tape):
+        """qR of the new positions (B, T, H, D), kR of all visible ones (B, S, H, D)."""
         heads = (self.config.heads, self.config.head)
         bounded = LIMITS[self.limit]
-        qr = bounded(self.query(h).unflatten(-1, heads))  # (B, T, H, D)
-        kr = tape.keep_rows("kr", at, bounded(self.key(h).unflatten(-1, heads)))  # (B, S, H, D)
-        return qr, kr, self.over_heads(k)  # grouped keys, if any, stand once a head
+        qr = bounded(self.query(h).unflatten(-1, heads))
+        kr = bounded(self.key(h).unflatten(-1, heads))
+        return qr, tape.keep_rows(self.keeps, at, kr)
 
     def forward(self, q, k, value, h, at, tape):
-        qr, kr, k = self.streams(q, k, value, h, at, tape)
+        qr, kr = self.modifiers(h, at, tape)
+        # keys and values, if grouped, stand once a head
+        k = self.over_heads(k)
         value = Rows(self.over_heads(value.dense()), value.gain)
-        whole = (
-            q.shape[1] == k.shape[1]
-            and not tape.windows[at]
-            and tape.lengths is None
-            and value.gain is None
-        )
-        if (
-            whole
-            and q.device.type == "cpu"
-            and self.config.manners.causal
-            and not torch.is_grad_enabled()
-        ):
-            scale = self.config.manners.attention_scale(self.config.head)
-            return dynamic_values(
-                q, k, value.v, qr, kr, scale
-            )  # one map for both streams: 1.6 times faster than two calls
-        return super().forward(q, k, value, h, at, tape) + qr * super().forward(
-            q, k, Rows(kr), h, at, tape
-        )
+        # without gradients, one map for both streams: 1.6 times faster than two calls
+        if self.one_map(q, k, value, at, tape):
+            scale = self.config.style.attention_scale(self.config.head)
+            return dynamic_values(q, k, value.v, qr, kr, scale)
+        own = super().forward(q, k, value, h, at, tape)
+        modifier = super().forward(q, k, Rows(kr), h, at, tape)
+        return own + qr * modifier
+
+    def one_map(self, q, k, value, at, tape):
+        """May kernels/dynamic_values do it? It knows whole causal maps on a CPU, and no gain."""
+        whole = q.shape[1] == k.shape[1] and not tape.windows[at] and tape.lengths is None
+        here = q.device.type == "cpu" and not torch.is_grad_enabled()
+        return whole and here and self.config.style.causal and value.gain is None
+
+    def label(self):
+        return " +qR·kR"
 
 
 class Pairs(Dynamic):
-    """The same by definition: every pair's own value is formed, at n*n*d numbers. The reference for Dynamic."""
+    """The same by definition: every pair's own value, n*n*d numbers. The reference for Dynamic."""
 
     def forward(self, q, k, value, h, at, tape):
-        qr, kr, k = self.streams(q, k, value, h, at, tape)
-        a = weights(q, k, **self.how(at, tape))  # (B, H, T, S)
-        v = self.over_heads(
-            value.dense() if value.gain is None else value.dense() * value.gain
-        )  # (B, S, H, D)
-        pairs = v[:, None] + qr[:, :, None] * kr[:, None]  # (B, T, S, H, D)
-        return torch.einsum("bhts,btshd->bthd", a, pairs)  # (B, T, H, D)
+        qr, kr = self.modifiers(h, at, tape)
+        a = weights(q, self.over_heads(k), **self.how(at, tape))  # (B, H, T, S)
+        v = value.dense().float()
+        if value.gain is not None:
+            v = v * value.gain
+        # in fp32, like the map
+        modifiers = qr.float()[:, :, None] * kr.float()[:, None]  # (B, T, S, H, D)
+        pairs = self.over_heads(v)[:, None] + modifiers  # (B, T, S, H, D)
+        return torch.einsum("bhts,btshd->bthd", a, pairs).to(q.dtype)  # (B, T, H, D)
 
 
+# ---- the layer --------------------------------------------------------------------------------
 class Attention(nn.Module):
-    """Three doors (query, key, value), one way of reading, one way out: each an entry of the plan's line."""
+    """Three doors (query, key, value), one way to read, one way out: fields of the LayerPlan."""
 
     def __init__(self, config, at, line):
         super().__init__()
         where = dict(config=config, at=at)
-        self.query, self.key, self.value = (
-            line.query("q", **where),
-            line.key("k", **where),
-            line.value(**where),
-        )
+        self.query = line.query("q", **where)
+        self.key = line.key("k", **where)
+        self.value = line.value(**where)
         self.read = line.read(**where)
-        own = config.heads * config.head
-        self.out = (
-            Linear(f"{at}.o", own, config.width, "out", config.manners.bias)
-            if line.wo
-            else nn.Identity()
-        )
+        self.out = nn.Identity()
+        if line.output:
+            own = config.heads * config.head
+            self.out = Linear(f"{at}.o", own, config.width, "out", config.style.bias)
 
     def forward(self, h, at, tape):
         q = tape.queries[at] = self.query(h, at, tape)  # (B, T, H, D)

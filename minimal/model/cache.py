@@ -1,30 +1,39 @@
-"""What does decoding remember? The KV cache: one tensor a name, growing, laid out once, or in rings."""
+"""What does decoding remember? The KV cache: tensors that grow, are laid out once, or in rings."""
 
 import torch
 
-SLACK = 128  # rows of room at the end of a ring: it is moved to the front once every so many tokens, not at each
+SLACK = 128  # spare rows of a ring: it moves to the front once every so many tokens, not at each
 
 
 class Cache:
     """What decoding keeps: one tensor a name, rows along dim 1.
 
-    Without `capacity` it holds exactly the rows it needs (bytes equal the formulas) and copies them as it grows; with
-    it, buffers are laid out once and filled in place. `rings`: layers with a window keep no more rows than they can see.
+    Without `capacity` it holds exactly the rows it needs (bytes equal the formulas) and copies them
+    as it grows; with it, buffers are laid out once and filled in place. `rings`: layers with a
+    window keep no more rows than they can see.
     """
 
     def __init__(self, capacity=None, rings=False):
         self.capacity, self.rings = capacity, rings
-        self.kept, self.filled, self.length = {}, {}, 0
+        self.kept = {}  # name -> rows, or the buffer that holds them
+        self.filled = {}  # name -> rows of its buffer in use
+        self.length = 0  # tokens so far
+
+    @property
+    def batch(self):
+        """Sequences held; None: nothing yet."""
+        for rows in self.kept.values():
+            return len(rows)
+        return None
 
     def append(self, name, new, last=None):
-        """Remember `new`, return everything visible (the kept rows and the new ones). `last`: how many stay."""
+        """Remember `new` and return all that is visible, kept and new. `last`: how many stay."""
         if self.capacity is not None:
             return self.place(name, new, last)
         rows = torch.cat([self.kept[name], new], 1) if name in self.kept else new
-        kept = rows if last is None else rows[:, max(0, rows.shape[1] - last) :]
-        self.kept[name] = (
-            kept.clone() if kept.shape != rows.shape else kept
-        )  # a view would hold all rows
+        extra = 0 if last is None else rows.shape[1] - last
+        # a slice alone is a view, and a view would hold all rows
+        self.kept[name] = rows[:, extra:].clone() if extra > 0 else rows
         return rows
 
     def room(self, last):
@@ -32,38 +41,39 @@ class Cache:
         return min(self.capacity, last + SLACK) if last else self.capacity
 
     def place(self, name, new, last):
-        """append() into a buffer that exists: full layers grow to the right, rings move to the front when full."""
+        """append() into a buffer: layers grow to the right, a full ring moves to the front."""
         at, t, room = self.filled.get(name, 0), new.shape[1], self.room(last)
         if at + t > room and (not last or last > room):
             raise ValueError(
-                f"the cache has room for {self.capacity} tokens, {at + t} came: "
-                f"make it with a larger capacity"
+                f"the cache has room for {self.capacity} tokens, wanted {at + t}: "
+                "make it with a larger capacity"
             )
         if name not in self.kept:
             self.kept[name] = new.new_empty(new.shape[0], room, *new.shape[2:])
-        buffer, kept = self.kept[name], min(at, last or at)
+        buffer = self.kept[name]
+        seen = min(at, last) if last else at  # older rows that the new ones may see
+        # the ring is full: its last rows move to the front
         if at + t > room:
-            rows = torch.cat([buffer[:, at - kept : at], new], 1)  # (B, kept + T, G, D)
-            self.filled[name] = at = min(last, kept + t)
-            buffer[:, :at] = rows[:, -at:]
+            rows = torch.cat([buffer[:, at - seen : at], new], 1)  # (B, seen + T, G, D)
+            stay = min(last, seen + t)
+            buffer[:, :stay] = rows[:, -stay:]
+            self.filled[name] = stay
             return rows
+        # there is room
         buffer[:, at : at + t] = new
         self.filled[name] = at + t
-        return buffer[:, at - kept : at + t]
+        return buffer[:, at - seen : at + t]
 
     def bytes(self):
         """Bytes really held, each storage counted once."""
-        storages = {
-            t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in self.kept.values()
-        }
-        return sum(storages.values())
+        storages = [rows.untyped_storage() for rows in self.kept.values()]
+        return sum({storage.data_ptr(): storage.nbytes() for storage in storages}.values())
 
     def expand(self, n):
-        """This cache for n copies of its one sequence; growing the copy leaves the original alone."""
+        """This cache for n copies of its one sequence; the copy grows, the original does not."""
         copy = Cache(self.capacity, self.rings)
-        copy.kept = {
-            name: t.expand(n, *t.shape[1:]).clone() if self.capacity else t.expand(n, *t.shape[1:])
-            for name, t in self.kept.items()
-        }
+        for name, rows in self.kept.items():
+            many = rows.expand(n, *rows.shape[1:])
+            copy.kept[name] = many.clone() if self.capacity else many
         copy.filled, copy.length = dict(self.filled), self.length
         return copy

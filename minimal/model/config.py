@@ -1,13 +1,17 @@
-"""How large is the model, and in what style are its blocks built?"""
+"""How large is the model, and in what style are its blocks built? Configs, styles, sizes."""
 
 import math
 from dataclasses import dataclass, replace
 
+from minimal.model import checks
 
+
+# ---- styles -----------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Style:
-    """One family's habits. Everything that is not size and not the value path."""
+    """One family's habits: everything that is neither size nor the value path."""
 
+    name: str
     norm: str = "plain"  # plain (no weights) | rms | layer
     eps: float | None = None
     post: bool = False  # BERT: norm after the residual sum
@@ -28,76 +32,101 @@ class Style:
     pad_head: bool = True
 
     def attention_scale(self, head):
-        """What multiplies q . k: 1/sqrt(D), and both gains of the QK norm (1.2 * 1.2), which so cost nothing."""
+        """What multiplies q . k: 1/sqrt(D), and both gains of the QK norm, at no cost."""
         return self.scale or (self.qk_norm or 1.0) ** 2 / math.sqrt(head)
 
     def logit_bound(self, head):
-        """The largest |score| that QK norm allows: |q| = |k| = sqrt(D), so 1.44 sqrt(D); None without the norm."""
+        """The largest |score| that QK norm allows: |q| = |k| = sqrt(D); None without the norm."""
         return None if self.qk_norm is None else head * self.attention_scale(head)
 
 
-STYLES = dict(
-    nanochat=Style(),
-    llama=Style(
-        norm="rms",
-        eps=1e-5,
-        embed_norm=False,
-        rope_base=10_000.0,
-        mlp="swiglu",
-        qk_norm=None,
-        softcap=None,
-        init="normal",
-        pad_embed=False,
-        pad_head=False,
-    ),
-    gpt2=Style(
-        norm="layer",
-        eps=1e-5,
-        embed_norm=False,
-        positions="learned",
-        mlp="gelu",
-        bias=True,
-        qk_norm=None,
-        softcap=None,
-        init="normal",
-        pad_embed=False,
-        pad_head=False,
-    ),
-    modded=Style(
-        attention_norm=False,
-        positions="half-rope",
-        rope_base=1024.0,
-        qk_norm=1.0,
-        value_norm=True,
-        scale=0.12,
-        softcap="isru",
-        init="modded",
-        pad_embed=False,
-    ),
-    bert=Style(
-        norm="layer",
-        eps=1e-12,
-        post=True,
-        positions="learned",
-        mlp="gelu",
-        qkv_bias=True,
-        bias=True,
-        qk_norm=None,
-        softcap=None,
-        causal=False,
-        init="normal",
-        pad_embed=False,
-        pad_head=False,
-    ),
+NANOCHAT = Style("nanochat")
+
+LLAMA = Style(
+    "llama",
+    norm="rms",
+    eps=1e-5,
+    embed_norm=False,
+    rope_base=10_000.0,
+    mlp="swiglu",
+    qk_norm=None,
+    softcap=None,
+    init="normal",
+    pad_embed=False,
+    pad_head=False,
 )
 
-# Two controls: matrices that start at 1/sqrt(fan-in), since 0.02 is a smaller start for narrower models, and an
-# embedding that enters the stream at unit size, as nanochat's does, and not at 0.02.
-STYLES["llama-fan-in"] = replace(STYLES["llama"], init="fan-in")
+# without GPT-2's biases of q, k and v; its GELU is the exact one: see layers.MLP
+GPT2 = Style(
+    "gpt2",
+    norm="layer",
+    eps=1e-5,
+    embed_norm=False,
+    positions="learned",
+    mlp="gelu",
+    bias=True,
+    qk_norm=None,
+    softcap=None,
+    init="normal",
+    pad_embed=False,
+    pad_head=False,
+)
 
-STYLES["llama-loud"] = replace(STYLES["llama"], embed_norm=True)
+MODDED = Style(
+    "modded",
+    attention_norm=False,
+    positions="half-rope",
+    rope_base=1024.0,
+    qk_norm=1.0,
+    value_norm=True,
+    scale=0.12,
+    softcap="isru",
+    init="modded",
+    pad_embed=False,
+)
+
+BERT = Style(
+    "bert",
+    norm="layer",
+    eps=1e-12,
+    post=True,
+    positions="learned",
+    mlp="gelu",
+    qkv_bias=True,
+    bias=True,
+    qk_norm=None,
+    softcap=None,
+    causal=False,
+    init="normal",
+    pad_embed=False,
+    pad_head=False,
+)
+
+# Two controls: matrices that start at 1/sqrt(fan-in), since 0.02 is a smaller start for narrower
+# models, and an embedding that enters the stream at unit size, as nanochat's does.
+LLAMA_FAN_IN = replace(LLAMA, name="llama-fan-in", init="fan-in")
+LLAMA_LOUD = replace(LLAMA, name="llama-loud", embed_norm=True)
+
+ALL_STYLES = (NANOCHAT, LLAMA, GPT2, MODDED, BERT, LLAMA_FAN_IN, LLAMA_LOUD)
+STYLES = {style.name: style for style in ALL_STYLES}
 
 
+def style_named(style):
+    """A Style by its name, as it is, or as JSON carries it (a dict of its fields)."""
+    if isinstance(style, Style):
+        return style
+    if isinstance(style, dict):
+        return Style(**style)
+    if style not in STYLES:
+        decoders = [name for name, known in STYLES.items() if known.causal]
+        raise ValueError(
+            f"unknown style {style!r}: wanted one of {', '.join(decoders)} "
+            "(an encoder's is bert, see minimal.encoder)"
+        )
+    return STYLES[style]
+
+
+# ---- configs ----------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Config:
     """One dial a line. `groups` (key/value heads) and `style` are orthogonal to every plan."""
@@ -109,73 +138,67 @@ class Config:
     vocab: int
     groups: int | None = None  # key/value heads; None = heads
     hidden: int | None = None  # MLP width; None = 4 width
-    style: str = "nanochat"
+    style: Style | str = "nanochat"  # a name is enough: here it becomes the Style
     windows: str | tuple[int, ...] = "SSSL"  # a pattern, or keys to the left by layer (0 = all)
     smear: bool = False
     dropout: float = 0.0
 
     def __post_init__(self):
-        if self.width % self.heads:
-            raise ValueError(
-                f"width {self.width} does not split into {self.heads} heads: choose heads that divide it"
-            )
-        if self.heads % self.kv:
-            raise ValueError(
-                f"{self.heads} query heads do not share {self.kv} key/value heads evenly: "
-                f"choose groups that divide the heads"
-            )
-        if self.style not in STYLES:
-            raise ValueError(f"unknown style {self.style!r}: one of {', '.join(STYLES)}")
-        if isinstance(self.windows, str) and (not self.windows or set(self.windows) - set("SL")):
-            raise ValueError(
-                f"windows is a pattern of S (short) and L (long), or widths by layer; {self.windows!r} came"
-            )
+        object.__setattr__(self, "style", style_named(self.style))
+        checks.config(self)
+        if isinstance(self.windows, list):  # as JSON carries them
+            object.__setattr__(self, "windows", tuple(self.windows))
 
     @property
     def kv(self):
+        """Key/value heads."""
         return self.groups or self.heads
 
     @property
     def head(self):
+        """Features a head."""
         return self.width // self.heads
 
     @property
     def mlp_width(self):
         return self.hidden or 4 * self.width
 
-    @property
-    def manners(self):
-        return STYLES[self.style]
-
     def padded(self, pad=True):
+        """Rows of an embedding or a head: the vocabulary, up to a multiple of 64."""
         return -(-self.vocab // 64) * 64 if pad else self.vocab
 
+    def window_pattern(self):
+        """The pattern, or the widths, repeated until every layer has one."""
+        return [self.windows[at % len(self.windows)] for at in range(self.layers)]
+
     def window_sizes(self):
-        """Keys to the left by layer, 0 = all. "S" is a quarter of the context rounded up to 128; in a pattern
-        the last layer is always long (Bank of Values, base model)."""
+        """Keys to the left by layer, 0 = all.
+
+        "S" is a quarter of the context rounded up to 128; in a pattern the last layer is always
+        long (Bank of Values, base model).
+        """
+        pattern = self.window_pattern()
         if not isinstance(self.windows, str):
-            return [self.windows[at % len(self.windows)] for at in range(self.layers)]
+            return pattern
         short = -(-self.context // 4 // 128) * 128
-        sizes = [
-            short if self.windows[at % len(self.windows)] == "S" else 0 for at in range(self.layers)
-        ]
-        return [
-            0 if at == self.layers - 1 or size >= self.context else size
-            for at, size in enumerate(sizes)
-        ]
+        if short >= self.context:
+            return [0] * self.layers
+        sizes = [short if letter == "S" else 0 for letter in pattern]
+        sizes[-1] = 0
+        return sizes
 
     def long_layers(self):
-        """Which layers a schedule of windows treats as long: those without a window of their own, and the last."""
-        return [
-            at == self.layers - 1 or self.windows[at % len(self.windows)] in ("L", 0)
-            for at in range(self.layers)
-        ]
+        """Which layers a schedule of windows treats as long: those without one, and the last."""
+        long = [window in ("L", 0) for window in self.window_pattern()]
+        long[-1] = True
+        return long
 
     def but(self, **changes):
         """The same, with changes."""
         return replace(self, **changes)
 
 
+# ---- sizes ------------------------------------------------------------------------------------
 def _depth(layers, **more):
     """nanochat's one dial: width = 64 * depth rounded up to 128, heads of 128."""
     width = -(-64 * layers // 128) * 128
@@ -190,33 +213,36 @@ def _bert(layers, width, heads):
     return Config(layers, width, heads, 512, 30522, style="bert", windows="L", dropout=0.1)
 
 
-SIZES = dict(
-    smoke=Config(2, 32, 2, 64, 512),
-    nano=Config(4, 64, 2, 128, 1024),
-    tiny=Config(12, 64, 2, 128, 1024),
-    wide=Config(6, 128, 2, 128, 2048),
-    **{"small-gpu": Config(12, 384, 6, 1024, 8192)},
-    d12=_depth(12),
-    d24=_depth(24),
-    **{
-        "llama-2m": _llama(4, 16, 2, 56),
-        "llama-82m": _llama(8, 512, 8, 1792),
-        "llama-180m": _llama(12, 768, 12, 2688),
-        "llama-468m": _llama(24, 1024, 16, 3584),
-    },
-    gpt2=Config(12, 768, 12, 256, 50257, style="gpt2", windows="L"),
-    **{
-        "modded-medium": Config(
-            16, 1024, 8, 65536, 50257, style="modded", windows="LSSSLSSSSSSLSSSL"
-        )
-    },
-    **{
-        "bert-4l": _bert(4, 256, 4),
-        "bert-6l": _bert(6, 384, 6),
-        "bert-8l": _bert(8, 512, 8),
-        "bert-base": _bert(12, 768, 12),
-    },
-)
+def _modded():
+    windows = "LSSSLSSSSSSLSSSL"
+    return Config(16, 1024, 8, 65536, 50257, style="modded", windows=windows)
+
+
+SIZES = {
+    # mechanics, the course, and its GPU runs: layers, width, heads, context, vocab
+    "smoke": Config(2, 32, 2, 64, 512),
+    "nano": Config(4, 64, 2, 128, 1024),
+    "tiny": Config(12, 64, 2, 128, 1024),
+    "wide": Config(6, 128, 2, 128, 2048),
+    "small-gpu": Config(12, 384, 6, 1024, 8192),
+    # Bank of Values
+    "d12": _depth(12),
+    "d24": _depth(24),
+    # ResFormer: layers, width, heads, MLP width
+    "llama-2m": _llama(4, 16, 2, 56),
+    "llama-82m": _llama(8, 512, 8, 1792),
+    "llama-180m": _llama(12, 768, 12, 2688),
+    "llama-468m": _llama(24, 1024, 16, 3584),
+    # dynamic value attention
+    "gpt2": Config(12, 768, 12, 256, 50257, style="gpt2", windows="L"),
+    # modded-nanogpt, the medium track
+    "modded-medium": _modded(),
+    # the BERT bypass: layers, width, heads
+    "bert-4l": _bert(4, 256, 4),
+    "bert-6l": _bert(6, 384, 6),
+    "bert-8l": _bert(8, 512, 8),
+    "bert-base": _bert(12, 768, 12),
+}
 
 
 def size(name, **changes):

@@ -1,69 +1,113 @@
-"""How large is a model, and what does a token cost? Parameters, FLOPs and cache bytes, counted on the structure."""
+"""How large is a model, and what does a token cost? Parameters, FLOPs and cache bytes, counted.
+
+And what it is, in words and in numbers: what every layer reads, and the settings of every part.
+"""
+
+import itertools
 
 import torch
 
 from minimal.model.layers import Linear
-from minimal.model.values import Table
 
 
 def count(model):
-    """Parameters, FLOPs per token and cache bytes, counted on the structure that exists (meta tensors, no storage).
+    """Parameters, FLOPs per token and cache bytes, counted on the structure (meta tensors).
 
-    FLOPs: 6 for every weight of a matrix that one token meets, 6 H D for each of q k^T and A V per visible position,
-    the window counted whole, without causality's half (the rule of the Bank of Values code)."""
-    calls = []
-    hooks = [
-        m.register_forward_hook(lambda m, *_: calls.append(m.weight.numel()))
-        for m in model.modules()
-        if isinstance(m, Linear) and m.kind != "smear"
-    ]
-    ids, cache, held = torch.zeros(1, 1, dtype=torch.long, device="meta"), model.cache(), []
-    for _ in range(2):  # two tokens: what the second adds is per token, the rest is fixed
-        calls.clear()
-        model(ids, cache=cache)
-        held.append(
-            sum(t.numel() * (2 if t.is_floating_point() else 4) for t in cache.kept.values())
-        )
-    flops = 6 * sum(calls)
-    for hook in hooks:
-        hook.remove()
-    config, banks = model.config, 0
-    named = set()
-    for at, block in enumerate(model.blocks):
-        if block.attention:
-            a, window = block.attention, model.windows[at] or config.context
-            flops += (
-                6
-                * config.heads
-                * config.head
-                * (a.read.scores + a.read.mixes)
-                * min(window, config.context)
-            )
-            if (
-                isinstance(a.value, Table) and a.value.bank not in named
-            ):  # read straight from the table: no V is kept
-                named.add(a.value.bank)
-                banks += 2 * model.banks[a.value.bank].weight.numel()
+    FLOPs: 6 for every weight of a matrix that one token meets, 6 H D for each of q k^T and A V per
+    visible position, the window counted whole, without causality's half (the rule of the Bank of
+    Values code). Bytes: 2 an element, 4 an id.
+    """
+    matrices, per_token, fixed = passes(model)
     return dict(
         parameters=sum(p.numel() for p in model.parameters()),
-        flops_per_token=flops,
-        cache_bytes_per_token=held[1] - held[0],
-        cache_bytes_fixed=2 * held[0] - held[1] + banks,
+        flops_per_token=6 * matrices + attention_flops(model),
+        cache_bytes_per_token=per_token,
+        cache_bytes_fixed=fixed + table_bytes(model),
     )
 
 
+def passes(model):
+    """(weights of matrices that a token meets, cache bytes a token, cache bytes once).
+
+    From two tokens in a row: what the second adds to the cache is per token, the rest is fixed.
+    """
+    calls, held = [], []
+    matrices = [m for m in model.modules() if isinstance(m, Linear) and m.kind != "smear"]
+    note = lambda module, *_: calls.append(module.weight.numel())
+    hooks = [matrix.register_forward_hook(note) for matrix in matrices]
+    ids = torch.zeros(1, 1, dtype=torch.long, device="meta")
+    cache = model.cache()
+    for _ in range(2):
+        calls.clear()
+        model(ids, cache=cache)
+        held.append(sum(map(bytes_of, cache.kept.values())))
+    for hook in hooks:
+        hook.remove()
+    per_token = held[1] - held[0]
+    return sum(calls), per_token, held[0] - per_token
+
+
+def bytes_of(rows):
+    return rows.numel() * (2 if rows.is_floating_point() else 4)
+
+
+def attention_flops(model):
+    """Of q k^T and A V, which are no matrices of the model."""
+    config, total = model.config, 0
+    for at, block in enumerate(model.blocks):
+        if block.attention:
+            read = block.attention.read
+            seen = min(model.windows[at] or config.context, config.context)
+            total += 6 * config.heads * config.head * (read.scores + read.mixes) * seen
+    return total
+
+
+def table_bytes(model):
+    """Of tables that attention reads itself, in place of kept values; each once."""
+    sources = [block.attention.value for block in model.blocks if block.attention]
+    read = {source.bank for source in sources if source.keeps == "ids"}
+    return sum(2 * model.banks[bank].weight.numel() for bank in read)
+
+
+def kept(model):
+    """What decoding keeps by token, as the parts say it: ("k", layer), ("v", layer), …, "ids"."""
+    names = set()
+    for at, block in enumerate(model.blocks):
+        if block.attention:
+            a = block.attention
+            for name in (a.key.keeps, a.value.keeps, a.read.keeps):
+                if name is not None:
+                    names.add(name if name == "ids" else (name, at))
+    return names
+
+
 def settings_of(model):
-    """Every part of a model with its plain settings: plans of one name and other numbers are not one plan."""
+    """Every part with its plain settings: one name with other numbers is another plan."""
     plain = (int, float, str, list, tuple, dict)
-    return [
-        [
-            name,
-            type(part).__name__,
-            {
-                key: value
-                for key, value in vars(part).items()
-                if isinstance(value, plain) and key[0] != "_" and key != "training"
-            },
-        ]
-        for name, part in model.named_modules()
-    ]
+    found = []
+    for name, part in model.named_modules():
+        settings = {
+            key: value
+            for key, value in vars(part).items()
+            if isinstance(value, plain) and key[0] != "_" and key != "training"
+        }
+        found.append([name, type(part).__name__, settings])
+    return found
+
+
+def describe(model):
+    """What each layer attends with, in words: its values, then whatever is unusual besides."""
+    return [words_of(block.attention) for block in model.blocks]
+
+
+def words_of(attention):
+    if attention is None:
+        return "no attention"
+    doors = (attention.value, attention.query, attention.key, attention.read)
+    return "".join(door.label() for door in doors)
+
+
+def run_lengths(words):
+    """own own own E E -> 'own ×3, E ×2'."""
+    runs = [(word, len(list(same))) for word, same in itertools.groupby(words)]
+    return ", ".join(word if n == 1 else f"{word} ×{n}" for word, n in runs)

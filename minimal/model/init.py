@@ -1,4 +1,19 @@
-"""How does every tensor start, and which role does it have? One table of inits, one random stream a name."""
+"""How does every tensor start, and which role does it have? One table of inits, by style.
+
+Every tensor of the course and its start; n is its fan-in, U(s) uniform with standard deviation s:
+
+    tensor                                  nanochat     modded      llama, gpt2, bert   fan-in
+    embed      token embedding              N(0.8)       N(1)        N(0.02)             N(0.02)
+    head       scores over the vocabulary   N(0.001)     0           N(0.02)             N(0.02)
+    matrix     W_Q, W_K, W_V                U(n^-½)      U(½ n^-½)   N(0.02)             N(n^-½)
+    up         first matrix of the MLP      U(0.4 n^-½)  U(½ n^-½)   N(0.02)             N(n^-½)
+    out        W_O, last matrix of the MLP  0            0           N(0.02)             N(n^-½)
+
+In every style: learned positions N(0.02); gates and smear between 0 and 0.02; routers (zero) 0;
+tables "aligned" (norm(embed) W_V, as the matrix would be), "uniform" U(n^-½) or "normal" N(1), with
+n the width; weights of norms 1, biases 0; coefficients what their plan says.
+Zero W_O makes every plan equal at step 0.
+"""
 
 import hashlib
 import math
@@ -7,7 +22,53 @@ import torch
 
 from minimal.model.layers import Coefficient, Embedding, Linear, Norm, norm
 
-KINDS = dict(
+# kind of tensor -> (distribution, size), or (distribution, size, "fan-in"): size n^-1/2
+INITS = dict(
+    nanochat=dict(
+        embed=("normal", 0.8),
+        head=("normal", 0.001),
+        matrix=("uniform", 1.0, "fan-in"),
+        up=("uniform", 0.4, "fan-in"),
+        out=("zero", 0.0),
+    ),
+    modded=dict(
+        embed=("normal", 1.0),
+        head=("zero", 0.0),
+        matrix=("uniform", 0.5, "fan-in"),
+        up=("uniform", 0.5, "fan-in"),
+        out=("zero", 0.0),
+    ),
+    normal=dict(
+        embed=("normal", 0.02),
+        head=("normal", 0.02),
+        matrix=("normal", 0.02),
+        up=("normal", 0.02),
+        out=("normal", 0.02),
+    ),
+)
+
+FAN_IN = dict.fromkeys(("matrix", "up", "out"), ("normal", 1.0, "fan-in"))
+
+INITS["fan-in"] = INITS["normal"] | FAN_IN
+
+EVERYWHERE = dict(
+    position=("normal", 0.02),
+    gate=("between", 0.02),
+    smear=("between", 0.02),
+    zero=("zero", 0.0),
+    uniform=("uniform", 1.0, "fan-in"),
+    normal=("normal", 1.0),
+)
+
+DISTRIBUTIONS = dict(
+    zero=lambda t, size, g: t.zero_(),
+    normal=lambda t, size, g: t.normal_(0, size, generator=g),
+    uniform=lambda t, size, g: t.uniform_(-math.sqrt(3) * size, math.sqrt(3) * size, generator=g),
+    between=lambda t, size, g: t.uniform_(0, size, generator=g),
+)
+
+# kind of a Linear -> the role that decides its learning rate
+ROLES = dict(
     matrix="matrix",
     up="matrix",
     out="matrix",
@@ -19,8 +80,9 @@ KINDS = dict(
 
 
 def role_of(module, leaf):
+    """The role of a module's parameter `leaf`."""
     if isinstance(module, Linear):
-        return "bias" if leaf == "bias" else KINDS[module.kind]
+        return "bias" if leaf == "bias" else ROLES[module.kind]
     if isinstance(module, (Coefficient, Embedding)):
         return module.role
     if isinstance(module, Norm):
@@ -28,69 +90,28 @@ def role_of(module, leaf):
     raise TypeError(f"{type(module).__name__}.{leaf} has no role: give it one in role_of")
 
 
-def uniform(std):
-    return lambda t, g: t.uniform_(-math.sqrt(3) * std, math.sqrt(3) * std, generator=g)
-
-
-def normal(std):
-    return lambda t, g: t.normal_(0, std, generator=g)
-
-
-def zero(t, g):
-    return t.zero_()
-
-
-# kind of tensor -> how it starts, by style family; `n` is the fan-in. Zero W_O makes every plan equal at step 0.
-INITS = dict(
-    nanochat=dict(
-        embed=lambda n: normal(0.8),
-        head=lambda n: normal(0.001),
-        matrix=lambda n: uniform(n**-0.5),
-        up=lambda n: uniform(0.4 * n**-0.5),
-        out=lambda n: zero,
-    ),
-    modded=dict(
-        embed=lambda n: normal(1.0),
-        head=lambda n: zero,
-        matrix=lambda n: uniform(0.5 * n**-0.5),
-        up=lambda n: uniform(0.5 * n**-0.5),
-        out=lambda n: zero,
-    ),
-    normal=dict(
-        embed=lambda n: normal(0.02),
-        head=lambda n: normal(0.02),
-        matrix=lambda n: normal(0.02),
-        up=lambda n: normal(0.02),
-        out=lambda n: normal(0.02),
-    ),
-)
-
-INITS["fan-in"] = INITS["normal"] | dict.fromkeys(
-    ("matrix", "up", "out"), lambda n: normal(n**-0.5)
-)
-
-EVERYWHERE = dict(
-    position=lambda n: normal(0.02),
-    gate=lambda n: lambda t, g: t.uniform_(0, 0.02, generator=g),
-    smear=lambda n: lambda t, g: t.uniform_(0, 0.02, generator=g),
-    zero=lambda n: zero,
-    uniform=lambda n: uniform(n**-0.5),
-    normal=lambda n: normal(1.0),
-)
+def fill(tensor, start, fan_in, random):
+    """Fill a tensor as a row of INITS says; returns it."""
+    distribution, size, *rule = start
+    if rule:
+        size = size * fan_in**-0.5
+    return DISTRIBUTIONS[distribution](tensor, size, random)
 
 
 @torch.no_grad()
 def init(model, seed=0):
     """Fill every parameter by its name's own random stream; raise on one that nobody filled.
 
-    Because streams go by name, two plans with one seed share every matrix that both have, and an aligned table equals
-    norm(x0) W_V with exactly the W_V that the x0 variant would hold."""
-    table = INITS[model.config.manners.init] | EVERYWHERE
+    Because streams go by name, two plans with one seed share every matrix that both have, and an
+    aligned table equals norm(x0) W_V with exactly the W_V that the x0 variant would hold.
+    """
+    starts = INITS[model.config.style.init] | EVERYWHERE
     for parameter in model.parameters():
         parameter.fill_(float("nan"))
     for module in model.modules():
         if isinstance(module, Linear):
-            table[module.kind](module.weight.shape[1])(module.weight, generator(seed, module.key))
+            random = generator(seed, module.key)
+            fill(module.weight, starts[module.kind], module.weight.shape[1], random)
             if module.bias is not None:
                 module.bias.zero_()
         elif isinstance(module, Norm):
@@ -100,31 +121,37 @@ def init(model, seed=0):
         elif isinstance(module, Coefficient):
             module.value.copy_(torch.tensor(module.start).expand(module.value.shape))
         elif isinstance(module, Embedding) and module.start == "aligned":
-            align(model, module, table, seed)
+            align(model, module, starts, seed)
         elif isinstance(module, Embedding):
-            kind = "position" if module.role == "position" else module.start
-            key = module.key if module.role != "table" else f"table {module.key}"
-            table[kind](model.config.width)(module.weight, generator(seed, key))
+            embed(model, module, starts, seed)
     unfilled = [name for name, p in model.named_parameters() if p.isnan().any()]
     if unfilled:
         raise RuntimeError(f"no init for {', '.join(unfilled)}: give the kind a row in INITS")
     return model
 
 
-def align(model, bank, table, seed):
-    """Bank of Values' start: row t = norm(embedding of t) W_V, so the first pass equals the x0 variant's."""
+def embed(model, rows, starts, seed):
+    """Token embeddings, learned positions, and tables that are not aligned."""
+    kind = "position" if rows.role == "position" else rows.start
+    key = f"table {rows.key}" if rows.role == "table" else rows.key
+    fill(rows.weight, starts[kind], model.config.width, generator(seed, key))
+
+
+def align(model, bank, starts, seed):
+    """Bank of Values: row t = norm(embedding of t) W_V, so pass one equals the x0 variant's."""
+    width = model.config.width
     g, d = bank.weight.shape[-2:]
-    w_v = table["matrix"](model.config.width)(
-        torch.empty(g * d, model.config.width), generator(seed, bank.key)
-    )
-    embed = table["embed"](model.config.width)(
-        torch.empty(model.embed.weight.shape), generator(seed, model.embed.key)
-    )
-    rows = (norm(embed) @ w_v.T).unflatten(-1, (g, d))  # (V, G, D)
-    bank.weight.copy_(norm(rows) if model.config.manners.value_norm else rows)
+    # the W_V and the embedding that this seed gives, whether the model holds them or not
+    w_v = torch.empty(g * d, width)
+    fill(w_v, starts["matrix"], width, generator(seed, bank.key))
+    tokens = torch.empty(model.embed.weight.shape)
+    fill(tokens, starts["embed"], width, generator(seed, model.embed.key))
+    # a table holds what attention would have read
+    rows = (norm(tokens) @ w_v.T).unflatten(-1, (g, d))  # (V, G, D)
+    bank.weight.copy_(norm(rows) if model.config.style.value_norm else rows)
 
 
 def generator(seed, key):
-    """A random stream for (seed, key): the same key gets the same numbers whatever else the model holds."""
+    """A random stream for (seed, key): the same numbers whatever else the model holds."""
     digest = hashlib.sha256(f"{seed}/{key}".encode()).digest()
     return torch.Generator().manual_seed(int.from_bytes(digest[:8], "big") >> 1)

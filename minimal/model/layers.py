@@ -1,14 +1,34 @@
-"""What is every block made of? Norms, linear maps that cast, rotary positions, embeddings, MLPs, coefficients."""
+"""What is every block made of? Norms, linear maps that cast, rotary positions, embeddings, MLPs.
 
-from functools import partial as part  # noqa: F401, the plans' word for it
+And coefficients: learned numbers with a role, which decides their learning rate.
+"""
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 
+class Part(nn.Module):
+    """One part of an attention layer: a source of values, of queries, of keys, or a way to read.
+
+    The rest of the package (cache, rings, counts, maps) asks a part for these and nothing else:
+
+    j        the last of the earlier layers that it reads in the same pass; None: it reads none
+    reads    layers whose kept rows it reads, so that their rings reach back as far as it does
+    keeps    the name under which decoding keeps rows of its own; None: it keeps nothing
+    label()  how `variants.describe` names it; "" for what every standard layer does
+    """
+
+    j = None
+    reads = ()
+    keeps = None
+
+    def label(self):
+        return ""
+
+
 class Coefficient(nn.Module):
-    """A learned scalar (or a short vector) with a role, which decides its rate. All are recorded in training."""
+    """A learned number (or a short vector) with a role. All of them are recorded in training."""
 
     def __init__(self, role, start, shape=()):
         super().__init__()
@@ -41,17 +61,39 @@ class Embedding(nn.Module):
         return self.weight
 
 
+class Linear(nn.Module):
+    """y = x W^T (+ b), with W cast to x's type: master weights stay fp32 where x is bf16.
+
+    `key` names the matrix's job ("3.v"), `kind` its row in the style's init table. Equal keys get
+    equal random numbers in every plan, so two plans with one seed differ in their value path only.
+    """
+
+    def __init__(self, key, n_in, n_out, kind="matrix", bias=False):
+        super().__init__()
+        self.key, self.kind = key, kind
+        self.weight = nn.Parameter(torch.empty(n_out, n_in))
+        self.bias = nn.Parameter(torch.empty(n_out)) if bias else None
+
+    def forward(self, x):
+        bias = None if self.bias is None else self.bias.to(x.dtype)
+        return F.linear(x, self.weight.to(x.dtype), bias)
+
+
 class MLP(nn.Module):
-    """relu(W1 h)^2 W2 (nanochat), SwiGLU (llama), or GELU (gpt2, bert)."""
+    """relu(W1 h)^2 W2 (nanochat), SwiGLU (llama), or GELU (gpt2, bert).
+
+    GELU is the exact one, h Phi(h), as in BERT. OpenAI's GPT-2 has the tanh approximation of it:
+    logits with GPT-2's own weights would differ by about 6e-4.
+    """
 
     def __init__(self, config, at):
         super().__init__()
-        style, width, hidden = config.manners, config.width, config.mlp_width
+        style, width, hidden = config.style, config.width, config.mlp_width
         self.kind = style.mlp
         self.up = Linear(f"{at}.up", width, hidden, "up", style.bias)
-        self.gate = (
-            Linear(f"{at}.up2", width, hidden, "up", style.bias) if self.kind == "swiglu" else None
-        )
+        self.gate = None
+        if self.kind == "swiglu":
+            self.gate = Linear(f"{at}.up2", width, hidden, "up", style.bias)
         self.down = Linear(f"{at}.down", hidden, width, "out", style.bias)
 
     def forward(self, h):
@@ -64,27 +106,10 @@ class MLP(nn.Module):
         return self.down(u * u)  # a product's gradient is cheaper than a power's
 
 
+# ---- norms ------------------------------------------------------------------------------------
 def norm(x, eps=None):
     """RMS-norm without weights; applying it twice changes nothing."""
     return F.rms_norm(x, (x.shape[-1],), eps=eps)
-
-
-class Linear(nn.Module):
-    """y = x W^T (+ b), with W cast to x's type: master weights stay fp32 while activations may be bf16.
-
-    `key` names the matrix's job ("3.v"), `kind` its row in the style's init table. Equal keys get equal random
-    numbers in every plan, so two plans with one seed differ in their value path and in nothing else.
-    """
-
-    def __init__(self, key, n_in, n_out, kind="matrix", bias=False):
-        super().__init__()
-        self.key, self.kind = key, kind
-        self.weight = nn.Parameter(torch.empty(n_out, n_in))
-        self.bias = nn.Parameter(torch.empty(n_out)) if bias else None
-
-    def forward(self, x):
-        bias = None if self.bias is None else self.bias.to(x.dtype)
-        return F.linear(x, self.weight.to(x.dtype), bias)
 
 
 class Norm(nn.Module):
@@ -103,19 +128,30 @@ class Norm(nn.Module):
         return F.layer_norm(x, weight.shape, weight, self.bias.to(x.dtype), self.eps)
 
 
+def norm_of(config):
+    """The norm of the model's style: `norm` itself, or a module with weights of its own."""
+    style = config.style
+    return norm if style.norm == "plain" else Norm(config.width, style.norm, style.eps)
+
+
+# ---- rotary positions -------------------------------------------------------------------------
 def rope_tables(positions, width, base, half=False):
-    """cos and sin for `positions`, each (T, 1, width // 2). `half`: modded-nanogpt turns only the first half of the
-    features, at (1/base)^linspace(0, 1)."""
+    """cos and sin for `positions`, each (T, 1, width // 2).
+
+    `half`: modded-nanogpt turns only the first half of the features, at (1/base)^linspace(0, 1).
+    """
+    device = positions.device
     if half:
-        turning = base ** -torch.linspace(0, 1, width // 4, device=positions.device)
-        rate = torch.cat([turning, torch.zeros(width // 2 - width // 4, device=positions.device)])
+        turning = base ** -torch.linspace(0, 1, width // 4, device=device)
+        still = torch.zeros(width // 2 - width // 4, device=device)
+        rate = torch.cat([turning, still])  # (width/2,)
     else:
-        rate = base ** -(torch.arange(0, width, 2, device=positions.device) / width)
+        rate = base ** -(torch.arange(0, width, 2, device=device) / width)  # (width/2,)
     angle = positions[:, None].float() * rate  # (T, width/2)
     return angle.cos()[:, None], angle.sin()[:, None]
 
 
 def rotate(x, cos, sin):
-    """Rotary positions, half-split layout, turning by -angle: y1 = x1 cos + x2 sin, y2 = x2 cos - x1 sin."""
+    """Rotary positions in halves, by -angle: y1 = x1 cos + x2 sin, y2 = x2 cos - x1 sin."""
     x1, x2 = x.chunk(2, dim=-1)  # (B, T, H, D/2) each
     return torch.cat([x1 * cos + x2 * sin, x2 * cos - x1 * sin], dim=-1)

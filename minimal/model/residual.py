@@ -1,7 +1,9 @@
-"""What happens to the residual stream between blocks?
+"""What happens to the residual stream between blocks? Lambdas, U-Net skips, weighted averages.
 
-`enter(x, at, tape)` runs before block at = 0 … L-1 and once more (at = L) before the final norm. The tape has already
-recorded x, so tape.streams[j] is the raw output of block j - 1, and tape.streams[0] is x0."""
+`enter(x, at, tape)` runs before block at = 0 … L-1 and once more (at = L) before the final norm.
+The tape has already recorded x, so tape.streams[j] is the raw output of block j - 1, and
+tape.streams[0] is x0.
+"""
 
 import torch
 from torch import nn
@@ -9,8 +11,13 @@ from torch import nn
 from minimal.model.layers import Coefficient
 
 
+def falling(start, by):
+    """A start that falls by so much from the first layer to the last."""
+    return lambda i, n: start - by * i / max(1, n - 1)
+
+
 class Lambdas(nn.Module):
-    """x <- r_i x + z_i x0 before each block (modded-nanogpt's x0 mixin; nanochat's resid and x0 lambdas)."""
+    """x <- r_i x + z_i x0 before each block: modded-nanogpt's x0 mixin, nanochat's two lambdas."""
 
     def __init__(self, residual, x0, roles=("residual", "x0"), *, config):
         super().__init__()
@@ -25,7 +32,7 @@ class Lambdas(nn.Module):
 
 
 class UNet(nn.Module):
-    """x += w out_i before block j, for each skip i -> j (modded-nanogpt; 2->11, 4->10, 6->9 at 16 layers)."""
+    """x += w out_i before block j, for each skip i -> j (modded-nanogpt)."""
 
     def __init__(self, skips, *, config):
         super().__init__()
@@ -33,13 +40,14 @@ class UNet(nn.Module):
         self.weight = nn.ModuleDict({str(j): Coefficient("skip", 1.0) for j in self.skips})
 
     def enter(self, x, at, tape):
-        return (
-            x + self.weight[str(at)]() * tape.streams[self.skips[at] + 1] if at in self.skips else x
-        )
+        if at not in self.skips:
+            return x
+        source = tape.streams[self.skips[at] + 1]  # (B, T, C)
+        return x + self.weight[str(at)]() * source
 
 
 class DenseFormer(nn.Module):
-    """x <- sum_j a_j X_j over the raw outputs of all blocks so far (DenseFormer); starts as the identity."""
+    """x <- sum_j a_j X_j over the outputs of all blocks so far; starts as the identity."""
 
     def __init__(self, *, config):
         super().__init__()
@@ -49,9 +57,8 @@ class DenseFormer(nn.Module):
     def enter(self, x, at, tape):
         if at == 0:
             return x
-        return torch.stack(tape.streams, -1) @ self.mix[at - 1]().to(
-            x.dtype
-        )  # (B, T, C, at+1) @ (at+1,)
+        shares = self.mix[at - 1]().to(x.dtype)  # (at+1,)
+        return torch.stack(tape.streams, -1) @ shares  # (B, T, C, at+1) @ (at+1,)
 
 
 class Backout(nn.Module):

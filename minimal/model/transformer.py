@@ -1,52 +1,69 @@
-"""What is a transformer once the value path is a dial? Blocks, the model, its init, and its counts."""
+"""What is a transformer once the value path is a dial? Blocks, and the model around them."""
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
+from minimal.model import checks
 from minimal.model.attention import Attention
 from minimal.model.cache import Cache
 from minimal.model.init import role_of
-from minimal.model.layers import MLP, Coefficient, Embedding, Linear, Norm, norm, rope_tables
-from minimal.model.loss import HeadLoss
+from minimal.model.layers import (
+    MLP,
+    Coefficient,
+    Embedding,
+    Linear,
+    Part,
+    norm,
+    norm_of,
+    rope_tables,
+)
+from minimal.model.loss import CAP, CAPPED, HeadLoss
 from minimal.model.tape import Tape
+from minimal.model.values import Source
 
 
 class Block(nn.Module):
-    """Two residual branches; a plan may drop either (modded's attention-free layer, DVA without a feed-forward net)."""
+    """Two residual branches; a plan may drop either (modded one attention, DVA every MLP)."""
 
     def __init__(self, config, at, line):
         super().__init__()
-        style = config.manners
-        self.post, self.dropout = style.post, config.dropout
+        self.style, self.post, self.dropout = config.style, config.style.post, config.dropout
         self.attention = Attention(config, at, line) if line.value else None
         self.mlp = MLP(config, at) if line.mlp else None
-        weighted = style.norm != "plain"
-        for name, branch in (("norm1", self.attention), ("norm2", self.mlp)):
-            setattr(
-                self,
-                name,
-                Norm(config.width, style.norm, style.eps) if weighted and branch else None,
-            )
-        self.first = (self.norm1 or norm) if style.attention_norm else (lambda x: x)
-        self.second = self.norm2 or norm
+        self.norm1 = norm_of(config) if line.value else None
+        self.norm2 = norm_of(config) if line.mlp else None
+
+    def first(self, x):
+        """What attention reads of the stream (and in BERT what follows the sum)."""
+        return self.norm1(x) if self.style.attention_norm else x
+
+    def second(self, x):
+        """The same for the MLP."""
+        return self.norm2(x)
 
     def forward(self, x, at, tape):
-        for branch, normed, more in (
-            (self.attention, self.first, (at, tape)),
-            (self.mlp, self.second, ()),
-        ):
-            if branch is not None:
-                y = F.dropout(
-                    branch(x if self.post else normed(x), *more), self.dropout, self.training
-                )
-                x = normed(x + y) if self.post else x + y
+        # attention
+        if self.attention is not None:
+            h = x if self.post else self.first(x)
+            x = x + self.drop(self.attention(h, at, tape))
+            x = self.first(x) if self.post else x
+        # feed-forward
+        if self.mlp is not None:
+            h = x if self.post else self.second(x)
+            x = x + self.drop(self.mlp(h))
+            x = self.second(x) if self.post else x
         return x
+
+    def drop(self, y):
+        return F.dropout(y, self.dropout, self.training)
 
 
 class Smear(nn.Module):
-    """x_t += w sigmoid(g . x_t[:24]) x_{t-1}: each token sees a little of the one before (nanochat; off by default).
-    With it x0 is no longer a function of the token alone, and a table by token is no longer exact."""
+    """x_t += w sigmoid(g . x_t[:24]) x_{t-1}: a little of the token before (nanochat; else off).
+
+    With it x0 is no longer a function of the token alone, and a table by token no longer exact.
+    """
 
     def __init__(self, config):
         super().__init__()
@@ -55,46 +72,48 @@ class Smear(nn.Module):
         self.weight = Coefficient("smear", 0.0)
 
     def forward(self, x, tape):
-        rows = tape.keep("smear", x, last=1)
-        before = F.pad(rows, (0, 0, 1, 0))[
-            :, -x.shape[1] - 1 : -1
-        ]  # (B, T, C): the previous token's own embedding
-        return x + self.weight() * torch.sigmoid(self.gate(x[..., : self.features])) * before
+        t = x.shape[1]
+        rows = tape.keep("smear", x, last=1)  # (B, T or T + 1, C)
+        before = F.pad(rows, (0, 0, 1, 0))[:, -t - 1 : -1]  # (B, T, C): the previous embedding
+        opening = torch.sigmoid(self.gate(x[..., : self.features]))  # (B, T, 1)
+        return x + self.weight() * opening * before
 
 
 class GPT(nn.Module):
     """A decoder built from a size (Config) and a plan (where every layer's values come from)."""
 
+    both_ways = False  # BERT's layers see what comes later, too
+
     def __init__(self, config, plan):
         super().__init__()
         self.config, self.plan = config, plan
-        style = config.manners
-        if "rope" in style.positions and config.head % 2:
-            raise ValueError(
-                f"rotary positions turn pairs of features, and heads of {config.head} do not split into pairs: "
-                f"choose heads so that width {config.width} / heads is even"
-            )
-        self.embed = Embedding(
-            "embed", config.padded(style.pad_embed), (config.width,), "embed", "embed"
-        )
-        self.position = (
-            Embedding("position", config.context, (config.width,), "position", "normal")
-            if style.positions == "learned"
-            else None
-        )
+        self.compute = None  # the activations' type; None: the weights'. See to()
+        style, width = config.style, config.width
+        checks.direction(style, self.both_ways)
+        checks.heads(style, config.head, width)
+        # embeddings
+        self.embed = Embedding("embed", config.padded(style.pad_embed), (width,), "embed", "embed")
+        self.position = None
+        if style.positions == "learned":
+            self.position = Embedding("position", config.context, (width,), "position", "normal")
         self.smear = Smear(config) if config.smear else None
+        # blocks, what happens between them, and the tables that their sources name
         lines = plan.lines(config)
         self.blocks = nn.ModuleList(Block(config, at, line) for at, line in enumerate(lines))
         self.check_order()
         self.streams = nn.ModuleList(make(config=config) for make in plan.streams)
         self.banks = nn.ModuleDict(self.make_banks())
-        self.norm = Norm(config.width, style.norm, style.eps) if style.norm != "plain" else None
-        self.head = Linear("head", config.width, config.padded(style.pad_head), "head")
+        # the way out
+        self.norm = norm_of(config)
+        self.head = Linear("head", width, config.padded(style.pad_head), "head")
         self.windows = config.window_sizes()
 
+    # ---- what the parts ask for ---------------------------------------------------------------
     def check_order(self):
+        """A part may read earlier layers only."""
         for at, block in enumerate(self.blocks):
-            for j in (part.j for part in block.modules() if hasattr(part, "j")):
+            parts = [part for part in block.modules() if isinstance(part, Part)]
+            for j in (part.j for part in parts if part.j is not None):
                 if not 0 <= j < at:
                     raise ValueError(
                         f"layer {at} would read layer {j}, which does not come before it: "
@@ -103,105 +122,124 @@ class GPT(nn.Module):
 
     def sources(self):
         """The value sources by layer, nested ones included."""
-        return {
-            at: [m for m in block.attention.value.modules() if hasattr(m, "mark")]
-            for at, block in enumerate(self.blocks)
-            if block.attention
-        }
+        found = {}
+        for at, block in enumerate(self.blocks):
+            if block.attention:
+                parts = block.attention.value.modules()
+                found[at] = [part for part in parts if isinstance(part, Source)]
+        return found
 
     def make_banks(self):
         """The tables that this model's sources name; one that several layers name exists once."""
-        banks = {}
+        banks, vector = {}, (self.config.kv, self.config.head)
         for at, sources in self.sources().items():
-            for s in sources:
-                if s.bank and s.bank not in banks:
-                    slots = (s.slots,) if hasattr(s, "slots") else ()
-                    shape, count = (
-                        (*slots, self.config.kv, self.config.head),
-                        len(self.embed.weight),
-                    )
-                    banks[s.bank] = Embedding(f"{at}.v", count, shape, "table", s.start)
+            for source in sources:
+                if source.bank and source.bank not in banks:
+                    shape = vector if source.slots is None else (source.slots, *vector)
+                    count = len(self.embed.weight)
+                    table = Embedding(f"{at}.v", count, shape, "table", source.start)
+                    banks[source.bank] = table
         return banks
 
     def reach(self, windows):
-        """How far back layer j's kept rows are read: the widest window among the layers that read them (0 = all)."""
-        readers = {at: [at] for at in range(self.config.layers)}
+        """How far back layer j's kept rows are read: its readers' widest window (0 = all)."""
+        seen = {at: [windows[at]] for at in range(self.config.layers)}
         for at, block in enumerate(self.blocks):
             if block.attention:
                 a = block.attention
                 for j in (*a.value.reads, *a.key.reads, *a.read.reads):
-                    readers[j].append(at)
-        return [
-            0 if any(windows[r] == 0 for r in rs) else max(windows[r] for r in rs)
-            for rs in readers.values()
-        ]
+                    seen[j].append(windows[at])
+        return [0 if 0 in widths else max(widths) for widths in seen.values()]
 
+    # ---- one pass -----------------------------------------------------------------------------
     def tape(self, ids, cache=None, windows=None, lengths=None):
         """A blank tape for one pass; hand it to forward to read afterwards what every layer saw."""
-        windows = list(windows) if windows is not None else self.windows
+        windows = self.windows if windows is None else list(windows)
+        checks.one_pass(self, ids, cache, windows, lengths)
         return Tape(ids, self.banks, cache, windows, lengths, self.reach(windows))
 
     def hidden(self, ids, tape):
         """The stream before the head (B, T, C)."""
-        style, t = self.config.manners, ids.shape[1]
+        style, t = self.config.style, ids.shape[1]
         positions = torch.arange(tape.start, tape.start + t, device=ids.device)
+        # embedding and positions
         x = self.embed(ids).to(self.dtype)  # (B, T, C)
         if self.position is not None:
-            if tape.start + t > self.config.context:
-                raise ValueError(
-                    f"position {tape.start + t} was asked of a model with {self.config.context} learned "
-                    f"positions: shorten the text or train with a longer context"
-                )
-            x = x + self.position(positions).to(x.dtype)
+            x = x + self.learned(positions, tape.start + t).to(x.dtype)
         else:
-            tables = rope_tables(
-                positions, self.config.head, style.rope_base, style.positions == "half-rope"
-            )
+            half = style.positions == "half-rope"
+            tables = rope_tables(positions, self.config.head, style.rope_base, half)
             tape.rotation = [table.to(x.dtype) for table in tables]
         if style.embed_norm:
             x = norm(x)
         if self.smear is not None:
             x = self.smear(x, tape)
+        # blocks
+        x = self.through(x, tape)
+        if tape.cache is not None:
+            tape.cache.length += t
+        return self.norm(x)
+
+    def learned(self, positions, end):
+        """Learned positions (T, C), which end with the context."""
+        if end > self.config.context:
+            raise ValueError(
+                f"wanted position {end} of a model with {self.config.context} learned positions: "
+                "shorten the text or train with a longer context"
+            )
+        return self.position(positions)
+
+    def through(self, x, tape):
+        """The stream through all blocks, recorded before each and after the last (B, T, C)."""
         for at in range(self.config.layers + 1):
             tape.streams.append(x)
             for stream in self.streams:
                 x = stream.enter(x, at, tape)
             if at < self.config.layers:
                 x = self.blocks[at](x, at, tape)
-        if tape.cache is not None:
-            tape.cache.length += t
-        return self.norm(x) if self.norm is not None else norm(x)
+        return x
 
     def logits(self, x):
         """Scores over the vocabulary in fp32, softly capped at 15 where the style does so."""
-        cap = self.config.manners.softcap
-        z = self.head(x / 15 if cap else x)[
-            ..., : self.config.vocab
-        ].float()  # (B, T, V); x is small, z is large
-        if cap == "tanh":
-            return 15 * torch.tanh(z)
-        return 15 * z * torch.rsqrt(z * z + 1) if cap == "isru" else z
+        cap, vocab = self.config.style.softcap, self.config.vocab
+        if cap is None:
+            return self.head(x)[..., :vocab].float()  # (B, T, V)
+        # divided here, where the tensor is small
+        z = self.head(x / CAP)[..., :vocab].float()  # (B, T, V)
+        return CAPPED[cap](z)
 
     def forward(self, ids, *, cache=None, tape=None, windows=None, lengths=None):
-        """ids (B, T) -> logits (B, T, V). With a cache, ids continue what it holds."""
+        """ids (B, T) -> logits (B, T, V). With a cache, ids continue what it holds.
+
+        `windows`: keys to the left by layer, 0 = all, instead of the config's. `lengths` (B,):
+        positions from there on are padding.
+        """
         tape = tape or self.tape(ids, cache, windows, lengths)
         return self.logits(self.hidden(ids, tape))
 
-    def loss(self, ids, targets, reduction="mean", **how):
-        """Cross entropy in nats; targets below 0 do not count. Where it is to be trained, by loss.py's shorter way."""
+    def loss(self, ids, targets, reduction="mean", tape=None, **how):
+        """Cross entropy in nats; targets below 0 do not count. `reduction`: mean, sum or none."""
+        tape = tape or self.tape(ids, **how)
+        checks.targets(targets, ids, self.config.vocab, reduction)
+        # to be trained: the gradient of the scores is made on the way, see loss.py
         if reduction == "mean" and torch.is_grad_enabled():
-            x = self.hidden(ids, how.pop("tape", None) or self.tape(ids, **how))  # (B, T, C)
-            head, cap = self.head.weight[: self.config.vocab], self.config.manners.softcap
-            return (
-                HeadLoss.apply(x.flatten(0, 1), head, targets.flatten(), cap) / (targets >= 0).sum()
-            )
-        z = self(ids, **how)
-        return F.cross_entropy(
-            z.flatten(0, 1), targets.flatten().clamp(min=-1), ignore_index=-1, reduction=reduction
-        )
+            x = self.hidden(ids, tape).flatten(0, 1)  # (B T, C)
+            head = self.head.weight[: self.config.vocab]
+            total = HeadLoss.apply(x, head, targets.flatten(), self.config.style.softcap)
+            return total / (targets >= 0).sum()
+        # to be measured
+        z = self(ids, tape=tape).flatten(0, 1)  # (B T, V)
+        y = targets.flatten().clamp(min=-1)
+        return F.cross_entropy(z, y, ignore_index=-1, reduction=reduction)
 
     def cache(self, capacity=None, rings=False):
         return Cache(capacity, rings)
+
+    # ---- what it is ---------------------------------------------------------------------------
+    def to(self, *where, compute=None, **how):
+        """nn.Module.to; `compute` is the activations' type, while master weights may stay fp32."""
+        self.compute = compute or self.compute
+        return super().to(*where, **how)
 
     @property
     def device(self):
@@ -209,19 +247,18 @@ class GPT(nn.Module):
 
     @property
     def dtype(self):
-        """The activations' type: the model casts weights to it, so master weights may stay fp32."""
-        return getattr(self, "compute", self.embed.weight.dtype)
+        """The activations' type, to which the model casts its weights as it uses them."""
+        return self.compute or self.embed.weight.dtype
 
     def roles(self):
-        """Every parameter's role, from which its optimizer and its rate follow. The set is closed: none is missing."""
+        """Every parameter's role, from which its optimizer and its rate follow. None is missing."""
         roles = {}
         for name, module in self.named_modules():
             for leaf, _ in module.named_parameters(recurse=False):
                 roles[f"{name}.{leaf}" if name else leaf] = role_of(module, leaf)
-        return {
-            name: roles[name] for name, _ in self.named_parameters()
-        }  # a tied matrix appears once
+        # a tied matrix appears once
+        return {name: roles[name] for name, _ in self.named_parameters()}
 
     def coefficients(self):
-        """Every learned coefficient by name: what the course draws over layers and over training."""
+        """Every learned coefficient by name: what the course draws over layers and training."""
         return {name: m.value for name, m in self.named_modules() if isinstance(m, Coefficient)}

@@ -1,36 +1,45 @@
-"""Where do the values come from? The seam of the whole course.
+"""Where do the values come from? The seam of the whole course: a value source for every layer.
 
-A value source answers for one layer. `rows` makes the values of the NEW positions; `values` is what attention reads.
-Rule: combine on new rows, keep once, on the outside. Only the outermost `values` touches the cache, so every
-combination of sources trains, prefills and decodes by the same lines.
+A source answers for one layer. `rows` makes the values of the NEW positions; `values` is what
+attention reads. Rule: combine on new rows, keep once, on the outside. Only the outermost `values`
+touches the cache, so every combination of sources trains, prefills and decodes by the same lines.
 """
 
 import math
-from functools import partial as part  # noqa: F401, the plans' word for it
 
 import torch
 import torch.nn.functional as F
-from torch import nn
 
-from minimal.model.layers import Coefficient, Linear, coefficient, norm
+from minimal.model.layers import Coefficient, Linear, Part, coefficient, norm
 from minimal.model.tape import Bank, Rows
 
 ACTS = dict(relu=F.relu, gelu=F.gelu, silu=F.silu, none=lambda x: x)
 
 
-class Source(nn.Module):
-    """Base of all value sources: subclasses make rows, this class keeps them."""
+class Source(Part):
+    """Base of all value sources: a subclass makes rows, this class keeps them.
 
-    reads = ()  # layers whose kept rows are read
-    bank = None  # name of a table in model.banks
-    mark = "own"  # what the map of sources draws
+    To write one, give it `rows(h, at, tape)` and, where its answer differs from the one below,
+
+    j, reads, keeps   what it reads and keeps: see Part. Of nested sources only the outermost keeps
+    mark              which cell the map of sources draws; a new one needs a row in lab/figures.py
+    bank, start       the name of a table in model.banks, made for whoever names it, and its start
+    slots             how many vectors a row of that table holds; None: one
+    word()            its values in words, without the gain
+    partner()         of a mixture, the source that joins the layer's own values; else itself
+    """
+
+    keeps = "v"
+    mark = "own"
+    bank = None
+    start = None
+    slots = None
 
     def __init__(self, *, config, at, gain=None):
         super().__init__()
         self.config, self.at = config, at
-        self.gain = (
-            Coefficient(*gain) if gain else None
-        )  # (role, start): multiplies what attention reads
+        # gain = (role, start) multiplies what attention reads
+        self.gain = Coefficient(*gain) if gain else None
 
     def rows(self, h, at, tape):
         raise NotImplementedError
@@ -40,13 +49,17 @@ class Source(nn.Module):
 
     def values(self, h, at, tape):
         tape.rows[at] = self.rows(h, at, tape)  # (B, T, G, D)
-        return Rows(tape.keep_rows("v", at, tape.rows[at]), self.scale())
-
-    def label(self):
-        return ("γ·" if self.gain is not None else "") + self.word()
+        kept = tape.keep_rows(self.keeps, at, tape.rows[at])  # (B, S, G, D)
+        return Rows(kept, self.scale())
 
     def word(self):
         return self.mark
+
+    def label(self):
+        return self.word() if self.gain is None else "γ·" + self.word()
+
+    def partner(self):
+        return self
 
 
 class Own(Source):
@@ -54,17 +67,14 @@ class Own(Source):
 
     def __init__(self, groups=None, **where):
         super().__init__(**where)
-        self.groups = groups or self.config.kv
-        self.project = Linear(
-            f"{self.at}.v",
-            self.config.width,
-            self.groups * self.config.head,
-            bias=self.config.manners.qkv_bias,
-        )
+        config = self.config
+        self.groups = groups or config.kv
+        n_out = self.groups * config.head
+        self.project = Linear(f"{self.at}.v", config.width, n_out, bias=config.style.qkv_bias)
 
     def through(self, h):
         v = self.project(h).unflatten(-1, (self.groups, self.config.head))  # (B, T, G, D)
-        return norm(v) if self.config.manners.value_norm else v
+        return norm(v) if self.config.style.value_norm else v
 
     def rows(self, h, at, tape):
         tape.raw[at] = self.through(h)
@@ -72,8 +82,10 @@ class Own(Source):
 
 
 class Input(Own):
-    """V = W_V norm(x0): this layer's matrix on the token embedding (Bank of Values, rows 7 to 9). `detach` keeps the
-    value but cuts the gradient's short way home to the embedding."""
+    """V = W_V norm(x0): this layer's matrix on the token embedding (Bank of Values, rows 7 to 9).
+
+    `detach` keeps the value but cuts the gradient's short way home to the embedding.
+    """
 
     mark = "x0"
 
@@ -87,9 +99,12 @@ class Input(Own):
 
 
 class Layer(Source):
-    """V_j: the raw values of an earlier layer. Alone it keeps nothing: the owner's rows are read again (SVFormer,
-    ResFormer Eq 10; rows 3 to 6)."""
+    """V_j: the raw values of an earlier layer (SVFormer, ResFormer Eq 10; rows 3 to 6).
 
+    Alone it keeps nothing: the owner's rows are read again.
+    """
+
+    keeps = None
     mark = "layer"
 
     def __init__(self, j, **where):
@@ -98,11 +113,11 @@ class Layer(Source):
         self.reads = (j,)
 
     def rows(self, h, at, tape):
-        return tape.raw[self.j]
+        return tape.raw_of(self.j)
 
     def values(self, h, at, tape):
         owner = tape.values[self.j]
-        gains = [g for g in (owner.gain, self.scale()) if g is not None]
+        gains = [gain for gain in (owner.gain, self.scale()) if gain is not None]
         return owner._replace(gain=math.prod(gains) if gains else None)
 
     def word(self):
@@ -110,9 +125,13 @@ class Layer(Source):
 
 
 class Table(Source):
-    """V = E[id]: a row of a table by token id (value embeddings; Bank of Values, Eq 5). Alone it keeps only ids.
-    `start`: "aligned" rows equal norm(x0) W_V at step 0; "uniform" is nanochat's, "normal" modded-nanogpt's."""
+    """V = E[id]: a row of a table by token id (value embeddings; Bank of Values, Eq 5).
 
+    Alone it keeps only ids. `start`: "aligned" rows equal norm(x0) W_V at step 0; "uniform" is
+    nanochat's, "normal" modded-nanogpt's. Layers that name one `bank` share one table.
+    """
+
+    keeps = "ids"
     mark = "table"
 
     def __init__(self, bank=None, start="aligned", **where):
@@ -123,16 +142,15 @@ class Table(Source):
         return tape.banks[self.bank](tape.ids).to(h.dtype)  # (B, T, G, D)
 
     def values(self, h, at, tape):
-        return Bank(
-            tape.banks[self.bank].rows(), tape.token_ids(), self.scale()
-        )  # rows are cast where read
+        table = tape.banks[self.bank].rows()  # (V, G, D), cast where it is read
+        return Bank(table, tape.token_ids(), self.scale())
 
     def word(self):
-        return f"E{'' if self.bank == str(self.at) else '[' + self.bank + ']'}"
+        return "E" if self.bank == str(self.at) else f"E[{self.bank}]"
 
 
 class Bypass(Source):
-    """act(X): the layer's input itself, past W_V (the BERT bypass report). `on`: "raw" or "norm".
+    """act(X): the layer's input, past W_V (the BERT bypass report). `on`: "raw" or "norm".
     `ramp` multiplies it: 1, unless the training loop moves it."""
 
     mark = "input"
@@ -141,10 +159,11 @@ class Bypass(Source):
     def __init__(self, act="relu", on="raw", **where):
         super().__init__(**where)
         self.act, self.on = act, on
-        if self.config.kv != self.config.heads:
+        config = self.config
+        if config.kv != config.heads:
             raise ValueError(
-                f"the bypass adds the {self.config.width}-wide input to the values, which grouped heads "
-                f"make {self.config.kv * self.config.head} wide: use groups = heads"
+                f"the bypass adds the {config.width}-wide input to the values, which grouped heads "
+                f"make {config.kv * config.head} wide: use groups = heads"
             )
 
     def rows(self, h, at, tape):
@@ -157,27 +176,38 @@ class Bypass(Source):
 
 
 class Mix(Source):
-    """a x + b y on new rows: ResFormer (Eq 7), rows 10 to 13, V + E. `roles` names who learns a and b, if anyone;
-    a Coefficient in their place is one that several layers share. `by_head`: a number a head.
-    `tie`: y uses x's matrix (rows 12 and 13 apply one W_V to two inputs)."""
+    """a x + b y on new rows: ResFormer (Eq 7), rows 10 to 13, V + E.
+
+    `roles` names who learns a and b, if anyone; a Coefficient in their place is one that several
+    layers share. `by_head`: a number a head. `tie`: y uses x's matrix (rows 12 and 13 apply one
+    W_V to two inputs).
+    """
 
     mark = "mix"
 
     def __init__(self, x, y, a=0.5, b=0.5, roles=(None, None), tie=False, by_head=False, **where):
         super().__init__(**where)
-        self.x, self.y = x(**where), y(**where)
-        self.starts = tuple(getattr(weight, "start", weight) for weight in (a, b))
+        self.x = x(**where)
+        self.y = y(**where)
+        self.starts = tuple(
+            weight.start if isinstance(weight, Coefficient) else weight for weight in (a, b)
+        )
         shape = (self.config.kv, 1) if by_head else ()
-        self.a, self.b = (coefficient(role, weight, shape) for role, weight in zip(roles, (a, b)))
+        self.a = coefficient(roles[0], a, shape)
+        self.b = coefficient(roles[1], b, shape)
         if tie:
             self.y.project = self.x.project
 
     def rows(self, h, at, tape):
-        x, y = self.x.rows(h, at, tape), self.y.rows(h, at, tape)
+        x = self.x.rows(h, at, tape)  # (B, T, G, D)
+        y = self.y.rows(h, at, tape)  # (B, T, G, D)
         return self.a() * x + self.b() * y
 
     def word(self):
         return f"{self.x.label()}+{self.y.label()}"
+
+    def partner(self):
+        return self.y
 
 
 class Mean(Own):
@@ -187,27 +217,29 @@ class Mean(Own):
 
     def rows(self, h, at, tape):
         own = super().rows(h, at, tape)
-        return torch.stack([tape.raw[j] for j in range(at)] + [own]).mean(0)
+        earlier = [tape.raw_of(j) for j in range(at)]
+        return torch.stack(earlier + [own]).mean(0)
 
     def word(self):
         return "mean"
 
 
 class Gate(Source):
-    """x + 3 sigmoid(W_g h[:12]) y: one gate a token and head, in (0, 3), about 1.5 at the start (nanochat)."""
+    """x + 3 sigmoid(W_g h[:12]) y: a gate a token and head, about 1.5 at the start (nanochat)."""
 
     mark = "mix"
 
     def __init__(self, x, y, top=3.0, **where):
         super().__init__(**where)
-        self.x, self.y, self.top = x(**where), y(**where), top
+        self.x = x(**where)
+        self.y = y(**where)
+        self.top = top
         self.features = min(12, self.config.width)
         self.gate = Linear(f"{self.at}.gate", self.features, self.config.kv, kind="gate")
 
     def opening(self, h):
-        return (
-            self.top * torch.sigmoid(self.gate(h[..., : self.features]))[..., None]
-        )  # (B, T, G, 1)
+        scores = self.gate(h[..., : self.features])  # (B, T, G)
+        return self.top * torch.sigmoid(scores)[..., None]  # (B, T, G, 1)
 
     def rows(self, h, at, tape):
         return self.x.rows(h, at, tape) + self.opening(h) * self.y.rows(h, at, tape)
@@ -215,20 +247,26 @@ class Gate(Source):
     def word(self):
         return f"{self.x.label()}+g·{self.y.label()}"
 
+    def partner(self):
+        return self.y
+
 
 class Heads(Source):
-    """The first half of the heads from x, the second half of layer 0's (SkipV1Former, taught from its review)."""
+    """Half of the heads from x, half of layer j's (SkipV1Former, taught from its review)."""
 
     mark = "mix"
 
     def __init__(self, x, j=0, **where):
         super().__init__(**where)
-        if self.config.kv % 2:
+        groups = self.config.kv
+        if groups % 2:
             raise ValueError(
-                f"SkipV1Former splits the key/value heads in two halves; {self.config.kv} do not split: "
-                f"use an even number of groups"
+                f"SkipV1Former splits the key/value heads in two halves; {groups} do not split: "
+                "use an even number of groups"
             )
-        self.x, self.j, self.half = x(groups=self.config.kv // 2, **where), j, self.config.kv // 2
+        self.half = groups // 2
+        self.x = x(groups=self.half, **where)
+        self.j = j
         self.reads = (j,)
 
     def rows(self, h, at, tape):
@@ -236,7 +274,8 @@ class Heads(Source):
 
     def values(self, h, at, tape):
         own = super().values(h, at, tape)
-        first = tape.values[self.j].v[:, -own.v.shape[1] :, self.half :]  # (B, S, G/2, D)
+        s = own.v.shape[1]
+        first = tape.values[self.j].v[:, -s:, self.half :]  # (B, S, G/2, D)
         return own._replace(v=torch.cat([own.v, first], dim=2))
 
     def word(self):
@@ -244,27 +283,29 @@ class Heads(Source):
 
 
 class Slots(Source):
-    """V_h = g_0 V_h + sum_i g_i E[id, i]_h with g = 2 sigmoid(W h): one bank of M slots for all layers (MoVE, taught
-    from its summary). Gates start at 1."""
+    """V_h = g_0 V_h + sum_i g_i E[id, i]_h, g = 2 sigmoid(W h): one bank of M slots for all layers.
+
+    MoVE, taught from its summary. Gates start at 1.
+    """
 
     mark = "mix"
+    start = "uniform"
 
     def __init__(self, x, bank="slots", **where):
         super().__init__(**where)
-        self.x, self.bank, self.start = x(**where), bank, "uniform"
-        self.slots = max(1, self.config.layers // 2)
-        self.router = Linear(
-            f"{self.at}.router", self.config.width, self.config.kv * (self.slots + 1), kind="zero"
-        )
+        config = self.config
+        self.x = x(**where)
+        self.bank = bank
+        self.slots = max(1, config.layers // 2)
+        n_out = config.kv * (self.slots + 1)
+        self.router = Linear(f"{self.at}.router", config.width, n_out, kind="zero")
 
     def rows(self, h, at, tape):
-        g = 2 * torch.sigmoid(self.router(h)).unflatten(
-            -1, (self.config.kv, self.slots + 1)
-        )  # (B, T, G, M+1)
+        scores = self.router(h).unflatten(-1, (self.config.kv, self.slots + 1))
+        g = 2 * torch.sigmoid(scores)  # (B, T, G, M+1)
         e = tape.banks[self.bank](tape.ids).to(h.dtype)  # (B, T, M, G, D)
-        return g[..., :1] * self.x.rows(h, at, tape) + torch.einsum(
-            "btgm,btmgd->btgd", g[..., 1:], e
-        )
+        stored = torch.einsum("btgm,btmgd->btgd", g[..., 1:], e)
+        return g[..., :1] * self.x.rows(h, at, tape) + stored
 
     def word(self):
         return "own+slots"

@@ -212,7 +212,7 @@ def means(results, suite, rule):
 # ---- the command --------------------------------------------------------------------------------
 def causal(model):
     """The model, if it says of a token what it says before it has seen it."""
-    if not model.config.manners.causal:
+    if not model.config.style.causal:
         raise ValueError(
             "wanted a decoder, got an encoder, whose tokens see the answer that they are to "
             "predict: CORE would count copying as knowledge; give the checkpoint of a decoder"

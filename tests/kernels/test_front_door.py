@@ -155,10 +155,9 @@ def test_a_look_at_the_ids_of_a_gpu_is_once_a_step_in_inference_too(monkeypatch)
 def half_a_model():
     from minimal.variants import build
 
-    model = build("bov", "tiny")
+    model = build("bov", "tiny", compute=torch.bfloat16)
     for bank in model.banks.values():
         torch.nn.init.normal_(bank.weight)
-    model.compute = torch.bfloat16
     return model, torch.randint(
         model.config.vocab, (2, 40), generator=torch.Generator().manual_seed(0)
     )

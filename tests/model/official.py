@@ -160,6 +160,14 @@ def nanochat_pairs(ours, theirs):
     return paired(ours, theirs, shared + NANOCHAT)
 
 
+def nanochat_cache(config, rows, length):
+    """Their cache for decoding, out of a file that wants a GPU's tools beside it."""
+    file = checkout("nanochat") / "nanochat" / "engine.py"
+    code = executed(file, "class KVCache", "@torch.inference_mode()", torch=torch)
+    kv, head, layers = config.kv, config.head, config.layers
+    return code.KVCache(rows, kv, length, head, layers, device="cpu", dtype=torch.float32)
+
+
 # Our plan: the name in their registry, or flags of their base model that no name covers.
 REGISTRY = dict(
     standard="gpt_base",
@@ -303,7 +311,7 @@ def modded_rules(skips):
     ]
 
 
-# ResFormer's Llama: their layers, in a frame of ours, because the frame of theirs is bound to one transformers version.
+# ResFormer's Llama: their layers, in a frame of ours, so that no version of transformers is needed.
 
 LLAMA = [
     (r"^blocks", "layers"),

@@ -6,9 +6,11 @@ import sys
 from functools import cache
 
 import pytest
+import torch
 
 from minimal.model.config import SIZES
-from minimal.model.count import count
+from minimal.model.count import count, kept
+from minimal.model.layers import Part
 from minimal.variants import PLANS, describe, plan_named, skeleton, summary
 
 
@@ -95,7 +97,7 @@ def test_other_families_have_their_published_sizes(plan, size, parameters):
 
 def test_dva_with_an_output_projection_would_not_have_112_million():
     """The source says "project output"; only without W_O (and its bias) do the parameters come to 112.8M."""
-    plan = plan_named("dva").but(every=dict(wo=True))
+    plan = plan_named("dva").but(every=dict(output=True))
     assert round(count(skeleton(plan, "gpt2"))["parameters"] / 1e6, 1) == 119.9
 
 
@@ -119,13 +121,19 @@ def test_a_flop_budget_buys_the_official_number_of_steps(plan, size, budget, bat
     assert round(budget / (counts(plan, size)["flops_per_token"] * batch)) == iterations
 
 
-def closed_form(plan, layers, kv, heads=None):
-    """Elements of the cache a token, by the formulas of facts: what must be kept, full context."""
+def closed_form(plan, layers, kv, width):
+    """Elements of the cache a token where they are not two rows a layer, by the formulas of facts.
+
+    An id is worth two elements. DVA keeps a third stream; one layer of modded has no attention; the
+    anchors keep theirs. A plan that is not here keeps what its parts say.
+    """
     n, t = layers, lambda where: sum(where(i) for i in range(layers))
     last = t(lambda i: i >= 2 * n // 3)
     every2 = t(lambda i: i % 2 == (n - 1) % 2)
     return {
         "svformer": (n + 1) * kv,
+        "svformer-gqa": (n + 1) * kv,
+        "svformer-anchors": (n + 3) * kv,
         "row3": (n + 1) * kv,
         "row4": (2 * n - every2) * kv,
         "row5": (2 * n - last) * kv,
@@ -138,34 +146,44 @@ def closed_form(plan, layers, kv, heads=None):
         "bov": (2 * n - last) * kv + 2,
         "bov-shared": (2 * n - last) * kv + 2,
         "bov-fixed": (2 * n - last) * kv + 2,
+        "bov-gqa": (2 * n - last) * kv + 2,
         "bov-every": n * kv + 2,
         "bov-alternate": (2 * n - every2) * kv + 2,
         "bov-half": (2 * n - (n - n // 2)) * kv + 2,
-    }.get(plan, 2 * n * kv)
+        "modded": 2 * (n - 1) * kv,
+        "modded-moved": 2 * (n - 1) * kv,
+        "dva": 3 * n * width,
+        "dva-ffn": 3 * n * width,
+        "dva-naive": 3 * n * width,
+        "dva-random": 3 * n * width,
+    }.get(plan)
 
 
 @pytest.mark.parametrize("plan", PLANS)
 def test_cache_bytes_equal_the_closed_formula(plan):
-    """Two bytes an element and four an id, so an id is worth two elements. DVA keeps a third stream; one layer of
-    modded has no attention; the anchors keep theirs."""
-    n, c = 6, 768
+    """Two bytes an element and four an id, so an id is worth two elements."""
+    n, width = 6, 768
     model = skeleton(plan, "d12", layers=n)
     kv = model.config.kv * model.config.head
-    special = {
-        "dva": 3 * n * c,
-        "dva-ffn": 3 * n * c,
-        "dva-naive": 3 * n * c,
-        "dva-random": 3 * n * c,
-        "modded": 2 * (n - 1) * c,
-        "modded-moved": 2 * (n - 1) * c,
-        "svformer-anchors": (n + 3) * c,
-        "svformer-gqa": (n + 1) * kv,
-        "bov-gqa": (2 * n - 2) * kv + 2,
-    }
-    expected = 2 * special.get(plan, closed_form(plan, n, kv))
-    assert count(model)["cache_bytes_per_token"] == expected, (
-        f"{plan}: add what it keeps to closed_form or special"
-    )
+    elements = closed_form(plan, n, kv, width)
+    if elements is None:
+        says = kept(model)
+        elements = kv * len(says - {"ids"}) + 2 * ("ids" in says)
+    assert count(model)["cache_bytes_per_token"] == 2 * elements
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_a_cache_holds_what_the_parts_say_that_they_keep(plan):
+    """And what a layer reads of others is kept by somebody."""
+    model = skeleton(plan, "nano", layers=6)
+    cache = model.cache()
+    model(torch.zeros(1, 5, dtype=torch.long, device="meta"), cache=cache)
+    assert cache.kept.keys() - {"smear"} == kept(model)
+    for block in model.blocks:
+        for part in block.modules():
+            if isinstance(part, Part):
+                assert all(0 <= j < model.config.layers for j in part.reads)
+                assert part.j is None or part.j >= max(part.reads, default=0)
 
 
 def test_the_named_byte_counts_of_d12():

@@ -108,6 +108,8 @@ def test_the_command_continues_a_text_with_a_trained_model(tmp_path, capsys):
     main([str(tmp_path / "run"), "the cat", "--tokens", "5", "--temperature", "0"])
     said = capsys.readouterr().out
     assert said.startswith("the cat") and len(said) > len("the cat\n")
+    main([str(tmp_path / "run"), "the cat " * 20, "--tokens", "5", "--slide"])
+    assert capsys.readouterr().out.startswith("the cat the cat")
     for wrong, words in (
         ([str(tmp_path / "none"), "x"], "no checkpoint at"),
         ([str(tmp_path / "run"), "x", "--temperature", "-1"], "temperature >= 0"),
@@ -119,3 +121,42 @@ def test_the_command_continues_a_text_with_a_trained_model(tmp_path, capsys):
 def test_nothing_cannot_be_continued():
     with pytest.raises(ValueError, match="at least one token"):
         generate(awake(), IDS[:, :0], 3)
+
+
+# ---- past the trained context -----------------------------------------------------------------
+LONG = torch.randint(97, (2, 40), generator=torch.Generator().manual_seed(2))
+MIXED = (5, 0, 9, 5, 9, 0)  # windows; the two full layers slide
+
+
+def test_without_sliding_a_full_layer_sees_every_token_past_the_context():
+    model = awake("bov", windows=MIXED, context=16)
+    changed = LONG.clone()
+    changed[:, 0] = (changed[:, 0] + 1) % 97
+    with torch.no_grad():
+        assert not torch.equal(model(LONG)[:, -1], model(changed)[:, -1])
+
+
+@pytest.mark.parametrize("plan", ["standard", "bov", "svformer", "cross", "dva", "row13"])
+def test_sliding_is_a_window_of_the_context_in_the_layers_that_have_none(plan):
+    model = awake(plan, windows=MIXED, context=16)
+    windows = [5, 16, 9, 5, 9, 16]
+    ids = LONG
+    with torch.no_grad():
+        for _ in range(20):
+            new = model(ids, windows=windows)[:, -1].argmax(-1, keepdim=True)
+            ids = torch.cat([ids, new], 1)
+    for rings in (False, True):
+        assert torch.equal(generate(model, LONG, 20, top_k=1, rings=rings, slide=True), ids)
+    assert not torch.equal(generate(model, LONG, 20, top_k=1), ids)
+
+
+def test_sliding_changes_nothing_within_the_context_and_bounds_the_cache_beyond():
+    model = awake("standard", windows="L", context=16)
+    plain, slid = (generate(model, IDS, 7, top_k=1, slide=slide) for slide in (False, True))
+    assert torch.equal(plain, slid)
+    sizes = []
+    for n in (30, 60):
+        cache = model.cache(rings=True)
+        generate(model, IDS, n, cache=cache, slide=True)
+        sizes.append(cache.bytes())
+    assert sizes[0] == sizes[1] == 2 * 6 * 2 * 16 * 48 * 4

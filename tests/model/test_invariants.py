@@ -4,13 +4,14 @@ At the start W_O is zero, so all plans give equal logits and any wiring passes: 
 whatever else starts at zero, random numbers that are the same in both models."""
 
 import math
+from functools import partial
 
 import pytest
 import torch
 
 from minimal.model import attention
 from minimal.model.layers import Coefficient, norm
-from minimal.model.values import Gate, Layer, Own, Table, part
+from minimal.model.values import Gate, Layer, Own, Table
 from minimal.training import optim
 from minimal.variants import Plan, after_first, build, place, plan_named
 
@@ -71,7 +72,7 @@ def test_t2_open_mixtures_start_as_the_baseline(plan):
 
 
 def test_t3_row_5_on_all_layers_but_the_first_is_svformer():
-    everywhere = Plan(place(after_first, value=part(Layer, 0)))
+    everywhere = Plan(place(after_first, value=partial(Layer, 0)))
     assert gap(made(everywhere), made("svformer")) == 0
     assert gap(made("row5"), made("svformer")) > 0.05
 
@@ -81,7 +82,7 @@ def test_t4_row_10_on_all_layers_but_the_first_is_resformer():
 
     assert (
         gap(
-            made(Plan(place(after_first, value=mixed_with(part(Layer, 0), 0.5, 0.5)))),
+            made(Plan(place(after_first, value=mixed_with(partial(Layer, 0), 0.5, 0.5)))),
             made("resformer"),
         )
         == 0
@@ -90,7 +91,7 @@ def test_t4_row_10_on_all_layers_but_the_first_is_resformer():
 
 def test_t5_each_addition_at_zero_is_the_baseline():
     base = made("standard")
-    assert gap(made(Plan(place(after_first, read=part(attention.NeuTRENO, 0.0)))), base) < 1e-6
+    assert gap(made(Plan(place(after_first, read=partial(attention.NeuTRENO, 0.0)))), base) < 1e-6
     assert gap(made("denseformer"), base) < 1e-5
     unet = made(plan_named("modded").but(line=place()))
     with torch.no_grad():
@@ -103,7 +104,7 @@ def test_t5_each_addition_at_zero_is_the_baseline():
     assert gap(move, base) < 1e-5
     from minimal.model.values import Bypass, Mix
 
-    assert gap(made(Plan(place(value=part(Mix, Own, Bypass, 1.0, 0.0)))), base) == 0
+    assert gap(made(Plan(place(value=partial(Mix, Own, Bypass, 1.0, 0.0)))), base) == 0
     assert gap(made("bypass"), base) > 0.05
 
 
@@ -132,7 +133,12 @@ def test_t7_dva_by_pairs_equals_dva_by_its_identity():
 
 @pytest.mark.parametrize(
     "value",
-    [Table, part(Layer, 0), part(Own, gain=("gamma", 0.7)), part(Table, gain=("gamma", 0.7))],
+    [
+        Table,
+        partial(Layer, 0),
+        partial(Own, gain=("gamma", 0.7)),
+        partial(Table, gain=("gamma", 0.7)),
+    ],
 )
 def test_dynamic_values_come_from_any_source_gained_or_not(value):
     """And decoding them equals the forward pass."""
@@ -186,7 +192,7 @@ def test_dva_by_position_would_be_another_model():
 def test_the_modifier_can_be_bounded(limit, bound):
     """|r| = |qR * kR| cannot pass the square of the bound on either factor."""
     model = made(
-        Plan(place(read=part(attention.Dynamic, True, limit), mlp=False, wo=False), heads=1)
+        Plan(place(read=partial(attention.Dynamic, True, limit), mlp=False, output=False), heads=1)
     )
     with torch.no_grad():
         for block in model.blocks:
@@ -288,7 +294,7 @@ def test_resformer_with_neutreno_is_the_sum_that_the_code_computes():
     from minimal.model.tape import Rows
 
     v1, vn = tape.raw[0], tape.raw[3]
-    scale = model.config.manners.attention_scale(model.config.head)
+    scale = model.config.style.attention_scale(model.config.head)
     plain = reference(tape.queries[3], tape.keys[3], Rows(0.5 * (v1 + vn)), scale=scale)
     assert torch.allclose(tape.out[3], plain + 0.1 * (v1 - vn), atol=1e-5)
 

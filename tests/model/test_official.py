@@ -17,6 +17,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from minimal.generate import sliding
 from minimal.model.count import count
 from minimal.model.residual import DenseFormer
 from minimal.model.tape import Tape
@@ -86,33 +87,46 @@ def agree(pairs, mine, other, loss, other_loss, what):
     assert gap < 1e-4 and abs(loss.item() - other_loss.item()) < 1e-5 and slope < 1e-3
 
 
-def nanochat_agrees(model, other, what):
-    """Put every parameter there, fill the rest with what must not matter, and compare."""
+def put(model, other):
+    """Put every parameter there and fill the rest with what must not matter; returns the pairs."""
     pairs, rest = official.nanochat_pairs(model, other)
     for pair in pairs:
         pair.put()
-    there, dead = (
-        dict(other.named_parameters()),
-        {name for name in rest if name.endswith("c_v.weight")},
-    )
+    there = dict(other.named_parameters())
+    dead = {name for name in rest if name.endswith("c_v.weight")}
     assert rest - dead <= {"smear_gate.weight", "smear_lambda"}
     with torch.no_grad():
         for name in rest:
-            there[name].fill_(
-                math.nan if name in dead else 0.0
-            )  # a matrix that the paper says is dropped
+            # a matrix that the paper says is dropped
+            there[name].fill_(math.nan if name in dead else 0.0)
+    return pairs
+
+
+def nanochat_agrees(model, other, what):
+    pairs = put(model, other)
     x, y = batch(149)
     agree(pairs, model(x), other(x), model.loss(x, y), other(x, y), what)
 
 
+CASES = dict(
+    plain={},
+    smear=dict(smear=True),
+    windows=dict(windows=(9, 0, 5, 9, 7, 0)),
+    layers3=dict(layers=3),
+    layers5=dict(layers=5),
+    layers7=dict(layers=7),
+    layers9=dict(layers=9),
+)
+
+
 @SAME
-@pytest.mark.parametrize("case", ["plain", "smear", "windows"])
+@pytest.mark.parametrize("case", CASES)
 def test_logits_and_gradients_equal_bank_of_values(plan, case):
-    """149 tokens, so that the short windows of 128 cut; "windows": of 9, 5 and 7 tokens besides the query's own."""
-    small = dict(windows=(9, 0, 5, 9, 7, 0)) if case == "windows" else {}
-    model = awake(plan, smear=case == "smear", **small)
+    """149 tokens, so that the short windows of 128 cut; "windows": of 9, 5 and 7 tokens besides
+    the query's own. Selectors of layers that agree at even depths part at odd ones."""
+    model = awake(plan, **CASES[case])
     other = bank_of_values(plan, model.config)
-    if small:
+    if case == "windows":
         for block, window in zip(other.transformer.h, model.windows):
             block.attn.window_size = (window or -1, 0)
     nanochat_agrees(model, other, f"{plan} ({case})")
@@ -127,19 +141,74 @@ def test_full_nanochat_equals_the_fork_without_backout():
     nanochat_agrees(model, bank_of_values("nanochat", model.config), "nanochat (fork)")
 
 
-def test_full_nanochat_equals_upstream():
+@pytest.mark.parametrize("layers", [3, 5, 6, 7, 9])
+def test_full_nanochat_equals_upstream(layers):
     code = official.imported(checkout("karpathy-nanochat"), "nanochat.gpt")
-    model = awake("nanochat")
+    model = awake("nanochat", layers=layers)
     nanochat_agrees(
         model, official.nanochat(code.GPTConfig, code.GPT, model.config), "nanochat (upstream)"
     )
 
 
+def decoded(forward, ids, prompt):
+    """Logits of a prompt, then of one token at a time."""
+    pieces = [ids[:, :prompt], *ids[:, prompt:].split(1, dim=1)]
+    return torch.cat([forward(piece) for piece in pieces], dim=1)
+
+
+def their_decoding(other, config, ids, prompt):
+    cache = official.nanochat_cache(config, len(ids), ids.shape[1])
+    return decoded(lambda piece: other(piece, kv_cache=cache), ids, prompt)
+
+
+@SAME
+@pytest.mark.parametrize("layers", [5, 6])
+@torch.no_grad()
+def test_decoding_equals_their_cache(plan, layers):
+    """170 tokens, smear on: short windows of 128 cut while single tokens come."""
+    model = awake(plan, layers=layers, smear=True)
+    other = bank_of_values(plan, model.config).eval()
+    put(model, other)
+    ids, _ = batch(170)
+    cache = model.eval().cache(rings=True)
+    mine = decoded(lambda piece: model(piece, cache=cache), ids, 140)
+    theirs = their_decoding(other, model.config, ids, 140)
+    assert mine.std() > 0.5 and (mine - theirs).abs().max() < 1e-4
+
+
+@pytest.mark.parametrize("plan", ["standard", "bov", "row6", "vplus"])
+@torch.no_grad()
+def test_past_the_context_sliding_is_their_rule(plan):
+    """Their long layers see `context` keys besides the query's own; ours do when they slide."""
+    model = awake(plan)
+    other = bank_of_values(plan, model.config).eval()
+    put(model, other)
+    ids, _ = batch(300)
+    theirs = their_decoding(other, model.config, ids, 280)
+    gaps = {}
+    for name, windows in dict(slide=sliding(model), whole=None).items():
+        cache = model.eval().cache(rings=True)
+        step = lambda piece, cache=cache, w=windows: model(piece, cache=cache, windows=w)
+        gaps[name] = (decoded(step, ids, 280) - theirs).abs().amax((0, 2))  # (T,)
+    within = model.config.context + 1
+    assert gaps["slide"].max() < 1e-4 and gaps["whole"][:within].max() < 1e-4
+    assert gaps["whole"][within:].max() > 1e-3, "without sliding the old tokens are still heard"
+
+
+@SAME
+@pytest.mark.parametrize("layers", [3, 5, 7, 9])
+def test_flops_and_parameters_at_odd_depths_are_what_their_code_counts(plan, layers):
+    same_counts(plan, skeleton(plan, "d12", layers=layers))
+
+
 @SAME
 @pytest.mark.parametrize("size", ["d12", "d24"])
 def test_flops_and_parameters_are_what_their_code_counts(plan, size):
+    same_counts(plan, skeleton(plan, size))
+
+
+def same_counts(plan, model):
     """Ours = theirs - 25 for smear - the value matrices that their forward pass never calls."""
-    model = skeleton(plan, size)
     other, counted = bank_of_values(plan, model.config, "meta"), count(model)
     pairs, rest = official.nanochat_pairs(model, other)
     dead = [
@@ -273,7 +342,7 @@ def test_five_steps_of_training_move_the_weights_as_theirs(plan):
     assert gaps[worst] < 0.02
 
 
-def test_densely_weighted_averages_equal_densformer():
+def test_densely_weighted_averages_equal_denseformer():
     """Five blocks of random maps; every state enters the average before the next block reads it."""
     code = official.imported(checkout("DenseFormer"), "denseformer")
     g = torch.Generator().manual_seed(0)
@@ -389,14 +458,15 @@ RESFORMER = dict(
 
 
 @pytest.mark.parametrize("plan", RESFORMER)
-def test_llama_plans_equal_resformers_code(plan):
+@pytest.mark.parametrize("layers", [3, 6])
+def test_llama_plans_equal_resformers_code(plan, layers):
     file = (
         checkout("Value-Residual-Learning")
         / "src"
         / "modeling"
         / f"modeling_llama_{RESFORMER[plan]}.py"
     )
-    model = awake(plan, style="llama", windows="L", heads=3, hidden=112)
+    model = awake(plan, style="llama", windows="L", heads=3, hidden=112, layers=layers)
     other = official.Llama(file, model.config)
     pairs, rest = official.paired(model, other, official.LLAMA, official.turned(model.config))
     assert not rest

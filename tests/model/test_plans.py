@@ -190,3 +190,28 @@ def test_a_term_over_values_that_no_layer_makes_is_refused(value, read):
     plan = Plan(place(after_first, value=value, read=read))
     with pytest.raises(ValueError, match="layer 1 makes no values that another term could read"):
         build(plan, "nano", **SHORT)(tokens(4))
+
+
+@EVERY
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_every_plan_reads_learns_and_decodes_in_half_precision(plan, dtype):
+    """Activations in half precision, then the weights too; as near to fp32 as rounding allows."""
+    low, ids = awake(plan), tokens(20)
+    with torch.no_grad():
+        right = low(ids)
+        low.to("cpu", compute=dtype)
+        got = low(ids)
+        pieces, cache = decode(low, ids, [12, 1, 7])
+    assert got.dtype == torch.float32 and got.isfinite().all()
+    far = 0.1 if dtype == torch.bfloat16 else 0.02
+    assert (got - right).norm() < far * right.norm()
+    assert (pieces - got).norm() < far * right.norm()
+    kept = {rows.dtype for name, rows in cache.kept.items() if name != "ids"}
+    assert kept == {dtype}
+    loss = low.train().loss(ids[:, :-1], ids[:, 1:])
+    loss.backward()
+    assert loss.isfinite()
+    assert all(p.grad.isfinite().all() for p in low.parameters() if p.requires_grad)
+    with torch.no_grad():
+        whole = low.eval().to(dtype)(ids)
+    assert (whole - right).norm() < far * right.norm()

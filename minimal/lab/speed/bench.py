@@ -30,8 +30,7 @@ def stepper(plan, size, recipe, batch, compile, where="cpu"):
     from minimal.variants import build
 
     keep_memory()
-    model = build(plan, size).to(where)
-    model.compute = compute_dtype(where)
+    model = build(plan, size, device=where, compute=compute_dtype(where))
     context = model.config.context
     optimizer = optim.Optimizer(
         model, recipe, batch_tokens=batch * context, steps=1000, scale="laptop"
