@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from homework.exercise import Lost, Row
+from homework.marking import Lost, Row
 
 CARD = pytest.StashKey[list]()
 

@@ -1,6 +1,6 @@
 """How is a stranger's homework graded? `python -m homework.grade hw03 kv_cache.py --out results.json`
 
-This process makes secret inputs, starts the submission behind a sandbox (homework/submission.py is what runs there),
+This process makes secret inputs, starts the submission behind a sandbox (homework/runner.py is what runs there),
 takes back bytes, reads them as plain arrays and judges them here. It never imports, unpickles or runs a submission.
 """
 import argparse
@@ -26,10 +26,10 @@ from pathlib import Path
 
 import numpy as np
 
-from homework import submission
-from homework.exercise import SAYS, find
+from homework import runner
+from homework.marking import SAYS, find
 
-PROGRAM = Path(submission.__file__).read_text(encoding="utf-8")
+PROGRAM = Path(runner.__file__).read_text(encoding="utf-8")
 UIDS = range(60706, 61184)                                      # accounts that nobody has
 MISHAP = "grader error: nothing was lost and this is not a mark; ask your instructor to grade again"
 
@@ -142,7 +142,7 @@ class Sandbox:
                         return None
                     heard += piece
                     size = struct.unpack(">Q", heard[:8])[0] if len(heard) >= 8 else 0
-                    if not piece or size > submission.MOST:
+                    if not piece or size > runner.MOST:
                         return None
                     if len(heard) >= 8 + size > 8:
                         return heard[8:8 + size]
@@ -233,7 +233,7 @@ def grade(unit, source, seed, way, seconds=10, memory=4, most=150):
             places = iter(range(len(arrays)))
             told = [[dict(array=next(places), apart=x.ndim == 1 and not x.flags.c_contiguous)
                      if isinstance(x, np.ndarray) else x for x in inputs] for inputs in cases]
-            question = submission.pack(dict(function=exercise.name, cases=told, arrays=len(arrays)), arrays)
+            question = runner.pack(dict(function=exercise.name, cases=told, arrays=len(arrays)), arrays)
             while (left := until - time.monotonic()) > 0:
                 first, box = box is None, box or Sandbox(source, way, seconds, memory)
                 reply = box.ask(question, min(seconds, left) + 2)

@@ -3,7 +3,7 @@ import argparse
 import zipfile
 from pathlib import Path
 
-from homework.exercise import HERE, find
+from homework.marking import HERE, find
 
 SETUP = """#!/usr/bin/env bash
 # Gradescope runs this once, as root, when it builds the image.
@@ -20,7 +20,7 @@ cd "$home/source"
 exec "${PYTHON:-/opt/grader/bin/python}" -m homework.grade UNIT "$home/submission" --out "$home/results/results.json"
 """
 
-PARTS = ["__init__.py", "exercise.py", "index.py", "submission.py", "grade.py"]
+PARTS = ["__init__.py", "marking.py", "by_index.py", "runner.py", "grade.py"]
 
 
 def build(unit, out):

@@ -1,7 +1,7 @@
 """How do I start a unit over? `python -m homework.reset hw03` writes the stub again and keeps your file beside it."""
 import argparse
 
-from homework.exercise import find
+from homework.marking import find
 
 
 def reset(unit):

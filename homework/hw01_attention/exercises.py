@@ -3,8 +3,8 @@ import functools
 
 import numpy as np
 
-from homework import index
-from homework.exercise import Part, Unit, Wrong, need, normals, refuse
+from homework import by_index
+from homework.marking import Part, Unit, Wrong, need, normals, refuse
 
 unit = Unit("hw01_attention", "What does a token see?", """
     Fill in the functions, in any order, and run `pytest homework/hw01_attention` as often as you like.
@@ -64,7 +64,7 @@ def attention(q, k, v, causal, *, corner=False, never=False, **how):
     S positions.
     """
     late = q.shape[1] - k.shape[1] if corner else 0
-    return index.attention(q, k, v, causal=causal and not never, late=late, **how)
+    return by_index.attention(q, k, v, causal=causal and not never, late=late, **how)
 
 
 @unit.exercise(
@@ -206,7 +206,7 @@ def decode_step(q, k, v, k_cache, v_cache, *, blind=False, front=False, forgets=
     keys = np.concatenate([k, k_cache] if front else [k_cache, k], 1)
     values = np.concatenate([v, v_cache] if front else [v_cache, v], 1)
     seen = (k_cache, v_cache) if blind else (k, v) if forgets else (keys[:, :1], values[:, :1]) if corner else (keys, values)
-    out = index.attention(q, *seen, causal=False) if seen[0].shape[1] else np.zeros(q.shape)
+    out = by_index.attention(q, *seen, causal=False) if seen[0].shape[1] else np.zeros(q.shape)
     return out, keys, values
 
 
@@ -252,7 +252,7 @@ def largest_weight(root):
     """Measured: the mean, over 300 random queries, of the largest of 128 weights, at width 64."""
     r = np.random.default_rng(0)
     scores = np.einsum("qd,qkd->qk", r.normal(size=(300, 64)), r.normal(size=(300, 128, 64))) / (8 if root else 1)
-    return float(np.mean([index.softmax(row).max() for row in scores]))
+    return float(np.mean([by_index.softmax(row).max() for row in scores]))
 
 
 def close(which, root, within, why):
@@ -288,7 +288,7 @@ def leaks(answer):
            "wanted q, k, q2, k2 of one shape (T,D) and v, v2 of one shape (T,E), T at least 2")
     refuse(any(np.abs(a[:-1] - b[:-1]).max() > 1e-6 for a, b in ((q, q2), (k, k2), (v, v2))),
            "the two sequences may differ in the LAST row only: the future")
-    change = index.weights(q, k, causal=False) @ v - index.weights(q2, k2, causal=False) @ v2
+    change = by_index.weights(q, k, causal=False) @ v - by_index.weights(q2, k2, causal=False) @ v2
     refuse(np.abs(change[:-1]).max() < 0.01, "no earlier row of Eq 2 moves (by 0.01): what does an earlier query read "
         "of the last row?")
 
@@ -349,7 +349,7 @@ def tile_backward(q, k, v, out, lse, dout, *, own=False, row=True, scaled=True):
     dq, dk, dv = np.zeros(q.shape), np.zeros(k.shape), np.zeros(v.shape)
     for t in range(T):
         scores = np.array([q[t] @ k[s] / np.sqrt(D) for s in range(S)])
-        P = index.softmax(scores) if own else np.exp(scores - lse[t])
+        P = by_index.softmax(scores) if own else np.exp(scores - lse[t])
         for s in range(S):
             dS = P[s] * (dout[t] @ v[s] - (dout[t] @ out[t] if row else 0)) / (np.sqrt(D) if scaled else 1)
             dq[t] += dS * k[s]

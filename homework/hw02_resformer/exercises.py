@@ -1,8 +1,8 @@
 """hw02: what do deep layers lose, and what comes back with the first layer's values?"""
 import numpy as np
 
-from homework import index
-from homework.exercise import Part, Unit, Wrong, need, normals, refuse
+from homework import by_index
+from homework.marking import Part, Unit, Wrong, need, normals, refuse
 
 unit = Unit("hw02_resformer", "What comes back with the first layer's values?", """
     Fill in the functions, in any order, and run `pytest homework/hw02_resformer` as often as you like.
@@ -110,10 +110,10 @@ def gold(q, k, v, k_m, v_m, blind=False, swap=False, apart=False):
             scores = np.concatenate([k[b, :seen], k_m[b, :far]]) @ q[b, t] / np.sqrt(q.shape[-1])
             first, second = (v_m, v) if swap else (v, v_m)
             if apart:
-                near, distant = index.softmax(scores[:seen]), index.softmax(scores[seen:])
+                near, distant = by_index.softmax(scores[:seen]), by_index.softmax(scores[seen:])
                 out[b, t] = (near @ first[b, :seen] + distant @ second[b, :far]) / 2
             else:
-                out[b, t] = index.softmax(scores) @ np.concatenate([first[b, :seen], second[b, :far]])
+                out[b, t] = by_index.softmax(scores) @ np.concatenate([first[b, :seen], second[b, :far]])
     return out
 
 
@@ -173,7 +173,7 @@ def resformer(x, wq, wk, wv, wo, *, share=0.5, below=False, first=True, passed=F
         elif passed:
             early = v
         q, k, v = ((y)[:, :, None] for y in (x @ wq[n], x @ wk[n], v))
-        x = x + index.attention(q, k, v)[:, :, 0] @ wo[n]
+        x = x + by_index.attention(q, k, v)[:, :, 0] @ wo[n]
     return x
 
 
@@ -332,7 +332,7 @@ def best_mix(q, k, v, k_m, v_m, *, alone=False, sum_one=False):
     Returns (2,).
     """
     target = gold(q, k, v, k_m, v_m).ravel()
-    X, Y = (index.attention(q[:, :, None], k[:, :, None], y[:, :, None]).ravel() for y in (v, v_m))
+    X, Y = (by_index.attention(q[:, :, None], k[:, :, None], y[:, :, None]).ravel() for y in (v, v_m))
     if alone:
         return np.array([X @ target / (X @ X), Y @ target / (Y @ Y)])
     if sum_one:

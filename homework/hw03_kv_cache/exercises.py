@@ -1,8 +1,8 @@
 """hw03: what does a key/value cache have to keep, and for how long?"""
 import numpy as np
 
-from homework import index
-from homework.exercise import Part, Unit, Wrong, need, normals, per_cent, refuse
+from homework import by_index
+from homework.marking import Part, Unit, Wrong, need, normals, per_cent, refuse
 
 unit = Unit("hw03_kv_cache", "What must the cache keep?", """
     Fill in the functions, in any order, and run `pytest homework/hw03_kv_cache` as often as you like.
@@ -119,7 +119,7 @@ def grouped_attention(q, k, v, *, turns=False, causal=True, root=True, corner=Fa
     H // G neighbouring query heads read the same key/value head. The T queries are the last T of S positions.
     """
     late = q.shape[1] - k.shape[1] if corner else 0
-    return index.attention(q, k, v, turns=turns, causal=causal, root=root, late=late)
+    return by_index.attention(q, k, v, turns=turns, causal=causal, root=root, late=late)
 
 
 @unit.exercise(
@@ -151,7 +151,7 @@ def stack(L, S=None):
 
 
 def one_head(q, k, v, **how):
-    return index.attention(q[:, :, None], k[:, :, None], v[:, :, None], **how)[:, :, 0]
+    return by_index.attention(q[:, :, None], k[:, :, None], v[:, :, None], **how)[:, :, 0]
 
 
 @unit.exercise(
@@ -298,7 +298,7 @@ def ring_fails(answer):
     refuse(k.shape != (len(v), len(q)) or len(v) == 0, "wanted q (D,), k (S,D), v (S,E) with the same S and D")
     refuse(len(k) <= N, "your sequence is not longer than N: a ring of N entries still holds all of it")
     def out(last):
-        return index.weights(q[None], k[-last:], causal=False)[0] @ v[-last:]
+        return by_index.weights(q[None], k[-last:], causal=False)[0] @ v[-last:]
     refuse(np.abs(out(int(N)) - out(int(N) + 1)).max() < 0.01, "both rings give the same output (within 0.01): the key "
         "that one of them has lost must matter, and its value must differ from the rest")
 

@@ -1,7 +1,7 @@
 """hw04: what do scalars that mix two streams tell us, and what do they not?"""
 import numpy as np
 
-from homework.exercise import Part, Unit, Wrong, need, normals, per_cent, refuse
+from homework.marking import Part, Unit, Wrong, need, normals, per_cent, refuse
 
 unit = Unit("hw04_value_embeddings", "What do the lambdas say?", """
     Fill in the functions, in any order, and run `pytest homework/hw04_value_embeddings` as often as you like.

@@ -1,8 +1,8 @@
 """hw05: does every pair of tokens deserve its own value, and what does that cost?"""
 import numpy as np
 
-from homework import index
-from homework.exercise import Part, Unit, Wrong, need, normals, per_cent, refuse
+from homework import by_index
+from homework.marking import Part, Unit, Wrong, need, normals, per_cent, refuse
 
 unit = Unit("hw05_dva", "Does every pair deserve its own value?", """
     Fill in the functions, in any order, and run `pytest homework/hw05_dva` as often as you like.
@@ -58,7 +58,7 @@ def dva(x, wq, wk, wv, wqr, wkr, *, reading=False, weighted=True, **how):
     out = np.zeros(x.shape)
     for b in range(len(x)):
         v, qr, kr = x[b] @ wv, x[b] @ wqr, x[b] @ wkr
-        A = index.weights(x[b] @ wq, x[b] @ wk, **how)
+        A = by_index.weights(x[b] @ wq, x[b] @ wk, **how)
         for i in range(x.shape[1]):
             for j in range(x.shape[1]):
                 modifier = (qr[j] if reading else qr[i]) * kr[j]
@@ -176,7 +176,7 @@ def dva_step(q, k, v, qr, kr, k_cache, v_cache, kr_cache, *, forgets=False, prod
              for old, new in ((k_cache, k), (v_cache, v), (kr_cache, qr * kr if product else kr))]
     out = np.zeros(q.shape)
     for b in range(len(q)):
-        A = index.weights(q[b], grown[0][b], causal=False)
+        A = by_index.weights(q[b], grown[0][b], causal=False)
         modifiers = np.repeat(kr[b], A.shape[1], 0) if forgets else grown[2][b]
         out[b] = A @ grown[1][b] + (1 if product else qr[b]) * (A @ modifiers)
     return out, *grown

@@ -4,8 +4,8 @@ import string
 
 import numpy as np
 
-from homework import index
-from homework.exercise import Part, Unit, Wrong, need, normals, refuse
+from homework import by_index
+from homework.marking import Part, Unit, Wrong, need, normals, refuse
 
 unit = Unit("hw06_bert_bypass", "How would five runs tell?", """
     Fill in the functions, in any order, and run `pytest homework/hw06_bert_bypass` as often as you like.
@@ -54,7 +54,7 @@ def bypass(x, wq, wk, wv, heads, lengths, alpha, *, where="inside", scaled=True,
             part = slice(h * D, h * D + D)
             for t in range(T):
                 last = min(seen, t + 1) if causal else seen
-                A = index.weights((x[b] @ wq)[t:t + 1, part], (x[b] @ wk)[:last, part], causal=False)
+                A = by_index.weights((x[b] @ wq)[t:t + 1, part], (x[b] @ wk)[:last, part], causal=False)
                 out[b, t, part] = A[0] @ v[:last, part]
         out[b] += extra if where == "after" else 0
     return out

@@ -1,8 +1,8 @@
 """hw07: where do the values of deep layers come from, and what does it save to look them up?"""
 import numpy as np
 
-from homework import index
-from homework.exercise import Part, Unit, Wrong, need, normals, per_cent, refuse
+from homework import by_index
+from homework.marking import Part, Unit, Wrong, need, normals, per_cent, refuse
 
 unit = Unit("hw07_bank_of_values", "Where do deep layers get their values?", """
     Fill in the functions, in any order, and run `pytest homework/hw07_bank_of_values` as often as you like.
@@ -117,7 +117,7 @@ def bov_attention(q, k, ids, table, gamma, *, by="id", power=1, causal=True, cor
     """
     rows = ids if by == "id" else np.tile(np.arange(k.shape[1]), (len(k), 1))
     v = np.stack([np.stack([gamma ** power * table[t] for t in line]) for line in rows])
-    return index.attention(q, k, v, causal=causal, late=q.shape[1] - k.shape[1] if corner else 0)
+    return by_index.attention(q, k, v, causal=causal, late=q.shape[1] - k.shape[1] if corner else 0)
 
 
 def masses(distinct):

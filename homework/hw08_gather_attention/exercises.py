@@ -1,7 +1,7 @@
 """hw08: what does one program of a kernel read, keep and write?"""
 import numpy as np
 
-from homework.exercise import Part, Unit, Wrong, need, normals, refuse
+from homework.marking import Part, Unit, Wrong, need, normals, refuse
 
 unit = Unit("hw08_gather_attention", "What does one program do?", """
     Fill in the functions, in any order, and run `pytest homework/hw08_gather_attention` as often as you like. Each

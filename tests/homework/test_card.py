@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from homework import exercise, reset, submission
+from homework import marking, reset, runner
 
-HOMEWORK = Path(exercise.__file__).parent
-UNIT = exercise.find("hw03")
+HOMEWORK = Path(marking.__file__).parent
+UNIT = marking.find("hw03")
 HONEST = (HOMEWORK / "solutions" / UNIT.folder / "reference.py").read_text()
 
 HALF = HONEST.replace(") / D ** 0.5 ", ") ").replace(
@@ -95,7 +95,7 @@ def test_hints_come_in_levels(course):
 
 
 def test_reset_writes_the_stub_and_keeps_every_file_of_the_learner(course, monkeypatch):
-    monkeypatch.setattr(exercise, "HERE", course / "homework")
+    monkeypatch.setattr(marking, "HERE", course / "homework")
     UNIT.path.write_text("first = 1\n")
     assert reset.reset(UNIT).read_text() == "first = 1\n" and UNIT.path.read_text() == UNIT.stub()
     assert reset.reset(UNIT) is None
@@ -106,15 +106,15 @@ def test_reset_writes_the_stub_and_keeps_every_file_of_the_learner(course, monke
 
 @pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="this system has no alarm")
 def test_an_endless_loop_costs_its_own_part_and_ends(course, monkeypatch):
-    monkeypatch.setattr(exercise, "HERE", course / "homework")
-    monkeypatch.setattr(exercise, "SECONDS", 1)
+    monkeypatch.setattr(marking, "HERE", course / "homework")
+    monkeypatch.setattr(marking, "SECONDS", 1)
     before = signal.getsignal(signal.SIGALRM)
     UNIT.path.write_text(HONEST + "\n\ndef skip_heads(v, v1):\n    while True:\n        pass\n")
-    with pytest.raises(exercise.Lost, match="did not finish in time"):
+    with pytest.raises(marking.Lost, match="did not finish in time"):
         UNIT.check("skip_heads", "half the heads")
     UNIT.check("owners", "anchors")
     UNIT.path.write_text("while True:\n    pass\n\n\n" + HONEST)
-    with pytest.raises(exercise.Lost, match="did not finish in time"):
+    with pytest.raises(marking.Lost, match="did not finish in time"):
         UNIT.check("owners", "anchors")
     UNIT.check("owners", "anchors")
     assert signal.getsignal(signal.SIGALRM) is before and signal.getitimer(signal.ITIMER_REAL)[0] == 0
@@ -123,7 +123,7 @@ def test_an_endless_loop_costs_its_own_part_and_ends(course, monkeypatch):
 
 def test_an_unknown_unit_is_answered_with_the_known_ones():
     with pytest.raises(SystemExit, match="hw03_kv_cache"):
-        exercise.find("hw99")
+        marking.find("hw99")
 
 
 @pytest.mark.parametrize("text, good, bad", [
@@ -136,11 +136,11 @@ def test_an_unknown_unit_is_answered_with_the_known_ones():
     ("def a():\n\treturn 1\n\ndef b():\n  x = 1\n    y = 2\n", "a", "b"),
     ("from dataclasses import dataclass\n@dataclass\nclass K:\n    n: int = 1\ndef a():\n    return K().n\n", "a", "")])
 def test_a_file_is_read_definition_by_definition(text, good, bad):
-    names, problems = submission.load(text)
+    names, problems = runner.load(text)
     for name in good:
-        assert submission.answer(names, problems, name, ())[0] == dict(state="ok"), problems
+        assert runner.answer(names, problems, name, ())[0] == dict(state="ok"), problems
     for name in bad:
-        assert submission.answer(names, problems, name, ())[0]["state"] in ("broken", "raised")
+        assert runner.answer(names, problems, name, ())[0]["state"] in ("broken", "raised")
 
 
 @pytest.mark.parametrize("body, state", [
@@ -150,5 +150,5 @@ def test_a_file_is_read_definition_by_definition(text, good, bad):
     ("return [1, 2]", "ok"), ("return x.requires_grad_()", "ok"), ("import pytest; pytest.skip()", "raised")])
 def test_a_call_ends_in_a_known_state(body, state):
     import numpy as np
-    names, problems = submission.load(f"import torch\ndef f(x):\n    {body}\n")
-    assert submission.answer(names, problems, "f", (np.ones(3, "f4"),))[0]["state"] == state
+    names, problems = runner.load(f"import torch\ndef f(x):\n    {body}\n")
+    assert runner.answer(names, problems, "f", (np.ones(3, "f4"),))[0]["state"] == state

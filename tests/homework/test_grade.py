@@ -17,11 +17,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from homework import exercise, grade, gradescope, submission
+from homework import marking, grade, gradescope, runner
 from tests.homework.attacks import INSIDE, OUTSIDE, SHIPPED
 
 HOMEWORK = Path(grade.__file__).parent
-WHOLE = exercise.find("hw03")
+WHOLE = marking.find("hw03")
 UNIT = copy.copy(WHOLE)                                         # three of its exercises, for a class of more than 30
 UNIT.exercises = {name: WHOLE.exercises[name] for name in ("owners", "skip_heads", "svformer")}
 HONEST = (HOMEWORK / "solutions" / UNIT.folder / "reference.py").read_text()
@@ -177,7 +177,7 @@ def assert_gradescope(result):
 
 def test_a_crash_of_the_grader_is_no_zero_and_leaves_valid_results(tmp_path, monkeypatch, way):
     (tmp_path / "kv_cache.py").write_text(HONEST)
-    monkeypatch.setattr(exercise.Exercise, "expected", lambda *a: 1 / 0)
+    monkeypatch.setattr(marking.Exercise, "expected", lambda *a: 1 / 0)
     rows, note = grade.one(UNIT, tmp_path / "kv_cache.py", tmp_path / "results.json", options(way))
     result = json.loads((tmp_path / "results.json").read_text())
     assert rows is None and "ZeroDivisionError" in note
@@ -202,15 +202,15 @@ def test_the_same_seed_asks_the_same_and_another_seed_something_else():
     e = UNIT.exercises["skip_heads"]
     part = e.parts[0]
     same, other = e.cases(part, 3), e.cases(part, 4)
-    assert all(np.array_equal(a, b) for a, b in zip(same[0], exercise.Exercise.cases.__wrapped__(e, part, 3)[0]))
+    assert all(np.array_equal(a, b) for a, b in zip(same[0], marking.Exercise.cases.__wrapped__(e, part, 3)[0]))
     assert not np.array_equal(same[0][0], other[0][0])
 
 
 @pytest.mark.parametrize("reply", [
     b"", b"\n", b"[]", b"1\n", b'[{"state": "ok"}]\n', b'[{"state": ["ok"], "arrays": 1}]\n',
-    b'[{"state": "ok", "arrays": 1e999}]\n', submission.pack([dict(state="ok", arrays=1)], [np.zeros(3)])[:-1],
-    submission.pack([dict(state="ok", arrays=2)], [np.zeros(3)]),
-    submission.pack([dict(state="ok", arrays=1)], [np.array(["text"])])])
+    b'[{"state": "ok", "arrays": 1e999}]\n', runner.pack([dict(state="ok", arrays=1)], [np.zeros(3)])[:-1],
+    runner.pack([dict(state="ok", arrays=2)], [np.zeros(3)]),
+    runner.pack([dict(state="ok", arrays=1)], [np.array(["text"])])])
 def test_bytes_that_are_no_answer_are_refused(reply):
     try:
         states, answers = grade.read(reply, 1)
@@ -221,7 +221,7 @@ def test_bytes_that_are_no_answer_are_refused(reply):
 
 def test_an_answer_comes_back_as_it_was_sent():
     sent = [np.arange(6.0).reshape(2, 3), np.asfortranarray(np.ones((3, 2), "f4")), np.array(3), np.array([True])]
-    (state,), (came,) = grade.read(submission.pack([dict(state="ok", arrays=4)], sent), 1)
+    (state,), (came,) = grade.read(runner.pack([dict(state="ok", arrays=4)], sent), 1)
     assert state["state"] == "ok" and all(a.dtype == b.dtype and np.array_equal(a, b) for a, b in zip(sent, came))
 
 
@@ -357,12 +357,12 @@ def test_a_place_where_results_cannot_be_is_told_before_anything_runs(tmp_path, 
 
 def test_the_zip_brings_what_a_unit_asks_for():
     """A CPU build of torch has no Triton, and without it honest kernels would lose their points."""
-    assert "triton" in exercise.find("hw08").prelude and '"triton>=3.6"' in gradescope.SETUP
+    assert "triton" in marking.find("hw08").prelude and '"triton>=3.6"' in gradescope.SETUP
 
 
 def test_triton_kernels_are_graded_in_the_interpreter(tmp_path, way):
     pytest.importorskip("triton")
-    unit = copy.copy(exercise.find("hw08"))
+    unit = copy.copy(marking.find("hw08"))
     unit.exercises = {name: unit.exercises[name] for name in ("copy_tiles", "gather_flash", "split_decode")}
     source = (HOMEWORK / "solutions" / unit.folder / "triton_kernels.py").read_bytes()
     rows = grade.grade(unit, source, 5, way, seconds=30)

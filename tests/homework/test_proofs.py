@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 import torch
 
-from homework import exercise, submission
+from homework import marking, runner
 from tests.homework.mutants import mutants
 
-HOMEWORK = Path(exercise.__file__).parent
-UNITS = [exercise.find(path.parent.name) for path in sorted(HOMEWORK.glob("hw*/exercises.py"))]
-SEEDS = [exercise.PUBLIC, 1, 987654321]
+HOMEWORK = Path(marking.__file__).parent
+UNITS = [marking.find(path.parent.name) for path in sorted(HOMEWORK.glob("hw*/exercises.py"))]
+SEEDS = [marking.PUBLIC, 1, 987654321]
 units = pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.short)
 
 
@@ -27,8 +27,8 @@ def one_thread():
     torch.set_num_threads(before)
 
 
-def marks(unit, source, seed=exercise.PUBLIC, only=None):
-    names, problems = submission.load(source)
+def marks(unit, source, seed=marking.PUBLIC, only=None):
+    names, problems = runner.load(source)
     return [unit.mark(names, problems, e, part, seed) for e, part in unit.parts() if only in (None, e.name)]
 
 
@@ -44,10 +44,10 @@ def lost(unit, e, wrong, seed):
     for part in e.parts:
         cases, answers = e.cases(part, seed), []
         for case, inputs in enumerate(cases):
-            dtype = next((x.dtype for x in inputs if exercise.floats(x)), None)
+            dtype = next((x.dtype for x in inputs if marking.floats(x)), None)
             found = e.expected(part, seed, case, wrong) or []
             with np.errstate(over="ignore"):
-                answers.append([x.astype(dtype) if dtype and x.ndim and exercise.floats(x) else x for x in found])
+                answers.append([x.astype(dtype) if dtype and x.ndim and marking.floats(x) else x for x in found])
         state, why = e.verdict(part, seed, [dict(state="ok")] * len(cases), answers)
         if state != "ok":
             points += part.points
@@ -157,8 +157,8 @@ def test_learners_files_and_public_tests_never_import_a_solution():
 def test_the_example_on_the_instructors_page_is_a_whole_exercise():
     page = (HOMEWORK / "README.md").read_text(encoding="utf-8")
     code = textwrap.dedent(page[page.index("    @unit.exercise("):page.index("\n\n- Name, positional")])
-    unit = exercise.Unit("hw99_example", "", "")
-    exec(code, dict(unit=unit, **{name: getattr(exercise, name) for name in ("Part", "Wrong", "normals")}))
+    unit = marking.Unit("hw99_example", "", "")
+    exec(code, dict(unit=unit, **{name: getattr(marking, name) for name in ("Part", "Wrong", "normals")}))
     e = unit.exercises["distance"]
     assert [lost(unit, e, wrong, 0) for wrong in e.wrongs] == [(wrong.loses, [wrong.says]) for wrong in e.wrongs]
     assert {row.state for row in marks(unit, "def distance(x, y):\n    return (x - y).norm()\n")} == {"ok"}
@@ -166,14 +166,14 @@ def test_the_example_on_the_instructors_page_is_a_whole_exercise():
 
 
 def test_inputs_vary_in_dtype_and_layout():
-    e = exercise.find("hw03").exercises["grouped_attention"]
+    e = marking.find("hw03").exercises["grouped_attention"]
     tensors = [inputs[0] for inputs in e.cases(e.parts[0], 0)]
     assert [str(x.dtype) for x in tensors] == ["float32", "float32", "float64"]
     assert [x.flags.c_contiguous for x in tensors] == [True, False, False]
 
 
 def test_a_kernel_that_ignores_the_stride_of_a_vector_loses():
-    unit = exercise.find("hw08")
+    unit = marking.find("hw08")
     text = solutions(unit)["reference"] + """
 right = copy_tiles
 def copy_tiles(x, block):
@@ -188,20 +188,20 @@ def copy_tiles(x, block):
     ([np.zeros(2, "f4"), np.zeros(2, "f4")], [np.zeros(2)], "1 results"),
     ([np.zeros((3,), "f4")], [np.zeros((3,), bool)], "dtype"), ([np.array(5.0)], [np.array(6)], "number")])
 def test_shape_dtype_and_finiteness_are_judged_before_values(came, wanted, says):
-    assert says in exercise.compare(came, wanted, "float32")
+    assert says in marking.compare(came, wanted, "float32")
 
 
 def test_a_number_is_as_exact_as_the_inputs_it_was_made_from():
     """A Python number is float64, whatever it was calculated in; a whole number stays exact."""
     almost, wanted = [np.array(3.0003)], [np.array(3.0)]
-    assert not exercise.compare(almost, wanted, "float32") and exercise.compare(almost, wanted, "float64")
-    assert exercise.compare(almost, wanted, None) and not exercise.compare(almost, wanted, None, like="float32")
-    assert exercise.compare([np.array(2810769409)], [np.array(2810769408)], "float32")
+    assert not marking.compare(almost, wanted, "float32") and marking.compare(almost, wanted, "float64")
+    assert marking.compare(almost, wanted, None) and not marking.compare(almost, wanted, None, like="float32")
+    assert marking.compare([np.array(2810769409)], [np.array(2810769408)], "float32")
 
 
 def test_a_named_mistake_is_named_only_if_it_explains_every_case():
     """A forgotten factor of 2 looks like a count of elements of two bytes."""
-    unit = exercise.find("hw03")
+    unit = marking.find("hw03")
     text = solutions(unit)["reference"] + """
 whole = cache_bytes
 def cache_bytes(*shape):
@@ -218,4 +218,4 @@ def cache_bytes(*shape):
     ([1.0, 2.5], [1.0, 2.0], "wrong numbers (1 of 2, first at [1]: wanted 2, came 2.5)"),
     ([True, True], [True, False], "(1 of 2, first at [1]: wanted False, came True)")])
 def test_numbers_are_shown_with_the_digits_that_tell_them_apart(came, wanted, says):
-    assert exercise.compare([np.array(came)], [np.array(wanted)], "float64", hidden=False).endswith(says)
+    assert marking.compare([np.array(came)], [np.array(wanted)], "float64", hidden=False).endswith(says)

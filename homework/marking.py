@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from homework import submission
+from homework import runner
 
 HERE = Path(__file__).parent
 PUBLIC = 0                                                      # the seed of the public tests
@@ -80,7 +80,7 @@ def normals(r, *shapes):
 
 def loose(array):
     """The same numbers, laid out in memory the other way round, a vector's apart: a tensor that is not contiguous."""
-    return np.asfortranarray(array) if array.ndim > 1 else submission.apart(array) if array.ndim else array
+    return np.asfortranarray(array) if array.ndim > 1 else runner.apart(array) if array.ndim else array
 
 
 class Exercise:
@@ -111,7 +111,7 @@ class Exercise:
         try:
             with np.errstate(all="ignore"):
                 function = wrong.returns if wrong and wrong.returns else self.oracle
-                return submission.arrays_of(function(*inputs, **(wrong.change if wrong else {})))
+                return runner.arrays_of(function(*inputs, **(wrong.change if wrong else {})))
         except Exception:
             if wrong is None:
                 raise
@@ -350,7 +350,7 @@ class Unit:
     def mark(self, names, problems, exercise, part, seed=PUBLIC, path="submission.py"):
         """One row, by calling the functions here and now: for the public tests and the proofs, never for the grader."""
         cases = exercise.cases(part, seed)
-        calls = [submission.answer(names, problems, exercise.name, inputs, path) for inputs in cases]
+        calls = [runner.answer(names, problems, exercise.name, inputs, path) for inputs in cases]
         state, why = exercise.verdict(part, seed, [state for state, _ in calls], [arrays for _, arrays in calls])
         return Row(exercise.name, part.name, part.points, state, why)
 
@@ -374,7 +374,7 @@ class Unit:
 @functools.lru_cache(maxsize=8)
 def learners(path, changed):
     """The functions of a learner's file as it is now."""
-    return submission.load(Path(path).read_text(encoding="utf-8"), str(path))
+    return runner.load(Path(path).read_text(encoding="utf-8"), str(path))
 
 
 def find(name):
