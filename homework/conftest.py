@@ -33,8 +33,8 @@ def pytest_runtest_makereport(item, call):
     if mark is None or call.when != "call":
         return
     unit, error = item.module.unit, call.excinfo.value if call.excinfo else None
-    name = item.name.removeprefix("test_").replace("_", " ")
-    row = unit.rows.pop() if unit.rows else Row(name, name, mark.args[0], "failed", str(error))
+    asked = item.callspec.params
+    row = unit.rows.pop() if unit.rows else Row(*asked.values(), mark.args[0], "failed", str(error))
     if error is not None:                                       # the reason, not a traceback through the course's files
         report.longrepr = row.why if isinstance(error, Lost) else f"the test itself failed: {error!r}"
     item.user_properties += [("points", mark.args[0]), ("earned", mark.args[0] if report.passed else 0)]

@@ -4,6 +4,10 @@ import pytest
 LINES = {}
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "points(n): what a part is worth, as homework/conftest.py says")
+
+
 @pytest.fixture
 def matrix():
     """Note one cell: matrix(unit, exercise or None, what, result)."""

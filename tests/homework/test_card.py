@@ -152,3 +152,16 @@ def test_a_call_ends_in_a_known_state(body, state):
     import numpy as np
     names, problems = runner.load(f"import torch\ndef f(x):\n    {body}\n")
     assert runner.answer(names, problems, "f", (np.ones(3, "f4"),))[0]["state"] == state
+
+
+def test_a_learner_sees_one_named_test_a_part(course):
+    text = card(course, HONEST, "-v", "-k", "owners_anchors or windowed")
+    assert "test_part[owners_anchors]" in text and "test_part[windowed_bytes_shared_values]" in text
+    assert "3 passed" in text and "13 of 13 points" in text, text
+
+
+def test_a_file_that_is_not_there_costs_every_part_and_names_the_way_back(course):
+    (course / "homework" / UNIT.folder / UNIT.file).unlink(missing_ok=True)
+    command = [sys.executable, "-m", "pytest", f"homework/{UNIT.folder}", "-p", "no:cacheprovider"]
+    text = subprocess.run(command, cwd=course, capture_output=True, text=True).stdout
+    assert "0 of 100 points" in text and text.count("make reset HW=hw03") == len(UNIT.parts()), text

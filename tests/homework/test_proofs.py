@@ -1,5 +1,5 @@
 """Does the homework tell right from wrong? Reference, stub, named wrong answers, mutants, other right answers."""
-import ast
+import importlib
 import os
 import re
 import signal
@@ -129,11 +129,14 @@ def test_a_unit_has_the_shape_that_the_course_promises(unit):
 
 @units
 def test_the_public_tests_are_worth_what_the_exercises_say(unit):
-    tree, found = ast.parse((unit.path.parent / f"test_{unit.file}").read_text()), {}
-    for test in [node for node in tree.body if isinstance(node, ast.FunctionDef)]:
-        exercise_and_part = tuple(arg.value for arg in test.body[0].value.args)         # unit.check(exercise, part)
-        found[exercise_and_part] = test.decorator_list[0].args[0].value
-    assert found == {(e.name, part.name): part.points for e, part in unit.parts()}
+    path = unit.path.with_name(f"test_{unit.file}")
+    module = importlib.import_module(f"homework.{unit.folder}.{path.stem}")
+    assert module.unit is unit, f"{path.name} asks another unit"
+    parametrize, = module.test_part.pytestmark
+    names, params = parametrize.args
+    found = {param.values: [mark.args for mark in param.marks] for param in params}
+    assert names == "exercise, part" and len({param.id for param in params}) == len(params)
+    assert found == {(e.name, part.name): [(part.points,)] for e, part in unit.parts()}
 
 
 @units
