@@ -89,5 +89,8 @@ def pytest_terminal_summary(terminalreporter, config):
             text.append("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |")
             told.add((row.exercise, hints))
         text.append("")
-    if text and config.getoption("card"):
-        config.getoption("card").write_text("\n".join(text), encoding="utf-8")
+    if text and (card := config.getoption("card")):
+        try:
+            card.write_text("\n".join(text), encoding="utf-8")
+        except OSError as error:
+            line(f"the card cannot be written to {card}: {error.strerror}", red=True)

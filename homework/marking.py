@@ -32,6 +32,7 @@ SAYS = {
     "changed": "it changed its own inputs; work on new tensors",
     "type": "it must return a tensor, a number, or a tuple of these",
     "time": "it did not finish in time",
+    "starved": "it did not finish in time",
     "died": "its process ended without an answer",
     "size": "its answer is too large",
     "forged": "its answer could not be read",
@@ -129,8 +130,11 @@ class Exercise:
         if part.accept:
             if sum(array.size for array in answer) > 10_000:
                 return "return a small example: at most 10,000 numbers in all"
+            if any(0 in array.shape for array in answer):       # of no numbers, and yet of any size
+                return "return an example with numbers in it: one of yours is empty"
             try:
-                part.accept([array.astype("f8") for array in answer], *inputs)
+                with np.errstate(all="ignore"):
+                    part.accept([array.astype("f8") for array in answer], *inputs)
                 return ""
             except Refused as why:
                 return str(why)
@@ -211,7 +215,7 @@ def compare(answer, expected, dtype, hidden=True, like=None):
     for i, (came, wanted) in enumerate(zip(answer, expected)):
         which = f"result {i + 1}: " if len(expected) > 1 else ""
         if came.shape != wanted.shape:
-            return f"{which}wanted shape {wanted.shape}, came {came.shape}"
+            return f"{which}wanted shape {wanted.shape}, got {shape_of(came)}"
         kind = {"i": "iu", "u": "iu"}.get(wanted.dtype.kind, wanted.dtype.kind)
         if wanted.ndim and dtype and kind == "f" and str(came.dtype) != dtype:
             return f"{which}wanted dtype {dtype} like the inputs, came {came.dtype}"
@@ -232,6 +236,12 @@ def compare(answer, expected, dtype, hidden=True, like=None):
             numbers = numbers and f", first at {list(place)}: {numbers}"
             return f"{which}right shape, wrong numbers ({int(far.sum())} of {far.size}{numbers})"
     return ""
+
+
+def shape_of(array):
+    """A shape in a sentence. One that nobody returns by mistake is not told: it could be a message."""
+    usual = array.ndim <= 8 and max(array.shape, default=0) < 10_000
+    return array.shape if usual else f"{array.ndim} dimensions of another size"
 
 
 def both(wanted, came):
@@ -362,7 +372,10 @@ class Unit:
             raise Lost(f"{self.folder}/{self.file} is not there; `make reset HW={self.short}` writes it anew")
         import torch                                            # noqa: F401  its slow first import is not the learner's
         with alarm(SECONDS) as rung:
-            self.names, self.problems = learners(self.path, self.path.stat().st_mtime_ns)
+            try:
+                self.names, self.problems = learners(self.path, self.path.stat().st_mtime_ns)
+            except OSError as error:
+                raise Lost(f"{self.folder}/{self.file} cannot be read: {error.strerror}") from None
             row = self.mark(self.names, self.problems, exercise, part, path=str(self.path))
         if rung:
             row = Row(exercise.name, part.name, part.points, "time", SAYS["time"])
@@ -374,7 +387,7 @@ class Unit:
 @functools.lru_cache(maxsize=8)
 def learners(path, changed):
     """The functions of a learner's file as it is now."""
-    return runner.load(Path(path).read_text(encoding="utf-8"), str(path))
+    return runner.load(runner.text_of(Path(path).read_bytes()), str(path))
 
 
 def find(name):

@@ -10,9 +10,9 @@ import json
 import linecache
 import os
 import re
-import shutil
 import signal
 import struct
+import subprocess
 import sys
 import tempfile
 import time
@@ -22,7 +22,18 @@ import types
 import numpy as np
 
 MOST = 16 << 20                                                 # bytes of one answer
+# What an account leaves behind when its processes have ended: its files in a folder, however deep or
+# closed, and its memory of System V.
+SWEEP = """
+find "$1" -mindepth 1 -maxdepth 1 -user "$(id -u)" -exec chmod -R u+rwx {} + -exec rm -rf {} +
+ipcrm --all
+"""
 START = re.compile(r"^(@|def |async def |class |import |from |\w+ *=)")
+
+
+def text_of(data):
+    """A learner's file as text, whatever the editor made of it: a Windows editor marks its start."""
+    return data.decode("utf-8-sig", "replace")
 
 
 def pieces(source):
@@ -139,26 +150,50 @@ def fetch(pipe):
     return pipe.read(struct.unpack(">Q", size)[0]) if len(size) == 8 else None
 
 
+def limit(name, most):
+    """Set one limit, or what is left of it where the system allows less."""
+    import resource
+
+    number = getattr(resource, name, None)
+    if number is None:
+        return  # this system has no such limit
+    hard = resource.getrlimit(number)[1]
+    if hard != resource.RLIM_INFINITY:
+        most = min(most, hard)
+    resource.setrlimit(number, (most, most))
+
+
 def confine(limits):
     """Give up what cannot be taken back, before the learner's first line runs."""
     import ctypes
     import resource
+
     try:
         with open("/proc/self/statm") as file:
-            used = int(file.read().split()[0]) * resource.getpagesize()
+            torch_itself = int(file.read().split()[0]) * resource.getpagesize()
     except OSError:
-        used = 0
-    for name, most in [*limits["limits"].items(), ("RLIMIT_AS", used + (limits["memory"] << 30))]:      # besides torch
+        torch_itself = 0
+    if limits["memory"] <= 0:
+        raise ValueError(f"wanted a limit of memory above 0, got {limits['memory']}")
+
+    memory = dict(RLIMIT_AS=torch_itself + (limits["memory"] << 30))
+    for name, most in (limits["limits"] | memory).items():
         try:
-            resource.setrlimit(getattr(resource, name), (most, most))
-        except (ValueError, OSError, AttributeError):
-            pass                                                # this system has no such limit
+            limit(name, most)
+        except (ValueError, OSError, OverflowError) as error:
+            if limits["alone"]:  # a sandbox without its limits is none
+                raise RuntimeError(f"{name} could not be set to {most}: {error}") from None
+    os.nice(5)
+
     try:
         with open("/proc/self/oom_score_adj", "w") as file:
-            file.write("1000")                                  # short of memory, the kernel ends this one first
+            file.write("1000")  # short of memory, the kernel ends this one first
+    except OSError:
+        pass  # no Linux, or a /proc that is read-only since it has been said already
+    try:
         prctl = ctypes.CDLL(None).prctl
-        prctl(38, 1, 0, 0, 0)                                   # PR_SET_NO_NEW_PRIVS
-        prctl(4, 0, 0, 0, 0)                                    # PR_SET_DUMPABLE: its forks cannot open or trace it
+        prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
+        prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: its forks cannot open or trace it
     except (OSError, AttributeError):
         pass
 
@@ -169,29 +204,40 @@ def sweep():
         os.kill(-1, signal.SIGKILL)
     except ProcessLookupError:
         pass
-    for left in os.scandir(tempfile.gettempdir()):
-        try:
-            if left.stat(follow_symlinks=False).st_uid == os.getuid():
-                shutil.rmtree(left) if left.is_dir(follow_symlinks=False) else os.unlink(left)
-        except (OSError, RecursionError):
-            pass
+    command = ["sh", "-c", SWEEP, "sh", tempfile.gettempdir()]
+    subprocess.run(command, stdin=0, stdout=1, stderr=2)
+
+
+def wait(fork, seconds):
+    """How a part's process ended: "died" by itself, or "time" was over; "starved" if it had less
+    than its share of a processor, as in a crowd."""
+    until = time.monotonic() + seconds
+    while os.waitpid(fork, os.WNOHANG)[0] == 0:
+        if time.monotonic() > until:
+            os.kill(fork, signal.SIGKILL)
+            used = os.wait4(fork, 0)[2]
+            return "time" if used.ru_utime + used.ru_stime > 0.7 * seconds else "starved"
+        time.sleep(0.002)
+    return "died"
 
 
 def serve(limits):
     """Answer questions until the grader hangs up. The learner's code runs in forks, which hold no pipe to it."""
     questions, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     null = os.open(os.devnull, os.O_RDWR)
-    for standard in (0, 1, 2):
-        os.dup2(null, standard)
+    os.dup2(null, 0)
+    os.dup2(null, 1)
     import torch
+
     torch.set_num_threads(1)
-    source = fetch(questions).decode("utf-8", "replace")
+    source = text_of(fetch(questions))
     if "triton" in source:                                      # once here, not again in every fork
         try:
             import triton.language                              # noqa: F401
         except ImportError:
             pass
     confine(limits)
+    os.dup2(null, 2)  # until here, whoever grades may hear why the sandbox did not start
 
     def send(message):
         answers.write(struct.pack(">Q", len(message)) + message)
@@ -206,14 +252,7 @@ def serve(limits):
                     write(sheet, source, question)
                 finally:
                     os._exit(0)
-            state, until = "died", time.monotonic() + limits["seconds"]
-            while os.waitpid(fork, os.WNOHANG)[0] == 0:
-                if time.monotonic() > until:
-                    os.kill(fork, signal.SIGKILL)
-                    os.waitpid(fork, 0)
-                    state = "time"
-                    break
-                time.sleep(0.002)
+            state = wait(fork, limits["seconds"])
             if limits["alone"]:
                 sweep()
             sheet.seek(0)

@@ -177,6 +177,28 @@ for name in ("solutions/hw03_kv_cache/reference.py", "grade.py", "hw03_kv_cache/
     except OSError:
         pass
 return torch.zeros_like(v1)''',
+    "folders that nobody can sweep": '''
+import ctypes, os, tempfile
+os.chdir(tempfile.gettempdir())
+os.makedirs("closed/inside")
+os.chmod("closed", 0)
+for _ in range(3000):
+    os.mkdir("deep")
+    os.chdir("deep")
+ctypes.CDLL(None).shmget(77, 4096, 0o1600)
+return torch.zeros(1)''',
+    "a crowd in sessions of its own": '''
+import os
+for _ in range(58):
+    try:
+        if os.fork() == 0:
+            os.setsid()
+            while True:
+                pass
+    except OSError:
+        pass
+while True:
+    pass''',
     "a call home": '''
 import socket
 with socket.create_connection(("127.0.0.1", PORT), timeout=2) as home:

@@ -19,32 +19,13 @@ import pytest
 
 from homework import marking, grade, gradescope, runner
 from tests.homework.attacks import INSIDE, OUTSIDE, SHIPPED
+from tests.homework.classroom import HOMEWORK, HONEST, UNIT, WHOLE, attacked
 
-HOMEWORK = Path(grade.__file__).parent
-WHOLE = marking.find("hw03")
-UNIT = copy.copy(WHOLE)                                         # three of its exercises, for a class of more than 30
-UNIT.exercises = {name: WHOLE.exercises[name] for name in ("owners", "skip_heads", "svformer")}
-HONEST = (HOMEWORK / "solutions" / UNIT.folder / "reference.py").read_text()
-BESIDE = UNIT.points - UNIT.exercises["skip_heads"].points      # what the honest part of every attack is worth
-
-
-@pytest.fixture(scope="module")
-def way():
-    """The isolation of this system. Without any, nothing hostile is ever run here: the attacks would be real."""
-    found, notes = grade.best_way(4)
-    if found == "none":
-        pytest.skip(f"no isolation on this system ({'; '.join(notes)})")
-    return found
+BESIDE = UNIT.points - UNIT.exercises["skip_heads"].points  # what the honest part of every attack is worth
 
 
 def options(way):
     return argparse.Namespace(seed=7, isolation=way, seconds=4, memory=4, most=90, jobs=os.cpu_count())
-
-
-def attacked(name, body):
-    """The honest file with one function that attacks in its stead."""
-    inputs, body = "v, v1" if name == "skip_heads" else "*inputs", textwrap.dedent(body).strip()
-    return f"{HONEST}\nimport numpy as np\n\n\ndef {name}({inputs}):\n{textwrap.indent(body, '    ')}\n"
 
 
 @pytest.fixture(scope="module")
@@ -178,9 +159,9 @@ def assert_gradescope(result):
 def test_a_crash_of_the_grader_is_no_zero_and_leaves_valid_results(tmp_path, monkeypatch, way):
     (tmp_path / "kv_cache.py").write_text(HONEST)
     monkeypatch.setattr(marking.Exercise, "expected", lambda *a: 1 / 0)
-    rows, note = grade.one(UNIT, tmp_path / "kv_cache.py", tmp_path / "results.json", options(way))
+    graded = grade.one(UNIT, tmp_path / "kv_cache.py", tmp_path / "results.json", options(way))
     result = json.loads((tmp_path / "results.json").read_text())
-    assert rows is None and "ZeroDivisionError" in note
+    assert graded.rows is None and "ZeroDivisionError" in graded.note
     assert "score" not in result and result["tests"][0]["max_score"] == 0 and "not a mark" in result["output"]
     assert_gradescope(result)
 
@@ -240,55 +221,6 @@ def test_without_isolation_the_grader_says_so_and_refuses_if_told_to_or_if_it_is
     with pytest.raises(SystemExit):
         grade.main(["--help"])
     assert "OPEN" in capsys.readouterr().out
-
-
-def readable(command):
-    """The command, in a mount namespace where any account may read this Python (its home may be closed to others)."""
-    base = Path(sys.base_prefix).resolve()
-    closed = next((str(p) for p in [*reversed(base.parents), base] if not os.stat(p).st_mode & 0o001), None)
-    if closed is None:
-        return command
-    script = f"""set -e; aside=$(mktemp -d); mount --bind "{base}" "$aside"
-                 mount -t tmpfs -o mode=755 tmpfs "{closed}"; mkdir -p "{base}"
-                 mount --bind "$aside" "{base}"; umount "$aside"; rmdir "$aside"; exec "$@" """
-    return ["unshare", "--mount", "sh", "-c", script, "sh", *command]
-
-
-HARD = {"owners": "forged results and os._exit", "skip_heads": "a fork bomb", "svformer": "the judge's process killed",
-        "critical_point": "a loop that resets timers", "windowed_bytes": "a full disk"}
-
-
-def words(path):
-    try:
-        return path.read_bytes()
-    except OSError:                                             # it has ended meanwhile
-        return b""
-
-
-NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-
-
-@pytest.mark.parametrize("played, account", [("uid", []), ("namespaces", NOBODY)])
-def test_each_way_of_isolation_holds_by_itself(played, account):
-    """A spare account without namespaces (as in a container), and a user's own namespaces without root."""
-    able = os.geteuid() == 0 and shutil.which("unshare")
-    if not able or subprocess.run(readable(["true"]), stderr=subprocess.DEVNULL).returncode:
-        pytest.skip("needs root and mount namespaces, to play both roles")
-    attacks = {name: attack for name, attack in HARD.items() if played == "namespaces" or attack != "a full disk"}
-    with tempfile.TemporaryDirectory() as root:                 # pytest's own folders are closed to other accounts
-        Path(root).chmod(0o777)
-        text = HONEST + "".join(attacked(name, INSIDE[attack])[len(HONEST):] for name, attack in attacks.items())
-        Path(root, UNIT.file).write_text(text)
-        file, out = f"{root}/{UNIT.file}", f"{root}/results.json"
-        mark = f"4.{secrets.randbits(40)}1"                     # seconds for a part, and a name for all that it starts
-        command = [sys.executable, "-m", "homework.grade", "hw03", file, "--out", out, "--seconds", mark]
-        done = subprocess.run(readable([*account, *command, "--isolation", played]), cwd=HOMEWORK.parent,
-                              capture_output=True, text=True)
-        assert f"isolation: {played}" in done.stderr, done
-        result = json.loads(Path(root, "results.json").read_text())
-    assert result["score"] == WHOLE.points - sum(WHOLE.exercises[name].points for name in attacks), done.stdout
-    left = [path for path in Path("/proc").glob("[0-9]*/cmdline") if mark.encode() in words(path)]
-    assert not left, "something outlived the grader"
 
 
 @pytest.mark.parametrize("name", [WHOLE.file, "kv_cache (1).py"])
@@ -366,4 +298,4 @@ def test_triton_kernels_are_graded_in_the_interpreter(tmp_path, way):
     unit.exercises = {name: unit.exercises[name] for name in ("copy_tiles", "gather_flash", "split_decode")}
     source = (HOMEWORK / "solutions" / unit.folder / "triton_kernels.py").read_bytes()
     rows = grade.grade(unit, source, 5, way, seconds=30)
-    assert sum(row[3] for row in rows) == unit.points, [row for row in rows if row[3] != row[2]]
+    assert sum(row.earned for row in rows) == unit.points, [row for row in rows if not row.earned]
