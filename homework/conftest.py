@@ -57,11 +57,11 @@ def next_hints(unit, row, level):
 
 
 def inherited(unit, row, rows):
-    """Which other exercises' functions, themselves short of points, this row's function calls: mend those first."""
+    """Which other exercises' functions, themselves short of points, this row's function calls: fix those first."""
     lost = {other.exercise for other in rows if other.state != "ok"} - {row.exercise}
     code = getattr(unit.names.get(row.exercise), "__code__", None)
     calls = [name for name in (code.co_names if code else ()) if name in lost]
-    return f"your {row.exercise} calls {' and '.join(calls)}, which lost points: mend that first" if calls else ""
+    return f"your {row.exercise} calls {' and '.join(calls)}, which lost points: fix that first" if calls else ""
 
 
 def pytest_terminal_summary(terminalreporter, config):

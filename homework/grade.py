@@ -67,7 +67,7 @@ def read_state(said):
 
 
 def read_array(body, most):
-    """The next array of numbers, no larger than the bytes that came."""
+    """The next array of numbers, no larger than the bytes that were sent."""
     if body.read(6) != b"\x93NUMPY" or body.read(2) != b"\x01\x00":
         raise ValueError("not an array")
     size = struct.unpack("<H", body.read(2))[0]
@@ -81,7 +81,7 @@ def read_array(body, most):
 
 
 def hear(reply, exercise, part, seed):
-    """(state, why) of one part from the bytes that came back."""
+    """(state, why) of one part from the bytes that were sent back."""
     if not reply:
         return ("died" if reply is None else "starved"), ""
     try:

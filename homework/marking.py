@@ -143,7 +143,7 @@ class Exercise:
         return compare(answer, self.expected(part, seed, case), dtype_of(inputs), hidden)
 
     def known(self, part, seed, states, answers):
-        """What to say of a named wrong answer that gives what came in EVERY case ('' if none does): one may be chance."""
+        """What to say of a named wrong answer that gives what was returned in EVERY case ('' if none does): one may be chance."""
         for wrong in [] if part.accept else self.wrongs:
             mistaken = []
             for case, (state, answer) in enumerate(zip(states, answers)):
@@ -211,19 +211,19 @@ def compare(answer, expected, dtype, hidden=True, like=None):
     """
     answer = spread(answer, len(expected))
     if len(answer) != len(expected):
-        return f"wanted {len(expected)} results, came {len(answer)}"
-    for i, (came, wanted) in enumerate(zip(answer, expected)):
+        return f"wanted {len(expected)} results, got {len(answer)}"
+    for i, (got, wanted) in enumerate(zip(answer, expected)):
         which = f"result {i + 1}: " if len(expected) > 1 else ""
-        if came.shape != wanted.shape:
-            return f"{which}wanted shape {wanted.shape}, got {shape_of(came)}"
+        if got.shape != wanted.shape:
+            return f"{which}wanted shape {wanted.shape}, got {shape_of(got)}"
         kind = {"i": "iu", "u": "iu"}.get(wanted.dtype.kind, wanted.dtype.kind)
-        if wanted.ndim and dtype and kind == "f" and str(came.dtype) != dtype:
-            return f"{which}wanted dtype {dtype} like the inputs, came {came.dtype}"
-        if (wanted.ndim or kind == "b") and kind != "f" and came.dtype.kind not in kind:
-            return f"{which}wanted dtype {wanted.dtype}, came {came.dtype}"
-        if kind == "f" and dtype and not np.isfinite(came).all():
+        if wanted.ndim and dtype and kind == "f" and str(got.dtype) != dtype:
+            return f"{which}wanted dtype {dtype} like the inputs, got {got.dtype}"
+        if (wanted.ndim or kind == "b") and kind != "f" and got.dtype.kind not in kind:
+            return f"{which}wanted dtype {wanted.dtype}, got {got.dtype}"
+        if kind == "f" and dtype and not np.isfinite(got).all():
             return f"{which}some of its numbers are not finite"
-        exact, kinds = came.astype("f8"), [str(came.dtype)] + [like or dtype] * (came.ndim == 0)
+        exact, kinds = got.astype("f8"), [str(got.dtype)] + [like or dtype] * (got.ndim == 0)
         near = max(TOLERANCE.get(name, 0.0) for name in kinds) if kind == "f" else 0.0
         with np.errstate(all="ignore"):
             same = (exact == wanted) | (np.isnan(exact) & np.isnan(wanted))
@@ -244,14 +244,14 @@ def shape_of(array):
     return array.shape if usual else f"{array.ndim} dimensions of another size"
 
 
-def both(wanted, came):
+def both(wanted, got):
     """Two numbers in words: whole ones in full with their difference, others with the digits that tell them apart."""
-    if wanted.dtype.kind != "f" and came == np.round(came):
+    if wanted.dtype.kind != "f" and got == np.round(got):
         if wanted.dtype.kind == "b":
-            return f"wanted {wanted}, came {bool(came)}"
-        return f"wanted {wanted}, came {int(came)} (difference {int(came) - int(wanted):+d})"
-    digits = next((n for n in range(6, 18) if f"{wanted:.{n}g}" != f"{came:.{n}g}"), 6)
-    return f"wanted {wanted:.{digits}g}, came {came:.{digits}g}"
+            return f"wanted {wanted}, got {bool(got)}"
+        return f"wanted {wanted}, got {int(got)} (difference {int(got) - int(wanted):+d})"
+    digits = next((n for n in range(6, 18) if f"{wanted:.{n}g}" != f"{got:.{n}g}"), 6)
+    return f"wanted {wanted:.{digits}g}, got {got:.{digits}g}"
 
 
 def need(answer, **dimensions):
@@ -396,5 +396,5 @@ def find(name):
     folders = sorted(p.parent.name for p in HERE.glob("hw*/exercises.py"))
     match = [folder for folder in folders if name in (folder, folder.split("_")[0])]
     if not match:
-        raise SystemExit(f"wanted one of {', '.join(folders)}; came {name!r}")
+        raise SystemExit(f"wanted one of {', '.join(folders)}, got {name!r}")
     return importlib.import_module(f"homework.{match[0]}.exercises").unit

@@ -85,7 +85,7 @@ def arrays_of(value):
             item = (item.float() if "bfloat16" in str(item.dtype) else item).numpy()
         item = np.asarray(item)
         if item.dtype.kind not in "fiub":
-            raise TypeError(f"wanted tensors and numbers, came {type(value).__name__}")
+            raise TypeError(f"wanted tensors and numbers, got {type(value).__name__}")
         found.append(item)
     return found
 

@@ -259,8 +259,11 @@ def cannot_fit(answer):
     refuse(len(embedding) != len(table), "wanted an embedding (V,C) and a table (V,E) of the same V")
     refuse(np.abs(embedding).sum(1).min() < 1e-3, "no embedding may vanish: it is normalised")
     refuse(np.abs(table).max(initial=0) < 1e-3, "a table of zeros is matched by W_V = 0")
+    # What is left of the table beside the columns of x, without W_V itself: it may be a large matrix.
     x = rms(embedding)
-    left = table - x @ np.linalg.lstsq(x, table, rcond=None)[0]
+    columns, sizes, _ = np.linalg.svd(x, full_matrices=False)
+    columns = columns[:, sizes > 1e-12 * sizes.max()]
+    left = table - columns @ (columns.T @ table)
     refuse(np.linalg.norm(left) < 0.5 * np.linalg.norm(table), "some W_V comes within half of your table: are there "
         "more tokens than dimensions, and does the table do more than the embedding says?")
 

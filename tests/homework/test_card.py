@@ -74,11 +74,11 @@ def test_a_wrong_answer_without_a_name_comes_with_its_case(course):
 
 
 def test_an_error_that_a_function_inherits_is_traced_to_its_source(course):
-    """One mistake in a helper is one thing to mend, though two lines of the card lose."""
+    """One mistake in a helper is one thing to fix, though two lines of the card lose."""
     leaning = HONEST.replace("def skip_heads(v, v1):", "def skip_heads(v, v1):\n    grouped_attention(v, v, v)").replace(
         "def grouped_attention(q, k, v):", "def grouped_attention(q, k, v):\n    raise ValueError('tired')")
     text = card(course, leaning)
-    assert text.count("your skip_heads calls grouped_attention, which lost points: mend that first") == 1
+    assert text.count("your skip_heads calls grouped_attention, which lost points: fix that first") == 1
     after = text.split("\nskip_heads:")[1].split("\nsvformer:")[0]
     assert "hint 1" not in after and "hint 1 of 2: Give every query head" in text
 

@@ -4,13 +4,16 @@ import os
 import re
 import signal
 import textwrap
+import time
+import tracemalloc
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from homework import marking, runner
+from homework import grade, marking, runner
 from tests.homework.mutants import mutants
 
 HOMEWORK = Path(marking.__file__).parent
@@ -185,13 +188,13 @@ def copy_tiles(x, block):
     assert {row.state for row in marks(unit, text, only="copy_tiles")} == {"wrong"}
 
 
-@pytest.mark.parametrize("came, wanted, says", [
+@pytest.mark.parametrize("got, wanted, says", [
     ([np.zeros((1,))], [np.zeros((3, 2))], "shape"), ([np.zeros((3, 2), "f8")], [np.zeros((3, 2))], "dtype"),
     ([np.full((3, 2), np.nan, "f4")], [np.zeros((3, 2))], "finite"),
     ([np.zeros(2, "f4"), np.zeros(2, "f4")], [np.zeros(2)], "1 results"),
     ([np.zeros((3,), "f4")], [np.zeros((3,), bool)], "dtype"), ([np.array(5.0)], [np.array(6)], "number")])
-def test_shape_dtype_and_finiteness_are_judged_before_values(came, wanted, says):
-    assert says in marking.compare(came, wanted, "float32")
+def test_shape_dtype_and_finiteness_are_judged_before_values(got, wanted, says):
+    assert says in marking.compare(got, wanted, "float32")
 
 
 def test_a_number_is_as_exact_as_the_inputs_it_was_made_from():
@@ -215,10 +218,67 @@ def cache_bytes(*shape):
     assert not any("elements" in why for why in says.values()), says
 
 
-@pytest.mark.parametrize("came, wanted, says", [
-    (2810769409, 2810769408, "wrong number: wanted 2810769408, came 2810769409 (difference +1)"),
-    (1000.004, 1000.002, "wrong number: wanted 1000.002, came 1000.004"),
-    ([1.0, 2.5], [1.0, 2.0], "wrong numbers (1 of 2, first at [1]: wanted 2, came 2.5)"),
-    ([True, True], [True, False], "(1 of 2, first at [1]: wanted False, came True)")])
-def test_numbers_are_shown_with_the_digits_that_tell_them_apart(came, wanted, says):
-    assert marking.compare([np.array(came)], [np.array(wanted)], "float64", hidden=False).endswith(says)
+@pytest.mark.parametrize("got, wanted, says", [
+    (2810769409, 2810769408, "wrong number: wanted 2810769408, got 2810769409 (difference +1)"),
+    (1000.004, 1000.002, "wrong number: wanted 1000.002, got 1000.004"),
+    ([1.0, 2.5], [1.0, 2.0], "wrong numbers (1 of 2, first at [1]: wanted 2, got 2.5)"),
+    ([True, True], [True, False], "(1 of 2, first at [1]: wanted False, got True)")])
+def test_numbers_are_shown_with_the_digits_that_tell_them_apart(got, wanted, says):
+    assert marking.compare([np.array(got)], [np.array(wanted)], "float64", hidden=False).endswith(says)
+
+
+# ---------------------------------------------------------------- who judges must not be slowed down
+
+EXAMPLES = [(unit, e, part) for unit in UNITS for e, part in unit.parts() if part.accept]
+
+
+def judged(e, part, answer):
+    """(why, megabytes) of an answer that comes back as bytes, as the grader hears it."""
+    reply = runner.pack([dict(state="ok", arrays=len(answer))], answer)
+    tracemalloc.start()
+    try:
+        state, why = grade.hear(reply, e, part, 0)
+        return why if state == "wrong" else state, tracemalloc.get_traced_memory()[1] / 1e6
+    finally:
+        tracemalloc.stop()
+
+
+def test_an_answer_of_no_numbers_takes_no_memory_whatever_its_shape():
+    """(20 million, 0) is no number at all, and its sum over rows would be 160 MB in the grader."""
+    for _, e, part in EXAMPLES:
+        for shape in [(20_000_000, 0), (0, 20_000_000), (0,)]:
+            why, megabytes = judged(e, part, [np.zeros(shape)] * 2)
+            assert "empty" in why and megabytes < 5, (e.name, shape, why, megabytes)
+
+
+def test_a_large_example_is_judged_at_once():
+    """10,000 numbers may be given: whatever their shapes, the grader needs a moment for them."""
+    for _, e, part in EXAMPLES:
+        for count in range(1, 7):
+            for rows, columns in [(10_000, 1), (1, 10_000), (100, 100), (1_666, 1)]:
+                each = min(rows, 10_000 // count // columns) or 1
+                tall = np.random.default_rng(0).normal(size=(each, min(columns, 10_000 // count)))
+                for answer in ([tall] * count, [tall.ravel()] * count):
+                    start = time.process_time()
+                    _, megabytes = judged(e, part, answer)
+                    spent, shapes = time.process_time() - start, [x.shape for x in answer]
+                    assert spent < 1 and megabytes < 150, (e.name, shapes, spent, megabytes)
+
+
+def test_the_judge_says_nothing_on_the_instructors_screen():
+    huge = [np.full((3, 3), 1e300), np.full(3, np.nan), np.array(np.longdouble("1e4000"))]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for unit in UNITS:
+            for e, part in unit.parts():
+                for answer in ([x] * count for x in huge for count in range(1, 5)):
+                    assert judged(e, part, answer)[0] != "ok", (e.name, answer)
+
+
+def test_a_shape_is_no_message():
+    """Sixty bits a part could leave a sandbox as the shape that is told."""
+    wanted = [np.zeros((3, 2))]
+    for shape in [(0, 20_000_017), (104_113, 0, 1), (1,) * 20]:
+        why = marking.compare([np.zeros(shape)], wanted, "float64")
+        assert "wanted shape (3, 2)" in why and not re.search(r"\d{4}|1, 1, 1", why), why
+    assert "(3, 5)" in marking.compare([np.zeros((3, 5))], wanted, "float64")
