@@ -30,6 +30,7 @@ SAYS = {
     "broken": "line {line} cannot be read (syntax error)",
     "raised": "it raised {error} in line {line}",
     "changed": "it changed its own inputs; work on new tensors",
+    "input": "it returned one of its inputs, or a view of it; return a new tensor",
     "type": "it must return a tensor, a number, or a tuple of these",
     "time": "it did not finish in time",
     "starved": "it did not finish in time",
@@ -228,6 +229,8 @@ def compare(answer, expected, dtype, hidden=True, like=None):
         with np.errstate(all="ignore"):
             same = (exact == wanted) | (np.isnan(exact) & np.isnan(wanted))
             far = ~same & ~(np.abs(exact - wanted) <= near * (1 + np.abs(wanted)))
+        if not far.any() and dtype == "float64" and rounded(got, wanted):
+            return f"{which}asked in float64, you calculated in float32: keep the inputs' dtype"
         if far.any():
             place = tuple(int(x) for x in np.argwhere(far)[0])
             numbers = "" if hidden else both(wanted[place], exact[place])
@@ -236,6 +239,14 @@ def compare(answer, expected, dtype, hidden=True, like=None):
             numbers = numbers and f", first at {list(place)}: {numbers}"
             return f"{which}right shape, wrong numbers ({int(far.sum())} of {far.size}{numbers})"
     return ""
+
+
+def rounded(got, wanted):
+    """Whether every number went through float32, though what was wanted has more digits."""
+    with np.errstate(all="ignore"):
+        whole = (got == got.astype("f4")) | np.isnan(got)
+        more = np.abs(wanted - wanted.astype("f4")) > 1e-10 * np.abs(wanted)
+    return bool(got.dtype == "f8" and got.ndim and whole.all() and more.any())
 
 
 def shape_of(array):

@@ -119,12 +119,15 @@ def answer(names, problems, function, inputs, path="submission.py"):
         line = lines[-1] if lines else 0
         return dict(state="raised", line=line, error=type(error).__name__, detail=str(error)), []
     try:
-        arrays = [np.array(x) for x in arrays_of(returned)]
+        found = arrays_of(returned)
+        arrays = [np.array(x) for x in found]
     except BaseException as error:
         return dict(state="type", detail=str(error)), []
     kept = [(x, now.detach().numpy()) for x, now in zip(inputs, given) if isinstance(x, np.ndarray)]
     if not all(np.array_equal(x, now) for x, now in kept):
         return dict(state="changed"), []
+    if any(np.may_share_memory(x, now) for x in found for _, now in kept):
+        return dict(state="input"), []
     return dict(state="ok"), arrays
 
 

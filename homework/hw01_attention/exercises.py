@@ -67,9 +67,22 @@ def attention(q, k, v, causal, *, corner=False, never=False, **how):
     return by_index.attention(q, k, v, causal=causal and not never, late=late, **how)
 
 
+def far(base):
+    """Odd positions behind 2,048, which half a precision cannot tell from their neighbours."""
+    def make(r):
+        positions = r.integers(0, 40, 5)
+        positions[[1, 3]] = 2 * r.integers(1024, 2048, 2) + 1
+        return r.normal(size=(2, 5, 3, 8)), positions, base
+    return make
+
+
+def scattered(r):
+    return r.normal(size=(2, 5, 3, 8)), r.integers(0, 40, 5), 10000.0
+
+
 @unit.exercise(
     Part("positions 0, 1, 2, …", 6, lambda r: (r.normal(size=(2, 5, 3, 8)), np.arange(5), 100.0)),
-    Part("any positions", 6, lambda r: (r.normal(size=(2, 5, 3, 8)), r.integers(0, 40, 5), 10000.0)),
+    Part("any positions", 6, [far(10000.0), far(100.0), scattered]),
     Wrong("turned backwards", 12, "you turned by the opposite angle: y1 = x1 cos + x2 sin, y2 = -x1 sin + x2 cos",
           dict(sign=-1)),
     Wrong("neighbours are pairs", 12, "you paired neighbours (0 with 1, 2 with 3); here entry i goes with entry i + "
@@ -78,17 +91,20 @@ def attention(q, k, v, causal, *, corner=False, never=False, **how):
           dict(steep=1)),
     Wrong("counts the rows", 6, "you turned row t by t; the argument `positions` says where each row stands",
           dict(count=True)),
+    Wrong("positions in half precision", 6, "your positions were rounded: half a precision has no odd numbers above "
+          "2,048; keep positions and angles in float32 at least", dict(half_precision=True)),
     hints=["Two halves: x1, x2 = x[..., :D//2], x[..., D//2:]. Each pair (x1[i], x2[i]) turns by its own angle.",
            "angle = positions[:, None] * base ** (-2 * i / D), of shape (T, D/2); give it a heads dimension before you "
            "multiply."],
     level="medium", minutes=20)
-def rope(x, positions, base, *, sign=1, split=True, steep=2, count=False):
+def rope(x, positions, base, *, sign=1, split=True, steep=2, count=False, half_precision=False):
     """Rotary positions: x (B,T,H,D), positions (T,) whole numbers, base a number -> (B,T,H,D).
 
     With x1, x2 the first and second half of the last dimension and angle = position * base ** (-2 i / D), i = 0 … D/2 -
     1: y1 = x1 cos(angle) + x2 sin(angle), y2 = -x1 sin(angle) + x2 cos(angle).
     """
     out, half = np.zeros(x.shape), x.shape[-1] // 2
+    positions = positions.astype("f2").astype("f8") if half_precision else positions
     for t in range(x.shape[1]):
         for i in range(half):
             angle = sign * (t if count else positions[t]) * base ** (-steep * i / x.shape[-1])

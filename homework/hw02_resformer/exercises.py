@@ -256,7 +256,9 @@ def uniform():
 def near(which, why):
     def accept(answer):
         value = uniform() if which == 2 else MEASURED[which]
-        refuse(abs(need(answer, itself=0, first=0, even=0)[which] - value) > 0.2,
+        said = need(answer, itself=0, first=0, even=0)
+        refuse(said[0] == said[1] == said[2], "one number three times is no prediction: the three differ")
+        refuse(abs(said[which] - value) > 0.2,
             f"more than 0.2 from what is measured: {why}")
     return accept
 

@@ -73,7 +73,7 @@ def predict_savings():
 
     (1) 24 layers that see everything. (2) 12 layers in the pattern SSSL, 65,536 tokens: the S layers see 512 keys to
     their left and keep no more than they see. (3) 12 layers of which only the last sees everything, the others as in
-    (2). Within 5 points counts.
+    (2). Within 5 points counts, within 2 for (3).
     """
     raise NotImplementedError
 

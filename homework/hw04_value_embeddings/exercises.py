@@ -41,9 +41,11 @@ def table_of(layers, tables, *, mirrored=False, last=True, shared=True):
 
 
 def value(with_table):
+    """The mean square of v is about 100: next to it an epsilon of 1e-5 is nothing, one of 1e-2 is not."""
     def make(r):
         v, ve = normals(r, (2, 4, 3, 5), (2, 4, 15))
-        return 300 * v + 100, 2 * ve if with_table else None, 1.7, -0.6
+        v = rms(v) * (8 + 4 * r.random((2, 4, 3, 1)))
+        return v, 2 * ve if with_table else None, 1.7, -0.6
     return make
 
 
@@ -228,22 +230,40 @@ def adam_pair(start, gradients, lr, beta1, beta2, eps, *, correct=True, order=1,
     return np.stack(out)
 
 
+def curve(x):
+    return 4 * x ** 3 - 6 * x ** 2 + 3 * x
+
+
+def at_an_edge(late):
+    """The last step of a window, or the first of the next one."""
+    def make(r):
+        raw = 3456 * curve(np.arange(5960) / 5960)
+        first = int(np.argmax(raw > 128 * r.choice([6, 8, 10, 17, 20]) + 0.01))
+        return first - 1 + late, 5960, 3456, 128
+    return make
+
+
 @unit.exercise(
-    Part("both ends", 4, [lambda r, step=step: (step, 5960, 3456, 128) for step in (0, 20, 5960)]),
-    Part("on the way", 4, lambda r: (r.integers(200, 5800), 5960, 3456, 128)),
+    Part("both ends", 4, [lambda r, step=step, longest=longest: (step, 5960, longest, 128)
+                          for step, longest in ((0, 3456), (20, 3456), (5960, 3456), (5960, 3400))]),
+    Part("on the way", 4, [at_an_edge(0), at_an_edge(1), lambda r: (r.integers(200, 5800), 5960, 3456, 128)]),
     Wrong("rounded down", 8, "round up to whole blocks", dict(up=False)),
     Wrong("never below zero blocks", 4, "at step 0 the curve is 0, but a window has at least one block", dict(least=0)),
+    Wrong("clamped at the longest", 4, "you cut the window at `longest`; where that is no multiple of `block`, the "
+          "last window is the multiple above it", dict(clamped=True)),
+    Wrong("counted from step 1", 4, "steps count from 0: x is step / steps", dict(first=1)),
     Wrong("a straight line", 4, "that grows in a straight line; the curve is 4x³ - 6x² + 3x", dict(cubic=False)),
     hints=["x = step / steps; raw = longest * (4x³ - 6x² + 3x); blocks = ceil(raw / block), at least 1.",
            "Half way it is 1,728 raw, so 1,792 in blocks of 128."],
     level="easy", minutes=10)
-def window(step, steps, longest, block, *, up=True, least=1, cubic=True):
+def window(step, steps, longest, block, *, up=True, least=1, cubic=True, clamped=False, first=0):
     """The attention window (a whole number) at a training step: the smallest positive multiple of `block` that is not
     below longest * (4x³ - 6x² + 3x), x = step / steps. (The blog plots it as "sequence length".)
     """
-    x = step / steps
-    raw = longest * (4 * x ** 3 - 6 * x ** 2 + 3 * x if cubic else x)
-    return block * max(least if up else 0, int(np.ceil(raw / block) if up else np.floor((raw - 1) / block)))
+    x = (step - first) / steps
+    raw = longest * (curve(x) if cubic else x)
+    found = block * max(least if up else 0, int(np.ceil(raw / block) if up else np.floor((raw - 1) / block)))
+    return min(found, longest) if clamped else found
 
 
 def near(which, wanted, within, why):

@@ -60,27 +60,32 @@ def bypass(x, wq, wk, wv, heads, lengths, alpha, *, where="inside", scaled=True,
     return out
 
 
-def draws(special):
+def draws(special, edges=False):
     def make(r):
         ids, share = r.integers(10, 99, (2, 60)), r.random((2, 60)) * 0.3          # dice loaded: half are chosen
-        return (ids, share, r.random((2, 60)), r.integers(100, 199, (2, 60)),
-                r.random((2, 60)) < (0.3 if special else 0), 3)
+        action, hidden = r.random((2, 60)), r.random((2, 60)) < (0.3 if special else 0)
+        if edges:                                               # dice that show a threshold, in float64 exactly
+            share[0, :3], action[0, :3], hidden[0, :3] = [0.15, 0.1, 0.1], [0.1, 0.8, 0.9], False
+        return ids, share, action, r.integers(100, 199, (2, 60)), hidden, 3
     return make
 
 
 @unit.exercise(
-    Part("ordinary text", 5, draws(False)),
-    Part("with special tokens", 5, draws(True)),
+    Part("ordinary text", 5, [draws(False), draws(False), draws(False, edges=True)]),
+    Part("with special tokens", 5, [draws(True), draws(True), draws(True, edges=True)]),
     Wrong("labels everywhere", 10, "the loss is taken at chosen positions only: all other labels are -100",
           dict(labels="all")),
     Wrong("random and unchanged exchanged", 10, "from 0.8 to 0.9 the token becomes a random one, from 0.9 on it stays",
           dict(order=-1)),
     Wrong("always the mask", 10, "only 80 % of the chosen become the mask", dict(mixed=False)),
     Wrong("special tokens chosen", 5, "special tokens are never chosen", dict(spare=False)),
+    Wrong("thresholds included", 10, "a draw of exactly 0.15 is not chosen, an action of exactly 0.8 takes the random "
+          "token and one of exactly 0.9 stays: <, not <=", dict(below=np.less_equal)),
     hints=["chosen = (draw < 0.15) & ~special. Then torch.where, three times.",
            "labels = ids where chosen, else -100, the index that PyTorch's cross entropy ignores."],
     level="easy", minutes=15)
-def mask_tokens(ids, draw, action, random_ids, special, mask_id, *, labels="chosen", order=1, mixed=True, spare=True):
+def mask_tokens(ids, draw, action, random_ids, special, mask_id, *, labels="chosen", order=1, mixed=True, spare=True,
+                below=np.less):
     """BERT's masking, with the dice already thrown: all (B,T); ids and random_ids whole numbers, draw and action in [0,
     1), special bool.
 
@@ -90,9 +95,10 @@ def mask_tokens(ids, draw, action, random_ids, special, mask_id, *, labels="chos
     """
     inputs, wanted = ids.copy(), ids.copy()
     for place in np.ndindex(*ids.shape):
-        chosen = draw[place] < 0.15 and not (special[place] and spare)
+        chosen = below(draw[place], 0.15) and not (special[place] and spare)
         kinds = ["mask", *["random", "same"][::order]]
-        kind = kinds[0] if action[place] < 0.8 or not mixed else kinds[1] if action[place] < 0.9 else kinds[2]
+        which = 0 if below(action[place], 0.8) or not mixed else 1 if below(action[place], 0.9) else 2
+        kind = kinds[which]
         if chosen:
             inputs[place] = {"mask": mask_id, "random": random_ids[place], "same": ids[place]}[kind]
         elif labels == "chosen":
@@ -159,7 +165,9 @@ def tokens_of(text, keep):
         text = ARTICLES.sub(" ", text) if keep == "articles in marks" else " ".join(
             word for word in text.split() if not ARTICLES.fullmatch(word))
     mark = {"marks": None, "gaps": " "}.get(keep, "")
-    text = "".join(c if c not in string.punctuation or mark is None else mark for c in text)
+    gone = dict(underscores=string.punctuation.replace("_", "")).get(keep, string.punctuation)
+    text = "".join(c if c not in gone or mark is None else mark for c in text)
+    text = "".join(c for c in text if c.isascii()) if keep == "ASCII" else text
     return (text if keep.startswith("articles") else ARTICLES.sub(" ", text)).split()
 
 
@@ -183,7 +191,8 @@ def sentence(r, n):
         lambda r: ("The Eiffel  Tower!", ["eiffel tower"]), lambda r: ("An apple, a pear.", ["Apple pear", "fruit"]),
         lambda r: ("London", ["the Thames", "London"]), lambda r: ("theatre", ["atre"]), lambda r: ("Nor'west",
         ["the norwest"]), lambda r: ("Rock", ['"The" Rock']), lambda r: ("USA", ["U.S.A."]),
-        lambda r: ("The!", ["a", "an elm"]), lambda r: ("the", ["a castle"])]),
+        lambda r: ("The!", ["a", "an elm"]), lambda r: ("the", ["a castle"]),
+        lambda r: ("The snake_case", ["snakecase"]), lambda r: ("Café", ["caf"]), lambda r: ("Łódź", ["d"])]),
     Part("some words in common", 7, [
         lambda r: ("to be or not to be", ["to be"]), lambda r: ("the old river of the north", ["north river",
         "a river, old and northern"]),
@@ -200,6 +209,10 @@ def sentence(r, n):
           returns=lambda p, golds: scores(p, golds, keep="articles with marks")),
     Wrong("punctuation kept", 12, "drop punctuation before you compare", returns=lambda p, golds: scores(p, golds,
           keep="marks")),
+    Wrong("underscores kept", 5, "an underscore is punctuation, too: string.punctuation has it, and \\w keeps it",
+          returns=lambda p, golds: scores(p, golds, keep="underscores")),
+    Wrong("ASCII letters only", 5, "letters beyond ASCII are letters: café is not caf",
+          returns=lambda p, golds: scores(p, golds, keep="ASCII")),
     Wrong("each word once", 7, "a word that occurs twice counts twice: compare multisets (collections.Counter), not "
           "sets", returns=lambda p, golds: scores(p, golds, multiset=False)),
     Wrong("the first gold answer", 12, "take the best score over ALL gold answers", returns=lambda p, golds: scores(p,

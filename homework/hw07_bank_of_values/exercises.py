@@ -68,9 +68,14 @@ def value(row, v, v1, vx, a, b, *, fixed=True, half=0.5, two=True, swap=False):
     return half * (v + source) if row in (10, 12) else a * v + (b if two else a) * source
 
 
+def embedded(C, E):
+    """Rows with a mean square of about 100: next to it an epsilon of 1e-5 is nothing, one of 1e-2 is not."""
+    return lambda r: (rms(r.normal(size=(9, C))) * (8 + 4 * r.random((9, 1))), r.normal(size=(C, E)))
+
+
 @unit.exercise(
-    Part("as many columns", 4, lambda r: (r.normal(size=(9, 5)) * 200 + 100, r.normal(size=(5, 5)))),
-    Part("a narrower value", 4, lambda r: (r.normal(size=(9, 6)) * 200 + 100, r.normal(size=(6, 4)))),
+    Part("as many columns", 4, embedded(5, 5)),
+    Part("a narrower value", 4, embedded(6, 4)),
     Wrong("not normalised", 8, "the embedding is RMS-normalised before it meets W_V (Eq 3)", dict(norm="none")),
     Wrong("normalised after", 8, "you normalised the value; the embedding is normalised, then multiplied",
           dict(norm="after")),

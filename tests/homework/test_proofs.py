@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from homework import grade, marking, runner
-from tests.homework.mutants import mutants
+from tests.homework.mutants import SLIPPED, mutants
 
 HOMEWORK = Path(marking.__file__).parent
 UNITS = [marking.find(path.parent.name) for path in sorted(HOMEWORK.glob("hw*/exercises.py"))]
@@ -115,6 +115,47 @@ def test_nine_in_ten_mutants_of_the_reference_lose_points(unit, matrix):
             survivors.append(f"{function}, line {line}: {what}")
     matrix(unit, None, f"mutants {killed} of {all_of_them} killed; survivors:", " | ".join(survivors) or "none")
     assert all_of_them >= 50 and killed >= 0.9 * all_of_them, survivors
+
+
+@pytest.mark.parametrize("short, name, instead", SLIPPED, ids=[f"{s[0]}-{s[1]}-{i}" for i, s in enumerate(SLIPPED)])
+def test_what_once_slipped_through_loses_points_with_any_inputs(short, name, instead):
+    unit = marking.find(short)
+    text = f"{solutions(unit)['reference']}\nimport re\nright = {name}\n{name} = {instead}\n"
+    for seed in [*SEEDS, *range(10, 17)]:
+        rows = marks(unit, text, seed, only=name)
+        assert {row.state for row in rows} & {"wrong", "input"}, (seed, rows)
+        assert {row.state for row in rows} <= {"ok", "wrong", "input"}, (seed, rows)
+
+
+def trivial(e, part, seed):
+    """Answers without a thought, case by case: constants, also in the shape that is wanted, and the inputs."""
+    cases = [e.cases(part, seed)[case] for case in range(len(e.cases(part, seed)))]
+    wanted = [e.expected(part, seed, case) for case in range(len(cases))]
+    for constant in (0, 1, -1, 0.5, -100, 128):
+        yield f"{constant}", [[np.array(constant)] for _ in cases]
+        yield f"{constant} as often as wanted", [[np.array(constant)] * len(w) for w in wanted]
+        if not part.accept:  # where many answers are right, an example of a constant may be one
+            yield f"full of {constant}", [[np.full_like(x, constant) for x in w] for w in wanted]
+    yield "nothing", [[] for _ in cases]
+    yield "an empty list", [[np.array([])] for _ in cases]
+    arrays = [[np.asarray(x) for x in inputs if isinstance(x, (np.ndarray, int, float, list))] for inputs in cases]
+    most = max(len(inputs) for inputs in arrays)
+    for i in range(most):
+        yield f"input {i}", [inputs[i : i + 1] for inputs in arrays]
+        yield f"input {i} as often as wanted", [inputs[i : i + 1] * len(w) for inputs, w in zip(arrays, wanted)]
+    yield "all inputs", arrays
+    yield "the first inputs", [inputs[: len(w)] for inputs, w in zip(arrays, wanted)]
+    yield "the last inputs", [inputs[len(inputs) - len(w) :] for inputs, w in zip(arrays, wanted)]
+
+
+@units
+def test_an_answer_without_a_thought_earns_nothing(unit):
+    for e, part in unit.parts():
+        for seed in SEEDS:
+            for name, answers in trivial(e, part, seed):
+                states = [dict(state="ok")] * len(answers)
+                state, _ = e.verdict(part, seed, states, answers)
+                assert state != "ok", (e.name, part.name, seed, name)
 
 
 @units
