@@ -1,4 +1,5 @@
-"""How is a stranger's homework graded? `python -m homework.grade hw03 kv_cache.py --out results.json`
+"""How is a stranger's homework graded? `python -m homework.grade hw03 kv_cache.py --out
+results.json`
 
 This process makes secret inputs, starts the submission behind a sandbox (homework/sandbox.py; what
 runs there is homework/runner.py), takes back bytes, reads them as plain arrays and judges them
@@ -32,9 +33,7 @@ from homework import runner
 from homework.marking import SAYS, Row, find
 from homework.sandbox import WAYS, GraderError, Sandbox, best_way, check
 
-MISHAP = (
-    "grader error: nothing was lost and this is not a mark; ask your instructor to grade again"
-)
+MISHAP = "grader error: nothing was lost and this is not a mark; ask your instructor to grade again"
 SLOW = ("starved", "late")  # what a crowd on this machine can do to honest work
 
 
@@ -148,9 +147,7 @@ def results(unit, rows, spent, seed, note=""):
         extra_data=dict(seed=seed),
     )
     if rows is None:
-        nothing = dict(
-            name="grader error", score=0, max_score=0, status="failed", output=MISHAP
-        )
+        nothing = dict(name="grader error", score=0, max_score=0, status="failed", output=MISHAP)
         return dict(output=f"{MISHAP}{note and f' ({note})'}", tests=[nothing], **known)
     tests = [
         dict(

@@ -1,4 +1,5 @@
-"""Which tests does a learner run? One for each part of each exercise, named after it, worth its points."""
+"""Which tests does a learner run? One for each part of each exercise, named after it, worth its
+points."""
 
 import re
 

@@ -1,9 +1,12 @@
 """How is a learner's file read and called, even when it is broken or hostile?
 
-The public tests use `load` and `answer` in their own process. The grader starts this file alone, behind a sandbox, and
-speaks with it in messages: limits, then the source, then one question each. Every question is answered in its own fork.
+The public tests use `load` and `answer` in their own process. The grader starts this file alone,
+behind a sandbox, and speaks with it in messages: limits, then the source, then one question each.
+Every question is answered in its own fork.
 """
+
 import __future__
+
 import ast
 import io
 import json
@@ -21,9 +24,9 @@ import types
 
 import numpy as np
 
-MOST = 16 << 20                                                 # bytes of one answer
-# What an account leaves behind when its processes have ended: its files in a folder, however deep or
-# closed, and its memory of System V.
+MOST = 16 << 20  # bytes of one answer
+# What an account leaves behind when its processes have ended: its files in a folder, however deep
+# or closed, and its memory of System V.
 SWEEP = """
 find "$1" -mindepth 1 -maxdepth 1 -user "$(id -u)" -exec chmod -R u+rwx {} + -exec rm -rf {} +
 ipcrm --all
@@ -32,28 +35,38 @@ START = re.compile(r"^(@|def |async def |class |import |from |\w+ *=)")
 
 
 def text_of(data):
-    """A learner's file as text, whatever the editor made of it: a Windows editor marks its start."""
+    """A learner's file as text, whatever the editor made of it: Windows marks its start."""
     return data.decode("utf-8-sig", "replace")
 
 
 def pieces(source):
-    """(first line, text) of what can be read by itself: the whole file, or, if that fails, definition by definition."""
+    """(first line, text) of what can be read by itself: the whole file, or, if that fails,
+    definition by definition."""
     try:
         ast.parse(source)
         return [(0, source)]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         lines = source.splitlines(keepends=True)
-        starts = [i for i, line in enumerate(lines) if START.match(line) and not (i and lines[i - 1].startswith("@"))]
+        starts = [
+            i
+            for i, line in enumerate(lines)
+            if START.match(line) and not (i and lines[i - 1].startswith("@"))
+        ]
         edges = [0, *starts, len(lines)]
-        return [(a, "".join(lines[a:b])) for a, b in zip(edges, edges[1:]) if a < b]
+        return [(a, "".join(lines[a:b])) for a, b in zip(edges, edges[1:], strict=False) if a < b]
 
 
 def load(source, path="submission.py"):
-    """(names, problems) of a file: a statement that cannot be read or run costs only what it would have defined."""
+    """(names, problems) of a file: a statement that cannot be read or run costs only what it would
+    have defined."""
     module = sys.modules["submission"] = types.ModuleType("submission")
     names, problems = vars(module), {}
     linecache.cache[path] = (len(source), None, source.splitlines(keepends=True), path)
-    flags = __future__.annotations.compiler_flag if "from __future__ import annotations" in source else 0
+    flags = (
+        __future__.annotations.compiler_flag
+        if "from __future__ import annotations" in source
+        else 0
+    )
     for first, text in pieces(source):
         lost = re.findall(r"^(?:async )?def (\w+)", text, re.M)
         try:
@@ -70,16 +83,21 @@ def load(source, path="submission.py"):
                 raise
             except BaseException as error:
                 name = getattr(node, "name", f"line {node.lineno}")
-                problems[name] = dict(state="raised", line=node.lineno, error=type(error).__name__, detail=str(error))
+                problems[name] = dict(
+                    state="raised", line=node.lineno, error=type(error).__name__, detail=str(error)
+                )
     return names, problems
 
 
 def arrays_of(value):
-    """The arrays in what a function returned: a tensor, a number, a list of numbers, or several of these."""
+    """The arrays in what a function returned: a tensor, a number, a list of numbers, or several of
+    these."""
     several = isinstance(value, tuple) or (
-        isinstance(value, list) and any(isinstance(x, (list, tuple)) or getattr(x, "ndim", 0) for x in value))
+        isinstance(value, list)
+        and any(isinstance(x, (list, tuple)) or getattr(x, "ndim", 0) for x in value)
+    )
     found = []
-    for item in (value if several else [value]):
+    for item in value if several else [value]:
         if hasattr(item, "detach"):
             item = item.detach().cpu()
             item = (item.float() if "bfloat16" in str(item.dtype) else item).numpy()
@@ -101,8 +119,10 @@ def copied(x):
 
 
 def answer(names, problems, function, inputs, path="submission.py"):
-    """({"state": …}, arrays) of one call, on tensors made from the inputs. Nothing that the function raises escapes."""
+    """({"state": …}, arrays) of one call, on tensors made from the inputs. Nothing that the
+    function raises escapes."""
     import torch
+
     if function in problems:
         return problems[function], []
     if not callable(names.get(function)):
@@ -115,7 +135,11 @@ def answer(names, problems, function, inputs, path="submission.py"):
     except NotImplementedError:
         return dict(state="todo"), []
     except BaseException as error:
-        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
+        lines = [
+            frame.lineno
+            for frame in traceback.extract_tb(error.__traceback__)
+            if frame.filename == path
+        ]
         line = lines[-1] if lines else 0
         return dict(state="raised", line=line, error=type(error).__name__, detail=str(error)), []
     try:
@@ -123,7 +147,11 @@ def answer(names, problems, function, inputs, path="submission.py"):
         arrays = [np.array(x) for x in found]
     except BaseException as error:
         return dict(state="type", detail=str(error)), []
-    kept = [(x, now.detach().numpy()) for x, now in zip(inputs, given) if isinstance(x, np.ndarray)]
+    kept = [
+        (x, now.detach().numpy())
+        for x, now in zip(inputs, given, strict=True)
+        if isinstance(x, np.ndarray)
+    ]
     if not all(np.array_equal(x, now) for x, now in kept):
         return dict(state="changed"), []
     if any(np.may_share_memory(x, now) for x in found for _, now in kept):
@@ -141,7 +169,8 @@ def pack(head, arrays=()):
 
 
 def unpack_trusted(message):
-    """What the grader packed; the grader itself reads answers with a more careful function of its own."""
+    """What the grader packed; the grader itself reads answers with a more careful function of its
+    own."""
     body = io.BytesIO(message)
     head = json.loads(body.readline())
     return head, [np.load(body, allow_pickle=False) for _ in range(head.get("arrays", 0))]
@@ -225,7 +254,8 @@ def wait(fork, seconds):
 
 
 def serve(limits):
-    """Answer questions until the grader hangs up. The learner's code runs in forks, which hold no pipe to it."""
+    """Answer questions until the grader hangs up. The learner's code runs in forks, which hold no
+    pipe to it."""
     questions, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
@@ -234,9 +264,9 @@ def serve(limits):
 
     torch.set_num_threads(1)
     source = text_of(fetch(questions))
-    if "triton" in source:                                      # once here, not again in every fork
+    if "triton" in source:  # once here, not again in every fork
         try:
-            import triton.language                              # noqa: F401
+            import triton.language  # noqa: F401
         except ImportError:
             pass
     confine(limits)
@@ -269,11 +299,17 @@ def write(sheet, source, question):
     names, problems = load(source)
     states, found = [], []
     for inputs in head["cases"]:
-        inputs = [(apart if x["apart"] else np.asarray)(arrays[x["array"]]) if isinstance(x, dict) else x for x in inputs]
+        inputs = [
+            (apart if x["apart"] else np.asarray)(arrays[x["array"]]) if isinstance(x, dict) else x
+            for x in inputs
+        ]
         state, more = answer(names, problems, head["function"], inputs)
         if sum(x.nbytes for x in found + more) > MOST // 2:
             state, more = dict(state="size"), []
-        states.append({key: state[key] for key in ("state", "line", "error") if key in state} | dict(arrays=len(more)))
+        states.append(
+            {key: state[key] for key in ("state", "line", "error") if key in state}
+            | dict(arrays=len(more))
+        )
         found += more
     sheet.write(pack(states, found))
     sheet.flush()

@@ -1,4 +1,5 @@
-"""Where does a stranger's code run? In one child process a submission, as closed as the system allows.
+"""Where does a stranger's code run? In one child process a submission, as closed as the system
+allows.
 
 `homework/runner.py` is what runs inside. Three ways to isolate it are known; `best_way` finds the
 first that works here by trying it with a harmless question.
@@ -41,7 +42,7 @@ CLEAN = dict(
 
 # As root of new namespaces: a root that is read-only, 64 MB in memory at /tmp, Python read-only,
 # no network, no other processes, nothing of System V that would stay when a process has ended.
-# Short of memory, the kernel ends this one first: with /proc read-only, nobody in it says otherwise.
+# Short of memory, the kernel ends this one first; /proc is read-only, so nobody takes that back.
 SETUP = """
 set -e; umask 022; root=$1; drop=$2; shift 2
 { echo 1000 > /proc/self/oom_score_adj; } 2>/dev/null || :

@@ -1,4 +1,4 @@
-"""Each test is one line of the card that `pytest homework/hw08_gather_attention` prints; `--hint 2` says more."""
+"""A test is a line of the report card, named after its part; `--hint 2` says more."""
 
 from homework.hw08_gather_attention.exercises import unit
 from homework.public import parts_of

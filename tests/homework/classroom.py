@@ -2,9 +2,8 @@
 
 import copy
 import os
-import subprocess
-import textwrap
 import sys
+import textwrap
 from pathlib import Path
 
 from homework import grade, marking
@@ -25,9 +24,12 @@ def attacked(name, body):
 
 
 def readable(command):
-    """The command, in a mount namespace where any account may read this Python (its home may be closed to others)."""
+    """The command, in a mount namespace where any account may read this Python (its home may be
+    closed to others)."""
     base = Path(sys.base_prefix).resolve()
-    closed = next((str(p) for p in [*reversed(base.parents), base] if not os.stat(p).st_mode & 0o001), None)
+    closed = next(
+        (str(p) for p in [*reversed(base.parents), base] if not os.stat(p).st_mode & 0o001), None
+    )
     if closed is None:
         return command
     script = f"""set -e; aside=$(mktemp -d); mount --bind "{base}" "$aside"

@@ -1,4 +1,6 @@
-"""The kill matrix, printed after the homework proofs: what each wrong answer lost, and which mutants lived."""
+"""The kill matrix, printed after the homework proofs: what each wrong answer lost, and which
+mutants lived."""
+
 import pytest
 
 from homework import sandbox
@@ -7,7 +9,9 @@ LINES = {}
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "points(n): what a part is worth, as homework/conftest.py says")
+    config.addinivalue_line(
+        "markers", "points(n): what a part is worth, as homework/conftest.py says"
+    )
 
 
 @pytest.fixture(scope="session")
@@ -23,9 +27,11 @@ def way():
 @pytest.fixture
 def matrix():
     """Note one cell: matrix(unit, exercise or None, what, result)."""
+
     def note(unit, exercise, what, result):
         row = (exercise.name, exercise.points) if exercise else ("all", unit.points)
         LINES.setdefault((unit.short, *row), {})[what] = result
+
     return note
 
 

@@ -125,7 +125,7 @@ def test_reset_says_why_it_cannot_write(mine, capsys):
 @pytest.mark.parametrize("start", [b"\xef\xbb\xbf", "# für Übung 3\n".encode("cp1252")])
 def test_a_file_that_a_windows_editor_saved_is_read_like_any_other(mine, start, way, tmp_path):
     """In the public tests and behind the grader alike."""
-    mine.write_bytes(start + HONEST.encode())
+    mine.write_bytes(start + HONEST[HONEST.index("import") :].encode())
     for exercise, part in UNIT.parts():
         UNIT.check(exercise.name, part.name)
     UNIT.rows.clear()

@@ -1,4 +1,6 @@
-"""Does a learner get a report card that helps: partial credit, reasons, hints, files, and a way back to the stub?"""
+"""Does a learner get a report card that helps: partial credit, reasons, hints, files, and a way
+back to the stub?"""
+
 import re
 import shutil
 import signal
@@ -15,18 +17,34 @@ HOMEWORK = Path(marking.__file__).parent
 UNIT = marking.find("hw03")
 HONEST = (HOMEWORK / "solutions" / UNIT.folder / "reference.py").read_text()
 
-HALF = HONEST.replace(") / D ** 0.5 ", ") ").replace(
-    "return torch.cat([v, v1[:, :, v.shape[2]:]], 2)", "return torch.cat([v, v1[:, :, v.shape[2]:], 2)").replace(
-    "def windowed_bytes", "import nonsense_that_is_not_installed\n\n\ndef windowed_byte").replace(
-    "turns = ((smooth", "raise ValueError('tired') ;((smooth").replace(
-    "    return 47.9, 33.7, 4.0", "    raise NotImplementedError")
+SKIP = "return torch.cat([v, v1[:, :, v.shape[2] :]], 2)"
+
+
+def changed(text, *edits):
+    """The text with each (old, new) put in place: every old one is there."""
+    for old, new in edits:
+        assert old in text, old
+        text = text.replace(old, new)
+    return text
+
+
+HALF = changed(
+    HONEST,
+    (" / D**0.5 ", " "),
+    (SKIP, SKIP.replace("]], 2)", "], 2)")),
+    ("def windowed_bytes", "import nonsense_that_is_not_installed\n\n\ndef windowed_byte"),
+    ("turns = ((smooth", "raise ValueError('tired') ;((smooth"),
+    ("    return 47.9, 33.7, 4.0", "    raise NotImplementedError"),
+)
 
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory):
     """A copy of homework/ in which a learner works, without the solutions."""
     root = tmp_path_factory.mktemp("course")
-    shutil.copytree(HOMEWORK, root / "homework", ignore=shutil.ignore_patterns("__pycache__", "solutions"))
+    shutil.copytree(
+        HOMEWORK, root / "homework", ignore=shutil.ignore_patterns("__pycache__", "solutions")
+    )
     options = 'pythonpath = ["."]\naddopts = "--import-mode=importlib --strict-markers"\n'
     (root / "pyproject.toml").write_text(f"[tool.pytest.ini_options]\n{options}")
     return root
@@ -34,18 +52,38 @@ def course(tmp_path_factory):
 
 def card(course, text, *arguments):
     (course / "homework" / UNIT.folder / UNIT.file).write_text(text)
-    command = [sys.executable, "-m", "pytest", f"homework/{UNIT.folder}", "-p", "no:cacheprovider", *arguments]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        f"homework/{UNIT.folder}",
+        "-p",
+        "no:cacheprovider",
+        *arguments,
+    ]
     return subprocess.run(command, cwd=course, capture_output=True, text=True).stdout
 
 
 def test_a_broken_line_a_wrong_answer_and_a_missing_function_each_cost_only_their_parts(course):
     assert HALF.count("nonsense") == 1 and "tired" in HALF
     text = card(course, HALF, "--card", "card.md", "--junitxml", "card.xml")
-    lost = {"grouped_attention", "skip_heads", "windowed_bytes", "critical_point", "predict_savings"}
+    lost = {
+        "grouped_attention",
+        "skip_heads",
+        "windowed_bytes",
+        "critical_point",
+        "predict_savings",
+    }
     left = UNIT.points - sum(UNIT.exercises[name].points for name in lost)
     assert f"{left} of 100 points" in text, text
-    line = {name: next(row for row in text.splitlines() if row.startswith(f"{name}:")) for name in UNIT.exercises}
-    assert "not divided by the square root" in line["grouped_attention"] and "0/7" in line["grouped_attention"]
+    line = {
+        name: next(row for row in text.splitlines() if row.startswith(f"{name}:"))
+        for name in UNIT.exercises
+    }
+    assert (
+        "not divided by the square root" in line["grouped_attention"]
+        and "0/7" in line["grouped_attention"]
+    )
     assert re.search(r"line \d+ cannot be read \(syntax error\)", line["skip_heads"])
     assert "no function of this name" in line["windowed_bytes"]
     assert "raised ValueError in line" in line["critical_point"]
@@ -54,31 +92,54 @@ def test_a_broken_line_a_wrong_answer_and_a_missing_function_each_cost_only_thei
     assert "hint 1 of 2: Give every query head" in text and "--hint 2 says more" in text
     markdown = (course / "card.md").read_text()
     assert markdown.startswith("# hw03") and "| part | points | why | next hint |" in markdown
-    assert len([row for row in markdown.splitlines() if row.startswith("| ")]) == len(UNIT.parts()) + 1
+    assert (
+        len([row for row in markdown.splitlines() if row.startswith("| ")]) == len(UNIT.parts()) + 1
+    )
     cases = xml.parse(course / "card.xml").iter("testcase")
-    properties = [{p.get("name"): int(p.get("value")) for p in case.iter("property")} for case in cases]
-    assert sum(p["points"] for p in properties) == 100 and sum(p["earned"] for p in properties) == left
+    properties = [
+        {p.get("name"): int(p.get("value")) for p in case.iter("property")} for case in cases
+    ]
+    assert (
+        sum(p["points"] for p in properties) == 100 and sum(p["earned"] for p in properties) == left
+    )
 
 
 def test_a_wrong_answer_without_a_name_comes_with_its_case(course):
     """The learner can ask the same again; hidden cases say nothing of themselves."""
-    doubled = HONEST.replace("return torch.cat([v, v1[:, :, v.shape[2]:]], 2)", "return 2 * torch.cat([v, v1[:, :, v.shape[2]:]], 2)")
-    tight = doubled.replace("def grouped_attention(q, k, v):", "def grouped_attention(q, k, v):\n    q.view(-1)")
+    tight = changed(
+        HONEST,
+        (SKIP, SKIP.replace("return", "return 2 *")),
+        ("def grouped_attention(q, k, v):", "def grouped_attention(q, k, v):\n    q.view(-1)"),
+    )
     text = card(course, tight)
     assert "; asked with v=float32 (2, 5, 3, 4), v1=float32 (2, 5, 6, 4)" in text, text
-    assert re.search(r"raised RuntimeError in line \d+: view size .*; asked with q=float32 \(2, 5, 6, 6\) not contiguous, k=", text)
+    assert re.search(
+        r"raised RuntimeError in line \d+: view size .*; "
+        r"asked with q=float32 \(2, 5, 6, 6\) not contiguous, k=",
+        text,
+    )
     rows = [(UNIT.exercises["owners"], part) for part in UNIT.exercises["owners"].parts]
     for owners, part in rows:
-        says = [owners.verdict(part, 0, [dict(state="ok")] * 3, [[]] * 3, hidden)[1] for hidden in (False, True)]
+        says = [
+            owners.verdict(part, 0, [dict(state="ok")] * 3, [[]] * 3, hidden)[1]
+            for hidden in (False, True)
+        ]
         assert says[0].startswith(says[1] + "; asked with plan=") and "asked" not in says[1]
 
 
 def test_an_error_that_a_function_inherits_is_traced_to_its_source(course):
     """One mistake in a helper is one thing to fix, though two lines of the card lose."""
-    leaning = HONEST.replace("def skip_heads(v, v1):", "def skip_heads(v, v1):\n    grouped_attention(v, v, v)").replace(
-        "def grouped_attention(q, k, v):", "def grouped_attention(q, k, v):\n    raise ValueError('tired')")
+    grouped, skip = "def grouped_attention(q, k, v):", "def skip_heads(v, v1):"
+    leaning = changed(
+        HONEST,
+        (skip, f"{skip}\n    grouped_attention(v, v, v)"),
+        (grouped, f"{grouped}\n    raise ValueError('tired')"),
+    )
     text = card(course, leaning)
-    assert text.count("your skip_heads calls grouped_attention, which lost points: fix that first") == 1
+    assert (
+        text.count("your skip_heads calls grouped_attention, which lost points: fix that first")
+        == 1
+    )
     after = text.split("\nskip_heads:")[1].split("\nsvformer:")[0]
     assert "hint 1" not in after and "hint 1 of 2: Give every query head" in text
 
@@ -86,7 +147,11 @@ def test_an_error_that_a_function_inherits_is_traced_to_its_source(course):
 def test_the_reference_earns_a_full_card_and_an_untouched_stub_shows_no_hints(course):
     assert "100 of 100 points" in card(course, HONEST)
     text = card(course, UNIT.stub())
-    assert "0 of 100 points" in text and text.count("not written yet") == len(UNIT.parts()) and "hint 1 of" not in text
+    assert (
+        "0 of 100 points" in text
+        and text.count("not written yet") == len(UNIT.parts())
+        and "hint 1 of" not in text
+    )
 
 
 def test_hints_come_in_levels(course):
@@ -117,7 +182,9 @@ def test_an_endless_loop_costs_its_own_part_and_ends(course, monkeypatch):
     with pytest.raises(marking.Lost, match="did not finish in time"):
         UNIT.check("owners", "anchors")
     UNIT.check("owners", "anchors")
-    assert signal.getsignal(signal.SIGALRM) is before and signal.getitimer(signal.ITIMER_REAL)[0] == 0
+    assert (
+        signal.getsignal(signal.SIGALRM) is before and signal.getitimer(signal.ITIMER_REAL)[0] == 0
+    )
     UNIT.rows.clear()
 
 
@@ -126,15 +193,32 @@ def test_an_unknown_unit_is_answered_with_the_known_ones():
         marking.find("hw99")
 
 
-@pytest.mark.parametrize("text, good, bad", [
-    ("def a():\n    return 1\n\n\ndef b():\n    return (1\n\n\ndef c():\n    return 3\n", "ac", "b"),
-    ('def a():\n    """never closed\n\n\ndef b():\n    return 2\n', "b", "a"),
-    ("@nothing\ndef a():\n    return 1\n\n\ndef b():\n    return 2\n", "b", "a"),
-    ("import nothing_of_this_name\ndef a():\n    return 1\n", "a", ""),
-    ("raise SystemExit\ndef a():\n    return 1\n", "a", ""),
-    ("from __future__ import annotations\ndef a(x: Missing = 1) -> Gone:\n    return x\n", "a", ""),
-    ("def a():\n\treturn 1\n\ndef b():\n  x = 1\n    y = 2\n", "a", "b"),
-    ("from dataclasses import dataclass\n@dataclass\nclass K:\n    n: int = 1\ndef a():\n    return K().n\n", "a", "")])
+@pytest.mark.parametrize(
+    "text, good, bad",
+    [
+        (
+            "def a():\n    return 1\n\n\ndef b():\n    return (1\n\n\ndef c():\n    return 3\n",
+            "ac",
+            "b",
+        ),
+        ('def a():\n    """never closed\n\n\ndef b():\n    return 2\n', "b", "a"),
+        ("@nothing\ndef a():\n    return 1\n\n\ndef b():\n    return 2\n", "b", "a"),
+        ("import nothing_of_this_name\ndef a():\n    return 1\n", "a", ""),
+        ("raise SystemExit\ndef a():\n    return 1\n", "a", ""),
+        (
+            "from __future__ import annotations\ndef a(x: Missing = 1) -> Gone:\n    return x\n",
+            "a",
+            "",
+        ),
+        ("def a():\n\treturn 1\n\ndef b():\n  x = 1\n    y = 2\n", "a", "b"),
+        (
+            "from dataclasses import dataclass\n@dataclass\nclass K:\n    n: int = 1\ndef "
+            "a():\n    return K().n\n",
+            "a",
+            "",
+        ),
+    ],
+)
 def test_a_file_is_read_definition_by_definition(text, good, bad):
     names, problems = runner.load(text)
     for name in good:
@@ -143,21 +227,38 @@ def test_a_file_is_read_definition_by_definition(text, good, bad):
         assert runner.answer(names, problems, name, ())[0]["state"] in ("broken", "raised")
 
 
-@pytest.mark.parametrize("body, state", [
-    ("raise NotImplementedError", "todo"), ("return {}", "type"), ("return None", "type"), ("return 'text'", "type"),
-    ("x.zero_(); return x", "changed"), ("exit()", "raised"), ("return x.to(torch.complex64)", "type"),
-    ("return x", "input"), ("return x[1:]", "input"), ("return 1, x.view(3, 1)", "input"), ("return x.numpy()", "input"),
-    ("return x + 0", "ok"),
-    ("return [1, 2]", "ok"), ("return x.clone().requires_grad_()", "ok"), ("import pytest; pytest.skip()", "raised")])
+@pytest.mark.parametrize(
+    "body, state",
+    [
+        ("raise NotImplementedError", "todo"),
+        ("return {}", "type"),
+        ("return None", "type"),
+        ("return 'text'", "type"),
+        ("x.zero_(); return x", "changed"),
+        ("exit()", "raised"),
+        ("return x.to(torch.complex64)", "type"),
+        ("return x", "input"),
+        ("return x[1:]", "input"),
+        ("return 1, x.view(3, 1)", "input"),
+        ("return x.numpy()", "input"),
+        ("return x + 0", "ok"),
+        ("return [1, 2]", "ok"),
+        ("return x.clone().requires_grad_()", "ok"),
+        ("import pytest; pytest.skip()", "raised"),
+    ],
+)
 def test_a_call_ends_in_a_known_state(body, state):
     import numpy as np
+
     names, problems = runner.load(f"import torch\ndef f(x):\n    {body}\n")
     assert runner.answer(names, problems, "f", (np.ones(3, "f4"),))[0]["state"] == state
 
 
 def test_a_learner_sees_one_named_test_a_part(course):
     text = card(course, HONEST, "-v", "-k", "owners_anchors or windowed")
-    assert "test_part[owners_anchors]" in text and "test_part[windowed_bytes_shared_streams]" in text
+    assert (
+        "test_part[owners_anchors]" in text and "test_part[windowed_bytes_shared_streams]" in text
+    )
     assert "3 passed" in text and "13 of 13 points" in text, text
 
 

@@ -1,4 +1,6 @@
-"""Does the isolated grader hold? A class in one folder: attacks, honest work beside each, one that hangs."""
+"""Does the isolated grader hold? A class in one folder: attacks, honest work beside each, one that
+hangs."""
+
 import argparse
 import contextlib
 import copy
@@ -21,11 +23,15 @@ from homework import grade, gradescope, marking, runner, sandbox
 from tests.homework.attacks import INSIDE, OUTSIDE, SHIPPED
 from tests.homework.classroom import HOMEWORK, HONEST, UNIT, WHOLE, attacked
 
-BESIDE = UNIT.points - UNIT.exercises["skip_heads"].points  # what the honest part of every attack is worth
+BESIDE = (
+    UNIT.points - UNIT.exercises["skip_heads"].points
+)  # what the honest part of every attack is worth
 
 
 def options(way):
-    return argparse.Namespace(seed=7, isolation=way, seconds=4, memory=4, most=90, jobs=os.cpu_count())
+    return argparse.Namespace(
+        seed=7, isolation=way, seconds=4, memory=4, most=90, jobs=os.cpu_count()
+    )
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +39,7 @@ def home():
     """A port of this machine that counts who calls."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         calls = []
+
         def listen():
             while True:
                 try:
@@ -40,6 +47,7 @@ def home():
                 except OSError:
                     return
                 calls.append(1)
+
         threading.Thread(target=listen, daemon=True).start()
         yield server.getsockname()[1], calls
 
@@ -205,10 +213,18 @@ def test_no_file_of_the_course_was_touched(graded):
     assert graded.changed == []
 
 
-@pytest.mark.parametrize("name, why", [
-    ("an answer of 32 megabytes", "too large"), ("a loop that resets timers", "in time"), ("NaN", "not finite"),
-    ("one number that would broadcast", "shape"), ("inputs zeroed in place", "its own inputs"),
-    ("pytest.skip in the function", "it raised"), ("shipped files", "no function")])
+@pytest.mark.parametrize(
+    "name, why",
+    [
+        ("an answer of 32 megabytes", "too large"),
+        ("a loop that resets timers", "in time"),
+        ("NaN", "not finite"),
+        ("one number that would broadcast", "shape"),
+        ("inputs zeroed in place", "its own inputs"),
+        ("pytest.skip in the function", "it raised"),
+        ("shipped files", "no function"),
+    ],
+)
 def test_the_results_say_why(graded, name, why):
     tests = graded[name].result["tests"]
     (said,) = [test["output"] for test in tests if test["name"].startswith("skip_heads")]
@@ -223,18 +239,50 @@ def test_hidden_results_hold_prepared_sentences_only(graded):
 
 
 def assert_gradescope(result):
-    """The documented shape of results.json: a score on top or on every test, known keys, known words."""
-    top = {"score", "execution_time", "output", "output_format", "test_output_format", "test_name_format", "visibility",
-           "stdout_visibility", "extra_data", "tests", "leaderboard"}
-    inner = {"score", "max_score", "status", "name", "name_format", "number", "output", "output_format", "tags",
-             "visibility", "extra_data"}
+    """The documented shape of results.json: a score on top or on every test, known keys, known
+    words."""
+    top = {
+        "score",
+        "execution_time",
+        "output",
+        "output_format",
+        "test_output_format",
+        "test_name_format",
+        "visibility",
+        "stdout_visibility",
+        "extra_data",
+        "tests",
+        "leaderboard",
+    }
+    inner = {
+        "score",
+        "max_score",
+        "status",
+        "name",
+        "name_format",
+        "number",
+        "output",
+        "output_format",
+        "tags",
+        "visibility",
+        "extra_data",
+    }
     assert set(result) <= top and isinstance(result["execution_time"], int)
-    assert "score" in result or (result["tests"] and all("score" in test for test in result["tests"]))
+    assert "score" in result or (
+        result["tests"] and all("score" in test for test in result["tests"])
+    )
     assert isinstance(result.get("score", 0.0), (int, float)) and isinstance(result["output"], str)
     for test in result["tests"]:
-        assert set(test) <= inner and isinstance(test["name"], str) and isinstance(test["output"], str)
+        assert (
+            set(test) <= inner and isinstance(test["name"], str) and isinstance(test["output"], str)
+        )
         assert 0 <= test["score"] <= test["max_score"] and test["status"] in ("passed", "failed")
-        assert test.get("visibility", "visible") in ("visible", "hidden", "after_due_date", "after_published")
+        assert test.get("visibility", "visible") in (
+            "visible",
+            "hidden",
+            "after_due_date",
+            "after_published",
+        )
 
 
 def test_a_crash_of_the_grader_is_no_zero_and_leaves_valid_results(tmp_path, monkeypatch, way):
@@ -243,7 +291,11 @@ def test_a_crash_of_the_grader_is_no_zero_and_leaves_valid_results(tmp_path, mon
     graded = grade.one(UNIT, tmp_path / "kv_cache.py", tmp_path / "results.json", options(way))
     result = json.loads((tmp_path / "results.json").read_text())
     assert graded.rows is None and "ZeroDivisionError" in graded.note
-    assert "score" not in result and result["tests"][0]["max_score"] == 0 and "not a mark" in result["output"]
+    assert (
+        "score" not in result
+        and result["tests"][0]["max_score"] == 0
+        and "not a mark" in result["output"]
+    )
     assert_gradescope(result)
 
 
@@ -258,18 +310,24 @@ def test_results_that_cannot_be_written_cost_nobody_else(tmp_path, way, capsys):
     assert [line.split()[0] for line in lines] == ["anna", "ben", "carla"]
     assert "grader error" in lines[1] and "results cannot be written" in lines[1]
     assert {path.name for path in out.iterdir()} == {
-        "anna.json", "ben.json", "carla.json", "grades.csv"
+        "anna.json",
+        "ben.json",
+        "carla.json",
+        "grades.csv",
     }
 
 
 def test_who_was_too_slow_beside_a_crowd_is_asked_again_alone(tmp_path, monkeypatch, capsys):
     """Only what was starved or came too late, and only after everybody else has ended."""
-    busy, calls = threading.Semaphore(0), []
+    calls = []
 
     def fake(unit, source, seed, way, seconds, memory, most, kept=()):
         calls.append((source.decode(), len(kept)))
         states = ["ok" if kept else state for state in source.decode().split()]
-        return [marking.Row(e.name, p.name, p.points, state, "") for (e, p), state in zip(unit.parts(), states)]
+        return [
+            marking.Row(e.name, p.name, p.points, state, "")
+            for (e, p), state in zip(unit.parts(), states, strict=True)
+        ]
 
     monkeypatch.setattr(grade, "grade", fake)
     parts = len(UNIT.parts())
@@ -289,7 +347,9 @@ def test_who_was_too_slow_beside_a_crowd_is_asked_again_alone(tmp_path, monkeypa
     assert len(calls) == 5
 
 
-@pytest.mark.parametrize("body, state", [("while True: pass", "time"), ("import time; time.sleep(60)", "starved")])
+@pytest.mark.parametrize(
+    "body, state", [("while True: pass", "time"), ("import time; time.sleep(60)", "starved")]
+)
 def test_a_part_without_its_share_of_a_processor_is_told_from_one_that_used_it(body, state, way):
     """Asking an endless loop again would only cost time; a part that hardly ran may be honest."""
     box = sandbox.Sandbox(f"def f():\n    {body}\n".encode(), way, 2, 4)
@@ -328,30 +388,57 @@ def test_the_same_seed_asks_the_same_and_another_seed_something_else():
     e = UNIT.exercises["skip_heads"]
     part = e.parts[0]
     same, other = e.cases(part, 3), e.cases(part, 4)
-    assert all(np.array_equal(a, b) for a, b in zip(same[0], marking.Exercise.cases.__wrapped__(e, part, 3)[0]))
+    assert all(
+        np.array_equal(a, b)
+        for a, b in zip(same[0], marking.Exercise.cases.__wrapped__(e, part, 3)[0], strict=True)
+    )
     assert not np.array_equal(same[0][0], other[0][0])
 
 
-@pytest.mark.parametrize("reply", [
-    b"", b"\n", b"[]", b"1\n", b'[{"state": "ok"}]\n', b'[{"state": ["ok"], "arrays": 1}]\n',
-    b'[{"state": "ok", "arrays": 1e999}]\n', runner.pack([dict(state="ok", arrays=1)], [np.zeros(3)])[:-1],
-    runner.pack([dict(state="ok", arrays=2)], [np.zeros(3)]),
-    runner.pack([dict(state="ok", arrays=1)], [np.array(["text"])])])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        b"",
+        b"\n",
+        b"[]",
+        b"1\n",
+        b'[{"state": "ok"}]\n',
+        b'[{"state": ["ok"], "arrays": 1}]\n',
+        b'[{"state": "ok", "arrays": 1e999}]\n',
+        runner.pack([dict(state="ok", arrays=1)], [np.zeros(3)])[:-1],
+        runner.pack([dict(state="ok", arrays=2)], [np.zeros(3)]),
+        runner.pack([dict(state="ok", arrays=1)], [np.array(["text"])]),
+    ],
+)
 def test_bytes_that_are_no_answer_are_refused(reply):
     try:
         states, answers = grade.read(reply, 1)
     except Exception:
-        return                                                  # grade() calls this "its answer could not be read"
-    assert UNIT.exercises["skip_heads"].verdict(UNIT.exercises["skip_heads"].parts[0], 0, states, answers)[0] != "ok"
+        return  # grade() calls this "its answer could not be read"
+    assert (
+        UNIT.exercises["skip_heads"].verdict(
+            UNIT.exercises["skip_heads"].parts[0], 0, states, answers
+        )[0]
+        != "ok"
+    )
 
 
 def test_an_answer_comes_back_as_it_was_sent():
-    sent = [np.arange(6.0).reshape(2, 3), np.asfortranarray(np.ones((3, 2), "f4")), np.array(3), np.array([True])]
+    sent = [
+        np.arange(6.0).reshape(2, 3),
+        np.asfortranarray(np.ones((3, 2), "f4")),
+        np.array(3),
+        np.array([True]),
+    ]
     (state,), (got,) = grade.read(runner.pack([dict(state="ok", arrays=4)], sent), 1)
-    assert state["state"] == "ok" and all(a.dtype == b.dtype and np.array_equal(a, b) for a, b in zip(sent, got))
+    assert state["state"] == "ok" and all(
+        a.dtype == b.dtype and np.array_equal(a, b) for a, b in zip(sent, got, strict=True)
+    )
 
 
-def test_without_isolation_the_grader_says_so_and_refuses_if_told_to_or_if_it_is_root(tmp_path, capsys, monkeypatch):
+def test_without_isolation_the_grader_says_so_and_refuses_if_told_to_or_if_it_is_root(
+    tmp_path, capsys, monkeypatch
+):
     (tmp_path / "kv_cache.py").write_text(HONEST)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     with pytest.raises(SystemExit):
@@ -361,7 +448,9 @@ def test_without_isolation_the_grader_says_so_and_refuses_if_told_to_or_if_it_is
     assert "OPEN" in capsys.readouterr().err
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(SystemExit):
-        grade.main(["hw03", str(tmp_path / "kv_cache.py"), "--isolation", "none", "--require-isolation"])
+        grade.main(
+            ["hw03", str(tmp_path / "kv_cache.py"), "--isolation", "none", "--require-isolation"]
+        )
     assert "OPEN" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         grade.main(["--help"])
@@ -385,7 +474,9 @@ def test_the_zip_grades_as_gradescope_would_run_it(name, tmp_path, way):
     if name == WHOLE.file:
         assert result["score"] == WHOLE.points - WHOLE.exercises["owners"].points
     else:
-        assert result["score"] == 0 and "kv_cache.py was not handed in" in result["tests"][0]["output"]
+        assert (
+            result["score"] == 0 and "kv_cache.py was not handed in" in result["tests"][0]["output"]
+        )
     assert [path.name for path in (tmp_path / "results").iterdir()] == ["results.json"]
     assert not list((tmp_path / "source").rglob("*solutions*"))
     for place in ("source", "submission", "results"):
@@ -397,14 +488,23 @@ def test_each_learner_of_a_class_has_results_of_its_own(tmp_path, monkeypatch, c
     handed = tmp_path / "handed"
     for name in ("j.miller", "j.smith"):
         (handed / name).mkdir(parents=True)
-    (handed / "j.smith" / "my_cache.py").write_text("def owners(plan, layers, anchors):\n    return [], []\n")
+    (handed / "j.smith" / "my_cache.py").write_text(
+        "def owners(plan, layers, anchors):\n    return [], []\n"
+    )
     for out, told in (("results", []), ("graded.v2", ["--out", "graded.v2"])):
         assert grade.main(["hw03", str(handed), "--isolation", way, *told]) == 0
-        assert {path.name for path in (tmp_path / out).iterdir()} == {"grades.csv", "j.miller.json", "j.smith.json"}
+        assert {path.name for path in (tmp_path / out).iterdir()} == {
+            "grades.csv",
+            "j.miller.json",
+            "j.smith.json",
+        }
         with open(tmp_path / out / "grades.csv") as file:
             rows = list(csv.DictReader(file))
         assert [row["submission"] for row in rows] == ["j.miller", "j.smith"]
-        assert [row["note"] for row in rows] == ["kv_cache.py missing", "kv_cache.py missing; found my_cache.py"]
+        assert [row["note"] for row in rows] == [
+            "kv_cache.py missing",
+            "kv_cache.py missing; found my_cache.py",
+        ]
         assert "j.smith" in (table := capsys.readouterr().out) and "found my_cache.py" in table
     (handed / "gus.zip").write_bytes(b"")
     one = handed / "j.miller" / "inner"
@@ -416,7 +516,10 @@ def test_each_learner_of_a_class_has_results_of_its_own(tmp_path, monkeypatch, c
     assert "kv_cache.py missing; a folder below holds one" in said.out
     (handed / "j.smith.py").write_text("")
     (tmp_path / "nobody").mkdir()
-    for folder, why in ((handed, "j.smith as a file and as a folder"), (tmp_path / "nobody", "holds no kv_cache.py")):
+    for folder, why in (
+        (handed, "j.smith as a file and as a folder"),
+        (tmp_path / "nobody", "holds no kv_cache.py"),
+    ):
         with pytest.raises(SystemExit):
             grade.main(["hw03", str(folder)])
         assert why in capsys.readouterr().err
@@ -425,12 +528,17 @@ def test_each_learner_of_a_class_has_results_of_its_own(tmp_path, monkeypatch, c
 def test_a_place_where_results_cannot_be_is_told_before_anything_runs(tmp_path, capsys, way):
     file = tmp_path / "kv_cache.py"
     file.write_text("")
-    for told, words in ((["--out", "/proc/x/results.json"], "results cannot be written to"), (["--jobs", "0"], "wanted a whole number from 1 to 1000, got '0'")):
+    for told, words in (
+        (["--out", "/proc/x/results.json"], "results cannot be written to"),
+        (["--jobs", "0"], "wanted a whole number from 1 to 1000, got '0'"),
+    ):
         with pytest.raises(SystemExit):
             grade.main(["hw03", str(file), *told])
         assert words in capsys.readouterr().err
     (tmp_path / "marks").mkdir()
-    assert grade.main(["hw03", str(file), "--isolation", way, "--out", str(tmp_path / "marks")]) == 0
+    assert (
+        grade.main(["hw03", str(file), "--isolation", way, "--out", str(tmp_path / "marks")]) == 0
+    )
     assert [path.name for path in (tmp_path / "marks").iterdir()] == ["kv_cache.json"]
 
 
@@ -448,13 +556,17 @@ def test_gradescope_installs_what_the_course_pins(tmp_path):
     assert pins == (HOMEWORK.parent / "constraints.txt").read_text()
     assert re.search(r"^torch==\d", pins, re.M) and re.search(r"^numpy==\d", pins, re.M)
     install = [line for line in gradescope.SETUP.splitlines() if "pip install" in line]
-    assert all('-c "$(dirname "$0")/constraints.txt"' in line and ">=" not in line for line in install)
+    assert all(
+        '-c "$(dirname "$0")/constraints.txt"' in line and ">=" not in line for line in install
+    )
 
 
 def test_triton_kernels_are_graded_in_the_interpreter(tmp_path, way):
     pytest.importorskip("triton")
     unit = copy.copy(marking.find("hw08"))
-    unit.exercises = {name: unit.exercises[name] for name in ("copy_tiles", "gather_flash", "split_decode")}
+    unit.exercises = {
+        name: unit.exercises[name] for name in ("copy_tiles", "gather_flash", "split_decode")
+    }
     source = (HOMEWORK / "solutions" / unit.folder / "triton_kernels.py").read_bytes()
     rows = grade.grade(unit, source, 5, way, seconds=30)
     assert sum(row.earned for row in rows) == unit.points, [row for row in rows if not row.earned]

@@ -1,4 +1,6 @@
-"""Does the homework tell right from wrong? Reference, stub, named wrong answers, mutants, other right answers."""
+"""Does the homework tell right from wrong? Reference, stub, named wrong answers, mutants, other
+right answers."""
+
 import importlib
 import os
 import re
@@ -32,11 +34,16 @@ def one_thread():
 
 def marks(unit, source, seed=marking.PUBLIC, only=None):
     names, problems = runner.load(source)
-    return [unit.mark(names, problems, e, part, seed) for e, part in unit.parts() if only in (None, e.name)]
+    return [
+        unit.mark(names, problems, e, part, seed)
+        for e, part in unit.parts()
+        if only in (None, e.name)
+    ]
 
 
 def solutions(unit):
-    """Less the Triton kernels, which need the interpreter's own process: test_grade.py runs them behind the grader."""
+    """Less the Triton kernels, which need the interpreter's own process: test_grade.py runs them
+    behind the grader."""
     paths = sorted((HOMEWORK / "solutions" / unit.folder).glob("*.py"))
     return {path.stem: path.read_text() for path in paths if path.stem != "triton_kernels"}
 
@@ -50,7 +57,12 @@ def lost(unit, e, wrong, seed):
             dtype = next((x.dtype for x in inputs if marking.floats(x)), None)
             found = e.expected(part, seed, case, wrong) or []
             with np.errstate(over="ignore"):
-                answers.append([x.astype(dtype) if dtype and x.ndim and marking.floats(x) else x for x in found])
+                answers.append(
+                    [
+                        x.astype(dtype) if dtype and x.ndim and marking.floats(x) else x
+                        for x in found
+                    ]
+                )
         state, why = e.verdict(part, seed, [dict(state="ok")] * len(cases), answers)
         if state != "ok":
             points += part.points
@@ -65,7 +77,11 @@ def test_the_reference_and_two_other_right_answers_earn_everything(unit):
     for name, text in texts.items():
         for seed in SEEDS:
             rows = marks(unit, text, seed)
-            assert {row.state for row in rows} == {"ok"}, (name, seed, [row for row in rows if row.state != "ok"])
+            assert {row.state for row in rows} == {"ok"}, (
+                name,
+                seed,
+                [row for row in rows if row.state != "ok"],
+            )
             assert sum(row.earned for row in rows) == unit.points == 100
 
 
@@ -75,7 +91,9 @@ def test_the_stub_earns_nothing_and_fails_by_not_being_written_alone(unit):
     text = unit.path.read_text(encoding="utf-8")
     if text != unit.stub() and not os.environ.get("CI"):
         pytest.skip(f"{unit.file} holds a learner's own work; with CI=true it must be the stub")
-    assert text == unit.stub(), f"this stub is not what the exercises define: python -m homework.reset {unit.short}"
+    assert text == unit.stub(), (
+        f"this stub is not what the exercises define: python -m homework.reset {unit.short}"
+    )
 
 
 @units
@@ -87,9 +105,13 @@ def test_every_named_wrong_answer_loses_its_points_and_is_told_why(unit, matrix)
                 points, told = lost(unit, e, wrong, seed)
                 assert points == wrong.loses > 0, (e.name, wrong.name, seed, points, told)
             assert any(why.startswith(wrong.says) for why in told), (e.name, wrong.name, told)
-            if not any(part.accept for part in e.parts):        # what it is told elsewhere is at least as special
+            if not any(
+                part.accept for part in e.parts
+            ):  # what it is told elsewhere is at least as special
                 known = {w.says for w in e.wrongs if w.loses <= wrong.loses}
-                told = [why for why in told if "wrong number" not in why and "not finite" not in why]
+                told = [
+                    why for why in told if "wrong number" not in why and "not finite" not in why
+                ]
                 assert set(told) <= known, (e.name, wrong.name, told)
             matrix(unit, e, wrong.name, f"-{wrong.loses}")
 
@@ -97,12 +119,14 @@ def test_every_named_wrong_answer_loses_its_points_and_is_told_why(unit, matrix)
 @units
 def test_nine_in_ten_mutants_of_the_reference_lose_points(unit, matrix):
     """A slip in a helper is judged by every exercise, one in an exercise by that exercise."""
+
     def stop(*_):
         raise TimeoutError
+
     signal.signal(signal.SIGALRM, stop)
     killed, all_of_them, survivors = 0, 0, []
     for function, line, what, text in mutants(solutions(unit)["reference"]):
-        signal.setitimer(signal.ITIMER_REAL, 2, 0.1)       # an endless mutant is stopped in every case
+        signal.setitimer(signal.ITIMER_REAL, 2, 0.1)  # an endless mutant is stopped in every case
         try:
             rows = marks(unit, text, only=function if function in unit.exercises else None)
             dead = any(row.state != "ok" for row in rows)
@@ -113,11 +137,18 @@ def test_nine_in_ten_mutants_of_the_reference_lose_points(unit, matrix):
         all_of_them, killed = all_of_them + 1, killed + dead
         if not dead:
             survivors.append(f"{function}, line {line}: {what}")
-    matrix(unit, None, f"mutants {killed} of {all_of_them} killed; survivors:", " | ".join(survivors) or "none")
+    matrix(
+        unit,
+        None,
+        f"mutants {killed} of {all_of_them} killed; survivors:",
+        " | ".join(survivors) or "none",
+    )
     assert all_of_them >= 50 and killed >= 0.9 * all_of_them, survivors
 
 
-@pytest.mark.parametrize("short, name, instead", SLIPPED, ids=[f"{s[0]}-{s[1]}-{i}" for i, s in enumerate(SLIPPED)])
+@pytest.mark.parametrize(
+    "short, name, instead", SLIPPED, ids=[f"{s[0]}-{s[1]}-{i}" for i, s in enumerate(SLIPPED)]
+)
 def test_what_once_slipped_through_loses_points_with_any_inputs(short, name, instead):
     unit = marking.find(short)
     text = f"{solutions(unit)['reference']}\nimport re\nright = {name}\n{name} = {instead}\n"
@@ -128,7 +159,8 @@ def test_what_once_slipped_through_loses_points_with_any_inputs(short, name, ins
 
 
 def trivial(e, part, seed):
-    """Answers without a thought, case by case: constants, also in the shape that is wanted, and the inputs."""
+    """Answers without a thought, case by case: constants, also in the shape that is wanted, and the
+    inputs."""
     cases = [e.cases(part, seed)[case] for case in range(len(e.cases(part, seed)))]
     wanted = [e.expected(part, seed, case) for case in range(len(cases))]
     for constant in (0, 1, -1, 0.5, -100, 128):
@@ -138,14 +170,23 @@ def trivial(e, part, seed):
             yield f"full of {constant}", [[np.full_like(x, constant) for x in w] for w in wanted]
     yield "nothing", [[] for _ in cases]
     yield "an empty list", [[np.array([])] for _ in cases]
-    arrays = [[np.asarray(x) for x in inputs if isinstance(x, (np.ndarray, int, float, list))] for inputs in cases]
+    arrays = [
+        [np.asarray(x) for x in inputs if isinstance(x, (np.ndarray, int, float, list))]
+        for inputs in cases
+    ]
     most = max(len(inputs) for inputs in arrays)
     for i in range(most):
         yield f"input {i}", [inputs[i : i + 1] for inputs in arrays]
-        yield f"input {i} as often as wanted", [inputs[i : i + 1] * len(w) for inputs, w in zip(arrays, wanted)]
+        yield (
+            f"input {i} as often as wanted",
+            [inputs[i : i + 1] * len(w) for inputs, w in zip(arrays, wanted, strict=True)],
+        )
     yield "all inputs", arrays
-    yield "the first inputs", [inputs[: len(w)] for inputs, w in zip(arrays, wanted)]
-    yield "the last inputs", [inputs[len(inputs) - len(w) :] for inputs, w in zip(arrays, wanted)]
+    yield "the first inputs", [inputs[: len(w)] for inputs, w in zip(arrays, wanted, strict=True)]
+    yield (
+        "the last inputs",
+        [inputs[len(inputs) - len(w) :] for inputs, w in zip(arrays, wanted, strict=True)],
+    )
 
 
 @units
@@ -161,12 +202,16 @@ def test_an_answer_without_a_thought_earns_nothing(unit):
 @units
 def test_a_unit_has_the_shape_that_the_course_promises(unit):
     exercises = list(unit.exercises.values())
-    assert 6 <= len(exercises) <= 10 and unit.points == 100, "a unit has 6 to 10 exercises and exactly 100 points"
+    assert 6 <= len(exercises) <= 10 and unit.points == 100, (
+        "a unit has 6 to 10 exercises and exactly 100 points"
+    )
     assert any(e.name.startswith("predict") for e in exercises), "no prediction"
     assert any(e.level == "stretch" for e in exercises), "no stretch"
     assert any(e.name.endswith("counter_example") for e in exercises), "no error to find"
     for e in exercises:
-        assert len(e.hints) >= 2 and e.minutes > 0 and e.level in ("easy", "medium", "hard", "stretch"), e.name
+        assert (
+            len(e.hints) >= 2 and e.minutes > 0 and e.level in ("easy", "medium", "hard", "stretch")
+        ), e.name
         for part in e.parts:
             assert len(e.cases(part, 0)) >= 3 or part.make is None
 
@@ -176,7 +221,7 @@ def test_the_public_tests_are_worth_what_the_exercises_say(unit):
     path = unit.path.with_name(f"test_{unit.file}")
     module = importlib.import_module(f"homework.{unit.folder}.{path.stem}")
     assert module.unit is unit, f"{path.name} asks another unit"
-    parametrize, = module.test_part.pytestmark
+    (parametrize,) = module.test_part.pytestmark
     names, params = parametrize.args
     found = {param.values: [mark.args for mark in param.marks] for param in params}
     assert names == "exercise, part" and len({param.id for param in params}) == len(params)
@@ -187,28 +232,44 @@ def test_the_public_tests_are_worth_what_the_exercises_say(unit):
 def test_the_statement_names_every_exercise_with_its_points_and_minutes(unit):
     text = (unit.path.parent / "README.md").read_text(encoding="utf-8")
     for e in unit.exercises.values():
-        row = next((line for line in text.splitlines() if line.startswith("|") and f"`{e.name}`" in line), "")
+        row = next(
+            (line for line in text.splitlines() if line.startswith("|") and f"`{e.name}`" in line),
+            "",
+        )
         cells = [cell.strip() for cell in row.split("|")[1:-1]]
-        assert cells and str(e.points) in cells and e.level in cells and f"{e.minutes} min" in cells, (e.name, row)
+        assert (
+            cells and str(e.points) in cells and e.level in cells and f"{e.minutes} min" in cells
+        ), (e.name, row)
     assert str(sum(e.minutes for e in unit.exercises.values())) in text, "the sum of the minutes"
 
 
 def test_learners_files_and_public_tests_never_import_a_solution():
     for path in HOMEWORK.rglob("*.py"):
         if "solutions" not in path.relative_to(HOMEWORK).parts:
-            assert not re.search(r"(import|from)\s+\S*solutions", path.read_text(encoding="utf-8")), path
+            assert not re.search(
+                r"(import|from)\s+\S*solutions", path.read_text(encoding="utf-8")
+            ), path
     for unit in UNITS:
         assert "homework" not in re.findall(r"^(?:import|from) (\w+)", unit.stub(), re.M)
 
 
 def test_the_example_on_the_instructors_page_is_a_whole_exercise():
     page = (HOMEWORK / "README.md").read_text(encoding="utf-8")
-    code = textwrap.dedent(page[page.index("    @unit.exercise("):page.index("\n\n- Name, positional")])
+    code = textwrap.dedent(
+        page[page.index("    @unit.exercise(") : page.index("\n\n- Name, positional")]
+    )
     unit = marking.Unit("hw99_example", "", "")
-    exec(code, dict(unit=unit, **{name: getattr(marking, name) for name in ("Part", "Wrong", "normals")}))
+    exec(
+        code,
+        dict(unit=unit, **{name: getattr(marking, name) for name in ("Part", "Wrong", "normals")}),
+    )
     e = unit.exercises["distance"]
-    assert [lost(unit, e, wrong, 0) for wrong in e.wrongs] == [(wrong.loses, [wrong.says]) for wrong in e.wrongs]
-    assert {row.state for row in marks(unit, "def distance(x, y):\n    return (x - y).norm()\n")} == {"ok"}
+    assert [lost(unit, e, wrong, 0) for wrong in e.wrongs] == [
+        (wrong.loses, [wrong.says]) for wrong in e.wrongs
+    ]
+    assert {
+        row.state for row in marks(unit, "def distance(x, y):\n    return (x - y).norm()\n")
+    } == {"ok"}
     assert {row.state for row in marks(unit, unit.stub())} == {"todo"}
 
 
@@ -221,19 +282,28 @@ def test_inputs_vary_in_dtype_and_layout():
 
 def test_a_kernel_that_ignores_the_stride_of_a_vector_loses():
     unit = marking.find("hw08")
-    text = solutions(unit)["reference"] + """
+    text = (
+        solutions(unit)["reference"]
+        + """
 right = copy_tiles
 def copy_tiles(x, block):
     return right(x.as_strided(x.shape, (1,)), block)
 """
+    )
     assert {row.state for row in marks(unit, text, only="copy_tiles")} == {"wrong"}
 
 
-@pytest.mark.parametrize("got, wanted, says", [
-    ([np.zeros((1,))], [np.zeros((3, 2))], "shape"), ([np.zeros((3, 2), "f8")], [np.zeros((3, 2))], "dtype"),
-    ([np.full((3, 2), np.nan, "f4")], [np.zeros((3, 2))], "finite"),
-    ([np.zeros(2, "f4"), np.zeros(2, "f4")], [np.zeros(2)], "1 results"),
-    ([np.zeros((3,), "f4")], [np.zeros((3,), bool)], "dtype"), ([np.array(5.0)], [np.array(6)], "number")])
+@pytest.mark.parametrize(
+    "got, wanted, says",
+    [
+        ([np.zeros((1,))], [np.zeros((3, 2))], "shape"),
+        ([np.zeros((3, 2), "f8")], [np.zeros((3, 2))], "dtype"),
+        ([np.full((3, 2), np.nan, "f4")], [np.zeros((3, 2))], "finite"),
+        ([np.zeros(2, "f4"), np.zeros(2, "f4")], [np.zeros(2)], "1 results"),
+        ([np.zeros((3,), "f4")], [np.zeros((3,), bool)], "dtype"),
+        ([np.array(5.0)], [np.array(6)], "number"),
+    ],
+)
 def test_shape_dtype_and_finiteness_are_judged_before_values(got, wanted, says):
     assert says in marking.compare(got, wanted, "float32")
 
@@ -241,34 +311,47 @@ def test_shape_dtype_and_finiteness_are_judged_before_values(got, wanted, says):
 def test_a_number_is_as_exact_as_the_inputs_it_was_made_from():
     """A Python number is float64, whatever it was calculated in; a whole number stays exact."""
     almost, wanted = [np.array(3.0003)], [np.array(3.0)]
-    assert not marking.compare(almost, wanted, "float32") and marking.compare(almost, wanted, "float64")
-    assert marking.compare(almost, wanted, None) and not marking.compare(almost, wanted, None, like="float32")
+    assert not marking.compare(almost, wanted, "float32") and marking.compare(
+        almost, wanted, "float64"
+    )
+    assert marking.compare(almost, wanted, None) and not marking.compare(
+        almost, wanted, None, like="float32"
+    )
     assert marking.compare([np.array(2810769409)], [np.array(2810769408)], "float32")
 
 
 def test_a_named_mistake_is_named_only_if_it_explains_every_case():
     """A forgotten factor of 2 looks like a count of elements of two bytes."""
     unit = marking.find("hw03")
-    text = solutions(unit)["reference"] + """
+    text = (
+        solutions(unit)["reference"]
+        + """
 whole = cache_bytes
 def cache_bytes(*shape):
     return whole(*shape) // 2
 """
+    )
     says = {row.part: row.why for row in marks(unit, text, only="cache_bytes")}
     assert "you counted one of the two streams" in says["standard, with grouped heads"]
     assert not any("elements" in why for why in says.values()), says
 
 
-@pytest.mark.parametrize("got, wanted, says", [
-    (2810769409, 2810769408, "wrong number: wanted 2810769408, got 2810769409 (difference +1)"),
-    (1000.004, 1000.002, "wrong number: wanted 1000.002, got 1000.004"),
-    ([1.0, 2.5], [1.0, 2.0], "wrong numbers (1 of 2, first at [1]: wanted 2, got 2.5)"),
-    ([True, True], [True, False], "(1 of 2, first at [1]: wanted False, got True)")])
+@pytest.mark.parametrize(
+    "got, wanted, says",
+    [
+        (2810769409, 2810769408, "wrong number: wanted 2810769408, got 2810769409 (difference +1)"),
+        (1000.004, 1000.002, "wrong number: wanted 1000.002, got 1000.004"),
+        ([1.0, 2.5], [1.0, 2.0], "wrong numbers (1 of 2, first at [1]: wanted 2, got 2.5)"),
+        ([True, True], [True, False], "(1 of 2, first at [1]: wanted False, got True)"),
+    ],
+)
 def test_numbers_are_shown_with_the_digits_that_tell_them_apart(got, wanted, says):
-    assert marking.compare([np.array(got)], [np.array(wanted)], "float64", hidden=False).endswith(says)
+    assert marking.compare([np.array(got)], [np.array(wanted)], "float64", hidden=False).endswith(
+        says
+    )
 
 
-# ---------------------------------------------------------------- who judges must not be slowed down
+# --------------------------------------------------------------- who judges must not be slowed down
 
 EXAMPLES = [(unit, e, part) for unit in UNITS for e, part in unit.parts() if part.accept]
 

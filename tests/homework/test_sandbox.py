@@ -135,7 +135,7 @@ def test_a_sandbox_that_answers_nothing_is_not_taken(monkeypatch, way):
 # ------------------------------------------------------------- each way, whoever runs the grader
 
 HARD = {
-    "owners": "forged results and os._exit",
+    "ring_counter_example": "forged results and os._exit",
     "skip_heads": "a fork bomb",
     "svformer": "the judge's process killed",
     "critical_point": "a loop that resets timers",
@@ -189,7 +189,7 @@ def test_each_way_of_isolation_holds_by_itself(course, played, account):
     file.write_text(HONEST + "".join(body[len(HONEST) :] for body in bodies))
     if played == "uid":
         (course / "course").chmod(0o700)
-    mark = f"3.{secrets.randbits(40)}1"  # seconds for a part, and a name for all that it starts
+    mark = f"2.{secrets.randbits(40)}1"  # seconds for a part, and a name for all that it starts
     limits = ["--seconds", mark, "--isolation", played]
     done = run(course, account, file, "--out", course / "results.json", *limits)
     assert f"isolation: {played}" in done.stderr, done
