@@ -100,10 +100,13 @@ def accounts():
 
 
 def run_as(uid, *command):
-    """Run a short command of our own as a spare account; whether it says yes."""
+    """Run a short command of our own as a spare account; whether it says yes, within a minute."""
     quiet = dict(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     account = dict(user=uid, group=uid, extra_groups=[])
-    return subprocess.run(command, cwd="/", **quiet, **account).returncode == 0
+    try:
+        return subprocess.run(command, cwd="/", timeout=60, **quiet, **account).returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
 
 
 class Sandbox:

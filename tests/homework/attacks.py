@@ -188,7 +188,7 @@ import ctypes, os, tempfile
 os.chdir(tempfile.gettempdir())
 os.makedirs("closed/inside")
 os.chmod("closed", 0)
-for _ in range(3000):
+for _ in range(900):
     os.mkdir("deep")
     os.chdir("deep")
 ctypes.CDLL(None).shmget(77, 4096, 0o1600)
