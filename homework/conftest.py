@@ -1,18 +1,30 @@
-"""What does a learner see after `pytest homework/hw03_kv_cache`? A report card: part, points, why, next hint."""
+"""What does a learner see after `pytest homework/hw03_kv_cache`? A report card: part, points, why,
+next hint."""
+
 from pathlib import Path
 
 import pytest
 
-from homework.exercise import Lost, Row
+from homework.marking import Lost, Row
 
 CARD = pytest.StashKey[list]()
 
 
 def pytest_addoption(parser):
     group = parser.getgroup("homework")
-    group.addoption("--hint", type=int, metavar="N", help="show the first N hints of every exercise that lost points "
-                    "(default: the first, once you have tried)")
-    group.addoption("--card", type=Path, metavar="FILE", help="write the card as Markdown too (JUnit: --junitxml FILE)")
+    group.addoption(
+        "--hint",
+        type=int,
+        metavar="N",
+        help="show the first N hints of every exercise that lost points "
+        "(default: the first, once you have tried)",
+    )
+    group.addoption(
+        "--card",
+        type=Path,
+        metavar="FILE",
+        help="write the card as Markdown too (JUnit: --junitxml FILE)",
+    )
 
 
 def pytest_configure(config):
@@ -21,7 +33,9 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    if items and all(item.get_closest_marker("points") for item in items):      # only homework: the card says it all
+    if items and all(
+        item.get_closest_marker("points") for item in items
+    ):  # only homework: the card says it all
         config.option.tbstyle = "no"
         config.pluginmanager.get_plugin("terminalreporter").reportchars = ""
 
@@ -33,18 +47,23 @@ def pytest_runtest_makereport(item, call):
     if mark is None or call.when != "call":
         return
     unit, error = item.module.unit, call.excinfo.value if call.excinfo else None
-    name = item.name.removeprefix("test_").replace("_", " ")
-    row = unit.rows.pop() if unit.rows else Row(name, name, mark.args[0], "failed", str(error))
-    if error is not None:                                       # the reason, not a traceback through the course's files
-        report.longrepr = row.why if isinstance(error, Lost) else f"the test itself failed: {error!r}"
-    item.user_properties += [("points", mark.args[0]), ("earned", mark.args[0] if report.passed else 0)]
+    asked = item.callspec.params
+    row = unit.rows.pop() if unit.rows else Row(*asked.values(), mark.args[0], "failed", str(error))
+    if error is not None:  # the reason, not a traceback through the course's files
+        report.longrepr = (
+            row.why if isinstance(error, Lost) else f"the test itself failed: {error!r}"
+        )
+    item.user_properties += [
+        ("points", mark.args[0]),
+        ("earned", mark.args[0] if report.passed else 0),
+    ]
     report.user_properties = item.user_properties
     item.config.stash[CARD].append((unit, row))
 
 
 def pytest_report_teststatus(report, config):
     if report.when == "call" and any(key == "points" for key, _ in report.user_properties):
-        return report.outcome, "", ""                           # no row of dots and F's
+        return report.outcome, "", ""  # no row of dots and F's
 
 
 def next_hints(unit, row, level):
@@ -57,11 +76,16 @@ def next_hints(unit, row, level):
 
 
 def inherited(unit, row, rows):
-    """Which other exercises' functions, themselves short of points, this row's function calls: mend those first."""
+    """Which other exercises' functions, themselves short of points, this row's function calls: fix
+    those first."""
     lost = {other.exercise for other in rows if other.state != "ok"} - {row.exercise}
     code = getattr(unit.names.get(row.exercise), "__code__", None)
     calls = [name for name in (code.co_names if code else ()) if name in lost]
-    return f"your {row.exercise} calls {' and '.join(calls)}, which lost points: mend that first" if calls else ""
+    return (
+        f"your {row.exercise} calls {' and '.join(calls)}, which lost points: fix that first"
+        if calls
+        else ""
+    )
 
 
 def pytest_terminal_summary(terminalreporter, config):
@@ -75,19 +99,37 @@ def pytest_terminal_summary(terminalreporter, config):
         text += [f"# {title}", "", "| part | points | why | next hint |", "|---|---|---|---|"]
         for name, problem in unit.problems.items():
             if name.startswith("line "):
-                line(f"{name} of {unit.file} could not be read or run: {problem.get('detail', '')}", red=True)
+                line(
+                    f"{name} of {unit.file} could not be read or run: {problem.get('detail', '')}",
+                    red=True,
+                )
         told = {()}
         for row in rows:
             first = inherited(unit, row, rows) if row.state in ("wrong", "raised") else ""
             hints = (first,) if first else tuple(next_hints(unit, row, level))
-            line(f"{f'{row.exercise}: {row.part}':<{wide}}  {row.earned:>2}/{row.points:<2}  {row.why}".rstrip(),
-                 green=row.state == "ok", red=row.state != "ok")
+            name = f"{row.exercise}: {row.part}"
+            line(
+                f"{name:<{wide}}  {row.earned:>2}/{row.points:<2}  {row.why}".rstrip(),
+                green=row.state == "ok",
+                red=row.state != "ok",
+            )
             for hint in () if (row.exercise, hints) in told else hints:
                 line(f"        {hint}")
-            cells = [f"{row.exercise}: {row.part}", f"{row.earned}/{row.points}", row.why,
-                     "" if (row.exercise, hints) in told else " ".join(hints)]
-            text.append("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |")
+            cells = [
+                f"{row.exercise}: {row.part}",
+                f"{row.earned}/{row.points}",
+                row.why,
+                "" if (row.exercise, hints) in told else " ".join(hints),
+            ]
+            text.append(
+                "| "
+                + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells)
+                + " |"
+            )
             told.add((row.exercise, hints))
         text.append("")
-    if text and config.getoption("card"):
-        config.getoption("card").write_text("\n".join(text), encoding="utf-8")
+    if text and (card := config.getoption("card")):
+        try:
+            card.write_text("\n".join(text), encoding="utf-8")
+        except OSError as error:
+            line(f"the card cannot be written to {card}: {error.strerror}", red=True)

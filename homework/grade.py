@@ -1,302 +1,272 @@
-"""How is a stranger's homework graded? `python -m homework.grade hw03 kv_cache.py --out results.json`
+"""How is a stranger's homework graded? `python -m homework.grade hw03 kv_cache.py --out
+results.json`
 
-This process makes secret inputs, starts the submission behind a sandbox (homework/submission.py is what runs there),
-takes back bytes, reads them as plain arrays and judges them here. It never imports, unpickles or runs a submission.
+This process makes secret inputs, starts the submission behind a sandbox (homework/sandbox.py; what
+runs there is homework/runner.py), takes back bytes, reads them as plain arrays and judges them
+here. It never imports, unpickles or runs a submission.
+
+Exit status: 0 all graded, 1 something in the folder was not graded, 2 a grader error.
 """
+
 import argparse
 import ast
 import builtins
 import csv
+import hashlib
 import importlib.util
 import io
 import json
 import math
 import os
 import secrets
-import selectors
-import signal
 import struct
-import subprocess
 import sys
 import tempfile
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from homework import submission
-from homework.exercise import SAYS, find
+from homework import runner
+from homework.marking import SAYS, Row, find
+from homework.sandbox import WAYS, GraderError, Sandbox, best_way, check
 
-PROGRAM = Path(submission.__file__).read_text(encoding="utf-8")
-UIDS = range(60706, 61184)                                      # accounts that nobody has
 MISHAP = "grader error: nothing was lost and this is not a mark; ask your instructor to grade again"
-
-# As root of new namespaces: an empty root of 64 MB in memory, Python read-only in it, no network, no other processes.
-SETUP = """
-set -e; umask 022; root=$1; drop=$2; shift 2
-mount -t tmpfs -o size=64m,mode=0755 tmpfs "$root"
-while [ "$1" != -- ]; do
-  mkdir -p "$root$1"; mount --rbind "$1" "$root$1"; mount -o remount,bind,ro,nosuid,nodev "$root$1"; shift
-done; shift
-mkdir -p "$root/proc" "$root/dev" "$root/tmp"; chmod 1777 "$root/tmp"; mount -t proc proc "$root/proc"
-for name in null zero random urandom; do : > "$root/dev/$name"; mount --bind "/dev/$name" "$root/dev/$name"; done
-chroot "$root" setpriv $drop --bounding-set=-all --inh-caps=-all --no-new-privs "$@"; exit $?
-"""
-
-WAYS = {
-    "namespaces": "own empty file system, network and processes; as root also a spare account; all end with the grader",
-    "uid": "a spare account, whose processes are ended. OPEN: the network; files that anyone may read or write",
-    "none": "limits and a clean environment only; never as root. OPEN: whatever you may do yourself: your files and "
-            "processes, the network, processes left behind",
-}
+SLOW = ("starved", "late")  # what a crowd on this machine can do to honest work
 
 
-class GraderError(Exception):
-    """Something on this side went wrong: never the learner's loss."""
-
-
-def places():
-    """The folders that Python and torch need, none inside another."""
-    python = os.path.dirname(os.path.realpath(sys.executable))
-    wanted, found = ["/usr", "/bin", "/lib", "/lib64", "/etc", sys.prefix, sys.base_prefix, python], []
-    for place in sorted({*wanted, *map(os.path.realpath, wanted)}):
-        if os.path.isdir(place) and not any(place.startswith(other + "/") for other in found):
-            found.append(place)
-    return found
-
-
-def accounts():
-    """The account of every process that runs now."""
-    found = set()
-    for pid in os.listdir("/proc") if os.path.isdir("/proc") else []:
-        try:
-            found.add(os.stat(f"/proc/{pid}").st_uid if pid.isdigit() else None)
-        except OSError:
-            pass                                                # it has ended meanwhile
-    return found
-
-
-class Sandbox:
-    """One child that answers questions about one submission. `way` is a key of WAYS."""
-    taken, lock = set(), threading.Lock()
-
-    def __init__(self, source, way, seconds, memory):
-        limits = dict(RLIMIT_FSIZE=64 << 20, RLIMIT_NPROC=64, RLIMIT_CORE=0, RLIMIT_NOFILE=256, RLIMIT_CPU=600)
-        self.uid, self.way, self.root, options = None, way, None, {}
-        if os.geteuid() == 0:
-            if way == "none":
-                raise GraderError("a stranger's code is never run as root without isolation")
-            with self.lock:
-                self.uid = secrets.choice(sorted(set(UIDS) - self.taken - accounts()))
-                self.taken.add(self.uid)
-        if self.uid is None and way != "namespaces":
-            del limits["RLIMIT_NPROC"]                          # it would count everything else that this account runs
-        alone = self.uid is not None or way == "namespaces"
-        told = json.dumps(dict(limits=limits, memory=memory, seconds=seconds, alone=alone))
-        command = [sys.executable, "-I", "-c", PROGRAM, told]
-        if way == "namespaces":
-            self.root = tempfile.mkdtemp(prefix="grade-")
-            drop = f"--reuid={self.uid} --regid={self.uid} --clear-groups" if self.uid else ""
-            ours = [] if self.uid else ["--user", "--map-root-user"]
-            command = ["unshare", *ours, "--mount", "--net", "--ipc", "--uts", "--pid", "--fork", "--kill-child",
-                       "sh", "-c", SETUP, "sh", self.root, drop, *places(), "--", *command]
-        elif way == "uid":
-            options = dict(user=self.uid, group=self.uid, extra_groups=[])
-        clean = dict(PATH="/usr/sbin:/usr/bin:/sbin:/bin", HOME="/tmp", TMPDIR="/tmp", LANG="C.UTF-8",
-                     OMP_NUM_THREADS="1", TRITON_INTERPRET="1")
-        self.words = tempfile.TemporaryFile()                   # of the set-up; the learner's stderr is /dev/null
-        try:
-            self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.words,
-                                          cwd="/", env=clean, bufsize=0, start_new_session=True, **options)
-        except OSError as error:
-            self.clean_up()
-            raise GraderError(f"the sandbox did not start: {error}") from None
-        for pipe in (self.child.stdin, self.child.stdout):
-            os.set_blocking(pipe.fileno(), False)
-        if self.ask(source, 120) != b"ready\n":
-            self.end()
-            self.words.seek(0)
-            said = self.words.read(10_000).decode("utf-8", "replace").strip().splitlines() or ["it said nothing"]
-            raise GraderError(f"the sandbox did not start: {said[-1]}")
-
-    def ask(self, message, seconds):
-        """Send a message and return the reply; None if there is none in time, or more than anyone may say."""
-        unsent, heard, until = struct.pack(">Q", len(message)) + message, b"", time.monotonic() + seconds
-        with selectors.DefaultSelector() as ready:
-            ready.register(self.child.stdout, selectors.EVENT_READ)
-            ready.register(self.child.stdin, selectors.EVENT_WRITE)
-            while (left := until - time.monotonic()) > 0:
-                for key, _ in ready.select(left):
-                    try:
-                        if key.fileobj is self.child.stdin:
-                            unsent = unsent[os.write(key.fd, unsent[:65536]):]
-                            if not unsent:
-                                ready.unregister(key.fileobj)
-                            continue
-                        piece = os.read(key.fd, 1 << 20)
-                    except BlockingIOError:
-                        continue
-                    except OSError:
-                        return None
-                    heard += piece
-                    size = struct.unpack(">Q", heard[:8])[0] if len(heard) >= 8 else 0
-                    if not piece or size > submission.MOST:
-                        return None
-                    if len(heard) >= 8 + size > 8:
-                        return heard[8:8 + size]
-        return None
-
-    def end(self):
-        """Nothing of the child is alive after this (where the way allows that to be known)."""
-        try:
-            os.killpg(self.child.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        self.child.wait()
-        for _ in range(50 if self.way == "uid" else 0):
-            subprocess.run(["sh", "-c", "kill -9 -1"], user=self.uid, group=self.uid, extra_groups=[])
-            if self.uid not in accounts():
-                break
-        os.set_blocking(self.child.stdout.fileno(), True)
-        waiting = threading.Thread(target=self.child.stdout.read, daemon=True)
-        waiting.start()
-        waiting.join(5 if self.way != "none" else 0.1)          # the pipe ends when its last holder has ended
-        self.child.stdin.close()
-        self.clean_up()
-
-    def clean_up(self):
-        self.taken.discard(self.uid)
-        if self.root:
-            os.rmdir(self.root)
-
-
-def best_way(memory):
-    """(the first of WAYS that works here, found by trying, and why those before it do not)."""
-    notes = []
-    for way in ("namespaces", "uid"):
-        try:
-            if way == "uid" and os.geteuid():
-                raise GraderError("only root can use a spare account")
-            Sandbox(b"", way, 10, memory).end()
-            return way, notes
-        except (GraderError, OSError) as error:
-            notes.append(f"not {way}: {error}")
-    return "none", notes
+# ------------------------------------------------------------------------------- one submission
 
 
 def read(reply, cases):
-    """(states, arrays by case) from untrusted bytes: a line of JSON, then arrays of numbers, no larger than they."""
+    """(states, arrays by case) from untrusted bytes: a line of JSON, then arrays of numbers."""
     head, _, rest = reply.partition(b"\n")
     body, states, answers = io.BytesIO(rest), [], []
     for said in json.loads(head[:100_000])[:cases]:
-        state = dict(state=said["state"] if said["state"] in SAYS or said["state"] == "ok" else "forged")
-        state["line"] = said["line"] if isinstance(said.get("line"), int) and 0 <= said["line"] < 100_000 else "?"
-        known = getattr(builtins, str(said.get("error")), None)
-        state["error"] = known.__name__ if isinstance(known, type) and issubclass(known, BaseException) else "an error"
-        arrays = []
-        for _ in range(min(int(said.get("arrays", 0)), 64)):
-            if body.read(6) != b"\x93NUMPY" or body.read(2) != b"\x01\x00":
-                raise ValueError("not an array")
-            about = ast.literal_eval(body.read(struct.unpack("<H", body.read(2))[0])[:1000].decode("latin1").strip())
-            kind, shape = np.dtype(str(about["descr"])), tuple(int(n) for n in about["shape"])
-            count = math.prod(shape)
-            if kind.kind not in "fiub" or min(shape, default=0) < 0 or count * kind.itemsize > len(rest):
-                raise ValueError("not an array of numbers")
-            flat = np.frombuffer(body.read(count * kind.itemsize), kind)
-            arrays.append(flat.reshape(shape, order="F" if about["fortran_order"] else "C"))
-        states.append(state)
-        answers.append(arrays)
+        states.append(read_state(said))
+        count = min(int(said.get("arrays", 0)), 64)
+        answers.append([read_array(body, len(rest)) for _ in range(count)])
     missing = cases - len(states)
     return states + [dict(state="died")] * missing, answers + [[]] * missing
 
 
+def read_state(said):
+    """What may be told of a call: a known state, a line, an exception of Python's own."""
+    state = said["state"] if said["state"] in SAYS or said["state"] == "ok" else "forged"
+    line = said.get("line")
+    known = getattr(builtins, str(said.get("error")), None)
+    is_error = isinstance(known, type) and issubclass(known, BaseException)
+    return dict(
+        state=state,
+        line=line if isinstance(line, int) and 0 <= line < 100_000 else "?",
+        error=known.__name__ if is_error else "an error",
+    )
+
+
+def read_array(body, most):
+    """The next array of numbers, no larger than the bytes that were sent."""
+    if body.read(6) != b"\x93NUMPY" or body.read(2) != b"\x01\x00":
+        raise ValueError("not an array")
+    size = struct.unpack("<H", body.read(2))[0]
+    about = ast.literal_eval(body.read(size)[:1000].decode("latin1").strip())
+    kind, shape = np.dtype(str(about["descr"])), tuple(int(n) for n in about["shape"])
+    count = math.prod(shape)
+    if kind.kind not in "fiub" or min(shape, default=0) < 0 or count * kind.itemsize > most:
+        raise ValueError("not an array of numbers")
+    flat = np.frombuffer(body.read(count * kind.itemsize), kind)
+    return flat.reshape(shape, order="F" if about["fortran_order"] else "C")
+
+
 def hear(reply, exercise, part, seed):
-    """(state, why) of one part from the bytes that came back."""
-    if reply is None:
-        return "died", ""
+    """(state, why) of one part from the bytes that were sent back."""
+    if not reply:
+        return ("died" if reply is None else "starved"), ""
     try:
         said = read(reply, len(exercise.cases(part, seed)))
-    except Exception:                                           # whatever these bytes are, they are not an answer
+    except Exception:  # whatever these bytes are, they are not an answer
         return "forged", ""
-    return exercise.verdict(part, seed, *said, hidden=True)
+    with np.errstate(all="ignore"):
+        return exercise.verdict(part, seed, *said, hidden=True)
 
 
-def grade(unit, source, seed, way, seconds=10, memory=4, most=150):
-    """[(exercise, part, points, earned, why)] of one submission (bytes). Raises only what is the grader's own fault."""
+def question(exercise, cases):
+    """A part's cases as a message: arrays behind, their places and layouts in front."""
+    arrays = [x for inputs in cases for x in inputs if isinstance(x, np.ndarray)]
+    places = iter(range(len(arrays)))
+
+    def told(x):
+        if not isinstance(x, np.ndarray):
+            return x
+        return dict(array=next(places), apart=x.ndim == 1 and not x.flags.c_contiguous)
+
+    head = [[told(x) for x in inputs] for inputs in cases]
+    return runner.pack(dict(function=exercise.name, cases=head, arrays=len(arrays)), arrays)
+
+
+def grade(unit, source, seed, way, seconds=10, memory=4, most=150, kept=()):
+    """The rows of one submission (bytes); `kept` are rows of an earlier try, which are not asked
+    again. Raises only what is the grader's own fault."""
     rows, box, until = [], None, time.monotonic() + most
+    kept = {(row.exercise, row.part): row for row in kept}
     try:
         for exercise, part in unit.parts():
-            cases, state, why = exercise.cases(part, seed), "late", ""
-            arrays = [x for inputs in cases for x in inputs if isinstance(x, np.ndarray)]
-            places = iter(range(len(arrays)))
-            told = [[dict(array=next(places), apart=x.ndim == 1 and not x.flags.c_contiguous)
-                     if isinstance(x, np.ndarray) else x for x in inputs] for inputs in cases]
-            question = submission.pack(dict(function=exercise.name, cases=told, arrays=len(arrays)), arrays)
+            if (exercise.name, part.name) in kept:
+                rows.append(kept[exercise.name, part.name])
+                continue
+            state, why = "late", ""
+            asked = question(exercise, exercise.cases(part, seed))
             while (left := until - time.monotonic()) > 0:
                 first, box = box is None, box or Sandbox(source, way, seconds, memory)
-                reply = box.ask(question, min(seconds, left) + 2)
+                reply = box.ask(asked, min(seconds, left) + 2)
                 state, why = hear(reply, exercise, part, seed)
-                if reply is None or (state == "died" and not first):
-                    box = box.end()                             # who was asked before may have left something behind:
-                if state != "died" or first:                    # a second chance, alone in a fresh sandbox
+                # Who was asked before may have left something behind: a second chance for a part
+                # that died, in a fresh sandbox.
+                if not reply or (state == "died" and not first):
+                    box = box.end()
+                if state != "died" or first:
                     break
-            earned = part.points if state == "ok" else 0
-            rows.append((exercise.name, part.name, part.points, earned, why or SAYS.get(state, "")))
+            rows.append(
+                Row(exercise.name, part.name, part.points, state, why or SAYS.get(state, ""))
+            )
     finally:
         if box:
             box.end()
     return rows
 
 
+# ------------------------------------------------------------------------------------- results
+
+
 def results(unit, rows, spent, seed, note=""):
     """Gradescope's results.json. Without rows: valid, says what happened, and holds no mark."""
-    known = dict(execution_time=int(spent), stdout_visibility="hidden", extra_data=dict(seed=seed))
+    known = dict(
+        execution_time=int(spent),
+        stdout_visibility="hidden",
+        extra_data=dict(seed=seed),
+    )
     if rows is None:
         nothing = dict(name="grader error", score=0, max_score=0, status="failed", output=MISHAP)
         return dict(output=f"{MISHAP}{note and f' ({note})'}", tests=[nothing], **known)
-    tests = [dict(name=f"{name}: {part}", score=earned, max_score=points, status="passed" if earned else "failed",
-                  output=why, number=str(i), visibility="visible")
-             for i, (name, part, points, earned, why) in enumerate(rows, 1)]
-    return dict(score=sum(row[3] for row in rows), output=f"{unit.short} · {unit.title}", visibility="visible",
-                tests=tests, **known)
+    tests = [
+        dict(
+            name=f"{row.exercise}: {row.part}",
+            score=row.earned,
+            max_score=row.points,
+            status="passed" if row.earned else "failed",
+            output=row.why,
+            number=str(i),
+            visibility="visible",
+        )
+        for i, row in enumerate(rows, 1)
+    ]
+    title = dict(output=f"{unit.short} · {unit.title}", visibility="visible")
+    return dict(score=sum(row.earned for row in rows), **title, tests=tests, **known)
 
 
-def write(path, value):
-    """All or nothing: a reader finds the old file or the new one."""
+def put(path, text):
+    """All or nothing: a reader finds the old file or the new one, and nothing else stays."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=".", delete=False, encoding="utf-8") as file:
-        json.dump(value, file, indent=1)
-    os.chmod(file.name, 0o644)
-    os.replace(file.name, path)
+    options = dict(dir=path.parent, prefix=".", delete=False, newline="")
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", **options) as file:
+        file.write(text)
+    try:
+        os.chmod(file.name, 0o644)
+        os.replace(file.name, path)
+    except OSError:
+        os.unlink(file.name)
+        raise
 
 
-def one(unit, path, out, options):
-    """Grade one file (or a folder that holds it), write its results whatever happens; returns (rows or None, note)."""
-    start, rows, note = time.monotonic(), None, ""
-    write(out, results(unit, None, 0, options.seed, "it did not finish"))
+def put_results(path, unit, rows, spent, seed, note=""):
+    put(path, json.dumps(results(unit, rows, spent, seed, note), indent=1))
+
+
+def printable(name):
+    """A file's name on a terminal or in a table: nothing in it moves a cursor or turns a line."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in name)
+
+
+def cell(text):
+    """A name in a table that a spreadsheet opens: text, never a formula."""
+    text = printable(text)
+    return f"'{text}" if text.startswith(tuple("=+-@")) else text
+
+
+@dataclass
+class Graded:
+    """One learner's outcome: the rows, or None and what went wrong on this side."""
+
+    rows: list | None = None
+    notes: list = field(default_factory=list)
+
+    @property
+    def note(self):
+        return printable("; ".join(self.notes))
+
+    @property
+    def mark(self):
+        return "grader error" if self.rows is None else sum(row.earned for row in self.rows)
+
+    def of(self, exercise):
+        mine = [row.earned for row in self.rows or [] if row.exercise == exercise]
+        return "" if self.rows is None else sum(mine)
+
+    def slow(self):
+        return [row for row in self.rows or [] if row.state in SLOW]
+
+
+def one(unit, path, out, options, before=None):
+    """Grade one file (or a folder that holds it), write its results whatever happens.
+
+    With `before`, an earlier outcome: ask again what was too slow then, and keep the rest.
+    """
+    start = time.monotonic()
+    graded = Graded()
+    if before is None:
+        put_results(out, unit, None, 0, options.seed, "it did not finish")
     try:
         file = path / unit.file if path.is_dir() else path
-        if file.is_symlink() or not file.is_file() or file.stat().st_size > 1 << 20:
+        note = refused(unit, path, file)
+        if note:
             why = f"{unit.file} was not handed in as a file of at most 1 MB"
-            note = f"{unit.file} is a link, or larger than 1 MB" if os.path.lexists(file) else missing(unit, path)
-            rows = [(exercise.name, part.name, part.points, 0, why) for exercise, part in unit.parts()]
+            rows = [Row(e.name, part.name, part.points, "missing", why) for e, part in unit.parts()]
+            graded = Graded(rows, [note])
         else:
-            rows = grade(unit, file.read_bytes(), options.seed, options.isolation, options.seconds, options.memory,
-                         options.most)
+            limits = (options.seconds, options.memory, options.most)
+            kept = [row for row in before.rows if row not in before.slow()] if before else ()
+            way = options.isolation
+            graded = Graded(grade(unit, file.read_bytes(), options.seed, way, *limits, kept))
     except Exception as error:
-        note = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-    write(out, results(unit, rows, time.monotonic() - start, options.seed, note.split(":")[0]))
-    return rows, note
+        graded = Graded(None, [" ".join(f"{type(error).__name__}: {error}".split())[:200]])
+    said = graded.note.split(":")[0]
+    put_results(out, unit, graded.rows, time.monotonic() - start, options.seed, said)
+    return graded
+
+
+def refused(unit, path, file):
+    """Why this is no file to grade, for the instructor; '' if it is one."""
+    if path.is_symlink():
+        return f"{path.name} is a link: each learner hands in a file of their own"
+    if file.is_symlink():
+        return f"{unit.file} is a link, or larger than 1 MB"
+    if not os.path.lexists(file):
+        return missing(unit, path)
+    if not file.is_file() or file.stat().st_size > 1 << 20:
+        return f"{unit.file} is no file, or larger than 1 MB"
+    return ""
 
 
 def missing(unit, folder):
-    """What an instructor wants to know of a folder without the file: which Python files it holds instead."""
+    """What an instructor wants to know of a folder without the file: what it holds instead."""
     found = sorted(p.name for p in folder.iterdir() if p.suffix == ".py")
-    names = "".join(c if c.isprintable() else "?" for c in ", ".join(found[:3]))[:100]
+    names = printable(", ".join(found[:3]))[:100] + ", …" * (len(found) > 3)
     below = "; a folder below holds one" if any(folder.glob(f"*/{unit.file}")) else ""
-    return f"{unit.file} missing" + (f"; found {names}{', …' * (len(found) > 3)}" if found else "") + below
+    return f"{unit.file} missing" + (f"; found {names}" if found else "") + below
+
+
+# ------------------------------------------------------------------------------------- a class
 
 
 def learner(path):
@@ -304,87 +274,204 @@ def learner(path):
     return path.name if path.is_dir() else path.stem
 
 
+def results_file(path):
+    """The name of a learner's results: theirs, cut where a file system would refuse its length."""
+    name = os.fsencode(learner(path))
+    if len(name) <= 200:
+        return f"{learner(path)}.json"
+    mark = hashlib.sha256(name).hexdigest()[:12]
+    return f"{name[:150].decode('utf-8', 'ignore')}-{mark}.json"
+
+
+def put_table(path, unit, done):
+    """grades.csv: a line a learner, as far as they are graded."""
+    text = io.StringIO()
+    table = csv.writer(text)
+    table.writerow(["submission", "score", "of", *unit.exercises, "note"])
+    for who, graded in done.items():
+        earned = [graded.of(name) for name in unit.exercises]
+        table.writerow([cell(learner(who)), graded.mark, unit.points, *earned, cell(graded.note)])
+    put(path, text.getvalue())
+
+
 def folder(unit, paths, out, options):
-    """Many submissions side by side: a results file each, grades.csv, and a table."""
-    done = []
-    out.mkdir(parents=True, exist_ok=True)
-    with open(out / "grades.csv", "w", newline="", encoding="utf-8") as file, ThreadPoolExecutor(options.jobs) as workers:
-        table = csv.writer(file)
-        table.writerow(["submission", "score", "of", *unit.exercises, "note"])
-        marks = workers.map(lambda path: one(unit, path, out / f"{learner(path)}.json", options), paths)
-        for path, (rows, note) in zip(paths, marks):
-            done.append((rows, note))
-            earned = ["" if rows is None else sum(row[3] for row in rows if row[0] == name) for name in unit.exercises]
-            mark = "grader error" if rows is None else sum(earned)
-            table.writerow([learner(path), mark, unit.points, *earned, note])
-            file.flush()
-            print(f"{learner(path):<40} {mark:>12} of {unit.points}  {note}".rstrip(), flush=True)
-    return done
+    """Many submissions side by side: a results file each, grades.csv, and a table.
+
+    Whoever was too slow beside the others is asked again at the end, alone.
+    """
+    done = {}
+
+    def attempt(path, before=None):
+        try:
+            return one(unit, path, out / results_file(path), options, before)
+        except OSError as error:
+            return Graded(None, [f"results cannot be written: {error.strerror}"])
+
+    def report(path, graded):
+        done[path] = graded
+        put_table(out / "grades.csv", unit, done)
+        name = printable(learner(path))
+        print(f"{name:<40} {graded.mark:>12} of {unit.points}  {graded.note}".rstrip(), flush=True)
+
+    put_table(out / "grades.csv", unit, done)
+    with ThreadPoolExecutor(options.jobs) as workers:
+        for path, graded in zip(paths, workers.map(attempt, paths), strict=True):
+            report(path, graded)
+
+    crowd = options.jobs > 1 and len(paths) > 1
+    for path in [path for path in paths if crowd and done[path].slow()]:
+        graded = attempt(path, before=done[path])
+        graded.notes.append(f"parts asked again alone, after a time-out: {len(done[path].slow())}")
+        report(path, graded)
+    return list(done.values())
 
 
-def positive(text):
-    if int(text) < 1:
-        raise argparse.ArgumentTypeError(f"wanted 1 or more, came {text}")
-    return int(text)
+# ------------------------------------------------------------------------------- the command
+
+
+def number(kind, least, most):
+    """A type for argparse: a number in these bounds (what is not a number is in none)."""
+
+    def parse(text):
+        try:
+            value = kind(text)
+        except ValueError:
+            value = None
+        if value is None or not least <= value <= most:
+            what = "a whole number" if kind is int else "a number"
+            raise argparse.ArgumentTypeError(f"wanted {what} from {least} to {most}, got {text!r}")
+        return value
+
+    return parse
+
+
+def parser():
+    ways = "\n".join(f"  {way:<11} {what}" for way, what in WAYS.items())
+    parser = argparse.ArgumentParser(
+        prog="python -m homework.grade",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=f"ways to isolate, best first:\n{ways}\n\nWhat no way stops: right answers of "
+        "somebody else, and load on this machine until its time is over.",
+    )
+    add = parser.add_argument
+    add("unit", help="for example hw03")
+    add("submission", type=Path, help="the learner's file, or a folder with one of each learner")
+    add(
+        "--out",
+        type=Path,
+        help="a file (default: results.json); for a class, a folder (default: results). With a "
+        ".json a folder is one learner's, whatever it holds",
+    )
+    add("--seed", type=number(int, 0, 2**63), help="of the inputs (default: a new secret one)")
+    jobs = dict(type=number(int, 1, 1000), default=os.cpu_count())
+    add("--jobs", **jobs, help="submissions at a time (default: %(default)s)")
+    seconds = number(float, 1, 86400)
+    add("--seconds", type=seconds, default=10, help="for one part (default: %(default)s)")
+    add("--most", type=seconds, default=150, help="for one submission (default: %(default)s)")
+    memory = dict(type=number(int, 1, 1024), default=4)
+    add("--memory", **memory, help="GiB of address space beside torch's (default: %(default)s)")
+    ways = dict(choices=["auto", *WAYS], default="auto")
+    add("--isolation", **ways, help="default: the best that works here")
+    add("--require-isolation", action="store_true", help="refuse to run where it would be 'none'")
+    return parser
+
+
+def entries(path):
+    """What lies in a folder, without what systems and editors put there."""
+    return sorted(p for p in path.iterdir() if not p.name.startswith((".", "__")))
+
+
+def class_of(unit, path, error):
+    """The submissions in a folder, and the names of what is none."""
+    paths = [p for p in entries(path) if p.is_dir() or p.suffix == ".py"]
+    if not paths:
+        error(f"{path} holds no {unit.file}, and no file or folder for each learner")
+    for name in {p.name for p in paths if p.is_dir()} & {p.stem for p in paths if p.is_file()}:
+        error(
+            f"{path} holds {printable(name)} as a file and as a folder: rename one, each gets "
+            "results by its name"
+        )
+    return paths, [printable(p.name) for p in entries(path) if p not in paths]
+
+
+def is_alone(unit, path, out, error):
+    """One learner's file or folder? Refused where it could be a class as well."""
+    if path.is_file() or (out and out.suffix == ".json"):
+        return True
+    if not (path / unit.file).is_file():
+        return False
+    others = [p for p in entries(path) if p.name != unit.file and (p.is_dir() or p.suffix == ".py")]
+    if others:
+        names = printable(", ".join(p.name for p in others[:3]))
+        error(
+            f"{path} holds {unit.file} beside {names}: if it is a class, rename {unit.file} after "
+            "its learner; if it is one learner's folder, say --out results.json"
+        )
+    return True
+
+
+def isolate(options, closed, error):
+    """Settle on a way that works here, and say which."""
+    if options.isolation == "auto":
+        options.isolation, notes = best_way(options.memory, closed)
+        print(*notes, sep="\n", end="\n" * bool(notes), file=sys.stderr)
+    elif options.isolation != "none":
+        try:
+            check(options.isolation, options.memory, closed)
+        except (GraderError, OSError) as why:
+            error(f"--isolation {options.isolation} does not work here: {why}")
+    print(f"isolation: {options.isolation}: {WAYS[options.isolation]}", file=sys.stderr)
+    if options.isolation == "none" and (options.require_isolation or os.geteuid() == 0):
+        root = "as root no stranger's code is run without one"
+        why = "--require-isolation was given" if os.geteuid() else root
+        error(f"this system offers neither a spare account nor namespaces; {why}")
 
 
 def main(argv=None):
-    ways = "\n".join(f"  {way:<11} {what}" for way, what in WAYS.items())
-    parser = argparse.ArgumentParser(
-        prog="python -m homework.grade", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog=f"ways to isolate, best first:\n{ways}\n\nWhat no way stops: right answers of somebody else, and "
-               "load on this machine until its time is over.")
-    add = parser.add_argument
-    add("unit", help="for example hw03")
-    add("submission", type=Path, help="the learner's file, or a folder with one file or folder a learner")
-    add("--out", type=Path, help="a file (default: results.json); for a class, a folder (default: results). With a "
-                                 ".json a folder is one learner's, whatever it holds")
-    add("--seed", type=int, help="of the hidden inputs (default: a new secret one)")
-    add("--jobs", type=positive, default=os.cpu_count(), help="submissions at a time (default: %(default)s)")
-    add("--seconds", type=float, default=10, help="for one part (default: %(default)s)")
-    add("--most", type=float, default=150, help="seconds for one submission (default: %(default)s)")
-    add("--memory", type=int, default=4, help="GiB of address space on top of torch's own (default: %(default)s)")
-    add("--isolation", choices=["auto", *WAYS], default="auto", help="default: the best that works here")
-    add("--require-isolation", action="store_true", help="refuse to run where the way would be 'none'")
-    options = parser.parse_args(argv)
+    command = parser()
+    options, error = command.parse_args(argv), command.error
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")
     if not hasattr(os, "fork"):
-        parser.error("this grader needs a system that can fork (Linux, macOS, WSL)")
+        error("this grader needs a system that can fork (Linux, macOS, WSL)")
     options.seed = secrets.randbits(48) if options.seed is None else options.seed
     unit, path = find(options.unit), options.submission
     if not path.exists():
-        parser.error(f"{path} is not there")
-    alone = path.is_file() or (path / unit.file).is_file() or (options.out and options.out.suffix == ".json")
-    out, paths = options.out or Path("results.json" if alone else "results"), []
-    out = out / f"{learner(path)}.json" if alone and out.is_dir() else out
-    if not alone:
-        entries = sorted(p for p in path.iterdir() if not p.name.startswith("."))
-        paths = [p for p in entries if p.is_dir() or p.suffix == ".py"]
-        if not paths:
-            parser.error(f"{path} holds no {unit.file}, and no file or folder for each learner")
-        if left := [p.name for p in entries if p not in paths]:
-            print(f"not graded, neither a folder nor a .py file: {', '.join(left)}", file=sys.stderr)
-        for name in {p.name for p in paths if p.is_dir()} & {p.stem for p in paths if p.is_file()}:
-            parser.error(f"{path} holds {name} as a file and as a folder: rename one, each gets results by its name")
-    if options.isolation == "auto":
-        options.isolation, notes = best_way(options.memory)
-        print(*notes, sep="\n", end="\n" * bool(notes), file=sys.stderr)
-    print(f"isolation: {options.isolation}: {WAYS[options.isolation]}", file=sys.stderr)
-    if options.isolation == "none" and (options.require_isolation or os.geteuid() == 0):
-        why = "--require-isolation was given" if os.geteuid() else "as root no stranger's code is run without one"
-        parser.error(f"this system offers neither a spare account nor namespaces; {why}")
+        error(f"{path} is not there")
+
+    # One learner, or a class: what is graded, and where its results go.
+    alone = is_alone(unit, path, options.out, error)
+    out = options.out or Path("results.json" if alone else "results")
+    out = out / results_file(path) if alone and out.is_dir() else out
+    paths, left = ([path.resolve()], []) if alone else class_of(unit, path, error)
+    if left:
+        what = "not graded, neither a folder nor a .py file"
+        print(f"{what}: {', '.join(left)}", file=sys.stderr)
+
+    isolate(options, [] if alone else [path.resolve()], error)
     if "triton" in unit.prelude and importlib.util.find_spec("triton") is None:
-        print("there is no Triton here: submissions with Triton kernels would lose their points", file=sys.stderr)
+        why = "submissions with Triton kernels would lose their points"
+        print(f"there is no Triton here: {why}", file=sys.stderr)
+
     try:
-        if not alone:
-            done = folder(unit, paths, out, options)
-            return 2 if any(rows is None for rows, _ in done) else 0
-        rows, note = one(unit, path, out, options)
-    except OSError as error:
-        parser.error(f"results cannot be written to {out}: {error}")
-    for name, part, points, earned, why in rows or []:
-        print(f"{earned:>3}/{points:<3} {name}: {part}  {why}".rstrip())
-    print(f"{sum(row[3] for row in rows)} of {unit.points}  {note}".rstrip() if rows is not None else f"{MISHAP} ({note})")
-    return 0 if rows is not None else 2
+        done = [one(unit, *paths, out, options)] if alone else folder(unit, paths, out, options)
+    except OSError as why:
+        error(f"results cannot be written to {out}: {why}")
+    if alone:
+        tell(unit, *done)
+    return 2 if any(graded.rows is None for graded in done) else 1 if left else 0
+
+
+def tell(unit, graded):
+    """One learner's rows, and the sum."""
+    for row in graded.rows or []:
+        name = f"{row.exercise}: {row.part}"
+        print(f"{row.earned:>3}/{row.points:<3} {name}  {row.why}".rstrip())
+    if graded.rows is None:
+        print(f"{MISHAP} ({graded.note})")
+    else:
+        print(f"{graded.mark} of {unit.points}  {graded.note}".rstrip())
 
 
 if __name__ == "__main__":

@@ -1,30 +1,37 @@
-"""How do I start a unit over? `python -m homework.reset hw03` writes the stub again and keeps your file beside it."""
-import argparse
+"""How do I start a unit over? `python -m homework.reset hw03` writes the stub again and keeps your
+file beside it."""
 
-from homework.exercise import find
+import argparse
+import os
+
+from homework.marking import find
 
 
 def reset(unit):
-    """The stub in place; whatever else was there moved to NAME.mine-1.py, -2, …. Returns where to, or None."""
-    path, stub = unit.path, unit.stub()
-    if path.exists() and path.read_text(encoding="utf-8") == stub:
+    """The stub in place; whatever else was there moved to NAME.mine-1.py, -2, …. Returns where to,
+    or None. What was there may be anything: it is never read as text."""
+    path, stub = unit.path, unit.stub().encode()
+    if path.is_file() and path.read_bytes() == stub:
         return None
     kept = None
-    if path.exists():
+    if os.path.lexists(path):
         number = 1
-        while (kept := path.with_name(f"{path.stem}.mine-{number}.py")).exists():
+        while os.path.lexists(kept := path.with_name(f"{path.stem}.mine-{number}.py")):
             number += 1
         path.rename(kept)
-    path.write_text(stub, encoding="utf-8")
+    path.write_bytes(stub)
     return kept
 
 
-def main():
+def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("unit", help="for example hw03")
-    unit = find(parser.parse_args().unit)
-    kept = reset(unit)
+    unit = find(parser.parse_args(argv).unit)
     where = unit.path.relative_to(unit.path.parents[2])
+    try:
+        kept = reset(unit)
+    except OSError as error:
+        parser.error(f"{where} cannot be written: {error.strerror}")
     print(f"{where} is the stub" + (f"; your file is now {kept.name} beside it" if kept else ""))
 
 

@@ -1,18 +1,23 @@
 """hw03 · What must the cache keep?
 
-Fill in the functions, in any order, and run `pytest homework/hw03_kv_cache` as often as you like.
-Letters: B batch, T new positions, S visible positions, H query heads, G key/value heads, D and C widths.
-Functions return new tensors, in the dtype of their inputs, and leave their inputs as they were.
+Fill in the functions, in any order, and run `pytest homework/hw03_kv_cache` as often as you
+like.
+Letters: B batch, T new positions, S visible positions, H query heads, G key/value heads, D
+and C widths.
+Functions return new tensors, in the dtype of their inputs, and leave their inputs as they
+were.
 """
-import torch
+
+import torch  # noqa: F401
 
 
 def owners(plan, layers, anchors):
     """Whose keys, and whose values, each layer reads: two lists of `layers` layer numbers.
 
-    standard: its own. svformer: its own keys, the values of layer 0. cla: layers 1, 3, 5, … read both from the
-    layer below. share-k2, share-v2: the same for the keys alone, or the values alone. anchors: own keys; the layers in
-    `anchors` (0 is one) compute values, every other layer reads those of the latest anchor below it.
+    standard: its own. svformer: its own keys, the values of layer 0. cla: layers 1, 3, 5, … read
+    both from the layer below. share-k2, share-v2: the same for the keys alone, or the values alone.
+    anchors: own keys; the layers in `anchors` (0 is one) compute values, every other layer reads
+    those of the latest anchor below it.
     """
     raise NotImplementedError
 
@@ -27,9 +32,11 @@ def cache_bytes(plan, layers, batch, tokens, heads, groups, width, size):
 
 
 def grouped_attention(q, k, v):
-    """Causal attention with fewer key/value heads than query heads: q (B,T,H,D), k (B,S,G,D), v (B,S,G,E) -> (B,T,H,E).
+    """Causal attention with fewer key/value heads than query heads: q (B,T,H,D), k (B,S,G,D), v
+    (B,S,G,E) -> (B,T,H,E).
 
-    H // G neighbouring query heads read the same key/value head. The T queries are the last T of S positions.
+    H // G neighbouring query heads read the same key/value head. The T queries are the last T of S
+    positions.
     """
     raise NotImplementedError
 
@@ -43,54 +50,65 @@ def skip_heads(v, v1):
 
 
 def svformer(x, wq, wk, wv, wo):
-    """A stack of SVFormer's attention layers, one head each, no norms, no MLP: x (B,T,C) -> (B,T,C).
+    """A stack of SVFormer's attention layers, one head each, no norms, no MLP: x (B,T,C) ->
+    (B,T,C).
 
-    wq, wk, wo (L,C,C) belong to their layers; wv (C,C) is the only value matrix. Layer n adds A_n V_1 W_O to its input
-    (Eq 10), with causal A_n = softmax(Q_n K_n^T / sqrt(C)) and V_1 = (input of the first layer) W_V.
+    wq, wk, wo (L,C,C) belong to their layers; wv (C,C) is the only value matrix. Layer n adds A_n
+    V_1 W_O to its input (Eq 10), with causal A_n = softmax(Q_n K_n^T / sqrt(C)) and V_1 = (input of
+    the first layer) W_V.
     """
     raise NotImplementedError
 
 
 def svformer_step(x, keys, value, wq, wk, wv, wo):
-    """One decode step of `svformer`: x (B,1,C), keys (L,B,S,C), value (B,S,C) -> the three, with S + 1 positions kept.
+    """One decode step of `svformer`: x (B,1,C), keys (L,B,S,C), value (B,S,C) -> the three, with S
+    + 1 positions kept.
 
-    The cache is L key streams and ONE value stream; S may be 0. Token by token it must equal `svformer` on the whole.
+    The cache is L key streams and ONE value stream; S may be 0. Token by token it must equal
+    `svformer` on the whole.
     """
     raise NotImplementedError
 
 
 def critical_point(method, baseline, window):
-    """The step (a whole number) at which the baseline overtakes the method, from two loss curves (N,); -1 if never.
+    """The step (a whole number) at which the baseline overtakes the method, from two loss curves
+    (N,); -1 if never.
 
-    Smooth method - baseline by a moving average: m[k] is the mean over steps k … k + window - 1. Return the smallest
-    k >= 1 with m[k - 1] < 0 and m[k] >= 0. (ResFormer paper, Fig 11: SVFormer is ahead early in training.)
+    Smooth method - baseline by a moving average: m[k] is the mean over steps k … k + window - 1.
+    Return the smallest k >= 1 with m[k - 1] < 0 and m[k] >= 0. (ResFormer paper, Fig 11: SVFormer
+    is ahead early in training.)
     """
     raise NotImplementedError
 
 
 def predict_savings():
-    """Predict, then count: how many per cent of the standard cache does SVFormer save? Three numbers.
+    """Predict, then count: how many per cent of the standard cache does SVFormer save? Three
+    numbers.
 
-    (1) 24 layers that see everything. (2) 12 layers in the pattern SSSL, 65,536 tokens: the S layers see 512 keys to
-    their left and keep no more than they see. (3) 12 layers of which only the last sees everything, the others as in
-    (2). Within 5 points counts.
+    (1) 24 layers that see everything. (2) 12 layers in the pattern SSSL, 65,536 tokens: the S
+    layers see 512 keys to their left and keep no more than they see. (3) 12 layers of which only
+    the last sees everything, the others as in (2). Within 5 points counts, within 2 for (3).
     """
     raise NotImplementedError
 
 
 def ring_counter_example():
-    """Find the error. Return (q, k, v, N): q (D,) the last query, k (S,D) and v (S,E) all so far, N the window.
+    """Find the error. Return (q, k, v, N): q (D,) the last query, k (S,D) and v (S,E) all so far, N
+    the window.
 
-    Public code masks a window of N by `row - col <= N` and counts N keys in its FLOPs. Does a ring buffer of N entries
-    reproduce the mask? Return a case in which it does not: the outputs differ by at least 0.01.
+    Public code masks a window of N by `row - col <= N` and counts N keys in its FLOPs. Does a ring
+    buffer of N entries reproduce the mask? Return a case in which it does not: the outputs differ
+    by at least 0.01.
     """
     raise NotImplementedError
 
 
 def windowed_bytes(key_owners, value_owners, windows, batch, tokens, groups, width, size):
-    """Stretch: bytes (a whole number) of a cache whose streams are shared, as `owners` says, AND windowed.
+    """Stretch: bytes (a whole number) of a cache whose streams are shared, as `owners` says, AND
+    windowed.
 
-    Layer n sees windows[n] keys to its left, and itself; 0: all. After `tokens` tokens a stream keeps what some reader
-    of it can see from the newest one, which is included: windows[n] + 1 rows, if there are as many.
+    Layer n sees windows[n] keys to its left, and itself; 0: all. After `tokens` tokens a stream
+    keeps what some reader of it can see from the newest one, which is included: windows[n] + 1
+    rows, if there are as many.
     """
     raise NotImplementedError

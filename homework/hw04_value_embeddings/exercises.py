@@ -1,14 +1,20 @@
 """hw04: what do scalars that mix two streams tell us, and what do they not?"""
+
 import numpy as np
 
-from homework.exercise import Part, Unit, Wrong, need, normals, per_cent, refuse
+from homework.marking import Part, Unit, Wrong, need, normals, per_cent, refuse
 
-unit = Unit("hw04_value_embeddings", "What do the lambdas say?", """
-    Fill in the functions, in any order, and run `pytest homework/hw04_value_embeddings` as often as you like.
-    Letters: B batch, T positions, H heads, D head width, C model width, V vocabulary, L layers (numbered from 0). A
-    value embedding ve is read from a table by token id. Functions return new tensors, in the dtype of their inputs, and
-    leave these as they were.
-""")
+unit = Unit(
+    "hw04_value_embeddings",
+    "What do the lambdas say?",
+    """
+    Fill in the functions, in any order, and run `pytest homework/hw04_value_embeddings` as
+    often as you like.
+    Letters: B batch, T positions, H heads, D head width, C model width, V vocabulary, L layers
+    (numbered from 0). A value embedding ve is read from a table by token id.
+    Functions return new tensors, in the dtype of their inputs, and leave these as they were.
+""",
+)
 
 
 def rms(x):
@@ -19,18 +25,31 @@ def rms(x):
 @unit.exercise(
     Part("sixteen layers, three tables", 4, lambda r: (16, 3)),
     Part("other depths", 4, lambda r: (int(r.integers(11, 30)), int(r.integers(2, 6)))),
-    Wrong("mirrored", 8, "you mirrored the second half (0 with 15, 1 with 14); the tables come in the same order "
-          "again: 0 with 13, 1 with 14, 2 with 15", dict(mirrored=True)),
+    Wrong(
+        "mirrored",
+        8,
+        "you mirrored the second half (0 with 15, 1 with 14); the tables come in the same order "
+        "again: 0 with 13, 1 with 14, 2 with 15",
+        dict(mirrored=True),
+    ),
     Wrong("first layers only", 8, "the last layers read the tables too", dict(last=False)),
-    Wrong("tables of their own", 8, "the last layers share the first layers' tables; yours have new ones",
-          dict(shared=False)),
-    hints=["Layer i of the first `tables` layers reads table i.", "Of the last `tables` layers, the lowest reads table "
-           "0: i - (layers - tables)."],
-    level="easy", minutes=5)
+    Wrong(
+        "tables of their own",
+        8,
+        "the last layers share the first layers' tables; yours have new ones",
+        dict(shared=False),
+    ),
+    hints=[
+        "Layer i of the first `tables` layers reads table i.",
+        "Of the last `tables` layers, the lowest reads table 0: i - (layers - tables).",
+    ],
+    level="easy",
+    minutes=5,
+)
 def table_of(layers, tables, *, mirrored=False, last=True, shared=True):
-    """Which value table does each layer read? A list of `layers` numbers, -1 for none: the first `tables` layers read
-    0, 1, 2, …, and the last `tables` layers read them again in the same order (modded-nanogpt, medium track: 0 & 13, 1
-    & 14, 2 & 15).
+    """Which value table does each layer read? A list of `layers` numbers, -1 for none: the first
+    `tables` layers read 0, 1, 2, …, and the last `tables` layers read them again in the same order
+    (modded-nanogpt, medium track: 0 & 13, 1 & 14, 2 & 15).
     """
     reads = [-1] * layers
     for t in range(tables):
@@ -41,30 +60,50 @@ def table_of(layers, tables, *, mirrored=False, last=True, shared=True):
 
 
 def value(with_table):
+    """The mean square of v is about 100: next to it an epsilon of 1e-5 is nothing, one of 1e-2 is
+    not."""
+
     def make(r):
         v, ve = normals(r, (2, 4, 3, 5), (2, 4, 15))
-        return 300 * v + 100, 2 * ve if with_table else None, 1.7, -0.6
+        v = rms(v) * (8 + 4 * r.random((2, 4, 3, 1)))
+        return v, 2 * ve if with_table else None, 1.7, -0.6
+
     return make
 
 
 @unit.exercise(
     Part("with a table", 6, value(True)),
     Part("a layer without one", 4, value(False)),
-    Wrong("v not normalised", 10, "v is RMS-normalised in every head before it is mixed (the blog's formula leaves "
-          "that out)", dict(norm="none")),
-    Wrong("normalised over all heads", 10, "you normalised all heads together; each head has its own root mean square",
-          dict(norm="flat")),
-    Wrong("both normalised", 6, "the value embedding is not normalised; only v is", dict(norm="both")),
+    Wrong(
+        "v not normalised",
+        10,
+        "v is RMS-normalised in every head before it is mixed (the blog's formula leaves that out)",
+        dict(norm="none"),
+    ),
+    Wrong(
+        "normalised over all heads",
+        10,
+        "you normalised all heads together; each head has its own root mean square",
+        dict(norm="flat"),
+    ),
+    Wrong(
+        "both normalised", 6, "the value embedding is not normalised; only v is", dict(norm="both")
+    ),
     Wrong("lambdas exchanged", 10, "s0 belongs to v and s1 to the value embedding", dict(order=-1)),
-    hints=["v / sqrt(mean of v² over the last dimension), before anything else.",
-           "ve comes flat, (B,T,H*D): ve.view(v.shape), or unflatten. Without a table (ve is None) only the first term "
-           "is left."],
-    level="easy", minutes=10)
+    hints=[
+        "v / sqrt(mean of v² over the last dimension), before anything else.",
+        "ve comes flat, (B,T,H*D): ve.view(v.shape), or unflatten. Without a table (ve is None) "
+        "only the first term is left.",
+    ],
+    level="easy",
+    minutes=10,
+)
 def mixed_value(v, ve, s0, s1, *, norm="v", order=1):
-    """The value of a modded-nanogpt layer, s0 * rmsnorm(v) + s1 * ve: v (B,T,H,D), ve (B,T,H*D) or None -> (B,T,H,D).
+    """The value of a modded-nanogpt layer, s0 * rmsnorm(v) + s1 * ve: v (B,T,H,D), ve (B,T,H*D) or
+    None -> (B,T,H,D).
 
-    The norm is taken in each head by itself, over D, without weights or epsilon (one of at most 1e-5 does no harm
-    here).
+    The norm is taken in each head by itself, over D, without weights or epsilon (one of at most
+    1e-5 does no harm here).
     """
     a, b = (s0, s1)[::order]
     flat = rms(v.reshape(*v.shape[:2], -1)).reshape(v.shape)
@@ -80,7 +119,14 @@ def streams(mixing, skipping):
         L = 7
         lambdas = r.normal(size=(L, 2)) + [1, 0] if mixing else np.tile([1.0, 0.0], (L, 1))
         skips = [[0, 6], [2, 5], [2, 6]] if skipping else []
-        return *normals(r, (2, 3, 5)), 0.5 * r.normal(size=(L, 5, 5)), lambdas, skips, r.normal(size=len(skips)) + 1
+        return (
+            *normals(r, (2, 3, 5)),
+            0.5 * r.normal(size=(L, 5, 5)),
+            lambdas,
+            skips,
+            r.normal(size=len(skips)) + 1,
+        )
+
     return make
 
 
@@ -88,32 +134,54 @@ def streams(mixing, skipping):
     Part("x0 alone", 4, streams(True, False)),
     Part("skips alone", 4, streams(False, True)),
     Part("both", 8, streams(True, True)),
-    Wrong("mixed first, skipped then", 8, "the skip comes first: it is added, and the sum is mixed with x0",
-          dict(late=True)),
-    Wrong("saved before the block", 12, "a skip carries what its source layer puts OUT; you carried what went in",
-          dict(before=True)),
-    Wrong("lambdas exchanged", 16, "the first lambda belongs to the stream x, the second to x0", dict(order=-1)),
-    Wrong("skips averaged", 12, "a skip is added, x + w · earlier; you took a weighted mean of the two",
-          dict(mean=True)),
-    hints=["Keep a list out = []; after each block out.append(x).",
-           "Layer i: (1) for every skip that ends here, x = x + weight * out[source]; (2) x = l[i,0] x + l[i,1] x0; "
-           "(3) the block.",
-           "With lambdas (1, 0) and no skips it must be the plain stack."],
-    level="medium", minutes=20)
+    Wrong(
+        "mixed first, skipped then",
+        8,
+        "the skip comes first: it is added, and the sum is mixed with x0",
+        dict(late=True),
+    ),
+    Wrong(
+        "saved before the block",
+        12,
+        "a skip carries what its source layer puts OUT; you carried what went in",
+        dict(before=True),
+    ),
+    Wrong(
+        "lambdas exchanged",
+        16,
+        "the first lambda belongs to the stream x, the second to x0",
+        dict(order=-1),
+    ),
+    Wrong(
+        "skips averaged",
+        12,
+        "a skip is added, x + w · earlier; you took a weighted mean of the two",
+        dict(mean=True),
+    ),
+    hints=[
+        "Keep a list out = []; after each block out.append(x).",
+        "Layer i: (1) for every skip that ends here, x = x + weight * out[source]; (2) x = l[i,0] "
+        "x + l[i,1] x0; (3) the block.",
+        "With lambdas (1, 0) and no skips it must be the plain stack.",
+    ],
+    level="medium",
+    minutes=20,
+)
 def unet(x0, w, lambdas, skips, weights, *, late=False, before=False, order=1, mean=False):
-    """The residual stream of modded-nanogpt (medium) around L toy blocks, block_i(x) = x + tanh(x @ w[i]): x0 (B,T,C),
-    w (L,C,C) -> (B,T,C).
+    """The residual stream of modded-nanogpt (medium) around L toy blocks, block_i(x) = x + tanh(x @
+    w[i]): x0 (B,T,C), w (L,C,C) -> (B,T,C).
 
-    At layer i, in this order: add weights[n] times the output of layer a for every skips[n] = [a, i]; then x =
-    lambdas[i, 0] x + lambdas[i, 1] x0; then the block. The stream starts as x0.
+    At layer i, in this order: add weights[n] times the output of layer a for every skips[n] = [a,
+    i]; then x = lambdas[i, 0] x + lambdas[i, 1] x0; then the block. The stream starts as x0.
     """
     x, out = x0, []
 
     def skip(x, i):
-        for (source, end), weight in zip(skips, weights):
+        for (source, end), weight in zip(skips, weights, strict=True):
             if end == i:
                 x = (x + weight * out[source]) / (1 + weight if mean else 1)
         return x
+
     for i in range(len(w)):
         x = x if late else skip(x, i)
         a, b = lambdas[i][::order]
@@ -128,22 +196,41 @@ def unet(x0, w, lambdas, skips, weights, *, late=False, before=False, order=1, m
 
 
 def gating(size):
-    return lambda r: (*normals(r, (2, 4, 3, 5), (2, 4, 3, 5), (2, 4, 20)), size * r.normal(size=(3, 12)))
+    return lambda r: (
+        *normals(r, (2, 4, 3, 5), (2, 4, 3, 5), (2, 4, 20)),
+        size * r.normal(size=(3, 12)),
+    )
 
 
 @unit.exercise(
     Part("a gate that has learned nothing", 4, gating(0)),
     Part("any gate", 6, gating(1)),
-    Wrong("twice the sigmoid", 10, "the gate is 3 · sigmoid: 1.5 when its weights are zero", dict(top=2)),
-    Wrong("the last twelve", 6, "the gate looks at the FIRST twelve entries of x", dict(first=False)),
-    Wrong("v gated too", 10, "v is added as it is; the gate scales the value embedding only", dict(both=True)),
+    Wrong(
+        "twice the sigmoid",
+        10,
+        "the gate is 3 · sigmoid: 1.5 when its weights are zero",
+        dict(top=2),
+    ),
+    Wrong(
+        "the last twelve", 6, "the gate looks at the FIRST twelve entries of x", dict(first=False)
+    ),
+    Wrong(
+        "v gated too",
+        10,
+        "v is added as it is; the gate scales the value embedding only",
+        dict(both=True),
+    ),
     Wrong("one gate for all heads", 6, "every head has its own gate", dict(each=False)),
-    hints=["x[..., :12] @ w.T is (B,T,H): one number a token and head.", "Give it a last dimension before it meets "
-           "ve."],
-    level="easy", minutes=10)
+    hints=[
+        "x[..., :12] @ w.T is (B,T,H): one number a token and head.",
+        "Give it a last dimension before it meets ve.",
+    ],
+    level="easy",
+    minutes=10,
+)
 def gated_value(v, ve, x, w, *, top=3, first=True, both=False, each=True):
-    """nanochat's value: v + 3 sigmoid(w · first 12 entries of x) ve, a gate a token and head. v, ve (B,T,H,D), x
-    (B,T,C), w (H,12).
+    """nanochat's value: v + 3 sigmoid(w · first 12 entries of x) ve, a gate a token and head. v, ve
+    (B,T,H,D), x (B,T,C), w (H,12).
     """
     out = np.zeros(v.shape)
     for h in range(v.shape[2]):
@@ -156,29 +243,53 @@ def gated_value(v, ve, x, w, *, top=3, first=True, both=False, each=True):
 def sized(unit_size):
     def make(r):
         ve = r.normal(size=(2, 4, 3, 5)) * np.exp(2 * r.normal(size=(2, 4, 3, 1)))
-        return 400 * r.normal(size=ve.shape), rms(ve) if unit_size else ve, 5 + r.random(), -1 - r.random()
+        return (
+            400 * r.normal(size=ve.shape),
+            rms(ve) if unit_size else ve,
+            5 + r.random(),
+            -1 - r.random(),
+        )
+
     return make
 
 
 @unit.exercise(
     Part("embeddings of size one", 4, sized(True)),
     Part("embeddings of any size", 6, sized(False)),
-    Wrong("lambdas only", 6, "your second number is the first again; it must look at the vectors: ve is not "
-          "normalised, so its lambda says "
-          "little", dict(look=False)),
-    Wrong("signs kept", 10, "take absolute values: a negative lambda contributes as well", dict(signed=True)),
-    Wrong("v not normalised", 10, "v is normalised before its lambda meets it, so its own size does not count",
-          dict(norm=False)),
-    hints=["The first number needs the two lambdas and nothing else.",
-           "For every token and head: length of s1 ve over (length of s0 rmsnorm(v) + length of s1 ve); then the "
-           "mean."],
-    level="medium", minutes=15)
+    Wrong(
+        "lambdas only",
+        6,
+        "your second number is the first again; it must look at the vectors: ve is not "
+        "normalised, so its lambda says "
+        "little",
+        dict(look=False),
+    ),
+    Wrong(
+        "signs kept",
+        10,
+        "take absolute values: a negative lambda contributes as well",
+        dict(signed=True),
+    ),
+    Wrong(
+        "v not normalised",
+        10,
+        "v is normalised before its lambda meets it, so its own size does not count",
+        dict(norm=False),
+    ),
+    hints=[
+        "The first number needs the two lambdas and nothing else.",
+        "For every token and head: length of s1 ve over (length of s0 rmsnorm(v) + length of s1 "
+        "ve); then the mean.",
+    ],
+    level="medium",
+    minutes=15,
+)
 def contribution(v, ve, s0, s1, *, look=True, signed=False, norm=True):
-    """How large is the value embedding's share? Two numbers between 0 and 1, for v and ve (B,T,H,D), mixed as in
-    `mixed_value`:
+    """How large is the value embedding's share? Two numbers between 0 and 1, for v and ve
+    (B,T,H,D), mixed as in `mixed_value`:
 
-    (1) by the lambdas, |s1| / (|s0| + |s1|), as the blog plots it; (2) by the vectors, the mean over tokens and heads
-    of ‖s1 ve‖ / (‖s0 rmsnorm(v)‖ + ‖s1 ve‖).
+    (1) by the lambdas, |s1| / (|s0| + |s1|), as the blog plots it; (2) by the vectors, the mean
+    over tokens and heads of ‖s1 ve‖ / (‖s0 rmsnorm(v)‖ + ‖s1 ve‖).
     """
     a, b = (s0, s1) if signed else (abs(s0), abs(s1))
     own = a * np.linalg.norm(rms(v) if norm else v, axis=-1)
@@ -193,81 +304,190 @@ def gradients(same):
         def make(r):
             g = r.normal(size=(12, 2)) + 0.3
             return np.array([1.0, 0.0]), g[:, [0, 0]] if same else g, 0.015, 0.8, 0.95, eps
+
         return make
+
     return [maker(1e-10), maker(0.1), maker(1e-10)]
 
 
 @unit.exercise(
     Part("layer 0: both see the same gradient", 6, gradients(True)),
     Part("another layer", 6, gradients(False)),
-    Wrong("no bias correction", 12, "your averages start at 0 and are not corrected: divide by 1 - beta ** step",
-          dict(correct=False)),
-    Wrong("betas exchanged", 12, "beta1 belongs to the mean of gradients, beta2 to the mean of their squares",
-          dict(order=-1)),
+    Wrong(
+        "no bias correction",
+        12,
+        "your averages start at 0 and are not corrected: divide by 1 - beta ** step",
+        dict(correct=False),
+    ),
+    Wrong(
+        "betas exchanged",
+        12,
+        "beta1 belongs to the mean of gradients, beta2 to the mean of their squares",
+        dict(order=-1),
+    ),
     Wrong("eps under the root", 12, "eps is added to the root, not under it", dict(inside=True)),
-    Wrong("plain descent", 12, "that is lr times the gradient; Adam divides by the root of the mean square",
-          dict(adam=False)),
+    Wrong(
+        "plain descent",
+        12,
+        "that is lr times the gradient; Adam divides by the root of the mean square",
+        dict(adam=False),
+    ),
     Wrong("one mean square for both", 6, "each scalar has its own mean square", dict(shared=True)),
-    hints=["m = beta1 m + (1 - beta1) g; s = beta2 s + (1 - beta2) g²; step n from 1: m / (1 - beta1 ** n), s / (1 - "
-           "beta2 ** n).",
-           "p = p - lr * m' / (sqrt(s') + eps). Stack p after every step.",
-           "In the first part, watch p[0] - p[1]: what stays the same, and why?"],
-    level="medium", minutes=20)
-def adam_pair(start, gradients, lr, beta1, beta2, eps, *, correct=True, order=1, adam=True, shared=False, inside=False):
-    """The two mixing lambdas of a layer, trained by Adam: start (2,), gradients (N,2) -> their values after each step,
-    (N,2). A step is lr times the mean of gradients over (the root of the mean of their squares + eps), both corrected.
+    hints=[
+        "m = beta1 m + (1 - beta1) g; s = beta2 s + (1 - beta2) g²; step n from 1: m / (1 - beta1 "
+        "** n), s / (1 - beta2 ** n).",
+        "p = p - lr * m' / (sqrt(s') + eps). Stack p after every step.",
+        "In the first part, watch p[0] - p[1]: what stays the same, and why?",
+    ],
+    level="medium",
+    minutes=20,
+)
+def adam_pair(
+    start,
+    gradients,
+    lr,
+    beta1,
+    beta2,
+    eps,
+    *,
+    correct=True,
+    order=1,
+    adam=True,
+    shared=False,
+    inside=False,
+):
+    """The two mixing lambdas of a layer, trained by Adam: start (2,), gradients (N,2) -> their
+    values after each step, (N,2). A step is lr times the mean of gradients over (the root of the
+    mean of their squares + eps), both corrected.
     """
     p, m, s, out = start.copy(), np.zeros(2), np.zeros(2), []
     b1, b2 = (beta1, beta2)[::order]
     for n, g in enumerate(gradients, 1):
         m = b1 * m + (1 - b1) * g
         s = b2 * s + (1 - b2) * (np.mean(g * g) if shared else g * g)
-        up, down = (m / (1 - b1 ** n), s / (1 - b2 ** n)) if correct else (m, s)
+        up, down = (m / (1 - b1**n), s / (1 - b2**n)) if correct else (m, s)
         p = p - lr * (up / (np.sqrt(down + eps) if inside else np.sqrt(down) + eps) if adam else g)
         out.append(p.copy())
     return np.stack(out)
 
 
+def curve(x):
+    return 4 * x**3 - 6 * x**2 + 3 * x
+
+
+def at_an_edge(late):
+    """The last step of a window, or the first of the next one."""
+
+    def make(r):
+        raw = 3456 * curve(np.arange(5960) / 5960)
+        first = int(np.argmax(raw > 128 * r.choice([6, 8, 10, 17, 20]) + 0.01))
+        return first - 1 + late, 5960, 3456, 128
+
+    return make
+
+
 @unit.exercise(
-    Part("both ends", 4, [lambda r, step=step: (step, 5960, 3456, 128) for step in (0, 20, 5960)]),
-    Part("on the way", 4, lambda r: (r.integers(200, 5800), 5960, 3456, 128)),
+    Part(
+        "both ends",
+        4,
+        [
+            lambda r, step=step, longest=longest: (step, 5960, longest, 128)
+            for step, longest in ((0, 3456), (20, 3456), (5960, 3456), (5960, 3400))
+        ],
+    ),
+    Part(
+        "on the way",
+        4,
+        [at_an_edge(0), at_an_edge(1), lambda r: (r.integers(200, 5800), 5960, 3456, 128)],
+    ),
     Wrong("rounded down", 8, "round up to whole blocks", dict(up=False)),
-    Wrong("never below zero blocks", 4, "at step 0 the curve is 0, but a window has at least one block", dict(least=0)),
-    Wrong("a straight line", 4, "that grows in a straight line; the curve is 4x³ - 6x² + 3x", dict(cubic=False)),
-    hints=["x = step / steps; raw = longest * (4x³ - 6x² + 3x); blocks = ceil(raw / block), at least 1.",
-           "Half way it is 1,728 raw, so 1,792 in blocks of 128."],
-    level="easy", minutes=10)
-def window(step, steps, longest, block, *, up=True, least=1, cubic=True):
-    """The attention window (a whole number) at a training step: the smallest positive multiple of `block` that is not
-    below longest * (4x³ - 6x² + 3x), x = step / steps. (The blog plots it as "sequence length".)
+    Wrong(
+        "never below zero blocks",
+        4,
+        "at step 0 the curve is 0, but a window has at least one block",
+        dict(least=0),
+    ),
+    Wrong(
+        "clamped at the longest",
+        4,
+        "you cut the window at `longest`; where that is no multiple of `block`, the "
+        "last window is the multiple above it",
+        dict(clamped=True),
+    ),
+    Wrong("counted from step 1", 4, "steps count from 0: x is step / steps", dict(first=1)),
+    Wrong(
+        "a straight line",
+        4,
+        "that grows in a straight line; the curve is 4x³ - 6x² + 3x",
+        dict(cubic=False),
+    ),
+    hints=[
+        "x = step / steps; raw = longest * (4x³ - 6x² + 3x); blocks = ceil(raw / block), at least "
+        "1.",
+        "Half way it is 1,728 raw, so 1,792 in blocks of 128.",
+    ],
+    level="easy",
+    minutes=10,
+)
+def window(step, steps, longest, block, *, up=True, least=1, cubic=True, clamped=False, first=0):
+    """The attention window (a whole number) at a training step: the smallest positive multiple of
+    `block` that is not below longest * (4x³ - 6x² + 3x), x = step / steps. (The blog plots it as
+    "sequence length".)
     """
-    x = step / steps
-    raw = longest * (4 * x ** 3 - 6 * x ** 2 + 3 * x if cubic else x)
-    return block * max(least if up else 0, int(np.ceil(raw / block) if up else np.floor((raw - 1) / block)))
+    x = (step - first) / steps
+    raw = longest * (curve(x) if cubic else x)
+    found = block * max(
+        least if up else 0, int(np.ceil(raw / block) if up else np.floor((raw - 1) / block))
+    )
+    return min(found, longest) if clamped else found
 
 
 def near(which, wanted, within, why):
     def accept(answer):
         said = need(answer, second=0, share=0)[which]
         refuse(abs((per_cent(said) if which else said) - wanted) > within, why)
+
     return accept
 
 
 @unit.exercise(
-    Part("layer 0", 3, None, near(0, 8.3, 0.05, "not within 0.05: with the same gradient at every step, what does Adam "
-         "do to the difference of the two?")),
-    Part("a skip of weight one half", 3, None, near(1, 100 / 3, 2, "more than 2 points off: of x + 0.5 x', both of the "
-         "same length, how much is x'?")),
+    Part(
+        "layer 0",
+        3,
+        None,
+        near(
+            0,
+            8.3,
+            0.05,
+            "not within 0.05: with the same gradient at every step, what does Adam "
+            "do to the difference of the two?",
+        ),
+    ),
+    Part(
+        "a skip of weight one half",
+        3,
+        None,
+        near(
+            1,
+            100 / 3,
+            2,
+            "more than 2 points off: of x + 0.5 x', both of the same length, how much is x'?",
+        ),
+    ),
     Wrong("they become equal", 3, "not within 0.05", returns=lambda: (9.3, 33.3)),
     Wrong("a fraction", 3, "per cent, not a fraction", returns=lambda: (8.3, 1 / 3)),
     Wrong("the blog's rule", 3, "more than 2 points off", returns=lambda: (8.3, 25.0)),
-    hints=["x is x0 in layer 0, so d loss / d lambda is the same number for both.",
-           "The earlier stream's part is 0.5 of a total of 1.5."],
-    level="easy", minutes=5)
+    hints=[
+        "x is x0 in layer 0, so d loss / d lambda is the same number for both.",
+        "The earlier stream's part is 0.5 of a total of 1.5.",
+    ],
+    level="easy",
+    minutes=5,
+)
 def predict_lambdas():
-    """Predict, then check with your own functions. (1) In layer 0, where x is x0, the two mixing lambdas start at 1 and
-    0 and are trained by Adam. The first ends at 9.3. Where does the second end? (2) x + 0.5 x', the two equally long:
-    how many per cent is x'?
+    """Predict, then check with your own functions. (1) In layer 0, where x is x0, the two mixing
+    lambdas start at 1 and 0 and are trained by Adam. The first ends at 9.3. Where does the second
+    end? (2) x + 0.5 x', the two equally long: how many per cent is x'?
     """
     return 8.3, 100 / 3
 
@@ -277,25 +497,44 @@ def half_is_wrong(answer):
     refuse(early.shape != late.shape or len(early) == 0, "wanted early and late (C,) of the same C")
     refuse(not 0 <= lam <= 1, "lam must be between 0 and 1, where both rules make sense")
     a, b = np.linalg.norm(early), np.linalg.norm(late)
-    refuse(a < 1e-6 or abs(a - b) > 1e-3 * a, "the two streams must be equally long (and not zero): do not win by "
-        "scaling one")
-    refuse(abs(lam / 2 - lam * a / (b + lam * a)) < 0.05, "lam / 2 and the true share agree within 5 points here: they "
-        "do at both ends")
+    refuse(
+        a < 1e-6 or abs(a - b) > 1e-3 * a,
+        "the two streams must be equally long (and not zero): do not win by scaling one",
+    )
+    refuse(
+        abs(lam / 2 - lam * a / (b + lam * a)) < 0.05,
+        "lam / 2 and the true share agree within 5 points here: they do at both ends",
+    )
 
 
 @unit.exercise(
     Part("five points between the rules", 8, None, half_is_wrong),
-    Wrong("at one", 8, "lam / 2 and the true share agree", returns=lambda: (np.ones(3), np.ones(3), 1.0)),
-    Wrong("by scaling", 8, "the two streams must be equally long", returns=lambda: (9 * np.ones(3), np.ones(3), 1.0)),
-    hints=["Two vectors of the same length: what is the share of lam x' in x + lam x'?",
-           "Compare with lam / 2 at 0, 0.2, 0.4 and 1: they agree at both ends."],
-    level="easy", minutes=10)
+    Wrong(
+        "at one",
+        8,
+        "lam / 2 and the true share agree",
+        returns=lambda: (np.ones(3), np.ones(3), 1.0),
+    ),
+    Wrong(
+        "by scaling",
+        8,
+        "the two streams must be equally long",
+        returns=lambda: (9 * np.ones(3), np.ones(3), 1.0),
+    ),
+    hints=[
+        "Two vectors of the same length: what is the share of lam x' in x + lam x'?",
+        "Compare with lam / 2 at 0, 0.2, 0.4 and 1: they agree at both ends.",
+    ],
+    level="easy",
+    minutes=10,
+)
 def skip_counter_example():
-    """Find the error. Return (early, late, lam): two streams (C,) of the same length, and a skip weight between 0 and
-    1.
+    """Find the error. Return (early, late, lam): two streams (C,) of the same length, and a skip
+    weight between 0 and 1.
 
-    The blog reads x_b + lam · x_a as "the layers between are skipped by lam / 2" (0.4 -> 20 %). Return a case in which
-    the earlier stream's true share of the sum of lengths differs from lam / 2 by at least 5 points.
+    The blog reads x_b + lam · x_a as "the layers between are skipped by lam / 2" (0.4 -> 20 %).
+    Return a case in which the earlier stream's true share of the sum of lengths differs from lam /
+    2 by at least 5 points.
     """
     return np.ones(4), np.ones(4), 0.4
 
@@ -303,23 +542,47 @@ def skip_counter_example():
 def lookups(repeat):
     def make(r):
         ids = r.integers(0, 3, (2, 4)) if repeat else r.permutation(9)[:8].reshape(2, 4)
-        return ids, r.normal(size=(9, 15)), r.normal(size=(2, 4, 3, 5)) * 200, 1.7, -0.6, r.normal(size=(2, 4, 3, 5))
+        return (
+            ids,
+            r.normal(size=(9, 15)),
+            r.normal(size=(2, 4, 3, 5)) * 200,
+            1.7,
+            -0.6,
+            r.normal(size=(2, 4, 3, 5)),
+        )
+
     return make
 
 
 @unit.exercise(
     Part("every token once", 4, lookups(False)),
     Part("tokens that come again", 8, lookups(True)),
-    Wrong("the last one wins", 8, "a token that occurs twice collects the gradients of both places; yours kept the "
-          "last", dict(add=False)),
-    Wrong("the raw v", 12, "s0 multiplies the NORMALISED v, and so does its gradient", dict(norm=False)),
-    Wrong("s1 forgotten", 12, "on its way into the table the gradient passes s1", dict(scaled=False)),
-    hints=["ds0 = sum of dout * rmsnorm(v), ds1 = sum of dout * ve, with ve = table[ids] in the shape of v.",
-           "dtable: zeros, and index_add_ of s1 * dout at the ids, all positions flattened."],
-    level="stretch", minutes=25)
+    Wrong(
+        "the last one wins",
+        8,
+        "a token that occurs twice collects the gradients of both places; yours kept the last",
+        dict(add=False),
+    ),
+    Wrong(
+        "the raw v",
+        12,
+        "s0 multiplies the NORMALISED v, and so does its gradient",
+        dict(norm=False),
+    ),
+    Wrong(
+        "s1 forgotten", 12, "on its way into the table the gradient passes s1", dict(scaled=False)
+    ),
+    hints=[
+        "ds0 = sum of dout * rmsnorm(v), ds1 = sum of dout * ve, with ve = table[ids] in the "
+        "shape of v.",
+        "dtable: zeros, and index_add_ of s1 * dout at the ids, all positions flattened.",
+    ],
+    level="stretch",
+    minutes=25,
+)
 def lambda_gradients(ids, table, v, s0, s1, dout, *, add=True, norm=True, scaled=True):
-    """Stretch: backward through `mixed_value` with ve = table[ids], by hand: ids (B,T), table (V,H*D), v and dout
-    (B,T,H,D).
+    """Stretch: backward through `mixed_value` with ve = table[ids], by hand: ids (B,T), table
+    (V,H*D), v and dout (B,T,H,D).
 
     Returns (ds0, ds1, dtable (V,H*D)). Rows of tokens that do not occur get no gradient at all.
     """

@@ -1,29 +1,57 @@
 """hw05: does every pair of tokens deserve its own value, and what does that cost?"""
+
 import numpy as np
 
-from homework import index
-from homework.exercise import Part, Unit, Wrong, need, normals, per_cent, refuse
+from homework import by_index
+from homework.marking import Part, Unit, Wrong, need, normals, per_cent, refuse
 
-unit = Unit("hw05_dva", "Does every pair deserve its own value?", """
-    Fill in the functions, in any order, and run `pytest homework/hw05_dva` as often as you like.
-    Letters: B batch, T queries, S keys, C width (of the model and of its one head), F hidden width of an MLP, L layers;
-    qr and kr are the modifier's query and key. Functions return new tensors, in the dtype of their inputs, and leave
-    these as they were.
-""")
+unit = Unit(
+    "hw05_dva",
+    "Does every pair deserve its own value?",
+    """
+    Fill in the functions, in any order, and run `pytest homework/hw05_dva` as often as you
+    like.
+    Letters: B batch, T queries, S keys, C width (of the model and of its one head), F hidden
+    width of an MLP, L layers; qr and kr are the modifier's query and key.
+    Functions return new tensors, in the dtype of their inputs, and leave these as they were.
+""",
+)
 
 
 @unit.exercise(
-    Part("more keys than queries", 8, lambda r: (r.normal(size=(7, 5)), r.normal(size=(4, 5)), r.normal(size=(7, 5)))),
-    Wrong("keys first", 8, "your first two dimensions are (keys, queries); wanted (queries, keys)",
-          dict(keys_first=True)),
-    Wrong("a sum", 8, "the modifier is a product, entry by entry, of qr and kr; you added them", dict(times=False)),
-    Wrong("the modifier alone", 8, "the static value is missing: v_ij = v_j + qr_i * kr_j", dict(static=0)),
-    hints=["Which of the three depend on the query i, and which on the key j?",
-           "Give each a dimension of size 1 where it does not vary: v[None], qr[:, None], kr[None]."],
-    level="easy", minutes=5)
+    Part(
+        "more keys than queries",
+        8,
+        lambda r: (r.normal(size=(7, 5)), r.normal(size=(4, 5)), r.normal(size=(7, 5))),
+    ),
+    Wrong(
+        "keys first",
+        8,
+        "your first two dimensions are (keys, queries); wanted (queries, keys)",
+        dict(keys_first=True),
+    ),
+    Wrong(
+        "a sum",
+        8,
+        "the modifier is a product, entry by entry, of qr and kr; you added them",
+        dict(times=False),
+    ),
+    Wrong(
+        "the modifier alone",
+        8,
+        "the static value is missing: v_ij = v_j + qr_i * kr_j",
+        dict(static=0),
+    ),
+    hints=[
+        "Which of the three depend on the query i, and which on the key j?",
+        "Give each a dimension of size 1 where it does not vary: v[None], qr[:, None], kr[None].",
+    ],
+    level="easy",
+    minutes=5,
+)
 def pair_values(v, qr, kr, *, keys_first=False, times=True, static=1):
-    """The value that key j offers to query i, v_ij = v_j + qr_i * kr_j (entry by entry): v and kr (S,C), qr (T,C) ->
-    (T,S,C).
+    """The value that key j offers to query i, v_ij = v_j + qr_i * kr_j (entry by entry): v and kr
+    (S,C), qr (T,C) -> (T,S,C).
     """
     out = np.zeros((len(qr), *v.shape))
     for i in range(len(qr)):
@@ -39,26 +67,41 @@ def layer(T):
 @unit.exercise(
     Part("one token", 4, layer(1)),
     Part("a sequence", 10, layer(6)),
-    Wrong("the modifier of one position", 10, "you multiplied qr and kr of the SAME position and added that to the "
-          "value: then every query is offered the same again; the modifier of a pair takes qr of the query and kr of "
-          "the key", dict(reading=True)),
+    Wrong(
+        "the modifier of one position",
+        10,
+        "you multiplied qr and kr of the SAME position and added that to the value: then every "
+        "query is offered the same again; the modifier of a pair takes qr of the query and kr of "
+        "the key",
+        dict(reading=True),
+    ),
     Wrong("no root", 10, "your scores are not divided by sqrt(C)", dict(root=False)),
     Wrong("no mask", 10, "your queries also see the keys after them", dict(causal=False)),
-    Wrong("the modifier unweighted", 10, "you added qr times the plain sum of kr; every pair's modifier is weighted "
-          "like its value", dict(weighted=False)),
-    hints=["sum_j a_ij (v_j + qr_i * kr_j): which factor does not depend on j? Take it out of the sum.",
-           "weights @ v + qr * (weights @ kr). Nothing larger than (B,T,T) or (B,T,C) is made."],
-    level="medium", minutes=20)
+    Wrong(
+        "the modifier unweighted",
+        10,
+        "you added qr times the plain sum of kr; every pair's modifier is weighted like its value",
+        dict(weighted=False),
+    ),
+    hints=[
+        "sum_j a_ij (v_j + qr_i * kr_j): which factor does not depend on j? Take it out of the "
+        "sum.",
+        "weights @ v + qr * (weights @ kr). Nothing larger than (B,T,T) or (B,T,C) is made.",
+    ],
+    level="medium",
+    minutes=20,
+)
 def dva(x, wq, wk, wv, wqr, wkr, *, reading=False, weighted=True, **how):
-    """Dynamic value attention, one head, no output matrix: x (B,T,C), five matrices (C,C) -> (B,T,C).
+    """Dynamic value attention, one head, no output matrix: x (B,T,C), five matrices (C,C) ->
+    (B,T,C).
 
-    out_i = sum_j a_ij (v_j + qr_i * kr_j), a = causal softmax(q kᵀ / sqrt(C)), with q = x wq, k = x wk, v = x wv, qr =
-    x wqr, kr = x wkr. Without a tensor of all pairs' values.
+    out_i = sum_j a_ij (v_j + qr_i * kr_j), a = causal softmax(q kᵀ / sqrt(C)), with q = x wq, k = x
+    wk, v = x wv, qr = x wqr, kr = x wkr. Without a tensor of all pairs' values.
     """
     out = np.zeros(x.shape)
     for b in range(len(x)):
         v, qr, kr = x[b] @ wv, x[b] @ wqr, x[b] @ wkr
-        A = index.weights(x[b] @ wq, x[b] @ wk, **how)
+        A = by_index.weights(x[b] @ wq, x[b] @ wk, **how)
         for i in range(x.shape[1]):
             for j in range(x.shape[1]):
                 modifier = (qr[j] if reading else qr[i]) * kr[j]
@@ -68,18 +111,36 @@ def dva(x, wq, wk, wv, wqr, wkr, *, reading=False, weighted=True, **how):
 
 @unit.exercise(
     Part("one sequence", 3, lambda r: (1, r.integers(100, 3000), 64 * r.integers(2, 20), 4)),
-    Part("a batch, half precision", 5, lambda r: (r.integers(2, 30), r.integers(100, 3000), 64 * r.integers(2, 20), 2)),
-    Wrong("elements", 8, "those are elements; a byte count multiplies by the size of one", dict(sized=False)),
-    Wrong("one sequence only", 5, "every sequence of the batch has its own pairs", dict(batched=False)),
-    Wrong("one mixed stream", 8, "the factored form mixes two streams: A V and A K_R", dict(streams=1)),
-    hints=["All v_ij: B · T · T · C numbers. The weights: B · T · T. One mixed stream: B · T · C.",
-           "For one sequence of 512, width 768, 4 bytes: 805,306,368 and 4,194,304."],
-    level="easy", minutes=10)
+    Part(
+        "a batch, half precision",
+        5,
+        lambda r: (r.integers(2, 30), r.integers(100, 3000), 64 * r.integers(2, 20), 2),
+    ),
+    Wrong(
+        "elements",
+        8,
+        "those are elements; a byte count multiplies by the size of one",
+        dict(sized=False),
+    ),
+    Wrong(
+        "one sequence only", 5, "every sequence of the batch has its own pairs", dict(batched=False)
+    ),
+    Wrong(
+        "one mixed stream", 8, "the factored form mixes two streams: A V and A K_R", dict(streams=1)
+    ),
+    hints=[
+        "All v_ij: B · T · T · C numbers. The weights: B · T · T. One mixed stream: B · T · C.",
+        "For one sequence of 512, width 768, 4 bytes: 805,306,368 and 4,194,304.",
+    ],
+    level="easy",
+    minutes=10,
+)
 def pair_bytes(batch, tokens, width, size, *, sized=True, batched=True, streams=2):
-    """Bytes (two whole numbers) that one layer makes on the way, for `tokens` queries and keys and numbers of `size`
-    bytes:
+    """Bytes (two whole numbers) that one layer makes on the way, for `tokens` queries and keys and
+    numbers of `size` bytes:
 
-    (1) naive: the tensor of all v_ij. (2) factored: the weights A and the two mixed streams A V and A K_R.
+    (1) naive: the tensor of all v_ij. (2) factored: the weights A and the two mixed streams A V and
+    A K_R.
     """
     each = (batch if batched else 1) * (size if sized else 1)
     naive = sum(tokens * width for _ in range(tokens)) * each
@@ -87,28 +148,55 @@ def pair_bytes(batch, tokens, width, size, *, sized=True, batched=True, streams=
 
 
 def model(plan):
-    return lambda r: (plan, r.integers(2, 13), 64 * r.integers(2, 20), r.integers(1000, 60000), r.integers(64, 1025))
+    return lambda r: (
+        plan,
+        r.integers(2, 13),
+        64 * r.integers(2, 20),
+        r.integers(1000, 60000),
+        r.integers(64, 1025),
+    )
 
 
 @unit.exercise(
     Part("gpt2", 4, [lambda r: ("gpt2", 12, 768, 50257, 256), model("gpt2"), model("gpt2")]),
     Part("dva", 4, [lambda r: ("dva", 12, 768, 50257, 256), model("dva"), model("dva")]),
     Part("dva that keeps W_O", 4, model("dva-wo")),
-    Wrong("tied head", 12, "you counted the vocabulary once; embedding and output head are two tables here",
-          dict(tables=1)),
+    Wrong(
+        "tied head",
+        12,
+        "you counted the vocabulary once; embedding and output head are two tables here",
+        dict(tables=1),
+    ),
     Wrong("biases on q, k, v", 12, "q, k and v have no biases in this model", dict(biased=True)),
-    Wrong("a norm without its MLP", 8, "without the MLP, the norm before it goes too", dict(norms=2)),
-    Wrong("modifiers as vectors", 8, "the modifiers are two C × C matrices, W_QR and W_KR", dict(modifier=1)),
-    hints=["GPT-2 small with 50,257 tokens and context 256, head not tied: 162,419,712. Reproduce it first.",
-           "A LayerNorm has 2 C. W_O has a bias. The MLP is C -> 4C -> C with biases. One more norm at the end.",
-           "dva at the same size: 112,800,768; with W_O kept, 119,887,872. The paper prints 162M and 112M."],
-    level="medium", minutes=20)
-def parameters(plan, layers, width, vocabulary, context, *, tables=2, biased=False, norms=1, modifier=2):
+    Wrong(
+        "a norm without its MLP", 8, "without the MLP, the norm before it goes too", dict(norms=2)
+    ),
+    Wrong(
+        "modifiers as vectors",
+        8,
+        "the modifiers are two C × C matrices, W_QR and W_KR",
+        dict(modifier=1),
+    ),
+    hints=[
+        "GPT-2 small with 50,257 tokens and context 256, head not tied: 162,419,712. Reproduce it "
+        "first.",
+        "A LayerNorm has 2 C. W_O has a bias. The MLP is C -> 4C -> C with biases. One more norm "
+        "at the end.",
+        "dva at the same size: 112,800,768; with W_O kept, 119,887,872. The paper prints 162M and "
+        "112M.",
+    ],
+    level="medium",
+    minutes=20,
+)
+def parameters(
+    plan, layers, width, vocabulary, context, *, tables=2, biased=False, norms=1, modifier=2
+):
     """How many parameters (a whole number)? plan: gpt2, dva, or dva-wo.
 
-    gpt2: token and position embeddings; in each layer LayerNorm (scale and shift), W_Q, W_K, W_V without biases, W_O
-    with one, LayerNorm, MLP C -> 4C -> C with biases; a last LayerNorm; an output head of its own, no bias. dva: no MLP
-    and not its norm, no W_O, two more matrices W_QR, W_KR without biases. dva-wo: like dva, but W_O stays.
+    gpt2: token and position embeddings; in each layer LayerNorm (scale and shift), W_Q, W_K, W_V
+    without biases, W_O with one, LayerNorm, MLP C -> 4C -> C with biases; a last LayerNorm; an
+    output head of its own, no bias. dva: no MLP and not its norm, no W_O, two more matrices W_QR,
+    W_KR without biases. dva-wo: like dva, but W_O stays.
     """
     total = vocabulary * width * tables + context * width + 2 * width
     for _ in range(layers):
@@ -116,7 +204,7 @@ def parameters(plan, layers, width, vocabulary, context, *, tables=2, biased=Fal
         if plan == "gpt2":
             total += 2 * width + (width * 4 * width + 4 * width) + (4 * width * width + width)
         else:
-            total += 2 * width ** modifier + 2 * width * (norms - 1)
+            total += 2 * width**modifier + 2 * width * (norms - 1)
         if plan != "dva":
             total += width * width + width
     return total
@@ -126,23 +214,41 @@ def weighted(sharp):
     def make(r):
         A = np.exp(r.normal(size=(4, 6)) * sharp)
         return A / A.sum(1, keepdims=True), *normals(r, (6, 5), (4, 5), (6, 5), (4, 5))
+
     return make
 
 
 @unit.exercise(
     Part("weights that pick one key", 4, weighted(60)),
     Part("soft weights", 8, weighted(1)),
-    Wrong("the key's modifier without the gate", 12, "on its way to kr the gradient passes the gate: dout * qr, then "
-          "back through A", dict(gate=False)),
-    Wrong("the gate sees the values", 12, "qr multiplies A kr, so its gradient is dout * (A kr); you used A v",
-          dict(mixed="v")),
-    Wrong("the values gated too", 12, "the static values are not gated: dv is Aᵀ dout", dict(gated_v=True)),
-    hints=["out = A v + qr * (A kr). Three products, each differentiated by one factor.",
-           "Through A @ (…) the gradient goes back as A.T @ (…)."],
-    level="medium", minutes=20)
+    Wrong(
+        "the key's modifier without the gate",
+        12,
+        "on its way to kr the gradient passes the gate: dout * qr, then back through A",
+        dict(gate=False),
+    ),
+    Wrong(
+        "the gate sees the values",
+        12,
+        "qr multiplies A kr, so its gradient is dout * (A kr); you used A v",
+        dict(mixed="v"),
+    ),
+    Wrong(
+        "the values gated too",
+        12,
+        "the static values are not gated: dv is Aᵀ dout",
+        dict(gated_v=True),
+    ),
+    hints=[
+        "out = A v + qr * (A kr). Three products, each differentiated by one factor.",
+        "Through A @ (…) the gradient goes back as A.T @ (…).",
+    ],
+    level="medium",
+    minutes=20,
+)
 def dva_backward(A, v, qr, kr, dout, *, gate=True, mixed="kr", gated_v=False):
-    """Gradients of out = sum_j A_ij (v_j + qr_i * kr_j): A (T,S), v and kr (S,C), qr and dout (T,C) -> (dv, dqr, dkr),
-    by hand.
+    """Gradients of out = sum_j A_ij (v_j + qr_i * kr_j): A (T,S), v and kr (S,C), qr and dout (T,C)
+    -> (dv, dqr, dkr), by hand.
     """
     dv, dqr, dkr = np.zeros(v.shape), np.zeros(qr.shape), np.zeros(kr.shape)
     for i in range(len(qr)):
@@ -154,73 +260,127 @@ def dva_backward(A, v, qr, kr, dout, *, gate=True, mixed="kr", gated_v=False):
 
 
 def step(S):
-    return lambda r: (*(r.normal(size=(2, 1, 5)) for _ in range(5)), *(r.normal(size=(2, S, 5)) for _ in range(3)))
+    return lambda r: (
+        *(r.normal(size=(2, 1, 5)) for _ in range(5)),
+        *(r.normal(size=(2, S, 5)) for _ in range(3)),
+    )
 
 
 @unit.exercise(
     Part("the first token, from empty caches", 4, step(0)),
     Part("a later token", 8, step(4)),
-    Wrong("two caches", 8, "you used the new kr alone; the modifier keys of all earlier tokens must be cached too",
-          dict(forgets=True)),
-    Wrong("products cached", 12, "you cached qr * kr; a later query brings its own qr, so kr must be kept by itself",
-          dict(product=True)),
+    Wrong(
+        "two caches",
+        8,
+        "you used the new kr alone; the modifier keys of all earlier tokens must be cached too",
+        dict(forgets=True),
+    ),
+    Wrong(
+        "products cached",
+        12,
+        "you cached qr * kr; a later query brings its own qr, so kr must be kept by itself",
+        dict(product=True),
+    ),
     Wrong("new rows in front", 8, "new rows belong behind the cached ones", dict(front=True)),
-    hints=["Three streams grow by one row: k, v and kr. qr is used once and forgotten.",
-           "out = weights @ v + qr * (weights @ kr), with one row of weights."],
-    level="medium", minutes=15)
-def dva_step(q, k, v, qr, kr, k_cache, v_cache, kr_cache, *, forgets=False, product=False, front=False):
-    """One decode step of DVA: five new rows (B,1,C), three caches (B,S,C), S may be 0 -> (out (B,1,C), three caches
-    (B,S+1,C)).
+    hints=[
+        "Three streams grow by one row: k, v and kr. qr is used once and forgotten.",
+        "out = weights @ v + qr * (weights @ kr), with one row of weights.",
+    ],
+    level="medium",
+    minutes=15,
+)
+def dva_step(
+    q, k, v, qr, kr, k_cache, v_cache, kr_cache, *, forgets=False, product=False, front=False
+):
+    """One decode step of DVA: five new rows (B,1,C), three caches (B,S,C), S may be 0 -> (out
+    (B,1,C), three caches (B,S+1,C)).
     """
-    grown = [np.concatenate([new, old] if front else [old, new], 1)
-             for old, new in ((k_cache, k), (v_cache, v), (kr_cache, qr * kr if product else kr))]
+    grown = [
+        np.concatenate([new, old] if front else [old, new], 1)
+        for old, new in ((k_cache, k), (v_cache, v), (kr_cache, qr * kr if product else kr))
+    ]
     out = np.zeros(q.shape)
     for b in range(len(q)):
-        A = index.weights(q[b], grown[0][b], causal=False)
+        A = by_index.weights(q[b], grown[0][b], causal=False)
         modifiers = np.repeat(kr[b], A.shape[1], 0) if forgets else grown[2][b]
         out[b] = A @ grown[1][b] + (1 if product else qr[b]) * (A @ modifiers)
     return out, *grown
 
 
 def mlp(biases):
-    return lambda r: tuple(x * (biases if x.ndim == 1 else 1) for x in normals(r, (7, 4), 7, (4, 7), 4))
+    return lambda r: tuple(
+        x * (biases if x.ndim == 1 else 1) for x in normals(r, (7, 4), 7, (4, 7), 4)
+    )
 
 
 def same_function(answer, w1, b1, w2, b2):
     keys, values = need(answer, keys=2, values=2)
     F, C = w1.shape
-    refuse(keys.shape != (F + 1, C + 1) or values.shape != (F + 1, C), "wanted keys (F+1, C+1) and values (F+1, C)")
+    refuse(
+        keys.shape != (F + 1, C + 1) or values.shape != (F + 1, C),
+        "wanted keys (F+1, C+1) and values (F+1, C)",
+    )
     x = np.random.default_rng(5).normal(size=(9, C))
     latent = np.maximum(np.concatenate([x, np.ones((9, 1))], 1) @ keys.T, 0) @ values
+
     def wanted(first, last):
         return np.maximum(x @ w1.T + first * b1, 0) @ w2.T + last * b2
+
     def is_it(other):
         return np.abs(latent - other).max() < 1e-3
-    refuse(not is_it(wanted(1, 1)) and is_it(wanted(1, 0)), "b2 is missing: let one more latent, whose score is always "
-        "1, carry it")
-    refuse(not is_it(wanted(1, 1)) and is_it(wanted(0, 1)), "b1 is missing: the query ends in a 1, so a key can carry "
-        "its own bias")
+
+    refuse(
+        not is_it(wanted(1, 1)) and is_it(wanted(1, 0)),
+        "b2 is missing: let one more latent, whose score is always 1, carry it",
+    )
+    refuse(
+        not is_it(wanted(1, 1)) and is_it(wanted(0, 1)),
+        "b1 is missing: the query ends in a 1, so a key can carry its own bias",
+    )
     refuse(not is_it(wanted(1, 1)), "relu([x, 1] keysᵀ) values is not what the MLP computes")
 
 
 @unit.exercise(
     Part("without biases", 4, mlp(0), same_function),
     Part("with biases", 6, mlp(1), same_function),
-    Wrong("without b2", 6, "b2 is missing", returns=lambda w1, b1, w2, b2: (
-        np.concatenate([np.concatenate([w1, b1[:, None]], 1), np.zeros((1, 5))]), np.concatenate([w2.T, b2[None]]))),
-    Wrong("without b1", 6, "b1 is missing", returns=lambda w1, b1, w2, b2: (
-        np.concatenate([np.concatenate([w1, 0 * b1[:, None]], 1), np.eye(5)[4:]]), np.concatenate([w2.T, b2[None]]))),
-    Wrong("no latent for the bias", 10, "wanted keys (F+1, C+1)", returns=lambda w1, b1, w2, b2: (
-        np.concatenate([w1, b1[:, None]], 1), w2.T)),
-    hints=["Row f of w1 is a key, column f of w2 is its value, relu of their product is an attention weight that "
-           "nobody normalised.",
-           "x w1ᵀ + b1 = [x, 1] [w1, b1]ᵀ: the bias is one more entry of the key.",
-           "b2 is the value of a latent whose key is (0, …, 0, 1): its score is always 1, and relu(1) = 1."],
-    level="medium", minutes=15)
+    Wrong(
+        "without b2",
+        6,
+        "b2 is missing",
+        returns=lambda w1, b1, w2, b2: (
+            np.concatenate([np.concatenate([w1, b1[:, None]], 1), np.zeros((1, 5))]),
+            np.concatenate([w2.T, b2[None]]),
+        ),
+    ),
+    Wrong(
+        "without b1",
+        6,
+        "b1 is missing",
+        returns=lambda w1, b1, w2, b2: (
+            np.concatenate([np.concatenate([w1, 0 * b1[:, None]], 1), np.eye(5)[4:]]),
+            np.concatenate([w2.T, b2[None]]),
+        ),
+    ),
+    Wrong(
+        "no latent for the bias",
+        10,
+        "wanted keys (F+1, C+1)",
+        returns=lambda w1, b1, w2, b2: (np.concatenate([w1, b1[:, None]], 1), w2.T),
+    ),
+    hints=[
+        "Row f of w1 is a key, column f of w2 is its value, relu of their product is an attention "
+        "weight that nobody normalised.",
+        "x w1ᵀ + b1 = [x, 1] [w1, b1]ᵀ: the bias is one more entry of the key.",
+        "b2 is the value of a latent whose key is (0, …, 0, 1): its score is always 1, and "
+        "relu(1) = 1.",
+    ],
+    level="medium",
+    minutes=15,
+)
 def latent_set(w1, b1, w2, b2):
-    """An MLP as attention to a set of latents. Given x -> relu(x w1ᵀ + b1) w2ᵀ + b2, with w1 (F,C), b1 (F,), w2 (C,F),
-    b2 (C,), return keys (F+1, C+1) and values (F+1, C) with relu([x, 1] keysᵀ) values equal to it for every x: no
-    softmax, no bias left over.
+    """An MLP as attention to a set of latents. Given x -> relu(x w1ᵀ + b1) w2ᵀ + b2, with w1 (F,C),
+    b1 (F,), w2 (C,F), b2 (C,), return keys (F+1, C+1) and values (F+1, C) with relu([x, 1] keysᵀ)
+    values equal to it for every x: no softmax, no bias left over.
     """
     keys = np.zeros((len(w1) + 1, w1.shape[1] + 1))
     keys[:-1, :-1], keys[:-1, -1], keys[-1, -1] = w1, b1, 1
@@ -230,24 +390,45 @@ def latent_set(w1, b1, w2, b2):
 def told(which, accepts, why):
     def accept(answer):
         refuse(not accepts(need(answer, megabytes=0, share=0)[which]), why)
+
     return accept
 
 
 @unit.exercise(
-    Part("megabytes", 3, None, told(0, lambda said: 805 / 1.5 < said < 805 * 1.5, "not within a factor of 1.5: T · T · "
-         "C numbers of 4 bytes")),
-    Part("the share of the MLP", 3, None, told(1, lambda said: abs(per_cent(said) - 100 * 8 / 12) < 5,
-                                               "more than 5 points off: count the C × C products of a layer, four and "
-                                               "…")),
+    Part(
+        "megabytes",
+        3,
+        None,
+        told(
+            0,
+            lambda said: 805 / 1.5 < said < 805 * 1.5,
+            "not within a factor of 1.5: T · T · C numbers of 4 bytes",
+        ),
+    ),
+    Part(
+        "the share of the MLP",
+        3,
+        None,
+        told(
+            1,
+            lambda said: abs(per_cent(said) - 100 * 8 / 12) < 5,
+            "more than 5 points off: count the C × C products of a layer, four and …",
+        ),
+    ),
     Wrong("the output's megabytes", 6, "not within a factor", returns=lambda: (1.6, 50.0)),
     Wrong("a fraction", 3, "per cent, not a fraction", returns=lambda: (805.0, 2 / 3)),
     Wrong("a third", 3, "more than 5 points off", returns=lambda: (805.0, 33.3)),
-    hints=["512 · 512 · 768 · 4.", "W_Q, W_K, W_V, W_O are 4 C². The MLP's two matrices are 4 C² each."],
-    level="easy", minutes=5)
+    hints=[
+        "512 · 512 · 768 · 4.",
+        "W_Q, W_K, W_V, W_O are 4 C². The MLP's two matrices are 4 C² each.",
+    ],
+    level="easy",
+    minutes=5,
+)
 def predict_cost():
-    """Predict: (1) megabytes (10^6) of all v_ij of one layer and one sequence of 512 tokens, width 768, float32. (2)
-    How many per cent of the matrix weights of a standard layer are in its MLP (C -> 4C -> C)? A factor of 1.5 (1), or 5
-    points (2), counts.
+    """Predict: (1) megabytes (10^6) of all v_ij of one layer and one sequence of 512 tokens, width
+    768, float32. (2) How many per cent of the matrix weights of a standard layer are in its MLP (C
+    -> 4C -> C)? A factor of 1.5 (1), or 5 points (2), counts.
     """
     return 512 * 512 * 768 * 4 / 1e6, 100 * 8 / 12
 
@@ -255,82 +436,138 @@ def predict_cost():
 def not_dynamic(answer):
     A, v, qr, kr = need(answer, A=2, v=2, qr=2, kr=2)
     T = len(A)
-    refuse(A.shape != (T, T) or not v.shape == qr.shape == kr.shape or len(v) != T,
-        "wanted A (T,T) and v, qr, kr (T,C)")
-    refuse(A.min() < -1e-6 or np.abs(A.sum(1) - 1).max() > 1e-3, "A must be attention: no weight negative, every row "
-        "sums to 1")
+    refuse(
+        A.shape != (T, T) or not v.shape == qr.shape == kr.shape or len(v) != T,
+        "wanted A (T,T) and v, qr, kr (T,C)",
+    )
+    refuse(
+        A.min() < -1e-6 or np.abs(A.sum(1) - 1).max() > 1e-3,
+        "A must be attention: no weight negative, every row sums to 1",
+    )
     pairs = [(i, j) for i in range(T) for j in range(i) if np.abs(A[i] - A[j]).max() < 1e-6]
     refuse(not pairs, "two queries must have the same row of weights")
     dynamic = A @ v + qr * (A @ kr)
-    refuse(max(np.abs(dynamic[i] - dynamic[j]).max() for i, j in pairs) < 0.1,
-           "your two queries get the same (within 0.1) in both readings: what must differ between them, and what must "
-           "it multiply?")
+    refuse(
+        max(np.abs(dynamic[i] - dynamic[j]).max() for i, j in pairs) < 0.1,
+        "your two queries get the same (within 0.1) in both readings: what must differ between "
+        "them, and what must it multiply?",
+    )
 
 
 @unit.exercise(
     Part("two queries, one row of weights, two outputs", 8, None, not_dynamic),
-    Wrong("the same gate", 8, "your two queries get the same", returns=lambda: (np.full((2, 2), 0.5), np.eye(2),
-          np.ones((2, 2)), np.ones((2, 2)))),
-    Wrong("nothing to gate", 8, "your two queries get the same", returns=lambda: (np.full((2, 2), 0.5), np.eye(2),
-          np.eye(2), np.zeros((2, 2)))),
-    Wrong("two rows of weights", 8, "two queries must have the same row", returns=lambda: (np.eye(2), np.eye(2),
-          np.eye(2), np.ones((2, 2)))),
-    hints=["With r_j = qr_j * kr_j the modified value of key j is one vector. Two queries with equal weights then get "
-           "equal outputs.",
-           "Give the two queries different qr, and keys whose kr does not vanish."],
-    level="easy", minutes=10)
+    Wrong(
+        "the same gate",
+        8,
+        "your two queries get the same",
+        returns=lambda: (np.full((2, 2), 0.5), np.eye(2), np.ones((2, 2)), np.ones((2, 2))),
+    ),
+    Wrong(
+        "nothing to gate",
+        8,
+        "your two queries get the same",
+        returns=lambda: (np.full((2, 2), 0.5), np.eye(2), np.eye(2), np.zeros((2, 2))),
+    ),
+    Wrong(
+        "two rows of weights",
+        8,
+        "two queries must have the same row",
+        returns=lambda: (np.eye(2), np.eye(2), np.eye(2), np.ones((2, 2))),
+    ),
+    hints=[
+        "With r_j = qr_j * kr_j the modified value of key j is one vector. Two queries with equal "
+        "weights then get equal outputs.",
+        "Give the two queries different qr, and keys whose kr does not vanish.",
+    ],
+    level="easy",
+    minutes=10,
+)
 def reading_counter_example():
-    """Find the error. Return (A, v, qr, kr): weights A (T,T) of which two rows are equal, and v, qr, kr (T,C).
+    """Find the error. Return (A, v, qr, kr): weights A (T,T) of which two rows are equal, and v,
+    qr, kr (T,C).
 
-    A published summary of the DVA paper computes r = Q_R * K_R position by position, V + r, then softmax(scores) (V +
-    r). Then a key offers every query the same. Return a case in which those two queries nevertheless differ (by 0.1)
-    under v_j + qr_i * kr_j.
+    A published summary of the DVA paper computes r = Q_R * K_R position by position, V + r, then
+    softmax(scores) (V + r). Then a key offers every query the same. Return a case in which those
+    two queries nevertheless differ (by 0.1) under v_j + qr_i * kr_j.
     """
     return np.full((2, 2), 0.5), np.zeros((2, 1)), np.array([[0.0], [1.0]]), np.ones((2, 1))
 
 
 def tiles(S, size):
-    """In the hundreds, the first row's first tile lies so far below 0 that exp(score) is 0, even in float64."""
+    """In the hundreds, the first row's first tile lies so far below 0 that exp(score) is 0, even in
+    float64."""
+
     def make(r):
         scores = size * r.normal(size=(4, S))
         scores[0, :4] -= 1000 if size > 1 else 0
         return scores, *normals(r, (S, 3), (4, 3), (S, 3)), 4
+
     return make
 
 
 @unit.exercise(
     Part("ordinary scores, whole tiles", 4, tiles(12, 1)),
     Part("scores in the hundreds, a short last tile", 6, tiles(10, 50)),
-    Wrong("one stream not rescaled", 10, "when the maximum grows BOTH running streams shrink; your modifier stream did "
-          "not", dict(both=False)),
-    Wrong("each tile by itself", 10, "your n-th result is that of the n-th tile alone; wanted all keys up to its end",
-          dict(alone=True)),
-    Wrong("starts at 0", 6, "your running maximum starts at 0: where all scores lie far below, every exp is 0; start at "
-          "-inf", dict(least=0.0)),
-    Wrong("gate without division", 10, "the modifier stream is divided by the running sum too", dict(divided=False)),
-    hints=["hw01's online softmax with two running outputs, one for v and one for kr, that share the maximum and the "
-           "sum.",
-           "The gate waits outside: after each tile, (o_v + qr * o_kr) / l."],
-    level="stretch", minutes=30)
+    Wrong(
+        "one stream not rescaled",
+        10,
+        "when the maximum grows BOTH running streams shrink; your modifier stream did not",
+        dict(both=False),
+    ),
+    Wrong(
+        "each tile by itself",
+        10,
+        "your n-th result is that of the n-th tile alone; wanted all keys up to its end",
+        dict(alone=True),
+    ),
+    Wrong(
+        "starts at 0",
+        6,
+        "your running maximum starts at 0: where all scores lie far below, every exp is 0; start "
+        "at -inf",
+        dict(least=0.0),
+    ),
+    Wrong(
+        "gate without division",
+        10,
+        "the modifier stream is divided by the running sum too",
+        dict(divided=False),
+    ),
+    hints=[
+        "hw01's online softmax with two running outputs, one for v and one for kr, that share the "
+        "maximum and the sum.",
+        "The gate waits outside: after each tile, (o_v + qr * o_kr) / total.",
+    ],
+    level="stretch",
+    minutes=30,
+)
 def dva_tiles(scores, v, qr, kr, tile, *, both=True, alone=False, divided=True, least=-np.inf):
-    """Stretch: DVA as flash attention would do it, `tile` keys at a time: scores (T,S), v and kr (S,C), qr (T,C) ->
-    (N,T,C).
+    """Stretch: DVA as flash attention would do it, `tile` keys at a time: scores (T,S), v and kr
+    (S,C), qr (T,C) -> (N,T,C).
 
-    Entry n is the DVA output if the keys ended with tile n (the last may be shorter); entry N-1 is the whole. No mask.
-    No exp of a positive number, nothing larger than T × tile or T × C but the result.
+    Entry n is the DVA output if the keys ended with tile n (the last may be shorter); entry N-1 is
+    the whole. No mask. No exp of a positive number, nothing larger than T × tile or T × C but the
+    result.
     """
     (T, S), out = scores.shape, []
-    m, l, o, r = np.full(T, least), np.zeros(T), np.zeros((T, v.shape[1])), np.zeros((T, v.shape[1]))
+    m, total, o, r = (
+        np.full(T, least),
+        np.zeros(T),
+        np.zeros((T, v.shape[1])),
+        np.zeros((T, v.shape[1])),
+    )
     for start in range(0, S, tile):
         if alone:
-            m, l, o, r = np.full(T, least), np.zeros(T), o * 0, r * 0
+            m, total, o, r = np.full(T, least), np.zeros(T), o * 0, r * 0
         for t in range(T):
             columns = range(start, min(start + tile, S))
             new = max(m[t], max(scores[t, s] for s in columns))
             shrink = np.exp(m[t] - new)
-            l[t] = l[t] * shrink + sum(np.exp(scores[t, s] - new) for s in columns)
+            total[t] = total[t] * shrink + sum(np.exp(scores[t, s] - new) for s in columns)
             o[t] = o[t] * shrink + sum(np.exp(scores[t, s] - new) * v[s] for s in columns)
-            r[t] = r[t] * (shrink if both else 1) + sum(np.exp(scores[t, s] - new) * kr[s] for s in columns)
+            r[t] = r[t] * (shrink if both else 1) + sum(
+                np.exp(scores[t, s] - new) * kr[s] for s in columns
+            )
             m[t] = new
-        out.append((o + (qr * r if divided else qr * r * l[:, None])) / l[:, None])
+        out.append((o + (qr * r if divided else qr * r * total[:, None])) / total[:, None])
     return np.stack(out)

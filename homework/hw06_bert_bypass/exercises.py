@@ -1,48 +1,97 @@
 """hw06: does a shortcut around W_V help, and how would five runs tell?"""
+
 import re
 import string
 
 import numpy as np
 
-from homework import index
-from homework.exercise import Part, Unit, Wrong, need, normals, refuse
+from homework import by_index
+from homework.marking import Part, Unit, Wrong, need, normals, refuse
 
-unit = Unit("hw06_bert_bypass", "How would five runs tell?", """
-    Fill in the functions, in any order, and run `pytest homework/hw06_bert_bypass` as often as you like.
-    Letters: B batch, T positions, H heads, D head width, C = H D model width. This is an encoder.
-    Functions return new tensors, in the dtype of their inputs, and leave their inputs as they were.
-""")
+unit = Unit(
+    "hw06_bert_bypass",
+    "How would five runs tell?",
+    """
+    Fill in the functions, in any order, and run `pytest homework/hw06_bert_bypass` as often as
+    you like.
+    Letters: B batch, T positions, H heads, D head width, C = H D model width. This is an
+    encoder.
+    Functions return new tensors, in the dtype of their inputs, and leave their inputs as they
+    were.
+""",
+)
 
 
-# ------------------------------------------------------------------------------------------------------------ the model
+# ---------------------------------------------------------------------------------------- the model
+
 
 def encoder(alpha):
     def make(r):
-        return r.normal(size=(2, 5, 6)), *(0.6 * x for x in normals(r, *[(6, 6)] * 3)), 2, np.array([5, 3]), alpha
+        return (
+            r.normal(size=(2, 5, 6)),
+            *(0.6 * x for x in normals(r, *[(6, 6)] * 3)),
+            2,
+            np.array([5, 3]),
+            alpha,
+        )
+
     return make
 
 
 @unit.exercise(
     Part("without the bypass", 4, encoder(0.0)),
     Part("with it", 10, encoder(0.5)),
-    Wrong("beside attention", 10, "you added alpha relu(x) to attention's output; it is added to the VALUES, so "
-          "attention weighs it like everything else", dict(where="after")),
-    Wrong("of the value", 10, "you took relu of W_V x; the bypass is relu of x itself, past W_V", dict(where="value")),
+    Wrong(
+        "beside attention",
+        10,
+        "you added alpha relu(x) to attention's output; it is added to the VALUES, so "
+        "attention weighs it like everything else",
+        dict(where="after"),
+    ),
+    Wrong(
+        "of the value",
+        10,
+        "you took relu of W_V x; the bypass is relu of x itself, past W_V",
+        dict(where="value"),
+    ),
     Wrong("without alpha", 14, "the bypass is scaled by alpha", dict(scaled=False)),
-    Wrong("padding seen", 14, "keys at or behind a sequence's length are padding: nobody may look at them",
-          dict(padding=True)),
-    Wrong("causal", 14, "this is an encoder: a token also sees the tokens after it", dict(causal=True)),
-    hints=["v = x @ wv + alpha * relu(x), on the full width, then split into heads: head h has entries h D … h D + D - "
-           "1.",
-           "Hide keys s >= lengths[b] with -inf before the softmax. Rows of padding queries are computed like any "
-           "other."],
-    level="medium", minutes=20)
-def bypass(x, wq, wk, wv, heads, lengths, alpha, *, where="inside", scaled=True, padding=False, causal=False):
-    """Encoder attention with the value bypass V' = x wv + alpha relu(x), no output matrix: x (B,T,C), matrices (C,C) ->
-    (B,T,C).
+    Wrong(
+        "padding seen",
+        14,
+        "keys at or behind a sequence's length are padding: nobody may look at them",
+        dict(padding=True),
+    ),
+    Wrong(
+        "causal", 14, "this is an encoder: a token also sees the tokens after it", dict(causal=True)
+    ),
+    hints=[
+        "v = x @ wv + alpha * relu(x), on the full width, then split into heads: head h has "
+        "entries h D … h D + D - 1.",
+        "Hide keys s >= lengths[b] with -inf before the softmax. Rows of padding queries are "
+        "computed like any other.",
+    ],
+    level="medium",
+    minutes=20,
+)
+def bypass(
+    x,
+    wq,
+    wk,
+    wv,
+    heads,
+    lengths,
+    alpha,
+    *,
+    where="inside",
+    scaled=True,
+    padding=False,
+    causal=False,
+):
+    """Encoder attention with the value bypass V' = x wv + alpha relu(x), no output matrix: x
+    (B,T,C), matrices (C,C) -> (B,T,C).
 
-    `heads` heads of width D = C // heads, scores over sqrt(D); lengths (B,) are whole numbers: keys behind a sequence's
-    length are hidden; rows of padding queries are computed like any other.
+    `heads` heads of width D = C // heads, scores over sqrt(D); lengths (B,) are whole numbers: keys
+    behind a sequence's length are hidden; rows of padding queries are computed like any other.
     """
     out, (B, T, C) = np.zeros(x.shape), x.shape
     D = C // heads
@@ -54,45 +103,88 @@ def bypass(x, wq, wk, wv, heads, lengths, alpha, *, where="inside", scaled=True,
             part = slice(h * D, h * D + D)
             for t in range(T):
                 last = min(seen, t + 1) if causal else seen
-                A = index.weights((x[b] @ wq)[t:t + 1, part], (x[b] @ wk)[:last, part], causal=False)
+                A = by_index.weights(
+                    (x[b] @ wq)[t : t + 1, part], (x[b] @ wk)[:last, part], causal=False
+                )
                 out[b, t, part] = A[0] @ v[:last, part]
         out[b] += extra if where == "after" else 0
     return out
 
 
-def draws(special):
+def draws(special, edges=False):
     def make(r):
-        ids, share = r.integers(10, 99, (2, 60)), r.random((2, 60)) * 0.3          # dice loaded: half are chosen
-        return (ids, share, r.random((2, 60)), r.integers(100, 199, (2, 60)),
-                r.random((2, 60)) < (0.3 if special else 0), 3)
+        ids, share = (
+            r.integers(10, 99, (2, 60)),
+            r.random((2, 60)) * 0.3,
+        )  # dice loaded: half are chosen
+        action, hidden = r.random((2, 60)), r.random((2, 60)) < (0.3 if special else 0)
+        if edges:  # dice that show a threshold, in float64 exactly
+            share[0, :3], action[0, :3], hidden[0, :3] = [0.15, 0.1, 0.1], [0.1, 0.8, 0.9], False
+        return ids, share, action, r.integers(100, 199, (2, 60)), hidden, 3
+
     return make
 
 
 @unit.exercise(
-    Part("ordinary text", 5, draws(False)),
-    Part("with special tokens", 5, draws(True)),
-    Wrong("labels everywhere", 10, "the loss is taken at chosen positions only: all other labels are -100",
-          dict(labels="all")),
-    Wrong("random and unchanged exchanged", 10, "from 0.8 to 0.9 the token becomes a random one, from 0.9 on it stays",
-          dict(order=-1)),
+    Part("ordinary text", 5, [draws(False), draws(False), draws(False, edges=True)]),
+    Part("with special tokens", 5, [draws(True), draws(True), draws(True, edges=True)]),
+    Wrong(
+        "labels everywhere",
+        10,
+        "the loss is taken at chosen positions only: all other labels are -100",
+        dict(labels="all"),
+    ),
+    Wrong(
+        "random and unchanged exchanged",
+        10,
+        "from 0.8 to 0.9 the token becomes a random one, from 0.9 on it stays",
+        dict(order=-1),
+    ),
     Wrong("always the mask", 10, "only 80 % of the chosen become the mask", dict(mixed=False)),
     Wrong("special tokens chosen", 5, "special tokens are never chosen", dict(spare=False)),
-    hints=["chosen = (draw < 0.15) & ~special. Then torch.where, three times.",
-           "labels = ids where chosen, else -100, the index that PyTorch's cross entropy ignores."],
-    level="easy", minutes=15)
-def mask_tokens(ids, draw, action, random_ids, special, mask_id, *, labels="chosen", order=1, mixed=True, spare=True):
-    """BERT's masking, with the dice already thrown: all (B,T); ids and random_ids whole numbers, draw and action in [0,
-    1), special bool.
+    Wrong(
+        "thresholds included",
+        10,
+        "a draw of exactly 0.15 is not chosen, an action of exactly 0.8 takes the random "
+        "token and one of exactly 0.9 stays: <, not <=",
+        dict(below=np.less_equal),
+    ),
+    hints=[
+        "chosen = (draw < 0.15) & ~special. Then torch.where, three times.",
+        "labels = ids where chosen, else -100, the index that PyTorch's cross entropy ignores.",
+    ],
+    level="easy",
+    minutes=15,
+)
+def mask_tokens(
+    ids,
+    draw,
+    action,
+    random_ids,
+    special,
+    mask_id,
+    *,
+    labels="chosen",
+    order=1,
+    mixed=True,
+    spare=True,
+    below=np.less,
+):
+    """BERT's masking, with the dice already thrown: all (B,T); ids and random_ids whole numbers,
+    draw and action in [0, 1), special bool.
 
-    A position is chosen where draw < 0.15, if it is not special. A chosen token becomes mask_id where action < 0.8, its
-    entry of random_ids where 0.8 <= action < 0.9, and stays otherwise. Returns (inputs, labels): labels are ids where
-    chosen, -100 elsewhere.
+    A position is chosen where draw < 0.15, if it is not special. A chosen token becomes mask_id
+    where action < 0.8, its entry of random_ids where 0.8 <= action < 0.9, and stays otherwise.
+    Returns (inputs, labels): labels are ids where chosen, -100 elsewhere.
     """
     inputs, wanted = ids.copy(), ids.copy()
     for place in np.ndindex(*ids.shape):
-        chosen = draw[place] < 0.15 and not (special[place] and spare)
+        chosen = below(draw[place], 0.15) and not (special[place] and spare)
         kinds = ["mask", *["random", "same"][::order]]
-        kind = kinds[0] if action[place] < 0.8 or not mixed else kinds[1] if action[place] < 0.9 else kinds[2]
+        which = (
+            0 if below(action[place], 0.8) or not mixed else 1 if below(action[place], 0.9) else 2
+        )
+        kind = kinds[which]
         if chosen:
             inputs[place] = {"mask": mask_id, "random": random_ids[place], "same": ids[place]}[kind]
         elif labels == "chosen":
@@ -100,21 +192,28 @@ def mask_tokens(ids, draw, action, random_ids, special, mask_id, *, labels="chos
     return inputs, wanted
 
 
-# ---------------------------------------------------------------------------------------------------------------- SQuAD
+# -------------------------------------------------------------------------------------------- SQuAD
+
 
 def logits(kind):
     """Context are the tokens 3 to 13: a question lies before it, padding behind it."""
+
     def make(r):
         start, end = r.normal(size=(2, 16)) * 0.1
         shift, context = int(r.integers(0, 2)), (np.arange(16) >= 3) & (np.arange(16) < 14)
-        peaks = {"order": ([(9, 6), (5, 4)], [(5, 4), (7, 6)]), "one token": ([(8, 6), (12, 3)], [(8, 6), (4, 3)]),
-            "length": ([(4, 6), (7, 4)], [(12, 6), (8, 4)]), "question": ([(1, 9), (6, 5)], [(2, 9), (8, 5)]),
-            "padding": ([(6, 5), (12, 4)], [(8, 5), (14, 9)])}[kind]
-        for logit, bumps in zip((start, end), peaks):
+        peaks = {
+            "order": ([(9, 6), (5, 4)], [(5, 4), (7, 6)]),
+            "one token": ([(8, 6), (12, 3)], [(8, 6), (4, 3)]),
+            "length": ([(4, 6), (7, 4)], [(12, 6), (8, 4)]),
+            "question": ([(1, 9), (6, 5)], [(2, 9), (8, 5)]),
+            "padding": ([(6, 5), (12, 4)], [(8, 5), (14, 9)]),
+        }[kind]
+        for logit, bumps in zip((start, end), peaks, strict=True):
             for place, height in bumps:
                 logit[place + (shift if place > 2 else 0)] += height
-        low = 10 if kind == "padding" else 0                    # every sum of two is negative there
+        low = 10 if kind == "padding" else 0  # every sum of two is negative there
         return start - low, end - low, context, 4
+
     return make
 
 
@@ -125,25 +224,49 @@ def logits(kind):
     Wrong("backwards", 4, "your span ends before it starts", dict(order=False)),
     Wrong("any length", 4, "your span is longer than `longest` tokens", dict(limit=False)),
     Wrong("one too long", 4, "your span is one token too long: e < s + longest", dict(more=1)),
-    Wrong("starts in the context", 4, "your span starts in the context, but ends behind it: both ends must be context "
-          "tokens", dict(inside="start")),
-    Wrong("0 for -inf", 4, "logits may all be negative, and then 0 beats them: what is not allowed, and the best score "
-          "before the first, is -inf", dict(inside="zero")),
-    Wrong("in the question", 4, "your span lies in the question; only context tokens can be answers",
-          dict(inside="no")),
-    hints=["All pairs at once: start[:, None] + end[None, :] is (T,T). Which entries are allowed?",
-           "Set the others to -inf, take argmax of the flat matrix, and divmod by T."],
-    level="medium", minutes=15)
+    Wrong(
+        "starts in the context",
+        4,
+        "your span starts in the context, but ends behind it: both ends must be context tokens",
+        dict(inside="start"),
+    ),
+    Wrong(
+        "0 for -inf",
+        4,
+        "logits may all be negative, and then 0 beats them: what is not allowed, and the best "
+        "score before the first, is -inf",
+        dict(inside="zero"),
+    ),
+    Wrong(
+        "in the question",
+        4,
+        "your span lies in the question; only context tokens can be answers",
+        dict(inside="no"),
+    ),
+    hints=[
+        "All pairs at once: start[:, None] + end[None, :] is (T,T). Which entries are allowed?",
+        "Set the others to -inf, take argmax of the flat matrix, and divmod by T.",
+    ],
+    level="medium",
+    minutes=15,
+)
 def best_span(start, end, context, longest, *, order=True, limit=True, inside="both", more=0):
-    """The best answer span (s, e), two whole numbers: the pair with the largest start[s] + end[e] of which s <= e < s +
-    longest, and both are context tokens. start, end (T,) logits, context (T,) bool.
+    """The best answer span (s, e), two whole numbers: the pair with the largest start[s] + end[e]
+    of which s <= e < s + longest, and both are context tokens. start, end (T,) logits, context (T,)
+    bool.
     """
     best = (-np.inf, 0, 0)
     for s in range(len(start)):
         for e in range(len(end)):
             allowed = (s <= e or not order) and (e < s + longest + more or not limit)
-            allowed = allowed and {"both": context[s] and context[e], "start": context[s]}.get(inside, True)
-            score = start[s] * context[s] + end[e] * context[e] if inside == "zero" else start[s] + end[e]
+            allowed = allowed and {"both": context[s] and context[e], "start": context[s]}.get(
+                inside, True
+            )
+            score = (
+                start[s] * context[s] + end[e] * context[e]
+                if inside == "zero"
+                else start[s] + end[e]
+            )
             if allowed and score > best[0]:
                 best = (score, s, e)
     return best[1:]
@@ -155,11 +278,19 @@ WORDS = ["tower", "river", "north", "of", "castle", "king", "old", "1066", "norm
 
 def tokens_of(text, keep):
     text = text.lower()
-    if keep in ("articles in marks", "articles with marks"):    # dropped too early: as patterns, or as whole words
-        text = ARTICLES.sub(" ", text) if keep == "articles in marks" else " ".join(
-            word for word in text.split() if not ARTICLES.fullmatch(word))
+    if keep in (
+        "articles in marks",
+        "articles with marks",
+    ):  # dropped too early: as patterns, or as whole words
+        text = (
+            ARTICLES.sub(" ", text)
+            if keep == "articles in marks"
+            else " ".join(word for word in text.split() if not ARTICLES.fullmatch(word))
+        )
     mark = {"marks": None, "gaps": " "}.get(keep, "")
-    text = "".join(c if c not in string.punctuation or mark is None else mark for c in text)
+    gone = dict(underscores=string.punctuation.replace("_", "")).get(keep, string.punctuation)
+    text = "".join(c if c not in gone or mark is None else mark for c in text)
+    text = "".join(c for c in text if c.isascii()) if keep == "ASCII" else text
     return (text if keep.startswith("articles") else ARTICLES.sub(" ", text)).split()
 
 
@@ -179,59 +310,143 @@ def sentence(r, n):
 
 
 @unit.exercise(
-    Part("the same answer, dressed differently", 5, [
-        lambda r: ("The Eiffel  Tower!", ["eiffel tower"]), lambda r: ("An apple, a pear.", ["Apple pear", "fruit"]),
-        lambda r: ("London", ["the Thames", "London"]), lambda r: ("theatre", ["atre"]), lambda r: ("Nor'west",
-        ["the norwest"]), lambda r: ("Rock", ['"The" Rock']), lambda r: ("USA", ["U.S.A."]),
-        lambda r: ("The!", ["a", "an elm"]), lambda r: ("the", ["a castle"])]),
-    Part("some words in common", 7, [
-        lambda r: ("to be or not to be", ["to be"]), lambda r: ("the old river of the north", ["north river",
-        "a river, old and northern"]),
-        lambda r: ("the castle, of old", ["a castle of stone"]), lambda r: ("no such thing", ["the castle"]),
-        lambda r: ("the keep", ["wall", "keep, a tower"]), lambda r: (sentence(r, 6), [sentence(r, 4), sentence(r,
-        7)])]),
-    Wrong("articles kept", 12, "drop the articles a, an, the before you compare", returns=lambda p, golds: scores(p,
-          golds, keep="articles")),
-    Wrong("punctuation replaced", 5, "delete punctuation, and put no space in its place: Nor'west is norwest",
-          returns=lambda p, golds: scores(p, golds, keep="gaps")),
-    Wrong("articles in punctuation", 5, "delete punctuation first, articles then: U.S.A. is usa, without an article",
-          returns=lambda p, golds: scores(p, golds, keep="articles in marks")),
-    Wrong("articles behind punctuation", 5, "delete punctuation first, articles then: \"The\" is an article too",
-          returns=lambda p, golds: scores(p, golds, keep="articles with marks")),
-    Wrong("punctuation kept", 12, "drop punctuation before you compare", returns=lambda p, golds: scores(p, golds,
-          keep="marks")),
-    Wrong("each word once", 7, "a word that occurs twice counts twice: compare multisets (collections.Counter), not "
-          "sets", returns=lambda p, golds: scores(p, golds, multiset=False)),
-    Wrong("the first gold answer", 12, "take the best score over ALL gold answers", returns=lambda p, golds: scores(p,
-          golds[:1])),
-    hints=["Normalise both: lower case, no punctuation, no a / an / the as words, single spaces; then split.",
-           "Common = sum of (Counter(p) & Counter(g)).values(); precision = common / len(p), recall = common / len(g).",
-           "EM and F1 are each the maximum over the gold answers; F1 is 0 if nothing is common."],
-    level="medium", minutes=20)
+    Part(
+        "the same answer, dressed differently",
+        5,
+        [
+            lambda r: ("The Eiffel  Tower!", ["eiffel tower"]),
+            lambda r: ("An apple, a pear.", ["Apple pear", "fruit"]),
+            lambda r: ("London", ["the Thames", "London"]),
+            lambda r: ("theatre", ["atre"]),
+            lambda r: ("Nor'west", ["the norwest"]),
+            lambda r: ("Rock", ['"The" Rock']),
+            lambda r: ("USA", ["U.S.A."]),
+            lambda r: ("The!", ["a", "an elm"]),
+            lambda r: ("the", ["a castle"]),
+            lambda r: ("The snake_case", ["snakecase"]),
+            lambda r: ("Café", ["caf"]),
+            lambda r: ("Łódź", ["d"]),
+        ],
+    ),
+    Part(
+        "some words in common",
+        7,
+        [
+            lambda r: ("to be or not to be", ["to be"]),
+            lambda r: ("the old river of the north", ["north river", "a river, old and northern"]),
+            lambda r: ("the castle, of old", ["a castle of stone"]),
+            lambda r: ("no such thing", ["the castle"]),
+            lambda r: ("the keep", ["wall", "keep, a tower"]),
+            lambda r: (sentence(r, 6), [sentence(r, 4), sentence(r, 7)]),
+        ],
+    ),
+    Wrong(
+        "articles kept",
+        12,
+        "drop the articles a, an, the before you compare",
+        returns=lambda p, golds: scores(p, golds, keep="articles"),
+    ),
+    Wrong(
+        "punctuation replaced",
+        5,
+        "delete punctuation, and put no space in its place: Nor'west is norwest",
+        returns=lambda p, golds: scores(p, golds, keep="gaps"),
+    ),
+    Wrong(
+        "articles in punctuation",
+        5,
+        "delete punctuation first, articles then: U.S.A. is usa, without an article",
+        returns=lambda p, golds: scores(p, golds, keep="articles in marks"),
+    ),
+    Wrong(
+        "articles behind punctuation",
+        5,
+        'delete punctuation first, articles then: "The" is an article too',
+        returns=lambda p, golds: scores(p, golds, keep="articles with marks"),
+    ),
+    Wrong(
+        "punctuation kept",
+        12,
+        "drop punctuation before you compare",
+        returns=lambda p, golds: scores(p, golds, keep="marks"),
+    ),
+    Wrong(
+        "underscores kept",
+        5,
+        "an underscore is punctuation, too: string.punctuation has it, and \\w keeps it",
+        returns=lambda p, golds: scores(p, golds, keep="underscores"),
+    ),
+    Wrong(
+        "ASCII letters only",
+        5,
+        "letters beyond ASCII are letters: café is not caf",
+        returns=lambda p, golds: scores(p, golds, keep="ASCII"),
+    ),
+    Wrong(
+        "each word once",
+        7,
+        "a word that occurs twice counts twice: compare multisets (collections.Counter), not sets",
+        returns=lambda p, golds: scores(p, golds, multiset=False),
+    ),
+    Wrong(
+        "the first gold answer",
+        12,
+        "take the best score over ALL gold answers",
+        returns=lambda p, golds: scores(p, golds[:1]),
+    ),
+    hints=[
+        "Normalise both: lower case, no punctuation, no a / an / the as words, single spaces; "
+        "then split.",
+        "Common = sum of (Counter(p) & Counter(g)).values(); precision = common / len(p), recall "
+        "= common / len(g).",
+        "EM and F1 are each the maximum over the gold answers; F1 is 0 if nothing is common.",
+    ],
+    level="medium",
+    minutes=20,
+)
 def em_f1(prediction, golds):
-    """SQuAD's two scores, (EM, F1), numbers between 0 and 1, of a predicted text against a list of gold texts: the best
-    over the list.
+    """SQuAD's two scores, (EM, F1), numbers between 0 and 1, of a predicted text against a list of
+    gold texts: the best over the list.
 
-    Normalise first: lower case, delete punctuation (string.punctuation), delete the words a, an, the, collapse white
-    space. EM: equal. F1: harmonic mean of precision and recall of words, with multiplicity;
-    where nothing is left of one of the two, F1 is 0, and of both, 1.
+    Normalise first: lower case, delete punctuation (string.punctuation), delete the words a, an,
+    the, collapse white space. EM: equal. F1: harmonic mean of precision and recall of words, with
+    multiplicity; where nothing is left of one of the two, F1 is 0, and of both, 1.
     """
     return scores(prediction, golds)
 
 
 @unit.exercise(
     Part("long documents", 5, lambda r: (int(r.integers(700, 3000)), 384, 128)),
-    Part("at the edges", 3, [lambda r: (384, 384, 128), lambda r: (1, 384, 128), lambda r: (385, 384, 128),
-         lambda r: (640, 384, 128)]),
-    Wrong("overlap as step", 8, "`overlap` is what two neighbours share; the step is size - overlap", dict(swap=True)),
-    Wrong("one too many", 3, "a last window that holds nothing new is one too many", dict(extra=True)),
-    hints=["Starts are 0, size - overlap, 2 (size - overlap), …", "Stop with the first window that reaches the end: "
-           "start + size >= length."],
-    level="easy", minutes=10)
+    Part(
+        "at the edges",
+        3,
+        [
+            lambda r: (384, 384, 128),
+            lambda r: (1, 384, 128),
+            lambda r: (385, 384, 128),
+            lambda r: (640, 384, 128),
+        ],
+    ),
+    Wrong(
+        "overlap as step",
+        8,
+        "`overlap` is what two neighbours share; the step is size - overlap",
+        dict(swap=True),
+    ),
+    Wrong(
+        "one too many", 3, "a last window that holds nothing new is one too many", dict(extra=True)
+    ),
+    hints=[
+        "Starts are 0, size - overlap, 2 (size - overlap), …",
+        "Stop with the first window that reaches the end: start + size >= length.",
+    ],
+    level="easy",
+    minutes=10,
+)
 def window_starts(length, size, overlap, *, swap=False, extra=False):
-    """Where the windows of a long document start (a list of whole numbers): each `size` tokens, neighbours share
-    `overlap` of them, as few as cover all `length` tokens; always at least one. The last may reach beyond the end: it is
-    not moved back.
+    """Where the windows of a long document start (a list of whole numbers): each `size` tokens,
+    neighbours share `overlap` of them, as few as cover all `length` tokens; always at least one.
+    The last may reach beyond the end: it is not moved back.
     """
     starts, step = [0], overlap if swap else size - overlap
     while starts[-1] + size < length + extra:
@@ -239,39 +454,76 @@ def window_starts(length, size, overlap, *, swap=False, extra=False):
     return starts
 
 
-# ----------------------------------------------------------------------------------------------------------- statistics
+# --------------------------------------------------------------------------------------- statistics
+
 
 @unit.exercise(
-    Part("two features", 8, lambda r: ((v := r.normal(size=50)) * 2, np.maximum(r.normal(size=50) + v, 0),
-         float(r.random()) + 1.5)),
-    Wrong("alpha lost", 8, "that is the report's equation: its covariance term has lost alpha; 2 alpha Cov",
-          dict(printed=True)),
-    Wrong("divided by n - 1", 8, "divide by n here (the variance of these numbers, not an estimate from a sample)",
-          dict(ddof=1)),
-    hints=["Expand E[(V + alpha R)²] - (E[V + alpha R])².", "The three parts must add up to torch.var(v + alpha * r, "
-           "unbiased=False)."],
-    level="easy", minutes=10)
+    Part(
+        "two features",
+        8,
+        lambda r: (
+            (v := r.normal(size=50)) * 2,
+            np.maximum(r.normal(size=50) + v, 0),
+            float(r.random()) + 1.5,
+        ),
+    ),
+    Wrong(
+        "alpha lost",
+        8,
+        "that is the report's equation: its covariance term has lost alpha; 2 alpha Cov",
+        dict(printed=True),
+    ),
+    Wrong(
+        "divided by n - 1",
+        8,
+        "divide by n here (the variance of these numbers, not an estimate from a sample)",
+        dict(ddof=1),
+    ),
+    hints=[
+        "Expand E[(V + alpha R)²] - (E[V + alpha R])².",
+        "The three parts must add up to torch.var(v + alpha * r, unbiased=False).",
+    ],
+    level="easy",
+    minutes=10,
+)
 def variance_parts(v, r, alpha, *, printed=False, ddof=0):
-    """Var[V + alpha R] taken apart: (Var V, alpha² Var R, the covariance term), for samples v and r (N,). Divide by N.
-    """
+    """Var[V + alpha R] taken apart: (Var V, alpha² Var R, the covariance term), for samples v and r
+    (N,). Divide by N."""
     n = len(v) - ddof
     dv, dr = v - v.mean(), r - r.mean()
-    return sum(dv * dv) / n, alpha ** 2 * sum(dr * dr) / n, 2 * (1 if printed else alpha) * sum(dv * dr) / n
+    return (
+        sum(dv * dv) / n,
+        alpha**2 * sum(dr * dr) / n,
+        2 * (1 if printed else alpha) * sum(dv * dr) / n,
+    )
 
 
 @unit.exercise(
     Part("as many runs", 5, lambda r: (r.normal(size=5) * 0.3 + 5.5, r.normal(size=5) * 3 + 9.6)),
-    Part("fewer runs on one side", 5, lambda r: (r.normal(size=3) * 0.3 + 3, r.normal(size=7) * 2 + 4)),
-    Wrong("pooled", 10, "that is Student's test, which assumes equal variances; Welch's keeps them apart",
-          dict(pooled=True)),
+    Part(
+        "fewer runs on one side",
+        5,
+        lambda r: (r.normal(size=3) * 0.3 + 3, r.normal(size=7) * 2 + 4),
+    ),
+    Wrong(
+        "pooled",
+        10,
+        "that is Student's test, which assumes equal variances; Welch's keeps them apart",
+        dict(pooled=True),
+    ),
     Wrong("divided by n", 10, "a variance estimated from n runs is divided by n - 1", dict(ddof=0)),
     Wrong("a minus b", 10, "the sign: t is positive when b is larger", dict(sign=-1)),
-    hints=["Let p = var(a)/n_a and q = var(b)/n_b, variances with n - 1. t = (mean b - mean a) / sqrt(p + q).",
-           "Degrees of freedom: (p + q)² / (p²/(n_a - 1) + q²/(n_b - 1))."],
-    level="medium", minutes=15)
+    hints=[
+        "Let p = var(a)/n_a and q = var(b)/n_b, variances with n - 1. t = (mean b - mean a) / "
+        "sqrt(p + q).",
+        "Degrees of freedom: (p + q)² / (p²/(n_a - 1) + q²/(n_b - 1)).",
+    ],
+    level="medium",
+    minutes=15,
+)
 def welch(a, b, *, pooled=False, ddof=1, sign=1):
-    """Welch's test of two sets of runs, a and b (N,) of possibly different N: (t, degrees of freedom); t > 0 if b's
-    mean is larger.
+    """Welch's test of two sets of runs, a and b (N,) of possibly different N: (t, degrees of
+    freedom); t > 0 if b's mean is larger.
     """
     n, m = len(a), len(b)
     va, vb = (sum((x - x.mean()) ** 2) / (len(x) - ddof) for x in (a, b))
@@ -279,31 +531,54 @@ def welch(a, b, *, pooled=False, ddof=1, sign=1):
     if pooled:
         s = ((n - 1) * va + (m - 1) * vb) / (n + m - 2)
         return (b.mean() - a.mean()) / np.sqrt(s / n + s / m), float(n + m - 2)
-    return sign * (b.mean() - a.mean()) / np.sqrt(p + q), (p + q) ** 2 / (p ** 2 / (n - 1) + q ** 2 / (m - 1))
+    return sign * (b.mean() - a.mean()) / np.sqrt(p + q), (p + q) ** 2 / (
+        p**2 / (n - 1) + q**2 / (m - 1)
+    )
 
 
 def near(which, wanted, within, why):
     def accept(answer):
         refuse(abs(need(answer, variance=0, t=0)[which] - wanted) > within, why)
+
     return accept
 
 
-REPORTED = 4.11 / np.sqrt((0.32 ** 2 + 3.32 ** 2) / 5)
+REPORTED = 4.11 / np.sqrt((0.32**2 + 3.32**2) / 5)
 
 
 @unit.exercise(
-    Part("the variance of relu", 3, None, near(0, 0.5 - 0.5 / np.pi, 0.06, "more than 0.06 off: half of the mass is at "
-         "0, and the mean is not 0")),
-    Part("the t of the first row", 3, None, near(1, REPORTED, 0.5, "more than 0.5 off: the difference of means over "
-         "sqrt((s² + s'²) / 5)")),
+    Part(
+        "the variance of relu",
+        3,
+        None,
+        near(
+            0,
+            0.5 - 0.5 / np.pi,
+            0.06,
+            "more than 0.06 off: half of the mass is at 0, and the mean is not 0",
+        ),
+    ),
+    Part(
+        "the t of the first row",
+        3,
+        None,
+        near(
+            1, REPORTED, 0.5, "more than 0.5 off: the difference of means over sqrt((s² + s'²) / 5)"
+        ),
+    ),
     Wrong("half of one", 3, "more than 0.06 off", returns=lambda: (0.5, 2.76)),
     Wrong("the root of five forgotten", 3, "more than 0.5 off", returns=lambda: (0.34, 1.23)),
-    hints=["E relu(x)² is 1/2; E relu(x) is 1/sqrt(2 pi).", "4.11 / sqrt((0.32² + 3.32²) / 5). With about 4 degrees of "
-           "freedom, 2.78 is the 5 % line."],
-    level="easy", minutes=5)
+    hints=[
+        "E relu(x)² is 1/2; E relu(x) is 1/sqrt(2 pi).",
+        "4.11 / sqrt((0.32² + 3.32²) / 5). With about 4 degrees of freedom, 2.78 is the 5 % line.",
+    ],
+    level="easy",
+    minutes=5,
+)
 def predict_statistics():
-    """Predict. (1) The variance of relu(x), x standard normal. (2) The report's first row: F1 55.51 ± 0.32 without,
-    59.62 ± 3.32 with the bypass, five runs each. Welch's t? Two numbers; 0.06 apart (1), or 0.5 (2), counts.
+    """Predict. (1) The variance of relu(x), x standard normal. (2) The report's first row: F1 55.51
+    ± 0.32 without, 59.62 ± 3.32 with the bypass, five runs each. Welch's t? Two numbers; 0.06 apart
+    (1), or 0.5 (2), counts.
     """
     return 0.5 - 0.5 / np.pi, REPORTED
 
@@ -314,22 +589,45 @@ def shrinks(answer):
     refuse(not 0.01 <= alpha <= 10, "alpha must be positive (0.01 to 10), as in the report")
     relu = np.maximum(x, 0)
     refuse(relu.var() < 1e-3, "relu(x) must vary")
-    refuse((v + alpha * relu).var() > 0.9 * v.var(), "the variance does not fall by a tenth: what covariance would "
-        "make it?")
+    refuse(
+        (v + alpha * relu).var() > 0.9 * v.var(),
+        "the variance does not fall by a tenth: what covariance would make it?",
+    )
 
 
 @unit.exercise(
     Part("the variance falls", 8, None, shrinks),
-    Wrong("aligned", 8, "the variance does not fall", returns=lambda: (np.arange(6.0), np.arange(6.0), 0.5)),
-    Wrong("negative alpha", 8, "alpha must be positive", returns=lambda: (np.arange(6.0), np.arange(6.0), -0.5)),
-    Wrong("nothing passes", 8, "relu(x) must vary", returns=lambda: (np.arange(6.0), -np.arange(6.0), 0.5)),
-    hints=["Var V + alpha² Var R + 2 alpha Cov: only one term can be negative.", "Let v be what would cancel relu(x)."],
-    level="easy", minutes=10)
+    Wrong(
+        "aligned",
+        8,
+        "the variance does not fall",
+        returns=lambda: (np.arange(6.0), np.arange(6.0), 0.5),
+    ),
+    Wrong(
+        "negative alpha",
+        8,
+        "alpha must be positive",
+        returns=lambda: (np.arange(6.0), np.arange(6.0), -0.5),
+    ),
+    Wrong(
+        "nothing passes",
+        8,
+        "relu(x) must vary",
+        returns=lambda: (np.arange(6.0), -np.arange(6.0), 0.5),
+    ),
+    hints=[
+        "Var V + alpha² Var R + 2 alpha Cov: only one term can be negative.",
+        "Let v be what would cancel relu(x).",
+    ],
+    level="easy",
+    minutes=10,
+)
 def variance_counter_example():
-    """Find the error. Return (v, x, alpha): samples v and x (N,), N at least 4, and a positive alpha.
+    """Find the error. Return (v, x, alpha): samples v and x (N,), N at least 4, and a positive
+    alpha.
 
-    The report says of Var[V + alpha relu(X)] that it "is always >= Var[V]. Thus the output variance cannot decrease".
-    Return a case in which it falls by at least a tenth.
+    The report says of Var[V + alpha relu(X)] that it "is always >= Var[V]. Thus the output variance
+    cannot decrease". Return a case in which it falls by at least a tenth.
     """
     return -np.arange(6.0), np.arange(6.0), 0.5
 
@@ -341,18 +639,33 @@ def features(r):
 
 @unit.exercise(
     Part("where the two oppose each other, and where not", 12, features),
-    Wrong("negative alphas", 12, "where v and r do not oppose each other no positive alpha helps: both answers are 0 "
-          "there", dict(clip=False)),
-    Wrong("as far as the best", 12, "the variance stays below that of v until twice the best alpha", dict(reach=1)),
-    hints=["Var V + alpha² Var R + 2 alpha Cov is a parabola in alpha. Where is its lowest point, and where is it back "
-           "at Var V?",
-           "Best: -Cov / Var R. Limit: twice that. Both 0 where Cov >= 0."],
-    level="stretch", minutes=20)
+    Wrong(
+        "negative alphas",
+        12,
+        "where v and r do not oppose each other no positive alpha helps: both answers are 0 there",
+        dict(clip=False),
+    ),
+    Wrong(
+        "as far as the best",
+        12,
+        "the variance stays below that of v until twice the best alpha",
+        dict(reach=1),
+    ),
+    hints=[
+        "Var V + alpha² Var R + 2 alpha Cov is a parabola in alpha. Where is its lowest point, "
+        "and where is it back at Var V?",
+        "Best: -Cov / Var R. Limit: twice that. Both 0 where Cov >= 0.",
+    ],
+    level="stretch",
+    minutes=20,
+)
 def calming_alpha(v, r, *, clip=True, reach=2):
-    """Stretch: for every feature (columns of v and r, (N,D)) the positive alpha that makes Var[V + alpha R] smallest,
-    and the alpha below which it stays smaller than Var V. Two tensors (D,); 0 where no positive alpha lowers the
-    variance.
+    """Stretch: for every feature (columns of v and r, (N,D)) the positive alpha that makes Var[V +
+    alpha R] smallest, and the alpha below which it stays smaller than Var V. Two tensors (D,); 0
+    where no positive alpha lowers the variance.
     """
-    best = np.array([-np.mean((a - a.mean()) * (b - b.mean())) / b.var() for a, b in zip(v.T, r.T)])
+    best = np.array(
+        [-np.mean((a - a.mean()) * (b - b.mean())) / b.var() for a, b in zip(v.T, r.T, strict=True)]
+    )
     best = np.maximum(best, 0) if clip else best
     return best, reach * best

@@ -1,32 +1,37 @@
 """hw07 · Where do deep layers get their values?
 
-Fill in the functions, in any order, and run `pytest homework/hw07_bank_of_values` as often as you like.
-Letters: B batch, T new positions, S visible positions, H heads, D head width, C model width, V vocabulary, L layers
-(numbered from 0). Functions return new tensors, in the dtype of their inputs, and leave their inputs as they were.
+Fill in the functions, in any order, and run `pytest homework/hw07_bank_of_values` as often
+as you like.
+Letters: B batch, T new positions, S visible positions, H heads, D head width, C model
+width, V vocabulary, L layers (numbered from 0).
+Functions return new tensors, in the dtype of their inputs, and leave their inputs as they
+were.
 """
-import torch
+
+import torch  # noqa: F401
 
 
 def targets(rule, layers):
-    """The layers (a list of numbers, ascending) that a rule picks. last third: from (2L)//3 on. every second: the last
-    layer, and every second one below it. last half: from L//2 on.
+    """The layers (a list of numbers, ascending) that a rule picks. last third: from (2L)//3 on.
+    every second: the last layer, and every second one below it. last half: from L//2 on.
     """
     raise NotImplementedError
 
 
 def value(row, v, v1, vx, a, b):
-    """The value that a target layer uses in row 1 … 13 of the Bank of Values paper's Table 1. All tensors (B,T,H,D).
+    """The value that a target layer uses in row 1 … 13 of the Bank of Values paper's Table 1. All
+    tensors (B,T,H,D).
 
-    v: the layer's own; v1: the first layer's; vx: x0 W_V. In place of V: 1 V, 2 aV, 3 and 5 V1, 4 and 6 aV1, 8 x0W, 7
-    and 9 a x0W. Added: 10 (V + V1)/2, 11 aV + bV1, 12 (V + x0W)/2, 13 aV + b x0W. (Rows that look alike differ in their
-    target layers.)
+    v: the layer's own; v1: the first layer's; vx: x0 W_V. In place of V: 1 V, 2 aV, 3 and 5 V1, 4
+    and 6 aV1, 8 x0W, 7 and 9 a x0W. Added: 10 (V + V1)/2, 11 aV + bV1, 12 (V + x0W)/2, 13 aV + b
+    x0W. (Rows that look alike differ in their target layers.)
     """
     raise NotImplementedError
 
 
 def aligned_table(embedding, w):
-    """The table with which BoV starts: row t is RMSNorm(embedding[t]) @ w, so that at step 0 it equals x0 W_V. (V,C),
-    (C,E) -> (V,E).
+    """The table with which BoV starts: row t is RMSNorm(embedding[t]) @ w, so that at step 0 it
+    equals x0 W_V. (V,C), (C,E) -> (V,E).
 
     The norm is taken over C, without weights or epsilon (one of at most 1e-5 does no harm here).
     """
@@ -34,16 +39,18 @@ def aligned_table(embedding, w):
 
 
 def bov_attention(q, k, ids, table, gamma):
-    """Causal attention whose values are looked up: q (B,T,H,D), k (B,S,H,D), ids (B,S), table (V,H,D), gamma a number
-    -> (B,T,H,D).
+    """Causal attention whose values are looked up: q (B,T,H,D), k (B,S,H,D), ids (B,S), table
+    (V,H,D), gamma a number -> (B,T,H,D).
 
-    The value of position p is gamma * table[ids[p]] (Eq 5); the T queries are the last T of S positions.
+    The value of position p is gamma * table[ids[p]] (Eq 5); the T queries are the last T of S
+    positions.
     """
     raise NotImplementedError
 
 
 def histogram_decode(weights, ids, table, gamma):
-    """Decode without any values: how much attention falls on each TOKEN TYPE, then one product with the table.
+    """Decode without any values: how much attention falls on each TOKEN TYPE, then one product with
+    the table.
 
     weights (B,H,S) of one query, ids (B,S), table (V,H,D) -> (masses (B,H,V), out (B,H,D)).
     """
@@ -51,47 +58,50 @@ def histogram_decode(weights, ids, table, gamma):
 
 
 def flops_and_tokens(layers, width, vocabulary, windows, without):
-    """(FLOPs of training on one token, how many per cent more tokens than standard attention the same FLOPs pay for).
+    """(FLOPs of training on one token, how many per cent more tokens than standard attention the
+    same FLOPs pay for).
 
-    Counted as in hw01: 6 a matrix weight (each layer 12 C², one head C V), 12 C · window a layer; `without` layers have
-    no W_V.
+    Counted as in hw01: 6 a matrix weight (each layer 12 C², one head C V), 12 C · window a layer;
+    `without` layers have no W_V.
     """
     raise NotImplementedError
 
 
 def saved_bytes(layers, batch, tokens, vocabulary, value_width, width, size, id_size):
-    """Bytes (a whole number, negative if it costs) that BoV saves at decode with `layers` target layers: Eq 6, done
-    exactly.
+    """Bytes (a whole number, negative if it costs) that BoV saves at decode with `layers` target
+    layers: Eq 6, done exactly.
 
-    Gone: their value caches (batch · tokens · value_width each) and matrices W_V (width · value_width each). New: their
-    tables (vocabulary · value_width each) and one id of id_size bytes a position. Everything else has `size` bytes.
-    Full context, no windows.
+    Gone: their value caches (batch · tokens · value_width each) and matrices W_V (width ·
+    value_width each). New: their tables (vocabulary · value_width each) and one id of id_size bytes
+    a position. Everything else has `size` bytes. Full context, no windows.
     """
     raise NotImplementedError
 
 
 def predict_break_even():
-    """Predict: a vocabulary of 32,768, eight sequences decoded together, BoV in a third of the layers, full context.
-    (1) From what context length on does BoV save memory (leave ids and W_V out)? (2) What per cent of the whole K and V
-    cache can it save at most?
+    """Predict: a vocabulary of 32,768, eight sequences decoded together, BoV in a third of the
+    layers, full context. (1) From what context length on does BoV save memory (leave ids and W_V
+    out)? (2) What per cent of the whole K and V cache can it save at most?
     """
     raise NotImplementedError
 
 
 def expressivity_counter_example():
-    """Find the error. Return (embedding (V,C), table (V,E)): token embeddings, and a value table for one layer.
+    """Find the error. Return (embedding (V,C), table (V,E)): token embeddings, and a value table
+    for one layer.
 
-    The paper says (Sec 5.2) that computing x0 W_V in a layer "has the same expressivity as BoV". Return a table that no
-    matrix W_V reproduces: the best RMSNorm(embedding) W_V leaves at least half of it (in Frobenius norm) unexplained.
+    The paper says (Sec 5.2) that computing x0 W_V in a layer "has the same expressivity as BoV".
+    Return a table that no matrix W_V reproduces: the best RMSNorm(embedding) W_V leaves at least
+    half of it (in Frobenius norm) unexplained.
     """
     raise NotImplementedError
 
 
 def windowed_break_even(windows, batch, vocabulary):
-    """Stretch: the smallest context length at which the target layers' value caches would hold at least as many rows as
-    their tables.
+    """Stretch: the smallest context length at which the target layers' value caches would hold at
+    least as many rows as their tables.
 
-    windows[n]: how many keys to its left target layer n sees, 0 for all. A cache keeps only rows that can still be
-    seen. -1 if never.
+    windows[n]: how many keys to its left target layer n sees, 0 for all. A cache keeps only rows
+    that can still be seen. -1 if never.
     """
     raise NotImplementedError

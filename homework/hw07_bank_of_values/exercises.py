@@ -1,14 +1,22 @@
 """hw07: where do the values of deep layers come from, and what does it save to look them up?"""
+
 import numpy as np
 
-from homework import index
-from homework.exercise import Part, Unit, Wrong, need, normals, per_cent, refuse
+from homework import by_index
+from homework.marking import Part, Unit, Wrong, need, normals, per_cent, refuse
 
-unit = Unit("hw07_bank_of_values", "Where do deep layers get their values?", """
-    Fill in the functions, in any order, and run `pytest homework/hw07_bank_of_values` as often as you like.
-    Letters: B batch, T new positions, S visible positions, H heads, D head width, C model width, V vocabulary, L layers
-    (numbered from 0). Functions return new tensors, in the dtype of their inputs, and leave their inputs as they were.
-""")
+unit = Unit(
+    "hw07_bank_of_values",
+    "Where do deep layers get their values?",
+    """
+    Fill in the functions, in any order, and run `pytest homework/hw07_bank_of_values` as often
+    as you like.
+    Letters: B batch, T new positions, S visible positions, H heads, D head width, C model
+    width, V vocabulary, L layers (numbered from 0).
+    Functions return new tensors, in the dtype of their inputs, and leave their inputs as they
+    were.
+""",
+)
 
 
 def rms(x):
@@ -17,50 +25,122 @@ def rms(x):
 
 
 @unit.exercise(
-    Part("the last third", 4, [lambda r, n=n: ("last third", 3 * r.integers(3, 9) + n) for n in range(3)]),
-    Part("every second layer, and half", 4, [lambda r: ("every second", 2 * r.integers(3, 9) + 1),
-                                             lambda r: ("every second", 12),
-                                             lambda r: ("last half", 2 * r.integers(3, 9) + 1)]),
-    Wrong("rounded up", 4, "you rounded 2L/3 up; the first target is 2L/3 rounded down, so a depth that 3 does not "
-          "divide has one target more", dict(up=1)),
-    Wrong("counted from the first", 4, "every second layer is counted from the LAST one down: the last layer is always "
-          "a target", dict(last=False)),
-    hints=["For 12 layers: [8, 9, 10, 11], [1, 3, 5, 7, 9, 11], [6, …, 11]. For 4: the last third is [2, 3].",
-           "i >= (2 * L) // 3; i % 2 == (L - 1) % 2; i >= L // 2."],
-    level="easy", minutes=5)
+    Part(
+        "the last third",
+        4,
+        [lambda r, n=n: ("last third", 3 * r.integers(3, 9) + n) for n in range(3)],
+    ),
+    Part(
+        "every second layer, and half",
+        4,
+        [
+            lambda r: ("every second", 2 * r.integers(3, 9) + 1),
+            lambda r: ("every second", 12),
+            lambda r: ("last half", 2 * r.integers(3, 9) + 1),
+        ],
+    ),
+    Wrong(
+        "rounded up",
+        4,
+        "you rounded 2L/3 up; the first target is 2L/3 rounded down, so a depth that 3 does not "
+        "divide has one target more",
+        dict(up=1),
+    ),
+    Wrong(
+        "counted from the first",
+        4,
+        "every second layer is counted from the LAST one down: the last layer is always a target",
+        dict(last=False),
+    ),
+    hints=[
+        "For 12 layers: [8, 9, 10, 11], [1, 3, 5, 7, 9, 11], [6, …, 11]. For 4: the last third is "
+        "[2, 3].",
+        "i >= (2 * L) // 3; i % 2 == (L - 1) % 2; i >= L // 2.",
+    ],
+    level="easy",
+    minutes=5,
+)
 def targets(rule, layers, *, up=0, last=True):
-    """The layers (a list of numbers, ascending) that a rule picks. last third: from (2L)//3 on. every second: the last
-    layer, and every second one below it. last half: from L//2 on.
+    """The layers (a list of numbers, ascending) that a rule picks. last third: from (2L)//3 on.
+    every second: the last layer, and every second one below it. last half: from L//2 on.
     """
-    start = {"last third": -(-2 * layers // 3) if up else 2 * layers // 3, "last half": layers // 2}.get(rule, 0)
-    return [i for i in range(start, layers) if rule != "every second" or i % 2 == ((layers - 1) % 2 if last else 0)]
+    start = {
+        "last third": -(-2 * layers // 3) if up else 2 * layers // 3,
+        "last half": layers // 2,
+    }.get(rule, 0)
+    return [
+        i
+        for i in range(start, layers)
+        if rule != "every second" or i % 2 == ((layers - 1) % 2 if last else 0)
+    ]
 
 
 def row(*numbers):
-    return [lambda r, n=n: (n, *normals(r, *[(2, 4, 3, 5)] * 3), 2 + r.normal(), r.normal() - 2) for n in numbers]
+    return [
+        lambda r, n=n: (n, *normals(r, *[(2, 4, 3, 5)] * 3), 2 + r.normal(), r.normal() - 2)
+        for n in numbers
+    ]
 
 
 @unit.exercise(
     Part("in place of V", 6, row(1, 2, 3, 4, 5, 6, 7, 8, 9)),
     Part("added to V", 6, row(10, 11, 12, 13)),
-    Wrong("a coefficient everywhere", 6, "rows 1, 3, 5 and 8 have no learned coefficient: their value is taken as it "
-          "is", dict(fixed=False)),
-    Wrong("halves forgotten", 6, "rows 10 and 12 take half of each; you took the whole of both", dict(half=1.0)),
-    Wrong("one coefficient", 6, "rows 11 and 13 have two coefficients: a for V and b for the context-free value",
-          dict(two=False)),
-    Wrong("V1 for x0", 12, "you took V1 where x0 W_V was meant, or the other way round: see the table's first column",
-          dict(swap=True)),
-    hints=["Three questions for a row: which source? in place of V, or added? learned coefficient, or fixed?",
-           "A dict {row: (which tensor, coefficient of V, coefficient of the tensor)} beats thirteen branches."],
-    level="easy", minutes=15)
+    Wrong(
+        "a coefficient everywhere",
+        6,
+        "rows 1, 3, 5 and 8 have no learned coefficient: their value is taken as it is",
+        dict(fixed=False),
+    ),
+    Wrong(
+        "halves forgotten",
+        6,
+        "rows 10 and 12 take half of each; you took the whole of both",
+        dict(half=1.0),
+    ),
+    Wrong(
+        "one coefficient",
+        6,
+        "rows 11 and 13 have two coefficients: a for V and b for the context-free value",
+        dict(two=False),
+    ),
+    Wrong(
+        "V1 for x0",
+        12,
+        "you took V1 where x0 W_V was meant, or the other way round: see the table's first column",
+        dict(swap=True),
+    ),
+    hints=[
+        "Three questions for a row: which source? in place of V, or added? learned coefficient, "
+        "or fixed?",
+        "A dict {row: (which tensor, coefficient of V, coefficient of the tensor)} beats thirteen "
+        "branches.",
+    ],
+    level="easy",
+    minutes=15,
+)
 def value(row, v, v1, vx, a, b, *, fixed=True, half=0.5, two=True, swap=False):
-    """The value that a target layer uses in row 1 … 13 of the Bank of Values paper's Table 1. All tensors (B,T,H,D).
+    """The value that a target layer uses in row 1 … 13 of the Bank of Values paper's Table 1. All
+    tensors (B,T,H,D).
 
-    v: the layer's own; v1: the first layer's; vx: x0 W_V. In place of V: 1 V, 2 aV, 3 and 5 V1, 4 and 6 aV1, 8 x0W, 7
-    and 9 a x0W. Added: 10 (V + V1)/2, 11 aV + bV1, 12 (V + x0W)/2, 13 aV + b x0W. (Rows that look alike differ in their
-    target layers.)
+    v: the layer's own; v1: the first layer's; vx: x0 W_V. In place of V: 1 V, 2 aV, 3 and 5 V1, 4
+    and 6 aV1, 8 x0W, 7 and 9 a x0W. Added: 10 (V + V1)/2, 11 aV + bV1, 12 (V + x0W)/2, 13 aV + b
+    x0W. (Rows that look alike differ in their target layers.)
     """
-    source = {1: v, 2: v, 3: v1, 4: v1, 5: v1, 6: v1, 7: vx, 8: vx, 9: vx, 10: v1, 11: v1, 12: vx, 13: vx}[row]
+    source = {
+        1: v,
+        2: v,
+        3: v1,
+        4: v1,
+        5: v1,
+        6: v1,
+        7: vx,
+        8: vx,
+        9: vx,
+        10: v1,
+        11: v1,
+        12: vx,
+        13: vx,
+    }[row]
     if swap and source is not v:
         source = vx if source is v1 else v1
     if row < 10:
@@ -68,20 +148,47 @@ def value(row, v, v1, vx, a, b, *, fixed=True, half=0.5, two=True, swap=False):
     return half * (v + source) if row in (10, 12) else a * v + (b if two else a) * source
 
 
+def embedded(C, E):
+    """Rows with a mean square of about 100: next to it an epsilon of 1e-5 is nothing, one of 1e-2
+    is not."""
+    return lambda r: (
+        rms(r.normal(size=(9, C))) * (8 + 4 * r.random((9, 1))),
+        r.normal(size=(C, E)),
+    )
+
+
 @unit.exercise(
-    Part("as many columns", 4, lambda r: (r.normal(size=(9, 5)) * 200 + 100, r.normal(size=(5, 5)))),
-    Part("a narrower value", 4, lambda r: (r.normal(size=(9, 6)) * 200 + 100, r.normal(size=(6, 4)))),
-    Wrong("not normalised", 8, "the embedding is RMS-normalised before it meets W_V (Eq 3)", dict(norm="none")),
-    Wrong("normalised after", 8, "you normalised the value; the embedding is normalised, then multiplied",
-          dict(norm="after")),
-    Wrong("length one", 8, "you divided by the length; RMS-norm divides by the root of the MEAN square, so a row keeps "
-          "length sqrt(C)", dict(norm="length")),
-    hints=["rms-norm: x / sqrt(mean of x² over the last dimension), no weights, no epsilon here.",
-           "One matrix product for the whole vocabulary."],
-    level="easy", minutes=10)
+    Part("as many columns", 4, embedded(5, 5)),
+    Part("a narrower value", 4, embedded(6, 4)),
+    Wrong(
+        "not normalised",
+        8,
+        "the embedding is RMS-normalised before it meets W_V (Eq 3)",
+        dict(norm="none"),
+    ),
+    Wrong(
+        "normalised after",
+        8,
+        "you normalised the value; the embedding is normalised, then multiplied",
+        dict(norm="after"),
+    ),
+    Wrong(
+        "length one",
+        8,
+        "you divided by the length; RMS-norm divides by the root of the MEAN square, so a row "
+        "keeps length sqrt(C)",
+        dict(norm="length"),
+    ),
+    hints=[
+        "rms-norm: x / sqrt(mean of x² over the last dimension), no weights, no epsilon here.",
+        "One matrix product for the whole vocabulary.",
+    ],
+    level="easy",
+    minutes=10,
+)
 def aligned_table(embedding, w, *, norm="before"):
-    """The table with which BoV starts: row t is RMSNorm(embedding[t]) @ w, so that at step 0 it equals x0 W_V. (V,C),
-    (C,E) -> (V,E).
+    """The table with which BoV starts: row t is RMSNorm(embedding[t]) @ w, so that at step 0 it
+    equals x0 W_V. (V,C), (C,E) -> (V,E).
 
     The norm is taken over C, without weights or epsilon (one of at most 1e-5 does no harm here).
     """
@@ -93,54 +200,92 @@ def aligned_table(embedding, w, *, norm="before"):
 
 
 def lookup(T, S):
-    return lambda r: (*normals(r, (2, T, 3, 5), (2, S, 3, 5)), r.integers(0, 6, (2, S)), *normals(r, (11, 3, 5)), 2.5)
+    return lambda r: (
+        *normals(r, (2, T, 3, 5), (2, S, 3, 5)),
+        r.integers(0, 6, (2, S)),
+        *normals(r, (11, 3, 5)),
+        2.5,
+    )
 
 
 @unit.exercise(
     Part("a whole sequence", 7, lookup(6, 6)),
     Part("behind a cache", 7, lookup(2, 7)),
-    Wrong("indexed by position", 14, "your table was read at the position; it is read at the id of the token that "
-          "stands there", dict(by="position")),
+    Wrong(
+        "indexed by position",
+        14,
+        "your table was read at the position; it is read at the id of the token that stands there",
+        dict(by="position"),
+    ),
     Wrong("no coefficient", 14, "gamma, the layer's coefficient, is missing", dict(power=0)),
     Wrong("the coefficient twice", 14, "gamma was applied twice", dict(power=2)),
-    Wrong("mask from the left", 7, "with fewer queries than keys, the queries are the LAST positions: query t sees keys up "
-          "to t + S - T", dict(corner=True)),
+    Wrong(
+        "mask from the left",
+        7,
+        "with fewer queries than keys, the queries are the LAST positions: query t sees keys up "
+        "to t + S - T",
+        dict(corner=True),
+    ),
     Wrong("no mask", 14, "your queries also see the keys after them", dict(causal=False)),
-    hints=["table[ids] has the shape of values: (B,S,H,D). The rest is the attention of notebook 01.",
-           "gamma scales every value alike, so it may wait until after the sum."],
-    level="medium", minutes=15)
+    hints=[
+        "table[ids] has the shape of values: (B,S,H,D). The rest is the attention of notebook 01.",
+        "gamma scales every value alike, so it may wait until after the sum.",
+    ],
+    level="medium",
+    minutes=15,
+)
 def bov_attention(q, k, ids, table, gamma, *, by="id", power=1, causal=True, corner=False):
-    """Causal attention whose values are looked up: q (B,T,H,D), k (B,S,H,D), ids (B,S), table (V,H,D), gamma a number
-    -> (B,T,H,D).
+    """Causal attention whose values are looked up: q (B,T,H,D), k (B,S,H,D), ids (B,S), table
+    (V,H,D), gamma a number -> (B,T,H,D).
 
-    The value of position p is gamma * table[ids[p]] (Eq 5); the T queries are the last T of S positions.
+    The value of position p is gamma * table[ids[p]] (Eq 5); the T queries are the last T of S
+    positions.
     """
     rows = ids if by == "id" else np.tile(np.arange(k.shape[1]), (len(k), 1))
-    v = np.stack([np.stack([gamma ** power * table[t] for t in line]) for line in rows])
-    return index.attention(q, k, v, causal=causal, late=q.shape[1] - k.shape[1] if corner else 0)
+    v = np.stack([np.stack([gamma**power * table[t] for t in line]) for line in rows])
+    return by_index.attention(q, k, v, causal=causal, late=q.shape[1] - k.shape[1] if corner else 0)
 
 
 def masses(distinct):
     def make(r):
         w = r.random((2, 3, 6))
-        ids = np.stack([r.permutation(9)[:6] for _ in range(2)]) if distinct else r.integers(0, 3, (2, 6))
+        ids = (
+            np.stack([r.permutation(9)[:6] for _ in range(2)])
+            if distinct
+            else r.integers(0, 3, (2, 6))
+        )
         return w / w.sum(-1, keepdims=True), ids, r.normal(size=(9, 3, 4)), 1.5
+
     return make
 
 
 @unit.exercise(
     Part("every token once", 3, masses(True)),
     Part("tokens that come again", 7, masses(False)),
-    Wrong("the last one wins", 7, "a token that occurs twice must collect both weights; yours kept the last",
-          dict(add=False)),
-    Wrong("counts", 10, "you counted tokens; what is collected is their attention weight", dict(count=True)),
+    Wrong(
+        "the last one wins",
+        7,
+        "a token that occurs twice must collect both weights; yours kept the last",
+        dict(add=False),
+    ),
+    Wrong(
+        "counts",
+        10,
+        "you counted tokens; what is collected is their attention weight",
+        dict(count=True),
+    ),
     Wrong("no coefficient", 10, "gamma is missing", dict(scaled=False)),
-    hints=["masses[b, h, ids[b, p]] += weights[b, h, p]: scatter_add along the last dimension, with ids expanded over "
-           "the heads.",
-           "out = gamma * sum over the vocabulary of mass * row: one einsum, bhv,vhd->bhd."],
-    level="medium", minutes=15)
+    hints=[
+        "masses[b, h, ids[b, p]] += weights[b, h, p]: scatter_add along the last dimension, with "
+        "ids expanded over the heads.",
+        "out = gamma * sum over the vocabulary of mass * row: one einsum, bhv,vhd->bhd.",
+    ],
+    level="medium",
+    minutes=15,
+)
 def histogram_decode(weights, ids, table, gamma, *, add=True, count=False, scaled=True):
-    """Decode without any values: how much attention falls on each TOKEN TYPE, then one product with the table.
+    """Decode without any values: how much attention falls on each TOKEN TYPE, then one product with
+    the table.
 
     weights (B,H,S) of one query, ids (B,S), table (V,H,D) -> (masses (B,H,V), out (B,H,D)).
     """
@@ -149,7 +294,9 @@ def histogram_decode(weights, ids, table, gamma, *, add=True, count=False, scale
     for b in range(B):
         for h in range(H):
             for p in range(S):
-                mass[b, h, ids[b, p]] = (mass[b, h, ids[b, p]] if add else 0) + (1 if count else weights[b, h, p])
+                mass[b, h, ids[b, p]] = (mass[b, h, ids[b, p]] if add else 0) + (
+                    1 if count else weights[b, h, p]
+                )
     out = np.zeros((B, H, table.shape[2]))
     for t in range(len(table)):
         out += mass[:, :, t, None] * table[t]
@@ -163,26 +310,53 @@ def budget(r):
 
 
 @unit.exercise(
-    Part("the models of the paper", 5,
-         [lambda r, n=n: (12, 768, 32768, [512, 512, 512, 2048] * 3, n) for n in (0, 4, 11)]),
+    Part(
+        "the models of the paper",
+        5,
+        [lambda r, n=n: (12, 768, 32768, [512, 512, 512, 2048] * 3, n) for n in (0, 4, 11)],
+    ),
     Part("other models", 5, budget),
-    Wrong("the table multiplies", 10, "looking a row up is no multiplication: tables and embeddings cost nothing here",
-          dict(lookup=True)),
-    Wrong("W_V kept", 10, "the layers that look their values up have no W_V: 6 C² less for each", dict(dropped=False)),
-    Wrong("one window for all", 10, "each layer attends over its own window: add them up", dict(each=False)),
-    hints=["6 · (12 L C² + C V - n C²) + 12 · C · (sum of the windows).",
-           "The 12-layer model: 759,693,312 for standard attention, 745,537,536 for BoV, 720,764,928 for row 3."],
-    level="easy", minutes=15)
-def flops_and_tokens(layers, width, vocabulary, windows, without, *, lookup=False, dropped=True, each=True):
-    """(FLOPs of training on one token, how many per cent more tokens than standard attention the same FLOPs pay for).
+    Wrong(
+        "the table multiplies",
+        10,
+        "looking a row up is no multiplication: tables and embeddings cost nothing here",
+        dict(lookup=True),
+    ),
+    Wrong(
+        "W_V kept",
+        10,
+        "the layers that look their values up have no W_V: 6 C² less for each",
+        dict(dropped=False),
+    ),
+    Wrong(
+        "one window for all",
+        10,
+        "each layer attends over its own window: add them up",
+        dict(each=False),
+    ),
+    hints=[
+        "6 · (12 L C² + C V - n C²) + 12 · C · (sum of the windows).",
+        "The 12-layer model: 759,693,312 for standard attention, 745,537,536 for BoV, 720,764,928 "
+        "for row 3.",
+    ],
+    level="easy",
+    minutes=15,
+)
+def flops_and_tokens(
+    layers, width, vocabulary, windows, without, *, lookup=False, dropped=True, each=True
+):
+    """(FLOPs of training on one token, how many per cent more tokens than standard attention the
+    same FLOPs pay for).
 
-    Counted as in hw01: 6 a matrix weight (each layer 12 C², one head C V), 12 C · window a layer; `without` layers have
-    no W_V.
+    Counted as in hw01: 6 a matrix weight (each layer 12 C², one head C V), 12 C · window a layer;
+    `without` layers have no W_V.
     """
+
     def per_token(n):
-        matrices = layers * 12 * width ** 2 + width * vocabulary - (n * width ** 2 if dropped else 0)
+        matrices = layers * 12 * width**2 + width * vocabulary - (n * width**2 if dropped else 0)
         matrices += (n + 1) * vocabulary * width if lookup else 0
         return 6 * matrices + 12 * width * (sum(windows) if each else windows[0] * layers)
+
     return per_token(without), 100 * (per_token(0) / per_token(without) - 1)
 
 
@@ -190,32 +364,80 @@ def model(batch):
     def make(r):
         kv, C = 64 * int(r.integers(1, 6)), 64 * int(r.integers(6, 20))
         positions, vocabulary = r.integers(1000, 90000), r.integers(8000, 60000)
-        return r.integers(1, 9), batch or r.integers(2, 40), positions, vocabulary, kv, C, 2, r.choice([2, 4, 8])
+        return (
+            r.integers(1, 9),
+            batch or r.integers(2, 40),
+            positions,
+            vocabulary,
+            kv,
+            C,
+            2,
+            r.choice([2, 4, 8]),
+        )
+
     return make
 
 
 @unit.exercise(
     Part("one sequence", 4, model(1)),
     Part("a batch", 8, model(0)),
-    Wrong("Eq 6 as printed", 12, "that is Eq 6 as printed, in ELEMENTS and for one sequence; wanted bytes: times the "
-          "size of an element", dict(printed=True)),
-    Wrong("one sequence", 8, "the table serves the whole batch, the cache it replaces exists once a sequence: B T "
-          "positions against |V| rows", dict(batched=False)),
+    Wrong(
+        "Eq 6 as printed",
+        12,
+        "that is Eq 6 as printed, in ELEMENTS and for one sequence; wanted bytes: times the "
+        "size of an element",
+        dict(printed=True),
+    ),
+    Wrong(
+        "one sequence",
+        8,
+        "the table serves the whole batch, the cache it replaces exists once a sequence: B T "
+        "positions against |V| rows",
+        dict(batched=False),
+    ),
     Wrong("no ids", 12, "the ids must be kept: B T of them, once for all layers", dict(ids=0)),
-    Wrong("ids for every layer", 12, "the ids are kept once, not once for every target layer", dict(ids="each")),
-    Wrong("W_V kept", 12, "the target layers no longer need W_V (model width × value width each)", dict(credit=False)),
-    hints=["What goes: `layers` value streams of B · T · E elements, and as many matrices C × E. What comes: as many "
-           "tables V × E, and B · T ids.",
-           "12-layer model of width 768, 4 targets, one sequence of 32,768, 2 bytes, 8-byte ids: 4,456,448."],
-    level="medium", minutes=20)
-def saved_bytes(layers, batch, tokens, vocabulary, value_width, width, size, id_size, *, printed=False, batched=True,
-        ids=1, credit=True):
-    """Bytes (a whole number, negative if it costs) that BoV saves at decode with `layers` target layers: Eq 6, done
-    exactly.
+    Wrong(
+        "ids for every layer",
+        12,
+        "the ids are kept once, not once for every target layer",
+        dict(ids="each"),
+    ),
+    Wrong(
+        "W_V kept",
+        12,
+        "the target layers no longer need W_V (model width × value width each)",
+        dict(credit=False),
+    ),
+    hints=[
+        "What goes: `layers` value streams of B · T · E elements, and as many matrices C × E. "
+        "What comes: as many tables V × E, and B · T ids.",
+        "12-layer model of width 768, 4 targets, one sequence of 32,768, 2 bytes, 8-byte ids: "
+        "4,456,448.",
+    ],
+    level="medium",
+    minutes=20,
+)
+def saved_bytes(
+    layers,
+    batch,
+    tokens,
+    vocabulary,
+    value_width,
+    width,
+    size,
+    id_size,
+    *,
+    printed=False,
+    batched=True,
+    ids=1,
+    credit=True,
+):
+    """Bytes (a whole number, negative if it costs) that BoV saves at decode with `layers` target
+    layers: Eq 6, done exactly.
 
-    Gone: their value caches (batch · tokens · value_width each) and matrices W_V (width · value_width each). New: their
-    tables (vocabulary · value_width each) and one id of id_size bytes a position. Everything else has `size` bytes.
-    Full context, no windows.
+    Gone: their value caches (batch · tokens · value_width each) and matrices W_V (width ·
+    value_width each). New: their tables (vocabulary · value_width each) and one id of id_size bytes
+    a position. Everything else has `size` bytes. Full context, no windows.
     """
     positions = (batch if batched else 1) * tokens
     if printed:
@@ -231,55 +453,103 @@ def near(which, value, within, why):
     def accept(answer):
         said = need(answer, length=0, share=0)[which]
         refuse(abs((per_cent(said) if which else said) - value) > within, why)
+
     return accept
 
 
 @unit.exercise(
-    Part("the length", 3, None, near(0, 4096, 300, "off by more than 300 tokens: the table is shared by the eight "
-         "sequences; their caches are not")),
-    Part("the share", 3, None, near(1, 100 / 6, 2, "off by more than 2 points: a third of the layers, and only one of "
-         "their two streams")),
+    Part(
+        "the length",
+        3,
+        None,
+        near(
+            0,
+            4096,
+            300,
+            "off by more than 300 tokens: the table is shared by the eight "
+            "sequences; their caches are not",
+        ),
+    ),
+    Part(
+        "the share",
+        3,
+        None,
+        near(
+            1,
+            100 / 6,
+            2,
+            "off by more than 2 points: a third of the layers, and only one of their two streams",
+        ),
+    ),
     Wrong("Eq 6 and the axis of Fig 5a", 6, "off by more than", returns=lambda: (32768, 33.3)),
     Wrong("a fraction", 3, "per cent, not a fraction", returns=lambda: (4096, 1 / 6)),
     Wrong("divided once too often", 3, "off by more than 300 tokens", returns=lambda: (512, 16.7)),
-    hints=["A value cache holds B · T rows, the table |V|. When are they equal?",
-           "Never more than all value rows of a third of the layers. What part is that of keys AND values of all "
-           "layers?"],
-    level="easy", minutes=5)
+    hints=[
+        "A value cache holds B · T rows, the table |V|. When are they equal?",
+        "Never more than all value rows of a third of the layers. What part is that of keys AND "
+        "values of all layers?",
+    ],
+    level="easy",
+    minutes=5,
+)
 def predict_break_even():
-    """Predict: a vocabulary of 32,768, eight sequences decoded together, BoV in a third of the layers, full context.
-    (1) From what context length on does BoV save memory (leave ids and W_V out)? (2) What per cent of the whole K and V
-    cache can it save at most?
+    """Predict: a vocabulary of 32,768, eight sequences decoded together, BoV in a third of the
+    layers, full context. (1) From what context length on does BoV save memory (leave ids and W_V
+    out)? (2) What per cent of the whole K and V cache can it save at most?
     """
     return 4096, 100 / 6
 
 
 def cannot_fit(answer):
     embedding, table = need(answer, embedding=2, table=2)
-    refuse(len(embedding) != len(table), "wanted an embedding (V,C) and a table (V,E) of the same V")
+    refuse(
+        len(embedding) != len(table), "wanted an embedding (V,C) and a table (V,E) of the same V"
+    )
     refuse(np.abs(embedding).sum(1).min() < 1e-3, "no embedding may vanish: it is normalised")
     refuse(np.abs(table).max(initial=0) < 1e-3, "a table of zeros is matched by W_V = 0")
+    # What is left of the table beside the columns of x, without W_V itself: it may be large.
     x = rms(embedding)
-    left = table - x @ np.linalg.lstsq(x, table, rcond=None)[0]
-    refuse(np.linalg.norm(left) < 0.5 * np.linalg.norm(table), "some W_V comes within half of your table: are there "
-        "more tokens than dimensions, and does the table do more than the embedding says?")
+    columns, sizes, _ = np.linalg.svd(x, full_matrices=False)
+    columns = columns[:, sizes > 1e-12 * sizes.max()]
+    left = table - columns @ (columns.T @ table)
+    refuse(
+        np.linalg.norm(left) < 0.5 * np.linalg.norm(table),
+        "some W_V comes within half of your table: are there "
+        "more tokens than dimensions, and does the table do more than the embedding says?",
+    )
 
 
 @unit.exercise(
     Part("a table that no W_V comes near", 8, None, cannot_fit),
-    Wrong("as many tokens as dimensions", 8, "some W_V comes within half",
-          returns=lambda: (np.eye(6) + 0.1, np.random.default_rng(0).normal(size=(6, 4)))),
-    Wrong("a product", 8, "some W_V comes within half", returns=lambda: (rms(np.arange(24.0).reshape(12, 2) ** 1.5 + 1),
-                                                                        rms(np.arange(24.0).reshape(12,
-                                                                        2) ** 1.5 + 1) @ np.ones((2, 3)))),
-    hints=["x0 W_V has C · E numbers to choose, a table V · E.",
-           "Two tokens with the same embedding get the same x0 W_V. What may a table do with them?"],
-    level="easy", minutes=10)
+    Wrong(
+        "as many tokens as dimensions",
+        8,
+        "some W_V comes within half",
+        returns=lambda: (np.eye(6) + 0.1, np.random.default_rng(0).normal(size=(6, 4))),
+    ),
+    Wrong(
+        "a product",
+        8,
+        "some W_V comes within half",
+        returns=lambda: (
+            rms(np.arange(24.0).reshape(12, 2) ** 1.5 + 1),
+            rms(np.arange(24.0).reshape(12, 2) ** 1.5 + 1) @ np.ones((2, 3)),
+        ),
+    ),
+    hints=[
+        "x0 W_V has C · E numbers to choose, a table V · E.",
+        "Two tokens with the same embedding get the same x0 W_V. What may a table do with them?",
+    ],
+    level="easy",
+    minutes=10,
+)
 def expressivity_counter_example():
-    """Find the error. Return (embedding (V,C), table (V,E)): token embeddings, and a value table for one layer.
+    """Find the error. Return (embedding (V,C), table (V,E)): token embeddings, and a value table
+    for one layer.
 
-    The paper says (Sec 5.2) that computing x0 W_V in a layer "has the same expressivity as BoV". Return a table that no
-    matrix W_V reproduces: the best RMSNorm(embedding) W_V leaves at least half of it (in Frobenius norm) unexplained.
+    The paper says (Sec 5.2) that computing x0 W_V in a layer "has the same expressivity as BoV".
+    Return a table that no matrix W_V reproduces: the best RMSNorm(embedding) W_V leaves at least
+    half of it (in Frobenius norm) unexplained.
     """
     return np.ones((4, 2)), np.array([[1.0], [-1.0], [1.0], [-1.0]])
 
@@ -294,36 +564,87 @@ def windowed(kind):
         if kind == "mixed":
             return [*some, 0], B, V
         return some, 1, V + 1024
+
     return make
 
 
 @unit.exercise(
-    Part("all targets see everything", 3, [lambda r: ([0, 0], 3, 32768), windowed("full"), windowed("full")]),
-    Part("some are windowed", 6, [lambda r: ([512, 512, 512, 0], 1, 32768), lambda r: ([512, 0, 0], 3, 32768),
-                                  windowed("mixed"), windowed("mixed")]),
-    Part("all are windowed", 3, [lambda r: ([512, 512], 100, 32768), windowed("never"), windowed("never")]),
-    Wrong("windows ignored", 9, "a windowed layer's cache stops growing at window + 1 rows; it replaces less than you "
-          "counted", dict(ignore=True)),
-    Wrong("N rows", 6, "a window of N keys to the left keeps N + 1 rows, itself included", dict(itself=0)),
-    Wrong("rounded down", 12, "at your length the caches still hold fewer rows than the tables: round up", dict(early=1)),
-    Wrong("never, without a full layer", 3, "a large batch breaks even although every layer is windowed: the rows of all "
-          "sequences count", dict(hopeless=True)),
-    Wrong("one sequence", 12, "every sequence of the batch has its own cache; the table is shared", dict(batched=False)),
-    hints=["Rows that the standard cache would hold in the target layers at length T: B times the sum over layers of "
-           "T, or min(T, window + 1).",
-           "It only grows with T: search by halving, or solve it. If windows stop it below the tables' rows, the "
-           "answer is -1."],
-    level="stretch", minutes=25)
-def windowed_break_even(windows, batch, vocabulary, *, ignore=False, itself=1, batched=True, early=0,
-                        hopeless=False):
-    """Stretch: the smallest context length at which the target layers' value caches would hold at least as many rows as
-    their tables.
+    Part(
+        "all targets see everything",
+        3,
+        [lambda r: ([0, 0], 3, 32768), windowed("full"), windowed("full")],
+    ),
+    Part(
+        "some are windowed",
+        6,
+        [
+            lambda r: ([512, 512, 512, 0], 1, 32768),
+            lambda r: ([512, 0, 0], 3, 32768),
+            windowed("mixed"),
+            windowed("mixed"),
+        ],
+    ),
+    Part(
+        "all are windowed",
+        3,
+        [lambda r: ([512, 512], 100, 32768), windowed("never"), windowed("never")],
+    ),
+    Wrong(
+        "windows ignored",
+        9,
+        "a windowed layer's cache stops growing at window + 1 rows; it replaces less than you "
+        "counted",
+        dict(ignore=True),
+    ),
+    Wrong(
+        "N rows",
+        6,
+        "a window of N keys to the left keeps N + 1 rows, itself included",
+        dict(itself=0),
+    ),
+    Wrong(
+        "rounded down",
+        12,
+        "at your length the caches still hold fewer rows than the tables: round up",
+        dict(early=1),
+    ),
+    Wrong(
+        "never, without a full layer",
+        3,
+        "a large batch breaks even although every layer is windowed: the rows of all "
+        "sequences count",
+        dict(hopeless=True),
+    ),
+    Wrong(
+        "one sequence",
+        12,
+        "every sequence of the batch has its own cache; the table is shared",
+        dict(batched=False),
+    ),
+    hints=[
+        "Rows that the standard cache would hold in the target layers at length T: B times the "
+        "sum over layers of T, or min(T, window + 1).",
+        "It only grows with T: search by halving, or solve it. If windows stop it below the "
+        "tables' rows, the answer is -1.",
+    ],
+    level="stretch",
+    minutes=25,
+)
+def windowed_break_even(
+    windows, batch, vocabulary, *, ignore=False, itself=1, batched=True, early=0, hopeless=False
+):
+    """Stretch: the smallest context length at which the target layers' value caches would hold at
+    least as many rows as their tables.
 
-    windows[n]: how many keys to its left target layer n sees, 0 for all. A cache keeps only rows that can still be
-    seen. -1 if never.
+    windows[n]: how many keys to its left target layer n sees, 0 for all. A cache keeps only rows
+    that can still be seen. -1 if never.
     """
+
     def rows(T):
-        return (batch if batched else 1) * sum(T if w == 0 or ignore else min(T, w + itself) for w in windows)
+        return (batch if batched else 1) * sum(
+            T if w == 0 or ignore else min(T, w + itself) for w in windows
+        )
+
     wanted = len(windows) * vocabulary
     low, high = 0, wanted + 1
     if rows(high) < wanted or (hopeless and all(windows)):

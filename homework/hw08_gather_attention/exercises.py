@@ -1,70 +1,112 @@
 """hw08: what does one program of a kernel read, keep and write?"""
+
 import numpy as np
 
-from homework.exercise import Part, Unit, Wrong, need, normals, refuse
+from homework.marking import Part, Unit, Wrong, need, normals, refuse
 
-unit = Unit("hw08_gather_attention", "What does one program do?", """
-    Fill in the functions, in any order, and run `pytest homework/hw08_gather_attention` as often as you like. Each
-    works tile by tile. Write it with a Triton kernel (in the interpreter, which the lines below switch on: no GPU is
-    needed), or, where there is no Triton, with a loop over programs in PyTorch: what is checked is what they store.
-    Letters: T queries, S keys, D key width, E value width, H heads, V vocabulary, P programs. Widths are powers of two.
-    Functions return new tensors, in the dtype of their inputs, and leave their inputs as they were.
-""", prelude="""
+unit = Unit(
+    "hw08_gather_attention",
+    "What does one program do?",
+    """
+    Fill in the functions, in any order, and run `pytest homework/hw08_gather_attention` as
+    often as you like.
+    Each works tile by tile. Write it with a Triton kernel (in the interpreter, which the lines
+    below switch on: no GPU is needed), or, where there is no Triton, with a loop over programs
+    in PyTorch: what is checked is what they store.
+    Letters: T queries, S keys, D key width, E value width, H heads, V vocabulary, P programs.
+    Widths are powers of two.
+    Functions return new tensors, in the dtype of their inputs, and leave their inputs as they
+    were.
+""",
+    prelude="""
     import os
 
-    os.environ.setdefault("TRITON_INTERPRET", "1")              # before triton is imported
+    os.environ.setdefault("TRITON_INTERPRET", "1")  # before triton is imported
 
-    import torch
+    import torch  # noqa: F401
 
     try:
         import triton
         import triton.language as tl
-    except ImportError:                                         # then write loops over programs
+    except ImportError:  # then write loops over programs
         triton = tl = None
-""")
+""",
+)
 
 
-# -------------------------------------------------------------------------------------------------------- copy, softmax
+# ------------------------------------------------------------------------------------ copy, softmax
+
 
 @unit.exercise(
     Part("whole blocks", 2, lambda r: (r.normal(size=16), 4)),
     Part("a ragged end", 4, lambda r: (r.normal(size=int(r.choice([9, 13, 14, 15, 19]))), 4)),
-    Wrong("offsets clamped", 4, "you clamped the offsets at the end; a lane that has nothing to do is switched off by "
-          "the mask, its offset stays where arithmetic puts it", dict(clamp=True)),
-    Wrong("one program short", 4, "you launched N // block programs; the last, ragged block needs one too",
-          dict(whole=True)),
-    Wrong("every lane on", 4, "lanes at or behind N must be off, or they read and write what is not theirs",
-          dict(mask=False)),
-    hints=["Program p: offsets = p * block + arange(block); mask = offsets < N.",
-           "There are ceil(N / block) programs: (N + block - 1) // block."],
-    level="easy", minutes=10)
+    Wrong(
+        "offsets clamped",
+        4,
+        "you clamped the offsets at the end; a lane that has nothing to do is switched off by "
+        "the mask, its offset stays where arithmetic puts it",
+        dict(clamp=True),
+    ),
+    Wrong(
+        "one program short",
+        4,
+        "you launched N // block programs; the last, ragged block needs one too",
+        dict(whole=True),
+    ),
+    Wrong(
+        "every lane on",
+        4,
+        "lanes at or behind N must be off, or they read and write what is not theirs",
+        dict(mask=False),
+    ),
+    hints=[
+        "Program p: offsets = p * block + arange(block); mask = offsets < N.",
+        "There are ceil(N / block) programs: (N + block - 1) // block.",
+    ],
+    level="easy",
+    minutes=10,
+)
 def copy_tiles(x, block, *, clamp=False, whole=False, mask=True):
     """The first kernel: a copy of x (N,), `block` numbers a program. x need not be contiguous.
 
-    Returns (copy (N,), offsets (P,block), mask (P,block)): what was stored, and for each of the P programs the
-    whole-number offsets of its lanes and whether (bool) each lane is on.
+    Returns (copy (N,), offsets (P,block), mask (P,block)): what was stored, and for each of the P
+    programs the whole-number offsets of its lanes and whether (bool) each lane is on.
     """
     programs = len(x) // block if whole else -(-len(x) // block)
     offsets = np.array([[p * block + lane for lane in range(block)] for p in range(programs)])
     on = offsets < len(x)
-    return x.copy(), np.minimum(offsets, len(x) - 1) if clamp else offsets, on if mask else on | True
+    return (
+        x.copy(),
+        np.minimum(offsets, len(x) - 1) if clamp else offsets,
+        on if mask else on | True,
+    )
 
 
 @unit.exercise(
     Part("rows as wide as the block", 3, lambda r: (r.normal(size=(3, 8)) * 3, 8)),
     Part("narrower rows, large numbers", 5, lambda r: (r.normal(size=(4, 6)) * 40 - 150, 8)),
-    Wrong("zeros in the padding", 5, "your idle lanes loaded 0: exp of that counts in the sum. Load them as -inf",
-          dict(other=0.0)),
+    Wrong(
+        "zeros in the padding",
+        5,
+        "your idle lanes loaded 0: exp of that counts in the sum. Load them as -inf",
+        dict(other=0.0),
+    ),
     Wrong("maximum not subtracted", 8, "subtract the row's maximum before exp", dict(shift=False)),
-    hints=["tl.load(pointer, mask=mask, other=-float('inf')): exp(-inf) is 0, so idle lanes fall out of the sum by "
-           "themselves.",
-           "p = exp(tile - max(tile)); out = p / sum(p), stored under the mask. A row starts at row * x.stride(0)."],
-    level="easy", minutes=15)
+    hints=[
+        "tl.load(pointer, mask=mask, other=-float('inf')): exp(-inf) is 0, so idle lanes fall out "
+        "of the sum by themselves.",
+        "p = exp(tile - max(tile)); out = p / sum(p), stored under the mask. A row starts at row "
+        "* x.stride(0).",
+    ],
+    level="easy",
+    minutes=15,
+)
 def softmax_rows(x, block, *, other=-np.inf, shift=True):
-    """Softmax of each row of x (R,C), one program a row, `block` >= C lanes. x need not be contiguous.
+    """Softmax of each row of x (R,C), one program a row, `block` >= C lanes. x need not be
+    contiguous.
 
-    Returns (out (R,C), lanes (R,block)): lanes are the programs' exp(tile - row maximum), idle lanes included (these
-    must come out as 0).
+    Returns (out (R,C), lanes (R,block)): lanes are the programs' exp(tile - row maximum), idle
+    lanes included (these must come out as 0).
     """
     R, C = x.shape
     lanes = np.zeros((R, block))
@@ -74,15 +116,29 @@ def softmax_rows(x, block, *, other=-np.inf, shift=True):
     return lanes[:, :C] / lanes.sum(1, keepdims=True), lanes
 
 
-# -------------------------------------------------------------------------------------------------------- flash, gather
+# ------------------------------------------------------------------------------------ flash, gather
+
 
 def thousand(q, k):
-    """q, k (N,D), changed: the last query's score is 1000 with the first key (exp overflows), and 0 with the others."""
+    """q, k (N,D), changed: the last query's score is 1000 with the first key (exp overflows), and 0
+    with the others."""
     q[-1] = 1000 * np.sqrt(len(q[-1])) * k[0] / (k[0] @ k[0])
     k[1:] -= np.outer(k[1:] @ k[0], k[0]) / (k[0] @ k[0])
 
 
-def flash_by_row(q, k, v, skip=True, diagonal=True, base=1.0, lse_of="sum", block_m=1, block_n=1, shift=True, past=False):
+def flash_by_row(
+    q,
+    k,
+    v,
+    skip=True,
+    diagonal=True,
+    base=1.0,
+    lse_of="sum",
+    block_m=1,
+    block_n=1,
+    shift=True,
+    past=False,
+):
     """(out, lse, tiles read by each program), row by row."""
     T, D = q.shape
     out, lse, visited = np.zeros((T, v.shape[1])), np.zeros(T), []
@@ -106,36 +162,71 @@ def sequence(T, large=False):
         if large:
             thousand(q, k)
         return q, k, r.normal(size=(n, 4)), 4, 2
+
     return make
 
 
 @unit.exercise(
     Part("whole tiles", 6, sequence([8, 12, 16])),
-    Part("ragged tiles", 10, [sequence([9, 13], True), sequence([7, 11, 15], True), sequence([9, 13], True)]),
-    Wrong("reads the future", 16, "your programs read tiles that lie wholly behind their last query: the loop ends "
-          "with the tile of the diagonal", dict(skip=False)),
-    Wrong("diagonal not masked", 16, "within the tile of the diagonal, keys behind the query must be masked",
-          dict(diagonal=False)),
-    Wrong("reads behind the end", 10, "your last program reads a tile that lies wholly behind the end of the sequence",
-          dict(past=True)),
-    Wrong("no maximum", 10, "exp of a score in the hundreds overflows: subtract the running maximum first",
-          dict(shift=False)),
-    Wrong("lse to the base of two", 16, "your lse is in base 2; give it in natural units", dict(base=np.log(2))),
-    Wrong("the maximum for the lse", 16, "lse is the maximum PLUS the log of the sum of exp(score - maximum)",
-          dict(lse_of="max")),
-    hints=["Program p: queries p * block_m …; keys in steps of block_n up to the last query's own position. State: m, "
-           "l, acc (hw01's online softmax).",
-           "Mask of a tile: (key <= query) & (key < T) & (query < T). The number of tiles: ceil(min(T, (p + 1) * "
-           "block_m) / block_n).",
-           "At the end out = acc / l, lse = m + log(l)."],
-    level="hard", minutes=35)
+    Part(
+        "ragged tiles",
+        10,
+        [sequence([9, 13], True), sequence([7, 11, 15], True), sequence([9, 13], True)],
+    ),
+    Wrong(
+        "reads the future",
+        16,
+        "your programs read tiles that lie wholly behind their last query: the loop ends "
+        "with the tile of the diagonal",
+        dict(skip=False),
+    ),
+    Wrong(
+        "diagonal not masked",
+        16,
+        "within the tile of the diagonal, keys behind the query must be masked",
+        dict(diagonal=False),
+    ),
+    Wrong(
+        "reads behind the end",
+        10,
+        "your last program reads a tile that lies wholly behind the end of the sequence",
+        dict(past=True),
+    ),
+    Wrong(
+        "no maximum",
+        10,
+        "exp of a score in the hundreds overflows: subtract the running maximum first",
+        dict(shift=False),
+    ),
+    Wrong(
+        "lse to the base of two",
+        16,
+        "your lse is in base 2; give it in natural units",
+        dict(base=np.log(2)),
+    ),
+    Wrong(
+        "the maximum for the lse",
+        16,
+        "lse is the maximum PLUS the log of the sum of exp(score - maximum)",
+        dict(lse_of="max"),
+    ),
+    hints=[
+        "Program p: queries p * block_m …; keys in steps of block_n up to the last query's own "
+        "position. State: m, l, acc (hw01's online softmax).",
+        "Mask of a tile: (key <= query) & (key < T) & (query < T). The number of tiles: "
+        "ceil(min(T, (p + 1) * block_m) / block_n).",
+        "At the end out = acc / total, lse = m + log(total).",
+    ],
+    level="hard",
+    minutes=35,
+)
 def flash(q, k, v, block_m, block_n, **how):
-    """Causal flash attention, forward, one head: q, k (T,D), v (T,E); a program has block_m queries and reads block_n
-    keys at a time.
+    """Causal flash attention, forward, one head: q, k (T,D), v (T,E); a program has block_m queries
+    and reads block_n keys at a time.
 
-    Returns (out (T,E), lse (T,), visited (P,)): lse is the natural log of the sum of exp(scores), scores over sqrt(D);
-    visited is the number of key tiles (whole numbers) that each program reads: none that lies wholly in the future, or
-    behind the end of the sequence.
+    Returns (out (T,E), lse (T,), visited (P,)): lse is the natural log of the sum of exp(scores),
+    scores over sqrt(D); visited is the number of key tiles (whole numbers) that each program reads:
+    none that lies wholly in the future, or behind the end of the sequence.
     """
     return flash_by_row(q, k, v, block_m=block_m, block_n=block_n, **how)
 
@@ -144,26 +235,45 @@ def named(T, large=False):
     def make(r):
         q, k, v, *blocks = sequence(T, large)(r)
         return q, k, r.integers(0, 9, len(v)), r.normal(size=(16, 4)), -1.75, *blocks
+
     return make
 
 
 @unit.exercise(
     Part("whole tiles", 6, named([8, 12])),
     Part("ragged tiles", 8, named([9, 11, 13], True)),
-    Wrong("by position", 14, "your table is read at the position; the id that stands there names the row",
-          dict(by="position")),
-    Wrong("gain in the scores", 14, "gain scales the values: once, on the accumulator, after the loop; it has no "
-          "business in the scores", dict(on="scores")),
+    Wrong(
+        "by position",
+        14,
+        "your table is read at the position; the id that stands there names the row",
+        dict(by="position"),
+    ),
+    Wrong(
+        "gain in the scores",
+        14,
+        "gain scales the values: once, on the accumulator, after the loop; it has no "
+        "business in the scores",
+        dict(on="scores"),
+    ),
     Wrong("no gain", 14, "the gain is missing", dict(on="none")),
-    Wrong("no maximum", 8, "exp of a score in the hundreds overflows: subtract the running maximum first",
-          dict(shift=False)),
-    hints=["Only one line differs from flash: the value tile is table[ids[keys of the tile]], two loads, the second "
-           "depending on the first.",
-           "An idle lane has no id: load 0 under the mask, and let its weight of 0 do the rest.",
-           "acc * gain / l, once."],
-    level="medium", minutes=20)
+    Wrong(
+        "no maximum",
+        8,
+        "exp of a score in the hundreds overflows: subtract the running maximum first",
+        dict(shift=False),
+    ),
+    hints=[
+        "Only one line differs from flash: the value tile is table[ids[keys of the tile]], two "
+        "loads, the second depending on the first.",
+        "An idle lane has no id: load 0 under the mask, and let its weight of 0 do the rest.",
+        "acc * gain / total, once.",
+    ],
+    level="medium",
+    minutes=20,
+)
 def gather_flash(q, k, ids, table, gain, block_m, block_n, *, by="id", on="values", shift=True):
-    """`flash` whose values are named by token ids: q, k (T,D), ids (T,), table (V,E), gain a number.
+    """`flash` whose values are named by token ids: q, k (T,D), ids (T,), table (V,E), gain a
+    number.
 
     Returns (out (T,E), lse (T,)).
     """
@@ -172,7 +282,8 @@ def gather_flash(q, k, ids, table, gain, block_m, block_n, *, by="id", on="value
     return out * (gain if on == "values" else 1), lse
 
 
-# --------------------------------------------------------------------------------------------------------------- decode
+# ------------------------------------------------------------------------------------------- decode
+
 
 def cache(S, splits, large=False):
     def make(r):
@@ -182,6 +293,7 @@ def cache(S, splits, large=False):
         if large:
             thousand(q, k[:, 2])
         return q, k, r.integers(0, 6, n), table, 1.5, splits
+
     return make
 
 
@@ -189,21 +301,39 @@ def cache(S, splits, large=False):
     Part("even splits", 6, cache([8, 12, 16], 4)),
     Part("uneven splits", 8, cache([10, 13, 14], 4, True)),
     Wrong("plain mean", 14, "you averaged the splits; each counts by exp(lse)", dict(merge="mean")),
-    Wrong("gain in the parts", 14, "the parts are stored without the gain; it is applied once, after the merge",
-          dict(early=True)),
-    Wrong("no maximum", 8, "exp of a score in the hundreds overflows: subtract the split's maximum first",
-          dict(shift=False)),
-    Wrong("rounded down", 8, "a split has ceil(S / splits) keys; rounded down, the last keys belong to nobody",
-          dict(up=False)),
-    hints=["Split n reads keys n * size … with size = ceil(S / splits), and stores its own softmax-weighted sum and "
-           "its own lse.",
-           "Merge: w = softmax of the lse over the splits; out = gain * sum_n w_n part_n."],
-    level="medium", minutes=20)
+    Wrong(
+        "gain in the parts",
+        14,
+        "the parts are stored without the gain; it is applied once, after the merge",
+        dict(early=True),
+    ),
+    Wrong(
+        "no maximum",
+        8,
+        "exp of a score in the hundreds overflows: subtract the split's maximum first",
+        dict(shift=False),
+    ),
+    Wrong(
+        "rounded down",
+        8,
+        "a split has ceil(S / splits) keys; rounded down, the last keys belong to nobody",
+        dict(up=False),
+    ),
+    hints=[
+        "Split n reads keys n * size … with size = ceil(S / splits), and stores its own "
+        "softmax-weighted sum and its own lse.",
+        "Merge: w = softmax of the lse over the splits; out = gain * sum_n w_n part_n.",
+    ],
+    level="medium",
+    minutes=20,
+)
 def split_decode(q, k, ids, table, gain, splits, *, merge="lse", early=False, up=True, shift=True):
-    """One decode step over `splits` programs a head: q (H,D), k (S,H,D), ids (S,), table (V,H,E), gain a number.
+    """One decode step over `splits` programs a head: q (H,D), k (S,H,D), ids (S,), table (V,H,E),
+    gain a number.
 
-    Returns (parts (splits,H,E), lse (splits,H), out (H,E)). A split has ceil(S / splits) neighbouring keys (the last
-    may have fewer, but at least one); parts are normalised within their split and without the gain; scores over sqrt(D).
+    Returns (parts (splits,H,E), lse (splits,H), out (H,E)). A split has ceil(S / splits)
+    neighbouring keys (the last may have fewer, but at least one); parts are normalised within their
+    split and without the gain; scores over sqrt(D).
     """
     (S, H, D), E = k.shape, table.shape[2]
     size = -(-S // splits) if up else S // splits
@@ -214,7 +344,7 @@ def split_decode(q, k, ids, table, gain, splits, *, merge="lse", early=False, up
             scores = np.array([q[h] @ k[s, h] for s in mine]) / np.sqrt(D)
             top = scores.max() if shift else 0
             p = np.exp(scores - top)
-            parts[n, h] = sum(a * table[ids[s], h] for a, s in zip(p / p.sum(), mine))
+            parts[n, h] = sum(a * table[ids[s], h] for a, s in zip(p / p.sum(), mine, strict=True))
             lse[n, h] = top + np.log(p.sum())
     share = np.exp(lse - lse.max(0))
     share = np.full(share.shape, 1 / splits) if merge == "mean" else share / share.sum(0)
@@ -226,29 +356,52 @@ def spoken(distinct):
     def make(r):
         ids = r.permutation(30)[:8] if distinct else np.array([29, 3, *r.choice([3, 7, 29], 6)])
         return r.normal(size=(2, 8)) * 2, ids, r.normal(size=(32, 2, 4)), 0.5
+
     return make
 
 
 @unit.exercise(
     Part("all tokens distinct", 4, spoken(True)),
     Part("tokens that repeat", 8, spoken(False)),
-    Wrong("order of appearance", 12, "your distinct tokens come in order of appearance; wanted ascending "
-          "(torch.unique)", dict(order="seen")),
-    Wrong("the last one wins", 8, "a token that repeats collects all of its weights; yours kept the last",
-          dict(add=False)),
-    Wrong("masses not normalised", 12, "divide by the sum over all keys: the masses of a head sum to 1",
-          dict(norm=False)),
-    hints=["tokens, local = torch.unique(ids, return_inverse=True): local is each position's rank among the distinct "
-           "ones, so the bins are few.",
-           "masses.scatter_add_ or index_add_ over local; then one product of (H,U) with the U rows of the table."],
-    level="medium", minutes=15)
+    Wrong(
+        "order of appearance",
+        12,
+        "your distinct tokens come in order of appearance; wanted ascending (torch.unique)",
+        dict(order="seen"),
+    ),
+    Wrong(
+        "the last one wins",
+        8,
+        "a token that repeats collects all of its weights; yours kept the last",
+        dict(add=False),
+    ),
+    Wrong(
+        "masses not normalised",
+        12,
+        "divide by the sum over all keys: the masses of a head sum to 1",
+        dict(norm=False),
+    ),
+    hints=[
+        "tokens, local = torch.unique(ids, return_inverse=True): local is each position's rank "
+        "among the distinct ones, so the bins are few.",
+        "masses.scatter_add_ or index_add_ over local; then one product of (H,U) with the U rows "
+        "of the table.",
+    ],
+    level="medium",
+    minutes=15,
+)
 def histogram_decode(scores, ids, table, gain, *, order="sorted", add=True, norm=True):
-    """Decode by masses: scores (H,S) of one query (already scaled), ids (S,), table (V,H,E), gain a number.
+    """Decode by masses: scores (H,S) of one query (already scaled), ids (S,), table (V,H,E), gain a
+    number.
 
-    Returns (tokens (U,) the distinct ids, ascending; masses (H,U) the softmax weight on each; out (H,E)). Reads U rows
-    of the table.
+    Returns (tokens (U,) the distinct ids, ascending; masses (H,U) the softmax weight on each; out
+    (H,E)). Reads U rows of the table.
     """
-    tokens = sorted({int(i) for i in ids}) if order == "sorted" else list(dict.fromkeys(int(i) for i in ids))
+    tokens = (
+        sorted({int(i) for i in ids})
+        if order == "sorted"
+        else list(dict.fromkeys(int(i) for i in ids))
+    )
     H, masses = len(scores), np.zeros((len(scores), len(tokens)))
     for h in range(H):
         p = np.exp(scores[h] - scores[h].max())
@@ -256,32 +409,65 @@ def histogram_decode(scores, ids, table, gain, *, order="sorted", add=True, norm
         for s, i in enumerate(ids):
             u = tokens.index(int(i))
             masses[h, u] = (masses[h, u] if add else 0) + p[s]
-    return np.array(tokens), masses, gain * np.stack([masses[h] @ table[tokens, h] for h in range(H)])
+    return (
+        np.array(tokens),
+        masses,
+        gain * np.stack([masses[h] @ table[tokens, h] for h in range(H)]),
+    )
 
 
-# ------------------------------------------------------------------------------------------------------------- backward
+# ----------------------------------------------------------------------------------------- backward
+
 
 def attended(gain):
     def make(r):
         P = np.exp(r.normal(size=(5, 8)))
-        return P / P.sum(1, keepdims=True), r.normal(size=(5, 4)), r.choice([1, 4, 6], 8), r.normal(size=(9, 4)), gain
+        return (
+            P / P.sum(1, keepdims=True),
+            r.normal(size=(5, 4)),
+            r.choice([1, 4, 6], 8),
+            r.normal(size=(9, 4)),
+            gain,
+        )
+
     return make
 
 
 @unit.exercise(
     Part("a gain", 5, attended(1.6)),
     Part("a gain of zero", 5, attended(0.0)),
-    Wrong("the last one wins", 5, "a token that repeats collects the gradients of all its places", dict(add=False)),
-    Wrong("gain forgotten", 10, "on its way into the table the gradient passes the gain", dict(scaled=False)),
-    Wrong("divided by the gain", 5, "out / gain is NaN at gain 0: keep the unscaled output u = P V, then d gain = "
-          "sum(dout * u)", dict(divide=True)),
-    hints=["dv = gain * Pᵀ dout, as always; then rows with the same id are added: index_add.",
-           "u = P @ table[ids]; d gain = (dout * u).sum(): no division anywhere."],
-    level="medium", minutes=15)
+    Wrong(
+        "the last one wins",
+        5,
+        "a token that repeats collects the gradients of all its places",
+        dict(add=False),
+    ),
+    Wrong(
+        "gain forgotten",
+        10,
+        "on its way into the table the gradient passes the gain",
+        dict(scaled=False),
+    ),
+    Wrong(
+        "divided by the gain",
+        5,
+        "out / gain is NaN at gain 0: keep the unscaled output u = P V, then d gain = "
+        "sum(dout * u)",
+        dict(divide=True),
+    ),
+    hints=[
+        "dv = gain * Pᵀ dout, as always; then rows with the same id are added: index_add.",
+        "u = P @ table[ids]; d gain = (dout * u).sum(): no division anywhere.",
+    ],
+    level="medium",
+    minutes=15,
+)
 def table_gradient(P, dout, ids, table, gain, *, add=True, scaled=True, divide=False):
-    """Backward of out = gain * P @ table[ids]: P (T,S), dout (T,E), ids (S,), table (V,E), gain a number.
+    """Backward of out = gain * P @ table[ids]: P (T,S), dout (T,E), ids (S,), table (V,E), gain a
+    number.
 
-    Returns (dtable (V,E), dgain). Deterministic, rows of absent tokens exactly 0, and finite for every gain.
+    Returns (dtable (V,E), dgain). Deterministic, rows of absent tokens exactly 0, and finite for
+    every gain.
     """
     dtable, dgain = np.zeros(table.shape), 0.0
     for s, i in enumerate(ids):
@@ -291,11 +477,13 @@ def table_gradient(P, dout, ids, table, gain, *, add=True, scaled=True, divide=F
     return dtable, dgain * gain / np.float64(gain) if divide else dgain
 
 
-# --------------------------------------------------------------------------------------------------------------- floors
+# ------------------------------------------------------------------------------------------- floors
+
 
 def near(which, low, high, why):
     def accept(answer):
         refuse(not low < need(answer, fused=0, materialised=0)[which] < high, why)
+
     return accept
 
 
@@ -303,68 +491,122 @@ GATHER, MATERIALISE = 402 / (201 + 32), 402 / (201 + 32 + 201 + 201)
 
 
 @unit.exercise(
-    Part("gathered on the fly", 3, None, near(0, GATHER * 0.85, GATHER * 1.15, "more than 15 % off: K is read either "
-         "way, only V's bytes change")),
-    Part("gathered into memory first", 3, None, near(1, MATERIALISE * 0.8, MATERIALISE * 1.2,
-         "more than 20 % off: the rows are read, V is written, and V is read again, beside K")),
+    Part(
+        "gathered on the fly",
+        3,
+        None,
+        near(
+            0,
+            GATHER * 0.85,
+            GATHER * 1.15,
+            "more than 15 % off: K is read either way, only V's bytes change",
+        ),
+    ),
+    Part(
+        "gathered into memory first",
+        3,
+        None,
+        near(
+            1,
+            MATERIALISE * 0.8,
+            MATERIALISE * 1.2,
+            "more than 20 % off: the rows are read, V is written, and V is read again, beside K",
+        ),
+    ),
     Wrong("twice as fast", 3, "more than 15 % off", returns=lambda: (2.0, 0.63)),
     Wrong("no loss", 3, "more than 20 % off", returns=lambda: (1.7, 1.0)),
-    hints=["402 MB with a value cache. K and the distinct rows: 201 + 32.",
-           "Materialised: 201 (K) + 32 (rows) + 201 (V written) + 201 (V read)."],
-    level="easy", minutes=5)
+    hints=[
+        "402 MB with a value cache. K and the distinct rows: 201 + 32.",
+        "Materialised: 201 (K) + 32 (rows) + 201 (V written) + 201 (V read).",
+    ],
+    level="easy",
+    minutes=5,
+)
 def predict_speed():
-    """Predict, by bytes alone. One decode step of one layer reads 201 MB of keys and, with a value cache, 201 MB of
-    values. The same history has 32 MB of distinct table rows. How many times as fast as the value cache is (1) a kernel
-    that gathers rows as it goes (each row comes from memory once), (2) the paper's Figure 3: gather all values into
-    memory (here, too, each distinct row is read once), then attend? Within 15 %, or 20 %, counts.
+    """Predict, by bytes alone. One decode step of one layer reads 201 MB of keys and, with a value
+    cache, 201 MB of values. The same history has 32 MB of distinct table rows. How many times as
+    fast as the value cache is (1) a kernel that gathers rows as it goes (each row comes from memory
+    once), (2) the paper's Figure 3: gather all values into memory (here, too, each distinct row is
+    read once), then attend? Within 15 %, or 20 %, counts.
     """
     return GATHER, MATERIALISE
 
 
 def slow_link(answer):
     ids, width = need(answer, ids=1, width=0)
-    refuse(len(ids) < 100 or (ids != np.round(ids)).any() or ids.min() < 0 or ids.max() >= 32768,
-        "wanted ids (S,), at least 100 whole numbers of 0 … 32767")
+    refuse(
+        len(ids) < 100 or (ids != np.round(ids)).any() or ids.min() < 0 or ids.max() >= 32768,
+        "wanted ids (S,), at least 100 whole numbers of 0 … 32767",
+    )
     refuse(not 1 <= width <= 16384, "width must be between 1 and 16,384")
     rows = len(np.unique(ids))
-    refuse(rows * width / 64e9 < len(ids) * width / 3e12, "the link is faster here: too few distinct tokens")
+    refuse(
+        rows * width / 64e9 < len(ids) * width / 3e12,
+        "the link is faster here: too few distinct tokens",
+    )
 
 
 @unit.exercise(
     Part("the link is the slower way", 6, None, slow_link),
     Wrong("one word", 6, "the link is faster here", returns=lambda: (np.zeros(1000), 768)),
     Wrong("too short a history", 6, "wanted ids (S,)", returns=lambda: (np.arange(10), 768)),
-    hints=["Over the link go the distinct rows; from the card's own memory come S rows. 3e12 / 64e9 is 47.",
-           "When are there more distinct tokens than S / 47?"],
-    level="easy", minutes=10)
+    hints=[
+        "Over the link go the distinct rows; from the card's own memory come S rows. 3e12 / 64e9 "
+        "is 47.",
+        "When are there more distinct tokens than S / 47?",
+    ],
+    level="easy",
+    minutes=10,
+)
 def offload_counter_example():
-    """Find the error. Return (ids (S,), width): a history of at least 100 token ids (below 32,768), and the width of a
-    value row.
+    """Find the error. Return (ids (S,), width): a history of at least 100 token ids (below 32,768),
+    and the width of a value row.
 
-    The paper keeps the table in host memory, since "only the needed entries are prefetched on demand". But a decode
-    step needs the rows of ALL earlier tokens. Return a history whose distinct rows take longer over a link of 64 GB/s
-    than S cached rows from memory at 3 TB/s.
+    The paper keeps the table in host memory, since "only the needed entries are prefetched on
+    demand". But a decode step needs the rows of ALL earlier tokens. Return a history whose distinct
+    rows take longer over a link of 64 GB/s than S cached rows from memory at 3 TB/s.
     """
     return np.arange(200), 768
 
 
 def load(r):
-    return r.integers(20, 3000), r.integers(1, 64), r.choice([132, 264, 660]), r.integers(1, 8), r.integers(1, 4)
+    return (
+        r.integers(20, 3000),
+        r.integers(1, 64),
+        r.choice([132, 264, 660]),
+        r.integers(1, 8),
+        r.integers(1, 4),
+    )
 
 
 @unit.exercise(
-    Part("many shapes", 8, [*[load] * 6, lambda r: (4, 132, 132, 2, 3), lambda r: (r.integers(5, 13), 1, 132, 3, 0)]),
-    Wrong("fractions of waves", 8, "a wave that is half full takes as long as a full one: round up", dict(up=False)),
+    Part(
+        "many shapes",
+        8,
+        [*[load] * 6, lambda r: (4, 132, 132, 2, 3), lambda r: (r.integers(5, 13), 1, 132, 3, 0)],
+    ),
+    Wrong(
+        "fractions of waves",
+        8,
+        "a wave that is half full takes as long as a full one: round up",
+        dict(up=False),
+    ),
     Wrong("merge is free", 8, "merging costs `merge` for every split", dict(merged=False)),
-    hints=["cost(n) = ceil(heads * n / slots) * (ceil(tiles / n) + overhead) + merge * n.",
-           "min over n = 1 … tiles; the smallest n among equals."],
-    level="stretch", minutes=15)
+    hints=[
+        "cost(n) = ceil(heads * n / slots) * (ceil(tiles / n) + overhead) + merge * n.",
+        "min over n = 1 … tiles; the smallest n among equals.",
+    ],
+    level="stretch",
+    minutes=15,
+)
 def best_splits(tiles, heads, slots, overhead, merge, *, up=True, merged=True):
-    """Stretch: into how many splits (a whole number, 1 … tiles) should each head's `tiles` key tiles be cut? Minimise
-    waves(n) * (tiles per split + overhead) + merge * n. waves: how often heads * n programs fill `slots` places; both
-    counts rounded up. Among equals the smallest n.
+    """Stretch: into how many splits (a whole number, 1 … tiles) should each head's `tiles` key
+    tiles be cut? Minimise waves(n) * (tiles per split + overhead) + merge * n. waves: how often
+    heads * n programs fill `slots` places; both counts rounded up. Among equals the smallest n.
     """
+
     def cost(n):
         waves = -(-heads * n // slots) if up else heads * n / slots
         return waves * (-(-tiles // n) + overhead) + (merge * n if merged else 0)
+
     return min(range(1, tiles + 1), key=cost)

@@ -1,55 +1,62 @@
 """hw08 · What does one program do?
 
-Fill in the functions, in any order, and run `pytest homework/hw08_gather_attention` as often as you like. Each
-works tile by tile. Write it with a Triton kernel (in the interpreter, which the lines below switch on: no GPU is
-needed), or, where there is no Triton, with a loop over programs in PyTorch: what is checked is what they store.
-Letters: T queries, S keys, D key width, E value width, H heads, V vocabulary, P programs. Widths are powers of two.
-Functions return new tensors, in the dtype of their inputs, and leave their inputs as they were.
+Fill in the functions, in any order, and run `pytest homework/hw08_gather_attention` as
+often as you like.
+Each works tile by tile. Write it with a Triton kernel (in the interpreter, which the lines
+below switch on: no GPU is needed), or, where there is no Triton, with a loop over programs
+in PyTorch: what is checked is what they store.
+Letters: T queries, S keys, D key width, E value width, H heads, V vocabulary, P programs.
+Widths are powers of two.
+Functions return new tensors, in the dtype of their inputs, and leave their inputs as they
+were.
 """
+
 import os
 
-os.environ.setdefault("TRITON_INTERPRET", "1")              # before triton is imported
+os.environ.setdefault("TRITON_INTERPRET", "1")  # before triton is imported
 
-import torch
+import torch  # noqa: F401
 
 try:
     import triton
     import triton.language as tl
-except ImportError:                                         # then write loops over programs
+except ImportError:  # then write loops over programs
     triton = tl = None
 
 
 def copy_tiles(x, block):
     """The first kernel: a copy of x (N,), `block` numbers a program. x need not be contiguous.
 
-    Returns (copy (N,), offsets (P,block), mask (P,block)): what was stored, and for each of the P programs the
-    whole-number offsets of its lanes and whether (bool) each lane is on.
+    Returns (copy (N,), offsets (P,block), mask (P,block)): what was stored, and for each of the P
+    programs the whole-number offsets of its lanes and whether (bool) each lane is on.
     """
     raise NotImplementedError
 
 
 def softmax_rows(x, block):
-    """Softmax of each row of x (R,C), one program a row, `block` >= C lanes. x need not be contiguous.
+    """Softmax of each row of x (R,C), one program a row, `block` >= C lanes. x need not be
+    contiguous.
 
-    Returns (out (R,C), lanes (R,block)): lanes are the programs' exp(tile - row maximum), idle lanes included (these
-    must come out as 0).
+    Returns (out (R,C), lanes (R,block)): lanes are the programs' exp(tile - row maximum), idle
+    lanes included (these must come out as 0).
     """
     raise NotImplementedError
 
 
 def flash(q, k, v, block_m, block_n):
-    """Causal flash attention, forward, one head: q, k (T,D), v (T,E); a program has block_m queries and reads block_n
-    keys at a time.
+    """Causal flash attention, forward, one head: q, k (T,D), v (T,E); a program has block_m queries
+    and reads block_n keys at a time.
 
-    Returns (out (T,E), lse (T,), visited (P,)): lse is the natural log of the sum of exp(scores), scores over sqrt(D);
-    visited is the number of key tiles (whole numbers) that each program reads: none that lies wholly in the future, or
-    behind the end of the sequence.
+    Returns (out (T,E), lse (T,), visited (P,)): lse is the natural log of the sum of exp(scores),
+    scores over sqrt(D); visited is the number of key tiles (whole numbers) that each program reads:
+    none that lies wholly in the future, or behind the end of the sequence.
     """
     raise NotImplementedError
 
 
 def gather_flash(q, k, ids, table, gain, block_m, block_n):
-    """`flash` whose values are named by token ids: q, k (T,D), ids (T,), table (V,E), gain a number.
+    """`flash` whose values are named by token ids: q, k (T,D), ids (T,), table (V,E), gain a
+    number.
 
     Returns (out (T,E), lse (T,)).
     """
@@ -57,54 +64,60 @@ def gather_flash(q, k, ids, table, gain, block_m, block_n):
 
 
 def split_decode(q, k, ids, table, gain, splits):
-    """One decode step over `splits` programs a head: q (H,D), k (S,H,D), ids (S,), table (V,H,E), gain a number.
+    """One decode step over `splits` programs a head: q (H,D), k (S,H,D), ids (S,), table (V,H,E),
+    gain a number.
 
-    Returns (parts (splits,H,E), lse (splits,H), out (H,E)). A split has ceil(S / splits) neighbouring keys (the last
-    may have fewer, but at least one); parts are normalised within their split and without the gain; scores over sqrt(D).
+    Returns (parts (splits,H,E), lse (splits,H), out (H,E)). A split has ceil(S / splits)
+    neighbouring keys (the last may have fewer, but at least one); parts are normalised within their
+    split and without the gain; scores over sqrt(D).
     """
     raise NotImplementedError
 
 
 def histogram_decode(scores, ids, table, gain):
-    """Decode by masses: scores (H,S) of one query (already scaled), ids (S,), table (V,H,E), gain a number.
+    """Decode by masses: scores (H,S) of one query (already scaled), ids (S,), table (V,H,E), gain a
+    number.
 
-    Returns (tokens (U,) the distinct ids, ascending; masses (H,U) the softmax weight on each; out (H,E)). Reads U rows
-    of the table.
+    Returns (tokens (U,) the distinct ids, ascending; masses (H,U) the softmax weight on each; out
+    (H,E)). Reads U rows of the table.
     """
     raise NotImplementedError
 
 
 def table_gradient(P, dout, ids, table, gain):
-    """Backward of out = gain * P @ table[ids]: P (T,S), dout (T,E), ids (S,), table (V,E), gain a number.
+    """Backward of out = gain * P @ table[ids]: P (T,S), dout (T,E), ids (S,), table (V,E), gain a
+    number.
 
-    Returns (dtable (V,E), dgain). Deterministic, rows of absent tokens exactly 0, and finite for every gain.
+    Returns (dtable (V,E), dgain). Deterministic, rows of absent tokens exactly 0, and finite for
+    every gain.
     """
     raise NotImplementedError
 
 
 def predict_speed():
-    """Predict, by bytes alone. One decode step of one layer reads 201 MB of keys and, with a value cache, 201 MB of
-    values. The same history has 32 MB of distinct table rows. How many times as fast as the value cache is (1) a kernel
-    that gathers rows as it goes (each row comes from memory once), (2) the paper's Figure 3: gather all values into
-    memory (here, too, each distinct row is read once), then attend? Within 15 %, or 20 %, counts.
+    """Predict, by bytes alone. One decode step of one layer reads 201 MB of keys and, with a value
+    cache, 201 MB of values. The same history has 32 MB of distinct table rows. How many times as
+    fast as the value cache is (1) a kernel that gathers rows as it goes (each row comes from memory
+    once), (2) the paper's Figure 3: gather all values into memory (here, too, each distinct row is
+    read once), then attend? Within 15 %, or 20 %, counts.
     """
     raise NotImplementedError
 
 
 def offload_counter_example():
-    """Find the error. Return (ids (S,), width): a history of at least 100 token ids (below 32,768), and the width of a
-    value row.
+    """Find the error. Return (ids (S,), width): a history of at least 100 token ids (below 32,768),
+    and the width of a value row.
 
-    The paper keeps the table in host memory, since "only the needed entries are prefetched on demand". But a decode
-    step needs the rows of ALL earlier tokens. Return a history whose distinct rows take longer over a link of 64 GB/s
-    than S cached rows from memory at 3 TB/s.
+    The paper keeps the table in host memory, since "only the needed entries are prefetched on
+    demand". But a decode step needs the rows of ALL earlier tokens. Return a history whose distinct
+    rows take longer over a link of 64 GB/s than S cached rows from memory at 3 TB/s.
     """
     raise NotImplementedError
 
 
 def best_splits(tiles, heads, slots, overhead, merge):
-    """Stretch: into how many splits (a whole number, 1 … tiles) should each head's `tiles` key tiles be cut? Minimise
-    waves(n) * (tiles per split + overhead) + merge * n. waves: how often heads * n programs fill `slots` places; both
-    counts rounded up. Among equals the smallest n.
+    """Stretch: into how many splits (a whole number, 1 … tiles) should each head's `tiles` key
+    tiles be cut? Minimise waves(n) * (tiles per split + overhead) + merge * n. waves: how often
+    heads * n programs fill `slots` places; both counts rounded up. Among equals the smallest n.
     """
     raise NotImplementedError

@@ -1,6 +1,8 @@
-"""What do people try instead of their homework? Each entry attacks `skip_heads` of hw03 and leaves the rest honest.
+"""What do people try instead of their homework? Each entry attacks `skip_heads` of hw03 and leaves
+the rest honest.
 
-INSIDE: the body of the function. OUTSIDE: statements of the module, beside a `skip_heads` that is not there.
+INSIDE: the body of the function. OUTSIDE: statements of the module, beside a `skip_heads` that is
+not there.
 """
 
 FORGE = """
@@ -118,7 +120,7 @@ for name in ("numpy", "torch", "json", "sitecustomize", "conftest"):
 return torch.zeros_like(v1)""",
     "NaN": 'return torch.full_like(v1, float("nan"))',
     "infinity": 'return torch.full_like(v1, float("inf"))',
-    "one number that would broadcast": "return v1.reshape(-1)[:1]",
+    "one number that would broadcast": "return v1.reshape(-1)[:1].clone()",
     "a loop that resets timers": """
 import signal
 for number in range(1, 32):
@@ -181,6 +183,28 @@ for name in ("solutions/hw03_kv_cache/reference.py", "grade.py", "hw03_kv_cache/
     except OSError:
         pass
 return torch.zeros_like(v1)""",
+    "folders that nobody can sweep": """
+import ctypes, os, tempfile
+os.chdir(tempfile.gettempdir())
+os.makedirs("closed/inside")
+os.chmod("closed", 0)
+for _ in range(900):
+    os.mkdir("deep")
+    os.chdir("deep")
+ctypes.CDLL(None).shmget(77, 4096, 0o1600)
+return torch.zeros(1)""",
+    "a crowd in sessions of its own": """
+import os
+for _ in range(58):
+    try:
+        if os.fork() == 0:
+            os.setsid()
+            while True:
+                pass
+    except OSError:
+        pass
+while True:
+    pass""",
     "a call home": """
 import socket
 with socket.create_connection(("127.0.0.1", PORT), timeout=2) as home:

@@ -1,8 +1,27 @@
-"""The kill matrix, printed after the homework proofs: what each wrong answer lost, and which mutants lived."""
+"""The kill matrix, printed after the homework proofs: what each wrong answer lost, and which
+mutants lived."""
 
 import pytest
 
+from homework import sandbox
+
 LINES = {}
+
+
+def pytest_configure(config):
+    config.addinivalue_line(
+        "markers", "points(n): what a part is worth, as homework/conftest.py says"
+    )
+
+
+@pytest.fixture(scope="session")
+def way():
+    """The isolation of this system. Without any, nothing hostile is ever run here: the attacks
+    would be real."""
+    found, notes = sandbox.best_way(4)
+    if found == "none":
+        pytest.skip(f"no isolation on this system ({'; '.join(notes)})")
+    return found
 
 
 @pytest.fixture

@@ -1,4 +1,5 @@
-"""What small slips can a right solution suffer? One change in one place: sign, axis, scale, off by one, index, mask."""
+"""What small slips can a right solution suffer? One change in one place: sign, axis, scale, off by
+one, index, mask."""
 
 import ast
 import copy
@@ -80,7 +81,8 @@ def slips(node):
 
 
 def places(tree):
-    """(parent, field, position or None, node) of every expression under a function's body, docstring left out."""
+    """(parent, field, position or None, node) of every expression under a function's body,
+    docstring left out."""
     for parent in ast.walk(tree):
         for field, value in ast.iter_fields(parent):
             for position, node in enumerate(value) if isinstance(value, list) else [(None, value)]:
@@ -94,7 +96,7 @@ def places(tree):
 
 
 def mutants(source):
-    """(function, line, what it reads now, module text) for each slip in each function of a module."""
+    """(function, line, what it reads now, module text) of each slip in each function."""
     tree = ast.parse(source)
     for function in [node for node in tree.body if isinstance(node, ast.FunctionDef)]:
         for parent, field, position, node in list(places(ast.Module(function.body, []))):
@@ -115,3 +117,67 @@ def put(parent, field, position, node):
         setattr(parent, field, node)
     else:
         getattr(parent, field)[position] = node
+
+
+# What once earned full points and should not: (unit, exercise, what replaces the right function).
+SLIPPED = [
+    ("hw01", "rope", "lambda x, positions, base: right(x, positions.half().double(), base)"),
+    ("hw01", "rope", "lambda x, positions, base: right(x.float(), positions, base).to(x.dtype)"),
+    (
+        "hw01",
+        "attention",
+        "lambda q, k, v, causal: right(q.float(), k.float(), v.float(), causal).to(q.dtype)",
+    ),
+    (
+        "hw03",
+        "grouped_attention",
+        "lambda q, k, v: right(q.float(), k.float(), v.float()).to(q.dtype)",
+    ),
+    ("hw03", "windowed_bytes", "lambda keys, *rest: right(list(range(len(keys))), *rest)"),
+    (
+        "hw04",
+        "window",
+        "lambda step, steps, longest, block: min(right(step, steps, longest, block), longest)",
+    ),
+    (
+        "hw04",
+        "window",
+        "lambda step, steps, longest, block: right(max(step - 1, 0), steps, longest, block)",
+    ),
+    (
+        "hw04",
+        "mixed_value",
+        "lambda v, ve, s0, s1: s0 * v / (v.square().mean(-1, keepdim=True) + 1e-2).sqrt() + (0 if "
+        "ve is None else s1 * ve.view(v.shape))",
+    ),
+    (
+        "hw06",
+        "em_f1",
+        "lambda p, golds: right(p.replace('_', '0'), [g.replace('_', '0') for g in golds])",
+    ),
+    ("hw06", "em_f1", "lambda p, golds: right(*[re.sub('[^a-z0-9 ]', '', p.lower()), golds])"),
+    ("hw06", "mask_tokens", "lambda ids, draw, *rest: right(ids, draw.nextafter(draw - 1), *rest)"),
+    (
+        "hw06",
+        "mask_tokens",
+        "lambda ids, draw, action, *rest: right(ids, draw, action.nextafter(action - 1), *rest)",
+    ),
+    ("hw07", "value", "lambda row, v, v1, vx, a, b: right(row, v, v1, vx, a, b) if row > 1 else v"),
+    (
+        "hw07",
+        "value",
+        "lambda row, v, v1, vx, a, b: right(row, v, v1, vx, a, b) if row not in (3, 5) else v1",
+    ),
+    (
+        "hw07",
+        "value",
+        "lambda row, v, v1, vx, a, b: right(row, v, v1, vx, a, b) if row != 8 else vx[:]",
+    ),
+    (
+        "hw07",
+        "aligned_table",
+        "lambda e, w: (e / (e.square().mean(-1, keepdim=True) + 1e-2).sqrt()) @ w",
+    ),
+    ("hw08", "copy_tiles", "lambda x, block: (x, *right(x, block)[1:])"),
+    ("hw08", "copy_tiles", "lambda x, block: (x.view(-1), *right(x, block)[1:])"),
+]

@@ -1,4 +1,5 @@
-"""Does a learner get a report card that helps: partial credit, reasons, hints, files, and a way back to the stub?"""
+"""Does a learner get a report card that helps: partial credit, reasons, hints, files, and a way
+back to the stub?"""
 
 import re
 import shutil
@@ -10,21 +11,30 @@ from pathlib import Path
 
 import pytest
 
-from homework import exercise, reset, submission
+from homework import marking, reset, runner
 
-HOMEWORK = Path(exercise.__file__).parent
-UNIT = exercise.find("hw03")
+HOMEWORK = Path(marking.__file__).parent
+UNIT = marking.find("hw03")
 HONEST = (HOMEWORK / "solutions" / UNIT.folder / "reference.py").read_text()
 
-HALF = (
-    HONEST.replace(") / D ** 0.5 ", ") ")
-    .replace(
-        "return torch.cat([v, v1[:, :, v.shape[2]:]], 2)",
-        "return torch.cat([v, v1[:, :, v.shape[2]:], 2)",
-    )
-    .replace("def windowed_bytes", "import nonsense_that_is_not_installed\n\n\ndef windowed_byte")
-    .replace("turns = ((smooth", "raise ValueError('tired') ;((smooth")
-    .replace("    return 47.9, 33.7, 4.0", "    raise NotImplementedError")
+SKIP = "return torch.cat([v, v1[:, :, v.shape[2] :]], 2)"
+
+
+def changed(text, *edits):
+    """The text with each (old, new) put in place: every old one is there."""
+    for old, new in edits:
+        assert old in text, old
+        text = text.replace(old, new)
+    return text
+
+
+HALF = changed(
+    HONEST,
+    (" / D**0.5 ", " "),
+    (SKIP, SKIP.replace("]], 2)", "], 2)")),
+    ("def windowed_bytes", "import nonsense_that_is_not_installed\n\n\ndef windowed_byte"),
+    ("turns = ((smooth", "raise ValueError('tired') ;((smooth"),
+    ("    return 47.9, 33.7, 4.0", "    raise NotImplementedError"),
 )
 
 
@@ -96,17 +106,16 @@ def test_a_broken_line_a_wrong_answer_and_a_missing_function_each_cost_only_thei
 
 def test_a_wrong_answer_without_a_name_comes_with_its_case(course):
     """The learner can ask the same again; hidden cases say nothing of themselves."""
-    doubled = HONEST.replace(
-        "return torch.cat([v, v1[:, :, v.shape[2]:]], 2)",
-        "return 2 * torch.cat([v, v1[:, :, v.shape[2]:]], 2)",
-    )
-    tight = doubled.replace(
-        "def grouped_attention(q, k, v):", "def grouped_attention(q, k, v):\n    q.view(-1)"
+    tight = changed(
+        HONEST,
+        (SKIP, SKIP.replace("return", "return 2 *")),
+        ("def grouped_attention(q, k, v):", "def grouped_attention(q, k, v):\n    q.view(-1)"),
     )
     text = card(course, tight)
     assert "; asked with v=float32 (2, 5, 3, 4), v1=float32 (2, 5, 6, 4)" in text, text
     assert re.search(
-        r"raised RuntimeError in line \d+: view size .*; asked with q=float32 \(2, 5, 6, 6\) not contiguous, k=",
+        r"raised RuntimeError in line \d+: view size .*; "
+        r"asked with q=float32 \(2, 5, 6, 6\) not contiguous, k=",
         text,
     )
     rows = [(UNIT.exercises["owners"], part) for part in UNIT.exercises["owners"].parts]
@@ -119,16 +128,16 @@ def test_a_wrong_answer_without_a_name_comes_with_its_case(course):
 
 
 def test_an_error_that_a_function_inherits_is_traced_to_its_source(course):
-    """One mistake in a helper is one thing to mend, though two lines of the card lose."""
-    leaning = HONEST.replace(
-        "def skip_heads(v, v1):", "def skip_heads(v, v1):\n    grouped_attention(v, v, v)"
-    ).replace(
-        "def grouped_attention(q, k, v):",
-        "def grouped_attention(q, k, v):\n    raise ValueError('tired')",
+    """One mistake in a helper is one thing to fix, though two lines of the card lose."""
+    grouped, skip = "def grouped_attention(q, k, v):", "def skip_heads(v, v1):"
+    leaning = changed(
+        HONEST,
+        (skip, f"{skip}\n    grouped_attention(v, v, v)"),
+        (grouped, f"{grouped}\n    raise ValueError('tired')"),
     )
     text = card(course, leaning)
     assert (
-        text.count("your skip_heads calls grouped_attention, which lost points: mend that first")
+        text.count("your skip_heads calls grouped_attention, which lost points: fix that first")
         == 1
     )
     after = text.split("\nskip_heads:")[1].split("\nsvformer:")[0]
@@ -151,7 +160,7 @@ def test_hints_come_in_levels(course):
 
 
 def test_reset_writes_the_stub_and_keeps_every_file_of_the_learner(course, monkeypatch):
-    monkeypatch.setattr(exercise, "HERE", course / "homework")
+    monkeypatch.setattr(marking, "HERE", course / "homework")
     UNIT.path.write_text("first = 1\n")
     assert reset.reset(UNIT).read_text() == "first = 1\n" and UNIT.path.read_text() == UNIT.stub()
     assert reset.reset(UNIT) is None
@@ -162,15 +171,15 @@ def test_reset_writes_the_stub_and_keeps_every_file_of_the_learner(course, monke
 
 @pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="this system has no alarm")
 def test_an_endless_loop_costs_its_own_part_and_ends(course, monkeypatch):
-    monkeypatch.setattr(exercise, "HERE", course / "homework")
-    monkeypatch.setattr(exercise, "SECONDS", 1)
+    monkeypatch.setattr(marking, "HERE", course / "homework")
+    monkeypatch.setattr(marking, "SECONDS", 1)
     before = signal.getsignal(signal.SIGALRM)
     UNIT.path.write_text(HONEST + "\n\ndef skip_heads(v, v1):\n    while True:\n        pass\n")
-    with pytest.raises(exercise.Lost, match="did not finish in time"):
+    with pytest.raises(marking.Lost, match="did not finish in time"):
         UNIT.check("skip_heads", "half the heads")
     UNIT.check("owners", "anchors")
     UNIT.path.write_text("while True:\n    pass\n\n\n" + HONEST)
-    with pytest.raises(exercise.Lost, match="did not finish in time"):
+    with pytest.raises(marking.Lost, match="did not finish in time"):
         UNIT.check("owners", "anchors")
     UNIT.check("owners", "anchors")
     assert (
@@ -181,7 +190,7 @@ def test_an_endless_loop_costs_its_own_part_and_ends(course, monkeypatch):
 
 def test_an_unknown_unit_is_answered_with_the_known_ones():
     with pytest.raises(SystemExit, match="hw03_kv_cache"):
-        exercise.find("hw99")
+        marking.find("hw99")
 
 
 @pytest.mark.parametrize(
@@ -203,18 +212,19 @@ def test_an_unknown_unit_is_answered_with_the_known_ones():
         ),
         ("def a():\n\treturn 1\n\ndef b():\n  x = 1\n    y = 2\n", "a", "b"),
         (
-            "from dataclasses import dataclass\n@dataclass\nclass K:\n    n: int = 1\ndef a():\n    return K().n\n",
+            "from dataclasses import dataclass\n@dataclass\nclass K:\n    n: int = 1\ndef "
+            "a():\n    return K().n\n",
             "a",
             "",
         ),
     ],
 )
 def test_a_file_is_read_definition_by_definition(text, good, bad):
-    names, problems = submission.load(text)
+    names, problems = runner.load(text)
     for name in good:
-        assert submission.answer(names, problems, name, ())[0] == dict(state="ok"), problems
+        assert runner.answer(names, problems, name, ())[0] == dict(state="ok"), problems
     for name in bad:
-        assert submission.answer(names, problems, name, ())[0]["state"] in ("broken", "raised")
+        assert runner.answer(names, problems, name, ())[0]["state"] in ("broken", "raised")
 
 
 @pytest.mark.parametrize(
@@ -227,14 +237,33 @@ def test_a_file_is_read_definition_by_definition(text, good, bad):
         ("x.zero_(); return x", "changed"),
         ("exit()", "raised"),
         ("return x.to(torch.complex64)", "type"),
-        ("return x", "ok"),
+        ("return x", "input"),
+        ("return x[1:]", "input"),
+        ("return 1, x.view(3, 1)", "input"),
+        ("return x.numpy()", "input"),
+        ("return x + 0", "ok"),
         ("return [1, 2]", "ok"),
-        ("return x.requires_grad_()", "ok"),
+        ("return x.clone().requires_grad_()", "ok"),
         ("import pytest; pytest.skip()", "raised"),
     ],
 )
 def test_a_call_ends_in_a_known_state(body, state):
     import numpy as np
 
-    names, problems = submission.load(f"import torch\ndef f(x):\n    {body}\n")
-    assert submission.answer(names, problems, "f", (np.ones(3, "f4"),))[0]["state"] == state
+    names, problems = runner.load(f"import torch\ndef f(x):\n    {body}\n")
+    assert runner.answer(names, problems, "f", (np.ones(3, "f4"),))[0]["state"] == state
+
+
+def test_a_learner_sees_one_named_test_a_part(course):
+    text = card(course, HONEST, "-v", "-k", "owners_anchors or windowed")
+    assert (
+        "test_part[owners_anchors]" in text and "test_part[windowed_bytes_shared_streams]" in text
+    )
+    assert "3 passed" in text and "13 of 13 points" in text, text
+
+
+def test_a_file_that_is_not_there_costs_every_part_and_names_the_way_back(course):
+    (course / "homework" / UNIT.folder / UNIT.file).unlink(missing_ok=True)
+    command = [sys.executable, "-m", "pytest", f"homework/{UNIT.folder}", "-p", "no:cacheprovider"]
+    text = subprocess.run(command, cwd=course, capture_output=True, text=True).stdout
+    assert "0 of 100 points" in text and text.count("make reset HW=hw03") == len(UNIT.parts()), text

@@ -1,22 +1,26 @@
-"""Does the homework tell right from wrong? Reference, stub, named wrong answers, mutants, other right answers."""
+"""Does the homework tell right from wrong? Reference, stub, named wrong answers, mutants, other
+right answers."""
 
-import ast
+import importlib
 import os
 import re
 import signal
 import textwrap
+import time
+import tracemalloc
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from homework import exercise, submission
-from tests.homework.mutants import mutants
+from homework import grade, marking, runner
+from tests.homework.mutants import SLIPPED, mutants
 
-HOMEWORK = Path(exercise.__file__).parent
-UNITS = [exercise.find(path.parent.name) for path in sorted(HOMEWORK.glob("hw*/exercises.py"))]
-SEEDS = [exercise.PUBLIC, 1, 987654321]
+HOMEWORK = Path(marking.__file__).parent
+UNITS = [marking.find(path.parent.name) for path in sorted(HOMEWORK.glob("hw*/exercises.py"))]
+SEEDS = [marking.PUBLIC, 1, 987654321]
 units = pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.short)
 
 
@@ -28,8 +32,8 @@ def one_thread():
     torch.set_num_threads(before)
 
 
-def marks(unit, source, seed=exercise.PUBLIC, only=None):
-    names, problems = submission.load(source)
+def marks(unit, source, seed=marking.PUBLIC, only=None):
+    names, problems = runner.load(source)
     return [
         unit.mark(names, problems, e, part, seed)
         for e, part in unit.parts()
@@ -38,7 +42,8 @@ def marks(unit, source, seed=exercise.PUBLIC, only=None):
 
 
 def solutions(unit):
-    """Less the Triton kernels, which need the interpreter's own process: test_grade.py runs them behind the grader."""
+    """Less the Triton kernels, which need the interpreter's own process: test_grade.py runs them
+    behind the grader."""
     paths = sorted((HOMEWORK / "solutions" / unit.folder).glob("*.py"))
     return {path.stem: path.read_text() for path in paths if path.stem != "triton_kernels"}
 
@@ -49,12 +54,12 @@ def lost(unit, e, wrong, seed):
     for part in e.parts:
         cases, answers = e.cases(part, seed), []
         for case, inputs in enumerate(cases):
-            dtype = next((x.dtype for x in inputs if exercise.floats(x)), None)
+            dtype = next((x.dtype for x in inputs if marking.floats(x)), None)
             found = e.expected(part, seed, case, wrong) or []
             with np.errstate(over="ignore"):
                 answers.append(
                     [
-                        x.astype(dtype) if dtype and x.ndim and exercise.floats(x) else x
+                        x.astype(dtype) if dtype and x.ndim and marking.floats(x) else x
                         for x in found
                     ]
                 )
@@ -141,6 +146,59 @@ def test_nine_in_ten_mutants_of_the_reference_lose_points(unit, matrix):
     assert all_of_them >= 50 and killed >= 0.9 * all_of_them, survivors
 
 
+@pytest.mark.parametrize(
+    "short, name, instead", SLIPPED, ids=[f"{s[0]}-{s[1]}-{i}" for i, s in enumerate(SLIPPED)]
+)
+def test_what_once_slipped_through_loses_points_with_any_inputs(short, name, instead):
+    unit = marking.find(short)
+    text = f"{solutions(unit)['reference']}\nimport re\nright = {name}\n{name} = {instead}\n"
+    for seed in [*SEEDS, *range(10, 17)]:
+        rows = marks(unit, text, seed, only=name)
+        assert {row.state for row in rows} & {"wrong", "input"}, (seed, rows)
+        assert {row.state for row in rows} <= {"ok", "wrong", "input"}, (seed, rows)
+
+
+def trivial(e, part, seed):
+    """Answers without a thought, case by case: constants, also in the shape that is wanted, and the
+    inputs."""
+    cases = [e.cases(part, seed)[case] for case in range(len(e.cases(part, seed)))]
+    wanted = [e.expected(part, seed, case) for case in range(len(cases))]
+    for constant in (0, 1, -1, 0.5, -100, 128):
+        yield f"{constant}", [[np.array(constant)] for _ in cases]
+        yield f"{constant} as often as wanted", [[np.array(constant)] * len(w) for w in wanted]
+        if not part.accept:  # where many answers are right, an example of a constant may be one
+            yield f"full of {constant}", [[np.full_like(x, constant) for x in w] for w in wanted]
+    yield "nothing", [[] for _ in cases]
+    yield "an empty list", [[np.array([])] for _ in cases]
+    arrays = [
+        [np.asarray(x) for x in inputs if isinstance(x, (np.ndarray, int, float, list))]
+        for inputs in cases
+    ]
+    most = max(len(inputs) for inputs in arrays)
+    for i in range(most):
+        yield f"input {i}", [inputs[i : i + 1] for inputs in arrays]
+        yield (
+            f"input {i} as often as wanted",
+            [inputs[i : i + 1] * len(w) for inputs, w in zip(arrays, wanted, strict=True)],
+        )
+    yield "all inputs", arrays
+    yield "the first inputs", [inputs[: len(w)] for inputs, w in zip(arrays, wanted, strict=True)]
+    yield (
+        "the last inputs",
+        [inputs[len(inputs) - len(w) :] for inputs, w in zip(arrays, wanted, strict=True)],
+    )
+
+
+@units
+def test_an_answer_without_a_thought_earns_nothing(unit):
+    for e, part in unit.parts():
+        for seed in SEEDS:
+            for name, answers in trivial(e, part, seed):
+                states = [dict(state="ok")] * len(answers)
+                state, _ = e.verdict(part, seed, states, answers)
+                assert state != "ok", (e.name, part.name, seed, name)
+
+
 @units
 def test_a_unit_has_the_shape_that_the_course_promises(unit):
     exercises = list(unit.exercises.values())
@@ -160,13 +218,14 @@ def test_a_unit_has_the_shape_that_the_course_promises(unit):
 
 @units
 def test_the_public_tests_are_worth_what_the_exercises_say(unit):
-    tree, found = ast.parse((unit.path.parent / f"test_{unit.file}").read_text()), {}
-    for test in [node for node in tree.body if isinstance(node, ast.FunctionDef)]:
-        exercise_and_part = tuple(
-            arg.value for arg in test.body[0].value.args
-        )  # unit.check(exercise, part)
-        found[exercise_and_part] = test.decorator_list[0].args[0].value
-    assert found == {(e.name, part.name): part.points for e, part in unit.parts()}
+    path = unit.path.with_name(f"test_{unit.file}")
+    module = importlib.import_module(f"homework.{unit.folder}.{path.stem}")
+    assert module.unit is unit, f"{path.name} asks another unit"
+    (parametrize,) = module.test_part.pytestmark
+    names, params = parametrize.args
+    found = {param.values: [mark.args for mark in param.marks] for param in params}
+    assert names == "exercise, part" and len({param.id for param in params}) == len(params)
+    assert found == {(e.name, part.name): [(part.points,)] for e, part in unit.parts()}
 
 
 @units
@@ -199,10 +258,10 @@ def test_the_example_on_the_instructors_page_is_a_whole_exercise():
     code = textwrap.dedent(
         page[page.index("    @unit.exercise(") : page.index("\n\n- Name, positional")]
     )
-    unit = exercise.Unit("hw99_example", "", "")
+    unit = marking.Unit("hw99_example", "", "")
     exec(
         code,
-        dict(unit=unit, **{name: getattr(exercise, name) for name in ("Part", "Wrong", "normals")}),
+        dict(unit=unit, **{name: getattr(marking, name) for name in ("Part", "Wrong", "normals")}),
     )
     e = unit.exercises["distance"]
     assert [lost(unit, e, wrong, 0) for wrong in e.wrongs] == [
@@ -215,14 +274,14 @@ def test_the_example_on_the_instructors_page_is_a_whole_exercise():
 
 
 def test_inputs_vary_in_dtype_and_layout():
-    e = exercise.find("hw03").exercises["grouped_attention"]
+    e = marking.find("hw03").exercises["grouped_attention"]
     tensors = [inputs[0] for inputs in e.cases(e.parts[0], 0)]
     assert [str(x.dtype) for x in tensors] == ["float32", "float32", "float64"]
     assert [x.flags.c_contiguous for x in tensors] == [True, False, False]
 
 
 def test_a_kernel_that_ignores_the_stride_of_a_vector_loses():
-    unit = exercise.find("hw08")
+    unit = marking.find("hw08")
     text = (
         solutions(unit)["reference"]
         + """
@@ -235,7 +294,7 @@ def copy_tiles(x, block):
 
 
 @pytest.mark.parametrize(
-    "came, wanted, says",
+    "got, wanted, says",
     [
         ([np.zeros((1,))], [np.zeros((3, 2))], "shape"),
         ([np.zeros((3, 2), "f8")], [np.zeros((3, 2))], "dtype"),
@@ -245,25 +304,25 @@ def copy_tiles(x, block):
         ([np.array(5.0)], [np.array(6)], "number"),
     ],
 )
-def test_shape_dtype_and_finiteness_are_judged_before_values(came, wanted, says):
-    assert says in exercise.compare(came, wanted, "float32")
+def test_shape_dtype_and_finiteness_are_judged_before_values(got, wanted, says):
+    assert says in marking.compare(got, wanted, "float32")
 
 
 def test_a_number_is_as_exact_as_the_inputs_it_was_made_from():
     """A Python number is float64, whatever it was calculated in; a whole number stays exact."""
     almost, wanted = [np.array(3.0003)], [np.array(3.0)]
-    assert not exercise.compare(almost, wanted, "float32") and exercise.compare(
+    assert not marking.compare(almost, wanted, "float32") and marking.compare(
         almost, wanted, "float64"
     )
-    assert exercise.compare(almost, wanted, None) and not exercise.compare(
+    assert marking.compare(almost, wanted, None) and not marking.compare(
         almost, wanted, None, like="float32"
     )
-    assert exercise.compare([np.array(2810769409)], [np.array(2810769408)], "float32")
+    assert marking.compare([np.array(2810769409)], [np.array(2810769408)], "float32")
 
 
 def test_a_named_mistake_is_named_only_if_it_explains_every_case():
     """A forgotten factor of 2 looks like a count of elements of two bytes."""
-    unit = exercise.find("hw03")
+    unit = marking.find("hw03")
     text = (
         solutions(unit)["reference"]
         + """
@@ -278,19 +337,72 @@ def cache_bytes(*shape):
 
 
 @pytest.mark.parametrize(
-    "came, wanted, says",
+    "got, wanted, says",
     [
-        (
-            2810769409,
-            2810769408,
-            "wrong number: wanted 2810769408, came 2810769409 (difference +1)",
-        ),
-        (1000.004, 1000.002, "wrong number: wanted 1000.002, came 1000.004"),
-        ([1.0, 2.5], [1.0, 2.0], "wrong numbers (1 of 2, first at [1]: wanted 2, came 2.5)"),
-        ([True, True], [True, False], "(1 of 2, first at [1]: wanted False, came True)"),
+        (2810769409, 2810769408, "wrong number: wanted 2810769408, got 2810769409 (difference +1)"),
+        (1000.004, 1000.002, "wrong number: wanted 1000.002, got 1000.004"),
+        ([1.0, 2.5], [1.0, 2.0], "wrong numbers (1 of 2, first at [1]: wanted 2, got 2.5)"),
+        ([True, True], [True, False], "(1 of 2, first at [1]: wanted False, got True)"),
     ],
 )
-def test_numbers_are_shown_with_the_digits_that_tell_them_apart(came, wanted, says):
-    assert exercise.compare([np.array(came)], [np.array(wanted)], "float64", hidden=False).endswith(
+def test_numbers_are_shown_with_the_digits_that_tell_them_apart(got, wanted, says):
+    assert marking.compare([np.array(got)], [np.array(wanted)], "float64", hidden=False).endswith(
         says
     )
+
+
+# --------------------------------------------------------------- who judges must not be slowed down
+
+EXAMPLES = [(unit, e, part) for unit in UNITS for e, part in unit.parts() if part.accept]
+
+
+def judged(e, part, answer):
+    """(why, megabytes) of an answer that comes back as bytes, as the grader hears it."""
+    reply = runner.pack([dict(state="ok", arrays=len(answer))], answer)
+    tracemalloc.start()
+    try:
+        state, why = grade.hear(reply, e, part, 0)
+        return why if state == "wrong" else state, tracemalloc.get_traced_memory()[1] / 1e6
+    finally:
+        tracemalloc.stop()
+
+
+def test_an_answer_of_no_numbers_takes_no_memory_whatever_its_shape():
+    """(20 million, 0) is no number at all, and its sum over rows would be 160 MB in the grader."""
+    for _, e, part in EXAMPLES:
+        for shape in [(20_000_000, 0), (0, 20_000_000), (0,)]:
+            why, megabytes = judged(e, part, [np.zeros(shape)] * 2)
+            assert "empty" in why and megabytes < 5, (e.name, shape, why, megabytes)
+
+
+def test_a_large_example_is_judged_at_once():
+    """10,000 numbers may be given: whatever their shapes, the grader needs a moment for them."""
+    for _, e, part in EXAMPLES:
+        for count in range(1, 7):
+            for rows, columns in [(10_000, 1), (1, 10_000), (100, 100), (1_666, 1)]:
+                each = min(rows, 10_000 // count // columns) or 1
+                tall = np.random.default_rng(0).normal(size=(each, min(columns, 10_000 // count)))
+                for answer in ([tall] * count, [tall.ravel()] * count):
+                    start = time.process_time()
+                    _, megabytes = judged(e, part, answer)
+                    spent, shapes = time.process_time() - start, [x.shape for x in answer]
+                    assert spent < 1 and megabytes < 150, (e.name, shapes, spent, megabytes)
+
+
+def test_the_judge_says_nothing_on_the_instructors_screen():
+    huge = [np.full((3, 3), 1e300), np.full(3, np.nan), np.array(np.longdouble("1e4000"))]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for unit in UNITS:
+            for e, part in unit.parts():
+                for answer in ([x] * count for x in huge for count in range(1, 5)):
+                    assert judged(e, part, answer)[0] != "ok", (e.name, answer)
+
+
+def test_a_shape_is_no_message():
+    """Sixty bits a part could leave a sandbox as the shape that is told."""
+    wanted = [np.zeros((3, 2))]
+    for shape in [(0, 20_000_017), (104_113, 0, 1), (1,) * 20]:
+        why = marking.compare([np.zeros(shape)], wanted, "float64")
+        assert "wanted shape (3, 2)" in why and not re.search(r"\d{4}|1, 1, 1", why), why
+    assert "(3, 5)" in marking.compare([np.zeros((3, 5))], wanted, "float64")

@@ -1,16 +1,22 @@
 """hw01 again: einsum, float64 inside, complex rotations."""
+
 import torch
 from torch import einsum
 
 
 def causal_mask(T, S):
-    return torch.ones(S, S, dtype=torch.bool).tril()[S - T:]
+    return torch.ones(S, S, dtype=torch.bool).tril()[S - T :]
 
 
 def attention(q, k, v, causal):
-    scores = einsum("bthd,bshd->bhts", q.double(), k.double()) / torch.tensor(q.shape[-1]).double().sqrt()
+    scores = (
+        einsum("bthd,bshd->bhts", q.double(), k.double())
+        / torch.tensor(q.shape[-1]).double().sqrt()
+    )
     if causal:
-        scores += torch.zeros_like(scores).masked_fill(causal_mask(*scores.shape[-2:]).logical_not(), -torch.inf)
+        scores += torch.zeros_like(scores).masked_fill(
+            causal_mask(*scores.shape[-2:]).logical_not(), -torch.inf
+        )
     weights = torch.exp(scores - scores.logsumexp(-1, keepdim=True))
     return einsum("bhts,bshe->bthe", weights, v.double()).to(q.dtype)
 
@@ -28,17 +34,17 @@ def online_softmax(scores, values, tile):
     state = None
     seen = []
     for start in range(0, scores.shape[1], tile):
-        s = scores[:, start:start + tile]
+        s = scores[:, start : start + tile]
         m = s.max(1).values
         p = (s - m[:, None]).exp()
-        here = (m, einsum("ts->t", p), einsum("ts,se->te", p, values[start:start + tile]))
+        here = (m, einsum("ts->t", p), einsum("ts,se->te", p, values[start : start + tile]))
         if state is not None:
             m = torch.stack([state[0], here[0]]).max(0).values
             a, b = torch.exp(state[0] - m), torch.exp(here[0] - m)
             here = (m, a * state[1] + b * here[1], a[:, None] * state[2] + b[:, None] * here[2])
         state = here
         seen.append(here[:2])
-    maxima, sums = (torch.stack(x).to(kind) for x in zip(*seen))
+    maxima, sums = (torch.stack(x).to(kind) for x in zip(*seen, strict=True))
     return (state[2] / state[1][:, None]).to(kind), maxima, sums
 
 
@@ -74,6 +80,10 @@ def mask_counter_example():
 def tile_backward(q, k, v, out, lse, dout):
     kind, (q, k, v, out, lse, dout) = q.dtype, (x.double() for x in (q, k, v, out, lse, dout))
     P = torch.exp(einsum("td,sd->ts", q, k) / q.shape[1] ** 0.5 - lse.unsqueeze(1))
-    dS = P * (einsum("te,se->ts", dout, v) - einsum("te,te->t", dout, out)[:, None]) / q.shape[1] ** 0.5
+    dS = (
+        P
+        * (einsum("te,se->ts", dout, v) - einsum("te,te->t", dout, out)[:, None])
+        / q.shape[1] ** 0.5
+    )
     found = einsum("ts,sd->td", dS, k), einsum("ts,td->sd", dS, q), einsum("ts,te->se", P, dout)
     return tuple(x.to(kind) for x in found)

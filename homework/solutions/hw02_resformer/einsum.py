@@ -1,4 +1,5 @@
 """hw02 again: einsum, float64 inside, singular values."""
+
 import torch
 import torch.nn.functional as F
 from torch import einsum
@@ -22,7 +23,10 @@ def spectrum(v):
 def attend(q, keys, values):
     """One softmax over several layers' keys."""
     T = q.shape[1]
-    scores = [einsum("btd,bsd->bts", q, k) * q.shape[-1] ** -0.5 + torch.full((T, T), -torch.inf).triu(1) for k in keys]
+    scores = [
+        einsum("btd,bsd->bts", q, k) * q.shape[-1] ** -0.5 + torch.full((T, T), -torch.inf).triu(1)
+        for k in keys
+    ]
     weights = torch.stack(scores, 2).flatten(2).softmax(-1).unflatten(2, (len(keys), T))
     return einsum("btns,nbsd->btd", weights, torch.stack(values))
 
@@ -34,7 +38,7 @@ def cross_layer(q, k, v, k_m, v_m):
 def resformer(x, wq, wk, wv, wo):
     kind, x = x.dtype, x.double()
     values = []
-    for q, k, v, o in zip(*(w.double() for w in (wq, wk, wv, wo))):
+    for q, k, v, o in zip(*(w.double() for w in (wq, wk, wv, wo)), strict=True):
         values.append(x @ v)
         x = x + attend(x @ q, (x @ k,), (0.5 * values[0] + 0.5 * values[-1],)) @ o
     return x.to(kind)
@@ -48,7 +52,7 @@ def denseformer(x, w, a):
     seen = x[None]
     for n, matrix in enumerate(w):
         seen = torch.cat([seen, (x + (x @ matrix).tanh())[None]])
-        x = einsum("j,jbtc->btc", a[n, :len(seen)], seen)
+        x = einsum("j,jbtc->btc", a[n, : len(seen)], seen)
     return x
 
 
@@ -66,4 +70,6 @@ def best_mix(q, k, v, k_m, v_m):
     kind, (q, k, v, k_m, v_m) = q.dtype, (x.double() for x in (q, k, v, k_m, v_m))
     streams = torch.stack([attend(q, (k,), (v,)), attend(q, (k,), (v_m,))])
     gram = einsum("ibtd,jbtd->ij", streams, streams)
-    return torch.linalg.solve(gram, einsum("ibtd,btd->i", streams, cross_layer(q, k, v, k_m, v_m))).to(kind)
+    return torch.linalg.solve(
+        gram, einsum("ibtd,btd->i", streams, cross_layer(q, k, v, k_m, v_m))
+    ).to(kind)

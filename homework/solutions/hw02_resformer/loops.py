@@ -1,11 +1,15 @@
 """hw02 a third time: row by row, SDPA where it fits."""
+
 import torch
 import torch.nn.functional as F
 
 
 def importance_entropy(A):
     heads, T = A.shape[:2]
-    received = [sum(A[h, t, s].item() for h in range(heads) for t in range(T)) / (heads * T) for s in range(T)]
+    received = [
+        sum(A[h, t, s].item() for h in range(heads) for t in range(T)) / (heads * T)
+        for s in range(T)
+    ]
     return -sum(torch.tensor(p).log().item() * p for p in received if p > 0)
 
 
@@ -50,7 +54,7 @@ def denseformer(x, w, a):
     for n in range(w.shape[0]):
         outputs += [x + torch.tanh(F.linear(x, w[n].T))]
         x = torch.zeros_like(x)
-        for weight, output in zip(a[n], outputs):
+        for weight, output in zip(a[n], outputs, strict=False):
             x = x + weight * output
     return x
 
@@ -61,12 +65,23 @@ def predict_entropies():
 
 def ones_counter_example():
     v = torch.arange(6.0).reshape(3, 2)
-    return torch.tensor([[1.0, 0, 0], [0.5, 0.5, 0], [0.2, 0.3, 0.5]]), v, torch.cat([v[:2], -v[2:]]), 1
+    return (
+        torch.tensor([[1.0, 0, 0], [0.5, 0.5, 0], [0.2, 0.3, 0.5]]),
+        v,
+        torch.cat([v[:2], -v[2:]]),
+        1,
+    )
 
 
 def best_mix(q, k, v, k_m, v_m):
     X = F.scaled_dot_product_attention(q, k, v, is_causal=True).double()
     Y = F.scaled_dot_product_attention(q, k, v_m, is_causal=True).double()
     target = cross_layer(q, k, v, k_m, v_m).double()
-    xx, xy, yy, xt, yt = (X * X).sum(), (X * Y).sum(), (Y * Y).sum(), (X * target).sum(), (Y * target).sum()
+    xx, xy, yy, xt, yt = (
+        (X * X).sum(),
+        (X * Y).sum(),
+        (Y * Y).sum(),
+        (X * target).sum(),
+        (Y * target).sum(),
+    )
     return torch.stack([xt * yy - yt * xy, yt * xx - xt * xy]).div(xx * yy - xy * xy).to(q.dtype)

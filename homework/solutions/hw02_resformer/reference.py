@@ -1,36 +1,37 @@
 """hw02, solved the way the notebooks write it."""
+
 import torch
 
 
 def importance_entropy(A):
-    p = A.mean((0, 1))                                          # (T,): over heads and queries; sums to 1 as rows do
+    p = A.mean((0, 1))  # (T,): over heads and queries; sums to 1 as rows do
     return -torch.xlogy(p, p).sum()
 
 
 def token_similarity(h):
-    unit = h / h.norm(dim=1, keepdim=True)                     # (T,C)
+    unit = h / h.norm(dim=1, keepdim=True)  # (T,C)
     cosines, T = unit @ unit.T, len(h)
     return (cosines.sum() - cosines.trace()) / (T * (T - 1))
 
 
 def spectrum(v):
-    return torch.linalg.eigvalsh(v.T @ v / len(v)).sort(descending=True).values     # (D,)
+    return torch.linalg.eigvalsh(v.T @ v / len(v)).sort(descending=True).values  # (D,)
 
 
 def causal_scores(q, k):
-    scores = q @ k.mT / q.shape[-1] ** 0.5                      # (B,T,T)
+    scores = q @ k.mT / q.shape[-1] ** 0.5  # (B,T,T)
     return scores.masked_fill(torch.ones_like(scores, dtype=torch.bool).triu(1), float("-inf"))
 
 
 def cross_layer(q, k, v, k_m, v_m):
-    scores = torch.cat([causal_scores(q, k), causal_scores(q, k_m)], -1)         # (B,T,2T)
+    scores = torch.cat([causal_scores(q, k), causal_scores(q, k_m)], -1)  # (B,T,2T)
     return scores.softmax(-1) @ torch.cat([v, v_m], 1)
 
 
 def resformer(x, wq, wk, wv, wo):
-    v1 = x @ wv[0]                                              # (B,T,C)
+    v1 = x @ wv[0]  # (B,T,C)
     for n in range(len(wq)):
-        v = (x @ wv[n] + v1) / 2                                # in the first layer this is v1
+        v = (x @ wv[n] + v1) / 2  # in the first layer this is v1
         x = x + causal_scores(x @ wq[n], x @ wk[n]).softmax(-1) @ v @ wo[n]
     return x
 
@@ -60,7 +61,7 @@ def ones_counter_example():
 
 
 def best_mix(q, k, v, k_m, v_m):
-    A = causal_scores(q, k).softmax(-1)                         # (B,T,T)
-    columns = torch.stack([(A @ v).flatten(), (A @ v_m).flatten()], 1)           # (B T D, 2)
+    A = causal_scores(q, k).softmax(-1)  # (B,T,T)
+    columns = torch.stack([(A @ v).flatten(), (A @ v_m).flatten()], 1)  # (B T D, 2)
     target = cross_layer(q, k, v, k_m, v_m).flatten()
     return torch.linalg.lstsq(columns, target[:, None]).solution.flatten()

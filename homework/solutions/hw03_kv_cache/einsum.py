@@ -1,17 +1,24 @@
 """hw03 again: einsum and float64 inside, counts from sets of owners."""
+
 import torch
 
 
 def owners(plan, layers, anchors):
-    table = {"svformer": (lambda n: n, lambda n: 0), "cla": (lambda n: n // 2 * 2,) * 2,
-             "share-k2": (lambda n: n // 2 * 2, lambda n: n), "share-v2": (lambda n: n, lambda n: n // 2 * 2),
-             "anchors": (lambda n: n, lambda n: sorted(a for a in anchors if a <= n)[-1])}
+    table = {
+        "svformer": (lambda n: n, lambda n: 0),
+        "cla": (lambda n: n // 2 * 2,) * 2,
+        "share-k2": (lambda n: n // 2 * 2, lambda n: n),
+        "share-v2": (lambda n: n, lambda n: n // 2 * 2),
+        "anchors": (lambda n: n, lambda n: sorted(a for a in anchors if a <= n)[-1]),
+    }
     key, value = table.get(plan, (lambda n: n, lambda n: n))
     return torch.tensor([[key(n) for n in range(layers)], [value(n) for n in range(layers)]])
 
 
 def cache_bytes(plan, layers, batch, tokens, heads, groups, width, size):
-    keys, values = ([0] * layers if plan == "skipv1" else x for x in owners(plan, layers, []).tolist())
+    keys, values = (
+        [0] * layers if plan == "skipv1" else x for x in owners(plan, layers, []).tolist()
+    )
     row = groups * width * size
     if plan == "skipv1":
         return batch * tokens * sum(2 * row if n == 0 else row + row // 2 for n in range(layers))
@@ -21,8 +28,8 @@ def cache_bytes(plan, layers, batch, tokens, heads, groups, width, size):
 def grouped_attention(q, k, v):
     B, T, H, D = q.shape
     S, G = k.shape[1:3]
-    grouped = q.double().reshape(B, T, G, H // G, D)            # neighbours share
-    scores = torch.einsum("btgrd,bsgd->bgrts", grouped, k.double()) * D ** -0.5
+    grouped = q.double().reshape(B, T, G, H // G, D)  # neighbours share
+    scores = torch.einsum("btgrd,bsgd->bgrts", grouped, k.double()) * D**-0.5
     scores = scores + torch.full((T, S), -torch.inf).triu(S - T + 1)
     out = torch.einsum("bgrts,bsge->btgre", scores.softmax(-1), v.double())
     return out.reshape(B, T, H, -1).to(q.dtype)
@@ -36,7 +43,7 @@ def skip_heads(v, v1):
 def svformer(x, wq, wk, wv, wo):
     kind, x = x.dtype, x.double()
     value = torch.einsum("btc,cd->btd", x, wv.double())[:, :, None]
-    for q, k, o in zip(wq.double(), wk.double(), wo.double()):
+    for q, k, o in zip(wq.double(), wk.double(), wo.double(), strict=True):
         mixed = grouped_attention((x @ q)[:, :, None], (x @ k)[:, :, None], value)[:, :, 0]
         x = x + torch.einsum("btc,cd->btd", mixed, o)
     return x.to(kind)
@@ -45,9 +52,13 @@ def svformer(x, wq, wk, wv, wo):
 def svformer_step(x, keys, value, wq, wk, wv, wo):
     value = torch.cat((value, torch.einsum("btc,cd->btd", x, wv)), 1)
     new = torch.empty(keys.shape[0], keys.shape[1], keys.shape[2] + 1, keys.shape[3], dtype=x.dtype)
-    for n, (q, k, o) in enumerate(zip(wq, wk, wo)):
+    for n, (q, k, o) in enumerate(zip(wq, wk, wo, strict=True)):
         new[n, :, :-1], new[n, :, -1:] = keys[n], x @ k
-        x = x + grouped_attention((x @ q)[:, :, None], new[n][:, :, None], value[:, :, None])[:, :, 0] @ o
+        x = (
+            x
+            + grouped_attention((x @ q)[:, :, None], new[n][:, :, None], value[:, :, None])[:, :, 0]
+            @ o
+        )
     return x, new, value
 
 
@@ -70,7 +81,7 @@ def ring_counter_example():
 def windowed_bytes(key_owners, value_owners, windows, batch, tokens, groups, width, size):
     rows = {}
     for stream, reads in enumerate((key_owners, value_owners)):
-        for owner, window in zip(reads, windows):
+        for owner, window in zip(reads, windows, strict=True):
             needed = min(tokens, window + 1) if window else tokens
             rows[stream, owner] = max(rows.get((stream, owner), 0), needed)
     return batch * sum(rows.values()) * groups * width * size

@@ -1,4 +1,5 @@
 """hw03 a third time: head by head, position by position, SDPA where it fits."""
+
 import torch
 import torch.nn.functional as F
 
@@ -33,13 +34,15 @@ def grouped_attention(q, k, v):
     outs = []
     for h in range(H):
         g = h * G // H
-        outs.append(F.scaled_dot_product_attention(q[:, :, h], k[:, :, g], v[:, :, g], attn_mask=seen))
+        outs.append(
+            F.scaled_dot_product_attention(q[:, :, h], k[:, :, g], v[:, :, g], attn_mask=seen)
+        )
     return torch.stack(outs, 2)
 
 
 def skip_heads(v, v1):
     out = v1.clone()
-    out[:, :, :v.shape[2]] = v
+    out[:, :, : v.shape[2]] = v
     return out
 
 
@@ -47,7 +50,7 @@ def svformer(x, wq, wk, wv, wo):
     outs = []
     keys, value = x.new_zeros(len(wq), len(x), 0, x.shape[-1]), x.new_zeros(len(x), 0, x.shape[-1])
     for t in range(x.shape[1]):
-        out, keys, value = svformer_step(x[:, t:t + 1], keys, value, wq, wk, wv, wo)
+        out, keys, value = svformer_step(x[:, t : t + 1], keys, value, wq, wk, wv, wo)
         outs.append(out)
     return torch.cat(outs, 1)
 
@@ -65,7 +68,7 @@ def svformer_step(x, keys, value, wq, wk, wv, wo):
 def critical_point(method, baseline, window):
     before = None
     for k in range(len(method) - window + 1):
-        now = (method[k:k + window] - baseline[k:k + window]).double().mean()
+        now = (method[k : k + window] - baseline[k : k + window]).double().mean()
         if before is not None and before < 0 and now >= 0:
             return k
         before = now
@@ -88,6 +91,8 @@ def windowed_bytes(key_owners, value_owners, windows, batch, tokens, groups, wid
             longest = 0
             for reader in range(len(windows)):
                 if reads[reader] == owner:
-                    longest = max(longest, tokens if not windows[reader] else min(windows[reader] + 1, tokens))
+                    longest = max(
+                        longest, tokens if not windows[reader] else min(windows[reader] + 1, tokens)
+                    )
             total += longest
     return total * batch * groups * width * size

@@ -1,4 +1,5 @@
 """hw03, solved the way the notebooks write it."""
+
 import torch
 
 
@@ -7,7 +8,9 @@ def owners(plan, layers, anchors):
     paired = [n - n % 2 for n in own]
     latest = [max([a for a in anchors if a <= n], default=0) for n in own]
     keys = paired if plan in ("cla", "share-k2") else own
-    values = {"svformer": [0] * layers, "cla": paired, "share-v2": paired, "anchors": latest}.get(plan, own)
+    values = {"svformer": [0] * layers, "cla": paired, "share-v2": paired, "anchors": latest}.get(
+        plan, own
+    )
     return keys, values
 
 
@@ -24,37 +27,37 @@ def cache_bytes(plan, layers, batch, tokens, heads, groups, width, size):
 
 def grouped_attention(q, k, v):
     (_, T, H, D), (S, G) = q.shape, k.shape[1:3]
-    k = k.repeat_interleave(H // G, 2)                          # (B,S,H,D)
-    v = v.repeat_interleave(H // G, 2)                          # (B,S,H,E)
-    scores = q.transpose(1, 2) @ k.permute(0, 2, 3, 1) / D ** 0.5        # (B,H,T,S)
+    k = k.repeat_interleave(H // G, 2)  # (B,S,H,D)
+    v = v.repeat_interleave(H // G, 2)  # (B,S,H,E)
+    scores = q.transpose(1, 2) @ k.permute(0, 2, 3, 1) / D**0.5  # (B,H,T,S)
     seen = torch.arange(S) <= torch.arange(T)[:, None] + S - T
     weights = scores.masked_fill(~seen, float("-inf")).softmax(-1)
-    return (weights @ v.transpose(1, 2)).transpose(1, 2)        # (B,T,H,E)
+    return (weights @ v.transpose(1, 2)).transpose(1, 2)  # (B,T,H,E)
 
 
 def skip_heads(v, v1):
-    return torch.cat([v, v1[:, :, v.shape[2]:]], 2)             # (B,T,H,D)
+    return torch.cat([v, v1[:, :, v.shape[2] :]], 2)  # (B,T,H,D)
 
 
 def causal_weights(q, k):
-    scores = q @ k.mT / q.shape[-1] ** 0.5                      # (B,T,T)
+    scores = q @ k.mT / q.shape[-1] ** 0.5  # (B,T,T)
     hidden = torch.ones_like(scores, dtype=torch.bool).triu(1)
     return scores.masked_fill(hidden, float("-inf")).softmax(-1)
 
 
 def svformer(x, wq, wk, wv, wo):
-    v = x @ wv                                                  # (B,T,C)
+    v = x @ wv  # (B,T,C)
     for n in range(len(wq)):
         x = x + causal_weights(x @ wq[n], x @ wk[n]) @ v @ wo[n]
     return x
 
 
 def svformer_step(x, keys, value, wq, wk, wv, wo):
-    value = torch.cat([value, x @ wv], 1)                       # (B,S+1,C)
+    value = torch.cat([value, x @ wv], 1)  # (B,S+1,C)
     grown = []
     for n in range(len(wq)):
-        k = torch.cat([keys[n], x @ wk[n]], 1)                  # (B,S+1,C)
-        scores = x @ wq[n] @ k.mT / x.shape[-1] ** 0.5          # (B,1,S+1)
+        k = torch.cat([keys[n], x @ wk[n]], 1)  # (B,S+1,C)
+        scores = x @ wq[n] @ k.mT / x.shape[-1] ** 0.5  # (B,1,S+1)
         x = x + scores.softmax(-1) @ value @ wo[n]
         grown.append(k)
     return x, torch.stack(grown), value
@@ -71,7 +74,8 @@ def predict_savings():
 
 
 def ring_counter_example():
-    """Three keys, a window of 2: the oldest is still visible, matches the query, and has a value of its own."""
+    """Three keys, a window of 2: the oldest is still visible, matches the query, and has a value of
+    its own."""
     return torch.tensor([4.0]), torch.tensor([[4.0], [0.0], [0.0]]), torch.eye(3), 2
 
 
@@ -80,5 +84,5 @@ def windowed_bytes(key_owners, value_owners, windows, batch, tokens, groups, wid
     rows = 0
     for reads in (key_owners, value_owners):
         for owner in set(reads):
-            rows += max(need for need, read in zip(needs, reads) if read == owner)
+            rows += max(need for need, read in zip(needs, reads, strict=True) if read == owner)
     return rows * batch * groups * width * size

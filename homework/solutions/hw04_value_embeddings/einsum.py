@@ -1,4 +1,5 @@
 """hw04 again: einsum, float64 inside, PyTorch's own norm and optimizer."""
+
 import torch
 import torch.nn.functional as F
 from torch import einsum
@@ -38,7 +39,9 @@ def gated_value(v, ve, x, w):
 
 
 def contribution(v, ve, s0, s1):
-    lengths = torch.stack([s0 * F.rms_norm(v, v.shape[-1:], eps=0.0), s1 * ve]).double().norm(dim=-1)
+    lengths = (
+        torch.stack([s0 * F.rms_norm(v, v.shape[-1:], eps=0.0), s1 * ve]).double().norm(dim=-1)
+    )
     weights = torch.tensor([s0, s1]).abs()
     return (weights[1] / weights.sum()).item(), (lengths[1] / lengths.sum(0)).mean().item()
 
@@ -73,4 +76,8 @@ def lambda_gradients(ids, table, v, s0, s1, dout):
     ds0 = einsum("bthd,bthd->", g, F.rms_norm(v.double(), v.shape[-1:], eps=0.0))
     one_hot = F.one_hot(ids, len(table)).double()
     dve = einsum("btv,btc->vc", one_hot, g.flatten(2))
-    return ds0.to(v.dtype), einsum("vc,vc->", dve, table.double()).to(v.dtype), (s1 * dve).to(v.dtype)
+    return (
+        ds0.to(v.dtype),
+        einsum("vc,vc->", dve, table.double()).to(v.dtype),
+        (s1 * dve).to(v.dtype),
+    )

@@ -1,4 +1,5 @@
 """hw04 a third time: head by head, recursively, autograd where it fits."""
+
 import torch
 
 
@@ -26,7 +27,7 @@ def mixed_value(v, ve, s0, s1):
     out = normal(v).mul(s0)
     if ve is not None:
         B, T, H, D = v.shape
-        out = out + torch.stack([ve[:, :, h * D:(h + 1) * D] for h in range(H)], 2) * s1
+        out = out + torch.stack([ve[:, :, h * D : (h + 1) * D] for h in range(H)], 2) * s1
     return out
 
 
@@ -35,10 +36,11 @@ def unet(x0, w, lambdas, skips, weights):
         if i < 0:
             return x0
         x = output(i - 1)
-        for skip, weight in zip(skips, weights):
+        for skip, weight in zip(skips, weights, strict=True):
             x = x + weight * output(skip[0]) if skip[1] == i else x
         x = x * lambdas[i][0] + x0 * lambdas[i][1]
         return x + (x @ w[i]).tanh()
+
     return output(len(w) - 1)
 
 
@@ -89,6 +91,8 @@ def skip_counter_example():
 
 
 def lambda_gradients(ids, table, v, s0, s1, dout):
-    table, s0, s1 = (torch.as_tensor(x, dtype=v.dtype).clone().requires_grad_() for x in (table, s0, s1))
+    table, s0, s1 = (
+        torch.as_tensor(x, dtype=v.dtype).clone().requires_grad_() for x in (table, s0, s1)
+    )
     out = s0 * normal(v) + s1 * table[ids].reshape(v.shape)
     return torch.autograd.grad(out, (s0, s1, table), dout)

@@ -1,4 +1,5 @@
 """hw04, solved the way the notebooks write it."""
+
 import math
 
 import torch
@@ -14,14 +15,14 @@ def table_of(layers, tables):
 
 
 def mixed_value(v, ve, s0, s1):
-    own = s0 * rms(v)                                           # (B,T,H,D), each head by itself
+    own = s0 * rms(v)  # (B,T,H,D), each head by itself
     return own if ve is None else own + s1 * ve.reshape(v.shape)
 
 
 def unet(x0, w, lambdas, skips, weights):
     x, out = x0, []
     for i in range(len(w)):
-        for (source, end), weight in zip(skips, weights):
+        for (source, end), weight in zip(skips, weights, strict=True):
             if end == i:
                 x = x + weight * out[source]
         x = lambdas[i, 0] * x + lambdas[i, 1] * x0
@@ -31,13 +32,13 @@ def unet(x0, w, lambdas, skips, weights):
 
 
 def gated_value(v, ve, x, w):
-    gate = 3 * torch.sigmoid(x[..., :12] @ w.T)                 # (B,T,H)
+    gate = 3 * torch.sigmoid(x[..., :12] @ w.T)  # (B,T,H)
     return v + gate[..., None] * ve
 
 
 def contribution(v, ve, s0, s1):
-    own = abs(s0) * rms(v).norm(dim=3)                          # (B,T,H)
-    other = abs(s1) * ve.norm(dim=3)                            # (B,T,H)
+    own = abs(s0) * rms(v).norm(dim=3)  # (B,T,H)
+    other = abs(s1) * ve.norm(dim=3)  # (B,T,H)
     return abs(s1) / (abs(s0) + abs(s1)), (other / (own + other)).mean()
 
 
@@ -45,15 +46,15 @@ def adam_pair(start, gradients, lr, beta1, beta2, eps):
     p, m, s, values = start, torch.zeros_like(start), torch.zeros_like(start), []
     for n, g in enumerate(gradients, 1):
         m = beta1 * m + (1 - beta1) * g
-        s = beta2 * s + (1 - beta2) * g ** 2
-        p = p - lr * (m / (1 - beta1 ** n)) / ((s / (1 - beta2 ** n)).sqrt() + eps)
+        s = beta2 * s + (1 - beta2) * g**2
+        p = p - lr * (m / (1 - beta1**n)) / ((s / (1 - beta2**n)).sqrt() + eps)
         values.append(p)
     return torch.stack(values)
 
 
 def window(step, steps, longest, block):
     x = step / steps
-    return block * max(1, math.ceil(longest * (4 * x ** 3 - 6 * x ** 2 + 3 * x) / block))
+    return block * max(1, math.ceil(longest * (4 * x**3 - 6 * x**2 + 3 * x) / block))
 
 
 def predict_lambdas():

@@ -1,4 +1,5 @@
 """hw05 again: einsum, float64 inside, streams side by side."""
+
 import torch
 from torch import einsum
 
@@ -10,8 +11,12 @@ def pair_values(v, qr, kr):
 def dva(x, wq, wk, wv, wqr, wkr):
     kind, C, x = x.dtype, x.shape[-1], x.double()
     q, k, v, qr, kr = einsum("btc,wcd->wbtd", x, torch.stack([wq, wk, wv, wqr, wkr]).double())
-    scores = einsum("btc,bsc->bts", q, k) * C ** -0.5 + torch.full((x.shape[1],) * 2, -torch.inf).triu(1)
-    mixed, modifier = einsum("bts,bsd->btd", scores.softmax(-1), torch.cat([v, kr], -1)).split(C, -1)
+    scores = einsum("btc,bsc->bts", q, k) * C**-0.5 + torch.full(
+        (x.shape[1],) * 2, -torch.inf
+    ).triu(1)
+    mixed, modifier = einsum("bts,bsd->btd", scores.softmax(-1), torch.cat([v, kr], -1)).split(
+        C, -1
+    )
     return torch.addcmul(mixed, qr, modifier).to(kind)
 
 
@@ -22,7 +27,9 @@ def pair_bytes(batch, tokens, width, size):
 
 def parameters(plan, layers, width, vocabulary, context):
     C = width
-    matrices = {"gpt2": [C * C] * 4 + [4 * C * C] * 2, "dva": [C * C] * 5, "dva-wo": [C * C] * 6}[plan]
+    matrices = {"gpt2": [C * C] * 4 + [4 * C * C] * 2, "dva": [C * C] * 5, "dva-wo": [C * C] * 6}[
+        plan
+    ]
     vectors = {"gpt2": 2 * C + C + 2 * C + 4 * C + C, "dva": 2 * C, "dva-wo": 3 * C}[plan]
     return C * (vocabulary + context + vocabulary) + layers * (sum(matrices) + vectors) + C + C
 
@@ -46,7 +53,7 @@ def latent_set(w1, b1, w2, b2):
     F, C = w1.shape
     keys = torch.zeros(F + 1, C + 1, dtype=torch.float64)
     values = torch.zeros(F + 1, C, dtype=torch.float64)
-    keys[1:, :C], keys[1:, C], keys[0, C] = w1, b1, 2.0         # another order, another scale
+    keys[1:, :C], keys[1:, C], keys[0, C] = w1, b1, 2.0  # another order, another scale
     values[1:], values[0] = w2.T, b2 / 2
     return keys, values
 
@@ -66,5 +73,8 @@ def dva_tiles(scores, v, qr, kr, tile):
     outs = []
     for end in range(tile, scores.shape[1] + tile, tile):
         A = scores[:, :end].double().softmax(1)
-        outs.append(einsum("ts,sc->tc", A, v[:end].double()) + qr * einsum("ts,sc->tc", A, kr[:end].double()))
+        outs.append(
+            einsum("ts,sc->tc", A, v[:end].double())
+            + qr * einsum("ts,sc->tc", A, kr[:end].double())
+        )
     return torch.stack(outs).to(scores.dtype)

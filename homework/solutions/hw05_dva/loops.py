@@ -1,10 +1,13 @@
 """hw05 a third time: pair by pair where it is small, SDPA and autograd where they fit."""
+
 import torch
 import torch.nn.functional as F
 
 
 def pair_values(v, qr, kr):
-    return torch.stack([torch.stack([v[j] + qr[i] * kr[j] for j in range(len(v))]) for i in range(len(qr))])
+    return torch.stack(
+        [torch.stack([v[j] + qr[i] * kr[j] for j in range(len(v))]) for i in range(len(qr))]
+    )
 
 
 def dva(x, wq, wk, wv, wqr, wkr):
@@ -23,13 +26,23 @@ def pair_bytes(batch, tokens, width, size):
 def parameters(plan, layers, width, vocabulary, context):
     nn = torch.nn
     with torch.device("meta"):
-        parts = [nn.Embedding(vocabulary, width), nn.Embedding(context, width), nn.LayerNorm(width),
-                 nn.Linear(width, vocabulary, bias=False)]
+        parts = [
+            nn.Embedding(vocabulary, width),
+            nn.Embedding(context, width),
+            nn.LayerNorm(width),
+            nn.Linear(width, vocabulary, bias=False),
+        ]
         for _ in range(layers):
             matrices = 3 if plan == "gpt2" else 5
-            parts += [nn.LayerNorm(width)] + [nn.Linear(width, width, bias=False) for _ in range(matrices)]
+            parts += [nn.LayerNorm(width)] + [
+                nn.Linear(width, width, bias=False) for _ in range(matrices)
+            ]
             if plan == "gpt2":
-                parts += [nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.Linear(4 * width, width)]
+                parts += [
+                    nn.LayerNorm(width),
+                    nn.Linear(width, 4 * width),
+                    nn.Linear(4 * width, width),
+                ]
             if plan in ("gpt2", "dva-wo"):
                 parts += [nn.Linear(width, width)]
     return sum(p.numel() for part in parts for p in part.parameters())
@@ -66,12 +79,14 @@ def reading_counter_example():
 def dva_tiles(scores, v, qr, kr, tile):
     out, lse = None, None
     outs = []
-    for s, a, b in zip(scores.split(tile, 1), v.split(tile), kr.split(tile)):
+    for s, a, b in zip(scores.split(tile, 1), v.split(tile), kr.split(tile), strict=True):
         here, here_lse = s.softmax(1) @ a + qr * (s.softmax(1) @ b), s.logsumexp(1)
         if out is None:
             out, lse = here, here_lse
         else:
-            share = torch.sigmoid(here_lse - lse)[:, None]      # linear in the weights: whole outputs can be merged
+            share = torch.sigmoid(here_lse - lse)[
+                :, None
+            ]  # linear in the weights: whole outputs can be merged
             out, lse = out + share * (here - out), torch.logaddexp(lse, here_lse)
         outs.append(out)
     return torch.stack(outs)

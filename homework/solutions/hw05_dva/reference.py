@@ -1,28 +1,31 @@
 """hw05, solved the way the notebooks write it."""
+
 import torch
 
 
 def pair_values(v, qr, kr):
-    return v[None] + qr[:, None] * kr[None]                     # (T,S,C)
+    return v[None] + qr[:, None] * kr[None]  # (T,S,C)
 
 
 def dva(x, wq, wk, wv, wqr, wkr):
-    scores = x @ wq @ (x @ wk).mT / x.shape[-1] ** 0.5          # (B,T,T)
+    scores = x @ wq @ (x @ wk).mT / x.shape[-1] ** 0.5  # (B,T,T)
     hidden = torch.ones_like(scores, dtype=torch.bool).triu(1)
     A = scores.masked_fill(hidden, float("-inf")).softmax(-1)
-    return A @ (x @ wv) + (x @ wqr) * (A @ (x @ wkr))           # (B,T,C)
+    return A @ (x @ wv) + (x @ wqr) * (A @ (x @ wkr))  # (B,T,C)
 
 
 def pair_bytes(batch, tokens, width, size):
-    return batch * tokens ** 2 * width * size, batch * tokens * (tokens + 2 * width) * size
+    return batch * tokens**2 * width * size, batch * tokens * (tokens + 2 * width) * size
 
 
 def parameters(plan, layers, width, vocabulary, context):
-    norm, square = 2 * width, width ** 2
+    norm, square = 2 * width, width**2
     attention = norm + 3 * square
     output = square + width
     mlp = norm + 8 * square + 5 * width
-    layer = attention + {"gpt2": output + mlp, "dva": 2 * square, "dva-wo": 2 * square + output}[plan]
+    layer = (
+        attention + {"gpt2": output + mlp, "dva": 2 * square, "dva-wo": 2 * square + output}[plan]
+    )
     return 2 * vocabulary * width + context * width + layers * layer + norm
 
 
@@ -31,10 +34,10 @@ def dva_backward(A, v, qr, kr, dout):
 
 
 def dva_step(q, k, v, qr, kr, k_cache, v_cache, kr_cache):
-    k = torch.cat([k_cache, k], 1)                              # (B,S+1,C)
-    v = torch.cat([v_cache, v], 1)                              # (B,S+1,C)
-    kr = torch.cat([kr_cache, kr], 1)                           # (B,S+1,C)
-    A = (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1)             # (B,1,S+1)
+    k = torch.cat([k_cache, k], 1)  # (B,S+1,C)
+    v = torch.cat([v_cache, v], 1)  # (B,S+1,C)
+    kr = torch.cat([kr_cache, kr], 1)  # (B,S+1,C)
+    A = (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1)  # (B,1,S+1)
     return A @ v + qr * (A @ kr), k, v, kr
 
 
@@ -50,18 +53,25 @@ def predict_cost():
 
 def reading_counter_example():
     """Both queries look at both keys evenly; only their gates differ."""
-    return torch.full((2, 2), 0.5), torch.zeros(2, 1), torch.tensor([[0.0], [2.0]]), torch.ones(2, 1)
+    return (
+        torch.full((2, 2), 0.5),
+        torch.zeros(2, 1),
+        torch.tensor([[0.0], [2.0]]),
+        torch.ones(2, 1),
+    )
 
 
 def dva_tiles(scores, v, qr, kr, tile):
-    m = torch.full_like(scores[:, :1], float("-inf"))           # (T,1)
-    l, o, r, out = torch.zeros_like(m), torch.zeros_like(qr), torch.zeros_like(qr), []
-    for s, v_tile, kr_tile in zip(scores.split(tile, 1), v.split(tile), kr.split(tile)):
+    m = torch.full_like(scores[:, :1], float("-inf"))  # (T,1)
+    total, o, r, out = torch.zeros_like(m), torch.zeros_like(qr), torch.zeros_like(qr), []
+    for s, v_tile, kr_tile in zip(
+        scores.split(tile, 1), v.split(tile), kr.split(tile), strict=True
+    ):
         new = torch.maximum(m, s.amax(1, keepdim=True))
-        shrink, p = (m - new).exp(), (s - new).exp()            # (T,1), (T,tile)
-        l = l * shrink + p.sum(1, keepdim=True)
+        shrink, p = (m - new).exp(), (s - new).exp()  # (T,1), (T,tile)
+        total = total * shrink + p.sum(1, keepdim=True)
         o = o * shrink + p @ v_tile
         r = r * shrink + p @ kr_tile
         m = new
-        out.append((o + qr * r) / l)
-    return torch.stack(out)                                     # (N,T,C)
+        out.append((o + qr * r) / total)
+    return torch.stack(out)  # (N,T,C)

@@ -1,4 +1,5 @@
 """hw06 again: einsum, float64 inside, counts as vectors."""
+
 import string
 
 import torch
@@ -7,7 +8,9 @@ from torch import einsum
 
 def bypass(x, wq, wk, wv, heads, lengths, alpha):
     kind, (B, T, C), x = x.dtype, x.shape, x.double()
-    q, k, v = (einsum("btc,chd->bthd", x, w.double().reshape(C, heads, C // heads)) for w in (wq, wk, wv))
+    q, k, v = (
+        einsum("btc,chd->bthd", x, w.double().reshape(C, heads, C // heads)) for w in (wq, wk, wv)
+    )
     v = v + alpha * x.clamp(min=0).reshape(v.shape)
     scores = einsum("bthd,bshd->bhts", q, k) * (heads / C) ** 0.5
     for b, length in enumerate(lengths.tolist()):
@@ -38,14 +41,19 @@ def em_f1(prediction, golds):
 
     def clean(text):
         return [w for w in text.lower().translate(table).split() if w not in ("a", "an", "the")]
+
     p, em, f1 = clean(prediction), [], []
     for g in map(clean, golds):
         vocabulary = sorted({*p, *g})
-        counts = torch.tensor([[words.count(w) for w in vocabulary] for words in (p, g)], dtype=torch.float64)
+        counts = torch.tensor(
+            [[words.count(w) for w in vocabulary] for words in (p, g)], dtype=torch.float64
+        )
         common = counts.min(0).values.sum()
         precision, recall = common / counts[0].sum(), common / counts[1].sum()
         em.append(1 if p == g else 0)
-        f1.append((2 * precision * recall / (precision + recall)).item() if common else float(p == g))
+        f1.append(
+            (2 * precision * recall / (precision + recall)).item() if common else float(p == g)
+        )
     return max(em), max(f1)
 
 
@@ -65,7 +73,9 @@ def welch(a, b):
     means = torch.stack([a.double().mean(), b.double().mean()])
     errors = torch.stack([x.double().var(correction=1) / x.numel() for x in (a, b)])
     free = torch.tensor([a.numel() - 1, b.numel() - 1])
-    return (means[1] - means[0]) / errors.sum().sqrt(), errors.sum().square() / (errors.square() / free).sum()
+    return (means[1] - means[0]) / errors.sum().sqrt(), errors.sum().square() / (
+        errors.square() / free
+    ).sum()
 
 
 def predict_statistics():

@@ -1,4 +1,5 @@
 """hw06 a third time: sequence by sequence, pair by pair, SDPA where it fits."""
+
 import statistics
 import string
 
@@ -8,9 +9,13 @@ import torch.nn.functional as F
 
 def bypass(x, wq, wk, wv, heads, lengths, alpha):
     D, outs = x.shape[2] // heads, []
-    for sequence, length in zip(x, lengths):
-        q, k, v = sequence @ wq, sequence[:length] @ wk, sequence[:length] @ wv + alpha * F.relu(sequence[:length])
-        parts = zip(q.split(D, 1), k.split(D, 1), v.split(D, 1))
+    for sequence, length in zip(x, lengths, strict=True):
+        q, k, v = (
+            sequence @ wq,
+            sequence[:length] @ wk,
+            sequence[:length] @ wv + alpha * F.relu(sequence[:length]),
+        )
+        parts = zip(q.split(D, 1), k.split(D, 1), v.split(D, 1), strict=True)
         outs.append(torch.cat([F.scaled_dot_product_attention(*part) for part in parts], 1))
     return torch.stack(outs)
 
@@ -30,7 +35,9 @@ def mask_tokens(ids, draw, action, random_ids, special, mask_id):
 
 def best_span(start, end, context, longest):
     T = len(start)
-    pairs = [(s, e) for s in range(T) for e in range(s, min(s + longest, T)) if context[s] and context[e]]
+    pairs = [
+        (s, e) for s in range(T) for e in range(s, min(s + longest, T)) if context[s] and context[e]
+    ]
     return max(pairs, key=lambda pair: start[pair[0]].item() + end[pair[1]].item())
 
 
@@ -85,7 +92,7 @@ def variance_counter_example():
 
 def calming_alpha(v, r):
     best = []
-    for a, b in zip(v.T.double(), r.T.double()):
+    for a, b in zip(v.T.double(), r.T.double(), strict=True):
         matrix = torch.cov(torch.stack([a, b]))
         best.append(max(0.0, (-matrix[0, 1] / matrix[1, 1]).item()))
     best = torch.tensor(best, dtype=v.dtype)

@@ -1,4 +1,5 @@
 """hw06, solved the way the notebooks write it."""
+
 import re
 import string
 from collections import Counter
@@ -7,12 +8,14 @@ import torch
 
 
 def bypass(x, wq, wk, wv, heads, lengths, alpha):
-    v = x @ wv + alpha * x.relu()                               # (B,T,C)
-    q, k, v = (y.unflatten(2, (heads, -1)).transpose(1, 2) for y in (x @ wq, x @ wk, v))     # (B,H,T,D)
-    scores = q @ k.mT / q.shape[3] ** 0.5                       # (B,H,T,T)
-    padding = torch.arange(x.shape[1]) >= lengths[:, None]      # (B,T)
+    v = x @ wv + alpha * x.relu()  # (B,T,C)
+    q, k, v = (
+        y.unflatten(2, (heads, -1)).transpose(1, 2) for y in (x @ wq, x @ wk, v)
+    )  # (B,H,T,D)
+    scores = q @ k.mT / q.shape[3] ** 0.5  # (B,H,T,T)
+    padding = torch.arange(x.shape[1]) >= lengths[:, None]  # (B,T)
     weights = scores.masked_fill(padding[:, None, None], float("-inf")).softmax(3)
-    return (weights @ v).transpose(1, 2).flatten(2)             # (B,T,C)
+    return (weights @ v).transpose(1, 2).flatten(2)  # (B,T,C)
 
 
 def mask_tokens(ids, draw, action, random_ids, special, mask_id):
@@ -23,7 +26,7 @@ def mask_tokens(ids, draw, action, random_ids, special, mask_id):
 
 def best_span(start, end, context, longest):
     T = len(start)
-    distance = torch.arange(T) - torch.arange(T)[:, None]       # (T,T): end minus start
+    distance = torch.arange(T) - torch.arange(T)[:, None]  # (T,T): end minus start
     allowed = (distance >= 0) & (distance < longest) & context & context[:, None]
     scores = (start[:, None] + end).masked_fill(~allowed, float("-inf"))
     return divmod(scores.argmax().item(), T)
@@ -50,12 +53,14 @@ def window_starts(length, size, overlap):
 
 def variance_parts(v, r, alpha):
     covariance = (v * r).mean() - v.mean() * r.mean()
-    return v.var(unbiased=False), alpha ** 2 * r.var(unbiased=False), 2 * alpha * covariance
+    return v.var(unbiased=False), alpha**2 * r.var(unbiased=False), 2 * alpha * covariance
 
 
 def welch(a, b):
     p, q = a.var() / len(a), b.var() / len(b)
-    return (b.mean() - a.mean()) / (p + q).sqrt(), (p + q) ** 2 / (p ** 2 / (len(a) - 1) + q ** 2 / (len(b) - 1))
+    return (b.mean() - a.mean()) / (p + q).sqrt(), (p + q) ** 2 / (
+        p**2 / (len(a) - 1) + q**2 / (len(b) - 1)
+    )
 
 
 def predict_statistics():
@@ -69,6 +74,6 @@ def variance_counter_example():
 
 
 def calming_alpha(v, r):
-    covariance = (v * r).mean(0) - v.mean(0) * r.mean(0)        # (D,)
+    covariance = (v * r).mean(0) - v.mean(0) * r.mean(0)  # (D,)
     best = (-covariance / r.var(0, unbiased=False)).relu()
     return best, 2 * best

@@ -1,4 +1,5 @@
 """hw07 again: einsum, one-hot tokens, float64 inside."""
+
 import torch
 import torch.nn.functional as F
 from torch import einsum
@@ -8,8 +9,11 @@ ROWS = dict(enumerate("v av 1 a1 1 a1 ax x ax hv1 abv1 hvx abvx".split(), 1))
 
 def targets(rule, layers):
     every = torch.arange(layers)
-    chosen = {"last third": 3 * every + 2 >= 2 * layers, "every second": (layers - 1 - every) % 2 == 0,
-              "last half": 2 * every + 1 >= layers}
+    chosen = {
+        "last third": 3 * every + 2 >= 2 * layers,
+        "every second": (layers - 1 - every) % 2 == 0,
+        "last half": 2 * every + 1 >= layers,
+    }
     return every[chosen[rule]]
 
 
@@ -17,7 +21,17 @@ def value(row, v, v1, vx, a, b):
     plan = ROWS[row]
     of_v = {"h": 0.5, "a": a}[plan[0]] if row >= 10 else 0.0
     of_v = of_v if row > 2 else (a if row == 2 else 1.0)
-    other = 0.5 if row in (10, 12) else b if row in (11, 13) else 0.0 if row <= 2 else a if plan[0] == "a" else 1.0
+    other = (
+        0.5
+        if row in (10, 12)
+        else b
+        if row in (11, 13)
+        else 0.0
+        if row <= 2
+        else a
+        if plan[0] == "a"
+        else 1.0
+    )
     streams = torch.stack([v, v1 if plan[-1] == "1" else vx])
     return einsum("s,s...->...", torch.tensor([of_v, other]).to(v.dtype), streams)
 
@@ -31,7 +45,9 @@ def bov_attention(q, k, ids, table, gamma):
     kind, q, k, table = q.dtype, q.double(), k.double(), table.double()
     one_hot = F.one_hot(ids, len(table)).double()
     scores = einsum("bthd,bshd->bhts", q, k) / q.shape[-1] ** 0.5
-    scores = scores + torch.full(scores.shape[-2:], -torch.inf).triu(scores.shape[-1] - scores.shape[-2] + 1)
+    scores = scores + torch.full(scores.shape[-2:], -torch.inf).triu(
+        scores.shape[-1] - scores.shape[-2] + 1
+    )
     masses = einsum("bhts,bsv->bhtv", scores.softmax(-1), one_hot)
     return (gamma * einsum("bhtv,vhd->bthd", masses, table)).to(kind)
 
@@ -43,9 +59,15 @@ def histogram_decode(weights, ids, table, gamma):
 
 def flops_and_tokens(layers, width, vocabulary, windows, without):
     square = width * width
+
     def cost(kept):
-        return 6 * ((11 * layers + kept) * square + vocabulary * width) + sum(12 * width * w for w in windows)
-    return cost(layers - without), (cost(layers) - cost(layers - without)) / cost(layers - without) * 100
+        return 6 * ((11 * layers + kept) * square + vocabulary * width) + sum(
+            12 * width * w for w in windows
+        )
+
+    return cost(layers - without), (cost(layers) - cost(layers - without)) / cost(
+        layers - without
+    ) * 100
 
 
 def saved_bytes(layers, batch, tokens, vocabulary, value_width, width, size, id_size):
@@ -67,7 +89,7 @@ def windowed_break_even(windows, batch, vocabulary):
     full = sum(w == 0 for w in windows)
     wanted = -(-len(windows) * vocabulary // batch)
     edges = sorted({w + 1 for w in windows if w})
-    for low, high in zip([0, *edges], [*edges, None]):
+    for low, high in zip([0, *edges], [*edges, None], strict=True):
         growing = full + sum(1 for w in windows if w and w + 1 > low)
         still = sum(w + 1 for w in windows if w and w + 1 <= low)
         if growing:

@@ -1,4 +1,5 @@
 """hw07 a third time: token by token, SDPA where it fits."""
+
 import torch
 import torch.nn.functional as F
 
@@ -13,10 +14,23 @@ def targets(rule, layers):
 
 
 def value(row, v, v1, vx, a, b):
-    table = {1: (1, 0, 0), 2: (a, 0, 0), 3: (0, 1, 0), 4: (0, a, 0), 5: (0, 1, 0), 6: (0, a, 0), 7: (0, 0, a),
-             8: (0, 0, 1), 9: (0, 0, a), 10: (0.5, 0.5, 0), 11: (a, b, 0), 12: (0.5, 0, 0.5), 13: (a, 0, b)}
+    table = {
+        1: (1, 0, 0),
+        2: (a, 0, 0),
+        3: (0, 1, 0),
+        4: (0, a, 0),
+        5: (0, 1, 0),
+        6: (0, a, 0),
+        7: (0, 0, a),
+        8: (0, 0, 1),
+        9: (0, 0, a),
+        10: (0.5, 0.5, 0),
+        11: (a, b, 0),
+        12: (0.5, 0, 0.5),
+        13: (a, 0, b),
+    }
     out = torch.zeros_like(v)
-    for weight, stream in zip(table[row], (v, v1, vx)):
+    for weight, stream in zip(table[row], (v, v1, vx), strict=True):
         out = out + weight * stream
     return out
 
@@ -32,8 +46,10 @@ def bov_attention(q, k, ids, table, gamma):
     T, S = q.shape[1], k.shape[1]
     seen = torch.ones(T, S, dtype=torch.bool).tril(S - T)
     values = F.embedding(ids, table.reshape(len(table), -1)).unflatten(-1, table.shape[1:])
-    heads = zip(q.unbind(2), k.unbind(2), values.unbind(2))
-    return torch.stack([F.scaled_dot_product_attention(a, b, gamma * c, attn_mask=seen) for a, b, c in heads], 2)
+    heads = zip(q.unbind(2), k.unbind(2), values.unbind(2), strict=True)
+    return torch.stack(
+        [F.scaled_dot_product_attention(a, b, gamma * c, attn_mask=seen) for a, b, c in heads], 2
+    )
 
 
 def histogram_decode(weights, ids, table, gamma):
@@ -67,12 +83,14 @@ def predict_break_even():
 
 def expressivity_counter_example():
     embedding = torch.tensor([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 3.0]], dtype=torch.float64)
-    return embedding, torch.tensor([[1.0, 2.0], [-1.0, -2.0], [3.0, 0.0], [-3.0, 0.0]], dtype=torch.float64)
+    return embedding, torch.tensor(
+        [[1.0, 2.0], [-1.0, -2.0], [3.0, 0.0], [-3.0, 0.0]], dtype=torch.float64
+    )
 
 
 def windowed_break_even(windows, batch, vocabulary):
     needed = len(windows) * vocabulary
-    T = vocabulary // batch                                     # at least as long as without windows
+    T = vocabulary // batch  # at least as long as without windows
     while True:
         held = sum(batch * (min(T, w + 1) if w else T) for w in windows)
         if held >= needed:

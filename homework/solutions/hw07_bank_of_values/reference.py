@@ -1,4 +1,5 @@
 """hw07, solved the way the notebooks write it."""
+
 from bisect import bisect_left
 
 import torch
@@ -21,27 +22,33 @@ def value(row, v, v1, vx, a, b):
 
 
 def aligned_table(embedding, w):
-    x0 = embedding / embedding.square().mean(1, keepdim=True).sqrt()             # (V,C)
+    x0 = embedding / embedding.square().mean(1, keepdim=True).sqrt()  # (V,C)
     return x0 @ w
 
 
 def bov_attention(q, k, ids, table, gamma):
-    q, k, v = q.transpose(1, 2), k.transpose(1, 2), table[ids].transpose(1, 2)   # (B,H,T,D), (B,H,S,D), (B,H,S,D)
+    q, k, v = (
+        q.transpose(1, 2),
+        k.transpose(1, 2),
+        table[ids].transpose(1, 2),
+    )  # (B,H,T,D), (B,H,S,D), (B,H,S,D)
     T, S = q.shape[2], k.shape[2]
     hidden = torch.arange(S) > torch.arange(T)[:, None] + S - T
     weights = (q @ k.mT / q.shape[3] ** 0.5).masked_fill(hidden, float("-inf")).softmax(-1)
-    return gamma * (weights @ v).transpose(1, 2)                                 # (B,T,H,D)
+    return gamma * (weights @ v).transpose(1, 2)  # (B,T,H,D)
 
 
 def histogram_decode(weights, ids, table, gamma):
     B, H, S = weights.shape
-    masses = weights.new_zeros(B, H, len(table)).scatter_add(2, ids[:, None].expand(B, H, S), weights)
+    masses = weights.new_zeros(B, H, len(table)).scatter_add(
+        2, ids[:, None].expand(B, H, S), weights
+    )
     return masses, gamma * torch.einsum("bhv,vhd->bhd", masses, table)
 
 
 def flops_and_tokens(layers, width, vocabulary, windows, without):
-    standard = 6 * (12 * layers * width ** 2 + width * vocabulary) + 12 * width * sum(windows)
-    mine = standard - 6 * without * width ** 2
+    standard = 6 * (12 * layers * width**2 + width * vocabulary) + 12 * width * sum(windows)
+    mine = standard - 6 * without * width**2
     return mine, 100 * (standard / mine - 1)
 
 
@@ -62,6 +69,7 @@ def expressivity_counter_example():
 def windowed_break_even(windows, batch, vocabulary):
     def rows(T):
         return batch * sum(T if w == 0 else min(T, w + 1) for w in windows)
-    wanted = len(windows) * vocabulary                          # rows of all tables: long enough if anyone sees all
+
+    wanted = len(windows) * vocabulary  # rows of all tables: long enough if anyone sees all
     T = bisect_left(range(wanted + 1), wanted, key=rows)
     return T if T <= wanted else -1

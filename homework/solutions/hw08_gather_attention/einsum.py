@@ -1,4 +1,6 @@
-"""hw08 again: whole matrices in float64, no programs at all. Right answers, and nothing learned about tiles."""
+"""hw08 again: whole matrices in float64, no programs at all. Right answers, and nothing learned
+about tiles."""
+
 import torch
 from torch import einsum
 
@@ -24,7 +26,11 @@ def flash(q, k, v, block_m, block_n):
     scores, T = causal(q, k), len(q)
     ends = torch.clamp(torch.arange(block_m, T + block_m, block_m), max=T)
     visited = torch.div(ends + block_n - 1, block_n, rounding_mode="floor")
-    return einsum("ts,se->te", scores.softmax(1), v.double()).to(q.dtype), scores.logsumexp(1).to(q.dtype), visited
+    return (
+        einsum("ts,se->te", scores.softmax(1), v.double()).to(q.dtype),
+        scores.logsumexp(1).to(q.dtype),
+        visited,
+    )
 
 
 def gather_flash(q, k, ids, table, gain, block_m, block_n):
@@ -38,10 +44,14 @@ def split_decode(q, k, ids, table, gain, splits):
     S, kind = len(k), q.dtype
     scores = einsum("hd,shd->sh", q.double(), k.double()) / q.shape[1] ** 0.5
     owner = torch.arange(S) // -(-S // splits)
-    mine = torch.where(owner[None] == torch.arange(splits)[:, None], 0.0, -torch.inf)          # (splits,S)
-    scores = scores[None] + mine[..., None]                                                     # (splits,S,H)
+    mine = torch.where(owner[None] == torch.arange(splits)[:, None], 0.0, -torch.inf)  # (splits,S)
+    scores = scores[None] + mine[..., None]  # (splits,S,H)
     parts = einsum("nsh,she->nhe", scores.softmax(1), table.double()[ids])
-    out = einsum("sh,she->he", scores.flatten(0, 1).softmax(0).unflatten(0, (splits, S)).sum(0), table.double()[ids])
+    out = einsum(
+        "sh,she->he",
+        scores.flatten(0, 1).softmax(0).unflatten(0, (splits, S)).sum(0),
+        table.double()[ids],
+    )
     return parts.to(kind), scores.logsumexp(1).to(kind), (gain * out).to(kind)
 
 

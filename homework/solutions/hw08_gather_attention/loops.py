@@ -1,4 +1,5 @@
 """hw08 a third time: row by row and lane by lane, SDPA and autograd where they fit."""
+
 import torch
 import torch.nn.functional as F
 
@@ -14,18 +15,22 @@ def copy_tiles(x, block):
 
 def softmax_rows(x, block):
     lanes = torch.zeros(len(x), block, dtype=x.dtype)
-    lanes[:, :x.shape[1]] = (x - x.amax(1, keepdim=True)).exp()
+    lanes[:, : x.shape[1]] = (x - x.amax(1, keepdim=True)).exp()
     return x.softmax(1), lanes
 
 
 def flash(q, k, v, block_m, block_n):
     lse, visited = [], []
     for t in range(len(q)):
-        scores = k[:t + 1] @ q[t] / q.shape[1] ** 0.5
+        scores = k[: t + 1] @ q[t] / q.shape[1] ** 0.5
         lse.append(scores.logsumexp(0))
         if t % block_m == block_m - 1 or t == len(q) - 1:
             visited.append(t // block_n + 1)
-    return F.scaled_dot_product_attention(q[None], k[None], v[None], is_causal=True)[0], torch.stack(lse), visited
+    return (
+        F.scaled_dot_product_attention(q[None], k[None], v[None], is_causal=True)[0],
+        torch.stack(lse),
+        visited,
+    )
 
 
 def gather_flash(q, k, ids, table, gain, block_m, block_n):
@@ -56,7 +61,10 @@ def histogram_decode(scores, ids, table, gain):
 
 
 def table_gradient(P, dout, ids, table, gain):
-    table, gain = table.clone().requires_grad_(), torch.tensor(gain, dtype=table.dtype, requires_grad=True)
+    table, gain = (
+        table.clone().requires_grad_(),
+        torch.tensor(gain, dtype=table.dtype, requires_grad=True),
+    )
     return torch.autograd.grad(gain * P @ table[ids], (table, gain), dout)
 
 

@@ -1,7 +1,9 @@
-"""hw08 as Triton kernels, for the interpreter: what the unit is about. What needs no kernel is in plain PyTorch."""
+"""hw08 as Triton kernels, for the interpreter: what the unit is about. What needs no kernel is in
+plain PyTorch."""
+
 import os
 
-os.environ.setdefault("TRITON_INTERPRET", "1")                  # before triton is imported
+os.environ.setdefault("TRITON_INTERPRET", "1")  # before triton is imported
 
 import math
 
@@ -46,32 +48,51 @@ def softmax_rows(x, block):
 
 
 @triton.jit
-def flash_kernel(q, k, values, ids, out, lse, visited, gain, scale, T, D: tl.constexpr, E: tl.constexpr,
-                 NAMED: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+def flash_kernel(
+    q,
+    k,
+    values,
+    ids,
+    out,
+    lse,
+    visited,
+    gain,
+    scale,
+    T,
+    D: tl.constexpr,
+    E: tl.constexpr,
+    NAMED: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+):
     """NAMED: `values` is a table and ids say which row; else it is the values themselves."""
     first = tl.program_id(0) * BLOCK_M
     queries, d, e = first + tl.arange(0, BLOCK_M), tl.arange(0, D), tl.arange(0, E)
     here = queries < T
     q_tile = tl.load(q + queries[:, None] * D + d[None, :], mask=here[:, None], other=0.0)
     m = tl.full((BLOCK_M,), -float("inf"), q_tile.dtype)
-    l = tl.zeros((BLOCK_M,), q_tile.dtype)
+    total = tl.zeros((BLOCK_M,), q_tile.dtype)
     acc = tl.zeros((BLOCK_M, E), q_tile.dtype)
     tiles = 0
     for start in range(0, tl.minimum(first + BLOCK_M, T), BLOCK_N):
         keys = start + tl.arange(0, BLOCK_N)
         k_tile = tl.load(k + keys[:, None] * D + d[None, :], mask=keys[:, None] < T, other=0.0)
         scores = tl.sum(q_tile[:, None, :] * k_tile[None, :, :], 2) * scale
-        scores = tl.where((keys[None, :] <= queries[:, None]) & (keys[None, :] < T), scores, -float("inf"))
+        scores = tl.where(
+            (keys[None, :] <= queries[:, None]) & (keys[None, :] < T), scores, -float("inf")
+        )
         new = tl.maximum(m, tl.max(scores, 1))
         p, shrink = tl.exp(scores - new[:, None]), tl.exp(m - new)
         rows = tl.load(ids + keys, mask=keys < T, other=0) if NAMED else keys
         v_tile = tl.load(values + rows[:, None] * E + e[None, :], mask=keys[:, None] < T, other=0.0)
-        l = l * shrink + tl.sum(p, 1)
+        total = total * shrink + tl.sum(p, 1)
         acc = acc * shrink[:, None] + tl.sum(p[:, :, None] * v_tile[None, :, :], 1)
         m = new
         tiles += 1
-    tl.store(out + queries[:, None] * E + e[None, :], gain * acc / l[:, None], mask=here[:, None])
-    tl.store(lse + queries, m + tl.log(l), mask=here)
+    tl.store(
+        out + queries[:, None] * E + e[None, :], gain * acc / total[:, None], mask=here[:, None]
+    )
+    tl.store(lse + queries, m + tl.log(total), mask=here)
     tl.store(visited + tl.program_id(0), tiles)
 
 
@@ -80,8 +101,23 @@ def launch(q, k, values, ids, gain, block_m, block_n):
     q, k, values = q.contiguous(), k.contiguous(), values.contiguous()
     programs = triton.cdiv(T, block_m)
     out, lse, visited = q.new_empty(T, E), q.new_empty(T), torch.empty(programs, dtype=torch.int32)
-    flash_kernel[programs,](q, k, values, values if ids is None else ids, out, lse, visited, gain, D ** -0.5, T,
-                            D=D, E=E, NAMED=ids is not None, BLOCK_M=block_m, BLOCK_N=block_n)
+    flash_kernel[programs,](
+        q,
+        k,
+        values,
+        values if ids is None else ids,
+        out,
+        lse,
+        visited,
+        gain,
+        D**-0.5,
+        T,
+        D=D,
+        E=E,
+        NAMED=ids is not None,
+        BLOCK_M=block_m,
+        BLOCK_N=block_n,
+    )
     return out, lse, visited
 
 
@@ -94,8 +130,21 @@ def gather_flash(q, k, ids, table, gain, block_m, block_n):
 
 
 @triton.jit
-def decode_kernel(q, k, ids, table, parts, lse, S, H, SIZE, scale, D: tl.constexpr, E: tl.constexpr,
-                  LANES: tl.constexpr):
+def decode_kernel(
+    q,
+    k,
+    ids,
+    table,
+    parts,
+    lse,
+    S,
+    H,
+    SIZE,
+    scale,
+    D: tl.constexpr,
+    E: tl.constexpr,
+    LANES: tl.constexpr,
+):
     """One split of one head, its keys all at once."""
     split, h = tl.program_id(0), tl.program_id(1)
     lane, d, e = tl.arange(0, LANES), tl.arange(0, D), tl.arange(0, E)
@@ -106,19 +155,32 @@ def decode_kernel(q, k, ids, table, parts, lse, S, H, SIZE, scale, D: tl.constex
     scores = tl.where(on, tl.sum(k_tile * q_row[None, :], 1) * scale, -float("inf"))
     m = tl.max(scores, 0)
     p = tl.exp(scores - m)
-    l = tl.sum(p, 0)
+    total = tl.sum(p, 0)
     names = tl.load(ids + keys, mask=on, other=0)
     rows = tl.load(table + (names[:, None] * H + h) * E + e[None, :], mask=on[:, None], other=0.0)
-    tl.store(parts + (split * H + h) * E + e, tl.sum(p[:, None] * rows, 0) / l)
-    tl.store(lse + split * H + h, m + tl.log(l))
+    tl.store(parts + (split * H + h) * E + e, tl.sum(p[:, None] * rows, 0) / total)
+    tl.store(lse + split * H + h, m + tl.log(total))
 
 
 def split_decode(q, k, ids, table, gain, splits):
     (S, H, D), E = k.shape, table.shape[2]
     size = triton.cdiv(S, splits)
     parts, lse = q.new_empty(splits, H, E), q.new_empty(splits, H)
-    decode_kernel[splits, H](q.contiguous(), k.contiguous(), ids, table.contiguous(), parts, lse, S, H, size, D ** -0.5,
-                             D=D, E=E, LANES=triton.next_power_of_2(size))
+    decode_kernel[splits, H](
+        q.contiguous(),
+        k.contiguous(),
+        ids,
+        table.contiguous(),
+        parts,
+        lse,
+        S,
+        H,
+        size,
+        D**-0.5,
+        D=D,
+        E=E,
+        LANES=triton.next_power_of_2(size),
+    )
     return parts, lse, gain * (lse.softmax(0)[..., None] * parts).sum(0)
 
 
@@ -126,14 +188,17 @@ def split_decode(q, k, ids, table, gain, splits):
 def mass_kernel(p, local, masses, S, U, LANES: tl.constexpr):
     h, lane = tl.program_id(0), tl.arange(0, LANES)
     on = lane < S
-    bins, weights = tl.load(local + lane, mask=on, other=0), tl.load(p + h * S + lane, mask=on, other=0.0)
+    bins, weights = (
+        tl.load(local + lane, mask=on, other=0),
+        tl.load(p + h * S + lane, mask=on, other=0.0),
+    )
     tl.atomic_add(masses + h * U + bins, weights, mask=on)
 
 
 def histogram_decode(scores, ids, table, gain):
     tokens, local = torch.unique(ids, return_inverse=True)
     H, S = scores.shape
-    masses = torch.zeros(H, len(tokens))                        # float32: what the interpreter's atomics take
+    masses = torch.zeros(H, len(tokens))  # float32: what the interpreter's atomics take
     p = scores.softmax(1).float().contiguous()
     mass_kernel[H,](p, local, masses, S, len(tokens), LANES=triton.next_power_of_2(S))
     masses = masses.to(scores.dtype)
@@ -141,7 +206,7 @@ def histogram_decode(scores, ids, table, gain):
 
 
 def table_gradient(P, dout, ids, table, gain):
-    order = ids.argsort(stable=True)                            # rows of one token side by side, in a fixed order
+    order = ids.argsort(stable=True)  # rows of one token side by side, in a fixed order
     counts = torch.bincount(ids, minlength=len(table))
     rows = (gain * P.T @ dout)[order]
     return torch.segment_reduce(rows, "sum", lengths=counts), (dout * (P @ table[ids])).sum()
@@ -156,5 +221,8 @@ def offload_counter_example():
 
 
 def best_splits(tiles, heads, slots, overhead, merge):
-    cost = [math.ceil(heads * n / slots) * (math.ceil(tiles / n) + overhead) + merge * n for n in range(1, tiles + 1)]
+    cost = [
+        math.ceil(heads * n / slots) * (math.ceil(tiles / n) + overhead) + merge * n
+        for n in range(1, tiles + 1)
+    ]
     return cost.index(min(cost)) + 1

@@ -1,10 +1,11 @@
 """What is one exercise, and how is an answer to it judged?
 
-An exercise is one decorated function in a unit's `exercises.py`: its name, signature and docstring make the stub, its
-body (NumPy, float64, by index rather than by matrix) is the oracle, its keyword-only switches make the named wrong
-answers. Public tests, report card, diagnosis, hints, the isolated grader and the proofs in tests/homework all read this
-one definition.
+An exercise is one decorated function in a unit's `exercises.py`: its name, signature and docstring
+make the stub, its body (NumPy, float64, by index rather than by matrix) is the oracle, its
+keyword-only switches make the named wrong answers. Public tests, report card, diagnosis, hints, the
+isolated grader and the proofs in tests/homework all read this one definition.
 """
+
 import contextlib
 import functools
 import inspect
@@ -18,11 +19,11 @@ from pathlib import Path
 
 import numpy as np
 
-from homework import submission
+from homework import runner
 
 HERE = Path(__file__).parent
-PUBLIC = 0                                                      # the seed of the public tests
-SECONDS = 30                                                    # for one part in the public tests
+PUBLIC = 0  # the seed of the public tests
+SECONDS = 30  # for one part in the public tests
 TOLERANCE = {"float64": 1e-6, "float32": 2e-4, "float16": 1e-2}
 SAYS = {
     "todo": "not written yet (NotImplementedError)",
@@ -30,13 +31,18 @@ SAYS = {
     "broken": "line {line} cannot be read (syntax error)",
     "raised": "it raised {error} in line {line}",
     "changed": "it changed its own inputs; work on new tensors",
+    "input": "it returned one of its inputs, or a view of it; return a new tensor",
     "type": "it must return a tensor, a number, or a tuple of these",
     "time": "it did not finish in time",
+    "starved": "it did not finish in time",
     "died": "its process ended without an answer",
     "size": "its answer is too large",
     "forged": "its answer could not be read",
     "late": "not run: the time for the whole file was over",
 }
+
+
+UNCLEAR = "what you returned could not be evaluated: check its shapes against the docstring"
 
 
 class Lost(AssertionError):
@@ -49,8 +55,9 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Part:
-    """Some of an exercise's points: how to make inputs (rng -> tuple; a list of makers takes turns) and, where there is
-    no single right answer, who accepts one."""
+    """Some of an exercise's points: how to make inputs (rng -> tuple; a list of makers takes turns)
+    and, where there is no single right answer, who accepts one."""
+
     name: str
     points: int
     make: callable = None
@@ -62,7 +69,9 @@ class Part:
 
 @dataclass(frozen=True)
 class Wrong:
-    """A mistake that people make: the points it loses, what to say, the oracle's switches (or a function) for it."""
+    """A mistake that people make: the points it loses, what to say, the oracle's switches (or a
+    function) for it."""
+
     name: str
     loses: int
     says: str
@@ -79,8 +88,11 @@ def normals(r, *shapes):
 
 
 def loose(array):
-    """The same numbers, laid out in memory the other way round, a vector's apart: a tensor that is not contiguous."""
-    return np.asfortranarray(array) if array.ndim > 1 else submission.apart(array) if array.ndim else array
+    """The same numbers, laid out in memory the other way round, a vector's apart: a tensor that is
+    not contiguous."""
+    return (
+        np.asfortranarray(array) if array.ndim > 1 else runner.apart(array) if array.ndim else array
+    )
 
 
 class Exercise:
@@ -89,29 +101,33 @@ class Exercise:
         self.name, self.doc = oracle.__name__, inspect.getdoc(oracle)
         self.parts = [piece for piece in pieces if isinstance(piece, Part)]
         self.wrongs = [piece for piece in pieces if isinstance(piece, Wrong)]
-        self.wrongs.sort(key=lambda wrong: wrong.loses)         # the most special explanation first
+        self.wrongs.sort(key=lambda wrong: wrong.loses)  # the most special explanation first
         self.points = sum(part.points for part in self.parts)
 
-    @functools.lru_cache(maxsize=256)
+    @functools.lru_cache(maxsize=256)  # noqa: B019  exercises live as long as the process
     def cases(self, part, seed):
-        """What a part is asked: in float32, in float32 not contiguous, in float64; once where nothing is drawn."""
+        """What a part is asked: in float32, in float32 not contiguous, in float64; once where
+        nothing is drawn."""
         if part.make is None:
             return [()]
         makers, made = part.make if isinstance(part.make, list) else [part.make], []
         for case in range(max(3, len(makers))):
             dtype, layout = [("f4", np.ascontiguousarray), ("f4", loose), ("f8", loose)][case % 3]
-            rng = np.random.default_rng([seed, zlib.crc32(f"{self.name}/{part.name}".encode()), case])
+            rng = np.random.default_rng(
+                [seed, zlib.crc32(f"{self.name}/{part.name}".encode()), case]
+            )
             made.append(tuple(fit(x, dtype, layout) for x in makers[case % len(makers)](rng)))
         return made
 
-    @functools.lru_cache(maxsize=4096)
+    @functools.lru_cache(maxsize=4096)  # noqa: B019
     def expected(self, part, seed, case, wrong=None):
-        """The oracle's arrays for one case, or a named wrong answer's (None where that cannot be computed)."""
+        """The oracle's arrays for one case, or a named wrong answer's (None where that cannot be
+        computed)."""
         inputs = [x.astype("f8") if floats(x) else x for x in self.cases(part, seed)[case]]
         try:
             with np.errstate(all="ignore"):
                 function = wrong.returns if wrong and wrong.returns else self.oracle
-                return submission.arrays_of(function(*inputs, **(wrong.change if wrong else {})))
+                return runner.arrays_of(function(*inputs, **(wrong.change if wrong else {})))
         except Exception:
             if wrong is None:
                 raise
@@ -120,29 +136,37 @@ class Exercise:
     def asked(self, part, seed, case):
         """A case in words, for whom may see it."""
         names = inspect.signature(self.oracle).parameters
-        inputs = [f"{name}={shown(x)}" for name, x in zip(names, self.cases(part, seed)[case])]
+        inputs = [
+            f"{name}={shown(x)}"
+            for name, x in zip(names, self.cases(part, seed)[case], strict=False)
+        ]
         return f"; asked with {', '.join(inputs)}" if inputs else ""
 
     def judge(self, part, seed, case, answer, hidden=False):
-        """'' if these arrays answer the case, else why not. Every sentence was written before the answer came."""
+        """'' if these arrays answer the case, else why not. Every sentence was written before the
+        answer came."""
         inputs = self.cases(part, seed)[case]
         if part.accept:
             if sum(array.size for array in answer) > 10_000:
                 return "return a small example: at most 10,000 numbers in all"
+            if any(0 in array.shape for array in answer):  # of no numbers, and yet of any size
+                return "return an example with numbers in it: one of yours is empty"
             try:
-                part.accept([array.astype("f8") for array in answer], *inputs)
+                with np.errstate(all="ignore"):
+                    part.accept([array.astype("f8") for array in answer], *inputs)
                 return ""
             except Refused as why:
                 return str(why)
             except Exception:
-                return "what you returned could not be evaluated: check its shapes against the docstring"
+                return UNCLEAR
         return compare(answer, self.expected(part, seed, case), dtype_of(inputs), hidden)
 
     def known(self, part, seed, states, answers):
-        """What to say of a named wrong answer that gives what came in EVERY case ('' if none does): one may be chance."""
+        """What to say of a named wrong answer that gives what was returned in EVERY case ('' if
+        none does): one may be chance."""
         for wrong in [] if part.accept else self.wrongs:
             mistaken = []
-            for case, (state, answer) in enumerate(zip(states, answers)):
+            for case, (state, answer) in enumerate(zip(states, answers, strict=True)):
                 found = self.expected(part, seed, case, wrong)
                 if state["state"] != "ok" or found is None:
                     continue
@@ -156,7 +180,7 @@ class Exercise:
 
     def verdict(self, part, seed, states, answers, hidden=False):
         """(state, why) of a part from what its calls did: ('ok', '') earns the points."""
-        for case, (state, answer) in enumerate(zip(states, answers)):
+        for case, (state, answer) in enumerate(zip(states, answers, strict=True)):
             if state["state"] != "ok":
                 words = SAYS[state["state"]].format(**dict(line="?", error="an error") | state)
                 if not hidden:
@@ -185,12 +209,14 @@ def spread(answer, count):
 
 
 def shown(value):
-    """An input in a sentence: of a large array, or one of real numbers, its type, shape and layout."""
+    """An input in a sentence: of a large array, or one of real numbers, type, shape and layout."""
     if not isinstance(value, np.ndarray):
         return f"{value:.6g}" if isinstance(value, float) else repr(value)
     if value.dtype.kind == "i" and value.ndim == 1 and value.size <= 16:
         return str(value.tolist())
-    return f"{value.dtype} {value.shape}" + (" not contiguous" if not value.flags.c_contiguous else "")
+    return f"{value.dtype} {value.shape}" + (
+        " not contiguous" if not value.flags.c_contiguous else ""
+    )
 
 
 def fit(value, dtype, layout):
@@ -201,29 +227,33 @@ def fit(value, dtype, layout):
 
 
 def compare(answer, expected, dtype, hidden=True, like=None):
-    """'' if the arrays agree: structure, shape, dtype, finiteness first (closeness alone lets shapes broadcast).
+    """'' if the arrays agree: structure, shape, dtype, finiteness first (closeness alone lets
+    shapes broadcast).
 
-    A single number may come as Python's, in float64, after a calculation in the inputs' dtype (`like`): the looser counts.
+    A single number may come as Python's, in float64, after a calculation in the inputs' dtype
+    (`like`): the looser counts.
     """
     answer = spread(answer, len(expected))
     if len(answer) != len(expected):
-        return f"wanted {len(expected)} results, came {len(answer)}"
-    for i, (came, wanted) in enumerate(zip(answer, expected)):
+        return f"wanted {len(expected)} results, got {len(answer)}"
+    for i, (got, wanted) in enumerate(zip(answer, expected, strict=True)):
         which = f"result {i + 1}: " if len(expected) > 1 else ""
-        if came.shape != wanted.shape:
-            return f"{which}wanted shape {wanted.shape}, came {came.shape}"
+        if got.shape != wanted.shape:
+            return f"{which}wanted shape {wanted.shape}, got {shape_of(got)}"
         kind = {"i": "iu", "u": "iu"}.get(wanted.dtype.kind, wanted.dtype.kind)
-        if wanted.ndim and dtype and kind == "f" and str(came.dtype) != dtype:
-            return f"{which}wanted dtype {dtype} like the inputs, came {came.dtype}"
-        if (wanted.ndim or kind == "b") and kind != "f" and came.dtype.kind not in kind:
-            return f"{which}wanted dtype {wanted.dtype}, came {came.dtype}"
-        if kind == "f" and dtype and not np.isfinite(came).all():
+        if wanted.ndim and dtype and kind == "f" and str(got.dtype) != dtype:
+            return f"{which}wanted dtype {dtype} like the inputs, got {got.dtype}"
+        if (wanted.ndim or kind == "b") and kind != "f" and got.dtype.kind not in kind:
+            return f"{which}wanted dtype {wanted.dtype}, got {got.dtype}"
+        if kind == "f" and dtype and not np.isfinite(got).all():
             return f"{which}some of its numbers are not finite"
-        exact, kinds = came.astype("f8"), [str(came.dtype)] + [like or dtype] * (came.ndim == 0)
+        exact, kinds = got.astype("f8"), [str(got.dtype)] + [like or dtype] * (got.ndim == 0)
         near = max(TOLERANCE.get(name, 0.0) for name in kinds) if kind == "f" else 0.0
         with np.errstate(all="ignore"):
             same = (exact == wanted) | (np.isnan(exact) & np.isnan(wanted))
             far = ~same & ~(np.abs(exact - wanted) <= near * (1 + np.abs(wanted)))
+        if not far.any() and dtype == "float64" and rounded(got, wanted):
+            return f"{which}asked in float64, you calculated in float32: keep the inputs' dtype"
         if far.any():
             place = tuple(int(x) for x in np.argwhere(far)[0])
             numbers = "" if hidden else both(wanted[place], exact[place])
@@ -234,22 +264,38 @@ def compare(answer, expected, dtype, hidden=True, like=None):
     return ""
 
 
-def both(wanted, came):
-    """Two numbers in words: whole ones in full with their difference, others with the digits that tell them apart."""
-    if wanted.dtype.kind != "f" and came == np.round(came):
+def rounded(got, wanted):
+    """Whether every number went through float32, though what was wanted has more digits."""
+    with np.errstate(all="ignore"):
+        whole = (got == got.astype("f4")) | np.isnan(got)
+        more = np.abs(wanted - wanted.astype("f4")) > 1e-10 * np.abs(wanted)
+    return bool(got.dtype == "f8" and got.ndim and whole.all() and more.any())
+
+
+def shape_of(array):
+    """A shape in a sentence; not one that nobody returns by mistake: it could be a message."""
+    usual = array.ndim <= 8 and max(array.shape, default=0) < 10_000
+    return array.shape if usual else f"{array.ndim} dimensions of another size"
+
+
+def both(wanted, got):
+    """Two numbers in words: whole ones in full with their difference, others with the digits that
+    tell them apart."""
+    if wanted.dtype.kind != "f" and got == np.round(got):
         if wanted.dtype.kind == "b":
-            return f"wanted {wanted}, came {bool(came)}"
-        return f"wanted {wanted}, came {int(came)} (difference {int(came) - int(wanted):+d})"
-    digits = next((n for n in range(6, 18) if f"{wanted:.{n}g}" != f"{came:.{n}g}"), 6)
-    return f"wanted {wanted:.{digits}g}, came {came:.{digits}g}"
+            return f"wanted {wanted}, got {bool(got)}"
+        return f"wanted {wanted}, got {int(got)} (difference {int(got) - int(wanted):+d})"
+    digits = next((n for n in range(6, 18) if f"{wanted:.{n}g}" != f"{got:.{n}g}"), 6)
+    return f"wanted {wanted:.{digits}g}, got {got:.{digits}g}"
 
 
 def need(answer, **dimensions):
-    """The arrays of a counter-example, each with the number of dimensions asked for; refused in words otherwise."""
+    """The arrays of a counter-example, each with the number of dimensions asked for; refused in
+    words otherwise."""
     names, answer = ", ".join(dimensions), spread(answer, len(dimensions))
     if len(answer) != len(dimensions):
         raise Refused(f"return {len(dimensions)} things: {names}")
-    for (name, wanted), array in zip(dimensions.items(), answer):
+    for (name, wanted), array in zip(dimensions.items(), answer, strict=True):
         if array.ndim != wanted:
             raise Refused(f"{name} must have {wanted} dimensions, not {array.ndim}")
         if not np.isfinite(array).all() or np.abs(array).max(initial=0) > 1e6:
@@ -274,19 +320,22 @@ class Slow(BaseException):
 
 @contextlib.contextmanager
 def alarm(seconds):
-    """Stops what runs inside after so many seconds; then the list that it yields is not empty. Only where the system has
-    such an alarm, and in the main thread; a debugger may take its time."""
+    """Stops what runs inside after so many seconds; then the list that it yields is not empty. Only
+    where the system has such an alarm, and in the main thread; a debugger may take its time."""
     rung = []
 
     def ring(*_):
         if sys.gettrace() is None:
             rung.append(True)
             raise Slow
+
     if not hasattr(signal, "SIGALRM") or threading.current_thread() is not threading.main_thread():
         yield rung
         return
     before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds, 0.5)          # again and again: each case of a part may be endless
+    signal.setitimer(
+        signal.ITIMER_REAL, seconds, 0.5
+    )  # again and again: each case of a part may be endless
     try:
         with contextlib.suppress(Slow):
             yield rung
@@ -298,6 +347,7 @@ def alarm(seconds):
 @dataclass(frozen=True)
 class Row:
     """One line of the report card."""
+
     exercise: str
     part: str
     points: int
@@ -312,7 +362,7 @@ class Row:
 class Unit:
     """One homework unit: its folder, the learner's file, its exercises in order."""
 
-    def __init__(self, folder, title, about, prelude="import torch"):
+    def __init__(self, folder, title, about, prelude="import torch  # noqa: F401"):
         self.folder, self.title = folder, title
         self.about, self.prelude = inspect.cleandoc(about), inspect.cleandoc(prelude)
         self.short, self.file = folder.split("_")[0], folder.split("_", 1)[1] + ".py"
@@ -330,6 +380,7 @@ class Unit:
         def keep(oracle):
             self.exercises[oracle.__name__] = Exercise(oracle, pieces, hints, level, minutes)
             return oracle
+
         return keep
 
     def parts(self):
@@ -337,7 +388,7 @@ class Unit:
 
     def stub(self):
         """The file that the learner fills in, written from the definitions."""
-        text = [f'"""{self.short} · {self.title}\n\n{self.about}\n"""\n{self.prelude}\n']
+        text = [f'"""{self.short} · {self.title}\n\n{self.about}\n"""\n\n{self.prelude}\n']
         for exercise in self.exercises.values():
             shown = inspect.signature(exercise.oracle)
             asked = [p for p in shown.parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
@@ -348,21 +399,30 @@ class Unit:
         return "".join(text)
 
     def mark(self, names, problems, exercise, part, seed=PUBLIC, path="submission.py"):
-        """One row, by calling the functions here and now: for the public tests and the proofs, never for the grader."""
+        """One row, by calling the functions here and now: for the public tests and the proofs,
+        never for the grader."""
         cases = exercise.cases(part, seed)
-        calls = [submission.answer(names, problems, exercise.name, inputs, path) for inputs in cases]
-        state, why = exercise.verdict(part, seed, [state for state, _ in calls], [arrays for _, arrays in calls])
+        calls = [runner.answer(names, problems, exercise.name, inputs, path) for inputs in cases]
+        state, why = exercise.verdict(
+            part, seed, [state for state, _ in calls], [arrays for _, arrays in calls]
+        )
         return Row(exercise.name, part.name, part.points, state, why)
 
     def check(self, exercise, part):
-        """For a public test: `Lost`, and why, if the learner's file does not earn this part. Leaves its row behind."""
+        """For a public test: `Lost`, and why, if the learner's file does not earn this part. Leaves
+        its row behind."""
         exercise = self.exercises[exercise]
         part = next(p for p in exercise.parts if p.name == part)
         if not self.path.exists():
-            raise Lost(f"{self.folder}/{self.file} is not there; `make reset HW={self.short}` writes it anew")
-        import torch                                            # noqa: F401  its slow first import is not the learner's
+            again = f"`make reset HW={self.short}` writes it anew"
+            raise Lost(f"{self.folder}/{self.file} is not there; {again}")
+        import torch  # noqa: F401  its slow first import is not the learner's
+
         with alarm(SECONDS) as rung:
-            self.names, self.problems = learners(self.path, self.path.stat().st_mtime_ns)
+            try:
+                self.names, self.problems = learners(self.path, self.path.stat().st_mtime_ns)
+            except OSError as error:
+                raise Lost(f"{self.folder}/{self.file} cannot be read: {error.strerror}") from None
             row = self.mark(self.names, self.problems, exercise, part, path=str(self.path))
         if rung:
             row = Row(exercise.name, part.name, part.points, "time", SAYS["time"])
@@ -374,14 +434,15 @@ class Unit:
 @functools.lru_cache(maxsize=8)
 def learners(path, changed):
     """The functions of a learner's file as it is now."""
-    return submission.load(Path(path).read_text(encoding="utf-8"), str(path))
+    return runner.load(runner.text_of(Path(path).read_bytes()), str(path))
 
 
 def find(name):
     """The unit called 'hw03' or 'hw03_kv_cache'."""
     import importlib
+
     folders = sorted(p.parent.name for p in HERE.glob("hw*/exercises.py"))
     match = [folder for folder in folders if name in (folder, folder.split("_")[0])]
     if not match:
-        raise SystemExit(f"wanted one of {', '.join(folders)}; came {name!r}")
+        raise SystemExit(f"wanted one of {', '.join(folders)}, got {name!r}")
     return importlib.import_module(f"homework.{match[0]}.exercises").unit

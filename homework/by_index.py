@@ -1,4 +1,6 @@
-"""What is attention, index by index? The slow float64 forms that oracles share: one sum a line, nothing clever."""
+"""What is attention, index by index? The slow float64 forms that oracles share: one sum a line,
+nothing clever."""
+
 import numpy as np
 
 
@@ -8,8 +10,9 @@ def softmax(row):
 
 
 def weights(q, k, causal=True, root=True, late=0, transposed=False, scale=None, after=False):
-    """(T, S) weights of one head; the T queries are the last T of S positions. The other switches make wrong answers:
-    `late` shifts the mask, `transposed` normalises over the queries, `after` masks behind the softmax."""
+    """(T, S) weights of one head; the T queries are the last T of S positions. The other switches
+    make wrong answers: `late` shifts the mask, `transposed` normalises over the queries, `after`
+    masks behind the softmax."""
     (T, D), S = q.shape, len(k)
     divisor = scale or (np.sqrt(D) if root else 1)
     scores, hidden = np.zeros((T, S)), np.zeros((T, S), bool)
@@ -26,7 +29,8 @@ def weights(q, k, causal=True, root=True, late=0, transposed=False, scale=None, 
 
 
 def attention(q, k, v, turns=False, **how):
-    """(B,T,H,D) from q (B,T,H,D) and k, v (B,S,G,D): query head h reads key head h // (H // G) (by turns: h % G)."""
+    """(B,T,H,D) from q (B,T,H,D) and k, v (B,S,G,D): query head h reads key head h // (H // G) (by
+    turns: h % G)."""
     B, T, H, _ = q.shape
     G, out = k.shape[2], np.zeros((B, T, H, v.shape[-1]))
     for b in range(B):

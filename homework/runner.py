@@ -1,18 +1,21 @@
 """How is a learner's file read and called, even when it is broken or hostile?
 
-The public tests use `load` and `answer` in their own process. The grader starts this file alone, behind a sandbox, and
-speaks with it in messages: limits, then the source, then one question each. Every question is answered in its own fork.
+The public tests use `load` and `answer` in their own process. The grader starts this file alone,
+behind a sandbox, and speaks with it in messages: limits, then the source, then one question each.
+Every question is answered in its own fork.
 """
+
 import __future__
+
 import ast
 import io
 import json
 import linecache
 import os
 import re
-import shutil
 import signal
 import struct
+import subprocess
 import sys
 import tempfile
 import time
@@ -21,28 +24,49 @@ import types
 
 import numpy as np
 
-MOST = 16 << 20                                                 # bytes of one answer
+MOST = 16 << 20  # bytes of one answer
+# What an account leaves behind when its processes have ended: its files in a folder, however deep
+# or closed, and its memory of System V.
+SWEEP = """
+find "$1" -mindepth 1 -maxdepth 1 -user "$(id -u)" -exec chmod -R u+rwx {} + -exec rm -rf {} +
+ipcrm --all
+"""
 START = re.compile(r"^(@|def |async def |class |import |from |\w+ *=)")
 
 
+def text_of(data):
+    """A learner's file as text, whatever the editor made of it: Windows marks its start."""
+    return data.decode("utf-8-sig", "replace")
+
+
 def pieces(source):
-    """(first line, text) of what can be read by itself: the whole file, or, if that fails, definition by definition."""
+    """(first line, text) of what can be read by itself: the whole file, or, if that fails,
+    definition by definition."""
     try:
         ast.parse(source)
         return [(0, source)]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         lines = source.splitlines(keepends=True)
-        starts = [i for i, line in enumerate(lines) if START.match(line) and not (i and lines[i - 1].startswith("@"))]
+        starts = [
+            i
+            for i, line in enumerate(lines)
+            if START.match(line) and not (i and lines[i - 1].startswith("@"))
+        ]
         edges = [0, *starts, len(lines)]
-        return [(a, "".join(lines[a:b])) for a, b in zip(edges, edges[1:]) if a < b]
+        return [(a, "".join(lines[a:b])) for a, b in zip(edges, edges[1:], strict=False) if a < b]
 
 
 def load(source, path="submission.py"):
-    """(names, problems) of a file: a statement that cannot be read or run costs only what it would have defined."""
+    """(names, problems) of a file: a statement that cannot be read or run costs only what it would
+    have defined."""
     module = sys.modules["submission"] = types.ModuleType("submission")
     names, problems = vars(module), {}
     linecache.cache[path] = (len(source), None, source.splitlines(keepends=True), path)
-    flags = __future__.annotations.compiler_flag if "from __future__ import annotations" in source else 0
+    flags = (
+        __future__.annotations.compiler_flag
+        if "from __future__ import annotations" in source
+        else 0
+    )
     for first, text in pieces(source):
         lost = re.findall(r"^(?:async )?def (\w+)", text, re.M)
         try:
@@ -59,22 +83,27 @@ def load(source, path="submission.py"):
                 raise
             except BaseException as error:
                 name = getattr(node, "name", f"line {node.lineno}")
-                problems[name] = dict(state="raised", line=node.lineno, error=type(error).__name__, detail=str(error))
+                problems[name] = dict(
+                    state="raised", line=node.lineno, error=type(error).__name__, detail=str(error)
+                )
     return names, problems
 
 
 def arrays_of(value):
-    """The arrays in what a function returned: a tensor, a number, a list of numbers, or several of these."""
+    """The arrays in what a function returned: a tensor, a number, a list of numbers, or several of
+    these."""
     several = isinstance(value, tuple) or (
-        isinstance(value, list) and any(isinstance(x, (list, tuple)) or getattr(x, "ndim", 0) for x in value))
+        isinstance(value, list)
+        and any(isinstance(x, (list, tuple)) or getattr(x, "ndim", 0) for x in value)
+    )
     found = []
-    for item in (value if several else [value]):
+    for item in value if several else [value]:
         if hasattr(item, "detach"):
             item = item.detach().cpu()
             item = (item.float() if "bfloat16" in str(item.dtype) else item).numpy()
         item = np.asarray(item)
         if item.dtype.kind not in "fiub":
-            raise TypeError(f"wanted tensors and numbers, came {type(value).__name__}")
+            raise TypeError(f"wanted tensors and numbers, got {type(value).__name__}")
         found.append(item)
     return found
 
@@ -90,8 +119,10 @@ def copied(x):
 
 
 def answer(names, problems, function, inputs, path="submission.py"):
-    """({"state": …}, arrays) of one call, on tensors made from the inputs. Nothing that the function raises escapes."""
+    """({"state": …}, arrays) of one call, on tensors made from the inputs. Nothing that the
+    function raises escapes."""
     import torch
+
     if function in problems:
         return problems[function], []
     if not callable(names.get(function)):
@@ -104,16 +135,27 @@ def answer(names, problems, function, inputs, path="submission.py"):
     except NotImplementedError:
         return dict(state="todo"), []
     except BaseException as error:
-        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
+        lines = [
+            frame.lineno
+            for frame in traceback.extract_tb(error.__traceback__)
+            if frame.filename == path
+        ]
         line = lines[-1] if lines else 0
         return dict(state="raised", line=line, error=type(error).__name__, detail=str(error)), []
     try:
-        arrays = [np.array(x) for x in arrays_of(returned)]
+        found = arrays_of(returned)
+        arrays = [np.array(x) for x in found]
     except BaseException as error:
         return dict(state="type", detail=str(error)), []
-    kept = [(x, now.detach().numpy()) for x, now in zip(inputs, given) if isinstance(x, np.ndarray)]
+    kept = [
+        (x, now.detach().numpy())
+        for x, now in zip(inputs, given, strict=True)
+        if isinstance(x, np.ndarray)
+    ]
     if not all(np.array_equal(x, now) for x, now in kept):
         return dict(state="changed"), []
+    if any(np.may_share_memory(x, now) for x in found for _, now in kept):
+        return dict(state="input"), []
     return dict(state="ok"), arrays
 
 
@@ -127,7 +169,8 @@ def pack(head, arrays=()):
 
 
 def unpack_trusted(message):
-    """What the grader packed; the grader itself reads answers with a more careful function of its own."""
+    """What the grader packed; the grader itself reads answers with a more careful function of its
+    own."""
     body = io.BytesIO(message)
     head = json.loads(body.readline())
     return head, [np.load(body, allow_pickle=False) for _ in range(head.get("arrays", 0))]
@@ -139,26 +182,50 @@ def fetch(pipe):
     return pipe.read(struct.unpack(">Q", size)[0]) if len(size) == 8 else None
 
 
+def limit(name, most):
+    """Set one limit, or what is left of it where the system allows less."""
+    import resource
+
+    number = getattr(resource, name, None)
+    if number is None:
+        return  # this system has no such limit
+    hard = resource.getrlimit(number)[1]
+    if hard != resource.RLIM_INFINITY:
+        most = min(most, hard)
+    resource.setrlimit(number, (most, most))
+
+
 def confine(limits):
     """Give up what cannot be taken back, before the learner's first line runs."""
     import ctypes
     import resource
+
     try:
         with open("/proc/self/statm") as file:
-            used = int(file.read().split()[0]) * resource.getpagesize()
+            torch_itself = int(file.read().split()[0]) * resource.getpagesize()
     except OSError:
-        used = 0
-    for name, most in [*limits["limits"].items(), ("RLIMIT_AS", used + (limits["memory"] << 30))]:      # besides torch
+        torch_itself = 0
+    if limits["memory"] <= 0:
+        raise ValueError(f"wanted a limit of memory above 0, got {limits['memory']}")
+
+    memory = dict(RLIMIT_AS=torch_itself + (limits["memory"] << 30))
+    for name, most in (limits["limits"] | memory).items():
         try:
-            resource.setrlimit(getattr(resource, name), (most, most))
-        except (ValueError, OSError, AttributeError):
-            pass                                                # this system has no such limit
+            limit(name, most)
+        except (ValueError, OSError, OverflowError) as error:
+            if limits["alone"]:  # a sandbox without its limits is none
+                raise RuntimeError(f"{name} could not be set to {most}: {error}") from None
+    os.nice(5)
+
     try:
         with open("/proc/self/oom_score_adj", "w") as file:
-            file.write("1000")                                  # short of memory, the kernel ends this one first
+            file.write("1000")  # short of memory, the kernel ends this one first
+    except OSError:
+        pass  # no Linux, or a /proc that is read-only since it has been said already
+    try:
         prctl = ctypes.CDLL(None).prctl
-        prctl(38, 1, 0, 0, 0)                                   # PR_SET_NO_NEW_PRIVS
-        prctl(4, 0, 0, 0, 0)                                    # PR_SET_DUMPABLE: its forks cannot open or trace it
+        prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
+        prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: its forks cannot open or trace it
     except (OSError, AttributeError):
         pass
 
@@ -169,29 +236,41 @@ def sweep():
         os.kill(-1, signal.SIGKILL)
     except ProcessLookupError:
         pass
-    for left in os.scandir(tempfile.gettempdir()):
-        try:
-            if left.stat(follow_symlinks=False).st_uid == os.getuid():
-                shutil.rmtree(left) if left.is_dir(follow_symlinks=False) else os.unlink(left)
-        except (OSError, RecursionError):
-            pass
+    command = ["sh", "-c", SWEEP, "sh", tempfile.gettempdir()]
+    subprocess.run(command, stdin=0, stdout=1, stderr=2)
+
+
+def wait(fork, seconds):
+    """How a part's process ended: "died" by itself, or "time" was over; "starved" if it had less
+    than its share of a processor, as in a crowd."""
+    until = time.monotonic() + seconds
+    while os.waitpid(fork, os.WNOHANG)[0] == 0:
+        if time.monotonic() > until:
+            os.kill(fork, signal.SIGKILL)
+            used = os.wait4(fork, 0)[2]
+            return "time" if used.ru_utime + used.ru_stime > 0.7 * seconds else "starved"
+        time.sleep(0.002)
+    return "died"
 
 
 def serve(limits):
-    """Answer questions until the grader hangs up. The learner's code runs in forks, which hold no pipe to it."""
+    """Answer questions until the grader hangs up. The learner's code runs in forks, which hold no
+    pipe to it."""
     questions, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     null = os.open(os.devnull, os.O_RDWR)
-    for standard in (0, 1, 2):
-        os.dup2(null, standard)
+    os.dup2(null, 0)
+    os.dup2(null, 1)
     import torch
+
     torch.set_num_threads(1)
-    source = fetch(questions).decode("utf-8", "replace")
-    if "triton" in source:                                      # once here, not again in every fork
+    source = text_of(fetch(questions))
+    if "triton" in source:  # once here, not again in every fork
         try:
-            import triton.language                              # noqa: F401
+            import triton.language  # noqa: F401
         except ImportError:
             pass
     confine(limits)
+    os.dup2(null, 2)  # until here, whoever grades may hear why the sandbox did not start
 
     def send(message):
         answers.write(struct.pack(">Q", len(message)) + message)
@@ -206,14 +285,7 @@ def serve(limits):
                     write(sheet, source, question)
                 finally:
                     os._exit(0)
-            state, until = "died", time.monotonic() + limits["seconds"]
-            while os.waitpid(fork, os.WNOHANG)[0] == 0:
-                if time.monotonic() > until:
-                    os.kill(fork, signal.SIGKILL)
-                    os.waitpid(fork, 0)
-                    state = "time"
-                    break
-                time.sleep(0.002)
+            state = wait(fork, limits["seconds"])
             if limits["alone"]:
                 sweep()
             sheet.seek(0)
@@ -227,11 +299,17 @@ def write(sheet, source, question):
     names, problems = load(source)
     states, found = [], []
     for inputs in head["cases"]:
-        inputs = [(apart if x["apart"] else np.asarray)(arrays[x["array"]]) if isinstance(x, dict) else x for x in inputs]
+        inputs = [
+            (apart if x["apart"] else np.asarray)(arrays[x["array"]]) if isinstance(x, dict) else x
+            for x in inputs
+        ]
         state, more = answer(names, problems, head["function"], inputs)
         if sum(x.nbytes for x in found + more) > MOST // 2:
             state, more = dict(state="size"), []
-        states.append({key: state[key] for key in ("state", "line", "error") if key in state} | dict(arrays=len(more)))
+        states.append(
+            {key: state[key] for key in ("state", "line", "error") if key in state}
+            | dict(arrays=len(more))
+        )
         found += more
     sheet.write(pack(states, found))
     sheet.flush()

@@ -1,0 +1,38 @@
+"""What do the tests of the grader share? A unit, honest work, and ways to play other roles."""
+
+import copy
+import os
+import sys
+import textwrap
+from pathlib import Path
+
+from homework import grade, marking
+
+HOMEWORK = Path(grade.__file__).parent
+WHOLE = marking.find("hw03")
+UNIT = copy.copy(WHOLE)  # three of its exercises, for a class of more than 30
+UNIT.exercises = {name: WHOLE.exercises[name] for name in ("owners", "skip_heads", "svformer")}
+HONEST = (HOMEWORK / "solutions" / UNIT.folder / "reference.py").read_text()
+NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+
+
+def attacked(name, body):
+    """The honest file with one function that attacks in its stead."""
+    inputs, body = "v, v1" if name == "skip_heads" else "*inputs", textwrap.dedent(body).strip()
+    body = textwrap.indent(body, "    ")
+    return f"{HONEST}\nimport numpy as np\n\n\ndef {name}({inputs}):\n{body}\n"
+
+
+def readable(command):
+    """The command, in a mount namespace where any account may read this Python (its home may be
+    closed to others)."""
+    base = Path(sys.base_prefix).resolve()
+    closed = next(
+        (str(p) for p in [*reversed(base.parents), base] if not os.stat(p).st_mode & 0o001), None
+    )
+    if closed is None:
+        return command
+    script = f"""set -e; aside=$(mktemp -d); mount --bind "{base}" "$aside"
+                 mount -t tmpfs -o mode=755 tmpfs "{closed}"; mkdir -p "{base}"
+                 mount --bind "$aside" "{base}"; umount "$aside"; rmdir "$aside"; exec "$@" """
+    return ["unshare", "--mount", "sh", "-c", script, "sh", *command]

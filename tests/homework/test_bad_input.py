@@ -1,0 +1,156 @@
+"""What do the commands say to input that cannot be right? One sentence, no traceback, no mark."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from homework import grade, gradescope, marking, reset
+from tests.homework.classroom import HOMEWORK, HONEST, UNIT
+
+
+@pytest.fixture
+def desk(tmp_path, monkeypatch):
+    """A folder with a submission, a file and an empty folder."""
+    (tmp_path / "kv_cache.py").write_text("")
+    (tmp_path / "file").write_text("")
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def refused(capsys, command, arguments):
+    """The one sentence that a command says before it gives up."""
+    with pytest.raises(SystemExit) as end:
+        command(arguments)
+    said = capsys.readouterr()
+    assert end.value.code not in (0, None) and "Traceback" not in said.err
+    sentences = [line for line in said.err.splitlines() if ": error: " in line]
+    if isinstance(end.value.code, str):
+        sentences += end.value.code.splitlines()
+    (sentence,) = sentences
+    return sentence
+
+
+@pytest.mark.parametrize(
+    "options, says",
+    [
+        (["--seconds", "0"], "--seconds: wanted a number from 1 to 86400, got '0'"),
+        (["--seconds", "-1"], "--seconds: wanted a number from 1"),
+        (["--seconds", "nan"], "--seconds: wanted a number from 1 to 86400, got 'nan'"),
+        (["--seconds", "inf"], "--seconds: wanted a number from 1"),
+        (["--seconds", "ten"], "--seconds: wanted a number from 1"),
+        (["--most", "0"], "--most: wanted a number from 1"),
+        (["--most", "nan"], "--most: wanted a number from 1"),
+        (["--memory", "0"], "--memory: wanted a whole number from 1 to 1024, got '0'"),
+        (["--memory", "-3"], "--memory: wanted a whole number from 1 to 1024, got '-3'"),
+        (["--memory", "9000000000"], "--memory: wanted a whole number from 1 to 1024"),
+        (["--memory", "1.5"], "--memory: wanted a whole number"),
+        (["--jobs", "0"], "--jobs: wanted a whole number from 1"),
+        (["--jobs", "two"], "--jobs: wanted a whole number from 1"),
+        (["--seed", "-1"], "--seed: wanted a whole number from 0"),
+        (["--isolation", "hope"], "invalid choice: 'hope'"),
+        (["--out", "/proc/x/results.json"], "results cannot be written to /proc/x"),
+        (["--out", "file/results.json"], "results cannot be written to file/results.json"),
+    ],
+)
+def test_a_wrong_option_never_costs_points(desk, capsys, way, options, says):
+    assert says in refused(capsys, grade.main, ["hw03", "kv_cache.py", *options])
+    assert not (desk / "results.json").exists()
+
+
+@pytest.mark.parametrize(
+    "command, arguments, says",
+    [
+        (grade.main, ["hw99", "kv_cache.py"], "wanted one of hw01_attention"),
+        (grade.main, ["hw03", "nowhere.py"], "nowhere.py is not there"),
+        (grade.main, ["hw03", "empty"], "empty holds no kv_cache.py"),
+        (reset.main, ["hw99"], "got 'hw99'"),
+        (reset.main, [], "required: unit"),
+        (gradescope.main, ["hw03", "--out", "file/x.zip"], "the zip cannot be written to file/x"),
+        (gradescope.main, ["hw03", "--out", "/proc/x.zip"], "the zip cannot be written to /proc"),
+        (gradescope.main, ["hw03", "--out", "empty"], "the zip cannot be written to empty"),
+    ],
+)
+def test_a_wrong_argument_is_answered_in_a_sentence(desk, capsys, command, arguments, says):
+    assert says in refused(capsys, command, arguments)
+
+
+# -------------------------------------------------------------------------- what a learner has
+
+STRANGE = {
+    "Windows-1252": "# für Übung 3\n".encode("cp1252") + HONEST.encode(),
+    "binary": bytes(range(256)),
+}
+
+
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    """The place of a learner's file, in a course of its own."""
+    (tmp_path / "homework" / UNIT.folder).mkdir(parents=True)
+    monkeypatch.setattr(marking, "HERE", tmp_path / "homework")
+    monkeypatch.setattr(reset, "find", lambda name: UNIT)
+    return UNIT.path
+
+
+@pytest.mark.parametrize("text", STRANGE.values(), ids=STRANGE)
+def test_reset_keeps_a_file_that_is_no_text(mine, capsys, text):
+    mine.write_bytes(text)
+    reset.main(["hw03"])
+    assert "your file is now kv_cache.mine-1.py" in capsys.readouterr().out
+    assert mine.with_name("kv_cache.mine-1.py").read_bytes() == text
+    assert mine.read_text() == UNIT.stub()
+
+
+@pytest.mark.parametrize("kind", ["folder", "link to nowhere"])
+def test_reset_keeps_what_is_no_file(mine, kind):
+    if kind == "folder":
+        mine.mkdir()
+        (mine / "inside").write_text("mine")
+    else:
+        mine.symlink_to("nowhere")
+    reset.main(["hw03"])
+    kept = mine.with_name("kv_cache.mine-1.py")
+    assert mine.read_text() == UNIT.stub() and not mine.is_symlink()
+    assert os.path.islink(kept) if kind != "folder" else (kept / "inside").read_text() == "mine"
+
+
+def test_reset_says_why_it_cannot_write(mine, capsys):
+    mine.parent.rmdir()
+    assert "kv_cache.py cannot be written: No such file" in refused(capsys, reset.main, ["hw03"])
+
+
+@pytest.mark.parametrize("start", [b"\xef\xbb\xbf", "# für Übung 3\n".encode("cp1252")])
+def test_a_file_that_a_windows_editor_saved_is_read_like_any_other(mine, start, way, tmp_path):
+    """In the public tests and behind the grader alike."""
+    mine.write_bytes(start + HONEST[HONEST.index("import") :].encode())
+    for exercise, part in UNIT.parts():
+        UNIT.check(exercise.name, part.name)
+    UNIT.rows.clear()
+    rows = grade.grade(UNIT, mine.read_bytes(), 3, way)
+    assert {row.state for row in rows} == {"ok"}
+
+
+def test_a_folder_in_the_place_of_the_file_is_said_in_a_sentence(mine):
+    mine.mkdir()
+    with pytest.raises(marking.Lost, match="kv_cache.py cannot be read: Is a directory"):
+        UNIT.check("owners", "anchors")
+
+
+def test_a_card_that_cannot_be_written_is_said_in_a_sentence(tmp_path):
+    (tmp_path / "file").write_text("")
+    command = [sys.executable, "-m", "pytest", "homework/hw03_kv_cache", "-k", "owners_anchors"]
+    options = ["-p", "no:cacheprovider", "--card", str(tmp_path / "file" / "card.md")]
+    done = subprocess.run([*command, *options], cwd=HOMEWORK.parent, capture_output=True, text=True)
+    assert "the card cannot be written to" in done.stdout and "INTERNALERROR" not in done.stdout
+
+
+def test_a_name_that_is_almost_too_long_is_cut_and_stays_its_own(tmp_path):
+    long = [tmp_path / f"{'ü' * 120}{n}.py" for n in range(2)]
+    names = [grade.results_file(path) for path in long]
+    assert len(set(names)) == 2
+    for name in names:
+        assert len(os.fsencode(name)) <= 200
+        grade.put(tmp_path / name, json.dumps("fits"))

@@ -1,0 +1,220 @@
+"""Does the sandbox hold by itself, whatever runs in it and however it is made?"""
+
+import json
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from homework import grade, runner, sandbox
+from tests.homework.attacks import INSIDE
+from tests.homework.classroom import HOMEWORK, HONEST, NOBODY, UNIT, WHOLE, attacked, readable
+
+CURIOUS = """
+import ctypes, os, subprocess, tempfile
+import torch
+
+libc = ctypes.CDLL(None)
+made, mine = 0o1600, 77
+
+def leave():
+    os.chdir(tempfile.gettempdir())
+    os.makedirs("closed/inside")
+    os.chmod("closed/inside", 0), os.chmod("closed", 0)
+    for _ in range(3000):
+        os.mkdir("deep")
+        os.chdir("deep")
+    libc.shmget(mine, 4096, made), libc.msgget(mine, made), libc.semget(mine, 1, made)
+    return torch.tensor(1)
+
+def look():
+    kept = [libc.shmget(mine, 0, 0), libc.msgget(mine, 0), libc.semget(mine, 0, 0)]
+    return torch.tensor([len(os.listdir(tempfile.gettempdir())), *[number >= 0 for number in kept]])
+
+def write_anywhere():
+    written = []
+    for folder in ("/", "/dev", "/usr", "/tmp"):
+        try:
+            open(folder + "/mine", "w").close()
+            written.append(1)
+        except OSError:
+            written.append(0)
+    return torch.tensor(written)
+
+def hoard():
+    got = 0
+    while got < 64 and libc.shmget(0, 16 << 20, made) >= 0:
+        got += 16
+    return torch.tensor(got)
+
+def outlive():
+    script = "echo 0 > /proc/self/oom_score_adj; cat /proc/self/oom_score_adj"
+    said = subprocess.run(["sh", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    return torch.tensor(int(said.stdout))
+
+def crowd():
+    children = 0
+    while children < 64:
+        try:
+            if os.fork() == 0:
+                import time
+                time.sleep(60)
+        except OSError:
+            break
+        children += 1
+    return torch.tensor(children)
+"""
+
+
+@pytest.fixture(scope="module")
+def ask(way):
+    """Call a function of CURIOUS in one sandbox and return the array that it gave."""
+    box = sandbox.Sandbox(CURIOUS.encode(), way, 20, 4)
+
+    def call(name):
+        reply = box.ask(runner.pack(dict(function=name, cases=[[]], arrays=0)), 30)
+        (state,), (arrays,) = grade.read(reply, 1)
+        assert state["state"] == "ok", (name, state)
+        return arrays[0].tolist()
+
+    yield call
+    box.end()
+
+
+def test_a_part_finds_nothing_of_the_part_before(ask):
+    """Closed folders, a tree too deep for a path, memory and queues of System V."""
+    ask("leave")
+    assert ask("look") == [0, 0, 0, 0]
+
+
+def test_only_one_folder_can_be_written(ask, way):
+    if way != "namespaces":
+        pytest.skip("an own file system needs namespaces")
+    assert ask("write_anywhere") == [0, 0, 0, 1]
+
+
+def test_no_memory_outlives_its_process(ask, way):
+    if way != "namespaces":
+        pytest.skip("memory of System V is bounded in a namespace of its own")
+    assert ask("hoard") == 0
+
+
+def test_what_the_kernel_ends_first_cannot_change_its_mind(ask, way):
+    if way != "namespaces":
+        pytest.skip("/proc is read-only in a file system of its own")
+    assert ask("outlive") == 1000
+
+
+def test_a_crowd_is_small(ask):
+    assert 1 <= ask("crowd") < sandbox.LIMITS["RLIMIT_NPROC"] <= 16
+
+
+@pytest.mark.parametrize("memory", [-3, 0, 9_000_000_000])
+def test_a_limit_that_cannot_be_set_is_no_sandbox(memory, way):
+    with pytest.raises(sandbox.GraderError, match="memory|RLIMIT_AS"):
+        sandbox.Sandbox(b"", way, 1, memory).end()
+
+
+def test_a_sandbox_says_which_limit_it_lacks(monkeypatch, way):
+    monkeypatch.setitem(sandbox.LIMITS, "RLIMIT_NOFILE", -5)
+    with pytest.raises(sandbox.GraderError, match="RLIMIT_NOFILE could not be set to -5"):
+        sandbox.Sandbox(b"", way, 1, 4).end()
+
+
+def test_a_sandbox_that_answers_nothing_is_not_taken(monkeypatch, way):
+    monkeypatch.setitem(sandbox.LIMITS, "RLIMIT_NPROC", 1)  # it starts, and no part can
+    with pytest.raises(sandbox.GraderError, match="not answered"):
+        sandbox.check(way, 4)
+
+
+# ------------------------------------------------------------- each way, whoever runs the grader
+
+HARD = {
+    "ring_counter_example": "forged results and os._exit",
+    "skip_heads": "a fork bomb",
+    "svformer": "the judge's process killed",
+    "critical_point": "a loop that resets timers",
+    "windowed_bytes": "a full disk",
+    "svformer_step": "folders that nobody can sweep",
+}
+
+
+@pytest.fixture
+def course():
+    """A copy of homework/ in a folder that other accounts may enter: pytest's own are closed."""
+    able = os.geteuid() == 0 and shutil.which("unshare")
+    quiet = dict(stderr=subprocess.DEVNULL)
+    if not able or subprocess.run(readable(["true"]), **quiet).returncode:
+        pytest.skip("needs root and mount namespaces, to play both roles")
+    with tempfile.TemporaryDirectory() as root:
+        Path(root).chmod(0o777)
+        ignore = shutil.ignore_patterns("__pycache__", "solutions", "*.mine-*")
+        shutil.copytree(HOMEWORK, Path(root, "course", "homework"), ignore=ignore)
+        Path(root, "course").chmod(0o755)
+        yield Path(root)
+
+
+def run(course, account, *arguments):
+    command = [sys.executable, "-m", "homework.grade", "hw03", *map(str, arguments)]
+    command = readable([*account, *command])
+    return subprocess.run(command, cwd=course / "course", capture_output=True, text=True)
+
+
+def words(path):
+    try:
+        return path.read_bytes()
+    except OSError:  # it has ended meanwhile
+        return b""
+
+
+def of_spare_accounts():
+    """What spare accounts own in /tmp, and of System V."""
+    files = [path for path in Path("/tmp").iterdir() if path.lstat().st_uid in sandbox.UIDS]
+    rows = Path("/proc/sysvipc/shm").read_text().splitlines()[1:]
+    return files + [row for row in rows if {int(n) for n in row.split()[7:11]} & {*sandbox.UIDS}]
+
+
+@pytest.mark.parametrize("played, account", [("uid", []), ("namespaces", NOBODY)])
+def test_each_way_of_isolation_holds_by_itself(course, played, account):
+    """A spare account without namespaces (as in a container), and a user's own namespaces without
+    root."""
+    attacks = {n: a for n, a in HARD.items() if played == "namespaces" or a != "a full disk"}
+    bodies = [attacked(name, INSIDE[attack]) for name, attack in attacks.items()]
+    file = course / UNIT.file
+    file.write_text(HONEST + "".join(body[len(HONEST) :] for body in bodies))
+    if played == "uid":
+        (course / "course").chmod(0o700)
+    mark = f"2.{secrets.randbits(40)}1"  # seconds for a part, and a name for all that it starts
+    limits = ["--seconds", mark, "--isolation", played]
+    done = run(course, account, file, "--out", course / "results.json", *limits)
+    assert f"isolation: {played}" in done.stderr, done
+    result = json.loads((course / "results.json").read_text())
+    lost = sum(WHOLE.exercises[name].points for name in attacks)
+    assert result["score"] == WHOLE.points - lost, done.stdout
+    left = [p for p in Path("/proc").glob("[0-9]*/cmdline") if mark.encode() in words(p)]
+    assert not left, "something outlived the grader"
+    assert not of_spare_accounts()
+
+
+def test_a_spare_account_is_refused_where_it_could_read_the_answers(course):
+    (course / "handed" / "anna").mkdir(parents=True)
+    (course / "handed" / "anna" / UNIT.file).write_text(HONEST)
+    (course / "handed").chmod(0o755)
+    uid = ["--isolation", "uid", "--out", course / "out"]
+
+    # The grader's own folder is open, then the class folder; auto does not take this way either.
+    for closed, open_one in [("handed", "course/homework"), ("course", "handed")]:
+        (course / "course").chmod(0o700 if closed == "course" else 0o755)
+        done = run(course, [], course / "handed", *uid)
+        folder = course / open_one
+        assert done.returncode == 2 and f"chmod 700 {folder}" in done.stderr, done
+        assert not (course / "out").exists()
+
+    (course / "handed").chmod(0o700)
+    done = run(course, [], course / "handed", *uid)
+    assert done.returncode == 0 and "100 of 100" in done.stdout, done
