@@ -171,14 +171,19 @@ class Loop:
         if self.out and stamp(self.out / CHECKPOINT) != self.opened:
             self.resume()
         if self.out and self.writes:
-            rows = files.read_lines(self.out / LOG)
-            kept = [row for row in rows if row.get("step", math.inf) <= self.done]
-            lines = "".join(json.dumps(row) + "\n" for row in kept)
-            files.write_whole(self.out / LOG, lines)
+            self.cut_log()
         unmeasured = self.done == self.steps and "evaluate" in self.every
         if unmeasured and (not self.valid or self.valid[-1]["step"] != self.done):
             self.measure()  # the run was ended in its last evaluation
             self.save()
+
+    def cut_log(self):
+        """Steps that were lost, and are trained again, leave the log."""
+        rows = files.read_lines(self.out / LOG)
+        kept = [row for row in rows if row.get("step", math.inf) <= self.done]
+        if len(kept) < len(rows):
+            lines = "".join(json.dumps(row) + "\n" for row in kept)
+            files.write_whole(self.out / LOG, lines)
 
     def collect(self):
         """Bring the pending losses over from the device; one that is no number ends the run."""

@@ -1,6 +1,7 @@
 """What the tests of this folder share: a text, and a cache of its own for each file."""
 
 import os
+from functools import lru_cache
 
 import pytest
 
@@ -11,8 +12,8 @@ from tests.training.toys import TEXT
 @pytest.fixture(autouse=True, scope="session")
 def one_rate():
     """The matmul rate of this machine, measured once and not for every small run."""
-    measure, rates = train.matmul_rate, {}
-    train.matmul_rate = lambda where: rates.setdefault(str(where), measure(where))
+    measure = train.matmul_rate
+    train.matmul_rate = lru_cache(measure)
     yield
     train.matmul_rate = measure
 

@@ -13,6 +13,7 @@ import torch
 
 from minimal.train import Trainer, load
 from minimal.training import checkpoint
+from minimal.training.loop import stamp
 from minimal.training.run import Diverged, Run, Stop, TimeIsUp
 from tests.training.toys import CLI, TINY, trained
 from tests.training.worker import Worker
@@ -181,12 +182,20 @@ def test_twenty_kills_lose_at_most_the_steps_since_the_last_checkpoint(corpus, t
     """
     run = dict(corpus=corpus, out=str(tmp_path / "run"), steps=500, save=5, evaluate=1000, **TINY)
     chance, reached = random.Random(0), 0
-    with Worker(run, pace=0.014) as worker:  # all lives together last 6.5 s
-        for _ in range(20):
-            pid = worker.start()
-            time.sleep(chance.uniform(0.05, 0.5))
+    saved = tmp_path / "run" / "last.safetensors"
+    with Worker(run, pace=0.014) as worker:
+        longest = 60.0  # seconds of a life up to its first checkpoint, on this machine as it is now
+        for life in range(20):
+            pid, start, before = worker.start(), time.monotonic(), stamp(saved)
+            if life % 2:  # at any moment up to the first checkpoint, and in its writing
+                time.sleep(chance.uniform(0.2, 1) * longest)
+            else:  # at any moment after it
+                while stamp(saved) == before and time.monotonic() < start + 60:
+                    time.sleep(0.005)
+                longest = min(longest, time.monotonic() - start)
+                time.sleep(chance.uniform(0, 0.3))
             worker.kill(pid)
-            if (tmp_path / "run" / "last.safetensors").exists():
+            if saved.exists():
                 state = checkpoint.load(tmp_path / "run")[1]
                 assert state["done"] >= reached and len(state["history"]) == state["done"]
                 reached = state["done"]
