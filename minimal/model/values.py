@@ -185,8 +185,10 @@ class Mix(Source):
 
     mark = "mix"
 
-    def __init__(self, x, y, a=0.5, b=0.5, roles=(None, None), tie=False, by_head=False, **where):
-        super().__init__(**where)
+    def __init__(
+        self, x, y, a=0.5, b=0.5, roles=(None, None), tie=False, by_head=False, gain=None, **where
+    ):
+        super().__init__(gain=gain, **where)
         self.x = x(**where)
         self.y = y(**where)
         self.starts = tuple(
@@ -229,8 +231,8 @@ class Gate(Source):
 
     mark = "mix"
 
-    def __init__(self, x, y, top=3.0, **where):
-        super().__init__(**where)
+    def __init__(self, x, y, top=3.0, gain=None, **where):
+        super().__init__(gain=gain, **where)
         self.x = x(**where)
         self.y = y(**where)
         self.top = top
@@ -256,8 +258,8 @@ class Heads(Source):
 
     mark = "mix"
 
-    def __init__(self, x, j=0, **where):
-        super().__init__(**where)
+    def __init__(self, x, j=0, gain=None, **where):
+        super().__init__(gain=gain, **where)
         groups = self.config.kv
         if groups % 2:
             raise ValueError(
@@ -291,8 +293,8 @@ class Slots(Source):
     mark = "mix"
     start = "uniform"
 
-    def __init__(self, x, bank="slots", **where):
-        super().__init__(**where)
+    def __init__(self, x, bank="slots", gain=None, **where):
+        super().__init__(gain=gain, **where)
         config = self.config
         self.x = x(**where)
         self.bank = bank

@@ -1,5 +1,5 @@
-"""How are our weights put into the public code? It is loaded where it lies, each parameter of ours is paired with its
-place there, and none of that code is kept here."""
+"""How are our weights put into the public code? It is loaded where it lies, each parameter of ours
+is paired with its place there, and none of that code is kept here."""
 
 import __future__
 
@@ -33,14 +33,16 @@ def checkout(name):
     folder = Path(os.environ["MINIMAL_OFFICIAL"]).expanduser().resolve() / name
     if not folder.is_dir():
         pytest.skip(
-            f"MINIMAL_OFFICIAL has no folder {name}: a checkout of {REPOSITORIES[name]} would be compared"
+            f"MINIMAL_OFFICIAL has no folder {name}: a checkout of {REPOSITORIES[name]} "
+            "would be compared"
         )
     return folder
 
 
 @cache
 def imported(folder, name):
-    """A module of a checkout, in fp32 where it asks; sys.path and sys.modules are left as they were."""
+    """A module of a checkout, in fp32 where it asks; sys.path and sys.modules are left as they
+    were."""
     before, dtype = set(sys.modules), os.environ.get("NANOCHAT_DTYPE")
     os.environ["NANOCHAT_DTYPE"] = "float32"
     sys.path.insert(0, str(folder))
@@ -57,8 +59,8 @@ def imported(folder, name):
 
 
 def executed(file, start, end, **names):
-    """The part of a script from the line that starts with `start` to the one that starts with `end`, run among
-    `names`: scripts that want eight GPUs on import hold modules that do not."""
+    """The part of a script from the line that starts with `start` to the one that starts with
+    `end`, run among `names`: scripts that want eight GPUs on import hold modules that do not."""
     text = file.read_text()
     part = text[text.index(f"\n{start}") : text.index(f"\n{end}")]
     part = (
@@ -89,8 +91,8 @@ class Pair:
 
 
 def paired(ours, theirs, rules, sign=None):
-    """Every parameter of ours with its place in theirs, and the names in theirs that have no partner. A rule is
-    (pattern, replacement); a name that ends in "/3" is entry 3 of a tensor."""
+    """Every parameter of ours with its place in theirs, and the names in theirs that have no
+    partner. A rule is (pattern, replacement); a name that ends in "/3" is entry 3 of a tensor."""
     there, pairs = dict(theirs.named_parameters()), []
     for name, p in ours.named_parameters():
         place = name
@@ -132,7 +134,8 @@ NANOCHAT = [
 
 
 def nanochat(Config, Model, config, device="cpu", **flags):
-    """Their model for a size of ours: built without storage, then given some, as their trainer does."""
+    """Their model for a size of ours: built without storage, then given some, as their trainer
+    does."""
     with torch.device("meta"):
         model = Model(
             Config(
@@ -212,7 +215,8 @@ def bank_of_values(plan, config, device="cpu"):
 
 
 def trainer(steps):
-    """Their trainer's defaults and its three schedules, out of a script that trains when it is imported."""
+    """Their trainer's defaults and its three schedules, out of a script that trains when it is
+    imported."""
     file = checkout("nanochat") / "scripts" / "base_train.py"
     found = re.findall(
         r'add_argument\("--([a-z-]+)", type=(?:int|float), default=([0-9.e-]+)', file.read_text()
@@ -230,7 +234,8 @@ def trainer(steps):
 
 
 def their_optimizer(other, args, tokens=2**19, smaller=1.0):
-    """As their trainer makes it: rates by the root of the batch, Muon's decay by d12's share of the size, too."""
+    """As their trainer makes it: rates by the root of the batch, Muon's decay by d12's share of the
+    size, too."""
     factor = math.sqrt(tokens / 2**19)
     return other.setup_optimizer(
         unembedding_lr=args.unembedding_lr * factor,
@@ -245,7 +250,8 @@ def their_optimizer(other, args, tokens=2**19, smaller=1.0):
 
 
 class OnCpuInFp32(TorchFunctionMode):
-    """Their script writes "cuda" and bf16 into the modules; here both are undone, and the logits are overheard."""
+    """Their script writes "cuda" and bf16 into the modules; here both are undone, and the logits
+    are overheard."""
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -259,7 +265,8 @@ class OnCpuInFp32(TorchFunctionMode):
 
 
 def masked(q, k, v, block_mask, scale):
-    """What their flex_attention computes, with the mask written out: blocks that are visible, then the rule inside."""
+    """What their flex_attention computes, with the mask written out: blocks that are visible, then
+    the rule inside."""
     tile, n = block_mask.BLOCK_SIZE[0], torch.arange(q.shape[-2])
     blocks = (
         block_mask.to_dense()[0, 0].bool().repeat_interleave(tile, 0).repeat_interleave(tile, 1)
@@ -273,21 +280,26 @@ def masked(q, k, v, block_mask, scale):
 def modded(folder):
     from torch.nn.attention.flex_attention import BlockMask
 
-    return executed(
-        folder / "train_gpt_medium.py",
-        "def norm(",
-        "def _load_data_shard(",
-        torch=torch,
-        nn=nn,
-        F=F,
-        Tensor=torch.Tensor,
-        BlockMask=BlockMask,
-        flex_attention=masked,
-    )
+    try:
+        return executed(
+            folder / "train_gpt_medium.py",
+            "def norm(",
+            "def _load_data_shard(",
+            torch=torch,
+            nn=nn,
+            F=F,
+            Tensor=torch.Tensor,
+            BlockMask=BlockMask,
+            flex_attention=masked,
+        )
+    except NameError as error:
+        wanted = REPOSITORIES["modded-nanogpt"]
+        pytest.fail(f"{folder} does not run ({error}): wanted {wanted}")
 
 
 def scalar(kind, of):
-    """Where the one tensor of scalars keeps what we name apart: 16 skips, then (x, x0), then (own, table) by layer."""
+    """Where the one tensor of scalars keeps what we name apart: 16 skips, then (x, x0), then (own,
+    table) by layer."""
     first, step = dict(skip=(0, 1), x=(16, 2), x0=(17, 2), own=(48, 2), table=(49, 2))[kind]
     return lambda found: f"scalars/{first + step * of(int(found[1]))}"
 
@@ -392,7 +404,8 @@ class Llama(nn.Module):
 
 
 def turned(config):
-    """Llama turns queries and keys the other way round: the same scores, once half of each head's rows change sign."""
+    """Llama turns queries and keys the other way round: the same scores, once half of each head's
+    rows change sign."""
     half = torch.tensor([1.0, -1.0]).repeat_interleave(config.head // 2)[:, None]  # (D, 1)
     heads = dict(query=config.heads, key=config.kv)
 

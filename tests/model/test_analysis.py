@@ -46,7 +46,8 @@ def test_uniform_causal_attention_over_2048_tokens():
 
 
 def test_the_printed_row_sums_say_nothing():
-    """Eq 11 as printed: rows of any attention map sum to 1, so their entropy is log l for every map."""
+    """Eq 11 as printed: rows of any attention map sum to 1, so their entropy is log l for every
+    map."""
     for seed in range(3):
         a = torch.rand(9, 9, generator=torch.Generator().manual_seed(seed)).softmax(-1)
         rows = a.sum(-1)

@@ -19,7 +19,8 @@ def counts(plan, size, **changes):
     return count(skeleton(plan, size, **changes))
 
 
-# plan: (FLOPs/token, parameters) at d12. The official counts less 25 smear parameters and the dead W_V.
+# plan: (FLOPs/token, parameters) at d12. The official counts less 25 smear parameters and the dead
+# W_V.
 D12 = dict(
     standard=(759693312, 135266304),
     row1=(759693312, 135266304),
@@ -96,7 +97,8 @@ def test_other_families_have_their_published_sizes(plan, size, parameters):
 
 
 def test_dva_with_an_output_projection_would_not_have_112_million():
-    """The source says "project output"; only without W_O (and its bias) do the parameters come to 112.8M."""
+    """The source says "project output"; only without W_O (and its bias) do the parameters come to
+    112.8M."""
     plan = plan_named("dva").but(every=dict(output=True))
     assert round(count(skeleton(plan, "gpt2"))["parameters"] / 1e6, 1) == 119.9
 
@@ -206,7 +208,8 @@ def test_the_named_byte_counts_of_d12():
     [(2048, -184.0), (32000, -0.13), (32768, 4.59), (131072, 608.2), (2**20, 6240)],
 )
 def test_equation_6_in_bytes(tokens, saved_mb):
-    """Bank of Values against standard at d12, batch 1, from counted bytes: the table is paid once, W_V is not needed."""
+    """Bank of Values against standard at d12, batch 1, from counted bytes: the table is paid once,
+    W_V is not needed."""
     base, bov = counts("standard", "d12"), counts("bov", "d12")
     total = lambda c: c["cache_bytes_per_token"] * tokens + c["cache_bytes_fixed"]
     freed = 2 * 4 * 768 * 768

@@ -1,7 +1,8 @@
 """The identities by which the systems of the course hang together: T1 to T18, each with W_O awake.
 
-At the start W_O is zero, so all plans give equal logits and any wiring passes: every test here first gives W_O, and
-whatever else starts at zero, random numbers that are the same in both models."""
+At the start W_O is zero, so all plans give equal logits and any wiring passes: every test here
+first gives W_O, and whatever else starts at zero, random numbers that are the same in both
+models."""
 
 import math
 from functools import partial
@@ -20,7 +21,8 @@ SMALL = dict(layers=6, width=48, heads=4, vocab=97, context=64)
 
 @torch.no_grad()
 def wake(model):
-    """Fill what starts at zero from each parameter's own name, so that equal parts of two models stay equal."""
+    """Fill what starts at zero from each parameter's own name, so that equal parts of two models
+    stay equal."""
     for name, p in model.named_parameters():
         if name.endswith("out.weight") or name.endswith("down.weight") or name == "head.weight":
             g = torch.Generator().manual_seed(sum(map(ord, name.replace(".value.x.", ".value."))))
@@ -109,7 +111,8 @@ def test_t5_each_addition_at_zero_is_the_baseline():
 
 
 def test_t6_equation_3_is_equation_4():
-    """One softmax over [K_n; K_n] with values [V_n; V_m] equals half the attention over V_n + V_m, causal mask and all."""
+    """One softmax over [K_n; K_n] with values [V_n; V_m] equals half the attention over V_n + V_m,
+    causal mask and all."""
     from minimal.model.attend import dense, reference, visible
     from minimal.model.tape import Rows
 
@@ -175,7 +178,8 @@ def test_a_mask_is_heard_whatever_the_values_are_and_whoever_learns():
 
 
 def test_dva_by_position_would_be_another_model():
-    """The summary's steps 4 to 6 read r_j = qR_j * kR_j; then nothing is dynamic, and the output differs."""
+    """The summary's steps 4 to 6 read r_j = qR_j * kR_j; then nothing is dynamic, and the output
+    differs."""
     g = torch.Generator().manual_seed(0)
     q, k, v, qr, kr = torch.randn(5, 7, 8, generator=g)
     a = (
@@ -254,7 +258,8 @@ def test_t16_norm_twice_is_norm_once():
 
 
 def test_smear_lets_the_previous_token_in():
-    """With smear x0 is no function of the token: V1 and x0 W_V see the token before, a table by id does not (D1)."""
+    """With smear x0 is no function of the token: V1 and x0 W_V see the token before, a table by id
+    does not (D1)."""
     ids = torch.tensor([[5, 9], [6, 9]])
     for smear, same in ((False, True), (True, False)):
         model = made("row9", smear=smear)
@@ -269,7 +274,8 @@ def test_smear_lets_the_previous_token_in():
 
 
 def test_neutreno_with_the_printed_matrix_of_ones_breaks_causality():
-    """Eq 8 prints J; (A - lambda J) V takes the sum over all positions, future ones too. With I nothing leaks."""
+    """Eq 8 prints J; (A - lambda J) V takes the sum over all positions, future ones too. With I
+    nothing leaks."""
     g = torch.Generator().manual_seed(0)
     v1, v = torch.randn(2, 9, 8, generator=g)
     a = (

@@ -1,4 +1,5 @@
-"""Is the loss whose gradient is made on the way the plain cross entropy, in value and in gradients?"""
+"""Is the loss whose gradient is made on the way the plain cross entropy, in value and in
+gradients?"""
 
 import pytest
 import torch

@@ -1,10 +1,11 @@
-"""Do our systems compute what the public code computes? Our weights in their modules, fp32, on the CPU.
+"""Do our systems compute what the public code computes? Our weights in their modules, in fp32.
 
-MINIMAL_OFFICIAL names a folder with checkouts, each under its short name; one that is absent skips its tests:
-    nanochat                  RiddleHe/nanochat, branch research/bank_of_values, commit bee6dac (Bank of Values)
+MINIMAL_OFFICIAL names a folder with checkouts, each under its short name; one that is absent skips
+its tests:
+    nanochat                  RiddleHe/nanochat, branch research/bank_of_values, commit bee6dac
     DenseFormer               epfml/DenseFormer, commit c99a623
     modded-nanogpt            KellerJordan/modded-nanogpt, commit 06743860 (train_gpt_medium.py)
-    Value-Residual-Learning   Zcchill/Value-Residual-Learning, commit 95652f6 (ResFormer, SVFormer, NeuTRENO)
+    Value-Residual-Learning   Zcchill/Value-Residual-Learning, commit 95652f6
     karpathy-nanochat         karpathy/nanochat, commit 92d63d4
 No line of theirs is kept here. With `pytest -s` every comparison prints its largest difference.
 """
@@ -29,9 +30,9 @@ from tests.model.official import REGISTRY, bank_of_values, checkout, their_optim
 
 if not os.environ.get("MINIMAL_OFFICIAL"):
     pytest.skip(
-        "MINIMAL_OFFICIAL is not set: name a folder with checkouts of nanochat (RiddleHe/nanochat, branch "
-        "research/bank_of_values), DenseFormer (epfml), modded-nanogpt (KellerJordan), Value-Residual-Learning "
-        "(Zcchill) and karpathy-nanochat to compare with them",
+        "MINIMAL_OFFICIAL is not set: name a folder with checkouts of nanochat (RiddleHe/nanochat, "
+        "branch research/bank_of_values), DenseFormer (epfml), modded-nanogpt (KellerJordan), "
+        "Value-Residual-Learning (Zcchill) and karpathy-nanochat to compare with them",
         allow_module_level=True,
     )
 
@@ -68,7 +69,8 @@ def awake(plan, **changes):
 
 
 def farthest(pairs):
-    """The largest gap between our gradients and theirs, each in units of its tensor's largest entry."""
+    """The largest gap between our gradients and theirs, each in units of its tensor's largest
+    entry."""
     gaps = {}
     for pair in pairs:
         mine, other = pair.ours.grad, pair.seen(pair.whole.grad)
@@ -230,8 +232,8 @@ def test_windows_are_theirs(context, layers):
 
 @SAME
 def test_every_tensor_starts_in_the_same_way(plan):
-    """Equal scalars; for the others equal size and shape of the distribution (1.8 for uniform, 3 for normal). Smear is
-    apart: theirs starts from whatever the memory held."""
+    """Equal scalars; for the others equal size and shape of the distribution (1.8 for uniform, 3
+    for normal). Smear is apart: theirs starts from whatever the memory held."""
     model = build(plan, "nano", **(SHORT | dict(width=96)))
     pairs, _ = official.nanochat_pairs(model, bank_of_values(plan, model.config))
     assert pairs
@@ -247,7 +249,8 @@ def test_every_tensor_starts_in_the_same_way(plan):
 
 @pytest.mark.parametrize("plan", ["bov", "bov-fixed", "bov-shared", "bov-keep", "bov-half"])
 def test_their_init_aligns_a_table_as_ours_does(plan, monkeypatch):
-    """Their tables are made from our embedding and from the W_V that the x0 plan of the same seed holds."""
+    """Their tables are made from our embedding and from the W_V that the x0 plan of the same seed
+    holds."""
     model, donor = build(plan, "nano", **SHORT), build("standard", "nano", **SHORT)
     other = bank_of_values(plan, model.config)
     for start in ("normal_", "uniform_", "zeros_"):
@@ -268,7 +271,8 @@ def test_their_init_aligns_a_table_as_ours_does(plan, monkeypatch):
     "size,tokens,smaller", [("d12", 2**19, 1.0), ("d24", 2**20, 110_100_480 / 729_808_896)]
 )
 def test_every_parameter_learns_at_their_rate(plan, size, tokens, smaller):
-    """Their decay goes by matrices and head of the standard model (d12 / d24 = 110.1M / 729.8M), whatever the plan."""
+    """Their decay goes by matrices and head of the standard model (d12 / d24 = 110.1M / 729.8M),
+    whatever the plan."""
     model, (args, _) = skeleton(plan, size), trainer(1)
     other = bank_of_values(plan, model.config, "meta")
     rows = rows_by_name(
@@ -301,8 +305,9 @@ def test_schedules_are_theirs(steps):
 
 @pytest.mark.parametrize("plan", ["bov", "row13", "vplus"])
 def test_five_steps_of_training_move_the_weights_as_theirs(plan):
-    """Equal weights, equal batches, their optimizer and schedules in fp32. What is left, some thousandths of the way,
-    are single entries whose update is nearly zero, so that rounding decides whether they decay."""
+    """Equal weights, equal batches, their optimizer and schedules in fp32. What is left, some
+    thousandths of the way, are single entries whose update is nearly zero, so that rounding decides
+    whether they decay."""
     steps, model = 100, awake(plan, smear=True)
     other = bank_of_values(plan, model.config)
     pairs, _ = official.nanochat_pairs(model, other)
@@ -393,8 +398,9 @@ MEDIUM = dict(
 
 
 def medium(n):
-    """Our plan and their model with our weights; ids without their end-of-text, since we have no document mask. Whether
-    attention reads the stream normed or not cannot show: q, k and v are normed by head right after their matrices."""
+    """Our plan and their model with our weights; ids without their end-of-text, since we have no
+    document mask. Whether attention reads the stream normed or not cannot show: q, k and v are
+    normed by head right after their matrices."""
     code, model = official.modded(checkout("modded-nanogpt")), awake("modded", **MEDIUM)
     with official.OnCpuInFp32():
         other = code.GPT(vocab_size=256, num_layers=16, num_heads=2, model_dim=256, max_seq_len=n)
@@ -419,8 +425,8 @@ def test_modded_medium_equals_ours_where_windows_see_everything():
 
 
 def test_modded_medium_has_its_long_windows_where_ours_are():
-    """Their windows are whole blocks of 128; here their masks are replaced by ours, long ones of 40 tokens and short
-    ones of 20, so that only the order of long and short layers is at stake."""
+    """Their windows are whole blocks of 128; here their masks are replaced by ours, long ones of 40
+    tokens and short ones of 20, so that only the order of long and short layers is at stake."""
     model, other, pairs, x, y = medium(128)
 
     def masks(ids, blocks):

@@ -1,4 +1,5 @@
-"""One parametrised test over all plans: the same lines train, prefill and decode every system of the course."""
+"""One parametrised test over all plans: the same lines train, prefill and decode every system of
+the course."""
 
 import pytest
 import torch
@@ -18,8 +19,9 @@ SHORT = dict(layers=6, width=48, heads=2, vocab=97, context=64)
 
 @torch.no_grad()
 def awake(plan, seed=3, **changes):
-    """A small model whose zero-initialised parts are random, so that every path carries signal: zero W_O would make
-    all plans equal, and coefficients at 0 or 1 would hide what they multiply."""
+    """A small model whose zero-initialised parts are random, so that every path carries signal:
+    zero W_O would make all plans equal, and coefficients at 0 or 1 would hide what they
+    multiply."""
     model = build(plan, "nano", **(SHORT | changes))
     g = torch.Generator().manual_seed(seed)
     for module in model.modules():
@@ -48,7 +50,8 @@ def decode(model, ids, splits, **how):
 @torch.no_grad()
 @pytest.mark.parametrize("rings", [False, True])
 def test_decoding_equals_the_forward_pass(plan, rings):
-    """Any split into prefill, chunks and single tokens; windows of 9 on some layers, so that rings are full early."""
+    """Any split into prefill, chunks and single tokens; windows of 9 on some layers, so that rings
+    are full early."""
     model, ids = awake(plan, windows=(9, 0, 5, 9, 7, 0)), tokens(28)
     whole = model(ids)
     for splits in ([1] * 28, [12, 1, 1, 5, 9], [3] * 9 + [1]):

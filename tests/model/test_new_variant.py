@@ -1,0 +1,54 @@
+"""Is a new variant a source and a line of PLANS, and nothing else? A toy one passes every test."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from minimal import variants
+from minimal.lab import figures
+from tests.model.toy import TOY
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def toy(monkeypatch):
+    monkeypatch.setitem(variants.PLANS, "toy", TOY)
+
+
+def test_it_is_counted_listed_and_drawn(capsys):
+    variants.main(["--size", "nano"])
+    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line}
+    assert lines["toy"].endswith("own ×2, γ·own+rolled V1 ×2") and "own ×4" in lines["standard"]
+    variants.main(["--size", "nano", "--plans", "toy", "--json"])
+    assert '"plan": "toy"' in capsys.readouterr().out
+    drawn = figures.sources_map("nano", ["toy"])
+    words = [text.get_text() for text in drawn.axes[0].texts]
+    assert len(words) == 4 and sum("γ" in word for word in words) == 2
+
+
+def test_it_may_be_placed_where_it_can_stand():
+    words = variants.describe(variants.skeleton("toy@1,3", "nano"))
+    assert [i for i, word in enumerate(words) if "rolled" in word] == [1, 3]
+    with pytest.raises(ValueError, match="layer 0 would read layer 0"):
+        variants.skeleton("toy@0", "nano")
+
+
+@pytest.mark.slow
+def test_it_passes_every_test_of_every_plan():
+    files = ("model/test_plans.py", "model/test_counts.py", "training/test_optim.py")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.model.toy", "-k", "toy"]
+    told = subprocess.run(
+        command + [str(ROOT / "tests" / file) for file in files],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env=os.environ | dict(PYTHONPATH=str(ROOT), REQUIRE=""),
+    )
+    passed = re.search(r"(\d+) passed", told.stdout)
+    assert told.returncode == 0, told.stdout[-2000:]
+    assert int(passed[1]) >= 13, "decoding, rings, capacity, gradients, causality, bytes, precision"
