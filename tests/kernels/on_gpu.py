@@ -5,7 +5,8 @@ import sys
 import torch
 
 from minimal.kernels.decode import Graphed, run_histogram, run_split
-from minimal.kernels.gather import fused, gather_attention
+from minimal.kernels.fused import fused
+from minimal.kernels.gather import gather_attention
 from minimal.kernels.reference import TOLERANCE, reference
 from tests.kernels.shapes import DECODING, TRAINING, Shape
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from minimal.kernels import gather
+from minimal.kernels import route
 from minimal.lab.evidence import records
 from minimal.lab.speed import compiled
 
@@ -18,7 +18,7 @@ RECORDED = records.read("compiled")
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory):
     """Compiled in a process of its own, because in this one Triton is an interpreter."""
-    if not gather.HAS_TRITON or sys.platform != "linux":
+    if not route.HAS_TRITON or sys.platform != "linux":
         pytest.skip("Triton is not installed: nothing can be compiled for a GPU here")
     out = tmp_path_factory.mktemp("compiled") / "compiled.json"
     clean = {name: value for name, value in os.environ.items() if not name.startswith("TRITON_")}

@@ -7,11 +7,11 @@ import sys
 import pytest
 import torch
 
-from minimal.kernels import gather
+from minimal.kernels import route
 
 
 @pytest.mark.skipif(
-    not torch.cuda.is_available() or not gather.HAS_TRITON, reason="needs a GPU and Triton"
+    not torch.cuda.is_available() or not route.HAS_TRITON, reason="needs a GPU and Triton"
 )
 @pytest.mark.parametrize("part", ("training", "decoding"))
 def test_the_compiled_kernels_equal_the_reference_on_a_gpu(part):
