@@ -5,6 +5,7 @@
     generate.py   prefill, then a token at a time                 python -m minimal.generate
     evaluate.py   bits per byte; opening a checkpoint             python -m minimal.evaluate
     analysis.py   what a pass saw: entropy, similarity, spectra
+    command.py    what the commands share: options, and one last sentence
 
     model/        READ FIRST, and in it values.py: the seam. Blocks, attention, cache, init, counts
     kernels/      values named by token ids: the reference and every faster way, Triton's too
@@ -14,7 +15,8 @@
     tasks/        CORE's 21 tasks, SQuAD, an invented village of questions
     lab/          what the course measures, draws and judges with: evidence, speed, figures
 
-Imports run one way: kernels and data stand on the ground and import nothing of ours; training may
-import data, model may import kernels; the commands stand on those; tasks and encoder on the
-commands; lab on everything; and nothing imports lab. tests/setup/test_walls.py holds it.
+Imports run one way: kernels, data and command.py stand on the ground; training may import data,
+model may import kernels; the commands stand on those; tasks and encoder on the commands; lab on
+everything; and nothing imports lab. Every room but kernels may import command.py.
+tests/setup/test_walls.py holds it.
 """
