@@ -5,7 +5,9 @@ are: so it is made on the way, some positions at a time, in place, and the score
 
 import torch
 
-ROWS = 512  # positions at a time: enough for a fast product, few enough for the scores to stay near the cores
+# Positions at a time. On a CPU enough for a fast product, and few enough for the scores to stay near
+# the cores; on a GPU few parts, because each is launched and, where it is compiled, compiled.
+ROWS, ROWS_ON_GPU = 512, 8192
 
 
 def tanh(z):
@@ -33,8 +35,9 @@ class HeadLoss(torch.autograd.Function):
             torch.empty_like(x),
             torch.zeros_like(w, dtype=torch.float32),
         )  # (N, C), (V, C): a long sum, in fp32
-        for n in range(0, len(x), ROWS):
-            h, y = x[n : n + ROWS], targets[n : n + ROWS, None]  # (rows, C), (rows, 1)
+        rows = ROWS_ON_GPU if x.is_cuda else ROWS
+        for n in range(0, len(x), rows):
+            h, y = x[n : n + rows], targets[n : n + rows, None]  # (rows, C), (rows, 1)
             z, slope = CAPS[cap]((h @ w.T).float())  # (rows, V)
             counts, y = y >= 0, y.clamp_min(0)
             z.sub_(15 if cap else z.amax(1, keepdim=True))  # a capped score is at most 15
@@ -44,7 +47,7 @@ class HeadLoss(torch.autograd.Function):
             total = total + ((s.log() - own) * counts).sum()
             p.mul_(counts / s).scatter_add_(1, y, -counts.float())  # (rows, V): p - 1[target]
             d = (p if slope is None else p.mul_(slope)).to(x.dtype)
-            dx[n : n + ROWS] = d @ w
+            dx[n : n + rows] = d @ w
             dw += d.T @ h
         ctx.save_for_backward(dx, dw.to(weight.dtype))
         return total
