@@ -8,10 +8,18 @@ import time
 CHOSEN = {}  # question -> the name of the way that was fastest
 
 
-def in_turn(ways, rounds, wait=lambda: None):
+def milliseconds(way):
+    """Of one call, by the clock on the wall."""
+    start = time.perf_counter()
+    way()
+    return 1e3 * (time.perf_counter() - start)
+
+
+def in_turn(ways, rounds, measure=milliseconds):
     """{name: milliseconds of each round}: every way once a round, beginning with another each time.
 
-    `wait` returns when the device has finished: torch.cuda.synchronize, or nothing on a CPU."""
+    So whatever else the machine does hurts all ways alike. Each is called once before, to warm up.
+    `measure(way)` calls a way and says how long it took: on a GPU, by its events."""
     names = list(ways)
     for way in ways.values():
         way()
@@ -19,11 +27,7 @@ def in_turn(ways, rounds, wait=lambda: None):
     for turn in range(rounds):
         first = turn % len(names)
         for name in names[first:] + names[:first]:
-            wait()
-            start = time.perf_counter()
-            ways[name]()
-            wait()
-            taken[name].append(1e3 * (time.perf_counter() - start))
+            taken[name].append(measure(ways[name]))
     return taken
 
 

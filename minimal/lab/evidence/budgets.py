@@ -1,9 +1,9 @@
 """Equal what? A run and a budget in, the run that spends it out: by steps, tokens, FLOPs, seconds or parameters."""
 
 import statistics
-import time
 from dataclasses import replace
 
+from minimal.lab.timing import clock
 from minimal.model.count import count
 from minimal.train import Trainer
 from minimal.variants import skeleton
@@ -32,12 +32,9 @@ def by_flops(run, budget):
 def by_time(run, budget):
     """As many steps as fit into `budget` seconds, by the median of a few warm steps: the schedule must know its length."""
     trainer = Trainer(replace(run, steps=12, out=None), quiet=True)
-    seconds = []
-    for step in range(12):
-        start = time.perf_counter()
-        trainer.step(step)
-        seconds.append(time.perf_counter() - start)
-    return buys(run, budget, statistics.median(seconds[4:]))
+    steps = iter(range(12))
+    seconds = clock(lambda: trainer.step(next(steps)), repeats=8, warm=4, where=trainer.team.device)
+    return buys(run, budget, statistics.median(seconds))
 
 
 def by_parameters(run, budget):
