@@ -5,7 +5,8 @@ import math
 import torch
 import torch.nn.functional as F
 
-from minimal.model.attend import reference, visible, weights
+from minimal.kernels.reference import visible, weights
+from minimal.model.attend import reference
 from minimal.model.tape import Rows
 
 

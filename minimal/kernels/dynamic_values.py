@@ -1,9 +1,10 @@
-"""How do several value streams share one attention map?
+"""How do several value streams share one attention map? Dynamic value attention by its identity.
 
-Dynamic value attention gives every pair a value of its own, v_ij = v_j + qR_i * kR_j, and needs none of them:
-sum_j a_ij v_ij = (A V)_i + qR_i * (A K_R)_i. Two streams and one map, if the map is formed once. PyTorch's fused
-attention forms it in every call and keeps it to itself, so there two streams cost two maps. `mix` forms each block of
-rows of the map once, for as many streams as there are, and skips what lies above the diagonal.
+Dynamic value attention gives every pair a value of its own, v_ij = v_j + qR_i * kR_j, and needs
+none of them: sum_j a_ij v_ij = (A V)_i + qR_i * (A K_R)_i. Two streams and one map, if the map is
+formed once. PyTorch's fused attention forms it in every call and keeps it to itself, so there two
+streams cost two maps. `mix` forms each block of rows of the map once, for as many streams as there
+are, and skips what lies above the diagonal.
 """
 
 import torch
@@ -12,9 +13,10 @@ BLOCK = 128  # rows of the map at a time: 3/8 of a causal map of 512 is never co
 
 
 def mix(q, k, streams, scale=None):
-    """Causal self-attention: q, k (B, T, H, D), each stream (B, T, H, any width) -> the list of A @ stream."""
+    """Causal self-attention: q, k (B, T, H, D), streams (B, T, H, any width) -> each A @ stream."""
     T, D = q.shape[1], q.shape[-1]
-    q = (q * (D**-0.5 if scale is None else scale)).transpose(1, 2)  # (B, H, T, D)
+    scale = D**-0.5 if scale is None else scale
+    q = (q * scale).transpose(1, 2)  # (B, H, T, D)
     k = k.permute(0, 2, 3, 1)  # (B, H, D, T)
     values = torch.cat([stream.transpose(1, 2) for stream in streams], -1)  # (B, H, T, all widths)
     later = torch.ones(BLOCK, BLOCK, dtype=torch.bool, device=q.device).triu(1)

@@ -1,12 +1,14 @@
-"""If the tables of a Bank of Values do not fit beside the model, what does it cost to leave them on the host?
+"""What if the tables of a Bank of Values do not fit beside the model? Offloading them to the host.
 
-A decode step needs, in every layer with a table, the rows of ALL tokens of the history, not of the newest one.
-Fetched afresh each step, that is as many rows a layer over the bus as there are distinct tokens. `Offloaded` keeps the
-rows that were needed once and fetches only those of tokens not seen before: at most one a sequence and step, named by
-ids that are known before the first layer runs, so that `prefetch` can overlap with all layers below the tables. What
-stays on the device are the distinct rows: a V cache by token, never larger than one by position.
+A decode step needs, in every layer with a table, the rows of ALL tokens of the history, not of the
+newest one. Fetched afresh each step, that is as many rows a layer over the bus as there are
+distinct tokens. `Offloaded` keeps the rows that were needed once and fetches only those of tokens
+not seen before: at most one a sequence and step, named by ids that are known before the first layer
+runs, so that `prefetch` can overlap with all layers below the tables. What stays on the device are
+the distinct rows: a V cache by token, never larger than one by position. What a prefill and a step
+fetch, in counted bytes and measured time:
 
-    python -m minimal.lab.speed.offload [--length 131072]        what a prefill and a step fetch: counted bytes, measured time
+    python -m minimal.lab.speed.offload [--length 131072]
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -15,15 +17,16 @@ import torch
 
 
 class Offloaded:
-    """Tables (V, G, D), one a layer, on the host: in memory or mapped from a file; what crosses the bus is pinned."""
+    """Tables (V, G, D), one a layer, on the host: in memory or mapped from a file.
+
+    What crosses the bus is pinned first."""
 
     def __init__(self, tables, device="cpu", room=1024):
         self.device, self.host = torch.device(device), list(tables)
         if self.device.type == "cuda":
             self.stream = torch.cuda.Stream(self.device)
-        self.slots = torch.full(
-            (len(self.host[0]),), -1, dtype=torch.int32
-        )  # (V,): each token's row, -1 if absent
+        V = len(self.host[0])
+        self.slots = torch.full((V,), -1, dtype=torch.int32)  # each token's row, -1 if absent
         self.resident = [
             torch.empty(room, *table.shape[1:], dtype=table.dtype, device=device)
             for table in self.host
@@ -41,17 +44,14 @@ class Offloaded:
         self.slots[new] = torch.arange(self.count, self.count + len(new), dtype=torch.int32)
         self.grow(self.count + len(new))
         first, self.count = self.count, self.count + len(new)
-        if self.device.type == "cuda":
-            self.stream.wait_stream(
-                torch.cuda.current_stream(self.device)
-            )  # after what grow() moved
-        self.fetched_bytes += sum(
-            len(new) * table[0].numel() * table.element_size() for table in self.host
-        )
+        if self.device.type == "cuda":  # after what grow() moved
+            self.stream.wait_stream(torch.cuda.current_stream(self.device))
+        row_bytes = sum(table[0].numel() * table.element_size() for table in self.host)
+        self.fetched_bytes += len(new) * row_bytes
         self.pending = self.worker.submit(self.copy, new, first)
 
     def copy(self, new, first):
-        """Rows are collected on the host, then sent in one piece a layer, beside what the device computes."""
+        """Rows are collected on the host, then sent, beside what the device computes."""
         for table, rows in zip(self.host, self.resident, strict=True):
             collected = table[new]  # (n, G, D)
             if self.device.type == "cuda":
@@ -77,13 +77,15 @@ class Offloaded:
                 torch.cuda.current_stream(self.device).wait_stream(self.stream)
 
     def local(self, ids):
-        """ids into the resident rows; they never change, so a history of local ids only ever grows at its end."""
+        """ids into the resident rows.
+
+        They never change, so a history of local ids only ever grows at its end."""
         self.prefetch(ids)
         self.wait()
         return self.slots[ids.long()].to(self.device)
 
     def table(self, layer):
-        """(count, G, D): with local ids, gather_attention reads it as it would read the whole table."""
+        """(count, G, D): with local ids, gather_attention reads it as it would the whole table."""
         return self.resident[layer][: self.count]
 
     def resident_bytes(self):

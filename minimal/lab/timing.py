@@ -1,31 +1,33 @@
-"""How are two ways timed fairly? In turn, in one process, and compared round by round."""
+"""How are two ways timed fairly? In turn, in one process, and compared round by round.
+
+Whoever times anything in the lab takes one of these: `clock` (warm calls of one thing, in seconds),
+`in_turn` (several ways, in milliseconds) and `ratio`.
+"""
 
 import statistics
-import time
 
 import torch
 
+from minimal.kernels.fastest import in_turn
+from minimal.training.device import clock
 
-def in_turn(ways, rounds):
-    """{name: milliseconds of each round}: all ways once a round, starting with another one each time."""
-    names, taken = list(ways), {name: [] for name in ways}
-    for way in ways.values():
-        way()
-    for turn in range(rounds):
-        for name in names[turn % len(names) :] + names[: turn % len(names)]:
-            start = time.perf_counter()
-            ways[name]()
-            taken[name].append(1e3 * (time.perf_counter() - start))
-    return taken
+__all__ = ["clock", "in_turn", "medians", "ratio", "zipf"]
 
 
 def ratio(taken, slow, fast):
-    """The median over rounds of how many times faster `fast` is: both were timed within the same second."""
+    """The median over rounds of how many times faster `fast` is: both within the same second."""
     return statistics.median(a / b for a, b in zip(taken[slow], taken[fast], strict=True))
 
 
+def medians(taken):
+    """{name: median} of what in_turn gives."""
+    return {name: statistics.median(times) for name, times in taken.items()}
+
+
 def zipf(vocabulary, length, generator):
-    """Ids whose frequencies fall as in text (Zipf-Mandelbrot, exponent 1, offset 2.7), in no order of frequency."""
+    """Ids whose frequencies fall as in text, in no order of frequency.
+
+    Zipf-Mandelbrot with exponent 1 and offset 2.7."""
     weight = 1 / (torch.arange(vocabulary, dtype=torch.float64) + 2.7)
     drawn = torch.multinomial(weight, length, replacement=True, generator=generator)
     return torch.randperm(vocabulary, generator=generator)[drawn].int()

@@ -8,7 +8,8 @@ import torch
 from torch import nn
 
 from minimal.kernels.dynamic_values import dynamic_values
-from minimal.model.attend import attend, last, visible, weights
+from minimal.kernels.reference import visible, weights
+from minimal.model.attend import attend, last
 from minimal.model.layers import Linear, Part, norm, rotate
 from minimal.model.tape import Rows
 

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from minimal.encoder import bert, bypass
-from minimal.model.attend import weights
+from minimal.kernels.reference import weights
 from minimal.model.config import Config
 from minimal.model.values import Bypass
 from minimal.variants import build

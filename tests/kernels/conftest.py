@@ -1,5 +1,7 @@
-"""Kernels run in Triton's interpreter here, chosen by an environment variable before Triton is first imported; and all
-memory that a kernel is given to fill starts as NaN, so that what it forgets to write is seen."""
+"""Where do kernels run in tests? In Triton's interpreter, in memory that starts as NaN.
+
+The interpreter is chosen by an environment variable before Triton is first imported. All memory that
+a kernel is given to fill starts as NaN, so that what it forgets to write is seen."""
 
 import os
 import sys
@@ -10,17 +12,12 @@ import torch
 INHERITED = os.environ.get("TRITON_INTERPRET")
 if "triton" not in sys.modules and sys.platform == "linux":
     os.environ["TRITON_INTERPRET"] = "1"
-    from minimal.kernels import (
-        backward,  # noqa: F401 the files with kernels, and with them Triton
-        gather,
-    )
+    from minimal.kernels import backward, decode, fused, route  # noqa: F401 all files with kernels
+    from minimal.lab.speed import gpu  # noqa: F401
 
-    if gather.HAS_TRITON:  # the first launch imports the rest of it
-        backward.run_sum_by_token(
-            torch.ones(1, 1, 1, 32),
-            gather.sort_ids(torch.zeros(1, 1).int(), 1),
-            torch.ones(1, 1, 32),
-        )
+    if route.HAS_TRITON:  # the first launch imports the rest of it
+        order = fused.sort_ids(torch.zeros(1, 1).int(), 1)
+        backward.run_sum_by_token(torch.ones(1, 1, 1, 32), order, torch.ones(1, 1, 32))
     if INHERITED is None:  # other tests, and the processes that they start, go on without it
         del os.environ["TRITON_INTERPRET"]
 
@@ -28,11 +25,11 @@ if "triton" not in sys.modules and sys.platform == "linux":
 @pytest.fixture
 def interpreter():
     """For tests that launch kernels."""
-    from minimal.kernels import gather
+    from minimal.kernels import route
 
-    if not gather.HAS_TRITON:
+    if not route.HAS_TRITON:
         pytest.skip("Triton is not installed: its kernels cannot run here")
-    assert gather.kernels_run("cpu"), "Triton was imported before TRITON_INTERPRET=1 was set"
+    assert route.kernels_run("cpu"), "Triton was imported before TRITON_INTERPRET=1 was set"
 
 
 class Poisoned:
@@ -52,7 +49,8 @@ class Poisoned:
 
 @pytest.fixture(autouse=True)
 def memory_starts_as_nan(monkeypatch):
-    for name in ("gather", "forward", "backward", "decode", "histogram", "reference"):
+    rooms = "gather fused forward backward decode histogram reference".split()
+    for name in rooms:
         module = sys.modules.get(f"minimal.kernels.{name}")
         if module:
             monkeypatch.setattr(module, "torch", Poisoned())

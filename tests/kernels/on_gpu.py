@@ -1,11 +1,20 @@
-"""Run by test_on_gpu.py in a process where Triton compiles: the kernels on a GPU against the reference in float64."""
+"""Do the compiled kernels equal the reference in float64 on a GPU? Run by test_on_gpu.py.
+
+In processes of their own, because in the tests' own Triton is an interpreter. By hand, all at once:
+
+    for part in {training,decoding}-{float32,bfloat16,float16} atomics graph; do
+        python -m tests.kernels.on_gpu $part > $part.log 2>&1 &
+    done; wait
+"""
 
 import sys
+from functools import partial
 
 import torch
 
 from minimal.kernels.decode import Graphed, run_histogram, run_split
-from minimal.kernels.gather import fused, gather_attention
+from minimal.kernels.fused import fused
+from minimal.kernels.gather import gather_attention
 from minimal.kernels.reference import TOLERANCE, reference
 from tests.kernels.shapes import DECODING, TRAINING, Shape
 
@@ -38,80 +47,87 @@ def how_on_gpu(shape):
     }
 
 
-def training():
-    shapes = TRAINING | {
-        f"wide_{D}": Shape(T=300, S=300, H=4, G=2, D=D, window=window)
-        for D, window in ((64, 0), (96, 70), (128, 129))
-    }
-    for dtype in (torch.float32, torch.bfloat16, torch.float16):
-        for name, shape in shapes.items():
-            inputs, how = on_gpu(shape.tensors(), dtype, grad=True), how_on_gpu(shape)
-            exact = [
-                x if x is None or x.dtype == torch.int32 else x.detach().double().requires_grad_()
-                for x in inputs
-            ]
-            out, right = gather_attention(*inputs, way="fused", **how), reference(*exact, **how)
-            push = torch.randn_like(out)
-            close(out, right, dtype, name)
-            leaves = [
-                [x for x in tensors if x is not None and x.requires_grad]
-                for tensors in (inputs, exact)
-            ]
-            mine = torch.autograd.grad(out, leaves[0], push, retain_graph=True)
-            with (
-                torch.no_grad()
-            ):  # the gain's gradient sums signed terms: errors add up as such terms do at random
-                spread = (push * reference(*exact[:4], **how)).square().sum().sqrt().item()
-            for a, b in zip(
-                mine, torch.autograd.grad(right, leaves[1], push.double()), strict=True
-            ):
-                close(a, b, dtype, f"{name}, a gradient", None if a.ndim else spread)
-            again = torch.autograd.grad(out, leaves[0], push)
-            assert all(torch.equal(a, b) for a, b in zip(mine, again, strict=True)), (
-                f"{name}: two runs differ"
-            )
+def training(dtype):
+    shapes = dict(TRAINING)
+    for D, window in ((64, 0), (96, 70), (128, 129)):
+        shapes[f"wide_{D}"] = Shape(T=300, S=300, H=4, G=2, D=D, window=window)
+    shapes["tiles_before_the_first_key"] = Shape(T=400, S=20)  # whole tiles of 128 see nothing
+    shapes["tiles_before_a_short_sequence"] = Shape(T=400, S=500, lengths=(10, 500))
+    for name, shape in shapes.items():
+        print(name, flush=True)
+        inputs, how = on_gpu(shape.tensors(), dtype, grad=True), how_on_gpu(shape)
+        exact = [
+            x if x is None or x.dtype == torch.int32 else x.detach().double().requires_grad_()
+            for x in inputs
+        ]
+        out, right = gather_attention(*inputs, way="fused", **how), reference(*exact, **how)
+        push = torch.randn_like(out)
+        close(out, right, dtype, name)
+        leaves, rights = (
+            [x for x in tensors if x is not None and x.requires_grad] for tensors in (inputs, exact)
+        )
+        mine = torch.autograd.grad(out, leaves, push, retain_graph=True)
+
+        # The gain's gradient sums signed terms: errors add up as such terms do at random.
+        with torch.no_grad():
+            spread = (push * reference(*exact[:4], **how)).square().sum().sqrt().item()
+        true = torch.autograd.grad(right, rights, push.double())
+        for a, b in zip(mine, true, strict=True):
+            close(a, b, dtype, f"{name}, a gradient", None if a.ndim else spread)
+        again = torch.autograd.grad(out, leaves, push)
+        assert all(torch.equal(a, b) for a, b in zip(mine, again, strict=True)), (
+            f"{name}: two runs differ"
+        )
+
+
+def atomics():
+    """The table's gradient by atomics is that by the sort, up to rounding."""
     q, k, table, ids, gain = on_gpu(TRAINING["padded"].tensors(), torch.float32, grad=True)
     how = how_on_gpu(TRAINING["padded"]) | dict(scale=32**-0.5)
-    grads = [
-        torch.autograd.grad(fused(q, k, table, ids, gain, atomic=a, **how).sum(), table)[0]
-        for a in (False, True)
-    ]
+    grads = []
+    for atomic in (False, True):
+        out = fused(q, k, table, ids, gain, atomic=atomic, **how)
+        grads.append(torch.autograd.grad(out.sum(), table)[0])
     close(*grads, torch.float32, "atomics")
 
 
-def decoding():
-    for dtype in (torch.float32, torch.bfloat16, torch.float16):
-        for name, shape in DECODING.items():
-            inputs, how = on_gpu(shape.tensors(), dtype), how_on_gpu(shape)
-            right = reference(
-                *(x.double() if x is not None and x.ndim > 2 else x for x in inputs), **how
-            )
-            given = (how["lengths"], shape.causal, shape.window, shape.D**-0.5)
-            for splits in (None, 1, 3):
-                close(run_split(*inputs, *given, splits), right, dtype, f"{name}, {splits} splits")
-            norms = [x.float().norm(dim=-1).max().item() for x in inputs[:2]]
-            bound = norms[0] * norms[1] * shape.D**-0.5
-            close(
-                run_histogram(*inputs, bound=bound, scale=shape.D**-0.5, **how),
-                right,
-                dtype,
-                f"{name}, histogram",
-            )
+def decoding(dtype):
+    for name, shape in DECODING.items():
+        print(name, flush=True)
+        inputs, how = on_gpu(shape.tensors(), dtype), how_on_gpu(shape)
+        right = reference(
+            *(x.double() if x is not None and x.ndim > 2 else x for x in inputs), **how
+        )
+        given = (how["lengths"], shape.causal, shape.window, shape.D**-0.5)
+        for splits in (None, 1, 3):
+            close(run_split(*inputs, *given, splits), right, dtype, f"{name}, {splits} splits")
+        norms = [x.float().norm(dim=-1).max().item() for x in inputs[:2]]
+        bound = norms[0] * norms[1] * shape.D**-0.5
+        counted = run_histogram(*inputs, bound=bound, scale=shape.D**-0.5, **how)
+        close(counted, right, dtype, f"{name}, histogram")
+
+
+def graph():
+    """A recorded graph reads the lengths that stand in the tensor now."""
     q, k, table, ids, gain = on_gpu(Shape(T=1, S=5000, D=128).tensors(), torch.bfloat16)
     lengths = torch.tensor([4000, 77], dtype=torch.int32, device="cuda")
     step = Graphed(
         lambda: gather_attention(q, k, table, ids, gain, lengths=lengths, way="split"), "cuda"
     )
-    for new in (
-        [4000, 77],
-        [5000, 1],
-    ):  # a recorded graph reads the lengths that stand in the tensor now
+    for new in ([4000, 77], [5000, 1]):
         lengths.copy_(torch.tensor(new))
         right = reference(q.double(), k.double(), table.double(), ids, gain, lengths=lengths)
         close(step(), right, torch.bfloat16, "graph")
 
 
+# A process a part: hundreds of kernels are compiled, and processes compile side by side.
+TYPES = dict(float32=torch.float32, bfloat16=torch.bfloat16, float16=torch.float16)
+PARTS = dict(atomics=atomics, graph=graph)
+for name, dtype in TYPES.items():
+    PARTS[f"training-{name}"] = partial(training, dtype)
+    PARTS[f"decoding-{name}"] = partial(decoding, dtype)
+
 if __name__ == "__main__":
     torch.manual_seed(0)
-    dict(training=training, decoding=decoding)[sys.argv[1]]()
+    PARTS[sys.argv[1]]()
     print("equal")

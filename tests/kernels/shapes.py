@@ -58,6 +58,11 @@ TRAINING = dict(
     window_without_causal=Shape(causal=False, T=50, S=50, window=9),
     longer_past=Shape(T=20, S=83),
     more_queries_than_keys=Shape(T=50, S=20),
+    many_more_queries_than_keys=Shape(
+        T=100, S=20
+    ),  # whole tiles of queries stand before position 0
+    tiles_before_a_short_sequence=Shape(T=100, S=130, lengths=(10, 130)),
+    tiles_before_it_with_a_window=Shape(T=100, S=130, lengths=(10, 130), window=9),
     padded=Shape(B=3, T=40, S=40, lengths=(40, 1, 23)),
     an_empty_sequence=Shape(T=40, S=40, lengths=(0, 40)),
     padded_window=Shape(T=70, S=70, lengths=(70, 12), window=8),

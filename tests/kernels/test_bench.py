@@ -1,17 +1,19 @@
 """The benchmarks measure what they say, on sizes that are over in a moment."""
 
+import importlib
 import json
+import pathlib
 
+import pytest
 import torch
 
+from minimal.data import results
 from minimal.kernels import histogram
-from minimal.kernels.backward import backward_bytes, sum_by_token_bytes
-from minimal.kernels.decode import cached_bytes, split_bytes
-from minimal.kernels.decode import histogram_bytes as gpu_histogram_bytes
+from minimal.kernels.decode import split_bytes
 from minimal.kernels.dynamic_values import dynamic_values, mix
 from minimal.kernels.forward import forward_bytes
 from minimal.lab import timing
-from minimal.lab.speed import decode
+from minimal.lab.speed import decode, graphs
 from tests.kernels.shapes import Shape
 
 
@@ -20,8 +22,12 @@ def test_the_decode_bench_checks_its_ways_times_them_in_turn_and_reports_json():
     row = json.loads(json.dumps(found))["2000"]
     assert all(
         row[name] > 0
-        for name in ("v_cache", "materialise", "histogram", "sorted", "rows", "products")
+        for name in (
+            *("v_cache", "materialise", "histogram", "sorted", "rows", "products"),
+            "front_door",
+        )
     )
+    assert row["front_door_over"].keys() == {"rows", "sorted", "v_cache"}
     assert row["faster"]["v_cache"] == 1 and row["histogram_over_materialise"] > 0
 
 
@@ -31,12 +37,8 @@ def test_every_way_of_the_bench_gives_one_answer_and_a_wrong_one_stops_it(monkey
     assert all((answer - answers[0]).abs().max() < 1e-5 for answer in answers)
     broken = lambda *a, **b: histogram.histogram_decode(*a, **b) * 1.001
     monkeypatch.setattr(decode, "histogram_decode", broken)
-    try:
+    with pytest.raises(AssertionError, match="histogram is off by .*: there is nothing to time"):
         decode.decode(lengths=(1500,), H=2, D=32, V=200, rounds=1)
-    except AssertionError as error:
-        assert "nothing to time" in str(error)
-    else:
-        raise AssertionError("a way that is wrong by a thousandth was timed")
 
 
 def test_ways_take_turns_and_ratios_compare_within_a_round():
@@ -86,29 +88,170 @@ def test_the_dva_bench_compares_the_identity_with_attention_of_the_same_width():
 def test_the_gpu_bench_runs_from_end_to_end_in_the_interpreter(interpreter, capsys):
     from minimal.lab.speed import gpu
 
-    rows = gpu.everything(
-        "cpu",
-        [(2, 70)],
-        [(1, 40)],
-        [(2, 32)],
-        V=50,
-        dtype=torch.float32,
-        out=None,
-        buffers=dict(small=1 << 13, large=1 << 13, programs=2),
-        models=dict(plans=("bov", "vplus"), size="smoke", batch=2, compile=False),
-        rounds=1,
-    )
-    assert [row["part"] for row in rows] == ["bandwidth", "decode", "forward", "train", "train"]
+    rows = tried_out(gpu)
+    assert [row["part"] for row in rows] == [
+        *("bandwidth", "decode", "decode", "forward", "backward", "train", "train"),
+    ]
     assert [
-        (row["plan"], row["tokens_per_second"] > 0, 0 < row["share"] < 1) for row in rows[3:]
+        (row["plan"], row["tokens_per_second"] > 0, 0 < row["share"] < 1) for row in rows[5:]
     ] == [("bov", True, True), ("vplus", True, True)]
     assert {"v_cache_us", "materialise_us", "gather_us", "sdpa_us", "share_of_floor"} <= set(
         rows[1]
     )
-    assert {"fused_us", "stored_us", "bytes_us"} <= set(rows[2]), (
+    assert {"fused_us", "stored_us", "bytes_us"} <= set(rows[3]), (
         "a forward is bound by products: bytes are no floor"
     )
     assert "of the floor" in capsys.readouterr().out
+
+    # Rivals at their best settings, each named; the rows that were missing.
+    assert {"rows_and_sdpa_us", "histogram_us"} <= rows[1].keys()
+    assert (rows[2]["H"], rows[2]["G"]) == (4, 2) and "histogram_us" not in rows[2]
+    assert "stages" in rows[1]["v_cache_settings"] and "splits" in rows[1]["gather_settings"]
+    assert rows[1]["sdpa_settings"] in graphs.backends("cpu")
+    assert {"fused_training_us", "rows_and_sdpa_us"} <= rows[3].keys()
+    assert {"fused_us", "rows_and_sdpa_us", "fused_over_dense"} <= rows[4].keys()
+
+
+def tried_out(gpu, **more):
+    """Everything, on sizes that are over in a moment, in the interpreter."""
+    return gpu.everything(
+        bench=graphs.Bench("cpu", torch.float32, V=50, rounds=1, layers=1),
+        cached=[(2, 70, 2, 2, 32), (1, 70, 4, 2, 32)],
+        trained=[(1, 40, 2, 2, 32)],
+        buffers=dict(small=1 << 13, large=1 << 13, programs=2),
+        models=dict(plans=("bov", "vplus"), size="smoke", batch=2, compile=False),
+        **more,
+    )
+
+
+def test_a_row_of_the_gpu_bench_is_on_file_before_the_next_is_measured(
+    interpreter, monkeypatch, tmp_path
+):
+    """A command that runs out of time, or a model out of memory, must not lose what was measured."""
+    from minimal.lab.speed import gpu
+
+    def dies(*_, **__):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(gpu, "forward", dies)
+    with pytest.raises(torch.OutOfMemoryError):
+        tried_out(gpu, out=tmp_path, parts=("decode", "forward"))
+    kept = results.read(tmp_path / "gather_gpu.json")
+    assert [row["part"] for row in kept["rows"]] == ["bandwidth", "decode", "decode"]
+    tried_out(gpu, out=tmp_path, parts=("backward",))
+    kept = results.read(tmp_path / "gather_gpu.json")
+    assert [row["part"] for row in kept["rows"][3:]] == ["bandwidth", "backward"]
+
+
+@pytest.mark.parametrize("part, kernel", (("decode", "run_split"), ("forward", "run_forward")))
+def test_a_kernel_that_is_wrong_is_not_timed(part, kernel, interpreter, monkeypatch):
+    from minimal.lab.speed import gpu
+
+    whole = getattr(gpu, kernel)
+
+    def wrong_through_ids(q, k, table, ids, *rest, **how):
+        out = whole(q, k, table, ids, *rest, **how)
+        if ids is None:
+            return out
+        return out * 1.01 if torch.is_tensor(out) else (out[0] * 1.01, *out[1:])
+
+    monkeypatch.setattr(gpu, kernel, wrong_through_ids)
+    with pytest.raises(AssertionError, match="there is nothing to time"):
+        tried_out(gpu, parts=(part,))
+
+
+def test_a_backend_that_refuses_is_left_out_and_no_other_error_is_swallowed(capsys):
+    right = torch.ones(3)
+
+    def refuses():
+        raise RuntimeError("No available kernel")
+
+    ways = {("gather", ""): lambda: right, ("sdpa", "CUDNN"): refuses, ("sdpa", "FLASH"): refuses}
+    assert list(graphs.agree(ways, torch.float32, "row")) == [("gather", "")]
+    assert "sdpa CUDNN is refused: No available kernel" in capsys.readouterr().out
+    with pytest.raises(RuntimeError):
+        graphs.agree({("gather", ""): refuses}, torch.float32, "row")
+
+
+# ---- the commands --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "module, argv, sentence",
+    (
+        ("__main__", ["--threads", "0"], "wanted a whole number from 1 to 1,024, got 0"),
+        ("__main__", ["--threads", "-1"], "wanted a whole number from 1 to 1,024, got -1"),
+        ("__main__", ["--part", "sideways"], "wanted some of train, race, decode, dva, corners"),
+        ("__main__", ["--out", "bench"], "wanted a file that ends in .json, got bench"),
+        ("decode", ["--threads", "0"], "wanted a whole number from 1 to 1,024, got 0"),
+        ("decode", ["--lengths", "0"], "wanted a whole number from 1, got 0"),
+        ("decode", ["--rounds", "x"], "wanted a whole number from 1, got x"),
+        ("offload", ["--length", "-5"], "wanted a whole number from 1, got -5"),
+        ("memory", ["--length", "0"], "wanted a whole number from 1, got 0"),
+        ("gpu", ["--part", "sideways"], "invalid choice: 'sideways'"),
+        ("gpu", [], "wanted a GPU that torch can use, got none"),
+    ),
+)
+def test_a_wrong_option_is_answered_in_one_sentence(module, argv, sentence, monkeypatch, capsys):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    main = importlib.import_module(f"minimal.lab.speed.{module}").main
+    with pytest.raises(SystemExit) as ended:
+        main(argv)
+    said = capsys.readouterr().err
+    assert ended.value.code == 2 and sentence in said and said.count("\n") == 1
+
+
+def test_the_bench_measures_its_parts_by_a_table_and_writes_each_at_once(
+    monkeypatch, capsys, tmp_path
+):
+    bench = importlib.import_module("minimal.lab.speed.__main__")
+    monkeypatch.setattr(bench, "matmul_rate", lambda: 1e9)
+    parts = dict(
+        dva=("dva", lambda asked: dict(threads=asked.threads)),
+        gpu=("gpu", lambda asked: None),
+        race=("race", lambda asked: 1 / 0),
+    )
+    monkeypatch.setattr(bench, "PARTS", parts)
+    out, before = tmp_path / "bench.json", torch.get_num_threads()
+    try:
+        bench.main(["--part", "gpu,dva", "--threads", "1", "--out", str(out)])
+        found = json.loads(capsys.readouterr().out.splitlines()[-1])
+        assert found["dva"] == dict(threads=1) and found["gpu"] is found["race"] is None
+        with pytest.raises(ZeroDivisionError):
+            bench.main(["--part", "race,dva", "--threads", "1", "--out", str(out)])
+    finally:
+        torch.set_num_threads(before)
+    rows = results.read(out)["rows"]
+    assert [row["part"] for row in rows] == ["dva", "dva"], "measured before the race died"
+    assert rows[0]["result"] == dict(threads=1) and rows[0]["machine"] == found["machine"]
+
+
+def test_all_timing_of_the_lab_is_one():
+    """bench, decode, gpu, race, offload and budgets take clock or in_turn; none has a clock of its own."""
+    lab = pathlib.Path(timing.__file__).parent
+    users = [*(lab / "speed").glob("*.py"), lab / "evidence" / "budgets.py"]
+    assert len(users) > 8
+    assert [path.name for path in users if "perf_counter" in path.read_text()] == []
+
+
+def test_a_compiled_loss_never_falls_back_to_eager_in_silence():
+    from minimal.training.compiling import MOST_GRAPHS, compiled
+
+    assert MOST_GRAPHS >= 27, "modded grows its windows in up to 27 stages"
+    graphs_made, whole = [], torch.compile
+    backend = lambda graph, _: graphs_made.append(1) or graph.forward
+    as_it_is = dict(recompile_limit=8, fail_on_recompile_limit_hit=False)
+    with torch._dynamo.config.patch(**as_it_is):  # and puts back what there was
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(torch, "compile", lambda f, **how: whole(f, backend=backend, **how))
+            work = compiled(lambda x, window: x[:window].sum())
+        for window in range(1, 13):
+            work(torch.ones(64), window)
+        assert len(graphs_made) == 12, "PyTorch's own limit is 8"
+        torch._dynamo.config.recompile_limit = 12
+        with pytest.raises(torch._dynamo.exc.FailOnRecompileLimitHit):
+            work(torch.ones(64), 13)
+    torch._dynamo.reset()
 
 
 # ---- bytes ----------------------------------------------------------------------------------------
@@ -120,15 +263,10 @@ def test_the_bytes_of_decode_are_those_of_its_tensors():
     size = lambda *tensors: sum(t.numel() * t.element_size() for t in tensors)
     memory, cache = split_bytes(2, 1, 300, 4, 2, 32, 20, distinct=ids.unique().numel())
     assert memory == size(q, k, ids, table, q) and cache == size(q, k, ids, table[ids], q)
-    assert cached_bytes(2, 1, 300, 4, 2, 32) == size(q, k, table[ids], q)
     part = torch.empty(5, 2, 1, 4, 33)
     assert split_bytes(2, 1, 300, 4, 2, 32, 20, splits=5)[0] == size(
         q, k, ids, table, q
     ) + 2 * size(part)
-    bins = torch.empty(2, 1, 4, 20)
-    assert gpu_histogram_bytes(2, 1, 300, 4, 2, 32, 20) == size(k, ids, table, q, q) + 4 * size(
-        bins
-    )
 
 
 def test_the_bytes_of_training_are_those_of_its_tensors():
@@ -139,18 +277,13 @@ def test_the_bytes_of_training_are_those_of_its_tensors():
     given = (2, 64, 64, 4, 2, 32, 20, 4)
     assert forward_bytes(*given, keep=False) == size(q, k, table, ids, q)
     assert forward_bytes(*given) == size(q, k, table, ids, q, q, lse)
-    queries, keys = backward_bytes(*given)
-    assert queries == size(q, q, q, q, k, table, ids, lse, lse) and keys == size(
-        q, q, k, k, k, table, ids, lse, lse
-    )
-    assert sum_by_token_bytes(2, 64, 2, 32, 20, 4) == size(k, ids, table) + 21 * 4
 
 
 def test_the_floors_of_the_table_that_was_computed_by_hand():
     """6 heads of 128, |V| 32,768, one sequence of 131,072: 201 MB of keys, 201 of a V cache, 32 of rows: 1.7 times."""
     memory, cache = split_bytes(1, 1, 131072, 6, 6, 128, 32768, distinct=20745)
     seconds = max(memory / 3.0e12, cache / 5.5e12)
-    rival = cached_bytes(1, 1, 131072, 6, 6, 128) / 3.0e12
+    rival = (2 * 131072 * 6 * 128 * 2 + 2 * 6 * 128 * 2) / 3.0e12  # keys, values, q and out
     assert round(rival * 1e6) == 134 and 1.65 < rival / seconds < 1.8
     cpu = dict(b=4)
     for S, times in ((131072, 1.6), (262144, 1.78)):

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from minimal.kernels import gather
+from minimal.kernels import route
 from minimal.lab.evidence import records
 from minimal.lab.speed import compiled
 
@@ -18,7 +18,7 @@ RECORDED = records.read("compiled")
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory):
     """Compiled in a process of its own, because in this one Triton is an interpreter."""
-    if not gather.HAS_TRITON or sys.platform != "linux":
+    if not route.HAS_TRITON or sys.platform != "linux":
         pytest.skip("Triton is not installed: nothing can be compiled for a GPU here")
     out = tmp_path_factory.mktemp("compiled") / "compiled.json"
     clean = {name: value for name, value in os.environ.items() if not name.startswith("TRITON_")}
@@ -36,7 +36,7 @@ def fresh(tmp_path_factory):
 def test_every_kernel_compiles_for_both_gpus_without_a_complaint(fresh):
     assert list(compiled.complaints(fresh["rows"])) == []
     for arch in compiled.ARCHITECTURES:
-        names = {row["kernel"].split()[0] for row in fresh["rows"] if row["arch"] == arch}
+        names = {row["function"] for row in fresh["rows"] if row["arch"] == arch}
         assert names == {
             "forward",
             "backward_queries",
@@ -119,3 +119,22 @@ def test_each_complaint_can_be_made(kernel, change, sentence):
         if row["kernel"] == kernel and row["arch"] == 90 and "study" not in row
     )
     assert [sentence in said for said in compiled.complaints([row | change])].count(True) == 1
+
+
+def test_a_case_is_fields_and_its_name_follows_from_them():
+    """The name is for readers; nothing is read back from it."""
+    case = compiled.Case
+    assert case("split", 128, 90, group=8).label() == "split of 8 heads"
+    assert case("backward_keys", 64, 80, atomics=True).label() == "backward_keys by atomics"
+    assert case("forward", 64, 90, stored=True).label() == "forward of a stored V"
+    assert case("forward", 64, 90, dtype="fp32").label() == "forward in fp32"
+    assert case("forward", 64, 90, table="fp32").label() == "forward (fp32 table)"
+    assert len(set(compiled.cases())) == len(list(compiled.cases())) == len(RECORDED["rows"])
+
+
+@pytest.mark.parametrize("case", set(case.kernel for case in compiled.cases()))
+def test_every_argument_of_every_kernel_has_a_type_or_is_a_constant(case, interpreter):
+    case = compiled.Case(case, 128, 90)
+    tile, constants, _, _ = compiled.launched(case)
+    told = compiled.argument_types(case).keys() | constants.keys() | tile.keys()
+    assert set(compiled.kernel_named(case.kernel).arg_names) <= told

@@ -3,8 +3,9 @@
 import pytest
 import torch
 
-from minimal.kernels import gather
-from minimal.kernels.gather import gather_attention, sort_ids
+from minimal.kernels.fused import fused as fused_way
+from minimal.kernels.fused import sort_ids
+from minimal.kernels.gather import gather_attention
 from minimal.kernels.reference import TOLERANCE, reference
 from tests.kernels.shapes import TRAINING, Shape
 
@@ -97,7 +98,7 @@ def test_atomics_give_the_same_table_gradient_up_to_rounding(name, interpreter):
     inputs = shape.tensors(grad=True)
 
     def atomic(*tensors, lengths, **how):
-        return gather.fused(*tensors, lengths=lengths, scale=32**-0.5, atomic=True, **how)
+        return fused_way(*tensors, lengths=lengths, scale=32**-0.5, atomic=True, **how)
 
     for mine, right in zip(
         gradients(atomic, inputs, shape), gradients(reference, inputs, shape), strict=True

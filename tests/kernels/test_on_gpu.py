@@ -7,13 +7,14 @@ import sys
 import pytest
 import torch
 
-from minimal.kernels import gather
+from minimal.kernels import route
+from tests.kernels import on_gpu
 
 
 @pytest.mark.skipif(
-    not torch.cuda.is_available() or not gather.HAS_TRITON, reason="needs a GPU and Triton"
+    not torch.cuda.is_available() or not route.HAS_TRITON, reason="needs a GPU and Triton"
 )
-@pytest.mark.parametrize("part", ("training", "decoding"))
+@pytest.mark.parametrize("part", on_gpu.PARTS)
 def test_the_compiled_kernels_equal_the_reference_on_a_gpu(part):
     clean = {name: value for name, value in os.environ.items() if not name.startswith("TRITON_")}
     done = subprocess.run(

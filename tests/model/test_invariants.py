@@ -113,7 +113,8 @@ def test_t5_each_addition_at_zero_is_the_baseline():
 def test_t6_equation_3_is_equation_4():
     """One softmax over [K_n; K_n] with values [V_n; V_m] equals half the attention over V_n + V_m,
     causal mask and all."""
-    from minimal.model.attend import dense, reference, visible
+    from minimal.kernels.reference import visible
+    from minimal.model.attend import dense, reference
     from minimal.model.tape import Rows
 
     g = torch.Generator().manual_seed(0)

@@ -96,3 +96,18 @@ def test_many_parts_lose_no_digits_in_bf16(monkeypatch):
         (g,) = torch.autograd.grad(HeadLoss.apply(low, w, y, "tanh"), w)
         off[rows] = (g - right).norm().item()
     assert off[2] < 1.3 * off[512]
+
+
+@pytest.mark.parametrize("on_gpu, parts", ((False, 33), (True, 3)))
+def test_a_gpu_takes_few_parts_because_each_is_launched_and_compiled(on_gpu, parts, monkeypatch):
+    """16,500 positions: 33 parts of 512, or 3 of 8,192. A tensor that only says where it lies."""
+
+    class Placed(torch.Tensor):
+        is_cuda = on_gpu
+
+    seen = []
+    cap = lambda z: seen.append(len(z)) or (z, None)
+    monkeypatch.setitem(loss.CAPS, None, cap)
+    x, w = torch.zeros(16500, 4).as_subclass(Placed), torch.zeros(5, 4)
+    HeadLoss.apply(x, w, torch.zeros(16500, dtype=torch.long), None)
+    assert len(seen) == parts and sum(seen) == 16500

@@ -11,7 +11,7 @@ MACHINE = re.compile(r"(?<![\w.~-])/(work|root|home|Users|tmp/[\w.-]+)/")  # som
 REGISTRY = re.compile(r"(files\.pythonhosted|registry\.npmjs|conda\.anaconda)\.|//pypi\.")
 BESIDE = re.compile(r"\.\./" + "shared")  # only .ci/run knows of it
 KERNEL = re.compile(
-    r"kernels\.(forward|backward|decode)$|lab\.speed\.gpu$"
+    r"kernels\.(forward|backward|decode)$|lab\.speed\.(gpu|graphs)$"
 ).search  # Triton code, and its bench: loaded only where they are used
 HEAVY = {"datasets", "matplotlib", "triton", "transformers"}
 

@@ -4,9 +4,9 @@ Budgets are steps, tokens, FLOPs or seconds; equal parameters are equal tokens b
 """
 
 import statistics
-import time
 from dataclasses import replace
 
+from minimal.lab.timing import clock
 from minimal.model.count import count
 from minimal.train import Trainer
 from minimal.variants import skeleton
@@ -36,12 +36,9 @@ def by_time(run, budget):
     """As many steps as fit into `budget` seconds, by the median of a few warm steps, since the
     schedule must know its length beforehand."""
     trainer = Trainer(replace(run, steps=12, out=None), quiet=True)
-    seconds = []
-    for step in range(12):
-        start = time.perf_counter()
-        trainer.step(step)
-        seconds.append(time.perf_counter() - start)
-    return buys(run, budget, statistics.median(seconds[4:]))
+    steps = iter(range(12))
+    seconds = clock(lambda: trainer.step(next(steps)), repeats=8, warm=4, where=trainer.team.device)
+    return buys(run, budget, statistics.median(seconds))
 
 
 def by_parameters(run, budget):

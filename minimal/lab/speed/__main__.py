@@ -1,95 +1,128 @@
-"""How fast is this machine, and how much of it do we use? `make bench`: the floor first, one JSON object last."""
+"""How fast is this machine, and how much of it do we use? `make bench`: the floor first, JSON
+last."""
 
 import argparse
 import json
+from pathlib import Path
 
 import torch
 
+from minimal.command import command, number
+from minimal.data import results
+from minimal.lab.evidence.records import EVIDENCE
+from minimal.lab.speed import decode
 from minimal.lab.speed.bench import corners, machine, training
 from minimal.lab.speed.race import race
 from minimal.training.device import matmul_rate
 
 
-def main():
-    parts = ("train", "race", "decode", "dva", "corners", "gpu")
-    ask = argparse.ArgumentParser(prog="python -m minimal.lab.speed", description=__doc__)
-    ask.add_argument(
+def measure_training(asked):
+    rows = []
+    for size in ("wide", "tiny"):
+        for compiled in (False, True) if asked.compile else (False,):
+            rows.append(training(size, compile=compiled))
+            row = dict(rows[-1], how="compiled" if compiled else "eager")
+            print(
+                "{size:6}{how:>9}: a step {step_ms:.0f} ms, floor {floor_ms:.0f} ms: {share:.0%} "
+                "of it; {tokens_per_second:,} tokens/s; first step {first_step_s:.1f} s"
+                "".format(**row)
+            )
+    return rows
+
+
+def measure_race(asked):
+    found = race(compile=asked.compile)
+    print(f"race: {found}")
+    return found
+
+
+def measure_corners(asked):
+    rows = corners()
+    for row in rows:
+        print(
+            "{size:6}{plan:>25}: a step {ms:.0f} ms, {time:.2f} of the plain one's time, "
+            "{arithmetic:.2f} of its arithmetic".format(**row)
+        )
+    return rows
+
+
+def measure_gpu(asked):
+    if not torch.cuda.is_available():
+        print("gpu: not yet measured on a GPU: this machine has none that torch can use")
+        return None
+    from minimal.lab.speed import gpu
+
+    return gpu.everything(Path(asked.out).parent if asked.out else EVIDENCE)
+
+
+# what --part names: (its field in the JSON and in the evidence file, what measures it)
+PARTS = dict(
+    train=("train", measure_training),
+    race=("race", measure_race),
+    decode=("decode_cpu", lambda asked: decode.decode()),
+    dva=("dva", lambda asked: decode.dva()),
+    corners=("corners", measure_corners),
+    gpu=("gpu", measure_gpu),
+)
+
+
+def some_parts(text):
+    """The type of --part: names with commas between."""
+    chosen = text.split(",")
+    unknown = [name for name in chosen if name not in PARTS]
+    if unknown:
+        names = ", ".join(unknown)
+        raise argparse.ArgumentTypeError(f"wanted some of {', '.join(PARTS)}, got {names}")
+    return chosen
+
+
+def evidence_file(text):
+    """The type of --out."""
+    if not text.endswith(".json"):
+        raise argparse.ArgumentTypeError(f"wanted a file that ends in .json, got {text}")
+    return text
+
+
+@command("minimal.lab.speed", __doc__)
+def main(parser, argv):
+    parser.add_argument(
         "--part",
+        type=some_parts,
         default="train,decode,dva",
-        help=f"some of {', '.join(parts)}, with commas between",
+        help=f"some of {', '.join(PARTS)}, with commas between",
     )
-    ask.add_argument("--threads", type=int, default=2)
-    ask.add_argument(
+    parser.add_argument("--threads", type=number(int, least=1, most=1024), default=2)
+    parser.add_argument(
         "--compile",
         action="store_true",
         help="measure the compiled step too (a C++ compiler is needed)",
     )
-    ask.add_argument(
-        "--out", help="an evidence file that gets one row a part: notebooks/evidence/bench.json"
+    parser.add_argument(
+        "--out",
+        type=evidence_file,
+        help="an evidence file that gets a row a part: notebooks/evidence/bench.json",
     )
-    asked = ask.parse_args()
-    chosen = asked.part.split(",")
-    if set(chosen) - set(parts):
-        ask.error(
-            f"unknown part {', '.join(set(chosen) - set(parts))}: choose from {', '.join(parts)}"
-        )
+    asked = parser.parse_args(argv)
     torch.set_num_threads(asked.threads)
-    found = dict(
-        machine=machine(), train=None, race=None, decode_cpu=None, dva=None, corners=None, gpu=None
-    )
-    print(
-        f"{found['machine']}\nfloor: {matmul_rate() / 1e9:.0f} GFLOP/s, fp32 1024^3, {asked.threads} threads"
-    )
-    if "train" in chosen:
-        ways = (False, True) if asked.compile else (False,)
-        found["train"] = [training(size, compile=way) for size in ("wide", "tiny") for way in ways]
-        for r in found["train"]:
-            print(
-                f"{r['size']:6}{'compiled' if r['compiled'] else 'eager':>9}: a step {r['step_ms']:.0f} ms, "
-                f"floor {r['floor_ms']:.0f} ms: {r['share']:.0%} of it; {r['tokens_per_second']:,} tokens/s; "
-                f"first step {r['first_step_s']:.1f} s"
-            )
-    if "race" in chosen:
-        found["race"] = race(compile=asked.compile)
-        print(f"race: {found['race']}")
-    if "decode" in chosen or "dva" in chosen:
-        from minimal.lab.speed import decode
-
-        found["decode_cpu"] = decode.decode() if "decode" in chosen else None
-        found["dva"] = decode.dva() if "dva" in chosen else None
-    if "corners" in chosen:
-        found["corners"] = corners()
-        for r in found["corners"]:
-            print(
-                f"{r['size']:6}{r['plan']:>25}: a step {r['ms']:.0f} ms, {r['time']:.2f} of the plain one's time, "
-                f"{r['arithmetic']:.2f} of its arithmetic"
-            )
-    if "gpu" in chosen:
-        if not torch.cuda.is_available():
-            print("gpu: not yet measured on a GPU: this machine has none that torch can use")
-        else:
-            from minimal.lab.speed.gpu import everything
-
-            found["gpu"] = everything()
-    if asked.out:
-        record(asked.out, found)
+    found = dict(machine=machine()) | {field: None for field, _ in PARTS.values()}
+    rate = matmul_rate() / 1e9
+    print(f"{found['machine']}\nfloor: {rate:.0f} GFLOP/s, fp32 1024^3, {asked.threads} threads")
+    for name in PARTS:
+        if name in asked.part:
+            field, measure = PARTS[name]
+            found[field] = measure(asked)
+            if asked.out and found[field]:
+                record(asked.out, field, found)
     print(json.dumps(found))
 
 
-def record(path, found):
-    """One row a part that was measured, beside the machine that measured it."""
-    from minimal.data import results
-
+def record(path, field, found):
+    """A row for a part, written as soon as it is measured, beside the machine that measured it."""
     command = "make bench ARGS='--out notebooks/evidence/bench.json', once a part"
     none = dict(name="none", fingerprint="none", tokens=0)
     head = results.header("speed: ratios within one run, each beside its floor", command, none)
-    for part, result in found.items():
-        if part != "machine" and result:
-            results.append(
-                path,
-                dict(part=part, machine=found["machine"], commit=head["commit"], result=result),
-                head,
-            )
+    row = dict(part=field, machine=found["machine"], commit=head["commit"], result=found[field])
+    results.append(path, row, head)
 
 
 if __name__ == "__main__":

@@ -1,23 +1,29 @@
-"""What does a decode step cost on this CPU, by each way of having values? Ratios within one run, so that a busy machine
-hurts all ways alike: every round times each way once, and the medians of the rounds are reported.
+"""What does a decode step cost on this CPU, by each way of having values? Ratios within one run.
 
-    python -m minimal.lab.speed.decode [--lengths 8192 32768 …] [--threads 2]        make bench PART=decode,dva
+So a busy machine hurts all ways alike: every round times each way once, and medians are reported.
+
+    make bench PART=decode,dva
+    python -m minimal.lab.speed.decode [--lengths 8192 32768 …] [--threads 2]
 
 v_cache      keys and values stored, PyTorch's attention
-products     the same cache by two plain products: the fastest that we found for a stored V, and so the hardest rival
+products     the same cache by two plain products: the fastest that we found for a stored V, and so
+             the strongest baseline
 materialise  the paper's way: gather all values from the table, then PyTorch's attention
 rows         the gather fused: a weighted sum of table rows, no V
 histogram    masses by token, then the whole table once
 sorted       the prefix permuted by token once, one row a run
+front_door   what gather_attention takes by itself, by size and by one measurement
 """
 
-import argparse
 import json
-import statistics
+from functools import partial
 
 import torch
 import torch.nn.functional as F
 
+from minimal.command import command, number
+from minimal.kernels.dynamic_values import dynamic_values
+from minimal.kernels.gather import gather_attention
 from minimal.kernels.histogram import (
     SortedCache,
     finish,
@@ -29,13 +35,17 @@ from minimal.kernels.histogram import (
     sorted_bytes,
     weighted_rows,
 )
-from minimal.lab.timing import in_turn, ratio, zipf
+from minimal.lab.timing import in_turn, medians, ratio, zipf
 
 LENGTHS = (8192, 32768, 131072, 262144)
 
+BEST_OF = ("rows", "sorted", "v_cache")  # what the front door should never be slower than
+
 
 def decode_ways(S, H, D, V, seed=0):
-    """The ways over one text: QK norm with its gains of 1.2 bounds logits by 1.44 sqrt(D); caches are head-major."""
+    """(ids, the ways over one text). Caches are head-major.
+
+    QK norm with its gains of 1.2 bounds logits by 1.44 sqrt(D)."""
     made = torch.Generator().manual_seed(seed)
     q, k, v = (torch.randn(1, H, n, D, generator=made) for n in (1, S, S))
     q, k = (1.2 * F.rms_norm(x, (D,)) for x in (q, k))
@@ -43,44 +53,48 @@ def decode_ways(S, H, D, V, seed=0):
     table = torch.randn(H, V, D, generator=made).transpose(0, 1)  # (V, H, D), head-major
     embedding = table.reshape(V, H * D)  # token-major, as nn.Embedding has it
     v[:] = table[ids[0]].permute(1, 0, 2)  # so that all ways have one answer
-    prefix = SortedCache(k.transpose(1, 2), ids, room=0)
-    heads = q.transpose(1, 2), k.transpose(1, 2)  # (1, 1, H, D), (1, S, H, D)
+    q1, k1 = q.transpose(1, 2), k.transpose(1, 2)  # (1, 1, H, D), (1, S, H, D)
+    prefix = SortedCache(k1, ids, room=0)
 
     def products():
-        mass, total = masses(*heads, None, D**-0.5, bound, table)  # (1, H, S, 1), (1, H, 1, 1)
-        every = torch.arange(S, dtype=torch.int32)[
-            None
-        ]  # a stored V: a table with a row a position
-        return finish(
-            weighted_rows(v[0].transpose(0, 1), every, mass.transpose(2, 3)), total, gain, heads[0]
-        )
+        mass, total = masses(q1, k1, None, D**-0.5, bound, v.dtype)  # (1, H, 1, S), (1, H, 1, 1)
+        every = torch.arange(S, dtype=torch.int32)[None]
+        stored = v[0].transpose(0, 1)  # a stored V is a table with a row a position
+        return finish(weighted_rows(stored, every, mass), total, gain, q1)
 
     def materialise():
         values = F.embedding(ids, embedding).view(1, S, H, D).transpose(1, 2)
         return F.scaled_dot_product_attention(q, k, values).transpose(1, 2) * gain
 
+    given = (q1, k1, table, ids, gain)
     return ids, dict(
         v_cache=lambda: F.scaled_dot_product_attention(q, k, v).transpose(1, 2) * gain,
         products=products,
         materialise=materialise,
-        rows=lambda: rows_decode(*heads, table, ids, gain, bound=bound),
-        histogram=lambda: histogram_decode(*heads, table, ids, gain, bound=bound),
-        sorted=lambda: prefix.attend(heads[0], table, gain, bound=bound),
+        rows=lambda: rows_decode(*given, bound=bound),
+        histogram=lambda: histogram_decode(*given, bound=bound),
+        sorted=lambda: prefix.attend(q1, table, gain, bound=bound),
+        front_door=lambda: gather_attention(*given, bound=bound),
     )
+
+
+def agree(ways, most=1e-4):
+    """All ways give one answer, or there is nothing to time."""
+    answers = {name: way() for name, way in ways.items()}
+    first = next(iter(answers.values()))
+    for name, answer in answers.items():
+        off = (answer - first).abs().max().item()
+        if not off < most:
+            raise AssertionError(f"{name} is off by {off:.1e}: there is nothing to time")
 
 
 @torch.no_grad()
 def decode(lengths=LENGTHS, H=6, D=128, V=32768, rounds=9):
-    """{length: {way: median ms, "faster": {way: times faster than v_cache}, "floor": {way: … if bytes were all}}}."""
+    """{length: {way: median ms, faster: {way: times the V cache}, floor: the same by bytes}}."""
     found = {}
     for S in lengths:
         ids, ways = decode_ways(S, H, D, V)
-        answers = {name: way() for name, way in ways.items()}
-        worst = max((answer - answers["v_cache"]).abs().max().item() for answer in answers.values())
-        if not worst < 1e-4:
-            raise AssertionError(
-                f"at {S} keys the ways differ by {worst}: there is nothing to time"
-            )
+        agree(ways)
         taken = in_turn(ways, rounds)
         sizes, distinct = (1, 1, S, H, H, D), ids.unique().numel()
         moved = dict(
@@ -88,11 +102,13 @@ def decode(lengths=LENGTHS, H=6, D=128, V=32768, rounds=9):
             histogram=histogram_bytes(*sizes, V),
             sorted=sorted_bytes(*sizes, distinct),
         )
+        v_cache_bytes = 2 * S * H * D * 4
         found[str(S)] = dict(
-            {name: statistics.median(ms) for name, ms in taken.items()},
+            medians(taken),
             faster={name: ratio(taken, "v_cache", name) for name in ways},
             histogram_over_materialise=ratio(taken, "materialise", "histogram"),
-            floor={name: 2 * S * H * D * 4 / count for name, count in moved.items()},
+            front_door_over={name: ratio(taken, name, "front_door") for name in BEST_OF},
+            floor={name: v_cache_bytes / count for name, count in moved.items()},
             distinct=distinct,
         )
         report(S, found[str(S)])
@@ -100,77 +116,75 @@ def decode(lengths=LENGTHS, H=6, D=128, V=32768, rounds=9):
 
 
 def report(S, row):
+    threads = torch.get_num_threads()
     print(
-        f"decode, {S:,} keys, {row['distinct']:,} distinct tokens, {torch.get_num_threads()} threads "
-        "(times faster than the V cache; in brackets what bytes alone would give)"
+        f"decode, {S:,} keys, {row['distinct']:,} distinct tokens, {threads} threads"
+        " (times faster than the V cache; in brackets what bytes alone would give)"
     )
     for name, times in row["faster"].items():
         floor = f" ({row['floor'][name]:.2f})" if name in row["floor"] else ""
         print(f"  {name:12}{row[name]:9.1f} ms {times:7.2f}{floor}")
-    print(
-        f"  histogram is {row['histogram_over_materialise']:.1f} times as fast as the paper's way"
-    )
+    over = row["histogram_over_materialise"]
+    print(f"  histogram is {over:.1f} times as fast as the paper's way")
+    over = ", ".join(f"{times:.2f} times {name}" for name, times in row["front_door_over"].items())
+    print(f"  front_door is as fast as {over}")
+
+
+def pairs(q, k, v, qr, kr):
+    """Dynamic value attention by its definition: n * n * d numbers. One text, one head."""
+    n, d = q.shape[1], q.shape[3]
+    hidden = torch.ones(n, n, dtype=torch.bool).triu(1)
+    score = q[0, :, 0] @ k[0, :, 0].T * d**-0.5
+    weight = score.masked_fill(hidden, float("-inf")).softmax(-1)  # (n, n)
+    own = v[0, None, :, 0] + qr[0, :, None, 0] * kr[0, None, :, 0]  # (n, n, d)
+    return torch.einsum("ts,tsd->td", weight, own)[None, :, None]
 
 
 @torch.no_grad()
 def dva(n=512, d=768, heads=12, rounds=15):
-    """Dynamic value attention, one head of width d, against standard attention with 12 heads: by its identity, by two
-    calls of PyTorch's attention, and by its definition, which forms every pair's own value (n * n * d numbers)."""
-    from minimal.kernels.dynamic_values import dynamic_values
+    """Dynamic value attention, one head of width d, against standard attention with 12 heads.
 
-    q, k, v, qr, kr = torch.randn(5, 1, n, 1, d, generator=torch.Generator().manual_seed(0)).unbind(
-        0
-    )
-    hidden = torch.ones(n, n, dtype=torch.bool).triu(1)
+    By its identity, by two calls of PyTorch's attention, and by its definition, which forms every
+    pair's own value."""
+    drawn = torch.randn(5, 1, n, 1, d, generator=torch.Generator().manual_seed(0))
+    q, k, v, qr, kr = streams = drawn.unbind(0)
 
-    def fused(q, k, v):
-        return F.scaled_dot_product_attention(
-            *(x.transpose(1, 2) for x in (q, k, v)), is_causal=True
-        ).transpose(1, 2)
-
-    def pairs():
-        weight = (
-            (q[0, :, 0] @ k[0, :, 0].T * d**-0.5).masked_fill(hidden, float("-inf")).softmax(-1)
-        )  # (n, n)
-        own = v[0, None, :, 0] + qr[0, :, None, 0] * kr[0, None, :, 0]  # (n, n, d)
-        return torch.einsum("ts,tsd->td", weight, own)[None, :, None]
+    def fused(*streams):
+        q, k, v = (x.transpose(1, 2) for x in streams)
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2)
 
     ways = dict(
-        standard=lambda: fused(*(x.view(1, n, heads, -1) for x in (q, k, v))),
-        identity=lambda: dynamic_values(q, k, v, qr, kr),
+        identity=lambda: dynamic_values(*streams),
         two_calls=lambda: fused(q, k, v) + qr * fused(q, k, kr),
     )
-    worst = max(
-        (way() - pairs()).abs().max().item() for way in (ways["identity"], ways["two_calls"])
-    )
-    if not worst < 1e-4:
-        raise AssertionError(f"the identity is off by {worst}")
-    taken, slow = in_turn(ways, rounds), in_turn(dict(standard=ways["standard"], pairs=pairs), 3)
+    by_definition = partial(pairs, *streams)
+    agree(dict(ways, pairs=by_definition))
+    ways["standard"] = lambda: fused(*(x.view(1, n, heads, -1) for x in (q, k, v)))
+    taken = in_turn(ways, rounds)
+    slow = in_turn(dict(standard=ways["standard"], pairs=by_definition), 3)
     found = dict(
-        {name: statistics.median(ms) for name, ms in taken.items()},
+        medians(taken),
         n=n,
         d=d,
-        pairs=statistics.median(slow["pairs"]),
+        pairs=medians(slow)["pairs"],
         identity_over_standard=ratio(taken, "identity", "standard"),
         two_calls_over_standard=ratio(taken, "two_calls", "standard"),
         pairs_over_standard=ratio(slow, "pairs", "standard"),
     )
     print(
-        f"dva, n = {n}, d = {d}: standard {found['standard']:.1f} ms; as many times that: "
-        f"identity {found['identity_over_standard']:.2f}, two calls {found['two_calls_over_standard']:.2f}, "
-        f"every pair's own value {found['pairs_over_standard']:.0f}"
+        "dva, n = {n}, d = {d}: standard {standard:.1f} ms; as many times that: identity "
+        "{identity_over_standard:.2f}, two calls {two_calls_over_standard:.2f}, every pair's own "
+        "value {pairs_over_standard:.0f}".format(**found)
     )
     return found
 
 
-def main():
-    ask = argparse.ArgumentParser(
-        prog="python -m minimal.lab.speed.decode", description=__doc__.splitlines()[0]
-    )
-    ask.add_argument("--lengths", type=int, nargs="+", default=LENGTHS)
-    ask.add_argument("--rounds", type=int, default=9)
-    ask.add_argument("--threads", type=int, default=2)
-    asked = ask.parse_args()
+@command("minimal.lab.speed.decode", __doc__.splitlines()[0])
+def main(parser, argv):
+    parser.add_argument("--lengths", type=number(int, least=1), nargs="+", default=LENGTHS)
+    parser.add_argument("--rounds", type=number(int, least=1), default=9)
+    parser.add_argument("--threads", type=number(int, least=1, most=1024), default=2)
+    asked = parser.parse_args(argv)
     torch.set_num_threads(asked.threads)
     print(json.dumps(dict(decode_cpu=decode(asked.lengths, rounds=asked.rounds), dva=dva())))
 

@@ -1,223 +1,256 @@
-"""Is the gather as fast on this GPU as its bytes allow?                                    make bench PART=gpu
+"""Is the gather as fast on this GPU as its bytes allow? Graphs, events, floors.
 
-First two bandwidths, because they set every floor: memory's, and the L2 cache's, which no data sheet states. Then
-decode by three ways that all split their keys (a V cache, the paper's materialised V, the gather), PyTorch's attention
-beside them, from 4k to 1M cached tokens; then the fused training forward against our own kernel over a stored V. These
-run as CUDA graphs, timed by events, each row the median of rounds in which every way has its turn. Last, whole training
-steps of three plans, as a share of the best bf16 product that the same run measured.
-Not yet measured on a GPU: no number in this repository comes from here until notebooks/evidence/gather_gpu.json exists.
+    make bench PART=gpu
+    python -m minimal.lab.speed.gpu --part decode forward --out DIR
+
+First two bandwidths, because they set every floor: memory's, and the L2 cache's, which no data
+sheet states. Then decode, forward and backward, each way beside its rivals at their best settings
+(pipeline stages, splits, PyTorch's attention by each of its backends), and whole training steps of
+three plans, as a share of the best bf16 product that the same run measured. All ways of a row must
+agree before any is timed; every row is the median of rounds in which every way has its turn, and is
+written to DIR/gather_gpu.json as soon as it is measured.
+
+Where a command has little time, ask for a part at a time: all go into one file. Not yet measured on
+a GPU: no number in this repository comes from here until notebooks/evidence/gather_gpu.json exists.
 """
 
 import itertools
-import statistics
-import time
+from functools import partial
+from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 
-from minimal.kernels.decode import Graphed, run_split, split_bytes
-from minimal.kernels.forward import forward_bytes, run_forward, tl, triton
+from minimal.command import command, number
+from minimal.data import results
+from minimal.kernels.decode import how_many_splits, run_histogram, run_split, split_bytes
+from minimal.kernels.forward import forward_bytes, run_forward, triton
+from minimal.kernels.gather import gather_attention
+from minimal.lab.evidence.records import EVIDENCE
 from minimal.lab.speed.bench import training
-from minimal.lab.timing import zipf
+from minimal.lab.speed.graphs import (
+    BUFFERS,
+    Bench,
+    agree,
+    backends,
+    bandwidths,
+    best,
+    columns,
+    sdpa,
+)
 
-CACHED = [
-    (1, 4096),
-    (1, 16384),
-    (1, 32768),
-    (8, 4096),
-    (1, 131072),
-    (8, 16384),
-    (64, 4096),
-    (8, 131072),
-    (64, 16384),
+PARTS = ("decode", "forward", "backward", "train")
+
+# fmt: off
+CACHED = [  # B, tokens in the cache, query heads, key heads, D
+    (1, 4096, 6, 6, 128), (1, 16384, 6, 6, 128), (1, 32768, 6, 6, 128), (1, 131072, 6, 6, 128),
+    (8, 4096, 6, 6, 128), (8, 16384, 6, 6, 128), (8, 131072, 6, 6, 128), (8, 131072, 32, 8, 128),
+    (64, 4096, 6, 6, 128), (64, 16384, 6, 6, 128),
 ]
-
-TRAINED = [(32, 2048), (16, 4096), (8, 8192)]
-
-HEADS = [(6, 128), (12, 64)]  # heads and their width; decode takes the first
-
+TRAINED = [  # B, T, query heads, key heads, D
+    (32, 2048, 6, 6, 128), (16, 4096, 6, 6, 128), (8, 8192, 6, 6, 128),
+    (32, 2048, 12, 12, 64), (16, 4096, 12, 12, 64), (8, 8192, 12, 12, 64),
+]
+# fmt: on
 MODELS = dict(plans=("standard", "bov", "vplus"), size="d12", batch=32, compile=True)
 
-OTHER = 64 << 20  # floats that are read between two ways: 256 MB, several times the largest L2
-
-BUFFERS = dict(
-    small=4 << 20, large=256 << 20, programs=528
-)  # floats: 16 MB stay in the cache, 1 GB cannot
+LARGE = 256 << 20  # bytes of a layer's keys beyond which two layers are enough for a graph
+TOO_SHORT = 15e-6  # seconds of a graph below which its launch counts too: claim nothing
 
 
-@triton.jit
-def read_again(x, out, blocks, turns, N: tl.constexpr):
-    """One program: the whole of x, `turns` times, starting at a place of its own. Nothing but loads and a sum."""
-    lane, total = tl.arange(0, N), tl.zeros([N], tl.float32)
-    for step in range(blocks * turns):
-        block = (tl.program_id(0) * 37 + step) % blocks
-        total += tl.load(x + block * N + lane)
-    tl.store(out + tl.program_id(0), tl.sum(total, 0))
+# ---- rows ----------------------------------------------------------------------------------------
+def decode(bench, B, S, H, G, D):
+    """Microseconds a layer by way, times faster than the V cache, share of the time floor."""
+    layers = bench.layers if B * S * G * D * 2 <= LARGE else 2
+    ids, bound, scale = bench.ids(B, S), 1.44 * D**0.5, D**-0.5
+    made = []
+    for _ in range(layers):
+        q, k = (1.2 * F.rms_norm(bench.randn(B, n, h, D), (D,)) for n, h in ((1, H), (S, G)))
+        table = bench.randn(G, bench.V, D).transpose(0, 1)  # head-major
+        made.append((q, k, table, table.reshape(bench.V, G * D), table[ids]))
 
+    def every_layer(one):
+        return lambda: [one(*layer) for layer in made][-1]
 
-def run_read_again(x, programs, turns=1, N=4096):
-    out = torch.empty(programs, device=x.device)
-    read_again[(programs,)](x, out, x.numel() // N, turns, N=N, num_warps=8)
-    return out
+    how = (None, None, True, 0, scale)  # no gain, no lengths, causal, no window
+    rows = lambda flat, v: F.embedding(ids, flat).view(v.shape)
+    ways = {}
+    for stages, each in itertools.product((3, 2), (4, 3)):
+        splits = how_many_splits(B, G, S, programs_each=each)
+        run = partial(run_split, splits=splits, stages=stages)
+        at = f"{stages} stages, {splits} splits"
+        ways |= {
+            ("v_cache", at): lambda q, k, t, f, v, run=run: run(q, k, v, None, *how),
+            ("materialise", at): lambda q, k, t, f, v, run=run: run(q, k, rows(f, v), None, *how),
+            ("gather", at): lambda q, k, t, f, v, run=run: run(q, k, t, ids, *how),
+        }
+    for name in backends(bench.device):
+        ways |= {
+            ("sdpa", name): lambda q, k, t, f, v, by=name: sdpa(q, k, v, by),
+            ("rows_and_sdpa", name): lambda q, k, t, f, v, by=name: sdpa(q, k, rows(f, v), by),
+        }
+    if G == H:
+        counted = dict(bound=bound, causal=True, window=0, lengths=None, scale=scale)
+        ways["histogram", ""] = lambda q, k, t, f, v: run_histogram(q, k, t, ids, None, **counted)
 
-
-def seconds(ways, device, rounds):
-    """{name: median seconds}: recorded as graphs, timed in turn. Before each the L2 cache is filled with other things,
-    by reading (what is written would have to leave again): a way that found its tensors there would beat its floor."""
-    ways, taken = (
-        {name: Graphed(way, device) for name, way in ways.items()},
-        {name: [] for name in ways},
-    )
-    other = torch.ones(OTHER if device == "cuda" else 0, device=device)
-    for _turn in range(rounds + 2):
-        for name, way in ways.items():
-            other.sum()
-            taken[name].append(timed(way, device))
-    return {name: statistics.median(times[2:]) for name, times in taken.items()}
-
-
-def timed(way, device):
-    if device == "cpu":  # only to try the code out: in the interpreter a time says nothing
-        start = time.perf_counter()
-        way()
-        return time.perf_counter() - start
-    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    start.record()
-    way()
-    end.record()
-    end.synchronize()
-    return start.elapsed_time(end) / 1e3
-
-
-def bandwidths(device, rounds, small, large, programs):
-    """(bytes a second from memory, from L2)."""
-    few, many = torch.ones(small, device=device), torch.ones(large, device=device)
-    taken = seconds(
-        dict(l2=lambda: run_read_again(few, programs), memory=lambda: many.sum()), device, rounds
-    )
-    return 4 * large / taken["memory"], 4 * small * programs / taken["l2"]
-
-
-def decode(B, T, H, D, V, memory, l2, device, dtype, rounds):
-    """One row: microseconds by way, times faster than the V cache, share of the time floor."""
-    ids = zipf(V, B * T, torch.Generator().manual_seed(0)).view(B, T).to(device)
-    q = torch.randn(B, 1, H, D, device=device, dtype=dtype)
-    k = torch.randn(B, T, H, D, device=device, dtype=dtype)
-    table = torch.randn(H, V, D, device=device, dtype=dtype).transpose(0, 1)  # head-major
-    v, gain, scale = table[ids], torch.tensor(0.7, device=device), D**-0.5
-    flat = table.reshape(V, H * D)
-    taken = seconds(
-        dict(
-            v_cache=lambda: run_split(q, k, v, None, gain, None, True, 0, scale),
-            materialise=lambda: run_split(
-                q, k, F.embedding(ids, flat).view(v.shape), None, gain, None, True, 0, scale
-            ),
-            gather=lambda: run_split(q, k, table, ids, gain, None, True, 0, scale),
-            sdpa=lambda: (
-                F.scaled_dot_product_attention(*(x.transpose(1, 2) for x in (q, k, v))) * gain
-            ),
-        ),
-        device,
-        rounds,
-    )
+    ways = {name: every_layer(one) for name, one in ways.items()}
+    ways = agree(ways, bench.dtype, f"decode {B} x {S}")
+    taken = {name: s / layers for name, s in bench.graphs(ways).items()}
     distinct = ids.unique().numel()
-    from_memory, through_l2 = split_bytes(B, 1, T, H, H, D, V, k.element_size(), distinct=distinct)
-    floor = max(from_memory / memory, through_l2 / l2)
+    bytes_each = made[0][1].element_size()
+    moved = split_bytes(B, 1, S, H, G, D, bench.V, bytes_each, distinct=distinct)
+    floor = max(moved[0] / bench.memory, moved[1] / bench.l2)
+    gather = best(taken, "gather")[0]
+    stored = min(best(taken, family)[0] for family in ("v_cache", "sdpa"))
     return dict(
         part="decode",
         B=B,
-        T=T,
+        T=S,  # tokens in the cache
         H=H,
+        G=G,
         D=D,
+        layers=layers,
         distinct=distinct,
         floor_us=1e6 * floor,
-        share_of_floor=floor / taken["gather"],
-        faster_than_v_cache=taken["v_cache"] / taken["gather"],
-        **{f"{name}_us": 1e6 * value for name, value in taken.items()},
+        share_of_floor=floor / gather,
+        faster_than_v_cache=stored / gather,
+        too_short=layers * gather < TOO_SHORT,
+        **columns(taken),
     )
 
 
-def forward(B, T, H, D, V, memory, device, dtype, rounds):
-    """One row: the fused forward against the same kernel over a stored V, and PyTorch's attention with and without
-    the gather that it needs first."""
-    ids = zipf(V, B * T, torch.Generator().manual_seed(0)).view(B, T).to(device)
-    q, k = torch.randn(2, B, T, H, D, device=device, dtype=dtype)
-    table = torch.randn(V, H, D, device=device, dtype=dtype)
-    v, scale = table[ids], D**-0.5
-    flat = table.flatten(1)
-    sdpa = lambda v: F.scaled_dot_product_attention(
-        *(x.transpose(1, 2) for x in (q, k, v)), is_causal=True
-    )
-    taken = seconds(
-        dict(
-            fused=lambda: run_forward(q, k, table, ids, None, None, True, 0, scale, True)[0],
-            stored=lambda: run_forward(q, k, v, None, None, None, True, 0, scale, True)[0],
-            sdpa=lambda: sdpa(v),
-            rows_and_sdpa=lambda: sdpa(F.embedding(ids, flat).view(v.shape)),
-        ),
-        device,
-        rounds,
-    )
+def attention_inputs(bench, B, T, H, G, D):
+    """q, k, table, ids, and the table's rows by position."""
+    ids, table = bench.ids(B, T), bench.randn(bench.V, G, D)
+    return bench.randn(B, T, H, D), bench.randn(B, T, G, D), table, ids, table[ids]
+
+
+def forward(bench, B, T, H, G, D):
+    """The fused forward, our kernel over a stored V, PyTorch's attention with and without rows."""
+    q, k, table, ids, v = attention_inputs(bench, B, T, H, G, D)
+    flat, how = table.flatten(1), (None, None, True, 0, D**-0.5)
+    rows = lambda: F.embedding(ids, flat).view(v.shape)
+    ways = {("fused_training", ""): lambda: run_forward(q, k, table, ids, *how, True)[0]}
+    for stages in (3, 5):
+        run, at = partial(run_forward, stages=stages), f"{stages} stages"
+        ways["fused", at] = lambda run=run: run(q, k, table, ids, *how, False)[0]
+        ways["stored", at] = lambda run=run: run(q, k, v, None, *how, False)[0]
+    for name in backends(bench.device):
+        ways["sdpa", name] = lambda by=name: sdpa(q, k, v, by, True)
+        ways["rows_and_sdpa", name] = lambda by=name: sdpa(q, k, rows(), by, True)
+    taken = bench.graphs(agree(ways, bench.dtype, f"forward {B} x {T}"))
+    fused = best(taken, "fused")[0]
+    moved = forward_bytes(B, T, T, H, G, D, bench.V, k.element_size(), keep=False)
     return dict(
         part="forward",
         B=B,
         T=T,
         H=H,
         D=D,
-        fused_over_stored=taken["stored"] / taken["fused"],
-        tflops=2 * B * H * T * T * D / taken["fused"] / 1e12,
-        bytes_us=1e6 * forward_bytes(B, T, T, H, H, D, V, k.element_size()) / memory,
-        **{f"{name}_us": 1e6 * value for name, value in taken.items()},
+        fused_over_stored=best(taken, "stored")[0] / fused,
+        tflops=2 * B * H * T * T * D / fused / 1e12,
+        bytes_us=1e6 * moved / bench.memory,
+        **columns(taken),
     )
 
 
-def everything(
-    device="cuda",
-    cached=CACHED,
-    trained=TRAINED,
-    heads=HEADS,
-    V=32768,
-    dtype=torch.bfloat16,
-    buffers=BUFFERS,
-    models=MODELS,
-    rounds=20,
-    out="gather_gpu",
-):
-    """All rows, printed as they come, and recorded with the hardware. The defaults are the measurement; anything
-    smaller, and device "cpu" with Triton's interpreter, only tries the code out."""
-    from minimal.data.results import header, write
-    from minimal.lab.evidence.records import EVIDENCE
+def backward(bench, B, T, H, G, D):
+    """Gradients of q, k and table: by our kernels, and by PyTorch's through the rows. No graphs."""
+    q, k, table, ids, _ = attention_inputs(bench, B, T, H, G, D)
+    leaves = [x.requires_grad_() for x in (q, k, table)]
+    push = bench.randn(B, T, H, D)
 
-    memory, l2 = bandwidths(device, rounds, **buffers)
-    rows = [dict(part="bandwidth", memory_gb_s=memory / 1e9, l2_gb_s=l2 / 1e9)]
-    print(f"memory {memory / 1e9:.0f} GB/s, L2 {l2 / 1e9:.0f} GB/s")
-    for B, T in cached:
-        rows.append(decode(B, T, *heads[0], V, memory, l2, device, dtype, rounds))
-        print(
-            "decode {B} x {T}: {gather_us:.0f} us, {faster_than_v_cache:.2f} times as fast as the V cache, "
-            "{share_of_floor:.0%} of the floor".format(**rows[-1])
-        )
-    for (B, T), (H, D) in itertools.product(trained, heads):
-        rows.append(forward(B, T, H, D, V, memory, device, dtype, rounds))
-        print(
-            "forward {B} x {T}, {H} x {D}: {tflops:.0f} TFLOP/s, {fused_over_stored:.2f} of our own kernel over a "
-            "stored V".format(**rows[-1])
-        )
-    for plan in models["plans"]:
-        rows.append(
-            dict(part="train", batch=models["batch"])
-            | training(models["size"], plan, models["batch"], models["compile"], rounds, device)
-        )
-        print(
-            "{plan:9} {size}: {tokens_per_second:,} tokens/s, {tflops:.0f} TFLOP/s counted, {share:.0%} of the best "
-            "product's".format(**rows[-1])
-        )
-    if out:
-        head = header(
-            "a GPU: bandwidths, gather attention in decode and forward, training steps",
-            "make bench PART=gpu",
-            dict(name="Zipf ids", fingerprint="seed 0", tokens=max(B * T for B, T in cached)),
-        )
-        head["versions"]["triton"] = triton.__version__
-        write(EVIDENCE / f"{out}.json", head | dict(rows=rows))
+    def back(forward):
+        outputs = []  # the forward pass is made once, by the first call
+
+        def gradients():
+            if not outputs:
+                outputs.append(forward())
+            return torch.autograd.grad(outputs[0], leaves, push, retain_graph=True)
+
+        return gradients
+
+    rows = lambda: F.embedding(ids, table.flatten(1)).view(k.shape)
+    ways = {("fused", ""): back(lambda: gather_attention(q, k, table, ids, way="fused"))}
+    for name in backends(bench.device):
+        ways["rows_and_sdpa", name] = back(lambda by=name: sdpa(q, k, rows(), by, True))
+    taken = bench.seconds(agree(ways, bench.dtype, f"backward {B} x {T}"))
+    fused = best(taken, "fused")[0]
+    return dict(
+        part="backward",
+        B=B,
+        T=T,
+        H=H,
+        D=D,
+        fused_over_dense=best(taken, "rows_and_sdpa")[0] / fused,
+        tflops=5 * B * H * T * T * D / fused / 1e12,  # as is usual: 2.5 forwards, however done
+        **columns(taken),
+    )
+
+
+def train(bench, plan, size, batch, compile):
+    """Whole training steps of a plan."""
+    row = training(size, plan, batch, compile, bench.rounds, bench.device)
+    return dict(part="train", batch=batch) | row
+
+
+# what is said of a row
+SAID = dict(
+    decode="decode {B} x {T}: {gather_us:.0f} us a layer, {faster_than_v_cache:.2f} times as fast "
+    "as the best V cache, {share_of_floor:.0%} of the floor",
+    forward="forward {B} x {T}, {H} x {D}: {tflops:.0f} TFLOP/s, {fused_over_stored:.2f} of our "
+    "own kernel over a stored V",
+    backward="backward {B} x {T}, {H} x {D}: {tflops:.0f} TFLOP/s, {fused_over_dense:.2f} of "
+    "PyTorch's through the rows",
+    train="{plan:9} {size}: {tokens_per_second:,} tokens/s, {tflops:.0f} TFLOP/s counted, "
+    "{share:.0%} of the best product's",
+)
+
+
+def everything(out=None, parts=PARTS, bench=None, cached=CACHED, trained=TRAINED, **smaller):
+    """All rows of some parts: printed, and written to out/gather_gpu.json, each when it is
+    there."""
+    bench = bench or Bench()
+    models, buffers = smaller.get("models", MODELS), smaller.get("buffers", BUFFERS)
+    head = results.header(
+        "a GPU: bandwidths, gather attention in decode, forward and backward, training steps",
+        "make bench PART=gpu",
+        dict(name="Zipf ids", fingerprint="seed 0", tokens=max(B * S for B, S, *_ in cached)),
+    )
+    head["versions"]["triton"] = getattr(triton, "__version__", None)
+    path, rows = None if out is None else Path(out) / "gather_gpu.json", []
+
+    def keep(row):
+        rows.append(row)
+        if path is not None:
+            results.append(path, row, head)
+        return row
+
+    bench, row = bandwidths(bench, **buffers)
+    keep(row)
+    plans, how = models["plans"], {name: models[name] for name in ("size", "batch", "compile")}
+    work = dict(
+        decode=[partial(decode, bench, *shape) for shape in cached],
+        forward=[partial(forward, bench, *shape) for shape in trained],
+        backward=[partial(backward, bench, *shape) for shape in trained],
+        train=[partial(train, bench, plan, **how) for plan in plans],
+    )
+    for part in parts:
+        for measure in work[part]:
+            print(SAID[part].format(**keep(measure())), flush=True)
     return rows
+
+
+@command("minimal.lab.speed.gpu", __doc__.splitlines()[0])
+def main(parser, argv):
+    parser.add_argument("--part", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--out", default=EVIDENCE, help="the folder of gather_gpu.json")
+    parser.add_argument("--rounds", type=number(int, least=1), default=20)
+    asked = parser.parse_args(argv)
+    if not torch.cuda.is_available():
+        parser.error("wanted a GPU that torch can use, got none: run it on a machine that has one")
+    everything(asked.out, asked.part, Bench(rounds=asked.rounds))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,19 +1,21 @@
-"""What does a decode step hold, and what does it need at its peak?
+"""What does a decode step hold, and what does it need at its peak? Memory, counted and measured.
 
-    python -m minimal.lab.speed.memory [--length 131072]      standard, SVFormer and Bank of Values, tiny: one JSON line each
+    python -m minimal.lab.speed.memory [--length 131072]
 
-A cache is filled with random rows, as `length` tokens would have left it, and one more token is decoded in a process of
-its own. Held bytes are those of distinct storages; the peak is what the system says about the process. A closed formula
-would have to be believed: here bytes are counted on the tensors that exist, and the tests compare with the formula.
+gives a JSON line each for standard, SVFormer and Bank of Values. A cache is filled with random
+rows, as `length` tokens would have left it, and one more token is decoded in a process of its own.
+Held bytes are those of distinct storages; the peak is what the system says about the process. A
+closed formula would have to be believed: here bytes are counted on the tensors that exist, and the
+tests compare with the formula.
 """
 
-import argparse
 import json
 import subprocess
 import sys
 
 import torch
 
+from minimal.command import command, number
 from minimal.model.cache import Cache
 
 PLANS = ("standard", "svformer", "bov")
@@ -21,9 +23,8 @@ PLANS = ("standard", "svformer", "bov")
 
 def distinct_bytes(tensors):
     """Bytes of these tensors, shared storages counted once."""
-    return sum(
-        {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors}.values()
-    )
+    storages = [t.untyped_storage() for t in tensors]
+    return sum({storage.data_ptr(): storage.nbytes() for storage in storages}.values())
 
 
 class Probe(Cache):
@@ -47,7 +48,8 @@ def kept(model, rings=False, batch=1):
 
 
 def filled(model, length, rings=False, batch=1, capacity=None):
-    """The cache that `length` tokens leave behind, made of random rows; with `capacity`, laid out once for that many."""
+    """The cache that `length` tokens leave behind, made of random rows; with `capacity`, laid out
+    once for that many."""
     cache = Cache(capacity, rings)
     cache.length = length
     for name, (row, last) in kept(model, rings, batch).items():
@@ -60,20 +62,22 @@ def filled(model, length, rings=False, batch=1, capacity=None):
 
 
 def counter(plan, size, rings=False, batch=1, element=2):
-    """length -> bytes of cache and tables, from the sizes of rows that exist on the meta device only."""
+    """length -> bytes of cache and tables, from the sizes of rows that exist on the meta device
+    only."""
     from minimal.variants import skeleton
 
     model = skeleton(plan, size)
     tables = sum(bank.weight.numel() for bank in model.banks.values()) * element
-    rows = [
-        (row.numel() * (element if row.is_floating_point() else row.element_size()), last)
-        for row, last in kept(model, rings, batch).values()
-    ]
+    rows = []  # (bytes of one row, how many stay)
+    for row, last in kept(model, rings, batch).values():
+        size = element if row.is_floating_point() else row.element_size()
+        rows.append((row.numel() * size, last))
     return lambda length: tables + sum(size * min(length, last or length) for size, last in rows)
 
 
 def break_even(size="d12", rings=False, batch=1):
-    """The first length at which Bank of Values holds less than standard, tables and ids included, W_V not credited."""
+    """The first length at which Bank of Values holds less than standard, tables and ids included,
+    W_V not credited."""
     bov, standard = (counter(plan, size, rings, batch) for plan in ("bov", "standard"))
     low, high = 1, 2**22  # not less at low, less at high
     while high - low > 1:
@@ -83,26 +87,27 @@ def break_even(size="d12", rings=False, batch=1):
 
 
 def status(field):
-    """A line of the system's account of this process, in bytes: VmRSS is what it holds, VmHWM the most it ever held."""
+    """A line of the system's account of this process, in bytes: VmRSS is what it holds, VmHWM the
+    most it ever held."""
     with open("/proc/self/status") as lines:
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
 
 
 @torch.inference_mode()
 def one_step(plan, size="tiny", length=131072, rings=False, threads=2):
-    """Run in a process of its own. In bytes: what the cache holds before and after the step, the weights, the process
-    before and at its peak."""
+    """Run in a process of its own. In bytes: what the cache holds before and after the step, the
+    weights, the process before and at its peak."""
     from minimal.model.config import size as named
     from minimal.variants import build
 
     torch.set_num_threads(threads)
-    model = build(plan, named(size, context=length) if rings else named(size, windows="L")).eval()
+    config = named(size, context=length) if rings else named(size, windows="L")
+    model = build(plan, config).eval()
     new = torch.zeros(1, 1, dtype=torch.long)
     model(new, cache=filled(model, 64, rings))  # code and scratch space that any step needs
     before = status("VmRSS")
-    cache = filled(
-        model, length, rings, capacity=length + 1
-    )  # grown by concatenation, a layer would stand there twice
+    # Grown by concatenation, a layer would stand there twice.
+    cache = filled(model, length, rings, capacity=length + 1)
     held = cache.bytes()
     model(new, cache=cache)
     return dict(
@@ -119,25 +124,23 @@ def one_step(plan, size="tiny", length=131072, rings=False, threads=2):
 
 def in_a_child(plan, **how):
     """one_step in a fresh process, so that nobody else's memory is counted."""
-    code = f"import json; from minimal.lab.speed import memory; print(json.dumps(memory.one_step({plan!r}, **{how!r})))"
+    call = f"memory.one_step({plan!r}, **{how!r})"
+    code = f"import json; from minimal.lab.speed import memory; print(json.dumps({call}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"the child that measured {plan} failed:\n{done.stderr[-2000:]}")
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def main():
-    ask = argparse.ArgumentParser(
-        prog="python -m minimal.lab.speed.memory", description=__doc__.splitlines()[0]
-    )
-    ask.add_argument("--length", type=int, default=131072)
-    ask.add_argument("--size", default="tiny")
-    asked = ask.parse_args()
+@command("minimal.lab.speed.memory", __doc__.splitlines()[0])
+def main(parser, argv):
+    parser.add_argument("--length", type=number(int, least=1), default=131072)
+    parser.add_argument("--size", default="tiny")
+    asked = parser.parse_args(argv)
     for rings in (False, True):
-        print(
-            f"d12, break-even of Bank of Values with standard: {break_even(rings=rings):,} tokens"
-            f"{' with rings' if rings else ''}"
-        )
+        how = " with rings" if rings else ""
+        tokens = break_even(rings=rings)
+        print(f"d12, break-even of Bank of Values with standard: {tokens:,} tokens{how}")
         for plan in PLANS:
             print(json.dumps(in_a_child(plan, size=asked.size, length=asked.length, rings=rings)))
 

@@ -1,0 +1,104 @@
+"""Which way is right here, and why? A choice from shapes, with its reason in words."""
+
+import importlib.util
+import os
+import sys
+
+from minimal.kernels.reference import MOST_LOGIT
+
+HAS_TRITON = importlib.util.find_spec("triton") is not None
+
+# Query rows that share a key head; beyond, attention is bound by products and not by bytes.
+DECODE_QUERIES = 64
+
+# Numbers in the visible values; fewer are gathered by a CPU before another way has started.
+FEW_VALUES = 2**19
+
+# Keys in flight below which the launches of a GPU cost more than the bytes.
+FEW_KEYS = 16384
+
+# Between these shares of rows by position and rows by token, bytes do not decide on a CPU.
+CLOSE = 4
+
+
+def kernels_run(device):
+    """Triton is here and can run: on a GPU, or in its interpreter.
+
+    TRITON_INTERPRET=1 asks for the interpreter, before the kernels are imported."""
+    loaded = sys.modules.get("minimal.kernels.forward")
+    interpreted = loaded.INTERPRETED if loaded else os.environ.get("TRITON_INTERPRET") == "1"
+    return HAS_TRITON and (device == "cuda" or interpreted)
+
+
+def in_reach(T, S, window):
+    """How many keys of a sequence some query sees."""
+    return min(S, window + T) if window else S
+
+
+def table_rows(B, T, S, H, G, V, window=0):
+    """(by position, by token): table rows that a step reads, one a key or the whole table once."""
+    shared = B * T * H > G  # several query rows of a key head read the table together
+    return B * T * H * in_reach(T, S, window), V * (G if shared else H)
+
+
+def is_close(B, T, S, H, G, V, window=0):
+    """Do bytes leave it open whether rows or the histogram is faster?"""
+    by_position, by_token = table_rows(B, T, S, H, G, V, window)
+    return by_position <= CLOSE * by_token and by_token <= CLOSE * by_position
+
+
+def route(
+    B, T, S, H, G, D, V,
+    *,
+    device, training=False, window=0, bound=None, k_bytes=4, table_bytes=4, triton=None,
+):  # fmt: skip
+    """(way, reason), from shapes. For GPUs it follows from bytes: not yet measured on a GPU.
+
+    On a CPU, where rows and the histogram are close, gather_attention measures both once."""
+    triton = HAS_TRITON if triton is None else triton
+    gpu = device == "cuda"
+    decoding = not training and T * (H // G) <= DECODE_QUERIES
+    kernels_take = 32 <= D <= 128 and max(k_bytes, table_bytes) <= 4
+    narrow = 0 < window < S // 4
+
+    by_position, by_token = table_rows(B, T, S, H, G, V, window)
+    positions = B * in_reach(T, S, window)
+
+    # Bins instead of a maximum want bounded logits. They spare reads of the L2 cache only, where a
+    # row costs half of one from memory, and they cost reads and writes themselves: hence the 4.
+    bounded = bound is not None and bound <= MOST_LOGIT
+    small_keys = H == G and k_bytes < table_bytes
+    bins_pay = bounded and small_keys and 4 * by_token <= by_position
+
+    reasons = dict(
+        window=f"PyTorch's attention has no windows and computes all {S} keys of a query, "
+        f"the kernel about {window}",
+        training="a stored V costs 2 to 9 % of the forward, and PyTorch's attention is faster "
+        "than ours by more",
+        triton="Triton is not installed",
+        width="the kernels take head widths of 32 to 128 and no float64",
+        bins="keys are smaller than table rows, and "
+        f"{by_token} rows of the whole table few against {by_position} from L2",
+        long="decode is bound by bytes: keys from memory, table rows mostly from the L2 cache",
+        short="short: launches cost more than bytes here, but no V is stored",
+        few=f"{positions} rows of values are there before a cleverer way starts",
+        table=f"{by_token} rows of the whole table < {by_position} rows by position",
+        position=f"{by_position} rows by position <= {by_token} rows of the whole table",
+    )
+    kernels = gpu and triton and kernels_take
+    # fmt: off
+    rules = [  # the first that holds
+        (not decoding and kernels and narrow, "fused",     "window"),
+        (not decoding,                        "dense",     "training"),
+        (gpu and not triton,                  "dense",     "triton"),
+        (gpu and not kernels_take,            "dense",     "width"),
+        (gpu and bins_pay,                    "histogram", "bins"),
+        (gpu and B * S >= FEW_KEYS,           "split",     "long"),
+        (gpu,                                 "split",     "short"),
+        (positions * G * D < FEW_VALUES,      "dense",     "few"),
+        (by_token < by_position,              "histogram", "table"),
+        (True,                                "rows",      "position"),
+    ]
+    # fmt: on
+    way, why = next((way, why) for holds, way, why in rules if holds)
+    return way, reasons[why]

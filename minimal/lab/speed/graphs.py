@@ -1,0 +1,154 @@
+"""How is a GPU timed? Graphs, events, a full cache, rivals by name, and the two bandwidths."""
+
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from minimal.kernels.decode import Graphed
+from minimal.kernels.fastest import milliseconds
+from minimal.kernels.forward import tl, triton
+from minimal.kernels.reference import TOLERANCE
+from minimal.lab.timing import in_turn, medians, zipf
+
+BACKENDS = ("FLASH_ATTENTION", "CUDNN_ATTENTION")  # of PyTorch's attention, on a GPU
+
+OTHER = 64 << 20  # floats read between two ways: 256 MB, several times the largest L2
+
+# Floats: 16 MB stay in the cache, 1 GB cannot.
+BUFFERS = dict(small=4 << 20, large=256 << 20, programs=528)
+
+
+class Bench(NamedTuple):
+    """What all rows share. Device "cpu", in the interpreter, only tries the code out."""
+
+    device: str = "cuda"
+    dtype: torch.dtype = torch.bfloat16
+    V: int = 32768
+    rounds: int = 20
+    layers: int = (
+        10  # in one graph of decode, each with tensors of its own, so that launches are few
+    )
+    memory: float = 0.0  # bytes a second
+    l2: float = 0.0
+
+    def randn(self, *shape):
+        return torch.randn(*shape, device=self.device, dtype=self.dtype)
+
+    def ids(self, B, S):
+        drawn = zipf(self.V, B * S, torch.Generator().manual_seed(0))
+        return drawn.view(B, S).to(self.device)
+
+    def seconds(self, ways):
+        """{name: median seconds} of calls on this device, in turn."""
+        measure = milliseconds if self.device == "cpu" else by_events(self.device)
+        taken = medians(in_turn(ways, self.rounds, measure))
+        return {name: ms / 1e3 for name, ms in taken.items()}
+
+    def graphs(self, ways):
+        """The same, each recorded once as a CUDA graph."""
+        return self.seconds({name: Graphed(way, self.device) for name, way in ways.items()})
+
+
+def by_events(device):
+    """Milliseconds by the GPU's own clock, with the L2 cache full of other things.
+
+    It is filled by reading: what is written would have to leave again. A way that found its tensors
+    there would beat its floor."""
+    other = torch.ones(OTHER, device=device)
+
+    def measure(way):
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        other.sum()
+        start.record()
+        way()
+        end.record()
+        end.synchronize()
+        return start.elapsed_time(end)
+
+    return measure
+
+
+def agree(ways, dtype, what):
+    """All ways give one answer, or there is nothing to time. The ways, without a refused
+    backend."""
+    kept, first = {}, None
+    for name, way in ways.items():
+        try:
+            answer = way()
+        except RuntimeError as error:
+            if not name[0].endswith("sdpa") or isinstance(error, torch.OutOfMemoryError):
+                raise
+            print(f"{what}: {' '.join(name)} is refused: {str(error).splitlines()[0]}")
+            continue
+        kept[name] = way
+        answer = answer if isinstance(answer, tuple) else (answer,)
+        first = first or answer
+        for mine, right in zip(answer, first, strict=True):
+            off = (mine.float() - right.float()).abs().max().item()
+            limit = TOLERANCE[dtype] * max(1, right.float().abs().max().item())
+            if not off <= limit:
+                wrong = f"{what}: {' '.join(name)} is off by {off:.1e}: there is nothing to time"
+                raise AssertionError(wrong)
+    return kept
+
+
+def best(taken, family):
+    """(seconds, settings) of the fastest of a family's ways."""
+    mine = {settings: s for (name, settings), s in taken.items() if name == family}
+    settings = min(mine, key=mine.get)
+    return mine[settings], settings
+
+
+def columns(taken):
+    """<family>_us and <family>_settings of every family, at its best settings."""
+    row = {}
+    for family in dict.fromkeys(name for name, _ in taken):
+        s, settings = best(taken, family)
+        row |= {f"{family}_us": 1e6 * s, f"{family}_settings": settings}
+    return row
+
+
+def sdpa(q, k, v, backend, causal=False):
+    """PyTorch's attention by one of its backends, (B, T, H, D) in and out."""
+    with sdpa_kernel(getattr(SDPBackend, backend)):
+        q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+        grouped = q.shape[1] != k.shape[1]
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=grouped)
+    return y.transpose(1, 2)
+
+
+def backends(device):
+    return ("FLASH_ATTENTION", "MATH") if device == "cpu" else BACKENDS
+
+
+# ---- bandwidths ----------------------------------------------------------------------------------
+@triton.jit
+def read_again(x, out, blocks, turns, N: tl.constexpr):
+    """One program: the whole of x, `turns` times, from a place of its own. Only loads and a sum."""
+    lane, total = tl.arange(0, N), tl.zeros([N], tl.float32)
+    for step in range(blocks * turns):
+        block = (tl.program_id(0) * 37 + step) % blocks
+        total += tl.load(x + block * N + lane)
+    tl.store(out + tl.program_id(0), tl.sum(total, 0))
+
+
+def run_read_again(x, programs, turns=1, N=4096):
+    out = torch.empty(programs, device=x.device)
+    read_again[(programs,)](x, out, x.numel() // N, turns, N=N, num_warps=8)
+    return out
+
+
+def bandwidths(bench, small, large, programs):
+    """The bench with its two rates, and the row."""
+    few, many = (torch.ones(n, device=bench.device) for n in (small, large))
+    taken = bench.graphs(dict(l2=lambda: run_read_again(few, programs), memory=lambda: many.sum()))
+    memory, l2 = 4 * large / taken["memory"], 4 * small * programs / taken["l2"]
+    row = dict(part="bandwidth", memory_gb_s=memory / 1e9, l2_gb_s=l2 / 1e9)
+    print("memory {memory_gb_s:.0f} GB/s, L2 {l2_gb_s:.0f} GB/s".format(**row))
+    if l2 < 1.3 * memory:
+        print(
+            "L2 is hardly faster than memory: the copy did not stay there, and floors are too high"
+        )
+    return bench._replace(memory=memory, l2=l2), row
