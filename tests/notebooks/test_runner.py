@@ -16,7 +16,7 @@ from notebooks import run
 
 
 def notebook(path, *sources, **tagged):
-    """A notebook of these code cells behind a parameters cell; `tagged`: {tag_: source} at the end."""
+    """A notebook of these code cells behind its parameters; `tagged`: {tag: source} at the end."""
     cells = [
         nbformat.v4.new_markdown_cell("# 99 · Made by a test", id="title"),
         nbformat.v4.new_code_cell(
@@ -49,11 +49,13 @@ def executed(tmp_path):
 
 
 def test_a_whole_notebook_passes_and_its_checks_are_counted(executed, tmp_path):
-    row = executed(
-        "import sys; print(profile, seed, sys.executable)",
-        parameters=dict(seed=7),
-        checks="for n in (1, 2):\n    assert n\nassert True, 'said'\nif not profile:\n    assert False",
-    )
+    checks = """for n in (1, 2):
+    assert n
+assert True, 'said'
+if not profile:
+    assert False"""
+    source = "import sys; print(profile, seed, sys.executable)"
+    row = executed(source, parameters=dict(seed=7), checks=checks)
     assert row["faults"] == [] and (row["ran"], row["cells"]) == (4, 4), (
         "the injected cell counts as well"
     )
