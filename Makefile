@@ -72,7 +72,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt $(TORCH:%=$(VENV)/.torch-%) | $(P
 $(VENV)/.extra-site: $(wildcard package.json package-lock.json)
 $(VENV)/.extra-%: $(VENV)/.ready
 	$(PIP) install --quiet -c constraints.txt -e '.[$*]'
-	$(if $(and $(filter site,$*),$(wildcard package.json)),npm install --no-audit --no-fund)
+	$(if $(and $(filter site,$*),$(wildcard package.json)),npm ci --no-audit --no-fund)
 	@touch $@
 
 ## make course      execute every notebook; pages under build/ (PROFILE=smoke|laptop|gpu)
@@ -119,7 +119,6 @@ site: setup
 .PHONY: figures
 figures: setup
 	$(PY) -m minimal.lab.pictures $(ARGS)
-
 
 ## make clean       remove build/ and caches; .venv, runs/ and your work stay
 clean:

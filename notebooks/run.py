@@ -1,17 +1,20 @@
 """Does every notebook run: all of it, in order, without an error, in its time?
 
-    python notebooks/run.py --profile laptop              all of them, two at a time; copies and pages under build/notebooks/
-    python notebooks/run.py --profile smoke 00 01         only these
-    python notebooks/run.py 01 -p seed 1                  with another value in the parameters cell
-    python notebooks/run.py --clean                       make the sources, decks too, fit to publish: no outputs, readable cell ids
+    python notebooks/run.py --profile laptop    all, two at a time; pages under build/notebooks/
+    python notebooks/run.py --profile smoke 00 01       only these
+    python notebooks/run.py 01 -p seed 1        with another value in the parameters cell
+    python notebooks/run.py --clean             make the sources, decks too, fit to publish:
+                                                no outputs, readable cell ids
 
-A quiet papermill run proves little: a cell that leaves by sys.exit(0) ends it with success, a skipped cell is not
-missed, a misspelt parameter is only a warning. So every executed copy is looked at again here.
+A quiet papermill run proves little: a cell that leaves by sys.exit(0) ends it with success, a
+skipped cell is not missed, a misspelt parameter is only a warning. So every executed copy is
+looked at again here.
 """
 
 import argparse
 import ast
 import contextlib
+import html
 import json
 import os
 import re
@@ -19,30 +22,24 @@ import subprocess
 import sys
 import tempfile
 import time
-import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import nbformat
 
+from minimal.data.files import write_whole
+
 HERE = Path(__file__).resolve().parent
-SECONDS = dict(
-    smoke=(120, 300), laptop=(900, 3000), gpu=(3600, 10800)
-)  # profile -> one cell, a whole notebook
-NOT_RUN = {
-    "skip-execution",
-    "raises-exception",
-}  # tags: the first skips in silence, papermill ignores the second
-NARROW = """<style>  /* on a phone, code and equations scroll in their own boxes; nbconvert would cut them off */
-.jp-InputArea-editor, .jp-CodeMirrorEditor, .MathJax_Display, .MJXc-display { overflow-x: auto !important; }
-.jp-RenderedHTMLCommon pre { overflow-x: auto; white-space: pre; }
-</style>"""
-QUIET = dict(
-    CI="true", TQDM_DISABLE="1", PYTHONWARNINGS="ignore::Warning:tqdm.auto"
-)  # no progress bars in pages
+ROOT = HERE.parent
+# profile -> seconds of one cell, of a whole notebook
+SECONDS = dict(smoke=(120, 300), laptop=(900, 3000), gpu=(3600, 10800))
+# tags: the first skips in silence, papermill ignores the second
+NOT_RUN = {"skip-execution", "raises-exception"}
+# no progress bars in pages
+QUIET = dict(CI="true", TQDM_DISABLE="1", PYTHONWARNINGS="ignore::Warning:tqdm.auto")
 
 
-# ---- one notebook ----------------------------------------------------------------------------------------------------
+# ---- one notebook --------------------------------------------------------------------------------
 
 
 def tags(cell):
@@ -58,11 +55,8 @@ def known_parameters(notebook):
     found = [cell for cell in code(notebook) if "parameters" in tags(cell)]
     if len(found) != 1:
         raise ValueError(f"wanted one cell tagged parameters, found {len(found)}")
-    return [
-        line.target.id
-        for line in ast.parse(found[0].source).body
-        if isinstance(line, ast.AnnAssign)
-    ]
+    lines = ast.parse(found[0].source).body
+    return [line.target.id for line in lines if isinstance(line, ast.AnnAssign)]
 
 
 def faults_before(notebook, parameters):
@@ -73,81 +67,66 @@ def faults_before(notebook, parameters):
         return [f"parameters: {error}"]
     unknown = [name for name in parameters if name not in names]
     faults = [f"no parameter {', '.join(unknown)}: it has {', '.join(names)}"] if unknown else []
-    return faults + [
-        f"cell {cell.id}: tag {tag}"
-        for cell in code(notebook)
-        for tag in tags(cell)
-        if tag in NOT_RUN
-    ]
+    for cell in code(notebook):
+        faults += [f"cell {cell.id}: tag {tag}" for tag in tags(cell) if tag in NOT_RUN]
+    return faults
 
 
 def broken(cell):
+    """The error that this cell ended with, if it did."""
     return next((output for output in cell.outputs if output.output_type == "error"), None)
 
 
 def faults_after(notebook):
     """Did every code cell run, once, in order, to its end?"""
-    faults = [
-        f"cell {cell.id}: {error.ename}: {error.evalue.strip()[:160]}"
-        for cell in code(notebook)
-        if (error := broken(cell))
-    ]
+    faults = []
+    for cell in code(notebook):
+        error = broken(cell)
+        if error:
+            faults.append(f"cell {cell.id}: {error.ename}: {error.evalue.strip()[:160]}")
+
     counts = [cell.execution_count for cell in code(notebook)]
-    if counts != list(range(1, len(counts) + 1)):
-        missed = [cell.id for cell, count in zip(code(notebook), counts) if count is None]
-        faults.append(
-            f"not run: {', '.join(missed)}" if missed else f"cells ran in the order {counts}"
-        )
+    missed = [cell.id for cell in code(notebook) if cell.execution_count is None]
+    if missed:
+        faults.append(f"not run: {', '.join(missed)}")
+    elif counts != list(range(1, len(counts) + 1)):
+        faults.append(f"cells ran in the order {counts}")
     return faults
 
 
 def asserts(cell):
-    """How many asserts stand where a cell that runs to its end must meet them: outside of branches and functions."""
+    """How many asserts a cell that runs to its end must meet: outside of branches and functions."""
 
     def met(lines):
-        return sum(
-            isinstance(line, ast.Assert) or isinstance(line, (ast.For, ast.With)) and met(line.body)
-            for line in lines
-        )
+        inside = [line for line in lines if isinstance(line, (ast.For, ast.With))]
+        own = sum(isinstance(line, ast.Assert) for line in lines)
+        return own + sum(met(line.body) for line in inside)
 
-    return met(ast.parse(re.sub(r"^\s*[%!].*$", "", cell.source, flags=re.M)).body)
+    try:
+        lines = ast.parse(re.sub(r"^\s*[%!].*$", "", cell.source, flags=re.M)).body
+    except SyntaxError:  # the run of this cell says so
+        return 0
+    return met(lines)
 
 
 def execute(path, profile, out, parameters=None, limits=None):
-    """Run one notebook in this process; write its executed copy and page to `out`; return its row of the table."""
-    import papermill
-
+    """Run one notebook in this process; its executed copy and page go to `out`; its table row."""
     path, out = Path(path), Path(out)
     cell_seconds, all_seconds = limits or SECONDS[profile]
     parameters = dict(parameters or {}, profile=profile)
-    notebook, start = nbformat.read(path, 4), time.monotonic()
+    start = time.monotonic()
+
+    # look before, run, look after
+    notebook = nbformat.read(path, 4)
     faults = faults_before(notebook, parameters)
     if not faults:
-        out.mkdir(parents=True, exist_ok=True)
-        copy = out / path.name
-        copy.unlink(missing_ok=True)
-        try:
-            with our_kernel():
-                papermill.execute_notebook(
-                    path,
-                    copy,
-                    parameters,
-                    kernel_name="python3",
-                    progress_bar=False,
-                    cwd=path.parent,
-                    execution_timeout=cell_seconds,
-                    start_timeout=120,
-                )
-        except papermill.PapermillExecutionError:
-            pass  # an error output, which faults_after reports
-        except (
-            Exception
-        ) as error:  # a dead kernel, a cell out of time, a kernel that does not start
-            faults.append(f"{type(error).__name__}: {str(error).strip().splitlines()[0][:160]}")
-        if copy.exists():
-            notebook = nbformat.read(copy, 4)
+        (out / path.name).unlink(missing_ok=True)
+        executed, faults = run_cells(path, parameters, cell_seconds)
+        if executed:
+            notebook = executed
             faults += faults_after(notebook)
-            publish(notebook, copy)
+            publish(notebook, out / path.name)
+
     seconds = time.monotonic() - start
     if seconds > all_seconds:
         faults.append(f"took {seconds:.0f} s, more than its {all_seconds} s")
@@ -163,27 +142,47 @@ def execute(path, profile, out, parameters=None, limits=None):
     )
 
 
+def run_cells(path, parameters, cell_seconds):
+    """The executed copy, or None where no cell ran, and what ended the run early.
+
+    papermill writes its copy after every cell. That one lies in a folder of its own, so that
+    whoever is killed leaves no half-run copy where whole ones are looked for.
+    """
+    import papermill
+
+    faults = []
+    with tempfile.TemporaryDirectory() as folder, our_kernel():
+        copy = Path(folder, path.name)
+        try:
+            papermill.execute_notebook(
+                path,
+                copy,
+                parameters,
+                kernel_name="python3",
+                progress_bar=False,
+                cwd=path.parent,
+                execution_timeout=cell_seconds,
+                start_timeout=120,
+            )
+        except papermill.PapermillExecutionError:
+            pass  # an error output, which faults_after reports
+        except Exception as error:  # a dead kernel, a cell out of time, no kernel at all
+            faults.append(f"{type(error).__name__}: {str(error).strip().splitlines()[0][:160]}")
+        return nbformat.read(copy, 4) if copy.exists() else None, faults
+
+
 @contextlib.contextmanager
 def our_kernel():
-    """python3 means the Python that runs this, whatever other kernel of that name is installed; no user's start-up files."""
+    """python3 means the Python that runs this, whatever else is installed; no start-up files."""
     before = dict(os.environ)
+    command = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
     with tempfile.TemporaryDirectory() as folder:
         spec = Path(folder, "kernels", "python3", "kernel.json")
         spec.parent.mkdir(parents=True)
-        spec.write_text(
-            json.dumps(
-                dict(
-                    argv=[sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
-                    display_name="Python 3",
-                    language="python",
-                )
-            )
-        )
-        os.environ.update(
-            QUIET,
-            IPYTHONDIR=folder,
-            JUPYTER_PATH=os.pathsep.join(filter(None, [folder, before.get("JUPYTER_PATH")])),
-        )
+        about = dict(argv=command, display_name="Python 3", language="python")
+        spec.write_text(json.dumps(about))
+        places = filter(None, [folder, before.get("JUPYTER_PATH")])
+        os.environ.update(QUIET, IPYTHONDIR=folder, JUPYTER_PATH=os.pathsep.join(places))
         try:
             yield
         finally:
@@ -191,24 +190,61 @@ def our_kernel():
             os.environ.update(before)
 
 
+# ---- pages ---------------------------------------------------------------------------------------
+
+# nbconvert's page, less what it would load from other machines
+TEMPLATE = """{%- extends 'lab/index.html.j2' -%}
+{%- block html_head_js -%}{%- endblock -%}
+{%- block jupyter_widgets -%}{%- endblock -%}
+{%- block html_head_js_mermaidjs -%}{%- endblock -%}
+{%- block html_head_js_mathjax -%}{{ resources.equations }}{%- endblock -%}
+{%- block html_head_css -%}
+<style>  /* on a phone, code and equations scroll in their own boxes; nbconvert would cut them */
+.jp-InputArea-editor, .jp-CodeMirrorEditor { overflow-x: auto !important; }
+.jp-RenderedHTMLCommon pre { overflow-x: auto; white-space: pre; }
+mjx-container { max-width: 100%; overflow-x: auto; overflow-y: hidden; }
+</style>
+{%- endblock -%}
+{%- block body_header -%}
+{{ super() }}{% if resources.note %}<p style="margin: 1em">{{ resources.note }}</p>{% endif %}
+{%- endblock -%}
+"""
+MATHJAX = ROOT / "node_modules" / "mathjax" / "es5" / "tex-svg-full.js"
+AS_TYPED = "Equations stand here as typed: make setup EXTRAS=site brings what draws them."
+
+
 def publish(notebook, copy):
     """The executed copy without this machine's paths, and its page."""
     from nbconvert import HTMLExporter
 
+    # without the traces of this run
     notebook.metadata.pop("papermill", None)
     for cell in notebook.cells:
         for key in ("papermill", "execution"):
             cell.metadata.pop(key, None)
         if cell.cell_type == "code":
             cell.outputs = joined(cell.outputs)
-    nbformat.write(notebook, copy)
-    title = next(
-        (line[2:] for line in notebook.cells[0].source.splitlines() if line.startswith("# ")),
-        copy.stem,
-    )
-    page, _ = HTMLExporter().from_notebook_node(notebook, resources=dict(metadata=dict(name=title)))
-    copy.with_suffix(".html").write_text(
-        page.replace("</head>", NARROW + "</head>", 1), encoding="utf-8"
+    write_whole(copy, nbformat.writes(notebook) + "\n")
+
+    # a page that loads nothing from elsewhere
+    words = notebook.cells[0].source.splitlines()
+    title = next((line[2:] for line in words if line.startswith("# ")), copy.stem)
+    about = dict(metadata=dict(name=title), equations=equations(copy.parent), note="")
+    if not about["equations"]:
+        about["note"] = html.escape(AS_TYPED)
+    page, _ = HTMLExporter(raw_template=TEMPLATE).from_notebook_node(notebook, about)
+    write_whole(copy.with_suffix(".html"), page)
+
+
+def equations(folder):
+    """The tags that draw equations from a copy of MathJax beside the pages; empty without it."""
+    if not MATHJAX.is_file():
+        return ""
+    for source in (ROOT / "slides" / "theme" / "math.js", MATHJAX):
+        write_whole(folder / "assets" / source.name, source.read_text(encoding="utf-8"))
+    return (
+        '<script src="assets/math.js"></script>\n'
+        '<script src="assets/tex-svg-full.js" defer></script>'
     )
 
 
@@ -216,18 +252,16 @@ def joined(outputs):
     """What a cell printed as one piece: the kernel cuts it by the clock."""
     whole = []
     for output in outputs:
-        if (
-            whole
-            and output.output_type == "stream" == whole[-1].output_type
-            and output.name == whole[-1].name
-        ):
-            whole[-1].text += output.text
+        last = whole[-1] if whole else None
+        printed = last and output.output_type == "stream" == last.output_type
+        if printed and output.name == last.name:
+            last.text += output.text
         else:
             whole.append(output)
     return whole
 
 
-# ---- all of them -----------------------------------------------------------------------------------------------------
+# ---- all of them ---------------------------------------------------------------------------------
 
 
 def numbered(folder):
@@ -238,51 +272,51 @@ def numbered(folder):
 def chosen(names):
     """The notebooks that these words mean: a number, a stem, or a path."""
     ours = numbered(HERE)
-    if not names:
-        return ours
-    found = [
-        Path(name)
-        if name.endswith(".ipynb")
-        else next((path for path in ours if path.stem.startswith(name)), None)
-        for name in names
-    ]
-    if None in found:
-        sys.exit(
-            f"run: no notebook {names[found.index(None)]!r}: there is {', '.join(path.stem for path in ours)}"
-        )
-    return found
+    found = []
+    for name in names:
+        if name.endswith(".ipynb"):
+            found.append(Path(name))
+            continue
+        meant = [path for path in ours if path.stem.startswith(name)]
+        if not meant:
+            stems = ", ".join(path.stem for path in ours)
+            sys.exit(f"run: no notebook {name!r}: there is {stems}")
+        found.append(meant[0])
+    return found or ours
 
 
 def in_a_process(path, profile, out, parameters, jobs):
-    """The row of one notebook, run in a process of its own that is ended when it takes far too long."""
+    """The row of one notebook, run in a process that is ended when it takes far too long."""
     say(f"start {path.stem}")
-    cores = (
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )  # those we may use
-    threads = os.environ.get("OMP_NUM_THREADS") or str(
-        max(1, cores // jobs)
-    )  # one word for both libraries
-    task = json.dumps(
-        dict(path=str(path.resolve()), profile=profile, out=str(out), parameters=parameters)
-    )
+    task = dict(path=str(path.resolve()), profile=profile, out=str(out), parameters=parameters)
+    threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, cores() // jobs))
+    done = None
     try:
         done = subprocess.run(
-            [sys.executable, __file__, "--task", task],
+            [sys.executable, __file__, "--task", json.dumps(task)],
             text=True,
             capture_output=True,
             timeout=2 * SECONDS[profile][1],
             env=os.environ | {"OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads},
         )
         row = json.loads(done.stdout.splitlines()[-1])
-    except (subprocess.TimeoutExpired, IndexError, json.JSONDecodeError) as error:
-        why = (
-            "no answer in twice its time"
-            if isinstance(error, subprocess.TimeoutExpired)
-            else (done.stderr.strip() or "no answer")[-300:]
-        )
-        row = dict(name=path.stem, seconds=0.0, ran=0, cells=0, held=0, checks=0, faults=[why])
+    except subprocess.TimeoutExpired:
+        row = no_answer(path, "no answer in twice its time")
+    except (IndexError, json.JSONDecodeError):
+        row = no_answer(path, (done.stderr.strip() or "no answer")[-300:])
     say(f"{'FAILED' if row['faults'] else 'ok':6} {row['name']}, {row['seconds']:.0f} s")
     return row
+
+
+def no_answer(path, why):
+    return dict(name=path.stem, seconds=0.0, ran=0, cells=0, held=0, checks=0, faults=[why])
+
+
+def cores():
+    """How many we may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def say(line):
@@ -296,68 +330,69 @@ def table(rows, profile, seconds, jobs):
     lines = [f"{'notebook':{width}}  {'seconds':>7}  {'cells':>7}  {'checks':>7}"]
     for row in rows:
         cells, checks = f"{row['ran']}/{row['cells']}", f"{row['held']}/{row['checks']}"
+        state = "FAILED" if row["faults"] else "ok"
         lines.append(
-            f"{row['name']:{width}}  {row['seconds']:7.1f}  {cells:>7}  {checks:>7}  {'FAILED' if row['faults'] else 'ok'}"
+            f"{row['name']:{width}}  {row['seconds']:7.1f}  {cells:>7}  {checks:>7}  {state}"
         )
         lines += [f"{'':{width}}    {fault}" for fault in row["faults"]]
-    failed = sum(bool(row["faults"]) for row in rows)
-    return "\n".join(
-        lines
-        + [
-            f"profile {profile}: {len(rows) - failed} of {len(rows)} notebooks whole, {sum(row['held'] for row in rows)} checks held, "
-            f"{seconds:.0f} s, {jobs} at a time"
-        ]
+    whole = sum(not row["faults"] for row in rows)
+    held = sum(row["held"] for row in rows)
+    lines.append(
+        f"profile {profile}: {whole} of {len(rows)} notebooks whole, {held} checks held, "
+        f"{seconds:.0f} s, {jobs} at a time"
     )
+    return "\n".join(lines)
 
 
-def main(argv=None):
-    ask = argparse.ArgumentParser(
-        prog="python notebooks/run.py",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    ask.add_argument(
-        "names", nargs="*", metavar="NAME", help="a number, a stem, or a path; default: all"
-    )
-    ask.add_argument("--profile", choices=SECONDS, default="laptop")
-    ask.add_argument(
-        "-p",
-        nargs=2,
-        action="append",
-        default=[],
-        metavar=("PARAMETER", "VALUE"),
-        help="as papermill's -p",
-    )
-    ask.add_argument(
-        "--out",
-        type=Path,
-        default=HERE.parent / "build" / "notebooks",
-        help="where <profile>/ is written",
-    )
-    ask.add_argument("--jobs", type=int, default=2, help="notebooks at a time")
-    ask.add_argument(
-        "--clean", action="store_true", help="clean the sources instead of running them"
-    )
-    ask.add_argument("--task", help=argparse.SUPPRESS)
-    asked = ask.parse_args(argv)
-    if asked.task:
-        print(json.dumps(execute(**json.loads(asked.task))))
-        return 0
-    paths, start = chosen(asked.names), time.monotonic()
-    if asked.clean:
-        for path in paths if asked.names else [*paths, *numbered(HERE.parent / "slides")]:
-            nbformat.write(clean(nbformat.read(path, 4)), path)
-        return 0
-    parameters = {name: value_of(text) for name, text in asked.p}
-    out = asked.out.resolve() / asked.profile
-    with ThreadPoolExecutor(asked.jobs) as pool:
-        rows = list(
-            pool.map(
-                lambda path: in_a_process(path, asked.profile, out, parameters, asked.jobs), paths
-            )
-        )
-    print("\n" + table(rows, asked.profile, time.monotonic() - start, asked.jobs))
-    return int(any(row["faults"] for row in rows))
+# ---- what is published ---------------------------------------------------------------------------
+
+RANDOM_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4,})*")
+KERNEL = dict(
+    kernelspec=dict(display_name="Python 3", language="python", name="python3"),
+    language_info=dict(name="python"),
+)
+
+
+def clean(notebook):
+    """The notebook as it is published: no outputs, no traces of a run, ids that can be read."""
+    notebook.cells = [cell for cell in notebook.cells if "injected-parameters" not in tags(cell)]
+    notebook.nbformat, notebook.nbformat_minor = 4, 5
+    notebook.metadata = nbformat.from_dict(KERNEL)
+    heading, taken = "start", {cell.get("id") for cell in notebook.cells}
+    for cell in notebook.cells:
+        kept = {key: cell.metadata[key] for key in ("tags", "slideshow") if key in cell.metadata}
+        cell.metadata = nbformat.from_dict(kept)
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+
+        # a random id gives way to the heading above and a number
+        if cell.cell_type == "markdown" and cell.source.startswith("#"):
+            words = cell.source.splitlines()[0].lower()
+            heading = re.sub(r"[^a-z0-9]+", "-", words).strip("-")[:32]
+        if RANDOM_ID.fullmatch(cell.get("id", "0" * 8)):
+            names = (f"{heading}-{i}" for i in range(1, 1000))
+            cell.id = next(name for name in names if name not in taken)
+            taken.add(cell.id)
+    return notebook
+
+
+# ---- the command ---------------------------------------------------------------------------------
+
+
+def positive(text):
+    """A number of things, one at least."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"wanted a whole number above 0, got {text}")
+    return int(text)
+
+
+def task_of(text):
+    """What the runner tells the process of one notebook; no option for people."""
+    with contextlib.suppress(json.JSONDecodeError):
+        task = json.loads(text)
+        if isinstance(task, dict) and task.keys() == {"path", "profile", "out", "parameters"}:
+            return task
+    raise argparse.ArgumentTypeError("this is how run.py calls itself; name notebooks instead")
 
 
 def value_of(text):
@@ -367,56 +402,45 @@ def value_of(text):
         return text
 
 
-# ---- what is published ------------------------------------------------------------------------------------------------
-
-FIND = """\
-# Finds the course: the checkout around this notebook or, on Colab, a fresh copy. The same in every notebook.
-import subprocess, sys
-from pathlib import Path
-
-here = Path.cwd()
-places = [here, *here.parents, here / "minimal-course"]
-home = next((p for p in places if (p / "minimal").is_dir() and (p / "pyproject.toml").is_file()), None)
-if home is None:
-    home = here / "minimal-course"
-    subprocess.run(["git", "clone", "--depth=1", "PROJECT", home], check=True)
-    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--editable", home], check=True)
-sys.path.insert(0, str(home))"""
-RANDOM_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4,})*")
-
-
-def find_cell():
-    """The first code cell, with the address that pyproject.toml gives to the project: a copy made here, typed nowhere."""
-    project = tomllib.loads((HERE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return FIND.replace("PROJECT", project["urls"]["Homepage"])
-
-
-def clean(notebook):
-    """The notebook as it is published: no outputs, no traces of a run, the shared first cell, ids that can be read."""
-    notebook.cells = [cell for cell in notebook.cells if "injected-parameters" not in tags(cell)]
-    notebook.nbformat, notebook.nbformat_minor = 4, 5
-    notebook.metadata = nbformat.from_dict(
-        dict(
-            kernelspec=dict(display_name="Python 3", language="python", name="python3"),
-            language_info=dict(name="python"),
-        )
+def main(argv=None):
+    ask = argparse.ArgumentParser(
+        prog="python notebooks/run.py",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    heading, taken = "start", {cell.get("id") for cell in notebook.cells}
-    for cell in notebook.cells:
-        cell.metadata = nbformat.from_dict(
-            {key: value for key, value in cell.metadata.items() if key in ("tags", "slideshow")}
-        )
-        first = cell.source.splitlines()[0] if cell.source else ""
-        if cell.cell_type == "markdown" and first.startswith("#"):
-            heading = re.sub(r"[^a-z0-9]+", "-", first.lower()).strip("-")[:32]
-        if RANDOM_ID.fullmatch(cell.get("id", "0" * 8)):
-            cell.id = next(name for i in range(1, 1000) if (name := f"{heading}-{i}") not in taken)
-            taken.add(cell.id)
-        if cell.cell_type == "code":
-            cell.outputs, cell.execution_count = [], None
-            if cell.id == "find-minimal":
-                cell.source = find_cell()
-    return notebook
+    add = ask.add_argument
+    add("names", nargs="*", metavar="NAME", help="a number, a stem, or a path; default: all")
+    add("--profile", choices=SECONDS, default="laptop")
+    names = ("PARAMETER", "VALUE")
+    add("-p", nargs=2, action="append", default=[], metavar=names, help="as papermill's -p")
+    build = ROOT / "build" / "notebooks"
+    add("--out", type=Path, default=build, help="where <profile>/ is written")
+    add("--jobs", type=positive, default=2, help="notebooks at a time")
+    add("--clean", action="store_true", help="clean the sources instead of running them")
+    add("--task", type=task_of, help=argparse.SUPPRESS)
+    asked = ask.parse_args(argv)
+
+    # one notebook, for the runner above this process
+    if asked.task:
+        print(json.dumps(execute(**asked.task)))
+        return 0
+
+    paths, start = chosen(asked.names), time.monotonic()
+    if asked.clean:
+        decks = [] if asked.names else numbered(ROOT / "slides")
+        for path in [*paths, *decks]:
+            nbformat.write(clean(nbformat.read(path, 4)), path)
+        return 0
+
+    parameters = {name: value_of(text) for name, text in asked.p}
+    if "profile" in parameters:
+        ask.error(f"the profile is an option of its own: --profile {parameters['profile']}")
+    out = asked.out.resolve() / asked.profile
+    with ThreadPoolExecutor(asked.jobs) as pool:
+        one = lambda path: in_a_process(path, asked.profile, out, parameters, asked.jobs)
+        rows = list(pool.map(one, paths))
+    print("\n" + table(rows, asked.profile, time.monotonic() - start, asked.jobs))
+    return int(any(row["faults"] for row in rows))
 
 
 if __name__ == "__main__":

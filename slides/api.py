@@ -1,4 +1,7 @@
-"""What is in the package? Its own docstrings and signatures, read from the source: nothing is imported, nothing retyped."""
+"""What is in the package? An API reference of its own docstrings and signatures.
+
+They are read from the source: nothing is imported, nothing retyped.
+"""
 
 import ast
 import html
@@ -85,13 +88,16 @@ def module(path):
 
 def index():
     """All modules, each with the question it answers."""
-    rows = "\n".join(
-        f'<tr><td><a href="{page(path)}">{inside(path)}</a></td><td>{words(question(path))}</td>'
-        f"<td>{len(path.read_text(encoding='utf-8').splitlines())}</td></tr>"
-        for path in modules()
-    )
+    rows = ""
+    for path in modules():
+        link = f'<a href="{page(path)}">{inside(path)}</a>'
+        lines = len(path.read_text(encoding="utf-8").splitlines())
+        rows += f"<tr><td>{link}</td><td>{words(question(path))}</td><td>{lines}</td></tr>\n"
     return (
-        "<h1>The package <code>minimal</code></h1><p>Every file answers one question and is read from top to bottom. Start with "
-        '<a href="model.values.html">model/values.py</a>, the seam, then <a href="variants.html">variants.py</a>, the table of plans.</p>'
-        f"<table><thead><tr><th>file</th><th>question</th><th>lines</th></tr></thead><tbody>{rows}</tbody></table>"
+        "<h1>The package <code>minimal</code></h1>"
+        "<p>Every file answers one question and is read from top to bottom. Start with "
+        '<a href="model.values.html">model/values.py</a>, the seam, then '
+        '<a href="variants.html">variants.py</a>, the table of plans.</p>'
+        "<table><thead><tr><th>file</th><th>question</th><th>lines</th></tr></thead>"
+        f"<tbody>{rows}</tbody></table>"
     )

@@ -1,4 +1,7 @@
-"""What does a page do in a real browser? A headless Chromium, driven over a pipe, that reaches nothing but this machine."""
+"""What does a page do in a real browser? A headless Chromium, driven over a pipe.
+
+It reaches nothing but this machine.
+"""
 
 import base64
 import fcntl
@@ -12,10 +15,14 @@ from pathlib import Path
 
 from minimal.lab import doctor
 
-OFFLINE = "MAP * ~NOTFOUND"  # no name resolves: whatever a page asks of another machine fails, and is seen in `requests`
-FLAGS = """--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-component-update
---disable-sync --disable-extensions --hide-scrollbars --disable-dev-shm-usage --remote-debugging-pipe""".split()
+# no name resolves: what a page asks of another machine fails, and is seen in `requests`
+OFFLINE = "MAP * ~NOTFOUND"
+FLAGS = """--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking
+--disable-component-update --disable-sync --disable-extensions --hide-scrollbars
+--disable-dev-shm-usage --remote-debugging-pipe""".split()
 SECONDS = 60  # for one answer
+COMPLAINTS = ("error", "assert", "warning")  # of the console
+HERE = ("file:", "data:", "blob:", "about:")  # addresses on this machine
 
 
 class Browser:
@@ -25,20 +32,18 @@ class Browser:
         binary = doctor.browser()
         if not binary:
             raise FileNotFoundError(
-                "wanted a Chromium; found none: install one, or name it in CHROME (make doctor says more)"
+                "wanted a Chromium, found none: install one, or name it in CHROME "
+                "(make doctor says more)"
             )
         self.home = tempfile.TemporaryDirectory(prefix="chromium-", ignore_cleanup_errors=True)
-        (asked, self.asks), (self.answers, answer) = os.pipe(), os.pipe()
-        ends = [
-            fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in (asked, answer)
-        ]  # Chromium reads 3 and writes 4
+
+        # two pipes: Chromium reads from 3 and writes to 4
+        asked, self.asks = os.pipe()
+        self.answers, answer = os.pipe()
+        ends = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in (asked, answer)]
+        rules = [f"--host-resolver-rules={OFFLINE}", f"--user-data-dir={self.home.name}"]
         self.process = subprocess.Popen(
-            [
-                binary,
-                *FLAGS,
-                f"--host-resolver-rules={OFFLINE}",
-                f"--user-data-dir={self.home.name}",
-            ],
+            [binary, *FLAGS, *rules],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -99,17 +104,10 @@ class Browser:
         page = self.pages[session] = Page(self, session)
         for domain in ("Page", "Runtime", "Log", "Network"):
             page.call(f"{domain}.enable")
-        page.call(
-            "Emulation.setDeviceMetricsOverride",
-            width=width,
-            height=height,
-            deviceScaleFactor=1,
-            mobile=phone,
-        )
-        page.call(
-            "Emulation.setEmulatedMedia",
-            features=[dict(name="prefers-color-scheme", value="dark" if dark else "light")],
-        )
+        screen = dict(width=width, height=height, deviceScaleFactor=1, mobile=phone)
+        page.call("Emulation.setDeviceMetricsOverride", **screen)
+        scheme = dict(name="prefers-color-scheme", value="dark" if dark else "light")
+        page.call("Emulation.setEmulatedMedia", features=[scheme])
         return page
 
 
@@ -125,14 +123,9 @@ class Page:
         if event == "Runtime.exceptionThrown":
             told = about["exceptionDetails"]
             self.errors.append(told.get("exception", {}).get("description", told["text"]))
-        elif event == "Runtime.consoleAPICalled" and about["type"] in (
-            "error",
-            "assert",
-            "warning",
-        ):
-            self.errors.append(
-                " ".join(str(part.get("value", part.get("description"))) for part in about["args"])
-            )
+        elif event == "Runtime.consoleAPICalled" and about["type"] in COMPLAINTS:
+            said = (part.get("value", part.get("description")) for part in about["args"])
+            self.errors.append(" ".join(map(str, said)))
         elif event == "Log.entryAdded" and about["entry"]["level"] == "error":
             self.errors.append(f"{about['entry']['text']} {about['entry'].get('url', '')}".strip())
         elif event == "Network.requestWillBeSent":
@@ -142,25 +135,15 @@ class Page:
 
     def strangers(self):
         """Requests that would have left this machine."""
-        return sorted(
-            {
-                url
-                for url in self.requests
-                if not url.startswith(("file:", "data:", "blob:", "about:"))
-            }
-        )
+        return sorted({url for url in self.requests if not url.startswith(HERE)})
 
     def run(self, script):
         """The value of a JavaScript expression, awaited."""
-        done = self.call(
-            "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
-        )
+        how = dict(returnByValue=True, awaitPromise=True)
+        done = self.call("Runtime.evaluate", expression=script, **how)
         if "exceptionDetails" in done:
-            raise RuntimeError(
-                done["exceptionDetails"]
-                .get("exception", {})
-                .get("description", "JavaScript failed")
-            )
+            error = done["exceptionDetails"].get("exception", {})
+            raise RuntimeError(error.get("description", "JavaScript failed"))
         return done["result"].get("value")
 
     def wait(self, fact, what="the page"):
@@ -172,7 +155,7 @@ class Page:
         raise TimeoutError(f"{what} did not get ready in {SECONDS} s; it said: {self.errors[:3]}")
 
     def open(self, where, query=""):
-        """Open a file or an address and wait until its own scripts say ready (pages of this course set data-ready)."""
+        """Open a file or an address; wait until its scripts say ready, by the mark data-ready."""
         url = where if "://" in str(where) else Path(where).resolve().as_uri()
         before = self.loads
         self.call("Page.navigate", url=url + query)
@@ -180,43 +163,37 @@ class Page:
 
     def settle(self, before):
         self.wait(lambda: self.loads > before)
-        self.wait(
-            lambda: self.run("document.documentElement.dataset.ready === 'yes'"),
-            self.run("location.href"),
-        )
+        ready = lambda: self.run("document.documentElement.dataset.ready === 'yes'")
+        self.wait(ready, self.run("location.href"))
 
     def click(self, selector):
-        """Press the mouse where the first such element is seen, and wait for the page that it leads to."""
-        at = self.run(f"""(() => {{ const e = document.querySelector({json.dumps(selector)}); if (!e) return null;
-            e.scrollIntoView({{block: "center", behavior: "instant"}}); const r = e.getClientRects()[0];
-            return [r.x + r.width / 2, r.y + r.height / 2]; }})()""")
+        """Press the mouse on the first such element, and wait for the page that it leads to."""
+        at = self.run(f"""(() => {{
+            const e = document.querySelector({json.dumps(selector)});
+            if (!e) return null;
+            e.scrollIntoView({{block: "center", behavior: "instant"}});
+            const r = e.getClientRects()[0];
+            return [r.x + r.width / 2, r.y + r.height / 2];
+        }})()""")
         if at is None:
             raise LookupError(f"{self.run('location.href')} has no {selector}")
         before = self.loads
+        click = dict(x=at[0], y=at[1], button="left", clickCount=1)
         for kind in ("mousePressed", "mouseReleased"):
-            self.call(
-                "Input.dispatchMouseEvent", type=kind, x=at[0], y=at[1], button="left", clickCount=1
-            )
+            self.call("Input.dispatchMouseEvent", type=kind, **click)
         self.settle(before)
 
     def press(self, key, code=None):
+        number = {"Tab": 9, "Enter": 13, "ArrowRight": 39}.get(key, 0)
+        text = "\r" if key == "Enter" else ""
+        stroke = dict(key=key, code=code or key, windowsVirtualKeyCode=number, text=text)
         for kind in ("keyDown", "keyUp"):
-            self.call(
-                "Input.dispatchKeyEvent",
-                type=kind,
-                key=key,
-                code=code or key,
-                windowsVirtualKeyCode={"Tab": 9, "Enter": 13, "ArrowRight": 39}.get(key, 0),
-                text="\r" if key == "Enter" else "",
-            )
+            self.call("Input.dispatchKeyEvent", type=kind, **stroke)
 
     def shot(self, path, whole=False):
         """A picture of the window, or of the whole page."""
-        done = self.call(
-            "Page.captureScreenshot",
-            captureBeyondViewport=whole,
-            **(dict(clip=self.whole()) if whole else {}),
-        )
+        clip = dict(clip=self.whole()) if whole else {}
+        done = self.call("Page.captureScreenshot", captureBeyondViewport=whole, **clip)
         Path(path).write_bytes(base64.b64decode(done["data"]))
 
     def whole(self):

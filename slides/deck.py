@@ -1,7 +1,8 @@
-"""How does a lecture, written as a notebook, become slides? Executed like every notebook, then one HTML file and one PDF.
+"""How does a notebook become a deck of slides? It is executed, then one HTML file and one PDF.
 
-Slide types are Jupyter's own (slide, fragment, -, notes, skip), so Lab and nbconvert read the same deck. A tag on the
-cell that begins a slide says its kind: title, beside (words left, code and figures right), predict, end; else plain.
+Slide types are Jupyter's own (slide, fragment, -, notes, skip), so Lab and nbconvert read the same
+deck. A tag on the cell that begins a slide says its kind: title, beside (words left, code and
+figures right), predict, end; else plain.
 """
 
 import re
@@ -19,6 +20,12 @@ from slides.browser import Browser
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 KINDS = ("title", "beside", "predict", "end")
+SCRIPTS = (
+    "reveal.js/dist/reveal.js",
+    "reveal.js/dist/reveal.css",
+    "reveal.js/plugin/notes/notes.js",
+    "mathjax/es5/tex-svg-full.js",
+)
 FACES = (
     *(("source-sans-3", f"{weight}.css") for weight in ("400", "400-italic", "600", "700")),
     *(("source-code-pro", f"{weight}.css") for weight in ("400", "600")),
@@ -30,11 +37,9 @@ def decks():
 
 
 def slide_type(cell):
-    return (
-        "skip"
-        if "injected-parameters" in page.tags(cell)
-        else cell.metadata.get("slideshow", {}).get("slide_type", "-")
-    )
+    if "injected-parameters" in page.tags(cell):
+        return "skip"
+    return cell.metadata.get("slideshow", {}).get("slide_type", "-")
 
 
 def slides(notebook):
@@ -46,7 +51,8 @@ def slides(notebook):
         elif slide_type(cell) != "skip":
             if not found:
                 raise ValueError(
-                    f"cell {cell.id} stands before the first slide: give it the slide type slide or skip"
+                    f"cell {cell.id} stands before the first slide: "
+                    "give it the slide type slide or skip"
                 )
             found[-1].append(cell)
     return found
@@ -56,33 +62,36 @@ def kind(cells):
     return next((tag for tag in page.tags(cells[0]) if tag in KINDS), "")
 
 
-# ---- HTML ------------------------------------------------------------------------------------------------------------
+# ---- HTML ----------------------------------------------------------------------------------------
 
 
 def slide_html(cells):
-    """One section: heading, body, notes. Beside: Markdown to the left, code and its outputs to the right."""
+    """One section: heading, body, notes. Beside: words to the left, code and outputs right."""
     heading, _, rest = cells[0].source.partition("\n")
-    left, right, notes = [page.markdown_html(rest)] if rest.strip() else [], [], []
+    beside = kind(cells) == "beside"
+
+    # every cell to its place
+    left, right, notes = [], [], []
+    if rest.strip():
+        left.append(page.markdown_html(rest))
     for cell in cells[1:]:
-        put = (
-            notes
-            if slide_type(cell) == "notes"
-            else right
-            if cell.cell_type == "code" and kind(cells) == "beside"
-            else left
-        )
         made = page.cell_html(cell)
-        put.append(
-            f'<div class="fragment">{made}</div>' if slide_type(cell) == "fragment" else made
-        )
-    columns = [
-        f'<div class="{name}">{"".join(part)}</div>'
-        for name, part in (("left", left), ("right", right))
-    ]
-    body = "".join(columns) if kind(cells) == "beside" else "".join(left)
+        if slide_type(cell) == "fragment":
+            made = f'<div class="fragment">{made}</div>'
+        if slide_type(cell) == "notes":
+            notes.append(made)
+        elif beside and cell.cell_type == "code":
+            right.append(made)
+        else:
+            left.append(made)
+
+    body = "".join(left)
+    if beside:
+        body = f'<div class="left">{body}</div><div class="right">{"".join(right)}</div>'
     return (
-        f'<section id="{cells[0].id}"><div class="slide {kind(cells)}">{page.markdown_html(heading)}'
-        f'<div class="body">{body}</div></div><aside class="notes">{"".join(notes)}</aside></section>'
+        f'<section id="{cells[0].id}"><div class="slide {kind(cells)}">'
+        f'{page.markdown_html(heading)}<div class="body">{body}</div></div>'
+        f'<aside class="notes">{"".join(notes)}</aside></section>'
     )
 
 
@@ -103,61 +112,63 @@ def html(notebook, assets="assets"):
 
 
 def lay_out(folder):
-    """What pages load, copied from the npm packages and from our theme; says what to do where the packages are absent."""
+    """What pages load, copied from the npm packages and from our theme."""
     packages, folder = ROOT / "node_modules", Path(folder)
     if not packages.is_dir():
         sys.exit(
-            "slides: wanted reveal.js, MathJax and fonts under node_modules/, found none: make setup EXTRAS=site"
+            "slides: wanted reveal.js, MathJax and fonts under node_modules/, found none: "
+            "make setup EXTRAS=site"
         )
     (folder / "fonts").mkdir(parents=True, exist_ok=True)
-    for source in (
-        "reveal.js/dist/reveal.js",
-        "reveal.js/dist/reveal.css",
-        "reveal.js/plugin/notes/notes.js",
-        "mathjax/es5/tex-svg-full.js",
-    ):
-        shutil.copy(packages / source, folder)
-    for source in (HERE / "theme").iterdir():
+    for source in [*(packages / name for name in SCRIPTS), *(HERE / "theme").iterdir()]:
         shutil.copy(source, folder)
+
+    # fonts: of every style sheet the faces of the letters that the course uses
     faces = []
     for name, sheet in FACES:
         package = packages / "@fontsource" / name
-        for face in re.findall(
-            r"@font-face \{.*?\}", (package / sheet).read_text(encoding="utf-8"), flags=re.S
-        ):
+        rules = (package / sheet).read_text(encoding="utf-8")
+        for face in re.findall(r"@font-face \{.*?\}", rules, flags=re.S):
             file = re.search(r"files/([^)]*?\.woff2)", face)[1]
             if re.search(r"-(latin|latin-ext|greek)-\d", file):
                 shutil.copy(package / "files" / file, folder / "fonts")
-                faces.append(
-                    re.sub(
-                        r"src:.*?;", f'src: url(fonts/{file}) format("woff2");', face, flags=re.S
-                    )
-                )
+                source = f'src: url(fonts/{file}) format("woff2");'
+                faces.append(re.sub(r"src:.*?;", source, face, flags=re.S))
     (folder / "fonts.css").write_text("\n".join(faces) + "\n", encoding="utf-8")
 
 
-# ---- building --------------------------------------------------------------------------------------------------------
+# ---- building ------------------------------------------------------------------------------------
 
 
 def fresh(path, copy):
-    """Was this copy executed after the last change of its source and of the package?"""
-    newest = max(source.stat().st_mtime for source in [path, *(ROOT / "minimal").rglob("*.py")])
-    return copy.exists() and copy.stat().st_mtime > newest
+    """Was this copy executed to its end, after the last change of what it is made from?
+
+    That is its source, the package, and the recorded evidence that it draws.
+    """
+    if not copy.exists():
+        return False
+    evidence = (ROOT / "notebooks" / "evidence").glob("*.json")
+    sources = [path, *(ROOT / "minimal").rglob("*.py"), *evidence]
+    newest = max(source.stat().st_mtime for source in sources)
+    return copy.stat().st_mtime > newest and not run.faults_after(nbformat.read(copy, 4))
 
 
 def executed(paths, profile, folder, jobs=2):
-    """{path: executed copy} by the notebooks' own runner, and what went wrong; copies that are still true are kept."""
+    """{path: executed copy} by the runner, and what went wrong; fresh copies are kept."""
     folder = Path(folder).resolve()
     stale = [path for path in paths if not fresh(path, folder / path.name)]
     with ThreadPoolExecutor(jobs) as pool:
-        rows = list(pool.map(lambda path: run.in_a_process(path, profile, folder, {}, jobs), stale))
-    faults = [f"{row['name']}: {fault}" for row in rows for fault in row["faults"]]
+        one = lambda path: run.in_a_process(path, profile, folder, {}, jobs)
+        rows = list(pool.map(one, stale))
+
+    # one that failed is to be run again, not to be taken for whole
+    faults = []
     for path, row in zip(stale, rows):
+        faults += [f"{row['name']}: {fault}" for fault in row["faults"]]
         if row["faults"]:
-            (folder / path.name).unlink(
-                missing_ok=True
-            )  # to be run again, not to be taken for whole
-    return {path: folder / path.name for path in paths if (folder / path.name).exists()}, faults
+            (folder / path.name).unlink(missing_ok=True)
+    copies = {path: folder / path.name for path in paths}
+    return {path: copy for path, copy in copies.items() if copy.exists()}, faults
 
 
 def build(out, work, names=()):

@@ -1,4 +1,4 @@
-"""How do the cells of an executed notebook become HTML, on a page of the site and on a slide alike?"""
+"""How do the cells of an executed notebook become HTML? On pages and on slides alike."""
 
 import html
 import re
@@ -12,7 +12,8 @@ from notebooks.run import tags
 
 
 def code_html(source):
-    return f"<pre><code>{highlight(source, PythonLexer(), HtmlFormatter(nowrap=True)).rstrip()}</code></pre>"
+    coloured = highlight(source, PythonLexer(), HtmlFormatter(nowrap=True))
+    return f"<pre><code>{coloured.rstrip()}</code></pre>"
 
 
 def markdown_html(source):
@@ -29,29 +30,29 @@ def output_html(output):
     if output.output_type == "stream":
         return f'<pre class="output">{ansi2html(output.text.rstrip())}</pre>'
     if output.output_type == "error":
-        return (
-            f'<pre class="output">{html.escape(output.ename)}: {html.escape(output.evalue)}</pre>'
-        )
+        told = html.escape(f"{output.ename}: {output.evalue}")
+        return f'<pre class="output">{told}</pre>'
     if "text/html" in output.data:
         return output.data["text/html"]
     if "text/markdown" in output.data:
         return markdown_html(output.data["text/markdown"])
     if "image/png" in output.data:
-        raise ValueError("a picture without alt text: show figures through look.show(fig, alt)")
+        raise ValueError("a picture without alt text: show figures through figures.show(fig, alt)")
     return f'<pre class="output">{ansi2html(output.data.get("text/plain", ""))}</pre>'
 
 
 def cell_html(cell):
-    """A cell as a reader should see it; tags remove-input and remove-output mean what they mean to nbconvert."""
+    """A cell as a reader sees it; remove-input and remove-output are tags that nbconvert knows."""
     if "injected-parameters" in tags(cell):
         return ""
     if cell.cell_type == "markdown":
         return markdown_html(cell.source)
-    source = (
-        code_html(cell.source) if "remove-input" not in tags(cell) and cell.source.strip() else ""
-    )
-    outputs = [] if "remove-output" in tags(cell) else map(output_html, cell.get("outputs", []))
-    return "\n".join([source, *outputs])
+    parts = []
+    if "remove-input" not in tags(cell) and cell.source.strip():
+        parts.append(code_html(cell.source))
+    if "remove-output" not in tags(cell):
+        parts += map(output_html, cell.get("outputs", []))
+    return "\n".join(parts)
 
 
 def title(notebook, other):
@@ -67,10 +68,8 @@ def plain(text):
 
 def head(name, assets, *styles):
     """The head that every page shares: nothing in it comes from another machine."""
-    links = "\n".join(
-        f'<link rel="stylesheet" href="{assets}/{style}">'
-        for style in ("fonts.css", "base.css", *styles)
-    )
+    sheets = ("fonts.css", "base.css", *styles)
+    links = "\n".join(f'<link rel="stylesheet" href="{assets}/{sheet}">' for sheet in sheets)
     return f"""<meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{html.escape(plain(name))}</title>

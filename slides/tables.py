@@ -1,4 +1,7 @@
-"""What was claimed, what was printed, what was recorded? The evidence of the course as tables, none of them typed here."""
+"""What was claimed, what was printed, what was recorded? The evidence of the course as tables.
+
+None of them is typed here.
+"""
 
 import html
 from collections import Counter
@@ -27,44 +30,45 @@ def shown(value):
 
 def table(columns, rows, kind=""):
     head = "".join(f"<th>{html.escape(str(name))}</th>" for name in columns)
-    body = "\n".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table{f' class={kind}' if kind else ''}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    lines = ("".join(f"<td>{cell}</td>" for cell in row) for row in rows)
+    body = "\n".join(f"<tr>{line}</tr>" for line in lines)
+    start = f"<table class={kind}>" if kind else "<table>"
+    return f"{start}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-# ---- claims ----------------------------------------------------------------------------------------------------------
+# ---- claims --------------------------------------------------------------------------------------
 
 
 def claims(link):
-    """Every claim with its verdict; `link(path)` turns a file of the repository into an address."""
+    """Every claim with its verdict; `link(path, words)` links the words to a file, if it can."""
     book, sources = records.claims(), records.published()
     kinds = "; ".join(f"<em>{HOW[kind]}</em>, {meaning}" for kind, meaning in records.WRONG.items())
     parts = [
         "<h1>Claims and evidence</h1>",
-        f"<p>{len(book)} claims of the five sources, each with a verdict that a test holds to its evidence: {tally(book)}. "
-        f"What is wrong says how: {kinds}. None of it says that a method does not work. An open claim says what would "
-        'decide it. Beside them: <a href="index.html">what our runs say</a>, <a href="published.html">what the sources '
-        'print</a> and <a href="recorded.html">every recorded run</a>.</p>',
+        f"<p>{len(book)} claims of the five sources, each with a verdict that a test holds to its "
+        f"evidence: {tally(book)}. What is wrong says how: {kinds}. None of it says that a method "
+        "does not work. An open claim says what would decide it. Beside them: "
+        '<a href="index.html">what our runs say</a>, '
+        '<a href="published.html">what the sources print</a> and '
+        '<a href="recorded.html">every recorded run</a>.</p>',
     ]
+    columns = ("place", "claim", "verdict", "evidence, or what would decide")
     for source, about in sources.items():
         some = [claim for claim in book if claim["source"] == source]
-        rows = [
-            (
-                html.escape(claim["place"]),
-                html.escape(claim["claim"]),
-                f'<span class="verdict">{SIGNS[claim["verdict"]]} {word(claim)}</span>',
-                grounds(claim, link),
-            )
-            for claim in some
-        ]
-        if rows:
+        if some:
             parts += [
                 f'<h2 id="{source}">{html.escape(about["short"])}</h2>',
                 f'<p class="soft">{cited(about)}. Here: {tally(some)}.</p>',
-                table(
-                    ("place", "claim", "verdict", "evidence, or what would decide"), rows, "long"
-                ),
+                table(columns, [cells(claim, link) for claim in some], "long"),
             ]
     return "\n".join(parts)
+
+
+def cells(claim, link):
+    """The row of one claim."""
+    verdict = f'<span class="verdict">{SIGNS[claim["verdict"]]} {word(claim)}</span>'
+    said = (html.escape(claim["place"]), html.escape(claim["claim"]))
+    return (*said, verdict, grounds(claim, link))
 
 
 def word(claim):
@@ -73,76 +77,67 @@ def word(claim):
 
 
 def tally(some):
+    """How many of each verdict, in words."""
     counts = Counter(map(word, some))
-    order = [
-        how
-        for verdict in records.VERDICTS
-        for how in (HOW.values() if verdict == "wrong" else [verdict])
-    ]
-    return ", ".join(
-        f"{counts[how]} {how}{'s' * (how == 'misprint' and counts[how] > 1)}"
-        for how in order
-        if counts[how]
-    )
+    order = []
+    for verdict in records.VERDICTS:
+        order += HOW.values() if verdict == "wrong" else [verdict]
+    plural = lambda how: "s" if how == "misprint" and counts[how] > 1 else ""
+    return ", ".join(f"{counts[how]} {how}{plural(how)}" for how in order if counts[how])
 
 
 def cited(about):
-    where = (
-        f'<a href="https://arxiv.org/abs/{about["arxiv"]}">{about["arxiv"]}</a>'
-        if about["arxiv"]
-        else str(about["year"])
-    )
+    where = str(about["year"])
+    if about["arxiv"]:
+        where = f'<a href="https://arxiv.org/abs/{about["arxiv"]}">{about["arxiv"]}</a>'
     return f"{html.escape(about['title'])}, {where}; read: {html.escape(about['read'])}"
 
 
 def grounds(claim, link):
     """The evidence with what was measured and noted; while a claim is open, what would decide."""
-    asked = f"Would decide: {claim['decide']}." if claim["verdict"] == "open" else ""
-    said = " ".join(
-        filter(None, [claim.get("measured"), claim.get("on_code"), claim["note"], asked])
-    )
+    told = [claim.get("measured"), claim.get("on_code"), claim["note"]]
+    if claim["verdict"] == "open":
+        told.append(f"Would decide: {claim['decide']}.")
+    said = html.escape(" ".join(filter(None, told)))
     path, _, test = (claim["evidence"] or "").partition("::")
+    if not path:
+        return said
     name = test.replace("_", " ") or path.rpartition("/")[2]
-    return " ".join(
-        filter(
-            None,
-            [f'<a href="{link(path)}">{html.escape(name)}</a>.' if path else "", html.escape(said)],
-        )
-    )
+    return f"{link(path, html.escape(name))}. {said}".strip()
 
 
-# ---- what the sources print --------------------------------------------------------------------------------------------
+# ---- what the sources print ----------------------------------------------------------------------
 
 
 def published():
     parts = [
-        "<h1>What the sources print</h1><p>Every table of the five sources, typed once; ≈ marks values read off a figure.</p>"
+        "<h1>What the sources print</h1>"
+        "<p>Every table of the five sources, typed once; ≈ marks values read off a figure.</p>"
     ]
     for source, about in records.published().items():
-        parts.append(
-            f'<h2 id="{source}">{html.escape(about["short"])}</h2><p class="soft">{cited(about)}</p>'
-        )
+        parts.append(f'<h2 id="{source}">{html.escape(about["short"])}</h2>')
+        parts.append(f'<p class="soft">{cited(about)}</p>')
         for name in records.published(source):
             found = records.published(source, name)
-            units = [
-                f"{column} ({unit})" if unit else column
-                for column, unit in found["columns"].items()
-            ]
+            columns = found["columns"].items()
+            units = [f"{column} ({unit})" if unit else column for column, unit in columns]
+            mark = " ≈" if found["approximate"] else ""
+            note = f'<span class="soft">{html.escape(found.get("note") or "")}</span>'
             parts += [
-                f"<h3>{html.escape(name)}{' ≈' if found['approximate'] else ''}</h3><p>{html.escape(found['caption'])}. "
-                f'<span class="soft">{html.escape(found.get("note") or "")}</span></p>',
-                table(units, [[shown(value) for value in row.values()] for row in found["rows"]]),
+                f"<h3>{html.escape(name)}{mark}</h3>",
+                f"<p>{html.escape(found['caption'])}. {note}</p>",
+                table(units, [map(shown, row.values()) for row in found["rows"]]),
             ]
     return "\n".join(parts)
 
 
-# ---- what is recorded here ---------------------------------------------------------------------------------------------
+# ---- what is recorded here -----------------------------------------------------------------------
 
 
 def recorded():
     parts = [
-        "<h1>What is recorded here</h1><p>Runs that take longer than a notebook should, kept as small JSON with the command that "
-        "repeats them.</p>"
+        "<h1>What is recorded here</h1><p>Runs that take longer than a notebook should, kept as "
+        "small JSON with the command that repeats them.</p>"
     ]
     for path in sorted(records.EVIDENCE.glob("*.json")):
         if path.stem not in ("claims", "published"):
@@ -157,10 +152,8 @@ def recorded():
 
 
 def facts(file):
-    corpus, versions = (
-        file["corpus"],
-        ", ".join(f"{name} {number}" for name, number in file["versions"].items()),
-    )
+    corpus = file["corpus"]
+    versions = ", ".join(f"{name} {number}" for name, number in file["versions"].items())
     rows = [
         ("command", f"<code>{html.escape(file['command'])}</code>"),
         ("commit", file["commit"]),
@@ -172,46 +165,29 @@ def facts(file):
 
 
 def differences(rows):
-    """Each plan against standard on the same seeds, with its interval, where several seeds are recorded."""
+    """Each plan against standard on the same seeds, with its interval over several seeds."""
     if not rows or "loss" not in rows[0]:
         return ""
     try:
-        found = [
-            row
-            for row in intervals.paired(rows, "loss")
-            if row["difference"] is not None and row["plan"] != "standard"
-        ]
+        found = intervals.paired(rows, "loss")
     except ValueError:  # several budgets in one file: the rows below are all there is to say
         return ""
-    one = (
-        '<p class="soft">One seed carries no interval.</p>'
-        if all(row["n"] < 2 for row in found)
-        else ""
-    )
-    interval = lambda row: (
-        f"{row['low']:+.3f} to {row['high']:+.3f}" if row["low"] is not None else ""
-    )
-    lines = [
-        (
-            row["plan"],
-            row["n"],
-            f"{row['difference']:+.3f}",
-            interval(row),
-            "yes" if row["clear"] else "no",
-        )
-        for row in sorted(found, key=lambda row: row["difference"])
-    ]
-    return one + table(
-        ("plan", "pairs", "held-out nats minus standard", "95 % interval", "excludes 0"), lines
-    )
+    found = [row for row in found if row["difference"] is not None and row["plan"] != "standard"]
+    one = ""
+    if all(row["n"] < 2 for row in found):
+        one = '<p class="soft">One seed carries no interval.</p>'
+    lines = []
+    for row in sorted(found, key=lambda row: row["difference"]):
+        interval = "" if row["low"] is None else f"{row['low']:+.3f} to {row['high']:+.3f}"
+        clear = "yes" if row["clear"] else "no"
+        lines.append((row["plan"], row["n"], f"{row['difference']:+.3f}", interval, clear))
+    columns = ("plan", "pairs", "held-out nats minus standard", "95 % interval", "excludes 0")
+    return one + table(columns, lines)
 
 
 def every(rows):
     """All rows; curves and nested fields stay in the file."""
-    names = (
-        [name for name, value in rows[0].items() if not isinstance(value, (list, dict))]
-        if rows
-        else []
-    )
+    first = rows[0] if rows else {}
+    names = [name for name, value in first.items() if not isinstance(value, (list, dict))]
     lines = [[shown(row.get(name)) for name in names] for row in rows]
     return f"<details><summary>All {len(rows)} rows</summary>\n{table(names, lines)}</details>"

@@ -1,8 +1,10 @@
-"""What holds for every test: one thread, the same seeds, no network, a cache of runs of its own; and what the run
-says at its end: seconds per folder, and which tests were skipped and why.
+"""What holds for every test: one thread, the same seeds, no network, a cache of its own for runs.
 
-Marks: `slow` (left out of `make check`), `site` and `parity` (need that extra). A test with an extra's mark is
-skipped where the extra is absent; REQUIRE=site,parity turns every skip of such a test into a failure.
+And what the run says at its end: seconds per folder, and which tests were skipped and why.
+
+Marks: `slow` (left out of `make check`), `site` and `parity` (need that extra). A test with an
+extra's mark is skipped where the extra is absent; REQUIRE=site,parity turns every skip of such a
+test into a failure.
 """
 
 import collections
@@ -42,8 +44,9 @@ EXTRAS = dict(  # what must be there for a test with this mark
     ),
 )
 
-# Before torch is imported, and inherited by every process that a test starts. One thread: tensors here are so small that
-# a second one gains nothing on idle cores, and on busy ones waiting for it cost five times the time.
+# Before torch is imported, and inherited by every process that a test starts. One thread: tensors
+# here are so small that a second one gains nothing on idle cores, and on busy ones waiting for it
+# cost five times the time.
 RUNS = tempfile.TemporaryDirectory(prefix="minimal-runs-")
 os.environ.update(
     OMP_NUM_THREADS="1",
@@ -58,7 +61,8 @@ if sys.platform == "linux":
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
 
 
-# No network: a connection that leaves this machine is refused at once, with the same kind of error as a cut cable.
+# No network: a connection that leaves this machine is refused at once, with the same kind of error
+# as a cut cable.
 
 LOCAL = {"localhost", "ip6-localhost", "", "0.0.0.0", "::", "::1", socket.gethostname(), None}
 connect, connect_ex, sendto = socket.socket.connect, socket.socket.connect_ex, socket.socket.sendto
@@ -108,7 +112,8 @@ def pytest_runtest_setup(item):
     for extra, present in EXTRAS.items():
         if item.get_closest_marker(extra) and not present():
             pytest.skip(
-                f"the extra {extra} is absent: make setup EXTRAS={extra}; make doctor says what is there"
+                f"the extra {extra} is absent: make setup EXTRAS={extra}; "
+                "make doctor says what is there"
             )
 
 

@@ -41,7 +41,7 @@ def test_the_whole_course_runs_at_the_smallest_scale(course, capsys):
     assert f"profile smoke: {len(PATHS)} of {len(PATHS)} notebooks whole" in done.stdout
 
 
-# ---- pictures that can be heard -----------------------------------------------------------------------------------------
+# ---- pictures that can be heard ------------------------------------------------------------------
 
 
 class Images(HTMLParser):
@@ -89,48 +89,104 @@ def test_the_rule_for_alt_text_catches_what_it_is_for():
     assert violations(page(markdown=f"![{long}](a.png) ![](b.png)")) == [""]
 
 
-# ---- pages that can be read on a phone ------------------------------------------------------------------------------------
+# ---- pages that can be read without a network, and on a phone ------------------------------------
 
+
+class Loads(HTMLParser):
+    """What a page loads from other machines: by its tags, its styles, and its scripts."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.found, self.inside = [], ""
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        told = dict(attributes)
+        self.inside = tag
+        link = told.get("src") or (told.get("href") if tag == "link" else "") or ""
+        if re.match(r"https?:|//", link):
+            self.found.append(link)
+
+    def handle_data(self, text):
+        if self.inside == "style":
+            address = r"['\"]?((?:https?:)?//[^'\")\s]+)"
+            self.found += re.findall(r"(?:@import\s*(?:url\()?|url\()\s*" + address, text)
+        if self.inside == "script":
+            address = r"['\"](https?://[^'\"]+)"
+            self.found += re.findall(r"(?:import|fetch|src)\b[^;\n]*?" + address, text)
+
+
+def test_no_page_of_the_course_loads_anything_from_elsewhere(course):
+    pages = {path.stem: (course[1] / f"{path.stem}.html").read_text("utf-8") for path in PATHS}
+    assert {name: Loads(page).found for name, page in pages.items() if Loads(page).found} == {}
+    drawn = run.MATHJAX.is_file()
+    assert all((run.AS_TYPED in page) != drawn for page in pages.values())
+    assert all(('src="assets/tex-svg-full.js"' in page) == drawn for page in pages.values())
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<script src='https://example.com/a.js'></script>",
+        "<script src='//example.com/a.js'></script>",
+        "<link rel='stylesheet' href='https://example.com/a.css'>",
+        "<img src='https://example.com/a.png'>",
+        "<style>@import url(https://example.com/a.css);</style>",
+        "<style>a { background: url('https://example.com/a.png') }</style>",
+        "<script>import mermaid from 'https://example.com/a.mjs';</script>",
+    ],
+)
+def test_what_a_page_would_load_is_seen(page):
+    assert len(Loads(page).found) == 1
+    assert (
+        Loads("<a href='https://example.com'>x</a><img src='data:image/png;base64,xx'>").found == []
+    )
+
+
+@pytest.mark.site
+def test_equations_of_a_page_are_drawn_without_a_network(course):
+    from slides.browser import Browser
+
+    with Browser() as browser:
+        reader = browser.page()
+        before = reader.loads
+        reader.call("Page.navigate", url=(course[1] / "01_attention.html").resolve().as_uri())
+        reader.wait(lambda: reader.loads > before)
+        drawn = "document.querySelectorAll('mjx-container svg').length"
+        reader.wait(lambda: reader.run(drawn) > 20, "MathJax")
+        assert reader.strangers() == [] and reader.errors == []
+
+
+# sends what sticks out of a page to the page around its frame
 MEASURE = """<script>addEventListener("load", () => setTimeout(() => {
-  const wide = [...document.querySelectorAll(".jp-RenderedMarkdown > *, .jp-RenderedHTMLCommon img")]
-    .filter(e => e.getBoundingClientRect().right > innerWidth + 1).map(e => e.tagName + " " + e.textContent.trim().slice(0, 40));
+  const inside = ".jp-RenderedMarkdown > *, .jp-RenderedHTMLCommon img";
+  const wide = [...document.querySelectorAll(inside)]
+    .filter(e => e.getBoundingClientRect().right > innerWidth + 1)
+    .map(e => e.tagName + " " + e.textContent.trim().slice(0, 40));
   if (document.documentElement.scrollWidth > innerWidth) wide.push("the page itself scrolls");
-  const p = parent.document.createElement("p"); p.textContent = name + ": " + (wide.join("; ") || "fits"); parent.document.body.append(p);
+  const p = parent.document.createElement("p");
+  p.textContent = name + ": " + (wide.join("; ") || "fits");
+  parent.document.body.append(p);
 }, 500));</script>"""
 
 
 def measured(pages, width, folder):
-    """{name: what sticks out} of pages laid out `width` pixels wide, each in a frame of one page in Chromium."""
+    """{name: what sticks out} of pages `width` pixels wide, each in a frame of one page."""
     frames = ""
     for name, page in pages.items():
-        page = re.sub(
-            r"<script.*?</script>", "", page, flags=re.S
-        )  # nothing is fetched, so equations would stay as typed
+        # without scripts equations would stay as typed
+        page = re.sub(r"<script.*?</script>", "", page, flags=re.S)
         page = re.sub(r"\$[^$<]+\$", "equation", page)
         (folder / f"{name}.html").write_text(page + MEASURE, encoding="utf-8")
-        frames += f'<iframe name="{name}" src="{name}.html" width="{width}" height="800" style="border:0"></iframe>'
+        size = f'width="{width}" height="800" style="border:0"'
+        frames += f'<iframe name="{name}" src="{name}.html" {size}></iframe>'
     (folder / "all.html").write_text(f"<!doctype html><body>{frames}</body>", encoding="utf-8")
-    done = subprocess.run(
-        [
-            doctor.browser(),
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--no-first-run",
-            "--disable-background-networking",
-            "--disable-component-update",
-            "--disable-sync",
-            f"--user-data-dir={folder}/user",
-            "--allow-file-access-from-files",
-            "--window-size=1600,1000",
-            "--virtual-time-budget=20000",
-            "--dump-dom",
-            f"file://{folder}/all.html",
-        ],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    flags = """--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking
+        --disable-component-update --disable-sync --allow-file-access-from-files
+        --window-size=1600,1000 --virtual-time-budget=20000 --dump-dom""".split()
+    command = [doctor.browser(), *flags, f"--user-data-dir={folder}/user"]
+    command.append(f"file://{folder}/all.html")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     return dict(re.findall(r"<p>(\w+): (.*?)</p>", done.stdout, flags=re.S))
 
 
@@ -148,7 +204,7 @@ def test_no_page_scrolls_sideways(course, tmp_path, width):
     assert found == dict.fromkeys(pages, "fits")
 
 
-# ---- numbers that come again ----------------------------------------------------------------------------------------------
+# ---- numbers that come again ---------------------------------------------------------------------
 
 
 def test_running_a_notebook_again_gives_the_same_numbers_and_the_same_pictures(course, tmp_path):

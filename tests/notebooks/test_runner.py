@@ -1,22 +1,22 @@
-"""Does the runner see through a run that looks well and is not? Every way of failing is made, and must be reported."""
+"""Does the runner report every failure, those of runs that look well too? Each is made here."""
 
 import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
 import nbformat
+import psutil
 import pytest
 
 from notebooks import run
 
-ROOT = Path(run.__file__).resolve().parents[1]
-
 
 def notebook(path, *sources, **tagged):
-    """A notebook of these code cells behind a parameters cell; `tagged`: {tag_with_underscores: source} at the end."""
+    """A notebook of these code cells behind its parameters; `tagged`: {tag: source} at the end."""
     cells = [
         nbformat.v4.new_markdown_cell("# 99 · Made by a test", id="title"),
         nbformat.v4.new_code_cell(
@@ -49,11 +49,13 @@ def executed(tmp_path):
 
 
 def test_a_whole_notebook_passes_and_its_checks_are_counted(executed, tmp_path):
-    row = executed(
-        "import sys; print(profile, seed, sys.executable)",
-        parameters=dict(seed=7),
-        checks="for n in (1, 2):\n    assert n\nassert True, 'said'\nif not profile:\n    assert False",
-    )
+    checks = """for n in (1, 2):
+    assert n
+assert True, 'said'
+if not profile:
+    assert False"""
+    source = "import sys; print(profile, seed, sys.executable)"
+    row = executed(source, parameters=dict(seed=7), checks=checks)
     assert row["faults"] == [] and (row["ran"], row["cells"]) == (4, 4), (
         "the injected cell counts as well"
     )
@@ -72,6 +74,38 @@ def test_a_whole_notebook_passes_and_its_checks_are_counted(executed, tmp_path):
 def test_leaving_by_sys_exit_is_reported_though_papermill_calls_it_success(executed):
     row = executed("import sys; sys.exit(0)", "print('never')")
     assert "cell cell-0: SystemExit: 0" in row["faults"] and "not run: cell-1" in row["faults"]
+
+
+def test_a_cell_that_is_not_python_is_reported_with_its_own_error(executed):
+    row = executed("assert True\nif", "never = 1", checks="assert True")
+    assert row["faults"][0].startswith("cell cell-0: SyntaxError: invalid syntax")
+    assert row["faults"][1:] == ["not run: cell-1, checks"]
+    assert (row["held"], row["checks"]) == (0, 1), "nobody can count asserts in what is not Python"
+
+
+def test_a_runner_that_is_killed_leaves_no_half_run_copy(tmp_path):
+    """papermill writes after every cell; what is published is written when all have run."""
+    path = notebook(tmp_path / "99_made.ipynb", "x = 1", "import time; time.sleep(600)")
+    out = tmp_path / "out"
+    task = dict(path=str(path), profile="smoke", out=str(out), parameters={})
+    command = [sys.executable, run.__file__, "--task", json.dumps(task)]
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    runner = subprocess.Popen(command, env=os.environ | dict(TMPDIR=str(temporary)))
+    try:
+        until = time.monotonic() + 60
+        begun = lambda: any(
+            'execution_count": 2' in p.read_text() for p in temporary.rglob(path.name)
+        )
+        while not begun() and time.monotonic() < until:
+            time.sleep(0.1)
+        assert begun(), "the first cell ran"
+    finally:
+        family = psutil.Process(runner.pid).children(recursive=True)
+        for process in [runner, *family]:
+            process.kill()
+        runner.wait()
+    assert not out.exists() or list(out.rglob("*.ipynb")) == []
 
 
 def test_an_error_is_reported_with_its_cell_and_what_did_not_run(executed):
@@ -135,22 +169,11 @@ def test_several_run_side_by_side_and_one_that_fails_fails_the_run(tmp_path):
     )
     good = notebook(tmp_path / "98_good.ipynb", checks="assert seed == 5")
     bad = notebook(tmp_path / "99_bad.ipynb", checks="assert seed == 0")
+    options = ["--profile", "smoke", "-p", "seed", "5", "--out", tmp_path / "out"]
+    data = str(tmp_path / "data")
     done = subprocess.run(
-        [
-            sys.executable,
-            ROOT / "notebooks/run.py",
-            good,
-            bad,
-            "--profile",
-            "smoke",
-            "-p",
-            "seed",
-            "5",
-            "--out",
-            tmp_path / "out",
-        ],
-        env=os.environ
-        | dict(JUPYTER_PATH=str(tmp_path / "data"), JUPYTER_DATA_DIR=str(tmp_path / "data")),
+        [sys.executable, run.__file__, good, bad, *options],
+        env=os.environ | dict(JUPYTER_PATH=data, JUPYTER_DATA_DIR=data),
         capture_output=True,
         text=True,
         timeout=120,
@@ -160,9 +183,8 @@ def test_several_run_side_by_side_and_one_that_fails_fails_the_run(tmp_path):
     assert [line[0] for line in lines[:2]] == ["start", "start"], "two at a time"
     assert next(line for line in lines if line[:1] == ["98_good"])[2:] == ["3/3", "1/1", "ok"]
     assert next(line for line in lines if line[:1] == ["99_bad"])[2:] == ["2/3", "0/1", "FAILED"]
-    assert (tmp_path / "out/smoke/98_good.html").exists() and (
-        tmp_path / "out/smoke/99_bad.html"
-    ).exists()
+    assert (tmp_path / "out/smoke/98_good.html").exists()
+    assert (tmp_path / "out/smoke/99_bad.html").exists()
 
 
 @pytest.mark.parametrize("asked, told", [("1", "1"), ("", "2")])
@@ -181,6 +203,24 @@ def test_both_libraries_are_told_the_same_number_of_threads(monkeypatch, asked, 
     )
     run.in_a_process(Path("x.ipynb"), "smoke", "out", {}, jobs=2)
     assert (heard["OMP_NUM_THREADS"], heard["MKL_NUM_THREADS"]) == (told, told)
+
+
+@pytest.mark.parametrize(
+    "words, sentence",
+    [
+        ("--jobs 0", "argument --jobs: wanted a whole number above 0, got 0"),
+        ("--jobs -1", "argument --jobs: wanted a whole number above 0, got -1"),
+        ("--jobs two", "argument --jobs: wanted a whole number above 0, got two"),
+        ("--task x", "this is how run.py calls itself; name notebooks instead"),
+        ("--task {}", "this is how run.py calls itself; name notebooks instead"),
+        ("-p profile zzz", "the profile is an option of its own: --profile zzz"),
+    ],
+)
+def test_an_option_that_cannot_be_is_refused_in_one_sentence(capsys, words, sentence):
+    with pytest.raises(SystemExit) as left:
+        run.main(["00", *words.split()])
+    assert left.value.code == 2
+    assert capsys.readouterr().err.strip().splitlines()[-1].endswith(sentence)
 
 
 def test_a_notebook_that_does_not_exist_is_one_sentence():
@@ -204,7 +244,7 @@ def test_what_a_cell_prints_is_published_in_one_piece_however_the_kernel_cut_it(
     assert [output.get("text", "picture") for output in joined] == ["ab\n", "c", "picture", "de"]
 
 
-# ---- what is published ------------------------------------------------------------------------------------------------
+# ---- what is published ---------------------------------------------------------------------------
 
 
 def test_cleaning_takes_out_every_trace_of_a_run_and_gives_ids_that_can_be_read(tmp_path):
@@ -239,59 +279,3 @@ def test_cleaning_takes_out_every_trace_of_a_run_and_gives_ids_that_can_be_read(
         kernelspec=dict(display_name="Python 3", language="python", name="python3"),
         language_info=dict(name="python"),
     )
-
-
-def open_alone(tmp_path, folder):
-    """Run the first cell as Colab would: no checkout around it. git fetches from `tmp_path`, pip only notes its call."""
-    pip = tmp_path / "fake" / "pip"
-    pip.mkdir(parents=True, exist_ok=True)
-    (pip / "__init__.py").touch()
-    (pip / "__main__.py").write_text("import sys; print('pip', *sys.argv[1:])")
-    safe = os.environ | dict(
-        PYTHONPATH=str(tmp_path / "fake"), PIP_DRY_RUN="1"
-    )  # should the real one ever be met, nothing is installed
-    assert (
-        subprocess.run(
-            [sys.executable, "-m", "pip", "noted"], env=safe, capture_output=True, text=True
-        ).stdout
-        == "pip noted\n"
-    )
-    project = run.find_cell().split('"--depth=1", "')[1].split('"')[0]
-    git = dict(
-        GIT_CONFIG_COUNT="1",
-        GIT_CONFIG_KEY_0=f"url.file://{tmp_path}/origin.insteadOf",
-        GIT_CONFIG_VALUE_0=project,
-    )
-    code = run.find_cell() + "\nimport minimal\nprint('found', Path(minimal.__path__[0]).parent)"
-    return subprocess.run(
-        [sys.executable, "-P", "-c", code],
-        cwd=folder,
-        env=safe | git,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-
-
-def test_the_first_cell_finds_the_checkout_and_without_one_fetches_the_project_that_pyproject_names(
-    tmp_path,
-):
-    origin, alone = tmp_path / "origin", tmp_path / "alone"
-    (origin / "minimal").mkdir(parents=True)
-    (origin / "minimal" / "__init__.py").touch()
-    (origin / "pyproject.toml").touch()
-    alone.mkdir()
-    for command in (
-        ["init", "-q"],
-        ["add", "."],
-        ["-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qm", "one"],
-    ):
-        subprocess.run(["git", *command], cwd=origin, check=True)
-    first = open_alone(tmp_path, alone)
-    assert f"pip install --quiet --editable {alone}/minimal-course" in first.stdout, first.stderr
-    again = open_alone(tmp_path, alone)
-    assert again.stdout.split() == ["found", f"{alone}/minimal-course"], (
-        "the second time nothing is fetched"
-    )
-    here = open_alone(tmp_path, ROOT / "notebooks")
-    assert here.stdout.split() == ["found", str(ROOT)]

@@ -1,4 +1,4 @@
-"""Has every notebook the shape that a reader of the course relies on? Its source is judged; nothing runs."""
+"""Has every notebook the shape that a reader relies on? Its source is judged; nothing runs."""
 
 import ast
 import re
@@ -56,14 +56,11 @@ def test_cell_ids_are_words(notebook):
     assert len(set(ids)) == len(ids)
 
 
-def test_it_opens_with_title_claim_and_time_then_finds_the_course_then_asks_for_parameters(
-    path, notebook
-):
+def test_it_opens_with_title_claim_and_time_then_asks_for_parameters(path, notebook):
     title = notebook.cells[0].source
     assert re.match(rf"# {path.stem[:2]} · \S", title)
     assert all(part in title for part in ("**The claim.**", "**Time.**", "**You need**", "GPU"))
-    find, parameters, derived = run.code(notebook)[:3]
-    assert find.id == "find-minimal" and find.source == run.find_cell()
+    parameters, derived = run.code(notebook)[:2]
     assert run.tags(parameters) == ["parameters"]
     assert "profile" in derived.source, (
         "what follows from the parameters stands in the next cell, which papermill leaves alone"
@@ -150,9 +147,9 @@ def test_every_check_says_what_it_claims(notebook):
     assert [ast.unparse(line.test) for line in asserts if line.msg is None] == []
 
 
-def test_pictures_go_through_look_show(notebook):
+def test_pictures_go_through_figures_show(notebook):
     code = "\n".join(cell.source for cell in run.code(notebook))
-    assert "look.show(" in code
+    assert "figures.show(" in code
     assert re.findall(r"plt\.show|display\(fig|\bpyplot\b|^%matplotlib", code, flags=re.M) == []
     assert [cell.id for cell in notebook.cells if cell.get("attachments")] == []
 

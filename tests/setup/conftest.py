@@ -1,4 +1,7 @@
-"""The tree as git would publish it (what is staged: a learner's own work is not judged), and a way to call make."""
+"""The tree as git would publish it, and a way to call make.
+
+That is what is staged: a learner's own work is not judged.
+"""
 
 import os
 import pathlib
@@ -44,7 +47,7 @@ def text_of(path):
 
 @pytest.fixture(scope="session")
 def published(tmp_path_factory):
-    """A folder with the staged files; where git knows none (a copy without history), the working files themselves."""
+    """A folder with the staged files; in a copy without git's history, with the working files."""
     folder = tmp_path_factory.mktemp("published")
     git = subprocess.run(
         ["git", "checkout-index", "--all", f"--prefix={folder}/"], cwd=ROOT, capture_output=True

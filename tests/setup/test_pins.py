@@ -1,8 +1,7 @@
-"""Do pyproject.toml, constraints.txt and environment.yml say the same thing, and is that what is installed?"""
+"""Do pyproject.toml, constraints.txt and environment.yml agree, and is that what is installed?"""
 
 import importlib.metadata
 import pathlib
-import re
 import tomllib
 
 import yaml
@@ -70,19 +69,3 @@ def test_all_that_the_package_brings_along_is_pinned_except_the_libraries_that_c
     brought = {name for name, _ in seen} - {"minimal"}
     assert len(brought) > 100
     assert {name for name in brought if not name.startswith(("nvidia-", "cuda-"))} <= PINS.keys()
-
-
-def test_the_project_url_is_named_in_pyproject_and_where_a_notebook_alone_must_find_it(tree):
-    """A notebook opened without the tree (Colab) has no pyproject.toml to read, so it repeats this URL and no other."""
-    url = PROJECT["urls"]["Homepage"]
-    named = [name for name, text in tree.items() if text and url.removeprefix("https://") in text]
-    assert [
-        name for name in named if name != "pyproject.toml" and not name.endswith(".ipynb")
-    ] == []
-    installed = {
-        found
-        for text in tree.values()
-        if text
-        for found in re.findall(r"git\+(https://[\w./-]+)", text)
-    }
-    assert installed <= {url, url + ".git"}

@@ -1,4 +1,7 @@
-"""Do the rules of tests/conftest.py hold: no network, same seeds, required extras, a summary that names the skipped?"""
+"""Do the rules of tests/conftest.py hold?
+
+No network, the same seeds, required extras, and a summary that names what was skipped.
+"""
 
 import os
 import pathlib
@@ -13,9 +16,17 @@ import torch
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SUITE = {
-    "kernels/test_a.py": "import pytest\ndef test_runs(): pass\n@pytest.mark.slow\ndef test_is_slow(): pass\n"
-    "@pytest.mark.parametrize('n', [1, 2])\ndef test_gpu(n): pytest.skip('no GPU')\n",
-    "slides/test_b.py": "import pytest\n@pytest.mark.site\ndef test_deck(): pytest.skip('no browser')\n",
+    "kernels/test_a.py": """import pytest
+def test_runs(): pass
+@pytest.mark.slow
+def test_is_slow(): pass
+@pytest.mark.parametrize('n', [1, 2])
+def test_gpu(n): pytest.skip('no GPU')
+""",
+    "slides/test_b.py": """import pytest
+@pytest.mark.site
+def test_deck(): pytest.skip('no browser')
+""",
 }
 
 

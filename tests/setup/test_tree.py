@@ -1,4 +1,7 @@
-"""Is what git publishes clean: no machine's paths, no outputs, no large or binary files, nothing heavy on import?"""
+"""Is what git publishes clean? No machine's paths, no outputs, no large or binary files.
+
+And nothing that fetches code from a fixed address, and nothing heavy on import.
+"""
 
 import json
 import pathlib
@@ -10,6 +13,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 MACHINE = re.compile(r"(?<![\w.~-])/(work|root|home|Users|tmp/[\w.-]+)/")  # somebody's folders
 REGISTRY = re.compile(r"(files\.pythonhosted|registry\.npmjs|conda\.anaconda)\.|//pypi\.")
 BESIDE = re.compile(r"\.\./" + "shared")  # only .ci/run knows of it
+REMOTE = r"(https?://|git\+|git@|ssh://)"
+FETCHES = re.compile(rf"\bclone\b.{{0,60}}?{REMOTE}|\binstall\b.{{0,80}}?{REMOTE}", re.S)
+READ = re.compile(r".*\.ipynb|.*\.md|(minimal|slides|homework)/.*\.py|notebooks/run\.py").fullmatch
 KERNEL = re.compile(
     r"kernels\.(forward|backward|decode)$|lab\.speed\.(gpu|graphs)$"
 ).search  # Triton code, and its bench: loaded only where they are used
@@ -42,6 +48,21 @@ def test_the_patterns_above_catch_what_they_are_for():
     }
     assert [line[:4] for line in lines_with(MACHINE, bad)] == ["a.py"]
     assert [line[:4] for line in lines_with(BESIDE, bad)] == ["b.md"]
+
+
+def test_nothing_that_is_read_or_run_fetches_code_from_a_fixed_address(tree):
+    """Whoever owned such an address would own every reader: each fork gives its own, by hand."""
+    read = {name: text for name, text in tree.items() if text and READ(name)}
+    assert len(read) > 100
+    assert {name: found[0] for name, text in read.items() if (found := FETCHES.search(text))} == {}
+    for bad in (
+        '["git", "clone", "--depth=1", "https://example.com/a/b", home]',
+        "!pip install -q git+https://example.com/a/b",
+        "git clone git@example.com:a/b",
+        "pip install --editable https://example.com/a.zip",
+    ):
+        assert FETCHES.search(bad), bad
+    assert not FETCHES.search("!git clone ADDRESS course && pip install -e course")
 
 
 def test_notebooks_and_decks_are_stripped(tree):

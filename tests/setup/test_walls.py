@@ -1,4 +1,4 @@
-"""Do the rooms of `minimal` stand? Imports run one way, in no circle, and nothing imports the lab."""
+"""Do the rooms of `minimal` stand? Imports run one way, in no circle; nothing imports the lab."""
 
 import ast
 import graphlib
@@ -33,7 +33,7 @@ def package(root=ROOT):
 
 
 def imported(source, modules):
-    """The modules of ours that this source imports, at the top, inside functions, or by relative names."""
+    """The modules of ours that this source imports, at the top or inside functions."""
     found = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):

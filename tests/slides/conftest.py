@@ -11,7 +11,7 @@ sys.path.append(str(Path(__file__).parent))  # walk.py
 
 @pytest.fixture(scope="session")
 def copies(tmp_path_factory):
-    """Every deck executed by the command's own function: the folder of copies, and what went wrong."""
+    """Every deck executed by the command's own function: the copies, and what went wrong."""
     from slides import deck
 
     folder = tmp_path_factory.mktemp("decks")
@@ -42,25 +42,18 @@ def browser():
 
 @pytest.fixture(scope="session")
 def site(copies, tmp_path_factory):
-    """The site from smoke: notebooks that the suite has executed already are taken as they are, else the first two are run."""
+    """The site from smoke: of notebooks that the suite has executed, else of the first two."""
     from notebooks import run
-    from slides import deck
-    from slides import site as whole
+    from slides import build, deck
 
-    ready = {
-        path.name: path
-        for path in sorted(tmp_path_factory.getbasetemp().glob("course*/smoke/*.ipynb"))
-    }
-    ready |= {
-        path.name: path
-        for path in Path(os.environ.get("MINIMAL_EXECUTED", "nowhere")).glob("*.ipynb")
-    }
+    by_suite = sorted(tmp_path_factory.getbasetemp().glob("course*/smoke/*.ipynb"))
+    by_hand = Path(os.environ.get("MINIMAL_EXECUTED", "nowhere")).glob("*.ipynb")
+    ready = {path.name: path for path in [*by_suite, *by_hand]}
     sources, faults = run.chosen([]), []
     found = {path: ready[path.name] for path in sources if path.name in ready}
     if not found:
-        found, faults = deck.executed(
-            sources[:2], "smoke", tmp_path_factory.mktemp("executed"), jobs=2
-        )
+        folder = tmp_path_factory.mktemp("executed")
+        found, faults = deck.executed(sources[:2], "smoke", folder, jobs=2)
     out = tmp_path_factory.mktemp("site")
-    whole.build(out, found, "smoke", copies[0], printing=False)
+    build.build(out, found, "smoke", copies[0], printing=False)
     return out, faults

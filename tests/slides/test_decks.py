@@ -35,7 +35,8 @@ def test_notes_stand_in_the_page_but_not_on_the_slide(browser, built):
     talk = browser.page()
     talk.open(built / f"{STEMS[0]}.html")
     assert talk.run(
-        "[...document.querySelectorAll('aside.notes')].every(e => e.textContent.trim() && getComputedStyle(e).display === 'none')"
+        "[...document.querySelectorAll('aside.notes')]"
+        ".every(e => e.textContent.trim() && getComputedStyle(e).display === 'none')"
     )
     assert talk.run("Reveal.hasPlugin('notes')")
 
@@ -52,19 +53,24 @@ def test_the_t_key_changes_between_light_and_dark_and_the_system_is_asked_first(
         talk.run("localStorage.removeItem('theme')")
 
 
-# ---- the walk itself: does it see what it should? ----------------------------------------------------------------------
+# ---- the walk itself: does it see what it should? ------------------------------------------------
 
 ALT = "Two axes and nothing on them, drawn to see whether this test can see"
+PICTURE = (
+    "data:image/svg+xml,"
+    "%3Csvg xmlns=%22http://www.w3.org/2000/svg%22 width=%22900%22 height=%2290%22/%3E"
+)
+BEYOND = "position:absolute;left:1200px;width:200px"
 BROKEN = {
     "holds": "\n\n".join(["One more line of text that takes the place of others."] * 30),
     "px": '<span style="font-size:14px">a footnote that only the first row can read</span>',
     "without alt": '<img src="data:image/gif;base64,R0lGODlhAQABAAAAACwAAAAAAQABAAA=">',
-    "shrinks": f'<img style="width:40px" alt="{ALT}" src="data:image/svg+xml,%3Csvg xmlns=%22http://www.w3.org/2000/svg%22 width=%22900%22 height=%2290%22/%3E">',
+    "shrinks": f'<img style="width:40px" alt="{ALT}" src="{PICTURE}">',
     "cut off at its side": "    " + "wide = " + "1 + " * 60 + "1",
-    "leaves the slide": '<div style="position:absolute;left:1200px;width:200px">beyond the edge</div>',
+    "leaves the slide": f'<div style="{BEYOND}">beyond the edge</div>',
     "console": "<script>console.error('something is wrong')</script>",
     "asks for": '<script src="https://example.com/lost.js"></script>',
-    "overlap": '<p style="margin-bottom:-40px">One line of words</p><p>and another on top of it</p>',
+    "overlap": '<p style="margin-bottom:-40px">One line of words</p><p>and another on top</p>',
 }
 
 

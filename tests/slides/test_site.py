@@ -1,13 +1,16 @@
-"""Can the course be read with only a browser: by hand, by keyboard, on a phone, in the dark, and without a network?"""
+"""Can the course be read with only a browser? The site as a reader, a phone and a keyboard see it.
+
+In light and dark, and without a network.
+"""
 
 import re
 from pathlib import Path
 
 import pytest
 
-from slides import site as whole
+from slides import links
 
-ROOT = Path(whole.__file__).resolve().parents[1]
+ROOT = Path(links.__file__).resolve().parents[1]
 KINDS = (
     "index.html",
     "notebooks/01_attention.html",
@@ -19,13 +22,13 @@ KINDS = (
     "evidence/published.html",
     "evidence/recorded.html",
     "api/index.html",
-    "api/sources.html",
+    "api/model.values.html",
     "slides/index.html",
 )
 needs_browser = pytest.mark.site
 
 
-# ---- without a browser -------------------------------------------------------------------------------------------------
+# ---- without a browser ---------------------------------------------------------------------------
 
 
 def test_letters_have_enough_contrast_in_both_themes():
@@ -52,7 +55,7 @@ def test_letters_have_enough_contrast_in_both_themes():
 
 
 def test_links_are_turned_into_links_between_pages_and_one_that_leads_nowhere_is_refused():
-    turn = lambda link: whole.relink(
+    turn = lambda link: links.relink(
         f'<a href="{link}">x</a>', "notebooks/01_attention.ipynb", "notebooks/01_attention.html"
     )
     assert 'href="00_start_here.html"' in turn("00_start_here.ipynb")
@@ -60,7 +63,6 @@ def test_links_are_turned_into_links_between_pages_and_one_that_leads_nowhere_is
         "../homework/hw01_attention/README.md#part"
     )
     assert 'href="../api/model.values.html"' in turn("../minimal/model/values.py")
-    assert f'href="{whole.project()}/blob/main/Makefile"' in turn("../Makefile")
     assert turn("https://arxiv.org/abs/2606.02780").count("arxiv") == 1 and 'href="#why"' in turn(
         "#why"
     )
@@ -69,20 +71,35 @@ def test_links_are_turned_into_links_between_pages_and_one_that_leads_nowhere_is
         turn("../minimal/no_such.py")
 
 
+@pytest.mark.parametrize("home", [None, "https://example.com/course"])
+def test_a_file_without_a_page_is_linked_only_where_a_fork_has_said_its_address(monkeypatch, home):
+    monkeypatch.setattr(links, "project", lambda: home)
+    body = links.relink('<a href="../Makefile">x</a>', "notebooks/README.md", "index.html")
+    anchor = links.anchor("Makefile", "evidence/claims.html", "words")
+    if home:
+        assert body == f'<a href="{home}/blob/main/Makefile">x</a>'
+        assert anchor == f'<a href="{home}/blob/main/Makefile">words</a>'
+    else:
+        assert body == '<span class="soft" title="in the repository: Makefile">x</span>'
+        assert anchor == "words"
+
+
 def test_broken_links_missing_names_and_strangers_are_found(tmp_path):
     (tmp_path / "a.html").write_text(
-        '<h2 id="here"></h2><a href="b.html#there">x</a><a href="#here">y</a><a href="c.html">z</a>'
-        '<script src="https://example.com/x.js"></script><a href="https://example.com">far</a>'
+        '<h2 id="here"></h2><a href="b.html#there">x</a>'
+        '<a href="#here">y</a><a href="c.html">z</a>'
+        '<script src="https://example.com/x.js"></script>'
+        '<a href="https://example.com">far</a>'
     )
     (tmp_path / "b.html").write_text("<p>")
-    assert whole.broken(tmp_path) == [
+    assert links.broken(tmp_path) == [
         "a.html loads https://example.com/x.js",
         "a.html: b.html#there leads nowhere",
         "a.html: c.html leads nowhere",
     ]
 
 
-# ---- in a browser ------------------------------------------------------------------------------------------------------
+# ---- in a browser --------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="session")
@@ -95,7 +112,7 @@ def screens():
 @needs_browser
 def test_every_page_is_there_every_link_leads_somewhere_and_all_of_it_is_small(site):
     out, faults = site
-    assert faults == [] and whole.broken(out) == []
+    assert faults == [] and links.broken(out) == []
     assert [at for at in KINDS if not (out / at).exists()] == []
     assert sum(path.stat().st_size for path in out.rglob("*") if path.is_file()) < 40e6
 
@@ -132,8 +149,10 @@ def test_a_phone_needs_no_second_direction_and_nothing_is_fetched_or_broken(
 ):
     phone = browser.page(390, 844, phone=True)
     phone.open(site[0] / at)
-    wide = """[...document.querySelectorAll("main *")].filter(e => e.getBoundingClientRect().right > 391 && !e.closest("svg")
-        && !e.closest("pre, .scroll, mjx-container, figure")).map(e => e.localName + " " + e.textContent.trim().slice(0, 40))"""
+    wide = """[...document.querySelectorAll("main *")]
+        .filter(e => e.getBoundingClientRect().right > 391)
+        .filter(e => !e.closest("svg, pre, .scroll, mjx-container, figure"))
+        .map(e => e.localName + " " + e.textContent.trim().slice(0, 40))"""
     assert phone.run("document.documentElement.scrollWidth") <= 390, phone.run(wide)
     assert phone.run("[...document.images].every(i => i.alt.trim() && i.naturalWidth)")
     assert phone.errors == [] and phone.strangers() == []
@@ -146,13 +165,11 @@ def test_equations_are_drawn_and_read_out(browser, site):
     reader.open(site[0] / "notebooks/01_attention.html")
     assert reader.run("document.querySelectorAll('mjx-container svg').length") > 20
     assert reader.run("document.querySelectorAll('mjx-assistive-mml math').length") > 20
-    assert (
-        reader.run(
-            "[...document.querySelectorAll('main p, main li')].filter(e => /\\$[^$]+\\$/.test([...e.childNodes]"
-            ".filter(n => n.nodeType === 3).map(n => n.textContent).join(''))).length"
-        )
-        == 0
-    )
+    as_typed = """[...document.querySelectorAll('main p, main li')].filter(e => {
+        const own = [...e.childNodes].filter(n => n.nodeType === 3);
+        return /\\$[^$]+\\$/.test(own.map(n => n.textContent).join(''));
+    }).length"""
+    assert reader.run(as_typed) == 0
 
 
 @needs_browser

@@ -1,0 +1,148 @@
+"""Where does a link lead on the site? Files of the repository and their pages; broken links."""
+
+import html
+import posixpath
+import re
+import tomllib
+from html.parser import HTMLParser
+from pathlib import Path
+
+from notebooks import run
+from slides import api, deck
+
+ROOT = Path(__file__).resolve().parent.parent
+PREPARED = re.compile(r"(notebooks|slides)/\d\d_\w+\.ipynb")  # may be linked to before it exists
+HOME = {  # file or folder of the repository -> its page on the site
+    "README.md": "index.html",
+    "notebooks": "index.html",
+    "slides": "slides/index.html",
+    "minimal": "api/index.html",
+    "homework": "homework/index.html",
+    "homework/README.md": "homework/instructors.html",
+    "notebooks/evidence": "evidence/index.html",
+    "notebooks/evidence/README.md": "evidence/index.html",
+    "notebooks/evidence/claims.json": "evidence/claims.html",
+    "notebooks/evidence/published.json": "evidence/published.html",
+}
+
+
+# ---- from files to pages -------------------------------------------------------------------------
+
+
+def units():
+    """The statements of the homework."""
+    return sorted((ROOT / "homework").glob("hw[0-9][0-9]_*/README.md"))
+
+
+def places():
+    """HOME, with every notebook, deck, module, figure, unit and file of evidence."""
+    found = dict(HOME)
+    for path in run.chosen([]):
+        found[f"notebooks/{path.name}"] = f"notebooks/{path.stem}.html"
+    for path in deck.decks():
+        found[f"slides/{path.name}"] = f"slides/{path.stem}.html"
+    for path in api.modules():
+        found[f"minimal/{api.inside(path)}"] = f"api/{api.page(path)}"
+    for path in (ROOT / "slides" / "figures").iterdir():
+        found[f"slides/figures/{path.name}"] = f"figures/{path.name}"
+    for path in units():
+        folder = f"homework/{path.parent.name}"
+        found[folder] = found[f"{folder}/README.md"] = f"{folder}.html"
+    for path in (ROOT / "notebooks" / "evidence").glob("*.json"):
+        found.setdefault(f"notebooks/evidence/{path.name}", f"evidence/recorded.html#{path.stem}")
+    return found
+
+
+def relative(target, at):
+    """The address of one page of the site as seen from another."""
+    return posixpath.relpath(target, posixpath.dirname(at) or ".")
+
+
+def project():
+    """The address of this repository, if the owner of a fork has told pyproject.toml; else None."""
+    about = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return about.get("urls", {}).get("Homepage")
+
+
+def address(file, at):
+    """Where a link to a file of the repository leads from the page `at`; None: nowhere.
+
+    To its page on the site; without one, to the file itself under the project's address.
+    """
+    known = places().get(file)
+    if known:
+        return relative(known, at)
+    if project() and (ROOT / file).exists():
+        return f"{project()}/blob/main/{file}"
+    return None
+
+
+def anchor(file, at, words):
+    """A link to a file of the repository; only its words where no page and no address is known."""
+    to = address(file, at)
+    return f'<a href="{to}">{words}</a>' if to else words
+
+
+def relink(body, source, at):
+    """Links as `source`, a file of the repository, has them, turned into links between pages.
+
+    One that leads nowhere is refused. One to a file that has no page stays as its words.
+    """
+
+    def turn(match):
+        link, _, part = html.unescape(match["link"]).partition("#")
+        if not link or re.match(r"[a-z]+:", link):
+            return match[0]
+        file = posixpath.normpath(posixpath.join(posixpath.dirname(source), link))
+        to = address(file, at)
+        if to:
+            return f'{match["before"]}"{to}{"#" + part if part else ""}"'
+        if PREPARED.fullmatch(file):
+            return f'{match["before"]}"#" title="in preparation"'
+        if (ROOT / file).exists():
+            return f'{match["before"]}"#" title="in the repository: {html.escape(file)}"'
+        raise ValueError(f"{source}: the link {link} leads nowhere")
+
+    body = re.sub(r'(?P<before><(?:a|img)\b[^>]*?\b(?:href|src)=)"(?P<link>[^"]*)"', turn, body)
+    waiting = r'<a href="#" (title="in (?:preparation|the repository: [^"]*)")>(.*?)</a>'
+    return re.sub(waiting, r'<span class="soft" \1>\2</span>', body)
+
+
+# ---- of a site that is built ---------------------------------------------------------------------
+
+
+class Links(HTMLParser):
+    """The links of a page, and the names that links to it may end in."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.links, self.names, self.outside = [], {""}, []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        told = dict(attributes)
+        self.names |= {told.get("id"), told.get("name")}
+        link = told.get("href") or told.get("src")
+        if not link or link.startswith("data:"):
+            return
+        if not re.match(r"[a-z]+:|//", link):
+            self.links.append(link)
+        elif tag != "a":
+            self.outside.append(link)
+
+
+def broken(out):
+    """Links that lead nowhere, and things that a page would load from elsewhere."""
+    pages = {path: Links(path.read_text(encoding="utf-8")) for path in sorted(out.rglob("*.html"))}
+    faults = []
+    for path, found in pages.items():
+        faults += [f"{path.relative_to(out)} loads {link}" for link in found.outside]
+    for path, found in pages.items():
+        for link in found.links:
+            file, _, part = link.partition("#")
+            target = (path.parent / file).resolve() if file else path
+            named = part and not part.startswith("/") and target in pages
+            lost = named and part not in pages[target].names
+            if not target.is_file() or lost:
+                faults.append(f"{path.relative_to(out)}: {link} leads nowhere")
+    return faults

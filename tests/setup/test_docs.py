@@ -1,0 +1,99 @@
+"""Do README and CONTRIBUTING tell the truth? The rooms, the paths, the commands, Colab's lines."""
+
+import ast
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+README, CONTRIBUTING = (ROOT / name for name in ("README.md", "CONTRIBUTING.md"))
+ROOM = re.compile(r"^    (\w+(?:\.py|/)) ", re.M)
+
+
+def front():
+    """The map in the docstring of the package."""
+    return ast.get_docstring(ast.parse((ROOT / "minimal/__init__.py").read_text()), clean=True)
+
+
+def test_readme_and_contributing_show_the_rooms_of_the_package():
+    rooms = ROOM.findall(front())
+    assert len(rooms) > 10
+    tree = README.read_text().partition("The rooms of the package")[2].partition("\n\n`python")[0]
+    assert ROOM.findall(tree) == rooms
+    table = CONTRIBUTING.read_text().partition("## The rooms")[2].partition("\n## ")[0]
+    first = "".join(line.split("|")[1] for line in table.splitlines() if line.startswith("| `"))
+    assert re.findall(r"`([^`]+)`", first) == rooms
+
+
+def lost(text):
+    """Paths and modules of `minimal` that this text names and that do not exist."""
+    found = []
+    for path in re.findall(r"\bminimal/[\w/]+\.py\b", text):
+        if not (ROOT / path).is_file():
+            found.append(path)
+    for module in re.findall(r"-m (minimal[\w.]*\w)", text):
+        file = ROOT.joinpath(*module.split("."))
+        if not file.with_suffix(".py").is_file() and not (file / "__main__.py").is_file():
+            found.append(f"-m {module}")
+    return found
+
+
+def test_what_is_said_of_the_package_exists(tree):
+    """In prose, notebooks, decks and workflows; recorded files keep the command of their day."""
+    read = re.compile(r".*\.(md|ipynb|yml|py|sh)|Makefile|\.ci/run").fullmatch
+    texts = {name: text for name, text in tree.items() if text and read(name)}
+    faults = {name: lost(text) for name, text in texts.items() if not name.startswith("tests/")}
+    assert {name: found for name, found in faults.items() if found} == {}
+    assert len(re.findall(r"\bminimal/[\w/]+\.py\b", README.read_text())) >= 4
+
+
+def test_a_module_that_moved_is_found():
+    assert lost("see minimal/no_such.py") == ["minimal/no_such.py"]
+    assert lost("python -m minimal.no_such --help") == ["-m minimal.no_such"]
+    assert lost("python -m minimal.lab.evidence; minimal/model/values.py") == []
+    assert lost("python -m minimal.model") == ["-m minimal.model"], "a room is not a command"
+
+
+def colab():
+    """The two lines that README gives to the owner of a fork."""
+    return re.findall(r"^    ([!%].*)$", README.read_text(), re.M)
+
+
+def test_the_lines_for_colab_fetch_a_fork_and_import_from_it(tmp_path):
+    """As on Colab, in a kernel in an empty folder; pip, a stranger here, only notes its call."""
+    fork, alone, tools = (tmp_path / name for name in ("fork", "alone", "tools"))
+    for folder in (fork / "minimal", alone, tools):
+        folder.mkdir(parents=True)
+    (fork / "minimal" / "__init__.py").touch()
+    git = lambda *words: subprocess.run(["git", *words], cwd=fork, check=True, capture_output=True)
+    git("init", "-q")
+    git("add", ".")
+    git("-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qm", "one")
+    (tools / "pip").write_text('#!/bin/sh\necho "pip $*"\n')
+    (tools / "pip").chmod(0o755)
+
+    assert len(colab()) == 2 and "ADDRESS" in colab()[0]
+    lines = "\n".join(colab()).replace("ADDRESS", f"file://{fork}")
+    cell = nbformat.v4.new_code_cell(f"{lines}\nimport minimal; print(minimal.__path__[0])")
+    notebook = nbformat.v4.new_notebook(cells=[cell])
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    environment["PATH"] = f"{tools}{os.pathsep}{environment['PATH']}"
+    client = NotebookClient(notebook, timeout=60, kernel_name="python3")
+    client.resources = {"metadata": {"path": str(alone)}}
+    client.execute(env=environment)
+    printed = "".join(output.text for output in notebook.cells[0].outputs)
+    assert "pip install --quiet --editable course" in printed
+    assert printed.split()[-1] == str(alone / "course" / "minimal")
+
+
+@pytest.mark.parametrize("program", ["notebooks/run.py", "slides/site.py"])
+def test_a_program_answers_from_any_folder(program, tmp_path):
+    command = [sys.executable, ROOT / program, "--help"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and done.stdout.startswith(f"usage: python {program}")

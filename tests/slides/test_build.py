@@ -1,0 +1,46 @@
+"""What does the build take for whole, and which wishes does it refuse? Without a browser."""
+
+import os
+import time
+
+import nbformat
+import pytest
+
+from slides import build, deck
+
+
+def copy_of(path, counts, error=False):
+    """An executed copy whose code cells ran in this order, written after everything else."""
+    cells = []
+    for count in counts:
+        cell = nbformat.v4.new_code_cell("x = 1", execution_count=count)
+        cells.append(cell)
+    if error:
+        cells[-1].outputs = [nbformat.v4.new_output("error", ename="E", evalue="", traceback=[])]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
+    later = time.time() + 3600
+    os.utime(path, (later, later))
+    return path
+
+
+def test_a_copy_that_did_not_run_to_its_end_is_run_again_however_new_it_is(tmp_path):
+    source, copy = deck.decks()[0], tmp_path / "deck.ipynb"
+    assert not deck.fresh(source, copy), "there is none"
+    assert deck.fresh(source, copy_of(copy, [1, 2, 3]))
+    assert not deck.fresh(source, copy_of(copy, [1, 2, None])), "killed in the middle"
+    assert not deck.fresh(source, copy_of(copy, [1, 2, 3], error=True))
+    os.utime(copy_of(copy, [1, 2, 3]), (0, 0))
+    assert not deck.fresh(source, copy), "older than its source"
+
+
+@pytest.mark.parametrize(
+    "words, sentence",
+    [
+        (["99"], "99 names a deck, and the site has all of them: add --decks"),
+        (["--decks", "99"], "no deck 99: there is 01_attention, "),
+    ],
+)
+def test_a_name_that_cannot_be_is_refused_before_anything_is_built(capsys, words, sentence):
+    with pytest.raises(SystemExit) as left:
+        build.main(words)
+    assert left.value.code == 2 and sentence in capsys.readouterr().err
