@@ -76,8 +76,8 @@ def decoder(run):
     model = skeleton(run.plan, run.size, **run.config())
     if not model.config.style.causal:
         raise ValueError(
-            f"size {run.size} in style {model.config.style.name} is an encoder, whose tokens see what "
-            "they are to predict: train it with python -m minimal.encoder.pretrain, or take "
+            f"size {run.size} in style {model.config.style.name} is an encoder, whose tokens see "
+            "what they are to predict: train it with python -m minimal.encoder.pretrain, or take "
             "another --size and --style here"
         )
     return model

@@ -240,21 +240,22 @@ def check_alt(alt):
 
 
 def picture(fig, kind="png"):
-    """The figure as bytes, equal for equal figures: no date, no program's name."""
+    """The figure as bytes, equal for equal figures: no date, no program's name. Then it is done
+    with: pyplot keeps every figure that nobody closes."""
+    import matplotlib.pyplot as plt
+
     buffer = io.BytesIO()
     nameless = {"Date": None} if kind == "svg" else {"Software": None}
     fig.savefig(buffer, format=kind, dpi=144, metadata=nameless)
+    plt.close(fig)
     return buffer.getvalue()
 
 
 def show(fig, alt):
     """Put the figure on the page as <figure><img alt>, which Lab, VS Code, Colab, HTML and reveal
     all keep; outside a notebook, print its alt text."""
-    import matplotlib.pyplot as plt
-
     check_alt(alt)
     data = base64.b64encode(picture(fig)).decode()
-    plt.close(fig)
     if not in_notebook():
         print(f"[figure] {alt}")
         return

@@ -7,6 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from minimal.model import gradients
+
 
 class Part(nn.Module):
     """One part of an attention layer: a source of values, of queries, of keys, or a way to read.
@@ -40,7 +42,7 @@ class Coefficient(nn.Module):
 
 
 def coefficient(role, start, shape=()):
-    """A number that is learned if it has a role, and a plain number otherwise; one that is made is kept."""
+    """A number that is learned if it has a role, else a plain one; one that is made is kept."""
     if isinstance(start, Coefficient):
         return start
     return Coefficient(role, start, shape) if role else (lambda: start)
@@ -102,14 +104,23 @@ class MLP(nn.Module):
             return self.down(F.silu(self.gate(h)) * u)
         if self.kind == "gelu":
             return self.down(F.gelu(u))
-        u = F.relu(u)
-        return self.down(u * u)  # a product's gradient is cheaper than a power's
+        return self.down(squared_relu(u))
 
 
 # ---- norms ------------------------------------------------------------------------------------
 def norm(x, eps=None):
     """RMS-norm without weights; applying it twice changes nothing."""
+    if gradients.by_hand(x):
+        return gradients.RMSNorm.apply(x, eps)
     return F.rms_norm(x, (x.shape[-1],), eps=eps)
+
+
+def squared_relu(u):
+    """relu(u)^2, the nonlinearity of nanochat's and modded-nanogpt's MLPs."""
+    if gradients.by_hand(u):
+        return gradients.SquaredRelu.apply(u)
+    u = F.relu(u)
+    return u * u  # a product's gradient is cheaper than a power's
 
 
 class Norm(nn.Module):
@@ -153,5 +164,8 @@ def rope_tables(positions, width, base, half=False):
 
 def rotate(x, cos, sin):
     """Rotary positions in halves, by -angle: y1 = x1 cos + x2 sin, y2 = x2 cos - x1 sin."""
-    x1, x2 = x.chunk(2, dim=-1)  # (B, T, H, D/2) each
-    return torch.cat([x1 * cos + x2 * sin, x2 * cos - x1 * sin], dim=-1)
+    heads, half = x.shape[-2], x.shape[-1] // 2
+    both = torch.cat([cos, cos], dim=-1).expand(-1, heads, -1).contiguous()  # (T, H, D)
+    signed = torch.cat([sin, -sin], dim=-1).expand(-1, heads, -1).contiguous()  # (T, H, D)
+    # Whole rows: on a CPU, operations on halves of short rows cost several times as much.
+    return x * both + x.roll(half, dims=-1) * signed

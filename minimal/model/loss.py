@@ -7,8 +7,8 @@ scores are never all held at once.
 
 import torch
 
-# Positions at a time. On a CPU enough for a fast product, and few enough for the scores to stay near
-# the cores; on a GPU few parts, because each is launched and, where it is compiled, compiled.
+# Positions at a time. On a CPU enough for a fast product, and few enough for the scores to stay
+# near the cores; on a GPU few parts, because each is launched and, where it is compiled, compiled.
 ROWS, ROWS_ON_GPU = 512, 8192
 CAP = 15.0  # no score is larger, in the styles that cap softly
 

@@ -22,7 +22,7 @@ class Source(Part):
     To write one, give it `rows(h, at, tape)` and, where its answer differs from the one below,
 
     j, reads, keeps   what it reads and keeps: see Part. Of nested sources only the outermost keeps
-    mark              which cell the map of sources draws; a new one needs a row in lab/figures.py
+    mark              which cell the map of sources draws; a new one needs a row in lab/source_map.py
     bank, start       the name of a table in model.banks, made for whoever names it, and its start
     slots             how many vectors a row of that table holds; None: one
     word()            its values in words, without the gain
@@ -176,12 +176,9 @@ class Bypass(Source):
 
 
 class Mix(Source):
-    """a x + b y on new rows: ResFormer (Eq 7), rows 10 to 13, V + E.
-
-    `roles` names who learns a and b, if anyone; a Coefficient in their place is one that several
-    layers share. `by_head`: a number a head. `tie`: y uses x's matrix (rows 12 and 13 apply one
-    W_V to two inputs).
-    """
+    """a x + b y on new rows: ResFormer (Eq 7), rows 10 to 13, V + E. `roles` names who learns a and
+    b, if anyone; a Coefficient in their place is one that several layers share. `by_head`: a number
+    a head. `tie`: y uses x's matrix (rows 12 and 13 apply one W_V to two inputs)."""
 
     mark = "mix"
 

@@ -47,22 +47,22 @@ def keep_memory():
         libc.mallopt(-1, 2**31 - 1)  # M_TRIM_THRESHOLD: how much may lie idle
 
 
-def clock(work, repeats=10, warm=3, where="cpu"):
-    """Seconds of each of some warm calls."""
+def clock(work, repeats=10, warm=3, where="cpu", now=time.perf_counter):
+    """Seconds of each of some warm calls, by the clock `now`."""
     synchronize = torch.cuda.synchronize if torch.device(where).type == "cuda" else lambda: None
     for _ in range(warm):
         work()
     seconds = []
     for _ in range(repeats):
         synchronize()
-        start = time.perf_counter()
+        start = now()
         work()
         synchronize()
-        seconds.append(time.perf_counter() - start)
+        seconds.append(now() - start)
     return seconds
 
 
-def matmul_rate(where="cpu", n=1024):
+def matmul_rate(where="cpu", n=1024, now=time.perf_counter):
     """The best rate of an n^3 product, in FLOP/s: a training step of nothing but products.
 
     fp32 on a CPU; bf16 and 8192^3 on a GPU. The numbers are random, because a GPU multiplies
@@ -73,4 +73,4 @@ def matmul_rate(where="cpu", n=1024):
         kind, n = torch.bfloat16, 8192
     chance = torch.Generator(where).manual_seed(0)
     a, b = torch.randn(2, n, n, device=where, dtype=kind, generator=chance)
-    return 2 * n**3 / min(clock(lambda: a @ b, where=where))
+    return 2 * n**3 / min(clock(lambda: a @ b, where=where, now=now))

@@ -13,7 +13,9 @@ from minimal.kernels.decode import split_bytes
 from minimal.kernels.dynamic_values import dynamic_values, mix
 from minimal.kernels.forward import forward_bytes
 from minimal.lab import timing
-from minimal.lab.speed import decode, graphs
+from minimal.lab.evidence import records
+from minimal.lab.speed import decode, graphs, step_profile
+from minimal.model import gradients
 from tests.kernels.shapes import Shape
 
 
@@ -291,3 +293,43 @@ def test_the_floors_of_the_table_that_was_computed_by_hand():
         assert (
             abs(both / histogram.histogram_bytes(1, 1, S, 6, 6, 128, 32768, **cpu) - times) < 0.03
         )
+
+
+# ---- the profile of a step ---------------------------------------------------------------------
+
+
+def test_the_profile_counts_every_part_of_a_step_once():
+    before = gradients.by_hand
+    found = json.loads(json.dumps(step_profile.profile("bov", "smoke", batch=2, rounds=3)))
+    assert list(found["parts_ms"]) == list(step_profile.PARTS)
+    assert all(ms > 0 for ms in found["parts_ms"].values())
+    assert 0 < found["share"] < 1 and found["autograd_over_ours"] > 0
+    assert gradients.by_hand is before
+
+
+def test_a_part_inside_another_is_counted_as_the_inner_one(monkeypatch):
+    now = iter((0.0, 1.0, 4.0, 9.0))  # outer from 0 to 9, inner from 1 to 4
+    timed = step_profile.Timed()
+    inner = timed.part("forward", lambda: None)
+    outer = timed.part("loss", inner)
+    monkeypatch.setattr(step_profile.time, "process_time", lambda: next(now))
+    outer()
+    assert timed.seconds["forward"] == 3 and timed.seconds["loss"] == 6
+
+
+def test_the_profile_wants_one_thread(monkeypatch):
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    with pytest.raises(ValueError, match="one thread"):
+        step_profile.profile(rounds=1)
+
+
+def test_what_was_before_is_told_from_the_record(monkeypatch):
+    turn = dict(commit="abc", ratio=1.5, before=dict(share=0.2), after=dict(share=0.3))
+    result = [dict(plan="standard", in_turn=turn)]
+    machine = dict(threads=1, cores=2, capability="AVX512")
+    row = dict(part="profile", machine=machine, result=result)
+    monkeypatch.setattr(records, "read", lambda name: dict(rows=[row]))
+    told = "standard 30% of the floor, 20% before (abc): a step took 1.50 times as long"
+    assert told in step_profile.before()
+    monkeypatch.setattr(records, "read", lambda name: dict(rows=[]))
+    assert "no profile is recorded" in step_profile.before()

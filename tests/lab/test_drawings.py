@@ -5,18 +5,18 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from minimal.lab.drawings import ideas, systems
+from minimal.lab.drawings import ideas, machine, systems
 from minimal.lab.drawings.canvas import Canvas, Drawing
 
 SYSTEMS = ("standard", "resformer", "svformer", "row9", "bov", "vplus", "dva", "bypass")
 DRAWINGS = dict(
     systems=lambda: systems.systems(*SYSTEMS, columns=4),
-    cache=lambda: ideas.cache_grid("standard", "gqa", "svformer", "bov"),
-    tiles=lambda: ideas.tiles(16, 4, 4),
-    window=lambda: ideas.tiles(16, 4, 4, window=5),
+    cache=lambda: machine.cache_grid("standard", "gqa", "svformer", "bov"),
+    tiles=lambda: machine.tiles(16, 4, 4),
+    window=lambda: machine.tiles(16, 4, 4, window=5),
     rope=ideas.rope_clocks,
     muon=ideas.muon_circle,
-    memory=ideas.memory_levels,
+    memory=machine.memory_levels,
     modded=ideas.modded_layers,
     cross=ideas.cross_layer,
 )
@@ -82,7 +82,7 @@ def test_a_source_without_a_drawing_says_where_to_add_one():
 
 
 def test_the_cache_is_drawn_and_weighed_from_what_is_kept():
-    alt = ideas.cache_grid("standard", "gqa", "svformer", "bov").alt
+    alt = machine.cache_grid("standard", "gqa", "svformer", "bov").alt
     assert "standard 3,072 bytes, gqa 1,536 bytes, svformer 1,664 bytes, bov 2,564 bytes" in alt
     # 12 layers of 64 at two bytes; svformer keeps the values of one layer, bov of eight, and the id
     assert (
@@ -96,7 +96,7 @@ TILED = [(16, 4, 4, 0), (16, 4, 4, 5), (13, 4, 3, 0), (13, 5, 2, 4)]
 @pytest.mark.parametrize("length, rows, columns, window", TILED)
 def test_tiles_are_what_the_mask_says(length, rows, columns, window):
     seen = lambda t, s: s <= t and (not window or t - s <= window)  # noqa: E731
-    for (row, column), kind in ideas.tile_kinds(length, rows, columns, window).items():
+    for (row, column), kind in machine.tile_kinds(length, rows, columns, window).items():
         inside = [
             seen(t, s)
             for t in range(row * rows, min(length, (row + 1) * rows))

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from functools import partial
 
 import pytest
 
@@ -16,10 +15,8 @@ from minimal.lab.evidence import __main__ as evidence_command
 from minimal.lab.evidence import budgets, comparison, intervals, records, repeats
 from minimal.lab.evidence import runs as runs_module
 from minimal.lab.evidence.budgets import MATCH, shape, work
-from minimal.lab.evidence.curves import largest_coefficients
 from minimal.lab.evidence.grids import GRIDS, Grid
 from minimal.lab.evidence.runs import (
-    asked_of,
     cached,
     missing,
     record,
@@ -33,7 +30,7 @@ from minimal.model.values import Mix, Own
 from minimal.train import Trainer
 from minimal.training.recipes import RECIPES
 from minimal.training.run import Run, TimeIsUp
-from minimal.variants import PLANS, Plan, after_first, first, plan_named, skeleton
+from minimal.variants import PLANS, Plan, after_first, first, part, skeleton
 
 TEXT = (
     "\n".join(
@@ -65,23 +62,19 @@ def test_a_run_is_trained_once(base, monkeypatch):
 
 
 def test_the_key_of_a_run_is_its_content(base):
-    keys = [
-        run_key(run, "f")
-        for run in (
-            base,
-            replace(base, seed=1),
-            replace(base, plan="bov"),
-            replace(base, steps=7),
-            replace(base, lr=0.1),
-            replace(base, changes=dict(layers=3)),
-        )
-    ] + [run_key(base, "other text")]
+    others = (
+        replace(base, seed=1),
+        replace(base, plan="bov"),
+        replace(base, steps=7),
+        replace(base, lr=0.1),
+        replace(base, changes=dict(layers=3)),
+        replace(base, rows=4),  # what was measured
+        replace(base, evaluate=2),
+    )
+    key = run_key(base, "f")
+    keys = [key, run_key(base, "other text"), *(run_key(run, "f") for run in others)]
     assert len(set(keys)) == len(keys)
-    assert run_key(replace(base, out="elsewhere", save=3, device="cpu"), "f") == keys[0]
-    assert (
-        len({keys[0], run_key(replace(base, rows=4), "f"), run_key(replace(base, evaluate=2), "f")})
-        == 3
-    ), "what was measured"
+    assert run_key(replace(base, out="elsewhere", save=3, device="cpu"), "f") == key
 
 
 def test_a_plan_of_one_name_and_other_numbers_is_another_run(base, monkeypatch):
@@ -89,9 +82,9 @@ def test_a_plan_of_one_name_and_other_numbers_is_another_run(base, monkeypatch):
     answer."""
 
     def plan(a=0.7, start=0.0, role=None, limit="none"):
-        value = partial(Mix, Own, first(), a, start, roles=(None, role))
+        value = part(Mix, Own, first(), a, start, roles=(None, role))
         return Plan(
-            variants.place(after_first, value=value, read=partial(attention.Dynamic, True, limit))
+            variants.place(after_first, value=value, read=part(attention.Dynamic, True, limit))
         )
 
     keys = []
@@ -117,30 +110,6 @@ def test_a_budget_that_buys_nothing_is_refused(base, monkeypatch, capsys):
         evidence_command.main([*command, "1"])
 
 
-def test_a_file_of_another_corpus_is_refused_before_anything_is_trained(
-    base, tmp_path, monkeypatch
-):
-    path = tmp_path / "mine.json"
-    record(Grid("mine", [dict(plan="standard")], (0,), base), path, "make it")
-    (tmp_path / "other.txt").write_text(TEXT + "one more line.")
-    other = replace(base, corpus=str(tmp_path / "other.txt"))
-    monkeypatch.setattr(runs_module, "Trainer", None)  # a training would fail
-    with pytest.raises(ValueError, match="mine.json holds runs on corpus text .*from other"):
-        record(Grid("mine", [dict(plan="standard")], (1,), other), path, "make it")
-
-
-def test_a_file_of_another_corpus_is_refused_before_anything_is_trained(
-    base, tmp_path, monkeypatch
-):
-    path = tmp_path / "mine.json"
-    record(Grid("mine", [dict(plan="standard")], (0,), base), path, "make it")
-    (tmp_path / "other.txt").write_text(TEXT + "one more line.")
-    other = replace(base, corpus=str(tmp_path / "other.txt"))
-    monkeypatch.setattr(runs_module, "Trainer", None)  # a training would fail
-    with pytest.raises(ValueError, match="mine.json holds runs on corpus text .*from other"):
-        record(Grid("mine", [dict(plan="standard")], (1,), other), path, "make it")
-
-
 def test_a_file_of_another_comparison_is_not_continued(base, tmp_path, capsys):
     out = str(tmp_path / "mine.json")
     words = "--plans gqa --match steps --seeds 0 --out".split()
@@ -149,6 +118,12 @@ def test_a_file_of_another_comparison_is_not_continued(base, tmp_path, capsys):
     told = "holds runs that are steps-matched at 2, and these are steps-matched at 3: name another"
     with pytest.raises(SystemExit, match=told):
         evidence_command.main([*command, "3"])
+
+
+def test_evidence_is_a_json_file(base):
+    command = ask_for(base, "--plans", "gqa", "--match", "steps", "--budget", "2")
+    with pytest.raises(SystemExit, match="wanted a file that ends in .json, got mine.txt"):
+        evidence_command.main([*command, "--out", "mine.txt"])
 
 
 def test_a_place_that_cannot_be_written_is_said_at_once_not_waited_for(base):
@@ -292,76 +267,6 @@ def test_the_work_of_a_run_is_its_steps_and_a_third_for_what_is_evaluated(base):
     assert evidence_command.all_work([base, replace(base, seed=1)], {}) == 2 * work(
         base, shape(base)
     )
-
-
-def shapes(grid):
-    """The runs of a grid that differ in shape, one each."""
-    return {(run.plan, run.size, str(run.config())): run for run in grid.runs()}.values()
-
-
-def parameters(run, **more):
-    model = skeleton(run.plan, run.size, **run.config() | more)
-    return sum(weight.numel() for weight in model.parameters())
-
-
-STANDARD = Run(size="tiny")
-
-
-def test_every_grid_names_plans_that_exist():
-    known = {}
-    for grid in GRIDS.values():
-        for run in shapes(grid):
-            key = run.plan, run.size, str(run.config())
-            known[key] = known.get(key) or skeleton(plan_named(run.plan), run.size, **run.config())
-    assert len({run.plan for run in GRIDS["dva_factorial"].runs()}) == 24
-
-
-def test_slim_plans_are_as_large_as_standard_to_the_nearest_width():
-    slim = {id(run): (run, STANDARD) for run in shapes(GRIDS["parameters"])}
-    for run in shapes(GRIDS["widths_code"]):
-        if "hidden" in run.changes:
-            wide = {name: run.changes[name] for name in ("width", "heads")}
-            slim[id(run)] = run, replace(STANDARD, changes=wide)
-    for run, standard in slim.values():
-        target = parameters(standard)
-        sizes = [parameters(run, hidden=run.changes["hidden"] + more) for more in (-1, 0, 1)]
-        assert min(sizes, key=lambda size: abs(size - target)) == sizes[1], run
-    assert len(slim) == 4 + 3
-
-
-def test_dva_as_large_as_standard_has_its_parameters_to_one_per_cent():
-    target = parameters(STANDARD)
-    for run in shapes(GRIDS["dva_matched"]):
-        if run.changes:
-            assert parameters(run) == pytest.approx(target, rel=0.01), run.plan
-
-
-@pytest.mark.parametrize(
-    "name, cells, seeds, corpus",
-    [
-        ("ten_seeds_code", 15, 10, "stdlib"),
-        ("ten_seeds_novel", 15, 10, "war-and-peace"),
-        ("gains_code", 14, 5, "stdlib"),
-        ("gains_novel", 14, 5, "war-and-peace"),
-        ("budgets_code", 28, 3, "stdlib"),
-        ("budgets_novels", 28, 3, "books"),
-        ("widths_code", 15, 3, "stdlib"),
-        ("lambdas_long", 3, 3, "books"),
-    ],
-)
-def test_the_grids_that_are_prepared_have_fixed_seeds_and_one_text_each(name, cells, seeds, corpus):
-    runs = list(GRIDS[name].runs())
-    assert len({(str(asked_of(run)), run.plan) for run in runs}) == cells
-    assert [run.seed for run in runs] == [seed for seed in range(seeds) for _ in range(cells)]
-    assert {run.corpus for run in runs} == {corpus}
-    assert all(run.steps % run.evaluate == 0 for run in runs)
-
-
-def test_a_gain_at_its_largest_is_told_whichever_its_sign():
-    paths = dict(names=["a.gain", "b.gain"], steps=[[1.0, 0.2], [-1.5, 0.1], [0.1, 0.0]])
-    assert largest_coefficients(dict(coefficients=paths)) == {
-        "largest": {"a.gain": 1.5, "b.gain": 0.2}
-    }
 
 
 # ---- what a record says of its making, and whether it comes again --------------------------------

@@ -18,6 +18,16 @@ def test_show_keeps_the_alt_text_as_html(monkeypatch, capsys):
     assert "[figure] Line of nothing" in capsys.readouterr().out
 
 
+def test_a_figure_that_was_shown_is_not_kept(capsys):
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
+    fig, ax = figures.axes("A takeaway")
+    figures.show(fig, "Line of nothing over nothing: an empty pair of axes for a test")
+    figures.picture(figures.axes("Another")[0], "svg")
+    assert plt.get_fignums() == []
+
+
 def test_a_figure_without_real_alt_text_is_refused():
     fig, ax = figures.axes("A takeaway")
     with pytest.raises(ValueError, match="at least 40"):
@@ -42,12 +52,9 @@ def test_the_map_of_sources_has_a_row_for_every_plan():
 @pytest.mark.parametrize("name", pictures.PICTURES)
 def test_the_committed_pictures_are_those_of_today(name):
     """Text and cells of the picture, not its bytes: another Matplotlib may write another file."""
-    import matplotlib.pyplot as plt
-
     path = pictures.FIGURES / name
     assert path.exists(), "run make figures"
     drawn = pictures.drawn(name).decode()
-    plt.close("all")
     words = lambda svg: re.findall(r"<!-- (.*?) -->", svg)
     cells = lambda svg: re.findall(r"fill: (#[0-9a-f]{6})", svg)
     committed = path.read_text()

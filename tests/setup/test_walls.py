@@ -9,8 +9,8 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MOST_LINES = 310
 
-# room -> the rooms that it may import from, besides itself; files beside the rooms are the commands,
-# but command.py, what they all share, is a ground floor of its own
+# room -> the rooms that it may import from, besides itself. Files beside the rooms are the
+# commands, but command.py, what they all share, is a ground floor of its own
 MAY = {
     "kernels": set(),
     "command": set(),

@@ -28,6 +28,8 @@ def compare(asked, command, until):
     where = asked.size, asked.corpus, asked.batch, asked.vocab
     key = digest(names, plans, asked.match, asked.budget, *where)
     path = Path(asked.out or runs_folder() / "evidence" / f"{key}.json")
+    if path.suffix != ".json":
+        raise ValueError(f"wanted a file that ends in .json, got {path}: name another --out")
     what = f"{asked.match}-matched at {asked.budget:g}"
     if path.exists() and (held := records.read(path)["what"]) != what:
         raise ValueError(

@@ -13,8 +13,6 @@ import time
 from collections import Counter
 from pathlib import Path
 
-import torch
-
 from minimal.data import results
 from minimal.data.files import CHECKOUT
 from minimal.data.results import load
@@ -93,12 +91,14 @@ def commits(rows):
 @functools.cache
 def numerical_state():
     """What decides the last digits of a run, beside the run: commit, torch, machine."""
-    machine = f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}"
-    return dict(
-        commit=commit(),
-        torch=torch.__version__,
-        machine=torch.cuda.get_device_name() if torch.cuda.is_available() else machine,
-    )
+    import torch
+
+    if torch.cuda.is_available():
+        machine = torch.cuda.get_device_name()
+    else:
+        kernels = torch.backends.cpu.get_cpu_capability()  # AVX2, AVX512 and the like
+        machine = f"{platform.machine()} {kernels}, {torch.get_num_threads()} threads"
+    return dict(commit=commit(), torch=torch.__version__, machine=machine)
 
 
 def commit():

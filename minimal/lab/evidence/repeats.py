@@ -1,5 +1,5 @@
 """Does a recorded row come again? One recorded run, trained anew beside its record, and the noise
-floor: how far such repetitions lie apart on this code and these machines.
+floor: how far such repetitions lie from what they repeat.
 
     python -m minimal.lab.evidence --repeat thirteen_rows standard 1
 
@@ -36,13 +36,13 @@ def repeat(name, plan, seed, number=None, minutes=None, command=""):
         row |= dict(recorded=recorded["loss"], recorded_commit=recorded.get("commit"))
         row["difference"] = round(row["loss"] - recorded["loss"], 5)
         head = results.header(f"Recorded runs of {name}, trained again", command, result["corpus"])
-        results.append(file_of(name), row, head)
+        results.append(folder_of_repeats() / f"{name}.json", row, head)
         shutil.rmtree(folder)
     return row
 
 
-def file_of(name):
-    return records.EVIDENCE / "repeats" / f"{name}.json"
+def folder_of_repeats():
+    return records.EVIDENCE / "repeats"
 
 
 def chosen(name, plan, seed, number=None):
@@ -80,7 +80,7 @@ def recorded_row(name, run):
 def noise_floor():
     """Of all repetitions on record: how many, the root mean square of their differences from what
     they repeat, and the largest; None where nothing was repeated yet."""
-    paths = sorted(file_of("any").parent.glob("*.json"))
+    paths = sorted(folder_of_repeats().glob("*.json"))
     apart = [abs(row["difference"]) for path in paths for row in records.rows_of(path)]
     if not apart:
         return None

@@ -10,7 +10,7 @@ import torch
 from minimal.command import command, number
 from minimal.data import results
 from minimal.lab.evidence.records import EVIDENCE
-from minimal.lab.speed import decode
+from minimal.lab.speed import decode, step_profile
 from minimal.lab.speed.bench import corners, machine, training
 from minimal.lab.speed.race import race
 from minimal.training.device import matmul_rate
@@ -46,6 +46,15 @@ def measure_corners(asked):
     return rows
 
 
+def measure_profile(asked):
+    """One thread, whatever was asked: processor seconds of waiting threads say nothing."""
+    torch.set_num_threads(1)
+    rows = [step_profile.profile(plan) for plan in ("standard", "bov")]
+    torch.set_num_threads(asked.threads)
+    print(*map(step_profile.report, rows), step_profile.before(), sep="\n")
+    return rows
+
+
 def measure_gpu(asked):
     if not torch.cuda.is_available():
         print("gpu: not yet measured on a GPU: this machine has none that torch can use")
@@ -62,6 +71,7 @@ PARTS = dict(
     decode=("decode_cpu", lambda asked: decode.decode()),
     dva=("dva", lambda asked: decode.dva()),
     corners=("corners", measure_corners),
+    profile=("profile", measure_profile),
     gpu=("gpu", measure_gpu),
 )
 

@@ -1,0 +1,157 @@
+"""Where does a small training step's time go? A profile by parts, in processor seconds.
+
+Processor seconds of one thread: what other programs do does not count.
+"""
+
+import statistics
+import time
+
+import numpy as np
+import torch
+
+from minimal.data.packing import Dataset
+from minimal.lab.evidence import records
+from minimal.model import gradients
+from minimal.model.count import count
+from minimal.training import optim
+from minimal.training.device import keep_memory, matmul_rate
+from minimal.variants import build, skeleton
+
+PARTS = ("data", "forward", "loss", "backward", "Muon", "AdamW", "rest")
+WARM = 3  # steps that are not counted
+
+
+class Timed:
+    """Processor seconds of named parts of a step; a part inside another counts as the inner one."""
+
+    def __init__(self):
+        self.seconds, self.inner = dict.fromkeys(PARTS, 0.0), 0.0
+
+    def part(self, name, work):
+        """The same function, timed."""
+
+        def timed(*args, **kwargs):
+            before, self.inner = self.inner, 0.0
+            start = time.process_time()
+            result = work(*args, **kwargs)
+            taken = time.process_time() - start
+            self.seconds[name] += taken - self.inner
+            self.inner = before + taken
+            return result
+
+        return timed
+
+
+def parts_of_a_step(plan, size, recipe, batch):
+    """(model, a function that trains it by a step and returns each part's seconds)."""
+    # a model, its optimizer, and random tokens
+    keep_memory()
+    model = build(plan, size)
+    context, vocab = model.config.context, model.config.vocab
+    tokens = batch * context
+    optimizer = optim.Optimizer(model, recipe, batch_tokens=tokens, steps=1000, scale="laptop")
+    rows = np.random.RandomState(0).randint(vocab, size=(4 * batch, context + 1))
+    data = Dataset(rows, rows, context, 0.0, {}, "random tokens")
+
+    # every part under its name
+    timed, done = Timed(), [0]
+    fetch = timed.part("data", data.batch)
+    backward = timed.part("backward", torch.Tensor.backward)
+    model.hidden = timed.part("forward", model.hidden)
+    model.loss = timed.part("loss", model.loss)
+    optimizer.muon_step = timed.part("Muon", optimizer.muon_step)
+    for dense in optimizer.dense:
+        dense.step = timed.part("AdamW", dense.step)
+
+    def work():
+        ids, targets = fetch(done[0], batch)
+        backward(model.loss(ids, targets))
+        optimizer.step(done[0])
+        done[0] += 1
+
+    whole = timed.part("rest", work)
+
+    def step():
+        timed.seconds = dict.fromkeys(PARTS, 0.0)
+        whole()
+        return timed.seconds
+
+    return model, step
+
+
+def with_autograds_gradients(step):
+    """The same step without the gradients that we write by hand."""
+    by_hand = gradients.by_hand
+    gradients.by_hand = lambda x: False
+    try:
+        return step()
+    finally:
+        gradients.by_hand = by_hand
+
+
+def profile(plan="standard", size="tiny", recipe="bov", batch=16, rounds=20):
+    """A step's parts in ms, its share of the floor, and what autograd's gradients would take."""
+    if torch.get_num_threads() > 1:
+        raise ValueError(
+            "wanted one thread, whose processor seconds are counted, got more: "
+            "call torch.set_num_threads(1)"
+        )
+
+    # ours, autograd's and the floor in turn
+    model, step = parts_of_a_step(plan, size, recipe, batch)
+    _, reference_step = parts_of_a_step(plan, size, recipe, batch)
+    ours, reference, rates = [], [], []
+    for turn in range(rounds + WARM):
+        taken, theirs = step(), with_autograds_gradients(reference_step)
+        if turn >= WARM:
+            ours.append(taken)
+            reference.append(theirs)
+            rates.append(matmul_rate(n=512, now=time.process_time))
+
+    # medians
+    totals = [sum(row.values()) for row in ours]
+    pairs = zip(reference, totals, strict=True)
+    ratios = [sum(row.values()) / own for row, own in pairs]
+    tokens, median = batch * model.config.context, statistics.median(totals)
+    floor = count(skeleton(plan, size))["flops_per_token"] * tokens / max(rates)
+    return dict(
+        plan=plan,
+        size=size,
+        recipe=recipe,
+        parts_ms={name: 1e3 * statistics.median(row[name] for row in ours) for name in PARTS},
+        step_ms=1e3 * median,
+        floor_ms=1e3 * floor,
+        share=floor / median,
+        autograd_over_ours=statistics.median(ratios),
+    )
+
+
+def report(row):
+    """One profile in lines."""
+    lines = [
+        f"{row['size']} {row['plan']}, recipe {row['recipe']}: a step {row['step_ms']:.0f} ms, "
+        f"{row['share']:.0%} of the floor; with autograd's own gradients "
+        f"{row['autograd_over_ours']:.2f} times as long"
+    ]
+    for name, ms in row["parts_ms"].items():
+        lines.append(f"  {name:10}{ms:7.1f} ms  {ms / row['step_ms']:4.0%}")
+    return "\n".join(lines)
+
+
+def before():
+    """What is recorded of a tiny step before gradients were written by hand, and after: in turn."""
+    rows = [row for row in records.read("bench")["rows"] if row["part"] == "profile"]
+    rows = [row for row in rows if "in_turn" in row["result"][0]]
+    if not rows:
+        return "no profile is recorded together with the step as it was before"
+    lines = []
+    for result in rows[-1]["result"]:
+        turn = result["in_turn"]
+        lines.append(
+            f"{result['plan']} {turn['after']['share']:.0%} of the floor, "
+            f"{turn['before']['share']:.0%} before ({turn['commit']}): "
+            f"a step took {turn['ratio']:.2f} times as long"
+        )
+    machine = rows[-1]["machine"]
+    cores = f"{machine['threads']} of {machine['cores']} cores"
+    return f"recorded, {cores}, {machine['capability']}: {'; '.join(lines)}"

@@ -1,0 +1,81 @@
+"""Do the grids name plans that exist, at the sizes and with the seeds that their comments say?"""
+
+from dataclasses import replace
+
+import pytest
+
+from minimal.lab.evidence.curves import largest_coefficients
+from minimal.lab.evidence.grids import GRIDS
+from minimal.lab.evidence.runs import asked_of
+from minimal.training.run import Run
+from minimal.variants import plan_named, skeleton
+
+
+def shapes(grid):
+    """The runs of a grid that differ in shape, one each."""
+    return {(run.plan, run.size, str(run.config())): run for run in grid.runs()}.values()
+
+
+def parameters(run, **more):
+    model = skeleton(run.plan, run.size, **run.config() | more)
+    return sum(weight.numel() for weight in model.parameters())
+
+
+STANDARD = Run(size="tiny")
+
+
+def test_every_grid_names_plans_that_exist():
+    known = {}
+    for grid in GRIDS.values():
+        for run in shapes(grid):
+            key = run.plan, run.size, str(run.config())
+            known[key] = known.get(key) or skeleton(plan_named(run.plan), run.size, **run.config())
+    assert len({run.plan for run in GRIDS["dva_factorial"].runs()}) == 24
+
+
+def test_slim_plans_are_as_large_as_standard_to_the_nearest_width():
+    slim = {id(run): (run, STANDARD) for run in shapes(GRIDS["parameters"])}
+    for run in shapes(GRIDS["widths_code"]):
+        if "hidden" in run.changes:
+            wide = {name: run.changes[name] for name in ("width", "heads")}
+            slim[id(run)] = run, replace(STANDARD, changes=wide)
+    for run, standard in slim.values():
+        target = parameters(standard)
+        sizes = [parameters(run, hidden=run.changes["hidden"] + more) for more in (-1, 0, 1)]
+        assert min(sizes, key=lambda size: abs(size - target)) == sizes[1], run
+    assert len(slim) == 4 + 3
+
+
+def test_dva_as_large_as_standard_has_its_parameters_to_one_per_cent():
+    target = parameters(STANDARD)
+    for run in shapes(GRIDS["dva_matched"]):
+        if run.changes:
+            assert parameters(run) == pytest.approx(target, rel=0.01), run.plan
+
+
+@pytest.mark.parametrize(
+    "name, cells, seeds, corpus",
+    [
+        ("ten_seeds_code", 15, 10, "stdlib"),
+        ("ten_seeds_novel", 15, 10, "war-and-peace"),
+        ("gains_code", 14, 5, "stdlib"),
+        ("gains_novel", 14, 5, "war-and-peace"),
+        ("budgets_code", 28, 3, "stdlib"),
+        ("budgets_novels", 28, 3, "books"),
+        ("widths_code", 15, 3, "stdlib"),
+        ("lambdas_long", 3, 3, "books"),
+    ],
+)
+def test_the_grids_that_are_prepared_have_fixed_seeds_and_one_text_each(name, cells, seeds, corpus):
+    runs = list(GRIDS[name].runs())
+    assert len({(str(asked_of(run)), run.plan) for run in runs}) == cells
+    assert [run.seed for run in runs] == [seed for seed in range(seeds) for _ in range(cells)]
+    assert {run.corpus for run in runs} == {corpus}
+    assert all(run.steps % run.evaluate == 0 for run in runs)
+
+
+def test_a_gain_at_its_largest_is_told_whichever_its_sign():
+    paths = dict(names=["a.gain", "b.gain"], steps=[[1.0, 0.2], [-1.5, 0.1], [0.1, 0.0]])
+    assert largest_coefficients(dict(coefficients=paths)) == {
+        "largest": {"a.gain": 1.5, "b.gain": 0.2}
+    }
