@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -30,7 +31,7 @@ from minimal.model.values import Mix, Own
 from minimal.train import Trainer
 from minimal.training.recipes import RECIPES
 from minimal.training.run import Run, TimeIsUp
-from minimal.variants import PLANS, Plan, after_first, first, part, skeleton
+from minimal.variants import PLANS, Plan, after_first, first, skeleton
 
 TEXT = (
     "\n".join(
@@ -82,9 +83,9 @@ def test_a_plan_of_one_name_and_other_numbers_is_another_run(base, monkeypatch):
     answer."""
 
     def plan(a=0.7, start=0.0, role=None, limit="none"):
-        value = part(Mix, Own, first(), a, start, roles=(None, role))
+        value = partial(Mix, Own, first(), a, start, roles=(None, role))
         return Plan(
-            variants.place(after_first, value=value, read=part(attention.Dynamic, True, limit))
+            variants.place(after_first, value=value, read=partial(attention.Dynamic, True, limit))
         )
 
     keys = []
