@@ -61,6 +61,7 @@ def backward_queries(
     dot = tl.sum(push.to(tl.float32) * mean.to(tl.float32), 1)  # (M,)
     tl.store(delta + line, dot, mask=t < T)
 
+    # over the keys that these queries see
     low = first + tl.program_id(0) * M
     high = tl.minimum(low + M, first + T) - 1
     start, _, _, stop = key_range(low, high, length, CAUSAL, WINDOW, N)
@@ -110,7 +111,8 @@ def backward_keys(
     values = tl.load(table + token[:, None] * table_v + d[None, :], mask=real, other=0.0)
     values = values.to(keys.dtype)  # (N, D)
 
-    begin, end = 0, T  # the queries that may see these keys
+    # the queries that may see these keys
+    begin, end = 0, T
     if CAUSAL:
         begin = tl.maximum(tl.program_id(0) * N - first, 0) // M * M
     if WINDOW > 0:

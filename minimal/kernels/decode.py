@@ -62,8 +62,9 @@ def split(
 
     The head is the slowest axis of the grid, so programs that run together share one head's part of
     the table. Without ids the table is a cached V. JOINED: `combine` follows, to join stretches."""
+    # its query rows: at least 16, because that is the least a tensor core takes
     b, g = tl.program_id(1), tl.program_id(2)
-    r = tl.arange(0, R)  # (R,), at least 16 because that is the least a tensor core takes
+    r = tl.arange(0, R)  # (R,)
     t, h = r // GROUP, g * GROUP + r % GROUP
     d = tl.arange(0, PADDED)
     length = S if lengths is None else tl.load(lengths + b)
@@ -73,6 +74,7 @@ def split(
     query = tl.load(q + line[:, None] * D + d[None, :], mask=inside, other=0.0)
     memory = memory_of(k, table, ids, b, g, S, k_b, k_s, k_g, table_v, table_g, ids_b)
 
+    # its stretch of keys
     start, stop = stretch(first, length, WINDOW, N)
     at, scale, sums = first + t, scale * LOG2E, nothing_yet(R, PADDED)
     sums = absorb(
@@ -80,6 +82,8 @@ def split(
         True, CAUSAL, WINDOW, D, N, "evict_first",
     )  # fmt: skip
     mean, norm = finished(sums)
+
+    # a part of the answer, or the answer
     if JOINED:
         line += tl.program_id(0) * tl.num_programs(1) * T * H
         tl.store(lse + line, norm, mask=t < T)  # -inf where nothing was seen
@@ -126,6 +130,7 @@ def scatter_masses(
     No maximum is followed, nothing is normalised: the bins' own sum is the softmax's denominator.
     Additions happen in whatever order programs finish, so the last bits differ between runs.
     Reference: bins.scatter_add_(-1, ids, exp(scores - bound))."""
+    # its query rows
     b, g = tl.program_id(1), tl.program_id(2)
     r = tl.arange(0, R)
     t, h = r // GROUP, g * GROUP + r % GROUP
@@ -138,6 +143,7 @@ def scatter_masses(
     k += b.to(tl.int64) * k_b + g * k_g
     ids += b.to(tl.int64) * ids_b
 
+    # its stretch of keys, straight into the bins
     start, stop = stretch(first, length, WINDOW, N)
     for tile in tl.range(start, stop, N):
         key = tl.multiple_of(tile, N) + tl.arange(0, N)  # (N,)

@@ -31,7 +31,7 @@ def in_turn(ways, rounds, measure=milliseconds):
     return taken
 
 
-def fastest(question, ways, rounds=3):
+def fastest(question, ways, rounds=5):
     """The name of the fastest of `ways`, {name: call}; asked again, the answer is remembered.
 
     The question holds what the answer hangs on: sizes to a power of two, types, threads."""

@@ -47,6 +47,7 @@ def gather_attention(
     inputs = [x for x in (q, k, table, gain) if x is not None]
     training = torch.is_grad_enabled() and any(x.requires_grad for x in inputs)
 
+    # Which way: route's, unless the caller names one, and dense where Triton cannot run.
     chosen_here = way is None
     if chosen_here:
         way = routed(q, k, table, training, window, bound)
@@ -58,14 +59,16 @@ def gather_attention(
         say_once(sentence.format(q.device.type, way))
         way = "dense"
 
+    # What every way is told; a window makes the past short.
     scale = D**-0.5 if scale is None else float(scale)
     how = dict(causal=causal, window=window, lengths=lengths, scale=scale)
-    if lengths is None and 0 < window < S - T:  # a window makes the past short
+    if lengths is None and 0 < window < S - T:
         first = S - T - window
         k, ids, plan = k[:, first:], ids[:, first:], None  # a plan for all ids fits these no longer
     if not q.numel() or not S:
         return reference(q, k, table, ids, gain, **how)
 
+    # Where bytes do not decide, a measurement does.
     given, how = (q, k, table, ids, gain), dict(how, bound=bound, plan=plan)
     if chosen_here and way in COUNTED:
         way = measured(way, given, how)

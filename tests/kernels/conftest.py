@@ -1,7 +1,7 @@
 """Where do kernels run in tests? In Triton's interpreter, in memory that starts as NaN.
 
-The interpreter is chosen by an environment variable before Triton is first imported. All memory that
-a kernel is given to fill starts as NaN, so that what it forgets to write is seen."""
+The interpreter is chosen by an environment variable before Triton is first imported. All memory
+that a kernel is given to fill starts as NaN, so that what it forgets to write is seen."""
 
 import os
 import sys

@@ -24,7 +24,8 @@ class Shape(NamedTuple):
         return dict(causal=self.causal, window=self.window, lengths=lengths)
 
     def tensors(self, dtype=torch.float32, unique=False, seed=0, grad=False):
-        """[q, k, table, ids, gain]. Unique ids: every position has a row of its own, as in an ordinary V."""
+        """[q, k, table, ids, gain]. Unique ids: every position has a row of its own, as in an
+        ordinary V."""
         made = torch.Generator().manual_seed(seed)
         q, k, table = (
             torch.randn(*size, generator=made).to(dtype).requires_grad_(grad)

@@ -129,7 +129,8 @@ def tried_out(gpu, **more):
 def test_a_row_of_the_gpu_bench_is_on_file_before_the_next_is_measured(
     interpreter, monkeypatch, tmp_path
 ):
-    """A command that runs out of time, or a model out of memory, must not lose what was measured."""
+    """A command that runs out of time, or a model out of memory, must not lose what was
+    measured."""
     from minimal.lab.speed import gpu
 
     def dies(*_, **__):
@@ -229,7 +230,8 @@ def test_the_bench_measures_its_parts_by_a_table_and_writes_each_at_once(
 
 
 def test_all_timing_of_the_lab_is_one():
-    """bench, decode, gpu, race, offload and budgets take clock or in_turn; none has a clock of its own."""
+    """bench, decode, gpu, race, offload and budgets take clock or in_turn; none has a clock of its
+    own."""
     lab = pathlib.Path(timing.__file__).parent
     users = [*(lab / "speed").glob("*.py"), lab / "evidence" / "budgets.py"]
     assert len(users) > 8
@@ -256,7 +258,7 @@ def test_a_compiled_loss_never_falls_back_to_eager_in_silence():
     torch._dynamo.reset()
 
 
-# ---- bytes ----------------------------------------------------------------------------------------
+# ---- bytes ---------------------------------------------------------------------------------------
 
 
 def test_the_bytes_of_decode_are_those_of_its_tensors():
@@ -282,7 +284,8 @@ def test_the_bytes_of_training_are_those_of_its_tensors():
 
 
 def test_the_floors_of_the_table_that_was_computed_by_hand():
-    """6 heads of 128, |V| 32,768, one sequence of 131,072: 201 MB of keys, 201 of a V cache, 32 of rows: 1.7 times."""
+    """6 heads of 128, |V| 32,768, one sequence of 131,072: 201 MB of keys, 201 of a V cache, 32 of
+    rows: 1.7 times."""
     memory, cache = split_bytes(1, 1, 131072, 6, 6, 128, 32768, distinct=20745)
     seconds = max(memory / 3.0e12, cache / 5.5e12)
     rival = (2 * 131072 * 6 * 128 * 2 + 2 * 6 * 128 * 2) / 3.0e12  # keys, values, q and out

@@ -1,4 +1,5 @@
-"""What the kernels become on GPUs that are not here: no spills, asynchronous copies, tensor cores, RED and not ATOM."""
+"""What the kernels become on GPUs that are not here: no spills, asynchronous copies, tensor cores,
+RED and not ATOM."""
 
 import json
 import os
@@ -50,9 +51,8 @@ def test_every_kernel_compiles_for_both_gpus_without_a_complaint(fresh):
 
 def test_the_recorded_table_is_what_this_triton_makes_of_these_kernels(fresh):
     if fresh["versions"]["triton"] != RECORDED["versions"]["triton"]:
-        pytest.skip(
-            f"recorded with triton {RECORDED['versions']['triton']}, here is {fresh['versions']['triton']}"
-        )
+        versions = RECORDED["versions"]["triton"], fresh["versions"]["triton"]
+        pytest.skip("recorded with triton {}, here is {}".format(*versions))
     assert fresh["rows"] == RECORDED["rows"], "the kernels changed: run " + RECORDED["command"]
 
 

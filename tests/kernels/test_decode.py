@@ -1,4 +1,5 @@
-"""Every way to decode equals the reference: split keys, histograms, sorted prefixes; and moves the bytes it says."""
+"""Every way to decode equals the reference: split keys, histograms, sorted prefixes; and moves the
+bytes it says."""
 
 import pytest
 import torch
@@ -17,7 +18,8 @@ def close(mine, right, tolerance=EXACT):
 
 
 def bounded(shape, **options):
-    """Tensors with QK norm, and the bound that it gives on the logits: sqrt(D) for norms of sqrt(D) and no gain."""
+    """Tensors with QK norm, and the bound that it gives on the logits: sqrt(D) for norms of sqrt(D)
+    and no gain."""
     q, k, table, ids, gain = shape.tensors(**options)
     q, k = (torch.nn.functional.rms_norm(x.float(), x.shape[-1:]).to(x.dtype) for x in (q, k))
     return (q, k, table, ids, gain), shape.D**0.5
@@ -198,7 +200,8 @@ def test_a_table_in_fp32_may_be_read_by_the_kernels_in_half_precision(interprete
 @pytest.mark.parametrize("dtype", (torch.bfloat16, torch.float16))
 @pytest.mark.parametrize("way", ("rows", "histogram"))
 def test_half_precision_counts_a_long_text_without_losing_tokens_or_overflowing(way, dtype):
-    """100,000 keys of each of two tokens: sums in bfloat16 would stop at 256, float16 ends at 65,504."""
+    """100,000 keys of each of two tokens: sums in bfloat16 would stop at 256, float16 ends at
+    65,504."""
     S = 200_000
     q, k, table = torch.zeros(1, 1, 1, 32), torch.zeros(1, S, 1, 32), torch.eye(32)[:2, None]
     ids = torch.zeros(1, S, dtype=torch.int32)
@@ -279,7 +282,8 @@ def test_counting_by_token_gives_the_same_bits_in_every_run():
 
 
 def test_rows_are_never_stored_the_largest_new_tensor_is_smaller_than_v():
-    """The paper's way writes B*S*G*D numbers every step. Ours may not: watched through PyTorch's own allocations."""
+    """The paper's way writes B*S*G*D numbers every step. Ours may not: watched through PyTorch's
+    own allocations."""
     shape = Shape(B=1, T=1, S=4096, H=4, G=4, D=64, V=500)
     inputs = shape.tensors()
     from torch.profiler import ProfilerActivity, profile

@@ -1,4 +1,5 @@
-"""The front door chooses a way from shapes, refuses what it cannot do in one sentence, and works without Triton."""
+"""The front door chooses a way from shapes, refuses what it cannot do in one sentence, and works
+without Triton."""
 
 import subprocess
 import sys
@@ -150,7 +151,7 @@ def test_a_look_at_the_ids_of_a_gpu_is_once_a_step_in_inference_too(monkeypatch)
     assert may_look(ids, 11)
 
 
-# ---- a model's table, in fp32 under bf16 activations ----------------------------------------------
+# ---- a model's table, in fp32 under bf16 activations ---------------------------------------------
 
 
 def half_a_model():
@@ -309,7 +310,8 @@ def run_python(code):
 
 def test_importing_the_front_door_loads_no_triton():
     done = run_python(
-        "import sys, minimal.kernels.gather, minimal.kernels.histogram; print('triton' in sys.modules)"
+        "import sys, minimal.kernels.gather, minimal.kernels.histogram\n"
+        "print('triton' in sys.modules)"
     )
     assert done.stdout.strip() == "False", done.stderr
 
@@ -319,12 +321,14 @@ def test_without_triton_everything_works_and_says_so_once():
 import sys, warnings
 sys.modules["triton"] = None  # importing it now raises ImportError
 import importlib.util
-importlib.util.find_spec = lambda name, find=importlib.util.find_spec: None if name == "triton" else find(name)
+find = importlib.util.find_spec
+importlib.util.find_spec = lambda name: None if name == "triton" else find(name)
 import torch
 from minimal.kernels import backward, decode, gather, histogram, offload, reference
 from minimal.lab.speed import compiled, decode as bench, gpu
 torch.manual_seed(0)
-q, k, table = torch.randn(1, 9, 2, 32), torch.randn(1, 9, 2, 32), torch.randn(5, 2, 32, requires_grad=True)
+q, k = torch.randn(2, 1, 9, 2, 32)
+table = torch.randn(5, 2, 32, requires_grad=True)
 ids = torch.randint(5, (1, 9), dtype=torch.int32)
 with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
@@ -337,6 +341,7 @@ from minimal.kernels.route import route
 print(route(1, 1, 4096, 6, 6, 128, 32768, device="cuda")[1])
 """)
     assert done.stdout.splitlines() == [
-        "1 gather_attention: Triton cannot run on cpu tensors here, so fused becomes dense True True",
+        "1 gather_attention: Triton cannot run on cpu tensors here, so fused becomes dense "
+        "True True",
         "Triton is not installed",
     ], done.stderr

@@ -1,4 +1,5 @@
-"""What decoding holds, counted on tensors and compared with the formulas; and what leaving tables on the host costs."""
+"""What decoding holds, counted on tensors and compared with the formulas; and what leaving tables
+on the host costs."""
 
 import sys
 
@@ -15,7 +16,8 @@ pytestmark = pytest.mark.slow
 
 
 def formula(plan, layers, T, kv, table_rows, windows, batch=1, b=2):
-    """facts: a key a layer and position, a value likewise unless it is somebody else's or named; ids once; tables."""
+    """facts: a key a layer and position, a value likewise unless it is somebody else's or named;
+    ids once; tables."""
     rows = [min(window or T, T) for window in windows]  # of each layer
     targets = range(2 * layers // 3, layers)
     if plan == "svformer":
@@ -56,7 +58,8 @@ def test_storages_that_several_tensors_share_are_counted_once():
 
 
 def test_a_bank_of_values_pays_from_where_the_exact_formula_says():
-    """Eq 6 with ids: 4 layers save 2 * 768 bytes a position and pay for 32,768 rows each, and 4 bytes an id."""
+    """Eq 6 with ids: 4 layers save 2 * 768 bytes a position and pay for 32,768 rows each, and 4
+    bytes an id."""
     row, ids = 2 * 768, 4
     exact = lambda rows_saved, layers_saving: rows_saved * row / (layers_saving * row - ids)
     assert memory.break_even() == int(exact(4 * 32768, 4)) + 1 == 32790
@@ -95,7 +98,7 @@ def test_the_peak_of_a_process_that_decodes_is_what_its_cache_holds(plan, rings)
     assert found["peak"] - found["before"] == pytest.approx(found["held"], rel=0.1)
 
 
-# ---- tables on the host ----------------------------------------------------------------------------
+# ---- tables on the host --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("way", ("dense", "rows", "histogram"))

@@ -1,4 +1,5 @@
-"""The same kernels compiled and run where there is a GPU. Written without one: not yet run on a GPU."""
+"""The same kernels compiled and run where there is a GPU. Written without one: not yet run on a
+GPU."""
 
 import os
 import subprocess

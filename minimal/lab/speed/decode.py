@@ -46,6 +46,7 @@ def decode_ways(S, H, D, V, seed=0):
     """(ids, the ways over one text). Caches are head-major.
 
     QK norm with its gains of 1.2 bounds logits by 1.44 sqrt(D)."""
+    # one text: queries, keys, ids, a table, and the values that it names
     made = torch.Generator().manual_seed(seed)
     q, k, v = (torch.randn(1, H, n, D, generator=made) for n in (1, S, S))
     q, k = (1.2 * F.rms_norm(x, (D,)) for x in (q, k))
@@ -56,6 +57,7 @@ def decode_ways(S, H, D, V, seed=0):
     q1, k1 = q.transpose(1, 2), k.transpose(1, 2)  # (1, 1, H, D), (1, S, H, D)
     prefix = SortedCache(k1, ids, room=0)
 
+    # the ways that need more than a line
     def products():
         mass, total = masses(q1, k1, None, D**-0.5, bound, v.dtype)  # (1, H, 1, S), (1, H, 1, 1)
         every = torch.arange(S, dtype=torch.int32)[None]
@@ -153,6 +155,7 @@ def dva(n=512, d=768, heads=12, rounds=15):
         q, k, v = (x.transpose(1, 2) for x in streams)
         return F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2)
 
+    # right first, then timed
     ways = dict(
         identity=lambda: dynamic_values(*streams),
         two_calls=lambda: fused(q, k, v) + qr * fused(q, k, kr),

@@ -59,19 +59,16 @@ TOO_SHORT = 15e-6  # seconds of a graph below which its launch counts too: claim
 
 
 # ---- rows ----------------------------------------------------------------------------------------
-def decode(bench, B, S, H, G, D):
-    """Microseconds a layer by way, times faster than the V cache, share of the time floor."""
-    layers = bench.layers if B * S * G * D * 2 <= LARGE else 2
-    ids, bound, scale = bench.ids(B, S), 1.44 * D**0.5, D**-0.5
+def decode_ways(bench, ids, layers, B, S, H, G, D):
+    """{(family, settings): call} over some layers, each with tensors of its own."""
+    scale = D**-0.5
     made = []
     for _ in range(layers):
         q, k = (1.2 * F.rms_norm(bench.randn(B, n, h, D), (D,)) for n, h in ((1, H), (S, G)))
         table = bench.randn(G, bench.V, D).transpose(0, 1)  # head-major
         made.append((q, k, table, table.reshape(bench.V, G * D), table[ids]))
 
-    def every_layer(one):
-        return lambda: [one(*layer) for layer in made][-1]
-
+    # Our split kernel, over a stored V, over one that is gathered first, and through the ids.
     how = (None, None, True, 0, scale)  # no gain, no lengths, causal, no window
     rows = lambda flat, v: F.embedding(ids, flat).view(v.shape)
     ways = {}
@@ -84,20 +81,33 @@ def decode(bench, B, S, H, G, D):
             ("materialise", at): lambda q, k, t, f, v, run=run: run(q, k, rows(f, v), None, *how),
             ("gather", at): lambda q, k, t, f, v, run=run: run(q, k, t, ids, *how),
         }
+
+    # PyTorch's attention by each backend, and masses by token.
     for name in backends(bench.device):
         ways |= {
             ("sdpa", name): lambda q, k, t, f, v, by=name: sdpa(q, k, v, by),
             ("rows_and_sdpa", name): lambda q, k, t, f, v, by=name: sdpa(q, k, rows(f, v), by),
         }
     if G == H:
-        counted = dict(bound=bound, causal=True, window=0, lengths=None, scale=scale)
+        counted = dict(bound=1.44 * D**0.5, causal=True, window=0, lengths=None, scale=scale)
         ways["histogram", ""] = lambda q, k, t, f, v: run_histogram(q, k, t, ids, None, **counted)
 
-    ways = {name: every_layer(one) for name, one in ways.items()}
+    def every_layer(one):
+        return lambda: [one(*layer) for layer in made][-1]
+
+    return {name: every_layer(one) for name, one in ways.items()}
+
+
+def decode(bench, B, S, H, G, D):
+    """Microseconds a layer by way, times faster than the V cache, share of the time floor."""
+    bytes_each = torch.empty(0, dtype=bench.dtype).element_size()
+    layers = bench.layers if B * S * G * D * bytes_each <= LARGE else 2
+    ids = bench.ids(B, S)
+    ways = decode_ways(bench, ids, layers, B, S, H, G, D)
     ways = agree(ways, bench.dtype, f"decode {B} x {S}")
     taken = {name: s / layers for name, s in bench.graphs(ways).items()}
+
     distinct = ids.unique().numel()
-    bytes_each = made[0][1].element_size()
     moved = split_bytes(B, 1, S, H, G, D, bench.V, bytes_each, distinct=distinct)
     floor = max(moved[0] / bench.memory, moved[1] / bench.l2)
     gather = best(taken, "gather")[0]
@@ -210,6 +220,7 @@ SAID = dict(
 def everything(out=None, parts=PARTS, bench=None, cached=CACHED, trained=TRAINED, **smaller):
     """All rows of some parts: printed, and written to out/gather_gpu.json, each when it is
     there."""
+    # settings, and the file's head
     bench = bench or Bench()
     models, buffers = smaller.get("models", MODELS), smaller.get("buffers", BUFFERS)
     head = results.header(
@@ -226,6 +237,7 @@ def everything(out=None, parts=PARTS, bench=None, cached=CACHED, trained=TRAINED
             results.append(path, row, head)
         return row
 
+    # the bandwidths, then part by part
     bench, row = bandwidths(bench, **buffers)
     keep(row)
     plans, how = models["plans"], {name: models[name] for name in ("size", "batch", "compile")}

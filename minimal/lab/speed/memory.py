@@ -17,6 +17,7 @@ import torch
 
 from minimal.command import command, number
 from minimal.model.cache import Cache
+from minimal.model.config import size as named
 
 PLANS = ("standard", "svformer", "bov")
 
@@ -48,36 +49,38 @@ def kept(model, rings=False, batch=1):
 
 
 def filled(model, length, rings=False, batch=1, capacity=None):
-    """The cache that `length` tokens leave behind, made of random rows; with `capacity`, laid out
-    once for that many."""
+    """The cache that `length` tokens leave behind, made of random rows.
+
+    With `capacity` it is laid out once, for that many."""
     cache = Cache(capacity, rings)
     cache.length = length
     for name, (row, last) in kept(model, rings, batch).items():
         cache.filled[name] = stay = min(length, last or length)
         rows = row.new_empty(batch, cache.room(last) if capacity else stay, *row.shape[2:])
-        cache.kept[name] = (
-            rows.normal_() if row.is_floating_point() else rows.random_(model.config.vocab)
-        )
+        if row.is_floating_point():
+            cache.kept[name] = rows.normal_()
+        else:
+            cache.kept[name] = rows.random_(model.config.vocab)
     return cache
 
 
 def counter(plan, size, rings=False, batch=1, element=2):
-    """length -> bytes of cache and tables, from the sizes of rows that exist on the meta device
-    only."""
+    """length -> bytes of cache and tables, from the sizes of rows on the meta device."""
     from minimal.variants import skeleton
 
     model = skeleton(plan, size)
     tables = sum(bank.weight.numel() for bank in model.banks.values()) * element
     rows = []  # (bytes of one row, how many stay)
     for row, last in kept(model, rings, batch).values():
-        size = element if row.is_floating_point() else row.element_size()
-        rows.append((row.numel() * size, last))
-    return lambda length: tables + sum(size * min(length, last or length) for size, last in rows)
+        bytes_each = element if row.is_floating_point() else row.element_size()
+        rows.append((row.numel() * bytes_each, last))
+    return lambda length: tables + sum(row * min(length, last or length) for row, last in rows)
 
 
 def break_even(size="d12", rings=False, batch=1):
-    """The first length at which Bank of Values holds less than standard, tables and ids included,
-    W_V not credited."""
+    """The first length at which Bank of Values holds less than standard.
+
+    Tables and ids are included, W_V is not credited."""
     bov, standard = (counter(plan, size, rings, batch) for plan in ("bov", "standard"))
     low, high = 1, 2**22  # not less at low, less at high
     while high - low > 1:
@@ -87,17 +90,19 @@ def break_even(size="d12", rings=False, batch=1):
 
 
 def status(field):
-    """A line of the system's account of this process, in bytes: VmRSS is what it holds, VmHWM the
-    most it ever held."""
+    """A line of the system's account of this process, in bytes.
+
+    VmRSS is what it holds, VmHWM the most that it ever held."""
     with open("/proc/self/status") as lines:
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
 
 
 @torch.inference_mode()
 def one_step(plan, size="tiny", length=131072, rings=False, threads=2):
-    """Run in a process of its own. In bytes: what the cache holds before and after the step, the
-    weights, the process before and at its peak."""
-    from minimal.model.config import size as named
+    """To be run in a process of its own; all in bytes.
+
+    What the cache holds before and after the step, the weights, the process before and at its
+    peak."""
     from minimal.variants import build
 
     torch.set_num_threads(threads)
@@ -137,6 +142,7 @@ def main(parser, argv):
     parser.add_argument("--length", type=number(int, least=1), default=131072)
     parser.add_argument("--size", default="tiny")
     asked = parser.parse_args(argv)
+    named(asked.size)  # a size that does not exist is refused here, not in a child
     for rings in (False, True):
         how = " with rings" if rings else ""
         tokens = break_even(rings=rings)

@@ -27,6 +27,7 @@ def cost(length=131072, steps=64, layers=4, G=6, D=128, V=32768, folder=None):
             table.normal_(generator=made)
         bank = Offloaded(tables)
 
+        # a prefill, then steps, then what fetching every row again would take
         prefill = once(lambda: bank.local(ids[:length]))
         prefill_bytes = bank.fetched_bytes
         taken = []
