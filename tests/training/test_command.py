@@ -1,9 +1,9 @@
 """Does every way in which a command can end say one sentence, and only bugs a traceback?"""
 
 import math
-import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -94,7 +94,7 @@ def test_a_reader_that_has_seen_enough_is_no_error_to_speak_of():
         [sys.executable, "-c", code],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=os.environ | dict(PYTHONPATH=os.getcwd()),
+        cwd=Path(__file__).resolve().parents[2],
     )
     process.stdout.readline()
     process.stdout.close()
