@@ -8,12 +8,15 @@ from pathlib import Path
 from minimal.command import command
 from minimal.data.files import CHECKOUT
 from minimal.lab import figures
+from minimal.lab.drawings.canvas import Drawing
+from minimal.lab.drawings.systems import systems
 from minimal.lab.evidence import records
 from minimal.lab.evidence.intervals import paired
 from minimal.lab.source_map import sources_map
 
 FIGURES = CHECKOUT / "slides" / "figures"
 
+FIVE = ("standard", "resformer", "svformer", "bov", "bypass")
 NINE = ("standard", "resformer", "svformer", "row9", "bov", "vplus", "modded", "dva", "bypass")
 
 HEADLINE = {
@@ -32,6 +35,10 @@ HEADLINE = {
     "bov-fixed": "Bank of Values, gain fixed at 1",
     "bov-keep": "Bank of Values that keeps V",
 }
+
+
+def five_systems():
+    return systems(*FIVE)
 
 
 def short_map():
@@ -59,6 +66,13 @@ def recorded():
 
 # file: (what draws it, its alt text, which README repeats)
 PICTURES = {
+    "systems.svg": (
+        five_systems,
+        "Five attention layers as boxes and arrows. Queries and keys make the map in each, and only "
+        "the thick arrow of the value moves: from the layer's own stream in standard attention, "
+        "also from layer 1 in ResFormer, only from layer 1 in SVFormer, from a table by token id in "
+        "Bank of Values, past the value matrix in the value bypass.",
+    ),
     "sources.svg": (
         sources_map,
         "Every plan of the course down, twelve layers across, each cell lettered by the source of "
@@ -84,7 +98,10 @@ def drawn(name):
     """One of the pictures, as bytes."""
     draw, alt = PICTURES[name]
     figures.check_alt(alt)
-    return figures.picture(draw(), Path(name).suffix[1:])
+    made = draw()
+    if isinstance(made, Drawing):
+        return made.svg.encode()
+    return figures.picture(made, Path(name).suffix[1:])
 
 
 @command("minimal.lab.pictures", __doc__)

@@ -1,4 +1,4 @@
-"""Do README and CONTRIBUTING tell the truth? The rooms, the paths, the commands, Colab's lines."""
+"""Do README and CONTRIBUTING tell the truth? Rooms, paths, commands, minutes, Colab's lines."""
 
 import ast
 import os
@@ -97,3 +97,27 @@ def test_a_program_answers_from_any_folder(program, tmp_path):
     command = [sys.executable, ROOT / program, "--help"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and done.stdout.startswith(f"usage: python {program}")
+
+
+def test_the_minutes_of_readme_are_counted_in_the_notebooks():
+    """130 words and 8 lines a minute; a row for every notebook, in order, and an hour that adds up."""
+    from notebooks import run
+
+    rows = re.findall(
+        r"\]\((notebooks/\d\d_\w+\.ipynb)\) \| [^|]+\? \| (\d+) \|", README.read_text()
+    )
+    paths = sorted((ROOT / "notebooks").glob("*.ipynb"))
+    counted = [run.minutes(nbformat.read(path, 4)) for path in paths]
+    assert rows == [
+        (f"notebooks/{path.name}", str(n)) for path, n in zip(paths, counted, strict=True)
+    ]
+    assert f"all notebooks ({round(sum(counted) / 60)} hours)" in README.read_text()
+
+
+def test_a_minute_is_130_words_or_8_lines():
+    from notebooks import run
+
+    new = nbformat.v4
+    prose = new.new_markdown_cell("word " * 260 + "$$ x = not + counted $$ <b>tag</b>")
+    code = new.new_code_cell("x = 1\n" * 16 + "# a comment\n\n")
+    assert run.minutes(new.new_notebook(cells=[prose, code])) == 4
