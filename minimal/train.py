@@ -50,7 +50,7 @@ def prepare(run):
     # cheap questions first: what is wrong with a run should be said before anything is made
     team = Team(run.device)
     team.check_batch(run.batch, run.accumulate)
-    empty = decoder(run)
+    empty = skeleton(run.plan, run.size, **run.config())
     counted = count(empty)
     tokens_a_step = run.batch * empty.config.context
     steps = run.total_steps(counted["flops_per_token"] * tokens_a_step)
@@ -69,18 +69,6 @@ def prepare(run):
         model, recipe, batch_tokens=tokens_a_step, steps=steps, scale=run.scale, lr=run.lr
     )
     return Parts(team, corpus, tok, data, model, counted, steps, optimizer)
-
-
-def decoder(run):
-    """The run's model without storage; an encoder would see the very token it is to predict."""
-    model = skeleton(run.plan, run.size, **run.config())
-    if not model.config.style.causal:
-        raise ValueError(
-            f"size {run.size} in style {model.config.style.name} is an encoder, whose tokens see "
-            "what they are to predict: train it with python -m minimal.encoder.pretrain, or take "
-            "another --size and --style here"
-        )
-    return model
 
 
 # ---- the training -------------------------------------------------------------------------------
@@ -253,7 +241,7 @@ def load(folder, where="cpu"):
     names = {entry.name for entry in fields(Run)}
     try:
         run = Run(**{k: v for k, v in state["identity"].items() if k in names})
-        decoder(run)
+        skeleton(run.plan, run.size, **run.config())
         model = build(run.plan, run.size, run.seed, **run.config()).to(where)
         checkpoint.load_weights(model, checkpoint.part(tensors, "model/"))
         return model.eval(), tokenizers.Tokenizer(state["tokenizer"])

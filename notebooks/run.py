@@ -51,7 +51,7 @@ def code(notebook):
 
 
 def minutes(notebook):
-    """What a person needs: 130 words and 8 lines of code a minute, without equations and comments."""
+    """What a person needs: 130 words and 8 lines of code a minute, less equations and comments."""
     words = lines = 0
     for cell in notebook.cells:
         if cell.cell_type == "markdown":

@@ -50,11 +50,6 @@ class Bert(GPT):
     both_ways = True
 
     def __init__(self, config, plan, head=Masked):
-        if config.style.causal:
-            raise ValueError(
-                "wanted an encoder's size and plan (style bert), got a decoder's: take bert-4l, "
-                "bert-6l, bert-8l or bert-base, and a plan that does not bring its own style"
-            )
         super().__init__(config, plan)  # self.norm stands after the embedding here
         self.segment = Embedding("segment", 2, (config.width,), "position", "embed")
         self.head = head(config, self.embed)

@@ -68,10 +68,10 @@ def recorded():
 PICTURES = {
     "systems.svg": (
         five_systems,
-        "Five attention layers as boxes and arrows. Queries and keys make the map in each, and only "
-        "the thick arrow of the value moves: from the layer's own stream in standard attention, "
-        "also from layer 1 in ResFormer, only from layer 1 in SVFormer, from a table by token id in "
-        "Bank of Values, past the value matrix in the value bypass.",
+        "Five attention layers as boxes and arrows. Queries and keys make the map in each, and "
+        "only the thick arrow of the value moves: from the layer's own stream in standard "
+        "attention, also from layer 1 in ResFormer, only from layer 1 in SVFormer, from a table by "
+        "token id in Bank of Values, past the value matrix in the value bypass.",
     ),
     "sources.svg": (
         sources_map,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from minimal import variants
-from minimal.lab import figures
+from minimal.lab.source_map import sources_map
 from tests.model.toy import TOY
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,7 +26,7 @@ def test_it_is_counted_listed_and_drawn(capsys):
     assert lines["toy"].endswith("own ×2, γ·own+rolled V1 ×2") and "own ×4" in lines["standard"]
     variants.main(["--size", "nano", "--plans", "toy", "--json"])
     assert '"plan": "toy"' in capsys.readouterr().out
-    drawn = figures.sources_map("nano", ["toy"])
+    drawn = sources_map("nano", ["toy"])
     words = [text.get_text() for text in drawn.axes[0].texts]
     assert len(words) == 4 and sum("γ" in word for word in words) == 2
 

@@ -100,7 +100,7 @@ def test_a_program_answers_from_any_folder(program, tmp_path):
 
 
 def test_the_minutes_of_readme_are_counted_in_the_notebooks():
-    """130 words and 8 lines a minute; a row for every notebook, in order, and an hour that adds up."""
+    """A row for every notebook, in order, and hours that add up: see run.minutes."""
     from notebooks import run
 
     rows = re.findall(

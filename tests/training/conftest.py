@@ -1,6 +1,7 @@
 """What the tests of this folder share: a text, and a cache of its own for each file."""
 
 import os
+import signal
 from functools import lru_cache
 
 import pytest
@@ -16,6 +17,14 @@ def one_rate():
     train.matmul_rate = lru_cache(measure)
     yield
     train.matmul_rate = measure
+
+
+@pytest.fixture(autouse=True, scope="session")
+def ctrl_c_counts():
+    """Also where the suite was started in the background, whose processes ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="module")

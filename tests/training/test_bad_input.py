@@ -47,7 +47,7 @@ TRAIN = [
     ("--minutes nan",                 "argument --minutes: wanted a number from 0, got nan"),
     ("--minutes -1",                  "argument --minutes: wanted a number from 0, got -1"),
     ("--minutes 0 --steps 100",       "stopped at step 1 of 100 (time is up)"),
-    ("--style bert",                  "is an encoder"),
+    ("--style bert",                  "would see the token that it is to predict"),
     ("--size bert-4l",                "python -m minimal.encoder.pretrain"),
     ("--size huge",                   "huge"),
     ("--plan bovv",                   "unknown plan 'bovv'"),

@@ -224,7 +224,7 @@ def test_a_checkpoint_with_a_damaged_state_is_named(corpus, tmp_path, finished, 
         (having(identity=dict(plan="no-such-plan")), "unknown plan 'no-such-plan'"),
         (having(identity=dict(steps="many")), "steps: wanted a whole number, got 'many'"),
         (having(identity=dict(size="tiny")), "does not fit this model"),
-        (having(identity=dict(style="bert")), "is an encoder"),
+        (having(identity=dict(style="bert")), "would see the token that it is to predict"),
     ],
 )
 def test_a_checkpoint_that_cannot_be_opened_is_named(tmp_path, finished, change, words):

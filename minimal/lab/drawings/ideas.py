@@ -1,4 +1,4 @@
-"""Which ideas want a drawing, not a plot? Rotary positions, Muon, U-Net skips, ResFormer's steps."""
+"""Which ideas want a drawing, not a plot? Rotary positions, Muon, skips, ResFormer's steps."""
 
 import math
 
