@@ -14,7 +14,6 @@ from minimal.kernels.forward import (
     key_range,
     launch_plan,
     may_see,
-    memory_of,
     tl,
     triton,
     where_it_starts,
@@ -53,8 +52,9 @@ def backward_queries(
     query = tl.load(q + row, mask=inside, other=0.0)
     push = tl.load(grad + row, mask=inside, other=0.0)  # dO
     norm = tl.load(lse + line, mask=t < T, other=float("inf"))  # (M,)
-    memory = memory_of(k, table, ids, b, h // GROUP, S, k_b, k_s, k_g, table_v, table_g, ids_b)
-    k, table, ids, _, _ = memory
+    k += b.to(tl.int64) * k_b + h // GROUP * k_g
+    table += h // GROUP * table_g
+    ids += b.to(tl.int64) * ids_b
 
     # delta, which the keys' kernel reads
     mean = tl.load(unscaled + row, mask=inside, other=0.0)

@@ -72,13 +72,15 @@ def split(
     line = b * T * H + t * H + h  # (R,)
     inside = (t < T)[:, None] & (d[None, :] < D)
     query = tl.load(q + line[:, None] * D + d[None, :], mask=inside, other=0.0)
-    memory = memory_of(k, table, ids, b, g, S, k_b, k_s, k_g, table_v, table_g, ids_b)
+    memory = memory_of(k, table, ids, b, g, S, k_b, k_s, k_g, table_v, table_g)
+    if ids is not None:
+        ids += b.to(tl.int64) * ids_b
 
     # its stretch of keys
     start, stop = stretch(first, length, WINDOW, N)
     at, scale, sums = first + t, scale * LOG2E, nothing_yet(R, PADDED)
     sums = absorb(
-        sums, query, memory, start, stop, at, length, scale,
+        sums, query, memory, ids, start, stop, at, length, scale,
         True, CAUSAL, WINDOW, D, N, "evict_first",
     )  # fmt: skip
     mean, norm = finished(sums)

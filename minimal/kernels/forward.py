@@ -78,17 +78,15 @@ def key_range(low, high, length, CAUSAL: tl.constexpr, WINDOW: tl.constexpr, N: 
 
 # ---- the online softmax --------------------------------------------------------------------------
 @triton.jit
-def memory_of(k, table, ids, b, g, S, k_b, k_s, k_g, table_v, table_g, ids_b):
-    """Where one sequence and key head begin, and the steps between keys and between rows.
+def memory_of(k, table, ids, b, g, S, k_b, k_s, k_g, table_v, table_g):
+    """Where the keys and rows of one sequence and head begin, and the steps from one to the next.
 
     Without ids the table is V itself, (B, S, G, D), and this is flash attention: the rival."""
     k += b.to(tl.int64) * k_b + g * k_g
     table += g * table_g
     if ids is None:
         table += b.to(tl.int64) * S * table_v
-    else:
-        ids += b.to(tl.int64) * ids_b
-    return k, table, ids, k_s, table_v
+    return k, table, k_s, table_v
 
 
 @triton.jit
@@ -100,7 +98,7 @@ def nothing_yet(M: tl.constexpr, PADDED: tl.constexpr):
 
 @triton.jit
 def absorb(
-    softmax, query, memory, start, stop, position, length, scale,
+    softmax, query, memory, ids, start, stop, position, length, scale,
     MASKED: tl.constexpr, CAUSAL: tl.constexpr, WINDOW: tl.constexpr,
     D: tl.constexpr, N: tl.constexpr, HINT: tl.constexpr,
 ):  # fmt: skip
@@ -108,7 +106,7 @@ def absorb(
 
     Compilers may drop it (Triton 3.7 drops nearly all), so nothing rests on it."""
     total, top, sums = softmax
-    k, table, ids, k_s, table_v = memory
+    k, table, k_s, table_v = memory
     d = tl.arange(0, query.shape[1])
     for tile in tl.range(start, stop, N):
         key = tl.multiple_of(tile, N) + tl.arange(0, N)  # (N,)
@@ -169,7 +167,9 @@ def forward(
     row = (b.to(tl.int64) * T * H + t * H + h)[:, None] * D + d[None, :]  # (M, D)
     inside = (t[:, None] < T) & (d[None, :] < D)
     query = tl.load(q + row, mask=inside, other=0.0)
-    memory = memory_of(k, table, ids, b, h // GROUP, S, k_b, k_s, k_g, table_v, table_g, ids_b)
+    memory = memory_of(k, table, ids, b, h // GROUP, S, k_b, k_s, k_g, table_v, table_g)
+    if ids is not None:
+        ids += b.to(tl.int64) * ids_b
 
     # Three stretches: the window's left edge, tiles that all queries see, the diagonal and the end.
     low = first + tl.program_id(0) * M
@@ -179,12 +179,17 @@ def forward(
     sums = nothing_yet(M, PADDED)
     if WINDOW > 0:
         sums = absorb(
-            sums, query, memory, start, whole, at, length, scale, True, CAUSAL, WINDOW, D, N, ""
-        )
+            sums, query, memory, ids, start, whole, at, length, scale,
+            True, CAUSAL, WINDOW, D, N, "",
+        )  # fmt: skip
     sums = absorb(
-        sums, query, memory, whole, end, at, length, scale, False, CAUSAL, WINDOW, D, N, ""
-    )
-    sums = absorb(sums, query, memory, end, stop, at, length, scale, True, CAUSAL, WINDOW, D, N, "")
+        sums, query, memory, ids, whole, end, at, length, scale,
+        False, CAUSAL, WINDOW, D, N, "",
+    )  # fmt: skip
+    sums = absorb(
+        sums, query, memory, ids, end, stop, at, length, scale,
+        True, CAUSAL, WINDOW, D, N, "",
+    )  # fmt: skip
 
     mean, norm = finished(sums)
     scaled = mean if gain is None else mean * tl.load(gain).to(tl.float32)
