@@ -23,6 +23,7 @@ from minimal.model.count import count, settings_of
 from minimal.model.init import generator
 from minimal.model.transformer import GPT
 from minimal.training import checkpoint, optim, recipes
+from minimal.training.compiling import compiled
 from minimal.training.device import compute_dtype, keep_memory, matmul_rate
 from minimal.training.loop import Loop
 from minimal.training.run import HOW_OFTEN, NOT_IN_IDENTITY, Run, kind_of
@@ -89,7 +90,7 @@ class Trainer(Loop):
         )
         self.loss = self.model.loss
         if run.compile:
-            self.loss = torch.compile(self.model.loss, dynamic=False)
+            self.loss = compiled(self.model.loss)
         self.writes = self.team.rank == 0
         quiet = os.environ.get("CI") == "true" if quiet is None else quiet
         self.quiet = quiet or not self.writes
