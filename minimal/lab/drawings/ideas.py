@@ -3,6 +3,7 @@
 import math
 
 from minimal.lab.drawings.canvas import Canvas, side_by_side
+from minimal.model.residual import UNet
 from minimal.model.values import Table
 from minimal.variants import skeleton
 
@@ -96,7 +97,7 @@ def modded_layers(plan="modded", size="modded-medium"):
             c.table(40, middle(at) - 9, 34, 18)
             c.path([(74, middle(at)), (118, middle(at))], "value")
             c.text(30, middle(at), f"E{i + 1}", 10, "end")
-    skips = next(stream.skips for stream in model.streams if hasattr(stream, "skips"))
+    skips = next(stream.skips for stream in model.streams if isinstance(stream, UNet))
     for to, start in skips.items():
         out = 230 + 5 * (to - start)
         c.curve(
