@@ -111,7 +111,7 @@ def test_the_minutes_of_readme_are_counted_in_the_notebooks():
     assert rows == [
         (f"notebooks/{path.name}", str(n)) for path, n in zip(paths, counted, strict=True)
     ]
-    assert f"all notebooks ({round(sum(counted) / 60)} hours)" in README.read_text()
+    assert f"All notebooks ({round(sum(counted) / 60)} hours)" in README.read_text()
 
 
 def test_a_minute_is_130_words_or_8_lines():

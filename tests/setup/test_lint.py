@@ -21,6 +21,29 @@ def test_ruff_has_nothing_to_say(published, words):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+NAMES = ["check", "--isolated", "--no-cache", "--select", "F821,F401,F811", "--quiet"]
+
+
+def test_no_notebook_or_deck_uses_a_name_that_nothing_made_or_imports_for_nothing(published):
+    """Read without running, over all cells: what a run would only meet in the branch it takes."""
+    paths = sorted(map(str, published.glob("[ns]*/[0-9]*.ipynb")))
+    assert len(paths) >= 25
+    done = subprocess.run(
+        [sys.executable, "-m", "ruff", *NAMES, *paths], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_a_name_that_nothing_made_is_found(tmp_path):
+    import nbformat
+
+    page = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("print(sys.path)")])
+    nbformat.write(page, tmp_path / "lost.ipynb")
+    ruff = [sys.executable, "-m", "ruff", *NAMES, str(tmp_path / "lost.ipynb")]
+    done = subprocess.run(ruff, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1 and "Undefined name `sys`" in done.stdout
+
+
 def test_actions_are_pinned_by_commit_and_may_only_read(published):
     """A tag can be moved by whoever holds its repository; a commit cannot."""
     flows = sorted((published / ".github" / "workflows").glob("*.yml"))
