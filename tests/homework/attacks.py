@@ -193,6 +193,21 @@ for _ in range(900):
     os.chdir("deep")
 ctypes.CDLL(None).shmget(77, 4096, 0o1600)
 return torch.zeros(1)""",
+    "no numbers, and endlessly tall": """
+return torch.zeros(1 << 31, 0)""",
+    "no numbers, a million rows": """
+return torch.zeros(1_000_002, 0)""",
+    "the last to be ended where memory is short": """
+import os
+try:
+    os.execvp("sh", ["sh", "-c", "echo 0 > /proc/self/oom_score_adj; exec sleep 1"])
+except OSError:
+    return torch.zeros_like(v1)""",
+    "memory of System V": """
+import ctypes
+for _ in range(32):
+    ctypes.CDLL(None).shmget(0, 16 << 20, 0o1600)
+return torch.zeros_like(v1)""",
     "a crowd in sessions of its own": """
 import os
 for _ in range(58):
