@@ -33,6 +33,7 @@ def test_a_drawing_is_whole_svg_with_alt_text_light_and_dark_and_the_same_each_t
     assert "http" not in drawing.svg.replace("http://www.w3.org/2000/svg", ""), "loads nothing"
     assert f'alt="{drawing.alt[:20]}' in drawing._repr_html_()
     assert DRAWINGS[name]().svg == drawing.svg
+    assert repr(drawing) == f"[drawing] {drawing.alt}"
 
 
 @pytest.mark.parametrize("name", DRAWINGS)

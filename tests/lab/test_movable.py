@@ -45,6 +45,10 @@ def test_a_piece_stands_as_python_drew_it_where_no_script_runs(name):
     assert len(piece.alt) >= 40 and piece.alt in still.replace("&#x27;", "'")
     assert not re.search(r"(src|href)=\"http|@import|url\(http|fetch\(|XMLHttpRequest", page)
     assert still.count("<label>") == len(piece.controls), "every control has its words"
+    assert repr(piece) == f"[to move: {piece.title}] {piece.alt}", (
+        "no address of this machine's memory"
+    )
+    assert PIECES[name]()._repr_html_() == page
 
 
 @pytest.mark.parametrize("plan", ["standard", "gqa", "svformer", "bov", "dva"])

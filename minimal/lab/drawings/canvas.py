@@ -43,7 +43,7 @@ TIPS = """<defs>
 </defs>"""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Drawing:
     """A finished picture. In a notebook the last line of a cell shows it, with its alt text."""
 
@@ -56,6 +56,9 @@ class Drawing:
                 f"wanted alt text of at least {SHORTEST_ALT} characters, got {len(self.alt)}: "
                 "say what is drawn and what is seen in it"
             )
+
+    def __repr__(self):
+        return f"[drawing] {self.alt}"  # where only text can be shown
 
     def _repr_html_(self):
         data = base64.b64encode(self.svg.encode()).decode()

@@ -85,7 +85,7 @@ def fixed(number, digits=2):
     return f"{number:.{digits}f}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Piece:
     """Controls, a picture, and what moves in it."""
 
@@ -105,6 +105,9 @@ class Piece:
         canvas = Canvas(*self.size)
         self.draw(canvas, self.compute(values or self.start()))
         return canvas
+
+    def __repr__(self):
+        return f"[to move: {self.title}] {self.alt}"  # where only text can be shown
 
     def _repr_html_(self):
         width, height = self.size
