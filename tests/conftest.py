@@ -31,7 +31,7 @@ BUDGET = dict(
     encoder=90,
     tasks=60,
     lab=120,
-    homework=180,
+    homework=220,
     notebooks=360,
     slides=180,
 )
