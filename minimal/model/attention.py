@@ -10,7 +10,7 @@ from torch import nn
 from minimal.kernels.dynamic_values import dynamic_values
 from minimal.kernels.reference import visible, weights
 from minimal.model.attend import attend, last
-from minimal.model.layers import Linear, Part, norm, rotate
+from minimal.model.layers import Linear, Part, norm, rotate_rows
 from minimal.model.tape import Rows
 
 
@@ -37,7 +37,7 @@ class Own(Part):
         x = self.flat(h, at, tape).unflatten(-1, (self.heads, self.config.head))  # (B, T, heads, D)
         # positions
         if tape.rotation is not None:
-            x = rotate(x, *tape.rotation)
+            x = rotate_rows(x, *tape.rotation[self.heads])
         # QK norm; its gain is part of the scale: see Style.attention_scale
         if self.config.style.qk_norm is not None:
             x = norm(x)

@@ -164,8 +164,17 @@ def rope_tables(positions, width, base, half=False):
 
 def rotate(x, cos, sin):
     """Rotary positions in halves, by -angle: y1 = x1 cos + x2 sin, y2 = x2 cos - x1 sin."""
-    heads, half = x.shape[-2], x.shape[-1] // 2
+    return rotate_rows(x, *whole_rows(cos, sin, x.shape[-2]))
+
+
+def whole_rows(cos, sin, heads):
+    """The tables for rotate_rows, made once a pass: on a CPU, operations on halves of short rows
+    cost several times as much as on whole ones."""
     both = torch.cat([cos, cos], dim=-1).expand(-1, heads, -1).contiguous()  # (T, H, D)
     signed = torch.cat([sin, -sin], dim=-1).expand(-1, heads, -1).contiguous()  # (T, H, D)
-    # Whole rows: on a CPU, operations on halves of short rows cost several times as much.
-    return x * both + x.roll(half, dims=-1) * signed
+    return both, signed
+
+
+def rotate_rows(x, both, signed):
+    """rotate() by tables that are as wide as x."""
+    return x * both + x.roll(x.shape[-1] // 2, dims=-1) * signed

@@ -50,7 +50,7 @@ class Tape:
         self.queries, self.keys, self.flat = {}, {}, {}
         self.values, self.raw, self.rows, self.out = {}, {}, {}, {}
         self.streams = []
-        self.rotation = None  # cos and sin of rotary positions
+        self.rotation = None  # heads -> tables of rotary positions, as wide as their rows
         self.seen = None  # ids of all visible positions, once a source has asked for them
         self.start = 0 if cache is None else cache.length
 

@@ -17,6 +17,7 @@ from minimal.model.layers import (
     norm,
     norm_of,
     rope_tables,
+    whole_rows,
 )
 from minimal.model.loss import CAP, CAPPED, HeadLoss
 from minimal.model.tape import Tape
@@ -169,7 +170,9 @@ class GPT(nn.Module):
         else:
             half = style.positions == "half-rope"
             tables = rope_tables(positions, self.config.head, style.rope_base, half)
-            tape.rotation = [table.to(x.dtype) for table in tables]
+            cos, sin = (table.to(x.dtype) for table in tables)  # (T, 1, D/2) each
+            groups = {self.config.heads, self.config.kv}
+            tape.rotation = {heads: whole_rows(cos, sin, heads) for heads in groups}
         if style.embed_norm:
             x = norm(x)
         if self.smear is not None:
