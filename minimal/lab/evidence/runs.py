@@ -22,7 +22,7 @@ from minimal.training import recipes
 from minimal.training.run import HOW_OFTEN, NOT_IN_IDENTITY, Diverged, Run, TimeIsUp
 from minimal.variants import skeleton
 
-RUN_FORMAT = 1  # raise it when the same Run would give other numbers: all are then trained anew
+RUN_FORMAT = 2  # raise it when the same Run would give other numbers: all are then trained anew
 
 
 # ---- one run, trained once -----------------------------------------------------------------------
