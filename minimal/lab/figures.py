@@ -255,15 +255,21 @@ def show(fig, alt):
     """Put the figure on the page as <figure><img alt>, which Lab, VS Code, Colab, HTML and reveal
     all keep; outside a notebook, print its alt text."""
     check_alt(alt)
-    data = base64.b64encode(picture(fig)).decode()
+    image = picture(fig)
     if not in_notebook():
         print(f"[figure] {alt}")
         return
     from IPython.display import HTML, display
 
+    display(HTML(on_page(image, "png", alt)))
+
+
+def on_page(image, kind, alt):
+    """An image (bytes) as HTML that needs no other file."""
+    data = base64.b64encode(image).decode()
     told = f'alt="{html.escape(alt, quote=True)}"'
-    image = f'<img {told} src="data:image/png;base64,{data}" style="max-width:100%">'
-    display(HTML(f'<figure style="margin:0">{image}</figure>'))
+    tag = f'<img {told} src="data:image/{kind};base64,{data}" style="max-width:100%">'
+    return f'<figure style="margin:0">{tag}</figure>'
 
 
 def in_notebook():

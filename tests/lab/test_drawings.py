@@ -108,6 +108,6 @@ def test_tiles_are_what_the_mask_says(length, rows, columns, window):
 
 
 def test_alt_text_that_says_nothing_is_refused():
-    with pytest.raises(ValueError, match="wanted alt text of at least 40 characters, got 9"):
+    with pytest.raises(ValueError, match="wanted an alt text of at least 40 characters, got 9"):
         Drawing("<svg/>", "a drawing")
     assert Canvas(10, 10).drawing("A page of ten by ten with nothing at all drawn on it.").svg

@@ -1,10 +1,9 @@
 """What is a drawing made of? Boxes, arrows and words as SVG, with alt text, for light and dark."""
 
-import base64
 import html
 from dataclasses import dataclass
 
-SHORTEST_ALT = 40
+from minimal.lab.figures import check_alt, on_page
 
 # A drawing carries its own colours and paper: a page may be light while the system is dark. Meaning
 # never hangs on colour: the value's arrow is thick, tables are ruled, routing is hatched.
@@ -51,23 +50,13 @@ class Drawing:
     alt: str
 
     def __post_init__(self):
-        if len(self.alt) < SHORTEST_ALT:
-            raise ValueError(
-                f"wanted alt text of at least {SHORTEST_ALT} characters, got {len(self.alt)}: "
-                "say what is drawn and what is seen in it"
-            )
+        check_alt(self.alt)
 
     def __repr__(self):
         return f"[drawing] {self.alt}"  # where only text can be shown
 
     def _repr_html_(self):
-        data = base64.b64encode(self.svg.encode()).decode()
-        alt = html.escape(self.alt, quote=True)
-        source = f"data:image/svg+xml;base64,{data}"
-        return (
-            f'<figure style="margin:0"><img alt="{alt}" src="{source}" style="max-width:100%">'
-            "</figure>"
-        )
+        return on_page(self.svg.encode(), "svg+xml", self.alt)
 
 
 class Canvas:
