@@ -183,5 +183,46 @@ def test_what_is_left_of_the_token_is_all_of_it_until_the_blocks_write(tmp_path,
         assert left[2] == 1 if name == "still" else left[2] < 0.99
 
 
+def test_a_layers_share_closes_with_its_gain_and_scales_with_its_table(tmp_path, monkeypatch):
+    corpus = str(tmp_path / "book.txt")
+    Path(corpus).write_text("the cat sat on the mat, and the dog lay by the door. " * 3000)
+    monkeypatch.setenv("MINIMAL_RUNS", str(tmp_path))
+    run = Run("bov", size="smoke", corpus=corpus, vocab=280, steps=3, out=str(tmp_path / "bov"))
+    result = Trainer(run, quiet=True).fit() | dict(folder=run.out)
+    model, ids = curves.trained(result)
+    assert len(model.coefficients()) == 1, "bov at this size has one layer with a gain"
+
+    def shares(change):
+        copy, _ = curves.trained(result)
+        with torch.no_grad():
+            change(copy)
+        monkeypatch.setattr(curves, "trained", lambda result: (copy, ids))
+        found = curves.layer_shares(result)
+        monkeypatch.undo()
+        monkeypatch.setenv("MINIMAL_RUNS", str(tmp_path))
+        return found
+
+    def scale(factor):
+        def change(model):
+            for value in model.coefficients().values():
+                value.mul_(factor)
+
+        return change
+
+    plain = shares(lambda model: None)
+    # the last layer reads the table; the first has values of its own
+    last = len(model.blocks) - 1
+    assert 0 < plain["share"][last] < 1 and set(plain["share"]) == set(range(last + 1))
+    # a gain of zero closes the layer that has it, and no layer below it
+    closed = shares(scale(0.0))
+    assert closed["value"][last] == closed["share"][last] == 0
+    assert closed["share"][0] == plain["share"][0]
+    # twice the gain: twice the values, twice the branch beside the same stream
+    double = shares(scale(2.0))
+    assert double["value"][last] == pytest.approx(2 * plain["value"][last], rel=1e-2)
+    odds = [found["share"][last] / (1 - found["share"][last]) for found in (plain, double)]
+    assert odds[1] == pytest.approx(2 * odds[0], rel=1e-2)
+
+
 def gains(model):
     return [value.item() for value in model.coefficients().values()]

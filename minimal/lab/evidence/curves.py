@@ -85,16 +85,59 @@ def mixin_study(result):
     )
 
 
-def token_left(result):
-    """How much of the token is left in the stream that enters each block, and the head: its mean
-    cosine with x0 over 16 held-out texts."""
+# ---- what a trained model does with held-out text ------------------------------------------------
+
+
+def trained(result, texts=16):
+    """The model of a training result, and the ids (texts, T) of its first held-out texts."""
     from minimal.data import corpora, packing
     from minimal.train import load
 
     model, tok = load(result["folder"])
     text = corpora.find(result["run"]["corpus"])
     held = packing.pack(text, tok, model.config.context)
-    ids, _ = next(iter(held.valid(16, 16)))
+    ids, _ = next(iter(held.valid(texts, texts)))
+    return model, ids
+
+
+def size_of(x):
+    """Root of the mean square of all numbers."""
+    return x.float().square().mean().sqrt().item()
+
+
+def layer_shares(result):
+    """How much of every layer's output is attention's? Over 16 held-out texts, by layer:
+
+    value   the size of the values as they arrive: gain times rows. A gain alone says little, since
+            a table with large rows and a small gain is a table with small rows and a large one
+    share   |attention's output| / (|attention's output| + |stream that it is added to|)
+    """
+    model, ids = trained(result)
+    with torch.no_grad():
+        tape = observe(model, ids)
+        found = dict(value={}, share={})
+        for at, block in enumerate(model.blocks):
+            if block.attention is None:
+                continue
+            # values, as large as their gain makes them
+            value = tape.values[at]
+            v = value.dense()  # (B, T, G, D)
+            found["value"][at] = size_of(v if value.gain is None else value.gain * v)
+            # attention's output beside the stream
+            branch = size_of(block.attention.out(tape.out[at].flatten(2)))
+            found["share"][at] = branch / (branch + size_of(tape.streams[at]))
+    return {name: {at: round(x, 4) for at, x in by.items()} for name, by in found.items()}
+
+
+def gain_study(result):
+    """Did a learned gain close its layer? Its largest value, and what is left of the layer."""
+    return largest_coefficients(result) | layer_shares(result)
+
+
+def token_left(result):
+    """How much of the token is left in the stream that enters each block, and the head: its mean
+    cosine with x0 over 16 held-out texts."""
+    model, ids = trained(result)
     streams = observe(model, ids).streams
     cosines = [F.cosine_similarity(x, streams[0], dim=-1).mean().item() for x in streams]
     return dict(token_left=[round(cosine, 4) for cosine in cosines])

@@ -8,7 +8,7 @@ first and then adds seeds where it suits will find what suits.
 from dataclasses import dataclass, replace
 from typing import Callable
 
-from minimal.lab.evidence.curves import largest_coefficients, mixin_study, token_left
+from minimal.lab.evidence.curves import gain_study, mixin_study, token_left
 from minimal.training.run import Run
 
 WAR = Run(  # 1M tokens, all held-out rows
@@ -238,13 +238,13 @@ GRIDS = dict(
         SLOWED,
         seeds=FIVE,
         base=CODE,
-        also=largest_coefficients,
+        also=gain_study,
     ),
     gains_novel=Grid(
         "Do learned gains stay open at a tenth and a hundredth of their rate? On War and Peace",
         SLOWED,
         seeds=FIVE,
-        also=largest_coefficients,
+        also=gain_study,
     ),
     # Three seeds: what is asked is the shape of a curve over an eightfold budget. 4,000 steps read
     # the library 2.4 times and half of the books; War and Peace they would read 7 times.
