@@ -1,6 +1,6 @@
-"""What is in the package? An API reference of its own docstrings and signatures.
+"""What is in the package, and in which order is it read? Its docstrings, signatures and source.
 
-They are read from the source: nothing is imported, nothing retyped.
+They are read from the files: nothing is imported, nothing retyped.
 """
 
 import ast
@@ -8,15 +8,59 @@ import html
 import re
 from pathlib import Path
 
+from slides import page as cells
+
 ROOT = Path(__file__).resolve().parent.parent
+
+# room -> what is read first in it; the rest follows by name, and a room's own map comes before all
+FIRST = {
+    "": "__init__ variants train generate evaluate analysis command",
+    "model": "values tape attention attend cache residual transformer layers plan config init",
+    "kernels": "reference gather dense forward backward decode histogram",
+    "training": "run loop recipes optim",
+    "data": "corpora tokenizer packing",
+    "encoder": "bert bypass pretrain finetune",
+    "lab": "figures",
+}
+
+
+def rooms():
+    """[(room, what its line in the package's map says, its files)], as the package tells them."""
+    told = ast.get_docstring(ast.parse(text_of(ROOT / "minimal" / "__init__.py")))
+    found = [("", "Commands, and what every room shares", files_of(""))]
+    for name, words in re.findall(r"^ {4}(\w+)/ +(.*)$", told, flags=re.M):
+        found.append((name, words, files_of(name)))
+    return found
+
+
+def files_of(room):
+    """The files of a room in reading order; of the package itself only those in no room."""
+    folder = ROOT / "minimal" / room
+    paths = folder.rglob("*.py") if room else folder.glob("*.py")
+    first = FIRST.get(room, "").split()
+
+    def place(path):
+        rank = first.index(path.stem) if path.stem in first else len(first)
+        return (path.parent != folder, rank if path.parent == folder else 0, path.as_posix())
+
+    return sorted((path for path in paths if text_of(path).strip()), key=place)
 
 
 def modules():
-    return [
-        path
-        for path in sorted((ROOT / "minimal").rglob("*.py"))
-        if path.read_text(encoding="utf-8").strip()
-    ]
+    """Every file with something in it, in the order in which the package is read."""
+    return [path for _, _, files in rooms() for path in files]
+
+
+def chapters():
+    """The package for the sidebar: its rooms, and below each its files."""
+    found = [("All rooms", "api/index.html")]
+    for _, _, files in rooms():
+        found += [(inside(path), f"api/{page(path)}") for path in files]
+    return found
+
+
+def text_of(path):
+    return path.read_text(encoding="utf-8")
 
 
 def inside(path):
@@ -32,7 +76,33 @@ def page(path):
 
 def question(path):
     """The first paragraph of a module's docstring."""
-    return (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").split("\n\n")[0]
+    return (ast.get_docstring(ast.parse(text_of(path))) or "").split("\n\n")[0]
+
+
+# ---- words ---------------------------------------------------------------------------------------
+
+
+def words(text):
+    """A docstring's text; what it sets in backticks is code."""
+    return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", html.escape(text))
+
+
+def said(node):
+    """A docstring as paragraphs: its line breaks are the editor's, except where things line up."""
+    doc = ast.get_docstring(node)
+    if not doc:
+        return ""
+    blocks = [told(block) for block in doc.split("\n\n") if block.strip()]
+    return f'<div class="doc">{"".join(blocks)}</div>'
+
+
+def told(block):
+    if re.search(r"^ {2,}|\S {3,}\S|^[-*] ", block, flags=re.M):
+        return f"<pre>{html.escape(block)}</pre>"
+    return f"<p>{words(' '.join(block.split()))}</p>"
+
+
+# ---- one module ----------------------------------------------------------------------------------
 
 
 def public(nodes, kinds):
@@ -46,25 +116,28 @@ def signature(node):
     return f"{node.name}({ast.unparse(node.args)})"
 
 
-def words(text):
-    """A docstring's text; what it sets in backticks is code."""
-    return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", html.escape(text))
+def source(node, lines):
+    """The code of a function or class, decorators included, behind a click."""
+    start = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+    code = "\n".join(lines[start - 1 : node.end_lineno])
+    where = f"lines {start} to {node.end_lineno}"
+    return (
+        f'<details class="code"><summary>Source, {where}</summary>{cells.code_html(code)}</details>'
+    )
 
 
-def said(node):
-    doc = ast.get_docstring(node)
-    return f'<div class="doc">{words(doc)}</div>' if doc else ""
-
-
-def entry(node, owner=""):
+def entry(node, lines, owner=""):
     level, name = ("h3", f"{owner}.{node.name}") if owner else ("h2", node.name)
+    told = html.escape(signature(node))
     parts = [
-        f'<{level} id="{name}"><code>{html.escape(signature(node))}</code></{level}>',
+        f'<{level} id="{name}" data-label="{name}"><code>{told}</code></{level}>',
         said(node),
     ]
+    if not owner:
+        parts.append(source(node, lines))
     if isinstance(node, ast.ClassDef):
         parts += [
-            entry(method, node.name)
+            entry(method, lines, node.name)
             for method in public(node.body, ast.FunctionDef)
             if ast.get_docstring(method)
         ]
@@ -73,31 +146,41 @@ def entry(node, owner=""):
 
 def module(path):
     """One module as the body of a page."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree, lines = ast.parse(text_of(path)), text_of(path).splitlines()
     listed = public(tree.body, (ast.FunctionDef, ast.ClassDef))
-    index = " · ".join(f'<a href="#{node.name}">{node.name}</a>' for node in listed)
+    whole = (
+        f'<details class="code"><summary>The whole file, {len(lines)} lines</summary>'
+        f"{cells.code_html(text_of(path))}</details>"
+    )
     return "\n".join(
         [
             f"<h1>minimal/{inside(path)}</h1>",
             said(tree),
-            f"<p>{index}</p>" if index else "",
-            *map(entry, listed),
+            whole,
+            *(entry(node, lines) for node in listed),
         ]
     )
 
 
 def index():
-    """All modules, each with the question it answers."""
-    rows = ""
-    for path in modules():
-        link = f'<a href="{page(path)}">{inside(path)}</a>'
-        lines = len(path.read_text(encoding="utf-8").splitlines())
-        rows += f"<tr><td>{link}</td><td>{words(question(path))}</td><td>{lines}</td></tr>\n"
-    return (
+    """All rooms in reading order, each file with the question it answers."""
+    parts = [
         "<h1>The package <code>minimal</code></h1>"
         "<p>Every file answers one question and is read from top to bottom. Start with "
         '<a href="model.values.html">model/values.py</a>, the seam, then '
-        '<a href="variants.html">variants.py</a>, the table of plans.</p>'
-        "<table><thead><tr><th>file</th><th>question</th><th>lines</th></tr></thead>"
-        f"<tbody>{rows}</tbody></table>"
-    )
+        '<a href="variants.html">variants.py</a>, the table of plans. Below, rooms and files '
+        "stand in the order in which they are read.</p>"
+    ]
+    for room, about, files in rooms():
+        rows = ""
+        for path in files:
+            link = f'<a href="{page(path)}">{inside(path)}</a>'
+            lines = len(text_of(path).splitlines())
+            rows += f"<tr><td>{link}</td><td>{words(question(path))}</td><td>{lines}</td></tr>\n"
+        name = f"{room}/" if room else "The package itself"
+        parts.append(
+            f'<h2 id="{room or "package"}">{name}</h2><p>{words(about)}</p><table><thead><tr>'
+            '<th scope="col">file</th><th scope="col">question</th><th scope="col">lines</th></tr>'
+            f"</thead><tbody>{rows}</tbody></table>"
+        )
+    return "\n".join(parts)

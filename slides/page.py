@@ -22,6 +22,7 @@ def markdown_html(source):
         markdown2html(source)
         .replace('<div class="highlight">', "")
         .replace("</pre></div>", "</pre>")
+        .replace("<th></th>", "<td></td>")  # a heading that says nothing is none
     )
 
 

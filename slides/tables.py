@@ -1,21 +1,14 @@
-"""What was claimed, what was printed, what was recorded? The evidence of the course as tables.
+"""What was printed, what was recorded? The evidence of the course as tables.
 
 None of them is typed here.
 """
 
 import html
-from collections import Counter
+import re
 
 from minimal.lab.evidence import intervals, records
 
-HOW = dict(misprint="misprint", summary="wrong in the summary", statement="wrong")
-SIGNS = {
-    "reproduced": "✓",
-    "not reproduced": "✗",
-    "wrong": "≠",
-    "not testable at our scale": "–",
-    "open": "…",
-}
+NUMBER = re.compile(r"([-−+±.,%×≈\d\s()]|\bto\b|\bnats\b)+")
 
 
 def shown(value):
@@ -29,61 +22,22 @@ def shown(value):
 
 
 def table(columns, rows, kind=""):
-    head = "".join(f"<th>{html.escape(str(name))}</th>" for name in columns)
-    lines = ("".join(f"<td>{cell}</td>" for cell in row) for row in rows)
+    head = "".join(f'<th scope="col">{html.escape(str(name))}</th>' for name in columns)
+    lines = ("".join(map(cell_html, row)) for row in rows)
     body = "\n".join(f"<tr>{line}</tr>" for line in lines)
     start = f"<table class={kind}>" if kind else "<table>"
     return f"{start}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-# ---- claims --------------------------------------------------------------------------------------
+def cell_html(cell):
+    """A cell; a number stays on one line."""
+    kind = ' class="number"' if NUMBER.fullmatch(re.sub("<[^>]+>", "", str(cell))) else ""
+    return f"<td{kind}>{cell}</td>"
 
 
-def claims(link):
-    """Every claim with its verdict; `link(path, words)` links the words to a file, if it can."""
-    book, sources = records.claims(), records.published()
-    kinds = "; ".join(f"<em>{HOW[kind]}</em>, {meaning}" for kind, meaning in records.WRONG.items())
-    parts = [
-        "<h1>Claims and evidence</h1>",
-        f"<p>{len(book)} claims of the five sources, each with a verdict that a test holds to its "
-        f"evidence: {tally(book)}. What is wrong says how: {kinds}. None of it says that a method "
-        "does not work. An open claim says what would decide it. Beside them: "
-        '<a href="index.html">what our runs say</a>, '
-        '<a href="published.html">what the sources print</a> and '
-        '<a href="recorded.html">every recorded run</a>.</p>',
-    ]
-    columns = ("place", "claim", "verdict", "evidence, or what would decide")
-    for source, about in sources.items():
-        some = [claim for claim in book if claim["source"] == source]
-        if some:
-            parts += [
-                f'<h2 id="{source}">{html.escape(about["short"])}</h2>',
-                f'<p class="soft">{cited(about)}. Here: {tally(some)}.</p>',
-                table(columns, [cells(claim, link) for claim in some], "long"),
-            ]
-    return "\n".join(parts)
-
-
-def cells(claim, link):
-    """The row of one claim."""
-    verdict = f'<span class="verdict">{SIGNS[claim["verdict"]]} {word(claim)}</span>'
-    said = (html.escape(claim["place"]), html.escape(claim["claim"]))
-    return (*said, verdict, grounds(claim, link))
-
-
-def word(claim):
-    """A verdict as a reader should see it: of what is wrong, how."""
-    return HOW.get(claim.get("kind"), claim["verdict"])
-
-
-def tally(some):
-    """How many of each verdict, in words."""
-    counts = Counter(map(word, some))
-    order = []
-    for verdict in records.VERDICTS:
-        order += HOW.values() if verdict == "wrong" else [verdict]
-    plural = lambda how: "s" if how == "misprint" and counts[how] > 1 else ""
-    return ", ".join(f"{counts[how]} {how}{plural(how)}" for how in order if counts[how])
+def numbers_whole(body):
+    """Tables that Markdown made: their numbers stay on one line, too."""
+    return re.sub(r"<td>(.*?)</td>", lambda match: cell_html(match[1]), body)
 
 
 def cited(about):
@@ -91,19 +45,6 @@ def cited(about):
     if about["arxiv"]:
         where = f'<a href="https://arxiv.org/abs/{about["arxiv"]}">{about["arxiv"]}</a>'
     return f"{html.escape(about['title'])}, {where}; read: {html.escape(about['read'])}"
-
-
-def grounds(claim, link):
-    """The evidence with what was measured and noted; while a claim is open, what would decide."""
-    told = [claim.get("measured"), claim.get("on_code"), claim["note"]]
-    if claim["verdict"] == "open":
-        told.append(f"Would decide: {claim['decide']}.")
-    said = html.escape(" ".join(filter(None, told)))
-    path, _, test = (claim["evidence"] or "").partition("::")
-    if not path:
-        return said
-    name = test.replace("_", " ") or path.rpartition("/")[2]
-    return f"{link(path, html.escape(name))}. {said}".strip()
 
 
 # ---- what the sources print ----------------------------------------------------------------------
@@ -161,7 +102,8 @@ def facts(file):
         ("versions", versions),
         ("corpus", f"{corpus['name']} ({corpus['fingerprint']}), {corpus['tokens']:,} tokens"),
     ]
-    return table(("", ""), rows).replace("<thead><tr><th></th><th></th></tr></thead>", "")
+    lines = (f'<tr><th scope="row">{name}</th><td>{told}</td></tr>' for name, told in rows)
+    return f'<table class="facts"><tbody>{"".join(lines)}</tbody></table>'
 
 
 def differences(rows):
@@ -173,6 +115,8 @@ def differences(rows):
     except ValueError:  # several budgets in one file: the rows below are all there is to say
         return ""
     found = [row for row in found if row["difference"] is not None and row["plan"] != "standard"]
+    if not found:  # nothing beside standard, or no standard
+        return ""
     one = ""
     if all(row["n"] < 2 for row in found):
         one = '<p class="soft">One seed carries no interval.</p>'
@@ -190,4 +134,7 @@ def every(rows):
     first = rows[0] if rows else {}
     names = [name for name, value in first.items() if not isinstance(value, (list, dict))]
     lines = [[shown(row.get(name)) for name in names] for row in rows]
-    return f"<details><summary>All {len(rows)} rows</summary>\n{table(names, lines)}</details>"
+    return (
+        f'<details class="rows"><summary>All {len(rows)} rows</summary>\n'
+        f"{table(names, lines)}</details>"
+    )

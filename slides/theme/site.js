@@ -1,17 +1,107 @@
+const root = document.documentElement;
+const all = selector => [...document.querySelectorAll(selector)];
+const kept = name => { try { return localStorage.getItem(name); } catch { return null; } };
+const keep = (name, value) => { try { localStorage.setItem(name, value); } catch { /* a folder may keep nothing */ } };
 document.getElementById("theme").addEventListener("click", window.switchTheme);
-for (const wide of document.querySelectorAll("table")) {  // a wide table scrolls in a box of its own
+
+for (const wide of all("table")) {  // a wide table scrolls in a box of its own
   const box = document.createElement("div");
   box.className = "scroll";
   wide.replaceWith(box);
   box.append(wide);
 }
 const reachable = () => {  // whatever scrolls sideways can be scrolled with the keyboard
-  for (const box of document.querySelectorAll("pre, .scroll, mjx-container[display=true]"))
-    if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+  for (const box of all("pre, figure, .scroll, mjx-container[display=true]")) {
+    const wide = box.scrollWidth > box.clientWidth;
+    if (wide) box.tabIndex = 0;
+    if (box.localName === "figure") box.classList.toggle("scrolls", wide);
+  }
 };
+
+// the chapters of a narrow window
+const menu = document.getElementById("menu");
+const openMenu = open => {
+  document.body.classList.toggle("menu-open", open);
+  menu.setAttribute("aria-expanded", open);
+  if (open) document.querySelector("#chapters summary").focus();
+};
+menu.addEventListener("click", () => openMenu(menu.getAttribute("aria-expanded") !== "true"));
+addEventListener("keydown", event => {
+  if (event.key === "Escape" && document.body.classList.contains("menu-open")) { openMenu(false); menu.focus(); }
+});
+const current = document.querySelector("#chapters [aria-current]");
+const chapters = document.getElementById("chapters");
+if (current) chapters.scrollTop = current.offsetTop - chapters.clientHeight / 3;
+
+// the contents follow the reader
+const contents = document.querySelector(".contents details");
+if (contents) {
+  const margin = matchMedia("(min-width: 1241px)");
+  const fit = () => { contents.open = margin.matches; };
+  margin.addEventListener("change", fit);
+  fit();
+  const links = new Map(all(".contents a").map(link => [decodeURIComponent(link.hash.slice(1)), link]));
+  const headings = all("main :is(h2, h3)").filter(heading => links.has(heading.id));
+  const follow = () => {
+    const seen = headings.filter(h => h.offsetParent && h.getBoundingClientRect().top < innerHeight / 4);
+    const now = links.get(seen.at(-1)?.id);
+    for (const link of links.values())
+      if (link === now) link.setAttribute("aria-current", "true"); else link.removeAttribute("aria-current");
+    if (now && margin.matches) {  // never by scrollIntoView: that would move the page
+      const box = contents.parentElement, at = now.offsetTop;
+      if (at < box.scrollTop || at > box.scrollTop + box.clientHeight - 60) box.scrollTop = at - box.clientHeight / 3;
+    }
+  };
+  addEventListener("scroll", () => requestAnimationFrame(follow), { passive: true });
+  follow();
+}
+
+// a link into something folded opens it; paper shows everything
+const unfold = () => {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  for (let box = target; box; box = box.parentElement) if (box.localName === "details") box.open = true;
+  if (target?.closest("details")) target.scrollIntoView();
+};
+addEventListener("hashchange", unfold);
+if (location.hash) unfold();
+addEventListener("beforeprint", () => { for (const box of all("main details")) box.open = true; });
+
+// copy
+for (const pre of all("main pre:not(.output)")) {
+  const box = document.createElement("div"), button = document.createElement("button");
+  box.className = "box";
+  button.className = "copy";
+  button.type = "button";
+  button.textContent = "Copy";
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(pre.textContent.replace(/\n$/, ""))
+      .then(() => { button.textContent = "Copied"; }, () => { button.textContent = "Select and copy"; });
+    setTimeout(() => { button.textContent = "Copy"; }, 1500);
+  });
+  pre.replaceWith(box);
+  box.append(pre, button);
+}
+
+// guesses stay on this machine
+for (const guess of all("[data-guess]")) {
+  const name = `guess ${location.pathname.split("/").pop()} ${guess.dataset.guess}`;
+  guess.value = kept(name) ?? "";
+  guess.addEventListener("input", () => keep(name, guess.value));
+}
+
+// claims by verdict
+for (const button of all("[data-show]")) button.addEventListener("click", () => {
+  const wanted = button.dataset.show, cards = all(".claims li");
+  for (const other of all("[data-show]")) other.setAttribute("aria-pressed", other === button);
+  for (const card of cards) card.hidden = Boolean(wanted) && card.dataset.verdict !== wanted;
+  const shown = cards.filter(card => !card.hidden).length;
+  document.querySelector(".chooser [role=status]").textContent = `${shown} of ${cards.length} shown`;
+});
+
 const drawn = window.MathJax?.startup?.promise ?? Promise.resolve();
 Promise.all([drawn, document.fonts.ready]).then(() => {
   reachable();
   addEventListener("resize", reachable);
-  document.documentElement.dataset.ready = "yes";
+  addEventListener("toggle", reachable, true);
+  root.dataset.ready = "yes";
 });

@@ -11,10 +11,14 @@ sys.path.append(str(Path(__file__).parent))  # walk.py
 
 @pytest.fixture(scope="session")
 def copies(tmp_path_factory):
-    """Every deck executed by the command's own function: the copies, and what went wrong."""
+    """Every deck executed by the command's own function: the copies, and what went wrong.
+
+    $MINIMAL_EXECUTED/decks keeps them from one run of the tests to the next.
+    """
     from slides import deck
 
-    folder = tmp_path_factory.mktemp("decks")
+    by_hand = os.environ.get("MINIMAL_EXECUTED")
+    folder = Path(by_hand, "decks") if by_hand else tmp_path_factory.mktemp("decks")
     return deck.executed(deck.decks(), "smoke", folder, jobs=2)
 
 

@@ -1,0 +1,105 @@
+"""What did the sources claim, and what became of it? Every claim as a card with its verdict."""
+
+import html
+from collections import Counter
+
+from minimal.lab.evidence import records
+from slides.tables import cited
+
+HOW = dict(misprint="misprint", summary="wrong in the summary", statement="wrong")
+SIGNS = {
+    "reproduced": "✓",
+    "not reproduced": "✗",
+    "wrong": "≠",
+    "not testable at our scale": "–",
+    "open": "…",
+}
+
+
+def claims(link):
+    """Every claim with its verdict; `link(path, words)` links the words to a file, if it can."""
+    book, sources = records.claims(), records.published()
+    kinds = "; ".join(f"<em>{HOW[kind]}</em>, {meaning}" for kind, meaning in records.WRONG.items())
+    parts = [
+        "<h1>Claims and evidence</h1>",
+        f"<p>{len(book)} claims of the five sources, each with a verdict that a test holds to its "
+        f"evidence: {tally(book)}. What is wrong says how: {kinds}. None of it says that a method "
+        "does not work. An open claim says what would decide it. Beside them: "
+        '<a href="index.html">what our runs say</a>, '
+        '<a href="published.html">what the sources print</a> and '
+        '<a href="recorded.html">every recorded run</a>.</p>',
+        chooser(book),
+    ]
+    for source, about in sources.items():
+        some = [claim for claim in book if claim["source"] == source]
+        if some:
+            cards = "\n".join(card(claim, link) for claim in some)
+            parts += [
+                f'<h2 id="{source}">{html.escape(about["short"])}</h2>',
+                f'<p class="soft">{cited(about)}. Here: {tally(some)}.</p>',
+                f'<ul class="claims">{cards}</ul>',
+            ]
+    return "\n".join(parts)
+
+
+def chooser(book):
+    """One button a verdict; a script shows only what is asked for, and without it all is there."""
+    counts = Counter(map(word, book))
+    buttons = [f'<button type="button" data-show="" aria-pressed="true">all {len(book)}</button>']
+    for verdict in order():
+        if counts[verdict]:
+            told = f"{sign(verdict)} {verdict} {counts[verdict]}"
+            buttons.append(
+                f'<button type="button" data-show="{verdict}" aria-pressed="false">{told}</button>'
+            )
+    return (
+        f'<div class="chooser" role="group" aria-label="Show claims by verdict">{"".join(buttons)}'
+        '<span class="soft" role="status"></span></div>'
+    )
+
+
+def card(claim, link):
+    """One claim: its place and verdict, what is said, on what the verdict rests."""
+    verdict = word(claim)
+    return (
+        f'<li data-verdict="{verdict}"><p class="top"><span class="verdict">{sign(verdict)} '
+        f'{verdict}</span> <span class="soft">{html.escape(claim["place"])}</span></p>'
+        f'<p class="said">{html.escape(claim["claim"])}</p><p>{grounds(claim, link)}</p></li>'
+    )
+
+
+def word(claim):
+    """A verdict as a reader should see it: of what is wrong, how."""
+    return HOW.get(claim.get("kind"), claim["verdict"])
+
+
+def sign(verdict):
+    return SIGNS.get(verdict, SIGNS["wrong"])
+
+
+def order():
+    """The words of all verdicts, in the order in which they are told."""
+    found = []
+    for verdict in records.VERDICTS:
+        found += HOW.values() if verdict == "wrong" else [verdict]
+    return found
+
+
+def tally(some):
+    """How many of each verdict, in words."""
+    counts = Counter(map(word, some))
+    plural = lambda how: "s" if how == "misprint" and counts[how] > 1 else ""
+    return ", ".join(f"{counts[how]} {how}{plural(how)}" for how in order() if counts[how])
+
+
+def grounds(claim, link):
+    """The evidence with what was measured and noted; while a claim is open, what would decide."""
+    told = [claim.get("measured"), claim.get("on_code"), claim["note"]]
+    if claim["verdict"] == "open":
+        told.append(f"Would decide: {claim['decide']}.")
+    said = html.escape(" ".join(filter(None, told)))
+    path, _, test = (claim["evidence"] or "").partition("::")
+    if not path:
+        return said
+    name = test.replace("_", " ") or path.rpartition("/")[2]
+    return f"{link(path, html.escape(name))}. {said}".strip()

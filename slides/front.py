@@ -1,0 +1,127 @@
+"""What leads to the notebooks, decks and units? The front page and the lists."""
+
+import html
+import re
+
+import nbformat
+
+from notebooks import run
+from slides import page, tables
+from slides.links import ROOT, relink, units
+from slides.shell import TITLE
+
+FIRST, NEXT = "notebooks/00_start_here.html", "notebooks/01_attention.html"
+
+
+def sections(text):
+    """{heading: Markdown} of a README; what stands before the first is under the empty heading."""
+    parts = re.split(r"^## (.*)$", text, flags=re.M)
+    return {"": parts[0].split("\n", 1)[1]} | dict(zip(parts[1::2], parts[2::2]))
+
+
+def unit(path):
+    """What a card says of a notebook: title, claim and minutes as it has them, its homework."""
+    notebook = nbformat.read(path, 4)
+    words = notebook.cells[0].source
+    text = "\n".join(cell.source for cell in notebook.cells)
+
+    def after(word):
+        found = re.search(rf"\*\*{word}\.\*\*\s*(.*?)(?=\n\n|\*\*You need|\Z)", words, flags=re.S)
+        return found[1].strip() if found else ""
+
+    minutes = re.match(r"\d+ minutes", after("Time"))
+    return dict(
+        title=page.title(notebook, path.stem),
+        claim=after("The claim"),
+        time=minutes[0] if minutes else "",
+        homework=sorted(set(re.findall(r"homework/(hw\d\d_\w+)", text))),
+    )
+
+
+def card(path, decks, printed):
+    about, stem = unit(path), path.stem
+    links = []
+    if stem in decks:
+        links.append(f'<a href="slides/{stem}.html">slides</a>')
+    if stem in printed:
+        links.append(f'<a href="slides/{stem}.pdf">PDF</a>')
+    links += [f'<a href="homework/{name}.html">{name[:4]}</a>' for name in about["homework"]]
+    at = f"notebooks/{path.name}"
+    claim = relink(page.markdown_html(about["claim"]), at, "index.html")
+    name = html.escape(page.plain(about["title"]))
+    heading = f'<h3><a href="notebooks/{stem}.html">{name}</a></h3>'
+    time = f'<span class="soft">{about["time"]}</span>' if about["time"] else ""
+    return f"<li>{heading}{claim}<p>{' · '.join(filter(None, [time, *links]))}</p></li>"
+
+
+def front(decks, printed):
+    """The front page: what the course is, its notebooks, how to start."""
+    told = sections((ROOT / "README.md").read_text(encoding="utf-8"))
+    shown = ("How long do you have?", "Two commands", "What is found so far")
+    lost = [name for name in shown if name not in told]
+    if lost:
+        raise ValueError(
+            f"README.md lost its section {lost[0]!r}, which the front page shows: "
+            "put it back, or name another in slides/front.py"
+        )
+
+    def words(name):
+        picture = r'<figure class="map scroll" tabindex="0">\1</figure>'
+        body = re.sub(r"<p>(<img[^>]*>)</p>", picture, page.markdown_html(told[name]))
+        return f"<h2>{name}</h2>{body}" if name else body
+
+    from_readme = lambda *names: relink("\n".join(map(words, names)), "README.md", "index.html")
+    cards = "".join(card(path, decks, printed) for path in run.chosen([]))
+    start = (
+        f'<p class="start"><a class="button" href="{FIRST}">Start reading</a> '
+        f'<a href="{NEXT}">or go straight to attention</a></p>'
+    )
+    return (
+        f"<h1>{TITLE}</h1>{after_first_paragraph(from_readme(''), start)}"
+        f'<h2 id="notebooks">The course</h2><ul class="units">{cards}</ul>{from_readme(*shown)}'
+    )
+
+
+def after_first_paragraph(body, more):
+    head, end, rest = body.partition("</p>")
+    return f"{head}{end}\n{more}{rest}"
+
+
+def homework_index():
+    items = []
+    for path in units():
+        heading, said = lead(path.read_text(encoding="utf-8"))
+        link = f'<a href="{path.parent.name}.html">{html.escape(heading)}</a>'
+        items.append(f"<li><h3>{link}</h3>{page.markdown_html(said)}</li>")
+    return (
+        "<h1>Homework</h1><p>Fill in one file, run one command, read why. Instructors: "
+        '<a href="instructors.html">how to assign and grade</a>.</p>'
+        f'<ul class="units">{"".join(items)}</ul>'
+    )
+
+
+def lead(text):
+    """Title and first sentences of a statement, to the end of a sentence: an equation may stand
+    between two halves of one."""
+    heading, *blocks = text.split("\n\n")
+    said = []
+    for block in blocks:
+        said.append(block)
+        if block.rstrip().endswith((".", "?", "!", ":")):
+            break
+    return heading[2:], "\n\n".join(said)
+
+
+def deck_index(decks, printed):
+    rows = []
+    for stem, name in decks.items():
+        row = [html.escape(page.plain(name)), f'<a href="{stem}.html">slides</a>']
+        if printed:
+            row.append(f'<a href="{stem}.pdf">PDF</a>' if stem in printed else "")
+        rows.append(row)
+    columns = ("lecture", "as a page", "to print")[: 3 if printed else 2]
+    return (
+        "<h1>Slides</h1><p>One deck a lecture. Arrow keys or space move on, <kbd>s</kbd> opens "
+        "the speaker's notes, <kbd>o</kbd> all slides, <kbd>t</kbd> light and dark, <kbd>f</kbd> "
+        "the whole screen. They work without a network.</p>" + tables.table(columns, rows)
+    )

@@ -1,0 +1,68 @@
+"""How does a reader get from a page to what can be run? The buttons above every notebook.
+
+The address of a copy of the course stands in one place: `Homepage` in pyproject.toml.
+"""
+
+import html
+from urllib.parse import quote, urlsplit
+
+from slides import links
+
+# host -> what opens a notebook of it: (name, address)
+HOSTS = {
+    "github.com": (
+        ("Colab", "https://colab.research.google.com/github/{repo}/blob/main/{file}"),
+        ("Binder", "https://mybinder.org/v2/gh/{repo}/main?labpath={quoted}"),
+    ),
+    "gitlab.com": (("Binder", "https://mybinder.org/v2/gl/{quoted_repo}/main?labpath={quoted}"),),
+}
+NOWHERE = (
+    "Buttons for Colab and Binder appear here once the owner of a copy has set "
+    "<code>Homepage</code> in <code>pyproject.toml</code>."
+)
+
+
+def services(file):
+    """[(name, address)] of what opens a file of the repository in a browser; empty without one."""
+    home = links.project()
+    if not home:
+        return []
+    where = urlsplit(home)
+    repo = where.path.strip("/").removesuffix(".git")
+    told = dict(repo=repo, quoted_repo=quote(repo, safe=""), file=file, quoted=quote(file, safe=""))
+    return [(name, form.format(**told)) for name, form in HOSTS.get(where.netloc, ())]
+
+
+def run_box(file):
+    """The ways to run a notebook, behind one button."""
+    ways = [
+        "<li>On your machine: <code>make lab</code> in the course's folder, then open "
+        f"<code>{html.escape(file)}</code>.</li>"
+    ]
+    for name, address in services(file):
+        more = ""
+        if name == "Colab":
+            more = (
+                ". Paste these lines above its first cell:<pre><code>"
+                f"!git clone --depth 1 {html.escape(links.project())} course "
+                "&amp;&amp; pip install --quiet --editable course\n%cd course</code></pre>"
+            )
+        ways.append(f'<li><a class="launch" href="{html.escape(address)}">{name}</a>{more}</li>')
+    note = "" if len(ways) > 1 else f"<p>{NOWHERE}</p>"
+    return f"<details><summary>Run it</summary><ul>{''.join(ways)}</ul>{note}</details>"
+
+
+def toolbar(path, at, decks=(), printed=(), homework=()):
+    """What belongs to a notebook: deck, homework, source, and how to run it."""
+    stem, file = path.stem, f"notebooks/{path.name}"
+    there = lambda to, word: f'<a href="{links.relative(to, at)}">{word}</a>'
+    found = []
+    if stem in decks:
+        found.append(there(f"slides/{stem}.html", "Slides"))
+    if stem in printed:
+        found.append(there(f"slides/{stem}.pdf", "PDF"))
+    found += [there(f"homework/{name}.html", f"Homework {name[2:4]}") for name in homework]
+    found.append(f'<a href="{path.name}" download>Download .ipynb</a>')
+    if links.project():
+        found.append(f'<a href="{links.project()}/blob/main/{file}">Source</a>')
+    return f'<div class="toolbar">{"".join(found)}{run_box(file)}</div>'

@@ -1,0 +1,173 @@
+"""What does a reader of a notebook's page see, and what only after a click?
+
+Answers to a prediction wait until they are asked for; code of figures, of cells tagged hide-input
+and of sections tagged deeper is folded; what is to be written is a box that says where.
+"""
+
+import ast
+import html
+import re
+
+from notebooks.run import tags
+from slides import page
+
+PREDICT = "> **Predict.**"
+GUESS = re.compile(r"guess\w*(, *guess\w*)* *=.*\bNone\b")
+CUT = re.compile(r"^(?=#+ |> \*\*Predict|\*\*Your turn)", flags=re.M)  # what no fold may hide
+SHOWS = {"figures.show", "show"}
+
+
+def body(notebook, after_title=""):
+    """All cells as HTML; `after_title` stands below the title."""
+    cells = [cell for cell in notebook.cells if "injected-parameters" not in tags(cell)]
+    parts = [cell_html(cells[0]).replace("</h1>", f"</h1>\n{after_title}", 1)]
+    for deeper, some in runs(cells[1:]):
+        inner = "\n".join(told(some))
+        if deeper:
+            inner = fold(f"Deeper: {page_heading(some)}", inner, "deeper")
+        parts.append(inner)
+    return "\n".join(parts)
+
+
+def runs(cells):
+    """Neighbours that are alike: [(tagged deeper?, cells)]."""
+    found = []
+    for cell in cells:
+        deeper = "deeper" in tags(cell)
+        if not found or found[-1][0] != deeper:
+            found.append((deeper, []))
+        found[-1][1].append(cell)
+    return found
+
+
+def page_heading(cells):
+    """What a folded section is about: its first heading, else that it is there."""
+    for cell in cells:
+        if cell.cell_type == "markdown":
+            heading = re.search(r"^#+ (.*)$", cell.source, flags=re.M)
+            if heading:
+                return html.escape(page.plain(heading[1]))
+    return "a cell beyond the core"
+
+
+# ---- predictions ---------------------------------------------------------------------------------
+
+
+def told(cells):
+    """Cells in order. From the first output after a guess to the text that reads it, all waits."""
+    parts, held, state = [], [], ""  # state: "" -> asked -> guessed -> held -> ""
+    for cell in cells:
+        if cell.cell_type == "markdown":
+            first, rest = cut(cell.source) if state == "held" else ("", cell.source)
+            if first.strip():
+                held.append(page.markdown_html(first))
+            if state == "held":
+                parts.append(fold("Show what comes out", "\n".join(held), "held"))
+                held, state = [], ""
+            if rest.strip():
+                parts.append(page.markdown_html(rest))
+            if PREDICT in cell.source:
+                state = "asked"
+        elif state == "asked" and GUESS.match(cell.source):
+            parts.append(guess_box(cell))
+            state = "guessed"
+        elif state == "guessed":
+            parts.append(source_html(cell))
+            held, state = [outputs_html(cell)], "held"
+        else:
+            (held if state == "held" else parts).append(cell_html(cell))
+    if held:
+        parts.append(fold("Show what comes out", "\n".join(held), "held"))
+    return parts
+
+
+def cut(text):
+    """A text before and from the first thing that must be seen: a heading, the next question."""
+    found = CUT.search(text)
+    return (text[: found.start()], text[found.start() :]) if found else (text, "")
+
+
+def guess_box(cell):
+    """A line to write a guess on, beside the cell's own words; it stays on the reader's machine."""
+    lines = [line for line in cell.source.splitlines() if line.strip()]
+    rows = []
+    for i, line in enumerate(lines):
+        names, _, hint = line.partition("#")
+        named = ", ".join(re.findall(r"\bguess_?(\w*)", names.partition("=")[0]))
+        label = html.escape(named.replace("_", " ").strip(", ") or "number")
+        words = f" ({html.escape(hint.strip())})" if hint.strip() else ""
+        rows.append(
+            f'<label>Your guess, {label}{words} <input type="text" autocomplete="off" '
+            f'data-guess="{cell.id}-{i}"></label>'
+        )
+    return f'<div class="guess">{"".join(rows)}</div>'
+
+
+# ---- one cell ------------------------------------------------------------------------------------
+
+
+def fold(summary, inner, kind):
+    return f'<details class="{kind}"><summary>{summary}</summary>\n{inner}\n</details>'
+
+
+def cell_html(cell):
+    if cell.cell_type == "markdown":
+        return page.markdown_html(cell.source)
+    return "\n".join(filter(None, [source_html(cell), outputs_html(cell)]))
+
+
+def source_html(cell):
+    """The code of a cell, what only draws of it folded; an exercise as a box of its own."""
+    if "your-turn" in tags(cell):
+        note = "Write it in JupyterLab: <code>make lab</code>. There the next cell checks it."
+        return f'<div class="your-turn"><p>{note}</p>{lines_html(cell.source)}</div>'
+    if "remove-input" in tags(cell) or not cell.source.strip():
+        return ""
+    if "hide-input" in tags(cell):
+        return fold("Show the code", lines_html(cell.source), "code")
+    work, drawing = split_drawing(cell.source)
+    parts = [lines_html(work)] if work else []
+    if drawing:
+        parts.append(fold("Show the code of the figure", lines_html(drawing), "code"))
+    return "\n".join(parts)
+
+
+def outputs_html(cell):
+    """What a cell left behind; a check of the reader's own function has nothing to say here."""
+    if "remove-output" in tags(cell) or re.search(r"= your_turn\(", cell.source):
+        return ""
+    return "\n".join(map(page.output_html, cell.get("outputs", [])))
+
+
+def split_drawing(source):
+    """The statements of a cell that work, and those at its end that only show a figure."""
+    try:
+        statements = ast.parse(source).body
+    except SyntaxError:
+        return source, ""
+    first = None
+    for statement in reversed(statements):
+        if not shows(statement):
+            break
+        first = statement.lineno - 1
+    if first is None:
+        return source, ""
+    lines = source.splitlines()
+    return "\n".join(lines[:first]).rstrip(), "\n".join(lines[first:])
+
+
+def shows(statement):
+    value = getattr(statement, "value", None)
+    return isinstance(value, ast.Call) and ast.unparse(value.func) in SHOWS
+
+
+def lines_html(source):
+    """Code whose long lines go on below, further in: nobody has to scroll sideways."""
+    made = page.code_html(source)
+    start, end = "<pre><code>", "</code></pre>"
+    rows = []
+    for line in made.removeprefix(start).removesuffix(end).split("\n"):
+        plain = html.unescape(re.sub(r"<[^>]+>", "", line))
+        inset = len(plain) - len(plain.lstrip()) + 4
+        rows.append(f'<span class="line" style="--in:{inset}ch">{line}\n</span>')
+    return f'<pre class="lines"><code>{"".join(rows)}</code></pre>'

@@ -1,0 +1,41 @@
+"""Where in the course is a word? An index of all pages, which a script reads on the first search.
+
+It is a script and not a JSON file, since a page that is opened from a folder may not fetch one.
+"""
+
+import html
+import json
+import re
+
+from slides.shell import ANCHOR
+
+SPLIT = re.compile(r'<h[1-3] id="([^"]*)"[^>]*>(.*?)</h[1-3]>', flags=re.S)
+UNREAD = re.compile(r"<(script|style|svg|button)\b.*?</\1>|<img[^>]*>", flags=re.S)
+FOLDED = re.compile(r'<details class="(code|rows)">.*?</details>', flags=re.S)  # source, raw rows
+
+
+def words(markup):
+    """What a reader sees of it, in one line."""
+    text = re.sub(r"<[^>]+>", " ", UNREAD.sub(" ", FOLDED.sub(" ", ANCHOR.sub("", markup))))
+    return " ".join(html.unescape(text).split())
+
+
+def main_of(whole):
+    """The text of a page without what stands around it."""
+    return re.search(r"<main[^>]*>(.*)</main>", whole, flags=re.S)[1].partition(
+        '<nav class="pager"'
+    )[0]
+
+
+def entries(at, name, body):
+    """A page as rows of the index: (address, page, heading, text), one for each heading."""
+    parts = SPLIT.split(body)
+    rows = [(at, name, "", words(parts[0]))]
+    for anchor, heading, text in zip(parts[1::3], parts[2::3], parts[3::3]):
+        rows.append((f"{at}#{anchor}", name, words(heading), words(text)))
+    return [row for row in rows if row[3] or row[2]]
+
+
+def index(rows):
+    """All rows as the script that assets/search.js loads."""
+    return f"window.searchIndex = {json.dumps(rows, ensure_ascii=False, separators=(',', ':'))};\n"

@@ -1,0 +1,178 @@
+"""What stands around the text of a page? Header, chapters, contents, neighbours, and its head."""
+
+import html
+import posixpath
+import re
+
+from slides import page
+from slides.links import relative
+
+TITLE = "Where do the values come from?"
+NAV = (
+    ("Course", "index.html"),
+    ("Slides", "slides/index.html"),
+    ("Homework", "homework/index.html"),
+    ("Evidence", "evidence/index.html"),
+    ("Package", "api/index.html"),
+)
+FOLDERS = dict(notebooks="Course", slides="Slides", homework="Homework", evidence="Evidence")
+SHORTEST = 40  # characters of a description
+LONGEST = 200
+
+
+def shell(name, body, at, groups=(), before=None, after=None, broad=False):
+    """A whole page around its body. `groups`: (part of the course, [(name, address)])."""
+    body, headings = anchored(body)
+    here = part(at)
+    front = at == "index.html"
+    chapters = sidebar(groups, at, here)
+    kind = " ".join(["broad"] * broad + ["front"] * front)
+    # the front page lists the chapters itself: there they wait behind the button of a phone
+    return f"""<!doctype html>
+<html lang="en"><head>
+{page.head(name, relative("assets", at), "site.css", "parts.css")}
+{described(name, body)}
+</head><body class="{kind}">
+<a class="skip" href="#main">Skip to the text</a>
+{header(at, here)}
+<div class="page">
+{"" if front else chapters}
+{contents(headings)}
+<main id="main"{' class="broad"' if broad else ""}>
+{body}
+{pager(before, after, at)}
+</main>
+{chapters if front else ""}
+</div>
+<script src="{relative("assets/site.js", at)}" defer></script>
+<script src="{relative("assets/search.js", at)}" data-root="{relative(".", at)}" defer></script>
+</body></html>
+"""
+
+
+def part(at):
+    """The part of the course that a page belongs to."""
+    return FOLDERS.get(posixpath.dirname(at), "Package" if at.startswith("api/") else "Course")
+
+
+def header(at, here):
+    links = ""
+    for word, to in NAV:
+        current = " aria-current=page" if word == here else ""
+        links += f'<a class="part" href="{relative(to, at)}"{current}>{word}</a>'
+    return f"""<header><nav aria-label="Course">
+<button id="menu" type="button" aria-controls="chapters" aria-expanded="false">☰ Chapters</button>
+<a class="home" href="{relative("index.html", at)}">{TITLE}</a>{links}
+<button id="find" type="button" aria-label="Search ( / )"><span class="wide">Search <kbd>/</kbd>
+</span><svg class="narrow" viewBox="0 0 20 20" width="20" aria-hidden="true"><path fill="none"
+stroke="currentColor" stroke-width="2" d="M13 13l5 5M8.5 14.5a6 6 0 1 1 0-12 6 6 0 0 1 0 12z"/>
+</svg></button><button id="theme" type="button" aria-label="Light / dark"><span class="wide">Light /
+dark</span><span class="narrow" aria-hidden="true">◐</span></button>
+</nav></header>"""
+
+
+def sidebar(groups, at, here):
+    """The chapters of the whole course; the part that the reader is in stands open."""
+    parts = []
+    for name, chapters in groups:
+        items = ""
+        for word, to in chapters:
+            current = ' aria-current="page"' if to == at else ""
+            items += f'<li><a href="{relative(to, at)}"{current}>{shown(word)}</a></li>'
+        opened = " open" if name == here else ""
+        parts.append(f"<details{opened}><summary>{name}</summary><ul>{items}</ul></details>")
+    return f'<nav id="chapters" aria-label="Chapters">{"".join(parts)}</nav>'
+
+
+def shown(text):
+    return html.escape(page.plain(text))
+
+
+def pager(before, after, at):
+    """The neighbours of a page in its row."""
+    if not before and not after:
+        return ""
+    steps = []
+    for rel, near in (("prev", before), ("next", after)):
+        if near:
+            word, to = shown(near[0]), relative(near[1], at)
+            steps.append(f'<a href="{to}" rel="{rel}">{word}</a>')
+        else:
+            steps.append("<span></span>")
+    return f'<nav class="pager" aria-label="Neighbours">{"".join(steps)}</nav>'
+
+
+# ---- contents ------------------------------------------------------------------------------------
+
+HEADING = re.compile(r"<h([23])([^>]*)>(.*?)</h\1>", flags=re.S)
+ANCHOR = re.compile(r'<a class="anchor-link".*?</a>', flags=re.S)
+
+
+def anchored(body):
+    """The body with a name and a link to itself on every heading; [(level, name, words)]."""
+    headings, taken = [], set()
+
+    def turn(match):
+        level, attributes, words = match[1], match[2], ANCHOR.sub("", match[3])
+        named = re.search(r'id="([^"]*)"', attributes)
+        label = re.search(r'data-label="([^"]*)"', attributes)
+        told = re.sub(r"<[^>]+>", "", words).strip()
+        name = named[1] if named else re.sub(r"\W+", "-", told.lower()).strip("-")
+        if name in taken:  # an id is given once
+            name += f"-{len(taken)}"
+        taken.add(name)
+        if "<a " not in words:  # headings of cards are links to elsewhere
+            headings.append((level, name, label[1] if label else told))
+        rest = re.sub(r'\s*\b(id|data-label)="[^"]*"', "", attributes)
+        link = f'<a class="anchor-link" href="#{name}" aria-label="Link to here">#</a>'
+        return f'<h{level} id="{name}"{rest}>{words}{link}</h{level}>'
+
+    return HEADING.sub(turn, body), headings
+
+
+def contents(headings):
+    """What is on this page, for the margin; not worth the room where there is one heading."""
+    if len(headings) < 2:
+        return ""
+    items = "".join(
+        f'<li class="level{level}"><a href="#{name}">{words}</a></li>'
+        for level, name, words in headings
+    )
+    return (
+        '<nav class="contents" aria-label="On this page"><details>'
+        f"<summary>On this page</summary><ol>{items}</ol></details></nav>"
+    )
+
+
+# ---- what others show of a link ------------------------------------------------------------------
+
+
+def described(name, body):
+    """The tags from which search engines and chats make a preview."""
+    told = html.escape(description(body), quote=True)
+    title = html.escape(page.plain(name), quote=True)
+    return (
+        f'<meta name="description" content="{told}">\n'
+        f'<meta property="og:title" content="{title}">\n'
+        f'<meta property="og:description" content="{told}">\n'
+        '<meta property="og:type" content="article">\n'
+        f'<meta property="og:site_name" content="{html.escape(TITLE)}">'
+    )
+
+
+def description(body):
+    """The first paragraph that says something, cut at a word."""
+    for told in re.findall(r"<p[^>]*>(.*?)</p>", body, flags=re.S):
+        words = " ".join(html.unescape(re.sub(r"<[^>]+>", "", told)).split())
+        words = re.sub(r"^The claim\. ", "", readable(words))
+        if len(words) >= SHORTEST:
+            return words if len(words) <= LONGEST else words[:LONGEST].rsplit(" ", 1)[0] + " …"
+    return TITLE
+
+
+def readable(words):
+    """Equations as plain letters: a preview draws none."""
+    words = re.sub(r"\\(mathrm|text|mathbf)\{([^}]*)\}", r"\2", words)
+    words = re.sub(r"\\(top)\b", "T", words)
+    words = re.sub(r"\\[,;!]|\\\w+|[{}$^]", " ", words)
+    return re.sub(r"\s+([,.;:)])", r"\1", " ".join(words.split()))

@@ -1,0 +1,67 @@
+// Full-text search: `/` opens it, the index is read when it is first wanted, and it works from a folder.
+(() => {
+  const here = document.currentScript.dataset.root, shown = 30;
+  const dialog = document.createElement("dialog");
+  dialog.setAttribute("aria-label", "Search the course");
+  dialog.innerHTML = `<form method="dialog"><input type="search" aria-label="Search the course"
+    placeholder="Search the course" autocomplete="off"><button>Close</button></form>
+    <div class="found" tabindex="-1"><p class="soft" role="status"></p><ol></ol></div>`;
+  document.body.append(dialog);
+  const [field, status, list] = ["input", "[role=status]", "ol"].map(one => dialog.querySelector(one));
+
+  const plain = text => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
+  const safe = text => text.replace(/[&<>]/g, sign => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;" })[sign]);
+
+  let loading = null;
+  const load = () => loading ??= new Promise((done, failed) => {
+    const script = document.createElement("script");
+    script.src = here + "/assets/index.js";
+    script.onload = () => done(window.searchIndex.map(row => [...row, plain(row[1]), plain(row[2]), plain(row[3])]));
+    script.onerror = failed;
+    document.head.append(script);
+  });
+
+  // every word must stand somewhere in the section; its heading counts most, then the page's title
+  const score = (words, [, , , , title, heading, text]) => {
+    let sum = 0;
+    for (const word of words) {
+      const many = text.split(word).length - 1;
+      const worth = 8 * heading.includes(word) + 4 * title.includes(word) + Math.min(many, 5);
+      if (!worth) return 0;
+      sum += worth;
+    }
+    return sum;
+  };
+  const excerpt = (words, text) => {
+    const places = words.map(word => plain(text).indexOf(word)).filter(at => at >= 0);
+    const from = Math.max(0, Math.min(...places, text.length) - 60);
+    const cut = safe((from ? "… " : "") + text.slice(from, from + 170));
+    const any = words.map(word => safe(word).replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("|");
+    return cut.replace(new RegExp(any, "gi"), "<mark>$&</mark>");
+  };
+  const search = async () => {
+    const words = plain(field.value).split(/\s+/).filter(word => word.length > 1);
+    const rows = await load();
+    const found = words.length ? rows.map(row => [score(words, row), row]).filter(([sum]) => sum) : [];
+    found.sort((a, b) => b[0] - a[0]);
+    list.innerHTML = found.slice(0, shown).map(([, [at, page, heading, text]]) =>
+      `<li><a href="${here}/${at}"><strong>${safe(heading || page)}</strong> <span class="soft">${safe(heading ? page : "")}</span><br>${excerpt(words, text)}</a></li>`).join("");
+    status.textContent = !words.length ? "Type two letters or more." : found.length > shown
+      ? `The first ${shown} of ${found.length} places` : `${found.length} place${found.length === 1 ? "" : "s"}`;
+  };
+
+  const open = () => { if (!dialog.open) dialog.showModal(); field.select(); search(); };
+  document.getElementById("find").addEventListener("click", open);
+  field.addEventListener("input", search);
+  addEventListener("keydown", event => {
+    const typing = event.target.closest?.("input, textarea, select, [contenteditable]");
+    if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey) { event.preventDefault(); open(); }
+  });
+  dialog.addEventListener("keydown", event => {  // arrows walk through the list, Enter opens
+    const links = [field, ...list.querySelectorAll("a")], at = links.indexOf(document.activeElement);
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step && at >= 0) { event.preventDefault(); links[Math.max(0, Math.min(links.length - 1, at + step))].focus(); }
+    if (event.key === "Enter" && event.target === field) { event.preventDefault(); links[1]?.click(); }
+  });
+  dialog.addEventListener("click", event => { if (event.target === dialog || event.target.closest("li a")) dialog.close(); });
+})();
