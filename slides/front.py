@@ -51,7 +51,8 @@ def card(path, decks, printed):
     name = html.escape(page.plain(about["title"]))
     heading = f'<h3><a href="notebooks/{stem}.html">{name}</a></h3>'
     time = f'<span class="soft">{about["time"]}</span>' if about["time"] else ""
-    return f"<li>{heading}{claim}<p>{' · '.join(filter(None, [time, *links]))}</p></li>"
+    told = " · ".join(filter(None, [time, *links]))
+    return f'<li>{heading}{claim}<p class="links">{told}</p></li>'
 
 
 def front(decks, printed):

@@ -6,6 +6,7 @@ and of sections tagged deeper is folded; what is to be written is a box that say
 
 import ast
 import html
+import itertools
 import re
 
 from notebooks.run import tags
@@ -14,7 +15,7 @@ from slides import page
 PREDICT = "> **Predict.**"
 GUESS = re.compile(r"guess\w*(, *guess\w*)* *=.*\bNone\b")
 CUT = re.compile(r"^(?=#+ |> \*\*Predict|\*\*Your turn)", flags=re.M)  # what no fold may hide
-SHOWS = {"figures.show", "show"}
+DRAWN = {"figures", "fig", "ax", "axes", "panel", "panels"}
 
 
 def body(notebook, after_title=""):
@@ -91,15 +92,15 @@ def guess_box(cell):
     """A line to write a guess on, beside the cell's own words; it stays on the reader's machine."""
     lines = [line for line in cell.source.splitlines() if line.strip()]
     rows = []
-    for i, line in enumerate(lines):
-        names, _, hint = line.partition("#")
-        named = ", ".join(re.findall(r"\bguess_?(\w*)", names.partition("=")[0]))
-        label = html.escape(named.replace("_", " ").strip(", ") or "number")
-        words = f" ({html.escape(hint.strip())})" if hint.strip() else ""
-        rows.append(
-            f'<label>Your guess, {label}{words} <input type="text" autocomplete="off" '
-            f'data-guess="{cell.id}-{i}"></label>'
-        )
+    for line in lines:
+        code, _, hint = line.partition("#")
+        for name in re.findall(r"\bguess\w*", code.partition("=")[0]):
+            label = name.replace("guess_", "Your guess: ").replace("_", " ")
+            rows.append(
+                f'<label>{label} <input type="text" autocomplete="off" data-guess="{name}"></label>'
+            )
+        if hint.strip():
+            rows.append(f'<span class="soft">{html.escape(hint.strip())}</span>')
     return f'<div class="guess">{"".join(rows)}</div>'
 
 
@@ -125,10 +126,10 @@ def source_html(cell):
         return ""
     if "hide-input" in tags(cell):
         return fold("Show the code", lines_html(cell.source), "code")
-    work, drawing = split_drawing(cell.source)
-    parts = [lines_html(work)] if work else []
-    if drawing:
-        parts.append(fold("Show the code of the figure", lines_html(drawing), "code"))
+    parts = []
+    for drawing, text in pieces(cell.source):
+        made = lines_html(text)
+        parts.append(fold("Show the code of the figure", made, "code") if drawing else made)
     return "\n".join(parts)
 
 
@@ -139,26 +140,34 @@ def outputs_html(cell):
     return "\n".join(map(page.output_html, cell.get("outputs", [])))
 
 
-def split_drawing(source):
-    """The statements of a cell that work, and those at its end that only show a figure."""
+def pieces(source):
+    """A cell's code as [(only draws?, lines)]: neighbours that build a figure and show it."""
     try:
         statements = ast.parse(source).body
     except SyntaxError:
-        return source, ""
-    first = None
-    for statement in reversed(statements):
-        if not shows(statement):
-            break
-        first = statement.lineno - 1
-    if first is None:
-        return source, ""
-    lines = source.splitlines()
-    return "\n".join(lines[:first]).rstrip(), "\n".join(lines[first:])
+        return [(False, source)]
+    lines, found, start = source.splitlines(), [], 0
+    groups = [list(some) for _, some in itertools.groupby(statements, key=draws)]
+    for some in groups:
+        end = some[-1].end_lineno
+        drawing = draws(some[0]) and any(map(shows, some))
+        text = "\n".join(lines[start:end]).strip("\n")
+        if found and found[-1][0] == drawing:
+            text = f"{found.pop()[1]}\n{text}"
+        found.append((drawing, text))
+        start = end
+    return found or [(False, source)]
+
+
+def draws(statement):
+    """Does it name a figure or its axes?"""
+    names = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
+    return bool(names & DRAWN)
 
 
 def shows(statement):
-    value = getattr(statement, "value", None)
-    return isinstance(value, ast.Call) and ast.unparse(value.func) in SHOWS
+    called = [node.func for node in ast.walk(statement) if isinstance(node, ast.Call)]
+    return "figures.show" in map(ast.unparse, called)
 
 
 def lines_html(source):
