@@ -12,19 +12,21 @@ from slides.shell import ANCHOR
 SPLIT = re.compile(r'<h[1-3] id="([^"]*)"[^>]*>(.*?)</h[1-3]>', flags=re.S)
 UNREAD = re.compile(r"<(script|style|svg|button)\b.*?</\1>|<img[^>]*>", flags=re.S)
 FOLDED = re.compile(r'<details class="(code|rows)">.*?</details>', flags=re.S)  # source, raw rows
+INLINE = re.compile(r"</?(span|em|strong|code|a)\b[^>]*>")
 
 
 def words(markup):
-    """What a reader sees of it, in one line."""
-    text = re.sub(r"<[^>]+>", " ", UNREAD.sub(" ", FOLDED.sub(" ", ANCHOR.sub("", markup))))
+    """What a reader sees of it, in one line. A mark within a line parts no words."""
+    for pattern, instead in ((ANCHOR, ""), (FOLDED, " "), (UNREAD, " "), (INLINE, "")):
+        markup = pattern.sub(instead, markup)
+    text = re.sub(r"<[^>]+>", " ", markup)
     return " ".join(html.unescape(text).split())
 
 
 def main_of(whole):
     """The text of a page without what stands around it."""
-    return re.search(r"<main[^>]*>(.*)</main>", whole, flags=re.S)[1].partition(
-        '<nav class="pager"'
-    )[0]
+    inner = re.search(r"<main[^>]*>(.*)</main>", whole, flags=re.S)[1]
+    return inner.partition('<nav class="pager"')[0]
 
 
 def entries(at, name, body):
@@ -32,7 +34,8 @@ def entries(at, name, body):
     parts = SPLIT.split(body)
     rows = [(at, name, "", words(parts[0]))]
     for anchor, heading, text in zip(parts[1::3], parts[2::3], parts[3::3]):
-        rows.append((f"{at}#{anchor}", name, words(heading), words(text)))
+        told = anchor if at.startswith("api/") else words(heading)  # a name, not its arguments
+        rows.append((f"{at}#{anchor}", name, told, words(text)))
     return [row for row in rows if row[3] or row[2]]
 
 

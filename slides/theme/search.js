@@ -22,7 +22,7 @@
   });
 
   // every word must stand somewhere in the section; its heading counts most, then the page's title
-  const score = (words, [, , , , title, heading, text]) => {
+  const score = (words, [at, , , , title, heading, text]) => {
     let sum = 0;
     for (const word of words) {
       const many = text.split(word).length - 1;
@@ -30,7 +30,7 @@
       if (!worth) return 0;
       sum += worth;
     }
-    return sum;
+    return at.startsWith("api/") ? sum / 2 : sum;  // the course first, then its code
   };
   const excerpt = (words, text) => {
     const places = words.map(word => plain(text).indexOf(word)).filter(at => at >= 0);
@@ -61,6 +61,7 @@
     const links = [field, ...list.querySelectorAll("a")], at = links.indexOf(document.activeElement);
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step && at >= 0) { event.preventDefault(); links[Math.max(0, Math.min(links.length - 1, at + step))].focus(); }
+    if (event.key === "Escape") dialog.close();  // a field of search would only be emptied
     if (event.key === "Enter" && event.target === field) { event.preventDefault(); links[1]?.click(); }
   });
   dialog.addEventListener("click", event => { if (event.target === dialog || event.target.closest("li a")) dialog.close(); });

@@ -20,17 +20,19 @@ const reachable = () => {  // whatever scrolls sideways can be scrolled with the
 
 // the chapters of a narrow window
 const menu = document.getElementById("menu");
+const chapters = document.getElementById("chapters");
+const current = chapters.querySelector("[aria-current]");
 const openMenu = open => {
   document.body.classList.toggle("menu-open", open);
   menu.setAttribute("aria-expanded", open);
-  if (open) document.querySelector("#chapters summary").focus();
+  if (!open) return;
+  (current ?? chapters.querySelector("summary")).focus({ preventScroll: true });
+  if (current) chapters.scrollTop = current.offsetTop - chapters.clientHeight / 3;
 };
 menu.addEventListener("click", () => openMenu(menu.getAttribute("aria-expanded") !== "true"));
 addEventListener("keydown", event => {
   if (event.key === "Escape" && document.body.classList.contains("menu-open")) { openMenu(false); menu.focus(); }
 });
-const current = document.querySelector("#chapters [aria-current]");
-const chapters = document.getElementById("chapters");
 if (current) chapters.scrollTop = current.offsetTop - chapters.clientHeight / 3;
 
 // the contents follow the reader

@@ -1,0 +1,308 @@
+"""What stands on a page, what is folded, and where do its buttons lead? Without a browser."""
+
+import html
+import re
+
+import nbformat
+import pytest
+
+from minimal.lab.evidence import records
+from notebooks import run
+from slides import api, build, claims, evidence, front, launch, lesson, links, search, shell, tables
+
+code = nbformat.v4.new_code_cell
+text = nbformat.v4.new_markdown_cell
+
+
+def ran(source, said="", tags=()):
+    """A cell that was executed and printed something."""
+    outputs = [nbformat.v4.new_output("stream", text=said)] if said else []
+    return code(source, outputs=outputs, metadata=dict(tags=list(tags)))
+
+
+def body(*cells):
+    return lesson.body(nbformat.v4.new_notebook(cells=[text("# 99 · Title"), *cells]))
+
+
+def inside(kind, page):
+    """What stands in the folds of one kind."""
+    return "".join(re.findall(rf'<details class="{kind}">(.*?)</details>', page, flags=re.S))
+
+
+# ---- predictions ---------------------------------------------------------------------------------
+
+
+def test_what_answers_a_prediction_waits_until_it_is_asked_for():
+    page = body(
+        text("> **Predict.** How hot?"),
+        ran("guess_hot = None  # degrees"),
+        ran("x = measure()", "it is 451"),
+        ran("y = 2", "four hundred"),
+        text("So paper burns.\n\n## Next question"),
+        ran("z = 3", "seen at once"),
+    )
+    held = inside("held", page)
+    assert "it is 451" in held and "four hundred" in held and "So paper burns." in held
+    assert "measure" not in held, "the code that measures is read before"
+    assert "Next question" not in held and "seen at once" not in held
+    assert 'data-guess="guess_hot"' in page and "degrees" in page
+
+
+def test_nothing_waits_where_nothing_was_guessed():
+    page = body(text("> **Predict.** How hot?"), ran("x = 1", "it is 451"), text("So it is."))
+    assert "it is 451" in page and '<details class="held">' not in page
+
+
+def test_a_second_question_in_the_text_that_answers_the_first_is_seen():
+    page = body(
+        text("> **Predict.** One?"),
+        ran("guess_one, guess_two = None, None"),
+        ran("print(1)", "uno"),
+        text("Uno.\n\n> **Predict.** And two?"),
+        ran("guess_three = None"),
+        ran("print(2)", "due"),
+    )
+    held = re.findall(r'<details class="held">(.*?)</details>', page, flags=re.S)
+    assert len(held) == 2 and "uno" in held[0] and "due" in held[1]
+    assert "And two?" not in "".join(held)
+    assert re.findall(r'data-guess="(\w+)"', page) == ["guess_one", "guess_two", "guess_three"]
+
+
+def test_in_the_course_a_guess_is_always_followed_by_something_that_waits():
+    for path in run.chosen([]):
+        notebook = nbformat.read(path, 4)
+        for cell in run.code(notebook):
+            cell.outputs = [nbformat.v4.new_output("stream", text="said")]
+        page = lesson.body(notebook)
+        boxes, held = page.count('<div class="guess">'), page.count('<details class="held">')
+        assert held >= boxes >= 2, path.stem
+
+
+# ---- folds ---------------------------------------------------------------------------------------
+
+
+def test_code_that_only_draws_is_folded_and_its_figure_is_not():
+    source = "y = work()\nfig = figures.lines(y)\nfigures.show(fig, 'alt')\nprint(y)"
+    page = body(ran(source, "a figure"))
+    folded = inside("code", page)
+    assert "lines" in folded and "alt" in folded
+    assert "work" not in folded and "print" not in folded and "a figure" not in folded
+
+
+@pytest.mark.parametrize(
+    "tag, kind, folded, shown",
+    [
+        ("hide-input", "code", "secret", "said"),
+        ("deeper", "deeper", "secret", ""),
+        ("remove-input", "none", "", "said"),
+    ],
+)
+def test_a_tag_says_what_is_folded(tag, kind, folded, shown):
+    page = body(ran("secret = 1", "said", [tag]))
+    assert folded in inside(kind, page)
+    assert shown in re.sub(r"<details.*?</details>", "", page, flags=re.S)
+    assert ("secret" in page) == (tag != "remove-input")
+
+
+def test_deeper_cells_in_a_row_are_one_fold_with_the_name_of_their_section():
+    deeper = dict(metadata=dict(tags=["deeper"]))
+    page = body(text("## Why so deep?", **deeper), ran("a = 1", "", ["deeper"]), text("Back."))
+    assert page.count('<details class="deeper">') == 1
+    assert "<summary>Deeper: Why so deep?</summary>" in page
+    assert "Back." not in inside("deeper", page)
+
+
+def test_an_exercise_is_a_box_that_says_where_to_write_and_its_check_says_nothing():
+    page = body(
+        ran("def merge(x):\n    raise NotImplementedError", "", ["your-turn"]),
+        ran('merge = your_turn("nb99", merge)', "not written yet"),
+        text("<details><summary>Solution</summary>\n\n`return x`\n\n</details>"),
+    )
+    assert '<div class="your-turn"><p>Write it in JupyterLab' in page and "make lab" in page
+    assert "not written yet" not in page
+    assert "<summary>Solution</summary>" in page
+
+
+def test_folding_loses_no_line_of_any_cell():
+    for path in run.chosen([]):
+        for cell in run.code(nbformat.read(path, 4)):
+            made = "\n".join(part for _, part in lesson.pieces(cell.source))
+            kept = [line for line in made.splitlines() if line.strip()]
+            assert kept == [line for line in cell.source.splitlines() if line.strip()], cell.id
+
+
+def test_a_line_of_code_keeps_its_letters_and_says_how_far_in_it_goes_on():
+    source = 'def f(x):\n    """Two\n    lines."""\n\n    return x < 1  # (B, T)'
+    made = lesson.lines_html(source)
+    assert html.unescape(re.sub(r"<[^>]+>", "", made)).rstrip("\n") == source
+    assert re.findall(r"--in:(\d+)ch", made) == ["4", "8", "8", "4", "8"]
+
+
+# ---- around the text -----------------------------------------------------------------------------
+
+
+def test_every_heading_has_one_name_of_its_own_and_stands_in_the_contents():
+    made, found = shell.anchored(
+        "<h2>Same</h2><h3>Same</h3><h2 id='x'>Else</h2><h2>&amp; more</h2>"
+    )
+    names = re.findall(r'<h\d id="([^"]*)"', made)
+    assert len(set(names)) == 4 and [name for _, name, _ in found] == names
+    contents = shell.contents(found)
+    assert all(f'href="#{name}"' in contents and f'href="#{name}"' in made for name in names)
+    assert shell.contents(found[:1]) == ""
+
+
+def test_a_description_is_the_first_sentence_that_says_something_without_signs():
+    told = shell.description(
+        "<p>x</p><p><strong>The claim.</strong> Attention is one line, "
+        r"$\mathrm{softmax}(QK^\top/\sqrt D)\,V$, and it is the same function each time.</p>"
+    )
+    assert told.startswith("Attention is one line, softmax") and not set(told) & set("\\${}")
+    long = shell.description(f"<p>{'word ' * 100}</p>")
+    assert len(long) <= shell.LONGEST + 2 and long.endswith("word …")
+
+
+@pytest.mark.parametrize(
+    "home, names, address",
+    [
+        (None, [], ""),
+        ("https://example.com/a/b", [], ""),
+        (
+            "https://github.com/some/fork.git",
+            ["Colab", "Binder"],
+            "https://colab.research.google.com/github/some/fork/blob/main/notebooks/01_a.ipynb",
+        ),
+        (
+            "https://gitlab.com/some/fork",
+            ["Binder"],
+            "https://mybinder.org/v2/gl/some%2Ffork/main?labpath=notebooks%2F01_a.ipynb",
+        ),
+    ],
+)
+def test_one_address_gives_a_fork_its_launch_buttons(monkeypatch, home, names, address):
+    monkeypatch.setattr(links, "project", lambda: home)
+    path = links.ROOT / "notebooks" / "01_a.ipynb"
+    made = launch.toolbar(path, "notebooks/01_a.html", {"01_a": ""}, (), ["hw01_attention"])
+    assert re.findall(r'class="launch" href="[^"]*">(\w+)<', made) == names
+    assert address in made and ("Homepage" in made) == (not names)
+    for link in ("../slides/01_a.html", "../homework/hw01_attention.html", "01_a.ipynb"):
+        assert f'href="{link}"' in made
+    assert "make lab" in made
+
+
+def test_a_page_is_found_by_its_sections_and_not_by_what_is_folded_away():
+    page = (
+        '<p>before</p><h2 id="one">One<a class="anchor-link" href="#one">#</a></h2>'
+        "<p>x<em>y</em></p>"
+        '<details class="code"><summary>s</summary>hidden</details><script>no</script>'
+    )
+    assert search.entries("a.html", "Name", page) == [
+        ("a.html", "Name", "", "before"),
+        ("a.html#one", "Name", "One", "xy"),
+    ]
+    assert search.index([("a", "</b>", "", "é")]).startswith("window.searchIndex = [[")
+
+
+# ---- what leads to the pages ---------------------------------------------------------------------
+
+
+def test_the_front_page_leads_into_the_course_before_it_speaks_of_installing():
+    page = front.front({}, set())
+    start, cards, setup = (page.index(word) for word in ('class="button"', "units", "make lab"))
+    assert start < cards < setup
+    titles = re.findall(r'<h3><a href="notebooks/([^"]*)\.html">', page)
+    assert titles == [path.stem for path in run.chosen([])]
+    assert "GPU is not needed" not in page
+
+
+def test_a_card_of_homework_ends_with_a_sentence():
+    for path in links.units():
+        heading, said = front.lead(path.read_text(encoding="utf-8"))
+        assert heading.startswith(path.parent.name[:4]) and said.rstrip()[-1] in ".?!:"
+    assert "at the same time?" in front.homework_index(), "hw05 goes on behind its equation"
+
+
+# ---- evidence ------------------------------------------------------------------------------------
+
+
+def test_no_table_of_recorded_runs_is_empty():
+    assert re.findall(r"<h2 id=\"(\w+)\">(?:(?!<h2).)*<tbody></tbody>", tables.recorded()) == []
+    assert tables.differences([dict(plan="row2", seed=0, loss=1.0)]) == ""
+
+
+def test_numbers_of_a_table_stay_on_one_line_and_words_do_not():
+    kept = ["3.420 ± 0.010", "**", "−0.119 to −0.060", "<strong>−0.090</strong>", "12 %"]
+    kinds = ["number" in tables.numbers_whole(f"<td>{cell}</td>") for cell in kept]
+    assert kinds == [True, False, True, True, True]
+    assert "number" not in tables.cell_html("row 9 of Table 1")
+
+
+def test_every_claim_is_a_card_with_its_verdict_and_can_be_asked_for():
+    book = records.claims()
+    page = claims.claims(lambda path, words: words)
+    cards = re.findall(r'<li data-verdict="([^"]*)">', page)
+    assert sorted(cards) == sorted(map(claims.word, book)) and "<table" not in page
+    asked = dict(re.findall(r'data-show="([^"]+)"[^>]*>\D+(\d+)<', page))
+    assert asked == {verdict: str(cards.count(verdict)) for verdict in set(cards)}
+
+
+def test_findings_have_a_figure_below_every_heading_that_has_data():
+    source = (records.EVIDENCE / "README.md").read_text(encoding="utf-8")
+    headings = re.findall(r"^## (.*)$", source, flags=re.M)
+    assert set(evidence.BELOW) <= set(headings)
+    page = evidence.with_figures("".join(f"<h2>{name}</h2>" for name in headings))
+    drawn = {
+        name: re.findall(r'alt="([^"]*)"', after)
+        for name, after in re.findall(r"<h2>(.*?)</h2>((?:(?!<h2).)*)", page, flags=re.S)
+    }
+    assert {name: len(alts) for name, alts in drawn.items() if name in evidence.BELOW} == {
+        name: len(made) for name, made in evidence.BELOW.items()
+    }
+    assert all(len(alt) >= 40 for alts in drawn.values() for alt in alts)
+
+
+def test_a_figure_of_the_findings_counts_what_it_says(monkeypatch):
+    row = lambda plan, low, high: dict(
+        plan=plan, n=3, difference=(low + high) / 2, low=low, high=high, clear=not low <= 0 <= high
+    )
+    table = [row("good", -2, -1), row("even", -1, 1), row("bad", 1, 2), row("standard", 0, 0)]
+    fig, alt = evidence.differences("Some", table)
+    assert fig.get_suptitle() == "Some: of 3, 1 lead clearly, 1 trail clearly"
+    assert "Clearly ahead: good. Clearly behind: bad." in alt
+    assert evidence.differences("None", [row("standard", 0, 0)]) is None
+
+
+# ---- the package ---------------------------------------------------------------------------------
+
+
+def test_the_package_is_listed_whole_in_reading_order():
+    listed = [api.inside(path) for path in api.modules()]
+    files = [path for path in (api.ROOT / "minimal").rglob("*.py") if path.read_text().strip()]
+    assert sorted(listed) == sorted(map(api.inside, files)) and len(set(listed)) == len(listed)
+    assert listed[:2] == ["__init__.py", "variants.py"]
+    rooms = list(dict.fromkeys(name.split("/")[0] for name in listed if "/" in name))
+    assert rooms == ["model", "kernels", "training", "data", "encoder", "tasks", "lab"]
+    assert next(name for name in listed if name.startswith("model/")) == "model/values.py"
+    lost = [
+        f"{room}/{name}"
+        for room, names in api.FIRST.items()
+        for name in names.split()
+        if not (api.ROOT / "minimal" / room / f"{name}.py").exists()
+    ]
+    assert lost == []
+
+
+def test_a_page_of_the_package_has_the_source_and_docstrings_as_paragraphs():
+    path = api.ROOT / "minimal" / "model" / "values.py"
+    page = api.module(path)
+    folds = re.findall(r'<details class="code">(.*?)</details>', page, flags=re.S)
+    whole = html.unescape(re.sub(r"<[^>]+>", "", folds[0]))
+    assert path.read_text(encoding="utf-8").strip() in whole
+    assert len(folds) == 1 + len(re.findall("<h2 ", page))
+    assert api.told("One line\nand its end.") == "<p>One line and its end.</p>"
+    assert api.told("name    what\nother   more").startswith("<pre>")
+
+
+def test_only_some_notebooks_can_be_asked_for(capsys):
+    with pytest.raises(SystemExit):
+        build.main(["--only", "99"])

@@ -1,0 +1,254 @@
+"""Does a reader find the way? Chapters, contents, search, copy and folds in a real browser."""
+
+import re
+
+import pytest
+
+from notebooks import run
+
+pytestmark = pytest.mark.site
+LESSON = "notebooks/01_attention.html"
+DESK, TABLET, PHONE = (1440, 900), (820, 1180), (390, 844)
+
+
+def opened(browser, site, at=LESSON, size=DESK, **how):
+    reader = browser.page(*size, phone=size == PHONE, **how)
+    reader.open(site[0] / at)
+    return reader
+
+
+def settled(reader):
+    """After the next two pictures: scripts that follow the reader have run."""
+    reader.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+# ---- the way ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [DESK, TABLET, PHONE])
+def test_the_header_stays_and_is_one_row(browser, site, size):
+    reader = opened(browser, site, size=size)
+    reader.run("scrollTo(0, 3000)")
+    settled(reader)
+    box = reader.run(
+        "(({top, height}) => [top, height])("
+        "document.querySelector('header').getBoundingClientRect())"
+    )
+    assert box[0] == 0 and box[1] <= 60
+    assert reader.run("document.documentElement.scrollWidth") <= size[0]
+
+
+def test_the_chapters_show_where_the_reader_is(browser, site):
+    reader = opened(browser, site)
+    told = reader.run("document.querySelector('#chapters a[aria-current=page]').textContent")
+    assert told == "01 · Attention from scratch"
+    links = reader.run("document.querySelectorAll('#chapters details[open] a').length")
+    assert links == len(run.chosen([]))
+    parts = reader.run(
+        "[...document.querySelectorAll('#chapters summary')].map(e => e.textContent)"
+    )
+    assert parts == ["Course", "Slides", "Homework", "Evidence", "Package"]
+
+
+@pytest.mark.parametrize("size", [TABLET, PHONE])
+def test_in_a_narrow_window_chapters_wait_behind_a_button(browser, site, size):
+    reader = opened(browser, site, size=size)
+    seen = (
+        "document.getElementById('chapters').offsetParent !== null || "
+        "getComputedStyle(document.getElementById('chapters')).display !== 'none'"
+    )
+    assert not reader.run(seen)
+    reader.run("document.getElementById('menu').click()")
+    assert reader.run(seen)
+    assert reader.run("document.getElementById('menu').getAttribute('aria-expanded')") == "true"
+    assert reader.run("document.getElementById('chapters').contains(document.activeElement)")
+    reader.press("Escape")
+    assert not reader.run(seen)
+    assert reader.run("document.activeElement.id") == "menu"
+
+
+def test_the_contents_follow_the_reader(browser, site):
+    reader = opened(browser, site)
+    assert reader.run("document.querySelector('.contents details').open")
+    for i in (2, 5):
+        reader.run(f"document.querySelectorAll('main h2')[{i}].scrollIntoView()")
+        settled(reader)
+        now = reader.run("document.querySelector('.contents [aria-current]').hash.slice(1)")
+        assert now == reader.run(f"encodeURI(document.querySelectorAll('main h2')[{i}].id)")
+    narrow = opened(browser, site, size=TABLET)
+    assert not narrow.run("document.querySelector('.contents details').open")
+
+
+def test_a_heading_shows_a_link_to_itself_when_it_is_reached(browser, site):
+    reader = opened(browser, site)
+    link = "document.querySelector('main h2 .anchor-link')"
+    assert reader.run(f"{link}.hash.slice(1) === encodeURI({link}.parentElement.id)")
+    reader.run(f"{link}.focus()")
+    assert reader.run(f"getComputedStyle({link}).opacity") == "1"
+    assert reader.run(f"{link}.getAttribute('aria-label')")
+
+
+# ---- search --------------------------------------------------------------------------------------
+
+
+def test_a_slash_searches_the_whole_course_from_a_folder(browser, site):
+    reader = opened(browser, site, "homework/hw01_attention.html")
+    reader.press("/", "Slash")
+    assert reader.run("document.querySelector('dialog').open")
+    assert reader.run("document.activeElement.type") == "search"
+    reader.call("Input.insertText", text="lukewarm reasons")
+    found = "[...document.querySelectorAll('dialog li a')].map(a => a.href)"
+    reader.wait(lambda: reader.run(found), "search")
+    assert all("01_attention.html" in link for link in reader.run(found))
+    reader.press("ArrowDown")
+    assert reader.run("document.activeElement.closest('dialog li') !== null")
+    before = reader.loads
+    reader.run("document.activeElement.click()")
+    reader.settle(before)
+    assert "notebooks/01_attention.html" in reader.run("location.href")
+    assert reader.errors == [] and reader.strangers() == []
+
+
+def test_search_says_when_nothing_is_found_and_leaves_by_escape(browser, site):
+    reader = opened(browser, site)
+    reader.run("document.getElementById('find').click()")
+    reader.call("Input.insertText", text="zzyzx")
+    status = "document.querySelector('dialog [role=status]').textContent"
+    reader.wait(lambda: reader.run(status) == "0 places", "search")
+    reader.press("Escape")
+    assert not reader.run("document.querySelector('dialog').open")
+
+
+def test_a_slash_in_a_field_is_a_letter(browser, site):
+    reader = opened(browser, site)
+    reader.run("document.querySelector('[data-guess]').focus()")
+    reader.press("/", "Slash")
+    assert not reader.run("document.querySelector('dialog').open")
+
+
+# ---- reading a notebook --------------------------------------------------------------------------
+
+
+def test_copy_takes_the_code_and_says_so(browser, site):
+    reader = opened(browser, site)
+    reader.run(
+        "navigator.clipboard.writeText = text => { window.taken = text; return Promise.resolve(); }"
+    )
+    reader.run("document.querySelector('main .lines').parentElement.querySelector('.copy').click()")
+    assert reader.run("window.taken") == reader.run(
+        "document.querySelector('main .lines').textContent.replace(/\\n$/, '')"
+    )
+    assert reader.run("document.querySelector('main .lines + .copy').textContent") == "Copied"
+
+
+@pytest.mark.parametrize("path", run.chosen([]), ids=lambda path: path.stem)
+def test_code_fits_and_text_code_and_figures_end_at_one_edge(browser, site, path):
+    reader = opened(browser, site, f"notebooks/{path.stem}.html")
+    wide = (
+        "[...document.querySelectorAll('main pre.lines')]"
+        ".filter(e => e.scrollWidth > e.clientWidth).length"
+    )
+    assert reader.run(wide) == 0
+    edges = reader.run("""[...new Set([...document.querySelectorAll(
+        'main > :is(p, blockquote, figure, details), main > .box')]
+        .map(e => Math.round(e.getBoundingClientRect().right)))]""")
+    assert len(edges) == 1
+    assert (
+        reader.run("""[...document.querySelectorAll('main [id]:not(svg *)')].map(e => e.id)
+        .filter((id, i, all) => all.indexOf(id) !== i)""")
+        == []
+    )
+    assert reader.errors == []
+
+
+def test_answers_and_guesses_stay_with_the_reader(browser, site):
+    reader = opened(browser, site)
+    assert reader.run("[...document.querySelectorAll('details.held')].every(e => !e.open)")
+    reader.run("document.querySelector('[data-guess]').focus()")
+    reader.call("Input.insertText", text="0.25")
+    reader.open(site[0] / LESSON)
+    assert reader.run("document.querySelector('[data-guess]').value") == "0.25"
+    reader.run("localStorage.clear()")
+
+
+def test_a_link_into_a_fold_opens_it_and_paper_shows_every_fold(browser, site):
+    reader = opened(browser, site)
+    reader.run("document.querySelector('details.held > :nth-child(2)').id = 'deep'")
+    reader.run("location.hash = 'deep'")
+    fold = "document.querySelector('details.held').open"
+    reader.wait(lambda: reader.run(fold), "the fold")
+    reader.run("dispatchEvent(new Event('beforeprint'))")
+    assert reader.run("[...document.querySelectorAll('main details')].every(e => e.open)")
+
+
+def test_letters_of_figures_can_be_read_on_a_phone(browser, site):
+    phone = opened(browser, site, size=PHONE)
+    shown = phone.run("""[...document.querySelectorAll('figure img[src^="data:image/png"]')]
+        .map(e => e.clientWidth / e.naturalWidth * 22)""")  # 11 points at 144 pixels an inch
+    assert shown and min(shown) >= 12
+    assert phone.run(
+        "[...document.querySelectorAll('figure.scrolls')].every(e => e.tabIndex === 0)"
+    )
+    assert phone.run("document.querySelectorAll('figure.scrolls').length") > 0
+    assert phone.run("document.documentElement.scrollWidth") <= 390
+
+
+def test_a_notebook_leads_to_its_deck_homework_file_and_to_running_it(browser, site):
+    reader = opened(browser, site)
+    links = reader.run(
+        "[...document.querySelectorAll('.toolbar a')].map(a => a.getAttribute('href'))"
+    )
+    wanted = {
+        "../slides/01_attention.html",
+        "../homework/hw01_attention.html",
+        "01_attention.ipynb",
+    }
+    assert wanted <= set(links)
+    assert "make lab" in reader.run("document.querySelector('.toolbar details').textContent")
+
+
+# ---- other pages ---------------------------------------------------------------------------------
+
+
+def test_claims_are_shown_by_verdict(browser, site):
+    reader = opened(browser, site, "evidence/claims.html", TABLET)
+    shown = "[...document.querySelectorAll('.claims li')].filter(e => e.offsetParent)"
+    whole = reader.run(f"{shown}.length")
+    reader.run("document.querySelector('[data-show=\"not reproduced\"]').click()")
+    kinds = reader.run(f"[...new Set({shown}.map(e => e.dataset.verdict))]")
+    some = reader.run(f"{shown}.length")
+    assert kinds == ["not reproduced"] and 0 < some < whole
+    status = reader.run("document.querySelector('.chooser [role=status]').textContent")
+    assert status == f"{some} of {whole} shown"
+    reader.run("document.querySelector('[data-show=\"\"]').click()")
+    assert reader.run(f"{shown}.length") == whole
+
+
+@pytest.mark.parametrize("size", [TABLET, PHONE])
+def test_no_claim_is_cut_off(browser, site, size):
+    reader = opened(browser, site, "evidence/claims.html", size)
+    cut = (
+        "[...document.querySelectorAll('.claims li, .claims li *')]"
+        ".filter(e => e.getBoundingClientRect().right > innerWidth"
+        " || e.clientWidth && e.scrollWidth > e.clientWidth + 1).length"
+    )
+    assert reader.run(cut) == 0
+
+
+def test_figures_are_softer_in_the_dark_and_keep_a_margin(browser, site):
+    reader = opened(browser, site, dark=True)
+    reader.run("localStorage.removeItem('theme')")
+    style = "getComputedStyle(document.querySelector('figure img[src^=\"data:image/png\"]'))"
+    assert reader.run(f"{style}.filter") != "none"
+    assert float(reader.run(f"{style}.paddingTop").removesuffix("px")) >= 8
+
+
+def test_every_page_tells_others_what_it_is_about(site):
+    lost = []
+    for path in sorted(site[0].rglob("*.html")):
+        text = path.read_text(encoding="utf-8")
+        if path.parent.name != "slides" or path.stem == "index":
+            told = re.search(r'<meta name="description" content="([^"]*)">', text)
+            if not told or len(told[1]) < 20 or 'property="og:title"' not in text:
+                lost.append(path.name)
+    assert lost == []
