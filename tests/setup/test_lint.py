@@ -22,7 +22,7 @@ def test_ruff_has_nothing_to_say(published, words):
 
 
 # hint, case and solution are imported for the learner, who calls them where none of our cells does
-FOR_THE_LEARNER = 'lint.allowed-unused-imports = ["homework.turn"]'
+FOR_THE_LEARNER = 'lint.pyflakes.allowed-unused-imports = ["homework.turn"]'
 NAMES = ["check", "--isolated", "--no-cache", "--select", "F821,F401,F811", "--quiet"]
 NAMES += ["--config", FOR_THE_LEARNER]
 
