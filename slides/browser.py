@@ -184,9 +184,7 @@ class Page:
         self.settle(before)
 
     def press(self, key, code=None):
-        number = {"Tab": 9, "Enter": 13, "Escape": 27, "ArrowRight": 39, "ArrowDown": 40}.get(
-            key, 0
-        )
+        number = {"Tab": 9, "Enter": 13, "ArrowRight": 39}.get(key, 0)
         text = "\r" if key == "Enter" else ""
         stroke = dict(key=key, code=code or key, windowsVirtualKeyCode=number, text=text)
         for kind in ("keyDown", "keyUp"):

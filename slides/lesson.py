@@ -15,6 +15,8 @@ from slides import page
 PREDICT = "> **Predict.**"
 GUESS = re.compile(r"guess\w*(, *guess\w*)* *=.*\bNone\b")
 CUT = re.compile(r"^(?=#+ |> \*\*Predict|\*\*Your turn)", flags=re.M)  # what no fold may hide
+SYSTEM_IS_DARK = "@media (prefers-color-scheme: dark)"  # what a piece to move asks
+PAGE_IS_DARK = ':root[data-theme="dark"]'  # what it is asked here, where the reader may choose
 DRAWN = {"figures", "fig", "ax", "axes", "panel", "panels"}
 
 
@@ -137,7 +139,8 @@ def outputs_html(cell):
     """What a cell left behind; a check of the reader's own function has nothing to say here."""
     if "remove-output" in tags(cell) or re.search(r"= your_turn\(", cell.source):
         return ""
-    return "\n".join(map(page.output_html, cell.get("outputs", [])))
+    made = "\n".join(map(page.output_html, cell.get("outputs", [])))
+    return made.replace(SYSTEM_IS_DARK, PAGE_IS_DARK)
 
 
 def pieces(source):

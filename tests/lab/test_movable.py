@@ -147,3 +147,15 @@ def test_nothing_leaves_a_phone_and_a_finger_finds_every_control(page):
     small = page.run("""[...document.querySelectorAll(".movable label")]
         .filter((e) => e.getBoundingClientRect().height < 44).length""")
     assert small == 0
+
+
+def test_the_rules_of_a_piece_reach_nothing_outside_of_it():
+    """Each selector of each rule, those for the dark and those that share a line, too."""
+    from minimal.lab.drawings.canvas import STYLE
+    from minimal.lab.movable.piece import scoped
+
+    told = re.findall(r"([^{}]+)\{", scoped(STYLE))
+    rules = [one.strip() for rule in told if "@" not in rule for one in rule.split(",")]
+    assert [one for one in rules if not one.startswith(".movable ")] == []
+    plain = re.findall(r"([^{}]+)\{", STYLE)
+    assert len(rules) == sum(len(rule.split(",")) for rule in plain if "@" not in rule)

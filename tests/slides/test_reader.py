@@ -252,3 +252,22 @@ def test_every_page_tells_others_what_it_is_about(site):
             if not told or len(told[1]) < 20 or 'property="og:title"' not in text:
                 lost.append(path.name)
     assert lost == []
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_piece_to_move_has_the_colours_of_the_page_whatever_the_system_asks(browser, site, dark):
+    reader = opened(browser, site, dark=not dark)
+    reader.run(f"localStorage.setItem('theme', '{'dark' if dark else 'light'}')")
+    reader.open(site[0] / LESSON)
+    colour = lambda what, of: sum(
+        map(
+            int,
+            re.findall(
+                r"\d+",
+                reader.run(f"getComputedStyle(document.querySelector('.movable svg {what}')).{of}"),
+            )[:3],
+        )
+    )
+    letters, paper = colour("text", "fill"), colour(".paper", "fill")
+    reader.run("localStorage.removeItem('theme')")
+    assert (letters > paper + 300) if dark else (paper > letters + 300)

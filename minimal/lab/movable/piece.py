@@ -7,6 +7,7 @@ Without script (print, papermill, a reader) the picture stands as Python drew it
 
 import html
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,11 +30,13 @@ FRAME = """
 
 def scoped(style):
     """The drawing's rules, for elements inside a piece only: a page has other styles, too."""
-    lines = []
-    for line in style.strip().splitlines():
-        opens = line.lstrip().startswith((".", "text"))
-        lines.append(line.replace(".", ".movable .", 1) if opens and "{" in line else line)
-    return "\n".join(lines).replace("\ntext {", "\n.movable text {")
+
+    def inside(rule):
+        if "@" in rule[1]:  # of a medium: the rules within follow
+            return rule[0]
+        return "\n" + ", ".join(f".movable {one.strip()}" for one in rule[1].split(",")) + " {"
+
+    return re.sub(r"([^{}]+)\{", inside, style)
 
 
 @dataclass(frozen=True)
