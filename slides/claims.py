@@ -26,15 +26,18 @@ SIGNS = {
 def claims(link):
     """Every claim with its verdict; `link(path, words)` links the words to a file, if it can."""
     book, sources = records.claims(), records.published()
-    kinds = "; ".join(f"<em>{HOW[kind]}</em>, {meaning}" for kind, meaning in records.WRONG.items())
+    kinds = "".join(
+        f"<li><em>{HOW[kind]}</em>: {meaning}</li>" for kind, meaning in records.WRONG.items()
+    )
     parts = [
         "<h1>Claims and evidence</h1>",
         f"<p>{len(book)} claims of the five sources, each with a verdict that a test holds to its "
-        f"evidence: {tally(book)}. What is wrong says how: {kinds}. None of it says that a method "
-        "does not work. An open claim says what would decide it. Beside them: "
+        "evidence. An open claim says what would decide it. Beside them: "
         '<a href="index.html">what our runs say</a>, '
         '<a href="published.html">what the sources print</a> and '
-        '<a href="recorded.html">every recorded run</a>.</p>',
+        '<a href="recorded.html">every recorded run</a>.</p>'
+        "<details><summary>What is wrong says how, and none of it that a method does not work"
+        f"</summary><ul>{kinds}</ul></details>",
         chooser(book),
     ]
     for source, about in sources.items():

@@ -124,7 +124,7 @@ def source_html(cell):
     if "your-turn" in tags(cell):
         note = "Write it in JupyterLab: <code>make lab</code>. There the next cell checks it."
         return f'<div class="your-turn"><p>{note}</p>{lines_html(cell.source)}</div>'
-    if "remove-input" in tags(cell) or not cell.source.strip():
+    if "remove-input" in tags(cell) or not cell.source.strip() or checks_turn(cell):
         return ""
     if "hide-input" in tags(cell):
         return fold("Show the code", lines_html(cell.source), "code")
@@ -136,11 +136,16 @@ def source_html(cell):
 
 
 def outputs_html(cell):
-    """What a cell left behind; a check of the reader's own function has nothing to say here."""
-    if "remove-output" in tags(cell) or re.search(r"= your_turn\(", cell.source):
+    """What a cell left behind."""
+    if "remove-output" in tags(cell) or checks_turn(cell):
         return ""
     made = "\n".join(map(page.output_html, cell.get("outputs", [])))
     return made.replace(SYSTEM_IS_DARK, PAGE_IS_DARK)
+
+
+def checks_turn(cell):
+    """Does it judge what the reader wrote? Here nobody can write."""
+    return re.fullmatch(r"\w+ = your_turn\(.*\)", cell.source.strip())
 
 
 def pieces(source):

@@ -119,7 +119,7 @@ def test_an_exercise_is_a_box_that_says_where_to_write_and_its_check_says_nothin
         text("<details><summary>Solution</summary>\n\n`return x`\n\n</details>"),
     )
     assert '<div class="your-turn"><p>Write it in JupyterLab' in page and "make lab" in page
-    assert "not written yet" not in page
+    assert "not written yet" not in page and "your_turn(" not in page
     assert "<summary>Solution</summary>" in page
 
 
