@@ -5,6 +5,7 @@ Titles and alt texts are counted from the rows, so that they stay true when a gr
 
 import html
 import re
+import statistics
 
 from minimal.lab import figures, pictures
 from minimal.lab.evidence import intervals, records
@@ -19,6 +20,13 @@ FAMILY = (
     "resformer resformer-learned cross cross-mean cross-all identity residual-q residual-k "
     "neutreno denseformer svformer svformer-anchors gqa cla share-q share-k share-k2 share-v2"
 ).split()
+SETTINGS = {  # (plan, recipe) of lambdas.json, in words
+    ("modded", "modded"): "plain",
+    ("modded", "modded-open"): "window open",
+    ("modded", "modded-constant"): "rate constant",
+    ("modded-moved", "modded"): "gap moved",
+    ("modded-whole", "modded"): "no gap",
+}
 NATS = "held-out nats a token minus {base}'s; left is better"
 
 
@@ -87,6 +95,27 @@ def corners():
     return differences("One thing at a time", intervals.paired(some, "loss", base), base)
 
 
+def mixin():
+    """How much of the embedding each layer of modded-nanogpt mixes in when training ends."""
+    shares = {}
+    for row in records.rows_of(records.EVIDENCE / "lambdas.json"):
+        name = SETTINGS[row["plan"], row["asked"]["recipe"]]
+        shares.setdefault(name, []).append(row["x0_share"])
+    if not shares:
+        return None
+    means = {
+        name: [statistics.fmean(layer) for layer in zip(*some)] for name, some in shares.items()
+    }
+    title = "The embedding's share in each layer's mix, by its weights"
+    fig = figures.lines(means, title, "layer", "share at the end, mean of the seeds")
+    plain = means["plain"]
+    alt = (
+        f"The share of the embedding in the weights of each layer's mix, for {', '.join(means)}. "
+        f"In the plain run it is {min(plain):.2f} at least and {max(plain):.2f} at most."
+    )
+    return fig, alt
+
+
 def bypass():
     """F1 of every seed, by size of the encoder."""
     groups = {}
@@ -133,6 +162,7 @@ BELOW = {
     "Every system at one budget": ("recorded.svg",),
     "Bank of Values": (bank_of_values,),
     "ResFormer and SVFormer": (depths, resformers),
+    "Value embeddings in modded-nanogpt": (mixin,),
     "Dynamic value attention": (corners,),
     "The bypass in BERT": (bypass,),
     "Speed": (decoding,),

@@ -93,7 +93,7 @@ def homework_index():
     for path in units():
         heading, said = lead(path.read_text(encoding="utf-8"))
         link = f'<a href="{path.parent.name}.html">{html.escape(heading)}</a>'
-        items.append(f"<li><h3>{link}</h3>{page.markdown_html(said)}</li>")
+        items.append(f"<li><h2>{link}</h2>{page.markdown_html(said)}</li>")
     return (
         "<h1>Homework</h1><p>Fill in one file, run one command, read why. Instructors: "
         '<a href="instructors.html">how to assign and grade</a>.</p>'

@@ -4,7 +4,7 @@ import html
 import posixpath
 import re
 
-from slides import page
+from slides import dark, page
 from slides.links import relative
 
 TITLE = "Where do the values come from?"
@@ -22,7 +22,7 @@ LONGEST = 200
 
 def shell(name, body, at, groups=(), before=None, after=None, broad=False):
     """A whole page around its body. `groups`: (part of the course, [(name, address)])."""
-    body, headings = anchored(body)
+    body, headings = anchored(dark.turned(body))
     here = part(at)
     front = at == "index.html"
     chapters = sidebar(groups, at, here)

@@ -2,13 +2,29 @@
 
 import html
 import re
+import shutil
 
 import nbformat
 import pytest
 
+from minimal.lab import figures
 from minimal.lab.evidence import records
 from notebooks import run
-from slides import api, build, claims, evidence, front, launch, lesson, links, search, shell, tables
+from slides import (
+    api,
+    build,
+    claims,
+    dark,
+    deck,
+    evidence,
+    front,
+    launch,
+    lesson,
+    links,
+    search,
+    shell,
+    tables,
+)
 
 code = nbformat.v4.new_code_cell
 text = nbformat.v4.new_markdown_cell
@@ -203,6 +219,18 @@ def test_a_page_is_found_by_its_sections_and_not_by_what_is_folded_away():
     assert search.index([("a", "</b>", "", "é")]).startswith("window.searchIndex = [[")
 
 
+def test_only_figures_without_shades_turn_dark():
+    ramp = [[x / 9 for x in range(10)] for _ in range(10)]
+    lines = figures.lines({"a": [1, 2, 3], "b": [3, 1, 2]}, "Two lines", "x", "y")
+    shades = figures.heatmap(ramp, "A ramp", "x", "y")
+    alt = "A figure drawn to see whether it turns dark with the page or not"
+    pages = [figures.on_page(figures.picture(fig), "png", alt) for fig in (lines, shades)]
+    assert ["lines-only" in dark.turned(page) for page in pages] == [True, False]
+    assert dark.turned(pages[1]) == pages[1] and alt in dark.turned(pages[0])
+    assert "lines-only" in dark.turned('<img alt="x" src="../figures/recorded.svg">')
+    assert "lines-only" not in dark.turned('<img alt="x" src="../figures/sources.svg">')
+
+
 # ---- what leads to the pages ---------------------------------------------------------------------
 
 
@@ -303,6 +331,26 @@ def test_a_page_of_the_package_has_the_source_and_docstrings_as_paragraphs():
     assert api.told("name    what\nother   more").startswith("<pre>")
 
 
-def test_only_some_notebooks_can_be_asked_for(capsys):
-    with pytest.raises(SystemExit):
-        build.main(["--only", "99"])
+def test_only_some_notebooks_are_executed_and_all_pages_are_there(monkeypatch, tmp_path):
+    ran, made = [], {}
+
+    def executed(paths, profile, folder, jobs=2):
+        ran.append(([path.name for path in paths], profile))
+        return {path: path for path in paths}, []
+
+    def built(out, copies, profile, talks, printing):
+        made.update(copies=copies, talks=talks, printing=printing)
+        out.mkdir()
+
+    monkeypatch.setattr(deck, "executed", executed)
+    monkeypatch.setattr(build, "build", built)
+    monkeypatch.setattr(build, "BUILD", build.ROOT / "build" / tmp_path.name)
+    build.BUILD.mkdir(parents=True)
+    try:
+        assert build.main(["--profile", "smoke", "--no-pdf", "--only", "00", "01"]) == 0
+    finally:
+        shutil.rmtree(build.BUILD)
+    only = ["00_start_here.ipynb", "01_attention.ipynb"]
+    assert ran == [(only, "smoke"), (only[1:], "smoke")]
+    assert [path.name for path in made["copies"]] == only
+    assert list(made["talks"]) == deck.decks() and made["printing"] is False

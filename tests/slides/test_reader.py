@@ -235,11 +235,15 @@ def test_no_claim_is_cut_off(browser, site, size):
     assert reader.run(cut) == 0
 
 
-def test_figures_are_softer_in_the_dark_and_keep_a_margin(browser, site):
+def test_figures_of_lines_turn_dark_shades_keep_a_softer_paper_and_all_a_margin(browser, site):
     reader = opened(browser, site, dark=True)
     reader.run("localStorage.removeItem('theme')")
     style = "getComputedStyle(document.querySelector('figure img[src^=\"data:image/png\"]'))"
-    assert reader.run(f"{style}.filter") != "none"
+    filters = reader.run("""[...document.querySelectorAll('figure img')].map(e =>
+        [e.className, getComputedStyle(e).filter])""")
+    turned = {told for kind, told in filters if kind == "lines-only"}
+    paper = {told for kind, told in filters if kind != "lines-only"}
+    assert turned == {"invert(1) hue-rotate(180deg)"} and paper == {"brightness(0.88)"}
     assert float(reader.run(f"{style}.paddingTop").removesuffix("px")) >= 8
 
 

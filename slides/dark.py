@@ -1,0 +1,31 @@
+"""Which figures may turn dark with the page? Those in which no shade of grey means a number.
+
+A heat map says "dark is large". Turned round it would say the opposite of the text beside it, so it
+keeps its paper.
+"""
+
+import base64
+import io
+import re
+
+from matplotlib import image
+
+MOST_GREY = 0.04  # of the area: letters and lines have 2 % at most, heat maps 7 % at least
+PNG = re.compile(r'<img (?=[^>]*src="data:image/png;base64,([^"]*)")')
+LINES = re.compile(r'<img (?=[^>]*src="[^"]*figures/recorded\.svg")')  # drawn lines, not shades
+
+
+def turned(body):
+    """The body, its drawings of lines marked for the style sheet."""
+    mark = '<img class="lines-only" '
+    body = LINES.sub(mark, body)
+    return PNG.sub(lambda match: match[0] if shaded(match[1]) else mark, body)
+
+
+def shaded(data):
+    """Does a picture have areas of grey?"""
+    pixels = image.imread(io.BytesIO(base64.b64decode(data)))[..., :3]  # (height, width, 3)
+    spread = pixels.max(-1) - pixels.min(-1)
+    level = pixels.mean(-1)
+    grey = (spread < 0.02) & (level > 0.15) & (level < 0.85)
+    return grey.mean() > MOST_GREY
