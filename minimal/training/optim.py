@@ -89,6 +89,10 @@ def muon(
     return p - lr * (update + decay * shrink), buffer, second
 
 
+# what is kept of a parameter, by the algorithm that moves it
+KEPT = dict(adamw=("step", "exp_avg", "exp_avg_sq"), muon=("buffer", "second"))
+
+
 class Stack:
     """Matrices of one shape under one row, with momentum (N, rows, columns) and a second moment
     for every row, or for every column of wide ones: (N, rows, 1) or (N, 1, columns)."""
@@ -160,16 +164,35 @@ class Optimizer:
     A step is a function of gradients, state and the step's number: nothing here counts, so a
     resumed run is exact. `lr` moves the matrices' rate and all others along. `backend` compiles
     Muon's step (None: no; it pays on GPUs).
+
+    In a `team` of several processes every parameter has one owner, who alone keeps its state and
+    moves it, and then shares it: the state of a process is its part of the whole.
     """
 
     def __init__(
-        self, model, recipe="course", *, batch_tokens, steps, scale="paper", lr=None, backend="auto"
+        self,
+        model,
+        recipe="course",
+        *,
+        batch_tokens,
+        steps,
+        scale="paper",
+        lr=None,
+        backend="auto",
+        team=None,
     ):
         self.recipe, self.steps = carried(recipe, model, batch_tokens, scale, lr), steps
         self.named = {name: p for name, p in model.named_parameters() if p.requires_grad}
-        rows = rows_by_name(self.recipe, model.roles(), self.named)
-        self.dense = [Dense(group, row) for row, group in groups(rows, self.named, "adamw")]
-        self.stacks = [Stack(group, row) for row, group in groups(rows, self.named, "muon")]
+        self.rows = rows_by_name(self.recipe, model.roles(), self.named)
+        # what this process owns
+        self.team = team if team and team.world > 1 else None
+        self.owner = owners(self.rows, self.named, team.world) if self.team else {}
+        own = self.named
+        if self.team:
+            own = {name: p for name, p in own.items() if self.owner[name] == team.rank}
+        rows = {name: self.rows[name] for name in own}
+        self.dense = [Dense(group, row) for row, group in groups(rows, own, "adamw")]
+        self.stacks = [Stack(group, row) for row, group in groups(rows, own, "muon")]
         cuda = any(p.is_cuda for p in self.named.values())
         self.tensors = bool(backend) if backend != "auto" else cuda
         compiled = "inductor" if backend == "auto" else backend
@@ -202,6 +225,14 @@ class Optimizer:
         )
         for p in self.named.values():
             p.grad = None
+        self.share()
+
+    @torch.no_grad()
+    def share(self):
+        """Every owner's parameters to all processes."""
+        for rank in range(self.team.world if self.team else 0):
+            theirs = [p for name, p in self.named.items() if self.owner[name] == rank]
+            self.team.from_one(rank, theirs)
 
     def check_gradients(self):
         for stack in self.stacks:
@@ -220,12 +251,17 @@ class Optimizer:
         return state
 
     def state_dict(self):
-        """A flat dict of tensors by "parameter/key", one a matrix however they were stacked."""
-        return {key: value.clone() for key, value in self.live_state().items()}
+        """A flat dict of tensors by "parameter/key", one a matrix however they were stacked.
+
+        Several processes call it together, and the first gets the whole, the others nothing."""
+        own = {key: value.clone() for key, value in self.live_state().items()}
+        return self.team.union(own) if self.team else own
 
     def load_state_dict(self, state):
+        """The whole state, of which every process takes its part."""
         live = self.live_state()
-        differ = sorted(live.keys() ^ state.keys())
+        kept = (f"{name}/{key}" for name, row in self.rows.items() for key in KEPT[row.algorithm])
+        differ = sorted(set(kept) ^ state.keys())
         if not differ:
             differ = [key for key in live if live[key].shape != state[key].shape]
         if differ:
@@ -266,6 +302,19 @@ def rows_by_name(recipe, roles, named):
                 f"give {role!r} an AdamW row"
             )
     return rows
+
+
+def owners(rows, named, world):
+    """{name: the process that owns it}: the largest first, each to whoever has least so far. Muon's
+    work and AdamW's memory are dealt out separately, so that both come out even."""
+    found = {}
+    for algorithm in KEPT:
+        load = [0] * world
+        some = [name for name, row in rows.items() if row.algorithm == algorithm]
+        for name in sorted(some, key=lambda name: -named[name].numel()):
+            found[name] = load.index(min(load))
+            load[found[name]] += named[name].numel()
+    return found
 
 
 def groups(rows, named, algorithm):
