@@ -15,6 +15,7 @@ from slides import page
 PREDICT = "> **Predict.**"
 GUESS = re.compile(r"guess\w*(, *guess\w*)* *=.*\bNone\b")
 CUT = re.compile(r"^(?=#+ |> \*\*Predict|\*\*Your turn)", flags=re.M)  # what no fold may hide
+UNSAID = re.compile(r" \(you said None( and None)*\)")  # nobody was asked when the page was made
 SYSTEM_IS_DARK = "@media (prefers-color-scheme: dark)"  # what a piece to move asks
 PAGE_IS_DARK = ':root[data-theme="dark"]'  # what it is asked here, where the reader may choose
 DRAWN = {"figures", "fig", "ax", "axes", "panel", "panels"}
@@ -140,7 +141,7 @@ def outputs_html(cell):
     if "remove-output" in tags(cell) or checks_turn(cell):
         return ""
     made = "\n".join(map(page.output_html, cell.get("outputs", [])))
-    return made.replace(SYSTEM_IS_DARK, PAGE_IS_DARK)
+    return UNSAID.sub("", made).replace(SYSTEM_IS_DARK, PAGE_IS_DARK)
 
 
 def checks_turn(cell):

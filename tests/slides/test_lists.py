@@ -1,0 +1,133 @@
+"""Front page, evidence, claims and package: is all of it there, in order? Without a browser."""
+
+import html
+import re
+import shutil
+
+from minimal.lab.evidence import records
+from notebooks import run
+from slides import api, build, claims, deck, evidence, front, links, tables
+
+# ---- what leads to the pages ---------------------------------------------------------------------
+
+
+def test_the_front_page_leads_into_the_course_before_it_speaks_of_installing():
+    page = front.front({}, set())
+    start, cards, setup = (page.index(word) for word in ('class="button"', "units", "make lab"))
+    assert start < cards < setup
+    titles = re.findall(r'<h3><a href="notebooks/([^"]*)\.html">', page)
+    assert titles == [path.stem for path in run.chosen([])]
+    assert "GPU is not needed" not in page
+
+
+def test_a_card_of_homework_ends_with_a_sentence():
+    for path in links.units():
+        heading, said = front.lead(path.read_text(encoding="utf-8"))
+        assert heading.startswith(path.parent.name[:4]) and said.rstrip()[-1] in ".?!:"
+    assert "at the same time?" in front.homework_index(), "hw05 goes on behind its equation"
+
+
+# ---- evidence ------------------------------------------------------------------------------------
+
+
+def test_no_table_of_recorded_runs_is_empty():
+    assert re.findall(r"<h2 id=\"(\w+)\">(?:(?!<h2).)*<tbody></tbody>", tables.recorded()) == []
+    assert tables.differences([dict(plan="row2", seed=0, loss=1.0)]) == ""
+
+
+def test_numbers_of_a_table_stay_on_one_line_and_words_do_not():
+    kept = ["3.420 ± 0.010", "**", "−0.119 to −0.060", "<strong>−0.090</strong>", "12 %"]
+    kinds = ["number" in tables.numbers_whole(f"<td>{cell}</td>") for cell in kept]
+    assert kinds == [True, False, True, True, True]
+    assert "number" not in tables.cell_html("row 9 of Table 1")
+
+
+def test_every_claim_is_a_card_with_its_verdict_and_can_be_asked_for():
+    book = records.claims()
+    page = claims.claims(lambda path, words: words)
+    cards = re.findall(r'<li data-verdict="([^"]*)">', page)
+    assert sorted(cards) == sorted(map(claims.word, book)) and "<table" not in page
+    asked = dict(re.findall(r'data-show="([^"]+)"[^>]*>\D+(\d+)<', page))
+    assert asked == {verdict: str(cards.count(verdict)) for verdict in set(cards)}
+
+
+def test_findings_have_a_figure_below_every_heading_that_has_data():
+    source = (records.EVIDENCE / "README.md").read_text(encoding="utf-8")
+    headings = re.findall(r"^## (.*)$", source, flags=re.M)
+    assert set(evidence.BELOW) <= set(headings)
+    page = evidence.with_figures("".join(f"<h2>{name}</h2>" for name in headings))
+    drawn = {
+        name: re.findall(r'alt="([^"]*)"', after)
+        for name, after in re.findall(r"<h2>(.*?)</h2>((?:(?!<h2).)*)", page, flags=re.S)
+    }
+    assert {name: len(alts) for name, alts in drawn.items() if name in evidence.BELOW} == {
+        name: len(made) for name, made in evidence.BELOW.items()
+    }
+    assert all(len(alt) >= 40 for alts in drawn.values() for alt in alts)
+
+
+def test_a_figure_of_the_findings_counts_what_it_says(monkeypatch):
+    row = lambda plan, low, high: dict(
+        plan=plan, n=3, difference=(low + high) / 2, low=low, high=high, clear=not low <= 0 <= high
+    )
+    table = [row("good", -2, -1), row("even", -1, 1), row("bad", 1, 2), row("standard", 0, 0)]
+    fig, alt = evidence.differences("Some", table)
+    assert fig.get_suptitle() == "Some: of 3, 1 lead clearly, 1 trail clearly"
+    assert "Clearly ahead: good. Clearly behind: bad." in alt
+    assert evidence.differences("None", [row("standard", 0, 0)]) is None
+
+
+# ---- the package ---------------------------------------------------------------------------------
+
+
+def test_the_package_is_listed_whole_in_reading_order():
+    listed = [api.inside(path) for path in api.modules()]
+    files = [path for path in (api.ROOT / "minimal").rglob("*.py") if path.read_text().strip()]
+    assert sorted(listed) == sorted(map(api.inside, files)) and len(set(listed)) == len(listed)
+    assert listed[:2] == ["__init__.py", "variants.py"]
+    rooms = list(dict.fromkeys(name.split("/")[0] for name in listed if "/" in name))
+    assert rooms == ["model", "kernels", "training", "data", "encoder", "tasks", "lab"]
+    assert next(name for name in listed if name.startswith("model/")) == "model/values.py"
+    lost = [
+        f"{room}/{name}"
+        for room, names in api.FIRST.items()
+        for name in names.split()
+        if not (api.ROOT / "minimal" / room / f"{name}.py").exists()
+    ]
+    assert lost == []
+
+
+def test_a_page_of_the_package_has_the_source_and_docstrings_as_paragraphs():
+    path = api.ROOT / "minimal" / "model" / "values.py"
+    page = api.module(path)
+    folds = re.findall(r'<details class="code">(.*?)</details>', page, flags=re.S)
+    whole = html.unescape(re.sub(r"<[^>]+>", "", folds[0]))
+    assert path.read_text(encoding="utf-8").strip() in whole
+    assert len(folds) == 1 + len(re.findall("<h2 ", page))
+    assert api.told("One line\nand its end.") == "<p>One line and its end.</p>"
+    assert api.told("name    what\nother   more").startswith("<pre>")
+
+
+def test_only_some_notebooks_are_executed_and_all_pages_are_there(monkeypatch, tmp_path):
+    ran, made = [], {}
+
+    def executed(paths, profile, folder, jobs=2):
+        ran.append(([path.name for path in paths], profile))
+        return {path: path for path in paths}, []
+
+    def built(out, copies, profile, talks, printing):
+        made.update(copies=copies, talks=talks, printing=printing)
+        out.mkdir()
+
+    monkeypatch.setattr(deck, "executed", executed)
+    monkeypatch.setattr(build, "build", built)
+    monkeypatch.setattr(build, "BUILD", build.ROOT / "build" / tmp_path.name)
+    build.BUILD.mkdir(parents=True)
+    try:
+        assert build.main(["--profile", "smoke", "--no-pdf", "--only", "00", "01"]) == 0
+    finally:
+        shutil.rmtree(build.BUILD)
+    only = ["00_start_here.ipynb", "01_attention.ipynb"]
+    assert ran == [(only, "smoke"), (only[1:], "smoke")]
+    assert [path.name for path in made["copies"]] == only
+    assert list(made["talks"]) == deck.decks() and made["printing"] is False
