@@ -8,14 +8,7 @@ import pytest
 
 from minimal.lab import figures
 from notebooks import run
-from slides import (
-    dark,
-    launch,
-    lesson,
-    links,
-    search,
-    shell,
-)
+from slides import dark, launch, lesson, links, search, shell
 
 code = nbformat.v4.new_code_cell
 text = nbformat.v4.new_markdown_cell
