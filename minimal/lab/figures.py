@@ -226,7 +226,8 @@ def attention_maps(named, title, words):
         for t, weights in enumerate(a.tolist()):
             for s, weight in enumerate(weights):
                 number = f"{weight:.2f}".lstrip("0") if weight >= 0.005 else ""
-                panel.text(s, t, number, ha="center", va="center", fontsize=8)
+                ink = PAPER if weight > 0.6 else INK
+                panel.text(s, t, number, color=ink, ha="center", va="center", fontsize=8)
     row[0].set_ylabel("looking (query)")
     return fig
 
