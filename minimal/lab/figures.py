@@ -214,6 +214,24 @@ def heatmap(matrix, title, xlabel, ylabel, ticks=None):
     return fig
 
 
+def attention_maps(named, title, words):
+    """Small attention maps side by side, {name: (T, S)}, with every weight in its cell."""
+    fig, row = axes(title, "looked at (key)", "", 3.3 * len(named), 3.9, columns=len(named))
+    for panel, (name, a) in zip(row, named.items(), strict=True):
+        panel.set_title(name, fontsize=11)
+        panel.grid(False)
+        panel.imshow(a, cmap="Greys", vmin=0, vmax=1.3)
+        panel.set_xticks(range(len(words)), words, rotation=90)
+        panel.set_yticks(range(len(words)), words)
+        for t, weights in enumerate(a.tolist()):
+            for s, weight in enumerate(weights):
+                number = f"{weight:.2f}".lstrip("0") if weight >= 0.005 else ""
+                ink = PAPER if weight > 0.6 else INK
+                panel.text(s, t, number, color=ink, ha="center", va="center", fontsize=8)
+    row[0].set_ylabel("looking (query)")
+    return fig
+
+
 # ---- showing -------------------------------------------------------------------------------------
 
 

@@ -5,6 +5,7 @@ say how that mark looks. The letter alone is enough to tell two sources apart.
 """
 
 from minimal.lab.figures import INK, PAPER, axes
+from minimal.model.attention import Dynamic
 from minimal.variants import PLANS, skeleton
 
 SOURCES = dict(  # mark -> (colour, hatch, letter)
@@ -14,6 +15,7 @@ SOURCES = dict(  # mark -> (colour, hatch, letter)
     table=("#f2b48f", "..", "E"),
     mix=("#d9c6ea", "xx", "+"),
     input=("#efe08a", "--", "h"),
+    query=("#f3c4d6", "||", "q"),
     none=("#ffffff", "", "–"),
 )
 
@@ -24,6 +26,7 @@ WORDS = dict(
     table="table by token id",
     mix="a mixture, and with what",
     input="the input itself",
+    query="own stream, changed by the query that reads it",
     none="no attention",
 )
 
@@ -58,6 +61,8 @@ def described(attention):
         return ["none"], SOURCES["none"][2]
     source = attention.value
     marks, letters = [source.mark], letter_of(source)
+    if isinstance(attention.read, Dynamic):
+        marks, letters = ["query"], SOURCES["query"][2]
     joined = source.partner()  # of x + y: what is added to the own stream
     if joined is not source:
         marks.append(joined.mark)
@@ -67,6 +72,11 @@ def described(attention):
     if attention.query.label() or attention.key.label() or attention.read.label():
         letters += "·"
     return marks, letters
+
+
+def plain(attention):
+    """Does a layer hand over its own product h W_V, with nothing mixed in and nothing changed?"""
+    return described(attention) == (["own"], "")
 
 
 def letter_of(source):

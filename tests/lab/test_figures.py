@@ -5,11 +5,12 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
 from minimal.data.files import CHECKOUT
 from minimal.lab import figures, pictures
-from minimal.lab.source_map import sources_map
-from minimal.variants import PLANS
+from minimal.lab.source_map import described, plain, sources_map
+from minimal.variants import PLANS, skeleton
 
 
 def test_show_keeps_the_alt_text_as_html(monkeypatch, capsys):
@@ -47,6 +48,21 @@ def test_the_map_of_sources_has_a_row_for_every_plan():
     assert letters.count("Eγ") == 2 + 2 + 4 + 2 + 2 + 2, (
         "bov, shared, every, alternate, half and gqa, at four layers"
     )
+
+
+def test_attention_maps_write_every_weight_into_its_cell():
+    once, twice = torch.eye(2), torch.tensor([[1.0, 0.0], [0.25, 0.75]])
+    fig = figures.attention_maps({"one": once, "two": twice}, "Two maps", ["hot", "tea"])
+    texts = [[t.get_text() for t in panel.texts] for panel in fig.axes]
+    assert texts == [["1.00", "", "", "1.00"], ["1.00", "", ".25", ".75"]]
+    assert [panel.get_title() for panel in fig.axes] == ["one", "two"]
+
+
+def test_the_map_tells_plain_values_from_changed_ones():
+    marks = lambda plan: [block.attention for block in skeleton(plan, "tiny").blocks]
+    counts = {name: sum(map(plain, marks(name))) for name in ("standard", "vplus", "dva", "modded")}
+    assert counts == dict(standard=12, vplus=6, dva=0, modded=0)
+    assert described(marks("dva")[0]) == (["query"], "q·"), "not the picture of standard attention"
 
 
 @pytest.mark.parametrize("name", pictures.PICTURES)
