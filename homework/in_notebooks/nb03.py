@@ -45,6 +45,12 @@ def maps(r, *batch, T=6):
         "that is the sum over the queries; wanted their mean",
         dict(mean=False),
     ),
+    Wrong(
+        "heads together",
+        3,
+        "that is one number for all heads; every head has its own: (H,)",
+        dict(together=True),
+    ),
     hints=[
         "Draw a map of 4 by 4 and mark the weights that query t gives to key t - 1. They lie on a "
         "diagonal below the main one.",
@@ -53,7 +59,7 @@ def maps(r, *batch, T=6):
     level="easy",
     minutes=5,
 )
-def weight_back(A, back, *, ahead=False, fixed=False, every=False, mean=True):
+def weight_back(A, back, *, ahead=False, fixed=False, every=False, mean=True, together=False):
     """Mean weight that queries give to the key `back` positions before them: A (H, T, T) -> (H,).
     Queries that have no such key do not count."""
     H, T, _ = A.shape
@@ -63,7 +69,7 @@ def weight_back(A, back, *, ahead=False, fixed=False, every=False, mean=True):
             s = back if fixed else t - back
             out[h] += A[h, s, t] if ahead else A[h, t, s]
         out[h] /= (T if every else T - back) if mean else 1
-    return out
+    return out.mean() if together else out
 
 
 # ---- Eq 11 as it should be -----------------------------------------------------------------------
@@ -106,6 +112,20 @@ def first_only(r):
     ),
     Wrong("0 log 0", 1, "a token that receives nothing contributes 0, not NaN", dict(zero=np.nan)),
     Wrong("the sign", 3, "entropy is MINUS the sum of p log p", dict(sign=1)),
+    Wrong("bits", 3, "your logarithm has base 2; the natural one is meant", dict(unit=np.log(2))),
+    Wrong(
+        "an entropy for every query",
+        3,
+        "you averaged the entropies of the queries' rows: how widely each of them looks; "
+        "importance is one distribution, of what the tokens receive from all queries together",
+        dict(each=True),
+    ),
+    Wrong(
+        "a number for each text",
+        4,
+        "that is a number for each text; wanted their mean",
+        dict(texts=True),
+    ),
     hints=[
         "(B, H, T, S): mean over the heads, sum over the QUERIES, divide by the total. That is one "
         "distribution over S keys for each text.",
@@ -116,22 +136,37 @@ def first_only(r):
     level="medium",
     minutes=8,
 )
-def token_entropy(A, *, rows=False, apart=False, together=False, total=True, zero=0.0, sign=-1):
+def token_entropy(
+    A,
+    *,
+    rows=False,
+    apart=False,
+    together=False,
+    total=True,
+    zero=0.0,
+    sign=-1,
+    unit=1.0,
+    each=False,
+    texts=False,
+):
     """Entropy (natural log) of token importance, a number: A (B, H, T, S), S = T. Average the
     heads; a token's importance is the attention that it receives, as a share of all; one entropy
     for each text, then their mean."""
 
     def entropy(M):
-        received = [sum(M[t, s] for t in range(len(M))) for s in range(len(M))]
+        received = [sum(M[t, s] for t in range(len(M))) for s in range(M.shape[1])]
         received = M.sum(1) if rows else received
         p = [x / (M.sum() if total else 1) for x in received]
-        return sign * sum(x * np.log(x) if x > 0 else zero for x in p)
+        return sign * sum(x * np.log(x) if x > 0 else zero for x in p) / unit
 
     if together:
         return np.float64(entropy(A.mean((0, 1))))
     if apart:
         return np.float64(np.mean([entropy(M) for text in A for M in text]))
-    return np.float64(np.mean([entropy(text.mean(0)) for text in A]))
+    if each:
+        return np.float64(np.mean([entropy(row[None]) for text in A for row in text.mean(0)]))
+    found = np.array([entropy(text.mean(0)) for text in A])
+    return found if texts else np.float64(found.mean())
 
 
 # ---- Eq 13 without its pairs ---------------------------------------------------------------------
@@ -167,6 +202,18 @@ def sized(r, common):
         dict(pairs=0.5),
     ),
     Wrong(
+        "itself above only",
+        2,
+        "you divided by T (T - 1), but the T cosines of a token with itself are still in the sum",
+        dict(above=True),
+    ),
+    Wrong(
+        "not squared",
+        2,
+        "you took the LENGTH of the summed unit vectors; the sum of all pairs is its square",
+        dict(squared=False),
+    ),
+    Wrong(
         "texts together",
         2,
         "you compared tokens of different texts; every text gives a number of its own: (B,)",
@@ -182,7 +229,7 @@ def sized(r, common):
     level="easy",
     minutes=6,
 )
-def similarity(h, *, itself=False, unit=True, pairs=1.0, together=False):
+def similarity(h, *, itself=False, unit=True, pairs=1.0, together=False, above=False, squared=True):
     """Mean cosine of two different tokens of a text, for each text: h (B, T, C) -> (B,) (Eq 13).
     It can be done without forming the pairs."""
     B, T, _ = h.shape
@@ -191,8 +238,9 @@ def similarity(h, *, itself=False, unit=True, pairs=1.0, together=False):
     for b in range(B):
         for i in range(T):
             for j in range(T):
-                if itself or i != j:
+                if itself or above or not squared or i != j:
                     out[b] += h[b, i] @ h[b, j] / length[b][i] / length[b][j]
+        out[b] = out[b] if squared else np.sqrt(out[b]) - T
         out[b] /= T * T if itself else pairs * T * (T - 1)
     return out.mean(keepdims=True).repeat(B) if together else out
 
@@ -205,25 +253,40 @@ def offset(*shape):
 
 
 @unit.exercise(
-    Part("one text", 1, [offset(1, 9, 4), offset(1, 3, 5)]),
+    Part("one text", 1, offset(1, 9, 4)),
     Part("several texts", 2, offset(3, 7, 4)),
-    Wrong("centred", 3, "you subtracted the mean; Eq 12 does not", dict(centre=True)),
-    Wrong("smallest first", 3, "largest first: .flip(-1)", dict(order=1)),
+    Part("fewer tokens than features", 1, offset(2, 3, 5)),
+    Wrong("centred", 4, "you subtracted the mean; Eq 12 does not", dict(centre=True)),
+    Wrong("smallest first", 4, "largest first: .flip(-1)", dict(order=1)),
     Wrong(
         "singular values",
-        3,
+        4,
         "those are singular values of v; an eigenvalue of the mean of v vᵀ is their square, over T",
         dict(root=True),
     ),
     Wrong(
         "sum for mean",
-        3,
+        4,
         "that is the spectrum of the SUM of v vᵀ; Eq 12 divides by the number of tokens",
         dict(mean=False),
     ),
     Wrong(
+        "fewer eigenvalues",
+        1,
+        "with fewer tokens than features svdvals gives T values only; the eigenvalues are C, and "
+        "those that are missing are 0",
+        dict(short=True),
+    ),
+    Wrong(
+        "tokens by tokens",
+        4,
+        "you took the products of tokens with tokens, (T, T); the second moment is (C, C): "
+        "v.mT @ v, not v @ v.mT",
+        dict(tokens=True),
+    ),
+    Wrong(
         "texts together",
-        2,
+        3,
         "you put all texts into one second moment; take the spectrum of each text, then the mean",
         dict(together=True),
     ),
@@ -235,7 +298,9 @@ def offset(*shape):
     level="medium",
     minutes=8,
 )
-def spectrum(v, *, centre=False, order=-1, root=False, mean=True, together=False):
+def spectrum(
+    v, *, centre=False, order=-1, root=False, mean=True, together=False, short=False, tokens=False
+):
     """Eigenvalues of the second moment of the values, (1/T) sum_i v_i v_iᵀ, largest first; the mean
     over texts: v (B, T, C) -> (C,) (Eq 12)."""
     texts = [v.reshape(-1, v.shape[-1])] if together else list(v)
@@ -243,6 +308,8 @@ def spectrum(v, *, centre=False, order=-1, root=False, mean=True, together=False
     for text in texts:
         rows = text - text.mean(0) if centre else text
         moment = sum(np.outer(row, row) for row in rows) / (len(rows) if mean else 1)
+        moment = rows @ rows.T / len(rows) if tokens else moment
         values = np.sort(np.linalg.eigvalsh(moment))[::order]
+        values = values[: len(rows)] if short else values
         found.append(np.sqrt(np.abs(values) * len(rows)) if root else values)
     return np.mean(found, 0)

@@ -40,6 +40,18 @@ unit = Unit("nb04_resformer", "ResFormer", "The exercises of notebook 04.")
         "layer's own are the other half",
         dict(own=False),
     ),
+    Wrong(
+        "counted from 1",
+        3,
+        "V[1] is the SECOND layer's; the first layer's values are V[0]",
+        dict(first=1),
+    ),
+    Wrong(
+        "half of one",
+        3,
+        "only one of the two is halved: put brackets around the sum",
+        dict(whole=True),
+    ),
     hints=[
         "V[-1] is what this layer made itself. Which of the others is the first layer's?",
         "(V[-1] + V[0]) / 2",
@@ -47,13 +59,14 @@ unit = Unit("nb04_resformer", "ResFormer", "The exercises of notebook 04.")
     level="easy",
     minutes=3,
 )
-def resformer_values(V, *, first=0, every=False, share=0.5, own=True):
+def resformer_values(V, *, first=0, every=False, share=0.5, own=True, whole=False):
     """The values that layer n attends with, (B, T, H, D): Eq 7. V (n, B, T, H, D) holds what layers
     1 to n made from their own streams; the last is this layer's."""
     out = np.zeros(V.shape[1:])
     for at in np.ndindex(*out.shape):
         mine, theirs = V[(-1, *at)], V[(first, *at)]
         out[at] = share * (mine + theirs) if own else theirs
+        out[at] += mine / 2 if whole else 0
         if every:
             out[at] = sum(V[(n, *at)] for n in range(len(V))) / len(V)
     return out
@@ -93,6 +106,26 @@ def two_layers(same_keys):
         "your scores are not divided by the square root of the head's width",
         dict(root=False),
     ),
+    Wrong(
+        "no mask",
+        3,
+        "your queries also see the keys after them",
+        dict(blind=True, all_seen=True),
+    ),
+    Wrong(
+        "one triangle",
+        3,
+        "your mask is one triangle over all 2 T columns, which hides layer m: it is needed twice, "
+        "side by side",
+        dict(triangle=True),
+    ),
+    Wrong(
+        "two softmaxes, added",
+        3,
+        "you added two attentions: the weights of a query then sum to 2. Eq 2 has ONE softmax over "
+        "the keys of both layers",
+        dict(apart=True, share=1),
+    ),
     hints=[
         "Put the keys of both layers side by side along the positions, torch.cat([k, k_m], 1), and "
         "the values likewise. The scores are (B, H, T, 2 T).",
@@ -103,7 +136,21 @@ def two_layers(same_keys):
     level="medium",
     minutes=10,
 )
-def two_layer_attention(q, k, v, k_m, v_m, *, apart=False, blind=False, crossed=False, root=True):
+def two_layer_attention(
+    q,
+    k,
+    v,
+    k_m,
+    v_m,
+    *,
+    apart=False,
+    blind=False,
+    crossed=False,
+    root=True,
+    all_seen=False,
+    triangle=False,
+    share=0.5,
+):
     """Causal attention to two layers with one softmax (Eq 2), all (B, T, H, D) -> (B, T, H, D):
     queries, keys and values of layer n, keys and values of layer m. A query sees, in either layer,
     the positions up to its own."""
@@ -111,14 +158,14 @@ def two_layer_attention(q, k, v, k_m, v_m, *, apart=False, blind=False, crossed=
     B, T, H, D = q.shape
     near, far = (v_m, v) if crossed else (v, v_m)
     for b, t, h in np.ndindex(B, T, H):
-        seen, seen_m = t + 1, T if blind else t + 1
+        seen, seen_m = T if all_seen else t + 1, T if blind else 0 if triangle else t + 1
         scores = [q[b, t, h] @ k[b, s, h] for s in range(seen)]
         scores += [q[b, t, h] @ k_m[b, s, h] for s in range(seen_m)]
         scores = np.array(scores) / (np.sqrt(D) if root else 1)
         a = by_index.softmax(scores)
         if apart:
             halves = [by_index.softmax(scores[:seen]), by_index.softmax(scores[seen:])]
-            a = np.concatenate(halves) / 2
+            a = np.concatenate(halves) * share
         out[b, t, h] = sum(a[s] * near[b, s, h] for s in range(seen))
         out[b, t, h] += sum(a[seen + s] * far[b, s, h] for s in range(seen_m))
     return out
@@ -166,6 +213,13 @@ def a_layer(T, lam):
         "you added lam V_1 and forgot to take lam V_n away",
         dict(keep=True),
     ),
+    Wrong(
+        "transposed map",
+        2,
+        "your map carries the values the other way: queries are its rows (t), keys its columns "
+        '(s), and the sum runs over s: "bhts,bshd->bthd"',
+        dict(turned=True),
+    ),
     hints=[
         "Multiply out (A - lam I) V_n + lam V_1: three terms. What does I V_n do to V_n?",
         'A carries the values as in notebook 01: torch.einsum("bhts,bshd->bthd", A, v).',
@@ -174,11 +228,12 @@ def a_layer(T, lam):
     level="easy",
     minutes=5,
 )
-def neutreno(A, v, v1, lam, *, ones=False, sign=1, inside=False, keep=False):
+def neutreno(A, v, v1, lam, *, ones=False, sign=1, inside=False, keep=False, turned=False):
     """NeuTRENO's output (A - lam I) V_n + lam V_1: A (B, H, T, T), v and v1 (B, T, H, D), lam a
     number -> (B, T, H, D)."""
     out = np.zeros(v.shape)
     B, T, H, _ = v.shape
+    A = A.swapaxes(2, 3) if turned else A
     for b, t, h in np.ndindex(B, T, H):
         taken = 0 if keep else sum(v[b, :, h]) if ones else v[b, t, h]
         out[b, t, h] = sum(A[b, h, t, s] * v[b, s, h] for s in range(T))

@@ -104,6 +104,12 @@ def a_plan(shared):
         "owners",
         dict(together=True),
     ),
+    Wrong(
+        "twice the keys",
+        2,
+        "you counted the owners of keys twice; values have owners of their own",
+        dict(twice=True),
+    ),
     Wrong("keys alone", 3, "you counted the keys; values are kept, too", dict(alone=True)),
     Wrong(
         "numbers, not bytes",
@@ -120,12 +126,23 @@ def a_plan(shared):
     minutes=4,
 )
 def bytes_a_token(
-    keys, values, groups, width, size, *, readers=False, together=False, alone=False, sized=True
+    keys,
+    values,
+    groups,
+    width,
+    size,
+    *,
+    readers=False,
+    together=False,
+    alone=False,
+    sized=True,
+    twice=False,
 ):
     """Bytes that a token leaves behind in the cache, a whole number. keys, values: whose rows each
     layer reads. A row has `groups` heads of `width` numbers, a number has `size` bytes."""
     row = groups * width * (size if sized else 1)
     counted = list if readers else set
+    values = keys if twice else values
     rows = len(counted(keys)) + (0 if alone else len(counted(values)))
     return len(set(keys) | set(values)) * row if together else rows * row
 
@@ -159,6 +176,13 @@ def grouped(G, H):
         "you repeated features; the heads are dimension 2 of (B, S, G, D)",
         dict(axis=3),
     ),
+    Wrong(
+        "H times",
+        2,
+        "you repeated each head H times; wanted H heads in all, so each of the G is needed H // G "
+        "times",
+        dict(times=True),
+    ),
     hints=[
         "With G = 2 and H = 4, which of the two heads do query heads 0, 1, 2, 3 read?",
         "Each head is needed H // G times, next to itself: repeat_interleave along dimension 2.",
@@ -166,10 +190,12 @@ def grouped(G, H):
     level="easy",
     minutes=3,
 )
-def shared_heads(rows, H, *, turns=False, axis=2):
+def shared_heads(rows, H, *, turns=False, axis=2, times=False):
     """Keys or values with a head for each of H query heads: rows (B, S, G, D) -> (B, S, H, D).
     H // G neighbouring query heads read the same one."""
     B, S, G, D = rows.shape
+    if times:
+        return np.repeat(rows, H, 2)
     if axis != 2:
         return np.repeat(rows, H // G, axis)
     out = np.zeros((B, S, H, D))
@@ -214,6 +240,12 @@ def a_step(S):
         "your scores are not divided by the square root of the head's width",
         dict(root=False),
     ),
+    Wrong(
+        "keys first",
+        3,
+        "the two results are exchanged: first what attention puts out, then the keys",
+        dict(exchanged=True),
+    ),
     hints=[
         "First append: keys = torch.cat([keys, k], 1), now (B, S + 1, H, D), as many as there are "
         "values.",
@@ -224,7 +256,9 @@ def a_step(S):
     level="medium",
     minutes=8,
 )
-def deep_step(q, k, keys, value, *, front=False, corner=False, blind=False, root=True):
+def deep_step(
+    q, k, keys, value, *, front=False, corner=False, blind=False, root=True, exchanged=False
+):
     """A deep layer of SVFormer decodes one token: (output (B, 1, H, D), keys (B, S + 1, H, D)).
 
     q, k (B, 1, H, D) are the token's, keys (B, S, H, D) this layer's so far; value (B, S + 1, H, D)
@@ -239,4 +273,4 @@ def deep_step(q, k, keys, value, *, front=False, corner=False, blind=False, root
         scores = np.array([q[b, 0, h] @ grown[b, s, h] for s in range(seen)])
         a = by_index.softmax(scores / (np.sqrt(D) if root else 1))
         out[b, 0, h] = sum(a[s] * value[b, s, h] for s in range(seen))
-    return out, grown
+    return (grown, out) if exchanged else (out, grown)
