@@ -1,0 +1,276 @@
+"""Notebook 05: what must a cache hold, and who reads it?"""
+
+import numpy as np
+
+from homework import by_index
+from homework.marking import Part, Unit, Wrong, normals
+
+unit = Unit("nb05_svformer", "SVFormer and the KV cache", "The exercises of notebook 05.")
+
+
+# ---- whose rows ----------------------------------------------------------------------------------
+
+
+def one_or_all(one):
+    def make(r):
+        layers = int(r.integers(4, 13))
+        return layers, [0] if one else list(range(layers))
+
+    return make
+
+
+def some(r):
+    layers = int(r.integers(9, 13))
+    return layers, [0, *sorted(int(n) for n in r.permutation(layers - 3)[:3] + 2)]
+
+
+@unit.exercise(
+    Part("one anchor, or as many as layers", 1, [one_or_all(True), one_or_all(False)]),
+    Part("a few anchors", 2, some),
+    Wrong(
+        "the nearest",
+        2,
+        "you took the nearest anchor, even one above; a layer can only read what was made before "
+        "it",
+        dict(nearest=True),
+    ),
+    Wrong(
+        "counted, not named",
+        2,
+        "you returned which anchor it is, counted from 0; wanted the number of its layer",
+        dict(count=True),
+    ),
+    Wrong(
+        "an anchor reads below",
+        3,
+        "an anchor owns its rows: it reads itself, not the anchor before it",
+        dict(below=True),
+    ),
+    hints=[
+        "Write it down for 6 layers with anchors [0, 3]: whose rows does layer 2 read, and layer "
+        "3, and layer 5?",
+        "For layer n, take the largest anchor that is not above n.",
+        "[max(a for a in anchors if a <= n) for n in range(layers)]",
+    ],
+    level="easy",
+    minutes=4,
+)
+def owners_of(layers, anchors, *, nearest=False, count=False, below=False):
+    """Whose rows each layer reads: a list of `layers` numbers of layers. The layers in `anchors` (0
+    is one) make rows of their own; every other reads those of the latest anchor before it."""
+    out = []
+    for n in range(layers):
+        seen = [a for a in anchors if a < n or (a == n and not below)] or [0]
+        owner = min(anchors, key=lambda a: (abs(a - n), a)) if nearest else seen[-1]
+        out.append(anchors.index(owner) if count else owner)
+    return np.array(out)
+
+
+# ---- how many bytes ------------------------------------------------------------------------------
+
+
+def a_plan(shared):
+    def make(r):
+        layers = int(r.integers(4, 13))
+        keys = values = list(range(layers))
+        if shared:
+            anchors = [0, *sorted(int(n) for n in r.permutation(layers - 1)[:2] + 1)]
+            values = owners_of(layers, anchors).tolist()
+            keys = owners_of(layers, list(range(0, layers, 2))).tolist()
+        return (
+            keys,
+            values,
+            int(r.integers(3, 9)),
+            int(r.choice([32, 64, 128])),
+            int(r.choice([4, 8])),
+        )
+
+    return make
+
+
+@unit.exercise(
+    Part("nothing is shared", 1, a_plan(False)),
+    Part("some layers read others", 2, a_plan(True)),
+    Wrong(
+        "counts the readers",
+        2,
+        "you counted a row for every layer that READS; a row that several layers read is kept once",
+        dict(readers=True),
+    ),
+    Wrong(
+        "keys and values in one",
+        3,
+        "you counted the layers that own anything; keys and values are two rows, each with its own "
+        "owners",
+        dict(together=True),
+    ),
+    Wrong(
+        "twice the keys",
+        2,
+        "you counted the owners of keys twice; values have owners of their own",
+        dict(twice=True),
+    ),
+    Wrong("keys alone", 3, "you counted the keys; values are kept, too", dict(alone=True)),
+    Wrong(
+        "numbers, not bytes",
+        3,
+        "you counted numbers; each of them takes `size` bytes",
+        dict(sized=False),
+    ),
+    hints=[
+        "How many different layers own keys, and how many own values? len(set(…)) says it.",
+        "A row is groups * width numbers of `size` bytes each, for keys and for values alike.",
+        "(len(set(keys)) + len(set(values))) * groups * width * size",
+    ],
+    level="easy",
+    minutes=4,
+)
+def bytes_a_token(
+    keys,
+    values,
+    groups,
+    width,
+    size,
+    *,
+    readers=False,
+    together=False,
+    alone=False,
+    sized=True,
+    twice=False,
+):
+    """Bytes that a token leaves behind in the cache, a whole number. keys, values: whose rows each
+    layer reads. A row has `groups` heads of `width` numbers, a number has `size` bytes."""
+    row = groups * width * (size if sized else 1)
+    counted = list if readers else set
+    values = keys if twice else values
+    rows = len(counted(keys)) + (0 if alone else len(counted(values)))
+    return len(set(keys) | set(values)) * row if together else rows * row
+
+
+# ---- GQA's heads ---------------------------------------------------------------------------------
+
+
+def grouped(G, H):
+    return lambda r: (*normals(r, (2, 4, G, 3)), H)
+
+
+@unit.exercise(
+    Part("neighbours share a head", 2, [grouped(3, 6), grouped(2, 6), grouped(2, 4)]),
+    Part("one head for all (MQA)", 1, grouped(1, 4)),
+    Wrong(
+        "by turns",
+        2,
+        "your query heads take the shared ones by turns (0, 1, 0, 1); neighbours share one "
+        "(0, 0, 1, 1): repeat_interleave, not repeat",
+        dict(turns=True),
+    ),
+    Wrong(
+        "along the positions",
+        3,
+        "you repeated positions; the heads are dimension 2 of (B, S, G, D)",
+        dict(axis=1),
+    ),
+    Wrong(
+        "along the features",
+        3,
+        "you repeated features; the heads are dimension 2 of (B, S, G, D)",
+        dict(axis=3),
+    ),
+    Wrong(
+        "H times",
+        2,
+        "you repeated each head H times; wanted H heads in all, so each of the G is needed H // G "
+        "times",
+        dict(times=True),
+    ),
+    hints=[
+        "With G = 2 and H = 4, which of the two heads do query heads 0, 1, 2, 3 read?",
+        "Each head is needed H // G times, next to itself: repeat_interleave along dimension 2.",
+    ],
+    level="easy",
+    minutes=3,
+)
+def shared_heads(rows, H, *, turns=False, axis=2, times=False):
+    """Keys or values with a head for each of H query heads: rows (B, S, G, D) -> (B, S, H, D).
+    H // G neighbouring query heads read the same one."""
+    B, S, G, D = rows.shape
+    if times:
+        return np.repeat(rows, H, 2)
+    if axis != 2:
+        return np.repeat(rows, H // G, axis)
+    out = np.zeros((B, S, H, D))
+    for h in range(H):
+        out[:, :, h] = rows[:, :, h % G if turns else h // (H // G)]
+    return out
+
+
+# ---- a decoding step -----------------------------------------------------------------------------
+
+
+def a_step(S):
+    return lambda r: normals(r, (2, 1, 2, 3), (2, 1, 2, 3), (2, S, 2, 3), (2, S + 1, 2, 3))
+
+
+@unit.exercise(
+    Part("the first token, from an empty cache", 1, a_step(0)),
+    Part("a later token", 2, a_step(5)),
+    Wrong(
+        "the new key in front",
+        2,
+        "you put the new key in front of the cached ones; then keys and values belong to different "
+        "tokens: it goes behind them",
+        dict(front=True),
+    ),
+    Wrong(
+        "a mask from the left",
+        2,
+        "your mask lets the new query see the first key only; it is the LAST of all positions and "
+        "sees everything that is kept: no mask is needed",
+        dict(corner=True),
+    ),
+    Wrong(
+        "does not see itself",
+        2,
+        "the new token must see itself, too: append its key first, then attend",
+        dict(blind=True),
+    ),
+    Wrong(
+        "no root",
+        2,
+        "your scores are not divided by the square root of the head's width",
+        dict(root=False),
+    ),
+    Wrong(
+        "keys first",
+        3,
+        "the two results are exchanged: first what attention puts out, then the keys",
+        dict(exchanged=True),
+    ),
+    hints=[
+        "First append: keys = torch.cat([keys, k], 1), now (B, S + 1, H, D), as many as there are "
+        "values.",
+        "Then attend as in notebook 01, with one query. What would a mask have to hide?",
+        'a = (torch.einsum("bthd,bshd->bhts", q, keys) / D**0.5).softmax(-1), and return both: '
+        "what attention puts out, and the grown keys.",
+    ],
+    level="medium",
+    minutes=8,
+)
+def deep_step(
+    q, k, keys, value, *, front=False, corner=False, blind=False, root=True, exchanged=False
+):
+    """A deep layer of SVFormer decodes one token: (output (B, 1, H, D), keys (B, S + 1, H, D)).
+
+    q, k (B, 1, H, D) are the token's, keys (B, S, H, D) this layer's so far; value (B, S + 1, H, D)
+    is the one stream of all layers, to which the first layer has added the token already.
+    """
+    grown = np.concatenate([k, keys] if front else [keys, k], 1)
+    out = np.zeros(q.shape)
+    B, _, H, D = q.shape
+    S = keys.shape[1]
+    seen = 1 if corner else S if blind and S else S + 1
+    for b, h in np.ndindex(B, H):
+        scores = np.array([q[b, 0, h] @ grown[b, s, h] for s in range(seen)])
+        a = by_index.softmax(scores / (np.sqrt(D) if root else 1))
+        out[b, 0, h] = sum(a[s] * value[b, s, h] for s in range(seen))
+    return (grown, out) if exchanged else (out, grown)

@@ -1,0 +1,24 @@
+"""Notebook 05, solved."""
+
+import torch
+
+
+def owners_of(layers, anchors):
+    return [max(a for a in anchors if a <= n) for n in range(layers)]
+
+
+def bytes_a_token(keys, values, groups, width, size):
+    rows = len(set(keys)) + len(set(values))
+    return rows * groups * width * size
+
+
+def shared_heads(rows, H):
+    G = rows.shape[2]
+    return rows.repeat_interleave(H // G, 2)  # (B, S, H, D)
+
+
+def deep_step(q, k, keys, value):
+    keys = torch.cat([keys, k], 1)  # (B, S + 1, H, D)
+    scores = torch.einsum("bthd,bshd->bhts", q, keys) / q.shape[-1] ** 0.5  # (B, H, 1, S + 1)
+    y = torch.einsum("bhts,bshd->bthd", scores.softmax(-1), value)  # (B, 1, H, D)
+    return y, keys
