@@ -1,0 +1,295 @@
+"""Notebook 06: what is mixed into a value or a stream, and how much of it is that?"""
+
+import numpy as np
+
+from homework.marking import Part, Unit, Wrong
+
+unit = Unit("nb06_value_embeddings", "Value embeddings", "The exercises of notebook 06.")
+
+
+# ---- a value by look-up --------------------------------------------------------------------------
+
+
+def look_up(weights):
+    """Values of two texts of five tokens, a table of eleven rows, and two weights."""
+
+    def make(r):
+        v, table = r.normal(size=(2, 5, 2, 3)), r.normal(size=(11, 2, 3))
+        ids = r.integers(5, 11, (2, 5))
+        ids[:, 3] = ids[:, 1]  # a token that occurs twice
+        return v, table, ids, *(r.uniform(0.3, 0.9, 2) + [0, 1] if weights else (1.0, 1.0))
+
+    return make
+
+
+@unit.exercise(
+    Part("weights of one", 1, look_up(False)),
+    Part("other weights", 1, look_up(True)),
+    Wrong(
+        "by position",
+        2,
+        "you took row t of the table at position t; wanted the row of the token that stands there, "
+        "table[ids]",
+        dict(by="place"),
+    ),
+    Wrong(
+        "the token before",
+        2,
+        "your rows are those of the token before; each position takes the row of its own token",
+        dict(by="before"),
+    ),
+    Wrong(
+        "weights exchanged",
+        1,
+        "a stands on the value and b on the table's row; you exchanged them",
+        dict(exchanged=True),
+    ),
+    Wrong(
+        "in its place",
+        2,
+        "you put the row in the place of the value; it is added to it",
+        dict(own=0),
+    ),
+    Wrong(
+        "divided by the weights",
+        2,
+        "you divided by a + b; this is a sum with two weights, and they need not add up to one",
+        dict(mean=True),
+    ),
+    Wrong(
+        "a normed row",
+        2,
+        "you normed the row; it is added as it stands in the table",
+        dict(normed=True),
+    ),
+    hints=[
+        "ids (B, T) holds a row number for every position: index the table with it.",
+        "table[ids] is (B, T, H, D), as large as v. Then a times the one, b times the other.",
+    ],
+    level="easy",
+    minutes=4,
+)
+def with_table(v, table, ids, a, b, *, by="id", exchanged=False, own=1, mean=False, normed=False):
+    """a v + b E[id]: values v (B, T, H, D), a table of one row a token (V, H, D), ids (B, T), two
+    numbers -> (B, T, H, D).
+    """
+    out = np.zeros(v.shape)
+    a, b = (b, a) if exchanged else (a, b)
+    for place in np.ndindex(*ids.shape):
+        text, t = place
+        row = table[{"id": ids[place], "place": t, "before": ids[text, t - 1]}[by]]
+        row = row / np.sqrt((row**2).mean(-1, keepdims=True)) if normed else row
+        out[place] = (own * a * v[place] + b * row) / (a + b if mean else 1)
+    return out
+
+
+# ---- what stands before a layer ------------------------------------------------------------------
+
+
+def streams(skip):
+    def make(r):
+        x, x0, early = r.normal(size=(3, 2, 4, 5))
+        r_, z = r.uniform(0.5, 2, 2)
+        return x, x0, early, r_, z, r.uniform(0.3, 0.9) if skip else 0.0
+
+    return make
+
+
+@unit.exercise(
+    Part("a layer without a skip", 1, streams(False)),
+    Part("a layer with a skip", 1, streams(True)),
+    Wrong(
+        "the mixin first",
+        1,
+        "you mixed in x0 first and added the skip afterwards; the skip comes first, so that r "
+        "multiplies it as well",
+        dict(order="mixin"),
+    ),
+    Wrong(
+        "x0 inside",
+        2,
+        "r multiplies your x0, too; r stands on the stream alone: r (…) + z x0",
+        dict(order="all"),
+    ),
+    Wrong(
+        "a share",
+        1,
+        "the skip is added: x + w early. You took it as a share, (1 - w) x + w early",
+        dict(share=True),
+    ),
+    Wrong(
+        "r for z",
+        2,
+        "r stands on the stream and z on x0; you exchanged them",
+        dict(exchanged=True),
+    ),
+    hints=[
+        "Two lines. The first adds the early stream to x; what comes out is the x of the second.",
+        "x = x + w * early, and then r * x + z * x0.",
+    ],
+    level="easy",
+    minutes=4,
+)
+def enter_layer(x, x0, early, r, z, w, *, order="skip", share=False, exchanged=False):
+    """What a layer reads. First the skip: w times an earlier layer's output is added to the stream.
+    Then the mixin: r times that, plus z times x0. Three streams (B, T, C), three numbers.
+    """
+    out = np.zeros(x.shape)
+    r, z = (z, r) if exchanged else (r, z)
+    for i in np.ndindex(*x.shape):
+        joined = (1 - w if share else 1) * x[i] + w * early[i]
+        if order == "mixin":
+            out[i] = r * x[i] + z * x0[i] + w * early[i]
+        elif order == "all":
+            out[i] = r * (joined + z * x0[i])
+        else:
+            out[i] = r * joined + z * x0[i]
+    return out
+
+
+# ---- the furthest that a weight can go -----------------------------------------------------------
+
+
+def run_of(falls):
+    def make(r):
+        steps = int(r.integers(50, 90))
+        return float(r.uniform(0.01, 0.02)), steps, int(r.integers(20, 40)) if falls else 0
+
+    return make
+
+
+@unit.exercise(
+    Part("a constant rate", 1, run_of(False)),
+    Part("a rate that falls", 1, run_of(True)),
+    Wrong(
+        "as if it never fell",
+        1,
+        "the rate falls in the last steps; you counted it in full there",
+        dict(fall="none"),
+    ),
+    Wrong(
+        "nothing while it falls",
+        1,
+        "the steps in which the rate falls count, too, each with what is left of the rate",
+        dict(fall="zero"),
+    ),
+    Wrong(
+        "the mean",
+        2,
+        "yours is the mean rate; every step may go as far as its rate, so the sum is the bound",
+        dict(mean=True),
+    ),
+    Wrong(
+        "it falls a step too early",
+        1,
+        "step number steps - falling still has the whole rate; yours falls there already",
+        dict(late=1),
+    ),
+    hints=[
+        "The first steps - falling steps have the rate lr. Of the others, step number i has "
+        "lr * (steps - i) / falling.",
+        "lr * (steps - falling), plus the sum of lr * left / falling over left = 1, …, falling.",
+    ],
+    level="easy",
+    minutes=6,
+)
+def furthest(lr, steps, falling, *, fall="line", mean=False, late=0):
+    """The sum of a run's learning rates: lr at the start, the same until step number
+    steps - falling, then in a line down, to 0 at step number `steps`, which is not taken. The steps
+    taken are 0, 1, …, steps - 1.
+    """
+    total = 0.0
+    for step in range(steps):
+        left = 1.0
+        if step >= steps - falling:
+            left = {"line": (steps - step - late) / falling, "none": 1, "zero": 0}[fall]
+        total += lr * left
+    return total / steps if mean else total
+
+
+# ---- a share of what is there --------------------------------------------------------------------
+
+
+def sums(sign):
+    def make(r):
+        lengths = np.array([0.2, 5.0, 1.0, 2.0, 0.5])[:, None]  # of the tokens
+        x, y = r.normal(size=(2, 5, 6)) * [lengths, 1.5 + lengths[::-1]]
+        return float(r.uniform(0.8, 1.5)), x, sign * float(r.uniform(0.4, 0.7)), y
+
+    return make
+
+
+@unit.exercise(
+    Part("both weights above zero", 1, sums(1)),
+    Part("a negative weight", 1, sums(-1)),
+    Wrong(
+        "by the weights",
+        2,
+        "yours is the share of the weights, |b| / (|a| + |b|): the vectors do not enter it",
+        dict(of="weights"),
+    ),
+    Wrong(
+        "without the weights",
+        2,
+        "you compare x with y; wanted what is added: a x with b y",
+        dict(of="vectors"),
+    ),
+    Wrong(
+        "x's share",
+        2,
+        "yours is the share of a x; wanted that of b y",
+        dict(of="other"),
+    ),
+    Wrong(
+        "of the sum",
+        2,
+        "you divided by the length of a x + b y; wanted the sum of the two lengths",
+        dict(of="whole"),
+    ),
+    Wrong(
+        "squares",
+        2,
+        "your lengths have lost their root",
+        dict(power=2),
+    ),
+    Wrong(
+        "all tokens at once",
+        2,
+        "you took the lengths of all tokens together, and the long ones decide; wanted the share "
+        "of each token, then the mean",
+        dict(at_once=True),
+    ),
+    Wrong(
+        "the sign kept",
+        1,
+        "a length is never negative, whatever the sign of its weight",
+        dict(signed=True),
+    ),
+    hints=[
+        "A length for every token: (a * x).norm(dim=-1).",
+        "(right / (left + right)).mean(), with left = (a * x).norm(dim=-1) and right the same of "
+        "b * y.",
+    ],
+    level="medium",
+    minutes=6,
+)
+def share_of_lengths(a, x, b, y, *, of="parts", power=1, at_once=False, signed=False):
+    """How much of a x + b y is b y? At every token the length of b y over the sum of the two
+    lengths; then the mean over tokens: x and y (…, C), two numbers -> a number.
+    """
+    left, right = [], []
+    for place in np.ndindex(*x.shape[:-1]):
+        own, other = np.sqrt((x[place] ** 2).sum()), np.sqrt((y[place] ** 2).sum())
+        whole = np.sqrt(((a * x[place] + b * y[place]) ** 2).sum())
+        lengths = {
+            "parts": (abs(a) * own, (b if signed else abs(b)) * other),
+            "weights": (abs(a), abs(b)),
+            "vectors": (own, other),
+            "other": (abs(b) * other, abs(a) * own),
+            "whole": (whole - abs(b) * other, abs(b) * other),
+        }[of]
+        left.append(lengths[0] ** power)
+        right.append(lengths[1] ** power)
+    if at_once:
+        return sum(right) / (sum(left) + sum(right))
+    return sum(y / (x + y) for x, y in zip(left, right, strict=True)) / len(left)

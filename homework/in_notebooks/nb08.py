@@ -1,0 +1,353 @@
+"""Notebook 08: what an encoder guesses, what is added to its values, and how it is scored."""
+
+from collections import Counter
+
+import numpy as np
+
+from homework.marking import Part, Unit, Wrong
+
+unit = Unit("nb08_bypass", "The BERT bypass", "The exercises of notebook 08.")
+
+
+# ---- masking -------------------------------------------------------------------------------------
+
+
+def thrown(special):
+    """Texts with their dice; the dice are loaded, so that half of the pieces are chosen."""
+
+    def make(r):
+        ids, others = r.integers(10, 99, (2, 60)), r.integers(100, 199, (2, 60))
+        dice, ordinary = r.random((2, 60)) * 0.3, np.ones((2, 60), bool)
+        if special:
+            ordinary[:, [0, 20, -1]] = False
+            dice[:, 0] = 0.05
+        return ids, dice, ordinary, others, 4
+
+    return make
+
+
+@unit.exercise(
+    Part("ordinary pieces", 1, thrown(False)),
+    Part("with special pieces", 1, thrown(True)),
+    Wrong(
+        "shares of all",
+        2,
+        "80 % are meant of the chosen 15 %: a die below 0.12 hides, one below 0.135 swaps, one "
+        "below 0.15 leaves",
+        dict(edges=(0.8, 0.9, 1.0)),
+    ),
+    Wrong(
+        "always hidden",
+        2,
+        "you hide all that are chosen; of every ten, one is swapped and one left as it is",
+        dict(edges=(0.15, 0.15, 0.15)),
+    ),
+    Wrong(
+        "what is left is no target",
+        2,
+        "a chosen piece that stays in place is a target as well; you guess only what was changed",
+        dict(kept=False),
+    ),
+    Wrong(
+        "targets everywhere",
+        2,
+        "only chosen pieces are targets; at all others the target is -100",
+        dict(targets="all"),
+    ),
+    Wrong(
+        "the mask as a target",
+        2,
+        "your targets hold what the model reads; it has to guess what stood there before",
+        dict(targets="read"),
+    ),
+    Wrong(
+        "special pieces chosen",
+        1,
+        "[CLS] and [SEP] are never chosen: look at `ordinary`",
+        dict(spare=False),
+    ),
+    hints=[
+        "chosen = ordinary & (dice < 0.15). Of these, which are hidden, and which are swapped?",
+        "Of 15 %, 80 % are 12 % and 10 % are 1.5 %: hidden below 0.12, swapped from there to "
+        "0.135.",
+        "torch.where(dice < 0.12, mask, torch.where(dice < 0.135, others, ids)) is what a chosen "
+        "piece reads; torch.where(chosen, ids, -100) are the targets.",
+    ],
+    level="medium",
+    minutes=8,
+)
+def hide(
+    ids, dice, ordinary, others, mask, *, edges=(0.12, 0.135, 0.15), kept=True, targets="chosen",
+    spare=True,
+):  # fmt: skip
+    """BERT's masking with one die in [0, 1) for each piece: all (B, T), `ordinary` of bool, `mask`
+    a number.
+
+    15 % of the ordinary pieces are chosen, those with the lowest dice. Of the chosen, the lowest
+    80 % read `mask`, the next 10 % read the piece in `others`, the last 10 % stay. -> (inputs,
+    targets), where targets are the pieces that stood there, and -100 where none is chosen.
+    """
+    inputs, wanted = ids.copy(), np.full(ids.shape, -100)
+    for place in np.ndindex(*ids.shape):
+        chosen = dice[place] < edges[2] and (ordinary[place] or not spare)
+        if chosen and dice[place] < edges[0]:
+            inputs[place] = mask
+        elif chosen and dice[place] < edges[1]:
+            inputs[place] = others[place]
+        changed = inputs[place] != ids[place]
+        if targets == "all" or chosen and (kept or changed):
+            wanted[place] = inputs[place] if targets == "read" else ids[place]
+    return inputs, wanted
+
+
+# ---- answers -------------------------------------------------------------------------------------
+
+
+def peaks(begins, ends):
+    """Scores of ten positions, of which 3 to 9 are the passage."""
+
+    def make(r):
+        begin, end = 0.1 * r.normal(size=(2, 10)) - 5
+        inside, shift = np.arange(10) >= 3, int(r.integers(0, 2))
+        for scores, bumps in ((begin, begins), (end, ends)):
+            for place, height in bumps:
+                scores[place + (shift if place > 2 else 0)] += height
+        return begin, end, inside
+
+    return make
+
+
+@unit.exercise(
+    Part(
+        "an end before its beginning",
+        1,
+        [peaks([(7, 4), (4, 2)], [(5, 4), (8, 1)]), peaks([(6, 4)], [(4, 3), (7, 2)])],
+    ),
+    Part("an answer of one word", 1, peaks([(5, 4)], [(5, 4)])),
+    Part("peaks in the question", 1, peaks([(1, 4), (5, 2)], [(2, 4), (7, 2)])),
+    Wrong("backwards", 1, "your answer ends before it begins", dict(order=False)),
+    Wrong(
+        "out of the question",
+        1,
+        "your answer lies in the question; both of its ends must be inside the passage",
+        dict(anywhere=True),
+    ),
+    Wrong(
+        "two words at least",
+        1,
+        "an answer may be one word long: last >= first, not >",
+        dict(least=1),
+    ),
+    Wrong(
+        "0 for what is no answer",
+        3,
+        "scores may all be negative, and then a 0 wins: what is no answer gets -inf",
+        dict(hidden=0.0),
+    ),
+    hints=[
+        "All pairs at once: begin[:, None] + end[None] is (T, T), rows for beginnings. Which of "
+        "its entries are answers?",
+        "An entry counts where inside[:, None] & inside[None], and last >= first: put -inf on all "
+        "others.",
+        "divmod(scores.argmax().item(), T) turns the place in the flat square into a pair.",
+    ],
+    level="medium",
+    minutes=8,
+)
+def best_pair(begin, end, inside, *, order=True, anywhere=False, least=0, hidden=-np.inf):
+    """The answer (first, last), two whole numbers: the pair with the largest begin[first] +
+    end[last] of which last is not before first and both are inside the passage. All (T,); scores
+    may be negative.
+    """
+    best = (-np.inf, 0, 0)
+    for first in range(len(begin)):
+        for last in range(len(end)):
+            fits = anywhere or (inside[first] and inside[last])
+            fits = fits and (first + least <= last or not order)
+            score = begin[first] + end[last] if fits else hidden
+            if score > best[0]:
+                best = (score, first, last)
+    return best[1:]
+
+
+WORDS = "tower river north castle king old norman bridge".split()
+
+
+def phrases(said, wanted):
+    """Two answers as lists of words, drawn anew: letters stand for words."""
+
+    def make(r):
+        names = dict(zip("abcdefgh", r.permutation(WORDS), strict=True))
+        return [str(names[x]) for x in said], [str(names[x]) for x in wanted]
+
+    return make
+
+
+@unit.exercise(
+    Part(
+        "no word twice",
+        1,
+        [
+            phrases("abc", "bd"),
+            phrases("ab", "abcd"),
+            phrases("abcde", "efgh"),
+            phrases("ab", "cd"),
+        ],
+    ),
+    Part(
+        "words that occur twice",
+        1,
+        [phrases("abcabd", "ab"), phrases("aab", "aacd"), phrases("aaa", "ab")],
+    ),
+    Part("nothing is left", 1, [phrases("", "ab"), phrases("ab", ""), phrases("", "")]),
+    Wrong(
+        "each word once",
+        1,
+        "a word that both have twice counts twice: compare bags (collections.Counter), not sets",
+        dict(bags=False),
+    ),
+    Wrong(
+        "precision",
+        2,
+        "yours is precision, the share of the said words that are right; F1 is 2 c / (p + g)",
+        dict(of="said"),
+    ),
+    Wrong(
+        "recall",
+        2,
+        "yours is recall, the share of the wanted words that were said; F1 is 2 c / (p + g)",
+        dict(of="wanted"),
+    ),
+    Wrong(
+        "over the union",
+        2,
+        "you divided by the words that occur in either; F1 divides by p + g and doubles c",
+        dict(of="union"),
+    ),
+    Wrong(
+        "nothing equals nothing",
+        1,
+        "two empty answers have no word in common: in the scorer of SQuAD v1 their F1 is 0",
+        dict(empty=1.0),
+    ),
+    hints=[
+        "Counter(said) & Counter(wanted) keeps of every word the smaller of its two counts.",
+        "c = (Counter(said) & Counter(wanted)).total(), and where c is 0, so is F1.",
+    ],
+    level="easy",
+    minutes=5,
+)
+def word_f1(said, wanted, *, bags=True, of="both", empty=0.0):
+    """F1 of two answers, lists of words: 2 c / (p + g), with c words in common, as often as both
+    have them, p words said and g wanted. 0.0 where there is nothing in common.
+    """
+    if not bags:
+        said, wanted = sorted(set(said)), sorted(set(wanted))
+    if not said and not wanted:
+        return empty
+    both, left = 0, list(wanted)
+    for word in said:
+        if word in left:
+            left.remove(word)
+            both += 1
+    if not both:
+        return 0.0
+    union = sum((Counter(said) | Counter(wanted)).values())
+    over = {"both": (len(said) + len(wanted)) / 2, "said": len(said), "wanted": len(wanted)}
+    return both / (union if of == "union" else over[of])
+
+
+# ---- the bypass ----------------------------------------------------------------------------------
+
+
+def stream(alpha):
+    return lambda r: (r.normal(size=(2, 4, 5)), r.normal(size=(5, 5)), alpha)
+
+
+@unit.exercise(
+    Part("alpha of zero", 1, stream(0.0)),
+    Part("alpha of one half", 1, stream(0.5)),
+    Wrong(
+        "relu of the values",
+        1,
+        "you took relu of X W_V; the bypass is relu of X itself, past the matrix",
+        dict(of="value"),
+    ),
+    Wrong(
+        "relu of the sum",
+        2,
+        "relu acts on X alone; you took it of everything",
+        dict(of="sum"),
+    ),
+    Wrong(
+        "a share",
+        1,
+        "X W_V keeps its weight of one; you gave it 1 - alpha",
+        dict(share=True),
+    ),
+    Wrong("no relu", 1, "relu is missing: only what is above zero is added", dict(of="input")),
+    hints=["One sum: x @ W_V, and alpha times F.relu(x)."],
+    level="easy",
+    minutes=2,
+)
+def with_bypass(x, W_V, alpha, *, of="relu", share=False):
+    """V' = X W_V + alpha relu(X): x (B, T, C), a matrix (C, C), a number -> (B, T, C)."""
+    v = np.zeros(x.shape)
+    for b, t, i in np.ndindex(*x.shape):
+        v[b, t, i] = sum(x[b, t, c] * W_V[c, i] for c in range(x.shape[2]))
+    added = {"relu": np.maximum(x, 0), "value": np.maximum(v, 0), "input": x, "sum": x}[of]
+    out = (1 - alpha if share else 1) * v + alpha * added
+    return np.maximum(out, 0) if of == "sum" else out
+
+
+# ---- judging -------------------------------------------------------------------------------------
+
+
+def runs_of(n, m):
+    return lambda r: (70 + 3 * r.normal(size=n), 74 + 0.7 * r.normal(size=m))
+
+
+@unit.exercise(
+    Part("five runs a side", 1, runs_of(5, 5)),
+    Part("more runs on one side", 1, runs_of(3, 8)),
+    Wrong(
+        "one spread for both",
+        1,
+        "you pooled the two variances, as Student's test does; Welch's takes each over its own "
+        "number of runs",
+        dict(pooled=True),
+    ),
+    Wrong(
+        "over n",
+        2,
+        "a variance between runs divides by n - 1; yours divides by n",
+        dict(ddof=0),
+    ),
+    Wrong(
+        "deviations of runs",
+        2,
+        "the error of a mean is smaller than the deviation of a run: divide each variance by its n",
+        dict(error=False),
+    ),
+    Wrong(
+        "turned round", 2, "your sign is turned: wanted the mean of b less that of a", dict(sign=-1)
+    ),
+    hints=[
+        "The error of a mean of n runs has the square s² / n, with s² over n - 1 (a.var() in "
+        "PyTorch). Two errors add up in squares.",
+        "(b.mean() - a.mean()) / (a.var() / len(a) + b.var() / len(b)).sqrt()",
+    ],
+    level="easy",
+    minutes=5,
+)
+def welch_t(a, b, *, pooled=False, ddof=1, error=True, sign=1):
+    """Welch's t of two groups of scores, (n,) and (m,), b less a: the difference of the means over
+    its standard error, the root of s_a² / n + s_b² / m. -> a number.
+    """
+    mean = [sum(x) / len(x) for x in (a, b)]
+    squares = [sum((y - m) ** 2 for y in x) for x, m in zip((a, b), mean, strict=True)]
+    variances = [s / (len(x) - ddof) for s, x in zip(squares, (a, b), strict=True)]
+    if pooled:
+        variances = [sum(squares) / (len(a) + len(b) - 2)] * 2
+    over = [len(a), len(b)] if error else [1, 1]
+    return sign * (mean[1] - mean[0]) / np.sqrt(variances[0] / over[0] + variances[1] / over[1])
