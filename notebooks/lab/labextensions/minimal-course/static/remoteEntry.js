@@ -9,13 +9,13 @@
 };
 
 const STYLE = `
-.course-loud {
+.jp-Notebook .course-loud {
   margin: 0.8em 0; padding: 0.7em 1.2em 0.1em; border-left: 8px solid; border-radius: 4px;
+  color: var(--jp-content-font-color1);
 }
-.jp-RenderedMarkdown .course-loud { color: var(--jp-content-font-color1); }
-.course-predict { border-color: #c8501e; background: rgb(200 80 30 / 14%); }
-.course-turn { border-color: #1f7fd1; background: rgb(31 127 209 / 14%); }
-.course-loud > p:first-child > strong:first-child { font-size: 1.15em; }
+.jp-Notebook .course-predict { border-color: #c8501e; background: rgb(200 80 30 / 14%); }
+.jp-Notebook .course-turn { border-color: #1f7fd1; background: rgb(31 127 209 / 14%); }
+.jp-Notebook .course-loud > p:first-child > strong:first-child { font-size: 1.15em; }
 `;
 const BOXES = { Predict: "course-predict", "Your turn": "course-turn" };
 const OPENING = ".jp-RenderedMarkdown p:first-child > strong:first-child";
