@@ -30,9 +30,11 @@ window.told = () => cells().filter((cell) => cell.model.type === "code").flatMap
     output.output_type === "stream" ? output.name : output.output_type,
     [].concat(output.text ?? output.evalue ?? output.data?.["text/html"] ?? "").join(""),
   ]));
-window.all = () => {
+window.source = (id) => cells()[cell(id)].model.sharedModel.source;
+window.counted = (id) => cells()[cell(id)].model.sharedModel.execution_count;
+window.run = (which) => {
   window.ran = false;
-  jupyterapp.commands.execute("notebook:run-all-cells").then(() => { window.ran = true; });
+  jupyterapp.commands.execute("notebook:run-" + which).then(() => { window.ran = true; });
 };
 window.edit = (id) => {
   const notebook = book().content;
@@ -123,9 +125,10 @@ def page(address):
         yield opened(browser.page(1440, 900), address + "/")
 
 
-def run_all(page):
-    page.run("all()")
-    page.wait(lambda: page.run("ran"), "the run of all cells")
+def told_by(page, which):
+    """What all outputs say when these cells have run: all-cells, all-above."""
+    page.run(f"run('{which}')")
+    page.wait(lambda: page.run("ran"), f"the run of {which}")
     return page.run("told()")
 
 
@@ -149,7 +152,7 @@ def test_predict_is_the_loudest_box_before_anything_has_run(page):
 
 
 def test_00_runs_to_its_end_without_an_error_and_without_pink(page):
-    told = run_all(page)
+    told = told_by(page, "all-cells")
     assert [output for output in told if output[1] in ("error", "stderr")] == []
     assert any(id == "checks" and "checks hold" in text for id, _, text in told), "and it says so"
     faults = [error for error in page.errors if "favicon" not in error]
@@ -158,7 +161,7 @@ def test_00_runs_to_its_end_without_an_error_and_without_pink(page):
 
 
 def test_the_letters_of_a_figure_are_those_of_the_text(page):
-    page.run(f"book().content.scrollToItem(cell('map'))")
+    page.run("book().content.scrollToItem(cell('map'))")
     image = '.jp-OutputArea img[src^="data:image/png"]'
     page.wait(lambda: page.run(f"document.querySelector({json.dumps(image)})?.naturalWidth > 0"))
     shown, drawn, letter = page.run(f"""(() => {{
@@ -169,20 +172,47 @@ def test_the_letters_of_a_figure_are_those_of_the_text(page):
     assert shown / drawn * 22 == pytest.approx(letter, rel=0.03), "11 points at 144 an inch are 22"
 
 
-def answer(page, id, text):
-    """Type into a cell, run it and the one that judges it; what that one says."""
-    page.run(f"edit({json.dumps(id)})")
-    page.type(text)
-    for _ in range(2):
-        page.press("Enter", shift=True)
+# ---- an answer -----------------------------------------------------------------------------------
+
+ANSWER = """def causal_mask(T, S):
+    return torch.arange(S) {} torch.arange(T)[:, None] + S - T
+"""
+
+
+@pytest.fixture(scope="module")
+def turn(page, address):
+    """Notebook 01 with everything run that stands above its first exercise."""
+    opened(page, f"{address}/lab/tree/notebooks/01_attention.ipynb")
+    page.run("book().content.activeCellIndex = cell('turn-causal-mask')")
+    told = told_by(page, "all-above")
+    assert [output for output in told if output[1] in ("error", "stderr")] == []
     return page
 
 
-def turns():
-    """The first cell of notebook 01 that a learner fills in, and the one that judges it."""
-    path = ROOT / "notebooks" / "01_attention.ipynb"
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    for at, cell in enumerate(cells):
-        if "your-turn" in cell["metadata"].get("tags", []):
-            return cell["id"], cells[at + 1]["id"]
-    return None
+def answered(page, text):
+    """Type into the learner's cell, run it and the one below, and what that one says."""
+    page.run("book().content.scrollToItem(cell('turn-causal-mask'))")
+    page.wait(lambda: page.run("!!cells()[cell('turn-causal-mask')].editor"))
+    page.run("edit('turn-causal-mask')")
+    page.type(text)
+    before = page.run("counted('turn-causal-mask-check')")
+    page.press("Enter", shift=True)
+    page.press("Enter", shift=True)
+    page.wait(lambda: page.run("counted('turn-causal-mask-check')") != before, "the verdict")
+    assert page.run("source('turn-causal-mask')") == text
+    found = [text for id, kind, text in page.run("told()") if id == "turn-causal-mask-check"]
+    return "\n".join(found)
+
+
+def test_your_turn_is_a_loud_box_too(turn):
+    turn.run("book().content.scrollToItem(cell('turn-causal-mask-say'))")
+    turn.wait(lambda: turn.run("!!document.querySelector('.course-turn')"))
+    words = turn.run("document.querySelector('.course-turn').textContent")
+    assert words.startswith("Your turn · easy")
+
+
+def test_a_wrong_answer_is_told_why_and_a_right_one_that_it_is_right(turn):
+    wrong = answered(turn, ANSWER.format("<"))
+    assert "your positions do not see themselves" in wrong
+    right = answered(turn, ANSWER.format("<="))
+    assert right.startswith("causal_mask: right") and "see themselves" not in right
