@@ -188,6 +188,39 @@ def test_a_moved_piece_shows_what_python_computes(name, page):
     assert page.errors == [] and page.strangers() == []
 
 
+LIGHTNESS = """(() => {
+    const grey = (style) => {
+        const [r, g, b] = style.match(/\\d+/g).map(Number);
+        return (r + g + b) / 3;
+    };
+    const fill = (what) => grey(getComputedStyle(document.querySelector(what)).fill);
+    return ["paper", "content", "routing"].map((kind) => fill("#movable-cache ." + kind))
+        .concat(fill("#movable-cache text"));
+})()"""
+
+
+@pytest.mark.site
+@pytest.mark.parametrize("system", ["light", "dark"])
+@pytest.mark.parametrize(
+    "theme", ["", "data-theme=dark", "data-theme=light", "data-jp-theme-light=false"]
+)
+def test_a_piece_is_as_dark_as_its_page(page, system, theme):
+    """The site and JupyterLab decide; a page without a theme is as the system asks."""
+    scheme = [dict(name="prefers-color-scheme", value=system)]
+    page.call("Emulation.setEmulatedMedia", features=scheme)
+    name, _, value = theme.partition("=")
+    place = "documentElement" if name == "data-theme" else "body"
+    if theme:
+        page.run(f"document.{place}.setAttribute('{name}', '{value}')")
+    *grounds, letters = page.run(LIGHTNESS)
+    if theme:
+        page.run(f"document.{place}.removeAttribute('{name}')")
+    page.call("Emulation.setEmulatedMedia", features=[])
+    dark = value in ("dark", "false") if theme else system == "dark"
+    assert all((ground < 100) == dark for ground in grounds), grounds
+    assert letters > 200 if dark else letters < 60, "letters stand out from every ground"
+
+
 @pytest.mark.site
 def test_a_slider_moves_by_key_and_says_its_value(page):
     page.run("move('rope', {distance: 3, base: 2})")

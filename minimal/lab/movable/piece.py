@@ -7,6 +7,7 @@ Without script (print, papermill, a reader) the picture stands as Python drew it
 
 import html
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,13 +30,28 @@ FRAME = """
 """
 
 
+DARK_PAGES = (  # the course's site, JupyterLab; elsewhere what the system asks for
+    '[data-theme="dark"] .movable',
+    '[data-jp-theme-light="false"] .movable',
+)
+UNDECIDED = ":root:not([data-theme]) body:not([data-jp-theme-light]) .movable"
+
+
 def scoped(style):
-    """The drawing's rules, for elements inside a piece only: a page has other styles, too."""
-    lines = []
-    for line in style.strip().splitlines():
-        opens = line.lstrip().startswith((".", "text"))
-        lines.append(line.replace(".", ".movable .", 1) if opens and "{" in line else line)
-    return "\n".join(lines).replace("\ntext {", "\n.movable text {")
+    """The drawing's rules, for elements inside a piece only, dark where the page is dark."""
+    light, dark = re.fullmatch(r"(.*)@media[^{]*\{(.*)\}\s*", style, flags=re.S).groups()
+    asked = inside(UNDECIDED, dark)
+    themed = "".join(inside(page, dark) for page in DARK_PAGES)
+    return f"{inside('.movable', light)}{themed}@media (prefers-color-scheme: dark) {{{asked}}}"
+
+
+def inside(place, rules):
+    """Every selector of these rules, below `place`."""
+
+    def below(found):
+        return ", ".join(f"\n{place} {one.strip()}" for one in found[0].split(",")) + " "
+
+    return re.sub(r"[^{}]+(?=\{)", below, rules)
 
 
 @dataclass(frozen=True)
@@ -128,8 +144,9 @@ class Piece:
             f"<style>{FRAME}{scoped(STYLE)}</style>"
             f'<div class="controls">{"".join(c.html(self.name) for c in self.controls)}</div>'
             f'<div class="picture"><svg viewBox="-6 -6 {width + 12} {height + 12}" '
-            f'width="{width + 12}" role="img" aria-label="{alt}">{TIPS}<rect x="-6" y="-6" width="{width + 12}" '
-            f'height="{height + 12}" class="paper"/>{picture}</svg></div></div>'
+            f'width="{width + 12}" role="img" aria-label="{alt}">{TIPS}'
+            f'<rect x="-6" y="-6" width="{width + 12}" height="{height + 12}" class="paper"/>'
+            f"{picture}</svg></div></div>"
             f"<script>(() => {{\n{RUNTIME}\n"
             f'movable("{identity}", {json.dumps(stops, ensure_ascii=False)}, '
             f"(v) => {{\n{self.script.strip()}\n}});\n}})();</script>"
