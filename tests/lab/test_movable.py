@@ -9,9 +9,11 @@ import pytest
 import torch
 
 from minimal import analysis
+from minimal.lab.evidence import intervals, records
 from minimal.lab.movable import PIECES as READY
-from minimal.lab.movable import heads_over, tiles
-from minimal.lab.movable.cache import kept_bytes
+from minimal.lab.movable import heads_over, seeds_and_steps, tiles
+from minimal.lab.movable.cache import CACHE_PLANS, CACHE_SIZES, kept_bytes
+from minimal.lab.movable.seeds import place
 from minimal.model.count import count
 from minimal.variants import build, skeleton
 from tests.tasks.toys import tokenizer
@@ -23,7 +25,15 @@ def toy_heads():
     return heads_over("def main(self): return self.name", tokenizer(), **models)
 
 
-PIECES = READY | dict(gathered=lambda: tiles(gather=True), heads=toy_heads)
+PLANS = ("resformer", "vplus", "row9", "svformer", "gqa")
+
+
+def recorded_seeds():
+    """The grid of thirteen rows, some of its plans."""
+    return seeds_and_steps(records.read(records.EVIDENCE / "thirteen_rows.json")["rows"], PLANS)
+
+
+PIECES = READY | dict(gathered=lambda: tiles(gather=True), heads=toy_heads, seeds=recorded_seeds)
 VIEW = "<meta name=viewport content='width=device-width'>"
 REDUCED = "prefers-reduced-motion"
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
@@ -64,9 +74,9 @@ def test_a_piece_stands_as_python_drew_it_where_no_script_runs(name):
     assert PIECES[name]()._repr_html_() == page
 
 
-@pytest.mark.parametrize("plan", ["standard", "gqa", "svformer", "bov", "dva"])
+@pytest.mark.parametrize("plan", CACHE_PLANS)
 def test_the_calculator_counts_what_variants_counts(plan):
-    for size in ("tiny", "d12"):
+    for size in CACHE_SIZES:
         parts, counted = kept_bytes(plan, size), count(skeleton(plan, size))
         per_token = parts["keys"] + parts["values"] + parts["ids"]
         assert per_token == counted["cache_bytes_per_token"]
@@ -90,6 +100,25 @@ def test_what_the_pieces_teach():
     said = compute(dict(tiles=12, width=1))
     right, wrong = (float(NUMBER.findall(said[key])[0]) for key in ("output", "forgetful"))
     assert abs(right - wrong) > 0.1, "without the correction it would"
+
+
+def test_intervals_of_seeds_are_those_of_the_evidence():
+    """At the end, with all seeds, the piece says what `paired` says; with two, almost nothing."""
+    piece, rows = (
+        recorded_seeds(),
+        records.read(records.EVIDENCE / "thirteen_rows.json")["rows"],
+    )
+    said, table = piece.compute(piece.start()), intervals.paired(rows, "loss", plans=PLANS)
+    clear = [row["plan"] for row in table if row["clear"]]
+    assert said["clear"] == f"clear of zero: {', '.join(clear) or 'none'}" and clear
+    low = min(table, key=lambda row: row["difference"])
+    assert said["best"].startswith(f"furthest ahead on average: {low['plan']}, ")
+    for at, row in enumerate(table):
+        left, y, right = map(float, NUMBER.findall(said[f"line{at}"]))
+        assert left == pytest.approx(place(row["low"]), abs=0.2)
+        assert right == pytest.approx(place(row["high"]), abs=0.2)
+    one = piece.compute(piece.start() | dict(seeds=1))
+    assert one["clear"] == "clear of zero: none" and one["line0"] == "", "one seed, no interval"
 
 
 @pytest.mark.parametrize("M, N, read", [(4, 4, 10), (8, 4, 6), (4, 8, 6), (2, 2, 36)])

@@ -3,6 +3,7 @@
 from minimal.lab.movable.angles import resformer_mix, rope
 from minimal.lab.movable.cache import break_even, cache_calculator
 from minimal.lab.movable.heads import attention_heads, heads_over
+from minimal.lab.movable.seeds import seeds_and_steps
 from minimal.lab.movable.sums import mixin_share, online_softmax
 from minimal.lab.movable.tiles import tiles
 
@@ -16,4 +17,4 @@ PIECES = dict(
     tiles=tiles,
 )
 
-__all__ = ["PIECES", "attention_heads", "heads_over", "tiles"]
+__all__ = ["PIECES", "attention_heads", "heads_over", "seeds_and_steps", "tiles"]
