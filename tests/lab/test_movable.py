@@ -115,8 +115,8 @@ def test_intervals_of_seeds_are_those_of_the_evidence():
     assert said["best"].startswith(f"furthest ahead on average: {low['plan']}, ")
     for at, row in enumerate(table):
         left, y, right = map(float, NUMBER.findall(said[f"line{at}"]))
-        assert left == pytest.approx(place(row["low"]), abs=0.2)
-        assert right == pytest.approx(place(row["high"]), abs=0.2)
+        assert left == pytest.approx(place(row["low"]), abs=1)
+        assert right == pytest.approx(place(row["high"]), abs=1)
     one = piece.compute(piece.start() | dict(seeds=1))
     assert one["clear"] == "clear of zero: none" and one["line0"] == "", "one seed, no interval"
 
