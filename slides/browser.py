@@ -146,13 +146,13 @@ class Page:
             raise RuntimeError(error.get("description", "JavaScript failed"))
         return done["result"].get("value")
 
-    def wait(self, fact, what="the page"):
-        end = time.monotonic() + SECONDS
+    def wait(self, fact, what="the page", seconds=SECONDS):
+        end = time.monotonic() + seconds
         while time.monotonic() < end:
             if fact():
                 return
             self.browser.hear(time.monotonic() + 0.02)
-        raise TimeoutError(f"{what} did not get ready in {SECONDS} s; it said: {self.errors[:3]}")
+        raise TimeoutError(f"{what} did not get ready in {seconds} s; it said: {self.errors[:3]}")
 
     def open(self, where, query=""):
         """Open a file or an address; wait until its scripts say ready, by the mark data-ready."""

@@ -18,6 +18,9 @@ c = get_config()  # noqa: F821
 c.LabApp.workspaces_dir = REMEMBERED
 c.LabApp.extra_labextensions_path = [str(HERE / "labextensions")]
 
+# a library that looks for ipywidgets apologises on pink where there are none
+os.environ.setdefault("PYTHONWARNINGS", "ignore::Warning:tqdm.auto")
+
 # the first time the table of contents is open; from then on whatever you left open
 workspaces = WorkspacesManager(REMEMBERED)
 if not workspaces.list_workspaces():

@@ -106,14 +106,16 @@ def listens(port):
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def opened(page, url):
-    """The page when its notebook is there and its kernel waits."""
+def opened(page, url, name):
+    """The page when this notebook is in front, drawn, and its kernel waits."""
     before = page.loads
     page.call("Page.navigate", url=f"{url}?token={TOKEN}")
     page.wait(lambda: page.loads > before)
     page.run(SCRIPT)
-    page.wait(lambda: page.run("book()?.sessionContext?.session?.kernel?.status === 'idle'"))
-    page.wait(lambda: page.run("!!document.querySelector('.jp-RenderedMarkdown h1')"))
+    page.wait(lambda: page.run(f"book()?.context?.path === 'notebooks/{name}.ipynb'"))
+    page.run("book().context.ready")
+    page.wait(lambda: page.run("book().sessionContext.session?.kernel?.status === 'idle'"))
+    page.wait(lambda: page.run("!!book().node.querySelector('.jp-RenderedMarkdown h1')"))
     return page
 
 
@@ -122,13 +124,13 @@ def page(address):
     from slides.browser import Browser
 
     with Browser() as browser:
-        yield opened(browser.page(1440, 900), address + "/")
+        yield opened(browser.page(1440, 900), address + "/", "00_start_here")
 
 
 def told_by(page, which):
     """What all outputs say when these cells have run: all-cells, all-above."""
     page.run(f"run('{which}')")
-    page.wait(lambda: page.run("ran"), f"the run of {which}")
+    page.wait(lambda: page.run("ran"), f"the run of {which}", 240)
     return page.run("told()")
 
 
@@ -182,7 +184,8 @@ ANSWER = """def causal_mask(T, S):
 @pytest.fixture(scope="module")
 def turn(page, address):
     """Notebook 01 with everything run that stands above its first exercise."""
-    opened(page, f"{address}/lab/tree/notebooks/01_attention.ipynb")
+    name = "01_attention"
+    opened(page, f"{address}/lab/tree/notebooks/{name}.ipynb", name)
     page.run("book().content.activeCellIndex = cell('turn-causal-mask')")
     told = told_by(page, "all-above")
     assert [output for output in told if output[1] in ("error", "stderr")] == []
@@ -216,3 +219,14 @@ def test_a_wrong_answer_is_told_why_and_a_right_one_that_it_is_right(turn):
     assert "your positions do not see themselves" in wrong
     right = answered(turn, ANSWER.format("<="))
     assert right.startswith("causal_mask: right") and "see themselves" not in right
+
+
+def test_a_library_that_misses_widgets_does_not_apologise_on_pink(turn):
+    said = turn.run("""(async () => {
+        const said = [], code = "from tqdm.auto import tqdm\\nprint('done')";
+        const asked = book().sessionContext.session.kernel.requestExecute({ code });
+        asked.onIOPub = (message) => said.push(message.content.name ?? message.header.msg_type);
+        await asked.done;
+        return said;
+    })()""")
+    assert "stdout" in said and "stderr" not in said and "error" not in said

@@ -7,7 +7,7 @@ import torch
 from minimal import analysis
 from minimal.lab.movable.piece import Control, Piece, counted, fixed, moving_path, moving_text
 
-MOST_WORDS = 20  # what a screen holds
+MOST_TOKENS = 24  # what a screen holds
 HIGH = 19  # of a word's line
 MIDDLE, LONGEST = 330, 170  # where words stand, and how long the bar of weight 1 is
 SIDES = (-1, 1)  # the first model to the left, the second to the right
@@ -15,7 +15,7 @@ SIDES = (-1, 1)  # the first model to the left, the second to the right
 
 def heads_over(sentence, tok, **models):
     """Two models by name, and the sentence that both read: a piece of their heads."""
-    ids = torch.tensor([tok.encode(sentence)[:MOST_WORDS]])  # (1, T)
+    ids = torch.tensor([tok.encode(sentence)[:MOST_TOKENS]])  # (1, T)
     words = [tok.decode([i]) for i in ids[0].tolist()]
     seen = {name: heads_seen(model, ids) for name, model in models.items()}
     return attention_heads(words, seen)
@@ -64,7 +64,7 @@ def attention_heads(words, seen):
                 found[f"alike{model}_{at}"] = f"M{middle} {y} h{fixed(30 * cosine / 1000)}"
             most = row.index(max(row))
             found[f"said{model}"] = (
-                f"{names[model]}: {fixed(row[most] / 1000)} of its weight goes to word {most + 1}"
+                f"{names[model]}: {fixed(row[most] / 1000)} of its weight goes to token {most + 1}"
             )
         return found
 
@@ -98,22 +98,22 @@ for (let model = 0; model < 2; model++) {{
     out[`alike${{model}}_${{at}}`] = `M${{middle}} ${{y}} h${{(30 * cosine / 1000).toFixed(2)}}`;
   }}
   const most = row.indexOf(Math.max(...row)), share = (row[most] / 1000).toFixed(2);
-  out["said" + model] = `${{names[model]}}: ${{share}} of its weight goes to word ${{most + 1}}`;
+  out["said" + model] = `${{names[model]}}: ${{share}} of its weight goes to token ${{most + 1}}`;
 }}
 return out;
 """
     start = dict(layer=layers - 1, head=0, word=len(words) - 1)
     said = compute(start)
     alt = (
-        f"The words of a sentence with two bars each: the attention that one head of {names[0]} "
+        f"The tokens of a sentence with two bars each: the attention that one head of {names[0]} "
         f"(left) and of {names[1]} (right) gives them, and a mark for how alike their values are "
-        f"to the chosen word's. At the last word, in the last layer: {said['said0']}; "
+        f"to the chosen one's. At the last token, in the last layer: {said['said0']}; "
         f"{said['said1']}."
     )
     controls = (
         Control("layer", "layer", counted(0, layers - 1), start["layer"]),
         Control("head", "head", counted(0, heads - 1), 0),
-        Control("word", "word that looks", tuple(enumerate_words(words)), start["word"]),
+        Control("word", "token that looks", tuple(enumerate_words(words)), start["word"]),
     )
     size = (2 * MIDDLE, top + HIGH * len(words) + 54)
     title = f"Heads of {names[0]} and {names[1]} over a sentence"
