@@ -24,9 +24,11 @@ $(if $(filter grade,$(MAKECMDGOALS)),$(if $(FILE),,$(error say which file: make 
 help:
 	@sed -n 's/^## //p' Makefile
 
-## make lab         set up .venv, then open JupyterLab on notebooks/ (LAB_ARGS=--no-browser for a server)
+## make lab         set up .venv, then open JupyterLab on notebook 00 (LAB_ARGS=--no-browser for a server)
+first := notebooks/00_start_here.ipynb
+lab: export JUPYTER_CONFIG_PATH := $(CURDIR)/notebooks/lab$(addprefix :,$(JUPYTER_CONFIG_PATH))
 lab: setup
-	$(PY) -m jupyterlab --LabApp.default_url=/lab/tree/notebooks $(as_root) $(LAB_ARGS)
+	$(PY) -m jupyterlab --LabApp.default_url=/lab/tree/$(first) $(as_root) $(LAB_ARGS)
 
 ## make test        set up .venv, then run every test
 test: setup

@@ -8,8 +8,6 @@ The loop itself, with its clock, its checkpoints and its ways to stop, is minima
 
 import math
 import os
-import sys
-import warnings
 from dataclasses import asdict, dataclass, fields
 
 import torch
@@ -26,6 +24,7 @@ from minimal.training import checkpoint, optim, recipes
 from minimal.training.compiling import compiled
 from minimal.training.device import compute_dtype, keep_memory, matmul_rate
 from minimal.training.loop import Loop
+from minimal.training.progress import progress
 from minimal.training.run import HOW_OFTEN, NOT_IN_IDENTITY, Run, kind_of
 from minimal.training.team import Team
 from minimal.variants import build, skeleton
@@ -168,7 +167,7 @@ class Trainer(Loop):
         self.rate = matmul_rate(self.team.device)
         if not self.quiet:
             print(self.headline())
-        with progress_bar(self.run.plan, self.steps, self.done, self.quiet) as self.bar:
+        with progress(self.run.plan, self.steps, self.done, quiet=self.quiet) as self.bar:
             super().fit(minutes)
         return self.result()
 
@@ -189,10 +188,9 @@ class Trainer(Loop):
         share = speed * self.counted["flops_per_token"] / self.rate
         words = f"{speed:,.0f} tokens/s  {share:.0%} of the matmul floor"
         self.log(tokens_per_second=round(speed), floor_share=round(share, 4))
-        self.bar.n = self.done
-        self.bar.set_postfix_str(f"loss {loss:.3f}  {words}")
+        self.bar.show(self.done, f"loss {loss:.3f}", words)
         due = self.done % 50 == 0 or self.done in (1, self.steps)
-        if due and self.bar.disable and not self.quiet:
+        if due and not self.bar.shown and not self.quiet:
             print(f"step {self.done:5d}  loss {loss:.4f}  {words}", flush=True)
 
     def result(self):
@@ -224,15 +222,6 @@ class Trainer(Loop):
 
     def extra(self):
         return dict(tokenizer=self.tok.text)
-
-
-def progress_bar(title, steps, done, quiet):
-    with warnings.catch_warnings():
-        # without ipywidgets the bar is drawn in text, which needs no apology
-        warnings.simplefilter("ignore")
-        from tqdm.auto import tqdm
-    shown = not quiet and (sys.stderr.isatty() or "ipykernel" in sys.modules)
-    return tqdm(total=steps, initial=done, disable=not shown, desc=title, leave=False)
 
 
 def load(folder, where="cpu"):

@@ -28,6 +28,7 @@ from pathlib import Path
 import nbformat
 
 from minimal.data.files import write_whole
+from minimal.lab import checks
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -96,17 +97,10 @@ def faults_after(notebook):
 
 def asserts(cell):
     """How many asserts a cell that runs to its end must meet: outside of branches and functions."""
-
-    def met(lines):
-        inside = [line for line in lines if isinstance(line, (ast.For, ast.With))]
-        own = sum(isinstance(line, ast.Assert) for line in lines)
-        return own + sum(met(line.body) for line in inside)
-
     try:
-        lines = ast.parse(re.sub(r"^\s*[%!].*$", "", cell.source, flags=re.M)).body
+        return checks.asserts(re.sub(r"^\s*[%!].*$", "", cell.source, flags=re.M))
     except SyntaxError:  # the run of this cell says so
         return 0
-    return met(lines)
 
 
 def execute(path, profile, out, parameters=None, limits=None):

@@ -16,7 +16,7 @@ from pathlib import Path
 from minimal.lab import doctor
 
 # no name resolves: what a page asks of another machine fails, and is seen in `requests`
-OFFLINE = "MAP * ~NOTFOUND"
+OFFLINE = "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
 FLAGS = """--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking
 --disable-component-update --disable-sync --disable-extensions --hide-scrollbars
 --disable-dev-shm-usage --remote-debugging-pipe""".split()
@@ -146,13 +146,13 @@ class Page:
             raise RuntimeError(error.get("description", "JavaScript failed"))
         return done["result"].get("value")
 
-    def wait(self, fact, what="the page"):
-        end = time.monotonic() + SECONDS
+    def wait(self, fact, what="the page", seconds=SECONDS):
+        end = time.monotonic() + seconds
         while time.monotonic() < end:
             if fact():
                 return
             self.browser.hear(time.monotonic() + 0.02)
-        raise TimeoutError(f"{what} did not get ready in {SECONDS} s; it said: {self.errors[:3]}")
+        raise TimeoutError(f"{what} did not get ready in {seconds} s; it said: {self.errors[:3]}")
 
     def open(self, where, query=""):
         """Open a file or an address; wait until its scripts say ready, by the mark data-ready."""
@@ -183,12 +183,16 @@ class Page:
             self.call("Input.dispatchMouseEvent", type=kind, **click)
         self.settle(before)
 
-    def press(self, key, code=None):
+    def press(self, key, code=None, shift=False):
         number = {"Tab": 9, "Enter": 13, "ArrowRight": 39}.get(key, 0)
         text = "\r" if key == "Enter" else ""
         stroke = dict(key=key, code=code or key, windowsVirtualKeyCode=number, text=text)
         for kind in ("keyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, **stroke)
+            self.call("Input.dispatchKeyEvent", type=kind, modifiers=8 * shift, **stroke)
+
+    def type(self, text):
+        """What a person writes or pastes where the cursor stands."""
+        self.call("Input.insertText", text=text)
 
     def shot(self, path, whole=False):
         """A picture of the window, or of the whole page."""

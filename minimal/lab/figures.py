@@ -9,6 +9,7 @@ import io
 import os
 
 from minimal.lab.evidence.intervals import mean_spread
+from minimal.training.progress import in_notebook
 
 INK, PAPER = "#1b1f24", "#ffffff"
 
@@ -20,6 +21,8 @@ MARKS = "osD^vPX*"
 
 SHORTEST_ALT = 40
 
+LETTER = 11  # points: the size of the words in a figure
+
 
 # ---- the course's hand ---------------------------------------------------------------------------
 
@@ -28,7 +31,7 @@ def house_style():
     """What every figure of the course has in common, as Matplotlib's settings."""
     inked = ("axes.edgecolor", "text.color", "axes.labelcolor", "xtick.color", "ytick.color")
     return dict.fromkeys(inked, INK) | {
-        "font.size": 11,
+        "font.size": LETTER,
         "axes.spines.top": False,
         "axes.spines.right": False,
         "figure.facecolor": PAPER,
@@ -273,26 +276,21 @@ def show(fig, alt):
     """Put the figure on the page as <figure><img alt>, which Lab, VS Code, Colab, HTML and reveal
     all keep; outside a notebook, print its alt text."""
     check_alt(alt)
+    inches = fig.get_size_inches()[0]
     image = picture(fig)
     if not in_notebook():
         print(f"[figure] {alt}")
         return
     from IPython.display import HTML, display
 
-    display(HTML(on_page(image, "png", alt)))
+    display(HTML(on_page(image, "png", alt, inches)))
 
 
-def on_page(image, kind, alt):
-    """An image (bytes) as HTML that needs no other file."""
+def on_page(image, kind, alt, inches=None):
+    """An image (bytes) as HTML that needs no other file. With its width in inches it is shown no
+    larger than its letters are as large as the text around it: 7 inches are 46 letters wide."""
     data = base64.b64encode(image).decode()
     told = f'alt="{html.escape(alt, quote=True)}"'
-    tag = f'<img {told} src="data:image/{kind};base64,{data}" style="max-width:100%">'
+    widest = f"min(100%,{inches * 72 / LETTER:.1f}em)" if inches else "100%"
+    tag = f'<img {told} src="data:image/{kind};base64,{data}" style="max-width:{widest}">'
     return f'<figure style="margin:0">{tag}</figure>'
-
-
-def in_notebook():
-    try:
-        from IPython import get_ipython
-    except ImportError:
-        return False
-    return get_ipython() is not None

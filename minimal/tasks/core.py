@@ -19,6 +19,7 @@ from minimal.data.results import header, write
 from minimal.evaluate import opened
 from minimal.tasks.core_scores import RULES, judge, score
 from minimal.tasks.core_tasks import LM, SUITES, TASKS, find, question, read, sample
+from minimal.training.progress import progress
 
 # ResFormer does not say which; OpenBookQA below chance points at sums.
 RULE_OF = dict(core="bytes", resformer="sum")
@@ -43,8 +44,6 @@ def evaluate(model, tok, tasks, where, limit=None, log=None, block=32):
     """Every item of every task: one dict a task. With a log (a .jsonl file) answers are kept as
     they are made, and the next call with the same weights, items and settings goes on where this
     one was killed."""
-    from tqdm.auto import tqdm
-
     model.eval()
     context, weights = model.config.context, fingerprint(model)
 
@@ -61,11 +60,11 @@ def evaluate(model, tok, tasks, where, limit=None, log=None, block=32):
         asked.append((task, sample(task, items, limit), key))
 
     results, total = [], sum(len(items) for _, items, _ in asked)
-    with tqdm(total=total, unit="item", mininterval=1) as bar:
+    answered = 0
+    with progress("CORE", total, unit="items") as bar:
         for task, items, key in asked:
-            bar.set_postfix_str(task.label)
             done = known.get(key, {})
-            bar.update(len(done))
+            answered += len(done)
             todo = [index for index in range(len(items)) if index not in done]
             for first in range(0, len(todo), block):
                 part = todo[first : first + block]
@@ -74,7 +73,8 @@ def evaluate(model, tok, tasks, where, limit=None, log=None, block=32):
                 done.update((row["index"], row) for row in rows)
                 if log:
                     files.append_lines(log, rows)
-                bar.update(len(part))
+                answered += len(part)
+                bar.show(answered, task.label)
             results.append(summary(task, list(done.values())))
     return results
 

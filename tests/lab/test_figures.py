@@ -137,3 +137,13 @@ def test_many_runs_of_one_group_stay_between_its_neighbours():
     marks, _ = marked(figure.axes[0])
     spots = marks[1].get_xdata()
     assert len(spots) == 40 and 0.7 < min(spots) < max(spots) < 1.3
+
+
+def test_a_figure_is_shown_so_wide_that_its_letters_are_those_of_the_text():
+    """Letters of 11 points are 11/72 inches high: where the image is so many em wide, one em."""
+    page = figures.on_page(b"", "png", "Some words of more than forty characters, for a test", 7.0)
+    width = float(re.search(r"max-width:min\(100%,([\d.]+)em\)", page)[1])
+    assert width * 11 / 72 == pytest.approx(7.0, abs=0.01)
+    assert figures.house_style()["font.size"] == 11
+    drawing = figures.on_page(b"", "svg+xml", "Some words of more than forty characters, again")
+    assert 'style="max-width:100%"' in drawing

@@ -6,13 +6,36 @@ import random
 import re
 
 import pytest
+import torch
 
-from minimal.lab.movable import PIECES
-from minimal.lab.movable.cache import kept_bytes
+from minimal import analysis
+from minimal.lab.evidence import intervals, records
+from minimal.lab.movable import PIECES as READY
+from minimal.lab.movable import heads_over, seeds_and_steps, tiles
+from minimal.lab.movable.cache import CACHE_PLANS, CACHE_SIZES, kept_bytes
+from minimal.lab.movable.seeds import place
 from minimal.model.count import count
-from minimal.variants import skeleton
+from minimal.variants import build, skeleton
+from tests.tasks.toys import tokenizer
 
+
+def toy_heads():
+    """Heads of two small models that nobody has trained, over a sentence."""
+    models = {name: build(name, "smoke", seed=1).eval() for name in ("standard", "resformer")}
+    return heads_over("def main(self): return self.name", tokenizer(), **models)
+
+
+PLANS = ("resformer", "vplus", "row9", "svformer", "gqa")
+
+
+def recorded_seeds():
+    """The grid of thirteen rows, some of its plans."""
+    return seeds_and_steps(records.read(records.EVIDENCE / "thirteen_rows.json")["rows"], PLANS)
+
+
+PIECES = READY | dict(gathered=lambda: tiles(gather=True), heads=toy_heads, seeds=recorded_seeds)
 VIEW = "<meta name=viewport content='width=device-width'>"
+REDUCED = "prefers-reduced-motion"
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
@@ -51,9 +74,9 @@ def test_a_piece_stands_as_python_drew_it_where_no_script_runs(name):
     assert PIECES[name]()._repr_html_() == page
 
 
-@pytest.mark.parametrize("plan", ["standard", "gqa", "svformer", "bov", "dva"])
+@pytest.mark.parametrize("plan", CACHE_PLANS)
 def test_the_calculator_counts_what_variants_counts(plan):
-    for size in ("tiny", "d12"):
+    for size in CACHE_SIZES:
         parts, counted = kept_bytes(plan, size), count(skeleton(plan, size))
         per_token = parts["keys"] + parts["values"] + parts["ids"]
         assert per_token == counted["cache_bytes_per_token"]
@@ -74,6 +97,71 @@ def test_what_the_pieces_teach():
     compute = PIECES["softmax"]().compute
     ends = {compute(dict(tiles=12, width=w))["output"] for w in (1, 2, 3, 4)}
     assert len(ends) == 1, "the result does not depend on the tiles"
+    said = compute(dict(tiles=12, width=1))
+    right, wrong = (float(NUMBER.findall(said[key])[0]) for key in ("output", "forgetful"))
+    assert abs(right - wrong) > 0.1, "without the correction it would"
+
+
+def test_intervals_of_seeds_are_those_of_the_evidence():
+    """At the end, with all seeds, the piece says what `paired` says; with two, almost nothing."""
+    piece, rows = (
+        recorded_seeds(),
+        records.read(records.EVIDENCE / "thirteen_rows.json")["rows"],
+    )
+    said, table = piece.compute(piece.start()), intervals.paired(rows, "loss", plans=PLANS)
+    clear = [row["plan"] for row in table if row["clear"]]
+    assert said["clear"] == f"clear of zero: {', '.join(clear) or 'none'}" and clear
+    low = min(table, key=lambda row: row["difference"])
+    assert said["best"].startswith(f"furthest ahead on average: {low['plan']}, ")
+    for at, row in enumerate(table):
+        left, y, right = map(float, NUMBER.findall(said[f"line{at}"]))
+        assert left == pytest.approx(place(row["low"]), abs=1)
+        assert right == pytest.approx(place(row["high"]), abs=1)
+    one = piece.compute(piece.start() | dict(seeds=1))
+    assert one["clear"] == "clear of zero: none" and one["line0"] == "", "one seed, no interval"
+
+
+@pytest.mark.parametrize("M, N, read", [(4, 4, 10), (8, 4, 6), (4, 8, 6), (2, 2, 36)])
+def test_the_tiles_are_those_up_to_the_diagonal_and_their_sum_is_the_softmax(M, N, read):
+    """After its last tile a row's output is that of all its keys; uncorrected, some differ."""
+    compute = tiles().compute
+    assert f"tile {read} of {read};" in compute(dict(step=99, M=M, N=N))["count"]
+    differ = 0
+    for step in range(1, read + 1):
+        said = compute(dict(step=step, M=M, N=N))
+        m, total, output = map(float, NUMBER.findall(said["state"])[1:])
+        whole, forgetful = map(float, NUMBER.findall(said["truth"]))
+        last = step == read or "keys 1 to" in compute(dict(step=step + 1, M=M, N=N))["where"]
+        assert not last or output == whole, step
+        differ += last and forgetful != whole
+    assert differ >= 1
+
+
+def test_a_gathered_tile_names_each_row_once():
+    said = tiles(gather=True).compute(dict(step=1, M=4, N=4))
+    assert said["rows"] == "4 keys name 3 rows: the, cat, saw"
+    said = tiles(gather=True).compute(dict(step=99, M=8, N=8))
+    assert said["loads"].count("M") == 8
+
+
+def test_the_heads_are_the_models_own():
+    """A row of the piece against the analysis, for one layer and head of each model."""
+    piece, sentence = toy_heads(), "def main(self): return self.name"
+    ids = torch.tensor([tokenizer().encode(sentence)])
+    values = dict(layer=1, head=0, word=ids.shape[1] - 1)
+    said = piece.compute(values)
+    for at, name in enumerate(("standard", "resformer")):
+        model = build(name, "smoke", seed=1).eval()
+        tape = analysis.observe(model, ids)
+        row = analysis.attention_map(model, tape, 1)[0, 0, -1]
+        share, word = NUMBER.findall(said[f"said{at}"])
+        assert float(share) == pytest.approx(row.max().item(), abs=0.006)
+        assert int(word) == row.argmax().item() + 1
+        v = tape.values[1].dense()[0, :, 0]
+        alike = torch.cosine_similarity(v[-1], v[0], dim=0).item()
+        drawn = float(NUMBER.findall(said[f"alike{at}_0"])[-1])
+        assert drawn == pytest.approx(30 * alike, abs=0.05)
+    assert "h0.00" in piece.compute(values | dict(word=0))["weight0_1"], "no word sees the next"
 
 
 MOVE = """<script>
@@ -129,6 +217,39 @@ def test_a_moved_piece_shows_what_python_computes(name, page):
     assert page.errors == [] and page.strangers() == []
 
 
+LIGHTNESS = """(() => {
+    const grey = (style) => {
+        const [r, g, b] = style.match(/\\d+/g).map(Number);
+        return (r + g + b) / 3;
+    };
+    const fill = (what) => grey(getComputedStyle(document.querySelector(what)).fill);
+    return ["paper", "content", "routing"].map((kind) => fill("#movable-cache ." + kind))
+        .concat(fill("#movable-cache text"));
+})()"""
+
+
+@pytest.mark.site
+@pytest.mark.parametrize("system", ["light", "dark"])
+@pytest.mark.parametrize(
+    "theme", ["", "data-theme=dark", "data-theme=light", "data-jp-theme-light=false"]
+)
+def test_a_piece_is_as_dark_as_its_page(page, system, theme):
+    """The site and JupyterLab decide; a page without a theme is as the system asks."""
+    scheme = [dict(name="prefers-color-scheme", value=system)]
+    page.call("Emulation.setEmulatedMedia", features=scheme)
+    name, _, value = theme.partition("=")
+    place = "documentElement" if name == "data-theme" else "body"
+    if theme:
+        page.run(f"document.{place}.setAttribute('{name}', '{value}')")
+    *grounds, letters = page.run(LIGHTNESS)
+    if theme:
+        page.run(f"document.{place}.removeAttribute('{name}')")
+    page.call("Emulation.setEmulatedMedia", features=[])
+    dark = value in ("dark", "false") if theme else system == "dark"
+    assert all((ground < 100) == dark for ground in grounds), grounds
+    assert letters > 200 if dark else letters < 60, "letters stand out from every ground"
+
+
 @pytest.mark.site
 def test_a_slider_moves_by_key_and_says_its_value(page):
     page.run("move('rope', {distance: 3, base: 2})")
@@ -139,6 +260,26 @@ def test_a_slider_moves_by_key_and_says_its_value(page):
     control = "document.querySelector('#movable-rope [data-control=distance]')"
     assert page.run(f"{control}.getAttribute('aria-valuetext')").endswith(" tokens")
     assert shown(page, "rope")["score"] != before
+
+
+@pytest.mark.site
+def test_a_button_runs_to_the_end_and_steps_where_less_motion_is_wanted(page):
+    step = "Number(document.querySelector('#movable-tiles [data-control=step]').value)"
+    press = "document.querySelector('#movable-tiles [data-run]').click()"
+    page.run("move('tiles', {step: 7, M: 1, N: 1})")
+    page.call("Emulation.setEmulatedMedia", features=[dict(name=REDUCED, value="reduce")])
+    page.run(press)
+    page.run("new Promise((done) => setTimeout(done, 900))")
+    assert page.run(step) == 8, "one step a press"
+    page.call("Emulation.setEmulatedMedia", features=[])
+    page.run(press)
+    page.wait(
+        lambda: page.run("document.querySelector('#movable-tiles [data-run]').innerText") == "Run"
+    )
+    assert page.run(step) == 10 and shown(page, "tiles")["count"].startswith("tile 10 of 10")
+    page.run(press)
+    page.run(press)
+    assert page.run(step) == 0, "and starts again, and stops when asked"
 
 
 @pytest.mark.site

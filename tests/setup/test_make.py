@@ -28,6 +28,7 @@ CALLS = dict(  # target: what it calls, with these arguments
 ARGUMENTS = ["PROFILE=smoke", "PART=race", "MINUTES=10", "DRY=1", "HW=hw03", "FILE=mine.py"]
 FAKE = """#!/bin/sh
 echo "$@" >> calls
+echo "$JUPYTER_CONFIG_PATH" > jupyter
 case "$*" in
   "-c import sys"*) exit ${OLD:-0};;
   "-c import venv"*) exit ${BARE:-0};;
@@ -103,6 +104,15 @@ def test_lab_test_and_check_set_up_first(house, make, target, call):
     before = {"check": ["-m ruff check", "-m ruff format --check"]}.get(target, [])
     assert [line.strip() for line in calls[len(calls) - 1 - len(before) : -1]] == before
     assert "-e .[test]" in calls[-2 - len(before)] and calls[-1].startswith(call)
+
+
+def test_lab_lands_on_the_first_notebook_with_the_settings_of_the_course(house, make):
+    assert make(house, "lab", "PYTHON=./fake", JUPYTER_CONFIG_PATH="mine").returncode == 0
+    address = re.search(r"default_url=/lab/tree/(\S+)", (house / "calls").read_text())[1]
+    assert address == "notebooks/00_start_here.ipynb" and (ROOT / address).exists()
+    ours, theirs = (house / "jupyter").read_text().strip().split(":")
+    assert ours == f"{house}/notebooks/lab" and theirs == "mine"
+    assert (ROOT / "notebooks/lab/jupyter_lab_config.py").exists()
 
 
 def test_set_up_happens_once_and_again_only_when_the_pins_change(house, setup):

@@ -2,7 +2,10 @@
 
 from minimal.lab.movable.angles import resformer_mix, rope
 from minimal.lab.movable.cache import break_even, cache_calculator
+from minimal.lab.movable.heads import attention_heads, heads_over
+from minimal.lab.movable.seeds import seeds_and_steps
 from minimal.lab.movable.sums import mixin_share, online_softmax
+from minimal.lab.movable.tiles import tiles
 
 PIECES = dict(
     cache=cache_calculator,
@@ -11,4 +14,7 @@ PIECES = dict(
     share=mixin_share,
     even=break_even,
     softmax=online_softmax,
+    tiles=tiles,
 )
+
+__all__ = ["PIECES", "attention_heads", "heads_over", "seeds_and_steps", "tiles"]

@@ -22,21 +22,36 @@ FRAME = """
 .movable label { display: inline-flex; align-items: center; gap: .5rem; min-height: 44px; }
 .movable input[type=range] { width: 11rem; height: 32px; }
 .movable select { font: inherit; min-height: 32px; }
+.movable button { font: inherit; min-width: 5em; min-height: 44px; }
 .movable output { min-width: 5.5em; font-variant-numeric: tabular-nums; }
-.movable svg { max-width: 100%; height: auto; }
+.movable .picture { overflow-x: auto; }
+.movable svg { max-width: 100%; min-width: 33rem; height: auto; }
 .movable :focus-visible { outline: 3px solid #b03a0a; outline-offset: 2px; }
 """
 
 
+DARK_PAGES = (  # the course's site, JupyterLab; elsewhere what the system asks for
+    '[data-theme="dark"] .movable',
+    '[data-jp-theme-light="false"] .movable',
+)
+UNDECIDED = ":root:not([data-theme]) body:not([data-jp-theme-light]) .movable"
+
+
 def scoped(style):
-    """The drawing's rules, for elements inside a piece only: a page has other styles, too."""
+    """The drawing's rules, for elements inside a piece only, dark where the page is dark."""
+    light, dark = re.fullmatch(r"(.*)@media[^{]*\{(.*)\}\s*", style, flags=re.S).groups()
+    asked = inside(UNDECIDED, dark)
+    themed = "".join(inside(page, dark) for page in DARK_PAGES)
+    return f"{inside('.movable', light)}{themed}@media (prefers-color-scheme: dark) {{{asked}}}"
 
-    def inside(rule):
-        if "@" in rule[1]:  # of a medium: the rules within follow
-            return rule[0]
-        return "\n" + ", ".join(f".movable {one.strip()}" for one in rule[1].split(",")) + " {"
 
-    return re.sub(r"([^{}]+)\{", inside, style)
+def inside(place, rules):
+    """Every selector of these rules, below `place`."""
+
+    def below(found):
+        return ", ".join(f"\n{place} {one.strip()}" for one in found[0].split(",")) + " "
+
+    return re.sub(r"[^{}]+(?=\{)", below, rules)
 
 
 @dataclass(frozen=True)
@@ -48,6 +63,7 @@ class Control:
     stops: tuple  # (value, words)
     start: int = 0  # index of the stop at which it stands first
     choose: bool = False
+    run: bool = False  # with a button that moves the slider on by itself
 
     def html(self, piece):
         name, label = html.escape(self.name), html.escape(self.label)
@@ -59,10 +75,11 @@ class Control:
             )
             return f'<label>{label} <select data-control="{name}">{options}</select></label>'
         words = html.escape(self.stops[self.start][1])
+        run = f'<button type="button" data-run="{name}">Run</button>' if self.run else ""
         return (
             f'<label>{label} <input type="range" min="0" max="{len(self.stops) - 1}" '
             f'value="{self.start}" data-control="{name}" aria-valuetext="{words}">'
-            f'<output data-shown="{name}">{words}</output></label>'
+            f'<output data-shown="{name}">{words}</output></label>{run}'
         )
 
 
@@ -126,9 +143,10 @@ class Piece:
             f'aria-label="{html.escape(self.title)}">'
             f"<style>{FRAME}{scoped(STYLE)}</style>"
             f'<div class="controls">{"".join(c.html(self.name) for c in self.controls)}</div>'
-            f'<svg viewBox="-6 -6 {width + 12} {height + 12}" width="{width + 12}" role="img" '
-            f'aria-label="{alt}">{TIPS}<rect x="-6" y="-6" width="{width + 12}" '
-            f'height="{height + 12}" class="paper"/>{picture}</svg></div>'
+            f'<div class="picture"><svg viewBox="-6 -6 {width + 12} {height + 12}" '
+            f'width="{width + 12}" role="img" aria-label="{alt}">{TIPS}'
+            f'<rect x="-6" y="-6" width="{width + 12}" height="{height + 12}" class="paper"/>'
+            f"{picture}</svg></div></div>"
             f"<script>(() => {{\n{RUNTIME}\n"
             f'movable("{identity}", {json.dumps(stops, ensure_ascii=False)}, '
             f"(v) => {{\n{self.script.strip()}\n}});\n}})();</script>"

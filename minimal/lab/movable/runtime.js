@@ -14,15 +14,44 @@ function movable(id, stops, compute) {
       const shown = root.querySelector(`[data-shown="${control.dataset.control}"]`);
       if (shown) shown.textContent = words;
     }
-    for (const [key, value] of Object.entries(compute(values))) {
+    const found = compute(values);
+    for (const [key, value] of Object.entries(found)) {
       for (const element of root.querySelectorAll(`[data-key="${key}"]`)) {
         const attribute = element.dataset.attribute;
         if (attribute) element.setAttribute(attribute, value);
         else element.textContent = value;
       }
     }
+    return JSON.stringify(found);
+  }
+
+  // Nothing moves unasked; who wants less motion gets one step a press.
+  function runs(button) {
+    const control = root.querySelector(`[data-control="${button.dataset.run}"]`);
+    let clock = null, ended = false;
+    function stop() {
+      clearInterval(clock);
+      clock = null;
+      button.textContent = "Run";
+    }
+    function advance() {
+      const before = update();
+      control.value = ended ? 0 : Number(control.value) + 1;
+      ended = update() === before;
+      if (ended || !root.isConnected) stop();
+    }
+    button.addEventListener("click", () => {
+      if (clock) return stop();
+      advance();
+      if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+      button.textContent = "Stop";
+      clock = setInterval(advance, 700);
+    });
   }
 
   for (const control of controls) control.addEventListener("input", update);
+  root.querySelectorAll("[data-run]").forEach(runs);
   update();
+  const picture = root.querySelector(".picture"); // on a phone it scrolls: by key, too
+  if (picture.scrollWidth > picture.clientWidth) picture.tabIndex = 0;
 }

@@ -7,6 +7,7 @@ from minimal.lab.movable.piece import (
     WIDE,
     Control,
     Piece,
+    counted,
     fixed,
     moving_bar,
     moving_path,
@@ -63,6 +64,11 @@ SCORES = (0.4, -0.7, 1.3, 0.1, 2.2, -0.3, 0.9, 1.7, -1.1, 0.6, 3.0, 0.2)
 VALUES = (1.0, 0.2, -0.5, 0.8, 1.4, -1.0, 0.3, 0.6, -0.2, 0.9, -0.8, 0.1)
 
 
+def end_of_tile(at, width):
+    """The first key after the tile in which key `at` lies."""
+    return (at // width + 1) * width
+
+
 def online_softmax():
     """After so many tiles: the largest score, the sum, the output, as a flash kernel has them."""
 
@@ -74,12 +80,17 @@ def online_softmax():
             height = fixed(56 * weights[at] if at < seen else 0.0)
             found[f"bar{at}"] = f"M{20 + 46 * at} 90 v-{height} h32 v{height} z"
         if not seen:
-            return found | dict(state="nothing is read yet", output="-")
+            return found | dict(state="nothing is read yet", output="-", forgetful="-")
         total = sum(weights)
         y = sum(w * x for w, x in zip(weights, VALUES, strict=False)) / total
+        uncorrected = sum(
+            math.exp(SCORES[at] - max(SCORES[: end_of_tile(at, v["width"])])) * VALUES[at]
+            for at in range(seen)
+        )
         return found | dict(
             state=f"m = {fixed(m)}, l = {fixed(total)}, {seen} of {len(SCORES)} keys read",
             output=f"output so far {fixed(y, 3)}",
+            forgetful=f"if earlier sums were not corrected: {fixed(uncorrected / total, 3)}",
         )
 
     def draw(c, moving):
@@ -93,6 +104,7 @@ def online_softmax():
         )
         moving_text(c, 20, 128, "state", moving, 13, "start", bold=True)
         moving_text(c, 20, 150, "output", moving, 12, "start")
+        moving_text(c, 20, 172, "forgetful", moving, 12, "start")
 
     script = f"""
 const scores = {list(SCORES)}, values = {list(VALUES)}, out = {{}};
@@ -102,12 +114,19 @@ for (let at = 0; at < scores.length; at++) {{
   const height = (at < seen ? 56 * weights[at] : 0).toFixed(2);
   out["bar" + at] = `M${{20 + 46 * at}} 90 v-${{height}} h32 v${{height}} z`;
 }}
-if (!seen) return Object.assign(out, {{ state: "nothing is read yet", output: "-" }});
+const nothing = {{ state: "nothing is read yet", output: "-", forgetful: "-" }};
+if (!seen) return Object.assign(out, nothing);
 const total = weights.reduce((a, b) => a + b);
 const y = weights.reduce((sum, w, at) => sum + w * values[at], 0) / total;
 out.state = `m = ${{m.toFixed(2)}}, l = ${{total.toFixed(2)}}, `;
 out.state += `${{seen}} of ${{scores.length}} keys read`;
 out.output = "output so far " + y.toFixed(3);
+let uncorrected = 0;
+for (let at = 0; at < seen; at++) {{
+  const end = (Math.floor(at / v.width) + 1) * v.width;
+  uncorrected += Math.exp(scores[at] - Math.max(...scores.slice(0, end))) * values[at];
+}}
+out.forgetful = "if earlier sums were not corrected: " + (uncorrected / total).toFixed(3);
 return out;
 """
     alt = (
@@ -116,7 +135,7 @@ return out;
         "that is the rescaling."
     )
     controls = (
-        Control("tiles", "tiles read", tuple((n, str(n)) for n in range(13)), 1),
+        Control("tiles", "tiles read", counted(0, 12), 1, run=True),
         Control("width", "keys a tile", ((1, "1"), (2, "2"), (3, "3"), (4, "4")), 3),
     )
-    return Piece("softmax", "Online softmax", controls, draw, compute, script, (600, 164), alt)
+    return Piece("softmax", "Online softmax", controls, draw, compute, script, (600, 186), alt)

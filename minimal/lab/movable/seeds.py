@@ -1,0 +1,115 @@
+"""What may be claimed after so many seeds and so many steps? Intervals that open and close."""
+
+import json
+
+from minimal.lab.evidence.intervals import t_quantile
+from minimal.lab.movable.piece import Control, Piece, counted, fixed, moving_path, moving_text
+
+FAR = 0.15  # nats at the ends of the axis; an interval beyond is cut there
+LEFT, WIDE, HIGH = 120, 480, 26  # the axis, and a row
+MIDDLE = LEFT + WIDE / 2
+
+
+def differences(rows, baseline):
+    """{plan: [[plan minus baseline at each recorded step] for each seed]}, and the steps."""
+    curves = {(row["plan"], row["seed"]): row["valid"] for row in rows}
+    seeds = sorted(seed for plan, seed in curves if plan == baseline)
+    steps = [step for step, _ in curves[baseline, seeds[0]]]
+    found = {}
+    for plan in dict.fromkeys(plan for plan, _ in curves):
+        if plan == baseline or any((plan, seed) not in curves for seed in seeds):
+            continue
+        pairs = [(curves[plan, seed], curves[baseline, seed]) for seed in seeds]
+        found[plan] = [
+            [round(ours - theirs, 4) for (_, ours), (_, theirs) in zip(*pair, strict=True)]
+            for pair in pairs
+        ]
+    return found, steps
+
+
+def seeds_and_steps(rows, plans, baseline="standard"):
+    """Recorded rows with curves: each plan's paired difference from the baseline, its interval by
+    the number of seeds, at a moment of the training."""
+    measured, steps = differences(rows, baseline)
+    data = {plan: measured[plan] for plan in plans}
+    seeds = len(data[plans[0]])
+    reach = {n: round(t_quantile(0.975, n - 1) / n**0.5, 6) for n in range(2, seeds + 1)}
+
+    def compute(v):
+        found, clear, means = {}, [], {}
+        for at, plan in enumerate(plans):
+            y = 34 + HIGH * at
+            values = [curve[v["step"]] for curve in data[plan][: v["seeds"]]]
+            n, mean = len(values), sum(values) / len(values)
+            means[plan], x = mean, place(mean)
+            found[f"line{at}"], surely = "", False
+            if n > 1:
+                spread = (sum((value - mean) ** 2 for value in values) / (n - 1)) ** 0.5
+                low, high = mean - reach[n] * spread, mean + reach[n] * spread
+                found[f"line{at}"] = f"M{fixed(place(low))} {y} H{fixed(place(high))}"
+                surely = low > 0 or high < 0
+            ring = f"M{fixed(x - 6)} {y} a6 6 0 1 0 12 0 a6 6 0 1 0 -12 0 z"
+            found[f"filled{at}"], found[f"open{at}"] = (ring, "") if surely else ("", ring)
+            clear += [plan] if surely else []
+        best = min(means, key=means.get)
+        found["clear"] = f"clear of zero: {', '.join(clear) or 'none'}"
+        found["best"] = f"furthest ahead on average: {best}, {fixed(-means[best], 3)} nats"
+        return found
+
+    def draw(c, moving):
+        bottom = 34 + HIGH * len(plans)
+        c.text(MIDDLE, 8, f"held-out nats a token minus {baseline}: left is better", 12)
+        c.path([(MIDDLE, 20), (MIDDLE, bottom - 8)], "faint", tip=False)
+        for nats in (-0.15, -0.1, -0.05, 0.05, 0.1, 0.15):
+            c.text(place(nats), bottom + 4, f"{nats:+.2f}".replace("-", "−"), 11, kind="soft")
+        for at, plan in enumerate(plans):
+            c.text(LEFT - 12, 34 + HIGH * at, plan, 12, "end")
+            moving_path(c, f"line{at}", moving, "ink", tip=False)
+            moving_path(c, f"open{at}", moving, "box", tip=False)
+            moving_path(c, f"filled{at}", moving, "dark", tip=False)
+        moving_text(c, 12, bottom + 30, "clear", moving, 13, "start", bold=True)
+        moving_text(c, 12, bottom + 52, "best", moving, 12, "start")
+
+    script = f"""
+const data = {json.dumps(data)}, reach = {json.dumps(reach)}, out = {{}}, clear = [];
+const place = (nats) => {MIDDLE:g} + {WIDE / 2:g} * Math.max(-1, Math.min(1, nats / {FAR}));
+let best = null, least = Infinity;
+Object.keys(data).forEach((plan, at) => {{
+  const y = 34 + {HIGH} * at, values = data[plan].slice(0, v.seeds).map((curve) => curve[v.step]);
+  const n = values.length, mean = values.reduce((a, b) => a + b) / n, x = place(mean);
+  let surely = false;
+  out["line" + at] = "";
+  if (n > 1) {{
+    const squares = values.reduce((sum, value) => sum + (value - mean) ** 2, 0);
+    const far = reach[n] * Math.sqrt(squares / (n - 1)), low = mean - far, high = mean + far;
+    out["line" + at] = `M${{place(low).toFixed(2)}} ${{y}} H${{place(high).toFixed(2)}}`;
+    surely = low > 0 || high < 0;
+  }}
+  const ring = `M${{(x - 6).toFixed(2)}} ${{y}} a6 6 0 1 0 12 0 a6 6 0 1 0 -12 0 z`;
+  out["filled" + at] = surely ? ring : "";
+  out["open" + at] = surely ? "" : ring;
+  if (surely) clear.push(plan);
+  if (mean < least) [best, least] = [plan, mean];
+}});
+out.clear = "clear of zero: " + (clear.join(", ") || "none");
+out.best = `furthest ahead on average: ${{best}}, ${{(-least).toFixed(3)}} nats`;
+return out;
+"""
+    said = compute(dict(seeds=seeds, step=len(steps) - 1))
+    alt = (
+        f"Differences of {len(plans)} plans from {baseline}, a row each, with 95 percent intervals "
+        f"over paired seeds; marks are filled where the interval excludes zero. With {seeds} "
+        f"seeds after {steps[-1]} steps: {said['clear']}; {said['best']}."
+    )
+    moments = tuple((at, f"{step} steps") for at, step in enumerate(steps))
+    controls = (
+        Control("seeds", "seeds", counted(1, seeds), seeds - 1),
+        Control("step", "after", moments, len(steps) - 1),
+    )
+    size = (LEFT + WIDE + 40, 34 + HIGH * len(plans) + 64)
+    return Piece("seeds", "Seeds and steps", controls, draw, compute, script, size, alt)
+
+
+def place(nats):
+    """Where a difference lies on the axis."""
+    return MIDDLE + WIDE / 2 * max(-1, min(1, nats / FAR))

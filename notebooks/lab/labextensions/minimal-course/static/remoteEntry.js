@@ -1,0 +1,41 @@
+// Predict and Your turn are the loudest boxes of a notebook, from the moment it opens. JupyterLab
+// strips scripts and styles from Markdown, so the words themselves say which boxes these are.
+(window._JUPYTERLAB = window._JUPYTERLAB || {})["minimal-course"] = {
+  init() {},
+  get: () => Promise.resolve(() => ({
+    __esModule: true,
+    default: { id: "minimal-course:boxes", autoStart: true, activate },
+  })),
+};
+
+const STYLE = `
+.jp-Notebook .course-loud {
+  margin: 0.8em 0; padding: 0.7em 1.2em 0.1em; border-left: 8px solid; border-radius: 4px;
+  color: var(--jp-content-font-color1);
+}
+.jp-Notebook .course-predict { border-color: #c8501e; background: rgb(200 80 30 / 14%); }
+.jp-Notebook .course-turn { border-color: #1f7fd1; background: rgb(31 127 209 / 14%); }
+.jp-Notebook .course-loud > p:first-child > strong:first-child { font-size: 1.15em; }
+`;
+const BOXES = { Predict: "course-predict", "Your turn": "course-turn" };
+const OPENING = ".jp-RenderedMarkdown p:first-child > strong:first-child";
+
+function mark() {
+  for (const words of document.querySelectorAll(OPENING)) {
+    const kind = BOXES[words.textContent.trim().replace(/\.$/, "")];
+    const box = words.closest("blockquote, .jp-RenderedMarkdown");
+    if (kind) box.classList.add("course-loud", kind);
+  }
+}
+
+function activate() {
+  const style = document.createElement("style");
+  style.textContent = STYLE;
+  document.head.append(style);
+  let asked = false;
+  new MutationObserver(() => {
+    if (asked) return;
+    asked = true;
+    requestAnimationFrame(() => { asked = false; mark(); });
+  }).observe(document.body, { childList: true, subtree: true });
+}
