@@ -1,0 +1,148 @@
+"""Where does a program load and store? Drawn from a run; and when a pipeline loads: a time line."""
+
+import torch
+
+from minimal.lab.drawings.canvas import Canvas, side_by_side
+from minimal.lab.tiles import addresses_of, name_of
+
+# ---- addresses -----------------------------------------------------------------------------------
+
+KINDS = ("box", "quiet", "routing", "content")  # untouched, another program's, loaded, stored
+FOLD = 32  # places a row of a tensor that has one dimension
+
+
+def touched(trace, tensor, program):
+    """A number of KINDS for every place of a tensor, in its shape."""
+    place = addresses_of(trace.tensors[tensor])
+    kinds = torch.zeros(int(place.max()) + 1 if place.numel() else 0, dtype=torch.int64)
+    for event in trace.of(tensor):
+        mine = event.program == program
+        kind = 1 if not mine else 2 if event.kind == "load" else 3
+        at = event.places[event.places < len(kinds)]
+        kinds[at] = kinds[at].clamp(min=kind)
+    return kinds[place]
+
+
+def as_grid(kinds):
+    """Rows and columns: two dimensions as they are, one folded, more flattened to rows."""
+    if kinds.dim() >= 2:
+        return kinds.reshape(-1, kinds.shape[-1])
+    rows = -(-kinds.numel() // FOLD)
+    wide = min(FOLD, max(1, kinds.numel()))
+    padded = torch.full((max(1, rows) * wide,), -1)
+    padded[: kinds.numel()] = kinds.flatten()
+    return padded.view(-1, wide)
+
+
+def runs(row):
+    """(first, length, kind) of equal neighbours."""
+    kinds, lengths = torch.unique_consecutive(row, return_counts=True)
+    starts = lengths.cumsum(0) - lengths
+    return list(zip(starts.tolist(), lengths.tolist(), kinds.tolist(), strict=True))
+
+
+def said(trace, tensor, program):
+    """What a program does with a tensor, in words."""
+    words = []
+    for kind, verb in (("load", "loads"), ("store", "stores"), ("add", "adds to")):
+        events = trace.of(tensor, kind, program)
+        places = torch.cat([event.places for event in events] or [torch.zeros(0)])
+        if len(events):
+            off = sum(event.idle for event in events)
+            lanes = f"{verb} {len(places):,} places" if len(places) != 1 else f"{verb} 1 place"
+            words.append(lanes + (f", {off:,} lanes off" if off else ""))
+    return "; ".join(words) or "is not touched"
+
+
+def panel(trace, tensor, program, most=190):
+    """One tensor: a square a place."""
+    grid = as_grid(touched(trace, tensor, program))
+    rows, columns = grid.shape
+    side = max(1.5, min(12, most / columns, most / rows))
+    words = said(trace, tensor, program).split("; ")
+    c = Canvas(max(columns * side, 170), 46 + rows * side)
+    c.text(2, 8, f"{tensor} {tuple(trace.tensors[tensor].shape)}", 11.5, "start", bold=True)
+    c.text(2, 24, words[0] if len(words) == 1 else "; ".join(words), 9.5, "start", "soft")
+    for i, row in enumerate(grid):
+        for start, length, kind in runs(row):
+            if kind < 0:
+                continue
+            y, high = 36 + i * side, max(side - 1, 1)
+            style = KINDS[kind]
+            c.box(start * side, y, length * side - 0.5, high, kind=style, corner=0)
+    return c
+
+
+def addresses(trace, program, *tensors, columns=3):
+    """Blue: what this program loads; orange: what it stores; grey: what other programs touch."""
+    program = (program,) if isinstance(program, int) else program
+    tensors = tensors or tuple(trace.tensors)
+    panels = [panel(trace, tensor, program) for tensor in tensors]
+    whole = side_by_side(panels, gap=18, columns=min(columns, len(panels)))
+    told = "; ".join(f"{name} {said(trace, name, program)}" for name in tensors)
+    alt = (
+        f"Places of memory that program {name_of(program)} of {programs_of(trace)} touches, "
+        f"from a run: {told}."
+    )
+    return whole.drawing(alt, "What one program loads and stores")
+
+
+def programs_of(trace):
+    count = 1
+    for size in trace.grid:
+        count *= size
+    return count
+
+
+# ---- when things are loaded ----------------------------------------------------------------------
+
+
+def leads(stages):
+    """(tiles that rows are fetched ahead, tiles that ids are) of a load through ids.
+
+    The compiler's rule, as compiled.json shows it: half of the stages less one for each of the two
+    loads; with two stages the ids are not fetched ahead at all, and the rows one tile."""
+    ahead = (stages - 1) // 2
+    return (ahead, 2 * ahead) if ahead else (1, 1)
+
+
+def pipeline(*stages, tiles=5):
+    """Ids, rows and products of each tile over time, for some numbers of stages."""
+    return side_by_side([timeline(n, tiles) for n in stages], gap=16, columns=1).drawing(
+        "Three kinds of work over time, tile by tile. "
+        + " ".join(in_words(n) for n in stages)
+        + " A row is on its way from its load to its product.",
+        "A pipeline of loads",
+    )
+
+
+def in_words(stages):
+    rows, ids = leads(stages)
+    waits = "each load of rows waits for its ids" if ids == rows else f"ids {ids} tiles ahead"
+    return f"With {stages} stages: {waits}, rows {rows} ahead, {rows + 1} buffers."
+
+
+def timeline(stages, tiles, step=52):
+    """One pipeline: a line for the ids, one a buffer, one for the products."""
+    rows, ids = leads(stages)
+    wide = 118 + (tiles + ids + 1) * step
+    c = Canvas(max(wide, 118 + (tiles + 5) * step), 52 + 22 * (rows + 2))
+    c.text(2, 8, in_words(stages), 11, "start", bold=True)
+    c.text(104, 32, "ids", 10.5, "end")
+    for buffer in range(rows + 1):
+        c.text(104, 54 + 22 * buffer, f"rows, buffer {buffer + 1}", 10.5, "end")
+    last = 54 + 22 * (rows + 1)
+    c.text(104, last, "product", 10.5, "end")
+    for tile in range(tiles):
+        done = tile + ids  # the step of its product
+        sent = done - rows
+        blocking = ids == rows
+        first = tile if not blocking else sent
+        half = step / 2 if blocking else step
+        c.box(112 + first * step, 23, half - 3, 18, f"{tile}", "routing", 10)
+        start = 112 + sent * step + (step / 2 if blocking else 0)
+        end = 112 + (done + 1) * step
+        y = 45 + 22 * (tile % (rows + 1))
+        c.box(start, y, end - start - 3, 18, f"{tile}", "content", 10)
+        c.box(112 + done * step, last - 9, step - 3, 18, f"{tile}", "box", 10)
+    return c
