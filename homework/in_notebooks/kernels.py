@@ -6,13 +6,14 @@ address is checked (minimal/lab/tiles.py), then, where Triton is, in Triton's in
 store the same.
 """
 
+import inspect
 import textwrap
 from typing import NamedTuple
 
 import numpy as np
 import torch
 
-from homework.marking import Exercise, Unit, compare, fit
+from homework.marking import PUBLIC, Exercise, Unit, compare, fit
 from minimal.lab import tiles
 
 try:
@@ -86,14 +87,18 @@ class KernelExercise(Exercise):
         head = f"@triton.jit\ndef {self.name}({self.arguments}):"
         return f"{head}\n{doc}\n    raise NotImplementedError\n"
 
-    def runs(self, kernel):
-        """The kernel as a function of the exercise's inputs."""
-        return lambda *inputs: launched(self.launch, kernel, *inputs)
+    def runs(self, answer):
+        """A kernel as a function of the exercise's inputs; what is such a function stays one."""
+        asked = [name.split(":")[0].strip() for name in self.arguments.split(",")]
+        plain = not hasattr(answer, "fn")
+        if plain and list(inspect.signature(answer).parameters) != asked:
+            return answer
+        return lambda *inputs: launched(self.launch, answer, *inputs)
 
     def cases(self, part, seed):
-        """What a part is asked: three times, in float32."""
+        """What a part is asked: twice, in float32."""
         made = []
-        for case in range(3):
+        for case in range(2):
             rng = np.random.default_rng([seed, part.points, len(part.name), case])
             drawn = part.make(rng)
             made.append(tuple(fit(x, "f4", np.ascontiguousarray) for x in drawn))
@@ -128,3 +133,8 @@ class KernelUnit(Unit):
             return oracle
 
         return keep
+
+    def mark(self, names, problems, exercise, part, seed=PUBLIC, path="submission.py"):
+        """One row, by launching what is there under the exercise's name."""
+        names = {name: exercise.runs(names[name]) for name in [exercise.name] if name in names}
+        return super().mark(names, problems, exercise, part, seed, path)

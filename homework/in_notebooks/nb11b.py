@@ -196,7 +196,7 @@ def launch_runs(q, k, ids, bound, N):
 
 def read(r):
     q, k, ids, _, bound, _ = weights(21)(r)
-    return q, k, ids, bound, 4
+    return q, k, np.append(ids[:-6], [5] * 6), bound, 4  # six of one kind: more than a tile
 
 
 @unit.exercise(
@@ -208,6 +208,12 @@ def read(r):
         "tl.where(key < stop, …, 0.0)",
         dict(idle=True),
     ),
+    Wrong(
+        "one tile only",
+        6,
+        "a run may fill several tiles: loop from start to stop in steps of N",
+        dict(tiles=1),
+    ),
     arguments="q, k, starts, mass, H, scale, bound, D: tl.constexpr, N: tl.constexpr",
     launch=launch_runs,
     hints=[
@@ -218,7 +224,7 @@ def read(r):
     level="medium",
     minutes=6,
 )
-def mass_of_runs(q, k, ids, bound, N, *, idle=False):
+def mass_of_runs(q, k, ids, bound, N, *, idle=False, tiles=None):
     """The sum of exp(score - bound) over one run of equal tokens, for one head; mass is (runs, H).
 
     k is sorted by token already: run r has the keys starts[r] to starts[r + 1].
@@ -227,7 +233,7 @@ def mass_of_runs(q, k, ids, bound, N, *, idle=False):
     kinds = sorted(set(ids.tolist()))
     mass = np.zeros((len(kinds), H))
     for i, w in enumerate(kinds):
-        mine = np.flatnonzero(ids == w)
+        mine = np.flatnonzero(ids == w)[: tiles * N if tiles else None]
         off = blocks(len(mine), N) * N - len(mine) if idle else 0
         for h in range(H):
             mass[i, h] = sum(np.exp(q[h] @ k[p, h] / np.sqrt(D) - bound) for p in mine)

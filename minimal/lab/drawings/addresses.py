@@ -63,14 +63,19 @@ def panel(trace, tensor, program, most=190):
     c = Canvas(max(columns * side, 170), 46 + rows * side)
     c.text(2, 8, f"{tensor} {tuple(trace.tensors[tensor].shape)}", 11.5, "start", bold=True)
     c.text(2, 24, words[0] if len(words) == 1 else "; ".join(words), 9.5, "start", "soft")
-    for i, row in enumerate(grid):
+    for first, count, row in bands(grid):
+        y, high = 36 + first * side, count * side
         for start, length, kind in runs(row):
-            if kind < 0:
-                continue
-            y, high = 36 + i * side, max(side - 1, 1)
-            style = KINDS[kind]
-            c.box(start * side, y, length * side - 0.5, high, kind=style, corner=0)
+            if kind >= 0:
+                c.box(start * side, y, length * side, high, kind=KINDS[kind], corner=0)
     return c
+
+
+def bands(grid):
+    """(first row, how many, the row) of equal neighbours among the rows."""
+    rows, counts = torch.unique_consecutive(grid, dim=0, return_counts=True)
+    starts = counts.cumsum(0) - counts
+    return list(zip(starts.tolist(), counts.tolist(), rows, strict=True))
 
 
 def addresses(trace, program, *tensors, columns=3):
