@@ -266,7 +266,7 @@ def joined(outputs):
 
 def numbered(folder):
     """The notebooks of the course, or its decks, in order."""
-    return sorted(folder.glob("[0-9][0-9]_*.ipynb"))
+    return sorted(folder.glob("[0-9][0-9]*_*.ipynb"))
 
 
 def chosen(names):

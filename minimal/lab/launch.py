@@ -44,7 +44,7 @@ class Launcher:
 
 
 def apart(a, b):
-    """The largest difference of two tensors; equal infinities and NaN at one place count nothing."""
+    """The largest difference of two tensors; the same infinity or NaN in both counts nothing."""
     if not torch.is_tensor(a) or not a.is_floating_point() or a is b:
         return 0.0
     difference = (a - b.to(a.device)).abs()

@@ -119,7 +119,9 @@ def tiles(length=16, rows=4, columns=4, window=0, cell=15):
 
 # ---- where numbers wait on a GPU -----------------------------------------------------------------
 
-LEVELS = (  # what multiplies tiles, and what feeds it: level, who shares it, size on an H100 (NVIDIA's data sheet and architecture paper)
+# What multiplies tiles, and what feeds it: who shares it, its size on an H100 (NVIDIA's data sheet
+# and architecture paper).
+LEVELS = (
     ("tensor cores", "a multiprocessor", "989 TFLOP/s in bf16"),
     ("registers", "one thread", "256 KB a multiprocessor"),
     ("shared memory", "one program", "up to 228 KB a multiprocessor"),
