@@ -277,11 +277,12 @@ def chosen(names):
         if name.endswith(".ipynb"):
             found.append(Path(name))
             continue
-        meant = [path for path in ours if path.stem.startswith(name)]
+        number = [path for path in ours if re.fullmatch(rf"{re.escape(name)}[a-z]?_.*", path.stem)]
+        meant = number or [path for path in ours if path.stem.startswith(name)][:1]
         if not meant:
             stems = ", ".join(path.stem for path in ours)
             sys.exit(f"run: no notebook {name!r}: there is {stems}")
-        found.append(meant[0])
+        found += meant
     return found or ours
 
 

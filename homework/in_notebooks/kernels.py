@@ -19,8 +19,11 @@ from minimal.lab import tiles
 try:
     import triton
     from triton.runtime.interpreter import InterpretedFunction
+
+    # It must have been chosen (TRITON_INTERPRET=1) before Triton was first imported.
+    INTERPRETED = isinstance(triton.language.max, InterpretedFunction)
 except ImportError:  # macOS, Windows: the tiles of PyTorch are all there is
-    triton, InterpretedFunction = tiles.triton, ()
+    INTERPRETED = False
 
 
 class Launch(NamedTuple):
@@ -54,12 +57,15 @@ def launched(launch, kernel, *inputs):
             f"{place}: on a GPU the one that comes last would win"
         )
     finite = not any(torch.isnan(out).any() for out in made.outs)
-    if not (finite and isinstance(kernel, InterpretedFunction)):
+    if not (finite and INTERPRETED):
         return tuple(made.outs)
 
     again = launch(*inputs)
     try:
-        kernel[again.grid](*again.arguments, **again.sizes)
+        with np.errstate(all="ignore"):
+            InterpretedFunction(tiles.function_of(kernel))[again.grid](
+                *again.arguments, **again.sizes
+            )
     except triton.runtime.errors.InterpreterError as error:
         raise error.__cause__ or error from None
     for ours, theirs in zip(made.outs, again.outs, strict=True):

@@ -108,7 +108,7 @@ def launch_softmax(x, BLOCK):
 
 @unit.exercise(
     Part("a row fills its block", 3, lambda r: (r.normal(size=(3, 8)), 8)),
-    Part("idle lanes, large numbers", 5, lambda r: (r.normal(size=(3, 6)) * 30 - 120, 8)),
+    Part("idle lanes, large numbers", 5, lambda r: (r.normal(size=(3, 6)) * 2 - 120, 8)),
     Wrong(
         "zeros in idle lanes",
         5,

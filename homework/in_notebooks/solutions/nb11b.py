@@ -1,9 +1,5 @@
 """The kernels of notebook 11b, as the course writes them."""
 
-import os
-
-os.environ.setdefault("TRITON_INTERPRET", "1")  # before triton is imported
-
 try:
     import triton
     import triton.language as tl

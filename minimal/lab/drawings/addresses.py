@@ -151,3 +151,28 @@ def timeline(stages, tiles, step=52):
         c.box(start, y, end - start - 3, 18, f"{tile}", "content", 10)
         c.box(112 + done * step, last - 9, step - 3, 18, f"{tile}", "box", 10)
     return c
+
+
+# ---- decoding ------------------------------------------------------------------------------------
+
+
+def split_keys(splits=6):
+    """One query of one head: stretches of keys, their means and logarithms, and the answer."""
+    c = Canvas(520, 190)
+    wide = 500 / splits
+    c.text(8, 12, "keys, and the ids beside them", 11, "start", "soft")
+    for s in range(splits):
+        x, middle = 10 + s * wide, 10 + (s + 0.5) * wide
+        c.box(x, 24, wide - 8, 26, f"program {s}", "routing", 10)
+        c.path([(middle - 4, 52), (middle - 4, 78)])
+        c.box(x + 6, 80, wide - 20, 24, "mean, lse", "content", 10)
+        c.path([(middle - 4, 106), (260 + (s - splits / 2 + 0.5) * 20, 140)])
+    c.box(170, 142, 180, 26, "combine: softmax of the lse", "box", 11)
+    c.path([(352, 155), (400, 155)], "value")
+    c.text(408, 155, "out, times γ", 11, "start")
+    alt = (
+        f"The keys of one head cut into {splits} stretches, one a program. Each program leaves a "
+        "mean of table rows and the logarithm of its sum; one more program weights the means by "
+        "the softmax of these logarithms and multiplies by the gain."
+    )
+    return c.drawing(alt, "Split and combine")

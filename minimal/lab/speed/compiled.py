@@ -149,7 +149,7 @@ def compile_case(case):
     tile, constants, warps, stages = launched(case)
     constants, stages = constants | tile, case.stages or stages
 
-    read = compile_kernel(kernel, types, constants, case.arch, warps, stages)
+    done = compile_kernel(kernel, types, constants, case.arch, warps, stages)
     plain = Case(case.kernel, case.D, case.arch)._asdict()
     special = {name: value for name, value in case._asdict().items() if value != plain[name]}
     return dict(
@@ -162,12 +162,12 @@ def compile_case(case):
         tile="x".join(str(v) for v in tile.values()),
         warps=warps,
         stages=stages,
-        **read,
+        **read(done),
     )
 
 
 def compile_kernel(kernel, types, constants, arch, warps, stages):
-    """What was made of a kernel: `types` by argument, with None or no entry for constants."""
+    """A kernel compiled: `types` by argument, None for what is not given."""
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
@@ -182,12 +182,15 @@ def compile_kernel(kernel, types, constants, arch, warps, stages):
         signature[name], _, divisible = types[name].partition(":")
         if divisible or signature[name].startswith("*"):
             attributes[(i,)] = [["tt.divisibility", 16]]
-    done = triton.compile(
+    return triton.compile(
         ASTSource(kernel, signature, constants, attributes),
         target=GPUTarget("cuda", arch, 32),
         options=dict(num_warps=warps, num_stages=stages),
     )
 
+
+def read(done):
+    """What stands in a compiled kernel."""
     usage, sass = disassemble(done.asm["cubin"])
     count = lambda pattern, text: len(re.findall(pattern, text))
     ptx = done.asm["ptx"]

@@ -9,6 +9,7 @@ code, not timings.
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,12 @@ from pathlib import Path
 PROBE = (
     "import json, sys; from minimal.lab.speed.own import compile_here; "
     "print(json.dumps(compile_here(*json.loads(sys.argv[1]))))"
+)
+
+COUNTED = dict(  # instructions of the intermediate code (PTX), one line each
+    exponentials=r"ex2\.approx",
+    multiplications=r"\bmul\.(?:ftz\.)?f32",
+    selects=r"\bselp\.",
 )
 
 
@@ -42,5 +49,6 @@ def one(module, kernel, types, constants, arch, warps=4, stages=3):
     from minimal.lab.speed import compiled
 
     kernel = getattr(module, kernel)
-    row = compiled.compile_kernel(kernel, types, constants, arch, warps, stages)
-    return dict(arch=arch, warps=warps, stages=stages) | row
+    done = compiled.compile_kernel(kernel, types, constants, arch, warps, stages)
+    counts = {name: len(re.findall(words, done.asm["ptx"])) for name, words in COUNTED.items()}
+    return dict(arch=arch, warps=warps, stages=stages) | compiled.read(done) | counts
