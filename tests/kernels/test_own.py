@@ -1,4 +1,4 @@
-"""A kernel in a file of one's own is compiled without a GPU; what 11b says of it is what is there."""
+"""A kernel in a file of one's own, compiled without a GPU: what 11b says of it is what is there."""
 
 import inspect
 import sys
