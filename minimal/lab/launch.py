@@ -1,16 +1,13 @@
 """Launch a kernel of a notebook: watched on tiles of PyTorch, then in Triton, where it is."""
 
+import importlib.util
+
 import numpy as np
 import torch
 
 from minimal.lab import tiles
 
-try:
-    import triton  # noqa: F401
-
-    ABSENT = False
-except ImportError:
-    ABSENT = True
+ABSENT = importlib.util.find_spec("triton") is None
 
 
 class Launcher:
