@@ -9,6 +9,7 @@ from minimal.lab.tiles import addresses_of, name_of
 
 KINDS = ("box", "quiet", "routing", "content")  # untouched, another program's, loaded, stored
 FOLD = 32  # places a row of a tensor that has one dimension
+MOST = 96  # lines of a drawing
 
 
 def touched(trace, tensor, program):
@@ -24,14 +25,21 @@ def touched(trace, tensor, program):
 
 
 def as_grid(kinds):
-    """Rows and columns: two dimensions as they are, one folded, more flattened to rows."""
-    if kinds.dim() >= 2:
-        return kinds.reshape(-1, kinds.shape[-1])
+    """Rows and columns: the first dimension against the others; what is long is folded."""
+    if kinds.dim() >= 2 and kinds[0].numel() <= MOST:
+        return kinds.reshape(len(kinds), -1)
     rows = -(-kinds.numel() // FOLD)
     wide = min(FOLD, max(1, kinds.numel()))
     padded = torch.full((max(1, rows) * wide,), -1)
     padded[: kinds.numel()] = kinds.flatten()
     return padded.view(-1, wide)
+
+
+def pooled(grid):
+    """(at most MOST lines, rows a line): a line shows the most that befell its rows."""
+    step = -(-len(grid) // MOST)
+    padding = torch.full((-len(grid) % step, grid.shape[1]), -1)
+    return torch.cat([grid, padding]).view(-1, step, grid.shape[1]).amax(1), step
 
 
 def runs(row):
@@ -56,12 +64,14 @@ def said(trace, tensor, program):
 
 def panel(trace, tensor, program, most=190):
     """One tensor: a square a place."""
-    grid = as_grid(touched(trace, tensor, program))
+    grid, step = pooled(as_grid(touched(trace, tensor, program)))
     rows, columns = grid.shape
     side = max(1.5, min(12, most / columns, most / rows))
     words = said(trace, tensor, program).split("; ")
-    c = Canvas(max(columns * side, 170), 46 + rows * side)
-    c.text(2, 8, f"{tensor} {tuple(trace.tensors[tensor].shape)}", 11.5, "start", bold=True)
+    shape = ", ".join(map(str, trace.tensors[tensor].shape))
+    title = f"{tensor} ({shape})" + (f", {step} rows a line" if step > 1 else "")
+    c = Canvas(max(columns * side, 190, 8 * len(title)), 46 + rows * side)
+    c.text(2, 8, title, 11.5, "start", bold=True)
     c.text(2, 24, words[0] if len(words) == 1 else "; ".join(words), 9.5, "start", "soft")
     for first, count, row in bands(grid):
         y, high = 36 + first * side, count * side
