@@ -80,7 +80,11 @@ def main(argv=None):
     mine = learners(marking.find("hw08").path)
     given = inputs(asked.keys, asked.vocabulary)
     try:
-        times = race(mine, solution("hw08", "histogram_decode"), given)
+        reference = solution("hw08", "histogram_decode")
+    except FileNotFoundError:
+        raise SystemExit("the course's solutions are withheld here, and one is the rival") from None
+    try:
+        times = race(mine, reference, given)
     except NotImplementedError:
         raise SystemExit("no place on the board: histogram_decode is not written yet") from None
 
