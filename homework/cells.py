@@ -32,7 +32,8 @@ def stub_cell(unit, name):
 
 def solution_code(unit, name):
     """The source of a solution, less what only the exercise's file needs."""
-    return textwrap.dedent(inspect.getsource(solution(unit, name))).rstrip()
+    found = solution(unit, name)
+    return textwrap.dedent(inspect.getsource(getattr(found, "fn", found))).rstrip()
 
 
 def defined(source):

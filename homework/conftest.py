@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from homework.marking import Lost, Row
+from homework.marking import Lost, Row, road_of
 
 CARD = pytest.StashKey[list]()
 
@@ -68,7 +68,7 @@ def pytest_report_teststatus(report, config):
 
 def next_hints(unit, row, level):
     """The hints up to this level, numbered, and how to ask for the next."""
-    tried = row.exercise in unit.exercises and row.state not in ("ok", "broken", "missing")
+    tried = row.exercise in unit.exercises and row.state not in ("ok", "broken", "missing", "road")
     hints = unit.exercises[row.exercise].hints if tried else ()
     level = (row.state != "todo") if level is None else max(level, 0)
     shown = [f"hint {i} of {len(hints)}: {hint}" for i, hint in enumerate(hints[:level], 1)]
@@ -103,6 +103,9 @@ def pytest_terminal_summary(terminalreporter, config):
                     f"{name} of {unit.file} could not be read or run: {problem.get('detail', '')}",
                     red=True,
                 )
+        if road := road_of(unit):
+            line(road)
+            text[-2:-2] = [road, ""]
         told = {()}
         for row in rows:
             first = inherited(unit, row, rows) if row.state in ("wrong", "raised") else ""

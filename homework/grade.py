@@ -30,7 +30,7 @@ from pathlib import Path
 import numpy as np
 
 from homework import runner
-from homework.marking import SAYS, Row, find
+from homework.marking import SAYS, Row, find, road_of
 from homework.sandbox import WAYS, GraderError, Sandbox, best_way, check
 
 MISHAP = "grader error: nothing was lost and this is not a mark; ask your instructor to grade again"
@@ -58,8 +58,10 @@ def read_state(said):
     line = said.get("line")
     known = getattr(builtins, str(said.get("error")), None)
     is_error = isinstance(known, type) and issubclass(known, BaseException)
+    stored = said.get("stored")
     return dict(
         state=state,
+        stored=stored if isinstance(stored, int) else 0,
         line=line if isinstance(line, int) and 0 <= line < 100_000 else "?",
         error=known.__name__ if is_error else "an error",
     )
@@ -161,7 +163,10 @@ def results(unit, rows, spent, seed, note=""):
         )
         for i, row in enumerate(rows, 1)
     ]
-    title = dict(output=f"{unit.short} · {unit.title}", visibility="visible")
+    words = f"{unit.short} · {unit.title}"
+    if road := road_of(unit):
+        words += f"\n{road}"
+    title = dict(output=words, visibility="visible")
     return dict(score=sum(row.earned for row in rows), **title, tests=tests, **known)
 
 

@@ -8,7 +8,9 @@ isolated grader and the proofs in tests/homework all read this one definition.
 
 import contextlib
 import functools
+import importlib.util
 import inspect
+import os
 import signal
 import sys
 import textwrap
@@ -39,6 +41,8 @@ SAYS = {
     "size": "its answer is too large",
     "forged": "its answer could not be read",
     "late": "not run: the time for the whole file was over",
+    "road": "the numbers are right, and no Triton kernel stored them: Triton is installed here, so "
+    "this exercise wants a kernel",
 }
 
 
@@ -96,6 +100,8 @@ def loose(array):
 
 
 class Exercise:
+    kernel = None  # which result a Triton kernel must have stored, where Triton is installed
+
     def __init__(self, oracle, pieces, hints, level, minutes):
         self.oracle, self.hints, self.level, self.minutes = oracle, tuple(hints), level, minutes
         self.name, self.doc = oracle.__name__, inspect.getdoc(oracle)
@@ -112,6 +118,10 @@ class Exercise:
         doc = textwrap.indent(f'"""{self.doc}{end}"""', "    ")
         head = f"def {self.name}{shown.replace(parameters=asked)}:"
         return f"{head}\n{doc}\n    raise NotImplementedError\n"
+
+    def runs(self, answer):
+        """What a learner handed in, as a function of the exercise's inputs."""
+        return answer
 
     @functools.lru_cache(maxsize=256)  # noqa: B019  exercises live as long as the process
     def cases(self, part, seed):
@@ -199,7 +209,30 @@ class Exercise:
             if why := self.judge(part, seed, case, answer, hidden):
                 why += "" if hidden or part.accept else self.asked(part, seed, case)
                 return "wrong", self.known(part, seed, states, answers) or why
+        if self.kernel is not None and road() == "triton":
+            for state, answer in zip(states, answers, strict=True):
+                if state.get("stored", 0) < answer[self.kernel].size:
+                    return "road", SAYS["road"]
         return "ok", ""
+
+
+def road():
+    """How kernels are to be written here: in Triton, or, where there is none (macOS, Windows), as
+    loops over programs in PyTorch. HOMEWORK_ROAD=torch asks for the second."""
+    here = importlib.util.find_spec("triton") is not None
+    return "triton" if here and os.environ.get("HOMEWORK_ROAD") != "torch" else "torch"
+
+
+def road_of(unit):
+    """What a report says of the road, for a unit that has kernels; else nothing."""
+    if all(exercise.kernel is None for exercise in unit.exercises.values()):
+        return ""
+    if road() == "triton":
+        return "the Triton road: where the unit asks for a kernel, a Triton kernel must have run"
+    return (
+        "the PyTorch road: Triton is not used here, so loops over programs stand for kernels, and "
+        "no kernel has been shown to run"
+    )
 
 
 def floats(value):
@@ -385,9 +418,10 @@ class Unit:
     def points(self):
         return sum(exercise.points for exercise in self.exercises.values())
 
-    def exercise(self, *pieces, hints, level, minutes):
+    def exercise(self, *pieces, hints, level, minutes, kernel=None):
         def keep(oracle):
-            self.exercises[oracle.__name__] = Exercise(oracle, pieces, hints, level, minutes)
+            made = self.exercises[oracle.__name__] = Exercise(oracle, pieces, hints, level, minutes)
+            made.kernel = kernel
             return oracle
 
         return keep
@@ -442,8 +476,6 @@ def learners(path, changed):
 
 def find(name):
     """The unit called 'hw03' or 'hw03_kv_cache'."""
-    import importlib
-
     folders = sorted(p.parent.name for p in HERE.glob("hw*/exercises.py"))
     match = [folder for folder in folders if name in (folder, folder.split("_")[0])]
     if not match:

@@ -8,6 +8,8 @@ Every question is answered in its own fork.
 import __future__
 
 import ast
+import contextlib
+import importlib
 import io
 import json
 import linecache
@@ -56,6 +58,39 @@ def pieces(source):
         return [(a, "".join(lines[a:b])) for a, b in zip(edges, edges[1:], strict=False) if a < b]
 
 
+# ---- did a kernel run? ---------------------------------------------------------------------------
+
+STORED = []  # how many numbers each store of a kernel wrote, in Triton's interpreter
+
+
+def watch_kernels():
+    """From now on the interpreter's stores and atomics are counted.
+
+    This tells an honest learner's file from one without kernels. Who wants to cheat can: the count
+    is made in the process that runs the submission."""
+    builder = getattr(sys.modules.get("triton.runtime.interpreter"), "InterpreterBuilder", None)
+    for name in ("create_masked_store", "create_atomic_rmw"):
+        plain = getattr(builder, name, None)
+        if plain is not None and not hasattr(plain, "counted"):
+            setattr(builder, name, counting(plain))
+
+
+def counting(plain):
+    """The same store, counted by the lanes that are on: the mask is its last tile of bools."""
+
+    def store(self, *given, **named):
+        data = [np.asarray(x.data) for x in given if hasattr(x, "data")]
+        masks = [x for x in data if x.dtype == bool]
+        STORED.append(int(np.count_nonzero(masks[-1])) if masks else 0)
+        return plain(self, *given, **named)
+
+    store.counted = True
+    return store
+
+
+# ---- a file, and a call --------------------------------------------------------------------------
+
+
 def load(source, path="submission.py"):
     """(names, problems) of a file: a statement that cannot be read or run costs only what it would
     have defined."""
@@ -86,6 +121,9 @@ def load(source, path="submission.py"):
                 problems[name] = dict(
                     state="raised", line=node.lineno, error=type(error).__name__, detail=str(error)
                 )
+    if "triton" in source:
+        with contextlib.suppress(Exception):
+            importlib.import_module("triton.runtime.interpreter")
     return names, problems
 
 
@@ -128,6 +166,8 @@ def answer(names, problems, function, inputs, path="submission.py"):
     if not callable(names.get(function)):
         return dict(state="missing"), []
     given = [torch.from_numpy(copied(x)) if isinstance(x, np.ndarray) else x for x in inputs]
+    watch_kernels()
+    STORED.clear()
     try:
         returned = names[function](*given)
     except KeyboardInterrupt:
@@ -156,7 +196,7 @@ def answer(names, problems, function, inputs, path="submission.py"):
         return dict(state="changed"), []
     if any(np.may_share_memory(x, now) for x in found for _, now in kept):
         return dict(state="input"), []
-    return dict(state="ok"), arrays
+    return dict(state="ok", stored=sum(STORED)), arrays
 
 
 def pack(head, arrays=()):
@@ -307,7 +347,7 @@ def write(sheet, source, question):
         if sum(x.nbytes for x in found + more) > MOST // 2:
             state, more = dict(state="size"), []
         states.append(
-            {key: state[key] for key in ("state", "line", "error") if key in state}
+            {key: state[key] for key in ("state", "line", "error", "stored") if key in state}
             | dict(arrays=len(more))
         )
         found += more

@@ -260,7 +260,7 @@ def joined(outputs):
 
 def numbered(folder):
     """The notebooks of the course, or its decks, in order."""
-    return sorted(folder.glob("[0-9][0-9]_*.ipynb"))
+    return sorted(folder.glob("[0-9][0-9]*_*.ipynb"))
 
 
 def chosen(names):
@@ -271,11 +271,12 @@ def chosen(names):
         if name.endswith(".ipynb"):
             found.append(Path(name))
             continue
-        meant = [path for path in ours if path.stem.startswith(name)]
+        number = [path for path in ours if re.fullmatch(rf"{re.escape(name)}[a-z]?_.*", path.stem)]
+        meant = number or [path for path in ours if path.stem.startswith(name)][:1]
         if not meant:
             stems = ", ".join(path.stem for path in ours)
             sys.exit(f"run: no notebook {name!r}: there is {stems}")
-        found.append(meant[0])
+        found += meant
     return found or ours
 
 

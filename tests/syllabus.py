@@ -15,6 +15,7 @@ SYLLABUS = """
     08_bert_bypass
     09_thirteen_rows
     10_bank_of_values
-    11_gather_attention
+    11a_write_a_kernel
+    11b_decode_and_the_best_kernel
     12_scale_and_evidence
 """.split()

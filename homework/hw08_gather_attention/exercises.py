@@ -10,9 +10,9 @@ unit = Unit(
     """
     Fill in the functions, in any order, and run `pytest homework/hw08_gather_attention` as
     often as you like.
-    Each works tile by tile. Write it with a Triton kernel (in the interpreter, which the lines
-    below switch on: no GPU is needed), or, where there is no Triton, with a loop over programs
-    in PyTorch: what is checked is what they store.
+    Each works tile by tile. The first five are Triton kernels (in the interpreter, which the lines
+    below switch on: no GPU is needed), and where Triton is installed a kernel must have stored
+    the result. Where there is none, write a loop over programs in PyTorch.
     Letters: T queries, S keys, D key width, E value width, H heads, V vocabulary, P programs.
     Widths are powers of two.
     Functions return new tensors, in the dtype of their inputs, and leave their inputs as they
@@ -65,6 +65,7 @@ unit = Unit(
     ],
     level="easy",
     minutes=10,
+    kernel=0,
 )
 def copy_tiles(x, block, *, clamp=False, whole=False, mask=True):
     """The first kernel: a copy of x (N,), `block` numbers a program. x need not be contiguous.
@@ -100,6 +101,7 @@ def copy_tiles(x, block, *, clamp=False, whole=False, mask=True):
     ],
     level="easy",
     minutes=15,
+    kernel=0,
 )
 def softmax_rows(x, block, *, other=-np.inf, shift=True):
     """Softmax of each row of x (R,C), one program a row, `block` >= C lanes. x need not be
@@ -219,6 +221,7 @@ def sequence(T, large=False):
     ],
     level="hard",
     minutes=35,
+    kernel=0,
 )
 def flash(q, k, v, block_m, block_n, **how):
     """Causal flash attention, forward, one head: q, k (T,D), v (T,E); a program has block_m queries
@@ -270,6 +273,7 @@ def named(T, large=False):
     ],
     level="medium",
     minutes=20,
+    kernel=0,
 )
 def gather_flash(q, k, ids, table, gain, block_m, block_n, *, by="id", on="values", shift=True):
     """`flash` whose values are named by token ids: q, k (T,D), ids (T,), table (V,E), gain a
@@ -326,6 +330,7 @@ def cache(S, splits, large=False):
     ],
     level="medium",
     minutes=20,
+    kernel=0,
 )
 def split_decode(q, k, ids, table, gain, splits, *, merge="lse", early=False, up=True, shift=True):
     """One decode step over `splits` programs a head: q (H,D), k (S,H,D), ids (S,), table (V,H,E),

@@ -14,6 +14,12 @@ def pytest_configure(config):
     )
 
 
+@pytest.fixture(autouse=True)
+def pytorch_road(monkeypatch):
+    """Right answers here are loops in PyTorch; test_road.py takes the other road."""
+    monkeypatch.setenv("HOMEWORK_ROAD", "torch")
+
+
 @pytest.fixture(scope="session")
 def way():
     """The isolation of this system. Without any, nothing hostile is ever run here: the attacks

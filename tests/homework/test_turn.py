@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from homework import cells, marking, turn
+from minimal.lab import tiles
 from tests.homework.classroom import lost
 
 SEEDS = [marking.PUBLIC, 1, 987654321]
@@ -32,9 +33,9 @@ def new_kernel(monkeypatch):
 
 def function_of(code):
     """The function in a piece of source."""
-    names = {}
+    names = dict(tl=tiles.tl, triton=tiles.triton)
     exec(compile(code, "<cell>", "exec"), names)
-    return next(value for key, value in names.items() if key != "__builtins__")
+    return list(names.values())[-1]
 
 
 def mistaken(exercise, wrong):

@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from minimal.lab.drawings import ideas, machine, systems
+from minimal.lab.drawings import addresses, ideas, machine, systems
 from minimal.lab.drawings.canvas import Canvas, Drawing
 
 SYSTEMS = ("standard", "resformer", "svformer", "row9", "bov", "vplus", "dva", "bypass")
@@ -17,6 +17,8 @@ DRAWINGS = dict(
     rope=ideas.rope_clocks,
     muon=ideas.muon_circle,
     memory=machine.memory_levels,
+    pipeline=lambda: addresses.pipeline(2, 3, 5),
+    split=addresses.split_keys,
     modded=ideas.modded_layers,
     cross=ideas.cross_layer,
 )

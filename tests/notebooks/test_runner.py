@@ -279,3 +279,10 @@ def test_cleaning_takes_out_every_trace_of_a_run_and_gives_ids_that_can_be_read(
         kernelspec=dict(display_name="Python 3", language="python", name="python3"),
         language_info=dict(name="python"),
     )
+
+
+def test_a_number_means_all_its_parts_and_a_stem_one():
+    names = lambda *asked: [path.stem for path in run.chosen(list(asked))]  # noqa: E731
+    assert names("11") == ["11a_write_a_kernel", "11b_decode_and_the_best_kernel"]
+    assert names("11b") == ["11b_decode_and_the_best_kernel"] and names("01") == ["01_attention"]
+    assert names("11a_write") == ["11a_write_a_kernel"]

@@ -58,7 +58,7 @@ def test_cell_ids_are_words(notebook):
 
 def test_it_opens_with_title_claim_and_time_then_asks_for_parameters(path, notebook):
     title = notebook.cells[0].source
-    assert re.match(rf"# {path.stem[:2]} · \S", title)
+    assert re.match(rf"# {path.stem.split('_')[0]} · \S", title)
     assert all(part in title for part in ("**The claim.**", "**Time.**", "**You need**", "GPU"))
     drawing, *work = run.code(notebook)
     assert notebook.cells[1].id == drawing.id == "drawing", "the system stands on the first screen"

@@ -104,7 +104,7 @@ def test_the_minutes_of_readme_are_counted_in_the_notebooks():
     from homework import clock
 
     rows = re.findall(
-        r"\]\((notebooks/\d\d_\w+\.ipynb)\) \| [^|]+\? \| (\d+) \|", README.read_text()
+        r"\]\((notebooks/\d\d[a-z]?_\w+\.ipynb)\) \| [^|]+\? \| (\d+) \|", README.read_text()
     )
     paths = sorted((ROOT / "notebooks").glob("*.ipynb"))
     counted = [clock.time(nbformat.read(path, 4)).all for path in paths]

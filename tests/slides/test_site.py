@@ -210,7 +210,7 @@ def test_the_front_page_says_what_the_course_is_how_to_start_and_how_long_it_tak
     text = reader.run("document.querySelector('main').innerText")
     assert "make lab" in text and "An hour." in text and "minutes" in text
     assert reader.run("document.querySelectorAll('.units li').length") == len(
-        list((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
+        list((ROOT / "notebooks").glob("[0-9][0-9]*_*.ipynb"))
     )
     assert reader.run("document.querySelector('.map img').naturalWidth") > 300
     both = [

@@ -79,7 +79,7 @@ def test_a_lecture_has_12_to_20_slides(slides):
 
 
 def test_every_slide_has_one_heading_and_the_first_has_the_title(path, slides):
-    assert slides[0][0].source.startswith(f"# {path.stem[:2]} · ")
+    assert slides[0][0].source.startswith(f"# {path.stem.split('_')[0]} · ")
     assert [cells[0].id for cells in slides[1:] if not re.match(r"## \S", cells[0].source)] == []
     assert [
         cells[0].id

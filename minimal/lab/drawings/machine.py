@@ -119,7 +119,10 @@ def tiles(length=16, rows=4, columns=4, window=0, cell=15):
 
 # ---- where numbers wait on a GPU -----------------------------------------------------------------
 
-LEVELS = (  # level, who shares it, size on an H100 (NVIDIA's data sheet and architecture paper)
+# What multiplies tiles, and what feeds it: who shares it, its size on an H100 (NVIDIA's data sheet
+# and architecture paper).
+LEVELS = (
+    ("tensor cores", "a multiprocessor", "989 TFLOP/s in bf16"),
     ("registers", "one thread", "256 KB a multiprocessor"),
     ("shared memory", "one program", "up to 228 KB a multiprocessor"),
     ("L2 cache", "all programs", "50 MB"),
@@ -133,16 +136,17 @@ def memory_levels():
     c = Canvas(520, 40 + 44 * len(LEVELS))
     c.text(122, 12, "level", 11, kind="soft")
     c.text(262, 12, "shared by", 11, kind="soft")
-    c.text(400, 12, "size on an H100", 11, kind="soft")
+    c.text(400, 12, "on an H100", 11, kind="soft")
+    kinds = ("faint", "content", "routing", "quiet", "box")
     for i, (level, whose, size) in enumerate(LEVELS):
         inset = 9 * (len(LEVELS) - 1 - i)
         y = 26 + 44 * i
-        c.box(10 + inset, y, 500 - 2 * inset, 36, kind=("content", "routing", "quiet", "box")[i])
+        c.box(10 + inset, y, 500 - 2 * inset, 36, kind=kinds[i])
         c.text(122, y + 18, level, 12.5, bold=True)
         c.text(262, y + 18, whose, 11)
         c.text(400, y + 18, size, 11)
     alt = (
-        "Levels of memory on a GPU, small and fast above, large and slow below: "
+        "Tensor cores and levels of memory on a GPU, small and fast above, large and slow below: "
         + "; ".join(f"{level}, shared by {whose}, {size}" for level, whose, size in LEVELS)
         + "."
     )

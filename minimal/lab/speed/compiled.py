@@ -143,34 +143,13 @@ def kernel_named(name):
 
 def compile_case(case):
     """The row of the table for one case, a Case or a dict of its fields."""
-    import triton
-    from triton.backends.compiler import GPUTarget
-    from triton.compiler import ASTSource
-
     case = Case(**case) if isinstance(case, dict) else case
     kernel, types = kernel_named(case.kernel), argument_types(case)
+    types = {name: kind and kind.format(dtype=case.dtype) for name, kind in types.items()}
     tile, constants, warps, stages = launched(case)
     constants, stages = constants | tile, case.stages or stages
 
-    # The signature: a type an argument, or a constant; and what is divisible by 16.
-    signature, attributes = {}, {}
-    for i, name in enumerate(kernel.arg_names):
-        if name in constants or types[name] is None:
-            signature[name] = "constexpr"
-            constants.setdefault(name, None)
-            continue
-        signature[name], _, divisible = types[name].format(dtype=case.dtype).partition(":")
-        if divisible or signature[name].startswith("*"):
-            attributes[(i,)] = [["tt.divisibility", 16]]
-    done = triton.compile(
-        ASTSource(kernel, signature, constants, attributes),
-        target=GPUTarget("cuda", case.arch, 32),
-        options=dict(num_warps=warps, num_stages=stages),
-    )
-
-    usage, sass = disassemble(done.asm["cubin"])
-    count = lambda pattern, text: len(re.findall(pattern, text))
-    ptx = done.asm["ptx"]
+    done = compile_kernel(kernel, types, constants, case.arch, warps, stages)
     plain = Case(case.kernel, case.D, case.arch)._asdict()
     special = {name: value for name, value in case._asdict().items() if value != plain[name]}
     return dict(
@@ -183,6 +162,39 @@ def compile_case(case):
         tile="x".join(str(v) for v in tile.values()),
         warps=warps,
         stages=stages,
+        **read(done),
+    )
+
+
+def compile_kernel(kernel, types, constants, arch, warps, stages):
+    """A kernel compiled: `types` by argument, None for what is not given."""
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    # The signature: a type an argument, or a constant; and what is divisible by 16.
+    constants, signature, attributes = dict(constants), {}, {}
+    for i, name in enumerate(kernel.arg_names):
+        if name in constants or types[name] is None:
+            signature[name] = "constexpr"
+            constants.setdefault(name, None)
+            continue
+        signature[name], _, divisible = types[name].partition(":")
+        if divisible or signature[name].startswith("*"):
+            attributes[(i,)] = [["tt.divisibility", 16]]
+    return triton.compile(
+        ASTSource(kernel, signature, constants, attributes),
+        target=GPUTarget("cuda", arch, 32),
+        options=dict(num_warps=warps, num_stages=stages),
+    )
+
+
+def read(done):
+    """What stands in a compiled kernel."""
+    usage, sass = disassemble(done.asm["cubin"])
+    count = lambda pattern, text: len(re.findall(pattern, text))
+    ptx = done.asm["ptx"]
+    return dict(
         registers=int(re.search(r"REG:(\d+)", usage)[1]),
         spill_bytes=int(re.search(r"STACK:(\d+)", usage)[1]),
         shared_bytes=done.metadata.shared,

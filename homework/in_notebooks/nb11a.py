@@ -1,0 +1,441 @@
+"""The exercises of notebook 11a: kernels, from an addition to the gradient of a table."""
+
+import numpy as np
+import torch
+
+from homework.in_notebooks.kernels import KernelUnit, Launch, blocks, empty
+from homework.marking import Part, Wrong, normals
+
+unit = KernelUnit(
+    "nb11a_write_a_kernel",
+    "Write a kernel",
+    "Each is the text of one program. `tl.` is all that a kernel needs.",
+    prelude="import triton\nimport triton.language as tl",
+)
+
+
+# ---- addresses -----------------------------------------------------------------------------------
+
+
+def launch_add(x, y, BLOCK):
+    out = empty(len(x))
+    return Launch((blocks(len(x), BLOCK),), (x, y, out, len(x)), dict(BLOCK=BLOCK), (out,))
+
+
+@unit.exercise(
+    Part("whole blocks", 2, lambda r: (*normals(r, 12, 12), 4)),
+    Part("a ragged end", 4, lambda r: (*normals(r, 10, 10), 4)),
+    Wrong(
+        "everybody in the first block",
+        6,
+        "your programs all work on the first block: a program's places begin at "
+        "tl.program_id(0) * BLOCK",
+        dict(first=True),
+    ),
+    Wrong("only x", 6, "y is missing: load both, then add", dict(both=False)),
+    arguments="x, y, out, n, BLOCK: tl.constexpr",
+    launch=launch_add,
+    hints=[
+        "place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK); mine = place < n.",
+        "tl.store(out + place, tl.load(x + place, mask=mine) + tl.load(y + place, mask=mine), "
+        "mask=mine)",
+    ],
+    level="easy",
+    minutes=3,
+)
+def add(x, y, BLOCK, *, first=False, both=True):
+    """out[i] = x[i] + y[i] for the BLOCK places of this program, those below n."""
+    out = x + y if both else x.copy()
+    if first:
+        out[BLOCK:] = np.nan
+    return out
+
+
+def launch_transpose(x, M, N):
+    R, C = x.shape
+    x = x.T.contiguous().T  # columns lie together: strides are not what one expects
+    out = empty(C, R)
+    grid = (blocks(R, M), blocks(C, N))
+    return Launch(grid, (x, out, R, C, x.stride(0), x.stride(1)), dict(M=M, N=N), (out,))
+
+
+@unit.exercise(
+    Part("whole tiles", 3, lambda r: (r.normal(size=(8, 4)), 4, 2)),
+    Part("ragged tiles", 5, lambda r: (r.normal(size=(7, 5)), 4, 2)),
+    Wrong(
+        "strides guessed",
+        8,
+        "you stepped through x as if its rows lay together: row r, column c stands at "
+        "r * x_row + c * x_column",
+        dict(guess=True),
+    ),
+    Wrong(
+        "not turned",
+        8,
+        "out has C rows of R places: what came from row r, column c goes to c * R + r",
+        dict(turn=False),
+    ),
+    arguments="x, out, R, C, x_row, x_column, M: tl.constexpr, N: tl.constexpr",
+    launch=launch_transpose,
+    hints=[
+        "r = tl.program_id(0) * M + tl.arange(0, M); c likewise from program_id(1) and N; "
+        "r[:, None] is a column, c[None, :] a row, and together they are a tile.",
+        "mine = (r[:, None] < R) & (c[None, :] < C); store the tile to c[None, :] * R + "
+        "r[:, None] as it is: the addresses turn it.",
+    ],
+    level="easy",
+    minutes=5,
+)
+def transpose(x, M, N, *, guess=False, turn=True):
+    """out[c, r] = x[r, c] for one tile of M rows by N columns; x is (R, C), out is (C, R).
+
+    x_row and x_column are the steps from a row of x, or a column, to the next; out's rows lie
+    together.
+    """
+    R, C = x.shape
+    if guess:
+        x = x.T.reshape(R, C)
+    return x.T if turn else x.reshape(C, R)
+
+
+# ---- sums ----------------------------------------------------------------------------------------
+
+
+def launch_softmax(x, BLOCK):
+    out = empty(*x.shape)
+    return Launch((len(x),), (x, out, x.shape[1]), dict(BLOCK=BLOCK), (out,))
+
+
+@unit.exercise(
+    Part("a row fills its block", 3, lambda r: (r.normal(size=(3, 8)), 8)),
+    Part("idle lanes, large numbers", 5, lambda r: (r.normal(size=(3, 6)) * 2 - 120, 8)),
+    Wrong(
+        "zeros in idle lanes",
+        5,
+        "your idle lanes loaded 0, and exp of it counts in the sum: other=float('-inf')",
+        dict(idle=0.0),
+    ),
+    Wrong(
+        "not divided",
+        8,
+        "divide by the sum of the exponentials, or a row does not sum to 1",
+        dict(divide=False),
+    ),
+    arguments="x, out, C, BLOCK: tl.constexpr",
+    launch=launch_softmax,
+    hints=[
+        "A row starts at tl.program_id(0) * C. Load with mask=lane < C and other=float('-inf').",
+        "e = tl.exp(row - tl.max(row, 0)); store e / tl.sum(e, 0) under the mask.",
+    ],
+    level="easy",
+    minutes=4,
+)
+def softmax(x, BLOCK, *, idle=-np.inf, divide=True):
+    """The softmax of one row of x (rows, C); BLOCK lanes, at least C."""
+    R, C = x.shape
+    tile = np.full((R, BLOCK), idle)
+    tile[:, :C] = x
+    e = np.exp(tile - tile.max(1, keepdims=True))
+    return (e / e.sum(1, keepdims=True) if divide else e)[:, :C]
+
+
+def launch_matmul(a, b, M, N, K):
+    (R, S), C = a.shape, b.shape[1]
+    out = empty(R, C)
+    grid = (blocks(R, M), blocks(C, N))
+    return Launch(grid, (a, b, out, R, C, S), dict(M=M, N=N, K=K), (out,))
+
+
+@unit.exercise(
+    Part("whole tiles", 4, lambda r: (*normals(r, (32, 32), (32, 16)), 16, 16, 16)),
+    Part("ragged tiles", 6, lambda r: (*normals(r, (20, 37), (37, 18)), 16, 16, 16)),
+    Wrong(
+        "the last stretch only",
+        10,
+        "you replaced the sum in each turn: acc = tl.dot(…, acc) adds to it",
+        dict(keep="last"),
+    ),
+    Wrong(
+        "the first stretch only",
+        10,
+        "your loop ends after one turn: it walks over all S in steps of K",
+        dict(keep="first"),
+    ),
+    arguments="a, b, out, R, C, S, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr",
+    launch=launch_matmul,
+    hints=[
+        "acc = tl.zeros([M, N], tl.float32); for start in tl.range(0, S, K): load an (M, K) tile "
+        "of a and a (K, N) tile of b, idle lanes 0.",
+        'acc = tl.dot(tile_a, tile_b, acc, input_precision="ieee"); after the loop store it under '
+        "the mask of the ragged edge.",
+    ],
+    level="medium",
+    minutes=6,
+)
+def matmul(a, b, M, N, K, *, keep="all"):
+    """out = a b for one tile of M rows by N columns: a (R, S), b (S, C), K of the S at a time."""
+    S = a.shape[1]
+    start = (S - 1) // K * K if keep == "last" else 0
+    stop = K if keep == "first" else S
+    return a[:, start:stop] @ b[start:stop]
+
+
+def launch_online(x, N):
+    out = empty(len(x))
+    return Launch((len(x),), (x, out, x.shape[1]), dict(N=N), (out,))
+
+
+@unit.exercise(
+    Part("whole tiles", 3, lambda r: (r.normal(size=(3, 16)) * 4, 4)),
+    Part("a ragged end", 5, lambda r: (r.normal(size=(3, 13)) * 40, 4)),
+    Wrong(
+        "not corrected",
+        8,
+        "when the maximum grows, what was summed before must shrink by exp(old - new)",
+        dict(correct=False),
+    ),
+    Wrong("the sum alone", 8, "the answer is top + log(total)", dict(top=False)),
+    arguments="x, out, C, N: tl.constexpr",
+    launch=launch_online,
+    hints=[
+        "top = tl.full([1], float('-inf'), tl.float32); total = tl.zeros([1], tl.float32); then a "
+        "loop over tiles of N, idle lanes -inf.",
+        "higher = tl.maximum(top, tl.max(tile, 0)); total = total * tl.exp(top - higher) + "
+        "tl.sum(tl.exp(tile - higher), 0); store top + tl.log(total) to out + row + "
+        "tl.arange(0, 1).",
+    ],
+    level="medium",
+    minutes=6,
+)
+def online(x, N, *, correct=True, top=True):
+    """log(sum of exp) of one row of x (rows, C), read N numbers at a time and each of them once."""
+    out = np.zeros(len(x))
+    for i, row in enumerate(x):
+        high, total = -np.inf, 0.0
+        for start in range(0, len(row), N):
+            tile = row[start : start + N]
+            new = max(high, tile.max())
+            total = total * (np.exp(high - new) if correct else 1) + np.exp(tile - new).sum()
+            high = new
+        out[i] = np.log(total) + (high if top else 0)
+    return out
+
+
+# ---- attention -----------------------------------------------------------------------------------
+
+
+def attention(q, k, v, *, causal=True, scale=True, divide=True):
+    """(out, lse) of causal attention, one query at a time."""
+    T, D = q.shape
+    out, lse = np.zeros((T, v.shape[1])), np.zeros(T)
+    for t in range(T):
+        last = t + 1 if causal else T
+        score = np.array([q[t] @ k[s] for s in range(last)]) / (np.sqrt(D) if scale else 1)
+        top = score.max()
+        e = np.exp(score - top)
+        out[t] = e @ v[:last] / (e.sum() if divide else 1)
+        lse[t] = top + np.log(e.sum())
+    return out, lse
+
+
+def launch_flash(q, k, v, M, N):
+    T, D = q.shape
+    out, lse = empty(T, D), empty(T)
+    arguments = (q, k, v, out, lse, T, D**-0.5)
+    return Launch((blocks(T, M),), arguments, dict(D=D, M=M, N=N), (out, lse))
+
+
+def sequence(T):
+    return lambda r: (*normals(r, (T, 16), (T, 16), (T, 16)), 16, 16)
+
+
+CAUSAL = Wrong(
+    "the future is seen",
+    16,
+    "a query sees keys up to its own position: tl.where(key[None, :] <= t[:, None], score, -inf)",
+    dict(causal=False),
+)
+
+
+@unit.exercise(
+    Part("whole tiles", 8, sequence(32)),
+    Part("ragged tiles", 8, sequence(41)),
+    CAUSAL,
+    Wrong("not scaled", 16, "the scores are not multiplied by scale", dict(scale=False)),
+    Wrong(
+        "not divided",
+        16,
+        "after the loop divide the sums by total: sums / total[:, None]",
+        dict(divide=False),
+    ),
+    arguments="q, k, v, out, lse, T, scale, D: tl.constexpr, M: tl.constexpr, N: tl.constexpr",
+    launch=launch_flash,
+    hints=[
+        "t = tl.program_id(0) * M + tl.arange(0, M); the loop runs over key tiles up to "
+        "tl.minimum((tl.program_id(0) + 1) * M, T): the rest is future.",
+        "In the loop: online, with a row of keys for each query. score is (M, N), top and total "
+        "are (M,), and tl.max and tl.sum go over axis 1.",
+        "sums = tl.dot(e, values, sums * shrink[:, None]) with shrink = tl.exp(top - higher).",
+    ],
+    level="hard",
+    minutes=12,
+)
+def flash(q, k, v, M, N, **how):
+    """Causal attention of M queries, N keys at a time: q, k, v, out are (T, D), lse is (T,).
+
+    lse is top + log(total): the backward pass will need it.
+    """
+    return attention(q, k, v, **how)
+
+
+def launch_gather(q, k, table, ids, gain, M, N):
+    T, D = q.shape
+    out, lse = empty(T, D), empty(T)
+    ids, gain = ids.int(), torch.tensor([gain])
+    arguments = (q, k, table, ids, gain, out, lse, T, D**-0.5)
+    return Launch((blocks(T, M),), arguments, dict(D=D, M=M, N=N), (out, lse))
+
+
+def named(T):
+    def make(r):
+        q, k, table = normals(r, (T, 16), (T, 16), (T, 16))
+        return q, k, table, r.integers(0, 9, T), 0.7, 16, 16
+
+    return make
+
+
+@unit.exercise(
+    Part("whole tiles", 4, named(32)),
+    Part("ragged tiles", 4, named(41)),
+    Wrong(
+        "rows by position",
+        8,
+        "the value of a key is the row that its ID names: load the ids first",
+        dict(by="position"),
+    ),
+    Wrong("no gain", 8, "out is gain times the mean: tl.load(gain), once", dict(gained=False)),
+    arguments="q, k, table, ids, gain, out, lse, T, scale, D: tl.constexpr, M: tl.constexpr, "
+    "N: tl.constexpr",
+    launch=launch_gather,
+    hints=[
+        "row = tl.load(ids + key, mask=key < T, other=0) stands where row = key would do for a "
+        "stored V.",
+        "Copy your flash. Two places change: the address of the values, and the last store.",
+    ],
+    level="medium",
+    minutes=3,
+)
+def gather(q, k, table, ids, gain, M, N, *, by="id", gained=True):
+    """flash whose value at position p is row ids[p] of the table; out is gain times the mean."""
+    rows = table[ids] if by == "id" else table
+    out, lse = attention(q, k, rows)
+    return out * (gain if gained else 1), lse
+
+
+# ---- backward ------------------------------------------------------------------------------------
+
+
+def launch_keys(q, k, v, above, M, N):
+    T, D = q.shape
+    seen = torch.ones(T, T).tril().bool()
+    score = (q @ k.T * D**-0.5).masked_fill(~seen, float("-inf"))
+    delta = (above * (score.softmax(1) @ v)).sum(1)
+    grad_k, grad_v = empty(T, D), empty(T, D)
+    arguments = (q, k, v, above, score.logsumexp(1), delta, grad_k, grad_v, T, D**-0.5)
+    return Launch((blocks(T, N),), arguments, dict(D=D, M=M, N=N), (grad_k, grad_v))
+
+
+def pushed(T):
+    return lambda r: (*normals(r, (T, 16), (T, 16), (T, 16), (T, 16)), 16, 16)
+
+
+@unit.exercise(
+    Part("whole tiles", 6, pushed(32)),
+    Part("ragged tiles", 6, pushed(41)),
+    Wrong(
+        "delta forgotten",
+        12,
+        "dS = P * (dP - delta): subtract each query's delta, or the softmax's own slope is missing",
+        dict(minus=False),
+    ),
+    Wrong(
+        "scale forgotten",
+        12,
+        "the scores were multiplied by scale, so their gradient is too, on its way into dK",
+        dict(scaled=False),
+    ),
+    arguments="q, k, v, above, lse, delta, grad_k, grad_v, T, scale, D: tl.constexpr, "
+    "M: tl.constexpr, N: tl.constexpr",
+    launch=launch_keys,
+    hints=[
+        "One program owns N keys and walks over the QUERIES that see them: tiles of M from "
+        "tl.program_id(0) * N // M * M to T.",
+        "P = exp(score - lse) again, (M, N), 0 where the mask says so; grad_v += P.T dO.",
+        "dS = P * (dO V.T - delta[:, None]); grad_k += dS.T Q, times scale at the end.",
+    ],
+    level="hard",
+    minutes=10,
+)
+def grad_keys(q, k, v, above, M, N, *, minus=True, scaled=True):
+    """dK and dV of N keys, M queries at a time: all of (T, D), but lse and delta, which are (T,).
+
+    above is dO. The weights are computed again, from the scores and lse.
+    """
+    T, D = q.shape
+    grad_k, grad_v = np.zeros((T, D)), np.zeros((T, D))
+    out, lse = attention(q, k, v)
+    for t in range(T):
+        delta = above[t] @ out[t] if minus else 0
+        for s in range(t + 1):
+            P = np.exp(q[t] @ k[s] / np.sqrt(D) - lse[t])
+            dS = P * (above[t] @ v[s] - delta)
+            grad_v[s] += P * above[t]
+            grad_k[s] += dS * q[t] / (np.sqrt(D) if scaled else 1)
+    return grad_k, grad_v
+
+
+def launch_tokens(rows, ids, V, N):
+    order = ids.argsort(stable=True).int()
+    starts = torch.cat([torch.zeros(1), torch.bincount(ids, minlength=V).cumsum(0)]).int()
+    out = empty(V, rows.shape[1])
+    return Launch((V,), (rows, order, starts, out), dict(D=rows.shape[1], N=N), (out,))
+
+
+def spoken(r):
+    return r.normal(size=(21, 4)), r.choice([0, 2, 3, 6], 21), 8, 4
+
+
+@unit.exercise(
+    Part("tokens that repeat, and one that is absent", 6, spoken),
+    Wrong(
+        "order ignored",
+        6,
+        "starts counts places in the SORTED order: order[place] says which row stands there",
+        dict(sort=False),
+    ),
+    Wrong("one tile only", 6, "a token may fill several tiles: loop to its stop", dict(tiles=1)),
+    arguments="rows, order, starts, out, D: tl.constexpr, N: tl.constexpr",
+    launch=launch_tokens,
+    hints=[
+        "start and stop are tl.load(starts + token) and tl.load(starts + token + 1); loop over "
+        "places from start to stop in steps of N.",
+        "row = tl.load(order + place, mask=place < stop, other=0), then the rows (N, D) with "
+        "other=0.0, and tl.sum(…, 0) of them. Store even if there were none.",
+    ],
+    level="medium",
+    minutes=6,
+)
+def token_sums(rows, ids, V, N, *, sort=True, tiles=None):
+    """The gradient of one token's row: the sum of rows[p] over the positions p where it stands.
+
+    order lists all positions sorted by token; those of token w are order[starts[w]:starts[w + 1]].
+    rows is (S, D), out (V, D), a row of zeros for a token that is absent.
+    """
+    out = np.zeros((V, rows.shape[1]))
+    order = np.argsort(ids, kind="stable") if sort else np.arange(len(ids))
+    stops = np.cumsum(np.bincount(ids, minlength=V))
+    for w in range(V):
+        start = stops[w - 1] if w else 0
+        stop = min(stops[w], start + tiles * N) if tiles else stops[w]
+        out[w] = sum((rows[p] for p in order[start:stop]), np.zeros(rows.shape[1]))
+    return out

@@ -1,0 +1,241 @@
+"""The exercises of notebook 11b: one query over a long past, whose values are named by ids."""
+
+import numpy as np
+import torch
+
+from homework.in_notebooks.kernels import KernelUnit, Launch, blocks, empty
+from homework.marking import Part, Wrong, normals
+
+unit = KernelUnit(
+    "nb11b_decode_and_the_best_kernel",
+    "Decode",
+    "Each is the text of one program. q is (H, D), k (S, H, D), the table (V, H, D), ids (S,).",
+    prelude="import triton\nimport triton.language as tl",
+)
+
+
+def past(S, splits):
+    def make(r):
+        q, k, table = normals(r, (2, 16), (S, 2, 16), (9, 2, 16))
+        return q, k, table, r.integers(0, 6, S), splits, 4
+
+    return make
+
+
+# ---- split, and join -----------------------------------------------------------------------------
+
+
+def launch_split(q, k, table, ids, splits, N):
+    S, H, D = k.shape
+    part, lse = empty(splits, H, D), empty(splits, H)
+    each = blocks(S, splits)
+    arguments = (q, k, table, ids.int(), part, lse, S, H, each, D**-0.5)
+    return Launch((splits, H), arguments, dict(D=D, N=N), (part, lse))
+
+
+@unit.exercise(
+    Part("even splits", 4, past(10, 2)),
+    Part("a short last split", 4, past(9, 2)),
+    Part("an empty last split", 6, past(5, 4)),
+    Wrong(
+        "0 / 0",
+        6,
+        "the last split has no key: its total is 0, and 0 / 0 is NaN, which no weight makes "
+        "disappear. Divide by tl.where(total > 0.0, total, 1.0)",
+        dict(nothing=np.nan),
+    ),
+    Wrong(
+        "into the neighbour's keys",
+        14,
+        "your last tile reads on into the next split's keys: the mask is key < stop, not key < S",
+        dict(stop=False),
+    ),
+    arguments="q, k, table, ids, part, lse, S, H, each, scale, D: tl.constexpr, N: tl.constexpr",
+    launch=launch_split,
+    hints=[
+        "stop = tl.minimum((s + 1) * each, S); the loop runs from s * each to stop. For the last "
+        "of 4 splits of 5 keys that is from 6 to 5: not once.",
+        "safe = tl.where(total > 0.0, total, 1.0); store sums / safe, and top + tl.log(safe): 0 "
+        "and -inf where nothing was seen.",
+    ],
+    level="medium",
+    minutes=8,
+)
+def split(q, k, table, ids, splits, N, *, nothing=0.0, stop=True):
+    """One stretch of keys of one head: part is its mean of rows, lse the log of its sum.
+
+    Program (s, h) has the keys from s * each to (s + 1) * each, those below S. A stretch may be
+    empty: then part is 0 and lse is -inf.
+    """
+    (S, H, D), each = k.shape, blocks(len(k), splits)
+    part, lse = np.full((splits, H, D), nothing), np.full((splits, H), -np.inf)
+    for s in range(splits):
+        end = min((s + 1) * each, S)
+        if not stop and s * each < end:
+            end = min(s * each + blocks(end - s * each, N) * N, S)
+        for h in range(H):
+            mine = range(s * each, end)
+            if len(mine):
+                score = np.array([q[h] @ k[p, h] for p in mine]) / np.sqrt(D)
+                e = np.exp(score - score.max())
+                part[s, h] = sum(w * table[ids[p], h] for w, p in zip(e, mine, strict=True))
+                part[s, h] /= e.sum()
+                lse[s, h] = score.max() + np.log(e.sum())
+    return part, lse
+
+
+def launch_combine(part, lse, gain):
+    splits, H, D = part.shape
+    lse = torch.cat([lse[:-1], torch.full((1, H), float("-inf"))])  # the last stretch was empty
+    out = empty(H, D)
+    padded = 1 << (splits - 1).bit_length()
+    arguments = (part, lse, torch.tensor([gain]), out, H, splits)
+    return Launch((H,), arguments, dict(PADDED=padded, D=D), (out,))
+
+
+@unit.exercise(
+    Part("a power of two of splits", 3, lambda r: (*normals(r, (4, 2, 16), (4, 2)), 0.7)),
+    Part("any number of splits", 3, lambda r: (*normals(r, (5, 2, 16), (5, 2)), 0.7)),
+    Wrong(
+        "plain mean",
+        6,
+        "you averaged the parts; each counts by exp(lse), so that an empty one counts nothing",
+        dict(weighted=False),
+    ),
+    Wrong("no gain", 6, "the gain multiplies the joined mean, once", dict(gained=False)),
+    arguments="part, lse, gain, out, H, splits, PADDED: tl.constexpr, D: tl.constexpr",
+    launch=launch_combine,
+    hints=[
+        "norm = tl.load(lse + s * H + h, mask=s < splits, other=float('-inf')) with "
+        "s = tl.arange(0, PADDED); weight = tl.exp(norm - tl.max(norm, 0)).",
+        "tl.sum(weight[:, None] * means, 0) / tl.sum(weight, 0), times the gain.",
+    ],
+    level="easy",
+    minutes=4,
+)
+def combine(part, lse, gain, *, weighted=True, gained=True):
+    """One head: its parts (splits, H, D), weighted by the softmax of their lse (splits, H).
+
+    PADDED is the power of two at or above splits. An lse may be -inf, and not all of them are.
+    """
+    lse = lse.copy()
+    lse[-1] = -np.inf
+    weight = np.exp(lse - lse.max(0)) if weighted else np.ones_like(lse)
+    mean = (weight[..., None] * part).sum(0) / weight.sum(0)[:, None]
+    return mean * (gain if gained else 1)
+
+
+# ---- count tokens --------------------------------------------------------------------------------
+
+
+def launch_scatter(q, k, ids, V, bound, N):
+    S, H, D = k.shape
+    bins = torch.zeros(H, V)
+    arguments = (q, k, ids.int(), bins, S, H, V, D**-0.5, bound)
+    return Launch((blocks(S, N), H), arguments, dict(D=D, N=N), (bins,), shared=True)
+
+
+def weights(S):
+    def make(r):
+        q, k = (
+            x / np.sqrt((x**2).mean(-1, keepdims=True)) for x in normals(r, (2, 16), (S, 2, 16))
+        )
+        return q, k, r.integers(0, 6, S), 8, 4.0, 8
+
+    return make
+
+
+@unit.exercise(
+    Part("whole tiles", 3, weights(16)),
+    Part("a ragged end", 5, weights(21)),
+    Wrong(
+        "stored, not added",
+        8,
+        "a token that stands twice keeps only its last weight: tl.atomic_add, not tl.store",
+        dict(add=False),
+    ),
+    Wrong(
+        "all heads in one row",
+        8,
+        "each head has its own bins: they begin at h * V",
+        dict(heads=False),
+    ),
+    arguments="q, k, ids, bins, S, H, V, scale, bound, D: tl.constexpr, N: tl.constexpr",
+    launch=launch_scatter,
+    hints=[
+        "mass = tl.exp(tl.sum(keys * query[None, :], 1) * scale - bound): (N,), no maximum.",
+        'tl.atomic_add(bins + h * V + token, mass, mask=key < S, sem="relaxed")',
+    ],
+    level="medium",
+    minutes=5,
+)
+def scatter(q, k, ids, V, bound, N, *, add=True, heads=True):
+    """bins[h, w] += exp(score - bound) for N keys of one head, w the key's token; bins is (H, V).
+
+    Program (i, h) has the keys from i * N on, those below S. Scores never pass the bound.
+    """
+    S, H, D = k.shape
+    bins = np.zeros((H, V))
+    for h in range(H):
+        for p in range(S):
+            mass = np.exp(q[h] @ k[p, h] / np.sqrt(D) - bound)
+            row = h if heads else 0
+            bins[row, ids[p]] = mass + (bins[row, ids[p]] if add else 0)
+    return bins
+
+
+def launch_runs(q, k, ids, bound, N):
+    S, H, D = k.shape
+    tokens, order = ids.sort(stable=True)
+    counts = tokens.unique_consecutive(return_counts=True)[1]
+    starts = torch.cat([torch.zeros(1), counts.cumsum(0)]).int()
+    mass = empty(len(counts), H)
+    arguments = (q, k[order].contiguous(), starts, mass, H, D**-0.5, bound)
+    return Launch((len(counts), H), arguments, dict(D=D, N=N), (mass,))
+
+
+def read(r):
+    q, k, ids, _, bound, _ = weights(21)(r)
+    return q, k, np.append(ids[:-6], [5] * 6), bound, 4  # six of one kind: more than a tile
+
+
+@unit.exercise(
+    Part("runs of several lengths", 6, read),
+    Wrong(
+        "idle lanes counted",
+        6,
+        "an idle lane's key loaded 0, its score is 0, and exp(0 - bound) is a mass: "
+        "tl.where(key < stop, …, 0.0)",
+        dict(idle=True),
+    ),
+    Wrong(
+        "one tile only",
+        6,
+        "a run may fill several tiles: loop from start to stop in steps of N",
+        dict(tiles=1),
+    ),
+    arguments="q, k, starts, mass, H, scale, bound, D: tl.constexpr, N: tl.constexpr",
+    launch=launch_runs,
+    hints=[
+        "start and stop are tl.load(starts + run) and tl.load(starts + run + 1), as in token_sums.",
+        "total += tl.sum(tl.where(key < stop, tl.exp(score - bound), 0.0), 0); store to "
+        "mass + run * H + h + tl.arange(0, 1).",
+    ],
+    level="medium",
+    minutes=4,
+)
+def mass_of_runs(q, k, ids, bound, N, *, idle=False, tiles=None):
+    """The sum of exp(score - bound) over one run of equal tokens, for one head; mass is (runs, H).
+
+    k is sorted by token already: run r has the keys starts[r] to starts[r + 1].
+    """
+    S, H, D = k.shape
+    kinds = sorted(set(ids.tolist()))
+    mass = np.zeros((len(kinds), H))
+    for i, w in enumerate(kinds):
+        mine = np.flatnonzero(ids == w)[: tiles * N if tiles else None]
+        off = blocks(len(mine), N) * N - len(mine) if idle else 0
+        for h in range(H):
+            mass[i, h] = sum(np.exp(q[h] @ k[p, h] / np.sqrt(D) - bound) for p in mine)
+            mass[i, h] += off * np.exp(-bound)
+    return mass

@@ -1,0 +1,104 @@
+"""How fast is your histogram decode? `python -m homework.race NAME` measures it, and keeps a board.
+
+The stretch of hw08: `racing_histogram_decode(scores, ids, table, gain)` in your file, or else your
+`histogram_decode`, against the course's, in one run, turn by turn. What counts is the ratio of the
+two times, so that a slow machine is no disadvantage. Only right answers race. The board is a file
+beside your runs, and nothing sends it anywhere.
+"""
+
+import argparse
+import json
+import statistics
+import time
+from datetime import date
+
+import torch
+
+from homework import marking, runner
+from homework.turn import solution
+from minimal.data import files
+from minimal.lab.timing import zipf
+
+ROUNDS = 7
+HEADS, WIDTH = 6, 128
+
+
+def board():
+    return files.runs_folder() / "race_hw08.jsonl"
+
+
+def inputs(keys, vocabulary, seed=0):
+    """One decode step: scores (H, S), ids (S,) as often as in text, a table (V, H, E), a gain."""
+    chance = torch.Generator().manual_seed(seed)
+    scores = torch.randn(HEADS, keys, generator=chance)
+    ids = zipf(vocabulary, keys, chance).long()
+    return scores, ids, torch.randn(vocabulary, HEADS, WIDTH, generator=chance), 0.7
+
+
+def learners(path):
+    """The learner's function, by the name that is there."""
+    names, _ = runner.load(runner.text_of(path.read_bytes()), str(path))
+    found = names.get("racing_histogram_decode") or names.get("histogram_decode")
+    if found is None:
+        raise SystemExit(f"wanted racing_histogram_decode or histogram_decode in {path}")
+    return found
+
+
+def differs(found, wanted):
+    """Why an answer may not race; '' if it may."""
+    if not isinstance(found, tuple) or len(found) != len(wanted):
+        return "wanted three results: tokens, masses, out"
+    for name, a, b in zip(("tokens", "masses", "out"), found, wanted, strict=True):
+        if a.shape != b.shape:
+            return f"{name}: wanted shape {tuple(b.shape)}, got {tuple(a.shape)}"
+        if not torch.allclose(a.double(), b.double(), rtol=1e-3, atol=1e-5):
+            return f"{name}: other numbers than the reference"
+    return ""
+
+
+def seconds(function, given):
+    start = time.perf_counter()
+    function(*given)
+    return time.perf_counter() - start
+
+
+def race(mine, reference, given, rounds=ROUNDS):
+    """How many times as fast as the reference: the median over rounds in which both take a turn."""
+    why = differs(mine(*given), reference(*given))  # warm, and on fresh inputs below
+    if why:
+        raise SystemExit(f"no place on the board: {why}")
+    ratios = [seconds(reference, given) / seconds(mine, given) for _ in range(rounds)]
+    return statistics.median(ratios)
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(prog="python -m homework.race", description=__doc__)
+    parser.add_argument("name", help="under which the board shows you")
+    parser.add_argument("--keys", type=int, default=65_536, help="length of the history")
+    parser.add_argument("--vocabulary", type=int, default=16_384)
+    asked = parser.parse_args(argv)
+    mine = learners(marking.find("hw08").path)
+    given = inputs(asked.keys, asked.vocabulary)
+    try:
+        reference = solution("hw08", "histogram_decode")
+    except FileNotFoundError:
+        raise SystemExit("the course's solutions are withheld here, and one is the rival") from None
+    try:
+        times = race(mine, reference, given)
+    except NotImplementedError:
+        raise SystemExit("no place on the board: histogram_decode is not written yet") from None
+
+    row = dict(name=asked.name, times=round(times, 3), keys=asked.keys, day=str(date.today()))
+    row |= dict(vocabulary=asked.vocabulary, threads=torch.get_num_threads())
+    board().parent.mkdir(parents=True, exist_ok=True)
+    with board().open("a", encoding="utf-8") as file:
+        file.write(json.dumps(row) + "\n")
+    rows = [json.loads(line) for line in board().read_text(encoding="utf-8").splitlines()]
+    same = [old for old in rows if (old["keys"], old["threads"]) == (row["keys"], row["threads"])]
+    print(f"{times:.2f} times as fast as the course's histogram_decode, in this run")
+    for place, old in enumerate(sorted(same, key=lambda old: -old["times"])[:10], 1):
+        print(f"{place:2}. {old['times']:5.2f}  {old['name']}  {old['day']}")
+
+
+if __name__ == "__main__":
+    main()
