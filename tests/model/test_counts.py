@@ -126,8 +126,9 @@ def test_a_flop_budget_buys_the_official_number_of_steps(plan, size, budget, bat
 def closed_form(plan, layers, kv, width, heads):
     """Elements of the cache a token where they are not two rows a layer, by the formulas of facts.
 
-    An id is worth two elements. MLA keeps a latent and half a head for positions. DVA keeps a third stream; one layer of modded has no attention; the
-    anchors keep theirs. A plan that is not here keeps what its parts say.
+    An id is worth two elements. DVA keeps a third stream; one layer of modded has no attention; the
+    anchors keep theirs; latent attention keeps a latent, and half a head's positions. A plan that
+    is not here keeps what its parts say.
     """
     n, t = layers, lambda where: sum(where(i) for i in range(layers))
     last = t(lambda i: i >= 2 * n // 3)
