@@ -104,6 +104,15 @@ class Exercise:
         self.wrongs.sort(key=lambda wrong: wrong.loses)  # the most special explanation first
         self.points = sum(part.points for part in self.parts)
 
+    def stub(self):
+        """The function that the learner fills in."""
+        shown = inspect.signature(self.oracle)
+        asked = [p for p in shown.parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
+        end = "\n" if "\n" in self.doc else ""
+        doc = textwrap.indent(f'"""{self.doc}{end}"""', "    ")
+        head = f"def {self.name}{shown.replace(parameters=asked)}:"
+        return f"{head}\n{doc}\n    raise NotImplementedError\n"
+
     @functools.lru_cache(maxsize=256)  # noqa: B019  exercises live as long as the process
     def cases(self, part, seed):
         """What a part is asked: in float32, in float32 not contiguous, in float64; once where
@@ -389,13 +398,7 @@ class Unit:
     def stub(self):
         """The file that the learner fills in, written from the definitions."""
         text = [f'"""{self.short} · {self.title}\n\n{self.about}\n"""\n\n{self.prelude}\n']
-        for exercise in self.exercises.values():
-            shown = inspect.signature(exercise.oracle)
-            asked = [p for p in shown.parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
-            shown = shown.replace(parameters=asked)
-            end = "\n" if "\n" in exercise.doc else ""
-            doc = textwrap.indent(f'"""{exercise.doc}{end}"""', "    ")
-            text.append(f"\n\ndef {exercise.name}{shown}:\n{doc}\n    raise NotImplementedError\n")
+        text += [f"\n\n{exercise.stub()}" for exercise in self.exercises.values()]
         return "".join(text)
 
     def mark(self, names, problems, exercise, part, seed=PUBLIC, path="submission.py"):

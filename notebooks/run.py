@@ -50,19 +50,6 @@ def code(notebook):
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
-def minutes(notebook):
-    """What a person needs: 130 words and 8 lines of code a minute, less equations and comments."""
-    words = lines = 0
-    for cell in notebook.cells:
-        if cell.cell_type == "markdown":
-            prose = re.sub(r"\$\$.*?\$\$|<[^>]+>", "", cell.source, flags=re.S)
-            words += len(re.findall(r"\w[\w'’-]*", prose))
-        else:
-            kept = (line.strip() for line in cell.source.splitlines())
-            lines += sum(bool(line) and not line.startswith("#") for line in kept)
-    return round(words / 130 + lines / 8)
-
-
 def known_parameters(notebook):
     """The names that the parameters cell assigns."""
     found = [cell for cell in code(notebook) if "parameters" in tags(cell)]
@@ -367,10 +354,16 @@ KERNEL = dict(
 
 
 def clean(notebook):
-    """The notebook as it is published: no outputs, no traces of a run, ids that can be read."""
+    """The notebook as it is published: no outputs, no traces of a run, ids that can be read, and in
+    its head the time that a person needs."""
+    from homework import clock  # a slow import, for this alone
+
     notebook.cells = [cell for cell in notebook.cells if "injected-parameters" not in tags(cell)]
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     notebook.metadata = nbformat.from_dict(KERNEL)
+    if notebook.cells and notebook.cells[0].cell_type == "markdown":
+        head = notebook.cells[0]
+        head.source = clock.with_time(head.source, clock.time(notebook))
     heading, taken = "start", {cell.get("id") for cell in notebook.cells}
     for cell in notebook.cells:
         kept = {key: cell.metadata[key] for key in ("tags", "slideshow") if key in cell.metadata}

@@ -16,6 +16,7 @@ import pytest
 import torch
 
 from homework import grade, marking, runner
+from tests.homework.classroom import lost
 from tests.homework.mutants import SLIPPED, mutants
 
 HOMEWORK = Path(marking.__file__).parent
@@ -46,28 +47,6 @@ def solutions(unit):
     behind the grader."""
     paths = sorted((HOMEWORK / "solutions" / unit.folder).glob("*.py"))
     return {path.stem: path.read_text() for path in paths if path.stem != "triton_kernels"}
-
-
-def lost(unit, e, wrong, seed):
-    """(points that a named wrong answer loses, what it is told)."""
-    points, told = 0, []
-    for part in e.parts:
-        cases, answers = e.cases(part, seed), []
-        for case, inputs in enumerate(cases):
-            dtype = next((x.dtype for x in inputs if marking.floats(x)), None)
-            found = e.expected(part, seed, case, wrong) or []
-            with np.errstate(over="ignore"):
-                answers.append(
-                    [
-                        x.astype(dtype) if dtype and x.ndim and marking.floats(x) else x
-                        for x in found
-                    ]
-                )
-        state, why = e.verdict(part, seed, [dict(state="ok")] * len(cases), answers)
-        if state != "ok":
-            points += part.points
-            told.append(why)
-    return points, told
 
 
 @units

@@ -100,14 +100,14 @@ def test_a_program_answers_from_any_folder(program, tmp_path):
 
 
 def test_the_minutes_of_readme_are_counted_in_the_notebooks():
-    """A row for every notebook, in order, and hours that add up: see run.minutes."""
-    from notebooks import run
+    """A row for every notebook, in order, and hours that add up: see clock.time."""
+    from homework import clock
 
     rows = re.findall(
         r"\]\((notebooks/\d\d_\w+\.ipynb)\) \| [^|]+\? \| (\d+) \|", README.read_text()
     )
     paths = sorted((ROOT / "notebooks").glob("*.ipynb"))
-    counted = [run.minutes(nbformat.read(path, 4)) for path in paths]
+    counted = [clock.time(nbformat.read(path, 4)).all for path in paths]
     assert rows == [
         (f"notebooks/{path.name}", str(n)) for path, n in zip(paths, counted, strict=True)
     ]
@@ -115,9 +115,27 @@ def test_the_minutes_of_readme_are_counted_in_the_notebooks():
 
 
 def test_a_minute_is_130_words_or_8_lines():
-    from notebooks import run
+    from homework import clock
 
     new = nbformat.v4
     prose = new.new_markdown_cell("word " * 260 + "$$ x = not + counted $$ <b>tag</b>")
     code = new.new_code_cell("x = 1\n" * 16 + "# a comment\n\n")
-    assert run.minutes(new.new_notebook(cells=[prose, code])) == 4
+    deeper = new.new_code_cell("x = 1\n" * 24, metadata=dict(tags=["deeper"]))
+    stub = new.new_code_cell("x = 1\n" * 80, metadata=dict(tags=["your-turn"]))
+    check = new.new_code_cell('causal_mask = your_turn("nb01", causal_mask)\n' + "y = 1\n" * 7)
+    solved = new.new_markdown_cell("<details><summary>Solution: causal_mask</summary>" + "a " * 260)
+    cells = [prose, code, deeper, stub, check, solved]
+    assert clock.time(new.new_notebook(cells=[prose, code])) == clock.Time(4, 0, 0)
+    assert clock.time(new.new_notebook(cells=cells)) == clock.Time(5, 5, 3)
+    assert str(clock.Time(5, 5, 3)) == (
+        "5 minutes to read and run, 5 to write, 3 more for what goes deeper"
+    )
+
+
+def test_the_head_of_every_notebook_says_the_time_that_was_counted():
+    """run.py --clean writes it."""
+    from homework import clock
+
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        notebook = nbformat.read(path, 4)
+        assert f"**Time.** {clock.time(notebook)};" in notebook.cells[0].source, path.name

@@ -1,0 +1,177 @@
+"""What does a learner hear who fills in a cell of a notebook? The homework's own verdict, at once.
+
+A notebook names an exercise of a unit, shows its stub, and hands over what became of it:
+
+    causal_mask = your_turn("nb01", causal_mask)
+
+A right answer is used from there on. Anything else is answered with what is wrong and one more
+hint, and the solution stands in for it, so that the notebook runs to its end whoever runs it.
+"""
+
+import importlib
+import inspect
+from collections import Counter
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import torch
+
+from homework import marking, runner
+
+SECONDS = 10  # for all cases of an exercise
+HEARD = Counter()  # (unit, exercise) -> hints given so far, in this kernel
+ANSWERED = {}  # (unit, exercise) -> the code that was answered last
+
+
+# ---- where exercises and their solutions are -----------------------------------------------------
+
+
+def unit_of(name):
+    """The unit "nb01" of a notebook, or the homework "hw01"."""
+    if not name.startswith("nb"):
+        return marking.find(name)
+    try:
+        return importlib.import_module(f"homework.in_notebooks.{name}").unit
+    except ModuleNotFoundError:
+        raise ValueError(f"there is no unit {name!r}: wanted a name such as nb01 or hw01") from None
+
+
+def exercise_of(unit, name):
+    exercises = unit_of(unit).exercises
+    if name not in exercises:
+        raise ValueError(f"{unit} has {', '.join(exercises)}; got {name!r}: keep the name as it is")
+    return exercises[name]
+
+
+def solution(unit, name):
+    """The course's own answer to an exercise: a function that runs."""
+    exercise_of(unit, name)
+    if unit.startswith("nb"):
+        return getattr(importlib.import_module(f"homework.in_notebooks.solutions.{unit}"), name)
+    path = marking.HERE / "solutions" / unit_of(unit).folder / "reference.py"
+    names, _ = runner.load(path.read_text(encoding="utf-8"), str(path))
+    return names[name]
+
+
+# ---- what a learner's function does --------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What became of an answer: a state (ok, todo, wrong, …), why, in which part and case."""
+
+    state: str
+    why: str = ""
+    part: str = ""
+    case: int = 0  # counted from 1 over all parts
+    cases: int = 0
+
+
+def attempt(exercise, function):
+    """The first part that a function does not earn; of a right one, how many cases it met."""
+    path = getattr(getattr(function, "__code__", None), "co_filename", "")
+    names, count = {exercise.name: function}, 0
+    with marking.alarm(SECONDS) as rung:
+        for part in exercise.parts:
+            cases = exercise.cases(part, marking.PUBLIC)
+            calls = [runner.answer(names, {}, exercise.name, inputs, path) for inputs in cases]
+            states, answers = [state for state, _ in calls], [arrays for _, arrays in calls]
+            state, why = exercise.verdict(part, marking.PUBLIC, states, answers)
+            if rung:
+                return Tried("time", marking.SAYS["time"])
+            if state != "ok":
+                at = first_failing(exercise, part, states, answers)
+                return Tried(state, why, part.name, count + at + 1)
+            count += len(cases)
+    return Tried("time", marking.SAYS["time"]) if rung else Tried("ok", cases=count)
+
+
+def first_failing(exercise, part, states, answers):
+    """Which case of a part lost it."""
+    for case, (state, answer) in enumerate(zip(states, answers, strict=True)):
+        if state["state"] != "ok" or exercise.judge(part, marking.PUBLIC, case, answer):
+            return case
+    return 0
+
+
+# ---- what a notebook calls -----------------------------------------------------------------------
+
+
+def your_turn(unit, function):
+    """Check what the learner wrote, say what came of it, and return what the notebook goes on with:
+    the learner's function if it is right, else the solution."""
+    name = function.__name__
+    exercise = exercise_of(unit, name)
+    found = attempt(exercise, function)
+    if found.state == "ok":
+        print(f"{name}: right, in all {found.cases} cases. The notebook goes on with yours.")
+        return function
+    if found.state == "todo":
+        minutes = f"{exercise.level}, {exercise.minutes} minutes"
+        print(f"{name}: not written yet ({minutes}); the solution stands in for it.")
+        return solution(unit, name)
+
+    # what is wrong, and a further hint for every further try
+    print(f"{name}, {found.part}: {found.why}" if found.part else f"{name}: {found.why}")
+    code = text_of(function)
+    if ANSWERED.get((unit, name)) != code:
+        ANSWERED[unit, name] = code
+        HEARD[unit, name] += 1
+    for line in hints_so_far(unit, exercise):
+        print(line)
+    at_hand = f'; case("{unit}", "{name}", {found.case}) is where it failed' if found.case else ""
+    print(f"The solution stands in for it until yours is right{at_hand}.")
+    return solution(unit, name)
+
+
+def text_of(function):
+    """The code of a function, to tell a new try from the same cell run again."""
+    try:
+        return inspect.getsource(function)
+    except (OSError, TypeError):
+        return repr(function)
+
+
+def hint(unit, name):
+    """One more hint."""
+    exercise = exercise_of(unit, name)
+    HEARD[unit, name] += 1
+    for line in hints_so_far(unit, exercise):
+        print(line)
+    if HEARD[unit, name] > len(exercise.hints):
+        print(f"That is all of them. solution({unit!r}, {name!r}) is a function to compare with.")
+
+
+def hints_so_far(unit, exercise):
+    given, total = exercise.hints[: HEARD[unit, exercise.name]], len(exercise.hints)
+    return [f"hint {i} of {total}: {text}" for i, text in enumerate(given, 1)]
+
+
+def case(unit, name, number):
+    """One case of an exercise, at hand: its part, its inputs as tensors, and what is wanted.
+
+    one = case("nb01", "causal_mask", 4)
+    causal_mask(*one.inputs), one.wanted
+    """
+    exercise = exercise_of(unit, name)
+    asked = [
+        (part, at)
+        for part in exercise.parts
+        for at in range(len(exercise.cases(part, marking.PUBLIC)))
+    ]
+    if not 1 <= number <= len(asked):
+        raise ValueError(f"{name} has cases 1 to {len(asked)}, got {number}")
+    part, at = asked[number - 1]
+    inputs = tuple(map(tensor, exercise.cases(part, marking.PUBLIC)[at]))
+    if part.accept:
+        return SimpleNamespace(part=part.name, inputs=inputs, wanted=None)
+    wanted = tuple(map(tensor, exercise.expected(part, marking.PUBLIC, at)))
+    wanted = wanted[0] if len(wanted) == 1 else wanted
+    return SimpleNamespace(part=part.name, inputs=inputs, wanted=wanted)
+
+
+def tensor(value):
+    """A case's array as a tensor in its own layout; numbers and names as they are."""
+    if not isinstance(value, marking.np.ndarray):
+        return value
+    return torch.from_numpy(runner.copied(value)) if value.ndim else value.item()

@@ -1,0 +1,97 @@
+"""How good are my guesses? What a learner predicted, how far off it was, and a diary of both.
+
+The diary is a file on the learner's machine, beside the runs; nothing sends it anywhere.
+"""
+
+import contextlib
+import math
+from numbers import Real
+
+from minimal.data import files
+
+
+def diary():
+    """The file that keeps the guesses: a line of JSON each."""
+    return files.runs_folder() / "diary.jsonl"
+
+
+def plain(value):
+    """A number out of its tensor, so that it can be printed and kept."""
+    if isinstance(value, (list, tuple)):
+        return [plain(part) for part in value]
+    return value.item() if hasattr(value, "item") else value
+
+
+# ---- in words ------------------------------------------------------------------------------------
+
+
+def told(value, form):
+    """A value in words: numbers in the given form, several of them with commas."""
+    if isinstance(value, (list, tuple)):
+        return ", ".join(told(part, form) for part in value)
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return str(value)
+    return format(value, form)
+
+
+def distance(truth, guess):
+    """How far off a guess is, in words."""
+    if isinstance(truth, (list, tuple)):
+        pairs = list(zip(truth, guess, strict=False))
+        right = sum(same(t, g) for t, g in pairs)
+        return f"{right} of {len(truth)} right"
+    if same(truth, guess):
+        return "right"
+    if not number(truth) or not number(guess):
+        return "not so"
+    ratio = guess / truth if truth and guess else 0
+    if ratio >= 2 or 0 < ratio <= 0.5:
+        times, way = (ratio, "large") if ratio > 1 else (1 / ratio, "small")
+        return f"{times:.3g} times too {way}"
+    share = f", {abs(guess - truth) / abs(truth):.0%} of it" if truth else ""
+    return f"off by {abs(guess - truth):.3g}{share}"
+
+
+def same(truth, guess):
+    """Equal; words without regard to case, numbers to one part in a hundred."""
+    if number(truth) and number(guess):
+        return math.isclose(truth, guess, rel_tol=0.01, abs_tol=1e-12)
+    return str(truth).strip().lower() == str(guess).strip().lower()
+
+
+def number(value):
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+# ---- in a notebook -------------------------------------------------------------------------------
+
+
+def answer(question, truth, guess=None, form=".3g"):
+    """Print what came out; if the learner guessed, how far off, and keep the first guess."""
+    truth, guess = plain(truth), plain(guess)
+    line = f"{question}: {told(truth, form)}"
+    if guess is None or (isinstance(guess, (list, tuple)) and all(g is None for g in guess)):
+        print(line)
+        return
+    print(f"{line}. You said {told(guess, form)}: {distance(truth, guess)}")
+    # a second guess has seen the answer
+    if not any(entry["question"] == question for entry in guesses()):
+        with contextlib.suppress(OSError):  # a folder that nobody may write to: no diary
+            diary().parent.mkdir(parents=True, exist_ok=True)
+            files.append_lines(diary(), [dict(question=question, truth=truth, guess=guess)])
+
+
+def guesses():
+    """The first guess at every question, in the order in which they were made."""
+    return files.read_lines(diary()) if diary().exists() else []
+
+
+def calibration():
+    """(question, log2 of guess over truth) of every guess at a positive number: 0 is right, 1 twice
+    too large, -1 half of it. And how many of the other guesses were right: (right, all)."""
+    kept = guesses()
+    sized = [g for g in kept if all(number(g[k]) and g[k] > 0 for k in ("truth", "guess"))]
+    others = [g for g in kept if g not in sized]
+    logs = [(g["question"], math.log2(g["guess"] / g["truth"])) for g in sized]
+    right = sum(distance(g["truth"], g["guess"]) == "right" for g in others)
+    return logs, (right, len(others))

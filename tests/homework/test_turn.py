@@ -1,0 +1,238 @@
+"""Exercises in notebooks: what a learner hears, and that notebooks hold what units define."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from homework import cells, marking, turn
+from tests.homework.classroom import lost
+
+SEEDS = [marking.PUBLIC, 1, 987654321]
+IN_NOTEBOOKS = sorted(path.stem for path in (marking.HERE / "in_notebooks").glob("nb*.py"))
+ALL = [(unit, name) for unit in IN_NOTEBOOKS for name in turn.unit_of(unit).exercises]
+WRONGS = [
+    (unit, name, wrong) for unit, name in ALL for wrong in turn.exercise_of(unit, name).wrongs
+]
+exercises = pytest.mark.parametrize("unit, name", ALL, ids=[f"{u}-{n}" for u, n in ALL])
+
+
+@pytest.fixture(autouse=True)
+def new_kernel(monkeypatch):
+    monkeypatch.setattr(turn, "HEARD", Counter())
+    monkeypatch.setattr(turn, "ANSWERED", {})
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def function_of(code):
+    """The function in a piece of source."""
+    names = {}
+    exec(compile(code, "<cell>", "exec"), names)
+    return next(value for key, value in names.items() if key != "__builtins__")
+
+
+def mistaken(exercise, wrong):
+    """A learner who makes this mistake: the oracle with its switches, in tensors."""
+    function = wrong.returns or exercise.oracle
+
+    def learner(*inputs):
+        real = [x for x in inputs if isinstance(x, torch.Tensor) and x.is_floating_point()]
+        arrays = [
+            x.double().numpy()
+            if torch.is_tensor(x) and x.is_floating_point()
+            else x.numpy()
+            if torch.is_tensor(x)
+            else x
+            for x in inputs
+        ]
+        with np.errstate(all="ignore"):
+            found = function(*arrays, **wrong.change)
+        several = isinstance(found, tuple)
+        out = [torch.as_tensor(np.asarray(x)) for x in (found if several else (found,))]
+        if real:
+            out = [x.to(real[0].dtype) if x.is_floating_point() else x for x in out]
+        return tuple(out) if several else out[0]
+
+    learner.__name__ = exercise.name
+    return learner
+
+
+# ---- every exercise ------------------------------------------------------------------------------
+
+
+@exercises
+def test_the_solution_is_right_and_used_as_the_learners(unit, name, capsys):
+    own = turn.solution(unit, name)
+    assert turn.your_turn(unit, own) is own
+    assert capsys.readouterr().out.startswith(f"{name}: right, in all ")
+    exercise = turn.exercise_of(unit, name)
+    assert all(
+        turn.unit_of(unit).mark({name: own}, {}, exercise, part, seed).state == "ok"
+        for part in exercise.parts
+        for seed in SEEDS
+    )
+
+
+@exercises
+def test_an_untouched_stub_says_so_in_one_line_and_the_solution_stands_in(unit, name, capsys):
+    stub = function_of(f"import torch\n{turn.exercise_of(unit, name).stub()}".split("\n", 1)[1])
+    assert turn.your_turn(unit, stub) is turn.solution(unit, name)
+    said = capsys.readouterr().out
+    assert said.count("\n") == 1 and "not written yet" in said
+
+
+@pytest.mark.parametrize(
+    "unit, name, wrong", WRONGS, ids=[f"{u}-{n}-{w.name.replace(' ', '_')}" for u, n, w in WRONGS]
+)
+def test_every_named_wrong_answer_is_told_in_the_notebook(unit, name, wrong, capsys):
+    exercise = turn.exercise_of(unit, name)
+    for seed in SEEDS:
+        points, told = lost(unit_of := turn.unit_of(unit), exercise, wrong, seed)
+        assert points == wrong.loses > 0, (unit_of.short, name, wrong.name, seed, points, told)
+        assert any(why.startswith(wrong.says) for why in told), told
+    if any(part.accept for part in exercise.parts):
+        return  # such an answer has no oracle to go wrong
+    assert turn.your_turn(unit, mistaken(exercise, wrong)) is turn.solution(unit, name)
+    said = capsys.readouterr().out
+    known = {w.says for w in exercise.wrongs if w.loses <= wrong.loses}
+    assert any(words in said for words in known), said
+
+
+@exercises
+def test_an_exercise_of_a_notebook_answers_within_a_second(unit, name):
+    import time
+
+    exercise = turn.exercise_of(unit, name)
+    turn.attempt(exercise, turn.solution(unit, name))  # the oracle's answers are kept
+    start = time.process_time()
+    assert turn.attempt(exercise, turn.solution(unit, name)).state == "ok"
+    assert time.process_time() - start < 1
+    assert len(exercise.wrongs) >= 2 and exercise.hints and exercise.minutes <= 20
+
+
+@exercises
+def test_every_exercise_stands_in_its_notebook(unit, name):
+    held = [cells.turns(read(path)) for path in notebooks()]
+    assert any(found.get(name) == unit for found in held), f"no notebook asks for {unit} {name}"
+
+
+# ---- every notebook ------------------------------------------------------------------------------
+
+
+def notebooks():
+    return sorted(cells.NOTEBOOKS.glob("*.ipynb"))
+
+
+def read(path):
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("path", notebooks(), ids=lambda path: path.stem)
+def test_a_notebooks_stubs_and_solutions_are_those_of_its_units(path):
+    notebook = read(path)
+    units = cells.turns(notebook)
+    stubs, solved = [], []
+    for cell in notebook["cells"]:
+        assert "".join(cell["source"]) == cells.written(cell, units), (
+            f"run python -m homework.cells nb{path.name.split('_')[0]}"
+        )
+        if "your-turn" in cell["metadata"].get("tags", []):
+            stubs.append(cells.defined("".join(cell["source"])))
+        solved += cells.SOLUTION.findall("".join(cell["source"]))
+    assert stubs == list(units), "every stub is checked, in order"
+    assert solved == stubs, "every exercise has its folded solution"
+
+
+# ---- what a learner hears ------------------------------------------------------------------------
+
+
+def from_the_left(T, S):
+    return torch.arange(S) <= torch.arange(T)[:, None]
+
+
+from_the_left.__name__ = "causal_mask"
+
+
+def test_every_new_try_brings_a_further_hint_and_the_same_code_none(capsys, monkeypatch):
+    codes = iter(["one", "one", "two", "three"])
+    monkeypatch.setattr(turn, "text_of", lambda function: next(codes))
+    heard = []
+    for _ in range(4):
+        turn.your_turn("nb01", from_the_left)
+        heard.append(capsys.readouterr().out.count("hint "))
+    assert heard == [1, 1, 2, 2]
+
+
+def test_a_wrong_answer_names_the_case_and_the_case_is_at_hand(capsys):
+    turn.your_turn("nb01", from_the_left)
+    said = capsys.readouterr().out
+    assert "fewer queries than keys" in said and 'case("nb01", "causal_mask", 4)' in said
+    one = turn.case("nb01", "causal_mask", 4)
+    assert not torch.equal(from_the_left(*one.inputs), one.wanted)
+    assert torch.equal(turn.solution("nb01", "causal_mask")(*one.inputs), one.wanted)
+    before = turn.case("nb01", "causal_mask", 3)
+    assert torch.equal(from_the_left(*before.inputs), before.wanted)
+    with pytest.raises(ValueError, match="has cases 1 to 6, got 7"):
+        turn.case("nb01", "causal_mask", 7)
+
+
+def test_an_error_names_its_line_and_hints_come_when_asked_for(capsys):
+    broken = function_of("def causal_mask(T, S):\n    x = 1\n    return T / 0\n")
+    turn.your_turn("nb01", broken)
+    assert "it raised ZeroDivisionError in line 3" in capsys.readouterr().out
+    for wanted in ("hint 2 of 2", "That is all of them"):
+        turn.hint("nb01", "causal_mask")
+        assert wanted in capsys.readouterr().out
+
+
+def test_an_endless_answer_is_stopped(capsys, monkeypatch):
+    monkeypatch.setattr(turn, "SECONDS", 0.2)
+    endless = function_of("def causal_mask(T, S):\n    while True:\n        pass\n")
+    turn.your_turn("nb01", endless)
+    assert "did not finish in time" in capsys.readouterr().out
+
+
+def test_an_exercise_of_the_homework_can_be_asked_in_a_notebook_too(capsys):
+    merge = turn.solution("hw01", "merge")
+    assert turn.your_turn("hw01", merge) is merge
+
+
+def test_names_that_do_not_exist_are_answered_with_those_that_do():
+    with pytest.raises(ValueError, match="there is no unit 'nb77'"):
+        turn.case("nb77", "x", 1)
+    with pytest.raises(ValueError, match="nb01 has causal_mask"):
+        turn.case("nb01", "x", 1)
+
+
+def test_writing_cells_puts_back_what_a_unit_defines(tmp_path):
+    stub = turn.exercise_of("nb01", "causal_mask").stub()
+    texts = [
+        ("code", ["your-turn"], "def causal_mask(T, S):\n    pass"),
+        ("code", [], 'causal_mask = your_turn("nb01", causal_mask)'),
+        (
+            "markdown",
+            [],
+            "<details><summary>Solution: causal_mask</summary>\n\n```python\nold\n```\n\n"
+            "Why.\n</details>",
+        ),
+    ]
+    notebook = dict(
+        cells=[
+            dict(cell_type=kind, metadata=dict(tags=tags), source=text.splitlines(keepends=True))
+            for kind, tags, text in texts
+        ]
+    )
+    path = Path(tmp_path) / "01_x.ipynb"
+    path.write_text(json.dumps(notebook))
+    assert cells.update(path) and not cells.update(path)
+    first, second, third = ("".join(cell["source"]) for cell in read(path)["cells"])
+    assert first == stub.rstrip() and second == texts[1][2]
+    assert (
+        "torch.arange(S) <=" in third and third.endswith("Why.\n</details>") and "old" not in third
+    )

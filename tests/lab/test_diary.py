@@ -1,0 +1,63 @@
+"""The diary of guesses: what it says, what it keeps, and that a blank guess is no guess."""
+
+import pytest
+import torch
+
+from minimal.lab import diary
+
+
+@pytest.fixture(autouse=True)
+def own_diary(tmp_path, monkeypatch):
+    monkeypatch.setenv("MINIMAL_RUNS", str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "truth, guess, words",
+    [
+        (0.5, 0.5, "right"),
+        (36, 36, "right"),
+        (0.5, 0.4, "off by 0.1, 20% of it"),
+        (36, 72, "2 times too large"),
+        (36, 9, "4 times too small"),
+        (0, 3, "off by 3"),
+        (-1.0, 0.5, "off by 1.5, 150% of it"),
+        ("the table", "The table ", "right"),
+        ("the table", "V1", "not so"),
+        (True, False, "not so"),
+        ([1, 2, 3], [1, 5, 3], "2 of 3 right"),
+        (3, "three", "not so"),
+    ],
+)
+def test_a_guess_is_answered_with_how_far_off_it_is(capsys, truth, guess, words):
+    diary.answer("a question", truth, guess)
+    assert capsys.readouterr().out.endswith(f": {words}\n")
+
+
+@pytest.mark.parametrize("blank", [None, (None, None)])
+def test_a_blank_guess_prints_the_truth_and_no_word_of_a_guess(capsys, blank):
+    diary.answer("heat at water", torch.tensor(-1.0), blank, form="+.2f")
+    assert capsys.readouterr().out == "heat at water: -1.00\n"
+    assert diary.guesses() == [] and not diary.diary().exists()
+
+
+def test_the_first_guess_is_kept_since_the_second_has_seen_the_answer():
+    diary.answer("cells", 36, 55)
+    diary.answer("cells", 36, 36)
+    assert diary.guesses() == [dict(question="cells", truth=36, guess=55)]
+
+
+def test_calibration_is_the_logarithm_of_guess_over_truth(capsys):
+    diary.answer("twice", 4.0, 8.0)
+    diary.answer("half", torch.tensor(4), 2)
+    diary.answer("word", "V1", "v1")
+    diary.answer("sign", -1.0, 1.0)
+    assert diary.calibration() == ([("twice", 1.0), ("half", -1.0)], (1, 2))
+
+
+def test_a_folder_that_cannot_be_written_costs_the_diary_and_not_the_answer(
+    capsys, tmp_path, monkeypatch
+):
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("MINIMAL_RUNS", str(tmp_path / "file" / "runs"))
+    diary.answer("cells", 36, 36)
+    assert capsys.readouterr().out == "cells: 36. You said 36: right\n"
