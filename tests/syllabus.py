@@ -17,4 +17,5 @@ SYLLABUS = """
     10_bank_of_values
     11_gather_attention
     12_scale_and_evidence
+    13_what_came_next
 """.split()
