@@ -85,6 +85,11 @@ course: setup
 bench: setup
 	$(PY) -m minimal.lab.speed $(PART:%=--part %) $(ARGS)
 
+## make gpu         on a rented GPU: check, measure, train three models (MINUTES=30); DRY=1 tries it out on a CPU
+.PHONY: gpu
+gpu: setup
+	$(if $(DRY),TRITON_INTERPRET=1) $(PY) -m minimal.lab.speed.rented --minutes $(or $(MINUTES),30) $(if $(DRY),--dry) $(ARGS)
+
 ## make evidence    what is recorded, what is missing, and how long the rest would take here
 .PHONY: evidence
 evidence: setup

@@ -71,7 +71,7 @@ def generate(
     """ids (B, T) and `tokens` more of them (B, T + tokens).
 
     The model's own windows become rings; a Bank of Values model stores no values for its table
-    layers, only the ids.
+    layers, only the ids. The cache is laid out once, so no step copies what is kept.
 
     Beyond the trained context a layer without a window still sees every token, at distances that
     training never showed it. With `slide` it sees the last `context` tokens besides the one that
@@ -84,7 +84,7 @@ def generate(
         raise ValueError("generation continues a text: give at least one token, for example BOS")
     model.eval()
     chance = torch.Generator().manual_seed(seed)
-    cache = model.cache(rings=rings) if cache is None else cache
+    cache = model.cache(ids.shape[1] + tokens, rings) if cache is None else cache
     windows = sliding(model) if slide else None
     new = ids
     for _ in range(tokens):

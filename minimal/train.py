@@ -66,9 +66,8 @@ def prepare(run):
     keep_memory()
     compute = compute_dtype(team.device)
     model = build(run.plan, run.size, run.seed, team.device, compute, **run.config())
-    optimizer = optim.Optimizer(
-        model, recipe, batch_tokens=tokens_a_step, steps=steps, scale=run.scale, lr=run.lr
-    )
+    how = dict(batch_tokens=tokens_a_step, steps=steps, scale=run.scale, lr=run.lr, team=team)
+    optimizer = optim.Optimizer(model, recipe, **how)
     return Parts(team, corpus, tok, data, model, counted, steps, optimizer)
 
 

@@ -244,10 +244,13 @@ class Loop:
     def save(self):
         """Weights, optimizer and what was reached, in one file; never weights that are NaN."""
         self.check_finite()
-        if not (self.out and self.writes):
+        if not self.out:
+            return
+        optimizer = self.optimizer.state_dict()  # several processes gather it together
+        if not self.writes:
             return
         tensors = {f"model/{name}": p for name, p in self.model.named_parameters()}
-        for name, tensor in self.optimizer.state_dict().items():
+        for name, tensor in optimizer.items():
             tensors[f"optimizer/{name}"] = tensor
         progress = {name: getattr(self, name) for name in PROGRESS}
         state = progress | dict(identity=self.identity()) | self.extra()

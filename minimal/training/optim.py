@@ -1,11 +1,11 @@
 """How does a gradient become a step? Optimizers: Muon for matrices, AdamW for the rest.
 
-recipes.py says which parameter is treated how, and how fast.
+rows.py says which parameter is treated how, and by whom; recipes.py, how fast.
 """
 
 import torch
 
-from minimal.training import recipes
+from minimal.training.rows import KEPT, carried, groups, owners, rows_by_name
 
 # Five odd polynomials that together send every singular value near 1 (Polar Express, as nanochat).
 POLAR_EXPRESS = (
@@ -15,9 +15,6 @@ POLAR_EXPRESS = (
     (3.28575, -2.36813, 0.464490),
     (2.34654, -1.70978, 0.423236),
 )
-
-# numbers in one stack: half a megabyte stays in a core's cache; elsewhere there is no limit
-STACK = dict(cpu=2**17)
 
 
 def frobenius(matrix):
@@ -160,16 +157,35 @@ class Optimizer:
     A step is a function of gradients, state and the step's number: nothing here counts, so a
     resumed run is exact. `lr` moves the matrices' rate and all others along. `backend` compiles
     Muon's step (None: no; it pays on GPUs).
+
+    In a `team` of several processes every parameter has one owner, who alone keeps its state and
+    moves it, and then shares it: the state of a process is its part of the whole.
     """
 
     def __init__(
-        self, model, recipe="course", *, batch_tokens, steps, scale="paper", lr=None, backend="auto"
+        self,
+        model,
+        recipe="course",
+        *,
+        batch_tokens,
+        steps,
+        scale="paper",
+        lr=None,
+        backend="auto",
+        team=None,
     ):
         self.recipe, self.steps = carried(recipe, model, batch_tokens, scale, lr), steps
         self.named = {name: p for name, p in model.named_parameters() if p.requires_grad}
-        rows = rows_by_name(self.recipe, model.roles(), self.named)
-        self.dense = [Dense(group, row) for row, group in groups(rows, self.named, "adamw")]
-        self.stacks = [Stack(group, row) for row, group in groups(rows, self.named, "muon")]
+        self.rows = rows_by_name(self.recipe, model.roles(), self.named)
+        # what this process owns
+        self.team = team if team and team.world > 1 else None
+        self.owner = owners(self.rows, self.named, team.world) if self.team else {}
+        own = self.named
+        if self.team:
+            own = {name: p for name, p in own.items() if self.owner[name] == team.rank}
+        rows = {name: self.rows[name] for name in own}
+        self.dense = [Dense(group, row) for row, group in groups(rows, own, "adamw")]
+        self.stacks = [Stack(group, row) for row, group in groups(rows, own, "muon")]
         cuda = any(p.is_cuda for p in self.named.values())
         self.tensors = bool(backend) if backend != "auto" else cuda
         compiled = "inductor" if backend == "auto" else backend
@@ -202,6 +218,14 @@ class Optimizer:
         )
         for p in self.named.values():
             p.grad = None
+        self.share()
+
+    @torch.no_grad()
+    def share(self):
+        """Every owner's parameters to all processes."""
+        for rank in range(self.team.world if self.team else 0):
+            theirs = [p for name, p in self.named.items() if self.owner[name] == rank]
+            self.team.from_one(rank, theirs)
 
     def check_gradients(self):
         for stack in self.stacks:
@@ -220,12 +244,17 @@ class Optimizer:
         return state
 
     def state_dict(self):
-        """A flat dict of tensors by "parameter/key", one a matrix however they were stacked."""
-        return {key: value.clone() for key, value in self.live_state().items()}
+        """A flat dict of tensors by "parameter/key", one a matrix however they were stacked.
+
+        Several processes call it together, and the first gets the whole, the others nothing."""
+        own = {key: value.clone() for key, value in self.live_state().items()}
+        return self.team.union(own) if self.team else own
 
     def load_state_dict(self, state):
+        """The whole state, of which every process takes its part."""
         live = self.live_state()
-        differ = sorted(live.keys() ^ state.keys())
+        kept = (f"{name}/{key}" for name, row in self.rows.items() for key in KEPT[row.algorithm])
+        differ = sorted(set(kept) ^ state.keys())
         if not differ:
             differ = [key for key in live if live[key].shape != state[key].shape]
         if differ:
@@ -235,51 +264,3 @@ class Optimizer:
             )
         for key, value in live.items():
             value.copy_(state[key])
-
-
-def carried(recipe, model, batch_tokens, scale="paper", lr=None):
-    """The recipe in numbers for this model, by the size of the standard plan: plans learn alike."""
-    recipe, config, roles = recipes.named(recipe), model.config, model.roles()
-    head = sum(p.numel() for name, p in model.named_parameters() if roles[name] == "head")
-    parameters = 12 * config.layers * config.width**2 + head
-    recipe = recipes.scaled(recipes.SCALES[scale](recipe), config.width, batch_tokens, parameters)
-    return recipe if lr is None else recipe.at(lr)
-
-
-def rows_by_name(recipe, roles, named):
-    """The row of every parameter.
-
-    Matrices inside an MLP are a role of their own: modded-nanogpt decays them twice as fast.
-    """
-    rows = {}
-    for name, p in named.items():
-        role = "mlp" if roles[name] == "matrix" and ".mlp." in name else roles[name]
-        if role not in recipe.rows:
-            raise ValueError(
-                f"{name} has the role {role!r}, for which this recipe has no row: "
-                "add one to its table in recipes.py"
-            )
-        rows[name] = recipe.rows[role]
-        if rows[name].algorithm == "muon" and p.ndim != 2:
-            raise ValueError(
-                f"Muon takes matrices, and {name} has shape {tuple(p.shape)}: "
-                f"give {role!r} an AdamW row"
-            )
-    return rows
-
-
-def groups(rows, named, algorithm):
-    """(row, {name: parameter}) for every row of this algorithm.
-
-    Muon's share a shape, too, and on a CPU a group of them fits its cache.
-    """
-    found = {}
-    for name, row in rows.items():
-        if row.algorithm == algorithm:
-            shape = named[name].shape if algorithm == "muon" else None
-            found.setdefault((row, shape), []).append(name)
-    for (row, shape), names in found.items():
-        limit = STACK.get(named[names[0]].device.type) if shape else None
-        count = max(1, limit // shape.numel()) if limit else len(names)
-        for first in range(0, len(names), count):
-            yield row, {name: named[name] for name in names[first : first + count]}

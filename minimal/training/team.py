@@ -57,6 +57,32 @@ class Team:
             for t, mean in zip(same, flat.split([t.numel() for t in same])):
                 t.copy_(mean.view_as(t))
 
+    def from_one(self, rank, tensors):
+        """Replace every tensor by that process's, one message a type."""
+        for kind in {t.dtype for t in tensors}:
+            same = [t for t in tensors if t.dtype == kind]
+            flat = torch.cat([t.reshape(-1) for t in same])
+            dist.broadcast(flat, rank)
+            for t, theirs in zip(same, flat.split([t.numel() for t in same])):
+                t.copy_(theirs.view_as(t))
+
+    def union(self, tensors):
+        """The tensors of all processes by name, on the CPU of the first; nothing on the others."""
+        shapes = [None] * self.world
+        own = {name: (t.shape, t.dtype) for name, t in tensors.items()}
+        dist.all_gather_object(shapes, own)
+        whole = {}
+        for rank, theirs in enumerate(shapes):
+            for name, (shape, kind) in theirs.items():
+                if rank == self.rank:
+                    tensor = tensors[name].contiguous()
+                else:
+                    tensor = torch.empty(shape, dtype=kind, device=self.device)
+                dist.broadcast(tensor, rank)
+                if self.rank == 0:
+                    whole[name] = tensor.cpu()
+        return whole
+
 
 def whole_number(name, default, least=0, most=None):
     """A number that torchrun puts into the environment."""

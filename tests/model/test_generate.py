@@ -160,3 +160,29 @@ def test_sliding_changes_nothing_within_the_context_and_bounds_the_cache_beyond(
         generate(model, IDS, n, cache=cache, slide=True)
         sizes.append(cache.bytes())
     assert sizes[0] == sizes[1] == 2 * 6 * 2 * 16 * 48 * 4
+
+
+def test_no_step_copies_what_the_cache_keeps(monkeypatch):
+    """Rows stay where they were laid out, whatever is appended behind them."""
+    model = build("bov", "smoke").eval()
+    ids = torch.randint(model.config.vocab, (1, 5))
+    places = []
+    made = model.cache
+
+    def watched(*how, **more):
+        cache = made(*how, **more)
+        append = cache.append
+
+        def noted(name, *rows):
+            visible = append(name, *rows)
+            places.append((name, cache.kept[name].data_ptr()))
+            return visible
+
+        cache.append = noted
+        return cache
+
+    monkeypatch.setattr(model, "cache", watched)
+    generate(model, ids, 12)
+    names = {name for name, _ in places}
+    assert len(names) >= 3 and len(places) == 12 * len(names)
+    assert len(set(places)) == len(names), "every name keeps its place"

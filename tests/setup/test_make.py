@@ -16,6 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 CALLS = dict(  # target: what it calls, with these arguments
     course="notebooks/run.py --profile smoke",
     bench="-m minimal.lab.speed --part race",
+    gpu="-m minimal.lab.speed.rented --minutes 10 --dry",
     evidence="-m minimal.lab.evidence",
     reset="-m homework.reset hw03",
     grade="-m homework.grade hw03 mine.py",
@@ -24,7 +25,7 @@ CALLS = dict(  # target: what it calls, with these arguments
     site="slides/site.py",
     figures="-m minimal.lab.pictures",
 )
-ARGUMENTS = ["PROFILE=smoke", "PART=race", "HW=hw03", "FILE=mine.py"]
+ARGUMENTS = ["PROFILE=smoke", "PART=race", "MINUTES=10", "DRY=1", "HW=hw03", "FILE=mine.py"]
 FAKE = """#!/bin/sh
 echo "$@" >> calls
 case "$*" in

@@ -7,7 +7,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from minimal.training import optim
+from minimal.training import optim, rows
 from minimal.training.recipes import RECIPES, ROLES, Row, Schedule, laptop, window
 from minimal.variants import PLANS, build, skeleton
 
@@ -332,7 +332,7 @@ def test_a_matrix_without_gradient_signal_stays_finite_and_still():
 def test_stacking_changes_speed_and_nothing_else(monkeypatch):
     ends, counts = [], []
     for limit in (1, 2**11, 2**30):
-        monkeypatch.setitem(optim.STACK, "cpu", limit)
+        monkeypatch.setitem(rows.STACK, "cpu", limit)
         model = nano()
         opt = optimizer(model)
         counts.append(len(opt.stacks))
@@ -533,7 +533,7 @@ def test_the_state_is_a_snapshot_and_does_not_depend_on_stacking(monkeypatch):
     kept = {key: value.clone() for key, value in state.items()}
     train(model, opt, 1, first=1)
     assert all(torch.equal(state[key], kept[key]) for key in kept)
-    monkeypatch.setitem(optim.STACK, "cpu", 1)
+    monkeypatch.setitem(rows.STACK, "cpu", 1)
     other = optimizer(nano())
     other.load_state_dict(kept)
     assert all(torch.equal(other.state_dict()[key], kept[key]) for key in kept)

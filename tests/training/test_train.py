@@ -102,44 +102,78 @@ def test_a_checkpoint_gives_model_and_tokenizer_back(corpus, tmp_path):
     assert trainer.evaluate()["loss"] == result["valid"][-1]["loss"]
 
 
+TEAM = """import json, os
+from pathlib import Path
+from minimal.train import Run, Trainer
+run = Run(plan="bov", corpus={corpus!r}, out={out!r}, **{how})
+trainer = Trainer(run, quiet=True)
+kept = sum(t.numel() for t in trainer.optimizer.live_state().values())
+Path({out!r}, f"kept-{{trainer.team.rank}}.json").write_text(json.dumps(kept))
+trainer.fit()
+"""
+
+
+def started(processes, corpus, out, **more):
+    """Train in so many processes; the numbers of optimizer state that each of them kept."""
+    out.mkdir(exist_ok=True)
+    script = out / "team.py"
+    script.write_text(TEAM.format(corpus=corpus, out=str(out), how=TINY | more))
+    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
+    command = [sys.executable, *(torchrun if processes > 1 else ()), str(script)]
+    environment = os.environ | dict(OMP_NUM_THREADS="1")
+    subprocess.run(command, check=True, env=environment, capture_output=True, timeout=240)
+    return [json.loads(path.read_text()) for path in sorted(out.glob("kept-*.json"))]
+
+
+def losses_of(out):
+    return torch.tensor([row["loss"] for row in checkpoint.load(out)[1]["history"]])
+
+
 @pytest.mark.slow
-def test_two_processes_train_as_one(corpus, tmp_path):
-    """Five losses of torchrun with two processes against one process, in fp32."""
-    losses = {}
-    for name, start in dict(
-        one=[sys.executable],
-        two=[
-            sys.executable,
-            "-m",
-            "torch.distributed.run",
-            "--standalone",
-            "--nproc-per-node",
-            "2",
-        ],
-    ).items():
-        out = tmp_path / name
-        subprocess.run(
-            [
-                *start,
-                "-m",
-                "minimal.train",
-                "--plan",
-                "bov",
-                "--corpus",
-                corpus,
-                "--steps",
-                "5",
-                "--out",
-                str(out),
-                *CLI,
-            ],
-            check=True,
-            env=os.environ | dict(OMP_NUM_THREADS="1"),
-            capture_output=True,
-            timeout=120,
+@pytest.mark.parametrize("processes", [2, 4])
+def test_several_processes_train_as_one_and_share_the_optimizers_state(corpus, tmp_path, processes):
+    """Losses of torchrun with several processes against one process, in fp32; each keeps its part
+    of the optimizer's state, and the checkpoint holds the whole."""
+    one, several = tmp_path / "one", tmp_path / "several"
+    (whole,) = started(1, corpus, one, steps=5)
+    parts = started(processes, corpus, several, steps=5)
+    assert torch.allclose(losses_of(one), losses_of(several), atol=1e-5)
+    # memory
+    assert len(parts) == processes and sum(parts) == whole
+    assert max(parts) < 1.5 * whole / processes
+    # what is saved is the same, whoever trained
+    ours, theirs = (checkpoint.load(out)[0] for out in (one, several))
+    assert ours.keys() == theirs.keys()
+    for name, tensor in ours.items():
+        # Adam divides small gradients by small ones: rounding moves single weights, not whole ones
+        apart = (tensor - theirs[name]).double().norm() / tensor.double().norm().clamp_min(1e-12)
+        assert tensor.shape == theirs[name].shape and apart < 0.02, (name, apart)
+
+
+@pytest.mark.slow
+def test_a_run_of_two_processes_goes_on_in_one_and_in_three(corpus, tmp_path):
+    """The checkpoint knows nothing of who trained it: every process takes its part."""
+    more = dict(batch=6, steps=6, evaluate=100)
+    started(1, corpus, tmp_path / "one", **more)
+    out = tmp_path / "passed on"
+    for processes, minutes in ((2, 0), (1, 0), (3, None)):
+        script = tmp_path / "go_on.py"
+        script.write_text(
+            "from minimal.train import Run, Trainer\n"
+            "from minimal.training.run import TimeIsUp\n"
+            f"run = Run(plan='bov', corpus={corpus!r}, out={str(out)!r}, **{TINY | more})\n"
+            "try:\n"
+            f"    Trainer(run, quiet=True).fit({minutes})\n"
+            "except TimeIsUp:\n"
+            "    pass\n"
         )
-        losses[name] = [h["loss"] for h in checkpoint.load(out)[1]["history"]]
-    assert torch.allclose(*(torch.tensor(v) for v in losses.values()), atol=1e-5)
+        torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node"]
+        start = [*torchrun, str(processes)] if processes > 1 else []
+        environment = os.environ | dict(OMP_NUM_THREADS="1")
+        command = [sys.executable, *start, str(script)]
+        subprocess.run(command, check=True, env=environment, capture_output=True, timeout=240)
+    assert len(losses_of(out)) == 6
+    assert torch.allclose(losses_of(tmp_path / "one"), losses_of(out), atol=1e-5)
 
 
 @pytest.mark.slow

@@ -1,0 +1,286 @@
+"""What should half an hour on a rented GPU be spent on? Everything that is not yet measured, in one
+command.
+
+    make gpu MINUTES=30       check the kernels, measure, train three models; says its cost first
+    make gpu DRY=1            the same stages on a CPU at toy scale: nothing is met for the first
+                              time on rented time
+    python -m minimal.lab.speed.rented --cost      what the paper's own runs would cost
+
+It goes on where it was stopped: a stage whose rows are in the file is not measured again, and a
+training run continues from its checkpoint. Rows are written to OUT/gpu_session.json and
+OUT/gather_gpu.json as soon as they are there.
+"""
+
+import math
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import torch
+
+from minimal.command import command, number
+from minimal.data import corpora, results
+from minimal.data.files import CHECKOUT, runs_folder
+from minimal.kernels.gather import gather_attention
+from minimal.kernels.reference import reference
+from minimal.kernels.route import kernels_run
+from minimal.lab.evidence import records
+from minimal.lab.speed.bench import training
+from minimal.model.count import count
+from minimal.train import Trainer
+from minimal.training.run import Run, TimeIsUp
+from minimal.variants import skeleton
+
+FILE = "gpu_session.json"
+PLANS = ("standard", "resformer", "bov")
+
+# An H100's dense bf16 peak, and the share of it that a plan assumes until it has measured one.
+PEAK, ASSUMED = 989e12, 0.40
+
+# bf16, fp16 and fp32; atomics, graph: see tests/kernels/on_gpu.py
+KERNELS = (
+    *(f"training-{kind}" for kind in ("float32", "bfloat16", "float16")),
+    *(f"decoding-{kind}" for kind in ("float32", "bfloat16", "float16")),
+    *("atomics", "graph"),
+)
+
+
+@dataclass
+class Session:
+    """What was asked, and what the stages share."""
+
+    minutes: float = 30.0
+    dry: bool = False
+    corpus: str = "auto"
+    out: Path = records.EVIDENCE
+    end: float = math.inf  # by time.monotonic
+
+    def left(self):
+        """Minutes."""
+        return max(0.0, (self.end - time.monotonic()) / 60)
+
+    @property
+    def path(self):
+        return Path(self.out) / FILE
+
+    def rows(self, part):
+        return [row for row in records.rows_of(self.path) if row["part"] == part]
+
+    @cached_property
+    def text(self):
+        return corpora.find(self.corpus, self.run("standard").tokens)
+
+    def keep(self, row):
+        """On file at once, under a head that says where it was measured."""
+        about = dict(name=self.text.name, fingerprint=self.text.fingerprint, tokens=0)
+        words = "make gpu DRY=1" if self.dry else f"make gpu MINUTES={self.minutes:g}"
+        head = results.header("one session on a GPU: kernels, speed, three models", words, about)
+        results.append(self.path, row | records.numerical_state(), head)
+
+    # ---- the three models ---------------------------------------------------------------------
+    def run(self, plan, flops=None):
+        """A run of the session: d12 with the paper's batch; at toy scale a model of two layers."""
+        folder = str(runs_folder() / "gpu" / ("dry" if self.dry else "d12") / plan)
+        common = dict(plan=plan, corpus=self.corpus, flops=flops, out=folder, rows=64)
+        if self.dry:
+            small = dict(size="smoke", vocab=280, context=32, batch=4, evaluate=10, save=10)
+            return Run(**common | small | dict(rows=4))
+        large = dict(size="d12", batch=256, accumulate=16, scale="paper", compile=True)
+        return Run(**common | large, evaluate=50, save=50)
+
+    def shape(self, plan):
+        run = self.run(plan)
+        return count(skeleton(plan, run.size, **run.config()))
+
+    def rate(self):
+        """FLOP/s of training that a budget may count on: the slowest plan's, or what we assume."""
+        found = [row["tflops"] * 1e12 for row in self.rows("training")]
+        return min(found) if len(found) == len(PLANS) else PEAK * ASSUMED
+
+    def budget(self):
+        """FLOPs of each of the three runs: decided once, so that they can go on another day."""
+        decided = self.rows("budget")
+        if decided:
+            return decided[0]["flops"]
+        if self.dry:
+            run, shape = self.run("standard"), self.shape("standard")
+            return 3 * shape["flops_per_token"] * run.batch * 32
+        seconds = 60 * self.minutes * SHARE["runs"] / len(PLANS)
+        return float(f"{seconds * self.rate():.1e}")
+
+
+# ---- the stages ----------------------------------------------------------------------------------
+
+
+def check_kernels(session):
+    """Every kernel against the definition in float64, one process a type, side by side."""
+    if session.dry:
+        q, k = torch.randn(2, 2, 9, 2, 16)
+        table, ids = torch.randn(50, 2, 16), torch.randint(50, (2, 9), dtype=torch.int32)
+        mine = gather_attention(q, k, table, ids)
+        apart = (mine - reference(q, k, table, ids)).abs().max().item()
+        yield dict(part="kernels", kernels=["gather"], equal=[apart < 1e-5])
+        return
+    start = [sys.executable, "-m", "tests.kernels.on_gpu"]
+    how = dict(cwd=CHECKOUT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    running = {name: subprocess.Popen([*start, name], **how) for name in KERNELS}
+    said = {name: process.communicate()[0] for name, process in running.items()}
+    equal = [running[name].returncode == 0 for name in KERNELS]
+    for name, good in zip(KERNELS, equal):
+        print(f"    {name}: {'equal' if good else said[name][-400:]}", flush=True)
+    yield dict(part="kernels", kernels=list(KERNELS), equal=equal)
+
+
+def measure_attention(session):
+    """Bandwidths first, then decode, forward and backward beside their rivals."""
+    from minimal.lab.speed import gpu, graphs
+
+    parts = ("decode", "forward", "backward")
+    if session.dry and not kernels_run("cpu"):
+        yield dict(part="attention", rows=0, file=None, why="Triton's interpreter is not here")
+        return
+    if session.dry:
+        few = dict(cached=[(1, 70, 2, 2, 32)], trained=[(1, 40, 2, 2, 32)])
+        small = dict(buffers=dict(small=1 << 13, large=1 << 13, programs=2))
+        toy = graphs.Bench("cpu", torch.float32, V=50, rounds=1, layers=1)
+        rows = gpu.everything(session.out, parts, toy, **few, **small)
+    else:
+        rows = gpu.everything(session.out, parts)
+    yield dict(part="attention", rows=len(rows), file="gather_gpu.json")
+
+
+def measure_training(session):
+    """Whole steps of each plan: tokens a second, and the share of the best product."""
+    run = session.run("standard")
+    batch = run.batch // run.accumulate
+    for plan in PLANS:
+        if any(row["plan"] == plan for row in session.rows("training")):
+            continue
+        device = "cpu" if session.dry else "cuda"
+        repeats = 1 if session.dry else 20
+        yield dict(part="training") | training(
+            run.size, plan, batch, not session.dry, repeats, device
+        )
+
+
+def train_models(session):
+    """Three models at one FLOP budget; each goes on from its checkpoint."""
+    flops = session.budget()
+    if not session.rows("budget"):
+        yield dict(part="budget", flops=flops, rate=session.rate())
+    for plan in PLANS:
+        if any(row["plan"] == plan for row in session.rows("run")):
+            continue
+        result = Trainer(session.run(plan, flops), quiet=session.dry).fit(session.left())
+        final, spent = result["valid"][-1], result["flops_per_token"] * result["tokens"]
+        yield dict(
+            part="run",
+            plan=plan,
+            size=result["run"]["size"],
+            seed=result["run"]["seed"],
+            steps=result["steps"],
+            tokens=result["tokens"],
+            epochs=round(result["epochs"], 2),
+            flops=spent,
+            loss=round(final["loss"], 5),
+            bpb=round(final["bpb"], 5),
+            seconds=round(result["seconds"], 1),
+        )
+
+
+# stage: (its part in the file, its share of the minutes, what it does)
+STAGES = dict(
+    kernels=("kernels", 0.15, check_kernels),
+    attention=("attention", 0.25, measure_attention),
+    training=("training", 0.10, measure_training),
+    runs=("run", 0.50, train_models),
+)
+SHARE = {name: share for name, (_, share, _) in STAGES.items()}
+
+
+def whole(session, name):
+    """Are all rows of a stage on file?"""
+    found = len(session.rows(STAGES[name][0]))
+    return found >= (len(PLANS) if name in ("training", "runs") else 1)
+
+
+def plan_of(session):
+    """What will be done and what it costs, in words, before anything starts."""
+    lines = [f"about {session.minutes:g} minutes; rows go to {FILE} as they are measured"]
+    for name, (_, share, work) in STAGES.items():
+        minutes = "done" if whole(session, name) else f"{share * session.minutes:.0f} min"
+        lines.append(f"  {name:10}{minutes:>7}  {work.__doc__}")
+    tokens = session.budget() / session.shape("standard")["flops_per_token"]
+    source = "assumed" if len(session.rows("training")) < len(PLANS) else "measured"
+    lines.append(
+        f"  each run: {session.budget():.1e} FLOPs, {tokens / 1e6:,.0f}M tokens of standard, at "
+        f"{session.rate() / 1e12:.2g} TFLOP/s ({source}); text: {session.corpus}"
+    )
+    return "\n".join(lines)
+
+
+def carry_out(session):
+    """All stages that are not on file yet. -> are they now?"""
+    session.end = time.monotonic() + 60 * session.minutes
+    for name, (_, _, work) in STAGES.items():
+        if whole(session, name):
+            print(f"{name}: on file", flush=True)
+            continue
+        print(f"{name}: {session.left():.0f} minutes left", flush=True)
+        try:
+            for row in work(session):
+                session.keep(row)
+        except TimeIsUp as why:
+            print(f"{name}: {why}; the same command goes on", flush=True)
+            return False
+    return all(whole(session, name) for name in STAGES)
+
+
+# ---- what the paper's runs would cost ------------------------------------------------------------
+
+# FLOPs a run: Bank of Values, Table 8, and Section 5 for the 100B tokens of Table 2
+PAPERS = {
+    "d12, 135M: one run of Table 1": (1.5e18, 1),
+    "d24, 780M: Table 3's five runs": (3.91e19, 5),
+    "d24, 780M: Table 2, standard and BoV on 100B tokens": (4.78e20, 2),
+}
+
+
+def hours(flops, share=ASSUMED):
+    """H100-hours of so many FLOPs at a share of the peak."""
+    return flops / (share * PEAK) / 3600
+
+
+def cost():
+    """The table of `--cost`, as lines."""
+    lines = [f"H100-hours at {ASSUMED:.0%} of {PEAK / 1e12:.0f} TFLOP/s (assumed; not measured)"]
+    for name, (flops, runs) in PAPERS.items():
+        lines.append(f"  {name:52}{runs * hours(flops):9,.1f}  ({runs} x {flops:.3g} FLOPs)")
+    return "\n".join(lines)
+
+
+@command("minimal.lab.speed.rented", __doc__.splitlines()[0])
+def main(parser, argv):
+    parser.add_argument("--minutes", type=number(float, above=0), default=30.0)
+    parser.add_argument("--dry", action="store_true", help="on a CPU, at toy scale")
+    parser.add_argument("--corpus", default="auto", help="auto, stdlib, a folder, python:DIR …")
+    parser.add_argument("--out", type=Path, help="the folder of the JSON files")
+    parser.add_argument("--cost", action="store_true", help="what the paper's runs would cost")
+    asked = parser.parse_args(argv)
+    if asked.cost:
+        print(cost())
+        return
+    if not (asked.dry or torch.cuda.is_available()):
+        parser.error("wanted a GPU that torch can use, got none: rent one, or try DRY=1 here")
+    out = asked.out or (runs_folder() / "gpu" / "dry" if asked.dry else records.EVIDENCE)
+    out.mkdir(parents=True, exist_ok=True)
+    session = Session(asked.minutes, asked.dry, asked.corpus, out)
+    print(plan_of(session), flush=True)
+    print("all stages are on file" if carry_out(session) else "not whole yet")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

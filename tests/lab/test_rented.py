@@ -1,0 +1,118 @@
+"""A session on a rented GPU, tried out on a CPU: every stage, resumed, and its cost told first."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from minimal.data.files import CHECKOUT
+from minimal.lab.evidence import records
+from minimal.lab.speed import rented
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    monkeypatch.setenv("MINIMAL_RUNS", str(tmp_path / "runs"))
+    text = tmp_path / "text.txt"
+    text.write_text("the cat sat on the mat, and the dog lay by the door. " * 3000)
+    return tmp_path, str(text)
+
+
+def session(place, **more):
+    out = place[0] / "out"
+    out.mkdir(exist_ok=True)
+    return rented.Session(dry=True, corpus=place[1], out=out, **more)
+
+
+def stages(monkeypatch, *names):
+    """Only these stages; their shares of the time stay."""
+    monkeypatch.setattr(rented, "STAGES", {name: rented.STAGES[name] for name in names})
+
+
+@pytest.mark.slow
+def test_every_stage_runs_on_a_cpu_by_the_command_and_a_second_call_does_nothing(place):
+    out = place[0] / "out"
+    command = [sys.executable, "-m", "minimal.lab.speed.rented", "--dry", "--out", str(out)]
+    command += ["--corpus", place[1]]
+    how = dict(env=os.environ | dict(TRITON_INTERPRET="1", OMP_NUM_THREADS="1"), text=True)
+    first = subprocess.run(command, capture_output=True, timeout=300, cwd=CHECKOUT, **how)
+    assert first.returncode == 0 and first.stdout.endswith("all stages are on file\n"), first.stderr
+    rows = json.loads((out / rented.FILE).read_text())["rows"]
+    parts = [row["part"] for row in rows]
+    wanted = ["kernels", "attention", *["training"] * 3, "budget", *["run"] * 3]
+    assert parts == wanted and rows[0]["equal"] == [True]
+    assert [row["plan"] for row in rows[-3:]] == list(rented.PLANS)
+    assert all(0 < row["loss"] < 7 and row["flops"] > 0 for row in rows[-3:])
+    assert all({"commit", "torch", "machine"} <= row.keys() for row in rows)
+    # every plan got the same budget, to half a step
+    steps = [row["flops"] / row["steps"] for row in rows[-3:]]
+    budget = next(row["flops"] for row in rows if row["part"] == "budget")
+    assert all(abs(row["flops"] - budget) <= step / 2 for row, step in zip(rows[-3:], steps))
+    # again
+    again = subprocess.run(command, capture_output=True, timeout=60, cwd=CHECKOUT, **how)
+    assert again.stdout.count(": on file") == len(rented.STAGES)
+    assert json.loads((out / rented.FILE).read_text())["rows"] == rows
+
+
+def test_a_session_out_of_time_goes_on_with_the_same_budget(place, monkeypatch, capsys):
+    stages(monkeypatch, "runs")
+    short = session(place, minutes=1e-9)
+    assert not rented.carry_out(short)
+    assert "the same command goes on" in capsys.readouterr().out
+    (decided,) = short.rows("budget")
+    assert not short.rows("run"), "nothing is claimed of a run that is not whole"
+    # the next day, with other minutes
+    later = session(place, minutes=5)
+    assert later.budget() == decided["flops"]
+    assert rented.carry_out(later) and len(later.rows("run")) == 3
+    assert len(later.rows("budget")) == 1
+
+
+def test_what_is_wrong_with_a_kernel_is_on_file(place, monkeypatch):
+    stages(monkeypatch, "kernels")
+    monkeypatch.setattr(rented, "gather_attention", lambda q, *rest: q * 0 + 7)
+    rented.carry_out(session(place))
+    (row,) = session(place).rows("kernels")
+    assert row["equal"] == [False]
+
+
+def test_the_plan_is_told_before_anything_starts(place):
+    one = rented.Session(minutes=30, corpus=place[1], out=place[0])
+    told = rented.plan_of(one)
+    minutes = [int(found) for found in re.findall(r"(\d+) min ", told)]
+    assert abs(sum(minutes) - 30) <= 1 and "(assumed)" in told and "FLOPs" in told
+    assert not one.path.exists()
+    # the budget follows the minutes, and what was measured
+    assert rented.Session(minutes=60, out=place[0]).budget() == pytest.approx(
+        2 * one.budget(), rel=0.05
+    )
+    assert one.budget() == pytest.approx(300 * rented.PEAK * rented.ASSUMED, rel=0.05)
+
+
+def test_a_budget_counts_on_the_slowest_plan_that_was_measured(place):
+    one = session(place)
+    for plan, tflops in zip(rented.PLANS, (300, 250, 400)):
+        one.keep(dict(part="training", plan=plan, tflops=tflops))
+    real = rented.Session(minutes=30, corpus=place[1], out=one.out)
+    assert real.rate() == 250e12 and "(measured)" in rented.plan_of(real)
+
+
+def test_without_a_gpu_the_command_says_what_is_wanted(capsys):
+    with pytest.raises(SystemExit):
+        rented.main([])
+    assert "wanted a GPU that torch can use, got none" in capsys.readouterr().err
+
+
+def test_the_page_tells_the_cost_that_is_counted():
+    page = (records.EVIDENCE / "README.md").read_text(encoding="utf-8")
+    for name, (flops, runs) in rented.PAPERS.items():
+        line = f"| {name} | {flops:.3g}".replace("e+", "e")
+        assert f"{line} | {runs * rented.hours(flops):,.1f} |" in page, line
+    rows = records.published("bov", "Table 8")["rows"]
+    target = next(row for row in rows if row["quantity"] == "target FLOPs")
+    assert [target["d12"], target["d24"]] == [flops for flops, _ in rented.PAPERS.values()][:2]
+    total = records.quoted("bov", "FLOPs, 780M baseline on 100B tokens")["value"]
+    assert total == list(rented.PAPERS.values())[2][0]
