@@ -12,9 +12,49 @@ from functools import partial
 import torch
 
 from minimal.model import config as sizes
-from minimal.model.attention import Across, Dynamic, Identity, NeuTRENO, Pairs, Residual, Shared
+from minimal.model import latent
+from minimal.model.attention import (
+    Across,
+    Dynamic,
+    Gated,
+    Identity,
+    NeuTRENO,
+    Pairs,
+    Residual,
+    Shared,
+)
 from minimal.model.count import count, describe, run_lengths
+from minimal.model.depth import Mixture
 from minimal.model.init import init
+from minimal.model.lookup import AlsoIntoStream, Engram, IntoStream, PerLayer
+from minimal.model.ngram import NGram
+from minimal.model.pieces import (
+    BARE,
+    GATED,
+    LAMBDAS,
+    LEARNED,
+    MODDED,
+    MOVED,
+    NANOCHAT,
+    OPEN,
+    TABLE,
+    V1,
+    V1_HALF,
+    V1_LEARNED,
+    WHOLE,
+    X0,
+    X0_LEARNED,
+    anchor,
+    behind_anchor,
+    below,
+    first,
+    half_below,
+    into_values,
+    keys_below,
+    mixed_with,
+    modded_value,
+    multi_latent,
+)
 from minimal.model.plan import (
     LayerPlan,
     Plan,
@@ -26,91 +66,13 @@ from minimal.model.plan import (
     last_third,
     odd,
     place,
+    second_and_middle,
     second_half,
     skipping_first,
 )
-from minimal.model.residual import Backout, DenseFormer, Lambdas, UNet, falling
+from minimal.model.residual import DenseFormer
 from minimal.model.transformer import GPT
-from minimal.model.values import Bypass, Gate, Heads, Input, Layer, Mean, Mix, Own, Slots, Table
-
-
-# ---- pieces of plans --------------------------------------------------------------------------
-def first(**more):
-    """V_1, the values of the first layer."""
-    return partial(Layer, 0, **more)
-
-
-def mixed_with(y, a, b, **more):
-    """a V + b Y, where V is the layer's own."""
-    return partial(Mix, Own, y, a, b, **more)
-
-
-def below(i, n):
-    """The values of the layer below."""
-    return partial(Layer, i - 1)
-
-
-def half_below(i, n):
-    """Half the layer's own values, half those of the layer below."""
-    return mixed_with(below(i, n), 0.5, 0.5)
-
-
-def keys_below(i, n):
-    """The keys of the layer below."""
-    return partial(Shared, j=i - 1)
-
-
-# three anchors, of which every layer behind takes the values
-def behind_anchor(i, n):
-    return i % -(-n // 3) > 0
-
-
-def anchor(i, n):
-    return partial(Layer, i - i % -(-n // 3))
-
-
-# modded-nanogpt, defined at 16 layers and scaled to L
-def modded_value(i, n, gap=7):
-    """Tables on the first and last k = 3L/16 layers, the same ones in both places.
-
-    Layer `gap` of 16 has no attention (None: every layer has it).
-    """
-    if gap is not None and i == gap * n // 16:
-        return None
-    k = max(1, 3 * n // 16)
-    if k <= i < n - k:
-        return partial(Own, gain=("lambda", 0.5))
-    table = i if i < k else i - (n - k)
-    return mixed_with(partial(Table, f"ve{table}", "normal"), 0.5, 0.5, roles=LAMBDAS)
-
-
-def modded_skips(n):
-    """(source, target) of the U-Net: 2->11, 4->10 and 6->9 of 16 layers."""
-    pairs = {(i * n // 16, j * n // 16) for i, j in ((6, 9), (4, 10), (2, 11))}
-    return sorted((i, j) for i, j in pairs if i < j)
-
-
-# who learns: the role decides the rate, as in training/recipes.py
-LAMBDAS = ("lambda", "lambda")
-LEARNED = dict(gain=("beta", 1.0))
-OPEN = dict(roles=("alpha", "beta"))  # a starts at 1 and learns slowly, b at 0 and learns fast
-
-V1, X0 = first(), partial(Input)
-V1_HALF = mixed_with(V1, 0.5, 0.5)
-V1_LEARNED = first(**LEARNED)
-X0_LEARNED = partial(Input, **LEARNED)
-TABLE = partial(Table, **LEARNED)
-GATED = partial(Gate, Own, partial(Table, start="uniform"))
-
-MODDED = (
-    partial(UNet, modded_skips),
-    partial(Lambdas, falling(1.0, by=0.0), falling(0.0, by=0.0), LAMBDAS),
-)
-MOVED = by_layer(partial(modded_value, gap=5))
-WHOLE = by_layer(partial(modded_value, gap=None))
-NANOCHAT = (partial(Lambdas, falling(1.15, by=0.10), falling(0.20, by=0.15)), Backout)
-BARE = dict(mlp=False, output=False)  # DVA has neither a feed-forward net nor W_O
-
+from minimal.model.values import Bypass, Gate, Heads, Input, Mean, Own, Slots, Table
 
 # ---- the table of contents --------------------------------------------------------------------
 # fmt: off
@@ -124,7 +86,7 @@ PLANS = {
     "resformer": Plan(place(after_first, value=V1_HALF)),
     "resformer-learned": Plan(place(after_first, value=mixed_with(V1, 0.5, 0.5, roles=LAMBDAS))),
     "resformer-nearest": Plan(place(after_first, value=by_layer(half_below))),
-    "svformer": Plan(place(after_first, value=V1)),
+    "svformer": Plan(place(after_first, value=first())),
     "svformer-anchors": Plan(place(behind_anchor, value=by_layer(anchor))),
     "svformer-gqa": Plan(place(after_first, value=V1), kv=half_heads),
     "cross": Plan(place(after_first, read=Across)),
@@ -188,6 +150,36 @@ PLANS = {
     # The BERT bypass, in a decoder; and the plain transformer in GPT-2's style
     "bypass": Plan(place(value=mixed_with(Bypass, 1.0, 0.5))),
     "gpt2": Plan(style="gpt2"),
+
+    # What came after. A bank of n-gram values (ours): slots where Bank of Values has ids
+    "ngram": Plan(place(last_third, value=partial(NGram, **LEARNED))),
+    "ngram-fixed": Plan(place(last_third, value=NGram)),
+    "ngram-two": Plan(place(last_third, value=partial(NGram, times=2, **LEARNED))),
+    "ngram-hash": Plan(place(last_third, value=partial(NGram, by="hash", **LEARNED))),
+    "ngram-small": Plan(place(last_third, value=partial(NGram, times=1, by="hash", **LEARNED))),
+    "ngram-3": Plan(place(last_third, value=partial(NGram, n=3, **LEARNED))),
+    "ngram-plus": Plan(place(alternate, value=partial(Gate, Own, partial(NGram, start="uniform")))),
+
+    # Tables by id into the stream, into V, or into both: Gemma 3n's, and Engram's (2601.07372)
+    "ple": Plan(streams=(partial(IntoStream, PerLayer, everywhere, behind=True),)),
+    "ple-v": Plan(place(value=into_values(PerLayer))),
+    "ple-both": Plan(place(value=into_values(PerLayer)), (AlsoIntoStream,)),
+    "engram": Plan(streams=(partial(IntoStream, Engram, second_and_middle),)),
+    "engram-v": Plan(place(second_and_middle, value=into_values(Engram))),
+    "engram-both": Plan(place(second_and_middle, value=into_values(Engram)), (AlsoIntoStream,)),
+
+    # Multi-head latent attention (DeepSeek-V2, 2405.04434)
+    "mla": Plan(place(**multi_latent(latent.half_width))),
+    "mla-half": Plan(place(**multi_latent(latent.half_cache))),
+
+    # A gate on the way out (Gated Attention, 2505.06708); one with the parameters of dva
+    "gated": Plan(place(read=Gated)),
+    "gated-head": Plan(place(read=partial(Gated, "head"))),
+    "gated-bare": Plan(place(read=Gated, mlp=False), heads=1),
+
+    # Values from a mixture of all layers, by the token (MUDDFormer, 2502.12170), and by nobody
+    "mudd": Plan(place(after_first, value=Mixture)),
+    "mudd-fixed": Plan(place(after_first, value=partial(Mixture, False))),
 }
 # fmt: on
 

@@ -18,4 +18,5 @@ SYLLABUS = """
     11a_write_a_kernel
     11b_decode_and_the_best_kernel
     12_scale_and_evidence
+    13_what_came_next
 """.split()

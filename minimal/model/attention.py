@@ -227,6 +227,27 @@ class Pairs(Dynamic):
         return torch.einsum("bhts,btshd->bthd", a, pairs).to(q.dtype)  # (B, T, H, D)
 
 
+class Gated(Plain):
+    """sigmoid(W_g h) (A V), before W_O: Gated Attention's gate, as Qwen3-Next has it (2505.06708).
+
+    `by` "channel": a number for each of the H D outputs; "head": one a head. Starts near 1/2.
+    """
+
+    def __init__(self, by="channel", **where):
+        super().__init__(**where)
+        self.by, config = by, self.config
+        n_out = config.heads * (config.head if by == "channel" else 1)
+        self.gate = Linear(f"{self.at}.gate_out", config.width, n_out, kind="gate")
+
+    def forward(self, q, k, value, h, at, tape):
+        y = super().forward(q, k, value, h, at, tape)  # (B, T, H, D)
+        opening = torch.sigmoid(self.gate(h)).unflatten(-1, (self.config.heads, -1))
+        return opening * y  # (B, T, H, D or 1) * (B, T, H, D)
+
+    def label(self):
+        return f" ·gate by {self.by}"
+
+
 # ---- the layer --------------------------------------------------------------------------------
 class Attention(nn.Module):
     """Three doors (query, key, value), one way to read, one way out: fields of the LayerPlan."""

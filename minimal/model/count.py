@@ -7,7 +7,7 @@ import itertools
 
 import torch
 
-from minimal.model.layers import Linear
+from minimal.model.layers import Linear, Part
 
 
 def count(model):
@@ -59,7 +59,7 @@ def attention_flops(model):
             read = block.attention.read
             seen = min(model.windows[at] or config.context, config.context)
             total += 6 * config.heads * config.head * (read.scores + read.mixes) * seen
-    return total
+    return round(total)
 
 
 def table_bytes(model):
@@ -78,6 +78,8 @@ def kept(model):
             for name in (a.key.keeps, a.value.keeps, a.read.keeps):
                 if name is not None:
                     names.add(name if name == "ids" else (name, at))
+    if any(part.recalls for part in model.modules() if isinstance(part, Part)):
+        names.add("ids")
     return names
 
 

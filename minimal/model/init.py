@@ -148,7 +148,9 @@ def align(model, bank, starts, seed):
     fill(tokens, starts["embed"], width, generator(seed, model.embed.key))
     # a table holds what attention would have read
     rows = (norm(tokens) @ w_v.T).unflatten(-1, (g, d))  # (V, G, D)
-    bank.weight.copy_(norm(rows) if model.config.style.value_norm else rows)
+    rows = norm(rows) if model.config.style.value_norm else rows
+    # of several rows a token, all start alike
+    bank.weight.copy_(rows.repeat(len(bank.weight) // len(rows), 1, 1))
 
 
 def generator(seed, key):

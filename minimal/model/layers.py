@@ -18,12 +18,14 @@ class Part(nn.Module):
     j        the last of the earlier layers that it reads in the same pass; None: it reads none
     reads    layers whose kept rows it reads, so that their rings reach back as far as it does
     keeps    the name under which decoding keeps rows of its own; None: it keeps nothing
+    recalls  does it read ids of earlier tokens? Then decoding keeps ids, too
     label()  how `variants.describe` names it; "" for what every standard layer does
     """
 
     j = None
     reads = ()
     keeps = None
+    recalls = False
 
     def label(self):
         return ""

@@ -41,6 +41,11 @@ def second_half(i, n):
     return i >= n // 2
 
 
+def second_and_middle(i, n):
+    """Two early layers: Engram's 1 and 15 of 30, scaled to n."""
+    return i in (1, n // 2)
+
+
 def odd(i, n):
     return i % 2 == 1
 

@@ -32,16 +32,29 @@ class Bank(NamedTuple):
         return v.unflatten(-1, self.table.shape[1:])  # (B, S, G, D)
 
 
+class Latent(NamedTuple):
+    """Values that are a matrix away from what is kept: v = W c, head by head."""
+
+    latent: torch.Tensor  # (B, S, C)
+    up: torch.Tensor  # (H, D, C)
+    gain: torch.Tensor | None = None
+
+    def dense(self):
+        return torch.einsum("bsc,hdc->bshd", self.latent, self.up)  # (B, S, H, D)
+
+
 class Tape:
     """State of one forward pass, by layer. A layer may have no attention, so these are dicts.
 
     queries, keys   as attended (positions and norms applied): (B, T, H, D), (B, S, G, D)
     flat            queries and keys before positions and norms, by (name, layer): (B, T, heads D)
-    values          as attended: Rows or Bank over all visible positions
+    values          as attended: Rows, Bank or Latent over all visible positions
     raw             each layer's own value projection of the new rows: (B, T, G, D)
     rows            the new rows as this layer attends to them, after mixing
     out             attention output before W_O: (B, T, H, D)
     streams         the residual stream as it leaves each block; streams[0] is x0
+    slots           slots of all visible positions, by the table's kind: (B, S)
+    looked          what a layer looked up and added to its values: (B, T, C)
     """
 
     def __init__(self, ids, banks, cache=None, windows=None, lengths=None, reach=None):
@@ -49,7 +62,7 @@ class Tape:
         self.windows, self.lengths, self.reach = windows, lengths, reach
         self.queries, self.keys, self.flat = {}, {}, {}
         self.values, self.raw, self.rows, self.out = {}, {}, {}, {}
-        self.streams = []
+        self.streams, self.slots, self.looked = [], {}, {}
         self.rotation = None  # heads -> tables of rotary positions, as wide as their rows
         self.seen = None  # ids of all visible positions, once a source has asked for them
         self.start = 0 if cache is None else cache.length

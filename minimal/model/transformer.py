@@ -137,7 +137,7 @@ class GPT(nn.Module):
             for source in sources:
                 if source.bank and source.bank not in banks:
                     shape = vector if source.slots is None else (source.slots, *vector)
-                    count = len(self.embed.weight)
+                    count = source.size or len(self.embed.weight)
                     table = Embedding(f"{at}.v", count, shape, "table", source.start)
                     banks[source.bank] = table
         return banks

@@ -24,6 +24,7 @@ class Source(Part):
     j, reads, keeps   what it reads and keeps: see Part. Of nested sources only the outermost keeps
     mark              which cell the map of sources draws: a row of SOURCES in lab/source_map.py
     bank, start       the name of a table in model.banks, made for whoever names it, and its start
+    size              how many rows that table has; None: one a token
     slots             how many vectors a row of that table holds; None: one
     word()            its values in words, without the gain
     partner()         of a mixture, the source that joins the layer's own values; else itself
@@ -31,9 +32,8 @@ class Source(Part):
 
     keeps = "v"
     mark = "own"
-    bank = None
-    start = None
-    slots = None
+    bank = start = None
+    size = slots = None
 
     def __init__(self, *, config, at, gain=None):
         super().__init__()

@@ -46,6 +46,17 @@ def test_slim_plans_are_as_large_as_standard_to_the_nearest_width():
     assert len(slim) == 4 + 3
 
 
+def test_narrowed_tables_of_the_frontier_have_the_parameters_of_what_they_are_compared_with():
+    bov = parameters(Run("bov", size="tiny"))
+    for name, target, count in [("frontier", bov, 1), ("frontier_places", parameters(STANDARD), 4)]:
+        slim = [run for run in shapes(GRIDS[f"{name}_code"]) if run.changes]
+        assert len(slim) == count
+        for run in slim:
+            sizes = [parameters(run, hidden=run.changes["hidden"] + more) for more in (-1, 0, 1)]
+            assert min(sizes, key=lambda size: abs(size - target)) == sizes[1], run
+    assert parameters(Run("ngram-small", size="tiny")) == bov
+
+
 def test_dva_as_large_as_standard_has_its_parameters_to_one_per_cent():
     target = parameters(STANDARD)
     for run in shapes(GRIDS["dva_matched"]):
@@ -64,6 +75,12 @@ def test_dva_as_large_as_standard_has_its_parameters_to_one_per_cent():
         ("budgets_novels", 28, 3, "books"),
         ("widths_code", 15, 3, "stdlib"),
         ("lambdas_long", 3, 3, "books"),
+        ("frontier_code", 15, 3, "stdlib"),
+        ("frontier_novel", 15, 3, "war-and-peace"),
+        ("frontier_places_code", 11, 3, "stdlib"),
+        ("frontier_places_novel", 11, 3, "war-and-peace"),
+        ("frontier_forms_code", 16, 3, "stdlib"),
+        ("frontier_forms_novel", 16, 3, "war-and-peace"),
     ],
 )
 def test_the_grids_that_are_prepared_have_fixed_seeds_and_one_text_each(name, cells, seeds, corpus):

@@ -25,6 +25,7 @@ REPOSITORIES = {
     "modded-nanogpt": "KellerJordan/modded-nanogpt, commit 06743860",
     "Value-Residual-Learning": "Zcchill/Value-Residual-Learning, commit 95652f6",
     "karpathy-nanochat": "karpathy/nanochat, commit 92d63d4",
+    "MUDDFormer": "Caiyun-AI/MUDDFormer, commit fc067b2",
 }
 
 
@@ -414,3 +415,23 @@ def turned(config):
         return half.repeat(heads[found[1]], 1) if found else 1.0
 
     return sign
+
+
+def mudd(file, width, layer):
+    """Their block that makes and applies the weights of all streams so far, for one way out of
+    four. It asks einops for one regrouping, which is spelled out here."""
+    part = executed(
+        file, "class RMSnormNoscale", "def precompute_freqs_cis", nn=nn, torch=torch
+    ).RMSnormNoscale
+    names = dict(
+        nn=nn,
+        Tensor=torch.Tensor,
+        MUDDFormerConfig=object,
+        RMSnormNoscale=part,
+        rearrange=lambda x, _, C: x.unflatten(-1, (C, -1)).permute(2, 0, 1, 3),
+    )
+    code = executed(file, "class MultiwayDynamicDenseBlock", "class MUDDFormer", **names)
+    config = SimpleNamespace(
+        dense_type="v", dim=width, norm_eps=torch.finfo(torch.float32).eps, round64=False
+    )
+    return code.MultiwayDynamicDenseBlock(config, layer)

@@ -123,11 +123,12 @@ def test_a_flop_budget_buys_the_official_number_of_steps(plan, size, budget, bat
     assert round(budget / (counts(plan, size)["flops_per_token"] * batch)) == iterations
 
 
-def closed_form(plan, layers, kv, width):
+def closed_form(plan, layers, kv, width, heads):
     """Elements of the cache a token where they are not two rows a layer, by the formulas of facts.
 
     An id is worth two elements. DVA keeps a third stream; one layer of modded has no attention; the
-    anchors keep theirs. A plan that is not here keeps what its parts say.
+    anchors keep theirs; latent attention keeps a latent, and half a head's positions. A plan that
+    is not here keeps what its parts say.
     """
     n, t = layers, lambda where: sum(where(i) for i in range(layers))
     last = t(lambda i: i >= 2 * n // 3)
@@ -152,6 +153,12 @@ def closed_form(plan, layers, kv, width):
         "bov-every": n * kv + 2,
         "bov-alternate": (2 * n - every2) * kv + 2,
         "bov-half": (2 * n - (n - n // 2)) * kv + 2,
+        **dict.fromkeys(("ngram", "ngram-two", "ngram-hash"), (2 * n - last) * kv + 2),
+        **dict.fromkeys(("ngram-small", "ngram-3", "ngram-fixed"), (2 * n - last) * kv + 2),
+        "ngram-plus": 2 * n * kv + 2,
+        **dict.fromkeys(("engram", "engram-v", "engram-both"), 2 * n * kv + 2),
+        "mla": n * (width // 2 + width // heads // 2),
+        "mla-half": n * width,
         "modded": 2 * (n - 1) * kv,
         "modded-moved": 2 * (n - 1) * kv,
         "dva": 3 * n * width,
@@ -167,7 +174,7 @@ def test_cache_bytes_equal_the_closed_formula(plan):
     n, width = 6, 768
     model = skeleton(plan, "d12", layers=n)
     kv = model.config.kv * model.config.head
-    elements = closed_form(plan, n, kv, width)
+    elements = closed_form(plan, n, kv, width, model.config.heads)
     if elements is None:
         says = kept(model)
         elements = kv * len(says - {"ids"}) + 2 * ("ids" in says)

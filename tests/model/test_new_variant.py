@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -52,3 +53,47 @@ def test_it_passes_every_test_of_every_plan():
     passed = re.search(r"(\d+) passed", told.stdout)
     assert told.returncode == 0, told.stdout[-2000:]
     assert int(passed[1]) >= 13, "decoding, rings, capacity, gradients, causality, bytes, precision"
+
+
+# ---- the page "a value path of your own" ---------------------------------------------------------
+
+
+@pytest.fixture
+def page(tmp_path):
+    """The code of CONTRIBUTING's page, written where it says, in a folder beside the checkout."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    text = text.partition("## A value path of your own")[2].partition("\n## ")[0]
+    block = re.search(r"\n\n((?:       .*\n|\n)+)3\. ", text)[1]
+    source = textwrap.dedent(block)
+    (tmp_path / "mine.py").write_text(source, encoding="utf-8")
+    return text, tmp_path
+
+
+def told(words, folder, **more):
+    environment = os.environ | dict(PYTHONPATH=f"{ROOT}{os.pathsep}{folder}", REQUIRE="") | more
+    command = [sys.executable, *words]
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment)
+
+
+@pytest.mark.slow
+def test_the_page_leads_from_a_class_through_the_tests_of_every_plan(page):
+    text, folder = page
+    asked = re.search(r"pytest (-p mine .*?)`", text)[1].split()
+    done = told(["-m", "pytest", "-q", *asked], folder)
+    passed = re.search(r"(\d+) passed", done.stdout)
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert int(passed[1]) >= 10
+
+
+@pytest.mark.slow
+def test_the_page_counts_and_compares(page):
+    """Its commands as they stand; the comparison in the smallest size and three steps."""
+    text, folder = page
+    count, compare = re.findall(r'python -c "(import mine; .*?)"`', text)
+    counted = told(["-c", count], folder)
+    assert counted.returncode == 0 and "own·(1+E) ×4" in counted.stdout, counted.stderr[-2000:]
+    small = compare.replace("--budget 500", "--budget 3 --size smoke --corpus stdlib")
+    assert small != compare
+    done = told(["-c", small], folder, MINIMAL_RUNS=str(folder / "runs"))
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    assert "mine" in done.stdout and "bov-keep" in done.stdout

@@ -7,6 +7,7 @@ its tests:
     modded-nanogpt            KellerJordan/modded-nanogpt, commit 06743860 (train_gpt_medium.py)
     Value-Residual-Learning   Zcchill/Value-Residual-Learning, commit 95652f6
     karpathy-nanochat         karpathy/nanochat, commit 92d63d4
+    MUDDFormer                Caiyun-AI/MUDDFormer, commit fc067b2
 No line of theirs is kept here. With `pytest -s` every comparison prints its largest difference.
 """
 
@@ -482,3 +483,32 @@ def test_llama_plans_equal_resformers_code(plan, layers):
     logits = other(x)
     other_loss = F.cross_entropy(logits.flatten(0, 1), y.flatten())
     agree(pairs, model(x), logits, model.loss(x, y), other_loss, f"llama {plan}")
+
+
+@pytest.mark.parametrize("at", [1, 2, 5])
+def test_the_dynamic_mixture_equals_muddformers_code(at):
+    """Behind block at - 1 theirs mixes at + 1 streams; ours mixes them in front of block at."""
+    file = checkout("MUDDFormer") / "pytorch" / "muddformer" / "modeling_muddformer.py"
+    model = awake("mudd")
+    source = model.blocks[at].attention.value
+    other = official.mudd(file, 48, at - 1)
+    fixed = source.fixed.value.detach().clone().requires_grad_()
+    with torch.no_grad():
+        other.w1.weight.copy_(source.first.weight)
+        other.w2.weight.copy_(source.second.weight)
+    g = torch.Generator().manual_seed(2)
+    streams = [torch.randn(2, 9, 48, generator=g) for _ in range(at + 1)]
+    tape = Tape(torch.zeros(2, 9, dtype=torch.long), {})
+    tape.streams = streams
+    mine = torch.einsum("btcn,btn->btc", torch.stack(streams, -1), source.shares(tape))
+    theirs = other.layer_mix(streams, other(streams[-1]) + fixed)[0]
+    push = torch.randn(mine.shape, generator=g)
+    (mine * push).sum().backward()
+    (theirs * push).sum().backward()
+    gap = (mine - theirs).abs().max().item()
+    print(f"mudd, layer {at}: mixtures differ by {gap:.1e}")
+    assert gap < 1e-5 and mine.std() > 0.3
+    pairs = [(source.first, other.w1), (source.second, other.w2)]
+    for ours, public in pairs:
+        torch.testing.assert_close(ours.weight.grad, public.weight.grad, atol=1e-4, rtol=1e-3)
+    torch.testing.assert_close(source.fixed.value.grad, fixed.grad, atol=1e-4, rtol=1e-3)

@@ -1,7 +1,7 @@
 """Where do a layer's values come from? One panel a system, wired from its plan."""
 
 from minimal.lab.drawings.canvas import Canvas, side_by_side
-from minimal.model import attention, values
+from minimal.model import attention, latent, ngram, values
 from minimal.variants import skeleton
 
 WIDTH, HEIGHT = 250, 330
@@ -14,6 +14,8 @@ NAMES = dict(
     vplus="V + gated table",
     dva="dynamic values (DVA)",
     bypass="value bypass",
+    ngram="bank of n-gram values",
+    mla="latent attention (MLA)",
 )
 WORDS = dict(
     own="from the layer's own stream",
@@ -21,6 +23,8 @@ WORDS = dict(
     x0="from the token embedding",
     table="from a table by token id",
     input="from the layer's input past W_V",
+    slots="from a table by the last ids",
+    latent="from a latent that is kept in their place",
 )
 
 
@@ -35,7 +39,9 @@ def leaves(source, weight=""):
         (values.Input, "x0"),
         (values.Own, "own"),
         (values.Layer, "layer"),
+        (ngram.NGram, "slots"),
         (values.Table, "table"),
+        (latent.FromLatent, "latent"),
         (values.Bypass, "input"),
     )
     for kind, name in kinds:
@@ -139,16 +145,34 @@ def table_arrow(c, several):
     c.text(232, 225, "E", 12)
 
 
+def slots_arrow(c, several):
+    c.text(176, 297, "and the id before", 9, kind="soft")
+    table_arrow(c, several)
+
+
+def latent_arrow(c, several):
+    c.path([(110, 218), (130, 218)], "value")
+    c.box(130, 209, 20, 18, "c", "content", 12)
+    c.path([(150, 218), (176, 218), (176, 187 if several else 164)], "value")
+    c.box(160, 187, 32, 18, "Wᵥ", "box", 11)
+
+
 def x0_arrow(c, several):
     foot = [(184, 178)] if several else [(176, 178), (176, 164)]
     c.path([(34, 286), (222, 286), (222, 178), *foot], "value")
     c.box(206, 195, 32, 18, "Wᵥ", "box", 11)
 
 
-ARROWS = dict(own=own_arrow, input=input_arrow, layer=layer_arrow, table=table_arrow, x0=x0_arrow)
-WEIGHT_AT = dict(
-    own=(197, 188), input=(152, 170), layer=(204, 169), table=(204, 169), x0=(204, 169)
+ARROWS = dict(
+    own=own_arrow,
+    input=input_arrow,
+    layer=layer_arrow,
+    table=table_arrow,
+    slots=slots_arrow,
+    latent=latent_arrow,
+    x0=x0_arrow,
 )
+WEIGHT_AT = dict.fromkeys(ARROWS, (204, 169)) | dict(own=(197, 188), input=(152, 170))
 
 
 def second_stream(c):

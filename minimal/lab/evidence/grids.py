@@ -8,6 +8,7 @@ first and then adds seeds where it suits will find what suits.
 from dataclasses import dataclass, replace
 from typing import Callable
 
+from minimal.lab.evidence import frontier
 from minimal.lab.evidence.curves import gain_study, mixin_study, token_left
 from minimal.training.run import Run
 
@@ -275,3 +276,11 @@ GRIDS = dict(
         base=replace(SIXTEEN, corpus="books", steps=5960, evaluate=298),
     ),
 )
+
+# Three seeds, as the grids of all plans have: what is looked for is larger than the .03 nats that
+# three tell apart, and what they leave undecided goes to ten. 500 steps, so that the rivals' runs
+# are those that are recorded already.
+for name, (what, cells) in frontier.QUESTIONS.items():
+    for text, base in dict(code=CODE, novel=WAR).items():
+        also = frontier.depth_study
+        GRIDS[f"{name}_{text}"] = Grid(f"{what}; {text}", cells, base=base, also=also)

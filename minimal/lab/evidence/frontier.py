@@ -1,0 +1,68 @@
+"""What came after the five sources: which runs would tell what it is worth? Cells for grids.
+
+A grid is recorded on both texts: `frontier_code` and `frontier_novel`, and so on.
+"""
+
+import torch
+
+from minimal.analysis import observe
+from minimal.lab.evidence.curves import trained
+from minimal.model.depth import Mixture
+
+
+def cells(*names, **changes):
+    """A cell a plan; `changes` are of its size."""
+    return [dict(plan=name) | (dict(changes=changes) if changes else {}) for name in names]
+
+
+# One of each kind, beside its nearest relatives. A bank of bigrams at eight rows a token, at bov's
+# own rows (-small: equal parameters), and at two rows a token with the MLPs narrowed to bov's
+# parameters; a test counts.
+KINDS = [
+    *cells("standard", "bov", "bov-fixed", "vplus", "resformer", "dva"),
+    *cells("ngram", "ngram-fixed", "ngram-small"),
+    *cells("ngram-two", hidden=85),
+    *cells("mla", "gated", "mudd", "ple", "engram"),
+]
+
+# The same lookup into the stream, into V, into both; then tables at the parameters of standard.
+PLACES = [
+    *cells("standard", "ple", "ple-v", "ple-both", "engram", "engram-v", "engram-both"),
+    *cells("bov", hidden=96),
+    *cells("ngram-small", hidden=96),
+    *cells("ple", hidden=103),
+    *cells("engram", hidden=75),
+]
+
+# Other forms: all ids hashed, three ids, beside V; half the cache in four ways; gates at DVA's
+# parameters; a mixture of layers that no token chooses.
+FORMS = [
+    *cells("standard", "bov", "vplus", "ngram", "ngram-hash", "ngram-3", "ngram-plus"),
+    *cells("gqa", "mla-half", "svformer", "bov-every"),
+    *cells("dva", "gated-bare", "gated-head", "mudd", "mudd-fixed"),
+]
+
+QUESTIONS = dict(
+    frontier=("What came next: one of each kind beside its relatives", KINDS),
+    frontier_places=("One lookup into the stream, into V, into both; at equal parameters", PLACES),
+    frontier_forms=("Hashes, orders, half a cache in four ways, gates, fixed mixtures", FORMS),
+)
+
+
+def depth_study(result):
+    """Which layers does a dynamic mixture take its values from? By layer, the share of every stream
+    in what it adds up: |a_j| times the stream's size, over 16 held-out texts. Other plans: {}."""
+    model, ids = trained(result)
+    values = {at: block.attention.value for at, block in enumerate(model.blocks) if block.attention}
+    mixtures = {at: source for at, source in values.items() if isinstance(source, Mixture)}
+    if not mixtures:
+        return {}
+    shares = {}
+    with torch.no_grad():
+        tape = observe(model, ids)
+        for at, source in mixtures.items():
+            sizes = torch.stack([x.norm(dim=-1) for x in tape.streams[: at + 1]], -1)
+            parts = source.shares(tape).abs() * sizes  # (B, T, at + 1)
+            mean = (parts / parts.sum(-1, keepdim=True)).mean((0, 1))
+            shares[at] = [round(share, 4) for share in mean.tolist()]
+    return dict(depth=shares)
