@@ -8,12 +8,19 @@ from collections import Counter
 
 from minimal.lab.evidence import intervals, records
 
-HOW = dict(misprint="misprint", summary="wrong in the summary", statement="wrong")
+HOW = dict(
+    misprint="misprint",
+    summary="wrong in the summary",
+    statement="wrong",
+    condition="a condition is missing",
+    inference="does not follow",
+)
 SIGNS = {
     "reproduced": "✓",
     "not reproduced": "✗",
     "wrong": "≠",
-    "not testable at our scale": "–",
+    "too close for our seeds": "≈",
+    "out of reach at our scale": "–",
     "open": "…",
 }
 
@@ -93,9 +100,16 @@ def cited(about):
     return f"{html.escape(about['title'])}, {where}; read: {html.escape(about['read'])}"
 
 
+def on_code(claim):
+    """What the other text says of a claim, where the same systems were recorded on it."""
+    if "on_code" not in claim:
+        return None
+    return f"On code {claim['verdict_on_code']}: {claim['on_code']}"
+
+
 def grounds(claim, link):
     """The evidence with what was measured and noted; while a claim is open, what would decide."""
-    told = [claim.get("measured"), claim.get("on_code"), claim["note"]]
+    told = [claim.get("measured"), on_code(claim), claim["note"]]
     if claim["verdict"] == "open":
         told.append(f"Would decide: {claim['decide']}.")
     said = html.escape(" ".join(filter(None, told)))

@@ -209,3 +209,38 @@ def test_the_additive_scalars_of_modded_nanogpt_are_unbounded_and_not_on_every_s
 def test_the_additive_variant_has_the_lower_validation_loss():
     bpb = published("bov", "Table 7")["rows"][0]
     assert bpb["task"] == "bpb" and bpb["vplus"] < bpb["bov"]
+
+
+def test_with_the_models_own_windows_eq_6_breaks_even_near_four_vocabularies():
+    """Four tables of |V| rows against four caches, three of which never hold more than 512."""
+    windows = [CONTEXT if i % 4 == 3 else CONTEXT // 4 for i in range(8, 12)]
+    assert windows == [512, 512, 512, 2048] and VOCAB == 32768
+    width = D12["width"]
+    rows = 4 * VOCAB - 4 * width  # the tables, less the four W_V that are gone
+    # beyond its window a cache does not grow: only the last one can pay for all four tables
+    length = rows - 3 * 512
+    assert length == 4 * VOCAB - 3 * 512 - 4 * width == 126464
+    assert VOCAB + 3 * 512 < rows, "at T = |V| the tables still cost more than the caches"
+
+
+def test_two_of_the_compared_methods_use_no_more_flops_and_one_half_the_cache():
+    layers = D24["layers"]
+    bov, last_third, everywhere = layers // 3, layers // 3, layers - 1  # W_V that are gone
+    assert flops(**D24, dropped=last_third) == flops(**D24, dropped=bov)
+    assert flops(**D24, dropped=everywhere) < flops(**D24, dropped=bov)
+    # rows a token: K in every layer, V where it is kept
+    kept = dict(bov=2 * layers - bov, everywhere=layers + 1, standard=2 * layers)
+    assert kept["everywhere"] < kept["bov"] < kept["standard"]
+    assert kept["everywhere"] / kept["standard"] == pytest.approx(0.52, abs=0.01)
+
+
+def test_the_introduction_and_section_6_disagree_on_moves_tables():
+    once, again = (quoted("bov", f"tables of MoVE (Li, 2026){more}") for more in ("", ", again"))
+    assert (once["where"], again["where"]) == ("Introduction", "Section 6")
+    assert "shared" in once["value"] and again["value"] == "per layer"
+
+
+def test_skipv1formers_abstract_reports_better_perplexity():
+    said = quoted("bov", "SkipV1Former and SVFormer report")["value"]
+    itself = quoted("bov", "SkipV1Former reports")["value"]
+    assert said.startswith("degraded") and itself.startswith("better")

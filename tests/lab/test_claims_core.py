@@ -199,3 +199,64 @@ def test_always_answering_c_beats_every_8B_model_in_commonsense_qa():
         scores("bov", *place)["commonsense_qa"] < always
         for place in (("Table 5", "standard"), ("Table 5", "bov"), ("Table 7", "vplus"))
     )
+
+
+def by_category(table):
+    """{category: changes of its tasks}."""
+    found = {}
+    for row in published("bov", table)["rows"]:
+        if row["task"] not in ("bpb", "core"):
+            found.setdefault(row["category"], []).append(row["change"])
+    return found
+
+
+def test_big_bench_gains_most_and_its_category_least():
+    means = {name: sum(x) / len(x) for name, x in by_category("Table 6").items()}
+    symbolic = means.pop("symbolic problem solving")
+    rows = published("bov", "Table 6")["rows"]
+    gains = {row["task"]: row["change"] for row in rows}
+    symbols = [row["task"] for row in rows if row["category"] == "symbolic problem solving"]
+    big_bench = [gains[task] for task in symbols if task.startswith("bigbench")]
+    assert len(big_bench) == 4 and sum(big_bench) / 4 > max(means.values())
+    assert symbolic < min(means.values()) and len(means) == 4
+
+
+def test_bov_is_better_on_two_of_four_tasks_of_world_knowledge():
+    found = by_category("Table 6")
+    better = {name: (sum(x > 0 for x in found[name]), len(found[name])) for name in found}
+    assert better["world knowledge"] == (2, 4)
+    assert better["reading comprehension"] == (3, 3)
+    assert better["language understanding"] == (4, 5)
+
+
+def test_two_of_three_rivals_below_the_baselines_core_have_the_lower_loss():
+    rows = {row["plan"]: row for row in published("bov", "Table 3")["rows"]}
+    base = rows["standard"]
+    rivals = [rows[plan] for plan in ("row9", "row6", "row3")]
+    assert all(row["core"] < base["core"] for row in rivals)
+    assert [row["bpb"] < base["bpb"] for row in rivals] == [True, True, False]
+    error = aggregate(scores("bov", "Table 5", "standard"))[1]
+    assert base["core"] - rows["row9"]["core"] == pytest.approx(0.001, abs=1e-9) and error > 0.003
+
+
+def test_the_additive_variant_has_one_size():
+    sized = {
+        table: "780M" in published("bov", table)["caption"]
+        for table in published("bov")
+        if "vplus" in published("bov", table)["columns"]
+        or any(row.get("plan") == "vplus" for row in published("bov", table)["rows"])
+    }
+    assert {"Table 4", "Table 7"} <= set(sized) and all(sized.values())
+    assert (
+        published("bov", "Table 7")["rows"][0]["vplus"]
+        < (published("bov", "Table 7")["rows"][0]["bov"])
+    )
+
+
+def test_the_four_benchmarks_of_table_4_do_not_represent_the_21():
+    rows = {row["plan"]: row for row in published("bov", "Table 4")["rows"]}
+    tasks = [name for name in rows["bov"] if name != "plan"]
+    signs = [round(rows["bov"][task] - rows["vplus"][task], 3) for task in tasks]
+    assert sum(sign > 0 for sign in signs) == 3 and sum(sign == 0 for sign in signs) == 1
+    better, worse, all_rows = better_worse("Table 7", "vplus")
+    assert better / len(all_rows) < 0.5 and worse == 8

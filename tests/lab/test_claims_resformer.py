@@ -8,6 +8,7 @@ import torch
 from minimal.lab.evidence.records import published, quoted
 from minimal.tasks.core import standard_error
 from minimal.tasks.core_tasks import TASKS
+from minimal.variants import build
 from tests.lab.algebra import attention, counted, draw, entropy
 
 
@@ -187,3 +188,25 @@ def test_a_first_layer_value_is_a_function_of_the_token_only_without_learned_pos
     ids = torch.tensor([2, 0, 2])
     rotary, learned = table[ids] @ w, (table[ids] + position) @ w
     assert torch.equal(rotary[0], rotary[2]) and not torch.allclose(learned[0], learned[2])
+
+
+def test_table_1_has_no_denseformer_and_no_neutreno():
+    assert {row["plan"] for row in published("resformer", "Table 1")["rows"]} == {
+        "standard",
+        "resformer",
+    }
+
+
+def test_every_column_of_table_3_has_two_million_tokens():
+    rows = published("resformer", "Table 3")["rows"]
+    assert len(rows) == 5
+    assert all(row["length"] * row["batch"] == pytest.approx(2e6, rel=0.05) for row in rows)
+
+
+def test_denseformers_weights_are_learned():
+    weights = [
+        value
+        for name, value in build("denseformer", "smoke").coefficients().items()
+        if name.startswith("streams")
+    ]
+    assert weights and all(value.requires_grad for value in weights)

@@ -252,3 +252,28 @@ def test_pre_training_sees_more_tokens_than_the_corpus_has():
         for row in published("bypass", "Pre-training")["rows"]
     )
     assert seen == 768_000_000 > quoted("bypass", "corpus, tokens")["value"]
+
+
+def test_value_embeddings_stand_in_six_of_fifteen_attention_layers():
+    tables = published("lambdas", "Value-embedding tables")["rows"]
+    layers = {row[side] for row in tables for side in ("first", "second")}
+    assert layers == {0, 1, 2, 13, 14, 15} and len(set(range(16)) - {7}) == 15
+
+
+def test_the_rate_is_constant_for_30_per_cent_of_the_run_about_2000_steps():
+    from minimal.training.recipes import RECIPES
+
+    rate = RECIPES["modded"].lr
+    peak = [step for step in range(5960) if rate(step, 5960) == rate(100, 5960)]
+    assert peak == list(range(len(peak))) and len(peak) == pytest.approx(1788, abs=2)
+    (first, *_) = published("lambdas", "Schedules")["rows"]
+    assert first["learning rate"] == "constant" and len(peak) == pytest.approx(
+        first["to"], rel=0.15
+    )
+
+
+def test_the_report_both_made_and_did_not_make_experiments_with_a_trainable_alpha():
+    before, after = (
+        quoted("bypass", f"trainable alpha, Section {number}")["value"] for number in ("2", "4.2.1")
+    )
+    assert before == "experiments were not conducted" and after == "having no impact"

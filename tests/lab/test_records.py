@@ -6,6 +6,7 @@ import json
 import math
 import multiprocessing
 import re
+from collections import Counter
 
 import pytest
 
@@ -95,10 +96,26 @@ def test_there_are_enough_claims_each_told_once_and_from_every_source():
     )
 
 
+def test_the_page_counts_what_is_wrong_as_the_file_does():
+    kinds = Counter(row["kind"] for row in claims() if row["verdict"] == "wrong")
+    words = " ".join((EVIDENCE / "README.md").read_text(encoding="utf-8").split())
+    for kind, told in dict(
+        misprint="{} are misprints",
+        statement="{} are statements",
+        inference="{} do not follow",
+        condition="{} leave out a condition",
+        summary="{} are sentences of the summary",
+    ).items():
+        assert told.format(kinds.pop(kind)) in words
+    assert not kinds
+
+
 @pytest.mark.parametrize("row", claims(), ids=lambda row: row["id"])
 def test_no_verdict_without_evidence(row):
     if row["verdict"] == "open":
         assert row["decide"], "an open claim says what would decide it"
+    elif row["verdict"] == "out of reach at our scale" and not row["evidence"]:
+        assert row["decide"], "a claim out of reach says what would decide it"
     else:
         assert row["evidence"], f"{row['verdict']}, by what?"
     if row["evidence"]:

@@ -6,7 +6,7 @@ import pytest
 
 from minimal.data import results
 from minimal.data.files import write_whole
-from minimal.lab.evidence import bypass_seeds, portraits, records, verdicts
+from minimal.lab.evidence import bypass_seeds, portraits, records, tallies, verdicts
 from minimal.lab.evidence.grids import GRIDS
 from minimal.training.run import Run
 
@@ -113,7 +113,7 @@ def record(tmp_path, monkeypatch, losses, name="thirteen_rows", field="loss"):
     [
         ([3.10, 3.21, 3.30], "reproduced"),
         ([2.90, 3.01, 3.10], "not reproduced"),
-        ([3.10, 3.10, 3.20], "not testable at our scale"),
+        ([3.10, 3.10, 3.20], "too close for our seeds"),
         ([3.10, 3.21], "open"),
         ([], "open"),
     ],
@@ -137,9 +137,8 @@ def test_what_another_text_says_stands_beside_a_verdict_and_does_not_change_it(
         tmp_path, monkeypatch, dict(bov=[3.0, 3.1, 3.2]) | {"bov-fixed": [2.9, 3.01, 3.1]}, "stdlib"
     )
     (told,) = verdicts.settled([claim])
-    assert told["verdict"] == "reproduced" and told["on_code"].startswith(
-        "On code not reproduced: bov less bov-fixed: +0.09"
-    )
+    assert told["verdict"] == "reproduced" and told["verdict_on_code"] == "not reproduced"
+    assert told["on_code"].startswith("bov less bov-fixed: +0.09")
 
 
 def test_a_comparison_must_hold_at_every_depth(tmp_path, monkeypatch):
@@ -161,7 +160,7 @@ def test_spreads_are_told_apart_by_an_f_test(tmp_path, monkeypatch):
     for name, standard, bypass, verdict in (
         ("wider", even, wide, "reproduced"),
         ("narrower", wide, even, "not reproduced"),
-        ("alike", even, even, "not testable at our scale"),
+        ("alike", even, even, "too close for our seeds"),
         ("few", even[:2], wide[:2], "open"),
     ):
         record(tmp_path / name, monkeypatch, dict(standard=standard, bypass=bypass), "bypass", "f1")
@@ -208,3 +207,18 @@ def test_when_nothing_changes_the_command_says_so(tmp_path, monkeypatch, capsys)
     verdicts.main([])
     said = capsys.readouterr().out.splitlines()
     assert said[0].startswith("bov-fixed") and said[-1].startswith("verdicts: every claim already")
+
+
+def test_both_texts_stand_in_the_picture_of_verdicts():
+    claims, sources = records.claims(), records.published()
+    found = tallies.tallies(claims, sources)
+    both = [row for row in claims if "verdict_on_code" in row]
+    *by_source, novel, code = found.values()
+    assert sum(map(sum, (counts.values() for counts in by_source))) == len(claims)
+    assert sum(novel.values()) == sum(code.values()) == len(both) >= 10
+    assert novel != code, "the texts disagree"
+    ax = tallies.bars(claims, sources).axes[0]
+    numbers = [int(text.get_text()) for text in ax.texts]
+    assert sum(numbers) == len(claims) + 2 * len(both)
+    assert set(tallies.LOOKS) == set(records.VERDICTS)
+    assert len(set(tallies.LOOKS.values())) == len(records.VERDICTS)

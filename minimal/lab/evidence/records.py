@@ -19,13 +19,24 @@ from minimal.data.results import load
 
 EVIDENCE = CHECKOUT / "notebooks" / "evidence"
 
-VERDICTS = ("reproduced", "not reproduced", "not testable at our scale", "wrong", "open")
+# Runs of ours decide the first three, arithmetic and tests the fourth. What no run of ours could
+# reach is not what our seeds cannot tell apart.
+VERDICTS = (
+    "reproduced",
+    "not reproduced",
+    "too close for our seeds",
+    "wrong",
+    "out of reach at our scale",
+    "open",
+)
 
 WRONG = dict(  # what a wrong claim is
     misprint="a formula, number or word that the source's own code, table or another passage "
     "corrects",
     summary="said by the summary through which the source is known; its full text was not read",
     statement="a statement that the source itself, or arithmetic, contradicts",
+    condition="leaves out a condition, or a name, that the source has elsewhere",
+    inference="does not follow from what is shown; it may be true",
 )
 
 

@@ -13,8 +13,10 @@ from minimal.command import command
 from minimal.data.files import write_whole
 from minimal.lab.evidence import intervals, records
 
-# what we call little, in nats and in points: about the spread of one plan's seeds
-LITTLE = dict(loss=0.02, f1=1.0)
+# What we call little. In nats: half of ResFormer's lead on the novel (.021), the smallest of the
+# leads that a source is named after; whoever misses a difference below that misses no main effect.
+# In points of F1: about the spread of one plan's seeds.
+LITTLE = dict(loss=0.01, f1=1.0)
 
 SEEDS = 3  # pairs below which nothing is decided
 
@@ -54,14 +56,7 @@ ASKED = {
     ),
     "res-gold": (UP, ["cross-mean < cross", "cross-mean < identity"]),
     "res-first": (UP, ["resformer < cross-mean", "resformer < cross-all"]),
-    "res-similarity": (("inside",), ["resformer.similarity_deep < standard.similarity_deep"]),
-    "res-spectrum": (
-        ("inside",),
-        [
-            "standard.log_largest_own < resformer.log_largest_own",
-            "standard.log_largest < resformer.log_largest",
-        ],
-    ),
+    "res-spectrum": (("inside",), ["standard.log_largest_own < resformer.log_largest_own"]),
     "res-cosine": (("inside",), ["standard.eq6 < standard.eq3"]),
     "sv-faster": (WAR, ["svformer.early < standard.early"]),
     "sv-gqa": (WAR, ["svformer < gqa", "svformer < cla"]),
@@ -80,10 +75,9 @@ ASKED = {
     "bov-fixed": (WAR, ["bov < bov-fixed"]),
     "bov-every-layer": (WAR, ["bov < bov-every"]),
     "bov-keep": (WAR, ["bov-keep ~ bov"]),
-    "bov-skipv1": (SHARED, ["standard < svformer", "standard < skipv1"]),
+    "bov-largest-gain": (WAR, ["row9 < row13", "row9 < row8"]),
     "dva-loss": (("dva_factorial",), ["dva/one/noffn/nowo < standard/many/ffn/wo"]),
     "dva-no-ffn": (("dva_factorial",), ["dva/one/noffn/nowo <~ dva/one/ffn/nowo"]),
-    "dva-one-head": (("dva_factorial",), ["dva/one/noffn/nowo <~ dva/many/noffn/nowo"]),
     "dva-learned": (("dva_factorial",), ["dva/one/noffn/nowo < dva-random/one/noffn/nowo"]),
     "lam-late": (("inside",), ["modded.table_early < modded.table_late"]),
     "byp-mean": (
@@ -91,6 +85,10 @@ ASKED = {
         ["standard.f1 < bypass.f1 at 2x32", "standard.f1 < bypass.f1 at 4x64"],
     ),
     "byp-spread": (("bypass",), ["bypass.f1 wider standard.f1"]),
+    "byp-limited": (
+        ("bypass_dials",),
+        ["bypass.f1 wider bypass-first.f1", "bypass.f1 wider bypass-last.f1"],
+    ),
     "byp-alpha": (
         ("bypass_dials",),
         [f"bypass-{which}.f1 ~ bypass.f1" for which in ("global", "layer", "head")],
@@ -207,8 +205,7 @@ def judged(claim, files=None):
     elif all(found["holds"] for found in every):
         verdict = "reproduced"
     else:
-        verdict = "not testable at our scale"
-        words += ": too close for our seeds to tell"
+        verdict = "too close for our seeds"
     evidence = f"notebooks/evidence/{files[0]}.json" if every else None
     return verdict, evidence, words and words + "."
 
@@ -228,7 +225,7 @@ def with_verdict(claim):
     if ASKED[claim["id"]][0] == WAR:
         on_code, _, measured = judged(claim["id"], CODE)
         if on_code != "open":
-            claim["on_code"] = f"On code {on_code}: {measured}"
+            claim |= dict(verdict_on_code=on_code, on_code=measured)
     return claim
 
 
