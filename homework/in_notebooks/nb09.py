@@ -1,0 +1,272 @@
+"""Notebook 09: where do the values come from?"""
+
+import numpy as np
+
+from homework.marking import Part, Unit, Wrong, normals
+
+unit = Unit("nb09_thirteen_rows", "Thirteen rows", "The exercises of notebook 09.")
+
+
+# ---- a value from the token ----------------------------------------------------------------------
+
+
+def embedded(C, E, heads):
+    """Rows whose mean square is far from 1, so that a forgotten norm shows."""
+    return lambda r: (3 * r.normal(size=(2, 4, C)), r.normal(size=(E, C)), heads)
+
+
+def normed(x, by):
+    """A vector divided by the root of its mean square, or as a mistake would have it."""
+    if by == "none":
+        return x
+    return x / np.sqrt(x @ x / (1 if by == "length" else len(x)))
+
+
+@unit.exercise(
+    Part("a square matrix", 1, embedded(6, 6, 2)),
+    Part("fewer value features", 1, embedded(6, 4, 2)),
+    Wrong(
+        "not normed",
+        2,
+        "the stream is normed before it meets W_V: divide each row by the root of its mean square",
+        dict(by="none"),
+    ),
+    Wrong(
+        "length one",
+        2,
+        "you divided by the length; RMS norm divides by the root of the MEAN square",
+        dict(by="length"),
+    ),
+    Wrong(
+        "turned matrix",
+        2,
+        "W is (E, C), as PyTorch keeps it: a row makes one feature, so x @ W.T",
+        dict(turned=True),
+    ),
+    Wrong(
+        "features first",
+        2,
+        "feature e belongs to head e // D: unflatten the last dimension into (heads, D)",
+        dict(mixed=True),
+    ),
+    hints=[
+        "Three steps: RMS norm over the last dimension, a product with W, a split into heads.",
+        "norm(x) and F.linear(x, W) do the first two; .unflatten(-1, (heads, -1)) does the third.",
+    ],
+    level="easy",
+    minutes=5,
+)
+def values_of(x, W, heads, *, by="mean", turned=False, mixed=False):
+    """norm(x) W_V, split into heads: x (B,T,C), W (E,C) -> (B,T,heads,D) with D = E / heads.
+
+    norm divides each row of x by the root of its mean square. W holds W_V as a torch Linear does:
+    one row for each feature that comes out.
+    """
+    B, T, _ = x.shape
+    E = len(W)
+    D = E // heads
+    out = np.zeros((B, T, heads, D))
+    for b in range(B):
+        for t in range(T):
+            row = normed(x[b, t], by)
+            for e in range(E):
+                h, d = (e % heads, e // heads) if mixed else (e // D, e % D)
+                out[b, t, h, d] = sum(
+                    row[c] * (W[c, e] if turned else W[e, c]) for c in range(len(row))
+                )
+    return out
+
+
+# ---- four ways to use a second source ------------------------------------------------------------
+
+
+@unit.exercise(
+    Part(
+        "two coefficients",
+        1,
+        lambda r: (*normals(r, (2, 3, 2, 4), (2, 3, 2, 4)), 2 + r.random(), -1 - r.random()),
+    ),
+    Part(
+        "the start of row 11: a = 1, b = 0",
+        1,
+        lambda r: (*normals(r, (2, 3, 2, 4), (2, 3, 2, 4)), 1.0, 0.0),
+    ),
+    Wrong(
+        "the whole of both",
+        2,
+        "row 10 takes HALF of each: the fixed coefficients are one half",
+        dict(half=1.0),
+    ),
+    Wrong(
+        "one coefficient",
+        2,
+        "row 11 has two coefficients: a for V and b for the other source",
+        dict(two=False),
+    ),
+    Wrong(
+        "exchanged",
+        2,
+        "a belongs to V and b to the other source; in row 11 you exchanged them",
+        dict(exchanged=True),
+    ),
+    Wrong(
+        "V kept",
+        2,
+        "row 6 is in place of V: nothing of V is left in it",
+        dict(kept=True),
+    ),
+    hints=[
+        "Four expressions, in the order of the list. V stands in three of them.",
+        "return a * V, a * other, (V + other) / 2, a * V + b * other",
+    ],
+    level="easy",
+    minutes=5,
+)
+def four_ways(V, other, a, b, *, half=0.5, two=True, exchanged=False, kept=False):
+    """The values of rows 2, 6, 10 and 11, as a tuple of four; V and other (B,T,G,D), a and b
+    numbers.
+
+    row 2: V with the gain a. row 6: the other source with the gain a, in place of V.
+    row 10: half of each. row 11: a times V and b times the other.
+    """
+    on_v, on_other = (b, a) if exchanged else (a, b if two else a)
+    return (
+        a * V,
+        a * other + (V if kept else 0),
+        half * V + half * other,
+        on_v * V + on_other * other,
+    )
+
+
+# ---- equal parameters ----------------------------------------------------------------------------
+
+
+def model(r):
+    layers, width, hidden = r.integers(4, 30), 64 * r.integers(2, 12), 64 * r.integers(16, 40)
+    return layers, width, hidden
+
+
+def more(r):
+    layers, width, hidden = model(r)
+    return int(layers), int(width), int(hidden), int(layers * width * r.integers(50, 400)) + 5
+
+
+def fewer(r):
+    layers, width, hidden = model(r)
+    return int(layers), int(width), int(hidden), -int(layers * width * r.integers(50, 400)) - 5
+
+
+@unit.exercise(
+    Part("a plan with more parameters", 1, more),
+    Part("a plan with fewer", 1, fewer),
+    Wrong(
+        "wider instead of narrower",
+        2,
+        "you widened the networks; what the plan has more, its networks give back",
+        dict(sign=1),
+    ),
+    Wrong(
+        "one matrix",
+        2,
+        "a feed-forward network has two matrices: one unit of width costs 2 C numbers a layer",
+        dict(matrices=1),
+    ),
+    Wrong(
+        "one layer",
+        2,
+        "all layers share the cost: one unit of width costs 2 C numbers in EVERY layer",
+        dict(shared=False),
+    ),
+    hints=[
+        "How many numbers does one more unit of width cost? It is a row in one matrix and a column "
+        "in the other, in every layer.",
+        "round(hidden - extra / (2 * width * layers))",
+    ],
+    level="easy",
+    minutes=5,
+)
+def equal_width(layers, width, hidden, extra, *, sign=-1, matrices=2, shared=True):
+    """The width of the feed-forward networks, to the nearest unit, with which a plan has as many
+    parameters as the standard model.
+
+    layers, width C: of both models. hidden: the width of standard's networks, W_in (hidden, C) and
+    W_out (C, hidden) in each layer. extra: how many more parameters the plan has at that width.
+    """
+    unit_of_width = matrices * width * (layers if shared else 1)
+    return round(hidden + sign * extra / unit_of_width)
+
+
+# ---- what does the token explain? ----------------------------------------------------------------
+
+
+def groups(features, means):
+    """A quantity with a part that the token decides, off-centre, each token once or more."""
+
+    def make(r):
+        ids = np.concatenate([np.arange(4), r.integers(0, 4, 9)])
+        token = means * r.normal(size=(4, features))
+        scale = 1 + np.arange(features)
+        return (3 + token[ids] + r.normal(size=(13, features))) * scale, ids
+
+    return make
+
+
+@unit.exercise(
+    Part("one feature", 1, groups(1, 1.0)),
+    Part("several features", 1, groups(3, 1.0)),
+    Wrong(
+        "not corrected",
+        2,
+        "you divided sums of squares as they are: a mean of few places fits by chance. Within: "
+        "divide by N less the number of tokens; whole: by N - 1",
+        dict(corrected=False),
+    ),
+    Wrong(
+        "the other share",
+        2,
+        "that is the share WITHIN tokens; wanted what the token explains: 1 less that",
+        dict(turn=True),
+    ),
+    Wrong(
+        "not centred",
+        2,
+        "the whole variance is around the mean of all places: subtract it first",
+        dict(centred=False),
+    ),
+    Wrong(
+        "a mean of shares",
+        1,
+        "add the squares over all features first, then divide; you averaged a share for each "
+        "feature",
+        dict(each=True),
+    ),
+    hints=[
+        "The mean of each token's places, the squares that are left around it, and the squares "
+        "around the mean of all.",
+        "ids.unique(return_inverse=True, return_counts=True) numbers the tokens; index_add_ sums "
+        "the rows of each.",
+        "within = (y - means[group]).square().sum() / (N - tokens); whole = "
+        "(y - y.mean(0)).square().sum() / (N - 1); 1 - within / whole.",
+    ],
+    level="medium",
+    minutes=10,
+)
+def explained(y, ids, *, corrected=True, turn=False, centred=True, each=False):
+    """The share of y's variance that the token explains, as a number: y (N,F), ids (N,).
+
+    1 - within / whole. within: the squares around the mean of each token, over N - (number of
+    different tokens). whole: the squares around the mean of all, over N - 1. Squares are summed
+    over all features.
+    """
+    N, F = y.shape
+    tokens = sorted(set(ids.tolist()))
+    within, whole = np.zeros(F), np.zeros(F)
+    for f in range(F):
+        centre = sum(y[:, f]) / N if centred else 0.0
+        mean = {w: np.mean([y[n, f] for n in range(N) if ids[n] == w]) for w in tokens}
+        for n in range(N):
+            within[f] += (y[n, f] - mean[ids[n]]) ** 2
+            whole[f] += (y[n, f] - centre) ** 2
+    free = (N - len(tokens)) / (N - 1) if corrected else 1.0
+    share = np.mean(within / whole) / free if each else within.sum() / whole.sum() / free
+    return share if turn else 1 - share

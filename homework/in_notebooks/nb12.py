@@ -1,0 +1,268 @@
+"""Notebook 12: how much is a difference worth?"""
+
+import itertools
+import math
+
+import numpy as np
+
+from homework.marking import Part, Unit, Wrong
+
+unit = Unit("nb12_scale_and_evidence", "Scale and evidence", "The exercises of notebook 12.")
+
+
+# ---- a line through points -----------------------------------------------------------------------
+
+
+def curve(points, noise):
+    """Sizes over two decades, and losses that fall as a power of them."""
+
+    def make(r):
+        n = 10 ** np.linspace(4, 6, points) * (1 + 0.1 * r.random(points))
+        loss = (5 + r.random()) * (n / 1e5) ** -(0.05 + 0.2 * r.random())
+        return n, loss * np.exp(noise * r.normal(size=points))
+
+    return make
+
+
+@unit.exercise(
+    Part("two sizes", 1, curve(2, 0.0)),
+    Part("five sizes, with chance", 1, curve(5, 0.05)),
+    Wrong(
+        "no logarithms",
+        2,
+        "that is the slope of a straight line through the losses themselves; in a power law "
+        "log(loss) falls with log(n)",
+        dict(logs=(False, False)),
+    ),
+    Wrong(
+        "one logarithm",
+        2,
+        "you took the logarithm of n only: loss falls along a line in log(n), log(LOSS)",
+        dict(logs=(True, False)),
+    ),
+    Wrong(
+        "the sign",
+        2,
+        "your exponent has the other sign: loss = A / n^b, so b is MINUS the slope",
+        dict(sign=1),
+    ),
+    Wrong(
+        "axes exchanged",
+        1,
+        "you fitted n to the loss; chance is in the loss, so it stands on the left",
+        dict(exchanged=True),
+    ),
+    hints=[
+        "log(loss) = log(A) - b log(n): a straight line. What is its slope by least squares?",
+        "slope = sum((x - mean x)(y - mean y)) / sum((x - mean x)²), with x = log n, y = log loss.",
+        "x = n.log() - n.log().mean(); y = loss.log() - loss.log().mean(); "
+        "return -(x * y).sum() / (x * x).sum()",
+    ],
+    level="easy",
+    minutes=8,
+)
+def exponent(n, loss, *, logs=(True, True), sign=-1, exchanged=False):
+    """The b of loss = A / n^b, by least squares of log(loss) on log(n); n and loss (points,) -> a
+    number.
+    """
+    x = [math.log(value) if logs[0] else value for value in n]
+    y = [math.log(value) if logs[1] else value for value in loss]
+    x_mean, y_mean = sum(x) / len(x), sum(y) / len(y)
+    along = sum((a - x_mean) * (b - y_mean) for a, b in zip(x, y))
+    if exchanged:
+        return sign * sum((b - y_mean) ** 2 for b in y) / along
+    return sign * along / sum((a - x_mean) ** 2 for a in x)
+
+
+# ---- a paired interval ---------------------------------------------------------------------------
+
+
+def runs(pairs, t):
+    """Losses of a plan and of the baseline: seeds move both together."""
+
+    def make(r):
+        seed = 3 + 0.3 * r.normal(size=pairs)
+        return seed - 0.1 + 0.02 * r.normal(size=pairs), seed + 0.02 * r.normal(size=pairs), t
+
+    return make
+
+
+@unit.exercise(
+    Part("three pairs", 1, runs(3, 4.302653)),
+    Part("eight pairs", 1, runs(8, 2.364624)),
+    Wrong(
+        "not paired",
+        2,
+        "you took the spread of the runs; a pair shares its seed, so take the spread of the "
+        "DIFFERENCES",
+        dict(paired=False),
+    ),
+    Wrong(
+        "the root forgotten",
+        2,
+        "that is how far single differences scatter; a MEAN of n scatters by sqrt(n) less",
+        dict(root=False),
+    ),
+    Wrong(
+        "divided by n",
+        2,
+        "the spread of a sample divides by n - 1: the mean was taken from the same numbers",
+        dict(free=0),
+    ),
+    Wrong(
+        "turned round",
+        2,
+        "the difference is plan minus baseline: below zero the plan is better",
+        dict(sign=-1),
+    ),
+    hints=[
+        "First the n differences. Then their mean, and their spread with n - 1.",
+        "reach = t * d.std() / sqrt(n); the interval is mean - reach to mean + reach.",
+        "d = plan - baseline; reach = t * d.std() / len(d) ** 0.5; "
+        "return d.mean(), d.mean() - reach, d.mean() + reach",
+    ],
+    level="easy",
+    minutes=8,
+)
+def paired_interval(plan, baseline, t, *, paired=True, root=True, free=1, sign=1):
+    """(mean, low, high) of plan minus baseline: losses (n,) of the same seeds in the same order.
+
+    low and high lie t standard errors below and above the mean. t is the number of Student's
+    table for n - 1 degrees of freedom.
+    """
+    n = len(plan)
+    d = [sign * (a - b) for a, b in zip(plan, baseline)]
+
+    def variance(values):
+        mean = sum(values) / n
+        return sum((value - mean) ** 2 for value in values) / (n - free)
+
+    spread = math.sqrt(variance(d) if paired else variance(plan) + variance(baseline))
+    reach = t * spread / (math.sqrt(n) if root else 1)
+    mean = sum(d) / n
+    return mean, mean - reach, mean + reach
+
+
+# ---- a test without a bell curve -----------------------------------------------------------------
+
+
+@unit.exercise(
+    Part(
+        "three pairs and five, all on one side",
+        1,
+        [
+            lambda r: (-(0.02 + 0.1 * r.random(3)),),
+            lambda r: (0.02 + 0.1 * r.random(5),),
+            lambda r: (-(0.02 + 0.1 * r.random(5)),),
+        ],
+    ),
+    Part("six pairs on both sides", 1, lambda r: (0.03 + 0.05 * r.normal(size=6),)),
+    Wrong(
+        "one side",
+        2,
+        "you counted one direction; a mean as far on the OTHER side of zero is as surprising",
+        dict(sides=1),
+    ),
+    Wrong(
+        "further only",
+        2,
+        "the pattern that was measured counts as well: at least as far, not further",
+        dict(equal=False),
+    ),
+    Wrong(
+        "signs only",
+        1,
+        "you counted how many signs agree; the sum of the flipped NUMBERS decides",
+        dict(signs=True),
+    ),
+    hints=[
+        "n differences have 2^n patterns of signs. Each gives a sum; how many of them are as far "
+        "from zero as ours?",
+        "itertools.product([1, -1], repeat=n) makes the patterns; leave a little room for rounding "
+        "(>= (1 - 1e-6) times ours).",
+        "flipped = torch.tensor(list(itertools.product([1, -1], repeat=n))).to(d) @ d; "
+        "(flipped.abs() >= d.sum().abs() * (1 - 1e-6)).double().mean().item()",
+    ],
+    level="medium",
+    minutes=10,
+)
+def sign_flips(d, *, sides=2, equal=True, signs=False):
+    """The share of all 2^n patterns of signs whose sum is as far from zero as that of d, (n,) -> a
+    number. Sums that are equal up to rounding count as equal.
+    """
+    values = [math.copysign(1, x) for x in d] if signs else list(d)
+    ours, count = sum(values), 0
+    for pattern in itertools.product([1, -1], repeat=len(values)):
+        total = sum(sign * x for sign, x in zip(pattern, values))
+        far = total * math.copysign(1, ours) if sides == 1 else abs(total)
+        close = abs(far - abs(ours)) <= 1e-6 * abs(ours)
+        count += (far > abs(ours) and not close) or (close and equal)
+    return count / 2 ** len(values)
+
+
+# ---- many tests at once --------------------------------------------------------------------------
+
+
+def ps(r):
+    """Four small p, in no order, whose corrected values differ, and two that reach 1."""
+    small = 0.002 * (1 + np.arange(4)) * (1 + 0.2 * r.random(4))
+    return (r.permutation(np.concatenate([small, 0.6 + 0.3 * r.random(2)])),)
+
+
+def crossing(r):
+    """Two p so near to each other that the second alone would be corrected to less."""
+    return (np.array([0.3, 0.0101, 0.0100, 0.04]) * (1 + 0.1 * r.random()),)
+
+
+@unit.exercise(
+    Part("p that lie apart", 1, ps),
+    Part("p that lie close", 1, crossing),
+    Wrong(
+        "Bonferroni",
+        2,
+        "you multiplied every p by the number of tests; Holm multiplies the smallest by m, the "
+        "next by m - 1, and so on",
+        dict(step=0),
+    ),
+    Wrong(
+        "from the largest",
+        2,
+        "you counted from the other end: the SMALLEST p is multiplied by m, the largest by 1",
+        dict(turned=True),
+    ),
+    Wrong(
+        "sorted",
+        2,
+        "the corrected p are wanted in the order in which the p came",
+        dict(back=False),
+    ),
+    Wrong(
+        "no running maximum",
+        2,
+        "a larger p may not be corrected to less than a smaller one: keep the largest so far",
+        dict(running=False),
+    ),
+    Wrong("above one", 1, "a probability is at most 1: cut it there", dict(most=math.inf)),
+    hints=[
+        "Sort, multiply the k-th smallest (from 0) by m - k, and go upwards.",
+        "torch.cummax(…).values keeps the largest so far; .clamp(max=1) cuts.",
+        "order = p.argsort(); q = (p[order] * torch.arange(m, 0, -1)).cummax(0).values.clamp(max=1)"
+        "; out = torch.empty_like(p); out[order] = q",
+    ],
+    level="medium",
+    minutes=10,
+)
+def holm(p, *, step=1, turned=False, back=True, running=True, most=1.0):
+    """Holm's corrected p, in the order of p: (m,) -> (m,).
+
+    The smallest p is multiplied by m, the next by m - 1, …, the largest by 1; no corrected p is
+    below that of a smaller p, and none is above 1.
+    """
+    m = len(p)
+    order = sorted(range(m), key=lambda i: p[i])
+    out, largest = np.zeros(m), 0.0
+    for k, i in enumerate(order):
+        value = (k + 1 if turned else m - step * k) * p[i]
+        largest = max(largest, value) if running else value
+        out[i if back else k] = min(most, largest)
+    return out
