@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from homework import reports
 from homework.marking import Lost, Row, road_of
 
 CARD = pytest.StashKey[list]()
@@ -69,23 +70,23 @@ def pytest_report_teststatus(report, config):
 def next_hints(unit, row, level):
     """The hints up to this level, numbered, and how to ask for the next."""
     tried = row.exercise in unit.exercises and row.state not in ("ok", "broken", "missing", "road")
-    hints = unit.exercises[row.exercise].hints if tried else ()
+    hints = unit.exercises[row.exercise].hints_for(row.part) if tried else ()
     level = (row.state != "todo") if level is None else max(level, 0)
     shown = [f"hint {i} of {len(hints)}: {hint}" for i, hint in enumerate(hints[:level], 1)]
     return shown + [f"(--hint {level + 1} says more)"] * (len(hints) > level)
 
 
 def inherited(unit, row, rows):
-    """Which other exercises' functions, themselves short of points, this row's function calls: fix
-    those first."""
+    """Which other exercises' functions, themselves short of points, this row's function calls, and
+    would have passed with the right ones: fix those first."""
     lost = {other.exercise for other in rows if other.state != "ok"} - {row.exercise}
-    code = getattr(unit.names.get(row.exercise), "__code__", None)
-    calls = [name for name in (code.co_names if code else ()) if name in lost]
-    return (
-        f"your {row.exercise} calls {' and '.join(calls)}, which lost points: fix that first"
-        if calls
-        else ""
-    )
+    if not lost or row.state not in ("wrong", "raised"):
+        return ""
+    proved = [name for name in unit.inherited(row) if name in lost]
+    if not proved:
+        return ""
+    names = " and ".join(proved)
+    return f"with the right {names} in its place your {row.exercise} passes: fix {names} first"
 
 
 def pytest_terminal_summary(terminalreporter, config):
@@ -108,14 +109,11 @@ def pytest_terminal_summary(terminalreporter, config):
             text[-2:-2] = [road, ""]
         told = {()}
         for row in rows:
-            first = inherited(unit, row, rows) if row.state in ("wrong", "raised") else ""
-            hints = (first,) if first else tuple(next_hints(unit, row, level))
+            first = inherited(unit, row, rows)
+            hints = ((first,) if first else ()) + tuple(next_hints(unit, row, level))
             name = f"{row.exercise}: {row.part}"
-            line(
-                f"{name:<{wide}}  {row.earned:>2}/{row.points:<2}  {row.why}".rstrip(),
-                green=row.state == "ok",
-                red=row.state != "ok",
-            )
+            for said in reports.lines(name, wide, row):
+                line(said, green=row.state == "ok", red=row.state != "ok")
             for hint in () if (row.exercise, hints) in told else hints:
                 line(f"        {hint}")
             cells = [

@@ -18,6 +18,7 @@ import io
 import json
 import math
 import os
+import re
 import secrets
 import struct
 import sys
@@ -29,7 +30,7 @@ from pathlib import Path
 
 import numpy as np
 
-from homework import runner
+from homework import reports, runner
 from homework.marking import SAYS, Row, find, road_of
 from homework.sandbox import WAYS, GraderError, Sandbox, best_way, check
 
@@ -232,7 +233,8 @@ def one(unit, path, out, options, before=None):
     if before is None:
         put_results(out, unit, None, 0, options.seed, "it did not finish")
     try:
-        file = path / unit.file if path.is_dir() else path
+        file = handed_in(unit, path)
+        renamed = "" if file.name == unit.file or not path.is_dir() else printable(file.name)
         note = refused(unit, path, file)
         if note:
             why = f"{unit.file} was not handed in as a file of at most 1 MB"
@@ -243,11 +245,27 @@ def one(unit, path, out, options, before=None):
             kept = [row for row in before.rows if row not in before.slow()] if before else ()
             way = options.isolation
             graded = Graded(grade(unit, file.read_bytes(), options.seed, way, *limits, kept))
+            if renamed:
+                graded.notes.append(f"{renamed} was graded: there is no other")
     except Exception as error:
         graded = Graded(None, [" ".join(f"{type(error).__name__}: {error}".split())[:200]])
     said = graded.note.split(":")[0]
     put_results(out, unit, graded.rows, time.monotonic() - start, options.seed, said)
     return graded
+
+
+def handed_in(unit, path):
+    """The file to grade. A folder's only .py file will do with the number that a browser gave it:
+    `attention (1).py`."""
+    if not path.is_dir():
+        return path
+    file = path / unit.file
+    if path.is_symlink() or os.path.lexists(file):
+        return file
+    found = [p for p in entries(path) if p.suffix == ".py" and p.is_file() and not p.is_symlink()]
+    numbered = re.compile(re.escape(file.stem) + r"[ _-]?\(?\d+\)?")
+    alone = len(found) == 1 and numbered.fullmatch(found[0].stem)
+    return found[0] if alone else file
 
 
 def refused(unit, path, file):
@@ -300,7 +318,8 @@ def put_table(path, unit, done):
 
 
 def folder(unit, paths, out, options):
-    """Many submissions side by side: a results file each, grades.csv, and a table.
+    """Many submissions side by side: a results file and a card each, grades.csv, a page for the
+    class, and a table.
 
     Whoever was too slow beside the others is asked again at the end, alone.
     """
@@ -315,6 +334,9 @@ def folder(unit, paths, out, options):
     def report(path, graded):
         done[path] = graded
         put_table(out / "grades.csv", unit, done)
+        if graded.rows is not None:
+            card = reports.card(unit, graded.rows, learner(path), graded.notes)
+            put((out / "cards" / results_file(path)).with_suffix(".md"), card)
         name = printable(learner(path))
         print(f"{name:<40} {graded.mark:>12} of {unit.points}  {graded.note}".rstrip(), flush=True)
 
@@ -328,6 +350,8 @@ def folder(unit, paths, out, options):
         graded = attempt(path, before=done[path])
         graded.notes.append(f"parts asked again alone, after a time-out: {len(done[path].slow())}")
         report(path, graded)
+    page = reports.summary(unit, {learner(path): graded.rows for path, graded in done.items()})
+    put(out / "grades.md", page)
     return list(done.values())
 
 

@@ -28,7 +28,8 @@ exec "${PYTHON:-/opt/grader/bin/python}" -m homework.grade UNIT "$home/submissio
     --out "$home/results/results.json"
 """
 
-PARTS = ["__init__.py", "marking.py", "by_index.py", "runner.py", "sandbox.py", "grade.py"]
+PARTS = ["__init__.py", "marking.py", "compare.py", "diagnosis.py", "by_index.py"]
+PARTS += ["runner.py", "sandbox.py", "grade.py", "reports.py"]
 
 
 def build(unit, out):

@@ -21,12 +21,12 @@ from pathlib import Path
 
 import numpy as np
 
-from homework import runner
+from homework import diagnosis, runner
+from homework.compare import compare, dtype_of, floats, spread
 
 HERE = Path(__file__).parent
 PUBLIC = 0  # the seed of the public tests
 SECONDS = 30  # for one part in the public tests
-TOLERANCE = {"float64": 1e-6, "float32": 2e-4, "float16": 1e-2}
 SAYS = {
     "todo": "not written yet (NotImplementedError)",
     "missing": "there is no function of this name in your file",
@@ -34,6 +34,7 @@ SAYS = {
     "raised": "it raised {error} in line {line}",
     "changed": "it changed its own inputs; work on new tensors",
     "input": "it returned one of its inputs, or a view of it; return a new tensor",
+    "nothing": "it returned None: is a `return` missing?",
     "type": "it must return a tensor, a number, or a tuple of these",
     "time": "it did not finish in time",
     "starved": "it did not finish in time",
@@ -86,6 +87,14 @@ class Wrong:
         return hash(self.name)
 
 
+@dataclass(frozen=True)
+class For:
+    """A hint that helps with one part alone."""
+
+    part: str
+    hint: str
+
+
 def normals(r, *shapes):
     """Standard normal arrays of these shapes, drawn in this order."""
     return tuple(r.normal(size=shape) for shape in shapes)
@@ -103,7 +112,8 @@ class Exercise:
     kernel = None  # which result a Triton kernel must have stored, where Triton is installed
 
     def __init__(self, oracle, pieces, hints, level, minutes):
-        self.oracle, self.hints, self.level, self.minutes = oracle, tuple(hints), level, minutes
+        self.oracle, self.level, self.minutes = oracle, level, minutes
+        self.all_hints = tuple(hints)
         self.name, self.doc = oracle.__name__, inspect.getdoc(oracle)
         self.parts = [piece for piece in pieces if isinstance(piece, Part)]
         self.wrongs = [piece for piece in pieces if isinstance(piece, Wrong)]
@@ -118,6 +128,18 @@ class Exercise:
         doc = textwrap.indent(f'"""{self.doc}{end}"""', "    ")
         head = f"def {self.name}{shown.replace(parameters=asked)}:"
         return f"{head}\n{doc}\n    raise NotImplementedError\n"
+
+    def hints_for(self, part=None):
+        """The hints for whoever lost this part (by name); without one, all of them."""
+        return tuple(
+            hint.hint if isinstance(hint, For) else hint
+            for hint in self.all_hints
+            if part is None or not isinstance(hint, For) or hint.part == part
+        )
+
+    @property
+    def hints(self):
+        return self.hints_for()
 
     def runs(self, answer):
         """What a learner handed in, as a function of the exercise's inputs."""
@@ -180,23 +202,6 @@ class Exercise:
                 return UNCLEAR
         return compare(answer, self.expected(part, seed, case), dtype_of(inputs), hidden)
 
-    def known(self, part, seed, states, answers):
-        """What to say of a named wrong answer that gives what was returned in EVERY case ('' if
-        none does): one may be chance."""
-        for wrong in [] if part.accept else self.wrongs:
-            mistaken = []
-            for case, (state, answer) in enumerate(zip(states, answers, strict=True)):
-                found = self.expected(part, seed, case, wrong)
-                if state["state"] != "ok" or found is None:
-                    continue
-                if compare(answer, found, None, like=dtype_of(self.cases(part, seed)[case])):
-                    break
-                mistaken.append(bool(compare(found, self.expected(part, seed, case), None)))
-            else:
-                if any(mistaken):
-                    return wrong.says
-        return ""
-
     def verdict(self, part, seed, states, answers, hidden=False):
         """(state, why) of a part from what its calls did: ('ok', '') earns the points."""
         for case, (state, answer) in enumerate(zip(states, answers, strict=True)):
@@ -208,7 +213,8 @@ class Exercise:
                 return state["state"], words
             if why := self.judge(part, seed, case, answer, hidden):
                 why += "" if hidden or part.accept else self.asked(part, seed, case)
-                return "wrong", self.known(part, seed, states, answers) or why
+                said = diagnosis.explained(self, part, seed, states, answers, hidden)
+                return "wrong", said or why
         if self.kernel is not None and road() == "triton":
             for state, answer in zip(states, answers, strict=True):
                 if state.get("stored", 0) < answer[self.kernel].size:
@@ -235,21 +241,6 @@ def road_of(unit):
     )
 
 
-def floats(value):
-    return isinstance(value, np.ndarray) and value.dtype.kind == "f"
-
-
-def dtype_of(inputs):
-    """The dtype in which a case is asked; None where it holds no array of real numbers."""
-    return next((str(x.dtype) for x in inputs if floats(x)), None)
-
-
-def spread(answer, count):
-    """A list of numbers, or a stacked tensor, where several results were asked for."""
-    one = len(answer) == 1 != count and answer[0].ndim and len(answer[0]) == count
-    return list(map(np.asarray, answer[0])) if one else answer
-
-
 def shown(value):
     """An input in a sentence: of a large array, or one of real numbers, type, shape and layout."""
     if not isinstance(value, np.ndarray):
@@ -266,69 +257,6 @@ def fit(value, dtype, layout):
     if isinstance(value, np.ndarray):
         return layout(value.astype(dtype)) if floats(value) else value
     return value.item() if isinstance(value, np.generic) else value
-
-
-def compare(answer, expected, dtype, hidden=True, like=None):
-    """'' if the arrays agree: structure, shape, dtype, finiteness first (closeness alone lets
-    shapes broadcast).
-
-    A single number may come as Python's, in float64, after a calculation in the inputs' dtype
-    (`like`): the looser counts.
-    """
-    answer = spread(answer, len(expected))
-    if len(answer) != len(expected):
-        return f"wanted {len(expected)} results, got {len(answer)}"
-    for i, (got, wanted) in enumerate(zip(answer, expected, strict=True)):
-        which = f"result {i + 1}: " if len(expected) > 1 else ""
-        if got.shape != wanted.shape:
-            return f"{which}wanted shape {wanted.shape}, got {shape_of(got)}"
-        kind = {"i": "iu", "u": "iu"}.get(wanted.dtype.kind, wanted.dtype.kind)
-        if wanted.ndim and dtype and kind == "f" and str(got.dtype) != dtype:
-            return f"{which}wanted dtype {dtype} like the inputs, got {got.dtype}"
-        if (wanted.ndim or kind == "b") and kind != "f" and got.dtype.kind not in kind:
-            return f"{which}wanted dtype {wanted.dtype}, got {got.dtype}"
-        if kind == "f" and dtype and not np.isfinite(got).all():
-            return f"{which}some of its numbers are not finite"
-        exact, kinds = got.astype("f8"), [str(got.dtype)] + [like or dtype] * (got.ndim == 0)
-        near = max(TOLERANCE.get(name, 0.0) for name in kinds) if kind == "f" else 0.0
-        with np.errstate(all="ignore"):
-            same = (exact == wanted) | (np.isnan(exact) & np.isnan(wanted))
-            far = ~same & ~(np.abs(exact - wanted) <= near * (1 + np.abs(wanted)))
-        if not far.any() and dtype == "float64" and rounded(got, wanted):
-            return f"{which}asked in float64, you calculated in float32: keep the inputs' dtype"
-        if far.any():
-            place = tuple(int(x) for x in np.argwhere(far)[0])
-            numbers = "" if hidden else both(wanted[place], exact[place])
-            if not wanted.ndim:
-                return f"{which}wrong number{numbers and ': '}{numbers}"
-            numbers = numbers and f", first at {list(place)}: {numbers}"
-            return f"{which}right shape, wrong numbers ({int(far.sum())} of {far.size}{numbers})"
-    return ""
-
-
-def rounded(got, wanted):
-    """Whether every number went through float32, though what was wanted has more digits."""
-    with np.errstate(all="ignore"):
-        whole = (got == got.astype("f4")) | np.isnan(got)
-        more = np.abs(wanted - wanted.astype("f4")) > 1e-10 * np.abs(wanted)
-    return bool(got.dtype == "f8" and got.ndim and whole.all() and more.any())
-
-
-def shape_of(array):
-    """A shape in a sentence; not one that nobody returns by mistake: it could be a message."""
-    usual = array.ndim <= 8 and max(array.shape, default=0) < 10_000
-    return array.shape if usual else f"{array.ndim} dimensions of another size"
-
-
-def both(wanted, got):
-    """Two numbers in words: whole ones in full with their difference, others with the digits that
-    tell them apart."""
-    if wanted.dtype.kind != "f" and got == np.round(got):
-        if wanted.dtype.kind == "b":
-            return f"wanted {wanted}, got {bool(got)}"
-        return f"wanted {wanted}, got {int(got)} (difference {int(got) - int(wanted):+d})"
-    digits = next((n for n in range(6, 18) if f"{wanted:.{n}g}" != f"{got:.{n}g}"), 6)
-    return f"wanted {wanted:.{digits}g}, got {got:.{digits}g}"
 
 
 def need(answer, **dimensions):
@@ -386,6 +314,49 @@ def alarm(seconds):
         signal.signal(signal.SIGALRM, before)
 
 
+LAYOUT = (
+    "right where the numbers lie one behind the other in memory, wrong where they do not: use "
+    "x.stride(), or x.contiguous() first"
+)
+
+
+def hangs_on_layout(names, exercise, part, seed, states, answers, path):
+    """Do all wrong cases become right with the same numbers one behind the other?"""
+    wrong = [
+        case
+        for case, (state, answer) in enumerate(zip(states, answers, strict=True))
+        if state["state"] != "ok" or exercise.judge(part, seed, case, answer)
+    ]
+    for case in wrong:
+        inputs = exercise.cases(part, seed)[case]
+        if not any(floats(x) and not x.flags.c_contiguous for x in inputs):
+            return False
+        tidy = [np.ascontiguousarray(x) if isinstance(x, np.ndarray) else x for x in inputs]
+        state, answer = runner.answer(names, {}, exercise.name, tidy, path)
+        if state["state"] != "ok" or exercise.judge(part, seed, case, answer):
+            return False
+    return bool(wrong)
+
+
+def stand_in(exercise):
+    """The oracle as a learner's function would be called: tensors in, tensors out."""
+
+    def function(*inputs):
+        import torch
+
+        real = [x for x in inputs if torch.is_tensor(x) and x.is_floating_point()]
+        arrays = [x.detach().numpy() if torch.is_tensor(x) else x for x in inputs]
+        found = exercise.oracle(*[x.astype("f8") if floats(x) else x for x in arrays])
+        several = isinstance(found, tuple)
+        made = [torch.as_tensor(np.asarray(x)) for x in (found if several else (found,))]
+        if real:
+            made = [x.to(real[0].dtype) if x.is_floating_point() else x for x in made]
+        return tuple(made) if several else made[0]
+
+    function.__name__ = exercise.name
+    return function
+
+
 @dataclass(frozen=True)
 class Row:
     """One line of the report card."""
@@ -440,10 +411,29 @@ class Unit:
         never for the grader."""
         cases = exercise.cases(part, seed)
         calls = [runner.answer(names, problems, exercise.name, inputs, path) for inputs in cases]
-        state, why = exercise.verdict(
-            part, seed, [state for state, _ in calls], [arrays for _, arrays in calls]
-        )
+        states, answers = [state for state, _ in calls], [arrays for _, arrays in calls]
+        state, why = exercise.verdict(part, seed, states, answers)
+        if state == "wrong" and hangs_on_layout(names, exercise, part, seed, states, answers, path):
+            why = LAYOUT
         return Row(exercise.name, part.name, part.points, state, why)
+
+    def inherited(self, row):
+        """The exercises whose functions this row's function calls, and with the right ones in
+        their place it would have passed: proved by putting them there."""
+        function = self.names.get(row.exercise)
+        code = getattr(function, "__code__", None)
+        called = [name for name in (code.co_names if code else ()) if name in self.exercises]
+        called = [name for name in called if name != row.exercise]
+        before = {name: self.names[name] for name in called if name in self.names}
+        part = next(p for p in self.exercises[row.exercise].parts if p.name == row.part)
+        found = []
+        for name in before:
+            self.names[name] = stand_in(self.exercises[name])
+            with alarm(SECONDS):
+                again = self.mark(self.names, {}, self.exercises[row.exercise], part)
+                found += [name] if again.state == "ok" else []
+            self.names[name] = before[name]
+        return found
 
     def check(self, exercise, part):
         """For a public test: `Lost`, and why, if the learner's file does not earn this part. Leaves

@@ -182,6 +182,8 @@ def answer(names, problems, function, inputs, path="submission.py"):
         ]
         line = lines[-1] if lines else 0
         return dict(state="raised", line=line, error=type(error).__name__, detail=str(error)), []
+    if returned is None:
+        return dict(state="nothing"), []
     try:
         found = arrays_of(returned)
         arrays = [np.array(x) for x in found]
@@ -196,7 +198,7 @@ def answer(names, problems, function, inputs, path="submission.py"):
         return dict(state="changed"), []
     if any(np.may_share_memory(x, now) for x in found for _, now in kept):
         return dict(state="input"), []
-    return dict(state="ok", stored=sum(STORED)), arrays
+    return dict(state="ok") | (dict(stored=sum(STORED)) if STORED else {}), arrays
 
 
 def pack(head, arrays=()):

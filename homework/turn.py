@@ -80,6 +80,9 @@ def attempt(exercise, function):
             state, why = exercise.verdict(part, marking.PUBLIC, states, answers)
             if rung:
                 return Tried("time", marking.SAYS["time"])
+            given = (names, exercise, part, marking.PUBLIC, states, answers, path)
+            if state == "wrong" and marking.hangs_on_layout(*given):
+                why = marking.LAYOUT
             if state != "ok":
                 at = first_failing(exercise, part, states, answers)
                 return Tried(state, why, part.name, count + at + 1)
@@ -118,7 +121,7 @@ def your_turn(unit, function):
     if ANSWERED.get((unit, name)) != code:
         ANSWERED[unit, name] = code
         HEARD[unit, name] += 1
-    for line in hints_so_far(unit, exercise):
+    for line in hints_so_far(unit, exercise, found.part or None):
         print(line)
     at_hand = f'; case("{unit}", "{name}", {found.case}) is where it failed' if found.case else ""
     print(f"The solution stands in for it until yours is right{at_hand}.")
@@ -143,9 +146,10 @@ def hint(unit, name):
         print(f"That is all of them. solution({unit!r}, {name!r}) is a function to compare with.")
 
 
-def hints_so_far(unit, exercise):
-    given, total = exercise.hints[: HEARD[unit, exercise.name]], len(exercise.hints)
-    return [f"hint {i} of {total}: {text}" for i, text in enumerate(given, 1)]
+def hints_so_far(unit, exercise, part=None):
+    every = exercise.hints_for(part)
+    given = every[: HEARD[unit, exercise.name]]
+    return [f"hint {i} of {len(every)}: {text}" for i, text in enumerate(given, 1)]
 
 
 def case(unit, name, number):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from homework.marking import Part, Unit, Wrong, need, normals, per_cent, refuse
+from homework.marking import For, Part, Unit, Wrong, need, normals, per_cent, refuse
 
 unit = Unit(
     "hw04_value_embeddings",
@@ -478,8 +478,8 @@ def near(which, wanted, within, why):
     Wrong("a fraction", 3, "per cent, not a fraction", returns=lambda: (8.3, 1 / 3)),
     Wrong("the blog's rule", 3, "more than 2 points off", returns=lambda: (8.3, 25.0)),
     hints=[
-        "x is x0 in layer 0, so d loss / d lambda is the same number for both.",
-        "The earlier stream's part is 0.5 of a total of 1.5.",
+        For("layer 0", "x is x0 in layer 0, so d loss / d lambda is the same number for both."),
+        For("a skip of weight one half", "The earlier stream's part is 0.5 of a total of 1.5."),
     ],
     level="easy",
     minutes=5,

@@ -101,7 +101,7 @@ def windowed_break_even(windows, batch, vocabulary):
     """Stretch: the smallest context length at which the target layers' value caches would hold at
     least as many rows as their tables.
 
-    windows[n]: how many keys to its left target layer n sees, 0 for all. A cache keeps only rows
-    that can still be seen. -1 if never.
+    windows[n]: how many keys to its left target layer n sees besides its own, 0 for all. A cache
+    keeps only rows that can still be seen: windows[n] + 1, the newest included. -1 if never.
     """
     raise NotImplementedError

@@ -3,7 +3,7 @@
 import numpy as np
 
 from homework import by_index
-from homework.marking import Part, Unit, Wrong, need, normals, per_cent, refuse
+from homework.marking import For, Part, Unit, Wrong, need, normals, per_cent, refuse
 
 unit = Unit(
     "hw07_bank_of_values",
@@ -485,9 +485,12 @@ def near(which, value, within, why):
     Wrong("a fraction", 3, "per cent, not a fraction", returns=lambda: (4096, 1 / 6)),
     Wrong("divided once too often", 3, "off by more than 300 tokens", returns=lambda: (512, 16.7)),
     hints=[
-        "A value cache holds B · T rows, the table |V|. When are they equal?",
-        "Never more than all value rows of a third of the layers. What part is that of keys AND "
-        "values of all layers?",
+        For("the length", "A value cache holds B · T rows, the table |V|. When are they equal?"),
+        For(
+            "the share",
+            "Never more than all value rows of a third of the layers. What part is that of keys "
+            "AND values of all layers?",
+        ),
     ],
     level="easy",
     minutes=5,
@@ -636,8 +639,8 @@ def windowed_break_even(
     """Stretch: the smallest context length at which the target layers' value caches would hold at
     least as many rows as their tables.
 
-    windows[n]: how many keys to its left target layer n sees, 0 for all. A cache keeps only rows
-    that can still be seen. -1 if never.
+    windows[n]: how many keys to its left target layer n sees besides its own, 0 for all. A cache
+    keeps only rows that can still be seen: windows[n] + 1, the newest included. -1 if never.
     """
 
     def rows(T):

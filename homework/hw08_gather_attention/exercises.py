@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from homework.marking import Part, Unit, Wrong, need, normals, refuse
+from homework.marking import For, Part, Unit, Wrong, need, normals, refuse
 
 unit = Unit(
     "hw08_gather_attention",
@@ -521,8 +521,13 @@ GATHER, MATERIALISE = 402 / (201 + 32), 402 / (201 + 32 + 201 + 201)
     Wrong("twice as fast", 3, "more than 15 % off", returns=lambda: (2.0, 0.63)),
     Wrong("no loss", 3, "more than 20 % off", returns=lambda: (1.7, 1.0)),
     hints=[
-        "402 MB with a value cache. K and the distinct rows: 201 + 32.",
-        "Materialised: 201 (K) + 32 (rows) + 201 (V written) + 201 (V read).",
+        For("gathered on the fly", "402 MB with a value cache. What is left of V's 201?"),
+        For("gathered on the fly", "K and the distinct rows: 201 + 32."),
+        For("gathered into memory first", "Which bytes are written, and read once more?"),
+        For(
+            "gathered into memory first",
+            "Materialised: 201 (K) + 32 (rows) + 201 (V written) + 201 (V read).",
+        ),
     ],
     level="easy",
     minutes=5,

@@ -1,6 +1,7 @@
 """Does a learner get a report card that helps: partial credit, reasons, hints, files, and a way
 back to the stub?"""
 
+import itertools
 import re
 import shutil
 import signal
@@ -64,6 +65,18 @@ def card(course, text, *arguments):
     return subprocess.run(command, cwd=course, capture_output=True, text=True).stdout
 
 
+def said_of(text, name):
+    """What a card says of an exercise's first part, its wrapped lines joined."""
+    rows = text.splitlines()
+    at = next(i for i, row in enumerate(rows) if row.startswith(f"{name}:"))
+    more = itertools.takewhile(lambda row: row.startswith("        "), rows[at + 1 :])
+    return " ".join([rows[at], *(row.strip() for row in more)])
+
+
+def one_line(text):
+    return " ".join(text.split())
+
+
 def test_a_broken_line_a_wrong_answer_and_a_missing_function_each_cost_only_their_parts(course):
     assert HALF.count("nonsense") == 1 and "tired" in HALF
     text = card(course, HALF, "--card", "card.md", "--junitxml", "card.xml")
@@ -76,10 +89,7 @@ def test_a_broken_line_a_wrong_answer_and_a_missing_function_each_cost_only_thei
     }
     left = UNIT.points - sum(UNIT.exercises[name].points for name in lost)
     assert f"{left} of 100 points" in text, text
-    line = {
-        name: next(row for row in text.splitlines() if row.startswith(f"{name}:"))
-        for name in UNIT.exercises
-    }
+    line = {name: said_of(text, name) for name in UNIT.exercises}
     assert (
         "not divided by the square root" in line["grouped_attention"]
         and "0/7" in line["grouped_attention"]
@@ -112,11 +122,12 @@ def test_a_wrong_answer_without_a_name_comes_with_its_case(course):
         ("def grouped_attention(q, k, v):", "def grouped_attention(q, k, v):\n    q.view(-1)"),
     )
     text = card(course, tight)
-    assert "; asked with v=float32 (2, 5, 3, 4), v1=float32 (2, 5, 6, 4)" in text, text
+    assert "; asked with v=float32 (2, 5, 3, 4), v1=float32 (2, 5, 6, 4)" in one_line(text), text
+    assert "every number is 2 times the wanted one" in one_line(text)
     assert re.search(
         r"raised RuntimeError in line \d+: view size .*; "
         r"asked with q=float32 \(2, 5, 6, 6\) not contiguous, k=",
-        text,
+        one_line(text),
     )
     rows = [(UNIT.exercises["owners"], part) for part in UNIT.exercises["owners"].parts]
     for owners, part in rows:
@@ -136,12 +147,55 @@ def test_an_error_that_a_function_inherits_is_traced_to_its_source(course):
         (grouped, f"{grouped}\n    raise ValueError('tired')"),
     )
     text = card(course, leaning)
-    assert (
-        text.count("your skip_heads calls grouped_attention, which lost points: fix that first")
-        == 1
-    )
+    proved = "with the right grouped_attention in its place your skip_heads passes"
+    assert one_line(text).count(f"{proved}: fix grouped_attention first") == 1
+    # beside the hints, not in their place
     after = text.split("\nskip_heads:")[1].split("\nsvformer:")[0]
-    assert "hint 1" not in after and "hint 1 of 2: Give every query head" in text
+    assert "hint 1" in after and "hint 1 of 2: Give every query head" in text
+
+
+def test_a_function_is_not_blamed_where_the_right_one_would_not_help(course):
+    """Its caller has a mistake of its own, or calls it for nothing."""
+    grouped, skip = "def grouped_attention(q, k, v):", "def skip_heads(v, v1):"
+    own = changed(
+        HONEST,
+        (skip, f"{skip}\n    grouped_attention(v, v, v)"),
+        (SKIP, SKIP.replace("return", "return 2 *")),
+        (grouped, f"{grouped}\n    raise ValueError('tired')"),
+    )
+    assert "in its place your skip_heads" not in one_line(card(course, own))
+    idle = changed(
+        HONEST,
+        (SKIP, SKIP.replace("return", "grouped_attention; return 2 *")),
+        (grouped, f"{grouped}\n    raise ValueError('tired')"),
+    )
+    assert "in its place your skip_heads" not in one_line(card(course, idle))
+
+
+def test_a_forgotten_return_is_told(course):
+    text = one_line(card(course, changed(HONEST, (SKIP, SKIP.replace("return ", "")))))
+    assert "skip_heads: half the heads 0/" in text
+    assert "it returned None: is a `return` missing?" in text
+
+
+def test_a_hint_for_one_part_is_not_given_for_another():
+    from homework import conftest
+
+    unit = marking.find("hw04")
+    exercise = unit.exercises["predict_lambdas"]
+    first, second = (part.name for part in exercise.parts)
+    rows = [marking.Row(exercise.name, name, 3, "wrong", "no") for name in (first, second)]
+    told = [conftest.next_hints(unit, row, 1) for row in rows]
+    assert told[0] == [f"hint 1 of 1: {exercise.hints_for(first)[0]}"]
+    assert told[1] == [f"hint 1 of 1: {exercise.hints_for(second)[0]}"] and told[0] != told[1]
+    assert len(exercise.hints) == 2
+
+
+def test_a_line_of_the_card_fits_80_columns(course):
+    text = card(course, HALF, "--hint", "9")
+    body = text[text.index("grouped_attention:") :]
+    rows = [row for row in body.splitlines() if row[:8] == " " * 8 and "hint" not in row]
+    assert rows and all(len(row) <= 80 for row in rows)
 
 
 def test_the_reference_earns_a_full_card_and_an_untouched_stub_shows_no_hints(course):
@@ -232,7 +286,7 @@ def test_a_file_is_read_definition_by_definition(text, good, bad):
     [
         ("raise NotImplementedError", "todo"),
         ("return {}", "type"),
-        ("return None", "type"),
+        ("return None", "nothing"),
         ("return 'text'", "type"),
         ("x.zero_(); return x", "changed"),
         ("exit()", "raised"),

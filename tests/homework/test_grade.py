@@ -313,7 +313,9 @@ def test_results_that_cannot_be_written_cost_nobody_else(tmp_path, way, capsys):
         "anna.json",
         "ben.json",
         "carla.json",
+        "cards",
         "grades.csv",
+        "grades.md",
     }
 
 
@@ -494,7 +496,9 @@ def test_each_learner_of_a_class_has_results_of_its_own(tmp_path, monkeypatch, c
     for out, told in (("results", []), ("graded.v2", ["--out", "graded.v2"])):
         assert grade.main(["hw03", str(handed), "--isolation", way, *told]) == 0
         assert {path.name for path in (tmp_path / out).iterdir()} == {
+            "cards",
             "grades.csv",
+            "grades.md",
             "j.miller.json",
             "j.smith.json",
         }

@@ -1,0 +1,83 @@
+"""Do an answer's arrays agree with those that were wanted, and if not, in which word?"""
+
+import numpy as np
+
+TOLERANCE = {"float64": 1e-6, "float32": 2e-4, "float16": 1e-2}
+
+
+def floats(value):
+    return isinstance(value, np.ndarray) and value.dtype.kind == "f"
+
+
+def dtype_of(inputs):
+    """The dtype in which a case is asked; None where it holds no array of real numbers."""
+    return next((str(x.dtype) for x in inputs if floats(x)), None)
+
+
+def spread(answer, count):
+    """A list of numbers, or a stacked tensor, where several results were asked for."""
+    one = len(answer) == 1 != count and answer[0].ndim and len(answer[0]) == count
+    return list(map(np.asarray, answer[0])) if one else answer
+
+
+def compare(answer, expected, dtype, hidden=True, like=None):
+    """'' if the arrays agree: structure, shape, dtype, finiteness first (closeness alone lets
+    shapes broadcast).
+
+    A single number may come as Python's, in float64, after a calculation in the inputs' dtype
+    (`like`): the looser counts.
+    """
+    answer = spread(answer, len(expected))
+    if len(answer) != len(expected):
+        return f"wanted {len(expected)} results, got {len(answer)}"
+    for i, (got, wanted) in enumerate(zip(answer, expected, strict=True)):
+        which = f"result {i + 1}: " if len(expected) > 1 else ""
+        if got.shape != wanted.shape:
+            return f"{which}wanted shape {wanted.shape}, got {shape_of(got)}"
+        kind = {"i": "iu", "u": "iu"}.get(wanted.dtype.kind, wanted.dtype.kind)
+        if wanted.ndim and dtype and kind == "f" and str(got.dtype) != dtype:
+            return f"{which}wanted dtype {dtype} like the inputs, got {got.dtype}"
+        if (wanted.ndim or kind == "b") and kind != "f" and got.dtype.kind not in kind:
+            return f"{which}wanted dtype {wanted.dtype}, got {got.dtype}"
+        if kind == "f" and dtype and not np.isfinite(got).all():
+            return f"{which}some of its numbers are not finite"
+        exact, kinds = got.astype("f8"), [str(got.dtype)] + [like or dtype] * (got.ndim == 0)
+        near = max(TOLERANCE.get(name, 0.0) for name in kinds) if kind == "f" else 0.0
+        with np.errstate(all="ignore"):
+            same = (exact == wanted) | (np.isnan(exact) & np.isnan(wanted))
+            far = ~same & ~(np.abs(exact - wanted) <= near * (1 + np.abs(wanted)))
+        if not far.any() and dtype == "float64" and rounded(got, wanted):
+            return f"{which}asked in float64, you calculated in float32: keep the inputs' dtype"
+        if far.any():
+            place = tuple(int(x) for x in np.argwhere(far)[0])
+            numbers = "" if hidden else both(wanted[place], exact[place])
+            if not wanted.ndim:
+                return f"{which}wrong number{numbers and ': '}{numbers}"
+            numbers = numbers and f", first at {list(place)}: {numbers}"
+            return f"{which}right shape, wrong numbers ({int(far.sum())} of {far.size}{numbers})"
+    return ""
+
+
+def rounded(got, wanted):
+    """Whether every number went through float32, though what was wanted has more digits."""
+    with np.errstate(all="ignore"):
+        whole = (got == got.astype("f4")) | np.isnan(got)
+        more = np.abs(wanted - wanted.astype("f4")) > 1e-10 * np.abs(wanted)
+    return bool(got.dtype == "f8" and got.ndim and whole.all() and more.any())
+
+
+def shape_of(array):
+    """A shape in a sentence; not one that nobody returns by mistake: it could be a message."""
+    usual = array.ndim <= 8 and max(array.shape, default=0) < 10_000
+    return array.shape if usual else f"{array.ndim} dimensions of another size"
+
+
+def both(wanted, got):
+    """Two numbers in words: whole ones in full with their difference, others with the digits that
+    tell them apart."""
+    if wanted.dtype.kind != "f" and got == np.round(got):
+        if wanted.dtype.kind == "b":
+            return f"wanted {wanted}, got {bool(got)}"
+        return f"wanted {wanted}, got {int(got)} (difference {int(got) - int(wanted):+d})"
+    digits = next((n for n in range(6, 18) if f"{wanted:.{n}g}" != f"{got:.{n}g}"), 6)
+    return f"wanted {wanted:.{digits}g}, got {got:.{digits}g}"

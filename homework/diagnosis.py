@@ -1,0 +1,107 @@
+"""Which mistake explains an answer? A named one, two named ones at once, or what its numbers show.
+
+A sentence is said only if it is true of every case: one may be chance. Each was written before the
+answer came, but for the factor in "times the wanted one", which hidden grading keeps to itself.
+"""
+
+import functools
+import itertools
+
+import numpy as np
+
+from homework.compare import compare, dtype_of
+
+PAIRS = 60  # pairs of mistakes that are tried at most
+
+
+def arrays_agree(exercise, part, seed, case, answer, found):
+    like = dtype_of(exercise.cases(part, seed)[case])
+    return not compare(answer, found, None, like=like)
+
+
+def explains(exercise, part, seed, states, answers, wrong):
+    """Does this mistake give what was returned in every case, and something wrong in one?"""
+    mistaken = []
+    for case, (state, answer) in enumerate(zip(states, answers, strict=True)):
+        found = exercise.expected(part, seed, case, wrong)
+        if state["state"] != "ok" or found is None:
+            continue
+        if not arrays_agree(exercise, part, seed, case, answer, found):
+            return False
+        right = exercise.expected(part, seed, case)
+        mistaken.append(bool(compare(found, right, None)))
+    return any(mistaken)
+
+
+@functools.lru_cache(maxsize=256)
+def pairs(wrongs):
+    """Two mistakes at once, where their switches do not touch: as one Wrong each."""
+    found = []
+    for a, b in itertools.combinations([w for w in wrongs if not w.returns], 2):
+        if a.change and b.change and not a.change.keys() & b.change.keys():
+            says = f"two things at once. First: {a.says}. Second: {b.says}"
+            made = type(a)(f"{a.name} + {b.name}", a.loses, says, a.change | b.change)
+            found.append(made)
+    return tuple(found[:PAIRS])
+
+
+def swapped(exercise, part, seed, states, answers):
+    """Are two results right, and in each other's place?"""
+    wanted = [exercise.expected(part, seed, case) for case in range(len(answers))]
+    count = len(wanted[0])
+    if any(len(answer) != count for answer in answers):
+        return ""
+    for i, j in itertools.combinations(range(count), 2):
+        order = list(range(count))
+        order[i], order[j] = j, i
+        same = all(
+            arrays_agree(exercise, part, seed, case, [answer[n] for n in order], right)
+            for case, (answer, right) in enumerate(zip(answers, wanted, strict=True))
+        )
+        if same:
+            return f"your results {i + 1} and {j + 1} are right and in each other's place"
+    return ""
+
+
+def factor(exercise, part, seed, states, answers):
+    """Is every number the same multiple of the wanted one?"""
+    ratios = []
+    for case, answer in enumerate(answers):
+        wanted = exercise.expected(part, seed, case)
+        if [a.shape for a in answer] != [w.shape for w in wanted]:
+            return ""
+        got, right = (np.concatenate([np.ravel(x) for x in xs]) for xs in (answer, wanted))
+        if right.dtype.kind != "f" or got.dtype.kind not in "fiu":
+            return ""
+        large = np.abs(right) > 1e-3 * np.abs(right).max(initial=0)
+        if not np.allclose(got[~large], 0, atol=1e-2 * np.abs(right).max(initial=0)):
+            return ""
+        ratios.append(got[large].astype("f8") / right[large])
+    every = np.concatenate(ratios) if ratios else np.zeros(0)
+    if every.size < 6 or not np.isfinite(every).all():
+        return ""
+    middle = float(np.median(every))
+    if abs(middle) < 1e-6 or abs(middle - 1) < 1e-2 or np.abs(every - middle).max() > 2e-3:
+        return ""
+    asked = exercise.asked(part, seed, 0)
+    return (
+        f"every number is {middle:.4g} times the wanted one: a factor is missing or too many{asked}"
+    )
+
+
+def explained(exercise, part, seed, states, answers, hidden):
+    """What to say of a wrong answer beyond its numbers; '' where nothing explains it."""
+    if part.accept or any(state["state"] != "ok" for state in states):
+        alone = [] if part.accept else exercise.wrongs
+        return first(exercise, part, seed, states, answers, alone)
+    return (
+        first(exercise, part, seed, states, answers, exercise.wrongs)
+        or swapped(exercise, part, seed, states, answers)
+        or first(exercise, part, seed, states, answers, pairs(tuple(exercise.wrongs)))
+        or ("" if hidden else factor(exercise, part, seed, states, answers))
+    )
+
+
+def first(exercise, part, seed, states, answers, wrongs):
+    given = (exercise, part, seed, states, answers)
+    return next((wrong.says for wrong in wrongs if explains(*given, wrong)), "")

@@ -1,0 +1,79 @@
+"""The open project: does its template run, is its control one, and are its pages whole?"""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from homework import marking
+from minimal.model.count import count
+from minimal.variants import PLANS, build, skeleton
+
+FOLDER = marking.HERE / "hw09_open_project"
+
+
+@pytest.fixture
+def project():
+    before = dict(PLANS)
+    spec = importlib.util.spec_from_file_location("project", FOLDER / "project.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    yield module
+    PLANS.clear()
+    PLANS.update(before)
+
+
+def test_the_template_runs_as_it_stands(tmp_path):
+    command = [sys.executable, FOLDER / "project.py", "--smoke", "--corpus", "stdlib"]
+    how = dict(env=os.environ | dict(MINIMAL_RUNS=str(tmp_path), OMP_NUM_THREADS="1"), text=True)
+    done = subprocess.run(command, capture_output=True, cwd=marking.HERE.parent, timeout=300, **how)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    assert "nothing was predicted" in done.stdout and "own·(1+E)" in done.stdout
+    rows = [line for line in done.stdout.splitlines() if line.startswith("mine")]
+    assert any("…" in row for row in rows), "an interval of three paired seeds"
+
+
+def test_the_control_has_all_of_it_but_the_token(project):
+    """Equal parameters and FLOPs; its table answers every token alike, mine does not."""
+    counted = [count(skeleton(plan, "smoke")) for plan in ("mine", "mine-control")]
+    assert counted[0] == counted[1]
+    for plan, alike in (("mine", False), ("mine-control", True)):
+        model = build(plan, "smoke").eval()
+        (bank,) = model.banks.values()
+        ids = torch.tensor([[3, 4, 5]])
+        before = model.tape(ids)
+        model(ids, tape=before)
+        with torch.no_grad():
+            bank.weight[4] += 1  # one token's row, and not the row that the control reads
+        after = model.tape(ids)
+        model(ids, tape=after)
+        at = int(next(iter(model.banks)))
+        moved = (before.rows[at] - after.rows[at]).abs().amax((0, 2, 3)) > 0
+        assert moved.tolist() == [False, not alike, False]
+
+
+def test_when_its_new_part_is_zero_the_template_is_its_rival(project):
+    ids = torch.randint(200, (2, 9))
+    mine, rival = (build(plan, "smoke", seed=1).eval() for plan in ("mine", project.RIVAL))
+    weights = {name: p for name, p in rival.named_parameters()}
+    with torch.no_grad():
+        for name, p in mine.named_parameters():
+            same = name if name in weights else name.replace("value.x.", "value.")
+            p.copy_(weights[same]) if same in weights else p.zero_()
+    assert torch.equal(mine(ids), rival(ids))
+
+
+def test_the_rubric_adds_up_and_the_report_asks_for_all_of_it():
+    text = (FOLDER / "README.md").read_text(encoding="utf-8")
+    rubric = re.findall(r"^\| \*\*(\w+)\*\* \|", text, re.M)
+    assert rubric == ["Question", "Control", "Account", "Statistics", "Honesty"]
+    assert "Five questions of 20 points" in text and len(rubric) * 20 == 100
+    report = (FOLDER / "report.md").read_text(encoding="utf-8")
+    headings = re.findall(r"^## (.*)", report, re.M)
+    assert [heading.split()[-1] for heading in headings] == [
+        *("question", "predicted", "account", "out", "believe", "mind"),
+    ]
