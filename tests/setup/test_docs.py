@@ -103,15 +103,25 @@ def test_the_minutes_of_readme_are_counted_in_the_notebooks():
     """A row for every notebook, in order, and hours that add up: see clock.time."""
     from homework import clock
 
-    rows = re.findall(
-        r"\]\((notebooks/\d\d[a-z]?_\w+\.ipynb)\) \| [^|]+\? \| (\d+) \|", README.read_text()
-    )
+    row = r"\]\((notebooks/\d\d\w+\.ipynb)\) \| [^|]+\? \| (\d+) \+ (\d+) \+ (\d+) \|"
+    rows = re.findall(row, README.read_text())
     paths = sorted((ROOT / "notebooks").glob("*.ipynb"))
-    counted = [clock.time(nbformat.read(path, 4)).all for path in paths]
-    assert rows == [
-        (f"notebooks/{path.name}", str(n)) for path, n in zip(paths, counted, strict=True)
+    counted = [clock.time(nbformat.read(path, 4)) for path in paths]
+    wanted = [
+        (f"notebooks/{path.name}", str(time.core), str(time.writing), str(time.deeper))
+        for path, time in zip(paths, counted, strict=True)
     ]
-    assert f"All notebooks ({round(sum(counted) / 60)} hours)" in README.read_text()
+    assert rows == wanted
+    whole, day = (
+        sum(minutes) / 60
+        for minutes in (
+            [time.all for time in counted],
+            [time.core + time.writing for time in counted[:5]],
+        )
+    )
+    assert f"All notebooks ({round(whole)} hours)" in README.read_text()
+    assert f"without what goes deeper ({round(day)} hours)" in README.read_text()
+    assert counted[1].core <= 50, "an hour is enough for the core of notebook 01, and two exercises"
 
 
 def test_a_minute_is_130_words_or_8_lines():
