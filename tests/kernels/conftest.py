@@ -1,25 +1,14 @@
 """Where do kernels run in tests? In Triton's interpreter, in memory that starts as NaN.
 
-The interpreter is chosen by an environment variable before Triton is first imported. All memory
-that a kernel is given to fill starts as NaN, so that what it forgets to write is seen."""
+tests/interpreter.py chooses the interpreter, before Triton is first imported. All memory that a
+kernel is given to fill starts as NaN, so that what it forgets to write is seen."""
 
-import os
 import sys
 
 import pytest
 import torch
 
-INHERITED = os.environ.get("TRITON_INTERPRET")
-if "triton" not in sys.modules and sys.platform == "linux":
-    os.environ["TRITON_INTERPRET"] = "1"
-    from minimal.kernels import backward, decode, fused, route  # noqa: F401 all files with kernels
-    from minimal.lab.speed import gpu  # noqa: F401
-
-    if route.HAS_TRITON:  # the first launch imports the rest of it
-        order = fused.sort_ids(torch.zeros(1, 1).int(), 1)
-        backward.run_sum_by_token(torch.ones(1, 1, 1, 32), order, torch.ones(1, 1, 32))
-    if INHERITED is None:  # other tests, and the processes that they start, go on without it
-        del os.environ["TRITON_INTERPRET"]
+from tests import interpreter as chosen  # noqa: F401 before anything imports Triton
 
 
 @pytest.fixture
