@@ -1,9 +1,9 @@
 """How many of a notebook's claims hold? Those of a cell of asserts that ran to its last line.
 
-from minimal.lab.checks import held
+from minimal.lab.checks import all_hold
 
 assert moved["mask"] == 0, "a mask hides the future"
-held()                                              # 1 check holds
+all_hold()                                              # 1 check holds
 """
 
 import ast
@@ -34,7 +34,7 @@ def branch(line, names):
     return line.body if eval(test, names) else line.orelse
 
 
-def held():
+def all_hold():
     """The last line of a cell of checks: it is reached only if all of them hold, and says so."""
     from IPython import get_ipython
 

@@ -7,7 +7,7 @@ from nbclient import NotebookClient
 from minimal.lab.checks import asserts
 
 CELL = """
-from minimal.lab.checks import held
+from minimal.lab.checks import all_hold
 
 assert profile, "outside"
 for name in "ab":
@@ -19,14 +19,20 @@ if profile != "smoke":
     assert profile, "and another"
 else:
     assert profile, "in the other branch"
-held()
+all_hold()
 """
 
 
 @pytest.fixture(scope="module")
 def said():
     """What a kernel printed for each of some cells."""
-    cells = ["profile = 'laptop'", CELL, "profile = 'smoke'", CELL, "assert 1 > 2, 'no'\nheld()"]
+    cells = [
+        "profile = 'laptop'",
+        CELL,
+        "profile = 'smoke'",
+        CELL,
+        "assert 1 > 2, 'no'\nall_hold()",
+    ]
     cells = [nbformat.v4.new_code_cell(source) for source in cells]
     notebook = nbformat.v4.new_notebook(cells=cells)
     NotebookClient(notebook, timeout=60, kernel_name="python3", allow_errors=True).execute()
