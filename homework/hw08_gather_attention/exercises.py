@@ -561,10 +561,10 @@ GATHER, MATERIALISE = 402 / (201 + 32), 402 / (201 + 32 + 201 + 201)
             "Materialised: 201 (K) + 32 (rows) + 201 (V written) + 201 (V read).",
         ),
     ],
-    after="By bytes, 402 / 233 = 1.73 for the kernel that gathers as it goes, and 402 / 635 = "
-    "0.63 for the way that writes all values first: it reads the rows, writes V and "
-    "reads it again, and is slower than the cache that it replaces. These are floors; "
-    "minimal/kernels/decode.py: split_bytes counts them for any shape.",
+    after="By bytes, 402 / 233 = 1.73 for the kernel that gathers as it goes, and 402 / 635 = 0.63 "
+    "for the way that writes all values first: it reads the rows, writes V and reads it again, "
+    "and is slower than the cache that it replaces. These are floors; "
+    "minimal/kernels/decode.py: split_bytes counts those of the kernel, for any shape.",
     level="easy",
     minutes=5,
 )

@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import importlib
 import json
 import re
 import shutil
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from homework import grade, marking, reports, turn
+from minimal.lab.evidence import intervals
 
 HOMEWORK = Path(marking.__file__).parent
 ROOT = HOMEWORK.parent
@@ -72,6 +74,67 @@ def test_the_questions_of_the_statements_are_answered():
         texts = [exercise.after for exercise in unit.exercises.values()]
         answered = sum(len(re.findall(r"README's question", text)) for text in texts)
         assert answered >= asked, (unit.short, asked, answered)
+
+
+def numbers():
+    """{exercise: the numbers that its text must hold}, computed by the oracles and the package."""
+    units = {
+        unit.short: importlib.import_module(f"homework.{unit.folder}.exercises") for unit in UNITS
+    }
+    sharp = units["hw01"].predict_sharpness()
+    even = units["hw02"].predict_entropies()
+    saved = units["hw03"].predict_savings()
+    naive, factored = units["hw05"].pair_bytes(1, 512, 768, 4)
+    small = (12, 768, 50257, 256)
+    sizes = [units["hw05"].parameters(plan, *small) / 1e6 for plan in ("dva", "dva-wo")]
+    variance, t = units["hw06"].predict_statistics()
+    t_again, dof, p = intervals.welch(55.51, 0.32, 5, 59.62, 3.32, 5)
+    windows = [512, 512, 512, 2048] * 3
+    costs = [units["hw07"].flops_and_tokens(12, 768, 32768, windows, n) for n in (0, 4, 11)]
+    far = units["hw07"].windowed_break_even([512, 512, 512, 0], 1, 32768)
+    fast, slow = units["hw08"].predict_speed()
+    skip = 2**0.5 - 1  # where lam / (1 + lam) - lam / 2 is largest
+    return dict(
+        predict_sharpness=[f"{sharp[0]:.2f} of", f"gets {sharp[1]:.2f}"],
+        predict_entropies=[f"= {even[0]:.2f}", f"gives {even[2]:.2f}"],
+        predict_savings=[f"saves {saved[0]:.1f}", f"{saved[1]:.1f} with", f"{saved[2]:.1f} with"],
+        window=[
+            f"half of the longest: 1,728, rounded up to {units['hw04'].window(1, 2, 3456, 128):,}"
+        ],
+        predict_lambdas=[f"ratio of {8.3 / 9.3:.2f}"],
+        skip_counter_example=[
+            f"{100 * 0.4 / 1.4:.1f} per cent",
+            f"{100 * (skip / (1 + skip) - skip / 2):.1f} points",
+            f"near {skip:.2f}",
+        ],
+        pair_bytes=[
+            f"{naive / 1e6:.0f} MB",
+            f"{factored / 1e6:.1f} MB, {naive / factored:.0f} times",
+        ],
+        parameters=[f"{sizes[0]:.1f} million", f"be {sizes[1]:.1f}"],
+        welch=[f"{dof:.2f} in"],
+        predict_statistics=[
+            f"= {variance:.2f}",
+            f"t is {t:.3f}",
+            f"t is {t_again:.3f}",
+            f"line is {intervals.t_quantile(0.975, dof):.3f}",
+            f"p is {p:.4f}",
+        ],
+        flops_and_tokens=[
+            f"{100 * (1 - costs[1][0] / costs[0][0]):.2f} per cent cheaper",
+            f"{costs[1][1]:.2f} per cent more",
+            f"gets {costs[2][1]:.1f} per cent",
+        ],
+        windowed_break_even=[f"= {far:,} tokens"],
+        predict_speed=[f"= {fast:.2f} for", f"= {slow:.2f} for"],
+        offload_counter_example=[f"{3e12 / 64e9:.0f} times slower"],
+    )
+
+
+def test_the_numbers_in_the_texts_are_computed():
+    after = {exercise.name: exercise.after for exercise in EVERY}
+    missing = [(name, x) for name, all in numbers().items() for x in all if x not in after[name]]
+    assert not missing
 
 
 # ---- who sees them -------------------------------------------------------------------------------
