@@ -1,12 +1,13 @@
 """What does a learner see after `pytest homework/hw03_kv_cache`? A report card: part, points, why,
 next hint."""
 
+import textwrap
 from pathlib import Path
 
 import pytest
 
 from homework import reports
-from homework.marking import Lost, Row, road_of
+from homework.marking import HERE, Lost, Row, road_of
 
 CARD = pytest.StashKey[list]()
 
@@ -107,6 +108,12 @@ def pytest_terminal_summary(terminalreporter, config):
         if road := road_of(unit):
             line(road)
             text[-2:-2] = [road, ""]
+        whole = [exercise for exercise in unit.whole(rows) if exercise.after]
+        for exercise in whole:  # above the table, so that what is left to do stays in sight
+            for said in reports.explained(exercise):
+                line(said)
+        if whole:
+            line("")
         told = {()}
         for row in rows:
             first = inherited(unit, row, rows)
@@ -129,6 +136,13 @@ def pytest_terminal_summary(terminalreporter, config):
             )
             told.add((row.exercise, hints))
         text.append("")
+        for exercise in whole:
+            text += [f"**`{exercise.name}`**: {reports.safe(exercise.after)}", ""]
+        if earned == unit.points:
+            said = reports.finished(unit, HERE)
+            for part in textwrap.wrap(said, reports.WIDTH, break_on_hyphens=False):
+                line(part, bold=True)
+            text += [reports.safe(said), ""]
     if text and (card := config.getoption("card")):
         try:
             card.write_text("\n".join(text), encoding="utf-8")

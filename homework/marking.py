@@ -111,8 +111,9 @@ def loose(array):
 class Exercise:
     kernel = None  # which result a Triton kernel must have stored, where Triton is installed
 
-    def __init__(self, oracle, pieces, hints, level, minutes):
+    def __init__(self, oracle, pieces, hints, level, minutes, after=""):
         self.oracle, self.level, self.minutes = oracle, level, minutes
+        self.after = after  # why it is so: for whoever has earned every part, on the public card
         self.all_hints = tuple(hints)
         self.name, self.doc = oracle.__name__, inspect.getdoc(oracle)
         self.parts = [piece for piece in pieces if isinstance(piece, Part)]
@@ -389,16 +390,25 @@ class Unit:
     def points(self):
         return sum(exercise.points for exercise in self.exercises.values())
 
-    def exercise(self, *pieces, hints, level, minutes, kernel=None):
+    def exercise(self, *pieces, hints, level, minutes, kernel=None, after=""):
         def keep(oracle):
-            made = self.exercises[oracle.__name__] = Exercise(oracle, pieces, hints, level, minutes)
-            made.kernel = kernel
+            made = Exercise(oracle, pieces, hints, level, minutes, after)
+            self.exercises[oracle.__name__], made.kernel = made, kernel
             return oracle
 
         return keep
 
     def parts(self):
         return [(exercise, part) for exercise in self.exercises.values() for part in exercise.parts]
+
+    def whole(self, rows):
+        """The exercises of which these rows have every part, earned."""
+        earned = {(row.exercise, row.part) for row in rows if row.state == "ok"}
+        return [
+            exercise
+            for exercise in self.exercises.values()
+            if all((exercise.name, part.name) in earned for part in exercise.parts)
+        ]
 
     def stub(self):
         """The file that the learner fills in, written from the definitions."""

@@ -35,6 +35,29 @@ def lines(name, wide, row):
     return [head, *below]
 
 
+def explained(exercise):
+    """Why an exercise's answer is right, on a terminal: below its name, wrapped."""
+    indent = " " * 8
+    how = dict(initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+    return [
+        f"{exercise.name} is right. Why it is so:",
+        *textwrap.wrap(exercise.after, WIDTH, **how),
+    ]
+
+
+def finished(unit, units):
+    """For whoever has all points of a unit: where its solutions are, and what is next."""
+    said = [f"All {unit.points} points of {unit.short}: done."]
+    if (units / "solutions" / unit.folder).is_dir():
+        said.append(f"Compare with the solutions in homework/solutions/{unit.folder}.")
+    later = [page for page in sorted(units.glob("hw*/README.md")) if page.parent.name > unit.folder]
+    if later:
+        title = later[0].read_text(encoding="utf-8").splitlines()[0].lstrip("# ")
+        page = f"homework/{later[0].parent.name}/README.md"
+        said.append(f"Next is {title.rstrip('?')}: see {page}.")
+    return " ".join(said)
+
+
 def card(unit, rows, who="", notes=()):
     """A learner's card: every part with its points and its reason."""
     earned, points = sum(row.earned for row in rows), sum(row.points for row in rows)

@@ -109,6 +109,8 @@ def your_turn(unit, function):
     found = attempt(exercise, function)
     if found.state == "ok":
         print(f"{name}: right, in all {found.cases} cases. The notebook goes on with yours.")
+        if exercise.after:
+            print(exercise.after)
         return function
     if found.state == "todo":
         minutes = f"{exercise.level}, {exercise.minutes} minutes"

@@ -49,8 +49,13 @@ unit = Unit(
         "does it see?",
         "Compare two aranges: torch.arange(S) against torch.arange(T)[:, None] + (S - T).",
     ],
+    after="The T queries are the newest of S positions, so query t stands at S - T + t and "
+    "sees the keys up to there. minimal/kernels/reference.py: visible has the same "
+    "line, with windows and padding added. One of the three solutions cuts the last T "
+    "rows out of the square mask: a mask behind a cache is the bottom of the mask of "
+    "the whole text.",
     level="easy",
-    minutes=5,
+    minutes=3,
 )
 def causal_mask(T, S, *, itself=0, flip=False, corner=False):
     """(T,S) of bool, True where query t may see key s.
@@ -124,8 +129,14 @@ def qkv(T, S, H=3):
         "exercise.",
         "softmax(q kᵀ / sqrt(D)) v, and the heads back to where they were.",
     ],
+    after="A score is a sum of D products, so its spread grows like the root of D; dividing "
+    "by that root keeps the softmax soft at any width. The package defines attention in "
+    "minimal/kernels/reference.py: by_definition, and every kernel must equal it. "
+    "README's question: weights that are hidden after the softmax no longer sum to one, "
+    "and the sum that they were divided by still holds the future. Nothing fails, so "
+    "only a test notices: with all values equal to one, every output must be one.",
     level="medium",
-    minutes=20,
+    minutes=10,
 )
 def attention(q, k, v, causal, *, corner=False, never=False, **how):
     """Softmax attention: q (B,T,H,D), k (B,S,H,D), v (B,S,H,E) -> (B,T,H,E). If `causal`, the
@@ -190,8 +201,13 @@ def scattered(r):
         "angle = positions[:, None] * base ** (-2 * i / D), of shape (T, D/2); give it a heads "
         "dimension before you multiply.",
     ],
+    after="A turn keeps the length of a pair, and in the product of a query and a key only "
+    "the difference of their two angles is left: a score knows t - s and nothing else "
+    "of the positions. minimal/model/layers.py: rotate has the same pairs and the same "
+    "sign. The solution with complex numbers is the shortest proof: a pair is one "
+    "number, and to turn it is to multiply by exp(-i angle).",
     level="medium",
-    minutes=20,
+    minutes=10,
 )
 def rope(x, positions, base, *, sign=1, split=True, steep=2, count=False, half_precision=False):
     """Rotary positions: x (B,T,H,D), positions (T,) whole numbers, base a number -> (B,T,H,D).
@@ -263,8 +279,13 @@ def tiles(S, size):
         "Start with m = -inf, total = 0, o = 0; divide o by total once, at the end. Append m and "
         "total to lists after each tile.",
     ],
+    after="Whatever was summed is relative to the largest score so far; when a larger one "
+    "comes, the factor exp(old - new) moves it there, and exp never gets a number above "
+    "0. minimal/kernels/forward.py: absorb is this loop as a Triton kernel, in base 2. "
+    "One solution takes an ordinary sum over each prefix instead: the same numbers, but "
+    "it reads a score again for every later tile.",
     level="hard",
-    minutes=30,
+    minutes=15,
 )
 def online_softmax(
     scores,
@@ -334,6 +355,11 @@ def halves(size):
         "torch.logaddexp for the new lse, and share_a = exp(lse_a - lse): nothing overflows. Mind "
         "the last dimension of out.",
     ],
+    after="Besides its output each half must report one number, its lse. The share of a half "
+    "is exp(its lse - the joint lse): only differences meet exp, so nothing overflows. "
+    "The three solutions write the same share with logaddexp, as a softmax over the "
+    "halves, and as a sigmoid of the difference; minimal/kernels/decode.py: combine "
+    "does it for any number of splits.",
     level="medium",
     minutes=10,
 )
@@ -390,8 +416,13 @@ def step(S):
         "No mask is needed: everything in the cache lies before the new token, and the token sees "
         "itself.",
     ],
+    after="Everything in the cache lies before the new token, so the last row of the causal "
+    "mask hides nothing and no mask is needed. The token sees itself because it is "
+    "appended before it attends. In the package that is minimal/model/cache.py: "
+    "Cache.append, called by minimal/model/tape.py: Tape.keep, the one line by which "
+    "training and decoding are the same code.",
     level="medium",
-    minutes=15,
+    minutes=8,
 )
 def decode_step(
     q, k, v, k_cache, v_cache, *, blind=False, front=False, forgets=False, corner=False
@@ -464,6 +495,11 @@ def shape(context):
         "QKᵀ and AV: each 2 · C · context forward for a token, in every layer, and twice that "
         "backward.",
     ],
+    after="A weight costs a multiplication and an addition forward, and the same twice "
+    "backward, for the gradient of its input and for its own: 6 in all. A look-up "
+    "multiplies nothing, so the embedding is free and the head costs C times V. "
+    "minimal/model/count.py: count does this for every plan of the course, and takes "
+    "the whole context as well, so that its numbers compare with published ones.",
     level="easy",
     minutes=15,
 )
@@ -530,6 +566,11 @@ def close(which, root, within, why):
         "exp of a number with standard deviation 8 against exp of one with standard deviation 1: "
         "which of them has one winner?",
     ],
+    after="Without the root a score has a standard deviation of 8 and the best of 128 keys "
+    "gets 0.77 of the weight on average; with the root the deviation is 1 and the best "
+    "key gets 0.07. Where one key has nearly all the weight, the softmax passes almost "
+    "no gradient to the others: that is the answer to 'why the root'. The scale of "
+    "every style is minimal/model/config.py: Style.attention_scale.",
     level="easy",
     minutes=5,
 )
@@ -594,8 +635,13 @@ def leaks(answer):
         "which of q, k, v of the last row reach the first row's output?",
         "Keep q and k, and change the last row of v.",
     ],
+    after="A softmax gives every key a weight above zero, so in Eq 2 as printed each row "
+    "reads the last value. A model trained by that formula could read the next token "
+    "from its input instead of predicting it: a low loss in training, and no use in "
+    "writing. What the formula leaves out is minimal/kernels/reference.py: visible, "
+    "with causal=True.",
     level="easy",
-    minutes=10,
+    minutes=5,
 )
 def mask_counter_example():
     """Find the error. Return (q, k, v, q2, k2, v2): two sequences, q and k (T,D), v (T,E), that
@@ -652,8 +698,14 @@ def tile(everything):
         "other keys?",
         "dq = dS k / sqrt(D), dk = dSᵀ q / sqrt(D).",
     ],
+    after="The row sum of P dP runs over all keys, but the output is already the sum of P V "
+    "over all keys, so the row sum is dO times O and one tile is enough. "
+    "minimal/kernels/backward.py: backward_queries computes it once a row and calls it "
+    "delta. In the solution that uses automatic differentiation the weights are held "
+    "fixed and only the scores are differentiated: a softmax over the tile would know "
+    "nothing of the other keys.",
     level="stretch",
-    minutes=40,
+    minutes=15,
 )
 def tile_backward(q, k, v, out, lse, dout, *, own=False, row=True, scaled=True):
     """Stretch: what one tile of keys contributes to the gradients of (unmasked) attention, as flash

@@ -76,6 +76,10 @@ def causal(r, *batch, T=5, sharp=1.5):
         "the entropy must be 0.",
         "torch.xlogy(p, p) is 0 where p is 0.",
     ],
+    after="Every row of weights sums to 1, so the sum over keys is the same for every token, "
+    "and Eq 11 as printed gives log T for any model at any layer. The sum over queries "
+    "is what a token receives, and low entropy then means that few tokens receive "
+    "nearly everything. In the package: minimal/analysis.py: token_entropy.",
     level="easy",
     minutes=15,
 )
@@ -121,6 +125,10 @@ def importance_entropy(
         "Bring every row to length 1; then all cosines are one matrix product.",
         "There are T (T - 1) pairs: (sum of the matrix - its trace) / (T (T - 1)).",
     ],
+    after="A token's cosine with itself is 1, so with the diagonal even unrelated tokens look "
+    "alike, most of all in short texts. The sum of all cosines is the squared length of "
+    "the sum of the unit vectors, so minimal/analysis.py: similarity needs no matrix of "
+    "pairs.",
     level="easy",
     minutes=10,
 )
@@ -146,6 +154,11 @@ def token_similarity(h, *, itself=False, norm=True):
         "One (D,D) matrix: v.T @ v / T. It is symmetric.",
         "torch.linalg.eigvalsh gives them smallest first.",
     ],
+    after="The singular values of v, squared and divided by T, are the eigenvalues of the "
+    "second moment: one solution takes them and never forms the matrix, another adds up "
+    "outer products. With fewer tokens than dimensions the rest are zeros. Without "
+    "centring, a direction that all tokens share counts too; minimal/analysis.py: "
+    "spectrum does the same, as Eq 12 prints it.",
     level="easy",
     minutes=10,
 )
@@ -212,6 +225,11 @@ def gold(q, k, v, k_m, v_m, blind=False, swap=False, apart=False):
         "With the same keys in both halves, your output must equal softmax(q kᵀ / sqrt(D)) (v + "
         "v_m) / 2: that is Eq 4.",
     ],
+    after="One softmax over both layers' keys lets the earlier layer win more than half of "
+    "the weight, or less, token by token, at twice the cost of attention. With equal "
+    "keys every weight appears twice at half its size, and the result is one map on "
+    "(V_n + V_m) / 2: that is how ResFormer avoids the cost. In the package: "
+    "minimal/model/attention.py: Across.",
     level="medium",
     minutes=20,
 )
@@ -256,6 +274,12 @@ def stack(L):
         "v1 = x @ wv[0], kept before the loop; in layer n >= 1: v = (v_n + v1) / 2.",
         "Layer 0 is a standard layer. (With v = (v_0 + v1) / 2 it would be one too: why?)",
     ],
+    after="V_1 is the first layer's own projection, kept as it was made; in the first layer "
+    "its mean with itself is V_1 again, so no solution needs a special case there. In "
+    "the package it is minimal/model/pieces.py: V1_HALF, a minimal/model/values.py: "
+    "Mix. README's question: ResFormer mixes before attention, so if a later layer "
+    "looks at the first token only, every token receives the mixed value of that one "
+    "and nothing of its own.",
     level="medium",
     minutes=20,
 )
@@ -313,6 +337,11 @@ def resformer(x, wq, wk, wv, wo, *, share=0.5, below=False, first=True, passed=F
         "(A - lam I) V_n + lam V_1, multiplied out, has three terms.",
         "A @ v + lam * (v1 - v).",
     ],
+    after="Multiplied out, (A - lam I) V_n + lam V_1 is A V_n + lam (V_1 - V_n): a correction "
+    "at each position, past the map. README's question: it still works where attention "
+    "looks at nothing but the first token, because every token gets the correction of "
+    "its own position. minimal/model/attention.py: NeuTRENO has the identity where Eq 8 "
+    "prints ones.",
     level="easy",
     minutes=10,
 )
@@ -373,6 +402,11 @@ def dense(identity):
         "the list.",
         "With a[n, n + 1] = 1 and zeros elsewhere it must be the plain stack.",
     ],
+    after="The averages are passed on, but what is averaged are the blocks' raw outputs: "
+    "every later layer can still take any of them as it was. minimal/model/residual.py: "
+    "DenseFormer starts with the weights of your first part, those that do nothing. "
+    "README's question: it averages position by position and knows no map, so every "
+    "token still gets its own earlier streams, whatever attention looks at.",
     level="medium",
     minutes=20,
 )
@@ -461,6 +495,11 @@ def near(which, why):
         "Under even causal attention token j receives 1/(j+1) + 1/(j+2) + … + 1/T. Is that the "
         "same for all j?",
     ],
+    after="If each token sees only itself, all receive the same: that is the largest entropy "
+    "there is, log 2048 = 7.62, although each single row is as sharp as can be. If all "
+    "see the first token it is 0. Even causal attention gives 7.20, since the first "
+    "token is seen by every query and the last by one: causality alone concentrates, "
+    "and minimal/analysis.py: uniform_causal_entropy is the line to compare with.",
     level="easy",
     minutes=5,
 )
@@ -515,6 +554,11 @@ def leaks(answer):
         "Multiply it out: what does row 1 of J V contain?",
         "A may be the identity. Change the last value and look at the first output.",
     ],
+    after="Every row of J V is the sum of all values, the last included, so with a matrix of "
+    "ones each output depends on the future. With the identity only the token's own "
+    "value is subtracted: minimal/model/attention.py: NeuTRENO. A remark about results "
+    "can only be about what was run, and the code runs the identity: so the remark says "
+    "nothing of the printed formula.",
     level="easy",
     minutes=10,
 )
@@ -551,6 +595,11 @@ def ones_counter_example():
         "Two normal equations, or torch.linalg.lstsq. With equal keys you must find (0.5, 0.5): "
         "that is the proof of Eq 4.",
     ],
+    after="When the keys agree, Eq 2 is exactly the mix, so least squares must find one half "
+    "and one half; otherwise both numbers move, and nothing makes them sum to 1. The "
+    "two streams overlap, so they are fitted together: two solutions solve the two "
+    "normal equations, the third leaves them to lstsq. minimal/analysis.py: "
+    "across_study asks the same of a trained model, by cosines.",
     level="stretch",
     minutes=25,
 )

@@ -65,6 +65,10 @@ def latest_below(n, anchors):
         "each plan send?",
         "The owner of layer n under anchors is the largest anchor that is not above n.",
     ],
+    after="A layer can read only what was computed before it, so a plan is two lists of layer "
+    "numbers, and the cache is the distinct ones among them. In the package every plan "
+    "is a line of minimal/variants.py: PLANS, and a source that reads another layer "
+    "keeps nothing itself: minimal/model/values.py: Layer.",
     level="easy",
     minutes=10,
 )
@@ -163,6 +167,12 @@ def model(plan, odd=0):
         "SkipV1Former: above layer 0 half of the value heads are its own; the others are layer "
         "0's, cached there.",
     ],
+    after="Every plan is a number of streams of B T G D elements; minimal/model/count.py: "
+    "count finds it by running two tokens through the model and looking at what was "
+    "kept. README's question: SVFormer keeps L + 1 streams, GQA with two query heads to "
+    "a key head the bytes of L, so GQA's cache is the smaller one at any depth. The "
+    "abstract's 'better than GQA and CLA' is about loss: section 4.6 finds it at 64,000 "
+    "tokens, and at 2,048 the reverse for GQA, so ask for length and bytes beside it.",
     level="easy",
     minutes=15,
 )
@@ -234,6 +244,12 @@ def heads(T, S, H, G):
         "not repeat.",
         "The mask compares absolute positions: query t stands at t + S - T.",
     ],
+    after="Neighbours share a key head (0, 0, 1, 1), which is repeat_interleave; repeat would "
+    "deal the heads by turns, with the same shapes and other partners. The einsum "
+    "solution copies nothing: it looks at the H query heads as G groups. The package's "
+    "definition is minimal/kernels/reference.py: weights, and "
+    "minimal/kernels/decode.py: split gives one program all query heads of a key head, "
+    "so that each key is read once.",
     level="medium",
     minutes=20,
 )
@@ -266,6 +282,10 @@ def grouped_attention(q, k, v, *, turns=False, causal=True, root=True, corner=Fa
         "With 6 heads: heads 0, 1, 2 come from v, heads 3, 4, 5 are heads 3, 4, 5 of v1.",
         "Two slices and one torch.cat along the head dimension.",
     ],
+    after="The upper half of the heads is the first layer's, where it is cached already, so "
+    "every later layer keeps only half a value stream. In the package: "
+    "minimal/model/values.py: Heads. We know SkipV1Former by its review and abstract, "
+    "so the order of the heads is our reading.",
     level="easy",
     minutes=5,
 )
@@ -317,6 +337,11 @@ def one_head(q, k, v, **how):
         "Compute v = x @ wv once, before the loop over layers.",
         "In the loop: q = x @ wq[n], k = x @ wk[n], causal weights, x = x + weights @ v @ wo[n].",
     ],
+    after="What is shared is the product V_1, not the matrix: W_V applied to each layer's own "
+    "stream would give other values in every layer, and nothing would be saved. "
+    "minimal/model/values.py: Layer hands out the owner's rows. One solution of the "
+    "three is only svformer_step, token by token: that both agree is the promise of a "
+    "cache.",
     level="medium",
     minutes=20,
 )
@@ -373,6 +398,12 @@ def svformer(x, wq, wk, wv, wo, *, fresh=False, residual=1, causal=True):
         "needed: why?).",
         "Collect the L grown key tensors in a list and torch.stack them at the end.",
     ],
+    after="The value row is made once, from the first layer's input, and L key rows join it: "
+    "L + 1 rows a token. The newest token may see all of them, so no mask is needed. "
+    "README's question: with V_1 stored again in every layer the outputs stay right and "
+    "the bytes grow; svformer, which has no cache, would pass, and svformer_step would "
+    "not, since it must return one value stream. In the package "
+    "minimal/model/values.py: Layer keeps nothing, and so cannot store it twice.",
     level="medium",
     minutes=25,
 )
@@ -471,6 +502,12 @@ def touching(r):
         "them (unfold).",
         "The answer is the smallest k >= 1 with m[k - 1] < 0 and m[k] >= 0, or -1.",
     ],
+    after="Noisy curves cross many times, so 'the step at which it is overtaken' means "
+    "nothing before you name the average, the crossing and the step that is called by "
+    "it. Here it is the first crossing, called by the first step of its window. "
+    "minimal/lab/evidence/curves.py: critical_point takes the last one, after which the "
+    "method never leads again, and calls it by where the window ends: say which, before "
+    "you compare two such numbers.",
     level="medium",
     minutes=15,
 )
@@ -557,6 +594,11 @@ def near(which, value, why, within=5):
         "correct you.",
         "In full streams: windowed layers weigh next to nothing. What is left of the two caches?",
     ],
+    after="One shared value stream saves 47.9 per cent where all 24 layers see everything, "
+    "33.7 with three windows to a full layer, 4.0 with one full layer in twelve. The "
+    "windowed layers had little to save, and V_1 must stay whole as long as one reader "
+    "sees everything. minimal/lab/speed/memory.py: counter counts it for any plan, with "
+    "rings=True.",
     level="easy",
     minutes=5,
 )
@@ -621,6 +663,10 @@ def ring_fails(answer):
         "Make the key exactly N places back match the query strongly, and give it a value unlike "
         "all the others.",
     ],
+    after="row - col may be 0, 1, …, N, which are N + 1 keys, so a ring of N has lost the "
+    "oldest of them. If that key matches the query and has a value of its own, the "
+    "outputs differ. minimal/model/cache.py: Cache keeps N rows between steps and the "
+    "new row makes N + 1: both counts are right, if one says when one counts.",
     level="easy",
     minutes=10,
 )
@@ -694,6 +740,11 @@ def windowed(keys=OWN, values=OWN):
         "For each distinct owner of keys, and of values: the largest need among the layers that "
         "read it.",
     ],
+    after="A stream lasts as long as its widest reader looks back, whoever made it: an owner "
+    "with a short window may have to keep everything for a reader without one. In the "
+    "package that is the `reach` of minimal/model/tape.py: Tape.keep_rows. The einsum "
+    "solution says it in one line, a dictionary from stream and owner to the largest "
+    "need.",
     level="stretch",
     minutes=25,
 )

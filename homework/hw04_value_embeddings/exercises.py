@@ -43,6 +43,9 @@ def rms(x):
         "Layer i of the first `tables` layers reads table i.",
         "Of the last `tables` layers, the lowest reads table 0: i - (layers - tables).",
     ],
+    after="The last layers read the same tables in the same order, 0 with 13, 1 with 14, 2 "
+    "with 15, so three tables serve six layers and each learns from two places. In the "
+    "package: minimal/model/pieces.py: modded_value, scaled to other depths.",
     level="easy",
     minutes=5,
 )
@@ -95,8 +98,13 @@ def value(with_table):
         "ve comes flat, (B,T,H*D): ve.view(v.shape), or unflatten. Without a table (ve is None) "
         "only the first term is left.",
     ],
+    after="v has a root mean square of 1 in every head when it is mixed; ve has whatever size "
+    "its rows have grown to. So s1 alone does not say how much arrives: a table twice "
+    "as large with half of s1 gives the same value. In the package "
+    "minimal/model/values.py: Mix joins the two, and the norm of v is in "
+    "minimal/model/values.py: Own.through.",
     level="easy",
-    minutes=10,
+    minutes=5,
 )
 def mixed_value(v, ve, s0, s1, *, norm="v", order=1):
     """The value of a modded-nanogpt layer, s0 * rmsnorm(v) + s1 * ve: v (B,T,H,D), ve (B,T,H*D) or
@@ -164,8 +172,13 @@ def streams(mixing, skipping):
         "x + l[i,1] x0; (3) the block.",
         "With lambdas (1, 0) and no skips it must be the plain stack.",
     ],
+    after="The skip is added first, so the first lambda scales it together with the stream. "
+    "In the package the order is that of minimal/model/pieces.py: MODDED, "
+    "minimal/model/residual.py: UNet before minimal/model/residual.py: Lambdas. "
+    "README's question: saved above its block, a skip carries what goes into the source "
+    "layer, so that layer is skipped as well; all shapes fit, and nothing fails.",
     level="medium",
-    minutes=20,
+    minutes=10,
 )
 def unet(x0, w, lambdas, skips, weights, *, late=False, before=False, order=1, mean=False):
     """The residual stream of modded-nanogpt (medium) around L toy blocks, block_i(x) = x + tanh(x @
@@ -225,8 +238,12 @@ def gating(size):
         "x[..., :12] @ w.T is (B,T,H): one number a token and head.",
         "Give it a last dimension before it meets ve.",
     ],
+    after="The sigmoid of 0 is one half, so a gate that has learned nothing is 1.5, and the "
+    "table is heard from the first step. A lambda is one number for all tokens; this is "
+    "one a token and head, read from twelve entries of the stream. In the package: "
+    "minimal/model/values.py: Gate.",
     level="easy",
-    minutes=10,
+    minutes=5,
 )
 def gated_value(v, ve, x, w, *, top=3, first=True, both=False, each=True):
     """nanochat's value: v + 3 sigmoid(w · first 12 entries of x) ve, a gate a token and head. v, ve
@@ -281,6 +298,11 @@ def sized(unit_size):
         "For every token and head: length of s1 ve over (length of s0 rmsnorm(v) + length of s1 "
         "ve); then the mean.",
     ],
+    after="In the first part ve has a root mean square of one, like the normalised v, so both "
+    "vectors are equally long, the lengths cancel and only the lambdas are left. "
+    "Otherwise the ratio of the lambdas is no share of anything. "
+    "minimal/lab/evidence/curves.py: layer_shares therefore measures sizes of what "
+    "arrives, on text, and not coefficients.",
     level="medium",
     minutes=15,
 )
@@ -339,6 +361,11 @@ def gradients(same):
         "p = p - lr * m' / (sqrt(s') + eps). Stack p after every step.",
         "In the first part, watch p[0] - p[1]: what stays the same, and why?",
     ],
+    after="A step of Adam depends on the gradients alone: two scalars that see the same "
+    "gradient take the same steps, and their difference stays what it was, 1. As both "
+    "grow their ratio nears 1, which looks like agreement and is a division. The pair "
+    "is minimal/model/residual.py: Lambdas; torch.optim.Adam gives the same numbers, as "
+    "one solution shows.",
     level="medium",
     minutes=20,
 )
@@ -426,6 +453,10 @@ def at_an_edge(late):
         "1.",
         "Half way it is 1,728 raw, so 1,792 in blocks of 128.",
     ],
+    after="What is scheduled is how far a query looks back, in whole blocks; the length of "
+    "the sequences does not change. The cubic is flat in the middle, so half way the "
+    "window is half of the longest: 1,728, rounded up to 1,792. In the package: "
+    "minimal/training/recipes.py: window.",
     level="easy",
     minutes=10,
 )
@@ -481,6 +512,11 @@ def near(which, wanted, within, why):
         For("layer 0", "x is x0 in layer 0, so d loss / d lambda is the same number for both."),
         For("a skip of weight one half", "The earlier stream's part is 0.5 of a total of 1.5."),
     ],
+    after="In layer 0 both lambdas see the same gradient at every step, so they keep their "
+    "distance of 1: 9.3 and 8.3, and a ratio of 0.89 that says nothing of what the "
+    "layer prefers. Of x + 0.5 x', the two equally long, x' is 0.5 of 1.5: a third. "
+    "Both stand in minimal/model/residual.py: Lambdas and minimal/model/residual.py: "
+    "UNet.",
     level="easy",
     minutes=5,
 )
@@ -525,8 +561,12 @@ def half_is_wrong(answer):
         "Two vectors of the same length: what is the share of lam x' in x + lam x'?",
         "Compare with lam / 2 at 0, 0.2, 0.4 and 1: they agree at both ends.",
     ],
+    after="The share of the earlier stream is lam / (1 + lam): 28.6 per cent at 0.4, where "
+    "the rule says 20. The two agree at 0 and at 1; between them lam / 2 is too low, by "
+    "8.6 points at most, near 0.41. In the package the skip is "
+    "minimal/model/residual.py: UNet.",
     level="easy",
-    minutes=10,
+    minutes=5,
 )
 def skip_counter_example():
     """Find the error. Return (early, late, lam): two streams (C,) of the same length, and a skip
@@ -577,6 +617,11 @@ def lookups(repeat):
         "shape of v.",
         "dtable: zeros, and index_add_ of s1 * dout at the ids, all positions flattened.",
     ],
+    after="A row collects one gradient for every place where its token stands; index_add, a "
+    "product with one-hot rows and automatic differentiation give the same sum. "
+    "README's question: a row whose token does not occur has gradient 0, and AdamW "
+    "moves it all the same, by weight decay and by the mean of earlier gradients. In "
+    "the package the tables are trained so by minimal/training/optim.py: Dense.",
     level="stretch",
     minutes=25,
 )

@@ -46,6 +46,9 @@ unit = Unit(
         "Which of the three depend on the query i, and which on the key j?",
         "Give each a dimension of size 1 where it does not vary: v[None], qr[:, None], kr[None].",
     ],
+    after="v_j varies with the key alone, the product with both, so T times S vectors are "
+    "needed to write all of them down. minimal/model/attention.py: Pairs does write "
+    "them down: it is the slow reference for the layer that does not.",
     level="easy",
     minutes=5,
 )
@@ -88,6 +91,11 @@ def layer(T):
         "sum.",
         "weights @ v + qr * (weights @ kr). Nothing larger than (B,T,T) or (B,T,C) is made.",
     ],
+    after="qr_i does not depend on the key, so it leaves the sum: out = A v + qr * (A kr), "
+    "one map and two streams. In the package: minimal/model/attention.py: Dynamic, and "
+    "minimal/kernels/dynamic_values.py: mix, which forms the map once for both. "
+    "README's question: with qr the same for every i this is standard attention with "
+    "the values x (W_V + W_KR diag(qr)), so the modifier folds into W_V.",
     level="medium",
     minutes=20,
 )
@@ -132,6 +140,10 @@ def dva(x, wq, wk, wv, wqr, wkr, *, reading=False, weighted=True, **how):
         "All v_ij: B · T · T · C numbers. The weights: B · T · T. One mixed stream: B · T · C.",
         "For one sequence of 512, width 768, 4 bytes: 805,306,368 and 4,194,304.",
     ],
+    after="For one sequence of 512, width 768 and float32, all v_ij are 805 MB and the "
+    "factored form makes 4.2 MB, 192 times less: so the pair itself is cheap once it is "
+    "written well. The two forms are minimal/model/attention.py: Pairs and "
+    "minimal/model/attention.py: Dynamic, and a test holds that they agree.",
     level="easy",
     minutes=10,
 )
@@ -185,6 +197,10 @@ def model(plan):
         "dva at the same size: 112,800,768; with W_O kept, 119,887,872. The paper prints 162M and "
         "112M.",
     ],
+    after="Full C × C modifiers and no W_O give 112.8 million, which is the paper's 112M; "
+    "with W_O kept it would be 119.9. This is what two rounded numbers allow us to say, "
+    "not what the authors state. In the package: minimal/model/pieces.py: BARE, neither "
+    "a network nor an output matrix.",
     level="medium",
     minutes=20,
 )
@@ -243,6 +259,11 @@ def weighted(sharp):
         "out = A v + qr * (A kr). Three products, each differentiated by one factor.",
         "Through A @ (…) the gradient goes back as A.T @ (…).",
     ],
+    after="The gate's gradient is dout times what the second stream brought, A kr: where that "
+    "is zero the gate learns nothing. The static values stand outside the gate, so "
+    "theirs is Aᵀ dout, as always. The package writes no backward for it: automatic "
+    "differentiation of minimal/model/attention.py: Dynamic gives these three products, "
+    "as in the solution that uses it.",
     level="medium",
     minutes=20,
 )
@@ -286,6 +307,10 @@ def step(S):
         "Three streams grow by one row: k, v and kr. qr is used once and forgotten.",
         "out = weights @ v + qr * (weights @ kr), with one row of weights.",
     ],
+    after="Three streams grow: k, v and kr, where a standard layer has two, so its cache is "
+    "half as large again. qr is used once and forgotten; qr * kr cannot be cached, "
+    "because a later query brings a qr of its own. In the package the third stream is "
+    "kept by minimal/model/attention.py: Dynamic.modifiers.",
     level="medium",
     minutes=15,
 )
@@ -374,6 +399,11 @@ def same_function(answer, w1, b1, w2, b2):
         "b2 is the value of a latent whose key is (0, …, 0, 1): its score is always 1, and "
         "relu(1) = 1.",
     ],
+    after="Row f of w1 is a key, column f of w2 its value, and relu of their product a weight "
+    "that nobody normalises: attention to a set that no token changes. The 1 behind the "
+    "query carries b1, and one latent whose score is always 1 carries b2; one solution "
+    "gives it a score of 2 and half of b2, so the set is not unique. The layer that it "
+    "describes is minimal/model/layers.py: MLP.",
     level="medium",
     minutes=15,
 )
@@ -422,6 +452,9 @@ def told(which, accepts, why):
         "512 · 512 · 768 · 4.",
         "W_Q, W_K, W_V, W_O are 4 C². The MLP's two matrices are 4 C² each.",
     ],
+    after="512 · 512 · 768 numbers of 4 bytes are 805 MB. The network's two matrices are 8 of "
+    "the 12 C² of a layer, two thirds: whoever removes it, as minimal/model/pieces.py: "
+    "BARE does, has changed far more than the values.",
     level="easy",
     minutes=5,
 )
@@ -479,6 +512,11 @@ def not_dynamic(answer):
         "weights then get equal outputs.",
         "Give the two queries different qr, and keys whose kr does not vanish.",
     ],
+    after="With the product taken position by position, key j has one modified value for "
+    "everybody: equal rows of weights then give equal outputs, and the layer is a "
+    "standard one with other values. In v_j + qr_i * kr_j the query's own qr stands "
+    "outside the sum and tells the two apart. The package reads the paper in pairs: "
+    "minimal/model/attention.py: Dynamic.",
     level="easy",
     minutes=10,
 )
@@ -538,6 +576,12 @@ def tiles(S, size):
         "maximum and the sum.",
         "The gate waits outside: after each tile, (o_v + qr * o_kr) / total.",
     ],
+    after="Both streams share the maximum and the sum, and the gate waits outside, because it "
+    "does not depend on the key. One solution merges whole outputs by their lse, which "
+    "is allowed because the output is linear in the weights. README's question: the "
+    "cost of the gate is the difference of two runs that differ in the gate alone, with "
+    "the network in both or in neither, with the same W_O; minimal/variants.py: PLANS "
+    "has dva and dva-ffn for one side of it.",
     level="stretch",
     minutes=30,
 )

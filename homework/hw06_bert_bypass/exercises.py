@@ -70,6 +70,11 @@ def encoder(alpha):
         "Hide keys s >= lengths[b] with -inf before the softmax. Rows of padding queries are "
         "computed like any other.",
     ],
+    after="A (x W_V + alpha relu(x)) = A x W_V + alpha A relu(x): attention weighs both "
+    "terms, so what is bypassed is the matrix W_V and not attention. Padding is hidden "
+    "by -inf before the softmax; one solution cuts the padded keys off, which is the "
+    "same. In the package: minimal/model/values.py: Bypass, mixed in by "
+    "minimal/encoder/bypass.py: plan.",
     level="medium",
     minutes=20,
 )
@@ -153,6 +158,11 @@ def draws(special, edges=False):
         "chosen = (draw < 0.15) & ~special. Then torch.where, three times.",
         "labels = ids where chosen, else -100, the index that PyTorch's cross entropy ignores.",
     ],
+    after="One chosen token in ten stays as it is and one becomes a random token, so that the "
+    "model needs a guess at unmasked places as well. -100 is what cross entropy "
+    "ignores, so the loss is taken at chosen positions only. "
+    "minimal/encoder/wordpiece.py: mask draws a fixed share of each row, not each token "
+    "by its own dice, so the number of masked tokens hardly varies.",
     level="easy",
     minutes=15,
 )
@@ -247,6 +257,11 @@ def logits(kind):
         "All pairs at once: start[:, None] + end[None, :] is (T,T). Which entries are allowed?",
         "Set the others to -inf, take argmax of the flat matrix, and divmod by T.",
     ],
+    after="The best start and the best end, each by itself, may be in the wrong order, too "
+    "far apart or in the question, so all pairs are scored and what is not allowed is "
+    "-inf before the argmax. As a matrix the allowed pairs are a band above the "
+    "diagonal. In the package: minimal/tasks/passages.py: best_spans, which keeps "
+    "twenty, because a question's windows compete.",
     level="medium",
     minutes=15,
 )
@@ -401,6 +416,11 @@ def sentence(r, n):
         "= common / len(g).",
         "EM and F1 are each the maximum over the gold answers; F1 is 0 if nothing is common.",
     ],
+    after="The normalisation decides first, and in this order: marks before articles, or "
+    "'\"The\" Rock' keeps its article and U.S.A. loses its A. Words are compared as "
+    "multisets, so a word counts as often as both texts have it. "
+    "minimal/tasks/squad.py: f1 has both official rules for the case in which nothing "
+    "is left of either text: 0 in version 1, 1 in version 2, as here.",
     level="medium",
     minutes=20,
 )
@@ -440,6 +460,10 @@ def em_f1(prediction, golds):
         "Starts are 0, size - overlap, 2 (size - overlap), …",
         "Stop with the first window that reaches the end: start + size >= length.",
     ],
+    after="Every further window brings size - overlap new tokens, and the first that reaches "
+    "the end is the last. An answer of at most `overlap` tokens lies whole in at least "
+    "one window: that is what the overlap is for. minimal/tasks/passages.py: parts_of "
+    "does the same and is told the step, BERT's doc_stride, in place of the overlap.",
     level="easy",
     minutes=10,
 )
@@ -483,6 +507,13 @@ def window_starts(length, size, overlap, *, swap=False, extra=False):
         "Expand E[(V + alpha R)²] - (E[V + alpha R])².",
         "The three parts must add up to torch.var(v + alpha * r, unbiased=False).",
     ],
+    after="The cross term is 2 alpha Cov(V, R); the report's line has lost the alpha, and a "
+    "covariance may be negative. README's question: the equation is about one model's "
+    "activations over tokens, the table about a score over seeds, and nothing in it "
+    "leads from one to the other. To connect them, measure the first in every run and "
+    "see whether what has more of it scatters more: minimal/encoder/bypass.py: "
+    "variance_of_sum, recorded for each seed by minimal/lab/evidence/bypass_seeds.py: "
+    "run.",
     level="easy",
     minutes=10,
 )
@@ -518,6 +549,11 @@ def variance_parts(v, r, alpha, *, printed=False, ddof=0):
         "sqrt(p + q).",
         "Degrees of freedom: (p + q)² / (p²/(n_a - 1) + q²/(n_b - 1)).",
     ],
+    after="Each side's variance is divided by its own number of runs, and the side that "
+    "scatters more pulls the degrees of freedom towards its own n - 1: 4.07 in the "
+    "report's first row, where a pooled test would claim 8. In the package: "
+    "minimal/lab/evidence/intervals.py: welch, from means and spreads as papers print "
+    "them.",
     level="medium",
     minutes=15,
 )
@@ -572,6 +608,11 @@ REPORTED = 4.11 / np.sqrt((0.32**2 + 3.32**2) / 5)
         "E relu(x)² is 1/2; E relu(x) is 1/sqrt(2 pi).",
         "4.11 / sqrt((0.32² + 3.32²) / 5). With about 4 degrees of freedom, 2.78 is the 5 % line.",
     ],
+    after="E relu² is 1/2 and the mean is 1/sqrt(2 pi), so the variance is 1/2 - 1/(2 pi) = "
+    "0.34. The t is 2.755, and at 4.07 degrees of freedom the 5 per cent line is 2.757: "
+    "with these rounded numbers p is 0.0501, exactly on the fence. Both come from "
+    "minimal/lab/evidence/intervals.py: welch and minimal/lab/evidence/intervals.py: "
+    "t_quantile.",
     level="easy",
     minutes=5,
 )
@@ -619,6 +660,11 @@ def shrinks(answer):
         "Var V + alpha² Var R + 2 alpha Cov: only one term can be negative.",
         "Let v be what would cancel relu(x).",
     ],
+    after="With V = -relu(X) and alpha = 1/2 half of V is left, and a quarter of its "
+    "variance. The sum falls wherever Cov(V, R) is below -alpha Var(R) / 2, so 'cannot "
+    "decrease' would need a covariance that is never so negative. "
+    "minimal/encoder/bypass.py: variance_of_sum says for a trained layer whether it "
+    "falls.",
     level="easy",
     minutes=10,
 )
@@ -656,6 +702,10 @@ def features(r):
         "and where is it back at Var V?",
         "Best: -Cov / Var R. Limit: twice that. Both 0 where Cov >= 0.",
     ],
+    after="In alpha the variance is a parabola: lowest at -Cov / Var R, and back at Var V at "
+    "twice that. Whether one divides by n or by n - 1 does not matter, because it "
+    "cancels in the ratio: one solution uses torch.cov. The terms of a trained encoder, "
+    "layer by layer, are in minimal/encoder/bypass.py: spread.",
     level="stretch",
     minutes=20,
 )

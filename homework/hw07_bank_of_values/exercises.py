@@ -57,6 +57,10 @@ def rms(x):
         "[2, 3].",
         "i >= (2 * L) // 3; i % 2 == (L - 1) % 2; i >= L // 2.",
     ],
+    after="2L/3 is rounded down, so a depth that 3 does not divide has one target more; every "
+    "second layer is counted from the last one, so the last is always among them. In "
+    "the package: minimal/model/plan.py: last_third, minimal/model/plan.py: alternate "
+    "and minimal/model/plan.py: second_half.",
     level="easy",
     minutes=5,
 )
@@ -115,8 +119,14 @@ def row(*numbers):
         "A dict {row: (which tensor, coefficient of V, coefficient of the tensor)} beats thirteen "
         "branches.",
     ],
+    after="Source, in place or added, learned or fixed: with the choice of layers these are "
+    "the four dials, and a table of coefficients does for thirteen branches. The rows "
+    "are plans in minimal/variants.py: PLANS. README's question: Figure 2 (b, c) shows "
+    "rates and starts as much as preference, since one coefficient learns a hundred "
+    "times as fast and without decay (minimal/training/recipes.py: COEFFICIENTS). Only "
+    "a run that treats both alike could tell.",
     level="easy",
-    minutes=15,
+    minutes=8,
 )
 def value(row, v, v1, vx, a, b, *, fixed=True, half=0.5, two=True, swap=False):
     """The value that a target layer uses in row 1 … 13 of the Bank of Values paper's Table 1. All
@@ -183,6 +193,10 @@ def embedded(C, E):
         "rms-norm: x / sqrt(mean of x² over the last dimension), no weights, no epsilon here.",
         "One matrix product for the whole vocabulary.",
     ],
+    after="At step 0 row t is what W_V makes of token t, so the model computes what the x0 "
+    "variant computes; from then on each row learns by itself. The norm keeps a row at "
+    "length sqrt(C), which is why dividing by the length is wrong. In the package: "
+    "minimal/model/init.py: align.",
     level="easy",
     minutes=10,
 )
@@ -231,6 +245,10 @@ def lookup(T, S):
         "table[ids] has the shape of values: (B,S,H,D). The rest is the attention of notebook 01.",
         "gamma scales every value alike, so it may wait until after the sum.",
     ],
+    after="table[ids] stands where V stood, and the rest is attention as it was. gamma scales "
+    "all values alike, so it may wait until after the sum: minimal/kernels/gather.py: "
+    "gather_attention applies it once. The einsum solution makes no V at all but "
+    "collects the weights by token, and that is the next exercise.",
     level="medium",
     minutes=15,
 )
@@ -280,8 +298,13 @@ def masses(distinct):
         "ids expanded over the heads.",
         "out = gamma * sum over the vocabulary of mass * row: one einsum, bhv,vhd->bhd.",
     ],
+    after="Equal tokens have equal values, so their weights may be added before any value is "
+    "read: out = gamma · sum over tokens of mass · row. No value cache and no gather of "
+    "S rows remain, and in exchange the whole table may have to be read. "
+    "minimal/kernels/histogram.py: histogram_decode is this; which way is better "
+    "depends on S and V.",
     level="medium",
-    minutes=15,
+    minutes=8,
 )
 def histogram_decode(weights, ids, table, gamma, *, add=True, count=False, scaled=True):
     """Decode without any values: how much attention falls on each TOKEN TYPE, then one product with
@@ -339,6 +362,11 @@ def budget(r):
         "The 12-layer model: 759,693,312 for standard attention, 745,537,536 for BoV, 720,764,928 "
         "for row 3.",
     ],
+    after="Without W_V in n layers a token costs 6 n C² less: 1.86 per cent cheaper for BoV, "
+    "which is 1.90 per cent more tokens, because one divides by the smaller cost. Row 3 "
+    "gets 5.4 per cent more, the most of all, and loses: so more tokens alone do not "
+    "explain why BoV wins. A budget becomes steps in minimal/lab/evidence/budgets.py: "
+    "by_flops.",
     level="easy",
     minutes=15,
 )
@@ -414,6 +442,11 @@ def model(batch):
         "12-layer model of width 768, 4 targets, one sequence of 32,768, 2 bytes, 8-byte ids: "
         "4,456,448.",
     ],
+    after="The table serves the whole batch and the cache exists once a sequence, so it is B "
+    "T positions against |V| rows, less the ids, plus the matrices that are gone. "
+    "README asks which fraction saturates at a sixth: that of the whole K and V cache, "
+    "a third of the layers and one of two streams; of the V cache it would be a third. "
+    "minimal/lab/speed/memory.py: break_even counts it on a model, ids included.",
     level="medium",
     minutes=20,
 )
@@ -492,6 +525,10 @@ def near(which, value, within, why):
             "AND values of all layers?",
         ),
     ],
+    after="B T = |V| at 32,768 / 8 = 4,096 tokens: a server with a batch gets there earlier "
+    "than Eq 6 says. At most all values of a third of the layers can go, and values are "
+    "half of the cache: a sixth, 16.7 per cent. minimal/lab/speed/memory.py: break_even "
+    "takes the batch, too.",
     level="easy",
     minutes=5,
 )
@@ -543,8 +580,12 @@ def cannot_fit(answer):
         "x0 W_V has C · E numbers to choose, a table V · E.",
         "Two tokens with the same embedding get the same x0 W_V. What may a table do with them?",
     ],
+    after="Two tokens with the same embedding get the same x0 W_V, whatever the matrix, and a "
+    "table may tell them apart; more generally the columns of the embedding span at "
+    "most C directions of |V|. So x0 W_V is a special case of the table, the one at "
+    "which minimal/model/init.py: align starts it.",
     level="easy",
-    minutes=10,
+    minutes=5,
 )
 def expressivity_counter_example():
     """Find the error. Return (embedding (V,C), table (V,E)): token embeddings, and a value table
@@ -630,6 +671,11 @@ def windowed(kind):
         "It only grows with T: search by halving, or solve it. If windows stop it below the "
         "tables' rows, the answer is -1.",
     ],
+    after="A windowed layer stops at N + 1 rows, so nearly all of the four tables must be "
+    "paid for by the one layer that sees everything: 4 · 32,768 - 3 · 513 = 129,533 "
+    "tokens, where Eq 6 says 32,768. One solution solves for T between the edges of the "
+    "windows and two search for it: the held rows only grow, so both find the same. "
+    "minimal/lab/speed/memory.py: break_even with rings=True asks it of a model.",
     level="stretch",
     minutes=25,
 )

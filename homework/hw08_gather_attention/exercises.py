@@ -63,8 +63,12 @@ unit = Unit(
         "Program p: offsets = p * block + arange(block); mask = offsets < N.",
         "There are ceil(N / block) programs: (N + block - 1) // block.",
     ],
+    after="ceil(N / block) programs run, and the last has lanes without work: the mask "
+    "switches them off, and their offsets stay where the arithmetic puts them. Clamped "
+    "offsets would let several lanes write to one place. Every kernel of the package "
+    "does the same: in minimal/kernels/decode.py: combine the mask is d < D.",
     level="easy",
-    minutes=10,
+    minutes=5,
     kernel=0,
 )
 def copy_tiles(x, block, *, clamp=False, whole=False, mask=True):
@@ -99,8 +103,12 @@ def copy_tiles(x, block, *, clamp=False, whole=False, mask=True):
         "p = exp(tile - max(tile)); out = p / sum(p), stored under the mask. A row starts at row "
         "* x.stride(0).",
     ],
+    after="An idle lane should have loaded -inf: exp(-inf) is 0, so it falls out of the "
+    "maximum and the sum alike, while a loaded 0 would count. "
+    "minimal/kernels/decode.py: combine loads the log sums of splits that are not there "
+    "in this way. The lanes of the result show it, which the softmax alone would not.",
     level="easy",
-    minutes=15,
+    minutes=8,
     kernel=0,
 )
 def softmax_rows(x, block, *, other=-np.inf, shift=True):
@@ -219,8 +227,13 @@ def sequence(T, large=False):
         "ceil(min(T, (p + 1) * block_m) / block_n).",
         "At the end out = acc / total, lse = m + log(total).",
     ],
+    after="A program keeps three things a query, maximum, sum and weighted sum, and its loop "
+    "ends at the diagonal, so about half of all tiles are never read. Only tiles at the "
+    "diagonal and at the end need a mask: minimal/kernels/forward.py: forward walks in "
+    "three stretches for that reason. The einsum solution has the same numbers without "
+    "a tile: numbers alone do not show how they were made.",
     level="hard",
-    minutes=35,
+    minutes=20,
     kernel=0,
 )
 def flash(q, k, v, block_m, block_n, **how):
@@ -271,8 +284,13 @@ def named(T, large=False):
         "An idle lane has no id: load 0 under the mask, and let its weight of 0 do the rest.",
         "acc * gain / total, once.",
     ],
+    after="One line differs: the ids of the tile are loaded first and name the rows, so the "
+    "second load has to wait for the first. The gain belongs on the finished sum, once: "
+    "inside the loop it would be work for every tile, and in the scores it would change "
+    "the weights. In the package: minimal/kernels/forward.py: absorb loads, "
+    "minimal/kernels/forward.py: forward applies the gain.",
     level="medium",
-    minutes=20,
+    minutes=10,
     kernel=0,
 )
 def gather_flash(q, k, ids, table, gain, block_m, block_n, *, by="id", on="values", shift=True):
@@ -328,8 +346,12 @@ def cache(S, splits, large=False):
         "softmax-weighted sum and its own lse.",
         "Merge: w = softmax of the lse over the splits; out = gain * sum_n w_n part_n.",
     ],
+    after="With one query a head would be one program, and most of the machine would wait; "
+    "splits give it work. Each split counts by exp of its lse, which is hw01's merge "
+    "for many, and the gain waits until after it. In the package: "
+    "minimal/kernels/decode.py: split and minimal/kernels/decode.py: combine.",
     level="medium",
-    minutes=20,
+    minutes=10,
     kernel=0,
 )
 def split_decode(q, k, ids, table, gain, splits, *, merge="lse", early=False, up=True, shift=True):
@@ -392,6 +414,11 @@ def spoken(distinct):
         "masses.scatter_add_ or index_add_ over local; then one product of (H,U) with the U rows "
         "of the table.",
     ],
+    after="Numbered from 0, the distinct tokens need U bins and U rows of the table; "
+    "minimal/kernels/histogram.py: shrink gives the package's histogram the same few "
+    "bins. README's question about the race: softmax and bins grow with the S keys, the "
+    "product with the U rows, and which is largest your own clock must say. A trick "
+    "cannot win more than the share of the part that it touches.",
     level="medium",
     minutes=15,
 )
@@ -464,6 +491,11 @@ def attended(gain):
         "dv = gain * Pᵀ dout, as always; then rows with the same id are added: index_add.",
         "u = P @ table[ids]; d gain = (dout * u).sum(): no division anywhere.",
     ],
+    after="Rows of one token are summed in the order of the text: "
+    "minimal/kernels/backward.py: sum_by_token does that without atomics, which would "
+    "add in an order that changes from run to run. The gain's gradient comes from the "
+    "unscaled output, sum(dout · u), so nothing is divided and a gain of zero is no "
+    "exception.",
     level="medium",
     minutes=15,
 )
@@ -529,6 +561,10 @@ GATHER, MATERIALISE = 402 / (201 + 32), 402 / (201 + 32 + 201 + 201)
             "Materialised: 201 (K) + 32 (rows) + 201 (V written) + 201 (V read).",
         ),
     ],
+    after="By bytes, 402 / 233 = 1.73 for the kernel that gathers as it goes, and 402 / 635 = 0.63 "
+    "for the way that writes all values first: it reads the rows, writes V and reads it again, "
+    "and is slower than the cache that it replaces. These are floors; "
+    "minimal/kernels/decode.py: split_bytes counts those of the kernel, for any shape.",
     level="easy",
     minutes=5,
 )
@@ -565,8 +601,12 @@ def slow_link(answer):
         "is 47.",
         "When are there more distinct tokens than S / 47?",
     ],
+    after="The link is 47 times slower than the card's memory, so it loses as soon as more "
+    "than one token in 47 is a distinct one. If fetched rows stay on the card, only new "
+    "tokens cross, and what stays is a value cache by token: "
+    "minimal/kernels/offload.py: Offloaded.",
     level="easy",
-    minutes=10,
+    minutes=5,
 )
 def offload_counter_example():
     """Find the error. Return (ids (S,), width): a history of at least 100 token ids (below 32,768),
@@ -606,8 +646,13 @@ def load(r):
         "cost(n) = ceil(heads * n / slots) * (ceil(tiles / n) + overhead) + merge * n.",
         "min over n = 1 … tiles; the smallest n among equals.",
     ],
+    after="README's question: waves and tiles per split are whole numbers, so the cost is a "
+    "staircase, and the best n jumps where a step begins. With 12 heads and 132 places "
+    "11 splits fill one wave, and a twelfth would pay for a second one. "
+    "minimal/kernels/decode.py: how_many_splits takes the fewest that fill the machine "
+    "once.",
     level="stretch",
-    minutes=15,
+    minutes=5,
 )
 def best_splits(tiles, heads, slots, overhead, merge, *, up=True, merged=True):
     """Stretch: into how many splits (a whole number, 1 … tiles) should each head's `tiles` key

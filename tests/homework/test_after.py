@@ -1,0 +1,235 @@
+"""Passing is not silent: why it is so, for whoever has earned it, and for nobody else."""
+
+import ast
+import functools
+import importlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from homework import grade, marking, reports, turn
+from minimal.lab.evidence import intervals
+
+HOMEWORK = Path(marking.__file__).parent
+ROOT = HOMEWORK.parent
+UNITS = [marking.find(path.parent.name) for path in sorted(HOMEWORK.glob("hw*/exercises.py"))]
+EVERY = [exercise for unit in UNITS for exercise in unit.exercises.values()]
+UNIT = marking.find("hw03")
+HONEST = (HOMEWORK / "solutions" / UNIT.folder / "reference.py").read_text(encoding="utf-8")
+PLACE = re.compile(r"(minimal/[\w/]+\.py): (\w+(?:\.\w+)?)")
+
+
+def one_line(text):
+    return " ".join(text.split())
+
+
+# ---- the texts -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("exercise", EVERY, ids=lambda exercise: exercise.name)
+def test_every_exercise_says_why_in_two_to_four_sentences(exercise):
+    after = exercise.after
+    assert 2 <= len(re.findall(r"[.?!](?=\s|$)", after)) <= 4, after
+    assert after == one_line(after) and after[-1] == "." and len(after) <= 700
+    assert "`" not in after.replace("`overlap`", "").replace("`reach`", "") and "$" not in after
+
+
+@functools.cache
+def defined(path):
+    """What a module defines at its top, and in its classes: "Mix", "Own.through"."""
+    names = set()
+    for node in ast.parse((ROOT / path).read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign):
+            targets = [target for target in node.targets if isinstance(target, ast.Name)]
+            names |= {target.id for target in targets}
+        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            names.add(node.name)
+            inside = node.body if isinstance(node, ast.ClassDef) else ()
+            names |= {f"{node.name}.{x.name}" for x in inside if isinstance(x, ast.FunctionDef)}
+    return names
+
+
+@pytest.mark.parametrize("exercise", EVERY, ids=lambda exercise: exercise.name)
+def test_what_it_is_in_the_package_is_there(exercise):
+    places = PLACE.findall(exercise.after)
+    assert places and len(places) == exercise.after.count("minimal/")
+    for path, name in places:
+        assert name in defined(path), f"{path} has no {name}"
+
+
+def test_a_name_that_is_not_there_would_be_noticed():
+    assert {"Mix", "Own.through", "ACTS"} <= defined("minimal/model/values.py")
+    assert not {"Mixture", "Mix.through"} & defined("minimal/model/values.py")
+
+
+def test_the_questions_of_the_statements_are_answered():
+    """As many answers in a unit as its page has boxes that ask."""
+    for unit in UNITS:
+        asked = (unit.path.parent / "README.md").read_text(encoding="utf-8").count("**Question.**")
+        texts = [exercise.after for exercise in unit.exercises.values()]
+        answered = sum(len(re.findall(r"README's question", text)) for text in texts)
+        assert answered >= asked, (unit.short, asked, answered)
+
+
+def numbers():
+    """{exercise: the numbers that its text must hold}, computed by the oracles and the package."""
+    units = {
+        unit.short: importlib.import_module(f"homework.{unit.folder}.exercises") for unit in UNITS
+    }
+    sharp = units["hw01"].predict_sharpness()
+    even = units["hw02"].predict_entropies()
+    saved = units["hw03"].predict_savings()
+    naive, factored = units["hw05"].pair_bytes(1, 512, 768, 4)
+    small = (12, 768, 50257, 256)
+    sizes = [units["hw05"].parameters(plan, *small) / 1e6 for plan in ("dva", "dva-wo")]
+    variance, t = units["hw06"].predict_statistics()
+    t_again, dof, p = intervals.welch(55.51, 0.32, 5, 59.62, 3.32, 5)
+    windows = [512, 512, 512, 2048] * 3
+    costs = [units["hw07"].flops_and_tokens(12, 768, 32768, windows, n) for n in (0, 4, 11)]
+    far = units["hw07"].windowed_break_even([512, 512, 512, 0], 1, 32768)
+    fast, slow = units["hw08"].predict_speed()
+    skip = 2**0.5 - 1  # where lam / (1 + lam) - lam / 2 is largest
+    return dict(
+        predict_sharpness=[f"{sharp[0]:.2f} of", f"gets {sharp[1]:.2f}"],
+        predict_entropies=[f"= {even[0]:.2f}", f"gives {even[2]:.2f}"],
+        predict_savings=[f"saves {saved[0]:.1f}", f"{saved[1]:.1f} with", f"{saved[2]:.1f} with"],
+        window=[
+            f"half of the longest: 1,728, rounded up to {units['hw04'].window(1, 2, 3456, 128):,}"
+        ],
+        predict_lambdas=[f"ratio of {8.3 / 9.3:.2f}"],
+        skip_counter_example=[
+            f"{100 * 0.4 / 1.4:.1f} per cent",
+            f"{100 * (skip / (1 + skip) - skip / 2):.1f} points",
+            f"near {skip:.2f}",
+        ],
+        pair_bytes=[
+            f"{naive / 1e6:.0f} MB",
+            f"{factored / 1e6:.1f} MB, {naive / factored:.0f} times",
+        ],
+        parameters=[f"{sizes[0]:.1f} million", f"be {sizes[1]:.1f}"],
+        welch=[f"{dof:.2f} in"],
+        predict_statistics=[
+            f"= {variance:.2f}",
+            f"t is {t:.3f}",
+            f"t is {t_again:.3f}",
+            f"line is {intervals.t_quantile(0.975, dof):.3f}",
+            f"p is {p:.4f}",
+        ],
+        flops_and_tokens=[
+            f"{100 * (1 - costs[1][0] / costs[0][0]):.2f} per cent cheaper",
+            f"{costs[1][1]:.2f} per cent more",
+            f"gets {costs[2][1]:.1f} per cent",
+        ],
+        windowed_break_even=[f"= {far:,} tokens"],
+        predict_speed=[f"= {fast:.2f} for", f"= {slow:.2f} for"],
+        offload_counter_example=[f"{3e12 / 64e9:.0f} times slower"],
+    )
+
+
+def test_the_numbers_in_the_texts_are_computed():
+    after = {exercise.name: exercise.after for exercise in EVERY}
+    missing = [(name, x) for name, all in numbers().items() for x in all if x not in after[name]]
+    assert not missing
+
+
+# ---- who sees them -------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    root = tmp_path_factory.mktemp("course")
+    skip = shutil.ignore_patterns("__pycache__", "solutions")
+    shutil.copytree(HOMEWORK, root / "homework", ignore=skip)
+    options = 'pythonpath = ["."]\naddopts = "--import-mode=importlib --strict-markers"\n'
+    (root / "pyproject.toml").write_text(f"[tool.pytest.ini_options]\n{options}")
+    return root
+
+
+def card(course, text, *arguments):
+    (course / "homework" / UNIT.folder / UNIT.file).write_text(text, encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", f"homework/{UNIT.folder}", "-p", "no:cacheprovider"]
+    return subprocess.run([*command, *arguments], cwd=course, capture_output=True, text=True).stdout
+
+
+def test_the_card_explains_what_is_earned_whole_and_nothing_else(course):
+    step = UNIT.exercises["svformer_step"]
+    first = "torch.cat([value, x @ wv], 1)"
+    assert first in HONEST
+    wrong_later = HONEST.replace(first, "torch.cat([x @ wv, value], 1)")  # one part of two
+    said = card(course, wrong_later, "--card", "card.md")
+    told, page = one_line(said), (course / "card.md").read_text(encoding="utf-8")
+    assert re.search(r"svformer_step: the first token, from an empty cache +4/4", said), said
+    assert step.after not in told and reports.safe(step.after) not in page
+    for exercise in UNIT.exercises.values():
+        if exercise is not step:
+            assert exercise.after in told and reports.safe(exercise.after) in page
+    assert "Next is" not in told
+    reasons = said[said.index("owners is right.") : said.index("\nowners: ")]
+    assert all(len(row) <= 80 for row in reasons.splitlines())
+
+
+def test_all_points_end_in_what_is_next(course):
+    said = card(course, HONEST)
+    told = one_line(said)
+    assert "100 of 100 points" in told and "solutions" not in told  # this course withholds them
+    assert "All 100 points of hw03: done. Next is hw04 · What do the lambdas say: see" in told
+    assert "homework/hw04_value_embeddings/README.md." in told
+    few = one_line(card(course, HONEST, "-k", "owners"))
+    assert UNIT.exercises["owners"].after in few and "Next is" not in few
+    one = one_line(card(course, HONEST, "-k", "owners_anchors"))  # a part of it: not asked whole
+    assert "owners: anchors" in one and UNIT.exercises["owners"].after not in one
+
+
+def test_the_last_unit_leads_to_the_open_project():
+    assert "Next is hw09 · A value path of your own" in reports.finished(UNITS[-1], HOMEWORK)
+    assert "solutions/hw08_gather_attention" in reports.finished(UNITS[-1], HOMEWORK)
+
+
+def test_a_stub_says_nothing_of_them(course):
+    told = one_line(card(course, UNIT.stub()))
+    assert "0 of 100 points" in told and "Why it is so" not in told
+    assert not any(exercise.after in one_line(UNIT.stub()) for exercise in EVERY)
+
+
+def test_hidden_results_hold_none():
+    for unit in UNITS:
+        rows = [marking.Row(e.name, part.name, part.points, "ok", "") for e, part in unit.parts()]
+        graded = json.dumps(grade.results(unit, rows, 1, 5), ensure_ascii=False)
+        pages = reports.card(unit, rows, "ada") + reports.summary(unit, {"ada": rows})
+        assert '"score"' in graded and "100 of 100" in pages
+        for exercise in unit.exercises.values():
+            for text in (exercise.after, reports.safe(exercise.after)):
+                assert text not in graded and text not in pages
+
+
+def test_a_notebook_exercise_that_has_one_says_it_once_it_is_right(capsys):
+    exercise = UNIT.exercises["skip_heads"]
+    turn.your_turn("hw03", turn.solution("hw03", "skip_heads"))
+    assert exercise.after in one_line(capsys.readouterr().out)
+
+    def skip_heads(v, v1):
+        raise NotImplementedError
+
+    turn.your_turn("hw03", skip_heads)
+    assert exercise.after not in one_line(capsys.readouterr().out)
+
+
+# ---- minutes -------------------------------------------------------------------------------------
+
+
+def test_the_minutes_of_the_instructors_page_are_the_exercises():
+    page = (HOMEWORK / "README.md").read_text(encoding="utf-8")
+    said = dict(re.findall(r"\| `(hw\d\d_\w+)` \|.*\| (\d+) \|", page))
+    wanted = {
+        unit.folder: str(sum(exercise.minutes for exercise in unit.exercises.values()))
+        for unit in UNITS
+    }
+    assert said == wanted
+    for unit in UNITS:
+        text = (unit.path.parent / "README.md").read_text(encoding="utf-8")
+        assert f"About {wanted[unit.folder]} minutes." in text
