@@ -165,3 +165,20 @@ def test_the_title_is_that_of_its_notebook(path, notebook):
     twin = ROOT / "notebooks" / path.name
     if twin.exists():
         assert page.title(notebook, "") == page.title(nbformat.read(twin, 4), "")
+
+
+def test_the_drawing_on_a_title_is_one_of_its_notebook_and_as_large_as_a_slide_needs():
+    """Seven decks at least: 01 to 07."""
+    drawn = 0
+    for path in deck.decks():
+        first = deck.slides(nbformat.read(path, 4))[0]
+        for cell in (cell for cell in first if "drawing" in page.tags(cell)):
+            call = ast.parse(cell.source).body[-1].value
+            assert ast.unparse(call.func).endswith(".for_slide"), path.stem
+            name = call.func.value.func.id
+            of_notebook = nbformat.read(ROOT / "notebooks" / path.name, 4).cells
+            drawings = [cell.source for cell in of_notebook if "drawing" in page.tags(cell)]
+            assert any(f"{name}(" in source for source in drawings), f"{path.stem}: {name}"
+            assert "remove-input" in page.tags(cell), path.stem
+            drawn += 1
+    assert drawn >= 7
