@@ -11,8 +11,9 @@ fresh     Python whose uses of names change places: a name stands for nothing
 shuffled  any text whose words change places; the space between them stays
 
 `renamed` and `fresh` invent no name: a document keeps its names, `fresh` keeps also how often each
-is used. Keywords, and all that is no name, stand where they stood. Names that f-strings hold are
-part of a string before Python 3.12, and stay.
+is used. (`renamed` text is longer by a tenth: names that are used much are short.) Keywords, and
+all that is no name, stand where they stood. Names that f-strings hold are part of a string before
+Python 3.12, and stay.
 """
 
 import ast
