@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+from minimal.data.derived import PYTHON, RULES, derived
 from minimal.data.documents import books, books_folder, files, path_corpus, python_tree, stdlib
 from minimal.data.files import DataError
 from minimal.data.hub import HUB, Hub, materialise, weights
@@ -18,6 +19,9 @@ def find(name="auto", tokens=None, mix=None):
     name = str(name)
     if name == "auto":
         name = "war-and-peace" if war_and_peace().is_file() else "stdlib"
+    if by_rule(name):
+        text, _, rule = name.rpartition(":")
+        return derived(find(text), rule)
     hub = hub_of(name, mix)
     if name == "war-and-peace" and war_and_peace().is_file():
         return files(name, [war_and_peace()])
@@ -25,6 +29,8 @@ def find(name="auto", tokens=None, mix=None):
         return materialise(name, hub, tokens or 10_000_000)
     if name in LOCAL:
         return LOCAL[name]()
+    if name.startswith("books:"):
+        return book(name)
     if name.startswith("python:"):
         root = Path(name.removeprefix("python:")).expanduser()
         return python_tree(f"python:{root.resolve().name}", root)
@@ -41,6 +47,33 @@ LOCAL = dict(stdlib=stdlib, books=books)
 
 def war_and_peace():
     return books_folder() / "war-and-peace.txt"
+
+
+def book(name):
+    """One book of the folder: books:dombey-and-son."""
+    path = books_folder() / f"{name.removeprefix('books:')}.txt"
+    if not path.is_file():
+        titles = ", ".join(sorted(path.stem for path in books_folder().glob("*.txt")))
+        raise DataError(
+            f"no {path.name} in $MINIMAL_DATA/books ({titles or 'none'}): name a book it has"
+        )
+    return files(name, [path])
+
+
+def by_rule(name):
+    """Does this name ask for a text derived from another, of those on this machine?"""
+    text, _, rule = name.rpartition(":")
+    source = name.split(":")[0]
+    if rule not in RULES or source not in ("stdlib", "books", "war-and-peace"):
+        return False
+    if rule in PYTHON and source != "stdlib":
+        raise DataError(f"{rule} is a rule for Python, and {text} is prose: stdlib:{rule}")
+    if source == "war-and-peace" and not war_and_peace().is_file():
+        raise DataError(
+            f"corpus {name} is derived from $MINIMAL_DATA/books/war-and-peace.txt: "
+            "set MINIMAL_DATA to a folder that has it"
+        )
+    return True
 
 
 def hub_of(name, mix=None):
@@ -61,6 +94,8 @@ def known():
         "auto",
         *LOCAL,
         *HUB,
+        "books:TITLE",
+        f"one of these by a rule, as stdlib:RULE ({', '.join(RULES)})",
         "a text file or folder",
         "python:DIR",
         "hub:NAME[:COLUMN[:CONFIG]]",

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from minimal.lab.evidence import why
 from minimal.lab.evidence.curves import largest_coefficients
 from minimal.lab.evidence.grids import GRIDS
 from minimal.lab.evidence.runs import asked_of
@@ -57,6 +58,36 @@ def test_narrowed_tables_of_the_frontier_have_the_parameters_of_what_they_are_co
     assert parameters(Run("ngram-small", size="tiny")) == bov
 
 
+@pytest.mark.parametrize("vocab", why.VOCABS)
+def test_tables_and_standard_have_each_others_parameters_at_every_vocabulary(vocab):
+    """Standard is widened at each; tables are slim where the MLPs can pay for them."""
+    changed = [
+        run
+        for run in shapes(GRIDS["why_vocab_code"])
+        if run.changes and run.config().get("vocab", 1024) == vocab
+    ]
+    assert {run.plan for run in changed} == {"standard"} | (
+        {"bov-fixed"} if vocab < 4096 else set()
+    )
+    for run in changed:
+        other = "standard" if run.plan == "bov-fixed" else "bov-fixed"
+        target = parameters(replace(run, plan=other, changes={}))
+        sizes = [parameters(run, hidden=run.changes["hidden"] + more) for more in (-1, 0, 1)]
+        assert min(sizes, key=lambda size: abs(size - target)) == sizes[1], run
+    standard, tables = (
+        parameters(Run(plan, size="tiny", vocab=vocab), hidden=256)
+        for plan in ("standard", "bov-fixed")
+    )
+    mlps = 256 * (parameters(Run(size="tiny", vocab=vocab), hidden=257) - standard)
+    assert (tables - standard < mlps) == (vocab < 4096)
+
+
+def test_every_text_has_slim_tables_of_standards_parameters():
+    for name in why.TEXTS:
+        (slim,) = (run for run in shapes(GRIDS[f"why_text_{name}"]) if run.changes)
+        assert (slim.plan, parameters(slim)) == ("bov-fixed", parameters(STANDARD))
+
+
 def test_dva_as_large_as_standard_has_its_parameters_to_one_per_cent():
     target = parameters(STANDARD)
     for run in shapes(GRIDS["dva_matched"]):
@@ -81,6 +112,9 @@ def test_dva_as_large_as_standard_has_its_parameters_to_one_per_cent():
         ("frontier_places_novel", 11, 3, "war-and-peace"),
         ("frontier_forms_code", 16, 3, "stdlib"),
         ("frontier_forms_novel", 16, 3, "war-and-peace"),
+        *((f"why_text_{name}", 4, 3, corpus) for name, corpus in why.TEXTS.items()),
+        ("why_vocab_code", 14, 3, "stdlib"),
+        ("why_vocab_novel", 14, 3, "war-and-peace"),
     ],
 )
 def test_the_grids_that_are_prepared_have_fixed_seeds_and_one_text_each(name, cells, seeds, corpus):
