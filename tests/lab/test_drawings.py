@@ -113,3 +113,16 @@ def test_alt_text_that_says_nothing_is_refused():
     with pytest.raises(ValueError, match="wanted an alt text of at least 40 characters, got 9"):
         Drawing("<svg/>", "a drawing")
     assert Canvas(10, 10).drawing("A page of ten by ten with nothing at all drawn on it.").svg
+
+
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_on_a_slide_a_drawing_fits_and_no_word_is_below_20_pixels(name):
+    drawing = DRAWINGS[name]()
+    small, slide = (ElementTree.fromstring(one.svg) for one in (drawing, drawing.for_slide()))
+    shown = [float(slide.get(side)) for side in ("width", "height")]
+    drawn = [float(slide.get("viewBox").split()[at]) for at in (2, 3)]
+    assert shown[0] <= 660 and shown[1] <= 500 and (shown[0] == 660 or shown[1] == 500)
+    assert slide.get("viewBox") == small.get("viewBox") and drawing.for_slide().alt == drawing.alt
+    words = list(slide.iter(f"{SVG}text"))
+    letters = [float(word.get("font-size")) * shown[0] / drawn[0] for word in words]
+    assert min(letters) > 19.9 and len(words) == len(list(small.iter(f"{SVG}text")))

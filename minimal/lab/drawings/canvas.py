@@ -1,6 +1,7 @@
 """What is a drawing made of? Boxes, arrows and words as SVG, with alt text, for light and dark."""
 
 import html
+import re
 from dataclasses import dataclass
 
 from minimal.lab.figures import check_alt, on_page
@@ -57,6 +58,22 @@ class Drawing:
 
     def _repr_html_(self):
         return on_page(self.svg.encode(), "svg+xml", self.alt)
+
+    def for_slide(self, width=660, height=500):
+        """The same drawing as large as this many pixels allow, no word below a slide's 20."""
+        size = r'viewBox="-6 -6 (\S+) (\S+)" width="\S+" height="\S+"'
+        wide, high = (float(number) for number in re.search(size, self.svg).groups())
+        scale = min(width / wide, height / high)
+
+        def larger(found):
+            y, letter = float(found[1]), float(found[2])
+            grown = max(letter, 20 / scale)
+            return f'y="{y + (grown - letter) * 0.36:g}" font-size="{grown:g}"'
+
+        svg = re.sub(r'y="(\S+)" font-size="(\S+)"', larger, self.svg)
+        viewed = f'viewBox="-6 -6 {wide:g} {high:g}"'
+        pixels = f'width="{wide * scale:.0f}" height="{high * scale:.0f}"'
+        return Drawing(re.sub(size, f"{viewed} {pixels}", svg, count=1), self.alt)
 
 
 class Canvas:
