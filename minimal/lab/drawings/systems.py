@@ -120,8 +120,8 @@ def own_arrow(c, several):
 
 
 def input_arrow(c, several):
-    c.path([(34, 226), (142, 226), (142, 178), (168, 178)], "value")
-    c.text(138, 188, "relu h", 9, "end", "soft")
+    c.path([(34, 226), (130, 226), (130, 178), (168, 178)], "value")
+    c.box(112, 193, 36, 18, "relu", "box", 11)
 
 
 def layer_arrow(c, several):
@@ -146,7 +146,7 @@ def table_arrow(c, several):
 
 
 def slots_arrow(c, several):
-    c.text(176, 297, "and the id before", 9, kind="soft")
+    c.text(152, 326, "and the id before", 9, kind="soft")
     table_arrow(c, several)
 
 
@@ -172,7 +172,7 @@ ARROWS = dict(
     latent=latent_arrow,
     x0=x0_arrow,
 )
-WEIGHT_AT = dict.fromkeys(ARROWS, (204, 169)) | dict(own=(197, 188), input=(152, 170))
+WEIGHT_AT = dict.fromkeys(ARROWS, (204, 169)) | dict(own=(197, 188), input=(141, 167))
 
 
 def second_stream(c):
