@@ -25,8 +25,11 @@ def body(notebook, after_title=""):
     """All cells as HTML; `after_title` stands below the title."""
     cells = [cell for cell in notebook.cells if "injected-parameters" not in tags(cell)]
     parts = [cell_html(cells[0]).replace("</h1>", f"</h1>\n{after_title}", 1)]
+    waiting = ""  # a guess of the core whose answer comes after what goes deeper
     for deeper, some in runs(cells[1:]):
-        inner = "\n".join(told(some))
+        shown, left = told(some, "" if deeper else waiting)
+        waiting = waiting if deeper else left
+        inner = "\n".join(shown)
         if deeper:
             inner = fold(f"Deeper: {page_heading(some)}", inner, "deeper")
         parts.append(inner)
@@ -57,9 +60,11 @@ def page_heading(cells):
 # ---- predictions ---------------------------------------------------------------------------------
 
 
-def told(cells):
-    """Cells in order. From the first output after a guess to the text that reads it, all waits."""
-    parts, held, state = [], [], ""  # state: "" -> asked -> guessed -> held -> ""
+def told(cells, state=""):
+    """Cells in order. From the first output after a guess to the text that reads it, all waits.
+
+    Returns the parts and the state: "" -> asked -> guessed -> held -> ""."""
+    parts, held = [], []
     for cell in cells:
         if cell.cell_type == "markdown":
             first, rest = cut(cell.source) if state == "held" else ("", cell.source)
@@ -82,7 +87,8 @@ def told(cells):
             (held if state == "held" else parts).append(cell_html(cell))
     if held:
         parts.append(fold("Show what comes out", "\n".join(held), "held"))
-    return parts
+        state = ""
+    return parts, state
 
 
 def cut(text):

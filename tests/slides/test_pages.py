@@ -73,6 +73,19 @@ def test_a_second_question_in_the_text_that_answers_the_first_is_seen():
     assert re.findall(r'data-guess="(\w+)"', page) == ["guess_one", "guess_two", "guess_three"]
 
 
+def test_an_answer_that_comes_after_a_deeper_section_waits_too():
+    page = body(
+        text("> **Predict.** How hot?"),
+        ran("guess_hot = None"),
+        ran("z = 3", "an aside", tags=["deeper"]),
+        ran("x = measure()", "it is 451"),
+        text("So paper burns."),
+    )
+    held = inside("held", page)
+    assert "it is 451" in held and "So paper burns." in held and "an aside" not in held
+    assert 'data-guess="guess_hot"' in page and "an aside" in inside("deeper", page)
+
+
 def test_in_the_course_a_guess_is_always_followed_by_something_that_waits():
     for path in run.chosen([]):
         notebook = nbformat.read(path, 4)
