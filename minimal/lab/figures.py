@@ -292,5 +292,7 @@ def on_page(image, kind, alt, inches=None):
     data = base64.b64encode(image).decode()
     told = f'alt="{html.escape(alt, quote=True)}"'
     widest = f"min(100%,{inches * 72 / LETTER:.1f}em)" if inches else "100%"
-    tag = f'<img {told} src="data:image/{kind};base64,{data}" style="max-width:{widest}">'
+    width = f"--inches:{inches:g};" if inches else ""  # for a page that is too narrow for all of it
+    look = f'style="{width}max-width:{widest}"'
+    tag = f'<img {told} src="data:image/{kind};base64,{data}" {look}>'
     return f'<figure style="margin:0">{tag}</figure>'
