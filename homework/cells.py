@@ -20,6 +20,10 @@ SOLUTION = re.compile(r"<details><summary>Solution: (\w+)</summary>")
 CODE = re.compile(r"```python\n.*?```", re.S)
 
 
+def tags(cell):
+    return cell["metadata"].get("tags", [])
+
+
 def turns(notebook):
     """{name: unit} of the exercises that a notebook's cells check, in order."""
     sources = ["".join(cell["source"]) for cell in notebook["cells"]]
@@ -48,7 +52,7 @@ def defined(source):
 def written(cell, units):
     """What a cell of a notebook should hold: its stub, its solution, or what it holds already."""
     source = "".join(cell["source"])
-    if "your-turn" in cell["metadata"].get("tags", []):
+    if "your-turn" in tags(cell):
         name = defined(source)
         if name not in units:
             raise ValueError(

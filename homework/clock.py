@@ -31,10 +31,6 @@ class Time:
         return words + (f", {self.deeper} more for what goes deeper" if self.deeper else "")
 
 
-def tags(cell):
-    return cell["metadata"].get("tags", [])
-
-
 def read(cell):
     """(words, lines of code) of a cell, less equations and comments."""
     source = cell["source"]
@@ -54,14 +50,14 @@ def minutes(of):
 
 def written(cell):
     """Is this cell written by the learner, or folded until she asks?"""
-    return "your-turn" in tags(cell) or cells.SOLUTION.match(cell["source"])
+    return "your-turn" in cells.tags(cell) or cells.SOLUTION.match(cell["source"])
 
 
 def time(notebook):
     """What a person needs for a notebook."""
     told = [cell for cell in notebook.cells if not written(cell)]
-    deeper = [cell for cell in told if "deeper" in tags(cell)]
-    core = [cell for cell in told if "deeper" not in tags(cell)]
+    deeper = [cell for cell in told if "deeper" in cells.tags(cell)]
+    core = [cell for cell in told if "deeper" not in cells.tags(cell)]
     exercises = [turn.exercise_of(unit, name) for name, unit in cells.turns(notebook).items()]
     writing = sum(exercise.minutes for exercise in exercises)
     return Time(round(minutes(core)), writing, round(minutes(deeper)))

@@ -7,6 +7,7 @@ isolated grader and the proofs in tests/homework all read this one definition.
 """
 
 import contextlib
+import copy
 import functools
 import importlib.util
 import inspect
@@ -121,14 +122,17 @@ class Exercise:
         self.wrongs.sort(key=lambda wrong: wrong.loses)  # the most special explanation first
         self.points = sum(part.points for part in self.parts)
 
-    def stub(self):
-        """The function that the learner fills in."""
+    def head(self):
+        """The first line of what the learner fills in."""
         shown = inspect.signature(self.oracle)
         asked = [p for p in shown.parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
+        return f"def {self.name}{shown.replace(parameters=asked)}:"
+
+    def stub(self):
+        """The function that the learner fills in."""
         end = "\n" if "\n" in self.doc else ""
         doc = textwrap.indent(f'"""{self.doc}{end}"""', "    ")
-        head = f"def {self.name}{shown.replace(parameters=asked)}:"
-        return f"{head}\n{doc}\n    raise NotImplementedError\n"
+        return f"{self.head()}\n{doc}\n    raise NotImplementedError\n"
 
     def hints_for(self, part=None):
         """The hints for whoever lost this part (by name); without one, all of them."""
@@ -168,12 +172,17 @@ class Exercise:
         inputs = [x.astype("f8") if floats(x) else x for x in self.cases(part, seed)[case]]
         try:
             with np.errstate(all="ignore"):
-                function = wrong.returns if wrong and wrong.returns else self.oracle
-                return runner.arrays_of(function(*inputs, **(wrong.change if wrong else {})))
+                return runner.arrays_of(self.maker(wrong)(*inputs))
         except Exception:
             if wrong is None:
                 raise
             return None
+
+    def maker(self, wrong=None):
+        """The oracle, or what makes a named mistake."""
+        if wrong is None:
+            return self.oracle
+        return functools.partial(wrong.returns or self.oracle, **wrong.change)
 
     def asked(self, part, seed, case):
         """A case in words, for whom may see it."""
@@ -339,15 +348,28 @@ def hangs_on_layout(names, exercise, part, seed, states, answers, path):
     return bool(wrong)
 
 
-def stand_in(exercise):
-    """The oracle as a learner's function would be called: tensors in, tensors out."""
+def tried(names, problems, exercise, part, seed, path):
+    """(state, why, states, answers) of a part, by calling the function here and now: for public
+    tests, notebooks and proofs, never for the grader."""
+    cases = exercise.cases(part, seed)
+    calls = [runner.answer(names, problems, exercise.name, inputs, path) for inputs in cases]
+    states, answers = [state for state, _ in calls], [arrays for _, arrays in calls]
+    state, why = exercise.verdict(part, seed, states, answers)
+    if state == "wrong" and hangs_on_layout(names, exercise, part, seed, states, answers, path):
+        why = LAYOUT
+    return state, why, states, answers
+
+
+def stand_in(exercise, wrong=None):
+    """The oracle, or a named mistake, as a learner's function is called: tensors in and out."""
 
     def function(*inputs):
         import torch
 
         real = [x for x in inputs if torch.is_tensor(x) and x.is_floating_point()]
         arrays = [x.detach().numpy() if torch.is_tensor(x) else x for x in inputs]
-        found = exercise.oracle(*[x.astype("f8") if floats(x) else x for x in arrays])
+        with np.errstate(all="ignore"):
+            found = exercise.maker(wrong)(*[x.astype("f8") if floats(x) else x for x in arrays])
         several = isinstance(found, tuple)
         made = [torch.as_tensor(np.asarray(x)) for x in (found if several else (found,))]
         if real:
@@ -398,6 +420,13 @@ class Unit:
 
         return keep
 
+    def borrow(self, unit, name, minutes):
+        """An exercise of another unit, asked here, too: how long it takes, and what is said once it
+        is right, depends on what stands around it."""
+        twin = copy.copy(unit.exercises[name])
+        twin.minutes, twin.after = minutes, ""
+        self.exercises[name] = twin
+
     def parts(self):
         return [(exercise, part) for exercise in self.exercises.values() for part in exercise.parts]
 
@@ -417,14 +446,8 @@ class Unit:
         return "".join(text)
 
     def mark(self, names, problems, exercise, part, seed=PUBLIC, path="submission.py"):
-        """One row, by calling the functions here and now: for the public tests and the proofs,
-        never for the grader."""
-        cases = exercise.cases(part, seed)
-        calls = [runner.answer(names, problems, exercise.name, inputs, path) for inputs in cases]
-        states, answers = [state for state, _ in calls], [arrays for _, arrays in calls]
-        state, why = exercise.verdict(part, seed, states, answers)
-        if state == "wrong" and hangs_on_layout(names, exercise, part, seed, states, answers, path):
-            why = LAYOUT
+        """One row."""
+        state, why, *_ = tried(names, problems, exercise, part, seed, path)
         return Row(exercise.name, part.name, part.points, state, why)
 
     def inherited(self, row):

@@ -7,7 +7,6 @@ store the same.
 """
 
 import inspect
-import textwrap
 from typing import NamedTuple
 
 import numpy as np
@@ -86,12 +85,8 @@ class KernelExercise(Exercise):
         super().__init__(oracle, pieces, hints, level, minutes)
         self.arguments, self.launch = arguments, launch
 
-    def stub(self):
-        """The kernel that the learner fills in."""
-        end = "\n" if "\n" in self.doc else ""
-        doc = textwrap.indent(f'"""{self.doc}{end}"""', "    ")
-        head = f"@triton.jit\ndef {self.name}({self.arguments}):"
-        return f"{head}\n{doc}\n    raise NotImplementedError\n"
+    def head(self):
+        return f"@triton.jit\ndef {self.name}({self.arguments}):"
 
     def runs(self, answer):
         """A kernel as a function of the exercise's inputs; what is such a function stays one."""

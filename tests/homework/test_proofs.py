@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from homework import grade, marking, runner
 from tests.homework.classroom import lost
@@ -23,14 +22,6 @@ HOMEWORK = Path(marking.__file__).parent
 UNITS = [marking.find(path.parent.name) for path in sorted(HOMEWORK.glob("hw*/exercises.py"))]
 SEEDS = [marking.PUBLIC, 1, 987654321]
 units = pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.short)
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def marks(unit, source, seed=marking.PUBLIC, only=None):

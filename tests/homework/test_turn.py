@@ -4,7 +4,6 @@ import json
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
@@ -25,10 +24,6 @@ exercises = pytest.mark.parametrize("unit, name", ALL, ids=[f"{u}-{n}" for u, n 
 def new_kernel(monkeypatch):
     monkeypatch.setattr(turn, "HEARD", Counter())
     monkeypatch.setattr(turn, "ANSWERED", {})
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def function_of(code):
@@ -36,32 +31,6 @@ def function_of(code):
     names = dict(tl=tiles.tl, triton=tiles.triton)
     exec(compile(code, "<cell>", "exec"), names)
     return list(names.values())[-1]
-
-
-def mistaken(exercise, wrong):
-    """A learner who makes this mistake: the oracle with its switches, in tensors."""
-    function = wrong.returns or exercise.oracle
-
-    def learner(*inputs):
-        real = [x for x in inputs if isinstance(x, torch.Tensor) and x.is_floating_point()]
-        arrays = [
-            x.double().numpy()
-            if torch.is_tensor(x) and x.is_floating_point()
-            else x.numpy()
-            if torch.is_tensor(x)
-            else x
-            for x in inputs
-        ]
-        with np.errstate(all="ignore"):
-            found = function(*arrays, **wrong.change)
-        several = isinstance(found, tuple)
-        out = [torch.as_tensor(np.asarray(x)) for x in (found if several else (found,))]
-        if real:
-            out = [x.to(real[0].dtype) if x.is_floating_point() else x for x in out]
-        return tuple(out) if several else out[0]
-
-    learner.__name__ = exercise.name
-    return learner
 
 
 # ---- every exercise ------------------------------------------------------------------------------
@@ -99,7 +68,7 @@ def test_every_named_wrong_answer_is_told_in_the_notebook(unit, name, wrong, cap
         assert any(why.startswith(wrong.says) for why in told), told
     if any(part.accept for part in exercise.parts):
         return  # such an answer has no oracle to go wrong
-    assert turn.your_turn(unit, mistaken(exercise, wrong)) is turn.solution(unit, name)
+    assert turn.your_turn(unit, marking.stand_in(exercise, wrong)) is turn.solution(unit, name)
     said = capsys.readouterr().out
     known = {w.says for w in exercise.wrongs if w.loses <= wrong.loses}
     assert any(words in said for words in known), said

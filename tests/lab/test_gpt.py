@@ -16,14 +16,6 @@ ids = torch.randint(256, (2, 32), generator=torch.Generator().manual_seed(0))  #
 targets = ids.roll(-1, 1)
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def awake(plan="standard"):
     """One of minimal's models in doubles, with random numbers where it starts at zero."""
     model = build(plan, NANO, seed=1).double()

@@ -113,15 +113,21 @@ trainer.fit()
 """
 
 
+def processes_run(script, processes, seconds=240, **how):
+    """A script in one process, or in several under torchrun."""
+    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
+    command = [sys.executable, *(torchrun if processes > 1 else ()), str(script)]
+    environment = os.environ | dict(OMP_NUM_THREADS="1")
+    how = dict(env=environment, capture_output=True, timeout=seconds) | how
+    return subprocess.run(command, **how)
+
+
 def started(processes, corpus, out, **more):
     """Train in so many processes; the numbers of optimizer state that each of them kept."""
     out.mkdir(exist_ok=True)
     script = out / "team.py"
     script.write_text(TEAM.format(corpus=corpus, out=str(out), how=TINY | more))
-    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
-    command = [sys.executable, *(torchrun if processes > 1 else ()), str(script)]
-    environment = os.environ | dict(OMP_NUM_THREADS="1")
-    subprocess.run(command, check=True, env=environment, capture_output=True, timeout=240)
+    processes_run(script, processes, check=True)
     return [json.loads(path.read_text()) for path in sorted(out.glob("kept-*.json"))]
 
 
@@ -167,11 +173,7 @@ def test_a_run_of_two_processes_goes_on_in_one_and_in_three(corpus, tmp_path):
             "except TimeIsUp:\n"
             "    pass\n"
         )
-        torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node"]
-        start = [*torchrun, str(processes)] if processes > 1 else []
-        environment = os.environ | dict(OMP_NUM_THREADS="1")
-        command = [sys.executable, *start, str(script)]
-        subprocess.run(command, check=True, env=environment, capture_output=True, timeout=240)
+        processes_run(script, processes, check=True)
     assert len(losses_of(out)) == 6
     assert torch.allclose(losses_of(tmp_path / "one"), losses_of(out), atol=1e-5)
 
@@ -186,21 +188,7 @@ often = dict(steps=100000, save=100000, evaluate=100000)
 run = Run(corpus={corpus!r}, out={str(tmp_path / "x")!r}, **often, **{TINY})
 Trainer(run).fit(0.02 if os.environ["RANK"] == "1" else None)
 """)
-    ended = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "torch.distributed.run",
-            "--standalone",
-            "--nproc-per-node",
-            "2",
-            str(script),
-        ],
-        env=os.environ | dict(OMP_NUM_THREADS="1"),
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    ended = processes_run(script, 2, seconds=120, text=True)
     assert ended.returncode and ended.stderr.count("TimeIsUp: stopped at step") == 2, ended.stderr[
         -2000:
     ]
