@@ -110,10 +110,10 @@ def on_code(claim):
 
 
 def grounds(claim, link):
-    """The evidence with what was measured and noted; while a claim is open, what would decide."""
+    """The evidence with what was measured and noted; where there is none, what would decide."""
     told = [claim.get("measured"), on_code(claim), claim["note"]]
-    if claim["verdict"] == "open":
-        told.append(f"Would decide: {claim['decide']}.")
+    if not claim["evidence"]:
+        told.append(f"Would decide: {claim['decide'].rstrip('.')}.")
     said = html.escape(" ".join(filter(None, told)))
     path, _, test = (claim["evidence"] or "").partition("::")
     if not path:

@@ -47,6 +47,10 @@ def test_every_claim_is_a_card_with_its_verdict_and_can_be_asked_for():
     page = claims.claims(lambda path, words: words)
     cards = re.findall(r'<li data-verdict="([^"]*)">', page)
     assert sorted(cards) == sorted(map(claims.word, book)) and "<table" not in page
+    for claim in book:
+        said = claims.grounds(claim, lambda path, words: words)
+        assert said and ".." not in said, f"the card of {claim['id']} says nothing of its grounds"
+        assert claim["evidence"] or "Would decide: " in said
     asked = dict(re.findall(r'data-show="([^"]+)"[^>]*>\D+(\d+)<', page))
     assert asked == {verdict: str(cards.count(verdict)) for verdict in set(cards)}
 
