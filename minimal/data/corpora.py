@@ -8,6 +8,7 @@ from minimal.data.derived import PYTHON, RULES, derived
 from minimal.data.documents import books, books_folder, files, path_corpus, python_tree, stdlib
 from minimal.data.files import DataError
 from minimal.data.hub import HUB, Hub, materialise, weights
+from minimal.data.manual import manual
 
 
 def find(name="auto", tokens=None, mix=None):
@@ -42,7 +43,7 @@ def find(name="auto", tokens=None, mix=None):
     )
 
 
-LOCAL = dict(stdlib=stdlib, books=books)
+LOCAL = dict(stdlib=stdlib, manual=manual, books=books)
 
 
 def war_and_peace():

@@ -23,11 +23,10 @@ import keyword
 import re
 import sys
 import tokenize
-from dataclasses import replace
 
 import numpy as np
 
-from minimal.data.documents import survey
+from minimal.data.documents import Corpus, survey
 from minimal.data.files import data_folder, digest, once, slug
 from minimal.data.hub import lines
 
@@ -142,7 +141,6 @@ RULES = dict(**PYTHON, shuffled=shuffled)
 
 def derived(corpus, rule):
     """This corpus by this rule; made once. Documents that are no Python are left out."""
-    name = f"{corpus.name}:{rule}"
     errors = (SyntaxError, ValueError, tokenize.TokenError) if rule in PYTHON else ()
 
     def read():
@@ -154,6 +152,13 @@ def derived(corpus, rule):
             if new.strip():
                 yield new
 
+    return kept(f"{corpus.name}:{rule}", (corpus.fingerprint, rule), read)
+
+
+def kept(name, made_from, read):
+    """The corpus of these documents, made once and then read from a file; `made_from` is what the
+    text follows from, beside the version of Python."""
+
     def make(folder):
         folder.mkdir()
         with open(folder / "train.jsonl", "w", encoding="utf-8") as file:
@@ -162,7 +167,7 @@ def derived(corpus, rule):
         about = {field: getattr(made, field) for field in ("fingerprint", "characters", "texts")}
         (folder / "about.json").write_text(json.dumps(about))
 
-    key = digest(corpus.fingerprint, rule, sys.version_info[:2], FORMAT)
+    key = digest(*made_from, sys.version_info[:2], FORMAT)
     folder = once(data_folder() / f"{slug(name)}-from-{key}", make)
     about = json.loads((folder / "about.json").read_text())
-    return replace(corpus, name=name, read=lines(folder / "train.jsonl"), **about)
+    return Corpus(name, read=lines(folder / "train.jsonl"), **about)

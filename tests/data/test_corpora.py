@@ -3,6 +3,7 @@
 import http.server
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -12,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minimal.data import corpora, files, hub
+from minimal.data import corpora, files, hub, manual
 from minimal.data.documents import books_folder, cut
 from minimal.data.files import DataError
 
@@ -79,6 +80,38 @@ def test_the_standard_library_is_a_corpus_of_millions_of_characters_equal_in_eve
     assert (
         np.count_nonzero(subject) > len(subject) / 2
     )  # mixed: one package does not sit in one stretch
+
+
+def test_the_manual_is_english_that_comes_with_python_a_document_a_module_and_a_chapter():
+    corpus, code = corpora.find("manual"), corpora.find("stdlib")
+    assert corpus.texts > 300 and 1e6 < corpus.characters < code.characters / 3
+    text = "".join(corpus.documents("train"))
+
+    def share(text, words):
+        every = re.findall(r"[a-z]+", text.lower())
+        return sum(word in words for word in every) / len(every)
+
+    english, keywords = {"the", "of", "a", "to", "and", "is"}, {"self", "def", "none"}
+    source = "".join(code.documents("train"))
+    assert share(text, english) > 0.15 > 0.1 > share(source, english)
+    assert share(text, keywords) < share(source, keywords) / 5
+    assert "The following identifiers are used as reserved words" in text  # a chapter
+    assert "andom integer" in text  # a module
+    assert corpora.find("manual").fingerprint == corpus.fingerprint
+
+
+def test_the_manual_is_the_library_alone_where_a_python_comes_without_its_chapters(monkeypatch):
+    whole = corpora.find("manual")
+    monkeypatch.setattr(manual, "topics", dict)
+    alone = corpora.find("manual")
+    assert alone.fingerprint != whole.fingerprint and 5e5 < alone.characters < whole.characters
+
+
+def test_documentation_is_read_in_the_order_of_its_lines():
+    method = '    def f():\n        "Three."\n'
+    source = f'"""One."""\nclass A:\n    """Two.\n\n    More.\n    """\n{method}x = "no"'
+    assert manual.docstrings(source) == ["One.", "Two.\n\nMore.", "Three."]
+    assert manual.docstrings("def f(:") == []
 
 
 def test_a_python_tree_leaves_out_tests_installed_packages_and_what_is_not_utf8(tmp_path):
@@ -353,8 +386,8 @@ def corpus_of(tmp_path, content, name="x.txt"):
     [
         (
             "war-and-pease",
-            "unknown corpus 'war-and-pease': one of auto, stdlib, books, tinystories, climbmix, "
-            "slimpajama",
+            "unknown corpus 'war-and-pease': one of auto, stdlib, manual, books, tinystories, "
+            "climbmix, slimpajama",
         ),
         ("no/such/file.txt", "no file or folder no/such/file.txt: give the path"),
         ("python:no/such", "no Python source under no/such: name a folder"),

@@ -1,0 +1,36 @@
+"""Does what a notebook says of its runs hold on another text than the default one?
+
+English is the second text: `manual`, which comes with Python. What a notebook prints about its text
+must follow from it: its checks hold, and no cell names a text that was not read.
+"""
+
+import re
+
+import nbformat
+import pytest
+
+from notebooks import run
+
+READ = [path for path in run.chosen([]) if "corpus" in run.known_parameters(nbformat.read(path, 4))]
+ABOUT_OTHERS = re.compile(r"recorded|thirteen_rows|novel|set MINIMAL_DATA", re.I)
+
+
+def printed(notebook):
+    """The lines that code cells print."""
+    for cell in run.code(notebook):
+        for output in cell.outputs:
+            if output.output_type == "stream":
+                yield from output.text.splitlines()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", READ, ids=lambda path: path.stem)
+def test_a_notebook_holds_on_english(path, tmp_path, monkeypatch):
+    monkeypatch.delenv("MINIMAL_DATA", raising=False)
+    row = run.execute(path, "smoke", tmp_path, dict(corpus="manual"))
+    assert row["faults"] == []
+    assert row["held"] == row["checks"]
+    read = list(printed(nbformat.read(tmp_path / path.name, 4)))
+    assert any("manual" in line for line in read), "no cell says which text was read"
+    others = [line for line in read if re.search(r"stdlib|War and Peace", line)]
+    assert [line for line in others if not ABOUT_OTHERS.search(line)] == []
