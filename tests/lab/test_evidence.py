@@ -301,6 +301,26 @@ def test_every_row_names_the_state_of_the_numbers_in_which_it_was_trained(base, 
     assert ", 2 commits" in evidence_command.mixed(list(rows.values()))
 
 
+def test_a_grid_for_another_machine_is_neither_trained_here_nor_taken_from_this_cache(
+    base, toy, monkeypatch, capsys
+):
+    here = records.numerical_state()
+    elsewhere = here | dict(machine="m68k AVX9, 1 threads")
+    monkeypatch.setitem(GRIDS, "toy", Grid("a toy", [dict()], (0,), base, on="AVX9"))
+    with pytest.raises(SystemExit, match="wanted a machine that says AVX9, got .*=avx9"):
+        evidence_command.main(["--record", "toy"])
+    evidence_command.record_grids(["toy", "toy"], "test", 0)
+    assert "toy: left out, since it wants a machine that says AVX9" in capsys.readouterr().out
+    cached(base, quiet=True)  # a run of this machine must not pass for one of that
+    monkeypatch.setattr(records, "numerical_state", lambda: elsewhere)
+    with pytest.raises(SystemExit, match=f"got {here['machine']}: .*another folder in MINIMAL_RU"):
+        evidence_command.main(["--record", "toy"])
+    assert not (toy / "toy.json").exists()
+    monkeypatch.setenv("MINIMAL_RUNS", str(toy.parent / "others"))
+    evidence_command.main(["--record", "toy"])
+    assert records.rows_of(toy / "toy.json")[0]["machine"] == elsewhere["machine"]
+
+
 def test_rows_of_before_have_no_commit():
     assert records.commits([dict(plan="bov"), dict(plan="gqa")]) == {None: 2}
 

@@ -100,6 +100,7 @@ def test_dva_as_large_as_standard_has_its_parameters_to_one_per_cent():
     [
         ("ten_seeds_code", 15, 10, "stdlib"),
         ("ten_seeds_novel", 15, 10, "war-and-peace"),
+        ("noise_code", 3, 5, "stdlib"),
         ("gains_code", 14, 5, "stdlib"),
         ("gains_novel", 14, 5, "war-and-peace"),
         ("budgets_code", 28, 3, "stdlib"),
@@ -123,6 +124,11 @@ def test_the_grids_that_are_prepared_have_fixed_seeds_and_one_text_each(name, ce
     assert [run.seed for run in runs] == [seed for seed in range(seeds) for _ in range(cells)]
     assert {run.corpus for run in runs} == {corpus}
     assert all(run.steps % run.evaluate == 0 for run in runs)
+
+
+def test_every_run_of_the_noise_floor_is_the_twin_of_a_run_with_ten_seeds():
+    twins = list(GRIDS["ten_seeds_code"].runs())
+    assert all(run in twins for run in GRIDS["noise_code"].runs())
 
 
 def test_a_gain_at_its_largest_is_told_whichever_its_sign():

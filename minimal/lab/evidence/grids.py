@@ -30,6 +30,7 @@ class Grid:
     seeds: tuple = tuple(THREE)
     base: Run = WAR
     also: Callable = lambda result: {}  # more fields of a row, from the run's result
+    on: str = ""  # what the machine of every row must say of itself
 
     def runs(self):
         """Seed by seed, so that an interrupted grid is a whole grid with fewer seeds."""
@@ -231,6 +232,15 @@ GRIDS = dict(
     ),
     ten_seeds_novel=Grid(
         "The undecided systems with ten seeds, on War and Peace", plans(*UNDECIDED), seeds=TEN
+    ),
+    # What is rounding worth? Runs of ten_seeds_code again, with sums in another order: PyTorch's
+    # kernels for AVX2 in place of AVX512. Fifteen twins tell a root mean square to a fifth.
+    noise_code=Grid(
+        "Three systems of ten_seeds_code again with another order of sums: the noise floor",
+        plans("standard", "bov-fixed", "resformer"),
+        seeds=FIVE,
+        base=CODE,
+        on="AVX2",
     ),
     # Five seeds: with three the gains of the two texts lay 5 to 13 standard errors apart, which is
     # plenty; but the losses go with them, and their intervals are half as wide with five.
