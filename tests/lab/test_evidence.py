@@ -256,6 +256,8 @@ def test_status_says_what_is_missing(capsys, monkeypatch, tmp_path):
         and "0 of" in said
         and said.count(" h here") == len(GRIDS)
     )
+    lines = {line.split()[0]: line for line in said.splitlines()}
+    assert "(exploratory)" in lines["confound"] and "(exploratory)" not in lines["sizes"]
 
 
 def test_the_work_of_a_run_is_its_steps_and_a_third_for_what_is_evaluated(base):

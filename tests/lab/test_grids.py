@@ -6,7 +6,7 @@ import pytest
 
 from minimal.lab.evidence import why
 from minimal.lab.evidence.curves import largest_coefficients
-from minimal.lab.evidence.grids import GRIDS
+from minimal.lab.evidence.grids import ASKED, EXPLORATORY, GRIDS
 from minimal.lab.evidence.runs import asked_of
 from minimal.training.run import Run
 from minimal.variants import plan_named, skeleton
@@ -136,3 +136,12 @@ def test_a_gain_at_its_largest_is_told_whichever_its_sign():
     assert largest_coefficients(dict(coefficients=paths)) == {
         "largest": {"a.gain": 1.5, "b.gain": 0.2}
     }
+
+
+def test_grids_that_were_chosen_after_looking_are_marked():
+    kinds = {name: grid.kind for name, grid in GRIDS.items()}
+    assert set(kinds.values()) == {ASKED, EXPLORATORY}
+    seen = ["why_text_code", "why_text_novel", "why_vocab_code", "why_vocab_novel"]
+    assert sorted(name for name, kind in kinds.items() if kind == EXPLORATORY) == sorted(
+        ["confound", "parameters", "code", "start", *seen]
+    )

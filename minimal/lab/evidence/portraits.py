@@ -18,7 +18,7 @@ from minimal import analysis
 from minimal.command import command
 from minimal.data import corpora, results
 from minimal.lab.evidence import records
-from minimal.lab.evidence.grids import CODE, EQUAL, WAR
+from minimal.lab.evidence.cells import CODE, EQUAL, WAR
 from minimal.lab.evidence.runs import cached
 from minimal.model.values import Mix
 from minimal.train import load
