@@ -160,11 +160,11 @@ def decoding():
 
 BELOW = {
     "Every system at one budget": ("recorded.svg",),
-    "Bank of Values": (bank_of_values,),
-    "ResFormer and SVFormer": (depths, resformers),
-    "Value embeddings in modded-nanogpt": (mixin,),
-    "Dynamic value attention": (corners,),
-    "The bypass in BERT": (bypass,),
+    "Do tables pay?": (bank_of_values,),
+    "Does the first layer's value help?": (depths, resformers),
+    "What do value embeddings learn?": (mixin,),
+    "Do dynamic values pay?": (corners,),
+    "Does the bypass help BERT?": (bypass,),
     "Speed": (decoding,),
 }
 

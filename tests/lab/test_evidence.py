@@ -1,6 +1,7 @@
 """The whole chain at smoke scale: matched runs, cached, resumed, recorded, drawn."""
 
 import json
+import math
 import pathlib
 import subprocess
 import sys
@@ -405,6 +406,27 @@ def test_a_recorded_row_is_trained_again_beside_its_record(toy, capsys):
     rows = records.rows_of(toy / "repeats" / "toy.json")
     assert [row["difference"] for row in rows] == [-0.01, -0.01]
     assert repeats.noise_floor() == pytest.approx(dict(n=2, rms=0.01, largest=0.01))
+
+
+def test_the_noise_of_rounding_is_what_twins_of_two_machines_are_apart(toy, base, monkeypatch):
+    monkeypatch.setitem(GRIDS, "twin", replace(GRIDS["toy"], on="AVX9"))
+    evidence_command.main(["--record", "toy"])
+    content = records.read(toy / "toy.json")
+    assert repeats.twin_floor("twin", "toy") is None
+    moved = [row | dict(loss=row["loss"] + x) for row, x in zip(content["rows"], (0.003, -0.004))]
+    results.write(toy / "twin.json", content | dict(rows=moved[:1]))
+    assert repeats.twin_floor("twin", "toy") is None, "nothing is told of a part"
+    results.write(toy / "twin.json", content | dict(rows=moved))
+    floor = dict(n=2, rms=math.sqrt((0.003**2 + 0.004**2) / 2), largest=0.004)
+    assert repeats.twin_floor("twin", "toy") == pytest.approx(floor)
+    assert "rounding    not measured yet" in repeats.sentences(REPEATED, None)
+    monkeypatch.setattr(repeats, "twin_floor", lambda: floor)
+    said = repeats.sentences(REPEATED, None)
+    assert "rounding    0.00354 (root mean square of 2 runs" in said and "largest 0.00400" in said
+
+
+REPEATED = dict(plan="bov", seed=0, recorded=3.0, recorded_commit="a", loss=3.0, difference=0.0)
+REPEATED |= dict(commit="b", torch="2", machine="cpu")
 
 
 @pytest.mark.parametrize(

@@ -54,8 +54,9 @@ def rows_of(name):
 
 
 def richer(files):
-    """Whole grids, recorded in one state of the numbers, beside these files."""
-    others = (name for name in GRIDS if name not in files and whole(name))
+    """Whole grids, recorded in one state of the numbers, beside these files; the noise floor is
+    there to be compared with its twin alone."""
+    others = (n for n, grid in GRIDS.items() if n not in files and not grid.on and whole(n))
     return [name for name in others if states.state_of(rows_of(name))]
 
 
