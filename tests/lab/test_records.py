@@ -25,6 +25,7 @@ TABLES = dict(
     dva=["Table 2"],
     bypass=["Table 1"],
     lambdas=["U-Net lambdas", "Value-embedding shares"],
+    frontier=[],  # abstracts and public code
 )
 
 

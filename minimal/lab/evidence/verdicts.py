@@ -20,9 +20,16 @@ WAR = ("thirteen_rows", "residuals", "sharing")
 # the file that a claim leans on comes first
 UP, SHARED = ("residuals", "thirteen_rows"), ("sharing", "thirteen_rows")
 
+# what came after the five sources
+NEXT = ("frontier_novel",)
+
 # the same on the other text: told beside a verdict, which rests on the novel
 CODE = ("stdlib",)
-ON_CODE = {WAR: CODE, ("inside",): ("inside_code",)}
+ON_CODE = {
+    WAR: CODE,
+    ("inside",): ("inside_code",),
+    NEXT: ("frontier_code",),
+}
 
 # claim: (files, comparisons)
 #     "a < b"         a ends lower
@@ -66,6 +73,11 @@ ASKED = {
     "dva-no-ffn": (("dva_factorial",), ["dva/one/noffn/nowo <~ dva/one/ffn/nowo"]),
     "dva-learned": (("dva_factorial",), ["dva/one/noffn/nowo < dva-random/one/noffn/nowo"]),
     "lam-late": (("inside",), ["modded.table_early < modded.table_late"]),
+    "new-mla-mha": (NEXT, ["mla < standard"]),
+    "new-gated-better": (NEXT, ["gated < standard"]),
+    "new-mudd-better": (NEXT, ["mudd < standard"]),
+    "new-ple-better": (NEXT, ["ple < standard"]),
+    "new-ngram-second": (NEXT, ["ngram-small < bov"]),
     "byp-mean": (
         ("bypass",),
         ["standard.f1 < bypass.f1 at 2x32", "standard.f1 < bypass.f1 at 4x64"],
