@@ -6,9 +6,10 @@ Titles and alt texts are counted from the rows, so that they stay true when a gr
 import html
 import re
 import statistics
+import textwrap
 
 from minimal.lab import figures, pictures
-from minimal.lab.evidence import intervals, records
+from minimal.lab.evidence import intervals, numbers, records, tables
 
 PAGES = [
     ("Findings", "evidence/index.html"),
@@ -62,16 +63,137 @@ def differences(what, table, base="standard"):
     return fig, alt
 
 
-def bank_of_values():
-    kept = [row for row in rows("thirteen_rows") if re.match(r"row|bov|standard$", row["plan"])]
-    return differences("Context-free values", intervals.paired(kept, "loss")) if kept else None
+def both_texts(what, by_text):
+    """{text: rows of intervals.paired} as panels side by side, on one scale: best on code first."""
+    if not any(by_text.values()):
+        return None
+    best_first = [sorted(some, key=lambda row: row["difference"]) for some in by_text.values()]
+    names = list(dict.fromkeys(row["plan"] for some in best_first for row in some))[::-1]
+    height = 1.3 + 0.3 * len(names)
+    fig, panels = figures.axes("", "", "", 9.4, height, columns=len(by_text))
+    counted = []
+    for ax, (text, some) in zip(panels, by_text.items()):
+        by_plan = {row["plan"]: row for row in some}
+        figures.interval_marks(ax, [by_plan.get(name) for name in names])
+        ahead = sum(row["clear"] and row["difference"] < 0 for row in some)
+        behind = sum(row["clear"] and row["difference"] > 0 for row in some)
+        place = "the novel" if text == "novel" else text
+        counted.append(f"on {place} {ahead} of {len(some)} lead clearly, {behind} trail clearly")
+        ax.set_title(text, loc="left", fontsize=10)
+        ax.set_yticks(range(len(names)), names if ax is panels[0] else [""] * len(names))
+        ax.set_ylim(-0.6, len(names) - 0.4)
+        ax.locator_params(axis="x", nbins=5)
+    limits = [ax.get_xlim() for ax in panels]
+    for ax in panels:
+        ax.set_xlim(min(low for low, _ in limits), max(high for _, high in limits))
+    words = f"{what}: {'; '.join(counted)}"
+    fig.suptitle("\n".join(textwrap.wrap(words, 90)), x=0.01, ha="left")
+    fig.supxlabel(NATS.format(base="standard") + "; filled: clear of zero", fontsize=9.5)
+    alt = (
+        f"{words}. {len(names)} rows down, the difference of their held-out loss from standard "
+        f"across, with 95 per cent intervals, a panel for each text. From the top: "
+        f"{', '.join(names[::-1])}."
+    )
+    return fig, alt
+
+
+def systems_like(what, pattern=""):
+    """Systems of the big table whose names match, on both texts."""
+    chosen = {
+        text: [row for row in numbers.systems(text) if re.match(pattern, row["plan"])]
+        for text in ("code", "novel")
+    }
+    return both_texts(what, chosen)
+
+
+def everything():
+    return systems_like("All systems")
+
+
+def tables_by_token():
+    return systems_like("Values of the token alone", r"bov|vplus|modded|row[5-9]$")
+
+
+def as_large():
+    """Plans with tables whose MLPs were narrowed to the parameters of standard."""
+    files = dict(code=("code", "stdlib"), novel=("parameters", "thirteen_rows"))
+    found = {}
+    for text, (slim, whole) in files.items():
+        kept = [row for row in rows(slim) if "hidden" in (row["asked"].get("changes") or {})]
+        base = [row for row in rows(whole) if row["plan"] == "standard"]
+        table = intervals.paired(kept + base, "loss") if kept and base else []
+        found[text] = [row for row in table if row["plan"] != "standard"]
+    return both_texts("Tables at the parameters of standard", found)
 
 
 def resformers():
+    """On code those that are recorded there; on the novel also what else could be shared."""
     some = rows("residuals", "sharing", "thirteen_rows")
-    if not some:
-        return None
-    return differences("Values shared upwards", intervals.paired(some, "loss", plans=FAMILY))
+    plans = [plan for plan in FAMILY if any(row["plan"] == plan for row in some)]
+    novel = intervals.paired(some, "loss", plans=plans) if some else []
+    code = [row for row in numbers.systems("code") if row["plan"] in FAMILY]
+    return both_texts("Values shared upwards", dict(code=code, novel=novel))
+
+
+def along():
+    """Leads of a few systems along their runs, by seed, on both texts."""
+    plans = ("bov-fixed", "vplus", "resformer", "svformer", "denseformer")
+    panels = {}
+    for text in ("code", "novel"):
+        curves = {}
+        for row in rows(numbers.TEXTS[text][0]):
+            curves[row["plan"], row["seed"]] = dict(row["valid"])
+        steps = list(next(iter(curves.values())))
+        panels[text] = {}
+        for plan in plans:
+            seeds = [seed for name, seed in curves if name == plan]
+            panels[text][plan] = [
+                [curves["standard", seed][at] - curves[plan, seed][at] for at in steps]
+                for seed in seeds
+            ]
+    ends = {
+        text: ", ".join(f"{plan} {fmean_at(some, -1):.2f}" for plan, some in series.items())
+        for text, series in panels.items()
+    }
+    title = "Leads over standard along the run: mean, and the band of the seeds"
+    fig = figures.bands(panels, title, "step", "nats ahead of standard", x=steps)
+    alt = (
+        f"Lead over standard against training steps, a panel for each text, a line with a band of "
+        f"seeds for each of {', '.join(plans)}. At the end on code: {ends['code']}; on the novel: "
+        f"{ends['novel']}."
+    )
+    return fig, alt
+
+
+def fmean_at(curves, at):
+    return statistics.fmean(curve[at] for curve in curves)
+
+
+def gains_by_layer():
+    """Learned gains of the last third by layer: the paper's Figure 2a, and ours on both texts."""
+    drawn = records.published("bov", "Figure 2a")["rows"]
+    layers = [row["layer"] for row in drawn]
+    named = dict(zip(("row6", "row9"), ("V1", "x0 W_V")))
+    panels = {
+        "the paper, read off": {name: [[row[name] for row in drawn]] for name in named.values()}
+    }
+    for text in ("code", "novel"):
+        panels[text] = {
+            name: [[run[layer] for layer in layers] for run in tables.final_gains(text, plan)]
+            for plan, name in named.items()
+        }
+    last = {
+        text: ", ".join(f"{name} {fmean_at(runs, -1):.1f}" for name, runs in series.items())
+        for text, series in panels.items()
+    }
+    title = "Learned gains by layer: the paper's grow to twelve, ours stay small on the novel"
+    fig = figures.bands(panels, title, "layer", "gain at the end", x=layers)
+    told = "; ".join(f"{text}: {words}" for text, words in last.items())
+    alt = (
+        f"Learned gain on the first layer's V and on x0 W_V in layers {layers[0]} to {layers[-1]}, "
+        f"a panel for the paper's Figure 2a and for each text. In the last layer, {told}."
+    )
+    return fig, alt
 
 
 def depths():
@@ -159,12 +281,14 @@ def decoding():
 
 
 BELOW = {
-    "Every system at one budget": ("recorded.svg",),
-    "Bank of Values": (bank_of_values,),
-    "ResFormer and SVFormer": (depths, resformers),
-    "Value embeddings in modded-nanogpt": (mixin,),
-    "Dynamic value attention": (corners,),
-    "The bypass in BERT": (bypass,),
+    "Every system at one budget": (everything,),
+    "Do tables pay?": (tables_by_token, as_large),
+    "Does the first layer's value help?": (depths, resformers),
+    "Do leads last?": (along,),
+    "Do learned gains stay open?": (gains_by_layer,),
+    "What do value embeddings learn?": (mixin,),
+    "Do dynamic values pay?": (corners,),
+    "Does the bypass help BERT?": (bypass,),
     "Speed": (decoding,),
 }
 

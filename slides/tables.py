@@ -53,7 +53,8 @@ def cited(about):
 def published():
     parts = [
         "<h1>What the sources print</h1>"
-        "<p>Every table of the five sources, typed once; ≈ marks values read off a figure.</p>"
+        "<p>Every table of the five sources, typed once; ≈ marks values read off a figure. Of what "
+        "came after them abstracts were read, and no table is typed.</p>"
     ]
     for source, about in records.published().items():
         parts.append(f'<h2 id="{source}">{html.escape(about["short"])}</h2>')

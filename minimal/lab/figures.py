@@ -189,12 +189,7 @@ def intervals(table, title, xlabel):
     interval crosses 0 or is missing."""
     rows = [row for row in table if row["difference"] is not None][::-1]
     fig, ax = axes(title, "", "", 7.0, 0.9 + 0.32 * len(rows))
-    for y, row in enumerate(rows):
-        if row["low"] is not None:
-            ax.plot([row["low"], row["high"]], [y, y], color=INK, linewidth=1.4)
-        filling = INK if row["clear"] else PAPER
-        ax.plot(row["difference"], y, "o", color=INK, markerfacecolor=filling, markersize=6)
-    ax.axvline(0, color=INK, linestyle=":", linewidth=1)
+    interval_marks(ax, rows)
     ax.set_xlabel(xlabel, loc="right")  # beside long names a centred label would leave the page
     ax.locator_params(axis="x", nbins=6)
     ax.set_yticks(range(len(rows)), [f"{row['plan']} (n={row['n']})" for row in rows])
@@ -203,6 +198,18 @@ def intervals(table, title, xlabel):
         told, corner = "filled: clear of zero", (0.01, 0.02)
         ax.annotate(told, (0, 0), corner, textcoords="figure fraction", fontsize=8.5)
     return fig
+
+
+def interval_marks(ax, rows):
+    """Rows upwards: mark and interval; a row that is None is left free."""
+    for y, row in enumerate(rows):
+        if row is None:
+            continue
+        if row["low"] is not None:
+            ax.plot([row["low"], row["high"]], [y, y], color=INK, linewidth=1.4)
+        filling = INK if row["clear"] else PAPER
+        ax.plot(row["difference"], y, "o", color=INK, markerfacecolor=filling, markersize=6)
+    ax.axvline(0, color=INK, linestyle=":", linewidth=1)
 
 
 def heatmap(matrix, title, xlabel, ylabel, ticks=None):

@@ -1,6 +1,7 @@
 """The whole chain at smoke scale: matched runs, cached, resumed, recorded, drawn."""
 
 import json
+import math
 import pathlib
 import subprocess
 import sys
@@ -256,6 +257,8 @@ def test_status_says_what_is_missing(capsys, monkeypatch, tmp_path):
         and "0 of" in said
         and said.count(" h here") == len(GRIDS)
     )
+    lines = {line.split()[0]: line for line in said.splitlines()}
+    assert "(exploratory)" in lines["confound"] and "(exploratory)" not in lines["sizes"]
 
 
 def test_the_work_of_a_run_is_its_steps_and_a_third_for_what_is_evaluated(base):
@@ -299,6 +302,26 @@ def test_every_row_names_the_state_of_the_numbers_in_which_it_was_trained(base, 
     assert rows["standard"]["torch"] and rows["standard"]["machine"]
     assert records.commits(rows.values()) == {rows["standard"]["commit"]: 1, "later": 1}
     assert ", 2 commits" in evidence_command.mixed(list(rows.values()))
+
+
+def test_a_grid_for_another_machine_is_neither_trained_here_nor_taken_from_this_cache(
+    base, toy, monkeypatch, capsys
+):
+    here = records.numerical_state()
+    elsewhere = here | dict(machine="m68k AVX9, 1 threads")
+    monkeypatch.setitem(GRIDS, "toy", Grid("a toy", [dict()], (0,), base, on="AVX9"))
+    with pytest.raises(SystemExit, match="wanted a machine that says AVX9, got .*=avx9"):
+        evidence_command.main(["--record", "toy"])
+    evidence_command.record_grids(["toy", "toy"], "test", 0)
+    assert "toy: left out, since it wants a machine that says AVX9" in capsys.readouterr().out
+    cached(base, quiet=True)  # a run of this machine must not pass for one of that
+    monkeypatch.setattr(records, "numerical_state", lambda: elsewhere)
+    with pytest.raises(SystemExit, match=f"got {here['machine']}: .*another folder in MINIMAL_RU"):
+        evidence_command.main(["--record", "toy"])
+    assert not (toy / "toy.json").exists()
+    monkeypatch.setenv("MINIMAL_RUNS", str(toy.parent / "others"))
+    evidence_command.main(["--record", "toy"])
+    assert records.rows_of(toy / "toy.json")[0]["machine"] == elsewhere["machine"]
 
 
 def test_rows_of_before_have_no_commit():
@@ -383,6 +406,27 @@ def test_a_recorded_row_is_trained_again_beside_its_record(toy, capsys):
     rows = records.rows_of(toy / "repeats" / "toy.json")
     assert [row["difference"] for row in rows] == [-0.01, -0.01]
     assert repeats.noise_floor() == pytest.approx(dict(n=2, rms=0.01, largest=0.01))
+
+
+def test_the_noise_of_rounding_is_what_twins_of_two_machines_are_apart(toy, base, monkeypatch):
+    monkeypatch.setitem(GRIDS, "twin", replace(GRIDS["toy"], on="AVX9"))
+    evidence_command.main(["--record", "toy"])
+    content = records.read(toy / "toy.json")
+    assert repeats.twin_floor("twin", "toy") is None
+    moved = [row | dict(loss=row["loss"] + x) for row, x in zip(content["rows"], (0.003, -0.004))]
+    results.write(toy / "twin.json", content | dict(rows=moved[:1]))
+    assert repeats.twin_floor("twin", "toy") is None, "nothing is told of a part"
+    results.write(toy / "twin.json", content | dict(rows=moved))
+    floor = dict(n=2, rms=math.sqrt((0.003**2 + 0.004**2) / 2), largest=0.004)
+    assert repeats.twin_floor("twin", "toy") == pytest.approx(floor)
+    assert "rounding    not measured yet" in repeats.sentences(REPEATED, None)
+    monkeypatch.setattr(repeats, "twin_floor", lambda: floor)
+    said = repeats.sentences(REPEATED, None)
+    assert "rounding    0.00354 (root mean square of 2 runs" in said and "largest 0.00400" in said
+
+
+REPEATED = dict(plan="bov", seed=0, recorded=3.0, recorded_commit="a", loss=3.0, difference=0.0)
+REPEATED |= dict(commit="b", torch="2", machine="cpu")
 
 
 @pytest.mark.parametrize(

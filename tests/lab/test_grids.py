@@ -6,7 +6,7 @@ import pytest
 
 from minimal.lab.evidence import why
 from minimal.lab.evidence.curves import largest_coefficients
-from minimal.lab.evidence.grids import GRIDS
+from minimal.lab.evidence.grids import ASKED, EXPLORATORY, GRIDS
 from minimal.lab.evidence.runs import asked_of
 from minimal.training.run import Run
 from minimal.variants import plan_named, skeleton
@@ -100,6 +100,7 @@ def test_dva_as_large_as_standard_has_its_parameters_to_one_per_cent():
     [
         ("ten_seeds_code", 15, 10, "stdlib"),
         ("ten_seeds_novel", 15, 10, "war-and-peace"),
+        ("noise_code", 3, 5, "stdlib"),
         ("gains_code", 14, 5, "stdlib"),
         ("gains_novel", 14, 5, "war-and-peace"),
         ("budgets_code", 28, 3, "stdlib"),
@@ -125,8 +126,22 @@ def test_the_grids_that_are_prepared_have_fixed_seeds_and_one_text_each(name, ce
     assert all(run.steps % run.evaluate == 0 for run in runs)
 
 
+def test_every_run_of_the_noise_floor_is_the_twin_of_a_run_with_ten_seeds():
+    twins = list(GRIDS["ten_seeds_code"].runs())
+    assert all(run in twins for run in GRIDS["noise_code"].runs())
+
+
 def test_a_gain_at_its_largest_is_told_whichever_its_sign():
     paths = dict(names=["a.gain", "b.gain"], steps=[[1.0, 0.2], [-1.5, 0.1], [0.1, 0.0]])
     assert largest_coefficients(dict(coefficients=paths)) == {
         "largest": {"a.gain": 1.5, "b.gain": 0.2}
     }
+
+
+def test_grids_that_were_chosen_after_looking_are_marked():
+    kinds = {name: grid.kind for name, grid in GRIDS.items()}
+    assert set(kinds.values()) == {ASKED, EXPLORATORY}
+    seen = ["why_text_code", "why_text_novel", "why_vocab_code", "why_vocab_novel"]
+    assert sorted(name for name, kind in kinds.items() if kind == EXPLORATORY) == sorted(
+        ["confound", "parameters", "code", "start", *seen]
+    )

@@ -118,8 +118,9 @@ def test_texts_are_held_out_and_fill_whole_rows(tmp_path):
     assert held.startswith(bytes(ids.flatten().tolist()).decode())
 
 
+@pytest.mark.parametrize("text, name", [([], "inside"), (["--text", "code"], "inside_code")])
 def test_the_command_measures_what_the_file_lacks_and_says_when_it_lacks_nothing(
-    tmp_path, monkeypatch, capsys
+    text, name, tmp_path, monkeypatch, capsys
 ):
     (tmp_path / "book.txt").write_text("the cat sat on the mat, and the dog lay down.\n" * 3000)
     monkeypatch.setenv("MINIMAL_RUNS", str(tmp_path / "runs"))
@@ -128,16 +129,16 @@ def test_the_command_measures_what_the_file_lacks_and_says_when_it_lacks_nothing
     plans = {"standard": dict(), "ours": dict(plan="bov")}
     monkeypatch.setattr(portraits, "PLANS", plans)
     run = Run(corpus=str(tmp_path / "book.txt"), steps=2, rows=8, size="smoke", vocab=280)
-    monkeypatch.setattr(portraits, "WAR", run)
-    portraits.main([])
-    rows = records.rows_of(tmp_path / "inside.json")
+    monkeypatch.setattr(portraits, "CODE" if text else "WAR", run)
+    portraits.main(text)
+    rows = records.rows_of(tmp_path / f"{name}.json")
     found = [(row["seed"], row["plan"]) for row in rows]
     assert found[:3] == [(0, "standard"), (0, "ours"), (1, "standard")]
     assert len(rows) == 6 and {row["trained"] for row in rows} == {rows[0]["commit"]}
     capsys.readouterr()
     monkeypatch.setattr(portraits, "cached", None)  # measuring again would fail
-    portraits.main([])
-    assert capsys.readouterr().out == "inside: whole, 6 rows; nothing to do\n"
+    portraits.main(text)
+    assert capsys.readouterr().out == f"{name}: whole, 6 rows; nothing to do\n"
 
 
 def test_an_unknown_option_is_refused_before_anything_is_measured(capsys):

@@ -6,8 +6,18 @@ import pytest
 
 from minimal.data import results
 from minimal.data.files import write_whole
-from minimal.lab.evidence import bypass_seeds, portraits, records, tallies, verdicts
-from minimal.lab.evidence.grids import GRIDS
+from minimal.lab.evidence import (
+    bypass_seeds,
+    intervals,
+    pairs,
+    portraits,
+    records,
+    states,
+    tallies,
+    verdicts,
+)
+from minimal.lab.evidence import runs as runs_module
+from minimal.lab.evidence.grids import GRIDS, Grid
 from minimal.training.run import Run
 
 
@@ -78,7 +88,17 @@ def test_a_comparison_without_its_claim_is_told_so(monkeypatch, tmp_path):
     ],
 )
 def test_an_interval_says_yes_no_or_nothing(relation, low, high, said):
-    assert verdicts.holds(relation, low, high, 0.02) is said
+    assert pairs.holds(relation, low, high, 0.02) is said
+
+
+@pytest.mark.parametrize("relation", ["<", "<~", "~"])
+@pytest.mark.parametrize("mean", [-0.03, -0.012, -0.004, 0.001, 0.009, 0.013, 0.04])
+@pytest.mark.parametrize("spread", [0.0005, 0.004, 0.02])
+def test_a_p_below_5_per_cent_is_an_interval_that_can_tell(relation, mean, spread):
+    differences = [mean + spread * x for x in (-1.0, 0.2, 0.1, 0.7)]
+    _, low, high = intervals.interval(differences)
+    can_tell = pairs.holds(relation, low, high, 0.01) is not None
+    assert (pairs.p_of(relation, differences, 0.01) < 0.05) == can_tell
 
 
 def record(tmp_path, monkeypatch, losses, name="thirteen_rows", field="loss"):
@@ -139,6 +159,105 @@ def test_what_another_text_says_stands_beside_a_verdict_and_does_not_change_it(
     (told,) = verdicts.settled([claim])
     assert told["verdict"] == "reproduced" and told["verdict_on_code"] == "not reproduced"
     assert told["on_code"].startswith("bov less bov-fixed: +0.09")
+
+
+# ---- whole grids, one state, most seeds ----------------------------------------------------------
+
+
+@pytest.fixture
+def two_grids(tmp_path, monkeypatch):
+    """Three seeds of an older file, and a function that records seeds of a second grid, whose rows
+    name their commit."""
+    record(tmp_path, monkeypatch, dict(bov=[3.0, 3.1, 3.2]) | {"bov-fixed": [3.1, 3.21, 3.3]})
+    cells = [dict(plan="bov"), dict(plan="bov-fixed")]
+    novel = GRIDS["thirteen_rows"].base
+    monkeypatch.setitem(GRIDS, "more", Grid("more seeds", cells, range(6), novel))
+    known = {("aaa", "2", "cpu"): "one", ("bbb", "2", "cpu"): "two"}
+    monkeypatch.setattr(states, "known", lambda: known)
+
+    def more(fixed, commits="a" * 12):
+        both = zip(range(6), [3.0, 3.1, 3.2, 3.0, 3.1, 3.2], fixed)
+        runs = [(p, seed, x) for seed, a, b in both for p, x in (("bov", a), ("bov-fixed", b))]
+        asked = runs_module.asked_of(next(GRIDS["more"].runs()))
+        rows = [
+            dict(plan=plan, size="tiny", seed=seed, loss=loss, asked=asked)
+            | dict(commit=3 * letter, torch="2", machine="cpu")
+            for (plan, seed, loss), letter in zip(runs, commits)
+        ]
+        content = records.read("thirteen_rows")
+        for row in content["rows"]:
+            row["asked"] = asked
+        results.write(tmp_path / "thirteen_rows.json", content)
+        results.write(tmp_path / "more.json", content | dict(rows=rows))
+
+    return more
+
+
+AHEAD = [2.9, 3.01, 3.1, 2.9, 3.01, 3.1]
+
+
+def test_a_whole_grid_with_more_seeds_decides_in_place_of_the_claims_own_file(two_grids):
+    two_grids(AHEAD)
+    verdict, evidence, words = verdicts.judged("bov-fixed")
+    assert (verdict, evidence) == ("not reproduced", "notebooks/evidence/more.json")
+    assert "6 seeds" in words
+    assert verdicts.judged("bov-fixed", most_seeds=False)[0] == "reproduced"
+
+
+@pytest.mark.parametrize(
+    "fixed, commits",
+    [
+        (AHEAD[:5], "a" * 10),  # a run is missing
+        (AHEAD, "aaaaaabbbbbb"),  # two states of the numbers
+        (AHEAD, "c" * 12),  # a commit of which no fingerprint was taken
+    ],
+)
+def test_neither_a_part_of_a_grid_nor_mixed_states_decide_anything(two_grids, fixed, commits):
+    two_grids(fixed, commits)
+    verdict, evidence, words = verdicts.judged("bov-fixed")
+    assert (verdict, evidence) == ("reproduced", "notebooks/evidence/thirteen_rows.json")
+    assert "3 seeds" in words
+
+
+def test_a_claim_whose_own_grid_is_not_whole_stays_open(two_grids):
+    two_grids(AHEAD[:5])
+    assert verdicts.judged("bov-fixed", ("more",)) == ("open", None, "")
+    two_grids(AHEAD)
+    assert verdicts.judged("bov-fixed", ("more",))[0] == "not reproduced"
+
+
+def test_a_verdict_says_whether_it_stands_among_all_comparisons(tmp_path, monkeypatch):
+    """One p of about .0005 among four and, beside it, one of about .03."""
+    monkeypatch.setattr(
+        verdicts,
+        "ASKED",
+        {
+            name: (verdicts.WAR, [comparison])
+            for name, comparison in dict(
+                strong="bov < a", weak="bov < b", none="bov < c", even="bov < d"
+            ).items()
+        },
+    )
+    apart = dict(a=[0.1, 0.103, 0.098], b=[0.1, 0.15, 0.07], c=[0.1, -0.1, 0.0], d=[0.1, -0.2, 0.0])
+    losses = dict(bov=[3.0, 3.1, 3.2])
+    losses |= {p: [x + y for x, y in zip(losses["bov"], more)] for p, more in apart.items()}
+    record(tmp_path, monkeypatch, losses)
+    number, stays = verdicts.corrected()
+    assert number == 4 and stays == dict(strong=(True, True), weak=(False, False))
+    (claim, *_) = verdicts.settled([dict(id="weak", verdict="open", evidence=None)])
+    assert claim["verdict"] == "reproduced"
+    assert "Among the 4 comparisons behind verdicts: clear by neither" in claim["measured"]
+    (claim, *_) = verdicts.settled([dict(id="none", verdict="open", evidence=None)])
+    assert "Among" not in claim["measured"]
+
+
+def test_a_verdict_from_an_exploratory_grid_says_so(tmp_path, monkeypatch):
+    losses = dict(bov=[3.0, 3.1, 3.2], a=[3.1, 3.21, 3.3])
+    for name, late in (("thirteen_rows", False), ("confound", True)):
+        monkeypatch.setattr(verdicts, "ASKED", dict(one=((name,), ["bov < a"])))
+        record(tmp_path / name, monkeypatch, losses, name)
+        (claim,) = verdicts.settled([dict(id="one", verdict="open", evidence=None)])
+        assert ("Exploratory: confound." in claim["measured"]) == late
 
 
 def test_a_comparison_must_hold_at_every_depth(tmp_path, monkeypatch):

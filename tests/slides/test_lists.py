@@ -81,6 +81,28 @@ def test_a_figure_of_the_findings_counts_what_it_says(monkeypatch):
     assert evidence.differences("None", [row("standard", 0, 0)]) is None
 
 
+def test_both_texts_stand_side_by_side_on_one_scale_with_what_each_of_them_counts():
+    row = lambda plan, low, high: dict(
+        plan=plan, n=3, difference=(low + high) / 2, low=low, high=high, clear=not low <= 0 <= high
+    )
+    code = [row("bad", 1, 2), row("good", -3, -1)]
+    novel = [row("good", -1, 1), row("only here", -2, -1)]
+    fig, alt = evidence.both_texts("Some", dict(code=code, novel=novel))
+    left, right = fig.axes
+    assert (left.get_title("left"), right.get_title("left")) == ("code", "novel")
+    assert left.get_xlim() == right.get_xlim() and left.get_ylim() == right.get_ylim()
+    assert [label.get_text() for label in left.get_yticklabels()] == ["only here", "bad", "good"]
+    told = "on code 1 of 2 lead clearly, 1 trail clearly; on the novel 1 of 2 lead clearly, 0 trail"
+    assert told in alt and "From the top: good, bad, only here." in alt
+    assert evidence.both_texts("None", dict(code=[], novel=[])) is None
+
+
+def test_gains_are_drawn_beside_the_papers():
+    fig, alt = evidence.gains_by_layer()
+    assert [ax.get_title("left") for ax in fig.axes] == ["the paper, read off", "code", "novel"]
+    assert "the paper, read off: V1 12.0, x0 W_V 12.4" in alt
+
+
 # ---- the package ---------------------------------------------------------------------------------
 
 

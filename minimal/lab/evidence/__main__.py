@@ -15,7 +15,7 @@ from minimal.command import command, number
 from minimal.lab.evidence import records, repeats
 from minimal.lab.evidence.budgets import MATCH, shape, work
 from minimal.lab.evidence.comparison import compare
-from minimal.lab.evidence.grids import GRIDS, WAR
+from minimal.lab.evidence.grids import EXPLORATORY, GRIDS, WAR
 from minimal.lab.evidence.runs import missing, record
 
 
@@ -59,7 +59,8 @@ def status():
         all_hours += hours
         rest = f"{hours:5.1f} h here" if todo else "whole"
         rest += mixed(records.rows_of(path_of(name)))
-        print(f"{name:16}{total - len(todo):4} of {total:3} runs recorded   {rest:14}{grid.what}")
+        what = f"{grid.what} ({grid.kind})" if grid.kind == EXPLORATORY else grid.what
+        print(f"{name:16}{total - len(todo):4} of {total:3} runs recorded   {rest:14}{what}")
     print(
         f"the rest: about {all_hours:.1f} h on one core; OMP_NUM_THREADS=1 "
         "python -m minimal.lab.evidence --record goes on, and several of these commands share the "
@@ -86,6 +87,10 @@ def record_grids(names, words, until):
         if not before:
             rows = len(records.rows_of(path_of(name)))
             print(f"{name}: whole, {rows} rows; nothing to do (--repeat trains a row again)")
+            continue
+        here = records.numerical_state()["machine"]
+        if GRIDS[name].on not in here and len(names) > 1:
+            print(f"{name}: left out, since it wants a machine that says {GRIDS[name].on}")
             continue
         to_go = record(grid, path_of(name), words, until)
         rest = f"{to_go} to go: the same command goes on" if to_go else "whole now"

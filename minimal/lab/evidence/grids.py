@@ -9,15 +9,30 @@ from dataclasses import dataclass, replace
 from typing import Callable
 
 from minimal.lab.evidence import frontier, why
+from minimal.lab.evidence.cells import (
+    AS_LARGE,
+    AS_LONG,
+    CODE,
+    EQUAL,
+    FACTORS,
+    FIVE,
+    SIXTEEN,
+    SLIM,
+    SLIM_AT,
+    SLOWED,
+    TEN,
+    THIRTEEN,
+    THREE,
+    UNDECIDED,
+    WAR,
+    for_steps,
+    of_width,
+    plans,
+)
 from minimal.lab.evidence.curves import gain_study, mixin_study, token_left
 from minimal.training.run import Run
 
-WAR = Run(  # 1M tokens, all held-out rows
-    size="tiny", corpus="war-and-peace", steps=500, evaluate=50, rows=371
-)
-CODE = replace(WAR, corpus="stdlib")
-
-THREE, FIVE, TEN = range(3), range(5), range(10)  # seeds
+ASKED, EXPLORATORY = "asked before", "exploratory"
 
 
 @dataclass
@@ -30,95 +45,14 @@ class Grid:
     seeds: tuple = tuple(THREE)
     base: Run = WAR
     also: Callable = lambda result: {}  # more fields of a row, from the run's result
+    on: str = ""  # what the machine of every row must say of itself
+    kind: str = ASKED  # or EXPLORATORY: chosen after looking at other results
 
     def runs(self):
         """Seed by seed, so that an interrupted grid is a whole grid with fewer seeds."""
         for seed in self.seeds:
             for cell in self.cells:
                 yield replace(self.base, seed=seed, **cell)
-
-
-def plans(*names, **more):
-    return [dict(plan=name, **more) for name in names]
-
-
-def at_rate(lr):
-    """Overrides that treat alpha and beta alike: this rate, no decay, the same betas."""
-    return dict.fromkeys(("alpha", "beta"), dict(lr=lr, decay=0.0, betas=(0.9, 0.95)))
-
-
-EQUAL = at_rate(0.05)
-
-THIRTEEN = (
-    "standard",
-    *(f"row{i}" for i in range(2, 14)),
-    *("bov", "bov-shared", "bov-fixed", "bov-every", "bov-keep", "vplus"),
-    *("resformer", "resformer-learned", "svformer", "neutreno", "denseformer", "cla", "gqa"),
-    *("modded", "dva", "bypass"),
-)
-
-# MLP width of 256 at the parameters of standard; a test counts
-SLIM = {"bov": 96, "bov-fixed": 96, "bov-keep": 85, "modded": 181}
-
-FACTORS = [
-    f"{modifier}/{heads}/{ffn}/{wo}"
-    for modifier in ("standard", "dva-random", "dva")
-    for heads in ("one", "many")
-    for ffn in ("ffn", "noffn")
-    for wo in ("wo", "nowo")
-]
-
-DVA, BARE, FULL = "dva/one/noffn/nowo", "standard/one/noffn/nowo", "dva/many/ffn/wo"
-
-# the parameters of standard, to one per cent; a test counts
-AS_LARGE = {DVA: dict(width=94), BARE: dict(width=116), FULL: dict(hidden=192)}
-
-# steps in the time of standard's 500: a step takes .81, .50 and 1.32 of its time
-AS_LONG = {DVA: 617, BARE: 992, FULL: 379}
-
-# the article's model, at our width
-SIXTEEN = replace(WAR, style="modded", changes=dict(layers=16, windows="LSSSLSSSSSSLSSSL"))
-
-# ---- evidence that decides: grids that are prepared, not yet recorded ----------------------------
-
-# The systems whose claims three seeds left undecided or decided by a hair (row3 is svformer).
-# Ten seeds: a paired 95 % interval is 3.5 times narrower than with three (.027 -> .008 nats at the
-# median spread), less than half of the .02 that we call little. All in one state of the numbers.
-UNDECIDED = (
-    *("standard", "resformer", "denseformer", "neutreno", "svformer"),
-    *("row2", "row5", "row6", "row8", "row9", "row11", "row13", "bov", "bov-fixed", "bov-keep"),
-)
-
-# Learned gains end near zero in most layers of these on the novel, and in few on code, at the
-# recipe's rate of .5: what a tenth and a hundredth of it make of them.
-GAINED = ("row4", "row6", "row7", "row9", "bov", "bov-every", "bov-shared")
-
-SLOWED = [cell for lr in (0.05, 0.005) for cell in plans(*GAINED, overrides=at_rate(lr))]
-
-# Do leads melt to zero, to a constant, or cross? Tables as they are, slow, slim, and the rivals.
-MELTING = [
-    *plans("standard", "bov-fixed", "resformer", "denseformer", "svformer"),
-    *plans("bov", overrides=EQUAL),
-    *plans("bov", changes=dict(hidden=SLIM["bov"])),
-]
-
-# MLP width of bov-fixed at the parameters of standard, by width; a test counts
-SLIM_AT = {64: 96, 128: 363, 192: 629}
-
-
-def for_steps(*budgets):
-    """The melting systems, each trained to every budget; a tenth of it lies between evaluations."""
-    return [cell | dict(steps=n, evaluate=n // 10) for n in budgets for cell in MELTING]
-
-
-def of_width(width):
-    """Four systems at a width, in heads of 32, and tables at the parameters of standard."""
-    shape = dict(width=width, heads=width // 32)
-    slim = shape | dict(hidden=SLIM_AT[width])
-    return [
-        *plans("standard", "bov-fixed", "resformer", "denseformer", changes=shape),
-        *plans("bov-fixed", changes=slim),
-    ]
 
 
 GRIDS = dict(
@@ -135,10 +69,12 @@ GRIDS = dict(
     confound=Grid(
         "The learning-rate confound: alpha and beta at one rate, without decay",
         plans("row2", "row6", "row9", "row11", "row13", "bov", overrides=EQUAL),
+        kind=EXPLORATORY,
     ),
     parameters=Grid(
         "Are tables worth their parameters? The MLPs narrowed until a plan is as large as standard",
         [dict(plan=plan, changes=dict(hidden=hidden)) for plan, hidden in SLIM.items()],
+        kind=EXPLORATORY,
     ),
     code=Grid(
         "The same two questions on the standard library: tables at equal parameters, gains at a "
@@ -146,6 +82,7 @@ GRIDS = dict(
         [dict(plan=plan, changes=dict(hidden=hidden)) for plan, hidden in SLIM.items()]
         + plans("row2", "bov", overrides=EQUAL),
         base=CODE,
+        kind=EXPLORATORY,
     ),
     one_layer=Grid("x0 W_V in one layer at a time", plans(*(f"row9@{at}" for at in range(12)))),
     critical_point=Grid(
@@ -167,6 +104,7 @@ GRIDS = dict(
             for plan in ("standard", "svformer")
         ],
         also=token_left,
+        kind=EXPLORATORY,
     ),
     lengths=Grid(
         "ResFormer and SVFormer at three lengths, constant tokens a batch",
@@ -232,6 +170,15 @@ GRIDS = dict(
     ten_seeds_novel=Grid(
         "The undecided systems with ten seeds, on War and Peace", plans(*UNDECIDED), seeds=TEN
     ),
+    # What is rounding worth? Runs of ten_seeds_code again, with sums in another order: PyTorch's
+    # kernels for AVX2 in place of AVX512. Fifteen twins tell a root mean square to a fifth.
+    noise_code=Grid(
+        "Three systems of ten_seeds_code again with another order of sums: the noise floor",
+        plans("standard", "bov-fixed", "resformer"),
+        seeds=FIVE,
+        base=CODE,
+        on="AVX2",
+    ),
     # Five seeds: with three the gains of the two texts lay 5 to 13 standard errors apart, which is
     # plenty; but the losses go with them, and their intervals are half as wide with five.
     gains_code=Grid(
@@ -290,11 +237,15 @@ for name, (what, cells) in frontier.QUESTIONS.items():
 # apart. A run that two of these grids share is trained once.
 for name, corpus in why.TEXTS.items():
     GRIDS[f"why_text_{name}"] = Grid(
-        why.question(name), why.ON_A_TEXT, base=replace(WAR, corpus=corpus)
+        why.question(name),
+        why.ON_A_TEXT,
+        base=replace(WAR, corpus=corpus),
+        kind=EXPLORATORY if name in why.SEEN else ASKED,
     )
 for name in why.SEEN:
     GRIDS[f"why_vocab_{name}"] = Grid(
         f"Do tables pay by vocabulary? 258, 1,024 and 4,096 on {name}; exploratory",
         why.IN_VOCABULARIES,
         base=replace(WAR, corpus=why.TEXTS[name]),
+        kind=EXPLORATORY,
     )

@@ -1,7 +1,8 @@
 """What do trained models look like inside? The recorded runs of a few plans, measured layer by
 layer on held-out text.
 
-    python -m minimal.lab.evidence.portraits      measure what notebooks/evidence/inside.json lacks
+    python -m minimal.lab.evidence.portraits              measure what inside.json lacks
+    python -m minimal.lab.evidence.portraits --text code  the same on code: inside_code.json
 
 Models come from the cache of runs. Numbers that sum a model up (`entropy_deep` and the like) stand
 beside the layers, so that verdicts can compare them.
@@ -17,7 +18,7 @@ from minimal import analysis
 from minimal.command import command
 from minimal.data import corpora, results
 from minimal.lab.evidence import records
-from minimal.lab.evidence.grids import EQUAL, WAR
+from minimal.lab.evidence.cells import CODE, EQUAL, WAR
 from minimal.lab.evidence.runs import cached
 from minimal.model.values import Mix
 from minimal.train import load
@@ -138,16 +139,18 @@ def rounded(value):
 
 @command("minimal.lab.evidence.portraits", __doc__)
 def main(parser, argv):
-    parser.parse_args(argv)
-    words = "python -m minimal.lab.evidence.portraits"
-    path = records.EVIDENCE / "inside.json"
+    parser.add_argument("--text", choices=("novel", "code"), default="novel")
+    asked = parser.parse_args(argv)
+    name, base = ("inside", WAR) if asked.text == "novel" else ("inside_code", CODE)
+    words = " ".join(["python -m minimal.lab.evidence.portraits", *argv])
+    path = records.EVIDENCE / f"{name}.json"
 
     def recorded(row, cell):
         return (row["seed"], row["plan"]) == cell
 
     def make(cell):
         seed, plan = cell
-        row, corpus = measured(replace(WAR, seed=seed, **PLANS[plan]), plan)
+        row, corpus = measured(replace(base, seed=seed, **PLANS[plan]), plan)
         what = f"Recorded models from the inside: means over {TEXTS} held-out texts"
         entropy, likeness = row["entropy_deep"], row["similarity_deep"]
         said = f"entropy {entropy:.3f}, likeness {likeness:.3f} in the upper half"
@@ -155,7 +158,7 @@ def main(parser, argv):
 
     cells = [(seed, plan) for seed in SEEDS for plan in PLANS]
     if not records.missing(path, cells, recorded):
-        print(f"inside: whole, {len(cells)} rows; nothing to do")
+        print(f"{name}: whole, {len(cells)} rows; nothing to do")
     records.fill(path, cells, recorded, make)
 
 

@@ -93,6 +93,11 @@ def rows_of(path):
     return read(path)["rows"] if Path(path).exists() else []
 
 
+def stamp():
+    """Changes whenever a file of evidence does: what was computed from all of them may be kept."""
+    return EVIDENCE, *sorted((p.name, p.stat().st_mtime_ns) for p in EVIDENCE.glob("*.json"))
+
+
 def commits(rows):
     """{commit: how many of these rows were made by it}, most first; None for rows that do not say,
     as those recorded before rows named it. More than one: no single state of the numbers."""

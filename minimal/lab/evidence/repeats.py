@@ -11,7 +11,7 @@ import shutil
 from dataclasses import replace
 
 from minimal.data import corpora, files, results
-from minimal.lab.evidence import records
+from minimal.lab.evidence import pairs, records
 from minimal.lab.evidence.grids import GRIDS
 from minimal.lab.evidence.runs import asked_of, row_of, run_key, same
 from minimal.train import Trainer
@@ -81,11 +81,31 @@ def noise_floor():
     """Of all repetitions on record: how many, the root mean square of their differences from what
     they repeat, and the largest; None where nothing was repeated yet."""
     paths = sorted(folder_of_repeats().glob("*.json"))
-    apart = [abs(row["difference"]) for path in paths for row in records.rows_of(path)]
-    if not apart:
+    apart = [row["difference"] for path in paths for row in records.rows_of(path)]
+    return floor_of(apart) if apart else None
+
+
+def twin_floor(grid="noise_code", twin="ten_seeds_code"):
+    """The same of a whole grid that was recorded twice, with its sums in two orders: every row of
+    `grid` beside its twin. None until all are there."""
+    rows = pairs.rows_of(grid) if pairs.whole(grid) else []
+    recorded = records.rows_of(records.EVIDENCE / f"{twin}.json")
+    losses = {key_of(row): row["loss"] for row in recorded}
+    apart = [row["loss"] - losses[key_of(row)] for row in rows if key_of(row) in losses]
+    if not apart or len(apart) < len(rows):
         return None
-    mean_square = math.fsum(value**2 for value in apart) / len(apart)
-    return dict(n=len(apart), rms=math.sqrt(mean_square), largest=max(apart))
+    return floor_of(apart)
+
+
+def key_of(row):
+    """Two rows of one run have it in common."""
+    return row["plan"], row["size"], row["seed"], str(row["asked"])
+
+
+def floor_of(differences):
+    mean_square = math.fsum(value**2 for value in differences) / len(differences)
+    largest = max(map(abs, differences))
+    return dict(n=len(differences), rms=math.sqrt(mean_square), largest=largest)
 
 
 def sentences(row, floor):
@@ -96,6 +116,13 @@ def sentences(row, floor):
     if floor:
         times = "one earlier repetition" if floor["n"] == 1 else f"{floor['n']} earlier repetitions"
         noise = f"{floor['rms']:.5f} (root mean square of {times}; largest {floor['largest']:.5f})"
+    twins = twin_floor()
+    other = "not measured yet: the grid noise_code is not whole"
+    if twins:
+        other = (
+            f"{twins['rms']:.5f} (root mean square of {twins['n']} runs recorded with sums in "
+            f"another order; largest {twins['largest']:.5f})"
+        )
     return "\n".join(
         [
             f"{row['plan']}, seed {row['seed']}: held-out nats a token",
@@ -103,5 +130,6 @@ def sentences(row, floor):
             f"repeated    {row['loss']:.5f}   {made_by}",
             f"difference {row['difference']:+.5f}",
             f"noise       {noise}",
+            f"rounding    {other}",
         ]
     )

@@ -168,9 +168,17 @@ def missing(grid, path):
     return records.missing(path, grid.runs(), same)
 
 
+def check_machine(grid, machine, fix):
+    """Refuse rows of a machine on which a grid is not to be recorded."""
+    if grid.on not in machine:
+        raise ValueError(f"wanted a machine that says {grid.on}, got {machine}: {fix}")
+
+
 def record(grid, path, command, until=math.inf, quiet=True):
     """Train what the file lacks; returns how many runs are missing still. Several processes may
     work on one grid: each takes runs that no other is training."""
+    here = records.numerical_state()["machine"]
+    check_machine(grid, here, f"start the command with ATEN_CPU_CAPABILITY={grid.on.lower()}")
     todo = missing(grid, path)
     if todo:  # a file of another corpus is refused before anything is trained
         corpus = corpora.find(todo[0].corpus, todo[0].tokens, todo[0].mix)
@@ -187,6 +195,8 @@ def record(grid, path, command, until=math.inf, quiet=True):
             return None
         if result is None:
             return None
+        fix = f"{result['folder']} is of another machine, name another folder in MINIMAL_RUNS"
+        check_machine(grid, result.get("machine", "none"), fix)
         row = row_of(run, result) | grid.also(result)
         head = results.header(grid.what, command, result["corpus"])
         return row, head, f"{row['loss']:.4f} nats, {row['seconds']:.0f} s"

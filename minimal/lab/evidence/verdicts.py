@@ -7,27 +7,12 @@ files, and a test fails when the two disagree.
 """
 
 import json
-import statistics
 
 from minimal.command import command
 from minimal.data.files import write_whole
 from minimal.lab.evidence import intervals, records
-
-# What we call little. In nats: half of ResFormer's lead on the novel (.021), the smallest of the
-# leads that a source is named after; whoever misses a difference below that misses no main effect.
-# In points of F1: about the spread of one plan's seeds.
-LITTLE = dict(loss=0.01, f1=1.0)
-
-SEEDS = 3  # pairs below which nothing is decided
-
-
-def early(row):
-    """The mean held-out loss over the first half of training."""
-    losses = [loss for _, loss in row["valid"]]
-    return statistics.fmean(losses[: len(losses) // 2])
-
-
-FIELDS = dict(early=early)  # what a comparison may name besides the fields of a row
+from minimal.lab.evidence.grids import EXPLORATORY, GRIDS
+from minimal.lab.evidence.pairs import compared, sentence
 
 # one corpus, size and budget: runs of these files compare with each other
 WAR = ("thirteen_rows", "residuals", "sharing")
@@ -35,8 +20,16 @@ WAR = ("thirteen_rows", "residuals", "sharing")
 # the file that a claim leans on comes first
 UP, SHARED = ("residuals", "thirteen_rows"), ("sharing", "thirteen_rows")
 
-# the same systems on another text: told beside a verdict, which rests on the novel
+# what came after the five sources
+NEXT = ("frontier_novel",)
+
+# the same on the other text: told beside a verdict, which rests on the novel
 CODE = ("stdlib",)
+ON_CODE = {
+    WAR: CODE,
+    ("inside",): ("inside_code",),
+    NEXT: ("frontier_code",),
+}
 
 # claim: (files, comparisons)
 #     "a < b"         a ends lower
@@ -80,6 +73,11 @@ ASKED = {
     "dva-no-ffn": (("dva_factorial",), ["dva/one/noffn/nowo <~ dva/one/ffn/nowo"]),
     "dva-learned": (("dva_factorial",), ["dva/one/noffn/nowo < dva-random/one/noffn/nowo"]),
     "lam-late": (("inside",), ["modded.table_early < modded.table_late"]),
+    "new-mla-mha": (NEXT, ["mla < standard"]),
+    "new-gated-better": (NEXT, ["gated < standard"]),
+    "new-mudd-better": (NEXT, ["mudd < standard"]),
+    "new-ple-better": (NEXT, ["ple < standard"]),
+    "new-ngram-second": (NEXT, ["ngram-small < bov"]),
     "byp-mean": (
         ("bypass",),
         ["standard.f1 < bypass.f1 at 2x32", "standard.f1 < bypass.f1 at 4x64"],
@@ -96,118 +94,65 @@ ASKED = {
 }
 
 
-# ---- one comparison ------------------------------------------------------------------------------
+# ---- verdicts ------------------------------------------------------------------------------------
 
 
-def settings(files):
-    """{(size, what the runs were asked, as text): rows}: only runs of one setting are compared."""
-    groups = {}
-    for file in files:
-        for row in records.rows_of(records.EVIDENCE / f"{file}.json"):
-            asked = json.dumps(row.get("asked", {}), sort_keys=True)
-            groups.setdefault((row["size"], asked), []).append(row)
-    return groups
-
-
-def holds(relation, low, high, little):
-    """Does the interval of a - b say so? True, False, or None where it cannot tell."""
-    yes, no = {
-        "<": (high < 0, low > 0),
-        "<~": (high < little, low > little),
-        "~": (-little < low and high < little, low > little or high < -little),
-    }[relation]
-    return None if yes == no else yes
-
-
-def spread_apart(ours, theirs):
-    """The ratio of two spreads between seeds, and what an F test at 5 % says of it."""
-    one, two = (intervals.mean_spread(list(values.values()))[1] for values in (ours, theirs))
-    p = intervals.f_test(one, len(ours), two, len(theirs))
-    return dict(ratio=one / two, p=p, holds=one > two if p < 0.05 else None)
-
-
-def by_seed(rows, name):
-    """{seed: value} of "plan" (its loss) or of "plan.field"."""
-    plan, _, field = name.partition(".")
-    read = FIELDS.get(field, lambda row: row[field or "loss"])
-    return {row["seed"]: read(row) for row in rows if row["plan"] == plan}
-
-
-def compared(files, comparison):
-    """One dict a setting: the comparison, the setting, n, what was found, and whether it holds."""
-    first, relation, second, *at = comparison.split()
-    little = LITTLE.get(first.partition(".")[2] or "loss", 0.0)
-    table = []
-    for (size, asked), rows in settings(files).items():
-        if at and size != at[1]:
-            continue
-        ours, theirs = by_seed(rows, first), by_seed(rows, second)
-        both = sorted(ours.keys() & theirs.keys())
-        if not both:
-            continue
-        row = dict(first=first, second=second, size=size, asked=json.loads(asked))
-        row |= dict(n=len(both), enough=len(both) >= SEEDS, holds=None)
-        if relation == "wider":
-            row |= spread_apart(ours, theirs) if row["enough"] else dict(ratio=None)
-        else:
-            change, low, high = intervals.interval([ours[seed] - theirs[seed] for seed in both])
-            row |= dict(difference=change, low=low, high=high)
-            if row["enough"]:
-                row["holds"] = holds(relation, low, high, little)
-        table.append(row)
-    return table
-
-
-# ---- in words ------------------------------------------------------------------------------------
-
-
-def sentence(found, several):
-    """One comparison in words, the setting named only where there are several."""
-    one, _, field = found["first"].partition(".")
-    other, _, other_field = found["second"].partition(".")
-    at = f" at {setting_of(found)}" if several else ""
-    n = "one seed" if found["n"] == 1 else f"{found['n']} seeds"
-    if "ratio" in found:
-        spread = f"too few ({n})"
-        if found["ratio"]:
-            spread = f"{found['ratio']:.1f} times (F test p = {found['p']:.2f}, {n})"
-        return f"spread of {one} against {other}{at}: {spread}"
-    names = f"{found['first']} less {found['second']}"
-    if field == other_field:
-        names = f"{one} less {other}" + (f", {field}" if field else "")
-    unit = "" if field else " nats"
-    interval = "" if found["low"] is None else f"{found['low']:+.3f} to {found['high']:+.3f}, "
-    return f"{names}{at}: {found['difference']:+.3f}{unit} ({interval}{n})"
-
-
-def setting_of(found):
-    """What a setting is beyond corpus and budget, or else its size."""
-    asked = {k: v for k, v in found["asked"].items() if k not in ("corpus", "steps", "batch")}
-    changes = asked.pop("changes", {})
-    return (
-        ", ".join(f"{name} {value}" for name, value in (changes | asked).items()) or found["size"]
-    )
-
-
-def judged(claim, files=None):
+def judged(claim, files=None, most_seeds=True):
     """(verdict, evidence file or None, what was measured in words) of a claim that is listed above;
-    from its own files, or from others."""
-    own_files, comparisons = ASKED[claim]
-    files = files or own_files
-    parts = [compared(files, comparison) for comparison in comparisons]
-    every = [found for part in parts for found in part]
+    from its own files, or from others, and from grids with more seeds where there are."""
+    every, lacking = comparisons_of(claim, files, most_seeds)
     several = len({(found["size"], json.dumps(found["asked"])) for found in every}) > 1
     words = "; ".join(sentence(found, several) for found in every)
     if any(found["holds"] is False for found in every):
         verdict = "not reproduced"
-    elif not all(parts) or not all(found["enough"] for found in every):
+    elif lacking or not all(found["enough"] for found in every):
         verdict = "open"
     elif all(found["holds"] for found in every):
         verdict = "reproduced"
     else:
         verdict = "too close for our seeds"
-    evidence = f"notebooks/evidence/{files[0]}.json" if every else None
+    evidence = f"notebooks/evidence/{every[0]['file']}.json" if every else None
     return verdict, evidence, words and words + "."
+
+
+def comparisons_of(claim, files=None, most_seeds=True):
+    """(everything compared for a claim, whether one of its comparisons has no runs)."""
+    own_files, comparisons = ASKED[claim]
+    parts = [compared(files or own_files, one, most_seeds) for one in comparisons]
+    return [found for part in parts for found in part], not all(parts)
+
+
+# ---- many comparisons ----------------------------------------------------------------------------
+
+
+def corrected(on_code=False):
+    """(how many comparisons lie behind the verdicts on a text, {claim: (by Benjamini and Hochberg,
+    by Holm)}): does what decided it stay clear at 5 % among them all? Undecided claims: none."""
+    asked = {claim: ON_CODE.get(files) if on_code else files for claim, (files, _) in ASKED.items()}
+    found = {claim: comparisons_of(claim, files)[0] for claim, files in asked.items() if files}
+    ps = {
+        (claim, i): one["p"]
+        for claim, every in found.items()
+        for i, one in enumerate(every)
+        if one["p"] is not None
+    }
+    adjusted = [correct(ps) for correct in (intervals.benjamini_hochberg, intervals.holm)]
+    stays = {}
+    for claim, every in found.items():
+        false = [(claim, i) for i, one in enumerate(every) if one["holds"] is False]
+        true = [(claim, i) for i, one in enumerate(every) if one["holds"]]
+        if false:  # one that fails is enough
+            stays[claim] = tuple(min(p[one] for one in false) < 0.05 for p in adjusted)
+        elif every and len(true) == len(every):  # all must hold
+            stays[claim] = tuple(max(p[one] for one in true) < 0.05 for p in adjusted)
+    return len(ps), stays
+
+
+STAYS = {
+    (True, True): "clear by Benjamini-Hochberg and by Holm",
+    (True, False): "clear by Benjamini-Hochberg, not by Holm",
+    (False, False): "clear by neither Benjamini-Hochberg nor Holm",
+}
 
 
 # ---- the file of claims --------------------------------------------------------------------------
@@ -215,18 +160,36 @@ def judged(claim, files=None):
 
 def settled(book):
     """The claims of the file, those listed above with the verdict that the records give."""
-    return [with_verdict(claim) if claim["id"] in ASKED else claim for claim in book]
+    corrections = [corrected(), corrected(on_code=True)]
+    return [with_verdict(one, *corrections) if one["id"] in ASKED else one for one in book]
 
 
-def with_verdict(claim):
-    verdict, evidence, measured = judged(claim["id"])
+def with_verdict(claim, correction, correction_on_code):
+    """A claim with what the records say of it, on the novel and on code."""
+    name = claim["id"]
+    verdict, evidence, measured = judged(name)
+    measured += in_doubt(name, verdict, None, correction)
     evidence = evidence or claim["evidence"]
     claim = claim | dict(verdict=verdict, evidence=evidence, measured=measured)
-    if ASKED[claim["id"]][0] == WAR:
-        on_code, _, measured = judged(claim["id"], CODE)
+    other = ON_CODE.get(ASKED[name][0])
+    if other:
+        on_code, _, measured = judged(name, other)
         if on_code != "open":
+            measured += in_doubt(name, on_code, other, correction_on_code)
             claim |= dict(verdict_on_code=on_code, on_code=measured)
     return claim
+
+
+def in_doubt(claim, verdict, files, correction):
+    """What makes a verdict weaker than its interval says: many comparisons, a late question."""
+    number, stays = correction
+    decided = verdict in ("reproduced", "not reproduced")
+    words = ""
+    if decided and claim in stays:
+        words = f" Among the {number} comparisons behind verdicts: {STAYS[stays[claim]]}."
+    read = {found["file"] for found in comparisons_of(claim, files)[0]}
+    late = sorted(name for name in read if name in GRIDS and GRIDS[name].kind == EXPLORATORY)
+    return words + f" Exploratory: {', '.join(late)}." * bool(late)
 
 
 @command("minimal.lab.evidence.verdicts", __doc__)

@@ -86,7 +86,7 @@ def corners(sizes=(("tiny", 16), ("gpt2", 2)), rounds=7):
 
     The corners are one head and no network, without the modifier and with it; by size and batch,
     beside the share of the arithmetic."""
-    from minimal.lab.evidence.grids import BARE, DVA, FULL
+    from minimal.lab.evidence.cells import BARE, DVA, FULL
     from minimal.model.count import count
     from minimal.variants import skeleton
 

@@ -1,0 +1,233 @@
+"""Which numbers of claims, grids, encoders and speed may the page of findings name? As words; see
+minimal.lab.evidence.numbers for those of losses."""
+
+import functools
+import statistics
+from collections import Counter
+
+from minimal.lab.evidence import foretold, intervals, numbers, pairs, records, verdicts, why
+from minimal.lab.evidence.curves import critical_point
+from minimal.lab.evidence.grids import EXPLORATORY, GRIDS
+from minimal.lab.evidence.numbers import number, signed
+
+NEAR = 0.2  # a gain that ends nearer to zero has all but switched its layer off
+
+
+# ---- one layer, lambdas, encoders ----------------------------------------------------------------
+
+
+def one_layer_covering():
+    """Of the twelve layers in which x0 W_V alone was tried, how many intervals cover zero."""
+    names = sorted({row["plan"] for row in pairs.rows_of("one_layer")})
+    over = "standard in thirteen_rows"
+    return str(sum(numbers.clear(name, "one_layer", over) == "not clear" for name in names))
+
+
+def one_layer_closed():
+    """Of all runs in one layer, in how many the gain ends near zero: "32 of 36"."""
+    ends = [
+        value
+        for row in pairs.rows_of("one_layer")
+        for name, value in row["coefficients"].items()
+        if name.endswith(".gain")
+    ]
+    return f"{sum(abs(value) < NEAR for value in ends)} of {len(ends)}"
+
+
+def turned_back(recipe, plan="modded"):
+    """How many layers' shares of x0 fall again, by seed: "14, 14 and 14"."""
+    rows = pairs.rows_of("lambdas")
+    rows = [r for r in rows if r["plan"] == plan and r["asked"]["recipe"] == recipe]
+    *some, last = [str(row["fell"]) for row in rows]
+    return f"{', '.join(some)} and {last}"
+
+
+def effect(part, fixed=""):
+    """The mean effect of one factor of dva_factorial on the loss: "dva" against "standard", "noffn"
+    against "ffn", over the corners whose name holds `fixed`."""
+    other = dict(dva="standard", noffn="ffn").get(part, "standard")
+    losses = {}
+    for row in pairs.rows_of("dva_factorial"):
+        losses.setdefault(row["plan"], []).append(row["loss"])
+    changes = []
+    for plan in losses:
+        names = plan.split("/")
+        if part not in names or fixed and fixed not in names:
+            continue
+        rival = "/".join(other if name == part else name for name in names)
+        changes.append(statistics.fmean(losses[plan]) - statistics.fmean(losses[rival]))
+    return signed(statistics.fmean(changes))
+
+
+def overtaken(style):
+    """In how many pairs of runs of a style, above the smallest rate, SVFormer led and was overtaken
+    for good, by training losses over a tenth of the run: "15 of 27"."""
+    rows = [row for row in pairs.rows_of("critical_point") if row["asked"]["style"] == style]
+    least = min(row["asked"]["lr"] for row in rows)
+    runs = {
+        (row["plan"], row["seed"], str(row["asked"])): row["train"]
+        for row in rows
+        if row["asked"]["lr"] > least
+    }
+    both = [(runs["standard", *key[1:]], x) for key, x in runs.items() if key[0] == "svformer"]
+    points = [critical_point(ours, base, window=5) for base, ours in both]
+    return f"{sum(point is not None for point in points)} of {len(points)}"
+
+
+def critical_leads(style):
+    """SVFormer's lead by learning rate and warm-up, in one style."""
+    warmups = ("0.01", "0.1", "0.4")
+    lines = [["learning rate", *(f"warm-up {100 * float(part):.0f} %" for part in warmups)]]
+    lines.append(["---"] * 4)
+    for rate in ("0.0003", "0.001", "0.003", "0.01"):
+        places = [f"critical_point lr={rate} warmup={part} style={style}" for part in warmups]
+        lines.append([rate, *(numbers.told("svformer", place) for place in places)])
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def f1_table():
+    """F1 with the bypass less F1 without, by size of the encoder."""
+    lines = []
+    for size in sorted({row["size"] for row in pairs.rows_of("bypass")}):
+        place = f"bypass size={size}"
+        found = numbers.told("standard.f1", place, "bypass.f1", digits=1)
+        one, two = (
+            intervals.mean_spread(list(numbers.by_seed(f"{plan}.f1", place).values()))[1]
+            for plan in ("bypass", "standard")
+        )
+        layers, _, width = size.partition("x")
+        lines.append(f"| {layers} layers of {width} | {found} | {number(one / two, 1)} |")
+    head = ["| encoder | F1 with the bypass less F1 without | spread, with over without |"]
+    return "\n".join([*head, "| --- | --- | --- |", *lines])
+
+
+# ---- claims and grids ----------------------------------------------------------------------------
+
+
+def kinds(kind):
+    wrong = Counter(row.get("kind") for row in records.claims())
+    return str(wrong[kind])
+
+
+def verdict_count(verdict):
+    return str(sum(row["verdict"] == verdict for row in records.claims()))
+
+
+def correction(text):
+    return correction_of(text, records.stamp())
+
+
+@functools.cache
+def correction_of(text, stamp):
+    return verdicts.corrected(text == "code")
+
+
+def comparisons(text="novel"):
+    """How many comparisons lie behind the verdicts on a text."""
+    return str(correction(text)[0])
+
+
+def standing(by, text="novel"):
+    """How many decided verdicts stay clear among all comparisons; by "rate" or "holm"."""
+    stays = correction(text)[1].values()
+    return str(sum(one[by == "holm"] for one in stays))
+
+
+def decided(text="novel"):
+    """How many verdicts recorded runs decide on a text."""
+    return str(len(correction(text)[1]))
+
+
+def settled_by_seeds(text):
+    """Of the claims that three seeds left too close, how many are decided by grids with more."""
+    count = 0
+    for claim, (files, _) in verdicts.ASKED.items():
+        files = verdicts.ON_CODE.get(files) if text == "code" else files
+        if not files:
+            continue
+        few, many = (verdicts.judged(claim, files, most)[0] for most in (False, True))
+        count += few == "too close for our seeds" and many in ("reproduced", "not reproduced")
+    return str(count)
+
+
+def exploratory():
+    """The grids that were chosen after looking, with links to those that are recorded."""
+    late = [name for name, grid in GRIDS.items() if grid.kind == EXPLORATORY]
+    there = {path.stem for path in records.EVIDENCE.glob("*.json")}
+    return ", ".join(f"[{n}]({n}.json)" if n in there else f"`{n}`" for n in late)
+
+
+def when_whole(grid):
+    """ ", and NAME.json with its ten seeds" once that grid is whole."""
+    if not pairs.whole(grid):
+        return ""
+    return f"; the systems with more seeds from [{grid}.json]({grid}.json)"
+
+
+def foretold_verdict():
+    leads = {}
+    for name in why.FORETOLD:
+        leads[name] = foretold.lead_of(pairs.rows_of(f"why_text_{name}"))
+    return foretold.verdict(leads)
+
+
+# ---- speed ---------------------------------------------------------------------------------------
+
+
+def part(name):
+    rows = records.rows_of(records.EVIDENCE / "bench.json")
+    return [row["result"] for row in rows if row["part"] == name]
+
+
+def faster(keys, way, over="v_cache"):
+    """How many times as fast `way` of decoding is as another, with so many keys."""
+    (ways,) = part("decode_cpu")
+    ratios = ways[str(keys)]["faster"]
+    return number(ratios[way] / ratios[over], 1)
+
+
+def share(size, compiled):
+    """A training step's share of the floor of its matrix products, in per cent."""
+    (found,) = part("train")
+    row = next(one for one in found if one["size"] == size and one["compiled"] == compiled)
+    return f"{100 * row['share']:.0f}"
+
+
+def race(compiled, name="share"):
+    found = next(one for one in part("race") if one["compiled"] == compiled)
+    return number(found[name], 2) if name == "share" else f"{found[name]:,}"
+
+
+def identity():
+    """Dynamic value attention through its identity, in times of standard attention."""
+    (found,) = part("dva")
+    return number(found["identity_over_standard"], 1)
+
+
+def saved(corner, size):
+    """Per cent of standard's time that a training step of a corner saves."""
+    (found,) = part("corners")
+    row = next(one for one in found if (one["plan"], one["size"]) == (corner, size))
+    return f"{100 * (1 - row['time']):.0f}"
+
+
+def costs():
+    """H100-hours of the paper's own runs, at an assumed share of the peak."""
+    from minimal.lab.speed.rented import PAPERS, hours
+
+    lines = ["| runs of Bank of Values | FLOPs each | H100-hours in all |", "| --- | --- | --- |"]
+    for name, (flops, runs) in PAPERS.items():
+        lines.append(f"| {name} | {flops:.3g} | {runs * hours(flops):,.1f} |")
+    return "\n".join(lines)
+
+
+def peak():
+    from minimal.lab.speed.rented import PEAK
+
+    return f"{PEAK / 1e12:.0f}"
+
+
+def assumed():
+    from minimal.lab.speed.rented import ASSUMED
+
+    return f"{100 * ASSUMED:.0f}"

@@ -1,0 +1,268 @@
+"""Which numbers may the page of findings name? Each as the words that stand in its sentences.
+
+    {{lead("bov-fixed", "novel")}}                          by how much it ends below standard
+    {{told("bov", "parameters", "standard in thirteen_rows")}}   the same with its interval
+
+A *place* is "novel" or "code" (every system at one budget, from the grid with the most seeds), or a
+file and what its runs were asked: "sizes layers=18", "code.json" where a text has that name. A cell
+"plan in place" names its own.
+"""
+
+import functools
+import re
+import statistics
+
+from minimal.lab.evidence import intervals, pairs, records, repeats, states, verdicts
+from minimal.lab.evidence.grids import GRIDS
+
+TABLES = re.compile("bov|vplus|modded")  # plans with tables by token
+
+TEXTS = dict(novel=verdicts.WAR, code=verdicts.CODE)
+
+
+def number(value, digits=3):
+    """A number as the page writes it: a true minus, no sign where it is not needed."""
+    return f"{value:.{digits}f}".replace("-", "−")
+
+
+def signed(value, digits=3):
+    return f"{value:+.{digits}f}".replace("-", "−")
+
+
+# ---- two cells on the same seeds -----------------------------------------------------------------
+
+
+def by_seed(cell, place):
+    """{seed: value} of "plan", "plan.field" or "plan in place"."""
+    name, _, own_place = cell.partition(" in ")
+    _, *wanted = (own_place or place).split()
+    file = file_of(cell, place)
+    rows = [row for row in pairs.rows_of(file) if fits(row, wanted)]
+    found = pairs.by_seed(rows, name)
+    plan = name.partition(".")[0]
+    if len(found) != sum(row["plan"] == plan for row in rows):
+        raise ValueError(f"wanted one setting of {cell} in {own_place or place}, got several")
+    return found
+
+
+def file_of(cell, place):
+    """The file of a cell."""
+    file, *_ = (cell.partition(" in ")[2] or place).split()
+    return TEXTS[file][0] if file in TEXTS else file.removesuffix(".json")
+
+
+def fits(row, wanted):
+    """Was this row asked all of these "name=value"? A field of the row counts, too; a name alone
+    asks for any value."""
+    asked = row | row.get("asked", {})
+    asked |= asked.get("changes") or {}
+    named = (one.partition("=") for one in wanted)
+    return all(
+        str(asked.get(name)) == value if value else name in asked for name, _, value in named
+    )
+
+
+def differences(plan, place, over="standard"):
+    """How far `plan` ends below `over`, by seed."""
+    if place in TEXTS and " in " not in plan + over:
+        found = best(plan, place, over)
+        place = found["file"] if found["file"] not in TEXTS[place] else place
+        if place in TEXTS:  # its two cells may stand in two files of one setting
+            rows = [row for file in TEXTS[place] for row in pairs.rows_of(file)]
+            ours, theirs = pairs.by_seed(rows, plan), pairs.by_seed(rows, over)
+            return [theirs[seed] - ours[seed] for seed in sorted(ours.keys() & theirs.keys())]
+    made = {state(file_of(cell, place)) for cell in (plan, over)}
+    if len(made) > 1:
+        raise ValueError(f"{plan} and {over} are of two states of the numbers: {', '.join(made)}")
+    ours, theirs = by_seed(plan, place), by_seed(over, place)
+    both = sorted(ours.keys() & theirs.keys())
+    if not both:
+        raise ValueError(f"wanted seeds that {plan} and {over} share in {place}, got none")
+    return [theirs[seed] - ours[seed] for seed in both]
+
+
+def best(plan, place, over="standard"):
+    """The comparison of two plans on a text, from the whole grid with the most seeds."""
+    (found,) = pairs.compared(TEXTS[place], f"{plan} < {over}")
+    return found
+
+
+def mean(plan, place, over="standard"):
+    return statistics.fmean(differences(plan, place, over))
+
+
+# ---- words for sentences -------------------------------------------------------------------------
+
+
+def lead(plan, place, over="standard"):
+    """By how much it ends lower."""
+    return number(mean(plan, place, over))
+
+
+def lag(plan, place, over="standard"):
+    """By how much it ends higher."""
+    return number(-mean(plan, place, over))
+
+
+def clear(plan, place, over="standard"):
+    _, low, high = intervals.interval(differences(plan, place, over))
+    return "not clear" if low <= 0 <= high else "clear"
+
+
+def stands(plan, place, over="standard"):
+    """ "0.059 ahead" or "0.020 behind (not clear)"."""
+    change = mean(plan, place, over)
+    side = "ahead" if change > 0 else "behind"
+    doubt = "" if clear(plan, place, over) == "clear" else " (not clear)"
+    return f"{number(abs(change))} {side}{doubt}"
+
+
+def told(plan, place, over="standard", digits=3):
+    """Lead and interval, for a cell of a table; bold where the interval excludes zero."""
+    change, low, high = intervals.interval(differences(plan, place, over))
+    words = f"{signed(change, digits)}"
+    words = f"**{words}**" if not low <= 0 <= high else words
+    return f"{words} ({signed(low, digits)} to {signed(high, digits)})"
+
+
+def more(first, second, place, over="standard", under="standard", where=None):
+    """By how much the lead of `first` over `over` exceeds that of `second` over `under`."""
+    one, two = differences(first, place, over), differences(second, where or place, under)
+    change, low, high = intervals.interval([a - b for a, b in zip(one, two)])
+    words = signed(change)
+    words = f"**{words}**" if not low <= 0 <= high else words
+    return f"{words} ({signed(low)} to {signed(high)})"
+
+
+def lead_at(plan, place, step, over="standard"):
+    """Its lead after so many steps of the recorded runs."""
+    rows = pairs.rows_of(best(plan, place, over)["file"])
+    curves = {(row["plan"], row["seed"]): dict(row["valid"]) for row in rows}
+    both = [seed for name, seed in curves if name == plan and (over, seed) in curves]
+    gaps = [curves[over, seed][step] - curves[plan, seed][step] for seed in both]
+    return number(statistics.fmean(gaps))
+
+
+# ---- counts over all systems ---------------------------------------------------------------------
+
+
+def systems(place):
+    """Rows of every system against standard on a text, best first: those of `intervals.paired`, p,
+    and whether they stay clear among all of them."""
+    return list(systems_of(place, records.stamp()))
+
+
+@functools.cache
+def systems_of(place, stamp):
+    names = dict.fromkeys(run.plan for run in GRIDS[TEXTS[place][0]].runs())
+    table = [spread_of(name, place) for name in names if name != "standard"]
+    ps = {row["plan"]: row["p"] for row in table if row["p"] is not None}
+    by_rate, by_holm = intervals.benjamini_hochberg(ps), intervals.holm(ps)
+    for row in table:
+        row["by_rate"] = by_rate.get(row["plan"], 1) < 0.05
+        row["by_holm"] = by_holm.get(row["plan"], 1) < 0.05
+    table.sort(key=lambda row: row["difference"])
+    return table
+
+
+def spread_of(plan, place):
+    """One system against standard: with its own spread, and with that of all plans together."""
+    found = best(plan, place)
+    file = found["file"]
+    values = list(pairs.by_seed(pairs.rows_of(file), plan).values())
+    average, spread = intervals.mean_spread(values)
+    row = dict(plan=plan, n=found["n"], mean=average, spread=spread, p=found["p"], file=file)
+    row |= {name: found[name] for name in ("difference", "low", "high")}
+    row["clear"] = not row["low"] <= 0 <= row["high"]
+    pool = next(one for one in pools(file) if one["plan"] == plan)
+    row |= dict(pool_low=pool["low"], pool_high=pool["high"], pool_clear=pool["clear"])
+    margin = [abs(bound) < pairs.LITTLE["loss"] for bound in (found["low"], found["high"])]
+    return row | dict(alike=all(margin))
+
+
+def pools(file):
+    rows = [row for row in pairs.rows_of(file) if row["steps"] == 500]
+    return intervals.pooled(rows, "loss")
+
+
+def leading(place, by="clear"):
+    """How many systems are clearly ahead; by "pool_clear", "by_rate" or "by_holm" instead."""
+    return str(sum(row[by] and row["difference"] < 0 for row in systems(place)))
+
+
+def of(place):
+    return str(len(systems(place)))
+
+
+def rank_correlation(tables=True):
+    """How alike the two texts order the systems; without the plans that have tables, if asked."""
+    ranks = []
+    for place in TEXTS:
+        rows = (row["plan"] for row in systems(place))
+        some = [plan for plan in rows if tables or not TABLES.match(plan)]
+        ranks.append({plan: rank for rank, plan in enumerate(some)})
+    novel, code = ranks
+    return number(statistics.correlation(list(novel.values()), [code[plan] for plan in novel]), 2)
+
+
+# ---- what a difference is worth ------------------------------------------------------------------
+
+
+def seed_spread(place):
+    """The median over all systems of the spread between seeds."""
+    return number(statistics.median(row["spread"] for row in systems(place)))
+
+
+def pooled_spread(place):
+    return number(pools(TEXTS[place][0])[0]["spread"])
+
+
+def twins(one, other):
+    """The largest difference between two recordings of the same runs; cells."""
+    return number(max(map(abs, differences(one, "", other))), 4)
+
+
+def noise(name, grid="noise_code", twin="ten_seeds_code"):
+    """`n`, `rms` or `largest` of the differences between two recordings of the same runs."""
+    value = repeats.twin_floor(grid, twin)[name]
+    return str(value) if name == "n" else number(value, 4)
+
+
+def last_doubling(place, plan="standard"):
+    """What the second half of a run gains: held-out loss at its middle less at its end."""
+    rows = [row for row in pairs.rows_of(TEXTS[place][0]) if row["plan"] == plan]
+    gains = []
+    for row in rows:
+        losses = dict(row["valid"])
+        gains.append(losses[row["steps"] // 2] - losses[row["steps"]])
+    return number(statistics.fmean(gains))
+
+
+def a_per_cent(plan, place, slim):
+    """What one per cent more parameters gains a plan, in its MLPs: as it is, less its slim self."""
+    size = {}
+    for file in (TEXTS[place][0], slim):
+        rows = [row for row in pairs.rows_of(file) if row["plan"] == plan]
+        size[file] = next(row["parameters"] for row in rows if fits_plain(row))
+    full, less = size.values()
+    gain = mean(f"{plan} in {TEXTS[place][0]}", "", f"{plan} in {slim}.json")
+    return number(gain / (100 * (full / less - 1)), 4)
+
+
+def fits_plain(row):
+    return "overrides" not in row["asked"]
+
+
+def extra_parameters(plan, place="novel"):
+    """How many per cent more parameters than standard."""
+    rows = {row["plan"]: row["parameters"] for row in pairs.rows_of(TEXTS[place][0])}
+    return f"{100 * (rows[plan] / rows['standard'] - 1):.0f}"
+
+
+def margin(name="loss"):
+    return number(pairs.LITTLE[name], 2)
+
+
+def state(file):
+    rows = records.rows_of(records.EVIDENCE / f"{file}.json")
+    return states.state_of(rows) or "older"

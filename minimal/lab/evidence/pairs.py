@@ -1,0 +1,180 @@
+"""Does a recorded comparison hold? Two plans on the same seeds, with an interval and a p.
+
+A comparison is read from whole grids only, and from rows of one state of the numbers: where several
+grids hold it, from the one with the most seeds.
+"""
+
+import functools
+import json
+import statistics
+
+from minimal.lab.evidence import intervals, records, states
+from minimal.lab.evidence.grids import GRIDS
+from minimal.lab.evidence.runs import missing
+
+# What we call little. In nats: half of ResFormer's lead on the novel (.021), the smallest of the
+# leads that a source is named after; whoever misses a difference below that misses no main effect.
+# In points of F1: about the spread of one plan's seeds.
+LITTLE = dict(loss=0.01, f1=1.0)
+
+SEEDS = 3  # pairs below which nothing is decided
+
+
+def early(row):
+    """The mean held-out loss over the first half of training."""
+    losses = [loss for _, loss in row["valid"]]
+    return statistics.fmean(losses[: len(losses) // 2])
+
+
+FIELDS = dict(early=early)  # what a comparison may name besides the fields of a row
+
+
+# ---- one comparison ------------------------------------------------------------------------------
+
+
+def whole(name):
+    """Is every run of this grid recorded? The oldest files are, and their rows name no commit."""
+    path = records.EVIDENCE / f"{name}.json"
+    if not path.exists():
+        return False
+    return counted_whole(name, path, path.stat().st_mtime_ns)
+
+
+@functools.cache
+def counted_whole(name, path, written):
+    return not missing(GRIDS[name], path)
+
+
+def rows_of(name):
+    """The rows of a file that may be compared: those of a grid once it is whole, since nothing is
+    decided from a part of it."""
+    rows = records.rows_of(records.EVIDENCE / f"{name}.json")
+    begun = name in GRIDS and any(row.get("commit") for row in rows)
+    return rows if not begun or whole(name) else []
+
+
+def richer(files):
+    """Whole grids, recorded in one state of the numbers, beside these files; the noise floor is
+    there to be compared with its twin alone."""
+    others = (n for n, grid in GRIDS.items() if n not in files and not grid.on and whole(n))
+    return [name for name in others if states.state_of(rows_of(name))]
+
+
+def settings(files):
+    """{(size, what the runs were asked, as text): rows}: only runs of one setting are compared."""
+    groups = {}
+    for file in files:
+        for row in rows_of(file):
+            asked = json.dumps(row.get("asked", {}), sort_keys=True)
+            groups.setdefault((row["size"], asked), []).append(row)
+    return groups
+
+
+def holds(relation, low, high, little):
+    """Does the interval of a - b say so? True, False, or None where it cannot tell."""
+    yes, no = {
+        "<": (high < 0, low > 0),
+        "<~": (high < little, low > little),
+        "~": (-little < low and high < little, low > little or high < -little),
+    }[relation]
+    return None if yes == no else yes
+
+
+def p_of(relation, differences, little):
+    """The p of what the interval says: below .05 exactly where `holds` can tell."""
+    above = intervals.t_test([value - little for value in differences])
+    if relation == "<":
+        return intervals.t_test(differences)
+    if relation == "<~" or above is None:
+        return above
+    below = intervals.t_test([value + little for value in differences])
+    mean = statistics.fmean(differences)
+    if mean > little:
+        return above
+    return below if mean < -little else max(above, below)
+
+
+def spread_apart(ours, theirs):
+    """The ratio of two spreads between seeds, and what an F test at 5 % says of it."""
+    one, two = (intervals.mean_spread(list(values.values()))[1] for values in (ours, theirs))
+    p = intervals.f_test(one, len(ours), two, len(theirs))
+    return dict(ratio=one / two, p=p, holds=one > two if p < 0.05 else None)
+
+
+def by_seed(rows, name):
+    """{seed: value} of "plan" (its loss) or of "plan.field"."""
+    plan, _, field = name.partition(".")
+    read = FIELDS.get(field, lambda row: row[field or "loss"])
+    return {row["seed"]: read(row) for row in rows if row["plan"] == plan}
+
+
+def compared(files, comparison, most_seeds=True):
+    """One dict a setting of these files: the comparison, the setting, n, what was found, whether it
+    holds, its p, and `file`, where it was read: another whole grid if that has more seeds."""
+    table = table_of(files, comparison)
+    if not table or not most_seeds:
+        return table
+    at = {(found["size"], str(found["asked"])): i for i, found in enumerate(table)}
+    for name in richer(files):
+        for found in table_of((name,), comparison):
+            i = at.get((found["size"], str(found["asked"])))
+            if i is not None and found["n"] > table[i]["n"]:
+                table[i] = found
+    return table
+
+
+def table_of(files, comparison):
+    first, relation, second, *at = comparison.split()
+    little = LITTLE.get(first.partition(".")[2] or "loss", 0.0)
+    table = []
+    for (size, asked), rows in settings(files).items():
+        if at and size != at[1]:
+            continue
+        ours, theirs = by_seed(rows, first), by_seed(rows, second)
+        both = sorted(ours.keys() & theirs.keys())
+        if not both:
+            continue
+        row = dict(first=first, second=second, size=size, asked=json.loads(asked), file=files[0])
+        row |= dict(n=len(both), enough=len(both) >= SEEDS, holds=None, p=None)
+        if relation == "wider":
+            row |= spread_apart(ours, theirs) if row["enough"] else dict(ratio=None)
+        else:
+            differences = [ours[seed] - theirs[seed] for seed in both]
+            change, low, high = intervals.interval(differences)
+            row |= dict(difference=change, low=low, high=high)
+            if row["enough"]:
+                row["holds"] = holds(relation, low, high, little)
+                row["p"] = p_of(relation, differences, little)
+        table.append(row)
+    return table
+
+
+# ---- in words ------------------------------------------------------------------------------------
+
+
+def sentence(found, several):
+    """One comparison in words, the setting named only where there are several."""
+    one, _, field = found["first"].partition(".")
+    other, _, other_field = found["second"].partition(".")
+    at = f" at {setting_of(found)}" if several else ""
+    n = "one seed" if found["n"] == 1 else f"{found['n']} seeds"
+    if "ratio" in found:
+        spread = f"too few ({n})"
+        if found["ratio"]:
+            spread = f"{found['ratio']:.1f} times (F test p = {found['p']:.2f}, {n})"
+        return f"spread of {one} against {other}{at}: {spread}"
+    names = f"{found['first']} less {found['second']}"
+    if field == other_field:
+        names = f"{one} less {other}" + (f", {field}" if field else "")
+    unit = "" if field else " nats"
+    interval = "" if found["low"] is None else f"{found['low']:+.3f} to {found['high']:+.3f}, "
+    return f"{names}{at}: {found['difference']:+.3f}{unit} ({interval}{n})"
+
+
+def setting_of(found):
+    """What a setting is beyond corpus and budget, or else its size."""
+    asked = {k: v for k, v in found["asked"].items() if k not in ("corpus", "steps", "batch")}
+    changes = asked.pop("changes", {})
+    return (
+        ", ".join(f"{name} {value}" for name, value in (changes | asked).items()) or found["size"]
+    )

@@ -1,0 +1,124 @@
+"""Do two commits give the same numbers? A fingerprint of the numbers that a commit trains.
+
+    python -m minimal.lab.evidence.states                 of this commit, on this machine
+    python -m minimal.lab.evidence.states a869ae6 5716ca1   of these
+
+A run of another commit, another torch or another processor may differ in the third digit. So rows
+name all three, and only rows of one *state* of the numbers are compared with each other. A state is
+the losses of a few plans over their first steps, to the last bit: commits that share them share a
+state. It is not a proof that they agree for 500 steps (`--repeat` trains a whole run again); that
+they differ it does prove. What was found is kept in notebooks/evidence/states.json.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+from io import BytesIO
+
+from minimal.command import command
+from minimal.data import results
+from minimal.data.files import CHECKOUT, digest
+from minimal.lab.evidence import records
+
+PLANS = ("standard", "resformer", "denseformer", "bov", "modded", "dva")
+STEPS = 6
+HELD = ("commit", "torch", "machine")  # what decides the last digits, beside the run
+
+# Runs in the tree of the commit that is asked for, so it uses only what all of them have.
+PROGRAM = """
+import json, sys, tempfile
+from minimal.lab.evidence import records
+from minimal.train import Trainer
+from minimal.training.run import Run
+
+found = {}
+for plan in sys.argv[2:]:
+    steps = int(sys.argv[1])
+    out, how = tempfile.mkdtemp(), dict(size="tiny", corpus="stdlib", evaluate=steps, rows=8)
+    result = Trainer(Run(plan, steps=steps, out=out, **how), quiet=True).fit()
+    found[plan] = [*result["losses"], result["valid"][-1]["loss"]]
+print(json.dumps([found, result["corpus"], records.numerical_state()]))
+"""
+
+
+# ---- the fingerprint of a commit -----------------------------------------------------------------
+
+
+def measured(commit, plans=PLANS, steps=STEPS):
+    """(row, corpus): what the code of a commit makes of the first steps of these plans."""
+    ask = ["git", "archive", commit, "minimal"]
+    packed = subprocess.run(ask, cwd=CHECKOUT, capture_output=True)
+    if packed.returncode:
+        raise ValueError(f"wanted a commit of this checkout, got {commit}: git log lists them")
+    with tempfile.TemporaryDirectory() as tree:
+        tarfile.open(fileobj=BytesIO(packed.stdout)).extractall(tree, filter="data")
+        one = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")  # as grids are recorded
+        where = dict(PYTHONPATH=tree, TMPDIR=tree)
+        words = [sys.executable, "-c", PROGRAM, str(steps), *plans]
+        done = subprocess.run(
+            words, cwd=tree, env=os.environ | one | where, capture_output=True, text=True
+        )
+    if done.returncode:
+        raise ValueError(f"the code of {commit} does not train here: {done.stderr.strip()[-300:]}")
+    losses, corpus, state = json.loads(done.stdout.splitlines()[-1])
+    row = dict(state=fingerprint(losses), plan=", ".join(plans), steps=steps)
+    return row | state | dict(commit=commit, losses=losses), corpus
+
+
+def fingerprint(losses):
+    """A short name for numbers that agree to the last bit."""
+    return digest({plan: [value.hex() for value in some] for plan, some in losses.items()})[:8]
+
+
+# ---- the state of recorded rows ------------------------------------------------------------------
+
+
+def known():
+    """{(commit, torch, machine): state}, as far as fingerprints were taken."""
+    rows = records.rows_of(records.EVIDENCE / "states.json")
+    return {tuple(row[name] for name in HELD): row["state"] for row in rows}
+
+
+def state_of(rows, states=None):
+    """The one state of the numbers in which all of these rows were made; None where they name
+    none, as the oldest do, where no fingerprint was taken, or where they differ."""
+    states = known() if states is None else states
+    found = set()
+    for row in rows:
+        if row.get("commit") is None:
+            return None
+        # a run that was taken up again by other code names both
+        for commit in row["commit"].split(", then "):
+            found.add(states.get((commit, row["torch"], row["machine"])))
+    return found.pop() if len(found) == 1 else None
+
+
+# ---- the command ---------------------------------------------------------------------------------
+
+
+@command("minimal.lab.evidence.states", __doc__)
+def main(parser, argv):
+    parser.add_argument("commits", nargs="*", help="default: the commit of this checkout")
+    asked = parser.parse_args(argv)
+    words = " ".join(["python -m minimal.lab.evidence.states", *argv])
+    path = records.EVIDENCE / "states.json"
+    what = f"Fingerprints of numbers: {STEPS} steps of {len(PLANS)} plans by the code of a commit"
+    for commit in asked.commits or [results.commit()]:
+        if commit is None:
+            raise ValueError("wanted a commit, and there is no git here: record in a clone")
+        row, corpus = measured(commit)
+        same = [old for old in records.rows_of(path) if alike(old, row)]
+        if not same:
+            results.append(path, row, results.header(what, words, corpus))
+        print(f"{commit}: state {row['state']} (torch {row['torch']}, {row['machine']})")
+
+
+def alike(one, other):
+    return all(one[name] == other[name] for name in HELD)
+
+
+if __name__ == "__main__":
+    main()

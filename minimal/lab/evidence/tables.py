@@ -1,0 +1,268 @@
+"""Which tables stand on the page of findings? Each as Markdown, filled from the records."""
+
+import statistics
+
+from minimal.lab import pictures
+from minimal.lab.evidence import intervals, numbers, pairs, records, states
+from minimal.lab.evidence.grids import EXPLORATORY, GRIDS
+from minimal.lab.evidence.numbers import number, signed
+from minimal.lab.evidence.runs import missing
+
+GAINS = ("row6", "row9", "bov", "bov-shared", "bov-every", "row4", "row7")
+CLOSED = 0.2  # a gain that ends nearer to zero has all but switched its layer off
+
+NAMES = pictures.HEADLINE | {
+    "modded": "modded-nanogpt: U-Net, mixin, value tables",
+    "vplus": "V + gated table in every second layer",
+    "row13": "V + x0 W_V, both gains learned (row 13)",
+    "bov-shared": "Bank of Values, one table for all layers",
+    "bov-every": "Bank of Values in every layer",
+    "row8": "x0 W_V, last third (row 8)",
+    "row3": "the first layer's V from layer 1 on (row 3: SVFormer, trained again)",
+    "row5": "the first layer's V, last third (row 5)",
+    "resformer-learned": "ResFormer, learned weights",
+    "row6": "the first layer's V, learned gain, last third (row 6)",
+    "row9": "x0 W_V, learned gain, last third (row 9)",
+    "row11": "V + the first layer's V, both gains learned (row 11)",
+    "row10": "half V, half the first layer's V, last third (row 10)",
+    "row12": "half V, half x0 W_V, last third (row 12)",
+    "row2": "V with a learned gain, last third (row 2)",
+    "bypass": "the bypass, in a decoder",
+    "cla": "keys and values shared by pairs of layers",
+    "row4": "the first layer's V, learned gain, every second layer (row 4)",
+    "row7": "x0 W_V, learned gain, every second layer (row 7)",
+    "dva": "dynamic value attention (one head, no feed-forward net)",
+}
+
+
+def table(columns, rows):
+    """Markdown."""
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+
+
+# ---- every system --------------------------------------------------------------------------------
+
+
+def systems(place):
+    """Every system against standard on a text, best first."""
+    found = numbers.systems(place)
+    file = numbers.TEXTS[place][0]
+    base = next(row for row in pairs.rows_of(file) if row["plan"] == "standard")
+    losses = [row["loss"] for row in pairs.rows_of(file) if row["plan"] == base["plan"]]
+    average = f"{number(statistics.fmean(losses))} ± {number(statistics.stdev(losses))}"
+    lines = [["standard", "`standard`", average, "", "", ""]]
+    for row in found:
+        change = signed(row["difference"])
+        change = f"**{change}**" if row["clear"] else change
+        lines.append(
+            [
+                NAMES[row["plan"]],
+                f"`{row['plan']}`",
+                f"{number(row['mean'])} ± {number(row['spread'])}",
+                f"{change} {marks(row)}".strip(),
+                f"{signed(row['low'])} to {signed(row['high'])}",
+                f"{signed(row['pool_low'])} to {signed(row['pool_high'])}",
+            ]
+        )
+    several = {row["n"] for row in found} != {len(losses)}
+    head = ["system", "plan", "nats", "minus standard", "95 % interval", "with the spread of all"]
+    if several:
+        head.append("seeds")
+        for line, n in zip(lines, [len(losses), *(row["n"] for row in found)]):
+            line.append(n)
+    return table(head, lines)
+
+
+def marks(row):
+    """Does it stay clear among all of the table? And is it shown to be little?"""
+    among = "‡" if row["by_holm"] else "†" * row["by_rate"]
+    return among + "≈" * row["alike"]
+
+
+# ---- learned gains -------------------------------------------------------------------------------
+
+
+def final_gains(place, plan):
+    """[{layer: gain}] of the runs of a plan, as they ended."""
+    rows = [row for row in pairs.rows_of(numbers.TEXTS[place][0]) if row["plan"] == plan]
+    return [gains_of(row["coefficients"]) for row in rows]
+
+
+def gains_of(coefficients):
+    named = {}
+    for name, value in coefficients.items():
+        if name.endswith(".gain"):
+            named[int(name.split(".")[1])] = value
+    return named
+
+
+def gains():
+    """How many learned gains end near zero, and their mean, by plan and text."""
+    lines = []
+    for plan in GAINS:
+        line = [NAMES[plan]]
+        for place in ("code", "novel"):
+            ends = [value for run in final_gains(place, plan) for value in run.values()]
+            shut = sum(abs(value) < CLOSED for value in ends)
+            line += [f"{shut} of {len(ends)}", number(statistics.fmean(ends), 2)]
+        lines.append(line)
+    columns = ["learned gain", "closed on code", "mean", "closed on the novel", "mean"]
+    return table(columns, lines)
+
+
+def gains_by_layer():
+    """The last gains of rows 6 and 9 by layer, beside the paper's Figure 2a."""
+    drawn = {row["layer"]: row for row in records.published("bov", "Figure 2a")["rows"]}
+    lines = []
+    for layer, paper in drawn.items():
+        line = [layer]
+        for plan, column in (("row6", "V1"), ("row9", "x0 W_V")):
+            line.append(f"≈ {paper[column]:g}")
+            for place in ("code", "novel"):
+                line.append(number(statistics.fmean(r[layer] for r in final_gains(place, plan)), 2))
+        lines.append(line)
+    one = ["the first layer's V: paper", "code", "novel"]
+    two = ["x0 W_V: paper", "code", "novel"]
+    return table(["layer", *one, *two], lines)
+
+
+def gains_slowed():
+    """At slower rates, on both texts: what is left of the layers. Of whole grids."""
+    lines = []
+    for plan in GAINS:
+        for rate in ("0.05", "0.005"):
+            line = [NAMES[plan], rate]
+            for text in ("code", "novel"):
+                rows = [row for row in pairs.rows_of(f"gains_{text}") if row["plan"] == plan]
+                rows = [row for row in rows if str(rate_of(row)) == rate]
+                ends = [x for row in rows for x in gains_of(row["coefficients"]).values()]
+                shares = [
+                    share
+                    for row in rows
+                    for at, share in row["share"].items()
+                    if int(at) in gains_of(row["coefficients"])
+                ]
+                if not rows:
+                    line += ["", "", ""]
+                    continue
+                shut = sum(abs(value) < CLOSED for value in ends)
+                losses = statistics.fmean(row["loss"] for row in rows)
+                average = number(statistics.fmean(shares), 2)
+                line += [f"{shut} of {len(ends)}", average, number(losses)]
+            lines.append(line)
+    three = ["closed", "attention's share", "nats"]
+    columns = ["learned gain", "rate"]
+    columns += [f"{text}: {name}" for text in ("code", "novel") for name in three]
+    return table(columns, lines)
+
+
+def rate_of(row):
+    return next(iter(row["asked"]["overrides"].values()))["lr"]
+
+
+# ---- grids that compare plans with standard ------------------------------------------------------
+
+
+def against_standard(*grids):
+    """Every cell of whole grids against standard of the same grid and text, best first in the first
+    grid; a column a grid."""
+    grids = [grid for grid in grids if pairs.whole(grid)]
+    found = {}
+    for grid in grids:
+        for cell, values in cells_of(grid).items():
+            found.setdefault(cell, {})[grid] = values
+    lines = []
+    for cell, by_grid in found.items():
+        line = [f"`{cell}`"]
+        for grid in grids:
+            base = cells_of(grid).get("standard")
+            line.append(apart(by_grid[grid], base) if grid in by_grid and base else "")
+        lines.append((by_grid, line))
+    first = grids[0]
+    worst = float("inf")
+    order = lambda one: statistics.fmean(one[0][first].values()) if first in one[0] else worst
+    lines = [line for _, line in sorted(lines, key=order) if line[0] != "`standard`"]
+    return table(["plan", *(grid.rpartition("_")[2] for grid in grids)], lines)
+
+
+def budgets(text):
+    """The melting systems less standard at its own steps, by steps."""
+    return by_setting(f"budgets_{text}", "steps", {})
+
+
+def widths():
+    """Every system less the standard of its width."""
+    return by_setting("widths_code", "width", dict(width=64))
+
+
+def by_setting(grid, name, default):
+    """Every cell of a grid less the standard of its own setting, a column a setting."""
+    found, settings = {}, {}
+    for row in pairs.rows_of(grid):
+        asked = default | row["asked"] | (row["asked"].get("changes") or {})
+        at = settings.setdefault(asked[name], {})
+        slim = "hidden" in (row["asked"].get("changes") or {})
+        slow = "overrides" in row["asked"]
+        words = row["plan"] + ", as large as standard" * slim + ", slow gain" * slow
+        at.setdefault(words, {})[row["seed"]] = row["loss"]
+    for at in settings.values():
+        for cell, values in at.items():
+            if cell != "standard":
+                found.setdefault(cell, []).append(apart(values, at["standard"]))
+    columns = [f"{value} {name}" if name == "steps" else f"{name} {value}" for value in settings]
+    return table(["plan", *columns], [[f"`{cell}`", *line] for cell, line in found.items()])
+
+
+def cells_of(grid):
+    """{plan and what was changed: {seed: loss}} of a whole grid; {} until then."""
+    found = {}
+    for row in pairs.rows_of(grid):
+        changed = row["asked"].get("changes") or {}
+        words = [row["plan"], *(f"{name} {value}" for name, value in changed.items())]
+        found.setdefault(", ".join(words), {})[row["seed"]] = row["loss"]
+    return found
+
+
+def apart(ours, theirs):
+    both = sorted(ours.keys() & theirs.keys())
+    change, low, high = intervals.interval([ours[seed] - theirs[seed] for seed in both])
+    words = signed(change)
+    words = f"**{words}**" if not low <= 0 <= high else words
+    return f"{words} ({signed(low)} to {signed(high)})"
+
+
+# ---- what there is -------------------------------------------------------------------------------
+
+
+def recorded():
+    """Every grid that has begun, and what is asked of it."""
+    lines = []
+    for name, grid in GRIDS.items():
+        path = records.EVIDENCE / f"{name}.json"
+        if not path.exists():
+            continue
+        total = len(list(grid.runs()))
+        there = total - len(missing(grid, path))
+        rows = records.rows_of(path)
+        told = "whole" if there == total else f"{there} of {total}"
+        state = states.state_of(rows) or ("older" if not rows[0].get("commit") else "not named")
+        kind = "exploratory" if grid.kind == EXPLORATORY else "asked before"
+        lines.append([f"[{name}.json]({name}.json)", grid.what, told, kind, state])
+    return table(["file", "question", "runs", "kind", "state"], lines)
+
+
+def prepared():
+    """The grids that have not begun."""
+    names = [name for name in GRIDS if not (records.EVIDENCE / f"{name}.json").exists()]
+    return ", ".join(f"`{name}`" for name in names) or "none"
+
+
+def other_files():
+    """What else is recorded, beside grids of runs."""
+    lines = []
+    for path in sorted(records.EVIDENCE.glob("*.json")):
+        if path.stem not in (*GRIDS, "claims", "published"):
+            what = records.read(path)["what"]
+            lines.append([f"[{path.name}]({path.name})", what])
+    return table(["file", "what"], lines)

@@ -1,0 +1,146 @@
+"""Is the page of findings what its words and the records say, and does it tell nothing else?"""
+
+import re
+
+import pytest
+
+from minimal.lab.evidence import measured, numbers, page, pairs, records, tables
+from minimal.lab.evidence.grids import GRIDS
+
+TEMPLATE = (records.EVIDENCE / "page.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def written():
+    return page.page()
+
+
+def test_the_page_is_what_the_records_say(written):
+    committed = (records.EVIDENCE / "README.md").read_text(encoding="utf-8")
+    assert written == committed, "python -m minimal.lab.evidence.page writes it"
+
+
+# What a sentence may say by itself: names, settings, definitions, and what was wanted.
+SETTINGS = (
+    r"12 layers of width 64|0\.7M parameters|1M tokens|500 steps|500 to 4,000 steps",
+    r"at 4,000 steps as at 500|windows of 32 tokens|(?:at|texts of) \d+ tokens|at 256\b",
+    r"[Rr]ows? \d+\b|layer 8\b|\d+ layers|24 corners|of 12 intervals|of 15 layers",
+    r"step 150 \| 300 \| 500",
+    r"95 %|\b5 %|0\.2 of zero|rate of 0\.5|Table 1|Figure 2a|Gemma 3n|GPT-2|\bF1\b|\bx0\b|\bd12\b",
+    r"H100|bf16|fp32|AVX2|x86|2 threads of a 4-core|sm_[89]0|131,072|262,144",
+    r"\| (?:55 %|0\.15|1\.4|1\.65|5|2) \|\s*$",  # the last column of "Speed": what was wanted
+)
+
+
+def bare_numbers(template):
+    """The numbers of a template's own words."""
+    words = re.sub(r"\{\{.*?\}\}|`[^`]*`|\]\([^)]*\)", " ", template, flags=re.S)
+    words = re.sub(r"[ \t]*\n(?!\||\n)", " ", words)  # a phrase may go on in the next line
+    words = re.sub("|".join(SETTINGS), " ", words, flags=re.M)
+    return re.findall(r"\d[\d.,]*", words)
+
+
+def test_no_number_of_the_page_is_typed():
+    assert bare_numbers(TEMPLATE) == []
+    assert bare_numbers(TEMPLATE + "\nResFormer leads by .021 nats.") == ["021"]
+    assert bare_numbers("It gains 0.5 at {{lead()}} in 12 layers of width 64.") == ["0.5"]
+
+
+def test_what_waits_for_a_grid_is_told_once_that_grid_is_whole(monkeypatch):
+    text = "a\n{{when noise_code gains_code}}\nb\n{{otherwise}}\nc\n{{end}}\nd\n"
+    for there, told in [
+        (("noise_code", "gains_code"), "a b d"),
+        (("gains_code",), "a c d"),
+        ((), "a c d"),
+    ]:
+        monkeypatch.setattr(pairs, "whole", lambda name, there=there: name in there)
+        assert page.chosen(text).split() == told.split()
+
+
+@pytest.mark.parametrize(
+    "text, told",
+    [
+        ("{{when nothing}}\n{{end}}", "line 1: there is no grid nothing"),
+        ("{{when sizes}}\n", "wanted an end for every when"),
+        ("{{when sizes}}\n{{when lengths}}\n", "line 2: wanted an end before another when"),
+    ],
+)
+def test_a_template_that_cannot_be_read_is_said(text, told):
+    with pytest.raises(ValueError, match=told):
+        page.chosen(text)
+
+
+@pytest.mark.parametrize("words", ["lead(", "lead", "lead(bov)", "open('x').read()"])
+def test_only_calls_with_plain_values_are_marks(words):
+    with pytest.raises(ValueError, match="wanted a call such as"):
+        page.filled("{{" + words + "}}")
+    with pytest.raises(ValueError, match="there is no nobody"):
+        page.filled("{{nobody()}}")
+
+
+def test_every_grid_that_waits_is_told_when_it_is_there(monkeypatch):
+    """Both forms of every section can be read; what they would name is tried when it is whole."""
+    for whole in (False, True):
+        monkeypatch.setattr(pairs, "whole", lambda name, whole=whole: whole)
+        for words in page.MARK.findall(page.chosen(TEMPLATE)):
+            name = words.partition("(")[0]
+            rooms = [tables] if name.startswith("table_") else [numbers, measured]
+            assert any(hasattr(room, name.removeprefix("table_")) for room in rooms), name
+
+
+def test_code_and_links_stay_on_one_line():
+    words = "A few words first, " * 5 + "`python -m one two` and [two words](a.md) here."
+    lines = page.wrapped(words)
+    assert "`python -m one two`" in lines and "[two words](a.md)" in lines and "\n" in lines.strip()
+
+
+# ---- numbers -------------------------------------------------------------------------------------
+
+
+def test_a_lead_is_that_of_the_file_that_a_cell_names():
+    """By hand from the files: mean over seeds of standard less bov-fixed."""
+    rows = records.read("thirteen_rows")["rows"]
+    losses = {(row["plan"], row["seed"]): row["loss"] for row in rows}
+    slim = {row["seed"]: row["loss"] for row in pairs.rows_of("parameters") if is_slim(row)}
+    by_hand = sum(losses["standard", seed] - slim[seed] for seed in range(3)) / 3
+    assert numbers.lead("bov-fixed", "parameters", "standard in novel") == f"{by_hand:.3f}"
+    with pytest.raises(ValueError, match="wanted one setting of bov in code.json, got several"):
+        numbers.lead("bov", "code.json", "standard in code")
+    with pytest.raises(ValueError, match="wanted seeds that bov and standard share in sizes"):
+        numbers.lead("bov", "sizes layers=3")
+
+
+def is_slim(row):
+    return row["plan"] == "bov-fixed"
+
+
+def test_cells_of_two_states_of_the_numbers_are_not_compared(monkeypatch):
+    states = dict(parameters="one", thirteen_rows="older")
+    monkeypatch.setattr(numbers, "state", states.get)
+    with pytest.raises(ValueError, match="are of two states of the numbers"):
+        numbers.lead("bov-fixed", "parameters", "standard in novel")
+
+
+@pytest.mark.parametrize("place", ["novel", "code"])
+def test_fewer_systems_stay_clear_the_harder_it_is_asked(place):
+    rows = numbers.systems(place)
+    assert len(rows) == len({run.plan for run in GRIDS["thirteen_rows"].runs()}) - 1
+    for row in rows:
+        assert row["clear"] >= row["by_rate"] >= row["by_holm"]
+        assert row["pool_low"] < row["difference"] < row["pool_high"]
+    assert 0 < sum(row["by_holm"] for row in rows) < sum(row["clear"] for row in rows)
+    marked = [line for line in tables.systems(place).splitlines() if "‡" in line]
+    assert len(marked) == sum(row["by_holm"] for row in rows)
+
+
+def test_the_command_writes_checks_and_says_what_it_did(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(page, "page", lambda: "new\n")
+    monkeypatch.setattr(records, "EVIDENCE", tmp_path)
+    (tmp_path / "README.md").write_text("old\n")
+    with pytest.raises(SystemExit, match="python -m minimal.lab.evidence.page writes it"):
+        page.main(["--check"])
+    page.main([])
+    page.main(["--check"])
+    assert (tmp_path / "README.md").read_text() == "new\n"
+    said = capsys.readouterr().out
+    assert said == "page: README.md written\npage: README.md is what the records say\n"

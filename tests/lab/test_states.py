@@ -1,0 +1,80 @@
+"""Is a state of the numbers told by its last bit, and do rows name one state only when they do?"""
+
+import math
+import subprocess
+
+import pytest
+
+from minimal.lab.evidence import records, states
+
+KNOWN = {("aaa", "2", "cpu"): "one", ("bbb", "2", "cpu"): "one", ("ccc", "2", "cpu"): "two"}
+
+
+def row(commit, machine="cpu"):
+    return dict(plan="bov", commit=commit, torch="2", machine=machine)
+
+
+def test_the_last_bit_of_one_loss_makes_another_state():
+    losses = dict(bov=[6.5, 6.25], dva=[6.5, 6.0])
+    moved = losses | dict(dva=[6.5, math.nextafter(6.0, 7)])
+    assert states.fingerprint(losses) == states.fingerprint(dict(losses))
+    assert states.fingerprint(losses) != states.fingerprint(moved)
+
+
+@pytest.mark.parametrize(
+    "rows, state",
+    [
+        ([row("aaa")], "one"),
+        ([row("aaa"), row("bbb")], "one"),
+        ([row("aaa, then bbb")], "one"),
+        ([row("aaa"), row("ccc")], None),
+        ([row("aaa, then ccc")], None),
+        ([row("aaa"), row("aaa", "another cpu")], None),
+        ([row("nobody took its fingerprint")], None),
+        ([dict(plan="bov"), row("aaa")], None),
+        ([], None),
+    ],
+)
+def test_rows_share_a_state_or_name_none(rows, state):
+    assert states.state_of(rows, KNOWN) == state
+
+
+def test_a_commits_own_code_is_what_is_measured_and_it_is_measured_once(
+    tmp_path, monkeypatch, capsys
+):
+    """The number that `minimal` holds in each of two commits of a repository."""
+    monkeypatch.setattr(states, "CHECKOUT", tmp_path)
+    monkeypatch.setattr(records, "EVIDENCE", tmp_path)
+    about = dict(name="toy", fingerprint="f", tokens=1)
+    here = dict(commit=None, torch="2", machine="cpu")
+    program = "import json, minimal; losses = dict(bov=[minimal.loss])\n"
+    program += f"print(json.dumps([losses, {about}, {here}]))"
+    monkeypatch.setattr(states, "PROGRAM", program)
+    (tmp_path / "minimal").mkdir()
+    person = ["-c", "user.name=n", "-c", "user.email=e@example.org"]
+    git = lambda *words: subprocess.run(
+        ["git", *words], cwd=tmp_path, check=True, capture_output=True, text=True
+    ).stdout.strip()
+    git("init")
+    commits = []
+    for loss in (6.5, 6.25, 6.25):
+        (tmp_path / "minimal" / "__init__.py").write_text(f"loss = {loss}\n")
+        git("add", "minimal")
+        git(*person, "commit", "--allow-empty", "-m", "one")
+        commits.append(git("rev-parse", "--short", "HEAD"))
+    states.main(commits)
+    states.main(commits)
+    rows = records.rows_of(tmp_path / "states.json")
+    assert [row["commit"] for row in rows] == commits
+    first, second, third = (row["state"] for row in rows)
+    assert first != second == third
+    assert capsys.readouterr().out.splitlines()[0].startswith(f"{commits[0]}: state {first}")
+    with pytest.raises(SystemExit, match="wanted a commit of this checkout, got nothing"):
+        states.main(["nothing"])
+
+
+def test_recorded_rows_that_name_their_commit_belong_to_one_state():
+    rows = [
+        row for grid in ("ten_seeds_code", "frontier_code") for row in records.read(grid)["rows"]
+    ]
+    assert states.state_of(rows)
