@@ -100,7 +100,7 @@ def numbers():
             f"is {sizes_of[1]:.3f}",
             f"it {sizes_of[2]:.2f}",
         ],
-        predict_entropies=[f"= {even[0]:.2f}", f"gives {even[2]:.2f}"],
+        predict_entropies=[f"= {even[0]:.2f}", f"is {even[1]:.2f}", f"gives {even[2]:.2f}"],
         predict_savings=[f"saves {saved[0]:.1f}", f"{saved[1]:.1f} with", f"{saved[2]:.1f} with"],
         window=[
             f"half of the longest: 1,728, rounded up to {units['hw04'].window(1, 2, 3456, 128):,}"
