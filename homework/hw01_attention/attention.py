@@ -74,9 +74,10 @@ def decode_step(q, k, v, k_cache, v_cache, lengths):
     raise NotImplementedError
 
 
-def flops_per_token(layers, width, vocabulary, context):
-    """FLOPs of training on one token (a whole number), by the usual count: standard layers, MLP 4C
-    wide, an output head, no biases.
+def flops_per_token(layers, width, heads, groups, hidden, vocabulary, context):
+    """FLOPs of training on one token (a whole number), by the usual count, of a Llama-like model:
+    `heads` query heads share `groups` key/value heads, all C / heads wide; SwiGLU with three
+    matrices between C and `hidden`; an output head; no biases.
 
     6 for every weight of a matrix that multiplies, plus QKᵀ and AV over the full `context`; norms
     and look-ups cost nothing.

@@ -613,21 +613,20 @@ def decode_step(
     return out, keys, values
 
 
-def shape(context):
+def sizes(context):
     def make(r):
-        return (
-            r.integers(2, 30),
-            64 * r.integers(2, 20),
-            r.integers(1000, 60000),
-            context and r.integers(128, 4096),
-        )
+        heads, groups = [(8, 2), (6, 3), (4, 1)][r.integers(3)]
+        width = 64 * heads
+        hidden = 64 * r.integers(width // 32, width // 20)
+        asked = context and r.integers(128, 4096)
+        return r.integers(2, 30), width, heads, groups, hidden, r.integers(1000, 60000), asked
 
     return make
 
 
 @unit.exercise(
-    Part("the matrices (context 0)", 4, shape(0)),
-    Part("with attention", 4, shape(1)),
+    Part("the matrices (context 0)", 4, sizes(0)),
+    Part("with attention", 4, sizes(1)),
     Wrong(
         "the embedding too",
         8,
@@ -643,6 +642,24 @@ def shape(context):
         dict(each=2),
     ),
     Wrong(
+        "keys as wide as queries",
+        8,
+        "you made W_K and W_V C × C; with grouped heads they are C wide and groups · D high",
+        dict(grouped=False),
+    ),
+    Wrong(
+        "two matrices in the MLP",
+        8,
+        "SwiGLU has three matrices: up, gate and down",
+        dict(mlp=2),
+    ),
+    Wrong(
+        "grouping saves products",
+        4,
+        "you counted QKᵀ and AV for the groups alone; every query head still meets every key",
+        dict(shared=True),
+    ),
+    Wrong(
         "no attention",
         4,
         "the products with keys and values are missing: 12 · C · context a layer",
@@ -655,32 +672,51 @@ def shape(context):
         dict(attention=6),
     ),
     hints=[
-        "Matrices of a layer: W_Q, W_K, W_V, W_O are C × C; the MLP goes C -> 4C -> C. And one "
-        "head, C × V.",
+        "Matrices of a layer: W_Q and W_O are C × C; W_K and W_V make `groups` heads of D = C / "
+        "heads; the MLP has three of C × hidden. And one output head, C × V.",
         "Every weight of a matrix costs 2 FLOPs forward (multiply, add) and 4 backward.",
-        "QKᵀ and AV: each 2 · C · context forward for a token, in every layer, and twice that "
-        "backward.",
+        "QKᵀ and AV: each 2 · D · context forward for a token and a QUERY head, in every layer, "
+        "and twice that backward.",
     ],
-    after="A weight costs a multiplication and an addition forward, and the same twice "
-    "backward, for the gradient of its input and for its own: 6 in all. A look-up "
-    "multiplies nothing, so the embedding is free and the head costs C times V. "
-    "minimal/model/count.py: count does this for every plan of the course, and takes "
-    "the whole context as well, so that its numbers compare with published ones.",
-    level="easy",
+    after="A weight costs a multiplication and an addition forward, and the same twice backward, "
+    "for the gradient of its input and for its own: 6 in all; a look-up multiplies nothing, "
+    "so the embedding is free and the head costs C times V. Grouping makes W_K, W_V and the "
+    "cache smaller, and saves nothing in the products, because every query head still meets "
+    "every key. minimal/model/count.py: count does this for every plan of the course, and "
+    "takes the whole context as well, so that its numbers compare with published ones.",
+    level="medium",
     minutes=15,
 )
-def flops_per_token(layers, width, vocabulary, context, *, embedding=0, each=6, attention=12):
-    """FLOPs of training on one token (a whole number), by the usual count: standard layers, MLP 4C
-    wide, an output head, no biases.
+def flops_per_token(
+    layers,
+    width,
+    heads,
+    groups,
+    hidden,
+    vocabulary,
+    context,
+    *,
+    embedding=0,
+    each=6,
+    attention=12,
+    grouped=True,
+    mlp=3,
+    shared=False,
+):
+    """FLOPs of training on one token (a whole number), by the usual count, of a Llama-like model:
+    `heads` query heads share `groups` key/value heads, all C / heads wide; SwiGLU with three
+    matrices between C and `hidden`; an output head; no biases.
 
     6 for every weight of a matrix that multiplies, plus QKᵀ and AV over the full `context`; norms
     and look-ups cost nothing.
     """
+    narrow = width // heads * groups
     total = 0
     for _ in range(layers):
-        for rows, columns in [(width, width)] * 4 + [(width, 4 * width), (4 * width, width)]:
+        matrices = [(width, width)] * 2 + [(width, narrow if grouped else width)] * 2
+        for rows, columns in matrices + [(width, hidden)] * mlp:
             total += each * rows * columns
-        total += attention * width * context * each // 6
+        total += attention * (narrow if shared else width) * context * each // 6
     return total + each * width * vocabulary * (1 + embedding)
 
 

@@ -69,8 +69,9 @@ def decode_step(q, k, v, k_cache, v_cache, lengths):
     return out[torch.arange(len(q)), lengths][:, None], keys, values
 
 
-def flops_per_token(layers, width, vocabulary, context):
-    weights = sum([4 * width * width, 2 * 4 * width * width]) * layers + vocabulary * width
+def flops_per_token(layers, width, heads, groups, hidden, vocabulary, context):
+    outputs = sum([width, width * groups // heads, width * groups // heads, width])
+    weights = width * (layers * (outputs + 3 * hidden) + vocabulary)
     return 2 * (1 + 2) * (weights + layers * 2 * width * context)
 
 

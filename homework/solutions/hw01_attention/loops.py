@@ -61,11 +61,12 @@ def decode_step(q, k, v, k_cache, v_cache, lengths):
     return torch.stack(outs).contiguous(), keys, values
 
 
-def flops_per_token(layers, width, vocabulary, context):
-    forward = 0
+def flops_per_token(layers, width, heads, groups, hidden, vocabulary, context):
+    forward, D = 2 * width * vocabulary, width // heads
     for _ in range(layers):
-        forward += 2 * 4 * width * width + 2 * 8 * width * width + 2 * 2 * width * context
-    return 3 * (forward + 2 * width * vocabulary)
+        forward += heads * 2 * width * D + groups * 2 * 2 * width * D + 2 * width * width
+        forward += 3 * 2 * width * hidden + heads * 2 * 2 * D * context
+    return 3 * forward
 
 
 def predict_output_size():

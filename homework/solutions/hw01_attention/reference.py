@@ -60,9 +60,10 @@ def decode_step(q, k, v, k_cache, v_cache, lengths):
     return torch.einsum("bhts,bshd->bthd", weights, values), keys, values
 
 
-def flops_per_token(layers, width, vocabulary, context):
-    matrices = layers * 12 * width**2 + width * vocabulary
-    return 6 * matrices + 12 * layers * width * context
+def flops_per_token(layers, width, heads, groups, hidden, vocabulary, context):
+    narrow = width // heads * groups  # what keys and values have in all
+    layer = 2 * width**2 + 2 * width * narrow + 3 * width * hidden
+    return 6 * (layers * layer + width * vocabulary) + 12 * layers * width * context
 
 
 def predict_output_size():
