@@ -9,10 +9,12 @@ def softmax(row):
     return shifted / shifted.sum()
 
 
-def weights(q, k, causal=True, root=True, late=0, transposed=False, scale=None, after=False):
-    """(T, S) weights of one head; the T queries are the last T of S positions. The other switches
-    make wrong answers: `late` shifts the mask, `transposed` normalises over the queries, `after`
-    masks behind the softmax."""
+def weights(
+    q, k, causal=True, root=True, late=0, transposed=False, scale=None, after=False, seen=None
+):
+    """(T, S) weights of one head; the T queries are the last T of S positions, and see what `seen`
+    (T, S) allows. The other switches make wrong answers: `late` shifts the mask, `transposed`
+    normalises over the queries, `after` masks behind the softmax."""
     (T, D), S = q.shape, len(k)
     divisor = scale or (np.sqrt(D) if root else 1)
     scores, hidden = np.zeros((T, S)), np.zeros((T, S), bool)
@@ -20,6 +22,7 @@ def weights(q, k, causal=True, root=True, late=0, transposed=False, scale=None, 
         for s in range(S):
             scores[t, s] = sum(q[t, d] * k[s, d] for d in range(D)) / divisor
             hidden[t, s] = causal and s > t + S - T + late
+            hidden[t, s] |= seen is not None and not seen[t, s]
     if after:
         return np.stack([softmax(row) for row in scores]) * ~hidden
     scores[hidden] = -np.inf
@@ -28,15 +31,16 @@ def weights(q, k, causal=True, root=True, late=0, transposed=False, scale=None, 
     return np.stack([softmax(row) for row in scores])
 
 
-def attention(q, k, v, turns=False, **how):
+def attention(q, k, v, turns=False, seen=None, **how):
     """(B,T,H,D) from q (B,T,H,D) and k, v (B,S,G,D): query head h reads key head h // (H // G) (by
-    turns: h % G)."""
+    turns: h % G). `seen` (B,T,S), where it is given, is a mask of its own for every text."""
     B, T, H, _ = q.shape
     G, out = k.shape[2], np.zeros((B, T, H, v.shape[-1]))
     for b in range(B):
         for h in range(H):
             g = h % G if turns else h // (H // G)
-            A = weights(q[b, :, h], k[b, :, g], **how)
+            mask = None if seen is None else seen[b]
+            A = weights(q[b, :, h], k[b, :, g], seen=mask, **how)
             for t in range(T):
                 out[b, t, h] = sum(A[t, s] * v[b, s, g] for s in range(k.shape[1]))
     return out

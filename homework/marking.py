@@ -7,7 +7,6 @@ isolated grader and the proofs in tests/homework all read this one definition.
 """
 
 import contextlib
-import copy
 import functools
 import importlib.util
 import inspect
@@ -419,13 +418,6 @@ class Unit:
             return oracle
 
         return keep
-
-    def borrow(self, unit, name, minutes):
-        """An exercise of another unit, asked here, too: how long it takes, and what is said once it
-        is right, depends on what stands around it."""
-        twin = copy.copy(unit.exercises[name])
-        twin.minutes, twin.after = minutes, ""
-        self.exercises[name] = twin
 
     def parts(self):
         return [(exercise, part) for exercise in self.exercises.values() for part in exercise.parts]

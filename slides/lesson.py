@@ -14,7 +14,7 @@ from slides import page
 
 PREDICT = "> **Predict.**"
 GUESS = re.compile(r"guess\w*(, *guess\w*)* *=.*\bNone\b")
-CUT = re.compile(r"^(?=#+ |> \*\*Predict|\*\*Your turn)", flags=re.M)  # what no fold may hide
+CUT = re.compile(r"^(?=#+ |> \*\*Predict|(> )?\*\*Your turn)", flags=re.M)  # what no fold may hide
 UNSAID = re.compile(r" \(you said None( and None)*\)")  # nobody was asked when the page was made
 SYSTEM_IS_DARK = "@media (prefers-color-scheme: dark)"  # what a piece to move asks
 PAGE_IS_DARK = ':root[data-theme="dark"]'  # what it is asked here, where the reader may choose

@@ -11,36 +11,44 @@ were.
 import torch  # noqa: F401
 
 
-def causal_mask(T, S):
+def prefix_mask(T, S, prefix):
     """(T,S) of bool, True where query t may see key s.
 
-    The T queries are the last T of S positions.
+    The T queries are the last T of S positions. Causal, but the first `prefix` positions see each
+    other whole, as a question that is read at once, before the answer is written.
     """
     raise NotImplementedError
 
 
-def attention(q, k, v, causal):
-    """Softmax attention: q (B,T,H,D), k (B,S,H,D), v (B,S,H,E) -> (B,T,H,E). If `causal`, the
-    queries are the last T of S positions.
+def attention(q, k, v, documents):
+    """Causal attention over rows that hold several documents: q (B,T,H,D), k (B,S,H,D), v
+    (B,S,H,E), documents (B,S) whole numbers -> (B,T,H,E).
+
+    The queries are the last T of S positions. A query sees the keys at or before its own position
+    that belong to its own document.
     """
     raise NotImplementedError
 
 
-def rope(x, positions, base):
-    """Rotary positions: x (B,T,H,D), positions (T,) whole numbers, base a number -> (B,T,H,D).
+def rope(x, positions, base, turned):
+    """Rotary positions on a part of each head: x (B,T,H,D), positions (B,T) whole numbers, base a
+    number, turned even -> (B,T,H,D).
 
-    With x1, x2 the first and second half of the last dimension and angle = position * base ** (-2 i
-    / D), i = 0 … D/2 - 1: y1 = x1 cos(angle) + x2 sin(angle), y2 = -x1 sin(angle) + x2 cos(angle).
+    The first `turned` features turn, the others stay. With x1, x2 the first and second half of
+    those that turn and angle = position * base ** (-2 i / turned), i = 0 … turned/2 - 1: y1 = x1
+    cos(angle) + x2 sin(angle), y2 = -x1 sin(angle) + x2 cos(angle).
     """
     raise NotImplementedError
 
 
-def online_softmax(scores, values, tile):
-    """softmax(scores) @ values, reading `tile` columns at a time, once: scores (T,S), values (S,E).
+def online_softmax(scores, values, tiles):
+    """softmax(scores) @ values, a tile of columns at a time, each read once: scores (T,S), values
+    (S,E), tiles (N,2) whole numbers: as number n come the columns tiles[n,0] to tiles[n,1] - 1.
 
-    Returns (out (T,E), maxima (N,T), sums (N,T)): the result, and after each of the N tiles (the
-    last may be shorter) the largest score so far and the sum of exp(score - that maximum) so far.
-    No exp of a number above 0.
+    The tiles cover all columns, in any order. A hidden key has the score -inf; a tile may hold
+    nothing that a query sees, all tiles together hold something. Returns (out (T,E), maxima (N,T),
+    sums (N,T)): the result, and after each tile the largest score so far and the sum of exp(score -
+    that maximum) so far, both 0 for a query that has seen nothing yet. No exp of a number above 0.
     """
     raise NotImplementedError
 
@@ -55,18 +63,21 @@ def merge(out_a, lse_a, out_b, lse_b):
     raise NotImplementedError
 
 
-def decode_step(q, k, v, k_cache, v_cache):
-    """One token through a cache: q, k, v (B,1,H,D), caches (B,S,H,D), S may be 0 -> (out (B,1,H,D),
-    both caches (B,S+1,H,D)).
+def decode_step(q, k, v, k_cache, v_cache, lengths):
+    """One token of each of B texts, through caches of S rows of which text b has filled the first
+    lengths[b], fewer than S: q, k, v (B,1,H,D), caches (B,S,H,D), lengths (B,) whole numbers ->
+    (out (B,1,H,D), both caches (B,S,H,D), with the new rows written).
 
-    Token after token, the outputs must equal causal attention on the whole sequence.
+    Token after token, the outputs must equal causal attention on each text alone. What stands in
+    rows that are not filled is unknown, and stays.
     """
     raise NotImplementedError
 
 
-def flops_per_token(layers, width, vocabulary, context):
-    """FLOPs of training on one token (a whole number), by the usual count: standard layers, MLP 4C
-    wide, an output head, no biases.
+def flops_per_token(layers, width, heads, groups, hidden, vocabulary, context):
+    """FLOPs of training on one token (a whole number), by the usual count, of a Llama-like model:
+    `heads` query heads share `groups` key/value heads, all C / heads wide; SwiGLU with three
+    matrices between C and `hidden`; an output head; no biases.
 
     6 for every weight of a matrix that multiplies, plus QKᵀ and AV over the full `context`; norms
     and look-ups cost nothing.
@@ -74,21 +85,28 @@ def flops_per_token(layers, width, vocabulary, context):
     raise NotImplementedError
 
 
-def predict_sharpness():
-    """Predict, then measure: q and 128 keys are standard normal and 64 wide. On average, how large
-    is the largest of the 128 weights (1) of softmax(q kᵀ), and (2) of softmax(q kᵀ / sqrt(64))?
-    Return the two numbers; 0.15 apart (1), or a factor of 2 (2), counts.
+def predict_output_size():
+    """Predict, then measure: a query, 1,024 keys and values, all standard normal and 64 wide, so a
+    value has root mean square 1. What root mean square has attention's output (1) if all weights
+    are even, (2) with softmax(q kᵀ / sqrt(64)), (3) with softmax(q kᵀ)? Three numbers; each counts
+    within a fifth of it.
     """
     raise NotImplementedError
 
 
 def mask_counter_example():
-    """Find the error. Return (q, k, v, q2, k2, v2): two sequences, q and k (T,D), v (T,E), that
-    differ in their last row only.
+    """Find the error. Five ways to write causal attention; seen is True where s <= t, and scores
+    are q kᵀ / sqrt(D). One of them lets the future through.
 
-    The Bank of Values paper prints attention as softmax(Q Kᵀ / sqrt(d)) V (Eq 2), for a model that
-    predicts the next token. Return a case in which that formula, taken as printed, lets the last
-    token change an earlier output by at least 0.01.
+    1: scores.masked_fill(~seen, -inf).softmax(-1) @ v
+    2: (scores - scores.amax(-1, keepdim=True)).masked_fill(~seen, -inf).softmax(-1) @ v
+    3: (scores.softmax(-1) * seen) @ v
+    4: a = scores.softmax(-1) * seen;  (a / a.sum(-1, keepdim=True)) @ v
+    5: z = scores.masked_fill(~seen, -inf);  (z - z[:, :1]).softmax(-1) @ v
+
+    Return (which, q, k, v, q2, k2, v2): its number, and two sequences, q and k (T,D), v (T,E), that
+    differ in their last row only and with which an earlier output of that way changes by at least
+    0.01.
     """
     raise NotImplementedError
 

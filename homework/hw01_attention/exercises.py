@@ -22,9 +22,20 @@ unit = Unit(
 )
 
 
+def square(r):
+    T = int(r.integers(5, 9))
+    return T, T, int(r.integers(2, T - 1))
+
+
+def late(r):
+    """The first of the queries stands inside the prefix."""
+    T, S = int(r.integers(3, 5)), int(r.integers(7, 10))
+    return T, S, int(r.integers(S - T + 2, S))
+
+
 @unit.exercise(
-    Part("as many queries as keys", 4, lambda r: (n := int(r.integers(3, 9)), n)),
-    Part("fewer queries than keys", 4, lambda r: (int(r.integers(2, 5)), int(r.integers(6, 10)))),
+    Part("as many queries as keys", 4, square),
+    Part("fewer queries than keys", 4, late),
     Wrong(
         "hides itself",
         8,
@@ -44,38 +55,77 @@ unit = Unit(
         "at t + S - T",
         dict(corner=True),
     ),
+    Wrong(
+        "the prefix is not used",
+        8,
+        "yours is causal everywhere: a position inside the prefix sees the whole prefix, what "
+        "comes after it too",
+        dict(prefix_seen=False),
+    ),
+    Wrong(
+        "one key too many",
+        8,
+        "the prefix is the keys 0 to prefix - 1; yours shows key number `prefix` as well",
+        dict(more=1),
+    ),
+    Wrong(
+        "the prefix sees everything",
+        8,
+        "your positions inside the prefix see what comes behind it; there they are causal like all "
+        "others",
+        dict(everything=True),
+    ),
     hints=[
-        "Draw the square for T = 2, S = 4: the first query stands at position 2. How many keys "
-        "does it see?",
-        "Compare two aranges: torch.arange(S) against torch.arange(T)[:, None] + (S - T).",
+        "Draw the square for T = S = 4 and a prefix of 3. Which keys does position 0 see? And "
+        "position 3?",
+        "Two masks, joined by |: the causal one, and one of the keys alone. The causal one "
+        "compares torch.arange(S) with torch.arange(T)[:, None] + (S - T).",
     ],
-    after="The T queries are the newest of S positions, so query t stands at S - T + t and "
-    "sees the keys up to there. minimal/kernels/reference.py: visible has the same "
-    "line, with windows and padding added. One of the three solutions cuts the last T "
-    "rows out of the square mask: a mask behind a cache is the bottom of the mask of "
-    "the whole text.",
-    level="easy",
-    minutes=3,
+    after="A key is visible if it is not later than the query, or if it lies in the prefix; and "
+    "since the T queries are the newest of S positions, query t stands at S - T + t. "
+    "README's question: nothing of a prefix is predicted, so what it sees cannot give an "
+    "answer away; with a loss on its tokens it would. minimal/kernels/reference.py: visible "
+    "has the causal condition, with windows and padding added. One of the three solutions "
+    "cuts the last T rows out of a square mask.",
+    level="medium",
+    minutes=6,
 )
-def causal_mask(T, S, *, itself=0, flip=False, corner=False):
+def prefix_mask(
+    T, S, prefix, *, itself=0, flip=False, corner=False, prefix_seen=True, more=0, everything=False
+):
     """(T,S) of bool, True where query t may see key s.
 
-    The T queries are the last T of S positions.
+    The T queries are the last T of S positions. Causal, but the first `prefix` positions see each
+    other whole, as a question that is read at once, before the answer is written.
     """
     mask = np.zeros((T, S), bool)
     for t in range(T):
+        at = t if corner else t + S - T
         for s in range(S):
-            mask[t, s] = (s + itself <= t + (0 if corner else S - T)) != flip
+            within = prefix_seen and s < prefix + more
+            within = within or (everything and at < prefix)
+            mask[t, s] = (s + itself <= at or within) != flip
     return mask
 
 
-def qkv(T, S, H=3):
-    return lambda r: normals(r, (2, T, H, 6), (2, S, H, 6), (2, S, H, 5))
+def rows_of_documents(several):
+    """Seven keys, four late queries; with several documents, one ends among the queries."""
+
+    def make(r):
+        q, k, v = normals(r, (2, 4, 3, 6), (2, 7, 3, 6), (2, 7, 3, 5))
+        documents = np.zeros((2, 7), int)
+        for row in documents:
+            first, second = r.choice(9, 2, replace=False)
+            row[:] = first
+            row[int(r.integers(4, 6)) if several else 7 :] = second
+        return q, k, v, documents
+
+    return make
 
 
 @unit.exercise(
-    Part("everyone sees everything", 6, lambda r: (*qkv(4, 7)(r), False)),
-    Part("causal, behind a cache", 8, lambda r: (*qkv(4, 7)(r), True)),
+    Part("one document", 6, rows_of_documents(False)),
+    Part("several documents in a row", 8, rows_of_documents(True)),
     Wrong(
         "no root",
         14,
@@ -104,65 +154,92 @@ def qkv(T, S, H=3):
     ),
     Wrong(
         "mask from the left",
-        8,
+        14,
         "with fewer queries than keys, the queries are the LAST positions: query t sees "
         "keys up to t + S - T",
         dict(corner=True),
     ),
     Wrong(
         "masked after the softmax",
-        8,
+        14,
         "you hid keys after the softmax: what is left no longer sums to one; hide "
         "them before, with -inf",
         dict(after=True),
     ),
     Wrong(
         "never masked",
+        14,
+        "your queries see keys that come after them, of their own document",
+        dict(ahead=True),
+    ),
+    Wrong(
+        "documents ignored",
         8,
-        "you did not use `causal`: the queries see keys after them",
-        dict(never=True),
+        "you did not use `documents`: a query sees keys of its own document only",
+        dict(blind=True),
+    ),
+    Wrong(
+        "the query's document from the left",
+        8,
+        "you looked up the document of query t at position t; it stands at t + S - T",
+        dict(left=True),
     ),
     hints=[
         "Move the heads next to the batch, (B,H,T,D), and everything is matrix products: q @ "
         "k.mT, softmax over the last dimension.",
-        "masked_fill(~mask, float('-inf')) before the softmax, with the mask of the first "
-        "exercise.",
-        "softmax(q kᵀ / sqrt(D)) v, and the heads back to where they were.",
+        "The mask is now (B,T,S): causal, and documents[:, S - T:, None] == documents[:, None]. "
+        "Give it a place for the heads.",
+        "masked_fill(~mask, float('-inf')) before the softmax; no row of it is empty, since a "
+        "query sees itself.",
     ],
-    after="A score is a sum of D products, so its spread grows like the root of D; dividing "
-    "by that root keeps the softmax soft at any width. The package defines attention in "
-    "minimal/kernels/reference.py: by_definition, and every kernel must equal it. "
-    "README's question: weights that are hidden after the softmax no longer sum to one, "
-    "and the sum that they were divided by still holds the future. Nothing fails, so "
-    "only a test notices: with all values equal to one, every output must be one.",
+    after="Dividing by the root of D keeps the softmax soft at any width, since a score is a sum "
+    "of D products. Texts that share a row must not hear each other, so the mask differs "
+    "from text to text; minimal/kernels/reference.py: by_definition takes such a mask, and "
+    "every kernel must equal it. README's question: weights that are hidden after the "
+    "softmax no longer sum to one, and the sum that they were divided by still holds the "
+    "future. Nothing fails, so only a test notices: with all values equal to one, every "
+    "output must be one.",
     level="medium",
-    minutes=10,
+    minutes=15,
 )
-def attention(q, k, v, causal, *, corner=False, never=False, **how):
-    """Softmax attention: q (B,T,H,D), k (B,S,H,D), v (B,S,H,E) -> (B,T,H,E). If `causal`, the
-    queries are the last T of S positions.
+def attention(q, k, v, documents, *, corner=False, ahead=False, blind=False, left=False, **how):
+    """Causal attention over rows that hold several documents: q (B,T,H,D), k (B,S,H,D), v
+    (B,S,H,E), documents (B,S) whole numbers -> (B,T,H,E).
+
+    The queries are the last T of S positions. A query sees the keys at or before its own position
+    that belong to its own document.
     """
-    late = q.shape[1] - k.shape[1] if corner else 0
-    return by_index.attention(q, k, v, causal=causal and not never, late=late, **how)
+    B, T, S = len(q), q.shape[1], k.shape[1]
+    seen = np.zeros((B, T, S), bool)
+    for b, t, s in np.ndindex(B, T, S):
+        at = t + S - T
+        mine = documents[b, t if left else at] == documents[b, s]
+        past = s <= (t if corner else at) or ahead
+        seen[b, t, s] = past and (mine or blind)
+    return by_index.attention(q, k, v, causal=False, seen=seen, **how)
 
 
 def far(base):
     """Odd positions behind 2,048, which half a precision cannot tell from their neighbours."""
 
     def make(r):
-        positions = r.integers(0, 40, 5)
-        positions[[1, 3]] = 2 * r.integers(1024, 2048, 2) + 1
-        return r.normal(size=(2, 5, 3, 8)), positions, base
+        positions = r.integers(0, 40, (2, 5))
+        positions[:, [1, 3]] = 2 * r.integers(1024, 2048, (2, 2)) + 1
+        return r.normal(size=(2, 5, 3, 10)), positions, base, 6
 
     return make
 
 
 def scattered(r):
-    return r.normal(size=(2, 5, 3, 8)), r.integers(0, 40, 5), 10000.0
+    return r.normal(size=(2, 5, 3, 10)), r.integers(0, 40, (2, 5)), 10000.0, 6
+
+
+def in_order(r):
+    return r.normal(size=(2, 5, 3, 10)), np.stack([np.arange(5)] * 2), 100.0, 6
 
 
 @unit.exercise(
-    Part("positions 0, 1, 2, …", 6, lambda r: (r.normal(size=(2, 5, 3, 8)), np.arange(5), 100.0)),
+    Part("positions 0, 1, 2, …", 6, in_order),
     Part("any positions", 6, [far(10000.0), far(100.0), scattered]),
     Wrong(
         "turned backwards",
@@ -173,13 +250,13 @@ def scattered(r):
     Wrong(
         "neighbours are pairs",
         12,
-        "you paired neighbours (0 with 1, 2 with 3); here entry i goes with entry i + D/2",
+        "you paired neighbours (0 with 1, 2 with 3); here entry i goes with entry i + turned/2",
         dict(split=False),
     ),
     Wrong(
         "frequencies half as steep",
         12,
-        "your frequencies fall half as fast: base ** (-2i/D) for i = 0 … D/2 - 1",
+        "your frequencies fall half as fast: base ** (-2i/turned) for i = 0 … turned/2 - 1",
         dict(steep=1),
     ),
     Wrong(
@@ -189,6 +266,31 @@ def scattered(r):
         dict(count=True),
     ),
     Wrong(
+        "all features turned",
+        12,
+        "you turned all D features; only the first `turned` do, and the rest stay as they are",
+        dict(whole=True),
+    ),
+    Wrong(
+        "pairs across the whole head",
+        12,
+        "you paired entry i with entry i + D/2; the partner lies turned/2 further on, inside the "
+        "part that turns",
+        dict(reach="head"),
+    ),
+    Wrong(
+        "frequencies of the whole head",
+        12,
+        "your frequencies fall as if all D features turned: base ** (-2i/turned)",
+        dict(falls="head"),
+    ),
+    Wrong(
+        "the first text's positions",
+        6,
+        "you turned every text by the positions of the first one",
+        dict(one_text=True),
+    ),
+    Wrong(
         "positions in half precision",
         6,
         "your positions were rounded: half a precision has no odd numbers above "
@@ -196,50 +298,80 @@ def scattered(r):
         dict(half_precision=True),
     ),
     hints=[
-        "Two halves: x1, x2 = x[..., :D//2], x[..., D//2:]. Each pair (x1[i], x2[i]) turns by its "
-        "own angle.",
-        "angle = positions[:, None] * base ** (-2 * i / D), of shape (T, D/2); give it a heads "
+        "Cut x in three along the last dimension: two halves of what turns, and the rest. Each "
+        "pair turns by its own angle; the rest is put back behind them.",
+        "The angle is (B,T,turned/2), positions times base ** (-2 * i / turned); give it a heads "
         "dimension before you multiply.",
     ],
-    after="A turn keeps the length of a pair, and in the product of a query and a key only "
-    "the difference of their two angles is left: a score knows t - s and nothing else "
-    "of the positions. minimal/model/layers.py: rotate has the same pairs and the same "
-    "sign. The solution with complex numbers is the shortest proof: a pair is one "
+    after="A turn keeps the length of a pair, and in the product of a query and a key only the "
+    "difference of their two angles is left: a score knows t - s and nothing else of the "
+    "positions. minimal/model/layers.py: rotate has the same pairs and the same sign, for a "
+    "head that turns whole; GPT-NeoX turns a quarter of it, and the rest can match content "
+    "at any distance. The solution with complex numbers is the shortest proof: a pair is one "
     "number, and to turn it is to multiply by exp(-i angle).",
     level="medium",
-    minutes=10,
+    minutes=15,
 )
-def rope(x, positions, base, *, sign=1, split=True, steep=2, count=False, half_precision=False):
-    """Rotary positions: x (B,T,H,D), positions (T,) whole numbers, base a number -> (B,T,H,D).
+def rope(
+    x,
+    positions,
+    base,
+    turned,
+    *,
+    sign=1,
+    split=True,
+    steep=2,
+    count=False,
+    half_precision=False,
+    whole=False,
+    reach="part",
+    falls="part",
+    one_text=False,
+):
+    """Rotary positions on a part of each head: x (B,T,H,D), positions (B,T) whole numbers, base a
+    number, turned even -> (B,T,H,D).
 
-    With x1, x2 the first and second half of the last dimension and angle = position * base ** (-2 i
-    / D), i = 0 … D/2 - 1: y1 = x1 cos(angle) + x2 sin(angle), y2 = -x1 sin(angle) + x2 cos(angle).
+    The first `turned` features turn, the others stay. With x1, x2 the first and second half of
+    those that turn and angle = position * base ** (-2 i / turned), i = 0 … turned/2 - 1: y1 = x1
+    cos(angle) + x2 sin(angle), y2 = -x1 sin(angle) + x2 cos(angle).
     """
-    out, half = np.zeros(x.shape), x.shape[-1] // 2
+    out, D = x.copy(), x.shape[-1]
+    turned = D if whole else turned
     positions = positions.astype("f2").astype("f8") if half_precision else positions
-    for t in range(x.shape[1]):
-        for i in range(half):
-            angle = sign * (t if count else positions[t]) * base ** (-steep * i / x.shape[-1])
-            a, b = (i, i + half) if split else (2 * i, 2 * i + 1)
-            out[:, t, :, a] = x[:, t, :, a] * np.cos(angle) + x[:, t, :, b] * np.sin(angle)
-            out[:, t, :, b] = -x[:, t, :, a] * np.sin(angle) + x[:, t, :, b] * np.cos(angle)
+    for b, t, i in np.ndindex(len(x), x.shape[1], turned // 2):
+        at = t if count else positions[0 if one_text else b, t]
+        angle = sign * at * base ** (-steep * i / (D if falls == "head" else turned))
+        far_off = D // 2 if reach == "head" else turned // 2
+        one, two = (i, i + far_off) if split else (2 * i, 2 * i + 1)
+        out[b, t, :, one] = x[b, t, :, one] * np.cos(angle) + x[b, t, :, two] * np.sin(angle)
+        out[b, t, :, two] = -x[b, t, :, one] * np.sin(angle) + x[b, t, :, two] * np.cos(angle)
     return out
 
 
-def tiles(S, size):
-    """In the first row, the first tile holds negative scores only."""
+def tiles(size, ragged):
+    """Whole tiles from left to right; or of any width, in any order, and keys that are hidden: the
+    first tile to come holds none that query 0 may see."""
 
     def make(r):
-        scores, values = normals(r, (5, S), (S, 3))
-        scores[0, :4] = -np.abs(scores[0, :4]) - 0.1
-        return size * scores, values, 4
+        scores, values = normals(r, (5, 11), (11, 3))
+        places = np.array([[0, 4], [4, 8], [8, 11]])
+        if ragged:
+            cuts = np.sort(r.choice(np.arange(1, 11), 3, replace=False))
+            places = np.stack([[0, *cuts], [*cuts, 11]], 1)
+            places = places[[2, 0, 3, 1]]
+        scores[1, slice(*places[0])] = -np.abs(scores[1, slice(*places[0])]) - 0.1
+        scores *= size
+        if ragged:
+            scores[0, slice(*places[0])] = -np.inf
+            scores[2, slice(*places[2])] = -np.inf
+        return scores, values, places
 
     return make
 
 
 @unit.exercise(
-    Part("ordinary scores, whole tiles", 6, tiles(12, 2)),
-    Part("scores in the hundreds, a short last tile", 8, tiles(11, 100)),
+    Part("ordinary scores, from left to right", 6, tiles(2, False)),
+    Part("scores in the hundreds, hidden keys, any order", 8, tiles(100, True)),
     Wrong(
         "sums not rescaled",
         14,
@@ -266,61 +398,70 @@ def tiles(S, size):
         dict(least=0.0),
     ),
     Wrong(
-        "drops the short tile",
+        "always from left to right",
         8,
-        "the last, shorter tile is missing from your output",
-        dict(whole=True),
+        "you read the tiles from left to right; they come in the order of the rows of `tiles`",
+        dict(sort=True),
+    ),
+    Wrong(
+        "nothing seen yet",
+        8,
+        "-inf minus -inf is NaN: where a query has seen nothing yet, subtract 0 in the place of "
+        "its maximum",
+        dict(guard=False),
     ),
     hints=[
         "Keep three things: m (T,) the maximum so far, total (T,) the sum of exp(score - m), o "
         "(T,E) the same sum weighted with values.",
         "A new tile: new = max(m, tile.max(-1)); shrink = exp(m - new); total = total * shrink + "
         "…; o = o * shrink[:, None] + …; m = new.",
-        "Start with m = -inf, total = 0, o = 0; divide o by total once, at the end. Append m and "
-        "total to lists after each tile.",
+        "-inf minus -inf is NaN. Where nothing has been seen yet, subtract 0 instead: exp(-inf) is "
+        "0, and 0 is what belongs there.",
     ],
     after="Whatever was summed is relative to the largest score so far; when a larger one "
     "comes, the factor exp(old - new) moves it there, and exp never gets a number above "
-    "0. minimal/kernels/forward.py: absorb is this loop as a Triton kernel, in base 2. "
+    "0. A sum does not care for order, so tiles may come as they like; a row that has seen nothing "
+    "yet needs one guard, which is where many kernels have had their NaN. "
+    "minimal/kernels/forward.py: absorb is this loop as a Triton kernel, in base 2. "
     "One solution takes an ordinary sum over each prefix instead: the same numbers, but "
     "it reads a score again for every later tile.",
     level="hard",
-    minutes=15,
+    minutes=20,
 )
 def online_softmax(
     scores,
     values,
-    tile,
+    tiles,
     *,
     shrink_sum=True,
     shrink_out=True,
     running=True,
-    whole=False,
+    sort=False,
+    guard=True,
     least=-np.inf,
 ):
-    """softmax(scores) @ values, reading `tile` columns at a time, once: scores (T,S), values (S,E).
+    """softmax(scores) @ values, a tile of columns at a time, each read once: scores (T,S), values
+    (S,E), tiles (N,2) whole numbers: as number n come the columns tiles[n,0] to tiles[n,1] - 1.
 
-    Returns (out (T,E), maxima (N,T), sums (N,T)): the result, and after each of the N tiles (the
-    last may be shorter) the largest score so far and the sum of exp(score - that maximum) so far.
-    No exp of a number above 0.
+    The tiles cover all columns, in any order. A hidden key has the score -inf; a tile may hold
+    nothing that a query sees, all tiles together hold something. Returns (out (T,E), maxima (N,T),
+    sums (N,T)): the result, and after each tile the largest score so far and the sum of exp(score -
+    that maximum) so far, both 0 for a query that has seen nothing yet. No exp of a number above 0.
     """
-    (T, S), E = scores.shape, values.shape[1]
+    T, E = len(scores), values.shape[1]
     m, total, o = np.full(T, least), np.zeros(T), np.zeros((T, E))
     maxima, sums = [], []
-    for start in range(0, S - S % tile if whole else S, tile):
+    for start, end in sorted(tiles.tolist()) if sort else tiles.tolist():
         for t in range(T):
-            columns = range(start, min(start + tile, S))
-            largest = max(scores[t, s] for s in columns)
+            largest = max(scores[t, s] for s in range(start, end))
             new = max(m[t], largest) if running else largest
-            shrink = np.exp(m[t] - new)
-            total[t] = total[t] * (shrink if shrink_sum else 1) + sum(
-                np.exp(scores[t, s] - new) for s in columns
-            )
-            o[t] = o[t] * (shrink if shrink_out else 1) + sum(
-                np.exp(scores[t, s] - new) * values[s] for s in columns
-            )
+            safe = new if new > -np.inf or not guard else 0.0
+            shrink = np.exp(m[t] - safe)
+            e = [np.exp(scores[t, s] - safe) for s in range(start, end)]
+            total[t] = total[t] * (shrink if shrink_sum else 1) + sum(e)
+            o[t] = o[t] * (shrink if shrink_out else 1) + np.array(e) @ values[start:end]
             m[t] = new
-        maxima.append(m.copy())
+        maxima.append(np.where(np.isinf(m) & guard, 0, m))
         sums.append(total.copy())
     return o / total[:, None], np.stack(maxima), np.stack(sums)
 
@@ -379,89 +520,113 @@ def merge(out_a, lse_a, out_b, lse_b, *, shares="own", joint="sum"):
     return share * out_a + (1 - share) * out_b, lse if joint == "sum" else top
 
 
-def step(S):
-    return lambda r: normals(r, *[(2, 1, 3, 6)] * 3, *[(2, S, 3, 6)] * 2)
+def step(filled):
+    """Three texts in one cache of six rows; what a text has not filled holds another's leavings."""
 
-
-@unit.exercise(
-    Part("the first token, from an empty cache", 4, step(0)),
-    Part("a later token", 6, step(5)),
-    Wrong(
-        "blind to itself",
-        10,
-        "the new token must see itself: append its key and value first, then attend",
-        dict(blind=True),
-    ),
-    Wrong(
-        "new rows in front",
-        6,
-        "you put the new rows in front of the cached ones; they belong behind them",
-        dict(front=True),
-    ),
-    Wrong(
-        "a mask for one query",
-        6,
-        "your mask has its corner at the first key, so the query sees that alone; the new token "
-        "is the LAST position and sees all: no mask is needed",
-        dict(corner=True),
-    ),
-    Wrong(
-        "the new key alone",
-        6,
-        "your query saw only the new key; it must see the whole cache",
-        dict(forgets=True),
-    ),
-    hints=[
-        "torch.cat along the positions first, then one query against all keys.",
-        "No mask is needed: everything in the cache lies before the new token, and the token sees "
-        "itself.",
-    ],
-    after="Everything in the cache lies before the new token, so the last row of the causal "
-    "mask hides nothing and no mask is needed. The token sees itself because it is "
-    "appended before it attends. In the package that is minimal/model/cache.py: "
-    "Cache.append, called by minimal/model/tape.py: Tape.keep, the one line by which "
-    "training and decoding are the same code.",
-    level="medium",
-    minutes=8,
-)
-def decode_step(
-    q, k, v, k_cache, v_cache, *, blind=False, front=False, forgets=False, corner=False
-):
-    """One token through a cache: q, k, v (B,1,H,D), caches (B,S,H,D), S may be 0 -> (out (B,1,H,D),
-    both caches (B,S+1,H,D)).
-
-    Token after token, the outputs must equal causal attention on the whole sequence.
-    """
-    keys = np.concatenate([k, k_cache] if front else [k_cache, k], 1)
-    values = np.concatenate([v, v_cache] if front else [v_cache, v], 1)
-    seen = (
-        (k_cache, v_cache)
-        if blind
-        else (k, v)
-        if forgets
-        else (keys[:, :1], values[:, :1])
-        if corner
-        else (keys, values)
-    )
-    out = by_index.attention(q, *seen, causal=False) if seen[0].shape[1] else np.zeros(q.shape)
-    return out, keys, values
-
-
-def shape(context):
     def make(r):
-        return (
-            r.integers(2, 30),
-            64 * r.integers(2, 20),
-            r.integers(1000, 60000),
-            context and r.integers(128, 4096),
-        )
+        new, caches = normals(r, *[(3, 1, 2, 6)] * 3), normals(r, *[(3, 6, 2, 6)] * 2)
+        lengths = r.choice(np.arange(1, 6), 3, replace=False) if filled else np.zeros(3, int)
+        return *new, *caches, lengths
 
     return make
 
 
 @unit.exercise(
-    Part("the matrices (context 0)", 4, shape(0)),
-    Part("with attention", 4, shape(1)),
+    Part("the first token of every text", 4, step(False)),
+    Part("texts of several lengths", 6, step(True)),
+    Wrong(
+        "blind to itself",
+        10,
+        "the new token must see itself: write its key and value first, then attend",
+        dict(blind=True),
+    ),
+    Wrong(
+        "reads what is not filled",
+        10,
+        "your queries read rows that their text has not written: text b ends at row lengths[b]",
+        dict(all_rows=True),
+    ),
+    Wrong(
+        "one length for all",
+        6,
+        "you took the longest text's length for all; text b has filled lengths[b] rows",
+        dict(longest=True),
+    ),
+    Wrong(
+        "one row too far",
+        10,
+        "the rows 0 to lengths[b] - 1 are filled, so the new one is row lengths[b]; you wrote "
+        "behind it",
+        dict(behind=1),
+    ),
+    Wrong(
+        "the new key alone",
+        6,
+        "your query saw only the new key; it must see what its text has filled, too",
+        dict(forgets=True),
+    ),
+    hints=[
+        "Copy both caches. Text b's new row goes to place lengths[b]: an index for the text beside "
+        "one for the row.",
+        "A mask is needed again: torch.arange(S) <= lengths[:, None], (B,S), with places for heads "
+        "and query.",
+    ],
+    after="For one text everything in its cache lies before the new token, so no mask is needed; "
+    "the token sees itself because it is written before it attends. Texts of several "
+    "lengths share one block of memory, and there a mask comes back, not to hide the future "
+    "but to hide what is not there. README's question: its length is all that must be kept "
+    "for a text, and the mask is made from it. minimal/kernels/reference.py: visible takes "
+    "such lengths; minimal/model/cache.py: Cache.append serves texts of one length.",
+    level="medium",
+    minutes=15,
+)
+def decode_step(
+    q,
+    k,
+    v,
+    k_cache,
+    v_cache,
+    lengths,
+    *,
+    blind=False,
+    all_rows=False,
+    forgets=False,
+    longest=False,
+    behind=0,
+):
+    """One token of each of B texts, through caches of S rows of which text b has filled the first
+    lengths[b], fewer than S: q, k, v (B,1,H,D), caches (B,S,H,D), lengths (B,) whole numbers ->
+    (out (B,1,H,D), both caches (B,S,H,D), with the new rows written).
+
+    Token after token, the outputs must equal causal attention on each text alone. What stands in
+    rows that are not filled is unknown, and stays.
+    """
+    keys, values, out = k_cache.copy(), v_cache.copy(), np.zeros(q.shape)
+    for b, length in enumerate(lengths):
+        end = max(lengths) if longest else length
+        at = min(end + behind, k_cache.shape[1] - 1)
+        keys[b, at], values[b, at] = k[b, 0], v[b, 0]
+        rows = range(len(keys[b])) if all_rows else [at] if forgets else range(at + 1 - blind)
+        some = [x[b : b + 1, list(rows)] for x in (keys, values)]
+        if rows:
+            out[b] = by_index.attention(q[b : b + 1], *some, causal=False)[0]
+    return out, keys, values
+
+
+def sizes(context):
+    def make(r):
+        heads, groups = [(8, 2), (6, 3), (4, 1)][r.integers(3)]
+        width = 64 * heads
+        hidden = 64 * r.integers(width // 32, width // 20)
+        asked = context and r.integers(128, 4096)
+        return r.integers(2, 30), width, heads, groups, hidden, r.integers(1000, 60000), asked
+
+    return make
+
+
+@unit.exercise(
+    Part("the matrices (context 0)", 4, sizes(0)),
+    Part("with attention", 4, sizes(1)),
     Wrong(
         "the embedding too",
         8,
@@ -477,6 +642,24 @@ def shape(context):
         dict(each=2),
     ),
     Wrong(
+        "keys as wide as queries",
+        8,
+        "you made W_K and W_V C × C; with grouped heads they are C wide and groups · D high",
+        dict(grouped=False),
+    ),
+    Wrong(
+        "two matrices in the MLP",
+        8,
+        "SwiGLU has three matrices: up, gate and down",
+        dict(mlp=2),
+    ),
+    Wrong(
+        "grouping saves products",
+        4,
+        "you counted QKᵀ and AV for the groups alone; every query head still meets every key",
+        dict(shared=True),
+    ),
+    Wrong(
         "no attention",
         4,
         "the products with keys and values are missing: 12 · C · context a layer",
@@ -489,108 +672,153 @@ def shape(context):
         dict(attention=6),
     ),
     hints=[
-        "Matrices of a layer: W_Q, W_K, W_V, W_O are C × C; the MLP goes C -> 4C -> C. And one "
-        "head, C × V.",
+        "Matrices of a layer: W_Q and W_O are C × C; W_K and W_V make `groups` heads of D = C / "
+        "heads; the MLP has three of C × hidden. And one output head, C × V.",
         "Every weight of a matrix costs 2 FLOPs forward (multiply, add) and 4 backward.",
-        "QKᵀ and AV: each 2 · C · context forward for a token, in every layer, and twice that "
-        "backward.",
+        "QKᵀ and AV: each 2 · D · context forward for a token and a QUERY head, in every layer, "
+        "and twice that backward.",
     ],
-    after="A weight costs a multiplication and an addition forward, and the same twice "
-    "backward, for the gradient of its input and for its own: 6 in all. A look-up "
-    "multiplies nothing, so the embedding is free and the head costs C times V. "
-    "minimal/model/count.py: count does this for every plan of the course, and takes "
-    "the whole context as well, so that its numbers compare with published ones.",
-    level="easy",
+    after="A weight costs a multiplication and an addition forward, and the same twice backward, "
+    "for the gradient of its input and for its own: 6 in all; a look-up multiplies nothing, "
+    "so the embedding is free and the head costs C times V. Grouping makes W_K, W_V and the "
+    "cache smaller, and saves nothing in the products, because every query head still meets "
+    "every key. minimal/model/count.py: count does this for every plan of the course, and "
+    "takes the whole context as well, so that its numbers compare with published ones.",
+    level="medium",
     minutes=15,
 )
-def flops_per_token(layers, width, vocabulary, context, *, embedding=0, each=6, attention=12):
-    """FLOPs of training on one token (a whole number), by the usual count: standard layers, MLP 4C
-    wide, an output head, no biases.
+def flops_per_token(
+    layers,
+    width,
+    heads,
+    groups,
+    hidden,
+    vocabulary,
+    context,
+    *,
+    embedding=0,
+    each=6,
+    attention=12,
+    grouped=True,
+    mlp=3,
+    shared=False,
+):
+    """FLOPs of training on one token (a whole number), by the usual count, of a Llama-like model:
+    `heads` query heads share `groups` key/value heads, all C / heads wide; SwiGLU with three
+    matrices between C and `hidden`; an output head; no biases.
 
     6 for every weight of a matrix that multiplies, plus QKᵀ and AV over the full `context`; norms
     and look-ups cost nothing.
     """
+    narrow = width // heads * groups
     total = 0
     for _ in range(layers):
-        for rows, columns in [(width, width)] * 4 + [(width, 4 * width), (4 * width, width)]:
+        matrices = [(width, width)] * 2 + [(width, narrow if grouped else width)] * 2
+        for rows, columns in matrices + [(width, hidden)] * mlp:
             total += each * rows * columns
-        total += attention * width * context * each // 6
+        total += attention * (narrow if shared else width) * context * each // 6
     return total + each * width * vocabulary * (1 + embedding)
 
 
 @functools.cache
-def largest_weight(root):
-    """Measured: the mean, over 300 random queries, of the largest of 128 weights, at width 64."""
+@functools.cache
+def output_size(scale):
+    """Measured over 300 random queries: the root mean square of attention's output over 1,024
+    standard normal values. They are independent, so it is the root of the sum of squared
+    weights."""
     r = np.random.default_rng(0)
-    scores = np.einsum("qd,qkd->qk", r.normal(size=(300, 64)), r.normal(size=(300, 128, 64))) / (
-        8 if root else 1
-    )
-    return float(np.mean([by_index.softmax(row).max() for row in scores]))
+    squares = []
+    for _ in range(300):
+        scores = r.normal(size=(1024, 64)) @ r.normal(size=64) * scale
+        squares.append((by_index.softmax(scores) ** 2).sum())
+    return float(np.sqrt(np.mean(squares)))
 
 
-def close(which, root, within, why):
+def near(which, scale, why):
     def accept(answer):
-        refuse(not within(need(answer, without=0, with_root=0)[which], largest_weight(root)), why)
+        said = need(answer, even=0, with_root=0, without=0)[which]
+        refuse(abs(said / output_size(scale) - 1) > 0.2, why)
 
     return accept
 
 
 @unit.exercise(
     Part(
-        "without the root",
-        3,
+        "even weights",
+        2,
         None,
-        close(
-            0,
-            False,
-            lambda said, measured: abs(said - measured) < 0.15,
-            "not within 0.15 of what is measured without the root: how large are these scores?",
-        ),
+        near(0, 0, "not within a fifth of what is measured: how large is a mean of 1,024 numbers?"),
     ),
     Part(
         "with the root",
-        3,
+        2,
         None,
-        close(
+        near(
             1,
-            True,
-            lambda said, measured: measured / 2 < said < measured * 2,
-            "not within a factor of 2 of what is measured with the root: 128 keys share one unit",
+            1 / 8,
+            "not within a fifth of what is measured with the root: exp of a score, with a standard "
+            "deviation of 1, varies; so some values count more than others, and fewer are averaged",
         ),
     ),
-    Wrong("an even spread", 6, "not within", returns=lambda: (1 / 128, 1 / 128)),
-    Wrong("the root does little", 3, "not within", returns=lambda: (0.75, 0.7)),
+    Part(
+        "without the root",
+        2,
+        None,
+        near(
+            2,
+            1,
+            "not within a fifth of what is measured without the root: how many values does a query "
+            "take, if scores have a standard deviation of 8?",
+        ),
+    ),
+    Wrong("a mean keeps the size", 6, "not within", returns=lambda: (1.0, 1.0, 1.0)),
+    Wrong("a share for the size", 4, "not within", returns=lambda: (1 / 1024, 1 / 1024, 0.78)),
     hints=[
-        "A score is a sum of 64 products of standard normals. What is its standard deviation? And "
-        "divided by 8?",
-        "exp of a number with standard deviation 8 against exp of one with standard deviation 1: "
-        "which of them has one winner?",
+        "The values are independent, so the squares add up: the mean square of the output is the "
+        "sum of the squared weights. For even weights that is one line.",
+        "With the root a weight is exp(z) over a sum of 1,024 of them, z standard normal: the mean "
+        "of exp(z) is exp(1/2), that of its square exp(2). And without the root, nearly all of the "
+        "weight lies on one or two keys.",
     ],
-    after="Without the root a score has a standard deviation of 8 and the best of 128 keys "
-    "gets 0.77 of the weight on average; with the root the deviation is 1 and the best "
-    "key gets 0.07. Where one key has nearly all the weight, the softmax passes almost "
-    "no gradient to the others: that is the answer to 'why the root'. The scale of "
-    "every style is minimal/model/config.py: Style.attention_scale.",
-    level="easy",
-    minutes=5,
+    after="The squares of independent values add up, so the output's size is the root of the sum "
+    "of the squared weights. Even weights give 1/32 = 0.031; with the root it is 0.051, "
+    "more by the root of e; without it 0.76, nearly one value alone. So at the start a "
+    "layer hands on a few per cent of the size of its values, and less in a longer text, "
+    "until it has learned to point. The scale of every style is minimal/model/config.py: "
+    "Style.attention_scale.",
+    level="medium",
+    minutes=8,
 )
-def predict_sharpness():
-    """Predict, then measure: q and 128 keys are standard normal and 64 wide. On average, how large
-    is the largest of the 128 weights (1) of softmax(q kᵀ), and (2) of softmax(q kᵀ / sqrt(64))?
-    Return the two numbers; 0.15 apart (1), or a factor of 2 (2), counts.
+def predict_output_size():
+    """Predict, then measure: a query, 1,024 keys and values, all standard normal and 64 wide, so a
+    value has root mean square 1. What root mean square has attention's output (1) if all weights
+    are even, (2) with softmax(q kᵀ / sqrt(64)), (3) with softmax(q kᵀ)? Three numbers; each counts
+    within a fifth of it.
     """
-    return largest_weight(False), largest_weight(True)
+    return output_size(0), output_size(1 / 8), output_size(1)
 
 
-def printed(q, k, v):
-    """Eq 2 as it is printed, in matrices: a learner chooses the size."""
+def one_of_five(which, q, k, v):
+    """The five ways, in matrices: a learner chooses the size."""
+    seen = np.tril(np.ones((len(q), len(q)), bool))
     scores = q @ k.T / np.sqrt(q.shape[1])
-    shares = np.exp(scores - scores.max(1, keepdims=True))
-    return shares / shares.sum(1, keepdims=True) @ v
+    if which == 2:
+        scores = scores - scores.max(1, keepdims=True)
+    if which in (1, 2, 5):
+        scores = np.where(seen, scores, -np.inf)
+    if which == 5:
+        scores = scores - scores[:, :1]
+    shares = np.stack([by_index.softmax(row) for row in scores])
+    if which in (3, 4):
+        shares = shares * seen
+    if which == 4:
+        shares = shares / shares.sum(1, keepdims=True)
+    return shares @ v
 
 
 def leaks(answer):
-    q, k, v, q2, k2, v2 = need(answer, q=2, k=2, v=2, q2=2, k2=2, v2=2)
+    which, q, k, v, q2, k2, v2 = need(answer, which=0, q=2, k=2, v=2, q2=2, k2=2, v2=2)
+    refuse(which not in (1, 2, 3, 4, 5), "the first thing is the number of a way, 1 to 5")
     refuse(
         not q.shape == k.shape == q2.shape == k2.shape
         or v.shape != v2.shape
@@ -602,56 +830,70 @@ def leaks(answer):
         any(np.abs(a[:-1] - b[:-1]).max() > 1e-6 for a, b in ((q, q2), (k, k2), (v, v2))),
         "the two sequences may differ in the LAST row only: the future",
     )
-    change = printed(q, k, v) - printed(q2, k2, v2)
+    change = one_of_five(which, q, k, v) - one_of_five(which, q2, k2, v2)
     refuse(
-        np.abs(change[:-1]).max() < 0.01,
-        "no earlier row of Eq 2 moves (by 0.01): what does an earlier query read of the last row?",
+        not np.abs(change[:-1]).max() >= 0.01,
+        "in the way that you name no earlier row moves (by 0.01): what does an earlier query read "
+        "of the last row there?",
     )
+
+
+def same(last):
+    """Three rows that are the unit vectors, and the last row once more, changed."""
+    return np.eye(3), np.eye(3) + np.array([[0], [0], [last]])
 
 
 @unit.exercise(
     Part("an earlier token moves", 8, None, leaks),
     Wrong(
-        "another last query",
+        "the value alone",
         8,
-        "no earlier row of Eq 2 moves",
-        returns=lambda: (
-            np.eye(3),
-            np.eye(3),
-            np.eye(3),
-            np.eye(3) + [[0], [0], [2]],
-            np.eye(3),
-            np.eye(3),
-        ),
+        "in the way that you name no earlier row moves",
+        returns=lambda: (3, np.eye(3), np.eye(3), np.eye(3), np.eye(3), *same(2)),
+    ),
+    Wrong(
+        "shifted before the mask",
+        8,
+        "in the way that you name no earlier row moves",
+        returns=lambda: (2, np.eye(3), same(2)[0], np.eye(3), np.eye(3), same(2)[1], np.eye(3)),
     ),
     Wrong(
         "another first row",
         8,
         "the two sequences may differ in the LAST row only",
-        returns=lambda: (np.eye(3), np.eye(3), np.eye(3), np.eye(3), np.eye(3), np.eye(3)[::-1]),
+        returns=lambda: (3, np.eye(3), np.eye(3), np.eye(3), np.eye(3), np.eye(3)[::-1], np.eye(3)),
     ),
     hints=[
-        "The first token of a language model must not depend on the last. In Eq 2 as printed, "
-        "which of q, k, v of the last row reach the first row's output?",
-        "Keep q and k, and change the last row of v.",
+        "In every way the hidden values are multiplied by 0. Through what else can a later row be "
+        "heard? Look at what each row is divided by.",
+        "Softmax first and the mask after it: the hidden keys are in the denominator. A larger "
+        "last key makes every earlier output smaller.",
     ],
-    after="A softmax gives every key a weight above zero, so in Eq 2 as printed each row "
-    "reads the last value. A model trained by that formula could read the next token "
-    "from its input instead of predicting it: a low loss in training, and no use in "
-    "writing. What the formula leaves out is minimal/kernels/reference.py: visible, "
-    "with causal=True.",
-    level="easy",
-    minutes=5,
+    after="In way 3 the hidden weights become 0, but the softmax has divided by a sum that holds "
+    "the hidden keys: the future leaks through the keys, not the values, and a model can "
+    "read from the size of its outputs what comes next. Way 4 divides again, and the wrong "
+    "sum cancels. In ways 2 and 5 one number is subtracted from a whole row, which a "
+    "softmax does not notice, wherever that number comes from. "
+    "minimal/kernels/reference.py: visible makes the mask, and it meets the scores before "
+    "the softmax.",
+    level="medium",
+    minutes=12,
 )
 def mask_counter_example():
-    """Find the error. Return (q, k, v, q2, k2, v2): two sequences, q and k (T,D), v (T,E), that
-    differ in their last row only.
+    """Find the error. Five ways to write causal attention; seen is True where s <= t, and scores
+    are q kᵀ / sqrt(D). One of them lets the future through.
 
-    The Bank of Values paper prints attention as softmax(Q Kᵀ / sqrt(d)) V (Eq 2), for a model that
-    predicts the next token. Return a case in which that formula, taken as printed, lets the last
-    token change an earlier output by at least 0.01.
+    1: scores.masked_fill(~seen, -inf).softmax(-1) @ v
+    2: (scores - scores.amax(-1, keepdim=True)).masked_fill(~seen, -inf).softmax(-1) @ v
+    3: (scores.softmax(-1) * seen) @ v
+    4: a = scores.softmax(-1) * seen;  (a / a.sum(-1, keepdim=True)) @ v
+    5: z = scores.masked_fill(~seen, -inf);  (z - z[:, :1]).softmax(-1) @ v
+
+    Return (which, q, k, v, q2, k2, v2): its number, and two sequences, q and k (T,D), v (T,E), that
+    differ in their last row only and with which an earlier output of that way changes by at least
+    0.01.
     """
-    return np.eye(3), np.eye(3), np.eye(3), np.eye(3), np.eye(3), np.eye(3) + [[0], [0], [1]]
+    return 3, np.eye(3), same(2)[0], np.eye(3), np.eye(3), same(2)[1], np.eye(3)
 
 
 def tile(everything):

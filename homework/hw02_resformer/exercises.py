@@ -1,5 +1,7 @@
 """hw02: what do deep layers lose, and what comes back with the first layer's values?"""
 
+import functools
+
 import numpy as np
 
 from homework import by_index
@@ -29,17 +31,36 @@ def causal(r, *batch, T=5, sharp=1.5):
 # ------------------------------------------------------------------------ instruments (notebook 03)
 
 
+def entropy_of(p, zero=0.0):
+    return -sum(x * np.log(x) if x > 0 else zero for x in p)
+
+
+def even(T):
+    """Everyone looks evenly at all that it may see: (T,T)."""
+    return np.tril(np.ones((T, T))) / np.arange(1, T + 1)[:, None]
+
+
+def whole(maps):
+    """Three texts of one length; `maps` makes one, or random ones are drawn."""
+
+    def make(r):
+        A = causal(r, 3, 2, T=6) if maps is None else np.stack([np.stack([maps(6)] * 2)] * 3)
+        return A, np.array([6, 6, 6])
+
+    return make
+
+
+def padded(r):
+    """Three texts of several lengths; what their padding looks at means nothing."""
+    A, lengths = causal(r, 3, 2, T=7), r.permutation([4, 5, 7])
+    for text, length in zip(A, lengths):
+        text[:, length:] = r.random((2, 7 - length, 7))
+    return A, lengths
+
+
 @unit.exercise(
-    Part("several heads", 6, lambda r: (causal(r, 3, T=6),)),
-    Part(
-        "each token sees itself, or all see the first",
-        4,
-        [
-            lambda r: (np.stack([np.eye(5)] * 2),),
-            lambda r: (np.stack([np.eye(5)[[0] * 5]] * 2),),
-            lambda r: (np.stack([np.eye(7)[[0] * 7]]),),
-        ],
-    ),
+    Part("texts of one length", 4, [whole(None), whole(lambda T: np.eye(T)[[0] * T]), whole(even)]),
+    Part("texts of several lengths", 6, padded),
     Wrong(
         "rows, as printed",
         10,
@@ -49,7 +70,7 @@ def causal(r, *batch, T=5, sharp=1.5):
     ),
     Wrong(
         "heads apart",
-        6,
+        10,
         "you averaged the heads' entropies; average the heads' weights first, then take one "
         "entropy",
         dict(apart=True),
@@ -68,47 +89,100 @@ def causal(r, *batch, T=5, sharp=1.5):
         "importance must sum to 1 before its entropy is taken: divide by the total",
         dict(total=False),
     ),
-    Wrong("the sign", 10, "entropy is MINUS the sum of p log p", dict(sign=1)),
     Wrong("0 log 0", 4, "a token that receives nothing contributes 0, not NaN", dict(zero=np.nan)),
+    Wrong(
+        "the entropy itself",
+        10,
+        "that is the entropy; wanted how far it lies BELOW that of even causal attention",
+        dict(level="nothing"),
+    ),
+    Wrong(
+        "below log T",
+        10,
+        "you compared with log T; causality alone lies below it, so compare with the map in which "
+        "every token looks evenly at all that it may see",
+        dict(level="log"),
+    ),
+    Wrong(
+        "the other sign",
+        10,
+        "yours is negative where attention is concentrated: even minus measured is wanted",
+        dict(sign=-1),
+    ),
+    Wrong(
+        "padding counted",
+        6,
+        "you counted padding: text b ends at lengths[b], as a query and as a key, and its even map "
+        "is of that length, too",
+        dict(padding=True),
+    ),
     hints=[
-        "(H,T,T) -> mean over heads -> sum over queries -> divide by the total -> -sum p log p.",
-        "Which dimension are the queries? Check with A that sends everything to the first token: "
-        "the entropy must be 0.",
+        "For one text: A[b, :, :n, :n] -> mean over heads -> sum over queries -> divide by the "
+        "total -> -sum p log p. A loop over the texts is right.",
+        "The even map of length n has the rows 1, 1/2 1/2, 1/3 1/3 1/3, …; measure it with the "
+        "same function.",
         "torch.xlogy(p, p) is 0 where p is 0.",
     ],
-    after="Every row of weights sums to 1, so the sum over keys is the same for every token, "
-    "and Eq 11 as printed gives log T for any model at any layer. The sum over queries "
-    "is what a token receives, and low entropy then means that few tokens receive "
-    "nearly everything. In the package: minimal/analysis.py: token_entropy.",
-    level="easy",
-    minutes=15,
+    after="Every row of weights sums to 1, so the sum over keys is the same for every token, and "
+    "Eq 11 as printed gives log T for any model at any layer; the sum over queries is what "
+    "a token receives. Causality alone concentrates, and more so in short texts, so an "
+    "entropy says something only beside that of the even map of the same length, which is "
+    "minimal/analysis.py: uniform_causal_entropy. Padding would look like tokens that "
+    "nobody looks at.",
+    level="medium",
+    minutes=20,
 )
-def importance_entropy(
-    A, *, rows=False, apart=False, unit=1.0, zero=0.0, each=False, total=True, sign=-1
+def concentration(
+    A,
+    lengths,
+    *,
+    rows=False,
+    apart=False,
+    unit=1.0,
+    zero=0.0,
+    each=False,
+    total=True,
+    level="even",
+    sign=1,
+    padding=False,
 ):
-    """Entropy (natural log, a number) of token importance under A (H,T,T): how evenly attention is
-    spread over the tokens looked at.
+    """How concentrated is each text's attention? A (B,H,T,T), lengths (B,) whole numbers -> (B,):
+    how far, in nats, the entropy of token importance lies below that of even causal attention over
+    a text of the same length.
 
-    Average the heads; a token's importance is all the attention it receives, summed over the
-    queries; normalise to sum 1.
+    Text b has lengths[b] tokens; what stands behind them, as queries or as keys, is padding and
+    counts for nothing. Average the heads; a token's importance is all the attention it receives
+    from the text's queries, as a share of the whole. Below zero: more spread out than even.
     """
 
-    def entropy(M):
-        p = M.sum(1 if rows else 0) / (M.sum() if total else 1)
-        return sign * sum(x * np.log(x) if x > 0 else zero for x in p) / unit
+    def importance(M):
+        return M.sum(1 if rows else 0) / (M.sum() if total else 1)
 
-    if each:
-        return np.float64(np.mean([entropy(row[None]) for row in A.mean(0)]))
-    return np.float64(np.mean([entropy(M) for M in A]) if apart else entropy(A.mean(0)))
+    found = []
+    for text, length in zip(A, lengths):
+        T = A.shape[-1] if padding else length
+        M = text[:, :T, :T]
+        mean = M.mean(0)
+        maps = list(M) if apart else [row[None] for row in mean] if each else [mean]
+        measured = np.mean([entropy_of(importance(one), zero) for one in maps])
+        level_of = dict(even=entropy_of(importance(even(T))), log=np.log(T), nothing=0.0)
+        found.append(sign * (level_of[level] - measured) / unit)
+    return np.array(found)
+
+
+def texts_around(common, own):
+    """Three texts: noise, a direction of all texts, and one of each text."""
+
+    def make(r):
+        noise, all_of_them, each = normals(r, (3, 5, 8), (8,), (3, 1, 8))
+        return (noise + common * all_of_them + own * each,)
+
+    return make
 
 
 @unit.exercise(
-    Part("noise", 4, lambda r: (r.normal(size=(6, 4)),)),
-    Part(
-        "noise around a common direction",
-        4,
-        lambda r: (r.normal(size=(5, 8)) + 2 * r.normal(size=8),),
-    ),
+    Part("noise", 4, texts_around(0, 0)),
+    Part("noise around common directions", 4, texts_around(1, 1)),
     Wrong(
         "with itself",
         8,
@@ -121,55 +195,138 @@ def importance_entropy(
         "those are dot products; divide by both lengths to get cosines",
         dict(norm=False),
     ),
+    Wrong(
+        "across holds all pairs",
+        8,
+        "your second number holds pairs of one text, too; both tokens of a pair must be of "
+        "different texts",
+        dict(every=True),
+    ),
+    Wrong(
+        "place by place",
+        8,
+        "your second number compares tokens of the same place only; any token of one text meets "
+        "any of another",
+        dict(places=True),
+    ),
+    Wrong(
+        "means compared",
+        8,
+        "your second number is the cosine of the texts' mean vectors; wanted the mean of the "
+        "cosines",
+        dict(means=True),
+    ),
     hints=[
-        "Bring every row to length 1; then all cosines are one matrix product.",
-        "There are T (T - 1) pairs: (sum of the matrix - its trace) / (T (T - 1)).",
+        "Bring every token to length 1; then all cosines are one matrix product of (B T, C), and "
+        "which pairs count is a mask.",
+        "Without pairs: with u_b the sum of text b's unit vectors, |u_b|² - T is what its own "
+        "pairs give; |sum_b u_b|² less all |u_b|² is what the pairs across give.",
     ],
     after="A token's cosine with itself is 1, so with the diagonal even unrelated tokens look "
-    "alike, most of all in short texts. The sum of all cosines is the squared length of "
-    "the sum of the unit vectors, so minimal/analysis.py: similarity needs no matrix of "
-    "pairs.",
-    level="easy",
-    minutes=10,
+    "alike, most of all in short texts. Where the second number is nearly as large as the "
+    "first, tokens are alike because of a vector that all texts share, and no text has made "
+    "its own tokens alike. Both come from sums of unit vectors, so minimal/analysis.py: "
+    "similarity needs no matrix of pairs.",
+    level="medium",
+    minutes=15,
 )
-def token_similarity(h, *, itself=False, norm=True):
-    """Mean cosine of the hidden states of two different tokens: h (T,C) -> a number (Eq 13)."""
-    length = [np.sqrt(row @ row) if norm else 1.0 for row in h]
-    pairs = [(i, j) for i in range(len(h)) for j in range(len(h)) if itself or i != j]
-    return np.float64(sum(h[i] @ h[j] / length[i] / length[j] for i, j in pairs) / len(pairs))
+def token_similarity(h, *, itself=False, norm=True, every=False, places=False, means=False):
+    """Are tokens alike because their text made them so? h (B,T,C) -> two numbers, mean cosines of
+    hidden states: of two different tokens of one text (Eq 13, the mean over the texts), and of two
+    tokens of different texts.
+    """
+    B, T, _ = h.shape
+    unit = h / np.linalg.norm(h, axis=-1, keepdims=True) if norm else h
+    within, across = [], []
+    for b, c, t, s in np.ndindex(B, B, T, T):
+        if b == c and (t != s or itself):
+            within.append(unit[b, t] @ unit[b, s])
+        if (b != c or (every and t != s)) and (t == s or not places):
+            across.append(unit[b, t] @ unit[c, s])
+    if means:
+        mean = unit.mean(1) / np.linalg.norm(unit.mean(1), axis=-1, keepdims=True)
+        across = [mean[b] @ mean[c] for b in range(B) for c in range(B) if b != c]
+    return np.float64(np.mean(within)), np.float64(np.mean(across))
+
+
+def decaying(T, D):
+    """Values whose directions weigh ever less, around a vector that all tokens share."""
+
+    def make(r):
+        texts = []
+        for rate in r.permutation([0.55, 0.7, 0.85]):
+            noise = r.normal(size=(T, min(T - 1, D)))
+            U = np.linalg.qr(noise - noise.mean(0))[0]  # orthonormal, and of mean zero
+            V = np.linalg.qr(r.normal(size=(D, D)))[0][: U.shape[1]]
+            texts.append(U * rate ** np.arange(U.shape[1]) @ V + r.normal(size=D) / np.sqrt(D))
+        return np.stack(texts), 0.9
+
+    return make
 
 
 @unit.exercise(
-    Part("many tokens", 4, lambda r: (r.normal(size=(9, 4)) + 0.5,)),
-    Part("fewer tokens than dimensions", 4, lambda r: (r.normal(size=(3, 5)) + 0.5,)),
-    Wrong("centred", 8, "you subtracted the mean; Eq 12 does not", dict(centre=True)),
-    Wrong("ascending", 8, "largest first", dict(order=1)),
+    Part("many tokens", 4, decaying(12, 8)),
+    Part("fewer tokens than dimensions", 4, decaying(7, 9)),
+    Wrong(
+        "never centred",
+        8,
+        "your second number is the first again; there the text's mean value is taken off first",
+        dict(centre=(False, False)),
+    ),
+    Wrong(
+        "always centred",
+        8,
+        "you took the mean off in both numbers; Eq 12 does not centre, so the first one does not",
+        dict(centre=(True, True)),
+    ),
+    Wrong(
+        "smallest first",
+        8,
+        "you added up from the smallest eigenvalue on; the largest come first",
+        dict(order=1),
+    ),
     Wrong(
         "singular values",
         8,
-        "those are singular values of v; an eigenvalue of (1/T) sum v vᵀ is their square over T",
+        "those are shares of singular values of v; an eigenvalue of the second moment is their "
+        "square",
         dict(power=1),
     ),
+    Wrong(
+        "one too few",
+        8,
+        "that many directions do not yet hold the share; one more is needed",
+        dict(more=0),
+    ),
     hints=[
-        "One (D,D) matrix: v.T @ v / T. It is symmetric.",
-        "torch.linalg.eigvalsh gives them smallest first.",
+        "For each text one (D,D) matrix, v.mT @ v / T; torch.linalg.eigvalsh gives its "
+        "eigenvalues, the smallest first.",
+        "Running shares: the cumulative sum, largest first, over the whole sum. How many of them "
+        "lie below `share`? And one more.",
     ],
-    after="The singular values of v, squared and divided by T, are the eigenvalues of the "
-    "second moment: one solution takes them and never forms the matrix, another adds up "
-    "outer products. With fewer tokens than dimensions the rest are zeros. Without "
-    "centring, a direction that all tokens share counts too; minimal/analysis.py: "
-    "spectrum does the same, as Eq 12 prints it.",
-    level="easy",
-    minutes=10,
+    after="The singular values of v, squared and divided by T, are the eigenvalues of the second "
+    "moment: one solution takes them and never forms the matrix, another adds up outer "
+    "products. A vector that all tokens share is one direction with a large share, so "
+    "without it more directions are needed for the same share of what is left. "
+    "minimal/analysis.py: spectrum gives the eigenvalues, not centred, as Eq 12 prints it.",
+    level="medium",
+    minutes=12,
 )
-def spectrum(v, *, centre=False, order=-1, power=2):
-    """Eigenvalues of the second moment of the values, (1/T) sum_i v_i v_iᵀ, largest first: v (T,D)
-    -> (D,) (Eq 12)."""
-    v = v - v.mean(0) if centre else v
-    singular = np.zeros(v.shape[1])
-    found = np.linalg.svd(v, compute_uv=False)
-    singular[: len(found)] = found
-    return np.sort(singular**power / (len(v) if power == 2 else 1))[::order]
+def directions(v, share, *, centre=(False, True), order=-1, power=2, more=1):
+    """How many directions do a text's values use? v (B,T,D), share a number between 0 and 1 -> two
+    times (B,) whole numbers: how many of the largest eigenvalues of the second moment (1/T) sum_i
+    v_i v_iᵀ (Eq 12) hold at least this share of their sum, for the values as they are, and for the
+    values less their text's mean.
+    """
+    found = np.zeros((2, len(v)), int)
+    for kind, b in np.ndindex(2, len(v)):
+        values = v[b] - v[b].mean(0) if centre[kind] else v[b]
+        singular = np.zeros(v.shape[-1])
+        some = np.linalg.svd(values, compute_uv=False)
+        singular[: len(some)] = some
+        sizes = np.sort(singular**power)[::order]
+        found[kind, b] = (np.cumsum(sizes) / sizes.sum() < share).sum() + more
+    return tuple(found)
 
 
 # ------------------------------------------------------------------------ cross-layer (notebook 04)
@@ -306,12 +463,17 @@ def resformer(x, wq, wk, wv, wo, *, share=0.5, below=False, first=True, passed=F
 # ----------------------------------------------------------------------------------- the neighbours
 
 
+def behind_a_cache(T, S):
+    def make(r):
+        A = causal(r, 2, 3, T=S)[:, :, S - T :]
+        return A, *normals(r, (2, S, 3, 4), (2, S, 3, 4)), r.permutation([0.2, 0.4, 0.7])
+
+    return make
+
+
 @unit.exercise(
-    Part(
-        "weights and values given",
-        8,
-        lambda r: (causal(r, 2), *normals(r, (2, 5, 4), (2, 5, 4)), 0.4),
-    ),
+    Part("as many queries as keys", 4, behind_a_cache(5, 5)),
+    Part("behind a cache", 4, behind_a_cache(2, 6)),
     Wrong(
         "ones, as printed",
         8,
@@ -333,27 +495,48 @@ def resformer(x, wq, wk, wv, wo, *, share=0.5, below=False, first=True, passed=F
         "attention's output",
         dict(inside=True),
     ),
+    Wrong(
+        "the first positions",
+        4,
+        "you corrected query t with the values of position t; the queries are the LAST T of S, so "
+        "it stands at t + S - T",
+        dict(left=True),
+    ),
+    Wrong(
+        "one lam for all heads",
+        8,
+        "you gave every head the strength of head 0; head h has lam[h]",
+        dict(one=True),
+    ),
     hints=[
-        "(A - lam I) V_n + lam V_1, multiplied out, has three terms.",
-        "A @ v + lam * (v1 - v).",
+        "(A - lam I) V_n + lam V_1, multiplied out, has three terms. Which of them has a row for "
+        "each query already?",
+        "The identity of T queries among S keys has its ones at (t, t + S - T): it picks the last "
+        "T rows of the values. lam[:, None] fits (B,T,H,D).",
     ],
-    after="Multiplied out, (A - lam I) V_n + lam V_1 is A V_n + lam (V_1 - V_n): a correction "
-    "at each position, past the map. README's question: it still works where attention "
-    "looks at nothing but the first token, because every token gets the correction of "
-    "its own position. minimal/model/attention.py: NeuTRENO has the identity where Eq 8 "
-    "prints ones.",
-    level="easy",
-    minutes=10,
+    after="Multiplied out, (A - lam I) V_n + lam V_1 is A V_n + lam (V_1 - V_n): a correction at "
+    "each query's own position, past the map, so behind a cache it takes the last T rows. "
+    "README's question: it still works where attention looks at nothing but the first "
+    "token, because every token gets the correction of its own position. "
+    "minimal/model/attention.py: NeuTRENO has the identity where Eq 8 prints ones.",
+    level="medium",
+    minutes=12,
 )
-def neutreno(A, v, v1, lam, *, ones=False, sign=1, inside=False):
-    """NeuTRENO's output (A - lam I) V_n + lam V_1: A (B,T,T), v and v1 (B,T,D), lam a number ->
-    (B,T,D)."""
-    out = np.zeros(v.shape)
-    for b in range(len(v)):
-        correction = sign * lam * (v1[b] - v[b])
-        for t in range(v.shape[1]):
-            out[b, t] = A[b, t] @ (v[b] + correction if inside else v[b])
-            out[b, t] += 0 if inside else lam * (v1[b, t] - v[b].sum(0)) if ones else correction[t]
+def neutreno(A, v, v1, lam, *, ones=False, sign=1, inside=False, left=False, one=False):
+    """NeuTRENO's output (A - lam I) V_n + lam V_1, with a strength for each head and behind a
+    cache: A (B,H,T,S), v and v1 (B,S,H,D), lam (H,) -> (B,T,H,D). The queries are the last T of S
+    positions, and I is 1 where a query meets its own position.
+    """
+    B, H, T, S = A.shape
+    out = np.zeros((B, T, H, v.shape[-1]))
+    for b, h, t in np.ndindex(B, H, T):
+        at, strength = t if left else t + S - T, lam[0 if one else h]
+        change = sign * strength * (v1[b, :, h] - v[b, :, h])  # (S,D)
+        out[b, t, h] = A[b, h, t] @ (v[b, :, h] + (change if inside else 0))
+        if ones:
+            out[b, t, h] += strength * (v1[b, at, h] - v[b, :, h].sum(0))
+        elif not inside:
+            out[b, t, h] += change[at]
     return out
 
 
@@ -436,83 +619,113 @@ def denseformer(x, w, a, *, raw=True, start=0, eats="average", last=True):
 # --------------------------------------------------------------------------- predictions and errors
 
 
-def entropy_of(A):
-    return float(importance_entropy(A[None]))
+LENGTH, WINDOW = 2048, 256
 
 
-LENGTH = 2048
-MEASURED = [np.log(LENGTH), 0.0, None]
-
-
-def uniform():
-    """Uniform causal attention: token j receives 1/(t+1) from every t >= j."""
-    p = np.cumsum((1 / np.arange(1, LENGTH + 1))[::-1])[::-1] / LENGTH
-    return float(-(p * np.log(p)).sum())
+@functools.cache
+def entropy_received(which):
+    """Measured: the entropy of what 2,048 tokens receive, in each of three maps."""
+    received = np.ones(LENGTH)
+    if which == 0:  # everyone looks at the token before, the first at itself
+        received[0], received[-1] = 2, 0
+    elif which == 1:  # half of every row on the first token, half on itself
+        received *= 0.5
+        received[0] += 0.5 * LENGTH
+    else:  # evenly over the last 256
+        received[:] = 0
+        for t in range(LENGTH):
+            start = max(0, t + 1 - WINDOW)
+            received[start : t + 1] += 1 / (t + 1 - start)
+    return float(entropy_of(received / received.sum()))
 
 
 def near(which, why):
     def accept(answer):
-        value = uniform() if which == 2 else MEASURED[which]
-        said = need(answer, itself=0, first=0, even=0)
+        said = need(answer, before=0, sink=0, window=0)
         refuse(
             said[0] == said[1] == said[2],
             "one number three times is no prediction: the three differ",
         )
-        refuse(abs(said[which] - value) > 0.2, f"more than 0.2 from what is measured: {why}")
+        off = abs(said[which] - entropy_received(which))
+        refuse(off > 0.2, f"more than 0.2 from what is measured: {why}")
 
     return accept
 
 
 @unit.exercise(
     Part(
-        "each token sees only itself",
+        "everyone looks at the token before",
         2,
         None,
-        near(0, "every token receives the same; is that concentrated or spread?"),
+        near(0, "how often is each token looked at? Importance does not ask how sharp a row is"),
     ),
-    Part("all see only the first token", 2, None, near(1, "one token receives everything")),
     Part(
-        "each spreads evenly over what it may see",
+        "half on the first token, half on itself",
+        2,
+        None,
+        near(1, "half of everything lies on one token, the other half on all of them evenly"),
+    ),
+    Part(
+        "evenly over the last 256",
         4,
         None,
-        near(2, "how often is the last token looked at, and how often the first?"),
+        near(2, "a query looks at 256 tokens; how many queries look at a token?"),
     ),
     Wrong(
-        "even is most even",
+        "the width of the window",
         4,
         "more than 0.2 from what is measured",
-        returns=lambda: (np.log(2048), 0.0, np.log(2048)),
+        returns=lambda: (7.62, 4.5, np.log(256)),
     ),
     Wrong(
-        "self-attention is concentrated",
-        2,
+        "how sharp the rows are",
+        8,
         "more than 0.2 from what is measured",
-        returns=lambda: (0.0, 0.0, 7.2),
+        returns=lambda: (0.0, np.log(2), np.log(256)),
     ),
-    Wrong("bits", 6, "more than 0.2 from what is measured", returns=lambda: (11.0, 0.0, 10.4)),
+    Wrong("bits", 8, "more than 0.2 from what is measured", returns=lambda: (11.0, 6.5, 10.9)),
     hints=[
-        "log 2048 is 7.62. Which of the three reaches it?",
-        "Under even causal attention token j receives 1/(j+1) + 1/(j+2) + … + 1/T. Is that the "
-        "same for all j?",
+        "log 2048 is 7.62: every token receives the same. In which of the three maps is that "
+        "nearly so?",
+        "Half of the weight on one token and half spread over 2,048: the entropy is log 2 plus "
+        "half of log 2048.",
     ],
-    after="If each token sees only itself, all receive the same: that is the largest entropy "
-    "there is, log 2048 = 7.62, although each single row is as sharp as can be. If all "
-    "see the first token it is 0. Even causal attention gives 7.20, since the first "
-    "token is seen by every query and the last by one: causality alone concentrates, "
-    "and minimal/analysis.py: uniform_causal_entropy is the line to compare with.",
-    level="easy",
-    minutes=5,
+    after="Looking at the token before, every token but two is looked at once: the entropy is log "
+    "2048 = 7.62 again, although each single row is as sharp as can be. With half of all "
+    "weight on one token it is 4.50. A window of 256 gives 7.56 and not log 256 = 5.55: "
+    "each query looks at few, but each token is looked at by as many as any other. So "
+    "importance does not see how far a head looks; minimal/analysis.py: importance sums the "
+    "columns.",
+    level="medium",
+    minutes=8,
 )
 def predict_entropies():
-    """Predict, then measure: `importance_entropy` (natural log) of 2,048 tokens of which (1) each
-    sees only itself, (2) all see only the first, (3) each spreads its attention evenly over itself
-    and everything before it. Three numbers; 0.2 apart counts.
+    """Predict, then measure: the entropy of token importance (natural log, Eq 11 as it should be)
+    in 2,048 tokens, if (1) everyone looks at the token before it alone, the first at itself, (2)
+    everyone gives half of its weight to the first token and half to itself, (3) everyone spreads
+    its weight evenly over the last 256 tokens, itself included. Three numbers; 0.2 apart counts.
     """
-    return np.log(LENGTH), 0.0, uniform()
+    return tuple(entropy_received(which) for which in range(3))
+
+
+LAST = np.array([[0], [0], [1]])  # added to the future alone
+
+
+def one_of_five(which, A, v, lam):
+    """The five outputs, less what V_1 adds to them: it is the same for both cases."""
+    steps = np.arange(1, len(v) + 1)[:, None]
+    return (
+        A @ v / 2,
+        A @ v - lam * v,
+        (A - lam * np.ones(A.shape)) @ v,
+        A @ (v - lam * np.cumsum(v, 0) / steps),
+        (A - lam * A @ A) @ v,
+    )[which - 1]
 
 
 def leaks(answer):
-    A, v, v2, lam = need(answer, A=2, v=2, v2=2, lam=0)
+    which, A, v, v2, lam = need(answer, which=0, A=2, v=2, v2=2, lam=0)
+    refuse(which not in (1, 2, 3, 4, 5), "the first thing is the number of a formula, 1 to 5")
     refuse(
         A.shape != (len(v), len(v)) or v.shape != v2.shape or len(v) < 2,
         "wanted A (T,T), v and v2 (T,D) with T at least 2",
@@ -526,8 +739,11 @@ def leaks(answer):
         np.abs(v[:-1] - v2[:-1]).max() > 1e-6,
         "v and v2 may differ in the LAST row only: the future",
     )
-    change = (A - lam * np.ones(A.shape)) @ (v - v2)
-    refuse(np.abs(change[:-1]).max() < 0.01, "no earlier row moves (by 0.01)")
+    change = one_of_five(int(which), A, v, lam) - one_of_five(int(which), A, v2, lam)
+    refuse(
+        not np.abs(change[:-1]).max() >= 0.01,
+        "in the formula that you name no earlier row moves (by 0.01)",
+    )
 
 
 @unit.exercise(
@@ -536,41 +752,61 @@ def leaks(answer):
         "attention that sees ahead",
         10,
         "A must be causal attention",
-        returns=lambda: (np.full((3, 3), 1 / 3), np.eye(3), np.eye(3) + [[0], [0], [1]], 0.4),
+        returns=lambda: (3, np.full((3, 3), 1 / 3), np.eye(3), np.eye(3) + LAST, 0.4),
     ),
     Wrong(
         "another first value",
         10,
         "v and v2 may differ in the LAST row only",
-        returns=lambda: (np.tril(np.ones((2, 2))) / [[1], [2]], np.eye(2), np.eye(2)[::-1], 0.4),
+        returns=lambda: (
+            3,
+            np.tril(np.ones((2, 2))) / [[1], [2]],
+            np.eye(2),
+            np.eye(2)[::-1],
+            0.4,
+        ),
     ),
     Wrong(
         "no correction",
         10,
-        "no earlier row moves",
-        returns=lambda: (np.eye(3), np.eye(3), np.eye(3) + [[0], [0], [1]], 0.0),
+        "in the formula that you name no earlier row moves",
+        returns=lambda: (3, np.eye(3), np.eye(3), np.eye(3) + LAST, 0.0),
+    ),
+    Wrong(
+        "attention twice",
+        10,
+        "in the formula that you name no earlier row moves",
+        returns=lambda: (5, even(3), np.eye(3), np.eye(3) + LAST, 0.4),
     ),
     hints=[
-        "Multiply it out: what does row 1 of J V contain?",
-        "A may be the identity. Change the last value and look at the first output.",
+        "Write each formula as a matrix times V_n. An output hears the future where that matrix "
+        "has something above its diagonal.",
+        "The product of two lower triangular matrices is lower triangular, and a running mean is "
+        "one of them. A may be the identity: change the last value and look at the first output.",
     ],
-    after="Every row of J V is the sum of all values, the last included, so with a matrix of "
-    "ones each output depends on the future. With the identity only the token's own "
-    "value is subtracted: minimal/model/attention.py: NeuTRENO. A remark about results "
-    "can only be about what was run, and the code runs the identity: so the remark says "
-    "nothing of the printed formula.",
-    level="easy",
-    minutes=10,
+    after="Every row of J V is the sum of all values, the last included, so formula 3, which is "
+    "Eq 8 of the ResFormer paper, lets each output depend on the future. The running mean "
+    "and A A are lower triangular, as A is, and hear nothing of it. The paper's code runs "
+    "formula 2, with the identity: minimal/model/attention.py: NeuTRENO. So the paper's "
+    "remark about results can only be about formula 2, and says nothing of the printed one.",
+    level="medium",
+    minutes=12,
 )
-def ones_counter_example():
-    """Find the error. Return (A, v, v2, lam): causal attention A (T,T), values v and v2 (T,D) that
-    differ in the last row only.
+def formula_counter_example():
+    """Find the error. Five outputs of a layer, with causal attention A (T,T), values V_n and V_1
+    (T,D), lam a number, J a matrix of ones, M the running mean (row t is the mean of rows 0 to t):
 
-    The ResFormer paper writes NeuTRENO as (A - lam J) V_n + lam V_1 with "J a matrix of ones" (Eq
-    8). Return a case in which that formula, with the same V_1, lets the last token change an
-    earlier output by at least 0.01.
+    1: A (V_n + V_1) / 2
+    2: A V_n + lam (V_1 - V_n)
+    3: (A - lam J) V_n + lam V_1
+    4: A (V_n - lam M V_n) + lam V_1
+    5: (A - lam A A) V_n + lam V_1
+
+    One of them stands in a paper, and lets the last token change an earlier output. Return (which,
+    A, v, v2, lam): its number, and a case: values v and v2 (T,D) that differ in the last row only,
+    and with which, V_1 being the same, an earlier row of that formula moves by at least 0.01.
     """
-    return np.eye(3), np.eye(3), np.eye(3) + [[0], [0], [1]], 0.4
+    return 3, np.eye(3), np.eye(3), np.eye(3) + LAST, 0.4
 
 
 @unit.exercise(

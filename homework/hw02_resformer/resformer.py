@@ -11,24 +11,31 @@ were.
 import torch  # noqa: F401
 
 
-def importance_entropy(A):
-    """Entropy (natural log, a number) of token importance under A (H,T,T): how evenly attention is
-    spread over the tokens looked at.
+def concentration(A, lengths):
+    """How concentrated is each text's attention? A (B,H,T,T), lengths (B,) whole numbers -> (B,):
+    how far, in nats, the entropy of token importance lies below that of even causal attention over
+    a text of the same length.
 
-    Average the heads; a token's importance is all the attention it receives, summed over the
-    queries; normalise to sum 1.
+    Text b has lengths[b] tokens; what stands behind them, as queries or as keys, is padding and
+    counts for nothing. Average the heads; a token's importance is all the attention it receives
+    from the text's queries, as a share of the whole. Below zero: more spread out than even.
     """
     raise NotImplementedError
 
 
 def token_similarity(h):
-    """Mean cosine of the hidden states of two different tokens: h (T,C) -> a number (Eq 13)."""
+    """Are tokens alike because their text made them so? h (B,T,C) -> two numbers, mean cosines of
+    hidden states: of two different tokens of one text (Eq 13, the mean over the texts), and of two
+    tokens of different texts.
+    """
     raise NotImplementedError
 
 
-def spectrum(v):
-    """Eigenvalues of the second moment of the values, (1/T) sum_i v_i v_iᵀ, largest first: v (T,D)
-    -> (D,) (Eq 12).
+def directions(v, share):
+    """How many directions do a text's values use? v (B,T,D), share a number between 0 and 1 -> two
+    times (B,) whole numbers: how many of the largest eigenvalues of the second moment (1/T) sum_i
+    v_i v_iᵀ (Eq 12) hold at least this share of their sum, for the values as they are, and for the
+    values less their text's mean.
     """
     raise NotImplementedError
 
@@ -54,8 +61,9 @@ def resformer(x, wq, wk, wv, wo):
 
 
 def neutreno(A, v, v1, lam):
-    """NeuTRENO's output (A - lam I) V_n + lam V_1: A (B,T,T), v and v1 (B,T,D), lam a number ->
-    (B,T,D).
+    """NeuTRENO's output (A - lam I) V_n + lam V_1, with a strength for each head and behind a
+    cache: A (B,H,T,S), v and v1 (B,S,H,D), lam (H,) -> (B,T,H,D). The queries are the last T of S
+    positions, and I is 1 where a query meets its own position.
     """
     raise NotImplementedError
 
@@ -71,20 +79,27 @@ def denseformer(x, w, a):
 
 
 def predict_entropies():
-    """Predict, then measure: `importance_entropy` (natural log) of 2,048 tokens of which (1) each
-    sees only itself, (2) all see only the first, (3) each spreads its attention evenly over itself
-    and everything before it. Three numbers; 0.2 apart counts.
+    """Predict, then measure: the entropy of token importance (natural log, Eq 11 as it should be)
+    in 2,048 tokens, if (1) everyone looks at the token before it alone, the first at itself, (2)
+    everyone gives half of its weight to the first token and half to itself, (3) everyone spreads
+    its weight evenly over the last 256 tokens, itself included. Three numbers; 0.2 apart counts.
     """
     raise NotImplementedError
 
 
-def ones_counter_example():
-    """Find the error. Return (A, v, v2, lam): causal attention A (T,T), values v and v2 (T,D) that
-    differ in the last row only.
+def formula_counter_example():
+    """Find the error. Five outputs of a layer, with causal attention A (T,T), values V_n and V_1
+    (T,D), lam a number, J a matrix of ones, M the running mean (row t is the mean of rows 0 to t):
 
-    The ResFormer paper writes NeuTRENO as (A - lam J) V_n + lam V_1 with "J a matrix of ones" (Eq
-    8). Return a case in which that formula, with the same V_1, lets the last token change an
-    earlier output by at least 0.01.
+    1: A (V_n + V_1) / 2
+    2: A V_n + lam (V_1 - V_n)
+    3: (A - lam J) V_n + lam V_1
+    4: A (V_n - lam M V_n) + lam V_1
+    5: (A - lam A A) V_n + lam V_1
+
+    One of them stands in a paper, and lets the last token change an earlier output. Return (which,
+    A, v, v2, lam): its number, and a case: values v and v2 (T,D) that differ in the last row only,
+    and with which, V_1 being the same, an earlier row of that formula moves by at least 0.01.
     """
     raise NotImplementedError
 

@@ -121,16 +121,21 @@ def by_our_names(model):
     return named
 
 
-def started(model, seed=0):
-    """The same model with the start that minimal gives `standard` for this seed.
+def with_weights(model, theirs):
+    """The same model with the weights of one of minimal's.
 
     What a notebook has added to it keeps the start that it was given.
     """
-    weights = by_our_names(build("standard", model.config, seed=seed))
+    weights = by_our_names(theirs)
     unknown = model.load_state_dict({k: p.detach() for k, p in weights.items()}, strict=False)
     if unknown.unexpected_keys:
         raise ValueError(f"wanted every weight of `standard`, no place for {unknown[1]}")
     return model
+
+
+def started(model, seed=0):
+    """The same model with the start that minimal gives `standard` for this seed."""
+    return with_weights(model, build("standard", model.config, seed=seed))
 
 
 def train(model, dataset, steps, seed=0, upto=None, rows=16):

@@ -1,6 +1,9 @@
 """Is what was built by hand the same function as another? In outputs and in gradients."""
 
 import torch
+import torch.nn.functional as F
+
+from minimal.model.init import generator
 
 
 def gap(f, g, *inputs, seed=0):
@@ -16,3 +19,35 @@ def gap(f, g, *inputs, seed=0):
     gradients = [torch.autograd.grad(y, inputs, above) for y in outputs]
     pairs = [outputs, *zip(*gradients, strict=True)]
     return max((a - b).abs().max().item() for a, b in pairs)
+
+
+# ---- of whole models -----------------------------------------------------------------------------
+
+
+@torch.no_grad()
+def wake(model, seed=0, std=0.1):
+    """Random numbers for every matrix that starts at zero, or any wiring would pass a proof; by
+    name, so that all plans get the same. The model itself."""
+    for name, p in model.named_parameters():
+        if not p.any():
+            p.normal_(std=std, generator=generator(seed, name))
+    return model
+
+
+def logits_apart(theirs, ours, ids):
+    """The largest difference of two models' logits, as a share of their spread."""
+    a, b = theirs(ids), ours(ids)  # (B, T, V) each
+    return ((a - b).abs().max() / a.std()).item()
+
+
+def models_apart(theirs, ours, ids, targets, named=lambda model: dict(model.named_parameters())):
+    """(logits, gradients): the largest difference of each, logits as a share of their spread,
+    gradients of the loss by any weight as a share of the largest. `named` gives the weights of the
+    first model under the names of the second."""
+    weights, own = named(theirs), dict(ours.named_parameters())
+    loss = lambda model: F.cross_entropy(model(ids).mT, targets)
+    wanted = torch.autograd.grad(loss(theirs), list(weights.values()))
+    got = torch.autograd.grad(loss(ours), [own[name] for name in weights])
+    off = max((a - b).abs().max() for a, b in zip(wanted, got, strict=True))
+    largest = max(a.abs().max() for a in wanted)
+    return logits_apart(theirs, ours, ids), (off / largest).item()

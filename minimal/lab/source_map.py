@@ -85,6 +85,12 @@ def plain(attention):
     return described(attention) == (["own"], "")
 
 
+def value_matrices(plan, size="tiny"):
+    """In how many layers does a plan have a matrix W_V?"""
+    named = skeleton(plan, size).named_parameters()
+    return sum("attention.value" in name and p.ndim == 2 for name, p in named)
+
+
 def letter_of(source):
     if source.mark == "layer":
         return str(source.j + 1)

@@ -121,12 +121,12 @@ def put(parent, field, position, node):
 
 # What once earned full points and should not: (unit, exercise, what replaces the right function).
 SLIPPED = [
-    ("hw01", "rope", "lambda x, positions, base: right(x, positions.half().double(), base)"),
-    ("hw01", "rope", "lambda x, positions, base: right(x.float(), positions, base).to(x.dtype)"),
+    ("hw01", "rope", "lambda x, positions, *how: right(x, positions.half().double(), *how)"),
+    ("hw01", "rope", "lambda x, positions, *how: right(x.float(), positions, *how).to(x.dtype)"),
     (
         "hw01",
         "attention",
-        "lambda q, k, v, causal: right(q.float(), k.float(), v.float(), causal).to(q.dtype)",
+        "lambda q, k, v, rows: right(q.float(), k.float(), v.float(), rows).to(q.dtype)",
     ),
     (
         "hw03",

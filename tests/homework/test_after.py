@@ -81,7 +81,7 @@ def numbers():
     units = {
         unit.short: importlib.import_module(f"homework.{unit.folder}.exercises") for unit in UNITS
     }
-    sharp = units["hw01"].predict_sharpness()
+    sizes_of = units["hw01"].predict_output_size()
     even = units["hw02"].predict_entropies()
     saved = units["hw03"].predict_savings()
     naive, factored = units["hw05"].pair_bytes(1, 512, 768, 4)
@@ -95,8 +95,12 @@ def numbers():
     fast, slow = units["hw08"].predict_speed()
     skip = 2**0.5 - 1  # where lam / (1 + lam) - lam / 2 is largest
     return dict(
-        predict_sharpness=[f"{sharp[0]:.2f} of", f"gets {sharp[1]:.2f}"],
-        predict_entropies=[f"= {even[0]:.2f}", f"gives {even[2]:.2f}"],
+        predict_output_size=[
+            f"= {sizes_of[0]:.3f}",
+            f"is {sizes_of[1]:.3f}",
+            f"it {sizes_of[2]:.2f}",
+        ],
+        predict_entropies=[f"= {even[0]:.2f}", f"is {even[1]:.2f}", f"gives {even[2]:.2f}"],
         predict_savings=[f"saves {saved[0]:.1f}", f"{saved[1]:.1f} with", f"{saved[2]:.1f} with"],
         window=[
             f"half of the longest: 1,728, rounded up to {units['hw04'].window(1, 2, 3456, 128):,}"

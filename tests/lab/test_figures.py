@@ -9,7 +9,7 @@ import torch
 
 from minimal.data.files import CHECKOUT
 from minimal.lab import figures, pictures
-from minimal.lab.source_map import described, plain, sources_map
+from minimal.lab.source_map import described, plain, sources_map, value_matrices
 from minimal.variants import PLANS, skeleton
 
 
@@ -63,6 +63,11 @@ def test_the_map_tells_plain_values_from_changed_ones():
     counts = {name: sum(map(plain, marks(name))) for name in ("standard", "vplus", "dva", "modded")}
     assert counts == dict(standard=12, vplus=6, dva=0, modded=0)
     assert described(marks("dva")[0]) == (["query"], "q·"), "not the picture of standard attention"
+
+
+def test_matrices_of_values_are_counted_by_layer():
+    found = {plan: value_matrices(plan) for plan in ("standard", "resformer", "svformer", "row9")}
+    assert found == dict(standard=12, resformer=12, svformer=1, row9=12)
 
 
 @pytest.mark.parametrize("name", pictures.PICTURES)

@@ -2,7 +2,10 @@
 
 import torch
 
-from minimal.lab.proofs import gap
+from minimal.lab.gpt import GPT, Layer, by_our_names, started
+from minimal.lab.proofs import gap, logits_apart, models_apart, wake
+from minimal.model.config import SIZES
+from minimal.variants import build
 
 x = torch.randn(3, 4, generator=torch.Generator().manual_seed(0))
 
@@ -19,3 +22,36 @@ def test_a_difference_in_outputs_or_in_gradients_alone_is_seen():
 def test_every_input_counts():
     y = x.flip(0)
     assert gap(lambda x, y: x + y, lambda x, y: x + 2 * y - y.detach(), x, y) > 0.5
+
+
+# ---- of whole models -----------------------------------------------------------------------------
+
+NANO = SIZES["nano"].but(vocab=64, context=16)
+ids = torch.randint(64, (2, 16), generator=torch.Generator().manual_seed(0))  # (B, T)
+targets = ids.roll(-1, 1)
+
+
+def test_waking_fills_what_is_zero_and_nothing_else_the_same_for_all_plans():
+    model, other = build("standard", NANO), wake(build("resformer", NANO))
+    before = {name: p.detach().clone() for name, p in model.named_parameters()}
+    assert wake(model) is model and all(p.any() for p in model.parameters())
+    for name, p in model.named_parameters():
+        assert torch.equal(p, before[name]) == bool(before[name].any()), name
+    first = "blocks.0.attention.out.weight"
+    assert not before[first].any()
+    assert torch.equal(model.get_parameter(first), other.get_parameter(first))
+
+
+def test_equal_models_are_equal_and_another_start_is_seen():
+    one, same, other = (wake(build("standard", NANO, seed=seed), seed) for seed in (0, 0, 1))
+    assert logits_apart(one, same, ids) == 0 < 0.1 < logits_apart(one, other, ids)
+    assert models_apart(one, same, ids, targets) == (0, 0)
+    assert min(models_apart(one, other, ids, targets)) > 0.01
+
+
+def test_a_fresh_model_hides_in_its_logits_what_its_gradients_tell():
+    mine, theirs = started(GPT(NANO)), build("standard", NANO)
+    for layer in mine.layers:
+        layer.attend = lambda q, k, v, scale: Layer.attend(q, k, v, causal=False, scale=scale)
+    logits, gradients = models_apart(theirs, mine, ids, targets, by_our_names)
+    assert logits < 1e-5 < 1e-4 < gradients

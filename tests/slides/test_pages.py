@@ -73,6 +73,18 @@ def test_a_second_question_in_the_text_that_answers_the_first_is_seen():
     assert re.findall(r'data-guess="(\w+)"', page) == ["guess_one", "guess_two", "guess_three"]
 
 
+@pytest.mark.parametrize("box", ["**Your turn** · easy", "> **Your turn** · easy"])
+def test_an_exercise_in_the_text_that_answers_a_question_is_seen(box):
+    page = body(
+        text("> **Predict.** One?"),
+        ran("guess_one = None"),
+        ran("print(1)", "uno"),
+        text(f"Uno.\n\n{box}, 3 minutes. Write two."),
+    )
+    assert "uno" in inside("held", page) and "Uno." in inside("held", page)
+    assert "Write two." in page and "Write two." not in inside("held", page)
+
+
 def test_an_answer_that_comes_after_a_deeper_section_waits_too():
     page = body(
         text("> **Predict.** How hot?"),

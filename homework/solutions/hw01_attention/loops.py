@@ -4,35 +4,40 @@ import torch
 import torch.nn.functional as F
 
 
-def causal_mask(T, S):
-    return torch.tensor([[s - S <= t - T for s in range(S)] for t in range(T)])
+def prefix_mask(T, S, prefix):
+    return torch.tensor([[s - S <= t - T or s < prefix for s in range(S)] for t in range(T)])
 
 
-def attention(q, k, v, causal):
-    mask = causal_mask(q.shape[1], k.shape[1]) if causal else None
-    heads = zip(q.unbind(2), k.unbind(2), v.unbind(2), strict=True)
-    return torch.stack(
-        [F.scaled_dot_product_attention(a, b, c, attn_mask=mask) for a, b, c in heads], dim=2
-    )
-
-
-def rope(x, positions, base):
-    D = x.shape[-1]
-    out = torch.empty_like(x)
-    for t, position in enumerate(positions.tolist()):
-        for i in range(D // 2):
-            angle = torch.tensor(position / base ** (2 * i / D), dtype=torch.float64)
-            c, s = angle.cos().item(), angle.sin().item()
-            out[:, t, :, i] = c * x[:, t, :, i] + s * x[:, t, :, i + D // 2]
-            out[:, t, :, i + D // 2] = c * x[:, t, :, i + D // 2] - s * x[:, t, :, i]
+def attention(q, k, v, documents):
+    late, out = k.shape[1] - q.shape[1], q.new_empty(*q.shape[:3], v.shape[-1])
+    for b, row in enumerate(documents.tolist()):
+        for t in range(q.shape[1]):
+            mine = [s for s in range(late + t + 1) if row[s] == row[late + t]]
+            heads = (x.unsqueeze(0).transpose(1, 2) for x in (q[b, [t]], k[b, mine], v[b, mine]))
+            out[b, t] = F.scaled_dot_product_attention(*heads)[0, :, 0]
     return out
 
 
-def online_softmax(scores, values, tile):
-    ends = [min(end, scores.shape[1]) for end in range(tile, scores.shape[1] + tile, tile)]
-    maxima = torch.stack([scores[:, :end].amax(1) for end in ends])
+def rope(x, positions, base, turned):
+    half = turned // 2
+    out = x.clone(memory_format=torch.contiguous_format)
+    for b, text in enumerate(positions.tolist()):
+        for t, position in enumerate(text):
+            for i in range(half):
+                angle = torch.tensor(position / base ** (2 * i / turned), dtype=torch.float64)
+                c, s = angle.cos().item(), angle.sin().item()
+                out[b, t, :, i] = c * x[b, t, :, i] + s * x[b, t, :, i + half]
+                out[b, t, :, i + half] = c * x[b, t, :, i + half] - s * x[b, t, :, i]
+    return out
+
+
+def online_softmax(scores, values, tiles):
+    order = [s for start, end in tiles.tolist() for s in range(start, end)]
+    ends = (tiles[:, 1] - tiles[:, 0]).cumsum(0).tolist()
+    came = scores[:, order]  # (T,S), in the order of arrival
+    maxima = torch.stack([came[:, :end].amax(1) for end in ends]).nan_to_num(neginf=0.0)
     sums = torch.stack(
-        [(scores[:, :end] - m[:, None]).exp().sum(1) for end, m in zip(ends, maxima, strict=True)]
+        [(came[:, :end] - m[:, None]).exp().sum(1) for end, m in zip(ends, maxima, strict=True)]
     )
     return scores.softmax(1) @ values, maxima, sums
 
@@ -45,23 +50,27 @@ def merge(out_a, lse_a, out_b, lse_b):
     )
 
 
-def decode_step(q, k, v, k_cache, v_cache):
-    keys, values = torch.cat((k_cache, k), dim=1), torch.cat((v_cache, v), dim=1)
-    out = F.scaled_dot_product_attention(
-        q.transpose(1, 2), keys.transpose(1, 2), values.transpose(1, 2)
-    )
-    return out.transpose(1, 2).contiguous(), keys, values
+def decode_step(q, k, v, k_cache, v_cache, lengths):
+    keys, values, outs = k_cache.clone(), v_cache.clone(), []
+    for b, end in enumerate(lengths.tolist()):
+        keys[b, end], values[b, end] = k[b, 0], v[b, 0]
+        rows = (
+            x.unsqueeze(0).transpose(1, 2) for x in (q[b], keys[b, : end + 1], values[b, : end + 1])
+        )
+        outs.append(F.scaled_dot_product_attention(*rows)[0].transpose(0, 1))
+    return torch.stack(outs).contiguous(), keys, values
 
 
-def flops_per_token(layers, width, vocabulary, context):
-    forward = 0
+def flops_per_token(layers, width, heads, groups, hidden, vocabulary, context):
+    forward, D = 2 * width * vocabulary, width // heads
     for _ in range(layers):
-        forward += 2 * 4 * width * width + 2 * 8 * width * width + 2 * 2 * width * context
-    return 3 * (forward + 2 * width * vocabulary)
+        forward += heads * 2 * width * D + groups * 2 * 2 * width * D + 2 * width * width
+        forward += 3 * 2 * width * hidden + heads * 2 * 2 * D * context
+    return 3 * forward
 
 
-def predict_sharpness():
-    return torch.tensor(0.85), torch.tensor(0.1)
+def predict_output_size():
+    return torch.tensor(0.035), torch.tensor(0.045), torch.tensor(0.7)
 
 
 def mask_counter_example():
@@ -69,7 +78,7 @@ def mask_counter_example():
     q, k, v = (torch.randn(5, 2, generator=g) for _ in range(3))
     k2 = k.clone()
     k2[-1] += 5
-    return q, k, v, q, k2, v
+    return torch.tensor(3), q, k, v, q, k2, v
 
 
 def tile_backward(q, k, v, out, lse, dout):

@@ -4,26 +4,48 @@ import torch
 import torch.nn.functional as F
 
 
-def importance_entropy(A):
-    heads, T = A.shape[:2]
-    received = [
-        sum(A[h, t, s].item() for h in range(heads) for t in range(T)) / (heads * T)
-        for s in range(T)
-    ]
-    return -sum(torch.tensor(p).log().item() * p for p in received if p > 0)
+def entropy(received):
+    shares = [p / sum(received) for p in received]
+    return -sum(p * torch.tensor(p).double().log().item() for p in shares if p > 0)
+
+
+def concentration(A, lengths):
+    found = []
+    for text, T in zip(A.double(), lengths.tolist(), strict=True):
+        received = [text[:, :T, s].sum().item() for s in range(T)]
+        even = [sum(1 / (t + 1) for t in range(s, T)) for s in range(T)]
+        found.append(entropy(even) - entropy(received))
+    return torch.tensor(found, dtype=A.dtype)
 
 
 def token_similarity(h):
-    rows = F.normalize(h.double(), dim=1)
-    others = [torch.dot(rows[i], rows[j]) for i in range(len(h)) for j in range(len(h)) if j != i]
-    return torch.stack(others).mean()
+    texts = F.normalize(h.double(), dim=-1).unbind(0)
+    within, across = [], []
+    for b, one in enumerate(texts):
+        for c, other in enumerate(texts):
+            for t in range(len(one)):
+                for s in range(len(other)):
+                    if b != c:
+                        across.append(torch.dot(one[t], other[s]))
+                    elif t != s:
+                        within.append(torch.dot(one[t], other[s]))
+    return torch.stack(within).mean(), torch.stack(across).mean()
 
 
-def spectrum(v):
-    moment = torch.zeros(v.shape[1], v.shape[1], dtype=torch.float64)
-    for row in v.double():
+def count(values, share):
+    moment = torch.zeros(values.shape[1], values.shape[1], dtype=torch.float64)
+    for row in values.double():
         moment += torch.outer(row, row)
-    return torch.linalg.eigvals(moment / len(v)).real.sort(descending=True).values.to(v.dtype)
+    sizes = torch.linalg.eigvals(moment).real.sort(descending=True).values
+    for n in range(1, len(sizes) + 1):
+        if sizes[:n].sum() >= share * sizes.sum():
+            return n
+
+
+def directions(v, share):
+    plain = [count(text, share) for text in v]
+    centred = [count(text - text.mean(0), share) for text in v]
+    return torch.tensor(plain), torch.tensor(centred)
 
 
 def cross_layer(q, k, v, k_m, v_m):
@@ -43,9 +65,13 @@ def resformer(x, wq, wk, wv, wo):
 
 
 def neutreno(A, v, v1, lam):
-    rows = []
-    for t in range(v.shape[1]):
-        rows.append((A[:, t, :, None] * v).sum(1) - lam * v[:, t] + lam * v1[:, t])
+    late, rows = v.shape[1] - A.shape[2], []
+    for t in range(A.shape[2]):
+        heads = []
+        for h, strength in enumerate(lam):
+            heard = (A[:, h, t, :, None] * v[:, :, h]).sum(1)
+            heads.append(heard + strength * (v1[:, late + t, h] - v[:, late + t, h]))
+        rows.append(torch.stack(heads, 1))
     return torch.stack(rows, 1)
 
 
@@ -60,17 +86,13 @@ def denseformer(x, w, a):
 
 
 def predict_entropies():
-    return 7.7, -0.1, 7.1
+    return 7.7, 4.6, 7.5
 
 
-def ones_counter_example():
+def formula_counter_example():
     v = torch.arange(6.0).reshape(3, 2)
-    return (
-        torch.tensor([[1.0, 0, 0], [0.5, 0.5, 0], [0.2, 0.3, 0.5]]),
-        v,
-        torch.cat([v[:2], -v[2:]]),
-        1,
-    )
+    A = torch.tensor([[1.0, 0, 0], [0.5, 0.5, 0], [0.2, 0.3, 0.5]])
+    return torch.tensor(3), A, v, torch.cat([v[:2], -v[2:]]), 1
 
 
 def best_mix(q, k, v, k_m, v_m):

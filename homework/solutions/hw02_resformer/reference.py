@@ -4,18 +4,34 @@ import torch
 
 
 def importance_entropy(A):
-    p = A.mean((0, 1))  # (T,): over heads and queries; sums to 1 as rows do
+    p = A.mean(0)  # (T,): what is received; sums to 1 as rows do
     return -torch.xlogy(p, p).sum()
 
 
+def concentration(A, lengths):
+    found = []
+    for text, T in zip(A.mean(1), lengths.tolist(), strict=True):
+        even = torch.ones_like(text[:T, :T]).tril()  # (T,T)
+        even = even / even.sum(-1, keepdim=True)
+        found.append(importance_entropy(even) - importance_entropy(text[:T, :T]))
+    return torch.stack(found)
+
+
 def token_similarity(h):
-    unit = h / h.norm(dim=1, keepdim=True)  # (T,C)
-    cosines, T = unit @ unit.T, len(h)
-    return (cosines.sum() - cosines.trace()) / (T * (T - 1))
+    B, T = h.shape[:2]
+    sums = (h / h.norm(dim=-1, keepdim=True)).sum(1)  # (B,C)
+    of_each, of_all = sums.square().sum(), sums.sum(0).square().sum()
+    return (of_each - B * T) / (B * T * (T - 1)), (of_all - of_each) / (B * (B - 1) * T * T)
 
 
-def spectrum(v):
-    return torch.linalg.eigvalsh(v.T @ v / len(v)).sort(descending=True).values  # (D,)
+def needed(v, share):
+    sizes = torch.linalg.eigvalsh(v.mT @ v).flip(-1)  # (B,D), the largest first
+    held = sizes.cumsum(-1) / sizes.sum(-1, keepdim=True)
+    return (held < share).sum(-1) + 1  # (B,)
+
+
+def directions(v, share):
+    return needed(v, share), needed(v - v.mean(1, keepdim=True), share)
 
 
 def causal_scores(q, k):
@@ -37,7 +53,8 @@ def resformer(x, wq, wk, wv, wo):
 
 
 def neutreno(A, v, v1, lam):
-    return A @ v + lam * (v1 - v)
+    own = (v1 - v)[:, v.shape[1] - A.shape[2] :]  # (B,T,H,D): the last T positions
+    return torch.einsum("bhts,bshd->bthd", A, v) + lam[:, None] * own
 
 
 def denseformer(x, w, a):
@@ -49,15 +66,15 @@ def denseformer(x, w, a):
 
 
 def predict_entropies():
-    return 7.62, 0.0, 7.2
+    return 7.62, 4.5, 7.55
 
 
-def ones_counter_example():
+def formula_counter_example():
     """Everyone sees only itself; still the first row of J V contains the last value."""
     v = torch.eye(3)
     v2 = v.clone()
     v2[2] = 5.0
-    return torch.eye(3), v, v2, 0.4
+    return 3, torch.eye(3), v, v2, 0.4
 
 
 def best_mix(q, k, v, k_m, v_m):

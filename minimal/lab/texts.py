@@ -1,0 +1,51 @@
+"""What does a notebook read, and what must a model beat on it?
+
+book, tok, dataset = packed("auto", SIZES["tiny"])
+single, pairs = counted(dataset, tok.vocab)          # notebook 00 writes these four lines
+noise = in_random_order(dataset, seed=0)             # the same tokens, and nothing to learn
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from minimal.data import corpora, packing
+from minimal.data.tokenizer import tokenizer
+from minimal.lab.evidence import records
+
+
+def packed(corpus, config):
+    """(text, its tokenizer, its rows) for models of these sizes."""
+    book = corpora.find(corpus)
+    tok = tokenizer(book, config.vocab)
+    return book, tok, packing.pack(book, tok, config.context)
+
+
+def counted(dataset, vocab):
+    """(V,) the share of every token in the training text, seen once more than it was; and (V, V)
+    its share after each token, where that is rare mixed with its share alone."""
+    stream = dataset.train[:, :-1].reshape(-1)  # (tokens,)
+    times = np.bincount(stream, minlength=vocab) + 1.0  # (V,)
+    single = times / times.sum()
+    pairs = np.zeros((vocab, vocab))
+    np.add.at(pairs, (stream[:-1], stream[1:]), 1)
+    return single, (pairs + 50 * single) / (pairs.sum(1, keepdims=True) + 50)
+
+
+def in_random_order(dataset, seed):
+    """The training tokens of a dataset, shuffled: frequencies are left, and nothing else."""
+    train = dataset.train
+    order = np.random.RandomState(seed).permutation(train.size)
+    return replace(dataset, train=train.reshape(-1)[order].reshape(train.shape))
+
+
+def recorded_bits(book, vocab, plan="standard"):
+    """Bits per byte of a plan's recorded runs on this text, of thirteen_rows; [] where there are
+    none, or of another vocabulary."""
+    path = records.EVIDENCE / "thirteen_rows.json"
+    if vocab != 1024 or not path.exists():
+        return []
+    evidence = records.read(path)
+    if evidence["corpus"]["fingerprint"] != book.fingerprint:
+        return []
+    return [row["bpb"] for row in evidence["rows"] if row["plan"] == plan]
