@@ -94,8 +94,11 @@ def test_a_target_sets_up_and_calls_its_program(house, make, target):
     "target, call",
     [
         ("lab", "-m jupyterlab"),
-        ("test", "-m pytest"),
-        ("check", "-m pytest tests/model tests/training tests/data tests/kernels -m not slow"),
+        ("test", "-m pytest -n auto"),
+        (
+            "check",
+            "-m pytest -n auto tests/model tests/training tests/data tests/kernels -m not slow",
+        ),
     ],
 )
 def test_lab_test_and_check_set_up_first(house, make, target, call):
