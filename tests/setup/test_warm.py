@@ -1,0 +1,50 @@
+"""Does a fork of the warm Python answer as a Python that was started for the question?"""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests import warm
+
+TELL = """
+import os, sys
+print(__name__, sys.argv, sys.path[:2], os.getcwd(), os.environ.get('ASKED'), sys.stdin.read())
+print('aside', file=sys.stderr)
+sys.exit(3)
+"""
+
+
+@pytest.mark.parametrize("how", ["-c", "-m", "a script"])
+def test_it_says_what_a_new_python_says_and_ends_as_it_does(tmp_path, how):
+    for name in ("tell.py", "first/other.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(TELL)
+    words = {"-c": ["-c", TELL], "-m": ["-m", "tell"], "a script": [tmp_path / "tell.py"]}[how]
+    words = [*words, "--option", "value"]
+    env = os.environ | dict(ASKED="yes", PYTHONPATH=str(tmp_path / "first"))
+    pipes = dict(stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    truly = subprocess.run([sys.executable, *words], cwd=tmp_path, env=env, **pipes)
+    quickly = warm.run(words, cwd=tmp_path, env=env)
+    assert truly.returncode == quickly.returncode == 3
+    assert quickly.stdout == truly.stdout and "yes" in truly.stdout
+    assert quickly.stderr == truly.stderr == "aside\n"
+
+
+def test_nothing_of_one_question_is_there_in_the_next():
+    leave = "import os, sys, torch; os.environ['LEFT'] = '1'; sys.modules['left'] = torch"
+    assert warm.run(["-c", leave]).returncode == 0
+    look = "import os, sys; print('LEFT' in os.environ, 'left' in sys.modules)"
+    assert warm.run(["-c", look]).stdout == "False False\n"
+    ours = (
+        "import sys; print([name for name in sys.modules if name.startswith(('minimal', 'home'))])"
+    )
+    assert warm.run(["-c", ours]).stdout == "[]\n"
+
+
+def test_an_error_is_told_and_an_endless_loop_is_ended():
+    done = warm.run(["-c", "1 / 0"])
+    assert done.returncode == 1 and done.stderr.endswith("ZeroDivisionError: division by zero\n")
+    if sys.platform == "linux":
+        assert warm.run(["-c", "while True: pass"], seconds=1).returncode < 0
