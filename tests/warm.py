@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 SERVE = """
-import json, os, resource, runpy, sys
+import atexit, json, os, resource, runpy, sys, traceback
 import numpy, pytest, torch
 
 torch.set_num_threads(1)
@@ -37,19 +37,34 @@ for number, end in enumerate([reading, *(os.open(name, os.O_WRONLY) for name in 
     os.dup2(end, number)
 
 # then what Python does with these words
-how, *rest = asked["words"]
-first = {"-m": os.getcwd(), "-c": ""}.get(how, os.path.dirname(how))
-paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
-sys.path[:1] = [first, *paths]
-if how == "-m":
-    sys.argv = rest
-    runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
-elif how == "-c":
-    sys.argv = ["-c", *rest[1:]]
-    exec(compile(rest[0], "<string>", "exec"), dict(__name__="__main__"))
-else:
-    sys.argv = asked["words"]
-    runpy.run_path(how, run_name="__main__")
+def carry_out(how, *rest):
+    first = {"-m": os.getcwd(), "-c": ""}.get(how, os.path.dirname(how))
+    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    sys.path[:1] = [first, *paths]
+    sys.argv = list(rest) if how in ("-m", "-c") else [how, *rest]
+    if how == "-m":
+        runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+    elif how == "-c":
+        sys.argv[0] = "-c"
+        exec(compile(rest[0], "<string>", "exec"), dict(__name__="__main__"))
+    else:
+        runpy.run_path(how, run_name="__main__")
+
+# and its end, less half a second in which torch would be taken apart
+code = 0
+try:
+    carry_out(*asked["words"])
+except SystemExit as end:
+    code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    if isinstance(end.code, str):
+        print(end.code, file=sys.stderr)
+except BaseException:
+    traceback.print_exc()
+    code = 1
+atexit._run_exitfuncs()
+sys.stdout.flush()
+sys.stderr.flush()
+os._exit(code)
 """
 servers = []
 
