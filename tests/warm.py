@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 SERVE = """
-import atexit, json, os, resource, runpy, sys, traceback
+import atexit, json, os, resource, runpy, signal, socket, sys, traceback
 import numpy, pytest, torch
 
 torch.set_num_threads(1)
@@ -35,6 +35,27 @@ os.environ.update(asked["env"])
 reading = os.open(os.devnull, os.O_RDONLY)
 for number, end in enumerate([reading, *(os.open(name, os.O_WRONLY) for name in asked["said"])]):
     os.dup2(end, number)
+
+# several of it, as torchrun would start them; when time is up, none of them is left
+if asked["processes"] > 1:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    team = dict(WORLD_SIZE=asked["processes"], MASTER_ADDR="127.0.0.1", MASTER_PORT=port)
+    os.setpgrp()
+    signal.signal(signal.SIGALRM, lambda *_: os.killpg(0, signal.SIGKILL))
+    signal.alarm(asked["seconds"])
+    ranks = []
+    for rank in range(asked["processes"]):
+        ranks.append(os.fork())
+        if ranks[-1] == 0:
+            signal.alarm(0)
+            team |= dict(RANK=rank, LOCAL_RANK=rank)
+            os.environ.update((name, str(value)) for name, value in team.items())
+            break
+    else:
+        codes = [os.waitstatus_to_exitcode(os.waitpid(rank, 0)[1]) for rank in ranks]
+        os._exit(int(any(codes)))
 
 # then what Python does with these words
 def carry_out(how, *rest):
@@ -80,17 +101,22 @@ def server():
     return servers[0]
 
 
-def run(words, cwd=".", env=None, seconds=300):
-    """What `python *words` printed, and how it ended; `seconds` of a processor at most."""
+def run(words, cwd=".", env=None, seconds=300, processes=1):
+    """What `python *words` printed, and how it ended; `seconds` of a processor at most.
+
+    As several `processes` it is one team, and `seconds` are those of the clock.
+    """
     words, env = list(map(str, words)), dict(os.environ if env is None else env)
     if sys.platform != "linux":  # elsewhere a process with torch is not safely forked
-        command = [sys.executable, *words]
+        team = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
+        command = [sys.executable, *(team if processes > 1 else ()), *words]
         return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True)
     with tempfile.TemporaryDirectory() as folder:
         said = [Path(folder, name) for name in ("stdout", "stderr")]
         for path in said:
             path.touch()
         asked = dict(words=words, cwd=str(Path(cwd).resolve()), env=env, seconds=seconds)
+        asked["processes"] = processes
         process = server()
         process.stdin.write(json.dumps(asked | dict(said=list(map(str, said)))) + "\n")
         process.stdin.flush()

@@ -46,6 +46,16 @@ def test_nothing_of_one_question_is_there_in_the_next():
     assert warm.run(["-c", ours]).stdout == "[]\n"
 
 
+def test_a_team_has_its_ranks_and_fails_if_one_of_it_fails():
+    say = "import os; print(os.environ['RANK'] + ' of ' + os.environ['WORLD_SIZE'] + '\\n', end='')"
+    done = warm.run(["-c", say], processes=2)
+    assert done.returncode == 0 and sorted(done.stdout.splitlines()) == ["0 of 2", "1 of 2"]
+    fail = "import os, sys; sys.exit(os.environ['RANK'] == '1' and 'no')"
+    assert warm.run(["-c", fail], processes=2).returncode == 1
+    hang = "import os, time; time.sleep(60 * int(os.environ['RANK']))"
+    assert warm.run(["-c", hang], processes=2, seconds=1).returncode < 0
+
+
 def test_an_error_is_told_and_an_endless_loop_is_ended():
     done = warm.run(["-c", "1 / 0"])
     assert done.returncode == 1 and done.stderr.endswith("ZeroDivisionError: division by zero\n")
