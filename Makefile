@@ -30,16 +30,16 @@ lab: export JUPYTER_CONFIG_PATH := $(CURDIR)/notebooks/lab$(addprefix :,$(JUPYTE
 lab: setup
 	$(PY) -m jupyterlab --LabApp.default_url=/lab/tree/$(first) $(as_root) $(LAB_ARGS)
 
-## make test        set up .venv, then run every test
+## make test        set up .venv, then run every test, on all cores (ARGS=-n0: in one process)
 test: setup
-	$(PY) -m pytest $(ARGS)
+	$(PY) -m pytest -n auto $(ARGS)
 
 ## make check       the quick inner loop: the linter, then the tests of the package's heart, less the slow ones
 check: setup
 	@echo "make check lints, then runs tests/{model,training,data,kernels} without the tests marked slow; make test runs everything"
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
-	$(PY) -m pytest tests/model tests/training tests/data tests/kernels -m "not slow" $(ARGS)
+	$(PY) -m pytest -n auto tests/model tests/training tests/data tests/kernels -m "not slow" $(ARGS)
 
 ## make doctor      what this machine has and what it lacks; works before set-up too
 doctor:

@@ -25,10 +25,13 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import nbformat
+# a grammar of addresses, for which no notebook is checked: building it takes a second each time
+sys.modules.setdefault("rfc3987_syntax", None)
 
-from minimal.data.files import write_whole
-from minimal.lab import checks
+import nbformat  # noqa: E402
+
+from minimal.data.files import write_whole  # noqa: E402
+from minimal.lab import checks  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent

@@ -1,6 +1,7 @@
 """What holds for every test: one thread, the same seeds, no network, a cache of its own for runs.
 
-And what the run says at its end: seconds per folder, and which tests were skipped and why.
+And what the run says at its end: what tests have noted, seconds per folder (summed over workers:
+see workers.py), and which tests were skipped and why.
 
 Marks: `slow` (left out of `make check`), `site` and `parity` (need that extra). A test with an
 extra's mark is skipped where the extra is absent; REQUIRE=site,parity turns every skip of such a
@@ -20,6 +21,11 @@ import time
 import pytest
 
 from minimal.lab import doctor
+from tests.workers import (  # noqa: F401 pytest finds its hooks here
+    pytest_collection_modifyitems,
+    pytest_xdist_auto_num_workers,
+    pytest_xdist_make_scheduler,
+)
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUDGET = dict(
@@ -46,12 +52,13 @@ EXTRAS = dict(  # what must be there for a test with this mark
 
 # Before torch is imported, and inherited by every process that a test starts. One thread: tensors
 # here are so small that a second one gains nothing on idle cores, and on busy ones waiting for it
-# cost five times the time.
-RUNS = tempfile.TemporaryDirectory(prefix="minimal-runs-")
+# cost five times the time. Workers share the runs of the process that started them.
+if not os.environ.get("PYTEST_XDIST_WORKER"):
+    RUNS = tempfile.TemporaryDirectory(prefix="minimal-runs-")
+    os.environ["MINIMAL_RUNS"] = RUNS.name
 os.environ.update(
     OMP_NUM_THREADS="1",
     MKL_NUM_THREADS="1",
-    MINIMAL_RUNS=RUNS.name,
     HF_HUB_OFFLINE="1",
     HF_DATASETS_OFFLINE="1",
     TRANSFORMERS_OFFLINE="1",
@@ -129,10 +136,21 @@ def pytest_runtest_makereport(item, call):
     return report
 
 
-# The end of the run.
+# The end of the run. Workers send reports; what a test wants said there travels with its report.
 
 clock = dict(start=time.perf_counter(), collected=0.0)
 seconds, skips = collections.Counter(), collections.Counter()
+notes = collections.defaultdict(dict)
+
+
+@pytest.fixture
+def note(record_property):
+    """note(heading, row, cell): below this heading a line `row: cell, another cell`."""
+
+    def say(heading, row, cell=""):
+        record_property("note", (heading, row, cell))
+
+    return say
 
 
 def reason(report):
@@ -144,10 +162,20 @@ def pytest_collection_finish():
     clock["collected"] = time.perf_counter() - clock["start"]
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_node_collection_finished():
+    pytest_collection_finish()
+
+
 def pytest_runtest_logreport(report):
     parts = report.nodeid.split("/")
     seconds[parts[1] if len(parts) > 2 else "."] += report.duration
     note_skip(report)
+    if report.when == "call":
+        for name, value in report.user_properties:
+            if name == "note":
+                heading, row, cell = value
+                notes[heading].setdefault(row, []).append(cell)
 
 
 def pytest_collectreport(report):
@@ -159,14 +187,18 @@ def note_skip(report):
         skips[report.nodeid.partition("[")[0], reason(report)] += 1
 
 
-@pytest.hookimpl(trylast=True)  # after what other folders have to say
 def pytest_terminal_summary(terminalreporter):
     say = terminalreporter.write_line
+    for heading, rows in notes.items():
+        terminalreporter.section(heading)
+        for row, cells in sorted(rows.items()):
+            told = ", ".join(filter(None, cells))
+            say(f"{row}: {told}" if told else row)
     say(f"\nseconds per folder (after {clock['collected']:.1f} of collecting)")
-    for folder, spent in seconds.items():
+    for folder, spent in sorted(seconds.items()):
         late = f"  over its budget of {BUDGET[folder]}" if spent > BUDGET.get(folder, spent) else ""
         say(f"  {folder:<11}{spent:7.1f}{late}")
     say(f"  {'all':<11}{seconds.total():7.1f}")
     say(f"skipped: {skips.total() or 'nothing'}")
-    for (name, why), times in skips.items():
+    for (name, why), times in sorted(skips.items()):
         say(f"  {name}{f' ({times} times)' if times > 1 else ''}: {why}")

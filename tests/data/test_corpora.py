@@ -16,6 +16,7 @@ import pytest
 from minimal.data import corpora, files, hub, manual
 from minimal.data.documents import books_folder, cut
 from minimal.data.files import DataError
+from tests import warm
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -309,14 +310,8 @@ def test_any_other_dataset_is_read_by_name_and_column(cache, tmp_path):
 
 @pytest.mark.slow
 def test_without_the_network_a_hub_name_ends_in_one_sentence_and_leaves_nothing_behind(cache):
-    done = subprocess.run(
-        [sys.executable, "-m", "minimal.data", "--corpus", "tinystories"],
-        cwd=ROOT,
-        text=True,
-        capture_output=True,
-        timeout=120,
-        env={**os.environ, "HF_HUB_OFFLINE": "1"},
-    )
+    words = ["-m", "minimal.data", "--corpus", "tinystories"]
+    done = warm.run(words, cwd=ROOT, env=os.environ | dict(HF_HUB_OFFLINE="1"))
     assert done.returncode == 1 and "Traceback" not in done.stderr
     last = done.stderr.strip().splitlines()[-1]
     assert (

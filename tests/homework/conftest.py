@@ -1,12 +1,10 @@
-"""The kill matrix, printed after the homework proofs: what each wrong answer lost, and which
-mutants lived."""
+"""The kill matrix, printed at the end of the run: what each wrong answer lost, and which mutants
+lived."""
 
 import pytest
 
 from homework import sandbox
 from tests import interpreter  # noqa: F401 before an exercise imports Triton
-
-LINES = {}
 
 
 def pytest_configure(config):
@@ -32,19 +30,12 @@ def way():
 
 
 @pytest.fixture
-def matrix():
-    """Note one cell: matrix(unit, exercise or None, what, result)."""
+def matrix(note):
+    """One cell of the kill matrix: matrix(unit, exercise or None, what, result)."""
 
-    def note(unit, exercise, what, result):
-        row = (exercise.name, exercise.points) if exercise else ("all", unit.points)
-        LINES.setdefault((unit.short, *row), {})[what] = result
+    def cell(unit, exercise, what, result):
+        name, points = (exercise.name, exercise.points) if exercise else ("all", unit.points)
+        row = f"{unit.short} {name} ({points})"
+        note("kill matrix: points lost by each wrong answer", row, f"{what} {result}".strip())
 
-    return note
-
-
-def pytest_terminal_summary(terminalreporter):
-    if LINES:
-        terminalreporter.section("kill matrix: points lost by each wrong answer")
-    for (unit, exercise, points), cells in sorted(LINES.items()):
-        told = ", ".join(f"{what} {result}".strip() for what, result in cells.items())
-        terminalreporter.write_line(f"{unit} {exercise} ({points}): {told}")
+    return cell

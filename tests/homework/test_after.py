@@ -6,14 +6,13 @@ import importlib
 import json
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from homework import grade, marking, reports, turn
 from minimal.lab.evidence import intervals
+from tests import warm
 
 HOMEWORK = Path(marking.__file__).parent
 ROOT = HOMEWORK.parent
@@ -156,8 +155,8 @@ def course(tmp_path_factory):
 
 def card(course, text, *arguments):
     (course / "homework" / UNIT.folder / UNIT.file).write_text(text, encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", f"homework/{UNIT.folder}", "-p", "no:cacheprovider"]
-    return subprocess.run([*command, *arguments], cwd=course, capture_output=True, text=True).stdout
+    words = ["-m", "pytest", f"homework/{UNIT.folder}", "-p", "no:cacheprovider", *arguments]
+    return warm.run(words, cwd=course).stdout
 
 
 def test_the_card_explains_what_is_earned_whole_and_nothing_else(course):

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from homework import marking, reset, runner
+from tests import warm
 
 HOMEWORK = Path(marking.__file__).parent
 UNIT = marking.find("hw03")
@@ -53,16 +54,8 @@ def course(tmp_path_factory):
 
 def card(course, text, *arguments):
     (course / "homework" / UNIT.folder / UNIT.file).write_text(text)
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        f"homework/{UNIT.folder}",
-        "-p",
-        "no:cacheprovider",
-        *arguments,
-    ]
-    return subprocess.run(command, cwd=course, capture_output=True, text=True).stdout
+    words = ["-m", "pytest", f"homework/{UNIT.folder}", "-p", "no:cacheprovider", *arguments]
+    return warm.run(words, cwd=course).stdout
 
 
 def said_of(text, name):

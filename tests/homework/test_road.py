@@ -2,14 +2,12 @@
 
 import copy
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 
 from homework import conftest as card
 from homework import grade, marking, race, runner
+from tests import warm
 
 UNIT = marking.find("hw08")
 SOLUTIONS = marking.HERE / "solutions" / UNIT.folder
@@ -34,9 +32,7 @@ def triton(monkeypatch):
 
 def states(path, *only):
     """{exercise: states of its parts} of a file, in a process that interprets kernels."""
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, path, *only], capture_output=True, text=True, env=os.environ
-    )
+    done = warm.run(["-c", PROGRAM, path, *only])
     assert done.returncode == 0, done.stderr
     found = {}
     for exercise, state in json.loads(done.stdout.splitlines()[-1]):

@@ -1,8 +1,6 @@
 """What was counted on the structure equals what the sources and the closed formulas say."""
 
 import json
-import subprocess
-import sys
 from functools import cache
 
 import pytest
@@ -12,6 +10,7 @@ from minimal.model.config import SIZES
 from minimal.model.count import count, kept
 from minimal.model.layers import Part
 from minimal.variants import PLANS, describe, plan_named, skeleton, summary
+from tests import warm
 
 
 @cache
@@ -288,12 +287,8 @@ def test_modded_at_16_layers_is_what_the_record_ran():
 
 @pytest.mark.slow
 def test_the_command_prints_the_agreed_schema():
-    out = subprocess.run(
-        [sys.executable, "-m", "minimal.variants", "--size", "smoke", "--json"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    out = warm.run(["-m", "minimal.variants", "--size", "smoke", "--json"])
+    assert out.returncode == 0, out.stderr
     rows = json.loads(out.stdout)
     assert [r["plan"] for r in rows] == list(PLANS)
     assert all(

@@ -2,8 +2,6 @@
 
 import os
 import re
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
@@ -11,6 +9,7 @@ import pytest
 
 from minimal import variants
 from minimal.lab.source_map import sources_map
+from tests import warm
 from tests.model.toy import TOY
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,11 +41,9 @@ def test_it_may_be_placed_where_it_can_stand():
 @pytest.mark.slow
 def test_it_passes_every_test_of_every_plan():
     files = ("model/test_plans.py", "model/test_counts.py", "training/test_optim.py")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.model.toy", "-k", "toy"]
-    told = subprocess.run(
-        command + [str(ROOT / "tests" / file) for file in files],
-        capture_output=True,
-        text=True,
+    words = ["-m", "pytest", "-q", "-p", "tests.model.toy", "-k", "toy"]
+    told = warm.run(
+        words + [ROOT / "tests" / file for file in files],
         cwd=ROOT,
         env=os.environ | dict(PYTHONPATH=str(ROOT), REQUIRE=""),
     )
@@ -71,8 +68,7 @@ def page(tmp_path):
 
 def told(words, folder, **more):
     environment = os.environ | dict(PYTHONPATH=f"{ROOT}{os.pathsep}{folder}", REQUIRE="") | more
-    command = [sys.executable, *words]
-    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment)
+    return warm.run(words, cwd=ROOT, env=environment)
 
 
 @pytest.mark.slow

@@ -33,10 +33,9 @@ def executed(request, course):
     return nbformat.read(course[1] / f"{request.param}.ipynb", 4)
 
 
-def test_the_whole_course_runs_at_the_smallest_scale(course, capsys):
+def test_the_whole_course_runs_at_the_smallest_scale(course, note):
     done, _ = course
-    with capsys.disabled():
-        print("\n" + done.stdout.partition("\n\n")[2])
+    note("the course at the smallest scale", done.stdout.partition("\n\n")[2])
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"profile smoke: {len(PATHS)} of {len(PATHS)} notebooks whole" in done.stdout
 

@@ -187,6 +187,14 @@ def test_several_run_side_by_side_and_one_that_fails_fails_the_run(tmp_path):
     assert (tmp_path / "out/smoke/99_bad.html").exists()
 
 
+def test_the_runner_is_ready_without_what_no_notebook_needs():
+    """Every notebook and deck starts a runner of its own: a second there is half a minute."""
+    code = "import sys, notebooks.run; print({'torch', 'lark', 'matplotlib'} & set(sys.modules))"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=run.ROOT, capture_output=True, text=True, timeout=60)
+    assert done.stdout == "set()\n", done.stderr
+
+
 @pytest.mark.parametrize("asked, told", [("1", "1"), ("", "2")])
 def test_both_libraries_are_told_the_same_number_of_threads(monkeypatch, asked, told):
     heard = {}

@@ -1,10 +1,12 @@
 """Do the rules of tests/conftest.py hold?
 
-No network, the same seeds, required extras, and a summary that names what was skipped.
+No network, the same seeds, required extras, and a summary that names what was skipped: in one
+process, and where workers run the tests and another process has the last word.
 """
 
 import os
 import pathlib
+import re
 import shutil
 import socket
 import subprocess
@@ -13,6 +15,8 @@ import urllib.request
 
 import pytest
 import torch
+
+from tests import workers
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SUITE = {
@@ -28,6 +32,8 @@ def test_gpu(n): pytest.skip('no GPU')
 def test_deck(): pytest.skip('no browser')
 """,
 }
+ALONE, WORKERS = (), ("-n", "2")
+either = pytest.mark.parametrize("how", [ALONE, WORKERS], ids=["alone", "workers"])
 
 
 @pytest.mark.parametrize(
@@ -68,7 +74,8 @@ def test_every_test_starts_from_the_same_seed_on_one_thread(_):
 def suite(tmp_path):
     """A small suite in a folder of its own, under the rules of this one."""
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    for name, text in SUITE.items() | {("conftest.py", (ROOT / "tests/conftest.py").read_text())}:
+    ours = {name: (ROOT / "tests" / name).read_text() for name in ("conftest.py", "workers.py")}
+    for name, text in (SUITE | ours).items():
         (tmp_path / "tests" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "tests" / name).write_text(text)
 
@@ -86,8 +93,9 @@ def suite(tmp_path):
     return run
 
 
-def test_the_run_ends_with_seconds_per_folder_and_the_names_of_what_was_skipped(suite):
-    lines = suite(REQUIRE="").stdout.splitlines()
+@either
+def test_the_run_ends_with_seconds_per_folder_and_the_names_of_what_was_skipped(suite, how):
+    lines = suite(*how, REQUIRE="").stdout.splitlines()
     at = next(i for i, line in enumerate(lines) if line.startswith("seconds per folder"))
     assert [line.split()[0] for line in lines[at + 1 : at + 4]] == ["kernels", "slides", "all"]
     assert lines[at + 4 : -1] == [
@@ -98,9 +106,11 @@ def test_the_run_ends_with_seconds_per_folder_and_the_names_of_what_was_skipped(
     assert "2 passed, 3 skipped" in lines[-1], "pytest's closing line is the last"
 
 
-def test_a_required_extra_turns_its_skips_into_failures_and_leaves_the_others(suite):
-    done = suite(REQUIRE="site,parity")
-    assert done.returncode == 1 and "1 failed, 2 passed, 2 skipped" in done.stdout
+@either
+def test_a_required_extra_turns_its_skips_into_failures_and_leaves_the_others(suite, how):
+    done = suite(*how, REQUIRE="site,parity")
+    last = done.stdout.splitlines()[-1]
+    assert done.returncode == 1 and "1 failed, 2 passed, 2 skipped" in last
     assert "REQUIRE=site, yet skipped: no browser" in done.stdout
 
 
@@ -113,3 +123,58 @@ def test_where_an_extra_is_absent_its_tests_are_skipped_by_their_mark_alone(suit
 
 def test_the_quick_loop_leaves_the_slow_ones_out(suite):
     assert "1 deselected" in suite("tests/kernels", "-m", "not slow").stdout
+
+
+# ---- workers -------------------------------------------------------------------------------------
+
+TOLD = """import os, socket
+import pytest
+@pytest.mark.parametrize('n', [1, 2])
+def test_tells(n, note):
+    note('where', os.environ['MINIMAL_RUNS'], os.environ['PYTEST_XDIST_WORKER'])
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(('example.com', 80))
+"""
+
+
+def test_workers_share_their_runs_and_each_file_has_one_worker_whose_notes_arrive(suite, tmp_path):
+    for room in ("data", "model"):
+        (tmp_path / "tests" / room).mkdir()
+        (tmp_path / "tests" / room / f"test_{room}.py").write_text(TOLD)
+    done = suite("-n", "2", "tests/data", "tests/model", PYTEST_XDIST_WORKER="")
+    assert "4 passed" in done.stdout, done.stdout + done.stderr
+    folder, told = re.search(r"^(.*minimal-runs-.*): (.*)$", done.stdout, re.M).groups()
+    assert sorted(told.split(", ")) == ["gw0", "gw0", "gw1", "gw1"]
+    assert folder != os.environ["MINIMAL_RUNS"] and not pathlib.Path(folder).exists()
+
+
+def test_what_shares_something_goes_to_one_worker_and_the_longest_go_first():
+    assert workers.unit("tests/data/test_files.py::test_a[x::y]") == "tests/data/test_files.py"
+    course = "tests/notebooks/test_course.py::test_a"
+    assert workers.unit(course) == workers.unit("tests/slides/test_site.py::test_b[1]")
+    assert workers.unit("tests/notebooks/test_runner.py::test_c") != workers.unit(course)
+    ids = ["tests/data/test_a.py::test_1", "tests/homework/test_grade.py::test_2", course]
+    assert sorted(ids, key=workers.turn) == ids[::-1]
+    named = [place for places in workers.TOGETHER.values() for place in places]
+    named += [name for name in workers.FIRST if name not in workers.TOGETHER]
+    assert [place for place in named if not (ROOT / place).exists()] == []
+
+
+@pytest.mark.parametrize(
+    "cores, gigabytes, number",
+    [(1, 64.0, 0), (2, 16.0, 2), (2, 3.9, 0), (16, 12.0, 6), (64, 500.0, workers.MOST)],
+)
+def test_workers_are_as_many_as_cores_and_memory_allow(cores, gigabytes, number):
+    """0: one process and no worker."""
+    assert workers.fitting(cores, gigabytes) == number
+
+
+def test_a_container_with_less_memory_than_the_machine_is_noticed(tmp_path):
+    (tmp_path / "limit").write_text("1073741824\n")
+    assert workers.memory(tmp_path / "limit") == 1.0
+    (tmp_path / "limit").write_text("max\n")
+    assert workers.memory(tmp_path / "limit") == pytest.approx(workers.memory(tmp_path), rel=0.5)
+
+
+def test_somebodys_own_number_of_workers_counts(suite):
+    assert "3/3 workers" in suite("-n", "auto", PYTEST_XDIST_AUTO_NUM_WORKERS="3").stdout

@@ -15,6 +15,7 @@ from minimal.train import Trainer, load
 from minimal.training import checkpoint
 from minimal.training.loop import stamp
 from minimal.training.run import Diverged, Run, Stop, TimeIsUp
+from tests import warm
 from tests.training.toys import CLI, TINY, trained
 from tests.training.worker import Worker
 
@@ -113,21 +114,24 @@ trainer.fit()
 """
 
 
-def processes_run(script, processes, seconds=240, **how):
-    """A script in one process, or in several under torchrun."""
+def under_torchrun(script, processes, seconds=240):
     torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
-    command = [sys.executable, *(torchrun if processes > 1 else ()), str(script)]
-    environment = os.environ | dict(OMP_NUM_THREADS="1")
-    how = dict(env=environment, capture_output=True, timeout=seconds) | how
-    return subprocess.run(command, **how)
+    how = dict(env=os.environ | dict(OMP_NUM_THREADS="1"), capture_output=True, text=True)
+    return subprocess.run([sys.executable, *torchrun, script], timeout=seconds, **how)
 
 
-def started(processes, corpus, out, **more):
+def quickly(script, processes):
+    """The same team or one process, without their imports."""
+    return warm.run([script], processes=processes)
+
+
+def started(processes, corpus, out, run=quickly, **more):
     """Train in so many processes; the numbers of optimizer state that each of them kept."""
     out.mkdir(exist_ok=True)
     script = out / "team.py"
     script.write_text(TEAM.format(corpus=corpus, out=str(out), how=TINY | more))
-    processes_run(script, processes, check=True)
+    done = run(script, processes)
+    assert done.returncode == 0, done.stderr[-2000:]
     return [json.loads(path.read_text()) for path in sorted(out.glob("kept-*.json"))]
 
 
@@ -135,14 +139,22 @@ def losses_of(out):
     return torch.tensor([row["loss"] for row in checkpoint.load(out)[1]["history"]])
 
 
+@pytest.fixture(scope="module")
+def alone(corpus, tmp_path_factory):
+    """Five steps of one process: their folder, and the numbers of optimizer state."""
+    out = tmp_path_factory.mktemp("alone") / "one"
+    return out, started(1, corpus, out, steps=5)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("processes", [2, 4])
-def test_several_processes_train_as_one_and_share_the_optimizers_state(corpus, tmp_path, processes):
+@pytest.mark.parametrize("processes, run", [(2, quickly), (4, under_torchrun)])
+def test_several_processes_train_as_one_and_share_the_optimizers_state(
+    corpus, alone, tmp_path, processes, run
+):
     """Losses of torchrun with several processes against one process, in fp32; each keeps its part
     of the optimizer's state, and the checkpoint holds the whole."""
-    one, several = tmp_path / "one", tmp_path / "several"
-    (whole,) = started(1, corpus, one, steps=5)
-    parts = started(processes, corpus, several, steps=5)
+    (one, (whole,)), several = alone, tmp_path / "several"
+    parts = started(processes, corpus, several, run, steps=5)
     assert torch.allclose(losses_of(one), losses_of(several), atol=1e-5)
     # memory
     assert len(parts) == processes and sum(parts) == whole
@@ -173,7 +185,8 @@ def test_a_run_of_two_processes_goes_on_in_one_and_in_three(corpus, tmp_path):
             "except TimeIsUp:\n"
             "    pass\n"
         )
-        processes_run(script, processes, check=True)
+        done = quickly(script, processes)
+        assert done.returncode == 0, done.stderr[-2000:]
     assert len(losses_of(out)) == 6
     assert torch.allclose(losses_of(tmp_path / "one"), losses_of(out), atol=1e-5)
 
@@ -188,7 +201,7 @@ often = dict(steps=100000, save=100000, evaluate=100000)
 run = Run(corpus={corpus!r}, out={str(tmp_path / "x")!r}, **often, **{TINY})
 Trainer(run).fit(0.02 if os.environ["RANK"] == "1" else None)
 """)
-    ended = processes_run(script, 2, seconds=120, text=True)
+    ended = under_torchrun(script, 2, seconds=120)
     assert ended.returncode and ended.stderr.count("TimeIsUp: stopped at step") == 2, ended.stderr[
         -2000:
     ]

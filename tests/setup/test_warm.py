@@ -1,0 +1,63 @@
+"""Does a fork of the warm Python answer as a Python that was started for the question?"""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests import warm
+
+TELL = """
+import atexit, os, sys
+print(__name__, sys.argv, sys.path[:2], os.getcwd(), os.environ.get('ASKED'), sys.stdin.read())
+print('aside', file=sys.stderr)
+atexit.register(print, 'at the end')
+"""
+ENDS = {"sys.exit(3)": 3, "sys.exit('a word')": 1, "pass": 0}
+
+
+@pytest.mark.parametrize(
+    "how, end", [("-c", "sys.exit(3)"), ("-m", "sys.exit('a word')"), ("a script", "pass")]
+)
+def test_it_says_what_a_new_python_says_and_ends_as_it_does(tmp_path, how, end):
+    for name in ("tell.py", "first/other.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(TELL + end)
+    starts = {"-c": ["-c", TELL + end], "-m": ["-m", "tell"], "a script": [tmp_path / "tell.py"]}
+    words = [*starts[how], "--option", "value"]
+    env = os.environ | dict(ASKED="yes", PYTHONPATH=str(tmp_path / "first"))
+    pipes = dict(stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    truly = subprocess.run([sys.executable, *words], cwd=tmp_path, env=env, **pipes)
+    quickly = warm.run(words, cwd=tmp_path, env=env)
+    assert truly.returncode == quickly.returncode == ENDS[end]
+    assert quickly.stdout == truly.stdout and "yes" in truly.stdout
+    assert quickly.stderr == truly.stderr and truly.stderr.startswith("aside\n")
+
+
+def test_nothing_of_one_question_is_there_in_the_next():
+    leave = "import os, sys, torch; os.environ['LEFT'] = '1'; sys.modules['left'] = torch"
+    assert warm.run(["-c", leave]).returncode == 0
+    look = "import os, sys; print('LEFT' in os.environ, 'left' in sys.modules)"
+    assert warm.run(["-c", look]).stdout == "False False\n"
+    ours = (
+        "import sys; print([name for name in sys.modules if name.startswith(('minimal', 'home'))])"
+    )
+    assert warm.run(["-c", ours]).stdout == "[]\n"
+
+
+def test_a_team_has_its_ranks_and_fails_if_one_of_it_fails():
+    say = "import os; print(os.environ['RANK'] + ' of ' + os.environ['WORLD_SIZE'] + '\\n', end='')"
+    done = warm.run(["-c", say], processes=2)
+    assert done.returncode == 0 and sorted(done.stdout.splitlines()) == ["0 of 2", "1 of 2"]
+    fail = "import os, sys; sys.exit(os.environ['RANK'] == '1' and 'no')"
+    assert warm.run(["-c", fail], processes=2).returncode == 1
+    hang = "import os, time; time.sleep(60 * int(os.environ['RANK']))"
+    assert warm.run(["-c", hang], processes=2, seconds=1).returncode < 0
+
+
+def test_an_error_is_told_and_an_endless_loop_is_ended():
+    done = warm.run(["-c", "1 / 0"])
+    assert done.returncode == 1 and done.stderr.endswith("ZeroDivisionError: division by zero\n")
+    if sys.platform == "linux":
+        assert warm.run(["-c", "while True: pass"], seconds=1).returncode < 0

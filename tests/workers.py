@@ -1,0 +1,94 @@
+"""How are the tests spread over the cores? In files, the longest first, by `make test`.
+
+`pytest -n auto` starts as many workers as cores and memory allow, and plain `pytest` none. What
+one worker is given at a time is a unit: a file, so that what a file prepares for its tests is
+prepared once; or several files that share more than that, a row of TOGETHER.
+"""
+
+import os
+import pathlib
+
+import pytest
+
+MOST = 8  # workers: with more, collecting costs more than they win
+GIGABYTES = 2  # of memory for a worker, with the notebooks or the browser that it starts
+
+# unit: the files, or folders, that share what is there once
+TOGETHER = {
+    "the executed course": ("tests/notebooks/test_course.py", "tests/slides/"),
+    "the spare accounts of this machine": tuple(
+        f"tests/homework/test_{name}.py" for name in "grade sandbox reports road bad_input".split()
+    ),
+}
+FIRST = (*TOGETHER, "tests/model/test_plans.py")  # they take longest, so they begin first
+
+
+def unit(nodeid):
+    """The name of what goes to one worker in one piece with this test."""
+    file = nodeid.partition("::")[0]
+    for name, places in TOGETHER.items():
+        if file.startswith(places):
+            return name
+    return file
+
+
+def turn(nodeid):
+    """A number to sort by: units of FIRST in its order, then the others as they come."""
+    name = unit(nodeid)
+    return FIRST.index(name) if name in FIRST else len(FIRST)
+
+
+# ---- how many ------------------------------------------------------------------------------------
+
+
+def cores():
+    """How many this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def memory(limit=pathlib.Path("/sys/fs/cgroup/memory.max")):
+    """Gigabytes that are free here, or that a container may have if that is less."""
+    import psutil
+
+    free = psutil.virtual_memory().available
+    try:
+        free = min(free, int(limit.read_text()))
+    except (OSError, ValueError):  # no container, or one without a limit
+        pass
+    return free / 2**30
+
+
+def fitting(cores, gigabytes):
+    """How many workers; 0 where a second one has no room: then there is one process, without."""
+    number = min(cores, int(gigabytes / GIGABYTES), MOST)
+    return number if number > 1 else 0
+
+
+# ---- what pytest-xdist asks ----------------------------------------------------------------------
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers():
+    if not os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS"):  # somebody's own number
+        return fitting(cores(), memory())
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    if config.getvalue("dist") != "load":  # somebody's own choice
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Units(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return unit(nodeid)
+
+    config.option.loadscopereorder = False  # our order holds
+    return Units(config, log)
+
+
+def pytest_collection_modifyitems(config, items):
+    if hasattr(config, "workerinput"):  # a worker's; one process alone goes folder by folder
+        items.sort(key=lambda item: turn(item.nodeid))
