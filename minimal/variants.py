@@ -39,6 +39,7 @@ from minimal.model.pieces import (
     OPEN,
     TABLE,
     V1,
+    V1_DETACHED,
     V1_HALF,
     V1_LEARNED,
     WHOLE,
@@ -191,6 +192,7 @@ TWISTS = dict(
     nowo=dict(every=dict(output=False)),
     one=dict(heads=1),
     many=dict(heads=None),
+    detached=dict(line=place(after_first, value=V1_DETACHED)),  # a control of resformer's
 )
 
 

@@ -32,7 +32,8 @@ def claims(link):
     parts = [
         "<h1>Claims and evidence</h1>",
         f"<p>{len(book)} claims of the five sources and of what came after them, each with a "
-        "verdict that a test holds to its evidence. An open claim says what would decide it. Beside them: "
+        "verdict that a test holds to its evidence. An open claim says what would decide it. "
+        "Beside them: "
         '<a href="index.html">what our runs say</a>, '
         '<a href="published.html">what the sources print</a> and '
         '<a href="recorded.html">every recorded run</a>.</p>'

@@ -15,6 +15,14 @@ def first(**more):
     return partial(Layer, 0, **more)
 
 
+class Detached(Layer):
+    """V_j as a term of a mixture, with the gradient's short way home cut: a control of ResFormer's,
+    which has its numbers and not its way for gradients."""
+
+    def rows(self, h, at, tape):
+        return super().rows(h, at, tape).detach()
+
+
 def mixed_with(y, a, b, **more):
     """a V + b Y, where V is the layer's own."""
     return partial(Mix, Own, y, a, b, **more)
@@ -87,6 +95,7 @@ OPEN = dict(roles=("alpha", "beta"))  # a starts at 1 and learns slowly, b at 0 
 
 V1, X0 = first(), partial(Input)
 V1_HALF = mixed_with(V1, 0.5, 0.5)
+V1_DETACHED = mixed_with(partial(Detached, 0), 0.5, 0.5)
 V1_LEARNED = first(**LEARNED)
 X0_LEARNED = partial(Input, **LEARNED)
 TABLE = partial(Table, **LEARNED)

@@ -101,6 +101,7 @@ def test_dva_as_large_as_standard_has_its_parameters_to_one_per_cent():
         ("ten_seeds_code", 15, 10, "stdlib"),
         ("ten_seeds_novel", 15, 10, "war-and-peace"),
         ("noise_code", 3, 5, "stdlib"),
+        ("controls_code", 5, 5, "stdlib"),
         ("gains_code", 14, 5, "stdlib"),
         ("gains_novel", 14, 5, "war-and-peace"),
         ("budgets_code", 28, 3, "stdlib"),

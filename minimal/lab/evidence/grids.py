@@ -179,6 +179,14 @@ GRIDS = dict(
         base=CODE,
         on="AVX2",
     ),
+    # Is it the value, or the gradient's short way home? ResFormer's first layer and row 9's x0 with
+    # that way cut. Five seeds: half of ResFormer's lead on code is .03, and three just tell that.
+    controls_code=Grid(
+        "Is it the value, or the gradient's short way home? ResFormer, row 9 with it cut; code",
+        plans("standard", "resformer", "resformer/detached", "row9", "x0-detach"),
+        seeds=FIVE,
+        base=CODE,
+    ),
     # Five seeds: with three the gains of the two texts lay 5 to 13 standard errors apart, which is
     # plenty; but the losses go with them, and their intervals are half as wide with five.
     gains_code=Grid(

@@ -20,7 +20,8 @@ LOOKS = dict(  # colour and hatch: told apart without colour, too
 )
 ALT = (
     "Stacked bars of claims by verdict: one for each of the five sources and one for what came "
-    "after them, and two for the claims that recorded runs decide on both texts, on the novel and on code. Numbers stand in the bars."
+    "after them, and two for the claims that recorded runs decide on both texts, on the novel and "
+    "on code. Numbers stand in the bars."
 )
 
 
