@@ -74,4 +74,6 @@ def test_a_name_that_is_made_deeper_or_later_is_seen():
     assert unmade(book(cell("g = 1"), made_here)) == {}
     assert unmade(book(cell("g = 1", "deeper"), made_here)) == {"import": {"g"}}
     assert unmade(book(made_here, cell("g = 1"))) == {"import": {"g"}}
-    assert unmade(book(cell("h = print", "deeper"), cell("h = 1"), cell("h and len(str(h))"))) == {}
+    assert (
+        unmade(book(cell("h = print", "deeper"), cell("k = h = 1"), cell("len and str(h)"))) == {}
+    )
