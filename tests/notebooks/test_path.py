@@ -17,8 +17,6 @@ NOT_YET = {
     "05_svformer",
     "06_value_embeddings",
     "07_dynamic_value_attention",
-    "08_bert_bypass",
-    "09_thirteen_rows",
     "11a_write_a_kernel",
     "11b_decode_and_the_best_kernel",
     "12_scale_and_evidence",
