@@ -27,12 +27,12 @@ def rms(x):
 @unit.exercise(
     Part(
         "the last third",
-        4,
+        2,
         [lambda r, n=n: ("last third", 3 * r.integers(3, 9) + n) for n in range(3)],
     ),
     Part(
         "every second layer, and half",
-        4,
+        2,
         [
             lambda r: ("every second", 2 * r.integers(3, 9) + 1),
             lambda r: ("every second", 12),
@@ -41,14 +41,14 @@ def rms(x):
     ),
     Wrong(
         "rounded up",
-        4,
+        2,
         "you rounded 2L/3 up; the first target is 2L/3 rounded down, so a depth that 3 does not "
         "divide has one target more",
         dict(up=1),
     ),
     Wrong(
         "counted from the first",
-        4,
+        2,
         "every second layer is counted from the LAST one down: the last layer is always a target",
         dict(last=False),
     ),
@@ -101,41 +101,41 @@ def row(*numbers, inside=True):
 
 
 @unit.exercise(
-    Part("in place of V", 6, row(*range(1, 10)) + row(3, 4, 6, 7, 9, inside=False)),
-    Part("added to V", 6, row(10, 11, 12, 13) + row(11, 13, inside=False)),
+    Part("in place of V", 8, row(*range(1, 10)) + row(3, 4, 6, 7, 9, inside=False)),
+    Part("added to V", 8, row(10, 11, 12, 13) + row(11, 13, inside=False)),
     Wrong(
         "changed everywhere",
-        12,
+        16,
         "this layer is none of the row's: its value is v, as it is",
         dict(everywhere=True),
     ),
     Wrong(
         "the last third for all",
-        6,
+        8,
         "row 3 changes all layers but the first, rows 4 and 7 every second one",
         dict(third=True),
     ),
     Wrong(
         "a coefficient everywhere",
-        6,
+        8,
         "rows 1, 3, 5 and 8 have no learned coefficient: their value is taken as it is",
         dict(fixed=False),
     ),
     Wrong(
         "halves forgotten",
-        6,
+        8,
         "rows 10 and 12 take half of each; you took the whole of both",
         dict(half=1.0),
     ),
     Wrong(
         "one coefficient",
-        6,
+        8,
         "rows 11 and 13 have two coefficients: a for V and b for the context-free value",
         dict(two=False),
     ),
     Wrong(
         "V1 for x0",
-        12,
+        16,
         "you took V1 where x0 W_V was meant, or the other way round: see the table's first column",
         dict(swap=True),
     ),

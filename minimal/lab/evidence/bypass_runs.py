@@ -31,6 +31,13 @@ def encoder(profile, seed):
     return row, model.eval(), task, by_chance
 
 
+def same_everywhere(y):
+    """The share of the square of y (B, T, H, D) that depends neither on the text nor on the
+    position: that of its mean vector."""
+    y = y.flatten(0, 1).flatten(1)  # (B T, H D)
+    return (y.mean(0).square().sum() / y.square().sum(1).mean()).item()
+
+
 def live(profile, plans, seeds):
     """The rows of these plans with seeds 0, 1, …, by seed: trained where the cache lacks them."""
     shape, settings = SHAPES[profile], SETTINGS[profile]
