@@ -72,12 +72,12 @@ def flops_and_tokens(layers, width, vocabulary, windows, without):
     raise NotImplementedError
 
 
-def saved_bytes(layers, batch, tokens, vocabulary, value_width, width, size, id_size):
+def saved_bytes(layers, tables, batch, tokens, vocabulary, value_width, width, size, id_size):
     """Bytes (a whole number, negative if it costs) that BoV saves at decode with `layers` target
-    layers: Eq 6, done exactly.
+    layers that share `tables` tables: Eq 6, done exactly.
 
     Gone: their value caches (batch · tokens · value_width each) and matrices W_V (width ·
-    value_width each). New: their tables (vocabulary · value_width each) and one id of id_size bytes
+    value_width each). New: the tables (vocabulary · value_width each) and one id of id_size bytes
     a position. Everything else has `size` bytes. Full context, no windows.
     """
     raise NotImplementedError

@@ -489,8 +489,10 @@ def model(batch):
     def make(r):
         kv, C = 64 * int(r.integers(1, 6)), 64 * int(r.integers(6, 20))
         positions, vocabulary = r.integers(1000, 90000), r.integers(8000, 60000)
+        layers = int(r.integers(2, 9))
         return (
-            r.integers(1, 9),
+            layers,
+            int(r.integers(1, layers)),
             batch or r.integers(2, 40),
             positions,
             vocabulary,
@@ -533,14 +535,22 @@ def model(batch):
         "the target layers no longer need W_V (model width × value width each)",
         dict(credit=False),
     ),
+    Wrong(
+        "a table for every layer",
+        12,
+        "layers may share a table: there are `tables` of them, and all `layers` caches and "
+        "matrices are gone",
+        dict(own=True),
+    ),
     hints=[
         "What goes: `layers` value streams of B · T · E elements, and as many matrices C × E. "
-        "What comes: as many tables V × E, and B · T ids.",
-        "12-layer model of width 768, 4 targets, one sequence of 32,768, 2 bytes, 8-byte ids: "
-        "4,456,448.",
+        "What comes: `tables` tables V × E, and B · T ids.",
+        "12-layer model of width 768, 4 targets with 4 tables, one sequence of 32,768, 2 bytes, "
+        "8-byte ids: 4,456,448. With one table for the four: 155,451,392.",
     ],
-    after="The table serves the whole batch and the cache exists once a sequence, so it is B "
-    "T positions against |V| rows, less the ids, plus the matrices that are gone. "
+    after="A table serves the whole batch, and all layers that share it, and a cache exists once a "
+    "sequence and layer: so it is layers · B T positions against tables · |V| rows, less the ids, "
+    "plus the matrices that are gone. "
     "README asks which fraction saturates at a sixth: that of the whole K and V cache, "
     "a third of the layers and one of two streams; of the V cache it would be a third. "
     "minimal/lab/speed/memory.py: break_even counts it on a model, ids included.",
@@ -549,6 +559,7 @@ def model(batch):
 )
 def saved_bytes(
     layers,
+    tables,
     batch,
     tokens,
     vocabulary,
@@ -561,21 +572,24 @@ def saved_bytes(
     batched=True,
     ids=1,
     credit=True,
+    own=False,
 ):
     """Bytes (a whole number, negative if it costs) that BoV saves at decode with `layers` target
-    layers: Eq 6, done exactly.
+    layers that share `tables` tables: Eq 6, done exactly.
 
     Gone: their value caches (batch · tokens · value_width each) and matrices W_V (width ·
-    value_width each). New: their tables (vocabulary · value_width each) and one id of id_size bytes
+    value_width each). New: the tables (vocabulary · value_width each) and one id of id_size bytes
     a position. Everything else has `size` bytes. Full context, no windows.
     """
     positions = (batch if batched else 1) * tokens
     if printed:
         return layers * value_width * (tokens - vocabulary)
-    saved = 0
+    rows = 0
     for _ in range(layers):
-        rows = positions + (width if credit else 0) - vocabulary
-        saved += rows * value_width * size
+        rows += positions + (width if credit else 0)
+    for _ in range(layers if own else tables):
+        rows -= vocabulary
+    saved = rows * value_width * size
     return saved - batch * tokens * id_size * (layers if ids == "each" else ids)
 
 

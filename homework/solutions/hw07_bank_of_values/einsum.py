@@ -75,9 +75,9 @@ def flops_and_tokens(layers, width, vocabulary, windows, without):
     ) * 100
 
 
-def saved_bytes(layers, batch, tokens, vocabulary, value_width, width, size, id_size):
+def saved_bytes(layers, tables, batch, tokens, vocabulary, value_width, width, size, id_size):
     gone = layers * (batch * tokens * value_width + width * value_width) * size
-    new = layers * vocabulary * value_width * size + batch * tokens * id_size
+    new = tables * vocabulary * value_width * size + batch * tokens * id_size
     return gone - new
 
 

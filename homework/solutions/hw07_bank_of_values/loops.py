@@ -81,10 +81,12 @@ def flops_and_tokens(layers, width, vocabulary, windows, without):
     return costs[1], costs[0] * 100 / costs[1] - 100
 
 
-def saved_bytes(layers, batch, tokens, vocabulary, value_width, width, size, id_size):
+def saved_bytes(layers, tables, batch, tokens, vocabulary, value_width, width, size, id_size):
     total = -batch * tokens * id_size
     for _ in range(layers):
-        total += size * value_width * (batch * tokens + width - vocabulary)
+        total += size * value_width * (batch * tokens + width)
+    for _ in range(tables):
+        total -= size * value_width * vocabulary
     return total
 
 

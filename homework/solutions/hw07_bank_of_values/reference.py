@@ -56,9 +56,9 @@ def flops_and_tokens(layers, width, vocabulary, windows, without):
     return mine, 100 * (standard / mine - 1)
 
 
-def saved_bytes(layers, batch, tokens, vocabulary, value_width, width, size, id_size):
-    rows = batch * tokens + width - vocabulary
-    return layers * rows * value_width * size - batch * tokens * id_size
+def saved_bytes(layers, tables, batch, tokens, vocabulary, value_width, width, size, id_size):
+    rows = layers * (batch * tokens + width) - tables * vocabulary
+    return rows * value_width * size - batch * tokens * id_size
 
 
 def predict_break_even():
