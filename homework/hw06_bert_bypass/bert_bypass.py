@@ -12,8 +12,8 @@ import torch  # noqa: F401
 
 
 def bypass(x, wq, wk, wv, heads, lengths, alpha):
-    """Encoder attention with the value bypass V' = x wv + alpha relu(x), no output matrix: x
-    (B,T,C), matrices (C,C) -> (B,T,C).
+    """Encoder attention with the value bypass V' = x wv + alpha relu(x), an alpha for every head,
+    no output matrix: x (B,T,C), matrices (C,C), alpha (heads,) -> (B,T,C).
 
     `heads` heads of width D = C // heads, scores over sqrt(D); lengths (B,) are whole numbers: keys
     behind a sequence's length are hidden; rows of padding queries are computed like any other.
@@ -21,21 +21,25 @@ def bypass(x, wq, wk, wv, heads, lengths, alpha):
     raise NotImplementedError
 
 
-def mask_tokens(ids, draw, action, random_ids, special, mask_id):
-    """BERT's masking, with the dice already thrown: all (B,T); ids and random_ids whole numbers,
-    draw and action in [0, 1), special bool.
+def mask_tokens(ids, draw, action, random_ids, special, starts, mask_id):
+    """BERT's masking of whole words, with the dice already thrown: all (B,T); ids and random_ids
+    whole numbers, draw and action in [0, 1), special and starts bool.
 
-    A position is chosen where draw < 0.15, if it is not special. A chosen token becomes mask_id
-    where action < 0.8, its entry of random_ids where 0.8 <= action < 0.9, and stays otherwise.
-    Returns (inputs, labels): labels are ids where chosen, -100 elsewhere.
+    starts is True where a word begins; its further pieces follow, and they go by the draw and the
+    action of the word's first piece. A word is chosen where draw < 0.15; special tokens, words of
+    their own, never. Each piece of a chosen word becomes mask_id where action < 0.8, its own entry
+    of random_ids where 0.8 <= action < 0.9, and stays otherwise. Returns (inputs, labels): labels
+    are ids where chosen, -100 elsewhere.
     """
     raise NotImplementedError
 
 
-def best_span(start, end, context, longest):
-    """The best answer span (s, e), two whole numbers: the pair with the largest start[s] + end[e]
-    of which s <= e < s + longest, and both are context tokens. start, end (T,) logits, context (T,)
-    bool.
+def best_span(start, end, context, longest, threshold):
+    """The best answer span (s, e), two whole numbers, or (0, 0) for "no answer".
+
+    Of all pairs with s <= e < s + longest, both of them context tokens, take the one with the
+    largest start[s] + end[e]. It is the answer if this sum exceeds start[0] + end[0], the score of
+    "no answer", by more than threshold. start, end (T,) logits, context (T,) bool, False at 0.
     """
     raise NotImplementedError
 
@@ -66,17 +70,19 @@ def variance_parts(v, r, alpha):
     raise NotImplementedError
 
 
-def welch(a, b):
-    """Welch's test of two sets of runs, a and b (N,) of possibly different N: (t, degrees of
-    freedom); t > 0 if b's mean is larger.
+def welch(a, mean, std, n):
+    """Welch's test of your runs a (N,) against a row that a paper prints, the mean and the standard
+    deviation (with n - 1) of n runs that you never see: (t, degrees of freedom); t > 0 if the
+    printed mean is larger.
     """
     raise NotImplementedError
 
 
 def predict_statistics():
-    """Predict. (1) The variance of relu(x), x standard normal. (2) The report's first row: F1 55.51
-    ± 0.32 without, 59.62 ± 3.32 with the bypass, five runs each. Welch's t? Two numbers; 0.06 apart
-    (1), or 0.5 (2), counts.
+    """Predict. (1) x is standard normal and the value is V = -x. What is the variance of
+    V + relu(x)? (2) The report's first row: F1 55.51 ± 0.32 without, 59.62 ± 3.32 with the bypass,
+    five runs each. Had it printed the same numbers of TEN runs each, what would Welch's t be? Two
+    numbers; 0.06 apart (1), or 0.4 (2), counts.
     """
     raise NotImplementedError
 
@@ -85,8 +91,10 @@ def variance_counter_example():
     """Find the error. Return (v, x, alpha): samples v and x (N,), N at least 4, and a positive
     alpha.
 
-    The report says of Var[V + alpha relu(X)] that it "is always >= Var[V]. Thus the output variance
-    cannot decrease". Return a case in which it falls by at least a tenth.
+    Of Var[V + alpha relu(X)] the report says that it "is always >= Var[V]. Thus the output variance
+    cannot decrease". Notebook 08 refutes it with V = -relu(X). Somebody answers that trained values
+    follow their input, and that then the sentence holds. Return a case in which v and x are
+    correlated by at least 0.1, and the variance falls by at least a tenth all the same.
     """
     raise NotImplementedError
 

@@ -6,7 +6,7 @@ import string
 import numpy as np
 
 from homework import by_index
-from homework.marking import Part, Unit, Wrong, need, normals, refuse
+from homework.marking import For, Part, Unit, Wrong, need, normals, refuse
 
 unit = Unit(
     "hw06_bert_bypass",
@@ -32,15 +32,15 @@ def encoder(alpha):
             *(0.6 * x for x in normals(r, *[(6, 6)] * 3)),
             2,
             np.array([5, 3]),
-            alpha,
+            np.array(alpha),
         )
 
     return make
 
 
 @unit.exercise(
-    Part("without the bypass", 4, encoder(0.0)),
-    Part("with it", 10, encoder(0.5)),
+    Part("without the bypass", 4, encoder([0.0, 0.0])),
+    Part("with it", 10, encoder([0.5, -0.8])),
     Wrong(
         "beside attention",
         10,
@@ -56,6 +56,12 @@ def encoder(alpha):
     ),
     Wrong("without alpha", 14, "the bypass is scaled by alpha", dict(scaled=False)),
     Wrong(
+        "one alpha for all",
+        10,
+        "every head has an alpha of its own: head h scales entries h D … h D + D - 1 of relu(x)",
+        dict(by_head=False),
+    ),
+    Wrong(
         "padding seen",
         14,
         "keys at or behind a sequence's length are padding: nobody may look at them",
@@ -65,8 +71,8 @@ def encoder(alpha):
         "causal", 14, "this is an encoder: a token also sees the tokens after it", dict(causal=True)
     ),
     hints=[
-        "v = x @ wv + alpha * relu(x), on the full width, then split into heads: head h has "
-        "entries h D … h D + D - 1.",
+        "relu(x) has the full width C. Split it into heads like the values, head h with the "
+        "entries h D … h D + D - 1, and only then multiply by alpha, which has one number a head.",
         "Hide keys s >= lengths[b] with -inf before the softmax. Rows of padding queries are "
         "computed like any other.",
     ],
@@ -89,20 +95,22 @@ def bypass(
     *,
     where="inside",
     scaled=True,
+    by_head=True,
     padding=False,
     causal=False,
 ):
-    """Encoder attention with the value bypass V' = x wv + alpha relu(x), no output matrix: x
-    (B,T,C), matrices (C,C) -> (B,T,C).
+    """Encoder attention with the value bypass V' = x wv + alpha relu(x), an alpha for every head,
+    no output matrix: x (B,T,C), matrices (C,C), alpha (heads,) -> (B,T,C).
 
     `heads` heads of width D = C // heads, scores over sqrt(D); lengths (B,) are whole numbers: keys
     behind a sequence's length are hidden; rows of padding queries are computed like any other.
     """
     out, (B, T, C) = np.zeros(x.shape), x.shape
     D = C // heads
+    wide = np.repeat(alpha, D) if by_head else alpha[0]  # (C,)
     for b in range(B):
         plain, seen = x[b] @ wv, T if padding else int(lengths[b])
-        extra = np.maximum(plain if where == "value" else x[b], 0) * (alpha if scaled else 1)
+        extra = np.maximum(plain if where == "value" else x[b], 0) * (wide if scaled else 1)
         v = plain if where == "after" else plain + extra
         for h in range(heads):
             part = slice(h * D, h * D + D)
@@ -123,9 +131,15 @@ def draws(special, edges=False):
             r.random((2, 60)) * 0.3,
         )  # dice loaded: half are chosen
         action, hidden = r.random((2, 60)), r.random((2, 60)) < (0.3 if special else 0)
+        starts = r.random((2, 60)) < 0.6
         if edges:  # dice that show a threshold, in float64 exactly
             share[0, :3], action[0, :3], hidden[0, :3] = [0.15, 0.1, 0.1], [0.1, 0.8, 0.9], False
-        return ids, share, action, r.integers(100, 199, (2, 60)), hidden, 3
+            starts[0, :4] = True
+        # a special token is a word of its own
+        starts |= hidden
+        starts[:, 1:] |= hidden[:, :-1]
+        starts[:, 0] = True
+        return ids, share, action, r.integers(100, 199, (2, 60)), hidden, starts, 3
 
     return make
 
@@ -133,6 +147,12 @@ def draws(special, edges=False):
 @unit.exercise(
     Part("ordinary text", 5, [draws(False), draws(False), draws(False, edges=True)]),
     Part("with special tokens", 5, [draws(True), draws(True), draws(True, edges=True)]),
+    Wrong(
+        "piece by piece",
+        10,
+        "words are chosen whole: all pieces of a word go by the dice of its FIRST piece",
+        dict(words=False),
+    ),
     Wrong(
         "labels everywhere",
         10,
@@ -155,16 +175,19 @@ def draws(special, edges=False):
         dict(below=np.less_equal),
     ),
     hints=[
+        "Where does the word of each piece begin? torch.where(starts, position, 0).cummax(1) says "
+        "it; gather the dice from there.",
         "chosen = (draw < 0.15) & ~special. Then torch.where, three times.",
         "labels = ids where chosen, else -100, the index that PyTorch's cross entropy ignores.",
     ],
     after="One chosen token in ten stays as it is and one becomes a random token, so that the "
     "model needs a guess at unmasked places as well. -100 is what cross entropy "
-    "ignores, so the loss is taken at chosen positions only. "
+    "ignores, so the loss is taken at chosen positions only. Words are chosen whole, as in BERT's "
+    "later releases, because a piece is easy to guess from the other pieces of its word. "
     "minimal/encoder/wordpiece.py: mask draws a fixed share of each row, not each token "
     "by its own dice, so the number of masked tokens hardly varies.",
-    level="easy",
-    minutes=15,
+    level="medium",
+    minutes=20,
 )
 def mask_tokens(
     ids,
@@ -172,28 +195,34 @@ def mask_tokens(
     action,
     random_ids,
     special,
+    starts,
     mask_id,
     *,
+    words=True,
     labels="chosen",
     order=1,
     mixed=True,
     spare=True,
     below=np.less,
 ):
-    """BERT's masking, with the dice already thrown: all (B,T); ids and random_ids whole numbers,
-    draw and action in [0, 1), special bool.
+    """BERT's masking of whole words, with the dice already thrown: all (B,T); ids and random_ids
+    whole numbers, draw and action in [0, 1), special and starts bool.
 
-    A position is chosen where draw < 0.15, if it is not special. A chosen token becomes mask_id
-    where action < 0.8, its entry of random_ids where 0.8 <= action < 0.9, and stays otherwise.
-    Returns (inputs, labels): labels are ids where chosen, -100 elsewhere.
+    starts is True where a word begins; its further pieces follow, and they go by the draw and the
+    action of the word's first piece. A word is chosen where draw < 0.15; special tokens, words of
+    their own, never. Each piece of a chosen word becomes mask_id where action < 0.8, its own entry
+    of random_ids where 0.8 <= action < 0.9, and stays otherwise. Returns (inputs, labels): labels
+    are ids where chosen, -100 elsewhere.
     """
     inputs, wanted = ids.copy(), ids.copy()
     for place in np.ndindex(*ids.shape):
-        chosen = below(draw[place], 0.15) and not (special[place] and spare)
+        row, first = place
+        while words and not starts[row, first]:
+            first -= 1
+        die = row, first
+        chosen = below(draw[die], 0.15) and not (special[place] and spare)
         kinds = ["mask", *["random", "same"][::order]]
-        which = (
-            0 if below(action[place], 0.8) or not mixed else 1 if below(action[place], 0.9) else 2
-        )
+        which = 0 if below(action[die], 0.8) or not mixed else 1 if below(action[die], 0.9) else 2
         kind = kinds[which]
         if chosen:
             inputs[place] = {"mask": mask_id, "random": random_ids[place], "same": ids[place]}[kind]
@@ -217,58 +246,92 @@ def logits(kind):
             "length": ([(4, 6), (7, 4)], [(12, 6), (8, 4)]),
             "question": ([(1, 9), (6, 5)], [(2, 9), (8, 5)]),
             "padding": ([(6, 5), (12, 4)], [(8, 5), (14, 9)]),
+            "no answer": ([(0, 7), (6, 5)], [(0, 7), (8, 5)]),
+            "too close": ([(0, 4.5), (6, 5)], [(0, 4.5), (8, 5)]),
+            "far enough": ([(0, 3), (6, 5)], [(0, 3), (8, 5)]),
         }[kind]
         for logit, bumps in zip((start, end), peaks, strict=True):
             for place, height in bumps:
                 logit[place + (shift if place > 2 else 0)] += height
         low = 10 if kind == "padding" else 0  # every sum of two is negative there
-        return start - low, end - low, context, 4
+        return start - low, end - low, context, 4, 2.0
 
     return make
 
 
 @unit.exercise(
-    Part("an end before its start", 4, [logits("order"), logits("one token"), logits("order")]),
-    Part("an end too far away", 4, logits("length")),
-    Part("peaks in the question", 4, [logits("question"), logits("padding"), logits("question")]),
-    Wrong("backwards", 4, "your span ends before it starts", dict(order=False)),
-    Wrong("any length", 4, "your span is longer than `longest` tokens", dict(limit=False)),
-    Wrong("one too long", 4, "your span is one token too long: e < s + longest", dict(more=1)),
+    Part("an end before its start", 3, [logits("order"), logits("one token"), logits("order")]),
+    Part("an end too far away", 3, logits("length")),
+    Part("peaks in the question", 3, [logits("question"), logits("padding"), logits("question")]),
+    Part("is there an answer?", 3, [logits(k) for k in ("no answer", "too close", "far enough")]),
+    Wrong(
+        "always an answer",
+        3,
+        "a question may have no answer: compare the best pair with start[0] + end[0]",
+        dict(none="never"),
+    ),
+    Wrong(
+        "no threshold",
+        3,
+        "the best pair must exceed start[0] + end[0] by MORE than the threshold",
+        dict(none="no threshold"),
+    ),
+    Wrong("backwards", 3, "your span ends before it starts", dict(order=False)),
+    Wrong("any length", 3, "your span is longer than `longest` tokens", dict(limit=False)),
+    Wrong("one too long", 3, "your span is one token too long: e < s + longest", dict(more=1)),
     Wrong(
         "starts in the context",
-        4,
+        3,
         "your span starts in the context, but ends behind it: both ends must be context tokens",
         dict(inside="start"),
     ),
     Wrong(
         "0 for -inf",
-        4,
+        3,
         "logits may all be negative, and then 0 beats them: what is not allowed, and the best "
         "score before the first, is -inf",
         dict(inside="zero"),
     ),
     Wrong(
         "in the question",
-        4,
+        3,
         "your span lies in the question; only context tokens can be answers",
         dict(inside="no"),
     ),
     hints=[
         "All pairs at once: start[:, None] + end[None, :] is (T,T). Which entries are allowed?",
         "Set the others to -inf, take argmax of the flat matrix, and divmod by T.",
+        "Then compare: is the largest entry more than threshold above start[0] + end[0]? If not, "
+        "the answer is (0, 0).",
     ],
     after="The best start and the best end, each by itself, may be in the wrong order, too "
     "far apart or in the question, so all pairs are scored and what is not allowed is "
     "-inf before the argmax. As a matrix the allowed pairs are a band above the "
-    "diagonal. In the package: minimal/tasks/passages.py: best_spans, which keeps "
+    "diagonal. Position 0 is [CLS], where a model of SQuAD v2 says that there is no answer; the "
+    "threshold is set afterwards, on questions whose answers are known. In the package: "
+    "minimal/tasks/passages.py: best_spans, which keeps "
     "twenty, because a question's windows compete.",
     level="medium",
-    minutes=15,
+    minutes=20,
 )
-def best_span(start, end, context, longest, *, order=True, limit=True, inside="both", more=0):
-    """The best answer span (s, e), two whole numbers: the pair with the largest start[s] + end[e]
-    of which s <= e < s + longest, and both are context tokens. start, end (T,) logits, context (T,)
-    bool.
+def best_span(
+    start,
+    end,
+    context,
+    longest,
+    threshold,
+    *,
+    order=True,
+    limit=True,
+    inside="both",
+    more=0,
+    none="beyond",
+):
+    """The best answer span (s, e), two whole numbers, or (0, 0) for "no answer".
+
+    Of all pairs with s <= e < s + longest, both of them context tokens, take the one with the
+    largest start[s] + end[e]. It is the answer if this sum exceeds start[0] + end[0], the score of
+    "no answer", by more than threshold. start, end (T,) logits, context (T,) bool, False at 0.
     """
     best = (-np.inf, 0, 0)
     for s in range(len(start)):
@@ -284,7 +347,8 @@ def best_span(start, end, context, longest, *, order=True, limit=True, inside="b
             )
             if allowed and score > best[0]:
                 best = (score, s, e)
-    return best[1:]
+    least = start[0] + end[0] + dict(beyond=threshold).get(none, 0)
+    return best[1:] if none == "never" or best[0] > least else (0, 0)
 
 
 ARTICLES = re.compile(r"\b(a|an|the)\b")
@@ -530,11 +594,21 @@ def variance_parts(v, r, alpha, *, printed=False, ddof=0):
 
 
 @unit.exercise(
-    Part("as many runs", 5, lambda r: (r.normal(size=5) * 0.3 + 5.5, r.normal(size=5) * 3 + 9.6)),
+    Part(
+        "as many runs",
+        5,
+        lambda r: (r.normal(size=5) * 0.3 + 5.5, 9.6 + r.normal(), 2 + r.random(), 5),
+    ),
     Part(
         "fewer runs on one side",
         5,
-        lambda r: (r.normal(size=3) * 0.3 + 3, r.normal(size=7) * 2 + 4),
+        lambda r: (r.normal(size=3) * 0.3 + 3, 4 + r.normal(), 0.5 + r.random(), 7),
+    ),
+    Wrong(
+        "the deviation for the variance",
+        10,
+        "what is printed is the standard deviation: square it",
+        dict(power=1),
     ),
     Wrong(
         "pooled",
@@ -543,11 +617,17 @@ def variance_parts(v, r, alpha, *, printed=False, ddof=0):
         dict(pooled=True),
     ),
     Wrong("divided by n", 10, "a variance estimated from n runs is divided by n - 1", dict(ddof=0)),
-    Wrong("a minus b", 10, "the sign: t is positive when b is larger", dict(sign=-1)),
+    Wrong(
+        "a minus the row",
+        10,
+        "the sign: t is positive when the printed mean is larger",
+        dict(sign=-1),
+    ),
     hints=[
-        "Let p = var(a)/n_a and q = var(b)/n_b, variances with n - 1. t = (mean b - mean a) / "
-        "sqrt(p + q).",
-        "Degrees of freedom: (p + q)² / (p²/(n_a - 1) + q²/(n_b - 1)).",
+        "Runs enter only by their mean, their variance (with n - 1) and their number. Of the row "
+        "you have all three.",
+        "Let p = var(a)/n_a and q = std²/n. t = (mean - mean of a) / sqrt(p + q). Degrees of "
+        "freedom: (p + q)² / (p²/(n_a - 1) + q²/(n - 1)).",
     ],
     after="Each side's variance is divided by its own number of runs, and the side that "
     "scatters more pulls the degrees of freedom towards its own n - 1: 4.07 in the "
@@ -557,19 +637,19 @@ def variance_parts(v, r, alpha, *, printed=False, ddof=0):
     level="medium",
     minutes=15,
 )
-def welch(a, b, *, pooled=False, ddof=1, sign=1):
-    """Welch's test of two sets of runs, a and b (N,) of possibly different N: (t, degrees of
-    freedom); t > 0 if b's mean is larger.
+def welch(a, mean, std, n, *, pooled=False, ddof=1, sign=1, power=2):
+    """Welch's test of your runs a (N,) against a row that a paper prints, the mean and the standard
+    deviation (with n - 1) of n runs that you never see: (t, degrees of freedom); t > 0 if the
+    printed mean is larger.
     """
-    n, m = len(a), len(b)
-    va, vb = (sum((x - x.mean()) ** 2) / (len(x) - ddof) for x in (a, b))
-    p, q = va / n, vb / m
+    m = len(a)
+    own, printed = sum((a - a.mean()) ** 2) / (m - ddof), std**power
+    p, q = own / m, printed / n
+    change, dof = sign * (mean - a.mean()), (p + q) ** 2 / (p**2 / (m - 1) + q**2 / (n - 1))
     if pooled:
-        s = ((n - 1) * va + (m - 1) * vb) / (n + m - 2)
-        return (b.mean() - a.mean()) / np.sqrt(s / n + s / m), float(n + m - 2)
-    return sign * (b.mean() - a.mean()) / np.sqrt(p + q), (p + q) ** 2 / (
-        p**2 / (n - 1) + q**2 / (m - 1)
-    )
+        common = ((m - 1) * own + (n - 1) * printed) / (m + n - 2)
+        return change / np.sqrt(common / m + common / n), float(m + n - 2)
+    return change / np.sqrt(p + q), dof
 
 
 def near(which, wanted, within, why):
@@ -579,49 +659,52 @@ def near(which, wanted, within, why):
     return accept
 
 
-REPORTED = 4.11 / np.sqrt((0.32**2 + 3.32**2) / 5)
+TEN_RUNS = 4.11 / np.sqrt((0.32**2 + 3.32**2) / 10)
 
 
 @unit.exercise(
     Part(
-        "the variance of relu",
+        "what is left of the variance",
         3,
         None,
         near(
             0,
             0.5 - 0.5 / np.pi,
             0.06,
-            "more than 0.06 off: half of the mass is at 0, and the mean is not 0",
+            "more than 0.06 off: what is relu(x) - x, for a positive x and for a negative one?",
         ),
     ),
     Part(
-        "the t of the first row",
+        "the t of ten runs",
         3,
         None,
-        near(
-            1, REPORTED, 0.5, "more than 0.5 off: the difference of means over sqrt((s² + s'²) / 5)"
-        ),
+        near(1, TEN_RUNS, 0.4, "more than 0.4 off: how does the error of a mean fall with n?"),
     ),
-    Wrong("half of one", 3, "more than 0.06 off", returns=lambda: (0.5, 2.76)),
-    Wrong("the root of five forgotten", 3, "more than 0.5 off", returns=lambda: (0.34, 1.23)),
+    Wrong("without the covariance", 3, "more than 0.06 off", returns=lambda: (1.34, 3.9)),
+    Wrong("half of one", 3, "more than 0.06 off", returns=lambda: (0.5, 3.9)),
+    Wrong("five runs", 3, "more than 0.4 off", returns=lambda: (0.34, 2.76)),
+    Wrong("twice as large", 3, "more than 0.4 off", returns=lambda: (0.34, 5.51)),
     hints=[
-        "E relu(x)² is 1/2; E relu(x) is 1/sqrt(2 pi).",
-        "4.11 / sqrt((0.32² + 3.32²) / 5). With about 4 degrees of freedom, 2.78 is the 5 % line.",
+        For("what is left of the variance", "relu(x) - x is 0 or -x: which function is that?"),
+        For("the t of ten runs", "4.11 / sqrt((0.32² + 3.32²) / n). Only n has changed."),
     ],
-    after="E relu² is 1/2 and the mean is 1/sqrt(2 pi), so the variance is 1/2 - 1/(2 pi) = "
-    "0.34. The t is 2.755, and at 4.07 degrees of freedom the 5 per cent line is 2.757: "
+    after="relu(x) - x is relu(-x): E relu² is 1/2 and the mean is 1/sqrt(2 pi), so the variance "
+    "is 1/2 - 1/(2 pi) = 0.34. Two thirds of it are gone, by a bypass that cancels half of the "
+    "values. With ten runs the t is 3.897, root two times that of five. With the five of the "
+    "report the t is 2.755, and at 4.07 degrees of freedom the 5 per cent line is 2.757: "
     "with these rounded numbers p is 0.0501, exactly on the fence. Both come from "
     "minimal/lab/evidence/intervals.py: welch and minimal/lab/evidence/intervals.py: "
     "t_quantile.",
-    level="easy",
+    level="medium",
     minutes=5,
 )
 def predict_statistics():
-    """Predict. (1) The variance of relu(x), x standard normal. (2) The report's first row: F1 55.51
-    ± 0.32 without, 59.62 ± 3.32 with the bypass, five runs each. Welch's t? Two numbers; 0.06 apart
-    (1), or 0.5 (2), counts.
+    """Predict. (1) x is standard normal and the value is V = -x. What is the variance of
+    V + relu(x)? (2) The report's first row: F1 55.51 ± 0.32 without, 59.62 ± 3.32 with the bypass,
+    five runs each. Had it printed the same numbers of TEN runs each, what would Welch's t be? Two
+    numbers; 0.06 apart (1), or 0.4 (2), counts.
     """
-    return 0.5 - 0.5 / np.pi, REPORTED
+    return 0.5 - 0.5 / np.pi, TEN_RUNS
 
 
 def shrinks(answer):
@@ -630,6 +713,10 @@ def shrinks(answer):
     refuse(not 0.01 <= alpha <= 10, "alpha must be positive (0.01 to 10), as in the report")
     relu = np.maximum(x, 0)
     refuse(relu.var() < 1e-3, "relu(x) must vary")
+    refuse(
+        np.mean((v - v.mean()) * (x - x.mean())) < 0.1 * v.std() * x.std(),
+        "v and x are to be correlated by at least 0.1: the covariance that decides is another one",
+    )
     refuse(
         (v + alpha * relu).var() > 0.9 * v.var(),
         "the variance does not fall by a tenth: what covariance would make it?",
@@ -656,26 +743,36 @@ def shrinks(answer):
         "relu(x) must vary",
         returns=lambda: (np.arange(6.0), -np.arange(6.0), 0.5),
     ),
+    Wrong(
+        "minus relu",
+        8,
+        "v and x are to be correlated",
+        returns=lambda: (-np.arange(6.0), np.arange(6.0), 0.5),
+    ),
     hints=[
-        "Var V + alpha² Var R + 2 alpha Cov: only one term can be negative.",
-        "Let v be what would cancel relu(x).",
+        "Var V + alpha² Var R + 2 alpha Cov(V, R): only one term can be negative, and it asks for "
+        "the covariance with R = relu(x), not with x.",
+        "Where x is positive, let v fall as x grows. Where x is negative, R does not see it: "
+        "there v may do what makes it follow x on the whole.",
     ],
-    after="With V = -relu(X) and alpha = 1/2 half of V is left, and a quarter of its "
-    "variance. The sum falls wherever Cov(V, R) is below -alpha Var(R) / 2, so 'cannot "
-    "decrease' would need a covariance that is never so negative. "
+    after="R is blind to negative inputs. So V may follow X on the whole and yet oppose relu(X), "
+    "and a look at the correlation of V and X says nothing. The sum falls wherever Cov(V, R) is "
+    "below -alpha Var(R) / 2; 'cannot decrease' would need a covariance that is never so negative. "
     "minimal/encoder/bypass.py: variance_of_sum says for a trained layer whether it "
     "falls.",
-    level="easy",
-    minutes=10,
+    level="medium",
+    minutes=15,
 )
 def variance_counter_example():
     """Find the error. Return (v, x, alpha): samples v and x (N,), N at least 4, and a positive
     alpha.
 
-    The report says of Var[V + alpha relu(X)] that it "is always >= Var[V]. Thus the output variance
-    cannot decrease". Return a case in which it falls by at least a tenth.
+    Of Var[V + alpha relu(X)] the report says that it "is always >= Var[V]. Thus the output variance
+    cannot decrease". Notebook 08 refutes it with V = -relu(X). Somebody answers that trained values
+    follow their input, and that then the sentence holds. Return a case in which v and x are
+    correlated by at least 0.1, and the variance falls by at least a tenth all the same.
     """
-    return -np.arange(6.0), np.arange(6.0), 0.5
+    return np.array([-3.0, 0, -1, -2, -3]), np.array([-10.0, 0, 1, 2, 3]), 0.5
 
 
 def features(r):

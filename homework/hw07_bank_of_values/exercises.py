@@ -27,12 +27,12 @@ def rms(x):
 @unit.exercise(
     Part(
         "the last third",
-        4,
+        2,
         [lambda r, n=n: ("last third", 3 * r.integers(3, 9) + n) for n in range(3)],
     ),
     Part(
         "every second layer, and half",
-        4,
+        2,
         [
             lambda r: ("every second", 2 * r.integers(3, 9) + 1),
             lambda r: ("every second", 12),
@@ -41,14 +41,14 @@ def rms(x):
     ),
     Wrong(
         "rounded up",
-        4,
+        2,
         "you rounded 2L/3 up; the first target is 2L/3 rounded down, so a depth that 3 does not "
         "divide has one target more",
         dict(up=1),
     ),
     Wrong(
         "counted from the first",
-        4,
+        2,
         "every second layer is counted from the LAST one down: the last layer is always a target",
         dict(last=False),
     ),
@@ -79,63 +79,112 @@ def targets(rule, layers, *, up=0, last=True):
     ]
 
 
-def row(*numbers):
-    return [
-        lambda r, n=n: (n, *normals(r, *[(2, 4, 3, 5)] * 3), 2 + r.normal(), r.normal() - 2)
-        for n in numbers
-    ]
+def target_layers(row, layers):
+    """Which layers a row of Table 1 changes."""
+    rule = {4: "every second", 7: "every second"}.get(row, "last third")
+    return range(1, layers) if row == 3 else targets(rule, layers)
+
+
+def row(*numbers, inside=True):
+    """A row in a model of some depth, in one of the layers that it changes, or in another one."""
+
+    def case(r, n):
+        layers = int(r.integers(7, 20))
+        chosen, deep = target_layers(n, layers), targets("last third", layers)
+        # layers in which the rules differ
+        telling = [i for i in range(layers) if n not in (3, 4, 7) or i not in deep]
+        layer = r.choice([i for i in telling if (i in chosen) == inside])
+        tensors = normals(r, *[(2, 4, 3, 5)] * 3)
+        return n, int(layer), layers, *tensors, 2 + r.normal(), r.normal() - 2
+
+    return [lambda r, n=n: case(r, n) for n in numbers]
 
 
 @unit.exercise(
-    Part("in place of V", 6, row(1, 2, 3, 4, 5, 6, 7, 8, 9)),
-    Part("added to V", 6, row(10, 11, 12, 13)),
+    Part("in place of V", 8, row(*range(1, 10)) + row(3, 4, 6, 7, 9, inside=False)),
+    Part("added to V", 8, row(10, 11, 12, 13) + row(11, 13, inside=False)),
+    Wrong(
+        "changed everywhere",
+        16,
+        "this layer is none of the row's: its value is v, as it is",
+        dict(everywhere=True),
+    ),
+    Wrong(
+        "the last third for all",
+        8,
+        "row 3 changes all layers but the first, rows 4 and 7 every second one",
+        dict(third=True),
+    ),
     Wrong(
         "a coefficient everywhere",
-        6,
+        8,
         "rows 1, 3, 5 and 8 have no learned coefficient: their value is taken as it is",
         dict(fixed=False),
     ),
     Wrong(
         "halves forgotten",
-        6,
+        8,
         "rows 10 and 12 take half of each; you took the whole of both",
         dict(half=1.0),
     ),
     Wrong(
         "one coefficient",
-        6,
+        8,
         "rows 11 and 13 have two coefficients: a for V and b for the context-free value",
         dict(two=False),
     ),
     Wrong(
         "V1 for x0",
-        12,
+        16,
         "you took V1 where x0 W_V was meant, or the other way round: see the table's first column",
         dict(swap=True),
     ),
     hints=[
+        "First: is this layer one of the row's? `targets` knows, but for row 3, which takes all "
+        "layers from 1 on. If it is not, return a copy of v.",
         "Three questions for a row: which source? in place of V, or added? learned coefficient, "
         "or fixed?",
         "A dict {row: (which tensor, coefficient of V, coefficient of the tensor)} beats thirteen "
         "branches.",
     ],
     after="Source, in place or added, learned or fixed: with the choice of layers these are "
-    "the four dials, and a table of coefficients does for thirteen branches. The rows "
+    "the four dials, and a table of coefficients does for thirteen branches. Row 3 stops at "
+    "layer 1, because the first layer cannot borrow from itself. The rows "
     "are plans in minimal/variants.py: PLANS. README's question: Figure 2 (b, c) shows "
     "rates and starts as much as preference, since one coefficient learns a hundred "
     "times as fast and without decay (minimal/training/recipes.py: COEFFICIENTS). Only "
     "a run that treats both alike could tell.",
-    level="easy",
-    minutes=8,
+    level="medium",
+    minutes=15,
 )
-def value(row, v, v1, vx, a, b, *, fixed=True, half=0.5, two=True, swap=False):
-    """The value that a target layer uses in row 1 … 13 of the Bank of Values paper's Table 1. All
-    tensors (B,T,H,D).
+def value(
+    row,
+    layer,
+    layers,
+    v,
+    v1,
+    vx,
+    a,
+    b,
+    *,
+    fixed=True,
+    half=0.5,
+    two=True,
+    swap=False,
+    everywhere=False,
+    third=False,
+):
+    """The value that layer `layer` of a model with `layers` layers uses in row 1 … 13 of the Bank
+    of Values paper's Table 1. All tensors (B,T,H,D).
 
     v: the layer's own; v1: the first layer's; vx: x0 W_V. In place of V: 1 V, 2 aV, 3 and 5 V1, 4
     and 6 aV1, 8 x0W, 7 and 9 a x0W. Added: 10 (V + V1)/2, 11 aV + bV1, 12 (V + x0W)/2, 13 aV + b
-    x0W. (Rows that look alike differ in their target layers.)
+    x0W. Row 3 changes all layers but layer 0, rows 4 and 7 "every second", all others the "last
+    third" (see `targets`). A layer that its row does not change uses v.
     """
+    changed = targets("last third", layers) if third else target_layers(row, layers)
+    if layer not in changed and not everywhere:
+        return v.copy()
     source = {
         1: v,
         2: v,
@@ -163,13 +212,26 @@ def embedded(C, E):
     is not."""
     return lambda r: (
         rms(r.normal(size=(9, C))) * (8 + 4 * r.random((9, 1))),
-        r.normal(size=(C, E)),
+        r.normal(size=(int(r.integers(2, 5)), C, E)),
     )
 
 
 @unit.exercise(
     Part("as many columns", 4, embedded(5, 5)),
     Part("a narrower value", 4, embedded(6, 4)),
+    Wrong(
+        "the first layer's",
+        8,
+        "that is the table of one layer; the others start with a neighbour's values. Which table "
+        "is closest to all of them?",
+        dict(of="first"),
+    ),
+    Wrong(
+        "the sum",
+        8,
+        "you added what the layers make; the table that is closest to all lies in their middle",
+        dict(of="sum"),
+    ),
     Wrong(
         "not normalised",
         8,
@@ -190,22 +252,27 @@ def embedded(C, E):
         dict(norm="length"),
     ),
     hints=[
-        "rms-norm: x / sqrt(mean of x² over the last dimension), no weights, no epsilon here.",
-        "One matrix product for the whole vocabulary.",
+        "With one layer it is notebook 10's table. With n layers: which vector has the smallest "
+        "sum of squared distances from n given ones?",
+        "Their mean. And the mean of n products with one matrix factor in common is a product "
+        "again: average the w first.",
     ],
-    after="At step 0 row t is what W_V makes of token t, so the model computes what the x0 "
-    "variant computes; from then on each row learns by itself. The norm keeps a row at "
-    "length sqrt(C), which is why dividing by the length is wrong. In the package: "
-    "minimal/model/init.py: align.",
-    level="easy",
+    after="The mean of n points has the smallest sum of squared distances from them, and the "
+    "mean of products is a product with the mean matrix. So one table for several layers is "
+    "right for none of them: the claim that the first forward pass is that of x0 W_V holds for "
+    "a table of each layer's own. In the package: minimal/model/init.py: align, which fills a "
+    "shared table with the rows of one matrix.",
+    level="medium",
     minutes=10,
 )
-def aligned_table(embedding, w, *, norm="before"):
-    """The table with which BoV starts: row t is RMSNorm(embedding[t]) @ w, so that at step 0 it
-    equals x0 W_V. (V,C), (C,E) -> (V,E).
+def aligned_table(embedding, w, *, norm="before", of="mean"):
+    """One table for n layers, as near to all as it can be: layer i's own table would have the rows
+    RMSNorm(embedding[t]) @ w[i]. Return the table with the smallest sum of squared differences from
+    these n tables. embedding (V,C), w (n,C,E) -> (V,E).
 
     The norm is taken over C, without weights or epsilon (one of at most 1e-5 does no harm here).
     """
+    w = dict(mean=w.sum(0) / len(w), first=w[0], sum=w.sum(0))[of]
     table = np.zeros((len(embedding), w.shape[1]))
     for t, e in enumerate(embedding):
         x = {"none": e, "after": e, "before": rms(e[None])[0], "length": e / np.sqrt(e @ e)}[norm]
@@ -215,7 +282,7 @@ def aligned_table(embedding, w, *, norm="before"):
 
 def lookup(T, S):
     return lambda r: (
-        *normals(r, (2, T, 3, 5), (2, S, 3, 5)),
+        *normals(r, (2, T, 6, 5), (2, S, 3, 5)),
         r.integers(0, 6, (2, S)),
         *normals(r, (11, 3, 5)),
         2.5,
@@ -241,27 +308,40 @@ def lookup(T, S):
         dict(corner=True),
     ),
     Wrong("no mask", 14, "your queries also see the keys after them", dict(causal=False)),
+    Wrong(
+        "heads by turns",
+        14,
+        "query heads that follow each other share a key head and its rows: head h reads group "
+        "h // (H // G), not h % G",
+        dict(turns=True),
+    ),
     hints=[
-        "table[ids] has the shape of values: (B,S,H,D). The rest is the attention of notebook 01.",
+        "table[ids] has the shape of values: (B,S,G,D). Repeat keys and values for the heads of "
+        "their group: repeat_interleave along the heads. The rest is notebook 10's layer.",
         "gamma scales every value alike, so it may wait until after the sum.",
     ],
     after="table[ids] stands where V stood, and the rest is attention as it was. gamma scales "
     "all values alike, so it may wait until after the sum: minimal/kernels/gather.py: "
-    "gather_attention applies it once. The einsum solution makes no V at all but "
+    "gather_attention applies it once. With grouped heads the table shrinks with the keys: a row "
+    "has G D numbers. The einsum solution makes no V at all but "
     "collects the weights by token, and that is the next exercise.",
     level="medium",
     minutes=15,
 )
-def bov_attention(q, k, ids, table, gamma, *, by="id", power=1, causal=True, corner=False):
-    """Causal attention whose values are looked up: q (B,T,H,D), k (B,S,H,D), ids (B,S), table
-    (V,H,D), gamma a number -> (B,T,H,D).
+def bov_attention(
+    q, k, ids, table, gamma, *, by="id", power=1, causal=True, corner=False, turns=False
+):
+    """Causal attention with grouped heads whose values are looked up: q (B,T,H,D), k (B,S,G,D), ids
+    (B,S), table (V,G,D), gamma a number -> (B,T,H,D).
 
-    The value of position p is gamma * table[ids[p]] (Eq 5); the T queries are the last T of S
+    G divides H: query head h reads keys and rows of group h // (H // G). The value of position p is
+    gamma * table[ids[p]] (Eq 5), scores are q k / sqrt(D); the T queries are the last T of S
     positions.
     """
     rows = ids if by == "id" else np.tile(np.arange(k.shape[1]), (len(k), 1))
     v = np.stack([np.stack([gamma**power * table[t] for t in line]) for line in rows])
-    return by_index.attention(q, k, v, causal=causal, late=q.shape[1] - k.shape[1] if corner else 0)
+    late = q.shape[1] - k.shape[1] if corner else 0
+    return by_index.attention(q, k, v, turns, causal=causal, late=late)
 
 
 def masses(distinct):
@@ -272,7 +352,12 @@ def masses(distinct):
             if distinct
             else r.integers(0, 3, (2, 6))
         )
-        return w / w.sum(-1, keepdims=True), ids, r.normal(size=(9, 3, 4)), 1.5
+        return (
+            w / w.sum(-1, keepdims=True),
+            ids + (2 if distinct else 5),
+            r.normal(size=(12, 3, 4)),
+            1.5,
+        )
 
     return make
 
@@ -293,37 +378,49 @@ def masses(distinct):
         dict(count=True),
     ),
     Wrong("no coefficient", 10, "gamma is missing", dict(scaled=False)),
+    Wrong(
+        "rows by place in the list",
+        10,
+        "row u of the table is not token u of your list: read table[tokens]",
+        dict(local=True),
+    ),
     hints=[
-        "masses[b, h, ids[b, p]] += weights[b, h, p]: scatter_add along the last dimension, with "
-        "ids expanded over the heads.",
-        "out = gamma * sum over the vocabulary of mass * row: one einsum, bhv,vhd->bhd.",
+        "tokens, place = ids.unique(return_inverse=True): place (B,S) says where in the list each "
+        "position's token stands.",
+        "masses[b, h, place[b, p]] += weights[b, h, p]: scatter_add along the last dimension, with "
+        "place expanded over the heads.",
+        "out = gamma * sum over the list of mass * table[tokens]: one einsum, bhu,uhd->bhd.",
     ],
     after="Equal tokens have equal values, so their weights may be added before any value is "
-    "read: out = gamma · sum over tokens of mass · row. No value cache and no gather of "
-    "S rows remain, and in exchange the whole table may have to be read. "
-    "minimal/kernels/histogram.py: histogram_decode is this; which way is better "
-    "depends on S and V.",
+    "read: out = gamma · sum over tokens of mass · row. Over the whole vocabulary this reads "
+    "all of the table, so minimal/kernels/histogram.py: histogram_decode reads it in order and "
+    "once; with a list of the tokens in use only their rows are read, which is what "
+    "minimal/kernels/offload.py: Offloaded keeps on the card when the table is not there.",
     level="medium",
-    minutes=8,
+    minutes=15,
 )
-def histogram_decode(weights, ids, table, gamma, *, add=True, count=False, scaled=True):
-    """Decode without any values: how much attention falls on each TOKEN TYPE, then one product with
-    the table.
+def histogram_decode(
+    weights, ids, table, gamma, *, add=True, count=False, scaled=True, local=False
+):
+    """Decode without any values, and read only the rows in use: how much attention falls on each
+    TOKEN TYPE that stands anywhere in the batch, then one product with these rows.
 
-    weights (B,H,S) of one query, ids (B,S), table (V,H,D) -> (masses (B,H,V), out (B,H,D)).
+    weights (B,H,S) of one query of each text, ids (B,S), table (V,H,D) -> (tokens (U,), masses
+    (B,H,U), out (B,H,D)). tokens: every id of the batch once, ascending; a token that is not in a
+    text has mass 0 there. out is what attention hands over, times gamma.
     """
     B, H, S = weights.shape
-    mass = np.zeros((B, H, len(table)))
+    tokens = sorted(set(ids.flatten().tolist()))
+    mass = np.zeros((B, H, len(tokens)))
     for b in range(B):
         for h in range(H):
             for p in range(S):
-                mass[b, h, ids[b, p]] = (mass[b, h, ids[b, p]] if add else 0) + (
-                    1 if count else weights[b, h, p]
-                )
+                u = tokens.index(ids[b, p])
+                mass[b, h, u] = (mass[b, h, u] if add else 0) + (1 if count else weights[b, h, p])
     out = np.zeros((B, H, table.shape[2]))
-    for t in range(len(table)):
-        out += mass[:, :, t, None] * table[t]
-    return mass, out * (gamma if scaled else 1)
+    for u, token in enumerate(tokens):
+        out += mass[:, :, u, None] * table[u if local else token]
+    return np.array(tokens), mass, out * (gamma if scaled else 1)
 
 
 def budget(r):
@@ -358,9 +455,9 @@ def budget(r):
         dict(each=False),
     ),
     hints=[
-        "6 · (12 L C² + C V - n C²) + 12 · C · (sum of the windows).",
         "The 12-layer model: 759,693,312 for standard attention, 745,537,536 for BoV, 720,764,928 "
-        "for row 3.",
+        "for row 3. And 1.9 % more tokens is not 1.9 % cheaper: which cost do you divide by?",
+        "6 · (12 L C² + C V - n C²) + 12 · C · (sum of the windows).",
     ],
     after="Without W_V in n layers a token costs 6 n C² less: 1.86 per cent cheaper for BoV, "
     "which is 1.90 per cent more tokens, because one divides by the smaller cost. Row 3 "
@@ -392,8 +489,10 @@ def model(batch):
     def make(r):
         kv, C = 64 * int(r.integers(1, 6)), 64 * int(r.integers(6, 20))
         positions, vocabulary = r.integers(1000, 90000), r.integers(8000, 60000)
+        layers = int(r.integers(2, 9))
         return (
-            r.integers(1, 9),
+            layers,
+            int(r.integers(1, layers)),
             batch or r.integers(2, 40),
             positions,
             vocabulary,
@@ -436,14 +535,22 @@ def model(batch):
         "the target layers no longer need W_V (model width × value width each)",
         dict(credit=False),
     ),
+    Wrong(
+        "a table for every layer",
+        12,
+        "layers may share a table: there are `tables` of them, and all `layers` caches and "
+        "matrices are gone",
+        dict(own=True),
+    ),
     hints=[
         "What goes: `layers` value streams of B · T · E elements, and as many matrices C × E. "
-        "What comes: as many tables V × E, and B · T ids.",
-        "12-layer model of width 768, 4 targets, one sequence of 32,768, 2 bytes, 8-byte ids: "
-        "4,456,448.",
+        "What comes: `tables` tables V × E, and B · T ids.",
+        "12-layer model of width 768, 4 targets with 4 tables, one sequence of 32,768, 2 bytes, "
+        "8-byte ids: 4,456,448. With one table for the four: 155,451,392.",
     ],
-    after="The table serves the whole batch and the cache exists once a sequence, so it is B "
-    "T positions against |V| rows, less the ids, plus the matrices that are gone. "
+    after="A table serves the whole batch, and all layers that share it, and a cache exists once a "
+    "sequence and layer: so it is layers · B T positions against tables · |V| rows, less the ids, "
+    "plus the matrices that are gone. "
     "README asks which fraction saturates at a sixth: that of the whole K and V cache, "
     "a third of the layers and one of two streams; of the V cache it would be a third. "
     "minimal/lab/speed/memory.py: break_even counts it on a model, ids included.",
@@ -452,6 +559,7 @@ def model(batch):
 )
 def saved_bytes(
     layers,
+    tables,
     batch,
     tokens,
     vocabulary,
@@ -464,21 +572,24 @@ def saved_bytes(
     batched=True,
     ids=1,
     credit=True,
+    own=False,
 ):
     """Bytes (a whole number, negative if it costs) that BoV saves at decode with `layers` target
-    layers: Eq 6, done exactly.
+    layers that share `tables` tables: Eq 6, done exactly.
 
     Gone: their value caches (batch · tokens · value_width each) and matrices W_V (width ·
-    value_width each). New: their tables (vocabulary · value_width each) and one id of id_size bytes
+    value_width each). New: the tables (vocabulary · value_width each) and one id of id_size bytes
     a position. Everything else has `size` bytes. Full context, no windows.
     """
     positions = (batch if batched else 1) * tokens
     if printed:
         return layers * value_width * (tokens - vocabulary)
-    saved = 0
+    rows = 0
     for _ in range(layers):
-        rows = positions + (width if credit else 0) - vocabulary
-        saved += rows * value_width * size
+        rows += positions + (width if credit else 0)
+    for _ in range(layers if own else tables):
+        rows -= vocabulary
+    saved = rows * value_width * size
     return saved - batch * tokens * id_size * (layers if ids == "each" else ids)
 
 
@@ -497,10 +608,10 @@ def near(which, value, within, why):
         None,
         near(
             0,
-            4096,
-            300,
-            "off by more than 300 tokens: the table is shared by the eight "
-            "sequences; their caches are not",
+            1860.5,
+            150,
+            "off by more than 150 tokens: the prompt's rows are kept once for all sixteen, and so "
+            "is the table; what they write is kept sixteen times",
         ),
     ),
     Part(
@@ -509,35 +620,43 @@ def near(which, value, within, why):
         None,
         near(
             1,
-            100 / 6,
+            25,
             2,
-            "off by more than 2 points: a third of the layers, and only one of their two streams",
+            "off by more than 2 points: half of the layers, and only one of their two streams",
         ),
     ),
-    Wrong("Eq 6 and the axis of Fig 5a", 6, "off by more than", returns=lambda: (32768, 33.3)),
-    Wrong("a fraction", 3, "per cent, not a fraction", returns=lambda: (4096, 1 / 6)),
-    Wrong("divided once too often", 3, "off by more than 300 tokens", returns=lambda: (512, 16.7)),
+    Wrong("sixteen prompts", 3, "off by more than 150 tokens", returns=lambda: (0, 25)),
+    Wrong("the prompt is one of them", 3, "off by more than", returns=lambda: (2048, 25)),
+    Wrong("half of the layers", 3, "off by more than 2 points", returns=lambda: (1860, 50)),
+    Wrong("a third of them", 3, "off by more than 2 points", returns=lambda: (1860, 16.7)),
+    Wrong("a fraction", 3, "per cent, not a fraction", returns=lambda: (1860, 0.25)),
     hints=[
-        For("the length", "A value cache holds B · T rows, the table |V|. When are they equal?"),
+        For(
+            "the length",
+            "Rows that a layer would keep: 3,000 for the prompt and 16 n for what is written. The "
+            "table has |V|. When are they equal?",
+        ),
         For(
             "the share",
-            "Never more than all value rows of a third of the layers. What part is that of keys "
+            "Never more than all value rows of half of the layers. What part is that of keys "
             "AND values of all layers?",
         ),
     ],
-    after="B T = |V| at 32,768 / 8 = 4,096 tokens: a server with a batch gets there earlier "
-    "than Eq 6 says. At most all values of a third of the layers can go, and values are "
-    "half of the cache: a sixth, 16.7 per cent. minimal/lab/speed/memory.py: break_even "
-    "takes the batch, too.",
-    level="easy",
+    after="3,000 + 16 n = 32,768 at n = 1,860.5: so from 1,861 tokens each. Without sharing the "
+    "prompt, 16 caches of 3,000 rows would have been larger than the table from the first "
+    "word on: whatever shrinks a cache moves break-even away. At most all values of half of "
+    "the layers can go, and values are half of the cache: a quarter. "
+    "minimal/lab/speed/memory.py: break_even counts a model's bytes for a batch.",
+    level="medium",
     minutes=5,
 )
 def predict_break_even():
-    """Predict: a vocabulary of 32,768, eight sequences decoded together, BoV in a third of the
-    layers, full context. (1) From what context length on does BoV save memory (leave ids and W_V
-    out)? (2) What per cent of the whole K and V cache can it save at most?
+    """Predict: a vocabulary of 32,768, full context, tables in HALF of the layers (leave ids and
+    W_V out). Sixteen answers are written to one prompt of 3,000 tokens, whose keys and values are
+    kept once for all. (1) From how many written tokens each does BoV save memory? (2) What per cent
+    of the whole K and V cache can it save at most?
     """
-    return 4096, 100 / 6
+    return 1860.5, 25.0
 
 
 def cannot_fit(answer):
@@ -603,11 +722,16 @@ def windowed(kind):
         V, B = int(r.integers(2000, 40000)), int(r.integers(2, 5))
         n = int(r.integers(2, 6))
         some = [int(w) for w in r.choice([128, 512, 1024], n)]
+        prompt = int(r.integers(50, 2000))
         if kind == "full":
-            return [0] * n, B, V
+            return [0] * n, B, 0, V
+        if kind == "prompt":
+            return [0] * n, B, prompt, V
         if kind == "mixed":
-            return [*some, 0], B, V
-        return some, 1, V + 1024
+            return [*some, 0], B, 0, V
+        if kind == "late":  # break-even while the windows still see the prompt
+            return [*some[:2], 2048, 0], B, 1900, 1900 + 40 * B
+        return some, 1, prompt, V + 3024
 
     return make
 
@@ -616,22 +740,23 @@ def windowed(kind):
     Part(
         "all targets see everything",
         3,
-        [lambda r: ([0, 0], 3, 32768), windowed("full"), windowed("full")],
+        [lambda r: ([0, 0], 3, 0, 32768), windowed("full"), windowed("prompt"), windowed("prompt")],
     ),
     Part(
         "some are windowed",
         6,
         [
-            lambda r: ([512, 512, 512, 0], 1, 32768),
-            lambda r: ([512, 0, 0], 3, 32768),
+            lambda r: ([512, 512, 512, 0], 1, 0, 32768),
+            lambda r: ([512, 0, 0], 3, 700, 32768),
             windowed("mixed"),
-            windowed("mixed"),
+            windowed("late"),
+            windowed("late"),
         ],
     ),
     Part(
         "all are windowed",
         3,
-        [lambda r: ([512, 512], 100, 32768), windowed("never"), windowed("never")],
+        [lambda r: ([512, 512], 100, 0, 32768), windowed("never"), windowed("never")],
     ),
     Wrong(
         "windows ignored",
@@ -662,37 +787,77 @@ def windowed(kind):
     Wrong(
         "one sequence",
         12,
-        "every sequence of the batch has its own cache; the table is shared",
+        "every sequence of the batch has its own cache of what it wrote; the table is shared",
         dict(batched=False),
     ),
+    Wrong(
+        "no prompt",
+        9,
+        "the prompt's rows stand in the cache, too, once for all sequences",
+        dict(shared="none"),
+    ),
+    Wrong(
+        "a prompt for each",
+        9,
+        "the prompt is kept once, not once for every sequence",
+        dict(shared="each"),
+    ),
+    Wrong(
+        "a prompt that stays",
+        6,
+        "a windowed layer lets go of the prompt as it moves out of sight: after T tokens of its "
+        "own a sequence sees at most window + 1 - T of it",
+        dict(shared="stays"),
+    ),
     hints=[
-        "Rows that the standard cache would hold in the target layers at length T: B times the "
-        "sum over layers of T, or min(T, window + 1).",
-        "It only grows with T: search by halving, or solve it. If windows stop it below the "
+        "Rows that the standard cache would hold in a target layer after T own tokens: B times T "
+        "or min(T, window + 1), and once the prompt, or what the window still shows of it: "
+        "min(prompt, window + 1 - T), not below 0.",
+        "It never shrinks as T grows: search by halving, or solve it. If windows stop it below the "
         "tables' rows, the answer is -1.",
     ],
     after="A windowed layer stops at N + 1 rows, so nearly all of the four tables must be "
     "paid for by the one layer that sees everything: 4 · 32,768 - 3 · 513 = 129,533 "
-    "tokens, where Eq 6 says 32,768. One solution solves for T between the edges of the "
-    "windows and two search for it: the held rows only grow, so both find the same. "
+    "tokens, where Eq 6 says 32,768. A shared prompt counts once, and in a windowed layer only as "
+    "long as it is seen. One solution solves for T between the edges of the "
+    "windows and two search for it: the held rows never shrink, so both find the same. "
     "minimal/lab/speed/memory.py: break_even with rings=True asks it of a model.",
     level="stretch",
-    minutes=25,
+    minutes=30,
 )
 def windowed_break_even(
-    windows, batch, vocabulary, *, ignore=False, itself=1, batched=True, early=0, hopeless=False
+    windows,
+    batch,
+    prompt,
+    vocabulary,
+    *,
+    ignore=False,
+    itself=1,
+    batched=True,
+    early=0,
+    hopeless=False,
+    shared="once",
 ):
-    """Stretch: the smallest context length at which the target layers' value caches would hold at
-    least as many rows as their tables.
+    """Stretch: `batch` sequences go on from one prompt, whose rows are kept once for all. After how
+    many tokens of its own each would the target layers' value caches hold at least as many rows as
+    their tables? The smallest such number, at least 1; -1 if never.
 
     windows[n]: how many keys to its left target layer n sees besides its own, 0 for all. A cache
-    keeps only rows that can still be seen: windows[n] + 1, the newest included. -1 if never.
+    keeps only rows that the newest token can see: windows[n] + 1 of the prompt and the sequence's
+    own tokens together, the newest included. prompt: its tokens, 0 for none.
     """
 
+    def held(window, T):
+        own = T if window == 0 or ignore else min(T, window + itself)
+        if window and not ignore and shared != "stays":
+            seen = min(prompt, max(0, window + itself - T))
+        else:
+            seen = prompt
+        texts = batch if batched else 1
+        return texts * own + dict(none=0, each=texts * seen).get(shared, seen)
+
     def rows(T):
-        return (batch if batched else 1) * sum(
-            T if w == 0 or ignore else min(T, w + itself) for w in windows
-        )
+        return sum(held(window, T) for window in windows)
 
     wanted = len(windows) * vocabulary
     low, high = 0, wanted + 1

@@ -90,7 +90,7 @@ def numbers():
     t_again, dof, p = intervals.welch(55.51, 0.32, 5, 59.62, 3.32, 5)
     windows = [512, 512, 512, 2048] * 3
     costs = [units["hw07"].flops_and_tokens(12, 768, 32768, windows, n) for n in (0, 4, 11)]
-    far = units["hw07"].windowed_break_even([512, 512, 512, 0], 1, 32768)
+    far = units["hw07"].windowed_break_even([512, 512, 512, 0], 1, 0, 32768)
     fast, slow = units["hw08"].predict_speed()
     skip = 2**0.5 - 1  # where lam / (1 + lam) - lam / 2 is largest
     return dict(

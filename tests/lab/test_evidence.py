@@ -14,7 +14,15 @@ import pytest
 from minimal import variants
 from minimal.data import results
 from minimal.lab.evidence import __main__ as evidence_command
-from minimal.lab.evidence import budgets, comparison, intervals, records, repeats
+from minimal.lab.evidence import (
+    budgets,
+    bypass_runs,
+    bypass_seeds,
+    comparison,
+    intervals,
+    records,
+    repeats,
+)
 from minimal.lab.evidence import runs as runs_module
 from minimal.lab.evidence.budgets import MATCH, shape, work
 from minimal.lab.evidence.grids import GRIDS, Grid
@@ -483,3 +491,16 @@ def test_a_recipe_of_one_name_and_other_numbers_is_another_run(base, monkeypatch
     before = run_key(base, "f")
     monkeypatch.setitem(RECIPES, "bov", RECIPES["bov"].change("matrix", lr=0.03))
     assert run_key(base, "f") != before
+
+
+def test_the_bypass_is_paired_by_seed_in_every_size_that_has_it():
+    def row(size, plan, seed, f1):
+        return dict(size=size, plan=plan, seed=seed, f1=f1)
+
+    first, second, *_ = bypass_seeds.SIZES
+    rows = [row(first, "standard", seed, 70.0 + seed) for seed in range(3)]
+    rows += [row(first, "bypass", seed, 71.0 + seed) for seed in range(3)]
+    rows += [row(second, "standard", 0, 70.0)]
+    (found,) = [row for row in bypass_runs.by_size(rows) if row["difference"] is not None]
+    assert found["plan"] == f"{first}, bypass" and found["n"] == 3
+    assert found["difference"] == pytest.approx(1.0)

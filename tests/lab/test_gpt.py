@@ -89,6 +89,46 @@ def test_one_line_makes_resformer_and_svformer():
         assert distance(theirs(ids), ours(ids)) < 1e-5
 
 
+class Tables(GPT):
+    """As notebook 10 begins: in the last third of the layers a value is a row of a table."""
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.first = 2 * config.layers // 3
+        rows = (config.vocab, config.width)
+        self.tables = torch.nn.ModuleList(
+            torch.nn.Embedding(*rows) for _ in self.layers[self.first :]
+        )
+
+    def value(self, n, h, v1, ids):
+        if n < self.first:
+            return super().value(n, h, v1, ids)
+        return self.tables[n - self.first](ids)
+
+
+class ByPosition(Tables):
+    def value(self, n, h, v1, ids):
+        return super().value(n, h, v1, torch.arange(ids.shape[1]).expand_as(ids))
+
+
+@pytest.mark.parametrize(("kind", "same"), [(Tables, True), (ByPosition, False)])
+def test_one_line_makes_bank_of_values(kind, same):
+    theirs = awake("bov-fixed")
+    ours, named = kind(NANO).double(), by_our_names(theirs)
+    tables = {name: p for name, p in named.items() if name.startswith("banks.")}
+    ours.load_state_dict(
+        {name: p.detach() for name, p in named.items() if name not in tables}, strict=False
+    )
+    with torch.no_grad():
+        for table, p in zip(ours.tables, tables.values(), strict=True):
+            table.weight.copy_(p.flatten(1))  # (V, G, D) there, (V, C) here
+    theirs_by = torch.autograd.grad(theirs.loss(ids, targets), tables.values())
+    ours_by = torch.autograd.grad(ours.loss(ids, targets), [t.weight for t in ours.tables])
+    worst = max(distance(a.flatten(1), b) for a, b in zip(theirs_by, ours_by, strict=True))
+    found = max(distance(theirs(ids), ours(ids)), worst)
+    assert (found < 1e-5) == same and (same or found > 1e-3)
+
+
 class Data:
     """The least of a dataset: one batch."""
 

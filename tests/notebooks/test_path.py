@@ -1,8 +1,4 @@
-"""Is a notebook's core a path that one can finish? Cells, minutes and lines are counted.
-
-The core is what is neither tagged `deeper` nor written by the learner: stubs, and solutions folded
-until she asks.
-"""
+"""Can a notebook's core be finished? Few cells, an hour at most, and cells read at a glance."""
 
 import nbformat
 import pytest
@@ -10,48 +6,51 @@ import pytest
 from homework import cells, clock
 from notebooks import run
 
-CELLS, MINUTES, LINES = 45, 60, 12  # of a core; lines of a cell whose code is shown
-NOT_YET = {
-    "04_resformer",
-    "05_svformer",
-    "06_value_embeddings",
-    "07_dynamic_value_attention",
-    "08_bert_bypass",
-    "09_thirteen_rows",
-    "10_bank_of_values",
-    "11a_write_a_kernel",
-    "11b_decode_and_the_best_kernel",
-    "12_scale_and_evidence",
-    "13_what_came_next",
-}
+CELLS, LINES, MINUTES = 45, 12, 60
 
-paths = pytest.mark.parametrize(
-    "path",
-    [path for path in run.chosen([]) if path.stem not in NOT_YET],
-    ids=lambda path: path.stem,
-)
+PATHS = run.chosen([])
 
 
 def core(notebook):
-    """The cells that everybody reads."""
-    told = [cell for cell in notebook.cells if not clock.written(cell)]
-    return [cell for cell in told if "deeper" not in cells.tags(cell)]
+    """What everybody reads: neither deeper, nor written or unfolded by the learner."""
+    return [
+        cell
+        for cell in notebook.cells
+        if "deeper" not in cells.tags(cell) and not clock.written(cell)
+    ]
 
 
-def shown(cell):
-    """Is it code that a reader sees?"""
-    return cell.cell_type == "code" and "remove-input" not in cells.tags(cell)
+def long_cells(notebook):
+    """{id: lines} of the visible code cells of the core that take more than a glance."""
+    visible = [cell for cell in core(notebook) if "remove-input" not in cells.tags(cell)]
+    lines = {cell.id: clock.read(cell)[1] for cell in visible if cell.cell_type == "code"}
+    return {name: many for name, many in lines.items() if many > LINES}
 
 
-@paths
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 def test_the_core_is_a_path_one_can_finish(path):
     notebook = nbformat.read(path, 4)
     assert len(core(notebook)) <= CELLS
     assert clock.time(notebook).core <= MINUTES
 
 
-@paths
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 def test_a_core_cell_is_read_at_a_glance(path):
-    visible = filter(shown, core(nbformat.read(path, 4)))
-    lines = {cell.id: clock.read(cell)[1] for cell in visible}
-    assert {name: count for name, count in lines.items() if count > LINES} == {}
+    assert long_cells(nbformat.read(path, 4)) == {}
+
+
+def test_a_long_cell_and_a_long_core_are_seen():
+    make = nbformat.v4
+    long, short = "\n".join(["x = 1"] * (LINES + 1)), "\n\n".join(["x = 1", "# why"] * LINES)
+    notebook = make.new_notebook(
+        cells=[
+            make.new_code_cell(long, id="long"),
+            make.new_code_cell(short, id="short"),
+            make.new_code_cell(long, id="deep", metadata=dict(tags=["deeper"])),
+            make.new_code_cell(long, id="yours", metadata=dict(tags=["your-turn"])),
+            make.new_code_cell(long, id="drawing", metadata=dict(tags=["remove-input"])),
+            make.new_markdown_cell("<details><summary>Solution: x</summary>", id="solved"),
+        ]
+    )
+    assert long_cells(notebook) == {"long": LINES + 1}
+    assert [cell.id for cell in core(notebook)] == ["long", "short", "drawing"]

@@ -11,14 +11,17 @@ def bypass(x, wq, wk, wv, heads, lengths, alpha):
     q, k, v = (
         einsum("btc,chd->bthd", x, w.double().reshape(C, heads, C // heads)) for w in (wq, wk, wv)
     )
-    v = v + alpha * x.clamp(min=0).reshape(v.shape)
+    v = v + einsum("h,bthd->bthd", alpha.double(), x.clamp(min=0).reshape(v.shape))
     scores = einsum("bthd,bshd->bhts", q, k) * (heads / C) ** 0.5
     for b, length in enumerate(lengths.tolist()):
         scores[b, :, :, length:] = -torch.inf
     return einsum("bhts,bshd->bthd", scores.softmax(-1), v).reshape(B, T, C).to(kind)
 
 
-def mask_tokens(ids, draw, action, random_ids, special, mask_id):
+def mask_tokens(ids, draw, action, random_ids, special, starts, mask_id):
+    # number the words of all rows together, and look up the dice of their first pieces
+    word = starts.flatten().cumsum(0).reshape(ids.shape) - 1
+    draw, action = draw[starts][word], action[starts][word]
     chosen = torch.logical_and(draw < 0.15, special.logical_not())
     inputs, labels = ids.clone(), torch.full_like(ids, -100)
     labels[chosen] = ids[chosen]
@@ -28,12 +31,14 @@ def mask_tokens(ids, draw, action, random_ids, special, mask_id):
     return inputs, labels
 
 
-def best_span(start, end, context, longest):
+def best_span(start, end, context, longest, threshold):
     band = torch.ones(len(start), len(end), dtype=torch.bool).triu().tril(longest - 1)
     inside = einsum("s,e->se", context.double(), context.double()).bool()
     scores = start.double().unsqueeze(1) + end.double().unsqueeze(0)
+    none = scores[0, 0] + threshold
     scores[~(band & inside)] = -torch.inf
-    return torch.tensor([scores.max(1).values.argmax(), scores.max(0).values.argmax()])
+    place = torch.tensor([scores.max(1).values.argmax(), scores.max(0).values.argmax()])
+    return place * (scores.max() > none)
 
 
 def em_f1(prediction, golds):
@@ -69,22 +74,22 @@ def variance_parts(v, r, alpha):
     return gram[0, 0], alpha * alpha * gram[1, 1], alpha * (gram[0, 1] + gram[1, 0])
 
 
-def welch(a, b):
-    means = torch.stack([a.double().mean(), b.double().mean()])
-    errors = torch.stack([x.double().var(correction=1) / x.numel() for x in (a, b)])
-    free = torch.tensor([a.numel() - 1, b.numel() - 1])
-    return (means[1] - means[0]) / errors.sum().sqrt(), errors.sum().square() / (
+def welch(a, mean, std, n):
+    numbers = torch.tensor([a.numel(), n], dtype=torch.float64)
+    deviations = torch.stack([a.double().std(correction=1), torch.tensor(std).double()])
+    errors, free = deviations.square() / numbers, numbers - 1
+    return (mean - a.double().mean()) / errors.sum().sqrt(), errors.sum().square() / (
         errors.square() / free
     ).sum()
 
 
 def predict_statistics():
-    return torch.tensor([0.35, 2.6])
+    return torch.tensor([0.35, 3.7])
 
 
 def variance_counter_example():
-    x = torch.randn(100, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    return -2 * x.relu() + 0.01 * x, x, torch.tensor(0.7)
+    x = torch.linspace(-6, 2, 81, dtype=torch.float64)
+    return -2 * x.relu() - 2.5 * (x < -3), x, torch.tensor(0.7)
 
 
 def calming_alpha(v, r):

@@ -9,36 +9,44 @@ import torch.nn.functional as F
 
 def bypass(x, wq, wk, wv, heads, lengths, alpha):
     D, outs = x.shape[2] // heads, []
+    wide = torch.cat([a.expand(D) for a in alpha])  # (C,)
     for sequence, length in zip(x, lengths, strict=True):
         q, k, v = (
             sequence @ wq,
             sequence[:length] @ wk,
-            sequence[:length] @ wv + alpha * F.relu(sequence[:length]),
+            sequence[:length] @ wv + wide * F.relu(sequence[:length]),
         )
         parts = zip(q.split(D, 1), k.split(D, 1), v.split(D, 1), strict=True)
         outs.append(torch.cat([F.scaled_dot_product_attention(*part) for part in parts], 1))
     return torch.stack(outs)
 
 
-def mask_tokens(ids, draw, action, random_ids, special, mask_id):
+def mask_tokens(ids, draw, action, random_ids, special, starts, mask_id):
     inputs, labels = ids.clone(), ids.clone()
     for b in range(ids.shape[0]):
         for t in range(ids.shape[1]):
-            if special[b, t] or draw[b, t] >= 0.15:
+            if starts[b, t]:
+                chance, fate = draw[b, t], action[b, t]
+            if special[b, t] or chance >= 0.15:
                 labels[b, t] = -100
-            elif action[b, t] < 0.8:
+            elif fate < 0.8:
                 inputs[b, t] = mask_id
-            elif action[b, t] < 0.9:
+            elif fate < 0.9:
                 inputs[b, t] = random_ids[b, t]
     return inputs, labels
 
 
-def best_span(start, end, context, longest):
+def best_span(start, end, context, longest, threshold):
     T = len(start)
     pairs = [
         (s, e) for s in range(T) for e in range(s, min(s + longest, T)) if context[s] and context[e]
     ]
-    return max(pairs, key=lambda pair: start[pair[0]].item() + end[pair[1]].item())
+
+    def score(pair):
+        return start[pair[0]].item() + end[pair[1]].item()
+
+    best = max(pairs, key=score)
+    return best if score(best) - score((0, 0)) > threshold else (0, 0)
 
 
 def clean(text):
@@ -75,19 +83,20 @@ def variance_parts(v, r, alpha):
     return own.item(), other.item(), (total - own - other).item()
 
 
-def welch(a, b):
-    a, b = a.tolist(), b.tolist()
-    p, q = statistics.variance(a) / len(a), statistics.variance(b) / len(b)
-    t = (statistics.mean(b) - statistics.mean(a)) / (p + q) ** 0.5
-    return t, (p + q) ** 2 / (p * p / (len(a) - 1) + q * q / (len(b) - 1))
+def welch(a, mean, std, n):
+    a = a.tolist()
+    p, q = statistics.variance(a) / len(a), std * std / n
+    t = (mean - statistics.mean(a)) / (p + q) ** 0.5
+    return t, (p + q) ** 2 / (p * p / (len(a) - 1) + q * q / (n - 1))
 
 
 def predict_statistics():
-    return [0.30, 3.0]
+    return [0.30, 4.1]
 
 
 def variance_counter_example():
-    return torch.tensor([3.0, 2.0, 1.0, 0.0, 0.0]), torch.tensor([0.0, 1.0, 2.0, 3.0, 3.0]), 1
+    v = torch.tensor([0.0, 3.0, 2.0, 1.0, 0.0, 0.0])
+    return v, torch.tensor([-20.0, 0.0, 1.0, 2.0, 3.0, 3.0]), 0.5
 
 
 def calming_alpha(v, r):

@@ -17,8 +17,10 @@ def targets(rule, layers):
     return every[chosen[rule]]
 
 
-def value(row, v, v1, vx, a, b):
-    plan = ROWS[row]
+def value(row, layer, layers, v, v1, vx, a, b):
+    rule = "every second" if row in (4, 7) else "last third"
+    changed = layer > 0 if row == 3 else layer in targets(rule, layers).tolist()
+    plan, row = (ROWS[row], row) if changed else (ROWS[1], 1)
     of_v = {"h": 0.5, "a": a}[plan[0]] if row >= 10 else 0.0
     of_v = of_v if row > 2 else (a if row == 2 else 1.0)
     other = (
@@ -38,23 +40,26 @@ def value(row, v, v1, vx, a, b):
 
 def aligned_table(embedding, w):
     x0 = F.rms_norm(embedding.double(), embedding.shape[-1:], eps=0.0)
-    return einsum("vc,cd->vd", x0, w.double()).to(embedding.dtype)
+    return (einsum("vc,ncd->vd", x0, w.double()) / len(w)).to(embedding.dtype)
 
 
 def bov_attention(q, k, ids, table, gamma):
     kind, q, k, table = q.dtype, q.double(), k.double(), table.double()
     one_hot = F.one_hot(ids, len(table)).double()
-    scores = einsum("bthd,bshd->bhts", q, k) / q.shape[-1] ** 0.5
+    q = q.unflatten(2, (k.shape[2], -1))  # (B,T,G,R,D)
+    scores = einsum("btgrd,bsgd->bgrts", q, k) / q.shape[-1] ** 0.5
     scores = scores + torch.full(scores.shape[-2:], -torch.inf).triu(
         scores.shape[-1] - scores.shape[-2] + 1
     )
-    masses = einsum("bhts,bsv->bhtv", scores.softmax(-1), one_hot)
-    return (gamma * einsum("bhtv,vhd->bthd", masses, table)).to(kind)
+    masses = einsum("bgrts,bsv->bgrtv", scores.softmax(-1), one_hot)
+    return (gamma * einsum("bgrtv,vgd->btgrd", masses, table)).flatten(2, 3).to(kind)
 
 
 def histogram_decode(weights, ids, table, gamma):
-    masses = einsum("bhs,bsv->bhv", weights, F.one_hot(ids, table.shape[0]).to(weights.dtype))
-    return masses, einsum("bhv,vhd->bhd", masses, gamma * table)
+    one_hot = F.one_hot(ids, table.shape[0]).to(weights.dtype)  # (B,S,V)
+    tokens = one_hot.any(0).any(0).nonzero().squeeze(1)  # (U,)
+    masses = einsum("bhs,bsu->bhu", weights, one_hot[..., tokens])
+    return tokens, masses, einsum("bhu,uhd->bhd", masses, gamma * table[tokens])
 
 
 def flops_and_tokens(layers, width, vocabulary, windows, without):
@@ -70,14 +75,14 @@ def flops_and_tokens(layers, width, vocabulary, windows, without):
     ) * 100
 
 
-def saved_bytes(layers, batch, tokens, vocabulary, value_width, width, size, id_size):
+def saved_bytes(layers, tables, batch, tokens, vocabulary, value_width, width, size, id_size):
     gone = layers * (batch * tokens * value_width + width * value_width) * size
-    new = layers * vocabulary * value_width * size + batch * tokens * id_size
+    new = tables * vocabulary * value_width * size + batch * tokens * id_size
     return gone - new
 
 
 def predict_break_even():
-    return [4000.0, 17.0]
+    return [1800.0, 24.0]
 
 
 def expressivity_counter_example():
@@ -85,15 +90,19 @@ def expressivity_counter_example():
     return torch.randn(200, 16, generator=g), torch.randn(200, 8, generator=g)
 
 
-def windowed_break_even(windows, batch, vocabulary):
-    full = sum(w == 0 for w in windows)
-    wanted = -(-len(windows) * vocabulary // batch)
-    edges = sorted({w + 1 for w in windows if w})
-    for low, high in zip([0, *edges], [*edges, None], strict=True):
-        growing = full + sum(1 for w in windows if w and w + 1 > low)
-        still = sum(w + 1 for w in windows if w and w + 1 <= low)
-        if growing:
-            T = -(-(wanted - still) // growing)
-            if high is None or T <= high:
-                return T
+def windowed_break_even(windows, batch, prompt, vocabulary):
+    def rows(T):
+        own = sum(min(T, w + 1) if w else T for w in windows)
+        return batch * own + sum(min(prompt, max(0, w + 1 - T)) if w else prompt for w in windows)
+
+    wanted = len(windows) * vocabulary
+    # between these edges the held rows lie on straight lines
+    edges = {1, *(w + 1 for w in windows if w), *(max(1, w + 1 - prompt) for w in windows if w)}
+    for low, high in zip(sorted(edges), [*sorted(edges)[1:], None], strict=True):
+        missing, slope = wanted - rows(low), rows(low + 1) - rows(low)
+        if missing <= 0:
+            return low
+        T = low - (-missing // slope) if slope else None
+        if T and (high is None or T <= high):
+            return T
     return -1

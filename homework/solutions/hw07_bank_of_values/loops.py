@@ -13,7 +13,13 @@ def targets(rule, layers):
     return found
 
 
-def value(row, v, v1, vx, a, b):
+def value(row, layer, layers, v, v1, vx, a, b):
+    if row in (4, 7):
+        chosen = targets("every second", layers)
+    elif row == 3:
+        chosen = list(range(layers))[1:]
+    else:
+        chosen = targets("last third", layers)
     table = {
         1: (1, 0, 0),
         2: (a, 0, 0),
@@ -30,7 +36,8 @@ def value(row, v, v1, vx, a, b):
         13: (a, 0, b),
     }
     out = torch.zeros_like(v)
-    for weight, stream in zip(table[row], (v, v1, vx), strict=True):
+    weights = table[row if layer in chosen else 1]
+    for weight, stream in zip(weights, (v, v1, vx), strict=True):
         out = out + weight * stream
     return out
 
@@ -38,7 +45,8 @@ def value(row, v, v1, vx, a, b):
 def aligned_table(embedding, w):
     rows = []
     for e in embedding.unbind():
-        rows.append((e * e.shape[0] ** 0.5 / e.norm()) @ w)
+        x0 = e * e.shape[0] ** 0.5 / e.norm()
+        rows.append(sum(x0 @ one for one in w) / len(w))
     return torch.stack(rows)
 
 
@@ -46,18 +54,21 @@ def bov_attention(q, k, ids, table, gamma):
     T, S = q.shape[1], k.shape[1]
     seen = torch.ones(T, S, dtype=torch.bool).tril(S - T)
     values = F.embedding(ids, table.reshape(len(table), -1)).unflatten(-1, table.shape[1:])
-    heads = zip(q.unbind(2), k.unbind(2), values.unbind(2), strict=True)
-    return torch.stack(
-        [F.scaled_dot_product_attention(a, b, gamma * c, attn_mask=seen) for a, b, c in heads], 2
-    )
+    outs, share = [], q.shape[2] // k.shape[2]
+    for h in range(q.shape[2]):
+        a, b, c = q[:, :, h], k[:, :, h // share], gamma * values[:, :, h // share]
+        outs.append(F.scaled_dot_product_attention(a, b, c, attn_mask=seen))
+    return torch.stack(outs, 2)
 
 
 def histogram_decode(weights, ids, table, gamma):
-    masses = torch.zeros(*weights.shape[:2], table.shape[0], dtype=weights.dtype)
-    for b in range(ids.shape[0]):
-        for p in range(ids.shape[1]):
-            masses[b, :, ids[b, p]] += weights[b, :, p]
-    return masses, (masses.permute(1, 0, 2) @ table.transpose(0, 1) * gamma).permute(1, 0, 2)
+    tokens = sorted(set(ids.flatten().tolist()))
+    masses = torch.zeros(*weights.shape[:2], len(tokens), dtype=weights.dtype)
+    for b, text in enumerate(ids.tolist()):
+        for p, token in enumerate(text):
+            masses[b, :, tokens.index(token)] += weights[b, :, p]
+    rows = gamma * table[tokens].transpose(0, 1)  # (H,U,D)
+    return torch.tensor(tokens), masses, (masses.permute(1, 0, 2) @ rows).permute(1, 0, 2)
 
 
 def flops_and_tokens(layers, width, vocabulary, windows, without):
@@ -70,15 +81,17 @@ def flops_and_tokens(layers, width, vocabulary, windows, without):
     return costs[1], costs[0] * 100 / costs[1] - 100
 
 
-def saved_bytes(layers, batch, tokens, vocabulary, value_width, width, size, id_size):
+def saved_bytes(layers, tables, batch, tokens, vocabulary, value_width, width, size, id_size):
     total = -batch * tokens * id_size
     for _ in range(layers):
-        total += size * value_width * (batch * tokens + width - vocabulary)
+        total += size * value_width * (batch * tokens + width)
+    for _ in range(tables):
+        total -= size * value_width * vocabulary
     return total
 
 
 def predict_break_even():
-    return torch.tensor([4200, 16])
+    return torch.tensor([1900, 26])
 
 
 def expressivity_counter_example():
@@ -88,14 +101,18 @@ def expressivity_counter_example():
     )
 
 
-def windowed_break_even(windows, batch, vocabulary):
+def windowed_break_even(windows, batch, prompt, vocabulary):
+    def held(T):
+        total = 0
+        for w in windows:
+            total += batch * (min(T, w + 1) if w else T)
+            total += min(prompt, max(0, w + 1 - T)) if w else prompt
+        return total
+
     needed = len(windows) * vocabulary
-    T = vocabulary // batch  # at least as long as without windows
-    while True:
-        held = sum(batch * (min(T, w + 1) if w else T) for w in windows)
-        if held >= needed:
-            return T
-        growing = sum(batch for w in windows if w == 0 or w + 1 > T)
-        if growing == 0:
-            return -1
-        T += max(1, (needed - held) // growing)
+    T, stride = 0, 1 << 30  # the largest T that is not enough, bit by bit
+    while stride:
+        if held(T + stride) < needed:
+            T += stride
+        stride //= 2
+    return T + 1 if T < (1 << 31) - 1 else -1

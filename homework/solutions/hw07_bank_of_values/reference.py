@@ -4,6 +4,8 @@ from bisect import bisect_left
 
 import torch
 
+WHERE = {4: "every second", 7: "every second"}
+
 
 def targets(rule, layers):
     if rule == "every second":
@@ -11,7 +13,10 @@ def targets(rule, layers):
     return list(range(2 * layers // 3 if rule == "last third" else layers // 2, layers))
 
 
-def value(row, v, v1, vx, a, b):
+def value(row, layer, layers, v, v1, vx, a, b):
+    chosen = range(1, layers) if row == 3 else targets(WHERE.get(row, "last third"), layers)
+    if layer not in chosen:
+        return v.clone()
     free = v1 if row in (3, 4, 5, 6, 10, 11) else vx
     if row in (10, 12):
         return (v + free) / 2
@@ -23,15 +28,13 @@ def value(row, v, v1, vx, a, b):
 
 def aligned_table(embedding, w):
     x0 = embedding / embedding.square().mean(1, keepdim=True).sqrt()  # (V,C)
-    return x0 @ w
+    return x0 @ w.mean(0)  # the mean of the layers' tables
 
 
 def bov_attention(q, k, ids, table, gamma):
-    q, k, v = (
-        q.transpose(1, 2),
-        k.transpose(1, 2),
-        table[ids].transpose(1, 2),
-    )  # (B,H,T,D), (B,H,S,D), (B,H,S,D)
+    group = q.shape[2] // k.shape[2]
+    k, v = (x.repeat_interleave(group, 2) for x in (k, table[ids]))  # (B,S,H,D)
+    q, k, v = (x.transpose(1, 2) for x in (q, k, v))  # (B,H,T,D), (B,H,S,D), (B,H,S,D)
     T, S = q.shape[2], k.shape[2]
     hidden = torch.arange(S) > torch.arange(T)[:, None] + S - T
     weights = (q @ k.mT / q.shape[3] ** 0.5).masked_fill(hidden, float("-inf")).softmax(-1)
@@ -40,10 +43,11 @@ def bov_attention(q, k, ids, table, gamma):
 
 def histogram_decode(weights, ids, table, gamma):
     B, H, S = weights.shape
-    masses = weights.new_zeros(B, H, len(table)).scatter_add(
-        2, ids[:, None].expand(B, H, S), weights
+    tokens, place = ids.unique(return_inverse=True)  # (U,), (B,S)
+    masses = weights.new_zeros(B, H, len(tokens)).scatter_add(
+        2, place[:, None].expand(B, H, S), weights
     )
-    return masses, gamma * torch.einsum("bhv,vhd->bhd", masses, table)
+    return tokens, masses, gamma * torch.einsum("bhu,uhd->bhd", masses, table[tokens])
 
 
 def flops_and_tokens(layers, width, vocabulary, windows, without):
@@ -52,13 +56,13 @@ def flops_and_tokens(layers, width, vocabulary, windows, without):
     return mine, 100 * (standard / mine - 1)
 
 
-def saved_bytes(layers, batch, tokens, vocabulary, value_width, width, size, id_size):
-    rows = batch * tokens + width - vocabulary
-    return layers * rows * value_width * size - batch * tokens * id_size
+def saved_bytes(layers, tables, batch, tokens, vocabulary, value_width, width, size, id_size):
+    rows = layers * (batch * tokens + width) - tables * vocabulary
+    return rows * value_width * size - batch * tokens * id_size
 
 
 def predict_break_even():
-    return 4096, 16.7
+    return 1861, 25
 
 
 def expressivity_counter_example():
@@ -66,10 +70,12 @@ def expressivity_counter_example():
     return torch.ones(4, 2), torch.tensor([[1.0], [-1.0], [1.0], [-1.0]])
 
 
-def windowed_break_even(windows, batch, vocabulary):
+def windowed_break_even(windows, batch, prompt, vocabulary):
     def rows(T):
-        return batch * sum(T if w == 0 else min(T, w + 1) for w in windows)
+        own = sum(T if w == 0 else min(T, w + 1) for w in windows)
+        seen = sum(prompt if w == 0 else min(prompt, max(0, w + 1 - T)) for w in windows)
+        return batch * own + seen
 
     wanted = len(windows) * vocabulary  # rows of all tables: long enough if anyone sees all
-    T = bisect_left(range(wanted + 1), wanted, key=rows)
+    T = bisect_left(range(wanted + 1), wanted, lo=1, key=rows)
     return T if T <= wanted else -1
