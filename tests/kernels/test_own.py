@@ -41,7 +41,10 @@ def test_the_eight_differences_show_what_the_notebook_reads_off(tmp_path):
     assert all(row["spill_bytes"] == row["atom"] == 0 for row in found)
 
     head, *lines = steps.as_table(rows).splitlines()
-    assert head.split() == "registers shared B cp.async wgmma products selects hints RED spills".split()
+    assert (
+        head.split()
+        == "registers shared B cp.async wgmma products selects hints RED spills".split()
+    )
     assert [line[:20].strip() for line in lines] == list(rows)
     assert lines[1].split()[-1] == "0", "nothing spills"
 
