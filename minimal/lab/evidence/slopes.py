@@ -72,8 +72,9 @@ def picture(name, axis):
             [d - b for d, b in zip(difference, low)],
             [t - d for d, t in zip(difference, high)],
         ]
-        ax.errorbar(x, difference, reach, capsize=3, **figures.line_style(i))
-        ends.append([difference[-1], x[-1], system, figures.COLOURS[i % 8]])
+        beside = [1.02**i * place for place in x]  # so that no bar hides another
+        ax.errorbar(beside, difference, reach, capsize=3, **figures.line_style(i))
+        ends.append([difference[-1], beside[-1], system, figures.COLOURS[i % 8]])
     ax.axhline(0, color=figures.INK, linestyle=":", linewidth=1)
     ax.set_xscale("log", base=2)
     figures.label_ends(ax, ends)
