@@ -195,22 +195,18 @@ def split_decode(q, k, ids, table, gain, splits):
 
 @triton.jit
 def mass_kernel(p, local, masses, S, U, LANES: tl.constexpr):
-    h, lane = tl.program_id(0), tl.arange(0, LANES)
-    on = lane < S
-    bins, weights = (
-        tl.load(local + lane, mask=on, other=0),
-        tl.load(p + h * S + lane, mask=on, other=0.0),
-    )
-    tl.atomic_add(masses + h * U + bins, weights, mask=on)
+    """One bin of one head: no two programs add to one place."""
+    u, h, lane = tl.program_id(0), tl.program_id(1), tl.arange(0, LANES)
+    token = tl.load(local + lane, mask=lane < S, other=-1)
+    weight = tl.load(p + h * S + lane, mask=token == u, other=0.0)
+    tl.store(masses + h * U + u, tl.sum(weight, 0))
 
 
 def histogram_decode(scores, ids, table, gain):
     tokens, local = torch.unique(ids, return_inverse=True)
-    H, S = scores.shape
-    masses = torch.zeros(H, len(tokens))  # float32: what the interpreter's atomics take
-    p = scores.softmax(1).float().contiguous()
-    mass_kernel[H,](p, local, masses, S, len(tokens), LANES=triton.next_power_of_2(S))
-    masses = masses.to(scores.dtype)
+    (H, S), U = scores.shape, len(tokens)
+    masses, p = scores.new_empty(H, U), scores.softmax(1).contiguous()
+    mass_kernel[U, H](p, local, masses, S, U, LANES=triton.next_power_of_2(S))
     return tokens, masses, gain * torch.einsum("hu,uhe->he", masses, table[tokens])
 
 
