@@ -50,7 +50,9 @@ def finished(unit, units):
     said = [f"All {unit.points} points of {unit.short}: done."]
     if (units / "solutions" / unit.folder).is_dir():
         said.append(f"Compare with the solutions in homework/solutions/{unit.folder}.")
-    later = [page for page in sorted(units.glob("hw*/README.md")) if page.parent.name > unit.folder]
+    pages = sorted(units.glob("hw*/README.md"))
+    later = [page for page in pages if page.parent.name > unit.folder]
+    later += [page for page in pages if not (page.parent / "exercises.py").exists()]  # the project
     if later:
         title = later[0].read_text(encoding="utf-8").splitlines()[0].lstrip("# ")
         page = f"homework/{later[0].parent.name}/README.md"

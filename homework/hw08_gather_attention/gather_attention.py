@@ -25,47 +25,49 @@ except ImportError:  # then write loops over programs
 
 
 def copy_tiles(x, block):
-    """The first kernel: a copy of x (N,), `block` numbers a program. x need not be contiguous.
-
-    Returns (copy (N,), offsets (P,block), mask (P,block)): what was stored, and for each of the P
-    programs the whole-number offsets of its lanes and whether (bool) each lane is on.
-    """
-    raise NotImplementedError
-
-
-def softmax_rows(x, block):
-    """Softmax of each row of x (R,C), one program a row, `block` >= C lanes. x need not be
+    """The first kernel: x (N,) copied backwards, `block` numbers a program. x need not be
     contiguous.
 
-    Returns (out (R,C), lanes (R,block)): lanes are the programs' exp(tile - row maximum), idle
-    lanes included (these must come out as 0).
+    Returns (copy (N,), offsets (P,block), mask (P,block)): what was stored, and for each of the P
+    programs the whole-number offsets at which its lanes store and whether (bool) each lane is on.
     """
     raise NotImplementedError
 
 
-def flash(q, k, v, block_m, block_n):
-    """Causal flash attention, forward, one head: q, k (T,D), v (T,E); a program has block_m queries
-    and reads block_n keys at a time.
+def softmax_rows(x, lengths, block):
+    """Softmax of the first lengths[r] numbers of each row of x (R,C), one program a row, `block` >=
+    C lanes. lengths (R,) are whole numbers from 0 to C. x need not be contiguous.
+
+    Returns (out (R,C), lanes (R,block)): lanes are the programs' exp(tile - maximum), idle lanes
+    included (these must come out as 0). Behind a row's end out is 0; a row of length 0 is all 0.
+    """
+    raise NotImplementedError
+
+
+def flash(q, k, v, prefix, block_m, block_n):
+    """Flash attention with a prefix, forward, one head: q, k (T,D), v (T,E). Query t sees the keys
+    up to t, and all of the first `prefix` keys (at most T), even those that come later. A program
+    has block_m queries and reads block_n keys at a time.
 
     Returns (out (T,E), lse (T,), visited (P,)): lse is the natural log of the sum of exp(scores),
     scores over sqrt(D); visited is the number of key tiles (whole numbers) that each program reads:
-    none that lies wholly in the future, or behind the end of the sequence.
+    none that none of its queries may see, and none behind the end of the sequence.
     """
     raise NotImplementedError
 
 
-def gather_flash(q, k, ids, table, gain, block_m, block_n):
-    """`flash` whose values are named by token ids: q, k (T,D), ids (T,), table (V,E), gain a
-    number.
+def gather_flash(q, k, v, ids, table, gain, block_m, block_n):
+    """Causal flash attention (no prefix) whose values have a part of their own and a part that is
+    named by token ids: the value at position p is v[p] + gain * table[ids[p]].
 
-    Returns (out (T,E), lse (T,)).
+    q, k (T,D), v (T,E), ids (T,), table (V,E), gain a number. Returns (out (T,E), lse (T,)).
     """
     raise NotImplementedError
 
 
 def split_decode(q, k, ids, table, gain, splits):
-    """One decode step over `splits` programs a head: q (H,D), k (S,H,D), ids (S,), table (V,H,E),
-    gain a number.
+    """One decode step over `splits` stretches of keys, with grouped heads: q (H,D), k (S,G,D), ids
+    (S,), table (V,G,E), gain a number. Query head h reads head h // (H // G) of keys and table.
 
     Returns (parts (splits,H,E), lse (splits,H), out (H,E)). A split has ceil(S / splits)
     neighbouring keys (the last may have fewer, but at least one); parts are normalised within their
@@ -95,29 +97,32 @@ def table_gradient(P, dout, ids, table, gain):
 
 
 def predict_speed():
-    """Predict, by bytes alone. One decode step of one layer reads 201 MB of keys and, with a value
-    cache, 201 MB of values. The same history has 32 MB of distinct table rows. How many times as
-    fast as the value cache is (1) a kernel that gathers rows as it goes (each row comes from memory
-    once), (2) the paper's Figure 3: gather all values into memory (here, too, each distinct row is
-    read once), then attend? Within 15 %, or 20 %, counts.
+    """Predict, by bytes alone. Keys are stored in one byte a number, values in two: one decode step
+    of one layer reads 100 MB of keys and, with a value cache, 201 MB of values. The same history
+    has 32 MB of distinct table rows. How many times as fast as the value cache is (1) a kernel that
+    gathers rows as it goes (each row comes from memory once), (2) the paper's Figure 3: gather all
+    values into memory (here, too, each distinct row is read once), then attend? Within 10 % counts.
     """
     raise NotImplementedError
 
 
 def offload_counter_example():
-    """Find the error. Return (ids (S,), width): a history of at least 100 token ids (below 32,768),
-    and the width of a value row.
+    """Find the error, and where it begins. Return (ids (1000,), width): a history of 1,000 token
+    ids (below 32,768), and the width of a value row.
 
     The paper keeps the table in host memory, since "only the needed entries are prefetched on
-    demand". But a decode step needs the rows of ALL earlier tokens. Return a history whose distinct
-    rows take longer over a link of 64 GB/s than S cached rows from memory at 3 TB/s.
+    demand". But a decode step needs the rows of ALL earlier tokens. Return the most repetitive
+    history, with as few distinct tokens as possible, whose distinct rows still take longer over a
+    link of 64 GB/s than 1,000 cached rows from memory at 3 TB/s.
     """
     raise NotImplementedError
 
 
 def best_splits(tiles, heads, slots, overhead, merge):
-    """Stretch: into how many splits (a whole number, 1 … tiles) should each head's `tiles` key
-    tiles be cut? Minimise waves(n) * (tiles per split + overhead) + merge * n. waves: how often
-    heads * n programs fill `slots` places; both counts rounded up. Among equals the smallest n.
+    """Stretch: several texts are decoded at once; text b has tiles[b] key tiles. Every text is cut
+    into pieces of `size` tiles, the last of a text may be shorter, and every piece of every head is
+    a program. Return (size, programs), two whole numbers, with the size (1 … the longest text) of
+    least cost: waves * (size + overhead) + merge * the most pieces of any text. waves: how often
+    the programs fill `slots` places, rounded up. Among equals the largest size.
     """
     raise NotImplementedError

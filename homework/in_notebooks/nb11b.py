@@ -59,7 +59,7 @@ def launch_split(q, k, table, ids, splits, N):
         "and -inf where nothing was seen.",
     ],
     level="medium",
-    minutes=8,
+    minutes=10,
 )
 def split(q, k, table, ids, splits, N, *, nothing=0.0, stop=True):
     """One stretch of keys of one head: part is its mean of rows, lse the log of its sum.

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from homework.marking import Part, Unit, Wrong, normals
+from homework.marking import Part, Unit, Wrong, need, normals, refuse
 
 unit = Unit("nb13_what_came_next", "What came next?", "The exercises of notebook 13.")
 
@@ -115,3 +115,141 @@ def absorbed_scores(q, latent, up, *, shared=False, summed=False):
                 key = up[0 if shared else h] @ latent[s]
                 scores[h, t, s] = q[t, h] @ key
     return np.repeat(scores.sum(0, keepdims=True), H, 0) if summed else scores
+
+
+# ---- four caches ---------------------------------------------------------------------------------
+
+
+def shapes(r):
+    """Tokens, layers, heads (even), their width, a latent's width, a vocabulary."""
+    low = (50, 3, 1, 8, 10, 100)
+    tokens, layers, half, head, latent, vocab = (int(r.integers(x, 4 * x)) for x in low)
+    return tokens, layers, 2 * half, head, latent, vocab
+
+
+@unit.exercise(
+    Part("bytes", 4, shapes),
+    Wrong(
+        "a latent for keys, one for values",
+        4,
+        "your latent is counted twice: keys and values are made of the same one",
+        dict(latents=2),
+    ),
+    Wrong(
+        "keys of the first layer alone",
+        4,
+        "svformer shares values, not keys: every layer keeps keys of its own",
+        dict(share_keys=True),
+    ),
+    Wrong(
+        "ids in every layer",
+        4,
+        "the ids are kept once, for all layers",
+        dict(ids_each=True),
+    ),
+    Wrong(
+        "one table",
+        4,
+        "you counted one table: here every layer reads one of its own",
+        dict(tables_each=False),
+    ),
+    Wrong(
+        "all heads",
+        4,
+        "gqa keeps keys and values for half of the heads",
+        dict(grouped=False),
+    ),
+    hints=[
+        "Two bytes a number, four an id. What is kept for each token, and what is kept once?",
+        "gqa: 2 * 2 * tokens * layers * heads / 2 * head. svformer has `layers` streams of keys "
+        "and one of values. The bank's tables do not grow with the text.",
+    ],
+    level="medium",
+    minutes=8,
+)
+def four_caches(
+    tokens,
+    layers,
+    heads,
+    head,
+    latent,
+    vocab,
+    *,
+    latents=1,
+    share_keys=False,
+    ids_each=False,
+    tables_each=True,
+    grouped=True,
+):
+    """(gqa, mla, svformer, bank): the bytes that a text of so many tokens keeps, tables included.
+
+    Two bytes a number, four an id. gqa has keys and values of heads / 2 heads. mla keeps `latent`
+    numbers a token and layer. svformer has keys of all heads and layers, and values of the first
+    layer. bank has keys of all heads and layers, the ids, and in every layer a table of `vocab`
+    rows for each head.
+    """
+    gqa = mla = svformer = bank = 0
+    for layer in range(layers):
+        first = layer == 0
+        gqa += 2 * 2 * tokens * (heads // 2 if grouped else heads) * head
+        mla += 2 * latents * tokens * latent
+        keys = 2 * tokens * heads * head
+        svformer += keys if first or not share_keys else 0
+        svformer += 2 * tokens * heads * head if first else 0
+        bank += keys
+        bank += 4 * tokens if first or ids_each else 0
+        bank += 2 * vocab * heads * head if first or tables_each else 0
+    return gqa, mla, svformer, bank
+
+
+# ---- a gate as dynamic values --------------------------------------------------------------------
+
+MAPS = [np.eye(6), np.tril(np.ones((6, 6))) / np.arange(1, 7)[:, None]]  # two causal maps, (T, T)
+
+
+def is_the_gate(answer, sigma, v):
+    """Is A v + q_r * (A k_r) = sigma * (A v), whatever the map?"""
+    q_r, k_r = need(answer, q_r=2, k_r=2)
+    refuse(q_r.shape != v.shape or k_r.shape != v.shape, f"wanted two of shape {v.shape}")
+    gaps = [np.abs(A @ v + q_r * (A @ k_r) - sigma * (A @ v)).max() for A in MAPS]
+    refuse(
+        gaps[0] < 1e-4 < gaps[1],
+        "right where a token sees itself alone: your gate is that of the token that is looked at",
+    )
+    extra = np.abs(q_r * (MAPS[1] @ k_r) - sigma * (MAPS[1] @ v)).max()
+    refuse(extra < 1e-4, "A V stands in the sum already: yours has one A V too many")
+    refuse(max(gaps) >= 1e-4, "A V + q_R * (A K_R) is not sigma * (A V)")
+
+
+def gates(r):
+    (v,) = normals(r, (6, 3))
+    return 1 / (1 + np.exp(-r.normal(size=(6, 3)))), v
+
+
+@unit.exercise(
+    Part("any map", 3, gates, is_the_gate),
+    Wrong(
+        "the gate itself",
+        3,
+        "A V stands in the sum already",
+        returns=lambda sigma, v: (sigma, v),
+    ),
+    Wrong(
+        "the gate on the values",
+        3,
+        "right where a token sees itself alone",
+        returns=lambda sigma, v: (np.ones_like(v), (sigma - 1) * v),
+    ),
+    hints=[
+        "Write sigma * (A V) as A V + something. What is the something?",
+        "K_R = V: then both sums are A V. Which q_R makes of 1 + q_R the gate?",
+    ],
+    level="easy",
+    minutes=4,
+)
+def gate_as_dva(sigma, v):
+    """(q_r, k_r), both (T, D), with which dynamic values are a gate: for every map A (T, T)
+
+    A v + q_r * (A k_r) = sigma * (A v). sigma, v (T, D): the gate of each query, the values.
+    """
+    return sigma - 1, v

@@ -95,3 +95,18 @@ def calibration():
     logs = [(g["question"], math.log2(g["guess"] / g["truth"])) for g in sized]
     right = sum(distance(g["truth"], g["guess"]) == "right" for g in others)
     return logs, (right, len(others))
+
+
+def picture(logs):
+    """The guesses at numbers as a figure, the lowest first: guess over truth, a line each."""
+    from minimal.lab import figures
+
+    logs = sorted(logs, key=lambda guess: guess[1])
+    near = sum(abs(log) <= 1 for _, log in logs)
+    title = f"{near} of your {len(logs)} numbers lie within a factor of two"
+    fig, ax = figures.axes(title, "guess / truth", height=1.5 + 0.26 * len(logs))
+    ax.axvspan(0.5, 2, color="#d9d9d9", alpha=0.5)
+    ax.plot([2**log for _, log in logs], range(len(logs)), "o", color=figures.INK)
+    ax.set_xscale("log", base=2)
+    ax.set_yticks(range(len(logs)), [question for question, _ in logs], fontsize=8)
+    return fig

@@ -1,6 +1,7 @@
 """Launch a kernel of a notebook: watched on tiles of PyTorch, then in Triton, where it is."""
 
 import importlib.util
+import os
 
 import numpy as np
 import torch
@@ -8,6 +9,19 @@ import torch
 from minimal.lab import tiles
 
 ABSENT = importlib.util.find_spec("triton") is None
+
+
+def prepare(profile, kernels="auto"):
+    """(triton, tl, a Launcher) for a notebook: Triton compiled with the profile gpu, where a GPU
+    is, and interpreted elsewhere; tiles of PyTorch under the same names where Triton is absent."""
+    on_gpu = profile == "gpu" and torch.cuda.is_available()
+    os.environ["TRITON_INTERPRET"] = "0" if on_gpu else "1"  # read when Triton is imported
+    try:
+        import triton
+        import triton.language as tl
+    except ImportError:
+        from minimal.lab.tiles import tl, triton
+    return triton, tl, Launcher(kernels, "cuda" if on_gpu else "cpu")
 
 
 class Launcher:

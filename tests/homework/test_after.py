@@ -92,6 +92,8 @@ def numbers():
     costs = [units["hw07"].flops_and_tokens(12, 768, 32768, windows, n) for n in (0, 4, 11)]
     far = units["hw07"].windowed_break_even([512, 512, 512, 0], 1, 0, 32768)
     fast, slow = units["hw08"].predict_speed()
+    one, two = units["hw10"].predict_two_hashes()
+    joined = 5120 * 512 / (128 * (5120 + 512))  # M C and E (M + C)
     skip = 2**0.5 - 1  # where lam / (1 + lam) - lam / 2 is largest
     return dict(
         predict_output_size=[
@@ -131,6 +133,8 @@ def numbers():
         windowed_break_even=[f"= {far:,} tokens"],
         predict_speed=[f"= {fast:.2f} for", f"= {slow:.2f} for"],
         offload_counter_example=[f"{3e12 / 64e9:.0f} times slower"],
+        latent_step=[f"{joined:.1f} times the work"],
+        predict_two_hashes=[f"{100 * one:.1f} per cent", f"{100 * two:.1f} per cent"],
     )
 
 
@@ -190,7 +194,10 @@ def test_all_points_end_in_what_is_next(course):
 
 def test_the_last_unit_leads_to_the_open_project():
     assert "Next is hw09 · A value path of your own" in reports.finished(UNITS[-1], HOMEWORK)
-    assert "solutions/hw08_gather_attention" in reports.finished(UNITS[-1], HOMEWORK)
+    assert "solutions/hw10_frontier" in reports.finished(UNITS[-1], HOMEWORK)
+    before = marking.find("hw08")
+    assert "Next is hw09 · A value path of your own" in reports.finished(before, HOMEWORK)
+    assert "solutions/hw08_gather_attention" in reports.finished(before, HOMEWORK)
 
 
 def test_a_stub_says_nothing_of_them(course):

@@ -51,8 +51,8 @@ def test_where_triton_is_right_numbers_without_a_kernel_are_told_so(triton):
 
 
 def test_kernels_earn_everything_in_the_public_tests(triton):
-    found = states(SOLUTIONS / "triton_kernels.py", *KERNELS)
-    assert found == dict.fromkeys(KERNELS, {"ok"})
+    found = states(SOLUTIONS / "triton_kernels.py")
+    assert found == dict.fromkeys(UNIT.exercises, {"ok"}) and KERNELS < set(found)
 
 
 def test_the_pytorch_road_earns_everything_and_says_what_it_is(monkeypatch):

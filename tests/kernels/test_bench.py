@@ -12,7 +12,7 @@ from minimal.kernels import histogram
 from minimal.kernels.decode import split_bytes
 from minimal.kernels.dynamic_values import dynamic_values, mix
 from minimal.kernels.forward import forward_bytes
-from minimal.lab import timing
+from minimal.lab import figures, timing
 from minimal.lab.evidence import records
 from minimal.lab.speed import decode, graphs, step_profile
 from minimal.model import gradients
@@ -336,3 +336,15 @@ def test_what_was_before_is_told_from_the_record(monkeypatch):
     assert told in step_profile.before()
     monkeypatch.setattr(records, "read", lambda name: dict(rows=[]))
     assert "no profile is recorded" in step_profile.before()
+
+
+def test_what_a_gpu_said_of_decoding_is_drawn_and_nothing_else(tmp_path, monkeypatch):
+    fig = figures.lines(dict(floor=[1, 2]), "", "tokens", "times")
+    monkeypatch.setattr(records, "EVIDENCE", tmp_path)
+    before = len(fig.axes[0].lines)
+    assert decode.gpu_marks(fig) == 0 and len(fig.axes[0].lines) == before
+    row = dict(part="decode", B=8, T=4096, v_cache_us=30.0, gather_us=20.0, materialise_us=60.0)
+    monkeypatch.setattr(records, "rows_of", lambda path: [row, dict(part="forward")])
+    assert decode.gpu_marks(fig) == 1
+    marks = [line.get_xydata()[0].tolist() for line in fig.axes[0].lines[before:]]
+    assert marks == [[8 * 4096, 1.5], [8 * 4096, 0.5]]

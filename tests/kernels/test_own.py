@@ -40,14 +40,19 @@ def test_the_eight_differences_show_what_the_notebook_reads_off(tmp_path):
     assert rows["masses"]["red"] == rows["fixed-point masses"]["red"] == 1
     assert all(row["spill_bytes"] == row["atom"] == 0 for row in found)
 
+    head, *lines = steps.as_table(rows).splitlines()
+    assert (
+        head.split()
+        == "registers shared B cp.async wgmma products selects hints RED spills".split()
+    )
+    assert [line[:20].strip() for line in lines] == list(rows)
+    assert lines[1].split()[-1] == "0", "nothing spills"
 
-def test_a_split_without_a_product_of_tiles_is_not_fetched_ahead(tmp_path):
-    file = tmp_path / "mine.py"
-    file.write_text(steps.PRELUDE + text_of(nb11b.split))
-    types = dict.fromkeys("q k table".split(), "*bf16") | dict(ids="*i32", part="*fp32")
-    types |= dict(lse="*fp32", S="i32", H="i32", each="i32", scale="fp32")
-    how = dict(kernel="split", types=types, constants=dict(D=128, N=64))
-    rows, _ = own.compile_own(file, [dict(how, arch=90, stages=n) for n in (2, 5)])
+
+def test_a_split_without_a_product_of_tiles_is_not_fetched_ahead():
+    text = steps.PRELUDE + text_of(nb11b.split)
+    how = dict(kernel="split", types=steps.split_types(), constants=dict(D=128, N=64))
+    rows, _ = own.compile_text(text, [dict(how, arch=90, stages=n) for n in (2, 5)])
     assert [row["cp_async"] for row in rows] == [0, 0]
     assert rows[0]["registers"] == rows[1]["registers"]
 

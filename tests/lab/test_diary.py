@@ -61,3 +61,10 @@ def test_a_folder_that_cannot_be_written_costs_the_diary_and_not_the_answer(
     monkeypatch.setenv("MINIMAL_RUNS", str(tmp_path / "file" / "runs"))
     diary.answer("cells", 36, 36)
     assert capsys.readouterr().out == "cells: 36. You said 36: right\n"
+
+
+def test_the_picture_counts_the_guesses_within_a_factor_of_two():
+    fig = diary.picture([("twice", 1.0), ("far", 3.0), ("half", -1.0)])
+    assert fig._suptitle.get_text() == "2 of your 3 numbers lie within a factor of two"
+    assert [label.get_text() for label in fig.axes[0].get_yticklabels()] == ["half", "twice", "far"]
+    assert fig.axes[0].lines[0].get_xdata().tolist() == [0.5, 2.0, 8.0]

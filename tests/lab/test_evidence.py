@@ -493,6 +493,7 @@ def test_a_recipe_of_one_name_and_other_numbers_is_another_run(base, monkeypatch
     assert run_key(base, "f") != before
 
 
+<<<<<<< HEAD
 def test_the_bypass_is_paired_by_seed_in_every_size_that_has_it():
     def row(size, plan, seed, f1):
         return dict(size=size, plan=plan, seed=seed, f1=f1)
@@ -504,3 +505,29 @@ def test_the_bypass_is_paired_by_seed_in_every_size_that_has_it():
     (found,) = [row for row in bypass_runs.by_size(rows) if row["difference"] is not None]
     assert found["plan"] == f"{first}, bypass" and found["n"] == 3
     assert found["difference"] == pytest.approx(1.0)
+=======
+def test_what_is_recorded_is_printed_with_its_interval_and_changed_models_are_left_out(
+    monkeypatch, capsys
+):
+    def row(plan, seed, loss, **asked):
+        return dict(plan=plan, size="tiny", seed=seed, loss=loss, asked=asked)
+
+    rows = [row("standard", seed, 3.0 + seed) for seed in range(3)]
+    rows += [row("bov", seed, 2.9 + seed + 0.01 * seed) for seed in range(3)]
+    rows += [row("bov", seed, 9.0, changes=dict(hidden=96)) for seed in range(3)]
+    monkeypatch.setattr(records, "rows_of", lambda path: rows)
+    found = comparison.recorded("grid", "standard", "bov", "mla")
+    assert round(found["bov"]["difference"], 6) == -0.09 and found["bov"]["n"] == 3
+    said = capsys.readouterr().out
+    assert said.startswith(
+        "grid                   bov          minus standard: -0.090 nats (-0.115"
+    )
+    assert said.count("\n") == 1 and "n = 3" in said, "mla has no rows, and no line"
+
+    monkeypatch.setattr(records, "rows_of", lambda path: rows[:1] + rows[3:4])
+    comparison.recorded("grid", "standard", "bov")
+    assert "(one seed, no interval, n = 1)" in capsys.readouterr().out
+    monkeypatch.setattr(records, "rows_of", lambda path: [])
+    assert comparison.recorded("grid", "standard", "bov") == {}
+    assert capsys.readouterr().out == "grid: not recorded yet\n"
+>>>>>>> nbD

@@ -1,6 +1,8 @@
 """Triton's language on tiles of PyTorch: addresses are checked and kept, mistakes have names."""
 
 import inspect
+import os
+import sys
 
 import pytest
 import torch
@@ -94,6 +96,18 @@ def test_a_kernel_is_launched_as_in_triton_where_there_is_none():
     x, out = torch.arange(10.0), kernels.empty(10)
     tiles.triton.jit(copy)[(3,)](x, out, 10, BLOCK=4)
     assert torch.equal(out, x)
+
+
+def test_a_notebook_gets_triton_interpreted_or_tiles_under_the_same_names(monkeypatch):
+    monkeypatch.setenv("TRITON_INTERPRET", "set back by the test")
+    _, language, start = launch.prepare("laptop")
+    assert os.environ["TRITON_INTERPRET"] == "1" and start.where == "cpu"
+    assert (language is tl) == launch.ABSENT
+    monkeypatch.setitem(sys.modules, "triton", None)  # a machine without it
+    triton, language, start = launch.prepare("laptop", "torch")
+    assert triton is tiles.triton and language is tl and start.ways == ["tiles"]
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert launch.prepare("gpu")[2].where == "cuda" and os.environ["TRITON_INTERPRET"] == "0"
 
 
 def test_the_launcher_fills_the_arguments_and_keeps_the_trace():

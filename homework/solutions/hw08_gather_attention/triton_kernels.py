@@ -13,37 +13,39 @@ import triton.language as tl
 
 
 @triton.jit
-def copy_kernel(x, out, offsets, masks, N, BLOCK: tl.constexpr):
+def copy_kernel(x, out, offsets, masks, N, stride, BLOCK: tl.constexpr):
     program, lane = tl.program_id(0), tl.arange(0, BLOCK)
     at = program * BLOCK + lane
     on = at < N
-    tl.store(out + at, tl.load(x + at, mask=on), mask=on)
+    tl.store(out + at, tl.load(x + (N - 1 - at) * stride, mask=on), mask=on)
     tl.store(offsets + at, at)
     tl.store(masks + at, on.to(tl.int32))
 
 
 def copy_tiles(x, block):
     programs = triton.cdiv(len(x), block)
-    out, x = torch.empty_like(x), x.contiguous()
+    out = torch.empty(len(x), dtype=x.dtype)
     offsets, masks = (torch.empty(programs, block, dtype=torch.int32) for _ in range(2))
-    copy_kernel[programs,](x, out, offsets, masks, len(x), BLOCK=block)
+    copy_kernel[programs,](x, out, offsets, masks, len(x), x.stride(0), BLOCK=block)
     return out, offsets, masks.bool()
 
 
 @triton.jit
-def softmax_kernel(x, out, lanes, C, row_stride, column_stride, BLOCK: tl.constexpr):
+def softmax_kernel(x, lengths, out, lanes, C, row_stride, column_stride, BLOCK: tl.constexpr):
     row, lane = tl.program_id(0), tl.arange(0, BLOCK)
-    on = lane < C
+    on = lane < tl.load(lengths + row)
     tile = tl.load(x + row * row_stride + lane * column_stride, mask=on, other=-float("inf"))
-    p = tl.exp(tile - tl.max(tile, 0))
+    top = tl.max(tile, 0)
+    p = tl.exp(tile - tl.where(top == -float("inf"), 0.0, top))  # an empty row: exp(-inf)
+    total = tl.sum(p, 0)
     tl.store(lanes + row * BLOCK + lane, p)
-    tl.store(out + row * C + lane, p / tl.sum(p, 0), mask=on)
+    tl.store(out + row * C + lane, p / tl.where(total > 0, total, 1.0), mask=lane < C)
 
 
-def softmax_rows(x, block):
+def softmax_rows(x, lengths, block):
     R, C = x.shape
     out, lanes = torch.empty(R, C, dtype=x.dtype), torch.empty(R, block, dtype=x.dtype)
-    softmax_kernel[R,](x, out, lanes, C, x.stride(0), x.stride(1), BLOCK=block)
+    softmax_kernel[R,](x, lengths, out, lanes, C, x.stride(0), x.stride(1), BLOCK=block)
     return out, lanes
 
 
@@ -51,21 +53,23 @@ def softmax_rows(x, block):
 def flash_kernel(
     q,
     k,
-    values,
+    v,
     ids,
+    table,
     out,
     lse,
     visited,
     gain,
     scale,
     T,
+    prefix,
     D: tl.constexpr,
     E: tl.constexpr,
     NAMED: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """NAMED: `values` is a table and ids say which row; else it is the values themselves."""
+    """NAMED: a row of the table, which ids name, is added to every value."""
     first = tl.program_id(0) * BLOCK_M
     queries, d, e = first + tl.arange(0, BLOCK_M), tl.arange(0, D), tl.arange(0, E)
     here = queries < T
@@ -74,44 +78,46 @@ def flash_kernel(
     total = tl.zeros((BLOCK_M,), q_tile.dtype)
     acc = tl.zeros((BLOCK_M, E), q_tile.dtype)
     tiles = 0
-    for start in range(0, tl.minimum(first + BLOCK_M, T), BLOCK_N):
+    for start in range(0, tl.maximum(tl.minimum(first + BLOCK_M, T), prefix), BLOCK_N):
         keys = start + tl.arange(0, BLOCK_N)
         k_tile = tl.load(k + keys[:, None] * D + d[None, :], mask=keys[:, None] < T, other=0.0)
         scores = tl.sum(q_tile[:, None, :] * k_tile[None, :, :], 2) * scale
-        scores = tl.where(
-            (keys[None, :] <= queries[:, None]) & (keys[None, :] < T), scores, -float("inf")
-        )
+        seen = (keys[None, :] <= queries[:, None]) | (keys[None, :] < prefix)
+        scores = tl.where(seen & (keys[None, :] < T), scores, -float("inf"))
         new = tl.maximum(m, tl.max(scores, 1))
         p, shrink = tl.exp(scores - new[:, None]), tl.exp(m - new)
-        rows = tl.load(ids + keys, mask=keys < T, other=0) if NAMED else keys
-        v_tile = tl.load(values + rows[:, None] * E + e[None, :], mask=keys[:, None] < T, other=0.0)
+        real = keys[:, None] < T
+        v_tile = tl.load(v + keys[:, None] * E + e[None, :], mask=real, other=0.0)
+        if NAMED:
+            rows = tl.load(ids + keys, mask=keys < T, other=0)
+            v_tile += gain * tl.load(table + rows[:, None] * E + e[None, :], mask=real, other=0.0)
         total = total * shrink + tl.sum(p, 1)
         acc = acc * shrink[:, None] + tl.sum(p[:, :, None] * v_tile[None, :, :], 1)
         m = new
         tiles += 1
-    tl.store(
-        out + queries[:, None] * E + e[None, :], gain * acc / total[:, None], mask=here[:, None]
-    )
+    tl.store(out + queries[:, None] * E + e[None, :], acc / total[:, None], mask=here[:, None])
     tl.store(lse + queries, m + tl.log(total), mask=here)
     tl.store(visited + tl.program_id(0), tiles)
 
 
-def launch(q, k, values, ids, gain, block_m, block_n):
-    (T, D), E = q.shape, values.shape[1]
-    q, k, values = q.contiguous(), k.contiguous(), values.contiguous()
+def launch(q, k, v, prefix, block_m, block_n, ids=None, table=None, gain=0.0):
+    (T, D), E = q.shape, v.shape[1]
+    q, k, v = q.contiguous(), k.contiguous(), v.contiguous()
     programs = triton.cdiv(T, block_m)
     out, lse, visited = q.new_empty(T, E), q.new_empty(T), torch.empty(programs, dtype=torch.int32)
     flash_kernel[programs,](
         q,
         k,
-        values,
-        values if ids is None else ids,
+        v,
+        v if ids is None else ids,
+        v if table is None else table.contiguous(),
         out,
         lse,
         visited,
         gain,
         D**-0.5,
         T,
+        prefix,
         D=D,
         E=E,
         NAMED=ids is not None,
@@ -121,12 +127,12 @@ def launch(q, k, values, ids, gain, block_m, block_n):
     return out, lse, visited
 
 
-def flash(q, k, v, block_m, block_n):
-    return launch(q, k, v, None, 1.0, block_m, block_n)
+def flash(q, k, v, prefix, block_m, block_n):
+    return launch(q, k, v, prefix, block_m, block_n)
 
 
-def gather_flash(q, k, ids, table, gain, block_m, block_n):
-    return launch(q, k, table, ids, gain, block_m, block_n)[:2]
+def gather_flash(q, k, v, ids, table, gain, block_m, block_n):
+    return launch(q, k, v, 0, block_m, block_n, ids, table, gain)[:2]
 
 
 @triton.jit
@@ -139,31 +145,33 @@ def decode_kernel(
     lse,
     S,
     H,
+    G,
     SIZE,
     scale,
     D: tl.constexpr,
     E: tl.constexpr,
     LANES: tl.constexpr,
 ):
-    """One split of one head, its keys all at once."""
+    """One split of one query head, its keys all at once."""
     split, h = tl.program_id(0), tl.program_id(1)
+    g = h // (H // G)  # the key head that it shares with its neighbours
     lane, d, e = tl.arange(0, LANES), tl.arange(0, D), tl.arange(0, E)
     keys = split * SIZE + lane
     on = (lane < SIZE) & (keys < S)
     q_row = tl.load(q + h * D + d)
-    k_tile = tl.load(k + (keys[:, None] * H + h) * D + d[None, :], mask=on[:, None], other=0.0)
+    k_tile = tl.load(k + (keys[:, None] * G + g) * D + d[None, :], mask=on[:, None], other=0.0)
     scores = tl.where(on, tl.sum(k_tile * q_row[None, :], 1) * scale, -float("inf"))
     m = tl.max(scores, 0)
     p = tl.exp(scores - m)
     total = tl.sum(p, 0)
     names = tl.load(ids + keys, mask=on, other=0)
-    rows = tl.load(table + (names[:, None] * H + h) * E + e[None, :], mask=on[:, None], other=0.0)
+    rows = tl.load(table + (names[:, None] * G + g) * E + e[None, :], mask=on[:, None], other=0.0)
     tl.store(parts + (split * H + h) * E + e, tl.sum(p[:, None] * rows, 0) / total)
     tl.store(lse + split * H + h, m + tl.log(total))
 
 
 def split_decode(q, k, ids, table, gain, splits):
-    (S, H, D), E = k.shape, table.shape[2]
+    (S, G, D), H, E = k.shape, len(q), table.shape[2]
     size = triton.cdiv(S, splits)
     parts, lse = q.new_empty(splits, H, E), q.new_empty(splits, H)
     decode_kernel[splits, H](
@@ -175,6 +183,7 @@ def split_decode(q, k, ids, table, gain, splits):
         lse,
         S,
         H,
+        G,
         size,
         D**-0.5,
         D=D,
@@ -186,22 +195,18 @@ def split_decode(q, k, ids, table, gain, splits):
 
 @triton.jit
 def mass_kernel(p, local, masses, S, U, LANES: tl.constexpr):
-    h, lane = tl.program_id(0), tl.arange(0, LANES)
-    on = lane < S
-    bins, weights = (
-        tl.load(local + lane, mask=on, other=0),
-        tl.load(p + h * S + lane, mask=on, other=0.0),
-    )
-    tl.atomic_add(masses + h * U + bins, weights, mask=on)
+    """One bin of one head: no two programs add to one place."""
+    u, h, lane = tl.program_id(0), tl.program_id(1), tl.arange(0, LANES)
+    token = tl.load(local + lane, mask=lane < S, other=-1)
+    weight = tl.load(p + h * S + lane, mask=token == u, other=0.0)
+    tl.store(masses + h * U + u, tl.sum(weight, 0))
 
 
 def histogram_decode(scores, ids, table, gain):
     tokens, local = torch.unique(ids, return_inverse=True)
-    H, S = scores.shape
-    masses = torch.zeros(H, len(tokens))  # float32: what the interpreter's atomics take
-    p = scores.softmax(1).float().contiguous()
-    mass_kernel[H,](p, local, masses, S, len(tokens), LANES=triton.next_power_of_2(S))
-    masses = masses.to(scores.dtype)
+    (H, S), U = scores.shape, len(tokens)
+    masses, p = scores.new_empty(H, U), scores.softmax(1).contiguous()
+    mass_kernel[U, H](p, local, masses, S, U, LANES=triton.next_power_of_2(S))
     return tokens, masses, gain * torch.einsum("hu,uhe->he", masses, table[tokens])
 
 
@@ -213,16 +218,19 @@ def table_gradient(P, dout, ids, table, gain):
 
 
 def predict_speed():
-    return 402 / 233, 402 / 635
+    return 301 / 132, 301 / 534
 
 
 def offload_counter_example():
-    return torch.arange(1000), 1024
+    return torch.arange(1000) % 22, 1024
 
 
 def best_splits(tiles, heads, slots, overhead, merge):
-    cost = [
-        math.ceil(heads * n / slots) * (math.ceil(tiles / n) + overhead) + merge * n
-        for n in range(1, tiles + 1)
-    ]
-    return cost.index(min(cost)) + 1
+    found = []
+    for size in range(1, max(tiles.tolist()) + 1):
+        pieces = [math.ceil(n / size) for n in tiles.tolist()]
+        programs = heads * sum(pieces)
+        cost = math.ceil(programs / slots) * (size + overhead) + merge * max(pieces)
+        found.append((cost, -size, programs))
+    _, size, programs = min(found)
+    return -size, programs

@@ -35,6 +35,7 @@ from minimal.kernels.histogram import (
     sorted_bytes,
     weighted_rows,
 )
+from minimal.lab.evidence import records
 from minimal.lab.timing import in_turn, medians, ratio, zipf
 
 LENGTHS = (8192, 32768, 131072, 262144)
@@ -180,6 +181,18 @@ def dva(n=512, d=768, heads=12, rounds=15):
         "value {pairs_over_standard:.0f}".format(**found)
     )
     return found
+
+
+def gpu_marks(fig):
+    """Put what a GPU's clock has said, if it is recorded, into a figure of times as fast as a V
+    cache against tokens in flight, as open marks; how many situations there are."""
+    rows = records.rows_of(records.EVIDENCE / "gather_gpu.json")
+    rows = [row for row in rows if row["part"] == "decode"]
+    for way, mark in (("gather", "o"), ("materialise", "s")):
+        for row in rows:
+            times = row["v_cache_us"] / row[f"{way}_us"]
+            fig.axes[0].plot(row["B"] * row["T"], times, mark, color="black", mfc="none")
+    return len(rows)
 
 
 @command("minimal.lab.speed.decode", __doc__.splitlines()[0])

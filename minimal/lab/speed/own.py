@@ -12,6 +12,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 PROBE = (
@@ -35,6 +36,14 @@ def compile_own(path, cases):
     if done.returncode:
         return None, (done.stderr.strip() or "no answer").splitlines()[-1]
     return json.loads(done.stdout.splitlines()[-1]), ""
+
+
+def compile_text(text, cases):
+    """The same for a kernel's text: a compiler reads files, so it is put into one first."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "mine.py")
+        file.write_text(text)
+        return compile_own(file, cases)
 
 
 def compile_here(path, cases):

@@ -123,6 +123,11 @@ def gather_types(kind="bf16"):
     return rows | dict(ids="*i32", gain="*fp32", lse="*fp32", T="i32", scale="fp32")
 
 
+def split_types():
+    rows = dict.fromkeys("q k table".split(), "*bf16") | dict(ids="*i32", part="*fp32", lse="*fp32")
+    return rows | dict.fromkeys("S H each".split(), "i32") | dict(scale="fp32")
+
+
 def scatter_types(bins):
     numbers = dict(S="i32", H="i32", V="i32", scale="fp32", bound="fp32")
     return dict(q="*bf16", k="*bf16", ids="*i32", bins=bins) | numbers
@@ -147,3 +152,25 @@ def variants(gather, scatter):
         file += text.replace("def scatter(", f"def {kernel}(") + "\n\n"
         cases[name] = dict(kernel=kernel, types=scatter_types(bins), **COUNTING)
     return file, cases
+
+
+# ---- what came of it -----------------------------------------------------------------------------
+FIELDS = dict(
+    registers="registers",
+    shared_bytes="shared B",
+    cp_async_16B="cp.async",
+    wgmma="wgmma",
+    multiplications="products",
+    selects="selects",
+    cache_hints="hints",
+    red="RED",
+    spill_bytes="spills",
+)
+
+
+def as_table(compiled):
+    """{name: row of compile_own} as lines of text, a version each."""
+    lines = [" " * 20 + "".join(f"{name:>10}" for name in FIELDS.values())]
+    for name, row in compiled.items():
+        lines.append(f"{name:20}" + "".join(f"{row[field]:>10,}" for field in FIELDS))
+    return "\n".join(lines)

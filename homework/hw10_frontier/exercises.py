@@ -1,0 +1,594 @@
+"""hw10: what may a value's row be named by, and what must a cache keep of it?"""
+
+import math
+
+import numpy as np
+
+from homework import by_index
+from homework.marking import For, Part, Unit, Wrong, need, normals, refuse
+
+unit = Unit(
+    "hw10_frontier",
+    "What may a row be named by?",
+    """
+    Fill in the functions, in any order, and run `pytest homework/hw10_frontier` as often as you
+    like.
+    Letters: B texts, T new positions, S visible positions, H heads, D key width, E value width, R
+    width of what turns with positions, C width of a latent, M model width, N names or streams.
+    A slot is the row of a table that a name is given by a hash. p is the prime 2**31 - 1.
+    Functions return new tensors, in the dtype of their inputs, and leave their inputs as they
+    were.
+""",
+)
+
+PRIME = 2**31 - 1
+
+
+# -------------------------------------------------------------------------------------------- slots
+
+
+def slot_of(numbers, factors, total, rows):
+    """((f_0 x_0 + f_1 x_1 + … + total) mod p) mod rows, in Python's whole numbers."""
+    found = sum(int(f) * int(x) for f, x in zip(factors, numbers, strict=True)) + int(total)
+    return found % PRIME % rows
+
+
+def hash_of(r, n):
+    """n factors, a summand, a number of rows."""
+    return r.integers(1, PRIME, size=n), int(r.integers(1, PRIME)), int(r.integers(50, 900))
+
+
+def packed(n, several):
+    def make(r):
+        ids = r.integers(0, 40, size=(2, 9))
+        starts = np.zeros((2, 9), bool)
+        if several:
+            starts[0, [2, 6]] = starts[1, [3, 4]] = True
+        else:
+            starts[:, 0] = True
+        return ids, starts, *hash_of(r, n)
+
+    return make
+
+
+@unit.exercise(
+    Part("one document", 6, [packed(2, False), packed(3, False), packed(4, False)]),
+    Part("several documents in a text", 12, [packed(3, True), packed(4, True), packed(2, True)]),
+    Wrong(
+        "through the start",
+        12,
+        "your slots look through the start of a document, into another one: what stands before it "
+        "counts as 0",
+        dict(through=True),
+    ),
+    Wrong(
+        "at the start alone",
+        12,
+        "right where a document starts, wrong one place later: its second id has one id before it, "
+        "and not two",
+        dict(alone=True),
+    ),
+    Wrong(
+        "no room for none",
+        18,
+        "id 0 and no id at all look alike in yours: ids are counted from 1 here",
+        dict(one=0),
+    ),
+    Wrong(
+        "factors turned round",
+        18,
+        "factors[0] belongs to the id here, factors[1] to the one before it, and so on",
+        dict(forward=False),
+    ),
+    hints=[
+        "For i = 0 … n - 1: shift the ids i places to the right, and set to 0 whatever comes from "
+        "before the document. factors[i] times that, mod p, is one summand.",
+        "A running count of starts numbers the documents. The id i places earlier belongs to yours "
+        "if its number is yours: compare the numbers with themselves, shifted as the ids are.",
+    ],
+    after="Several documents lie in one row of a batch, and a row of the table should not learn "
+    "the seam between two that chance put side by side; minimal/model/ngram.py: last_ids does not "
+    "know documents and looks through. minimal/model/ngram.py: hashed takes each product "
+    "modulo p, because the sum of several could pass what 64 bits hold. README's question: "
+    "attention can learn to give another document little weight, while a table's row is "
+    "written by whoever names it.",
+    level="medium",
+    minutes=12,
+)
+def document_slots(
+    ids, starts, factors, total, rows, *, through=False, alone=False, one=1, forward=True
+):
+    """(B,T): the slot of the last n ids at every place; n is the number of factors.
+
+    slot = ((factors[0] x_0 + … + factors[n-1] x_{n-1} + total) mod p) mod rows. x_i is 1 plus the
+    id i places earlier, and 0 if that place lies before the text or in an earlier document. starts
+    (B,T) is True where a document starts.
+    """
+    B, T = ids.shape
+    slots = np.zeros((B, T), dtype=np.int64)
+    for b in range(B):
+        for t in range(T):
+            numbers = []
+            for i in range(len(factors)):
+                place = t - i
+                between = starts[b, t : t + 1] if alone else starts[b, max(place, 0) + 1 : t + 1]
+                hidden = i > 0 and between.any() and not through
+                numbers.append(0 if place < 0 or hidden else int(ids[b, place]) + one)
+            numbers = numbers if forward else numbers[::-1]
+            slots[b, t] = slot_of(numbers, factors, total, rows)
+    return slots
+
+
+def texts(heads):
+    def make(r):
+        last = r.permutation(np.array([4, 4, 4, 4, 9, 9, 9, 1, 1, 6]))
+        count = r.integers(1, 30, size=10)
+        return last, count, int(r.integers(20, 60)), int(r.integers(3, 9)), heads(r)
+
+    return make
+
+
+@unit.exercise(
+    Part("one hash", 6, texts(lambda r: 1)),
+    Part("several hashes", 8, texts(lambda r: int(r.integers(2, 5)))),
+    Wrong(
+        "a name meets itself",
+        14,
+        "a name shares its row with the OTHER names: N - 1 of them, or those of its id less one",
+        dict(others=0),
+    ),
+    Wrong(
+        "names for places",
+        14,
+        "a name that stands often in the text counts as often: weigh it with its count",
+        dict(weighed=False),
+    ),
+    Wrong(
+        "under any hash",
+        8,
+        "that is the chance to share a row under one hash at least; wanted: under all of them",
+        dict(every=False),
+    ),
+    hints=[
+        "The chance that m other names all miss a row of R is (1 - 1/R)^m. Several hashes are "
+        "independent.",
+        "Hashed: m is N - 1 for every name. Owned: m is the number of names with the same last id, "
+        "less one, and R is `each`. Then the mean over places: weights are the counts.",
+    ],
+    after="With rows of its own, an id with many pairs crowds its rows and an id with few has them "
+    "for itself; a common hash spreads all names evenly. Frequent ids have many pairs, so "
+    "places suffer more than names. minimal/model/ngram.py: collisions counts what this "
+    "expects, and minimal/model/lookup.py: Engram is the system that asks several hashes.",
+    level="medium",
+    minutes=12,
+)
+def expected_sharing(last, count, rows, each, heads, *, others=1, weighed=True, every=True):
+    """(hashed, owned): the expected share of PLACES whose row another name uses, too, under
+    every one of `heads` hashes.
+
+    There are N different names; last (N,) is the last id of each, count (N,) how often it stands in
+    the text. A hash gives each name one of R rows with equal chances, independently of others.
+    hashed: all names choose among `rows` rows. owned: each id has `each` rows of its own, among
+    which the names that end with it choose.
+    """
+    N = len(last)
+
+    def chance(rivals, R):
+        one = 1 - (1 - 1 / R) ** rivals
+        return one**heads if every else 1 - (1 - one) ** heads
+
+    hashed = owned = total = 0.0
+    for i in range(N):
+        weight = float(count[i]) if weighed else 1.0
+        same = sum(1 for j in range(N) if last[j] == last[i])
+        hashed += weight * chance(N - others, rows)
+        owned += weight * chance(same - others, each)
+        total += weight
+    return hashed / total, owned / total
+
+
+# ------------------------------------------------------------------------------------- one latent
+
+
+def latent_cache(S, large=False):
+    def make(r):
+        n = int(r.choice(S))
+        q, q_turned = normals(r, (3, 5), (3, 2))
+        latent, turned = normals(r, (n, 6), (n, 2))
+        up_k, up_v, out = normals(r, (3, 5, 6), (3, 7, 6), (8, 3, 7))
+        return (q * 60 if large else q), q_turned, latent, turned, up_k, up_v, out
+
+    return make
+
+
+@unit.exercise(
+    Part("a short past", 8, latent_cache([3, 4, 5])),
+    Part("a longer past, large scores", 12, latent_cache([9, 11, 13], large=True)),
+    Wrong(
+        "the root of D",
+        20,
+        "a query has D + R features: divide by the root of D + R",
+        dict(features="D"),
+    ),
+    Wrong(
+        "positions forgotten",
+        20,
+        "a score is the sum of two products: of the contents, and of what turns with positions",
+        dict(positions=False),
+    ),
+    Wrong(
+        "one matrix for all heads",
+        20,
+        "every head has its own part of up_k: yours reads the first head's",
+        dict(shared=True),
+    ),
+    Wrong(
+        "values by up_k",
+        20,
+        "your values are made by up_k: wanted up_v, on the way out",
+        dict(values="up_k"),
+    ),
+    hints=[
+        "A head's query joins its up_k: (H,D) and (H,D,C) make (H,C), and what meets the cache is "
+        "the latent. All heads read ONE turned key a position.",
+        "mixed[h] is the softmax-weighted sum of latents. Values come afterwards: up_v[h] @ "
+        "mixed[h] is head h's output of width E, and out[:, h] takes it to the stream.",
+    ],
+    after="A position costs one latent and one turned key, whatever the number of heads; the "
+    "turned key is what no matrix can join, because it depends on the distance. In the package: "
+    "minimal/model/latent.py: Read.absorbed. README's question: joined, a head has M C "
+    "numbers, apart E (M + C), so joining pays only where a latent is narrower than about a "
+    "head: with a latent of 512, heads of 128 and a width of 5,120 it would be 3.6 times the "
+    "work.",
+    level="hard",
+    minutes=20,
+)
+def latent_step(
+    q,
+    q_turned,
+    latent,
+    turned,
+    up_k,
+    up_v,
+    out,
+    *,
+    features="D + R",
+    positions=True,
+    shared=False,
+    values="up_v",
+):
+    """One decode step of latent attention, absorbed: no key and no value of the past is made.
+
+    q (H,D), q_turned (H,R): the query. latent (S,C), turned (S,R): what the cache keeps, one of
+    each for all heads. up_k (H,D,C), up_v (H,E,C), out (M,H,E): the matrices of contents, of
+    values, and the way out. A score is the sum of q[h] . (up_k[h] latent[s]) and
+    q_turned[h] . turned[s], over the root of D + R.
+    Returns (weights (H,S), mixed (H,C) the weighted sums of latents, y (M,)).
+    """
+    (H, D), R, S = q.shape, q_turned.shape[1], len(latent)
+    weights, mixed = np.zeros((H, S)), np.zeros((H, latent.shape[1]))
+    y = np.zeros(len(out))
+    for h in range(H):
+        matrix = up_k[0 if shared else h]
+        scores = np.zeros(S)
+        for s in range(S):
+            scores[s] = q[h] @ (matrix @ latent[s])
+            scores[s] += q_turned[h] @ turned[s] if positions else 0
+        weights[h] = by_index.softmax(scores / np.sqrt(D + R if features == "D + R" else D))
+        mixed[h] = sum(weights[h, s] * latent[s] for s in range(S))
+        if values == "up_k":
+            width = min(D, up_v.shape[1])
+            y += out[:, h, :width] @ (up_k[h, :width] @ mixed[h])
+        else:
+            y += out[:, h] @ (up_v[h] @ mixed[h])
+    return weights, mixed, y
+
+
+# ------------------------------------------------------------------------------------- all layers
+
+
+def gelu(x):
+    return x * (1 + math.erf(x / math.sqrt(2))) / 2
+
+
+def rms_normed(row):
+    return row / np.sqrt(sum(a * a for a in row) / len(row))
+
+
+def layers(N):
+    def make(r):
+        sizes = np.arange(1, N + 1)[:, None, None]  # streams grow with depth
+        (streams,) = normals(r, (N, 5, 7))
+        return streams * sizes, *normals(r, (N, 7), (N, N), (N,), (3, 7))
+
+    return make
+
+
+@unit.exercise(
+    Part("two streams", 6, layers(2)),
+    Part("many streams", 10, [layers(4), layers(5), layers(6)]),
+    Wrong(
+        "shares of a softmax",
+        16,
+        "your weights sum to one: they are taken as they are, negative ones too",
+        dict(softmax=True),
+    ),
+    Wrong(
+        "asked of the embedding",
+        16,
+        "your weights are made by the first stream; the newest one, streams[-1], makes them",
+        dict(asker=0),
+    ),
+    Wrong(
+        "norm before the sum",
+        16,
+        "you normed every stream before the sum: the sum is normed, once",
+        dict(late=False),
+    ),
+    Wrong(
+        "no fixed weights",
+        16,
+        "`fixed` is missing: it is added to what the token makes",
+        dict(base=False),
+    ),
+    hints=[
+        "x is the newest stream, normed, (T,C). first takes it to N numbers, gelu, second to N "
+        "weights a token; fixed is added to all tokens alike.",
+        "einsum('nt,ntc->tc'-like): mixed[t] = sum over n of a[t, n] streams[n, t]. Norm, then w.",
+    ],
+    after="At the start second is 0 and fixed picks the newest stream, so the layer begins as "
+    "standard attention and a lead of this plan can only be learned. A weight is not a share: "
+    "streams grow with depth, so the same weight says more of a later one. In the package: "
+    "minimal/model/depth.py: Mixture.shares and minimal/model/depth.py: Mixture.rows.",
+    level="medium",
+    minutes=12,
+)
+def mixed_values(
+    streams, first, second, fixed, w, *, softmax=False, asker=-1, late=True, base=True
+):
+    """Values from a mixture of all streams so far, with weights that every token makes.
+
+    a[t] = second gelu(first norm(x_t)) + fixed, x the newest stream; v[t] = w norm(sum over n of
+    a[t, n] streams[n, t]). norm divides by the root of the mean square, without an epsilon; gelu is
+    the exact one. streams (N,T,C), oldest first; first (N,C), second (N,N), fixed (N,), w (E,C).
+    Returns (a (T,N), v (T,E)).
+    """
+    N, T, C = streams.shape
+    a, v = np.zeros((T, N)), np.zeros((T, len(w)))
+    for t in range(T):
+        hidden = np.array([gelu(z) for z in first @ rms_normed(streams[asker, t])])
+        a[t] = second @ hidden + (fixed if base else 0)
+        a[t] = by_index.softmax(a[t]) if softmax else a[t]
+        rows = [streams[n, t] if late else rms_normed(streams[n, t]) for n in range(N)]
+        mixed = sum(a[t, n] * rows[n] for n in range(N))
+        v[t] = w @ (rms_normed(mixed) if late else mixed)
+    return a, v
+
+
+# ------------------------------------------------------------------------------ guess, then refute
+
+
+def near(which, right, why):
+    def accept(answer):
+        said = float(need(answer, one=0, two=0)[which])
+        refuse(said > 1, "a share, not per cent: 0.5, not 50")
+        refuse(not 0.85 * right < said < 1.15 * right, why)
+
+    return accept
+
+
+ONE = 1 - math.exp(-1e5 / 1e6)
+TWO = (1 - math.exp(-1e5 / 5e5)) ** 2
+
+
+@unit.exercise(
+    Part("one hash", 3, None, near(0, ONE, "more than 15 % off: a name has 99,999 rivals")),
+    Part(
+        "two hashes, the same memory",
+        3,
+        None,
+        near(
+            1,
+            TWO,
+            "more than 15 % off: with half the rows each hash is worse, and both must fail",
+        ),
+    ),
+    Wrong(
+        "names over rows, squared",
+        3,
+        "more than 15 % off: with half the rows",
+        returns=lambda: (ONE, 0.01),
+    ),
+    Wrong("per cent", 6, "a share, not per cent", returns=lambda: (9.5, 3.3)),
+    hints=[
+        For(
+            "one hash", "100,000 names, a million rows: how likely does a second name fall on mine?"
+        ),
+        For("one hash", "1 - exp(-names / rows)."),
+        For("two hashes, the same memory", "Each table has 500,000 rows now."),
+        For("two hashes, the same memory", "The share for one such table, squared."),
+    ],
+    after="In the large table 9.5 per cent of the names share a row; in a half as large one 18.1 "
+    "per cent do, and under both hashes 3.3 per cent. So two small tables separate names "
+    "better than a large one, until they are crowded. minimal/model/ngram.py: collisions "
+    "counts it for a text; the vectors of both hashes are narrower by half, which the count "
+    "does not see.",
+    level="easy",
+    minutes=5,
+)
+def predict_two_hashes():
+    """Predict two shares. 100,000 different names. (1) One hash gives each of them one of 1,000,000
+    rows: which share of the names has a row that another name uses, too? (2) The same memory as two
+    tables of 500,000 rows, each with a hash of its own: which share of the names shares its row
+    in BOTH tables? Within 15 % counts.
+    """
+    return ONE, TWO
+
+
+FALSE = 3
+TRUE = {
+    1: "statement 1 is true: a sum over d can be made before the sum over c",
+    2: "statement 2 is true: hashes of other factors send the same two names elsewhere",
+    4: "statement 4 is true: a number that is the same in every summand leaves the sum",
+}
+
+
+def refuted(answer):
+    which, A, v, g = need(answer, which=0, A=2, v=1, g=1)
+    which = float(which)
+    refuse(which in TRUE, TRUE.get(which, ""))
+    refuse(which != FALSE, "which must be the number of a statement, 1 to 4")
+    T = len(v)
+    refuse(not 2 <= T <= 16, "wanted 2 to 16 tokens")
+    refuse(A.shape != (T, T) or g.shape != (T,), "wanted A (T,T), v (T,) and g (T,)")
+    refuse((A < 0).any() or np.abs(A.sum(1) - 1).max() > 1e-4, "every row of A is a share: sum 1")
+    refuse(np.abs(np.triu(A, 1)).max() > 1e-6, "A must be causal: no weight on later tokens")
+    refuse(g.min() <= 0 or g.max() >= 1, "a sigmoid lies between 0 and 1")
+    refuse(g.max() - g.min() < 1e-3, "your gate is the same for all tokens: see statement 4")
+    gap = np.abs(g * (A @ v) - A @ (g * v)).max()
+    refuse(gap < 1e-3, "both sides are equal here: let a token look at one with another gate")
+
+
+def uniform(T=3):
+    return np.tril(np.ones((T, T))) / np.arange(1, T + 1)[:, None]
+
+
+@unit.exercise(
+    Part("the false one, refuted", 8, None, refuted),
+    Wrong(
+        "absorption",
+        8,
+        "statement 1 is true",
+        returns=lambda: (1, uniform(), np.arange(3.0), np.array([0.2, 0.5, 0.8])),
+    ),
+    Wrong(
+        "two hashes",
+        8,
+        "statement 2 is true",
+        returns=lambda: (2, uniform(), np.arange(3.0), np.array([0.2, 0.5, 0.8])),
+    ),
+    Wrong(
+        "one gate",
+        8,
+        "statement 4 is true",
+        returns=lambda: (4, uniform(), np.arange(3.0), np.array([0.5, 0.5, 0.5])),
+    ),
+    Wrong(
+        "everybody looks at herself",
+        8,
+        "both sides are equal here",
+        returns=lambda: (3, np.eye(3), np.arange(3.0), np.array([0.2, 0.5, 0.8])),
+    ),
+    hints=[
+        "Write each as an equation with two sums. In which of them would a factor have to leave a "
+        "sum although it depends on what is summed over?",
+        "Two tokens are enough. The second looks at the first, whose gate is another.",
+    ],
+    after="The gate on the way out belongs to the token that looks, a gate on values to the token "
+    "that is looked at; only a gate that all share can change sides. That is why a gate on "
+    "values is a source in the package, minimal/model/values.py: Gate, and a gate on the way "
+    "out a way of reading, minimal/model/attention.py: Gated.",
+    level="easy",
+    minutes=8,
+)
+def false_counter_example():
+    """Find the error. One of these four is false. Return (which, A, v, g): its number, and, to
+    refute the false one, a causal map A (T,T) whose rows sum to 1, values v (T,) and gates g (T,)
+    between 0 and 1, T at most 16.
+
+    1. Scores do not change when W_UK is taken from the keys to the queries. 2. Two names that share
+    a row under one hash may have rows of their own under another. 3. With g_t the gate of token t,
+    gating what attention has collected, g_t (A v)_t, is collecting what was gated, (A (g v))_t.
+    4. That is so if all tokens have the same gate.
+    """
+    return 3, uniform(), np.array([1.0, 2.0, 4.0]), np.array([0.2, 0.5, 0.8])
+
+
+# ----------------------------------------------------------------------------------------- stretch
+
+
+def going_on(n, T):
+    def make(r):
+        kept = r.integers(0, 40, size=(3, n - 1))
+        ids = r.integers(0, 40, size=(3, T))
+        starts = np.zeros((3, T), bool)
+        starts[0, -1] = starts[1, 0] = True
+        return kept, ids, starts, *hash_of(r, n)
+
+    return make
+
+
+@unit.exercise(
+    Part("one id at a time", 8, [going_on(3, 1), going_on(4, 1), going_on(3, 1)]),
+    Part("some ids at once", 10, [going_on(4, 2), going_on(3, 4), going_on(5, 3)]),
+    Wrong(
+        "the state stands still",
+        18,
+        "you returned the numbers that came in: the new ids must be among them now",
+        dict(moved=False),
+    ),
+    Wrong(
+        "newest first",
+        18,
+        "your state is turned round: oldest first, as it came in",
+        dict(turned=True),
+    ),
+    Wrong(
+        "an old document is kept",
+        18,
+        "what you keep reaches back through the start of a document: before it there is nothing, 0",
+        dict(forgets=False),
+    ),
+    Wrong(
+        "counted twice",
+        18,
+        "`kept` holds numbers that count from 1 already: only the new ids get 1 more",
+        dict(again=1),
+    ),
+    hints=[
+        "Put kept and the new ids plus 1 side by side: (B, n - 1 + T). Every window of n of them "
+        "is one name, read from its end. What is to be kept is the last n - 1.",
+        "A start at t makes everything to the left of t 0, for places from t on: for the slots "
+        "after it, and for what is kept. Go place by place if several starts are too many at once.",
+    ],
+    after="A state of n - 1 numbers a text is all that a bank of n-grams must keep beside the rows "
+    "themselves, and no layer's values. The package keeps all ids, minimal/model/cache.py: "
+    "Cache, because kernels read slots of the whole past, and makes the slots of new places "
+    "from them. That decoding equals the whole pass is a test of every plan.",
+    level="stretch",
+    minutes=20,
+)
+def slots_go_on(
+    kept,
+    ids,
+    starts,
+    factors,
+    total,
+    rows,
+    *,
+    moved=True,
+    turned=False,
+    forgets=True,
+    again=0,
+):
+    """Stretch: document_slots, some ids at a time. Returns (slots (B,T), kept (B,n-1)).
+
+    kept (B,n-1) is what an earlier call returned: for the last n - 1 places, oldest first, 1 plus
+    the id there, and 0 where the document had not begun. ids and starts (B,T) are new, T any
+    number. A whole text cut into any pieces, with kept all 0 at first, gets document_slots' slots.
+    """
+    (B, T), n = ids.shape, len(factors)
+    slots, left = np.zeros((B, T), np.int64), np.zeros((B, n - 1), np.int64)
+    for b in range(B):
+        state = [int(x) + again if x or again else 0 for x in kept[b]]
+        held = list(state)
+        for t in range(T):
+            if starts[b, t]:
+                state = [0] * (n - 1)
+            new = int(ids[b, t]) + 1
+            slots[b, t] = slot_of([new, *state[::-1]], factors, total, rows)
+            state = [*state, new][1:]
+            held = [*held, new][1:]
+        state = state if forgets else held
+        left[b] = (state[::-1] if turned else state) if moved else kept[b]
+    return slots, left

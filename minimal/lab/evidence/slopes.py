@@ -1,0 +1,81 @@
+"""Does a lead melt as runs grow longer, or models larger? Paired differences along an axis.
+
+Nothing is drawn from a part of a grid: whoever looks before all seeds are there sees what chance
+has finished first.
+"""
+
+from minimal.lab import figures
+from minimal.lab.evidence import intervals, records
+from minimal.lab.evidence.grids import GRIDS
+from minimal.lab.evidence.runs import missing
+
+# what makes two runs of a grid comparable, and what the axis says of the baseline's run
+AXES = dict(
+    tokens=(lambda row: row["tokens"], lambda row: row["tokens"], "tokens read"),
+    size=(
+        lambda row: row["asked"]["changes"]["width"],
+        lambda row: row["parameters"],
+        "parameters of the baseline",
+    ),
+)
+
+
+def name_of(row):
+    """A plan, and what was changed in it beside its width."""
+    asked = row["asked"]
+    name = row["plan"]
+    name += ", slow gain" if "overrides" in asked else ""
+    return name + (", equal parameters" if "hidden" in asked.get("changes", {}) else "")
+
+
+def leads(rows, axis, base="standard"):
+    """{system: [(x, difference, low, high), …]} of paired differences to the baseline, ascending
+    in x: tokens, or the baseline's parameters at the same width."""
+    key, x_of, _ = AXES[axis]
+    found = {}
+    for place in sorted({key(row) for row in rows}):
+        here = [dict(row, plan=name_of(row)) for row in rows if key(row) == place]
+        x = next(x_of(row) for row in here if row["plan"] == base)
+        for row in intervals.paired(here, "loss", base):
+            if row["plan"] != base:
+                point = (x, row["difference"], row["low"], row["high"])
+                found.setdefault(row["plan"], []).append(point)
+    return found
+
+
+def sentence(found):
+    """What became of the leads between the two ends of the axis, in words; a lead is a loss below
+    the baseline's at the first point."""
+    led = {name: points for name, points in found.items() if points[0][1] < 0}
+    smaller = sum(points[-1][1] > points[0][1] for points in led.values())
+    return f"{smaller} of {len(led)} leads are smaller at the end than at the beginning"
+
+
+def picture(name, axis):
+    """The leads of a recorded grid along an axis, as a figure; None, and a line that says so, where
+    it is not whole."""
+    path = records.EVIDENCE / f"{name}.json"
+    to_go = len(missing(GRIDS[name], path))
+    if to_go:
+        runs = len(list(GRIDS[name].runs()))
+        print(
+            f"{name}: {runs - to_go} of {runs} runs are recorded; "
+            "nothing is drawn from a part of a grid"
+        )
+        return None
+    found = leads(records.read(path)["rows"], axis)
+    fig, ax = figures.axes(sentence(found), AXES[axis][2], "nats, minus standard")
+    ends = []
+    for i, (system, points) in enumerate(found.items()):
+        x, difference, low, high = (list(column) for column in zip(*points))
+        reach = [
+            [d - b for d, b in zip(difference, low)],
+            [t - d for d, t in zip(difference, high)],
+        ]
+        beside = [1.02**i * place for place in x]  # so that no bar hides another
+        ax.errorbar(beside, difference, reach, capsize=3, **figures.line_style(i))
+        ends.append([difference[-1], beside[-1], system, figures.COLOURS[i % 8]])
+    ax.axhline(0, color=figures.INK, linestyle=":", linewidth=1)
+    ax.set_xscale("log", base=2)
+    figures.label_ends(ax, ends)
+    return fig
