@@ -111,12 +111,13 @@ def mask_counter_example():
     raise NotImplementedError
 
 
-def tile_backward(q, k, v, out, lse, dout):
-    """Stretch: what one tile of keys contributes to the gradients of (unmasked) attention, as flash
+def tile_backward(q, k, v, out, lse, dout, start):
+    """Stretch: what one tile of keys contributes to the gradients of causal attention, as flash
     attention recomputes it.
 
-    q (T,D), k (S,D), v (S,E): the tile's keys and values, S of possibly many more. out (T,E), lse
-    (T,): result, and log of the sum of exp(scores), over ALL keys. dout (T,E): gradient of the loss
-    by out. Returns this tile's share of dq (T,D), and its dk, dv.
+    q (T,D); k (S,D), v (S,E): the tile's keys and values, those of positions start to start + S - 1
+    of T. out (T,E), lse (T,): result, and log of the sum of exp(scores), over ALL keys that a query
+    sees. dout (T,E): gradient of the loss by out. Returns this tile's share of dq (T,D), and its
+    dk, dv.
     """
     raise NotImplementedError

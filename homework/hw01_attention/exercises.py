@@ -896,25 +896,23 @@ def mask_counter_example():
     return 3, np.eye(3), same(2)[0], np.eye(3), np.eye(3), same(2)[1], np.eye(3)
 
 
-def tile(everything):
+def tile(T, start, S):
+    """The keys start to start + S - 1 of T, behind causal attention over all of them."""
+
     def make(r):
-        T, S, D, E = 4, 3 if everything else 9, 5, 6
-        q, k, v, dout = (
-            r.normal(size=(T, D)),
-            r.normal(size=(S, D)),
-            r.normal(size=(S, E)),
-            r.normal(size=(T, E)),
-        )
-        scores = q @ k.T / np.sqrt(D)
+        q, k, v, dout = normals(r, (T, 5), (T, 5), (T, 6), (T, 6))
+        scores = np.where(np.tril(np.ones((T, T), bool)), q @ k.T / np.sqrt(5), -np.inf)
         lse = np.log(np.exp(scores).sum(1))
-        return q, k[:3], v[:3], np.exp(scores - lse[:, None]) @ v, lse, dout
+        out = np.exp(scores - lse[:, None]) @ v
+        keys = slice(start, start + S)
+        return q, k[keys], v[keys], out, lse, dout, start
 
     return make
 
 
 @unit.exercise(
-    Part("a tile that is the whole sequence", 4, tile(True)),
-    Part("a tile of a longer sequence", 8, tile(False)),
+    Part("a tile that is the whole sequence", 4, tile(4, 0, 4)),
+    Part("a tile of a longer sequence", 8, tile(9, 3, 3)),
     Wrong(
         "normalised within the tile",
         8,
@@ -934,11 +932,25 @@ def tile(everything):
         "the scores were divided by sqrt(D), so their gradients with respect to q and k are too",
         dict(scaled=False),
     ),
+    Wrong(
+        "the mask forgotten",
+        12,
+        "you gave weight to keys behind the query: exp(score - lse) is not 0 there, so hide them "
+        "again",
+        dict(ahead=True),
+    ),
+    Wrong(
+        "places counted in the tile",
+        8,
+        "you compared the query's position with the key's place in the tile; key s stands at "
+        "start + s",
+        dict(local=True),
+    ),
     hints=[
-        "P = exp(q kᵀ / sqrt(D) - lse). dv = Pᵀ dout. dP = dout vᵀ.",
-        "dS = P * (dP - (dout * out).sum(-1)). Why is out enough, when this tile never saw the "
-        "other keys?",
-        "dq = dS k / sqrt(D), dk = dSᵀ q / sqrt(D).",
+        "P = exp(q kᵀ / sqrt(D) - lse), 0 where start + s > t. dv = Pᵀ dout. dP = dout vᵀ.",
+        "The row term of dS is a sum over all keys; out has them all. Why is that enough, when "
+        "this tile never saw the others?",
+        "The root divided the scores, so it divides the gradients of q and k, too.",
     ],
     after="The row sum of P dP runs over all keys, but the output is already the sum of P V "
     "over all keys, so the row sum is dO times O and one tile is enough. "
@@ -947,28 +959,32 @@ def tile(everything):
     "fixed and only the scores are differentiated: a softmax over the tile would know "
     "nothing of the other keys.",
     level="stretch",
-    minutes=15,
+    minutes=20,
 )
-def tile_backward(q, k, v, out, lse, dout, *, own=False, row=True, scaled=True):
-    """Stretch: what one tile of keys contributes to the gradients of (unmasked) attention, as flash
+def tile_backward(
+    q, k, v, out, lse, dout, start, *, own=False, row=True, scaled=True, ahead=False, local=False
+):
+    """Stretch: what one tile of keys contributes to the gradients of causal attention, as flash
     attention recomputes it.
 
-    q (T,D), k (S,D), v (S,E): the tile's keys and values, S of possibly many more. out (T,E), lse
-    (T,): result, and log of the sum of exp(scores), over ALL keys. dout (T,E): gradient of the loss
-    by out. Returns this tile's share of dq (T,D), and its dk, dv.
+    q (T,D); k (S,D), v (S,E): the tile's keys and values, those of positions start to start + S - 1
+    of T. out (T,E), lse (T,): result, and log of the sum of exp(scores), over ALL keys that a query
+    sees. dout (T,E): gradient of the loss by out. Returns this tile's share of dq (T,D), and its
+    dk, dv.
     """
     (T, D), S = q.shape, len(k)
     dq, dk, dv = np.zeros(q.shape), np.zeros(k.shape), np.zeros(v.shape)
     for t in range(T):
-        scores = np.array([q[t] @ k[s] / np.sqrt(D) for s in range(S)])
+        first = 0 if local else start
+        seen = [s for s in range(S) if first + s <= t or ahead]
+        if not seen:
+            continue
+        scores = np.array([q[t] @ k[s] / np.sqrt(D) for s in seen])
         P = by_index.softmax(scores) if own else np.exp(scores - lse[t])
-        for s in range(S):
-            dS = (
-                P[s]
-                * (dout[t] @ v[s] - (dout[t] @ out[t] if row else 0))
-                / (np.sqrt(D) if scaled else 1)
-            )
+        for weight, s in zip(P, seen):
+            dS = weight * (dout[t] @ v[s] - (dout[t] @ out[t] if row else 0))
+            dS /= np.sqrt(D) if scaled else 1
             dq[t] += dS * k[s]
             dk[s] += dS * q[t]
-            dv[s] += P[s] * dout[t]
+            dv[s] += weight * dout[t]
     return dq, dk, dv

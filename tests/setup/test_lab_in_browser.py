@@ -210,7 +210,7 @@ def answered(page, text):
 def test_your_turn_is_a_loud_box_too(turn):
     turn.run("book().content.scrollToItem(cell('turn-causal-mask-say'))")
     turn.wait(lambda: turn.run("!!document.querySelector('.course-turn')"))
-    words = turn.run("document.querySelector('.course-turn').textContent")
+    words = turn.run("document.querySelector('.course-turn').textContent.trim()")
     assert words.startswith("Your turn · easy")
 
 

@@ -87,9 +87,10 @@ def mask_counter_example():
     return 3, q, k, v, q, k2, v
 
 
-def tile_backward(q, k, v, out, lse, dout):
+def tile_backward(q, k, v, out, lse, dout, start):
     kind, (q, k, v, out, lse, dout) = q.dtype, (x.double() for x in (q, k, v, out, lse, dout))
     P = torch.exp(einsum("td,sd->ts", q, k) / q.shape[1] ** 0.5 - lse.unsqueeze(1))
+    P = P * torch.ones_like(P).tril(-start)
     dS = (
         P
         * (einsum("te,se->ts", dout, v) - einsum("te,te->t", dout, out)[:, None])

@@ -77,9 +77,10 @@ def mask_counter_example():
     return 3, same, same, same, same, k, same
 
 
-def tile_backward(q, k, v, out, lse, dout):
+def tile_backward(q, k, v, out, lse, dout, start):
     scale = q.shape[-1] ** -0.5
-    P = (q @ k.mT * scale - lse[:, None]).exp()  # (T,S)
+    hidden = torch.arange(len(k)) + start > torch.arange(len(q))[:, None]  # (T,S)
+    P = (q @ k.mT * scale - lse[:, None]).exp().masked_fill(hidden, 0)
     dP = dout @ v.mT  # (T,S)
     dS = P * (dP - (dout * out).sum(-1, keepdim=True)) * scale  # (T,S)
     return dS @ k, dS.mT @ q, P.mT @ dout
