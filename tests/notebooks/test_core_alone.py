@@ -12,9 +12,6 @@ from notebooks import run
 LEANING = {
     "06_value_embeddings",
     "07_dynamic_value_attention",
-    "08_bert_bypass",
-    "09_thirteen_rows",
-    "10_bank_of_values",
     "12_scale_and_evidence",
 }
 
