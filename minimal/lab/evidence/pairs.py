@@ -116,11 +116,20 @@ def compared(files, comparison, most_seeds=True):
         return table
     at = {(found["size"], str(found["asked"])): i for i, found in enumerate(table)}
     for name in richer(files):
+        if not measures(rows_of(name), comparison):
+            continue
         for found in table_of((name,), comparison):
             i = at.get((found["size"], str(found["asked"])))
             if i is not None and found["n"] > table[i]["n"]:
                 table[i] = found
     return table
+
+
+def measures(rows, comparison):
+    """Do these rows have what is compared? A grid of runs has no entropies, say."""
+    first, _, second, *_ = comparison.split()
+    fields = {name.partition(".")[2] for name in (first, second)} - {"", *FIELDS}
+    return all(field in rows[0] for field in fields)
 
 
 def table_of(files, comparison):
@@ -145,6 +154,8 @@ def table_of(files, comparison):
             if row["enough"]:
                 row["holds"] = holds(relation, low, high, little)
                 row["p"] = p_of(relation, differences, little)
+                if row["p"] is None and row["holds"] is not None:
+                    row["p"] = 0.0  # all pairs are equally far apart
         table.append(row)
     return table
 
