@@ -1,11 +1,15 @@
 """Is the page of findings what its words and the records say, and does it tell nothing else?"""
 
+import json
 import re
+import shutil
 
 import pytest
 
+from minimal.data import results
 from minimal.lab.evidence import measured, numbers, page, pairs, records, tables
 from minimal.lab.evidence.grids import GRIDS
+from minimal.lab.evidence.runs import asked_of
 
 TEMPLATE = (records.EVIDENCE / "page.md").read_text(encoding="utf-8")
 
@@ -144,3 +148,61 @@ def test_the_command_writes_checks_and_says_what_it_did(tmp_path, monkeypatch, c
     assert (tmp_path / "README.md").read_text() == "new\n"
     said = capsys.readouterr().out
     assert said == "page: README.md written\npage: README.md is what the records say\n"
+
+
+# ---- the page of a day on which all is recorded --------------------------------------------------
+
+WAITING = [name for line in re.findall(r"\{\{when (.*?)\}\}", TEMPLATE) for name in line.split()]
+COEFFICIENTS = {f"blocks.{at}.attention.value.gain": 0.1 * at for at in (8, 9, 10, 11)}
+
+
+def invented(name):
+    """Rows of a whole grid: losses by plan, seed and what was asked, told apart by small steps."""
+    grid, plans_ = GRIDS[name], list(GRIDS["thirteen_rows"].runs())
+    order = {run.plan: i for i, run in enumerate(plans_)}
+    state = records.read("states")["rows"][0]
+    for i, run in enumerate(grid.runs()):
+        loss = 3.2 - 0.002 * order.get(run.plan, i % 30) + 0.01 * run.seed + 1e-3 * (i * 7919 % 13)
+        steps = run.steps
+        yield dict(
+            plan=run.plan,
+            size=run.size,
+            seed=run.seed,
+            steps=steps,
+            loss=loss,
+            valid=[
+                [at, loss + 1 - at / steps] for at in range(steps // 10, steps + 1, steps // 10)
+            ],
+            parameters=700_000,
+            coefficients=COEFFICIENTS,
+            share={str(at): 0.3 for at in (8, 9, 10, 11)},
+            asked=json.loads(json.dumps(asked_of(run))),
+            commit=state["commit"],
+            torch=state["torch"],
+            machine=state["machine"],
+        )
+
+
+def test_the_page_can_be_written_on_the_day_when_all_is_recorded(tmp_path, monkeypatch):
+    for path in records.EVIDENCE.iterdir():
+        if path.is_file():
+            shutil.copy(path, tmp_path)
+    head = records.read("thirteen_rows")
+    for name in {*WAITING, "ten_seeds_novel"}:
+        results.write(tmp_path / f"{name}.json", head | dict(rows=list(invented(name))))
+    monkeypatch.setattr(records, "EVIDENCE", tmp_path)
+    text = page.page()
+    assert "{{" not in text and "not whole" not in text
+    for told in (
+        "the systems with more seeds from [ten_seeds_code.json](ten_seeds_code.json)",
+        "pairs of runs on code",
+        "The verdict of the runs on that prediction: ",
+        "| 4000 steps |",
+        "| width 64 | width 128 | width 192 |",
+        "| `mla` |",
+        "attention's share",
+    ):
+        assert told in " ".join(text.split()), told
+    table = text.partition("On code ([stdlib.json]")[2].partition("\n\nOn the novel")[0]
+    rows = {line.split("|")[2].strip(" `"): line.split("|")[-2] for line in table.splitlines()[2:]}
+    assert rows["resformer"].strip() == "10" and rows["dva"].strip() == "3"

@@ -10,7 +10,7 @@ import statistics
 
 from minimal.lab.evidence import intervals, records, states
 from minimal.lab.evidence.grids import GRIDS
-from minimal.lab.evidence.runs import missing
+from minimal.lab.evidence.runs import asked_of
 
 # What we call little. In nats: half of ResFormer's lead on the novel (.021), the smallest of the
 # leads that a source is named after; whoever misses a difference below that misses no main effect.
@@ -42,7 +42,19 @@ def whole(name):
 
 @functools.cache
 def counted_whole(name, path, written):
-    return not missing(GRIDS[name], path)
+    return not lacking(name)
+
+
+def lacking(name):
+    """How many runs of a grid its file lacks: runs.missing in one pass."""
+    rows = records.rows_of(records.EVIDENCE / f"{name}.json")
+    there = {(row["plan"], row["seed"], words_of(row["asked"])) for row in rows}
+    runs = GRIDS[name].runs()
+    return sum((run.plan, run.seed, words_of(asked_of(run))) not in there for run in runs)
+
+
+def words_of(asked):
+    return json.dumps(asked, sort_keys=True)
 
 
 def rows_of(name):
@@ -116,11 +128,20 @@ def compared(files, comparison, most_seeds=True):
         return table
     at = {(found["size"], str(found["asked"])): i for i, found in enumerate(table)}
     for name in richer(files):
+        if not measures(rows_of(name), comparison):
+            continue
         for found in table_of((name,), comparison):
             i = at.get((found["size"], str(found["asked"])))
             if i is not None and found["n"] > table[i]["n"]:
                 table[i] = found
     return table
+
+
+def measures(rows, comparison):
+    """Do these rows have what is compared? A grid of runs has no entropies, say."""
+    first, _, second, *_ = comparison.split()
+    fields = {name.partition(".")[2] for name in (first, second)} - {"", *FIELDS}
+    return all(field in rows[0] for field in fields)
 
 
 def table_of(files, comparison):
@@ -145,6 +166,8 @@ def table_of(files, comparison):
             if row["enough"]:
                 row["holds"] = holds(relation, low, high, little)
                 row["p"] = p_of(relation, differences, little)
+                if row["p"] is None and row["holds"] is not None:
+                    row["p"] = 0.0  # all pairs are equally far apart
         table.append(row)
     return table
 

@@ -6,7 +6,6 @@ from minimal.lab import pictures
 from minimal.lab.evidence import intervals, numbers, pairs, records, states
 from minimal.lab.evidence.grids import EXPLORATORY, GRIDS
 from minimal.lab.evidence.numbers import number, signed
-from minimal.lab.evidence.runs import missing
 
 GAINS = ("row6", "row9", "bov", "bov-shared", "bov-every", "row4", "row7")
 CLOSED = 0.2  # a gain that ends nearer to zero has all but switched its layer off
@@ -243,7 +242,7 @@ def recorded():
         if not path.exists():
             continue
         total = len(list(grid.runs()))
-        there = total - len(missing(grid, path))
+        there = total - pairs.lacking(name)
         rows = records.rows_of(path)
         told = "whole" if there == total else f"{there} of {total}"
         state = states.state_of(rows) or ("older" if not rows[0].get("commit") else "not named")
