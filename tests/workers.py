@@ -20,7 +20,14 @@ TOGETHER = {
         f"tests/homework/test_{name}.py" for name in "grade sandbox reports road bad_input".split()
     ),
 }
-FIRST = (*TOGETHER, "tests/model/test_plans.py")  # they take longest, so they begin first
+FIRST = (  # they take longest, so they begin first: no core waits for another at the end
+    *TOGETHER,
+    "tests/model/test_plans.py",
+    "tests/training/test_train.py",
+    "tests/setup/test_lab_in_browser.py",
+    "tests/kernels/test_compiled.py",
+    "tests/model/test_new_variant.py",
+)
 
 
 def unit(nodeid):
