@@ -1,0 +1,116 @@
+"""What is measured of generation, of a busy machine, and what of it is told?"""
+
+import json
+
+import pytest
+import torch
+from torch.profiler import ProfilerActivity, profile
+
+from minimal.generate import generate
+from minimal.lab.speed import busy, generation, memory
+from minimal.model.config import size as named
+from minimal.variants import build
+
+# ---- generation ----------------------------------------------------------------------------------
+
+
+def test_generation_is_timed_end_to_end_beside_its_floor(capsys):
+    rows = generation.generation(lengths=(64, 200), size="smoke", tokens=2, rounds=2, buffer=1000)
+    rows = json.loads(json.dumps(rows))
+    assert [(row["length"], row["plan"]) for row in rows] == [
+        (length, plan) for length in (64, 200) for plan in generation.PLANS
+    ]
+    for row in rows:
+        assert row["tokens_per_second"] > 0 and row["floor_tokens_per_second"] > 0
+        assert row["times_standard"] > 0 and 1 <= row["bytes_allow"] < 2
+    assert "200 tokens of context, bov-every" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("plan", (*generation.PLANS, "bov-gqa", "mla"))
+def test_random_rows_lie_as_a_prefill_leaves_them(plan):
+    """A cache that is filled, at a small length, against one that a text has filled."""
+    model = build(plan, named("tiny", windows="L")).eval()
+    ids = torch.randint(model.config.vocab, (1, 50))
+    real, random = model.cache(60), memory.filled(model, 50, capacity=60)
+    with torch.inference_mode():
+        model(ids, cache=real)
+    lying = lambda cache: {name: (x.shape, x.stride(), x.dtype) for name, x in cache.kept.items()}
+    assert lying(random) == lying(real)
+    assert random.filled == real.filled and random.length == real.length == 50
+
+
+@pytest.mark.parametrize("plan", ("standard", "bov"))
+def test_a_cache_that_continues_gives_the_tokens_of_the_whole_text(plan):
+    """What is timed is generate: with the rows of a real text it says what it says without them."""
+    model = build(plan, "tiny").eval()
+    ids = torch.randint(model.config.vocab, (1, 30), generator=torch.Generator().manual_seed(0))
+    whole = generate(model, ids, 6, temperature=0)
+    cache = model.cache(40)
+    with torch.inference_mode():
+        model(ids[:, :-1], cache=cache)
+    assert torch.equal(generate(model, ids[:, -1:], 6, temperature=0, cache=cache), whole[:, 29:])
+
+
+def test_what_a_token_reads_is_counted_on_the_tensors_that_it_reads():
+    text = {plan: generation.Text(plan, "tiny", 5000, 1) for plan in generation.PLANS}
+    read = {plan: one.read_bytes() for plan, one in text.items()}
+    layer = 5001 * 64 * 4  # keys, or stored values, of one layer
+    words = {name: text[name].cache.kept["ids"][:, :5000] for name in ("bov", "bov-every")}
+    words = {name: torch.cat([ids, ids.new_zeros(1, 1)], 1) for name, ids in words.items()}
+    rows = {name: ids.unique().numel() * 64 * 4 + 4 * 5001 for name, ids in words.items()}
+    weights = lambda plan: read[plan] - text[plan].model.config.layers * layer
+    assert read["standard"] == read["svformer"] + weights("standard") - weights("svformer")
+    spared = {"bov": 4 * (layer - rows["bov"]), "bov-every": 12 * (layer - rows["bov-every"])}
+    for plan, bytes_spared in spared.items():
+        matrices = {"bov": 4, "bov-every": 12}[plan] * 64 * 64 * 4  # W_V, which tables replace
+        gains = {"bov": 4, "bov-every": 12}[plan] * 4
+        assert read[plan] == read["standard"] - bytes_spared - matrices + gains
+    assert text["bov"].cache.length == 5000, "as if nothing had been read"
+
+
+@pytest.mark.parametrize("plan", (*generation.PLANS, "bov-gqa"))
+def test_no_step_copies_the_cache(plan):
+    """Buffers stay where they are, and nothing as large as one layer's keys is laid out."""
+    text = generation.Text(plan, "tiny", 20000, 2)
+    text()
+    before = {name: rows.data_ptr() for name, rows in text.cache.kept.items()}
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
+        text()
+    assert {name: rows.data_ptr() for name, rows in text.cache.kept.items()} == before
+    keys = min(rows.nbytes for name, rows in text.cache.kept.items() if name[0] == "k")
+    largest = max(event.self_cpu_memory_usage for event in seen.events())
+    assert largest < keys / 4, (largest, keys)
+
+
+def test_keys_and_values_lie_head_by_head():
+    cache = build("standard", "tiny").cache(40)
+    cache.append(("k", 0), torch.randn(1, 7, 2, 32))
+    assert cache.kept["k", 0].transpose(1, 2).is_contiguous()
+    assert cache.append(("latent", 0), torch.randn(1, 7, 32)).shape == (1, 7, 32)
+
+
+# ---- a busy machine ------------------------------------------------------------------------------
+
+
+def test_runs_are_timed_alone_and_beside_their_neighbours():
+    sizes = dict(size="smoke", batch=2, seconds=0.01, rounds=1)
+    found = busy.busy(spins=dict(ours=None), **sizes)
+    assert list(found) == ["ours"]
+    for row in json.loads(json.dumps(found)).values():
+        assert set(row["step_ms"]) == {"alone", "two_runs", "beside_a_loop"}
+        assert set(row["slower"]) == {"two_runs", "beside_a_loop"}
+        assert row["side_by_side_over_in_turn"] == row["slower"]["two_runs"] / 2
+    assert "beside the same run" in busy.report(found)
+
+
+def test_a_run_that_dies_ends_the_measurement():
+    with pytest.raises(RuntimeError, match="ended early"):
+        busy.together(None, size="no such size", seconds=0.01)
+
+
+def test_ours_is_what_minimal_says_and_not_what_this_process_was_told(monkeypatch):
+    monkeypatch.setenv("GOMP_SPINCOUNT", "5")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    ours, default = busy.environment(None), busy.environment(busy.SPINS["libgomp"])
+    assert "GOMP_SPINCOUNT" not in ours and "OMP_NUM_THREADS" not in ours
+    assert default["GOMP_SPINCOUNT"] == "300000"
