@@ -7,7 +7,8 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from minimal.generate import generate
-from minimal.lab.speed import busy, generation, memory
+from minimal.lab.evidence import records
+from minimal.lab.speed import busy, generation, memory, table
 from minimal.model.config import size as named
 from minimal.variants import build
 
@@ -114,3 +115,54 @@ def test_ours_is_what_minimal_says_and_not_what_this_process_was_told(monkeypatc
     ours, default = busy.environment(None), busy.environment(busy.SPINS["libgomp"])
     assert "GOMP_SPINCOUNT" not in ours and "OMP_NUM_THREADS" not in ours
     assert default["GOMP_SPINCOUNT"] == "300000"
+
+
+# ---- what is told --------------------------------------------------------------------------------
+
+OLD = dict(cpu="x86_64", capability="AVX2", threads=2, cores=4)
+NEW = dict(OLD, model="A Processor 1.0", capability="AVX512", cores=2)
+
+
+def decode_row(times, machine):
+    way = dict(histogram=times, products=1.25)
+    length = dict(faster=way, floor=dict(histogram=1.7), histogram_over_materialise=6.0)
+    short = dict(length, front_door_over=dict(rows=1.2, sorted=1.1, v_cache=0.9))
+    return dict(part="decode_cpu", machine=machine, result={"8192": short, "131072": length})
+
+
+def test_every_ratio_stands_beside_its_machine_and_the_last_one_counts():
+    rows = [decode_row(2.0, OLD), decode_row(1.5, NEW), decode_row(3.0, OLD)]
+    lines = table.speed_table(rows).splitlines()
+    assert lines[:2] == table.HEAD.splitlines()
+    old, new = "x86_64, AVX2, 2 of 4 cores", "A Processor 1.0, AVX512, 2 of 2 cores"
+    assert all(line.count("|") == 5 and (old in line) != (new in line) for line in lines[2:])
+    through = [line for line in lines if "through the histogram" in line]
+    cells = [line.split("|")[2].strip() for line in through]
+    assert cells == ["3.00 (bytes 1.70)", "1.50 (bytes 1.70)"]
+    assert "| 0.90 | 1 |" in table.speed_table(rows), "the front door against the best of three"
+    assert "| 1.20 |  |" in table.speed_table(rows), "1.5 times against 1.25 times the V cache"
+    said = table.speed_paragraph(rows)
+    assert f"On {old}: decoding through the histogram 3.0 times" in said
+    assert f"On {new}: decoding through the histogram 1.5 times" in said
+
+
+def test_generation_and_a_busy_machine_are_told_with_what_bytes_allow():
+    row = lambda plan, times: dict(plan=plan, length=131072, times_standard=times, bytes_allow=1.2)
+    generated = [row("standard", 1.0), row("bov", 1.1), row("bov-every", 1.8)]
+    beside = lambda two, loop: dict(slower=dict(two_runs=two, beside_a_loop=loop))
+    busy_rows = dict(ours=beside(2.1, 1.9), libgomp=beside(99.0, 9.0))
+    rows = [
+        dict(part="generate_cpu", machine=NEW, result=generated),
+        dict(part="busy", machine=NEW, result=busy_rows),
+    ]
+    told = table.speed_table(rows)
+    assert "context, bov, times standard | 1.10 (bytes 1.20) | 1.3 |" in told
+    assert "2.10 (with libgomp's own spinning 99.0) | 2.5 |" in told
+    said = table.speed_paragraph(rows)
+    assert "2.1 times slower beside a second run" in said and "1.8 times with tables in all" in said
+
+
+def test_readme_says_of_speed_what_is_recorded():
+    """After a new recording: python -m minimal.lab.speed.table prints the paragraph."""
+    readme = (records.EVIDENCE.parents[1] / "README.md").read_text(encoding="utf-8")
+    assert table.speed_paragraph() in " ".join(readme.split())

@@ -80,10 +80,10 @@ PARTS = dict(
     race=("race", measure_race),
     decode=("decode_cpu", lambda asked: decode.decode()),
     dva=("dva", lambda asked: decode.dva()),
-    generate=("generate_cpu", lambda asked: generation()),
-    busy=("busy", measure_busy),
     corners=("corners", measure_corners),
     profile=("profile", measure_profile),
+    generate=("generate_cpu", lambda asked: generation()),
+    busy=("busy", measure_busy),
     gpu=("gpu", measure_gpu),
 )
 
