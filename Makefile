@@ -82,7 +82,7 @@ $(VENV)/.extra-%: $(VENV)/.ready
 course: setup
 	$(PY) notebooks/run.py --profile $(PROFILE) $(ARGS)
 
-## make bench       measure this machine's speed; the last line is JSON (PART=decode,dva,train|corners|profile|race|gpu)
+## make bench       measure this machine's speed; the last line is JSON (PART=decode,dva,train|generate|busy|corners|profile|race|gpu)
 .PHONY: bench
 bench: setup
 	$(PY) -m minimal.lab.speed $(PART:%=--part %) $(ARGS)

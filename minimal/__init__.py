@@ -20,3 +20,11 @@ model may import kernels; the commands stand on those; tasks and encoder on the 
 everything; and nothing imports lab. Every room but kernels may import command.py.
 tests/setup/test_walls.py holds it.
 """
+
+import os
+
+# A thread of torch that waits for another spins before it sleeps, by libgomp's default for some
+# milliseconds. Beside another busy process it then keeps the processor from the one that it waits
+# for. libgomp reads this once, as torch is loaded: `make bench PART=busy` measures it.
+if "OMP_WAIT_POLICY" not in os.environ:
+    os.environ.setdefault("GOMP_SPINCOUNT", "1000")

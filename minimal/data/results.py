@@ -52,12 +52,22 @@ def write(path, content):
     write_whole(path, f'{text},\n "rows": [\n  {rows}\n ]\n}}\n')
 
 
+def cpu_model():
+    """The name of this machine's processor, as the system has it."""
+    told = Path("/proc/cpuinfo")
+    lines = told.read_text().splitlines() if told.exists() else []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return models[0] if models else platform.processor() or platform.machine()
+
+
 def header(what, command, corpus):
     """Where the rows of an evidence file come from; corpus = {name, fingerprint, tokens}."""
     import torch
 
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
-    cpu = f"{platform.machine()} CPU, {torch.get_num_threads()} threads"
+    kernels = torch.backends.cpu.get_cpu_capability()  # AVX2, AVX512 and the like
+    threads = torch.get_num_threads()
+    cpu = f"{platform.machine()} CPU ({cpu_model()}, {kernels}), {threads} threads"
     return dict(
         what=what,
         command=command,

@@ -5,7 +5,7 @@ token w. On a CPU, where reading V is half of a decode step or more, that is the
 reading S rows and reading at most V:
 
     rows_decode       a weighted sum of S table rows, no V in memory: best while S < V
-    histogram_decode  masses scattered into V bins a head, then the whole table once: best for S > V
+    histogram_decode  masses scattered into V bins a head, then every row that occurs, once
     SortedCache       keys permuted by token once after prefill: equal tokens are neighbours, one
                       row a run is read
 
@@ -141,21 +141,26 @@ def rows_decode(
 def histogram_decode(
     q, k, table, ids, gain=None, *, causal=True, window=0, lengths=None, scale=None, bound=None
 ):
-    """Masses into bins by scatter_add, which PyTorch does faster than index_add; then the table."""
+    """Masses into bins by scatter_add, which PyTorch does faster than index_add; then the rows."""
     how = dict(causal=causal, window=window, lengths=lengths, scale=scale, bound=bound)
     ids, mass, total = by_position(q, k, table, ids, **how)
     (B, G, R, S), V = mass.shape, len(table)
     bins = torch.zeros(B, G, R, V, dtype=mass.dtype, device=q.device)
     bins.scatter_add_(3, ids.long()[:, None, None].expand(B, G, R, S), mass)
-    return finish(binned_rows(table, bins), total, gain, q)
+    return finish(binned_rows(table, bins, ids), total, gain, q)
 
 
-def binned_rows(table, bins):
+def binned_rows(table, bins, ids):
     """sum_w bins[..., w] * table[w, g]: bins (B, G, R, V) -> (B, G, R, D).
 
-    Streamed where there is one row of bins a head, if that is faster here; one product where
-    several rows can share the reading."""
+    Where several rows of bins can share the reading, one product with the whole table. For one row
+    a head on a CPU whatever is fastest here: the rows of tokens that occur, every row streamed, or
+    the product."""
     B, G, R, V = bins.shape
+
+    def occurring():
+        tokens = tokens_in(ids, V)  # (N,)
+        return weighted_rows(table, tokens[None], bins[..., tokens])
 
     def streamed():
         every = torch.arange(V, dtype=torch.int32, device=bins.device)
@@ -166,11 +171,19 @@ def binned_rows(table, bins):
         sums = torch.bmm(by_head, table.transpose(0, 1))  # (G, B R, D)
         return sums.view(G, B, R, -1).transpose(0, 1)
 
-    if B * R > 1:
+    if B * R > 1 or bins.is_cuda:
         return product()
-    ways = dict(streamed=streamed, product=product)
+    ways = dict(occurring=occurring, streamed=streamed, product=product)
+    sizes = (ids.shape[1].bit_length(), G, V, table.shape[2], table.stride())
     where = (table.dtype, table.device.type, torch.get_num_threads())
-    return ways[fastest(("bins", G, V, table.shape[2], table.stride(), *where), ways)]()
+    return ways[fastest(("bins", *sizes, *where), ways)]()
+
+
+def tokens_in(ids, V):
+    """Which of V tokens occur, ascending (N,): by marks, which takes no sort."""
+    occurs = torch.zeros(V, dtype=torch.bool, device=ids.device)
+    occurs[ids.flatten()] = True
+    return occurs.nonzero()[:, 0].int()
 
 
 def shrink(table, ids):
@@ -240,11 +253,11 @@ def rows_bytes(B, T, S, H, G, D, V, b=4, distinct=None):
     return keys + rows, keys + B * T * H * S * D * b
 
 
-def histogram_bytes(B, T, S, H, G, D, V, b=4):
-    """Keys and ids once, bins cleared, filled and read, the table once (once a batch if shared)."""
+def histogram_bytes(B, T, S, H, G, D, V, b=4, distinct=None):
+    """Keys and ids once, bins cleared, filled and read, rows once: those that occur, or all."""
     keys = B * S * G * D * b + B * S * 4
     bins = B * T * H * V * 4
-    return keys + 4 * bins + V * G * D * b
+    return keys + 4 * bins + (distinct or V) * G * D * b
 
 
 def sorted_bytes(B, T, S, H, G, D, runs, b=4):

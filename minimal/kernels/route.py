@@ -20,6 +20,9 @@ FEW_KEYS = 16384
 # Between these shares of rows by position and rows by token, bytes do not decide on a CPU.
 CLOSE = 4
 
+# The same where the histogram reads rows of tokens that occur only: a large table costs its bins.
+CLOSE_TO_BINS = 8
+
 
 def kernels_run(device):
     """Triton is here and can run: on a GPU, or in its interpreter.
@@ -44,7 +47,8 @@ def table_rows(B, T, S, H, G, V, window=0):
 def is_close(B, T, S, H, G, V, window=0):
     """Do bytes leave it open whether rows or the histogram is faster?"""
     by_position, by_token = table_rows(B, T, S, H, G, V, window)
-    return by_position <= CLOSE * by_token and by_token <= CLOSE * by_position
+    large_table = CLOSE if B * T * H > G else CLOSE_TO_BINS
+    return by_position <= CLOSE * by_token and by_token <= large_table * by_position
 
 
 def route(

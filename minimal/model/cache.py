@@ -5,6 +5,17 @@ import torch
 SLACK = 128  # spare rows of a ring: it moves to the front once every so many tokens, not at each
 
 
+def laid_out(new, room):
+    """A buffer for `room` rows like `new`. Rows of heads (B, room, G, D) lie head by head.
+
+    Attention reads one head after another."""
+    batch, _, *row = new.shape
+    if len(row) != 2:
+        return new.new_empty(batch, room, *row)
+    heads, width = row
+    return new.new_empty(batch, heads, room, width).transpose(1, 2)
+
+
 class Cache:
     """What decoding keeps: one tensor a name, rows along dim 1.
 
@@ -49,7 +60,7 @@ class Cache:
                 "make it with a larger capacity"
             )
         if name not in self.kept:
-            self.kept[name] = new.new_empty(new.shape[0], room, *new.shape[2:])
+            self.kept[name] = laid_out(new, room)
         buffer = self.kept[name]
         seen = min(at, last) if last else at  # older rows that the new ones may see
         # the ring is full: its last rows move to the front

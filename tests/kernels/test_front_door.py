@@ -11,7 +11,7 @@ import torch
 from minimal.kernels import fastest, gather, histogram, reference
 from minimal.kernels.check import check, may_look
 from minimal.kernels.gather import gather_attention
-from minimal.kernels.route import route
+from minimal.kernels.route import is_close, route
 from tests.kernels.shapes import DECODING, TRAINING, Shape
 
 # ---- errors --------------------------------------------------------------------------------------
@@ -257,6 +257,35 @@ def test_where_bytes_leave_it_open_both_ways_are_timed_once_and_the_faster_is_ke
     monkeypatch.setattr(fastest, "CHOSEN", {})
     gather_attention(*inputs)
     assert taken[-1] == "histogram"
+
+
+def test_a_text_much_shorter_than_the_table_is_measured_too():
+    """The histogram reads rows of tokens that occur, so a large table is no reason against it."""
+    assert is_close(1, 1, 3000, 2, 2, 20000)
+    assert not is_close(1, 1, 2000, 2, 2, 20000), "ten bins to clear for a key"
+    assert not is_close(1, 1, 90000, 2, 2, 20000), "every row read four times by position"
+
+
+@pytest.mark.parametrize("way", ("occurring", "streamed", "product"))
+def test_every_way_to_read_the_rows_of_bins_is_the_definition(way, monkeypatch):
+    inputs = Shape(B=1, T=1, S=700, V=300).tensors()
+    monkeypatch.setattr(histogram, "fastest", lambda _, ways: way if way in ways else "keys_first")
+    found = gather_attention(*inputs, way="histogram")
+    assert (found - reference.reference(*inputs)).abs().max() <= reference.TOLERANCE[torch.float32]
+
+
+def test_rows_of_tokens_that_do_not_occur_can_be_left_unread(monkeypatch):
+    q, k, table, ids, gain = Shape(B=1, T=1, V=60).tensors()
+    right = gather_attention(q, k, table, ids, gain, way="histogram")
+    absent = torch.ones(len(table), dtype=torch.bool)
+    absent[ids.flatten()] = False
+    assert absent.any() and (~absent).any()
+    table[absent] = torch.nan
+    first = lambda _, ways: "occurring" if "occurring" in ways else "keys_first"
+    monkeypatch.setattr(histogram, "fastest", first)
+    found = gather_attention(q, k, table, ids, gain, way="histogram")
+    assert (found - right).abs().max() <= reference.TOLERANCE[torch.float32]
+    assert histogram.tokens_in(torch.tensor([[4, 2], [4, 0]]), 6).tolist() == [0, 2, 4]
 
 
 def test_a_way_that_is_asked_for_by_name_is_taken_unmeasured(monkeypatch):

@@ -12,6 +12,9 @@ from minimal.data import results
 from minimal.lab.evidence.records import EVIDENCE
 from minimal.lab.speed import decode, step_profile
 from minimal.lab.speed.bench import corners, machine, training
+from minimal.lab.speed.busy import busy
+from minimal.lab.speed.busy import report as report_busy
+from minimal.lab.speed.generation import generation
 from minimal.lab.speed.race import race
 from minimal.training.device import matmul_rate
 
@@ -55,6 +58,13 @@ def measure_profile(asked):
     return rows
 
 
+def measure_busy(asked):
+    """Two threads a run, whatever was asked: that is what a busy laptop's two cores are about."""
+    found = busy()
+    print(report_busy(found))
+    return found
+
+
 def measure_gpu(asked):
     if not torch.cuda.is_available():
         print("gpu: not yet measured on a GPU: this machine has none that torch can use")
@@ -72,6 +82,8 @@ PARTS = dict(
     dva=("dva", lambda asked: decode.dva()),
     corners=("corners", measure_corners),
     profile=("profile", measure_profile),
+    generate=("generate_cpu", lambda asked: generation()),
+    busy=("busy", measure_busy),
     gpu=("gpu", measure_gpu),
 )
 

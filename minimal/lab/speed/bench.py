@@ -6,6 +6,7 @@ import statistics
 
 import torch
 
+from minimal.data.results import cpu_model
 from minimal.lab.timing import clock, in_turn, medians, ratio, zipf
 from minimal.training.device import matmul_rate
 
@@ -15,6 +16,7 @@ def machine():
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
     return dict(
         cpu=platform.machine(),
+        model=cpu_model(),
         capability=torch.backends.cpu.get_cpu_capability(),
         threads=torch.get_num_threads(),
         cores=os.cpu_count(),

@@ -10,7 +10,7 @@ products     the same cache by two plain products: the fastest that we found for
              the strongest baseline
 materialise  the paper's way: gather all values from the table, then PyTorch's attention
 rows         the gather fused: a weighted sum of table rows, no V
-histogram    masses by token, then the whole table once
+histogram    masses by token, then once every row that occurs, or the whole table
 sorted       the prefix permuted by token once, one row a run
 front_door   what gather_attention takes by itself, by size and by one measurement
 """
@@ -102,7 +102,7 @@ def decode(lengths=LENGTHS, H=6, D=128, V=32768, rounds=9):
         sizes, distinct = (1, 1, S, H, H, D), ids.unique().numel()
         moved = dict(
             rows=rows_bytes(*sizes, V, distinct=distinct)[0],
-            histogram=histogram_bytes(*sizes, V),
+            histogram=histogram_bytes(*sizes, V, distinct=distinct),
             sorted=sorted_bytes(*sizes, distinct),
         )
         v_cache_bytes = 2 * S * H * D * 4

@@ -16,7 +16,7 @@ import sys
 import torch
 
 from minimal.command import command, number
-from minimal.model.cache import Cache
+from minimal.model.cache import Cache, laid_out
 from minimal.model.config import size as named
 
 PLANS = ("standard", "svformer", "bov")
@@ -56,7 +56,8 @@ def filled(model, length, rings=False, batch=1, capacity=None):
     cache.length = length
     for name, (row, last) in kept(model, rings, batch).items():
         cache.filled[name] = stay = min(length, last or length)
-        rows = row.new_empty(batch, cache.room(last) if capacity else stay, *row.shape[2:])
+        room = cache.room(last) if capacity else stay
+        rows = laid_out(row.expand(batch, *row.shape[1:]), room)
         if row.is_floating_point():
             cache.kept[name] = rows.normal_()
         else:

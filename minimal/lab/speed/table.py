@@ -1,0 +1,216 @@
+"""What is recorded of speed, and on which processor? Read from bench.json, for README and findings.
+
+    python -m minimal.lab.speed.table     the paragraph of README, then the rows of the table
+
+A ratio is a machine's and not a method's: two libraries, two processors, two answers. So every
+number names its processor, and machines that were measured stand beside each other.
+"""
+
+from minimal.command import command
+from minimal.lab.evidence import records
+
+HEAD = "| what | measured | wanted | on |\n|---|---|---|---|"
+
+
+def machine_of(row):
+    """The processor of a row in words; rows from before it was asked for its name say less."""
+    machine = row["machine"]
+    model = machine.get("model", machine["cpu"])
+    threads = f"{machine['threads']} of {machine['cores']} cores"
+    return f"{model}, {machine['capability']}, {threads}"
+
+
+def in_percent(share):
+    return f"{100 * share:.0f} %"
+
+
+def newest(rows):
+    """The last row of each part on each machine; of race and train, compiled and eager are one."""
+    kept = {}
+    for row in rows:
+        result = row["result"]
+        how = result.get("compiled") if row["part"] == "race" else None
+        kept[row["part"], how, machine_of(row)] = row
+    return list(kept.values())
+
+
+# ---- one part, in lines (what, measured, wanted) -----------------------------------------------
+def of_training(found):
+    lines = []
+    for row in found:
+        if row["size"] == "wide":
+            how = "compiled" if row["compiled"] else "eager"
+            what = f"a training step at `wide`, {how}, as a share of the floor of its products"
+            lines.append((what, in_percent(row["share"]), "65 %" if row["compiled"] else ""))
+    return lines
+
+
+def of_race(found):
+    how = "compiled" if found["compiled"] else "eager"
+    what = (
+        "time of the course's recipe to the loss that GPT-2 with AdamW (best of three rates) has "
+        f"after {found['base_steps']:,} steps, {how}, as a share of its time"
+    )
+    if found["share"] is None:
+        return [(what, "not reached", "0.15")]
+    return [(what, f"{found['share']:.2f} ({found['course_steps']} steps)", "0.15")]
+
+
+WANTED = {"131072": "1.4", "262144": "1.65"}  # times the V cache, by length
+
+
+def of_decode(found):
+    lines = []
+    for length, row in found.items():
+        keys = f"decode at {int(length):,} keys"
+        if length in WANTED:
+            what = f"{keys} through the histogram, times PyTorch's attention over a V cache"
+            times, allowed = row["faster"]["histogram"], row["floor"]["histogram"]
+            lines.append((what, f"{times:.2f} (bytes {allowed:.2f})", WANTED[length]))
+            own = times / row["faster"]["products"]
+            what = f"{keys}, times the best V cache that we could write (two products)"
+            lines.append((what, f"{own:.2f}", ""))
+            what = f"{keys}, times the paper's materialise-and-attend"
+            paper = row["histogram_over_materialise"]
+            lines.append((what, f"{paper:.1f}", "5" if length == "131072" else ""))
+        elif "front_door_over" in row:
+            best = min(row["front_door_over"].values())
+            what = f"{keys}: the front door, times the best of rows, sorted and V cache"
+            lines.append((what, f"{best:.2f}", "1"))
+    return lines
+
+
+def of_generation(found):
+    lines = []
+    for row in found:
+        if row["plan"] != "standard":
+            length = f"{row['length']:,} tokens of context"
+            what = f"`generate` at {length}, {row['plan']}, times standard"
+            measured = f"{row['times_standard']:.2f} (bytes {row['bytes_allow']:.2f})"
+            lines.append((what, measured, wanted_of(row)))
+    return lines
+
+
+def wanted_of(row, length=131072, times=1.3):
+    """The wish for tables in a text as long as this; where bytes do not allow it, that is said."""
+    if not row["plan"].startswith("bov") or row["length"] != length:
+        return ""
+    return f"{times}" if row["bytes_allow"] >= times else f"{times}, more than bytes allow"
+
+
+def of_busy(found):
+    ours, libgomp = (found[name]["slower"] for name in ("ours", "libgomp"))
+    what = "a training step on 2 threads beside {}, as many times its time alone"
+    return [
+        (
+            what.format(neighbour),
+            f"{ours[name]:.2f} (with libgomp's own spinning {libgomp[name]:.1f})",
+            wanted,
+        )
+        for name, neighbour, wanted in (
+            ("two_runs", "another run of its kind", "2.5"),
+            ("beside_a_loop", "a loop of plain Python", ""),
+        )
+    ]
+
+
+def of_dva(found):
+    what = "dynamic value attention through its identity, as many times standard attention's time"
+    return [(what, f"{found['identity_over_standard']:.2f}", "2")]
+
+
+LINES = dict(
+    train=of_training,
+    race=of_race,
+    decode_cpu=of_decode,
+    generate_cpu=of_generation,
+    busy=of_busy,
+    dva=of_dva,
+)
+
+
+def speed_table(rows=None):
+    """Markdown: every part that is recorded, on every machine that it was recorded on."""
+    rows = records.rows_of(records.EVIDENCE / "bench.json") if rows is None else rows
+    lines = [HEAD]
+    for part, told in LINES.items():
+        for row in newest(rows):
+            if row["part"] == part:
+                on = machine_of(row)
+                lines += [" | ".join(("", *cells, on, "")).strip() for cells in told(row["result"])]
+    return "\n".join(lines)
+
+
+# ---- README ------------------------------------------------------------------------------------
+def training_in_words(found):
+    best = max(found, key=lambda row: row["share"])
+    how = "compiled" if best["compiled"] else "eager"
+    share = in_percent(best["share"])
+    return f"{share} of the floor of its matrix products in training (`{best['size']}`, {how})"
+
+
+def decode_in_words(found):
+    row = found.get("131072")
+    if row is None:
+        return ""
+    times, allowed = row["faster"]["histogram"], row["floor"]["histogram"]
+    return (
+        f"decoding through the histogram {times:.1f} times as fast as PyTorch's attention over a V "
+        f"cache at 131,072 keys, where bytes alone would give {allowed:.1f}"
+    )
+
+
+def generation_in_words(found):
+    by_plan = {row["plan"]: row for row in found if row["length"] == 131072}
+    if not by_plan:
+        return ""
+    third, every = (by_plan[plan]["times_standard"] for plan in ("bov", "bov-every"))
+    return (
+        f"generation at 131,072 tokens of context {third:.1f} times standard's with tables in a "
+        f"third of the layers, {every:.1f} times with tables in all"
+    )
+
+
+def busy_in_words(found):
+    times = found["ours"]["slower"]["two_runs"]
+    return f"a training step {times:.1f} times slower beside a second run"
+
+
+def dva_in_words(found):
+    times = found["identity_over_standard"]
+    return f"dynamic values in {times:.1f} times the time of standard attention"
+
+
+WORDS = dict(
+    train=training_in_words,
+    decode_cpu=decode_in_words,
+    generate_cpu=generation_in_words,
+    busy=busy_in_words,
+    dva=dva_in_words,
+)
+
+
+def speed_paragraph(rows=None):
+    """README's paragraph: a sentence a machine."""
+    rows = records.rows_of(records.EVIDENCE / "bench.json") if rows is None else rows
+    by_machine = {}
+    for row in newest(rows):
+        if row["part"] in WORDS:
+            words = WORDS[row["part"]](row["result"])
+            by_machine.setdefault(machine_of(row), {})[row["part"]] = words
+    sentences = ["**Speed** is a machine's and not a method's: `make bench` measures yours."]
+    for machine, told in by_machine.items():
+        words = "; ".join(told[part] for part in WORDS if told.get(part))
+        if words:
+            sentences.append(f"On {machine}: {words}.")
+    return " ".join(sentences)
+
+
+@command("minimal.lab.speed.table", __doc__.splitlines()[0])
+def main(parser, argv):
+    parser.parse_args(argv)
+    print(speed_paragraph(), speed_table(), sep="\n\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,171 @@
+"""What is measured of generation, of a busy machine, and what of it is told?"""
+
+import json
+
+import pytest
+import torch
+from torch.profiler import ProfilerActivity, profile
+
+from minimal.generate import generate
+from minimal.lab.evidence import records
+from minimal.lab.speed import busy, generation, memory, table
+from minimal.model.config import size as named
+from minimal.variants import build
+
+# ---- generation ----------------------------------------------------------------------------------
+
+
+def test_generation_is_timed_end_to_end_beside_its_floor(capsys):
+    rows = generation.generation(lengths=(64, 200), size="smoke", tokens=2, rounds=2, buffer=1000)
+    rows = json.loads(json.dumps(rows))
+    assert [(row["length"], row["plan"]) for row in rows] == [
+        (length, plan) for length in (64, 200) for plan in generation.PLANS
+    ]
+    for row in rows:
+        assert row["tokens_per_second"] > 0 and row["floor_tokens_per_second"] > 0
+        assert row["times_standard"] > 0 and 1 <= row["bytes_allow"] < 2
+    assert "200 tokens of context, bov-every" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("plan", (*generation.PLANS, "bov-gqa", "mla"))
+def test_random_rows_lie_as_a_prefill_leaves_them(plan):
+    """A cache that is filled, at a small length, against one that a text has filled."""
+    model = build(plan, named("tiny", windows="L")).eval()
+    ids = torch.randint(model.config.vocab, (1, 50))
+    real, random = model.cache(60), memory.filled(model, 50, capacity=60)
+    with torch.inference_mode():
+        model(ids, cache=real)
+    lying = lambda cache: {name: (x.shape, x.stride(), x.dtype) for name, x in cache.kept.items()}
+    assert lying(random) == lying(real)
+    assert random.filled == real.filled and random.length == real.length == 50
+
+
+@pytest.mark.parametrize("plan", ("standard", "bov"))
+def test_a_cache_that_continues_gives_the_tokens_of_the_whole_text(plan):
+    """What is timed is generate: with the rows of a real text it says what it says without them."""
+    model = build(plan, "tiny").eval()
+    ids = torch.randint(model.config.vocab, (1, 30), generator=torch.Generator().manual_seed(0))
+    whole = generate(model, ids, 6, temperature=0)
+    cache = model.cache(40)
+    with torch.inference_mode():
+        model(ids[:, :-1], cache=cache)
+    assert torch.equal(generate(model, ids[:, -1:], 6, temperature=0, cache=cache), whole[:, 29:])
+
+
+def test_what_a_token_reads_is_counted_on_the_tensors_that_it_reads():
+    text = {plan: generation.Text(plan, "tiny", 5000, 1) for plan in generation.PLANS}
+    read = {plan: one.read_bytes() for plan, one in text.items()}
+    layer = 5001 * 64 * 4  # keys, or stored values, of one layer
+    words = {name: text[name].cache.kept["ids"][:, :5000] for name in ("bov", "bov-every")}
+    words = {name: torch.cat([ids, ids.new_zeros(1, 1)], 1) for name, ids in words.items()}
+    rows = {name: ids.unique().numel() * 64 * 4 + 4 * 5001 for name, ids in words.items()}
+    weights = lambda plan: read[plan] - text[plan].model.config.layers * layer
+    assert read["standard"] == read["svformer"] + weights("standard") - weights("svformer")
+    spared = {"bov": 4 * (layer - rows["bov"]), "bov-every": 12 * (layer - rows["bov-every"])}
+    for plan, bytes_spared in spared.items():
+        matrices = {"bov": 4, "bov-every": 12}[plan] * 64 * 64 * 4  # W_V, which tables replace
+        gains = {"bov": 4, "bov-every": 12}[plan] * 4
+        assert read[plan] == read["standard"] - bytes_spared - matrices + gains
+    assert text["bov"].cache.length == 5000, "as if nothing had been read"
+
+
+@pytest.mark.parametrize("plan", (*generation.PLANS, "bov-gqa"))
+def test_no_step_copies_the_cache(plan):
+    """Buffers stay where they are, and nothing as large as one layer's keys is laid out."""
+    text = generation.Text(plan, "tiny", 20000, 2)
+    text()
+    before = {name: rows.data_ptr() for name, rows in text.cache.kept.items()}
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
+        text()
+    assert {name: rows.data_ptr() for name, rows in text.cache.kept.items()} == before
+    keys = min(rows.nbytes for name, rows in text.cache.kept.items() if name[0] == "k")
+    largest = max(event.self_cpu_memory_usage for event in seen.events())
+    assert largest < keys / 4, (largest, keys)
+
+
+def test_keys_and_values_lie_head_by_head():
+    cache = build("standard", "tiny").cache(40)
+    cache.append(("k", 0), torch.randn(1, 7, 2, 32))
+    assert cache.kept["k", 0].transpose(1, 2).is_contiguous()
+    assert cache.append(("latent", 0), torch.randn(1, 7, 32)).shape == (1, 7, 32)
+
+
+# ---- a busy machine ------------------------------------------------------------------------------
+
+
+def test_runs_are_timed_alone_and_beside_their_neighbours():
+    sizes = dict(size="smoke", batch=2, seconds=0.01, rounds=1)
+    found = busy.busy(spins=dict(ours=None), **sizes)
+    assert list(found) == ["ours"]
+    for row in json.loads(json.dumps(found)).values():
+        assert set(row["step_ms"]) == {"alone", "two_runs", "beside_a_loop"}
+        assert set(row["slower"]) == {"two_runs", "beside_a_loop"}
+        assert row["side_by_side_over_in_turn"] == row["slower"]["two_runs"] / 2
+    assert "beside the same run" in busy.report(found)
+
+
+def test_a_run_that_dies_ends_the_measurement():
+    with pytest.raises(RuntimeError, match="ended early"):
+        busy.together(None, size="no such size", seconds=0.01)
+
+
+def test_ours_is_what_minimal_says_and_not_what_this_process_was_told(monkeypatch):
+    monkeypatch.setenv("GOMP_SPINCOUNT", "5")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    ours, default = busy.environment(None), busy.environment(busy.SPINS["libgomp"])
+    assert "GOMP_SPINCOUNT" not in ours and "OMP_NUM_THREADS" not in ours
+    assert default["GOMP_SPINCOUNT"] == "300000"
+
+
+# ---- what is told --------------------------------------------------------------------------------
+
+OLD = dict(cpu="x86_64", capability="AVX2", threads=2, cores=4)
+NEW = dict(OLD, model="A Processor 1.0", capability="AVX512", cores=2)
+
+
+def decode_row(times, machine):
+    way = dict(histogram=times, products=1.25)
+    length = dict(faster=way, floor=dict(histogram=1.7), histogram_over_materialise=6.0)
+    short = dict(length, front_door_over=dict(rows=1.2, sorted=1.1, v_cache=0.9))
+    return dict(part="decode_cpu", machine=machine, result={"8192": short, "131072": length})
+
+
+def test_every_ratio_stands_beside_its_machine_and_the_last_one_counts():
+    rows = [decode_row(2.0, OLD), decode_row(1.5, NEW), decode_row(3.0, OLD)]
+    lines = table.speed_table(rows).splitlines()
+    assert lines[:2] == table.HEAD.splitlines()
+    old, new = "x86_64, AVX2, 2 of 4 cores", "A Processor 1.0, AVX512, 2 of 2 cores"
+    assert all(line.count("|") == 5 and (old in line) != (new in line) for line in lines[2:])
+    through = [line for line in lines if "through the histogram" in line]
+    cells = [line.split("|")[2].strip() for line in through]
+    assert cells == ["3.00 (bytes 1.70)", "1.50 (bytes 1.70)"]
+    assert "| 0.90 | 1 |" in table.speed_table(rows), "the front door against the best of three"
+    assert "| 1.20 |  |" in table.speed_table(rows), "1.5 times against 1.25 times the V cache"
+    said = table.speed_paragraph(rows)
+    assert f"On {old}: decoding through the histogram 3.0 times" in said
+    assert f"On {new}: decoding through the histogram 1.5 times" in said
+
+
+def test_generation_and_a_busy_machine_are_told_with_what_bytes_allow():
+    row = lambda plan, times, allow: dict(
+        plan=plan, length=131072, times_standard=times, bytes_allow=allow
+    )
+    generated = [row("standard", 1.0, 1.0), row("bov", 1.1, 1.2), row("bov-every", 1.8, 1.9)]
+    beside = lambda two, loop: dict(slower=dict(two_runs=two, beside_a_loop=loop))
+    busy_rows = dict(ours=beside(2.1, 1.9), libgomp=beside(99.0, 9.0))
+    rows = [
+        dict(part="generate_cpu", machine=NEW, result=generated),
+        dict(part="busy", machine=NEW, result=busy_rows),
+    ]
+    told = table.speed_table(rows)
+    assert "bov, times standard | 1.10 (bytes 1.20) | 1.3, more than bytes allow |" in told
+    assert "bov-every, times standard | 1.80 (bytes 1.90) | 1.3 |" in told
+    assert "2.10 (with libgomp's own spinning 99.0) | 2.5 |" in told
+    said = table.speed_paragraph(rows)
+    assert "2.1 times slower beside a second run" in said and "1.8 times with tables in all" in said
+
+
+def test_readme_says_of_speed_what_is_recorded():
+    """After a new recording: python -m minimal.lab.speed.table prints the paragraph."""
+    readme = (records.EVIDENCE.parents[1] / "README.md").read_text(encoding="utf-8")
+    assert table.speed_paragraph() in " ".join(readme.split())

@@ -1,0 +1,48 @@
+"""Does torch hear how long its threads may spin? It asks once, as it is loaded."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="there torch stands on libgomp")
+
+RUN = (
+    "import pytest; pytest.main(['-q', '-s', '-p', 'no:cacheprovider', 'homework/hw01_attention'])"
+)
+STARTS = dict(  # how the course is started
+    command="import minimal.train",
+    notebook="from minimal.lab.drawings.systems import systems; import torch",
+    homework=RUN,
+    tests="import tests.conftest, torch",
+)
+
+
+def spins(code, **told):
+    """What libgomp says that it was told, when it is loaded by this code."""
+    environment = dict(os.environ, OMP_DISPLAY_ENV="verbose", PYTHONPATH=str(ROOT))
+    for name in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY"):
+        environment.pop(name, None)
+    how = dict(cwd=ROOT, env=environment | told, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code], **how)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return re.findall(r"GOMP_SPINCOUNT = '(.+)'", done.stderr)
+
+
+def test_without_us_libgomp_would_spin_for_long():
+    counts = spins("import torch")
+    assert counts and all(int(count) >= 100_000 for count in counts)
+
+
+@pytest.mark.parametrize("code", STARTS.values(), ids=STARTS)
+def test_threads_spin_for_a_moment_however_the_course_is_started(code):
+    assert set(spins(code)) == {"1000"}
+
+
+def test_what_the_user_says_of_waiting_stands():
+    assert set(spins("import minimal.train", GOMP_SPINCOUNT="77")) == {"77"}
+    assert set(spins("import minimal.train", OMP_WAIT_POLICY="passive")) == {"0"}
