@@ -2,7 +2,8 @@
 
 import torch
 
-from minimal.lab.proofs import gap
+from minimal.lab.proofs import awake, gap, gap_by
+from minimal.variants import build
 
 x = torch.randn(3, 4, generator=torch.Generator().manual_seed(0))
 
@@ -19,3 +20,19 @@ def test_a_difference_in_outputs_or_in_gradients_alone_is_seen():
 def test_every_input_counts():
     y = x.flip(0)
     assert gap(lambda x, y: x + y, lambda x, y: x + 2 * y - y.detach(), x, y) > 0.5
+
+
+def test_tensors_that_both_functions_use_count_too():
+    w = torch.nn.Parameter(x.clone())
+    assert gap_by(lambda: 2 * w, lambda: w + w, [w]) < 1e-6
+    assert gap_by(lambda: w, lambda: 2 * w - w.detach(), [w]) > 0.5
+
+
+def test_an_awake_model_is_silent_nowhere():
+    asleep, woken = build("resformer-learned", "smoke", seed=1), awake("resformer-learned", "smoke")
+    assert any(not p.any() for p in asleep.parameters())
+    assert all(p.any() and p.dtype == torch.float64 for p in woken.parameters())
+    shares = [p.item() for name, p in woken.named_parameters() if name.endswith((".a", "a.value"))]
+    assert shares and all(abs(share - 0.5) > 1e-6 for share in shares)
+    again = awake("resformer-learned", "smoke")
+    assert all(torch.equal(a, b) for a, b in zip(woken.parameters(), again.parameters()))
