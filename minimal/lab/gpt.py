@@ -151,9 +151,19 @@ def started(model, seed=0):
     return model
 
 
+def rest(model, ids, targets):
+    """Freeze the weights for which a changed line has no use: no gradient reaches them."""
+    named = list(model.parameters())
+    at = model.head.weight.device
+    loss = model.loss(ids.to(at), targets.to(at))
+    for p, gradient in zip(named, torch.autograd.grad(loss, named, allow_unused=True)):
+        p.requires_grad_(gradient is not None)
+
+
 def train(model, dataset, steps, seed=0, upto=None, rows=16):
     """Train a model as `python -m minimal.train` would; the losses of its first `upto` steps."""
     batch_tokens = rows * model.config.context
+    rest(model, *dataset.batch(0, 1, seed))
     optimizer = Optimizer(model, "bov", batch_tokens=batch_tokens, steps=steps, scale="laptop")
     device, losses = model.head.weight.device, []
     for step in range(steps if upto is None else upto):

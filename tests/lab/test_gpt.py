@@ -136,6 +136,14 @@ def test_models_are_trained_beside_each_other_from_one_start(tmp_path):
     )
 
 
+def test_weights_that_a_line_leaves_without_work_are_not_trained():
+    model = started(First(NANO), seed=0)
+    before = [layer.value.weight.detach().clone() for layer in model.layers]
+    train(model, Data(), steps=2, rows=2)
+    moved = [distance(a, layer.value.weight) for a, layer in zip(before, model.layers)]
+    assert moved[0] > 0 and moved[1:] == [0, 0, 0]
+
+
 def test_a_weight_without_a_place_is_refused():
     deeper = SIZES["smoke"].but(layers=3)
     small = GPT(SIZES["smoke"])
