@@ -38,3 +38,19 @@ def awake(plan, size="nano", seed=1, **changes):
             if name.endswith(SILENT) or p.dim() < 2:
                 p.normal_(0.0, 0.1 if p.dim() > 1 else 0.5, generator=draw)
     return model
+
+
+def kept_bytes(f, *inputs):
+    """Bytes that f keeps for its backward pass, each storage once, the inputs not counted."""
+    inputs, kept = [x.detach().requires_grad_() for x in inputs], {}
+
+    def note(t):
+        kept[t.untyped_storage().data_ptr()] = t.untyped_storage().nbytes()
+        return t
+
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda t: t):
+        y = f(*inputs)
+    for x in inputs:
+        kept.pop(x.untyped_storage().data_ptr(), None)
+    del y  # it held what was counted until here, or an address might have been used twice
+    return sum(kept.values())

@@ -89,3 +89,4 @@ def test_recorded_plans_are_told_with_their_intervals(capsys):
     assert "-0.1005" in said and "(better!)" in said and "absent" not in said
     assert f"[figure] {ALT}" in said
     assert tell([], ["better"], ALT) == []
+    assert "recorded yet" in capsys.readouterr().out

@@ -2,7 +2,7 @@
 
 import torch
 
-from minimal.lab.proofs import awake, gap, gap_by
+from minimal.lab.proofs import awake, gap, gap_by, kept_bytes
 from minimal.variants import build
 
 x = torch.randn(3, 4, generator=torch.Generator().manual_seed(0))
@@ -36,3 +36,11 @@ def test_an_awake_model_is_silent_nowhere():
     assert shares and all(abs(share - 0.5) > 1e-6 for share in shares)
     again = awake("resformer-learned", "smoke")
     assert all(torch.equal(a, b) for a, b in zip(woken.parameters(), again.parameters()))
+
+
+def test_what_the_backward_pass_needs_is_counted_once():
+    assert kept_bytes(lambda x: x + 1, x) == 0
+    assert kept_bytes(lambda x: x * x, x) == 0  # an input
+    assert kept_bytes(lambda x: x.exp(), x) == 4 * x.numel()
+    assert kept_bytes(lambda x: (y := x.exp()) * y, x) == 4 * x.numel()
+    assert kept_bytes(lambda x: x.exp().exp(), x) == 2 * 4 * x.numel()

@@ -114,6 +114,8 @@ def tell(rows, plans, alt, baseline="standard", words=lambda plan: "", metric="l
 
     found = intervals.paired(rows, metric, baseline, plans=plans) if rows else []
     table = [row for row in found if row["n"]]
+    if not table:
+        print("None of these plans is recorded yet: `make evidence` says what is missing.")
     for row in table:
         interval = "one seed, no interval"
         if row["low"] is not None:
