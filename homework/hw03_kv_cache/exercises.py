@@ -281,8 +281,6 @@ def heads(T, S, H, G, K):
     hints=[
         "Give every query head its key head and its value head, then it is ordinary attention: "
         "repeat_interleave, not repeat.",
-        "H // G query heads share a key head, H // K a value head: which of the two does head 2 of "
-        "6 read, with G = 2 and K = 3?",
         "The mask compares absolute positions: query t stands at t + S - T.",
     ],
     after="A map belongs to a query head, so who shares keys and who shares values are two "
