@@ -23,6 +23,8 @@ from torch import nn
 from minimal.data.packing import pack
 from minimal.data.tokenizer import tokenizer
 from minimal.kernels.reference import weights
+from minimal.lab import figures
+from minimal.lab.evidence.curves import relative
 from minimal.lab.proofs import awake
 from minimal.model.attend import attend
 from minimal.model.config import SIZES
@@ -189,6 +191,18 @@ def beside(kinds, size, book, steps, seed=0, upto=None, rows=16):
             model = started(kind(config), seed)
         losses[name] = train(model, data, steps, seed, upto, rows)
     return losses
+
+
+def look(losses, book, title, window=10):
+    """Draw what `beside` returned: every model's smoothed loss, less that of the first."""
+    first, *others = losses
+    series = {name: relative(losses[name], losses[first], window) for name in others}
+    at = list(range(window, len(losses[first]) + 1))  # an average is named by its last step
+    series[first] = [0.0] * len(at)
+    xlabel, ylabel = f"step (average of {window}), {book.name}", f"nats below or above {first}"
+    alt = f"Smoothed training loss of {' and '.join(others)} minus that of {first} over "
+    alt += f"{at[-1]} training steps, and a level line at zero; below zero is ahead of {first}."
+    figures.show(figures.lines(series, title, xlabel, ylabel, x=at), alt)
 
 
 def apart(kind, plan="standard", names=(), size="nano", vocab=256, context=32):

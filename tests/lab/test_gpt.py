@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from minimal.data import corpora
-from minimal.lab.gpt import GPT, Layer, apart, beside, by_our_names, started, train
+from minimal.lab import figures
+from minimal.lab.gpt import GPT, Layer, apart, beside, by_our_names, look, started, train
 from minimal.model.config import SIZES
 from minimal.training.optim import Optimizer
 from minimal.variants import build
@@ -134,6 +135,16 @@ def test_models_are_trained_beside_each_other_from_one_start(tmp_path):
     assert (
         losses["table"] == beside(dict(table=WithTable), "smoke", book, 20, upto=3, rows=2)["table"]
     )
+
+
+def test_a_look_shows_the_difference_from_the_first_model(monkeypatch, capsys):
+    drawn = {}
+    monkeypatch.setattr(figures, "lines", lambda series, *words, **x: drawn.update(series, **x))
+    monkeypatch.setattr(figures, "show", lambda fig, alt: print(figures.check_alt(alt)))
+    losses = dict(standard=[3.0, 2.0, 1.0], changed=[3.0, 2.5, 2.0])
+    look(losses, corpora.find("stdlib"), "A title", window=2)
+    assert drawn == dict(changed=[0.25, 0.75], standard=[0.0, 0.0], x=[2, 3])
+    assert "changed minus that of standard over 3 training steps" in capsys.readouterr().out
 
 
 def test_weights_that_a_line_leaves_without_work_are_not_trained():

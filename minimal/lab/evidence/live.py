@@ -107,23 +107,25 @@ def recorded(*names):
     return rows
 
 
-def tell(rows, plans, alt, baseline="standard", words=lambda plan: "", metric="loss"):
+def tell(rows, plans, alt, title="", baseline="standard", words=lambda plan: ""):
     """Print and draw recorded plans against a baseline, seed by seed; the table. `words` says more
     of a plan."""
     from minimal.lab import figures
 
-    found = intervals.paired(rows, metric, baseline, plans=plans) if rows else []
+    found = intervals.paired(rows, "loss", baseline, plans=plans) if rows else []
     table = [row for row in found if row["n"]]
     if not table:
         print("None of these plans is recorded yet: `make evidence` says what is missing.")
+    longest = max((len(row["plan"]) for row in table), default=0)
     for row in table:
         interval = "one seed, no interval"
         if row["low"] is not None:
             interval = f"{row['low']:+.4f} to {row['high']:+.4f}"
-        told = f"{row['plan']:20} n = {row['n']}   {row['difference']:+.4f}   {interval}"
+        told = f"{row['plan']:{longest}}  n = {row['n']}   {row['difference']:+.4f}   {interval}"
         print(f"{told}   {words(row['plan'])}".rstrip())
     if table:
         clear = ", ".join(row["plan"] for row in table if row["clear"]) or "none yet"
         xlabel = f"held-out nats minus {baseline} (recorded)"
-        figures.show(figures.intervals(table, f"Clear of zero: {clear}", xlabel), alt)
+        title = title or f"Clear of zero: {clear}"
+        figures.show(figures.intervals(table, title, xlabel), alt)
     return table
