@@ -3,7 +3,8 @@
 Fill in the functions, in any order, and run `pytest homework/hw05_dva` as often as you
 like.
 Letters: B batch, T queries, S keys, C width (of the model and of its one head), F hidden
-width of an MLP, L layers; qr and kr are the modifier's query and key.
+width of an MLP, L layers, H heads of width D where there are several; qr and kr are the
+modifier's query and key.
 Functions return new tensors, in the dtype of their inputs, and leave these as they were.
 """
 
@@ -11,8 +12,9 @@ import torch  # noqa: F401
 
 
 def pair_values(v, qr, kr):
-    """The value that key j offers to query i, v_ij = v_j + qr_i * kr_j (entry by entry): v and kr
-    (S,C), qr (T,C) -> (T,S,C).
+    """The value that key j offers to query i in every head, v_ij = v_j + qr_i * kr_j (entry by
+    entry), with fewer heads of kr: v (S,H,D), qr (T,H,D), kr (S,G,D) -> (T,S,H,D). H // G
+    neighbouring heads share a head of kr.
     """
     raise NotImplementedError
 

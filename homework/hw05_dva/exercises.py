@@ -12,17 +12,26 @@ unit = Unit(
     Fill in the functions, in any order, and run `pytest homework/hw05_dva` as often as you
     like.
     Letters: B batch, T queries, S keys, C width (of the model and of its one head), F hidden
-    width of an MLP, L layers; qr and kr are the modifier's query and key.
+    width of an MLP, L layers, H heads of width D where there are several; qr and kr are the
+    modifier's query and key.
     Functions return new tensors, in the dtype of their inputs, and leave these as they were.
 """,
 )
 
 
+def heads(G):
+    """Nine keys, four queries, six heads, and G heads of modifier keys."""
+    return lambda r: normals(r, (9, 6, 5), (4, 6, 5), (9, G, 5))
+
+
 @unit.exercise(
-    Part(
-        "more keys than queries",
+    Part("more keys than queries", 8, [heads(3), heads(2), heads(6)]),
+    Wrong(
+        "modifier keys by turns",
         8,
-        lambda r: (r.normal(size=(7, 5)), r.normal(size=(4, 5)), r.normal(size=(7, 5))),
+        "your heads take the modifier keys by turns (0, 1, 2, 0, 1, 2); neighbours share one "
+        "(0, 0, 1, 1, 2, 2)",
+        dict(turns=True),
     ),
     Wrong(
         "keys first",
@@ -44,22 +53,28 @@ unit = Unit(
     ),
     hints=[
         "Which of the three depend on the query i, and which on the key j?",
-        "Give each a dimension of size 1 where it does not vary: v[None], qr[:, None], kr[None].",
+        "Give each a dimension of size 1 where it does not vary: v[None], qr[:, None], kr[None]; "
+        "and kr as many heads as v has.",
     ],
     after="v_j varies with the key alone, the product with both, so T times S vectors are "
-    "needed to write all of them down. minimal/model/attention.py: Pairs does write "
+    "needed to write all of them down. Shared modifier keys answer a question of notebook "
+    "07: the third stream of the cache is then as much smaller as there are fewer heads in "
+    "it. minimal/model/attention.py: Pairs does write "
     "them down: it is the slow reference for the layer that does not.",
     level="easy",
     minutes=5,
 )
-def pair_values(v, qr, kr, *, keys_first=False, times=True, static=1):
-    """The value that key j offers to query i, v_ij = v_j + qr_i * kr_j (entry by entry): v and kr
-    (S,C), qr (T,C) -> (T,S,C).
+def pair_values(v, qr, kr, *, keys_first=False, times=True, static=1, turns=False):
+    """The value that key j offers to query i in every head, v_ij = v_j + qr_i * kr_j (entry by
+    entry), with fewer heads of kr: v (S,H,D), qr (T,H,D), kr (S,G,D) -> (T,S,H,D). H // G
+    neighbouring heads share a head of kr.
     """
-    out = np.zeros((len(qr), *v.shape))
+    out, (H, G) = np.zeros((len(qr), *v.shape)), (v.shape[1], kr.shape[1])
+    reads = [h % G if turns else h // (H // G) for h in range(H)]
     for i in range(len(qr)):
         for j in range(len(v)):
-            out[i, j] = static * v[j] + (qr[i] * kr[j] if times else qr[i] + kr[j])
+            candidates = kr[j, reads]
+            out[i, j] = static * v[j] + (qr[i] * candidates if times else qr[i] + candidates)
     return out.swapaxes(0, 1) if keys_first else out
 
 

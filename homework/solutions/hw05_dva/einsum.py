@@ -5,7 +5,8 @@ from torch import einsum
 
 
 def pair_values(v, qr, kr):
-    return v.expand(len(qr), -1, -1) + einsum("tc,sc->tsc", qr, kr)
+    grouped = qr.unflatten(1, (kr.shape[1], -1))  # (T,G,H/G,D)
+    return v + einsum("tgrd,sgd->tsgrd", grouped, kr).flatten(2, 3)
 
 
 def dva(x, wq, wk, wv, wqr, wkr):

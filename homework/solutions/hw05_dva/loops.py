@@ -5,9 +5,12 @@ import torch.nn.functional as F
 
 
 def pair_values(v, qr, kr):
-    return torch.stack(
-        [torch.stack([v[j] + qr[i] * kr[j] for j in range(len(v))]) for i in range(len(qr))]
-    )
+    H, G = v.shape[1], kr.shape[1]
+    offers = []
+    for h in range(H):
+        mine = kr[:, h * G // H]  # (S,D)
+        offers.append(torch.stack([v[:, h] + q * mine for q in qr[:, h]]))
+    return torch.stack(offers, 2)
 
 
 def dva(x, wq, wk, wv, wqr, wkr):

@@ -4,7 +4,8 @@ import torch
 
 
 def pair_values(v, qr, kr):
-    return v[None] + qr[:, None] * kr[None]  # (T,S,C)
+    kr = kr.repeat_interleave(v.shape[1] // kr.shape[1], 1)  # (S,H,D)
+    return v[None] + qr[:, None] * kr[None]  # (T,S,H,D)
 
 
 def dva(x, wq, wk, wv, wqr, wkr):
