@@ -86,7 +86,7 @@ def layer(T, M):
 
 @unit.exercise(
     Part("one token", 4, layer(1, 2)),
-    Part("a sequence", 10, layer(6, 3)),
+    Part("a sequence", 10, layer(5, 3)),
     Wrong(
         "the first modifier alone",
         14,
