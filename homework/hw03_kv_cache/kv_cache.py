@@ -84,12 +84,12 @@ def critical_point(method, baseline, window):
 
 
 def predict_savings():
-    """Predict, then count: how many per cent of the standard cache does SVFormer save? Three
-    numbers.
+    """Predict, then count: how many per cent of the standard cache are saved? Three numbers.
 
-    (1) 24 layers that see everything. (2) 12 layers in the pattern SSSL, 65,536 tokens: the S
-    layers see 512 keys to their left and keep no more than they see. (3) 12 layers of which only
-    the last sees everything, the others as in (2). Within 5 points counts, within 2 for (3).
+    (1) 24 layers that see everything: every fourth, from layer 0 on, makes values, and the others
+    read the latest. (2) SVFormer, 12 layers in the pattern SSSL, 65,536 tokens: the S layers see
+    512 keys to their left and keep no more than they see. (3) SVFormer, 12 layers of which only the
+    last sees everything, the others as in (2). Within 5 points counts, within 2 for (3).
     """
     raise NotImplementedError
 

@@ -97,7 +97,7 @@ def numbers():
     return dict(
         predict_sharpness=[f"{sharp[0]:.2f} of", f"gets {sharp[1]:.2f}"],
         predict_entropies=[f"= {even[0]:.2f}", f"gives {even[2]:.2f}"],
-        predict_savings=[f"saves {saved[0]:.1f}", f"{saved[1]:.1f} with", f"{saved[2]:.1f} with"],
+        predict_savings=[f"save {saved[0]:.1f}", f"{saved[1]:.1f} with", f"{saved[2]:.1f} with"],
         window=[
             f"half of the longest: 1,728, rounded up to {units['hw04'].window(1, 2, 3456, 128):,}"
         ],
