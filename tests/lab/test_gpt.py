@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from minimal.data import corpora
-from minimal.lab import figures
+from minimal.lab import figures, proofs
 from minimal.lab.gpt import GPT, Layer, apart, beside, by_our_names, look, started, train
 from minimal.model.config import SIZES
 from minimal.training.optim import Optimizer
@@ -19,12 +19,17 @@ ids = torch.randint(256, (2, 32), generator=torch.Generator().manual_seed(0))  #
 targets = ids.roll(-1, 1)
 
 
+def awake(plan="standard"):
+    """One of minimal's models in doubles, silent nowhere."""
+    return proofs.awake(plan, NANO)
+
+
 def distance(a, b):
     return (a - b).abs().max().item()
 
 
 def test_it_is_minimals_standard_in_logits_and_in_every_gradient():
-    theirs = by_our_names(build("standard", NANO))
+    theirs = by_our_names(awake())
     assert theirs.keys() == dict(GPT(NANO).named_parameters()).keys()
     logits, gradients = apart(GPT)
     assert logits < 1e-5 and gradients < 1e-6  # minimal's logits are floats
