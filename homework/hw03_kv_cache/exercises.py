@@ -96,9 +96,8 @@ def owners(plan, layers, anchors, *, first=lambda n: 0, cla=("k", "v"), latest=l
     return keys, values
 
 
-def model(plan, odd=0):
-    """A maker of model shapes with fewer key/value heads than query heads. (No size of 2: as large
-    as the factor for K and V.)"""
+def model(plan, key_bits, value_bits, odd=0):
+    """A maker of model shapes with fewer key/value heads than query heads."""
 
     def make(r):
         G = int(r.integers(1, 4))
@@ -110,23 +109,33 @@ def model(plan, odd=0):
             G * r.integers(2, 5),
             G,
             r.choice([32, 64, 128]),
-            r.choice([4, 8]),
+            key_bits,
+            value_bits,
         )
 
     return make
 
 
 @unit.exercise(
-    Part("standard, with grouped heads", 4, model("standard")),
+    Part(
+        "standard, with grouped heads",
+        4,
+        [model("standard", bits, bits) for bits in (16, 8, 4)],
+    ),
     Part(
         "SVFormer and CLA",
         4,
-        [model("svformer"), model("cla"), model("cla", odd=1), model("svformer", odd=1)],
+        [
+            model("svformer", 16, 8),
+            model("cla", 8, 4),
+            model("cla", 16, 4, odd=1),
+            model("svformer", 8, 4, odd=1),
+        ],
     ),
     Part(
         "SkipV1Former",
         4,
-        lambda r: ("skipv1", r.integers(3, 20), 2, r.integers(100, 999), 12, 4, 64, 4),
+        lambda r: ("skipv1", r.integers(3, 20), 2, r.integers(100, 999), 12, 4, 64, 8, 4),
     ),
     Wrong(
         "query heads",
@@ -135,10 +144,22 @@ def model(plan, odd=0):
         dict(by="heads"),
     ),
     Wrong(
-        "elements",
+        "bits",
         12,
-        "you counted elements, not bytes: the size of one is missing",
-        dict(sized=False),
+        "you counted bits; a byte has eight of them",
+        dict(of_bits=1),
+    ),
+    Wrong(
+        "no scales",
+        12,
+        "the scales are missing: below 16 bits every row of a head keeps two bytes more",
+        dict(scale=0),
+    ),
+    Wrong(
+        "one precision",
+        8,
+        "you kept the values with the keys' bits; they have bits of their own",
+        dict(one_precision=True),
     ),
     Wrong(
         "keys only",
@@ -160,20 +181,21 @@ def model(plan, odd=0):
         dict(skip_from=0),
     ),
     hints=[
-        "One stream (the keys of one layer, say) is B · T · G · D elements. How many streams does "
-        "each plan keep?",
+        "A row of one head is D numbers of so many bits, and below 16 bits a scale of 16 more. How "
+        "many rows has a stream, and how many streams of keys, and of values, does each plan keep?",
         "SVFormer: L key streams and one value stream. CLA: only the even layers keep anything. "
         "Mind odd depths.",
         "SkipV1Former: above layer 0 half of the value heads are its own; the others are layer "
         "0's, cached there.",
     ],
-    after="Every plan is a number of streams of B T G D elements; minimal/model/count.py: "
-    "count finds it by running two tokens through the model and looking at what was "
-    "kept. README's question: SVFormer keeps L + 1 streams, GQA with two query heads to "
-    "a key head the bytes of L, so GQA's cache is the smaller one at any depth. The "
+    after="Every plan is a number of key streams and a number of value streams of B T G rows; "
+    "minimal/model/count.py: count finds them by running two tokens through the model. "
+    "A scale weighs most where rows are narrow: at 4 bits and a width of 32 it is two "
+    "bytes of eighteen. README's question: SVFormer keeps L + 1 streams, GQA with two "
+    "query heads to a key head the bytes of L, so GQA's cache is the smaller one at any depth. The "
     "abstract's 'better than GQA and CLA' is about loss: section 4.6 finds it at 64,000 "
     "tokens, and at 2,048 the reverse for GQA, so ask for length and bytes beside it.",
-    level="easy",
+    level="medium",
     minutes=15,
 )
 def cache_bytes(
@@ -184,23 +206,33 @@ def cache_bytes(
     heads,
     groups,
     width,
-    size,
+    key_bits,
+    value_bits,
     *,
     by="groups",
-    sized=True,
+    of_bits=8,
+    scale=16,
+    one_precision=False,
     streams=2,
     kept_values=1,
     skip_from=1,
 ):
     """Bytes that the cache must hold (a whole number) after `tokens` tokens of `batch` sequences.
 
-    heads: query heads, groups: key/value heads, width: of one head, size: bytes of one element.
-    plan: standard, svformer, cla (as in `owners`) or skipv1 (SkipV1Former).
+    heads: query heads, groups: key/value heads, width: of one head. A number of the keys has
+    key_bits bits, one of the values value_bits (16, 8 or 4). Below 16 bits every row, one token in
+    one head, keeps a scale of 16 bits beside its numbers. plan: standard, svformer, cla (as in
+    `owners`) or skipv1 (SkipV1Former).
     """
-    one = batch * tokens * (groups if by == "groups" else heads) * width * (size if sized else 1)
+
+    def stream(bits):
+        row = width * bits + (scale if bits < 16 else 0)
+        return batch * tokens * (groups if by == "groups" else heads) * row // of_bits
+
+    one_key, one = stream(key_bits), stream(key_bits if one_precision else value_bits)
     keys = values = 0
     for n in range(layers):
-        keys += 0 if plan == "cla" and n % 2 else one
+        keys += 0 if plan == "cla" and n % 2 else one_key
         if plan == "svformer":
             values += one * kept_values if n == 0 else 0
         elif plan == "skipv1":
@@ -210,16 +242,23 @@ def cache_bytes(
     return keys + values if streams == 2 else keys
 
 
-def heads(T, S, H, G):
-    return lambda r: normals(r, (2, T, H, 6), (2, S, G, 6), (2, S, G, 5))
+def heads(T, S, H, G, K):
+    return lambda r: normals(r, (2, T, H, 6), (2, S, G, 6), (2, S, K, 5))
 
 
 @unit.exercise(
-    Part("pairs of query heads share a key head", 7, heads(5, 5, 6, 3)),
-    Part("one key head for all, and a cache", 5, heads(3, 7, 4, 1)),
+    Part("more value heads than key heads", 7, heads(5, 5, 6, 2, 3)),
+    Part("one key head for all, and a cache", 5, heads(3, 7, 4, 1, 2)),
+    Wrong(
+        "values grouped as the keys",
+        12,
+        "you gave the values the groups of the keys; there are more value heads, so fewer query "
+        "heads share one",
+        dict(as_keys=True),
+    ),
     Wrong(
         "by turns",
-        7,
+        12,
         "your query heads take the key heads by turns (0, 1, 2, 0, 1, 2); neighbours share one "
         "(0, 0, 1, 1, 2, 2)",
         dict(turns=True),
@@ -240,28 +279,36 @@ def heads(T, S, H, G):
         dict(corner=True),
     ),
     hints=[
-        "Give every query head its key head, then it is ordinary attention: repeat_interleave, "
-        "not repeat.",
+        "Give every query head its key head and its value head, then it is ordinary attention: "
+        "repeat_interleave, not repeat.",
         "The mask compares absolute positions: query t stands at t + S - T.",
     ],
-    after="Neighbours share a key head (0, 0, 1, 1), which is repeat_interleave; repeat would "
-    "deal the heads by turns, with the same shapes and other partners. The einsum "
-    "solution copies nothing: it looks at the H query heads as G groups. The package's "
+    after="A map belongs to a query head, so who shares keys and who shares values are two "
+    "questions: neighbours share (0, 0, 1, 1), by repeat_interleave, once for each. The "
+    "einsum solution copies nothing: it looks at the heads as G groups for the scores "
+    "and as K groups for the values. The package's "
     "definition is minimal/kernels/reference.py: weights, and "
     "minimal/kernels/decode.py: split gives one program all query heads of a key head, "
     "so that each key is read once.",
     level="medium",
     minutes=20,
 )
-def grouped_attention(q, k, v, *, turns=False, causal=True, root=True, corner=False):
-    """Causal attention with fewer key/value heads than query heads: q (B,T,H,D), k (B,S,G,D), v
-    (B,S,G,E) -> (B,T,H,E).
+def grouped_attention(q, k, v, *, turns=False, as_keys=False, causal=True, root=True, corner=False):
+    """Causal attention with fewer key heads than query heads, and another number of value heads: q
+    (B,T,H,D), k (B,S,G,D), v (B,S,K,E) -> (B,T,H,E).
 
-    H // G neighbouring query heads read the same key/value head. The T queries are the last T of S
-    positions.
+    H // G neighbouring query heads read the same key head, H // K the same value head. The T
+    queries are the last T of S positions.
     """
-    late = q.shape[1] - k.shape[1] if corner else 0
-    return by_index.attention(q, k, v, turns=turns, causal=causal, root=root, late=late)
+    late, H, G = q.shape[1] - k.shape[1] if corner else 0, q.shape[2], k.shape[2]
+
+    def for_each_query_head(rows, groups):
+        reads = [h % groups if turns else h // (H // groups) for h in range(H)]
+        return rows[:, :, reads]
+
+    k = for_each_query_head(k, G)
+    v = for_each_query_head(v, G if as_keys else v.shape[2])
+    return by_index.attention(q, k, v, causal=causal, root=root, late=late)
 
 
 @unit.exercise(
@@ -535,6 +582,9 @@ def saved(windows, tokens):
     return 100 * (1 - (sum(kept) + max(kept)) / (2 * sum(kept)))
 
 
+SIX_OF_24 = 100 * (1 - (24 + 6) / 48)  # six layers of 24 make values
+
+
 def near(which, value, why, within=5):
     def accept(answer):
         said = per_cent(need(answer, full=0, sssl=0, one=0)[which])
@@ -545,10 +595,10 @@ def near(which, value, why, within=5):
 
 @unit.exercise(
     Part(
-        "24 layers that see everything",
+        "24 layers, six of which make values",
         3,
         None,
-        near(0, saved([0] * 24, 65536), "L + 1 of 2L streams stay"),
+        near(0, SIX_OF_24, "all 24 streams of keys stay, and six of values"),
     ),
     Part(
         "three windows to one full layer",
@@ -573,29 +623,35 @@ def near(which, value, why, within=5):
             within=2,
         ),
     ),
-    Wrong("fractions", 8, "per cent, not a fraction", returns=lambda: (0.479, 0.337, 0.04)),
+    Wrong("fractions", 8, "per cent, not a fraction", returns=lambda: (0.375, 0.337, 0.04)),
     Wrong(
-        "half, always", 5, "more than 5 points from the count", returns=lambda: (50.0, 50.0, 50.0)
+        "one stream of values",
+        3,
+        "more than 5 points from the count",
+        returns=lambda: (47.9, 33.7, 4.0),
+    ),
+    Wrong(
+        "half, always", 8, "more than 5 points from the count", returns=lambda: (50.0, 50.0, 50.0)
     ),
     Wrong(
         "as with full context",
         5,
         "more than 5 points from the count",
-        returns=lambda: (47.9, 45.8, 45.8),
+        returns=lambda: (37.5, 45.8, 45.8),
     ),
     Wrong(
         "what stays, not what is saved",
         8,
         "more than 5 points from the count",
-        returns=lambda: (55.0, 66.3, 96.0),
+        returns=lambda: (62.5, 66.3, 96.0),
     ),
     hints=[
         "Write the numbers down before you compute anything; then let `windowed_bytes` below "
         "correct you.",
         "In full streams: windowed layers weigh next to nothing. What is left of the two caches?",
     ],
-    after="One shared value stream saves 47.9 per cent where all 24 layers see everything, "
-    "33.7 with three windows to a full layer, 4.0 with one full layer in twelve. The "
+    after="Six value streams for 24 layers save 37.5 per cent. One for all saves 33.7 with three "
+    "windows to a full layer, and 4.0 with one full layer in twelve. The "
     "windowed layers had little to save, and V_1 must stay whole as long as one reader "
     "sees everything. minimal/lab/speed/memory.py: counter counts it for any plan, with "
     "rings=True.",
@@ -603,22 +659,31 @@ def near(which, value, why, within=5):
     minutes=5,
 )
 def predict_savings():
-    """Predict, then count: how many per cent of the standard cache does SVFormer save? Three
-    numbers.
+    """Predict, then count: how many per cent of the standard cache are saved? Three numbers.
 
-    (1) 24 layers that see everything. (2) 12 layers in the pattern SSSL, 65,536 tokens: the S
-    layers see 512 keys to their left and keep no more than they see. (3) 12 layers of which only
-    the last sees everything, the others as in (2). Within 5 points counts, within 2 for (3).
+    (1) 24 layers that see everything: every fourth, from layer 0 on, makes values, and the others
+    read the latest. (2) SVFormer, 12 layers in the pattern SSSL, 65,536 tokens: the S layers see
+    512 keys to their left and keep no more than they see. (3) SVFormer, 12 layers of which only the
+    last sees everything, the others as in (2). Within 5 points counts, within 2 for (3).
     """
     return (
-        saved([0] * 24, 65536),
+        SIX_OF_24,
         saved([512, 512, 512, 0] * 3, 65536),
         saved([512] * 11 + [0], 65536),
     )
 
 
+TRUE = {
+    1: "row - col may be 0, 1, …, N, and 0 is the query itself",
+    2: "with N keys or fewer nothing has been overwritten",
+    4: "a softmax and a sum over keys do not know in which order the keys stand",
+}
+
+
 def ring_fails(answer):
-    q, k, v, N = need(answer, q=1, k=2, v=2, N=0)
+    which, q, k, v, N = need(answer, which=0, q=1, k=2, v=2, N=0)
+    refuse(which not in (1, 2, 3, 4), "which must be 1, 2, 3 or 4")
+    refuse(which != 3, f"sentence {int(which)} is true: {TRUE.get(int(which))}")
     refuse(N != int(N) or N < 1, "N must be a whole number of at least 1")
     refuse(
         k.shape != (len(v), len(q)) or len(v) == 0,
@@ -639,27 +704,40 @@ def ring_fails(answer):
 
 
 @unit.exercise(
-    Part("a ring of N entries gives another output", 8, None, ring_fails),
+    Part("the sentence, and a case", 8, None, ring_fails),
+    Wrong(
+        "the mask's own sentence",
+        8,
+        "sentence 1 is true",
+        returns=lambda: (1, np.array([4.0]), np.array([[4.0], [0.0], [0.0]]), np.eye(3), 2),
+    ),
+    Wrong(
+        "the order of the keys",
+        8,
+        "sentence 4 is true",
+        returns=lambda: (4, np.array([4.0]), np.array([[4.0], [0.0], [0.0]]), np.eye(3), 2),
+    ),
     Wrong(
         "too short",
         8,
         "your sequence is not longer than N",
-        returns=lambda: (np.ones(2), np.ones((3, 2)), np.eye(3), 3),
+        returns=lambda: (3, np.ones(2), np.ones((3, 2)), np.eye(3), 3),
     ),
     Wrong(
         "equal values",
         8,
         "both rings give the same output",
-        returns=lambda: (np.ones(2), np.eye(6)[:, :2], np.ones((6, 2)), 3),
+        returns=lambda: (3, np.ones(2), np.eye(6)[:, :2], np.ones((6, 2)), 3),
     ),
     Wrong(
         "a key nobody looks at",
         8,
         "both rings give the same output",
-        returns=lambda: (np.array([9.0]), np.array([[0.0], [0.0], [9.0], [9.0]]), np.eye(4), 3),
+        returns=lambda: (3, np.array([9.0]), np.array([[0.0], [0.0], [9.0], [9.0]]), np.eye(4), 3),
     ),
     hints=[
         "The mask lets row - col be 0, 1, …, N. Count them.",
+        "Test each sentence on three keys and N = 2.",
         "Make the key exactly N places back match the query strongly, and give it a value unlike "
         "all the others.",
     ],
@@ -667,18 +745,19 @@ def ring_fails(answer):
     "oldest of them. If that key matches the query and has a value of its own, the "
     "outputs differ. minimal/model/cache.py: Cache keeps N rows between steps and the "
     "new row makes N + 1: both counts are right, if one says when one counts.",
-    level="easy",
+    level="medium",
     minutes=10,
 )
 def ring_counter_example():
-    """Find the error. Return (q, k, v, N): q (D,) the last query, k (S,D) and v (S,E) all so far, N
-    the window.
+    """Find the error. A window of N is masked by `row - col <= N`, and a ring keeps the newest rows
+    of a cache. One of four sentences is false; return its number and a case: (which, q, k, v, N).
 
-    Public code masks a window of N by `row - col <= N` and counts N keys in its FLOPs. Does a ring
-    buffer of N entries reproduce the mask? Return a case in which it does not: the outputs differ
-    by at least 0.01.
+    (1) The newest query sees itself and N keys to its left. (2) As long as there are at most N
+    keys, a ring of N entries gives the output of the mask. (3) A ring of N entries gives it at any
+    length. (4) In which order the ring holds its rows does not matter to the output. The case: q
+    (D,) the newest query, k (S,D) and v (S,E) all so far, with outputs at least 0.01 apart.
     """
-    return np.array([4.0]), np.array([[4.0], [0.0], [0.0]]), np.eye(3), 2
+    return 3, np.array([4.0]), np.array([[4.0], [0.0], [0.0]]), np.eye(3), 2
 
 
 OWN = [0, 1, 2, 3, 4, 5]

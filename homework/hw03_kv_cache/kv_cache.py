@@ -22,21 +22,23 @@ def owners(plan, layers, anchors):
     raise NotImplementedError
 
 
-def cache_bytes(plan, layers, batch, tokens, heads, groups, width, size):
+def cache_bytes(plan, layers, batch, tokens, heads, groups, width, key_bits, value_bits):
     """Bytes that the cache must hold (a whole number) after `tokens` tokens of `batch` sequences.
 
-    heads: query heads, groups: key/value heads, width: of one head, size: bytes of one element.
-    plan: standard, svformer, cla (as in `owners`) or skipv1 (SkipV1Former).
+    heads: query heads, groups: key/value heads, width: of one head. A number of the keys has
+    key_bits bits, one of the values value_bits (16, 8 or 4). Below 16 bits every row, one token in
+    one head, keeps a scale of 16 bits beside its numbers. plan: standard, svformer, cla (as in
+    `owners`) or skipv1 (SkipV1Former).
     """
     raise NotImplementedError
 
 
 def grouped_attention(q, k, v):
-    """Causal attention with fewer key/value heads than query heads: q (B,T,H,D), k (B,S,G,D), v
-    (B,S,G,E) -> (B,T,H,E).
+    """Causal attention with fewer key heads than query heads, and another number of value heads: q
+    (B,T,H,D), k (B,S,G,D), v (B,S,K,E) -> (B,T,H,E).
 
-    H // G neighbouring query heads read the same key/value head. The T queries are the last T of S
-    positions.
+    H // G neighbouring query heads read the same key head, H // K the same value head. The T
+    queries are the last T of S positions.
     """
     raise NotImplementedError
 
@@ -82,23 +84,24 @@ def critical_point(method, baseline, window):
 
 
 def predict_savings():
-    """Predict, then count: how many per cent of the standard cache does SVFormer save? Three
-    numbers.
+    """Predict, then count: how many per cent of the standard cache are saved? Three numbers.
 
-    (1) 24 layers that see everything. (2) 12 layers in the pattern SSSL, 65,536 tokens: the S
-    layers see 512 keys to their left and keep no more than they see. (3) 12 layers of which only
-    the last sees everything, the others as in (2). Within 5 points counts, within 2 for (3).
+    (1) 24 layers that see everything: every fourth, from layer 0 on, makes values, and the others
+    read the latest. (2) SVFormer, 12 layers in the pattern SSSL, 65,536 tokens: the S layers see
+    512 keys to their left and keep no more than they see. (3) SVFormer, 12 layers of which only the
+    last sees everything, the others as in (2). Within 5 points counts, within 2 for (3).
     """
     raise NotImplementedError
 
 
 def ring_counter_example():
-    """Find the error. Return (q, k, v, N): q (D,) the last query, k (S,D) and v (S,E) all so far, N
-    the window.
+    """Find the error. A window of N is masked by `row - col <= N`, and a ring keeps the newest rows
+    of a cache. One of four sentences is false; return its number and a case: (which, q, k, v, N).
 
-    Public code masks a window of N by `row - col <= N` and counts N keys in its FLOPs. Does a ring
-    buffer of N entries reproduce the mask? Return a case in which it does not: the outputs differ
-    by at least 0.01.
+    (1) The newest query sees itself and N keys to its left. (2) As long as there are at most N
+    keys, a ring of N entries gives the output of the mask. (3) A ring of N entries gives it at any
+    length. (4) In which order the ring holds its rows does not matter to the output. The case: q
+    (D,) the newest query, k (S,D) and v (S,E) all so far, with outputs at least 0.01 apart.
     """
     raise NotImplementedError
 

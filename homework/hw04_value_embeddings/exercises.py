@@ -62,21 +62,28 @@ def table_of(layers, tables, *, mirrored=False, last=True, shared=True):
     return reads
 
 
-def value(with_table):
-    """The mean square of v is about 100: next to it an epsilon of 1e-5 is nothing, one of 1e-2 is
-    not."""
+def value(shared):
+    """Six heads of v, and a table with `shared` heads, or none. The mean square of v is about 100:
+    next to it an epsilon of 1e-5 is nothing, one of 1e-2 is not."""
 
     def make(r):
-        v, ve = normals(r, (2, 4, 3, 5), (2, 4, 15))
-        v = rms(v) * (8 + 4 * r.random((2, 4, 3, 1)))
-        return v, 2 * ve if with_table else None, 1.7, -0.6
+        v, ve = normals(r, (2, 4, 6, 5), (2, 4, 5 * max(shared, 1)))
+        v = rms(v) * (8 + 4 * r.random((2, 4, 6, 1)))
+        return v, 2 * ve if shared else None, 1.7, -0.6
 
     return make
 
 
 @unit.exercise(
-    Part("with a table", 6, value(True)),
-    Part("a layer without one", 4, value(False)),
+    Part("with a table", 6, [value(3), value(2), value(6)]),
+    Part("a layer without one", 4, value(0)),
+    Wrong(
+        "table heads by turns",
+        6,
+        "your heads take the table's heads by turns (0, 1, 2, 0, 1, 2); neighbours share one "
+        "(0, 0, 1, 1, 2, 2)",
+        dict(turns=True),
+    ),
     Wrong(
         "v not normalised",
         10,
@@ -95,29 +102,35 @@ def value(with_table):
     Wrong("lambdas exchanged", 10, "s0 belongs to v and s1 to the value embedding", dict(order=-1)),
     hints=[
         "v / sqrt(mean of v² over the last dimension), before anything else.",
-        "ve comes flat, (B,T,H*D): ve.view(v.shape), or unflatten. Without a table (ve is None) "
-        "only the first term is left.",
+        "ve comes flat, (B,T,G*D): unflatten it into heads of width D first. How many are there, "
+        "and which of them does head h of v read?",
+        "Without a table (ve is None) only the first term is left.",
     ],
     after="v has a root mean square of 1 in every head when it is mixed; ve has whatever size "
-    "its rows have grown to. So s1 alone does not say how much arrives: a table twice "
+    "its rows have grown to, and a table with fewer heads is as much smaller as a cache "
+    "of fewer heads would be. So s1 alone does not say how much arrives: a table twice "
     "as large with half of s1 gives the same value. In the package "
     "minimal/model/values.py: Mix joins the two, and the norm of v is in "
     "minimal/model/values.py: Own.through.",
-    level="easy",
-    minutes=5,
+    level="medium",
+    minutes=10,
 )
-def mixed_value(v, ve, s0, s1, *, norm="v", order=1):
-    """The value of a modded-nanogpt layer, s0 * rmsnorm(v) + s1 * ve: v (B,T,H,D), ve (B,T,H*D) or
-    None -> (B,T,H,D).
+def mixed_value(v, ve, s0, s1, *, norm="v", order=1, turns=False):
+    """The value of a modded-nanogpt layer whose table is smaller, s0 * rmsnorm(v) + s1 * ve: v
+    (B,T,H,D), ve (B,T,G*D) or None -> (B,T,H,D).
 
-    The norm is taken in each head by itself, over D, without weights or epsilon (one of at most
-    1e-5 does no harm here).
+    The table's rows have G heads, and H // G neighbouring heads of v share one. The norm is taken
+    in each head by itself, over D, without weights or epsilon (one of at most 1e-5 does no harm
+    here).
     """
     a, b = (s0, s1)[::order]
     flat = rms(v.reshape(*v.shape[:2], -1)).reshape(v.shape)
     out = a * {"none": v, "flat": flat, "v": rms(v), "both": rms(v)}[norm]
     if ve is not None:
-        ve = ve.reshape(v.shape)
+        H, D = v.shape[2:]
+        ve = ve.reshape(*v.shape[:2], -1, D)
+        G = ve.shape[2]
+        ve = ve[:, :, [h % G if turns else h // (H // G) for h in range(H)]]
         out = out + b * (rms(ve) if norm == "both" else ve)
     return out
 
@@ -488,33 +501,39 @@ def near(which, wanted, within, why):
         None,
         near(
             0,
-            8.3,
+            16.6,
             0.05,
-            "not within 0.05: with the same gradient at every step, what does Adam "
-            "do to the difference of the two?",
+            "not within 0.05: with the same gradient at every step and twice the rate, how far "
+            "does Adam carry the second while the first goes from 1 to 9.3?",
         ),
     ),
     Part(
-        "a skip of weight one half",
+        "a long stream taken away",
         3,
         None,
         near(
             1,
-            100 / 3,
+            60.0,
             2,
-            "more than 2 points off: of x + 0.5 x', both of the same length, how much is x'?",
+            "more than 2 points off: of x - 0.5 x', x' three times as long, how much of the two "
+            "lengths is 0.5 x'?",
         ),
     ),
-    Wrong("they become equal", 3, "not within 0.05", returns=lambda: (9.3, 33.3)),
-    Wrong("a fraction", 3, "per cent, not a fraction", returns=lambda: (8.3, 1 / 3)),
-    Wrong("the blog's rule", 3, "more than 2 points off", returns=lambda: (8.3, 25.0)),
+    Wrong("as far apart as before", 3, "not within 0.05", returns=lambda: (8.3, 60.0)),
+    Wrong("they become equal", 3, "not within 0.05", returns=lambda: (9.3, 60.0)),
+    Wrong("twice the first", 3, "not within 0.05", returns=lambda: (18.6, 60.0)),
+    Wrong("a fraction", 3, "per cent, not a fraction", returns=lambda: (16.6, 0.6)),
+    Wrong("equal lengths", 3, "more than 2 points off", returns=lambda: (16.6, 100 / 3)),
+    Wrong("the sign kept", 3, "more than 2 points off", returns=lambda: (16.6, -300.0)),
     hints=[
         For("layer 0", "x is x0 in layer 0, so d loss / d lambda is the same number for both."),
-        For("a skip of weight one half", "The earlier stream's part is 0.5 of a total of 1.5."),
+        For("a long stream taken away", "Call x one long. How long is 0.5 x', whatever its sign?"),
     ],
-    after="In layer 0 both lambdas see the same gradient at every step, so they keep their "
-    "distance of 1: 9.3 and 8.3, and a ratio of 0.89 that says nothing of what the "
-    "layer prefers. Of x + 0.5 x', the two equally long, x' is 0.5 of 1.5: a third. "
+    after="In layer 0 both lambdas see the same gradient at every step, and a step of Adam is "
+    "as long as its rate: while the first goes 8.3 up, the second goes 16.6, and their "
+    "ratio of 0.56 says how they were trained, not what the layer prefers. Of x - 0.5 "
+    "x', x' three times as long, x' has 1.5 of 2.5 lengths, 60 per cent, by a weight of "
+    "a third. "
     "Both stand in minimal/model/residual.py: Lambdas and minimal/model/residual.py: "
     "UNet.",
     level="easy",
@@ -522,14 +541,24 @@ def near(which, wanted, within, why):
 )
 def predict_lambdas():
     """Predict, then check with your own functions. (1) In layer 0, where x is x0, the two mixing
-    lambdas start at 1 and 0 and are trained by Adam. The first ends at 9.3. Where does the second
-    end? (2) x + 0.5 x', the two equally long: how many per cent is x'?
+    lambdas start at 1 and 0 and are trained by Adam, the second at twice the rate of the first. The
+    first ends at 9.3. Where does the second end? (2) x - 0.5 x', and x' is three times as long as
+    x: how many per cent of the two lengths is the second term's?
     """
-    return 8.3, 100 / 3
+    return 16.6, 60.0
+
+
+TRUE = {
+    1: "of two equal lengths each is one half",
+    3: "lam times as long as the other is at most as long as the other",
+    4: "the weight is the same and the vector is longer",
+}
 
 
 def half_is_wrong(answer):
-    early, late, lam = need(answer, early=1, late=1, lam=0)
+    which, early, late, lam = need(answer, which=0, early=1, late=1, lam=0)
+    refuse(which not in (1, 2, 3, 4), "which must be 1, 2, 3 or 4")
+    refuse(which != 2, f"sentence {int(which)} is true: {TRUE.get(int(which))}")
     refuse(early.shape != late.shape or len(early) == 0, "wanted early and late (C,) of the same C")
     refuse(not 0 <= lam <= 1, "lam must be between 0 and 1, where both rules make sense")
     a, b = np.linalg.norm(early), np.linalg.norm(late)
@@ -544,39 +573,52 @@ def half_is_wrong(answer):
 
 
 @unit.exercise(
-    Part("five points between the rules", 8, None, half_is_wrong),
+    Part("the sentence, and a case", 8, None, half_is_wrong),
+    Wrong(
+        "the sentence about one",
+        8,
+        "sentence 1 is true",
+        returns=lambda: (1, np.ones(3), np.ones(3), 0.4),
+    ),
+    Wrong(
+        "never more than half",
+        8,
+        "sentence 3 is true",
+        returns=lambda: (3, np.ones(3), np.ones(3), 0.4),
+    ),
     Wrong(
         "at one",
         8,
         "lam / 2 and the true share agree",
-        returns=lambda: (np.ones(3), np.ones(3), 1.0),
+        returns=lambda: (2, np.ones(3), np.ones(3), 1.0),
     ),
     Wrong(
         "by scaling",
         8,
         "the two streams must be equally long",
-        returns=lambda: (9 * np.ones(3), np.ones(3), 1.0),
+        returns=lambda: (2, 9 * np.ones(3), np.ones(3), 1.0),
     ),
     hints=[
         "Two vectors of the same length: what is the share of lam x' in x + lam x'?",
-        "Compare with lam / 2 at 0, 0.2, 0.4 and 1: they agree at both ends.",
+        "Put 0, 0.2, 0.4 and 1 into every sentence.",
     ],
     after="The share of the earlier stream is lam / (1 + lam): 28.6 per cent at 0.4, where "
     "the rule says 20. The two agree at 0 and at 1; between them lam / 2 is too low, by "
     "8.6 points at most, near 0.41. In the package the skip is "
     "minimal/model/residual.py: UNet.",
-    level="easy",
+    level="medium",
     minutes=5,
 )
 def skip_counter_example():
-    """Find the error. Return (early, late, lam): two streams (C,) of the same length, and a skip
-    weight between 0 and 1.
+    """Find the error. Four sentences about late + lam * early, two streams of one length and lam
+    from 0 to 1, and about the early one's share of the sum of lengths. One is false: return its
+    number and a case: (which, early, late, lam), early and late (C,).
 
-    The blog reads x_b + lam · x_a as "the layers between are skipped by lam / 2" (0.4 -> 20 %).
-    Return a case in which the earlier stream's true share of the sum of lengths differs from lam /
-    2 by at least 5 points.
+    (1) At lam = 1 the share is one half. (2) The share is lam / 2: 0.4 skips by 20 %. (3) The share
+    is never more than one half. (4) If only the early stream grew longer, and lam is not 0, its
+    share would grow. In the case, what the sentence says must be at least 5 points off.
     """
-    return np.ones(4), np.ones(4), 0.4
+    return 2, np.ones(4), np.ones(4), 0.4
 
 
 def lookups(repeat):

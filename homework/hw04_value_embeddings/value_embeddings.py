@@ -19,11 +19,12 @@ def table_of(layers, tables):
 
 
 def mixed_value(v, ve, s0, s1):
-    """The value of a modded-nanogpt layer, s0 * rmsnorm(v) + s1 * ve: v (B,T,H,D), ve (B,T,H*D) or
-    None -> (B,T,H,D).
+    """The value of a modded-nanogpt layer whose table is smaller, s0 * rmsnorm(v) + s1 * ve: v
+    (B,T,H,D), ve (B,T,G*D) or None -> (B,T,H,D).
 
-    The norm is taken in each head by itself, over D, without weights or epsilon (one of at most
-    1e-5 does no harm here).
+    The table's rows have G heads, and H // G neighbouring heads of v share one. The norm is taken
+    in each head by itself, over D, without weights or epsilon (one of at most 1e-5 does no harm
+    here).
     """
     raise NotImplementedError
 
@@ -73,19 +74,21 @@ def window(step, steps, longest, block):
 
 def predict_lambdas():
     """Predict, then check with your own functions. (1) In layer 0, where x is x0, the two mixing
-    lambdas start at 1 and 0 and are trained by Adam. The first ends at 9.3. Where does the second
-    end? (2) x + 0.5 x', the two equally long: how many per cent is x'?
+    lambdas start at 1 and 0 and are trained by Adam, the second at twice the rate of the first. The
+    first ends at 9.3. Where does the second end? (2) x - 0.5 x', and x' is three times as long as
+    x: how many per cent of the two lengths is the second term's?
     """
     raise NotImplementedError
 
 
 def skip_counter_example():
-    """Find the error. Return (early, late, lam): two streams (C,) of the same length, and a skip
-    weight between 0 and 1.
+    """Find the error. Four sentences about late + lam * early, two streams of one length and lam
+    from 0 to 1, and about the early one's share of the sum of lengths. One is false: return its
+    number and a case: (which, early, late, lam), early and late (C,).
 
-    The blog reads x_b + lam · x_a as "the layers between are skipped by lam / 2" (0.4 -> 20 %).
-    Return a case in which the earlier stream's true share of the sum of lengths differs from lam /
-    2 by at least 5 points.
+    (1) At lam = 1 the share is one half. (2) The share is lam / 2: 0.4 skips by 20 %. (3) The share
+    is never more than one half. (4) If only the early stream grew longer, and lam is not 0, its
+    share would grow. In the case, what the sentence says must be at least 5 points off.
     """
     raise NotImplementedError
 

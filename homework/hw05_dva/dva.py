@@ -3,7 +3,8 @@
 Fill in the functions, in any order, and run `pytest homework/hw05_dva` as often as you
 like.
 Letters: B batch, T queries, S keys, C width (of the model and of its one head), F hidden
-width of an MLP, L layers; qr and kr are the modifier's query and key.
+width of an MLP, L layers, H heads of width D where there are several; qr and kr are the
+modifier's query and key.
 Functions return new tensors, in the dtype of their inputs, and leave these as they were.
 """
 
@@ -11,18 +12,19 @@ import torch  # noqa: F401
 
 
 def pair_values(v, qr, kr):
-    """The value that key j offers to query i, v_ij = v_j + qr_i * kr_j (entry by entry): v and kr
-    (S,C), qr (T,C) -> (T,S,C).
+    """The value that key j offers to query i in every head, v_ij = v_j + qr_i * kr_j (entry by
+    entry), with fewer heads of kr: v (S,H,D), qr (T,H,D), kr (S,G,D) -> (T,S,H,D). H // G
+    neighbouring heads share a head of kr.
     """
     raise NotImplementedError
 
 
 def dva(x, wq, wk, wv, wqr, wkr):
-    """Dynamic value attention, one head, no output matrix: x (B,T,C), five matrices (C,C) ->
-    (B,T,C).
+    """Dynamic value attention with M modifiers, one head, no output matrix: x (B,T,C), wq, wk, wv
+    (C,C), wqr, wkr (M,C,C) -> (B,T,C).
 
-    out_i = sum_j a_ij (v_j + qr_i * kr_j), a = causal softmax(q kᵀ / sqrt(C)), with q = x wq, k = x
-    wk, v = x wv, qr = x wqr, kr = x wkr. Without a tensor of all pairs' values.
+    out_i = sum_j a_ij (v_j + sum_m qr_mi * kr_mj), a = causal softmax(q kᵀ / sqrt(C)), with q = x
+    wq, k = x wk, v = x wv, qr_m = x wqr[m], kr_m = x wkr[m]. Without a tensor of all pairs' values.
     """
     raise NotImplementedError
 
@@ -71,20 +73,24 @@ def latent_set(w1, b1, w2, b2):
 
 
 def predict_cost():
-    """Predict: (1) megabytes (10^6) of all v_ij of one layer and one sequence of 512 tokens, width
-    768, float32. (2) How many per cent of the matrix weights of a standard layer are in its MLP (C
-    -> 4C -> C)? A factor of 1.5 (1), or 5 points (2), counts.
+    """Predict: (1) The factored form makes a map and two mixed streams for every sequence. From how
+    many tokens on does the map hold more numbers than both streams, at width 768? (2) A standard
+    layer loses its MLP (C -> 4C -> C) and W_O and gains W_QR and W_KR. How many per cent of its
+    matrix weights are left? A tenth (1), or 3 points (2), counts.
     """
     raise NotImplementedError
 
 
 def reading_counter_example():
-    """Find the error. Return (A, v, qr, kr): weights A (T,T) of which two rows are equal, and v,
-    qr, kr (T,C).
+    """Find the error. One of four sentences about v_j + qr_i * kr_j is false. Return its number and
+    a case that refutes it: (which, A, v, qr, kr), weights A (T,T) of which two rows are equal, and
+    v, qr, kr (T,C).
 
-    A published summary of the DVA paper computes r = Q_R * K_R position by position, V + r, then
-    softmax(scores) (V + r). Then a key offers every query the same. Return a case in which those
-    two queries nevertheless differ (by 0.1) under v_j + qr_i * kr_j.
+    (1) Two queries with equal rows of weights may get different outputs. (2) Instead one may take
+    r = qr * kr position by position, as a summary of the paper does, and attend to V + r: the
+    output is the same. (3) Where kr is zero for every key, the layer is ordinary attention. (4)
+    Where qr is the same for every query, equal rows of weights give equal outputs. What the case
+    must tell apart has to differ by 0.1.
     """
     raise NotImplementedError
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from homework import by_index
-from homework.marking import Part, Unit, Wrong, need, normals, per_cent, refuse
+from homework.marking import For, Part, Unit, Wrong, need, normals, per_cent, refuse
 
 unit = Unit(
     "hw05_dva",
@@ -12,17 +12,26 @@ unit = Unit(
     Fill in the functions, in any order, and run `pytest homework/hw05_dva` as often as you
     like.
     Letters: B batch, T queries, S keys, C width (of the model and of its one head), F hidden
-    width of an MLP, L layers; qr and kr are the modifier's query and key.
+    width of an MLP, L layers, H heads of width D where there are several; qr and kr are the
+    modifier's query and key.
     Functions return new tensors, in the dtype of their inputs, and leave these as they were.
 """,
 )
 
 
+def heads(G):
+    """Nine keys, four queries, six heads, and G heads of modifier keys."""
+    return lambda r: normals(r, (9, 6, 5), (4, 6, 5), (9, G, 5))
+
+
 @unit.exercise(
-    Part(
-        "more keys than queries",
+    Part("more keys than queries", 8, [heads(3), heads(2), heads(6)]),
+    Wrong(
+        "modifier keys by turns",
         8,
-        lambda r: (r.normal(size=(7, 5)), r.normal(size=(4, 5)), r.normal(size=(7, 5))),
+        "your heads take the modifier keys by turns (0, 1, 2, 0, 1, 2); neighbours share one "
+        "(0, 0, 1, 1, 2, 2)",
+        dict(turns=True),
     ),
     Wrong(
         "keys first",
@@ -44,32 +53,52 @@ unit = Unit(
     ),
     hints=[
         "Which of the three depend on the query i, and which on the key j?",
-        "Give each a dimension of size 1 where it does not vary: v[None], qr[:, None], kr[None].",
+        "Give each a dimension of size 1 where it does not vary: v[None], qr[:, None], kr[None]; "
+        "and kr as many heads as v has.",
     ],
     after="v_j varies with the key alone, the product with both, so T times S vectors are "
-    "needed to write all of them down. minimal/model/attention.py: Pairs does write "
+    "needed to write all of them down. Shared modifier keys answer a question of notebook "
+    "07: the third stream of the cache is then as much smaller as there are fewer heads in "
+    "it. minimal/model/attention.py: Pairs does write "
     "them down: it is the slow reference for the layer that does not.",
     level="easy",
     minutes=5,
 )
-def pair_values(v, qr, kr, *, keys_first=False, times=True, static=1):
-    """The value that key j offers to query i, v_ij = v_j + qr_i * kr_j (entry by entry): v and kr
-    (S,C), qr (T,C) -> (T,S,C).
+def pair_values(v, qr, kr, *, keys_first=False, times=True, static=1, turns=False):
+    """The value that key j offers to query i in every head, v_ij = v_j + qr_i * kr_j (entry by
+    entry), with fewer heads of kr: v (S,H,D), qr (T,H,D), kr (S,G,D) -> (T,S,H,D). H // G
+    neighbouring heads share a head of kr.
     """
-    out = np.zeros((len(qr), *v.shape))
+    out, (H, G) = np.zeros((len(qr), *v.shape)), (v.shape[1], kr.shape[1])
+    reads = [h % G if turns else h // (H // G) for h in range(H)]
     for i in range(len(qr)):
         for j in range(len(v)):
-            out[i, j] = static * v[j] + (qr[i] * kr[j] if times else qr[i] + kr[j])
+            candidates = kr[j, reads]
+            out[i, j] = static * v[j] + (qr[i] * candidates if times else qr[i] + candidates)
     return out.swapaxes(0, 1) if keys_first else out
 
 
-def layer(T):
-    return lambda r: (r.normal(size=(2, T, 6)), *(r.normal(size=(6, 6)) * 0.5 for _ in range(5)))
+def layer(T, M):
+    """One text of T tokens, and M modifiers."""
+    matrices = [(6, 6)] * 3 + [(M, 6, 6)] * 2
+    return lambda r: (r.normal(size=(2, T, 6)), *(0.5 * x for x in normals(r, *matrices)))
 
 
 @unit.exercise(
-    Part("one token", 4, layer(1)),
-    Part("a sequence", 10, layer(6)),
+    Part("one token", 4, layer(1, 2)),
+    Part("a sequence", 10, layer(5, 3)),
+    Wrong(
+        "the first modifier alone",
+        14,
+        "only your first modifier arrives; the sum runs over all M of them",
+        dict(which="first"),
+    ),
+    Wrong(
+        "sums multiplied",
+        14,
+        "you multiplied the sum of all qr by the sum of all kr; every gate has a stream of its own",
+        dict(which="sums"),
+    ),
     Wrong(
         "the modifier of one position",
         10,
@@ -87,32 +116,39 @@ def layer(T):
         dict(weighted=False),
     ),
     hints=[
-        "sum_j a_ij (v_j + qr_i * kr_j): which factor does not depend on j? Take it out of the "
-        "sum.",
-        "weights @ v + qr * (weights @ kr). Nothing larger than (B,T,T) or (B,T,C) is made.",
+        "For one modifier: sum_j a_ij (v_j + qr_i * kr_j). Which factor does not depend on j? Take "
+        "it out of the sum.",
+        "Every modifier has a stream of its own under the same map, and a gate of its own outside: "
+        "nothing larger than (B,T,T) or (M,B,T,C) is made.",
     ],
-    after="qr_i does not depend on the key, so it leaves the sum: out = A v + qr * (A kr), "
-    "one map and two streams. In the package: minimal/model/attention.py: Dynamic, and "
+    after="No qr_i depends on the key, so each leaves the sum: out = A v + the sum of all "
+    "qr * (A kr), one map and M + 1 streams; with one modifier the receiver can gate "
+    "only one mean, with M it can take heat from one kind of sender and comfort from "
+    "another. In the package, for M = 1: minimal/model/attention.py: Dynamic, and "
     "minimal/kernels/dynamic_values.py: mix, which forms the map once for both. "
     "README's question: with qr the same for every i this is standard attention with "
     "the values x (W_V + W_KR diag(qr)), so the modifier folds into W_V.",
     level="medium",
     minutes=20,
 )
-def dva(x, wq, wk, wv, wqr, wkr, *, reading=False, weighted=True, **how):
-    """Dynamic value attention, one head, no output matrix: x (B,T,C), five matrices (C,C) ->
-    (B,T,C).
+def dva(x, wq, wk, wv, wqr, wkr, *, reading=False, weighted=True, which="all", **how):
+    """Dynamic value attention with M modifiers, one head, no output matrix: x (B,T,C), wq, wk, wv
+    (C,C), wqr, wkr (M,C,C) -> (B,T,C).
 
-    out_i = sum_j a_ij (v_j + qr_i * kr_j), a = causal softmax(q kᵀ / sqrt(C)), with q = x wq, k = x
-    wk, v = x wv, qr = x wqr, kr = x wkr. Without a tensor of all pairs' values.
+    out_i = sum_j a_ij (v_j + sum_m qr_mi * kr_mj), a = causal softmax(q kᵀ / sqrt(C)), with q = x
+    wq, k = x wk, v = x wv, qr_m = x wqr[m], kr_m = x wkr[m]. Without a tensor of all pairs' values.
     """
     out = np.zeros(x.shape)
+    if which == "first":
+        wqr, wkr = wqr[:1], wkr[:1]
+    if which == "sums":
+        wqr, wkr = wqr.sum(0, keepdims=True), wkr.sum(0, keepdims=True)
     for b in range(len(x)):
-        v, qr, kr = x[b] @ wv, x[b] @ wqr, x[b] @ wkr
+        v, qr, kr = x[b] @ wv, x[b] @ wqr, x[b] @ wkr  # (T, C), and (M, T, C) twice
         A = by_index.weights(x[b] @ wq, x[b] @ wk, **how)
         for i in range(x.shape[1]):
             for j in range(x.shape[1]):
-                modifier = (qr[j] if reading else qr[i]) * kr[j]
+                modifier = sum((g[j] if reading else g[i]) * s[j] for g, s in zip(qr, kr))
                 out[b, i] += A[i, j] * v[j] + (A[i, j] if weighted else 1.0 * (j <= i)) * modifier
     return out
 
@@ -419,55 +455,74 @@ def latent_set(w1, b1, w2, b2):
 
 def told(which, accepts, why):
     def accept(answer):
-        refuse(not accepts(need(answer, megabytes=0, share=0)[which]), why)
+        refuse(not accepts(need(answer, tokens=0, left=0)[which]), why)
 
     return accept
 
 
 @unit.exercise(
     Part(
-        "megabytes",
+        "tokens",
         3,
         None,
         told(
             0,
-            lambda said: 805 / 1.5 < said < 805 * 1.5,
-            "not within a factor of 1.5: T · T · C numbers of 4 bytes",
+            lambda said: 1536 / 1.1 < said < 1536 * 1.1,
+            "not within a tenth: a map has T · T numbers, a mixed stream T · C, and there are two "
+            "streams",
         ),
     ),
     Part(
-        "the share of the MLP",
+        "what is left of a layer",
         3,
         None,
         told(
             1,
-            lambda said: abs(per_cent(said) - 100 * 8 / 12) < 5,
-            "more than 5 points off: count the C × C products of a layer, four and …",
+            lambda said: abs(per_cent(said) - 100 * 5 / 12) < 3,
+            "more than 3 points off: count the C × C products of a layer, before and after",
         ),
     ),
-    Wrong("the output's megabytes", 6, "not within a factor", returns=lambda: (1.6, 50.0)),
-    Wrong("a fraction", 3, "per cent, not a fraction", returns=lambda: (805.0, 2 / 3)),
-    Wrong("a third", 3, "more than 5 points off", returns=lambda: (805.0, 33.3)),
+    Wrong("one stream", 3, "not within a tenth", returns=lambda: (768, 41.7)),
+    Wrong("a fraction", 3, "per cent, not a fraction", returns=lambda: (1536, 5 / 12)),
+    Wrong("the modifiers forgotten", 3, "more than 3 points off", returns=lambda: (1536, 25.0)),
+    Wrong("W_O kept", 3, "more than 3 points off", returns=lambda: (1536, 50.0)),
     hints=[
-        "512 · 512 · 768 · 4.",
-        "W_Q, W_K, W_V, W_O are 4 C². The MLP's two matrices are 4 C² each.",
+        For("tokens", "T · T against 2 · T · C: what is left when both are divided by T?"),
+        For(
+            "what is left of a layer",
+            "W_Q, W_K, W_V, W_O are C² each, the MLP's two matrices 4 C² each. Which go, and which "
+            "come?",
+        ),
     ],
-    after="512 · 512 · 768 numbers of 4 bytes are 805 MB. The network's two matrices are 8 of "
-    "the 12 C² of a layer, two thirds: whoever removes it, as minimal/model/pieces.py: "
-    "BARE does, has changed far more than the values.",
+    after="T · T is more than 2 · T · C from T = 2 C on, 1,536 tokens at width 768: after that "
+    "the map is the larger part, and a kernel that never holds it is worth writing, as "
+    "minimal/kernels/dynamic_values.py: mix is. Of a layer's 12 C² the network's 8 and "
+    "W_O's one go and two come: five are left, 41.7 per cent. So whoever removes the "
+    "network, as minimal/model/pieces.py: BARE does, has changed far more than the "
+    "values.",
     level="easy",
     minutes=5,
 )
 def predict_cost():
-    """Predict: (1) megabytes (10^6) of all v_ij of one layer and one sequence of 512 tokens, width
-    768, float32. (2) How many per cent of the matrix weights of a standard layer are in its MLP (C
-    -> 4C -> C)? A factor of 1.5 (1), or 5 points (2), counts.
+    """Predict: (1) The factored form makes a map and two mixed streams for every sequence. From how
+    many tokens on does the map hold more numbers than both streams, at width 768? (2) A standard
+    layer loses its MLP (C -> 4C -> C) and W_O and gains W_QR and W_KR. How many per cent of its
+    matrix weights are left? A tenth (1), or 3 points (2), counts.
     """
-    return 512 * 512 * 768 * 4 / 1e6, 100 * 8 / 12
+    return 2 * 768, 100 * 5 / 12
+
+
+TRUE = {
+    1: "the query's own gate stands outside the sum",
+    3: "the second stream is then zero for everybody, whatever the gate",
+    4: "equal weights give equal means, and equal gates take the same from them",
+}
 
 
 def not_dynamic(answer):
-    A, v, qr, kr = need(answer, A=2, v=2, qr=2, kr=2)
+    which, A, v, qr, kr = need(answer, which=0, A=2, v=2, qr=2, kr=2)
+    refuse(which not in (1, 2, 3, 4), "which must be 1, 2, 3 or 4")
+    refuse(which != 2, f"sentence {int(which)} is true: {TRUE.get(int(which))}")
     T = len(A)
     refuse(
         A.shape != (T, T) or not v.shape == qr.shape == kr.shape or len(v) != T,
@@ -488,26 +543,39 @@ def not_dynamic(answer):
 
 
 @unit.exercise(
-    Part("two queries, one row of weights, two outputs", 8, None, not_dynamic),
+    Part("the sentence, and a case", 8, None, not_dynamic),
+    Wrong(
+        "the first sentence",
+        8,
+        "sentence 1 is true",
+        returns=lambda: (1, *reading_counter_example()[1:]),
+    ),
+    Wrong(
+        "the still gate",
+        8,
+        "sentence 4 is true",
+        returns=lambda: (4, np.full((2, 2), 0.5), np.eye(2), np.ones((2, 2)), np.ones((2, 2))),
+    ),
     Wrong(
         "the same gate",
         8,
         "your two queries get the same",
-        returns=lambda: (np.full((2, 2), 0.5), np.eye(2), np.ones((2, 2)), np.ones((2, 2))),
+        returns=lambda: (2, np.full((2, 2), 0.5), np.eye(2), np.ones((2, 2)), np.ones((2, 2))),
     ),
     Wrong(
         "nothing to gate",
         8,
         "your two queries get the same",
-        returns=lambda: (np.full((2, 2), 0.5), np.eye(2), np.eye(2), np.zeros((2, 2))),
+        returns=lambda: (2, np.full((2, 2), 0.5), np.eye(2), np.eye(2), np.zeros((2, 2))),
     ),
     Wrong(
         "two rows of weights",
         8,
         "two queries must have the same row",
-        returns=lambda: (np.eye(2), np.eye(2), np.eye(2), np.ones((2, 2))),
+        returns=lambda: (2, np.eye(2), np.eye(2), np.eye(2), np.ones((2, 2))),
     ),
     hints=[
+        "Try each sentence on two queries that weigh two keys alike.",
         "With r_j = qr_j * kr_j the modified value of key j is one vector. Two queries with equal "
         "weights then get equal outputs.",
         "Give the two queries different qr, and keys whose kr does not vanish.",
@@ -517,18 +585,21 @@ def not_dynamic(answer):
     "standard one with other values. In v_j + qr_i * kr_j the query's own qr stands "
     "outside the sum and tells the two apart. The package reads the paper in pairs: "
     "minimal/model/attention.py: Dynamic.",
-    level="easy",
+    level="medium",
     minutes=10,
 )
 def reading_counter_example():
-    """Find the error. Return (A, v, qr, kr): weights A (T,T) of which two rows are equal, and v,
-    qr, kr (T,C).
+    """Find the error. One of four sentences about v_j + qr_i * kr_j is false. Return its number and
+    a case that refutes it: (which, A, v, qr, kr), weights A (T,T) of which two rows are equal, and
+    v, qr, kr (T,C).
 
-    A published summary of the DVA paper computes r = Q_R * K_R position by position, V + r, then
-    softmax(scores) (V + r). Then a key offers every query the same. Return a case in which those
-    two queries nevertheless differ (by 0.1) under v_j + qr_i * kr_j.
+    (1) Two queries with equal rows of weights may get different outputs. (2) Instead one may take
+    r = qr * kr position by position, as a summary of the paper does, and attend to V + r: the
+    output is the same. (3) Where kr is zero for every key, the layer is ordinary attention. (4)
+    Where qr is the same for every query, equal rows of weights give equal outputs. What the case
+    must tell apart has to differ by 0.1.
     """
-    return np.full((2, 2), 0.5), np.zeros((2, 1)), np.array([[0.0], [1.0]]), np.ones((2, 1))
+    return 2, np.full((2, 2), 0.5), np.zeros((2, 1)), np.array([[0.0], [1.0]]), np.ones((2, 1))
 
 
 def tiles(S, size):

@@ -8,8 +8,8 @@ layer's values come from, train what they have changed, and only then meet the p
             v = self.layers[n].value(h)  # (B, T, C)
             return v if n == 0 else (v + v1) / 2
 
-    model = started(ResFormer(SIZES["tiny"]), seed=0)
-    losses = train(model, dataset, steps=100)
+    losses = beside(dict(standard=GPT, ResFormer=ResFormer), "tiny", book, steps=100)
+    apart(ResFormer, "resformer")  # from minimal's plan with the same weights: logits, gradients
 
 tests/lab/test_gpt.py holds it to minimal's logits, gradients and training, weight by weight.
 """
@@ -20,7 +20,14 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from minimal.data.packing import pack
+from minimal.data.tokenizer import tokenizer
+from minimal.kernels.reference import weights
+from minimal.lab import figures
+from minimal.lab.evidence.curves import relative
+from minimal.lab.proofs import awake
 from minimal.model.attend import attend
+from minimal.model.config import SIZES
 from minimal.model.layers import norm, rope_tables, rotate
 from minimal.model.tape import Rows
 from minimal.training.optim import Optimizer
@@ -30,13 +37,13 @@ ROLES = dict(embed="embed", head="head", up="mlp", down="mlp")  # all others: by
 
 
 class GPT(nn.Module):
-    """Embedding, layers, head: a stream to which every layer adds."""
+    """Embedding, layers, head: a stream to which every layer adds. `layer` makes one of them."""
 
-    def __init__(self, config):
+    def __init__(self, config, layer=None):
         super().__init__()
         self.config = config
         self.embed = nn.Embedding(config.vocab, config.width)
-        self.layers = nn.ModuleList(Layer(config) for _ in range(config.layers))
+        self.layers = nn.ModuleList((layer or Layer)(config) for _ in range(config.layers))
         self.head = nn.Linear(config.width, config.vocab, bias=False)
 
     def forward(self, ids):
@@ -82,19 +89,30 @@ class Layer(nn.Module):
     def __init__(self, config):
         super().__init__()
         C = config.width
-        self.heads = config.heads
+        self.heads, self.scale = config.heads, 1.2 * 1.2 / math.sqrt(config.head)
         self.query, self.key, self.value = (nn.Linear(C, C, bias=False) for _ in range(3))
         self.out = nn.Linear(C, C, bias=False)
         self.up, self.down = nn.Linear(C, 4 * C, bias=False), nn.Linear(4 * C, C, bias=False)
 
     def attention(self, h, v):
         """What attention adds to the stream: h and v (B, T, C) -> (B, T, C)."""
-        q, k, v = (y.unflatten(-1, (self.heads, -1)) for y in (self.query(h), self.key(h), v))
-        D = q.shape[-1]  # q, k and v are (B, T, H, D)
-        angles = rope_tables(torch.arange(h.shape[1], device=h.device), D, 100_000.0)
-        q, k = norm(rotate(q, *angles)), norm(rotate(k, *angles))
-        y = self.attend(q, k, Rows(v), scale=1.2 * 1.2 / math.sqrt(D))  # (B, T, H, D)
-        return self.out(y.flatten(2))
+        return self.out(self.heard(h, v))
+
+    def heard(self, h, v):
+        """Every token's mean of the values that it sees, head by head: (B, T, C)."""
+        q, k = self.queries_and_keys(h)
+        v = v.unflatten(-1, (self.heads, -1))  # (B, T, H, D)
+        return self.attend(q, k, Rows(v), scale=self.scale).flatten(2)
+
+    def queries_and_keys(self, h):
+        """Who looks for what, and what can be found: (B, T, H, D) each."""
+        q, k = (y.unflatten(-1, (self.heads, -1)) for y in (self.query(h), self.key(h)))
+        angles = rope_tables(torch.arange(h.shape[1], device=h.device), q.shape[-1], 100_000.0)
+        return norm(rotate(q, *angles)), norm(rotate(k, *angles))
+
+    def map(self, h):
+        """The attention map itself, which `heard` need not form: (B, H, T, T)."""
+        return weights(*self.queries_and_keys(h), scale=self.scale)
 
     def mlp(self, h):
         """What the MLP adds: widen, cut off at zero, square, narrow. (B, T, C) -> (B, T, C)."""
@@ -104,9 +122,11 @@ class Layer(nn.Module):
 # ---- to start and to train it as `minimal` does --------------------------------------------------
 
 
-def by_our_names(model):
-    """The weights of one of minimal's models under the names that they have here."""
+def by_our_names(model, names=()):
+    """The weights of one of minimal's models under the names that they have here; `names` {theirs:
+    ours} adds to what is known."""
     parts = [
+        *dict(names).items(),
         ("blocks.", "layers."),
         ("attention.", ""),
         ("mlp.", ""),
@@ -138,9 +158,19 @@ def started(model, seed=0):
     return with_weights(model, build("standard", model.config, seed=seed))
 
 
+def rest(model, ids, targets):
+    """Freeze the weights for which a changed line has no use: no gradient reaches them."""
+    named = list(model.parameters())
+    at = model.head.weight.device
+    loss = model.loss(ids.to(at), targets.to(at))
+    for p, gradient in zip(named, torch.autograd.grad(loss, named, allow_unused=True)):
+        p.requires_grad_(gradient is not None)
+
+
 def train(model, dataset, steps, seed=0, upto=None, rows=16):
     """Train a model as `python -m minimal.train` would; the losses of its first `upto` steps."""
     batch_tokens = rows * model.config.context
+    rest(model, *dataset.batch(0, 1, seed))
     optimizer = Optimizer(model, "bov", batch_tokens=batch_tokens, steps=steps, scale="laptop")
     device, losses = model.head.weight.device, []
     for step in range(steps if upto is None else upto):
@@ -150,3 +180,53 @@ def train(model, dataset, steps, seed=0, upto=None, rows=16):
         optimizer.step(step)
         losses.append(loss.item())
     return losses
+
+
+# ---- to look at what one line changes ------------------------------------------------------------
+
+
+def beside(kinds, size, book, steps, seed=0, upto=None, rows=16):
+    """{name: losses} of models that differ by a line. They have one start, in all that they share,
+    and read the same text in the same order. `kinds` {name: what makes a model from a config}."""
+    config, losses = SIZES[size], {}
+    data = pack(book, tokenizer(book, config.vocab), config.context)
+    for name, kind in kinds.items():
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)  # what a line adds starts the same, too
+            model = started(kind(config), seed)
+        losses[name] = train(model, data, steps, seed, upto, rows)
+    return losses
+
+
+def look(losses, book, title, window=10):
+    """Draw what `beside` returned: every model's smoothed loss, less that of the first."""
+    first, *others = losses
+    series = {name: relative(losses[name], losses[first], window) for name in others}
+    at = list(range(window, len(losses[first]) + 1))  # an average is named by its last step
+    series[first] = [0.0] * len(at)
+    xlabel, ylabel = f"step (average of {window}), {book.name}", f"nats below or above {first}"
+    alt = f"Smoothed training loss of {' and '.join(others)} minus that of {first} over "
+    alt += f"{at[-1]} training steps, and a level line at zero; below zero is ahead of {first}."
+    figures.show(figures.lines(series, title, xlabel, ylabel, x=at), alt)
+
+
+def apart(kind, plan="standard", names=(), size="nano", vocab=256, context=32):
+    """How far is a model from minimal's plan with the same weights? The largest difference of a
+    logit, and of a weight's gradient. `names` {theirs: ours} of what a line adds."""
+    config = SIZES[size].but(vocab=vocab, context=context)
+    theirs, ours = awake(plan, config), kind(config).double()
+    given, own = by_our_names(theirs, names), dict(ours.named_parameters())
+    with torch.no_grad():
+        for name, p in given.items():
+            own[name].copy_(p.reshape(own[name].shape))
+    draw = torch.Generator().manual_seed(0)
+    ids = torch.randint(vocab, (2, context), generator=draw)  # (B, T)
+    targets = ids.roll(-1, 1)
+
+    logits = theirs(ids)  # (B, T, V)
+    loss = F.cross_entropy(logits.double().mT, targets)
+    wanted = torch.autograd.grad(loss, given.values())
+    found = torch.autograd.grad(ours.loss(ids, targets), [own[name] for name in given])
+    pairs = zip(found, wanted, strict=True)
+    worst = max((a - b.reshape(a.shape)).abs().max().item() for a, b in pairs)
+    return (logits - ours(ids)).abs().max().item(), worst

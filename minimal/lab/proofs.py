@@ -4,6 +4,9 @@ import torch
 import torch.nn.functional as F
 
 from minimal.model.init import generator
+from minimal.variants import build
+
+SILENT = ("out.weight", "down.weight", "head.weight")  # they start at zero, or nearly
 
 
 def gap(f, g, *inputs, seed=0):
@@ -13,12 +16,34 @@ def gap(f, g, *inputs, seed=0):
     drawn.
     """
     inputs = [x.detach().requires_grad_() for x in inputs]
-    outputs = f(*inputs), g(*inputs)
+    return gap_by(lambda: f(*inputs), lambda: g(*inputs), inputs, seed)
+
+
+def gap_by(f, g, leaves, seed=0):
+    """The same for functions without arguments, with gradients by tensors that both of them use."""
+    leaves = list(leaves)
+    outputs = f(), g()
     above = torch.randn(outputs[0].shape, generator=torch.Generator().manual_seed(seed))
     above = above.to(outputs[0])
-    gradients = [torch.autograd.grad(y, inputs, above) for y in outputs]
+    gradients = [torch.autograd.grad(y, leaves, above) for y in outputs]
     pairs = [outputs, *zip(*gradients, strict=True)]
     return max((a - b).abs().max().item() for a, b in pairs)
+
+
+def kept_bytes(f, *inputs):
+    """Bytes that f keeps for its backward pass, each storage once, the inputs not counted."""
+    inputs, kept = [x.detach().requires_grad_() for x in inputs], {}
+
+    def note(t):
+        kept[t.untyped_storage().data_ptr()] = t.untyped_storage().nbytes()
+        return t
+
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda t: t):
+        y = f(*inputs)
+    for x in inputs:
+        kept.pop(x.untyped_storage().data_ptr(), None)
+    del y  # it held what was counted until here, or an address might have been used twice
+    return sum(kept.values())
 
 
 # ---- of whole models -----------------------------------------------------------------------------
@@ -51,3 +76,15 @@ def models_apart(theirs, ours, ids, targets, named=lambda model: dict(model.name
     off = max((a - b).abs().max() for a, b in zip(wanted, got, strict=True))
     largest = max(a.abs().max() for a in wanted)
     return logits_apart(theirs, ours, ids), (off / largest).item()
+
+
+def awake(plan, size="nano", seed=1, **changes):
+    """One of minimal's models in doubles, with random numbers where it starts at zero or at what
+    its plan says: a fresh model passes any test, for no layer of it has anything to say."""
+    model = build(plan, size, seed=seed, **changes).eval().double()
+    draw = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, p in model.named_parameters():
+            if name.endswith(SILENT) or p.dim() < 2:
+                p.normal_(0.0, 0.1 if p.dim() > 1 else 0.5, generator=draw)
+    return model

@@ -148,7 +148,7 @@ SLIPPED = [
         "hw04",
         "mixed_value",
         "lambda v, ve, s0, s1: s0 * v / (v.square().mean(-1, keepdim=True) + 1e-2).sqrt() + (0 if "
-        "ve is None else s1 * ve.view(v.shape))",
+        "ve is None else s1 * ve.unflatten(-1, (-1, 5)).repeat_interleave(30 // ve.shape[-1], 2))",
     ),
     (
         "hw06",

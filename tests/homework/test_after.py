@@ -102,11 +102,17 @@ def numbers():
             f"it {sizes_of[2]:.2f}",
         ],
         predict_entropies=[f"= {even[0]:.2f}", f"is {even[1]:.2f}", f"gives {even[2]:.2f}"],
-        predict_savings=[f"saves {saved[0]:.1f}", f"{saved[1]:.1f} with", f"{saved[2]:.1f} with"],
+        predict_savings=[f"save {saved[0]:.1f}", f"{saved[1]:.1f} with", f"{saved[2]:.1f} with"],
         window=[
             f"half of the longest: 1,728, rounded up to {units['hw04'].window(1, 2, 3456, 128):,}"
         ],
-        predict_lambdas=[f"ratio of {8.3 / 9.3:.2f}"],
+        predict_lambdas=[
+            f"first goes {9.3 - 1:.1f} up",
+            f"second goes {2 * (9.3 - 1):.1f},",
+            f"ratio of {9.3 / (2 * (9.3 - 1)):.2f}",
+            f"{0.5 * 3:.1f} of {1 + 0.5 * 3:.1f} lengths, {100 * 1.5 / 2.5:.0f} per cent",
+        ],
+        predict_cost=[f"{2 * 768:,} tokens", f"{100 * (12 - 8 - 1 + 2) / 12:.1f} per cent"],
         skip_counter_example=[
             f"{100 * 0.4 / 1.4:.1f} per cent",
             f"{100 * (skip / (1 + skip) - skip / 2):.1f} points",

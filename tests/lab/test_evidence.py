@@ -493,7 +493,6 @@ def test_a_recipe_of_one_name_and_other_numbers_is_another_run(base, monkeypatch
     assert run_key(base, "f") != before
 
 
-<<<<<<< HEAD
 def test_the_bypass_is_paired_by_seed_in_every_size_that_has_it():
     def row(size, plan, seed, f1):
         return dict(size=size, plan=plan, seed=seed, f1=f1)
@@ -505,7 +504,8 @@ def test_the_bypass_is_paired_by_seed_in_every_size_that_has_it():
     (found,) = [row for row in bypass_runs.by_size(rows) if row["difference"] is not None]
     assert found["plan"] == f"{first}, bypass" and found["n"] == 3
     assert found["difference"] == pytest.approx(1.0)
-=======
+
+
 def test_what_is_recorded_is_printed_with_its_interval_and_changed_models_are_left_out(
     monkeypatch, capsys
 ):
@@ -530,4 +530,3 @@ def test_what_is_recorded_is_printed_with_its_interval_and_changed_models_are_le
     monkeypatch.setattr(records, "rows_of", lambda path: [])
     assert comparison.recorded("grid", "standard", "bov") == {}
     assert capsys.readouterr().out == "grid: not recorded yet\n"
->>>>>>> nbD

@@ -1,12 +1,15 @@
 """The GPT that readers change: is it minimal's `standard`, weight by weight and step by step?"""
 
 import inspect
+import random
+from functools import partial
 
 import pytest
 import torch
-import torch.nn.functional as F
 
-from minimal.lab.gpt import GPT, Layer, by_our_names, started, train
+from minimal.data import corpora
+from minimal.lab import figures, proofs
+from minimal.lab.gpt import GPT, Layer, apart, beside, by_our_names, look, started, train
 from minimal.model.config import SIZES
 from minimal.training.optim import Optimizer
 from minimal.variants import build
@@ -17,41 +20,18 @@ targets = ids.roll(-1, 1)
 
 
 def awake(plan="standard"):
-    """One of minimal's models in doubles, with random numbers where it starts at zero."""
-    model = build(plan, NANO, seed=1).double()
-    with torch.no_grad():
-        for name, p in model.named_parameters():
-            if not p.any():
-                p.normal_(std=0.1, generator=torch.Generator().manual_seed(len(name)))
-    return model
-
-
-def twin(model, kind=GPT):
-    """The readers' model with the same weights."""
-    ours = kind(NANO).double()
-    ours.load_state_dict({name: p.detach() for name, p in by_our_names(model).items()})
-    return ours
+    """One of minimal's models in doubles, silent nowhere."""
+    return proofs.awake(plan, NANO)
 
 
 def distance(a, b):
     return (a - b).abs().max().item()
 
 
-def apart(theirs, ours):
-    """The largest difference of logits, and that of any weight's gradient."""
-    named, mine = by_our_names(theirs), dict(ours.named_parameters())
-    assert named.keys() == mine.keys()
-    theirs_by = torch.autograd.grad(
-        F.cross_entropy(theirs(ids).double().mT, targets), named.values()
-    )
-    ours_by = torch.autograd.grad(ours.loss(ids, targets), [mine[name] for name in named])
-    worst = max(distance(a, b) for a, b in zip(theirs_by, ours_by, strict=True))
-    return distance(theirs(ids), ours(ids)), worst
-
-
 def test_it_is_minimals_standard_in_logits_and_in_every_gradient():
-    theirs = awake()
-    logits, gradients = apart(theirs, twin(theirs))
+    theirs = by_our_names(awake())
+    assert theirs.keys() == dict(GPT(NANO).named_parameters()).keys()
+    logits, gradients = apart(GPT)
     assert logits < 1e-5 and gradients < 1e-6  # minimal's logits are floats
 
 
@@ -74,19 +54,14 @@ class First(GPT):
 
 
 def test_a_wrong_model_is_seen():
-    theirs = awake()
-    assert min(apart(theirs, twin(theirs, NoMask))) > 1e-4
-    assert min(apart(theirs, twin(theirs, Halves))) > 1e-4
+    assert min(apart(NoMask)) > 1e-4
+    assert min(apart(Halves)) > 1e-4
 
 
 def test_one_line_makes_resformer_and_svformer():
-    theirs = awake("resformer")
-    assert max(apart(theirs, twin(theirs, Halves))) < 1e-5
-    theirs = awake("svformer")
-    with torch.no_grad():
-        ours = First(NANO).double()
-        ours.load_state_dict(by_our_names(theirs), strict=False)
-        assert distance(theirs(ids), ours(ids)) < 1e-5
+    assert max(apart(Halves, "resformer")) < 1e-5
+    assert min(apart(Halves, "resformer-nearest")) > 1e-4
+    assert max(apart(First, "svformer")) < 1e-5
 
 
 class Tables(GPT):
@@ -149,6 +124,28 @@ def test_it_starts_and_trains_as_minimals_does():
     assert losses[-1] < losses[0] - 0.1
 
 
+class PerPair(Layer):
+    """A value for every pair of tokens: v_ij = v_j + q^R_i k^R_j."""
+
+    def __init__(self, config):
+        super().__init__(config)
+        C = config.width
+        self.q_r, self.k_r = (torch.nn.Linear(C, C, bias=False) for _ in range(2))
+
+    def heard(self, h, v):
+        pairs = v[:, None] + self.q_r(h)[:, :, None] * self.k_r(h)[:, None]  # (B, T, S, C)
+        pairs = pairs.unflatten(-1, (self.heads, -1))
+        return torch.einsum("bhts,btshd->bthd", self.map(h), pairs).flatten(2)
+
+
+def test_another_layer_makes_dynamic_values():
+    names = {"read.query": "q_r", "read.key": "k_r"}
+    logits, gradients = apart(partial(GPT, layer=PerPair), "dva/many/ffn/wo", names)
+    assert logits < 1e-5 and gradients < 1e-6
+    turned = {"read.query": "k_r", "read.key": "q_r"}
+    assert apart(partial(GPT, layer=PerPair), "dva/many/ffn/wo", turned)[0] > 1e-3
+
+
 class WithTable(GPT):
     def __init__(self, config):
         super().__init__(config)
@@ -170,6 +167,39 @@ def test_what_a_notebook_adds_is_trained_by_its_kind():
     assert distance(before[0], model.table.weight) > 0 and model.share.item() != before[1]
 
 
+def test_models_are_trained_beside_each_other_from_one_start(tmp_path):
+    path = tmp_path / "text.txt"
+    letters = random.Random(0)
+    path.write_text("".join(letters.choices("abcdefghijklmnopqrstuvwxyz     \n", k=200_000)))
+    book = corpora.find(str(path))
+    kinds = dict(standard=GPT, again=GPT, table=WithTable, halves=Halves)
+    losses = beside(kinds, "smoke", book, steps=20, upto=3, rows=2)
+    assert losses["standard"] == losses["again"] and len(losses["halves"]) == 3
+    assert losses["standard"][0] == pytest.approx(losses["halves"][0], abs=1e-6)  # silent at first
+    assert abs(losses["standard"][2] - losses["halves"][2]) > 1e-6
+    assert (
+        losses["table"] == beside(dict(table=WithTable), "smoke", book, 20, upto=3, rows=2)["table"]
+    )
+
+
+def test_a_look_shows_the_difference_from_the_first_model(monkeypatch, capsys):
+    drawn = {}
+    monkeypatch.setattr(figures, "lines", lambda series, *words, **x: drawn.update(series, **x))
+    monkeypatch.setattr(figures, "show", lambda fig, alt: print(figures.check_alt(alt)))
+    losses = dict(standard=[3.0, 2.0, 1.0], changed=[3.0, 2.5, 2.0])
+    look(losses, corpora.find("stdlib"), "A title", window=2)
+    assert drawn == dict(changed=[0.25, 0.75], standard=[0.0, 0.0], x=[2, 3])
+    assert "changed minus that of standard over 3 training steps" in capsys.readouterr().out
+
+
+def test_weights_that_a_line_leaves_without_work_are_not_trained():
+    model = started(First(NANO), seed=0)
+    before = [layer.value.weight.detach().clone() for layer in model.layers]
+    train(model, Data(), steps=2, rows=2)
+    moved = [distance(a, layer.value.weight) for a, layer in zip(before, model.layers)]
+    assert moved[0] > 0 and moved[1:] == [0, 0, 0]
+
+
 def test_a_weight_without_a_place_is_refused():
     deeper = SIZES["smoke"].but(layers=3)
     small = GPT(SIZES["smoke"])
@@ -179,7 +209,8 @@ def test_a_weight_without_a_place_is_refused():
 
 
 def test_its_heart_can_be_read_in_a_minute():
-    parts = (GPT.forward, GPT.value, GPT.scores, Layer.attention, Layer.mlp)
+    parts = (GPT.forward, GPT.value, GPT.scores, Layer.attention, Layer.heard)
+    parts += (Layer.queries_and_keys, Layer.mlp)
     lines = [line.strip() for part in parts for line in inspect.getsource(part).splitlines()]
     code = [line for line in lines if line and not line.startswith(('"""', "#"))]
     assert len(code) <= 28 and max(map(len, lines)) <= 96

@@ -3,7 +3,7 @@
 import torch
 
 from minimal.lab.gpt import GPT, Layer, by_our_names, started
-from minimal.lab.proofs import gap, logits_apart, models_apart, wake
+from minimal.lab.proofs import awake, gap, gap_by, kept_bytes, logits_apart, models_apart, wake
 from minimal.model.config import SIZES
 from minimal.variants import build
 
@@ -55,3 +55,27 @@ def test_a_fresh_model_hides_in_its_logits_what_its_gradients_tell():
         layer.attend = lambda q, k, v, scale: Layer.attend(q, k, v, causal=False, scale=scale)
     logits, gradients = models_apart(theirs, mine, ids, targets, by_our_names)
     assert logits < 1e-5 < 1e-4 < gradients
+
+
+def test_tensors_that_both_functions_use_count_too():
+    w = torch.nn.Parameter(x.clone())
+    assert gap_by(lambda: 2 * w, lambda: w + w, [w]) < 1e-6
+    assert gap_by(lambda: w, lambda: 2 * w - w.detach(), [w]) > 0.5
+
+
+def test_an_awake_model_is_silent_nowhere():
+    asleep, woken = build("resformer-learned", "smoke", seed=1), awake("resformer-learned", "smoke")
+    assert any(not p.any() for p in asleep.parameters())
+    assert all(p.any() and p.dtype == torch.float64 for p in woken.parameters())
+    shares = [p.item() for name, p in woken.named_parameters() if name.endswith((".a", "a.value"))]
+    assert shares and all(abs(share - 0.5) > 1e-6 for share in shares)
+    again = awake("resformer-learned", "smoke")
+    assert all(torch.equal(a, b) for a, b in zip(woken.parameters(), again.parameters()))
+
+
+def test_what_the_backward_pass_needs_is_counted_once():
+    assert kept_bytes(lambda x: x + 1, x) == 0
+    assert kept_bytes(lambda x: x * x, x) == 0  # an input
+    assert kept_bytes(lambda x: x.exp(), x) == 4 * x.numel()
+    assert kept_bytes(lambda x: (y := x.exp()) * y, x) == 4 * x.numel()
+    assert kept_bytes(lambda x: x.exp().exp(), x) == 2 * 4 * x.numel()

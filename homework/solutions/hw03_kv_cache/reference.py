@@ -14,21 +14,26 @@ def owners(plan, layers, anchors):
     return keys, values
 
 
-def cache_bytes(plan, layers, batch, tokens, heads, groups, width, size):
-    stream = batch * tokens * groups * width * size
+def stream(rows, width, bits):
+    return rows * (width * bits + (16 if bits < 16 else 0)) // 8  # bytes, with the scales
+
+
+def cache_bytes(plan, layers, batch, tokens, heads, groups, width, key_bits, value_bits):
+    rows = batch * tokens * groups
+    key, value = stream(rows, width, key_bits), stream(rows, width, value_bits)
     if plan == "svformer":
-        return (layers + 1) * stream
+        return layers * key + value
     if plan == "cla":
-        return 2 * ((layers + 1) // 2) * stream
+        return (layers + 1) // 2 * (key + value)
     if plan == "skipv1":
-        return (layers + 1) * stream + (layers - 1) * stream // 2
-    return 2 * layers * stream
+        return layers * key + value + (layers - 1) * value // 2
+    return layers * (key + value)
 
 
 def grouped_attention(q, k, v):
     (_, T, H, D), (S, G) = q.shape, k.shape[1:3]
     k = k.repeat_interleave(H // G, 2)  # (B,S,H,D)
-    v = v.repeat_interleave(H // G, 2)  # (B,S,H,E)
+    v = v.repeat_interleave(H // v.shape[2], 2)  # (B,S,H,E)
     scores = q.transpose(1, 2) @ k.permute(0, 2, 3, 1) / D**0.5  # (B,H,T,S)
     seen = torch.arange(S) <= torch.arange(T)[:, None] + S - T
     weights = scores.masked_fill(~seen, float("-inf")).softmax(-1)
@@ -70,13 +75,13 @@ def critical_point(method, baseline, window):
 
 
 def predict_savings():
-    return 47.9, 33.7, 4.0
+    return 37.5, 33.7, 4.0
 
 
 def ring_counter_example():
     """Three keys, a window of 2: the oldest is still visible, matches the query, and has a value of
     its own."""
-    return torch.tensor([4.0]), torch.tensor([[4.0], [0.0], [0.0]]), torch.eye(3), 2
+    return 3, torch.tensor([4.0]), torch.tensor([[4.0], [0.0], [0.0]]), torch.eye(3), 2
 
 
 def windowed_bytes(key_owners, value_owners, windows, batch, tokens, groups, width, size):

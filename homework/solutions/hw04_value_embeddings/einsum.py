@@ -14,7 +14,9 @@ def table_of(layers, tables):
 def mixed_value(v, ve, s0, s1):
     streams, scales = [F.rms_norm(v.double(), v.shape[-1:], eps=0.0)], [s0]
     if ve is not None:
-        streams.append(ve.unflatten(-1, v.shape[2:]).double())
+        rows = ve.unflatten(-1, (-1, 1, v.shape[-1])).double()  # (B,T,G,1,D)
+        each = v.shape[2] // rows.shape[2]
+        streams.append(rows.expand(-1, -1, -1, each, -1).flatten(2, 3))
         scales.append(s1)
     return einsum("n,nbthd->bthd", torch.tensor(scales).double(), torch.stack(streams)).to(v.dtype)
 
@@ -64,11 +66,11 @@ def window(step, steps, longest, block):
 
 
 def predict_lambdas():
-    return torch.tensor([8.3, 34.0], dtype=torch.float64)
+    return torch.tensor([16.6, 59.0], dtype=torch.float64)
 
 
 def skip_counter_example():
-    return torch.tensor([3.0, 4.0]), torch.tensor([0.0, 5.0]), torch.tensor(0.5)
+    return torch.tensor(2), torch.tensor([3.0, 4.0]), torch.tensor([0.0, 5.0]), torch.tensor(0.5)
 
 
 def lambda_gradients(ids, table, v, s0, s1, dout):

@@ -27,7 +27,9 @@ def mixed_value(v, ve, s0, s1):
     out = normal(v).mul(s0)
     if ve is not None:
         B, T, H, D = v.shape
-        out = out + torch.stack([ve[:, :, h * D : (h + 1) * D] for h in range(H)], 2) * s1
+        G = ve.shape[-1] // D
+        reads = [h * G // H for h in range(H)]
+        out = out + torch.stack([ve[:, :, g * D : (g + 1) * D] for g in reads], 2) * s1
     return out
 
 
@@ -82,12 +84,12 @@ def window(step, steps, longest, block):
 
 
 def predict_lambdas():
-    return [8.28, 33]
+    return [16.58, 61]
 
 
 def skip_counter_example():
     x = torch.randn(8, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    return x, x.flip(0), 0.3
+    return 2, x, x.flip(0), 0.3
 
 
 def lambda_gradients(ids, table, v, s0, s1, dout):

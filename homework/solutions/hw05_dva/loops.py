@@ -5,15 +5,20 @@ import torch.nn.functional as F
 
 
 def pair_values(v, qr, kr):
-    return torch.stack(
-        [torch.stack([v[j] + qr[i] * kr[j] for j in range(len(v))]) for i in range(len(qr))]
-    )
+    H, G = v.shape[1], kr.shape[1]
+    offers = []
+    for h in range(H):
+        mine = kr[:, h * G // H]  # (S,D)
+        offers.append(torch.stack([v[:, h] + q * mine for q in qr[:, h]]))
+    return torch.stack(offers, 2)
 
 
 def dva(x, wq, wk, wv, wqr, wkr):
-    q, k, v, qr, kr = (F.linear(x, w.T) for w in (wq, wk, wv, wqr, wkr))
-    static = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-    return static + qr * F.scaled_dot_product_attention(q, k, kr, is_causal=True)
+    q, k, out = x @ wq, x @ wk, 0
+    gates = [torch.ones_like(x), *(x @ w for w in wqr)]
+    for gate, stream in zip(gates, [x @ wv, *(x @ w for w in wkr)], strict=True):
+        out = out + gate * F.scaled_dot_product_attention(q, k, stream, is_causal=True)
+    return out
 
 
 def pair_bytes(batch, tokens, width, size):
@@ -67,13 +72,19 @@ def latent_set(w1, b1, w2, b2):
 
 
 def predict_cost():
-    return 900.0, 68
+    return 1600.0, 41
 
 
 def reading_counter_example():
     A = torch.zeros(3, 3, dtype=torch.float64)
     A[:, 1] = 1.0
-    return A, torch.eye(3), torch.diag(torch.tensor([1.0, 5.0, 9.0])), torch.ones(3, 3)
+    return (
+        torch.tensor(2),
+        A,
+        torch.eye(3),
+        torch.diag(torch.tensor([1.0, 5.0, 9.0])),
+        torch.ones(3, 3),
+    )
 
 
 def dva_tiles(scores, v, qr, kr, tile):

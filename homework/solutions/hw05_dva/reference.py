@@ -4,14 +4,16 @@ import torch
 
 
 def pair_values(v, qr, kr):
-    return v[None] + qr[:, None] * kr[None]  # (T,S,C)
+    kr = kr.repeat_interleave(v.shape[1] // kr.shape[1], 1)  # (S,H,D)
+    return v[None] + qr[:, None] * kr[None]  # (T,S,H,D)
 
 
 def dva(x, wq, wk, wv, wqr, wkr):
     scores = x @ wq @ (x @ wk).mT / x.shape[-1] ** 0.5  # (B,T,T)
     hidden = torch.ones_like(scores, dtype=torch.bool).triu(1)
     A = scores.masked_fill(hidden, float("-inf")).softmax(-1)
-    return A @ (x @ wv) + (x @ wqr) * (A @ (x @ wkr))  # (B,T,C)
+    static = A @ (x @ wv)  # (B,T,C)
+    return static + sum((x @ gate) * (A @ (x @ other)) for gate, other in zip(wqr, wkr))
 
 
 def pair_bytes(batch, tokens, width, size):
@@ -48,12 +50,13 @@ def latent_set(w1, b1, w2, b2):
 
 
 def predict_cost():
-    return 805, 66.7
+    return 2 * 768, 41.7
 
 
 def reading_counter_example():
     """Both queries look at both keys evenly; only their gates differ."""
     return (
+        2,
         torch.full((2, 2), 0.5),
         torch.zeros(2, 1),
         torch.tensor([[0.0], [2.0]]),
