@@ -79,7 +79,9 @@ def published():
 def recorded():
     parts = [
         "<h1>What is recorded here</h1><p>Runs that take longer than a notebook should, kept as "
-        "small JSON with the command that repeats them.</p>"
+        "small JSON with the command that repeats them. The same run with its sums in other order "
+        'ends elsewhere: what that is worth stands under <a href="index.html">Findings</a>, and a '
+        "difference of that size is none.</p>"
     ]
     for path in sorted(records.EVIDENCE.glob("*.json")):
         if path.stem not in ("claims", "published"):
