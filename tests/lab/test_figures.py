@@ -9,7 +9,7 @@ import torch
 
 from minimal.data.files import CHECKOUT
 from minimal.lab import figures, pictures
-from minimal.lab.source_map import described, plain, sources_map
+from minimal.lab.source_map import SOURCES, beside, described, plain, sources_map
 from minimal.variants import PLANS, skeleton
 
 
@@ -63,6 +63,37 @@ def test_the_map_tells_plain_values_from_changed_ones():
     counts = {name: sum(map(plain, marks(name))) for name in ("standard", "vplus", "dva", "modded")}
     assert counts == dict(standard=12, vplus=6, dva=0, modded=0)
     assert described(marks("dva")[0]) == (["query"], "q·"), "not the picture of standard attention"
+
+
+@pytest.mark.parametrize(
+    "plan, side, letter, layers",
+    [
+        ("ple", "behind", "e", range(12)),
+        ("ple-both", "behind", "e", range(12)),
+        ("engram", "before", "n", (1, 6)),
+        ("engram-both", "behind", "n", (1, 6)),
+        ("ple-v", "", "", ()),
+        ("standard", "", "", ()),
+    ],
+)
+def test_the_map_shows_where_a_row_joins_the_stream(plan, side, letter, layers):
+    joined = beside(skeleton(plan, "tiny"))
+    found = {at: (where, SOURCES[mark][2]) for at, (where, mark) in joined.items()}
+    assert found == {at: (side, letter) for at in layers}
+    ax = sources_map("tiny", [plan]).axes[0]
+    narrow = [box for box in ax.patches if box.get_width() < 1]
+    assert [int(box.get_x()) for box in narrow] == list(layers)
+    told = ax.get_legend().get_title().get_text()
+    assert ("joins the\nstream" in told) == bool(layers)
+
+
+def test_the_map_tells_the_sources_of_the_frontier_apart():
+    plans = "standard bov ngram ple-v engram-v mla mudd gated neutreno".split()
+    looks = [described(skeleton(plan, "tiny").blocks[-1].attention) for plan in plans[:4]]
+    looks += [described(skeleton("engram-v", "tiny").blocks[6].attention)]
+    looks += [described(skeleton(plan, "tiny").blocks[-1].attention) for plan in plans[5:]]
+    letters = [letters for _, letters in looks]
+    assert letters == ["", "Eγ", "nγ", "+e", "+n", "c·", "Σ", "⊙", "·"]
 
 
 @pytest.mark.parametrize("name", pictures.PICTURES)
