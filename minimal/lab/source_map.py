@@ -41,7 +41,10 @@ WORDS = dict(
 TITLE = "Where do the values come from? One row a plan, one cell a layer"
 ALSO = "γ: learned gain   ⊙: gate on the way out\n·: queries, keys or reading changed"
 STRIP = 0.36  # of a cell: a row that joins the stream, on the side where it joins
-STRIPS = "A strip in a cell: a row of a table joins the\nstream, before (left) or behind the layer (right)"
+STRIPS = (
+    "A strip in a cell: a row of a table joins the\n"
+    "stream, before (left) or behind the layer (right)"
+)
 
 
 def sources_map(size="tiny", plans=None, title=TITLE):

@@ -30,7 +30,7 @@
       if (!worth) return 0;
       sum += worth;
     }
-    return at.startsWith("api/") ? sum / 2 : sum;  // the course first, then its code
+    return sum * (at.startsWith("api/") ? 0.5 : at.includes("#/") ? 0.7 : 1);  // course, slides, code
   };
   const excerpt = (words, text) => {
     const places = words.map(word => plain(text).indexOf(word)).filter(at => at >= 0);

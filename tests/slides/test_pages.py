@@ -8,7 +8,7 @@ import pytest
 
 from minimal.lab import figures
 from notebooks import run
-from slides import dark, launch, lesson, links, search, shell
+from slides import dark, launch, lesson, links, preview, search, shell
 
 code = nbformat.v4.new_code_cell
 text = nbformat.v4.new_markdown_cell
@@ -171,13 +171,13 @@ def test_every_heading_has_one_name_of_its_own_and_stands_in_the_contents():
 
 
 def test_a_description_is_the_first_sentence_that_says_something_without_signs():
-    told = shell.description(
+    told = preview.description(
         "<p>x</p><p><strong>The claim.</strong> Attention is one line, "
         r"$\mathrm{softmax}(QK^\top/\sqrt D)\,V$, and it is the same function each time.</p>"
     )
     assert told.startswith("Attention is one line, softmax") and not set(told) & set("\\${}")
-    long = shell.description(f"<p>{'word ' * 100}</p>")
-    assert len(long) <= shell.LONGEST + 2 and long.endswith("word …")
+    long = preview.description(f"<p>{'word ' * 100}</p>")
+    assert len(long) <= preview.LONGEST + 2 and long.endswith("word …")
 
 
 @pytest.mark.parametrize(
@@ -208,6 +208,32 @@ def test_one_address_gives_a_fork_its_launch_buttons(monkeypatch, home, names, a
     assert "make lab" in made
 
 
+@pytest.mark.parametrize(
+    "home, image, url",
+    [
+        (None, "../assets/share.png", None),
+        (
+            "https://example.com/course/",
+            "https://example.com/course/assets/share.png",
+            "https://example.com/course/api/a.html",
+        ),
+    ],
+)
+def test_a_shared_link_shows_the_courses_picture(monkeypatch, home, image, url):
+    monkeypatch.setattr(links, "published", lambda: home)
+    made = preview.tags(
+        'A "name"', "<p>What is said here is long enough to be told.</p>", "api/a.html"
+    )
+    read = dict(re.findall(r'<meta (?:property|name)="([^"]*)" content="([^"]*)">', made))
+    assert read["og:image"] == image and read.get("og:url") == url
+    assert read["og:title"] == "A &quot;name&quot;" and len(read["og:image:alt"]) > 40
+    assert (
+        read["description"]
+        == read["og:description"]
+        == ("What is said here is long enough to be told.")
+    )
+
+
 def test_a_page_is_found_by_its_sections_and_not_by_what_is_folded_away():
     page = (
         '<p>before</p><h2 id="one">One<a class="anchor-link" href="#one">#</a></h2>'
@@ -219,6 +245,19 @@ def test_a_page_is_found_by_its_sections_and_not_by_what_is_folded_away():
         ("a.html#one", "Name", "One", "xy"),
     ]
     assert search.index([("a", "</b>", "", "é")]).startswith("window.searchIndex = [[")
+
+
+def test_a_slide_is_found_by_its_heading_its_text_and_its_notes():
+    deck = (
+        '<section id="water"><div class="slide "><h2 id="h">How do <em>hands</em> know?</h2>'
+        "<div class=body><p>A mean.</p></div></div>"
+        '<aside class="notes"><p>Look at it.</p></aside></section>'
+        '<section id="end"><h1>Done</h1><img alt="unread"></section>'
+    )
+    assert search.deck_entries("slides/01_a.html", "01 · A", deck) == [
+        ("slides/01_a.html#/water", "Slides: 01 · A", "How do hands know?", "A mean. Look at it."),
+        ("slides/01_a.html#/end", "Slides: 01 · A", "Done", ""),
+    ]
 
 
 def test_only_figures_without_shades_turn_dark():

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from notebooks import run
+from slides import preview
 
 pytestmark = pytest.mark.site
 LESSON = "notebooks/01_attention.html"
@@ -107,6 +108,21 @@ def test_a_slash_searches_the_whole_course_from_a_folder(browser, site):
     reader.run("document.activeElement.click()")
     reader.settle(before)
     assert "notebooks/01_attention.html" in reader.run("location.href")
+    assert reader.errors == [] and reader.strangers() == []
+
+
+def test_search_leads_to_a_slide_by_its_notes(browser, site):
+    reader = opened(browser, site)
+    reader.run("document.getElementById('find').click()")
+    notes = "the cheapest mechanism would be to take the mean over the sentence"
+    reader.call("Input.insertText", text=notes)
+    link = "document.querySelector('dialog li a')"
+    reader.wait(lambda: reader.run(f"{link} !== null"), "search")
+    assert reader.run(f"{link}.textContent").startswith("How do hands learn that they are cold?")
+    before = reader.loads
+    reader.run(f"{link}.click()")
+    reader.settle(before)
+    assert reader.run("Reveal.getCurrentSlide().id") == "water"
     assert reader.errors == [] and reader.strangers() == []
 
 
@@ -252,11 +268,16 @@ def test_every_page_tells_others_what_it_is_about(site):
     lost = []
     for path in sorted(site[0].rglob("*.html")):
         text = path.read_text(encoding="utf-8")
-        if path.parent.name != "slides" or path.stem == "index":
-            told = re.search(r'<meta name="description" content="([^"]*)">', text)
-            if not told or len(told[1]) < 20 or 'property="og:title"' not in text:
-                lost.append(path.name)
+        told = re.search(r'<meta name="description" content="([^"]*)">', text)
+        if not told or len(told[1]) < 20 or 'property="og:title"' not in text:
+            lost.append(path.name)
+        image = re.search(r'<meta property="og:image" content="([^"]*)">', text)
+        if not image or not (path.parent / image[1]).resolve().is_file():
+            lost.append(f"{path.name}: no picture to share")
     assert lost == []
+    head = (site[0] / preview.PICTURE).read_bytes()[:24]
+    size = tuple(int.from_bytes(head[i : i + 4], "big") for i in (16, 20))
+    assert head[1:4] == b"PNG" and size == preview.SIZE
 
 
 @pytest.mark.parametrize("dark", [False, True])
