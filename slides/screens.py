@@ -18,17 +18,18 @@ LOADED = "Promise.all([...document.images].map(image => image.decode().catch(() 
 # what reaches beyond the window, and figures that are wider than the text around them
 WIDE = """(() => {
   const faults = [], room = document.querySelector("main"), wide = innerWidth;
-  const told = e => (e.alt || e.textContent || "").trim().slice(0, 50);
+  const told = e => (e.alt || e.textContent || "").trim().replace(/\\s+/g, " ").slice(0, 50);
   if (document.documentElement.scrollWidth > wide)
     faults.push(`is ${document.documentElement.scrollWidth} px wide in a window of ${wide}`);
   if (!room) return faults;
   const right = room.getBoundingClientRect().right + 1;
-  const scrolled = ".scroll, figure.scrolls, mjx-container";
+  const moves = e => e !== room && (getComputedStyle(e).overflowX !== "visible" ||
+    moves(e.parentElement));
   for (const e of document.querySelectorAll("main :is(img, svg, table)"))
-    if (e.getBoundingClientRect().right > right && !e.closest(scrolled))
+    if (e.getBoundingClientRect().right > right && !moves(e.parentElement))
       faults.push(`${e.localName} wider than the text: ${told(e)}`);
   if (wide > 700)
-    for (const e of document.querySelectorAll("figure.scrolls"))
+    for (const e of document.querySelectorAll("main figure.scrolls:not(.map)"))
       faults.push(`figure wider than the text: ${told(e.querySelector("img") ?? e)}`);
   return faults;
 })()"""

@@ -6,7 +6,7 @@ import re
 import nbformat
 import pytest
 
-from minimal.lab import figures
+from minimal.lab import figures, shades
 from notebooks import run
 from slides import dark, launch, lesson, links, preview, search, shell
 
@@ -263,10 +263,14 @@ def test_a_slide_is_found_by_its_heading_its_text_and_its_notes():
 def test_only_figures_without_shades_turn_dark():
     ramp = [[x / 9 for x in range(10)] for _ in range(10)]
     lines = figures.lines({"a": [1, 2, 3], "b": [3, 1, 2]}, "Two lines", "x", "y")
-    shades = figures.heatmap(ramp, "A ramp", "x", "y")
+    heatmap = lambda: figures.heatmap(ramp, "A ramp", "x", "y")
     alt = "A figure drawn to see whether it turns dark with the page or not"
-    pages = [figures.on_page(figures.picture(fig), "png", alt) for fig in (lines, shades)]
+    pages = [figures.on_page(figures.picture(fig), "png", alt) for fig in (lines, heatmap())]
     assert ["lines-only" in dark.turned(page) for page in pages] == [True, False]
     assert dark.turned(pages[1]) == pages[1] and alt in dark.turned(pages[0])
+    boxed = figures.on_page(figures.picture(heat := heatmap()), "png", alt, 5, shades.boxes(heat))
+    made = dark.turned(boxed)
+    assert "lines-only" not in made and made.count("%;width:") == 2, "the map, and its scale"
+    assert made.count("max-width") == 1, "the boxes are as wide as the picture"
     assert "lines-only" in dark.turned('<img alt="x" src="../figures/recorded.svg">')
     assert "lines-only" not in dark.turned('<img alt="x" src="../figures/sources.svg">')

@@ -3,9 +3,11 @@
 import re
 
 import pytest
+from matplotlib import image
 
+from minimal.lab import figures, shades
 from notebooks import run
-from slides import preview
+from slides import preview, shell
 
 pytestmark = pytest.mark.site
 LESSON = "notebooks/01_attention.html"
@@ -264,6 +266,29 @@ def test_figures_of_lines_turn_dark_shades_keep_a_softer_paper_and_all_a_margin(
     assert float(reader.run(f"{style}.paddingTop").removesuffix("px")) >= 8
 
 
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_a_heat_map_says_dark_is_large_in_the_dark_too_and_its_paper_turns(browser, site, theme):
+    fig = figures.heatmap([[0.0, 1.0]], "Small and large", "x", "y")
+    alt = "A heat map of two cells, small at the left and large at the right"
+    picture = figures.on_page(figures.picture(fig), "png", alt, 5, shades.boxes(fig))
+    path = site[0] / "heat.html"
+    path.write_text(shell.shell("Heat", f"<h1>Heat</h1>{picture}", path.name), encoding="utf-8")
+    reader = browser.page(*DESK, dark=theme == "dark")
+    reader.open(path)
+    path.unlink()
+    reader.shot(site[0].parent / f"heat-{theme}.png")
+    pixels = image.imread(site[0].parent / f"heat-{theme}.png")[..., :3].mean(-1)  # (height, width)
+    box = "document.querySelector('.shades img').getBoundingClientRect()"
+    left, top, width, height = (reader.run(f"{box}.{side}") for side in "x y width height".split())
+    at = lambda across, down: pixels[int(top + down * height), int(left + across * width)]
+    sides = [float(side) / 100 for side in shades.boxes(fig).partition(",")[0].split()]
+    middle = sides[1] + sides[3] / 2
+    small, large = (at(sides[0] + part * sides[2], middle) for part in (0.25, 0.75))
+    assert small > 0.8 and large < 0.2
+    paper = at(0.98, 0.98)
+    assert paper < 0.25 if theme == "dark" else paper > 0.9
+
+
 def test_every_page_tells_others_what_it_is_about(site):
     lost = []
     for path in sorted(site[0].rglob("*.html")):
@@ -271,8 +296,8 @@ def test_every_page_tells_others_what_it_is_about(site):
         told = re.search(r'<meta name="description" content="([^"]*)">', text)
         if not told or len(told[1]) < 20 or 'property="og:title"' not in text:
             lost.append(path.name)
-        image = re.search(r'<meta property="og:image" content="([^"]*)">', text)
-        if not image or not (path.parent / image[1]).resolve().is_file():
+        shared = re.search(r'<meta property="og:image" content="([^"]*)">', text)
+        if not shared or not (path.parent / shared[1]).resolve().is_file():
             lost.append(f"{path.name}: no picture to share")
     assert lost == []
     head = (site[0] / preview.PICTURE).read_bytes()[:24]
