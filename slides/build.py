@@ -203,6 +203,9 @@ def main(argv=None):
         talks, more = deck.executed(given, "smoke", BUILD / "decks" / "smoke")
         if asked.only:
             talks = {path: talks.get(path, path) for path in decks}
+        run.say(
+            f"assembling {out.relative_to(ROOT)}" + ("" if asked.no_pdf else ", printing decks")
+        )
         build(out, copies, asked.profile, talks, printing=not asked.no_pdf)
         faults += more + broken(out)
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file()) / 1e6
