@@ -1,9 +1,12 @@
 """How do the cells of an executed notebook become HTML? On pages and on slides alike."""
 
+import base64
 import html
+import io
 import re
 
 from nbconvert.filters import ansi2html, markdown2html
+from PIL import Image
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
@@ -34,12 +37,29 @@ def output_html(output):
         told = html.escape(f"{output.ename}: {output.evalue}")
         return f'<pre class="output">{told}</pre>'
     if "text/html" in output.data:
-        return output.data["text/html"]
+        return lighter(output.data["text/html"])
     if "text/markdown" in output.data:
         return markdown_html(output.data["text/markdown"])
     if "image/png" in output.data:
         raise ValueError("a picture without alt text: show figures through figures.show(fig, alt)")
     return f'<pre class="output">{ansi2html(output.data.get("text/plain", ""))}</pre>'
+
+
+PNG = re.compile(r'(?<=src="data:image/png;base64,)[^"]*')
+COLOURS = 256  # a figure has a few, and the shades between them
+
+
+def lighter(markup):
+    """Figures with a palette: a third of the bytes, and the same to look at."""
+
+    def turn(match):
+        whole, made = base64.b64decode(match[0]), io.BytesIO()
+        picture = Image.open(io.BytesIO(whole)).convert("RGB").quantize(COLOURS)
+        picture.save(made, "PNG")
+        smaller = min(whole, made.getvalue(), key=len)
+        return base64.b64encode(smaller).decode()
+
+    return PNG.sub(turn, markup)
 
 
 def cell_html(cell):

@@ -1,14 +1,17 @@
 """What stands on a page, what is folded, and where do its buttons lead? Without a browser."""
 
+import base64
 import html
+import io
 import re
 
 import nbformat
 import pytest
+from matplotlib import image
 
 from minimal.lab import figures, shades
 from notebooks import run
-from slides import dark, launch, lesson, links, preview, search, shell
+from slides import dark, launch, lesson, links, page, preview, search, shell
 
 code = nbformat.v4.new_code_cell
 text = nbformat.v4.new_markdown_cell
@@ -258,6 +261,20 @@ def test_a_slide_is_found_by_its_heading_its_text_and_its_notes():
         ("slides/01_a.html#/water", "Slides: 01 · A", "How do hands know?", "A mean. Look at it."),
         ("slides/01_a.html#/end", "Slides: 01 · A", "Done", ""),
     ]
+
+
+def test_a_figure_takes_fewer_bytes_on_a_page_and_looks_the_same():
+    series = {name: [i, 3, 4 - i] for i, name in enumerate("abcd")}
+    drawn = figures.picture(figures.lines(series, "Four lines", "x", "y"))
+    alt = "Four lines that are drawn to be counted in bytes, and to be looked at"
+    whole = figures.on_page(drawn, "png", alt)
+    made = page.lighter(whole)
+    data = base64.b64decode(re.search(r'base64,([^"]*)"', made)[1])
+    assert len(data) < len(drawn) / 2 and alt in made
+    before, after = (image.imread(io.BytesIO(one))[..., :3] for one in (drawn, data))
+    assert before.shape == after.shape and abs(before - after).mean() < 0.002
+    assert (after[0, -1] == 1).all(), "paper stays white"
+    assert dark.turned(made).startswith('<figure style="margin:0"><img class="lines-only"')
 
 
 def test_only_figures_without_shades_turn_dark():
