@@ -48,7 +48,7 @@ def notebook_page(path, copies, profile, decks=(), printed=()):
     notebook = nbformat.read(copy or path, 4)
     at, source = f"notebooks/{path.stem}.html", f"notebooks/{path.name}"
     homework = front.unit(path)["homework"]
-    state = f"executed at the scale {profile}" if copy else "not executed on this page"
+    state = f"Executed at {profile} scale." if copy else "Not executed: figures are missing here."
     tools = launch.toolbar(path, at, decks, printed, homework)
     note = f'{tools}<p class="soft state">{state}</p>'
     mark = "<!-- tools -->"

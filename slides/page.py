@@ -21,12 +21,22 @@ def code_html(source):
 
 def markdown_html(source):
     """Markdown as notebooks write it: tables, fences, details, equations left for MathJax."""
-    return (
+    return options_whole(
         markdown2html(source)
         .replace('<div class="highlight">', "")
         .replace("</pre></div>", "</pre>")
         .replace("<th></th>", "<td></td>")  # a heading that says nothing is none
     )
+
+
+INLINE = re.compile(r"(?<!<pre>)<code>([^<]+)</code>")
+HYPHENED = re.compile(r"(?<!\S)(?=\S*-)\S{1,24}(?!\S)")  # short enough for a phone
+
+
+def options_whole(markup):
+    """Inline code whose names and options, --like-this, are not parted at their hyphens."""
+    kept = lambda name: f'<span class="whole">{name[0]}</span>'
+    return INLINE.sub(lambda found: f"<code>{HYPHENED.sub(kept, found[1])}</code>", markup)
 
 
 def output_html(output):

@@ -123,7 +123,8 @@ def anchored(body):
             headings.append((level, name, label[1] if label else told))
         rest = re.sub(r'\s*\b(id|data-label)="[^"]*"', "", attributes)
         link = f'<a class="anchor-link" href="#{name}" aria-label="Link to here">#</a>'
-        return f'<h{level} id="{name}"{rest}>{words}{link}</h{level}>'
+        # a word joiner: the mark of the link does not stand alone on a line
+        return f'<h{level} id="{name}"{rest}>{words}&#8288;{link}</h{level}>'
 
     return HEADING.sub(turn, body), headings
 

@@ -110,6 +110,25 @@ def test_code_that_only_draws_is_folded_and_its_figure_is_not():
     assert "work" not in folded and "print" not in folded and "a figure" not in folded
 
 
+def test_what_stands_before_the_first_section_is_set_up_and_folded():
+    page = body(
+        ran("seed: int = 0", "", ["parameters"]),
+        ran("import torch", "seen"),
+        text("## A question"),
+        ran("from functools import partial"),
+    )
+    folded = inside("code", page)
+    assert page.count("<summary>Show the set-up</summary>") == 1
+    assert "seed" in folded and "torch" in folded
+    assert "partial" not in folded and "seen" not in folded, "nothing of the lesson"
+
+
+def test_a_name_with_hyphens_is_not_parted_in_a_line_of_text():
+    made = page.markdown_html("Say `make --jobs 2` or `row`; a-b.\n\n    plain --text\n")
+    assert '<code>make <span class="whole">--jobs</span> 2</code>' in made
+    assert "<code>row</code>" in made and made.count("whole") == 1, "not in a block, not in prose"
+
+
 @pytest.mark.parametrize(
     "tag, kind, folded, shown",
     [
