@@ -12,8 +12,8 @@ import re
 from matplotlib import image
 
 MOST_GREY = 0.04  # of the area: letters and lines have 2 % at most, heat maps 7 % at least
-PNG = re.compile(r'<img (?=[^>]*src="data:image/png;base64,([^"]*)")')
-SHADES = re.compile(r'<img (?!class)[^>]*data-shades="([^"]*)"[^>]*>')
+PNG = re.compile(r'<img (?![^>]*data-shades)(?=[^>]*src="data:image/png;base64,([^"]*)")')
+SHADES = re.compile(r'<img [^>]*data-shades="([^"]*)"[^>]*>')
 LINES = re.compile(r'<img (?=[^>]*src="[^"]*figures/recorded\.svg")')  # drawn lines, not shades
 
 

@@ -122,9 +122,10 @@ def anchored(body):
         if "<a " not in words:  # headings of cards are links to elsewhere
             headings.append((level, name, label[1] if label else told))
         rest = re.sub(r'\s*\b(id|data-label)="[^"]*"', "", attributes)
-        link = f'<a class="anchor-link" href="#{name}" aria-label="Link to here">#</a>'
         # a word joiner: the mark of the link does not stand alone on a line
-        return f'<h{level} id="{name}"{rest}>{words}&#8288;{link}</h{level}>'
+        sign = "&#8288;#"
+        link = f'<a class="anchor-link" href="#{name}" aria-label="Link to here">{sign}</a>'
+        return f'<h{level} id="{name}"{rest}>{words}{link}</h{level}>'
 
     return HEADING.sub(turn, body), headings
 

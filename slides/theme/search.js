@@ -30,7 +30,8 @@
       if (!worth) return 0;
       sum += worth;
     }
-    return sum * (at.startsWith("api/") ? 0.5 : at.includes("#/") ? 0.7 : 1);  // course, slides, code
+    if (at.startsWith("api/")) return sum / 2;  // the course first, then its code
+    return at.includes("#/") ? sum / 10 : sum;  // and slides, which say it again, behind the pages
   };
   const excerpt = (words, text) => {
     const places = words.map(word => plain(text).indexOf(word)).filter(at => at >= 0);
