@@ -16,8 +16,9 @@ UNFOLD = "document.querySelectorAll('main details').forEach(box => { box.open = 
 LOADED = "Promise.all([...document.images].map(image => image.decode().catch(() => {})))"
 
 # what reaches beyond the window, and figures that are wider than the text around them
-WIDE = """(() => {
-  const faults = [], room = document.querySelector("main"), wide = innerWidth;
+# in a window of this width: a phone that shows a wide page says that it is as wide as the page
+WIDE = """(wide => {
+  const faults = [], room = document.querySelector("main");
   const told = e => (e.alt || e.textContent || "").trim().replace(/\\s+/g, " ").slice(0, 50);
   if (document.documentElement.scrollWidth > wide)
     faults.push(`is ${document.documentElement.scrollWidth} px wide in a window of ${wide}`);
@@ -32,7 +33,7 @@ WIDE = """(() => {
     for (const e of document.querySelectorAll("main figure.scrolls:not(.map)"))
       faults.push(`figure wider than the text: ${told(e.querySelector("img") ?? e)}`);
   return faults;
-})()"""
+})"""
 
 
 def take(site, folder, names=(), say=print):
@@ -48,7 +49,7 @@ def take(site, folder, names=(), say=print):
                 page = browser.page(width, SIZES[width], dark=dark, phone=width < 600)
                 for at in places:
                     name = f"{at[:-5].replace('/', '-')}-{width}-{'dark' if dark else 'light'}"
-                    found, tiles = one(page, site / at, folder / name, dark)
+                    found, tiles = one(page, site / at, folder / name, width, dark)
                     faults += [f"{at} at {width}: {fault}" for fault in found]
                     shots.setdefault(at, []).extend(tiles)
                 say(f"{len(places)} pages at {width}, {'dark' if dark else 'light'}")
@@ -56,7 +57,7 @@ def take(site, folder, names=(), say=print):
     return list(dict.fromkeys(faults))
 
 
-def one(page, path, start, unfold):
+def one(page, path, start, width, unfold):
     """A page as pictures start-1.png, start-2.png and so on: (faults, the pictures' names)."""
     page.errors.clear()
     page.requests.clear()
@@ -65,7 +66,7 @@ def one(page, path, start, unfold):
         page.run(UNFOLD)
     page.run(LOADED)
     page.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-    faults = page.run(WIDE)
+    faults = page.run(f"{WIDE}({width})")
     faults += [f"console: {error}" for error in page.errors]
     faults += [f"asks for {url}" for url in page.strangers()]
     return faults, [tile.name for tile in page.tiles(start, TILE)]
