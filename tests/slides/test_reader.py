@@ -7,7 +7,7 @@ from matplotlib import image
 
 from minimal.lab import figures, shades
 from notebooks import run
-from slides import preview, shell
+from slides import preview, screens, shell
 
 pytestmark = pytest.mark.site
 LESSON = "notebooks/01_attention.html"
@@ -198,6 +198,20 @@ def test_a_link_into_a_fold_opens_it_and_paper_shows_every_fold(browser, site):
     reader.wait(lambda: reader.run(fold), "the fold")
     reader.run("dispatchEvent(new Event('beforeprint'))")
     assert reader.run("[...document.querySelectorAll('main details')].every(e => e.open)")
+
+
+@pytest.mark.parametrize("size", [PHONE, TABLET])
+def test_nothing_is_wider_than_the_window_with_every_fold_open(browser, site, size):
+    """Long names of files in the pager and in the ways to run, and equations as they are read."""
+    places = [f"notebooks/{path.stem}.html" for path in run.chosen([])]
+    places += ["index.html", "api/lab.evidence.budgets.html", "api/lab.drawings.systems.html"]
+    reader, faults = browser.page(*size, phone=size == PHONE), []
+    for at in places:
+        reader.open(site[0] / at)
+        reader.run(screens.UNFOLD)
+        found = reader.run(f"{screens.WIDE}({size[0]})")
+        faults += [f"{at}: {fault}" for fault in found]
+    assert faults == []
 
 
 def test_letters_of_figures_can_be_read_on_a_phone(browser, site):
