@@ -200,6 +200,18 @@ class Page:
         done = self.call("Page.captureScreenshot", captureBeyondViewport=whole, **clip)
         Path(path).write_bytes(base64.b64decode(done["data"]))
 
+    def tiles(self, start, height):
+        """The whole page as pictures of at most this height, start-1.png and on; their paths."""
+        size, paths = self.call("Page.getLayoutMetrics")["cssContentSize"], []
+        while len(paths) * height < size["height"]:
+            top = len(paths) * height
+            part = dict(x=0, y=top, width=size["width"], height=min(height, size["height"] - top))
+            clip = dict(part, scale=1)
+            done = self.call("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)
+            paths.append(Path(f"{start}-{len(paths) + 1}.png"))
+            paths[-1].write_bytes(base64.b64decode(done["data"]))
+        return paths
+
     def whole(self):
         size = self.call("Page.getLayoutMetrics")["cssContentSize"]
         return dict(x=0, y=0, width=size["width"], height=min(size["height"], 16000), scale=1)

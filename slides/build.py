@@ -4,6 +4,12 @@ python slides/site.py                     the whole site under build/site, noteb
 python slides/site.py --profile smoke     the same from the smallest runs
 python slides/site.py --only 00 01        the same, executing only these and their decks
 python slides/site.py --decks [NN …]      only the decks, as HTML and PDF, under build/slides
+python slides/site.py --screenshots DIR [WORD …]    pictures of the site that is built: every page,
+                                          or those whose address holds a word, at three widths,
+                                          light as it opens and dark with every fold open
+
+Notebooks and decks that were executed after the last change of what they are made from are kept, so
+a build that was stopped goes on where it was.
 """
 
 import argparse
@@ -13,7 +19,20 @@ import sys
 import nbformat
 
 from notebooks import run
-from slides import api, claims, deck, evidence, front, launch, lesson, page, search, tables
+from slides import (
+    api,
+    claims,
+    deck,
+    evidence,
+    front,
+    launch,
+    lesson,
+    page,
+    preview,
+    screens,
+    search,
+    tables,
+)
 from slides.links import ROOT, anchor, broken, relink, units
 from slides.shell import TITLE, shell
 
@@ -29,7 +48,7 @@ def notebook_page(path, copies, profile, decks=(), printed=()):
     notebook = nbformat.read(copy or path, 4)
     at, source = f"notebooks/{path.stem}.html", f"notebooks/{path.name}"
     homework = front.unit(path)["homework"]
-    state = f"executed at the scale {profile}" if copy else "not executed on this page"
+    state = f"Executed at {profile} scale." if copy else "Not executed: figures are missing here."
     tools = launch.toolbar(path, at, decks, printed, homework)
     note = f'{tools}<p class="soft state">{state}</p>'
     mark = "<!-- tools -->"
@@ -67,11 +86,12 @@ def build(out, copies, profile, deck_copies, printing=True):
     shutil.rmtree(out, ignore_errors=True)
     deck.lay_out(out / "assets")
     shutil.copytree(ROOT / "slides" / "figures", out / "figures")
-    decks = put_decks(out / "slides", deck_copies)
+    preview.draw(out)
+    decks, found = put_decks(out / "slides", deck_copies)
     if printing:
         deck.print_all(out / "slides")
     printed = {path.stem for path in (out / "slides").glob("*.pdf")}
-    groups, found = course_map(decks), []
+    groups = course_map(decks)
 
     def put(at, name, body, **more):
         whole = shell(name, body, at, groups, **more)
@@ -126,18 +146,20 @@ def build(out, copies, profile, deck_copies, printing=True):
 
 
 def put_decks(folder, copies):
-    """Every deck as a page of the site; {stem: title}."""
+    """Every deck as a page of the site: {stem: title}, and its slides for the search."""
     folder.mkdir()
-    decks = {}
+    decks, found = {}, []
     for path, copy in copies.items():
         talk = nbformat.read(copy, 4)
         decks[path.stem] = page.title(talk, path.stem)
         at = f"slides/{path.stem}.html"
         text = relink(deck.html(talk, "../assets"), f"slides/{path.name}", at)
-        back = '<body><a class="back" href="index.html">course</a>'
-        text = text.replace("<body>", back, 1)
+        tags = preview.tags(page.plain(decks[path.stem]), text.partition("<body>")[2], at)
+        back = f'{tags}\n</head><body><a class="back" href="index.html">course</a>'
+        text = text.replace("</head><body>", back, 1)
         (folder / f"{path.stem}.html").write_text(text, encoding="utf-8")
-    return decks
+        found += search.deck_entries(at, page.plain(decks[path.stem]), text)
+    return decks, found
 
 
 # ---- the command ---------------------------------------------------------------------------------
@@ -150,14 +172,17 @@ def main(argv=None):
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = ask.add_argument
-    add("names", nargs="*", metavar="NN", help="with --decks: only these")
+    add("names", nargs="*", metavar="NN", help="with --decks or --screenshots: only these")
     add("--decks", action="store_true", help="only the decks, as HTML and PDF")
+    add("--screenshots", metavar="DIR", help="only pictures of the site that is built")
     scale = "scale at which notebooks are executed; decks are always smoke"
     add("--profile", choices=run.SECONDS, default="laptop", help=scale)
     add("--no-pdf", action="store_true", help="HTML only")
     only = "execute only these notebooks and their decks; the others are shown as they are written"
     add("--only", nargs="+", metavar="NN", default=[], help=only)
     asked = ask.parse_args(argv)
+    if asked.screenshots:
+        return pictures(asked.screenshots, asked.names)
     if asked.names and not asked.decks:
         ask.error(f"{asked.names[0]} names a deck, and the site has all of them: add --decks")
     for name in asked.names:
@@ -178,10 +203,23 @@ def main(argv=None):
         talks, more = deck.executed(given, "smoke", BUILD / "decks" / "smoke")
         if asked.only:
             talks = {path: talks.get(path, path) for path in decks}
+        run.say(
+            f"assembling {out.relative_to(ROOT)}" + ("" if asked.no_pdf else ", printing decks")
+        )
         build(out, copies, asked.profile, talks, printing=not asked.no_pdf)
         faults += more + broken(out)
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file()) / 1e6
     print("\n".join(faults + [f"built {out.relative_to(ROOT)}, {size:.1f} MB"]))
+    return int(bool(faults))
+
+
+def pictures(folder, names):
+    """Screenshots of build/site, and what should not be on them."""
+    site = BUILD / "site"
+    if not (site / "index.html").exists():
+        sys.exit(f"site: wanted a site under {site.relative_to(ROOT)}, found none: make site")
+    faults = screens.take(site, folder, names)
+    print("\n".join(faults + [f"pictures under {folder}, all of them on index.html"]))
     return int(bool(faults))
 
 

@@ -153,10 +153,19 @@ def fresh(path, copy):
     return copy.stat().st_mtime > newest and not run.faults_after(nbformat.read(copy, 4))
 
 
+def plan(paths, stale, profile):
+    """What is about to be done, in one line."""
+    what = "decks" if paths and paths[0].parent == HERE else "notebooks"
+    kept = f"{what} at {profile} scale: {len(paths) - len(stale)} of {len(paths)} are executed"
+    names = ", ".join(path.stem.partition("_")[0] for path in stale)
+    return f"{kept}, now {names}" if stale else kept
+
+
 def executed(paths, profile, folder, jobs=2):
     """{path: executed copy} by the runner, and what went wrong; fresh copies are kept."""
     folder = Path(folder).resolve()
     stale = [path for path in paths if not fresh(path, folder / path.name)]
+    run.say(plan(paths, stale, profile))
     with ThreadPoolExecutor(jobs) as pool:
         one = lambda path: run.in_a_process(path, profile, folder, {}, jobs)
         rows = list(pool.map(one, stale))

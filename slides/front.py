@@ -58,7 +58,12 @@ def card(path, decks, printed):
 def front(decks, printed):
     """The front page: what the course is, its notebooks, how to start."""
     told = sections((ROOT / "README.md").read_text(encoding="utf-8"))
-    shown = ("How long do you have?", "Two commands", "What is found so far")
+    shown = (
+        "How long do you have?",
+        "Two commands",
+        "Other ways to set it up",
+        "What is found so far",
+    )
     lost = [name for name in shown if name not in told]
     if lost:
         raise ValueError(

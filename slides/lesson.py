@@ -1,7 +1,8 @@
 """What does a reader of a notebook's page see, and what only after a click?
 
-Answers to a prediction wait until they are asked for; code of figures, of cells tagged hide-input
-and of sections tagged deeper is folded; what is to be written is a box that says where.
+Answers to a prediction wait until they are asked for; parameters and imports, code of figures, of
+cells tagged hide-input and of sections tagged deeper are folded; what is to be written is a box
+that says where.
 """
 
 import ast
@@ -14,6 +15,7 @@ from slides import page
 
 PREDICT = "> **Predict.**"
 GUESS = re.compile(r"guess\w*(, *guess\w*)* *=.*\bNone\b")
+IMPORTS = re.compile(r"(import|from) \w")
 CUT = re.compile(r"^(?=#+ |> \*\*Predict|(> )?\*\*Your turn)", flags=re.M)  # what no fold may hide
 UNSAID = re.compile(r" \(you said None( and None)*\)")  # nobody was asked when the page was made
 SYSTEM_IS_DARK = "@media (prefers-color-scheme: dark)"  # what a piece to move asks
@@ -25,8 +27,10 @@ def body(notebook, after_title=""):
     """All cells as HTML; `after_title` stands below the title."""
     cells = [cell for cell in notebook.cells if "injected-parameters" not in tags(cell)]
     parts = [cell_html(cells[0]).replace("</h1>", f"</h1>\n{after_title}", 1)]
+    start = first_section(cells)
+    parts += set_up(cells[1:start])
     waiting = ""  # a guess of the core whose answer comes after what goes deeper
-    for deeper, some in runs(cells[1:]):
+    for deeper, some in runs(cells[start:]):
         shown, left = told(some, "" if deeper else waiting)
         waiting = waiting if deeper else left
         inner = "\n".join(shown)
@@ -34,6 +38,24 @@ def body(notebook, after_title=""):
             inner = fold(f"Deeper: {page_heading(some)}", inner, "deeper")
         parts.append(inner)
     return "\n".join(parts)
+
+
+def first_section(cells):
+    """Where the lesson begins, behind the title, a drawing, the parameters and the imports."""
+    for at, cell in enumerate(cells[1:], 1):
+        before = {"parameters", "remove-input"} & set(tags(cell)) or IMPORTS.match(cell.source)
+        if cell.cell_type == "markdown" or not before:
+            return at
+    return len(cells)
+
+
+def set_up(cells):
+    """A drawing as it is, then what only a program needs in one fold, then what it printed."""
+    drawn = [cell for cell in cells if "remove-input" in tags(cell)]
+    rest = [cell for cell in cells if "remove-input" not in tags(cell)]
+    code = "\n".join(lines_html(cell.source) for cell in rest)
+    folded = [fold("Show the set-up", code, "code")] if rest else []
+    return [*map(outputs_html, drawn), *folded, *filter(None, map(outputs_html, rest))]
 
 
 def runs(cells):

@@ -60,8 +60,17 @@ def relative(target, at):
 
 def project():
     """The address of this repository, if the owner of a fork has told pyproject.toml; else None."""
+    return told("Homepage")
+
+
+def published():
+    """The address at which the owner shows the site; None: it is read from a folder."""
+    return told("Documentation")
+
+
+def told(name):
     about = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return about.get("urls", {}).get("Homepage")
+    return about.get("urls", {}).get(name)
 
 
 def address(file, at):

@@ -10,6 +10,8 @@ import re
 from slides.shell import ANCHOR
 
 SPLIT = re.compile(r'<h[1-3] id="([^"]*)"[^>]*>(.*?)</h[1-3]>', flags=re.S)
+SLIDE = re.compile(r'<section id="([^"]*)">(.*?)</section>', flags=re.S)
+HEADING = re.compile(r"<h[12][^>]*>(.*?)</h[12]>", flags=re.S)
 UNREAD = re.compile(r"<(script|style|svg|button)\b.*?</\1>|<img[^>]*>", flags=re.S)
 FOLDED = re.compile(r'<details class="(code|rows)">.*?</details>', flags=re.S)  # source, raw rows
 INLINE = re.compile(r"</?(span|em|strong|code|a)\b[^>]*>")
@@ -37,6 +39,15 @@ def entries(at, name, body):
         told = anchor if at.startswith("api/") else words(heading)  # a name, not its arguments
         rows.append((f"{at}#{anchor}", name, told, words(text)))
     return [row for row in rows if row[3] or row[2]]
+
+
+def deck_entries(at, name, whole):
+    """A deck as rows of the index, one for each slide: what stands on it, and its notes."""
+    rows = []
+    for anchor, body in SLIDE.findall(whole):
+        heading = words(HEADING.search(body)[1])
+        rows.append((f"{at}#/{anchor}", f"Slides: {name}", heading, words(HEADING.sub(" ", body))))
+    return rows
 
 
 def index(rows):

@@ -4,10 +4,10 @@ import html
 import posixpath
 import re
 
-from slides import dark, page
+from slides import dark, page, preview
 from slides.links import relative
 
-TITLE = "Where do the values come from?"
+TITLE = preview.TITLE
 NAV = (
     ("Course", "index.html"),
     ("Slides", "slides/index.html"),
@@ -16,8 +16,6 @@ NAV = (
     ("Package", "api/index.html"),
 )
 FOLDERS = dict(notebooks="Course", slides="Slides", homework="Homework", evidence="Evidence")
-SHORTEST = 40  # characters of a description
-LONGEST = 200
 
 
 def shell(name, body, at, groups=(), before=None, after=None, broad=False):
@@ -31,7 +29,7 @@ def shell(name, body, at, groups=(), before=None, after=None, broad=False):
     return f"""<!doctype html>
 <html lang="en"><head>
 {page.head(name, relative("assets", at), "site.css", "parts.css")}
-{described(name, body)}
+{preview.tags(page.plain(name), body, at)}
 </head><body class="{kind}">
 <a class="skip" href="#main">Skip to the text</a>
 {header(at, here)}
@@ -124,7 +122,9 @@ def anchored(body):
         if "<a " not in words:  # headings of cards are links to elsewhere
             headings.append((level, name, label[1] if label else told))
         rest = re.sub(r'\s*\b(id|data-label)="[^"]*"', "", attributes)
-        link = f'<a class="anchor-link" href="#{name}" aria-label="Link to here">#</a>'
+        # a word joiner: the mark of the link does not stand alone on a line
+        sign = "&#8288;#"
+        link = f'<a class="anchor-link" href="#{name}" aria-label="Link to here">{sign}</a>'
         return f'<h{level} id="{name}"{rest}>{words}{link}</h{level}>'
 
     return HEADING.sub(turn, body), headings
@@ -142,37 +142,3 @@ def contents(headings):
         '<nav class="contents" aria-label="On this page"><details>'
         f"<summary>On this page</summary><ol>{items}</ol></details></nav>"
     )
-
-
-# ---- what others show of a link ------------------------------------------------------------------
-
-
-def described(name, body):
-    """The tags from which search engines and chats make a preview."""
-    told = html.escape(description(body), quote=True)
-    title = html.escape(page.plain(name), quote=True)
-    return (
-        f'<meta name="description" content="{told}">\n'
-        f'<meta property="og:title" content="{title}">\n'
-        f'<meta property="og:description" content="{told}">\n'
-        '<meta property="og:type" content="article">\n'
-        f'<meta property="og:site_name" content="{html.escape(TITLE)}">'
-    )
-
-
-def description(body):
-    """The first paragraph that says something, cut at a word."""
-    for told in re.findall(r"<p[^>]*>(.*?)</p>", body, flags=re.S):
-        words = " ".join(html.unescape(re.sub(r"<[^>]+>", "", told)).split())
-        words = re.sub(r"^The claim\. ", "", readable(words))
-        if len(words) >= SHORTEST:
-            return words if len(words) <= LONGEST else words[:LONGEST].rsplit(" ", 1)[0] + " …"
-    return TITLE
-
-
-def readable(words):
-    """Equations as plain letters: a preview draws none."""
-    words = re.sub(r"\\(mathrm|text|mathbf)\{([^}]*)\}", r"\2", words)
-    words = re.sub(r"\\(top)\b", "T", words)
-    words = re.sub(r"\\[,;!]|\\\w+|[{}$^]", " ", words)
-    return re.sub(r"\s+([,.;:)])", r"\1", " ".join(words.split()))

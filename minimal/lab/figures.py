@@ -8,6 +8,7 @@ import html
 import io
 import os
 
+from minimal.lab import shades
 from minimal.lab.evidence.intervals import mean_spread
 from minimal.training.progress import in_notebook
 
@@ -290,10 +291,10 @@ def show(fig, alt):
         return
     from IPython.display import HTML, display
 
-    display(HTML(on_page(image, "png", alt, inches)))
+    display(HTML(on_page(image, "png", alt, inches, shades.boxes(fig))))
 
 
-def on_page(image, kind, alt, inches=None):
+def on_page(image, kind, alt, inches=None, shaded=""):
     """An image (bytes) as HTML that needs no other file. With its width in inches it is shown no
     larger than its letters are as large as the text around it: 7 inches are 46 letters wide."""
     data = base64.b64encode(image).decode()
@@ -301,5 +302,6 @@ def on_page(image, kind, alt, inches=None):
     widest = f"min(100%,{inches * 72 / LETTER:.1f}em)" if inches else "100%"
     width = f"--inches:{inches:g};" if inches else ""  # for a page that is too narrow for all of it
     look = f'style="{width}max-width:{widest}"'
+    told += f' data-shades="{shaded}"' if shaded else ""
     tag = f'<img {told} src="data:image/{kind};base64,{data}" {look}>'
     return f'<figure style="margin:0">{tag}</figure>'

@@ -76,7 +76,9 @@ PICTURES = {
     "sources.svg": (
         sources_map,
         "Every plan of the course down, twelve layers across, each cell lettered by the source of "
-        "its values: own stream, an earlier layer, x0, a token table, a mixture, or no attention.",
+        "its values: own stream, an earlier layer, x0, a table by token id or by the last n ids, a "
+        "latent, all streams so far, a mixture, or no attention. A strip marks the layers where a "
+        "row of a table joins the stream instead: ple and engram.",
     ),
     "sources-short.svg": (
         short_map,

@@ -5,7 +5,7 @@ say how that mark looks. The letter alone is enough to tell two sources apart.
 """
 
 from minimal.lab.figures import INK, PAPER, axes
-from minimal.model.attention import Dynamic
+from minimal.model.attention import Dynamic, Gated
 from minimal.variants import PLANS, skeleton
 
 SOURCES = dict(  # mark -> (colour, hatch, letter)
@@ -14,6 +14,7 @@ SOURCES = dict(  # mark -> (colour, hatch, letter)
     x0=("#b9dfb3", "\\\\", "x"),
     table=("#f2b48f", "..", "E"),
     slots=("#f6d6a8", "oo", "n"),
+    opened=("#f7c9c4", "/-", "e"),
     latent=("#cfe6e3", "||", "c"),
     depth=("#e6cfd8", "++", "Σ"),
     mix=("#d9c6ea", "xx", "+"),
@@ -27,9 +28,10 @@ WORDS = dict(
     layer="an earlier layer (1 = layer 0's V₁)",
     x0="x0 W_V",
     table="table by token id",
-    slots="table by the last n ids, or looked up beside V",
+    slots="table by the last n ids",
+    opened="table by token id, opened by the stream",
     latent="a latent that is kept, W c",
-    depth="all streams so far, by the token",
+    depth="all streams so far, mixed",
     mix="a mixture, and with what",
     input="the input itself",
     query="own stream, changed by the query that reads it",
@@ -37,6 +39,12 @@ WORDS = dict(
 )
 
 TITLE = "Where do the values come from? One row a plan, one cell a layer"
+ALSO = "γ: learned gain   ⊙: gate on the way out\n·: queries, keys or reading changed"
+STRIP = 0.36  # of a cell: a row that joins the stream, on the side where it joins
+STRIPS = (
+    "A strip in a cell: a row of a table joins the\n"
+    "stream, before (left) or behind the layer (right)"
+)
 
 
 def sources_map(size="tiny", plans=None, title=TITLE):
@@ -49,15 +57,20 @@ def sources_map(size="tiny", plans=None, title=TITLE):
     ax.grid(False)
     used = set()
     for y, model in enumerate(models):
+        strips = beside(model)
         for at, block in enumerate(model.blocks):
             marks, letters = described(block.attention)
-            cell(ax, at, y, marks[0], letters)
+            side, mark = strips.get(at, ("", None))
+            cell(ax, at, y, marks[0], letters, side)
             used.update(marks)
+            if mark:
+                strip(ax, at, y, mark, side)
+                used.update([mark, "strip"])
     ax.set_xlim(0, layers)
     ax.set_ylim(len(plans), 0)
     ax.set_xticks([at + 0.5 for at in range(layers)], range(layers))
     ax.set_yticks([y + 0.5 for y in range(len(plans))], plans, fontsize=8)
-    legend(ax, [mark for mark in SOURCES if mark in used])
+    legend(ax, [mark for mark in SOURCES if mark in used], "strip" in used)
     return fig
 
 
@@ -75,7 +88,9 @@ def described(attention):
         letters += letter_of(joined)
     if source.gain is not None:
         letters += "γ"
-    if attention.query.label() or attention.key.label() or attention.read.label():
+    if isinstance(attention.read, Gated):
+        letters += "⊙"
+    elif attention.query.label() or attention.key.label() or attention.read.label():
         letters += "·"
     return marks, letters
 
@@ -91,22 +106,45 @@ def value_matrices(plan, size="tiny"):
     return sum("attention.value" in name and p.ndim == 2 for name, p in named)
 
 
+def beside(model):
+    """{layer: (side, mark)} of the rows of tables that join the stream and not the values."""
+    found = {}
+    for stream in model.streams:
+        if hasattr(stream, "beside"):
+            found |= stream.beside(model.sources())
+    return found
+
+
 def letter_of(source):
     if source.mark == "layer":
         return str(source.j + 1)
     return SOURCES[source.mark][2]
 
 
-def cell(ax, x, y, mark, letters):
+def cell(ax, x, y, mark, letters, side=""):
+    """A layer; its letters make room for a strip at that side."""
+    middle = x + {"": 0.5, "before": (1 + STRIP) / 2, "behind": (1 - STRIP) / 2}[side]
+    box(ax, x, y, 1, mark)
+    ax.text(middle, y + 0.54, letters, ha="center", va="center", fontsize=7.5)
+
+
+def strip(ax, x, y, mark, side):
+    """What joins the stream before a layer, or behind it."""
+    left = x if side == "before" else x + 1 - STRIP
+    box(ax, left, y, STRIP, mark)
+    letter = SOURCES[mark][2]
+    ax.text(left + STRIP / 2, y + 0.54, letter, ha="center", va="center", fontsize=7.5)
+
+
+def box(ax, x, y, width, mark):
     from matplotlib.patches import Rectangle
 
     colour, hatch, _ = SOURCES[mark]
     look = dict(facecolor=colour, edgecolor=PAPER, hatch=hatch, linewidth=1.2)
-    ax.add_patch(Rectangle((x, y), 1, 1, **look))
-    ax.text(x + 0.5, y + 0.54, letters, ha="center", va="center", fontsize=7.5)
+    ax.add_patch(Rectangle((x, y), width, 1, **look))
 
 
-def legend(ax, marks):
+def legend(ax, marks, strips=False):
     from matplotlib.patches import Patch
 
     patches = []
@@ -121,6 +159,6 @@ def legend(ax, marks):
         frameon=False,
         fontsize=8.5,
         alignment="left",
-        title="γ: learned gain   ·: queries, keys or reading changed",
+        title=f"{ALSO}\n{STRIPS}" if strips else ALSO,
         title_fontsize=8.5,
     )

@@ -19,6 +19,8 @@ class PerLayer(Part):
     """norm(W_P (gelu(W_G h) * e)), e = (E[id] + norm(W_E x0)) / sqrt 2: Gemma 3n's and Gemma 4's
     per-layer embedding, a quarter as wide as the stream, a table a layer."""
 
+    mark = "opened"
+
     def __init__(self, *, config, at):
         super().__init__()
         width = self.width = max(2, config.width // 4)
@@ -45,6 +47,7 @@ class Engram(Part):
     its short convolution, which starts at zero)."""
 
     recalls = True
+    mark = "slots"
 
     def __init__(self, heads=4, times=2, orders=(2, 3), *, config, at):
         super().__init__()
@@ -79,8 +82,6 @@ class Engram(Part):
 class Looked(Source):
     """Values out of a lookup, to be mixed with the own; tape.looked remembers the vector."""
 
-    mark = "slots"
-
     def __init__(self, look, **where):
         super().__init__(**where)
         config = self.config
@@ -90,6 +91,7 @@ class Looked(Source):
                 f"{config.kv * config.head} wide: use groups = heads"
             )
         self.look = look(**where)
+        self.mark = self.look.mark
 
     def rows(self, h, at, tape):
         tape.looked[at] = self.look(h, tape)
@@ -113,6 +115,11 @@ class IntoStream(nn.Module):
         at = str(at - 1 if self.behind else at)
         return x + self.looks[at](x, tape) if at in self.looks else x
 
+    def beside(self, sources):
+        """For the map of sources: {layer: (its side at which a row joins, the mark of the row)}."""
+        side = "behind" if self.behind else "before"
+        return {int(at): (side, look.mark) for at, look in self.looks.items()}
+
 
 class AlsoIntoStream(nn.Module):
     """What a layer looked up for its values joins the stream behind that layer, too."""
@@ -122,3 +129,12 @@ class AlsoIntoStream(nn.Module):
 
     def enter(self, x, at, tape):
         return x + tape.looked[at - 1] if at - 1 in tape.looked else x
+
+    def beside(self, sources):
+        """The same, of the layers that look something up for their values."""
+        found = {}
+        for at, parts in sources.items():
+            for part in parts:
+                if isinstance(part, Looked):
+                    found[at] = ("behind", part.mark)
+        return found

@@ -30,7 +30,8 @@
       if (!worth) return 0;
       sum += worth;
     }
-    return at.startsWith("api/") ? sum / 2 : sum;  // the course first, then its code
+    if (at.startsWith("api/")) return sum / 2;  // the course first, then its code
+    return at.includes("#/") ? sum / 10 : sum;  // and slides, which say it again, behind the pages
   };
   const excerpt = (words, text) => {
     const places = words.map(word => plain(text).indexOf(word)).filter(at => at >= 0);

@@ -14,7 +14,7 @@ const reachable = () => {  // whatever scrolls sideways can be scrolled with the
   for (const box of all("pre, figure, .scroll, mjx-container[display=true]")) {
     const wide = box.scrollWidth > box.clientWidth;
     if (wide) box.tabIndex = 0;
-    if (box.localName === "figure") box.classList.toggle("scrolls", wide);
+    if (box.matches("figure, .scroll")) box.classList.toggle("scrolls", wide);
   }
 };
 

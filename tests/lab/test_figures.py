@@ -9,7 +9,14 @@ import torch
 
 from minimal.data.files import CHECKOUT
 from minimal.lab import figures, pictures
-from minimal.lab.source_map import described, plain, sources_map, value_matrices
+from minimal.lab.source_map import (
+    SOURCES,
+    beside,
+    described,
+    plain,
+    sources_map,
+    value_matrices,
+)
 from minimal.variants import PLANS, skeleton
 
 
@@ -68,6 +75,37 @@ def test_the_map_tells_plain_values_from_changed_ones():
 def test_matrices_of_values_are_counted_by_layer():
     found = {plan: value_matrices(plan) for plan in ("standard", "resformer", "svformer", "row9")}
     assert found == dict(standard=12, resformer=12, svformer=1, row9=12)
+
+
+@pytest.mark.parametrize(
+    "plan, side, letter, layers",
+    [
+        ("ple", "behind", "e", range(12)),
+        ("ple-both", "behind", "e", range(12)),
+        ("engram", "before", "n", (1, 6)),
+        ("engram-both", "behind", "n", (1, 6)),
+        ("ple-v", "", "", ()),
+        ("standard", "", "", ()),
+    ],
+)
+def test_the_map_shows_where_a_row_joins_the_stream(plan, side, letter, layers):
+    joined = beside(skeleton(plan, "tiny"))
+    found = {at: (where, SOURCES[mark][2]) for at, (where, mark) in joined.items()}
+    assert found == {at: (side, letter) for at in layers}
+    ax = sources_map("tiny", [plan]).axes[0]
+    narrow = [box for box in ax.patches if box.get_width() < 1]
+    assert [int(box.get_x()) for box in narrow] == list(layers)
+    told = ax.get_legend().get_title().get_text()
+    assert ("joins the\nstream" in told) == bool(layers)
+
+
+def test_the_map_tells_the_sources_of_the_frontier_apart():
+    plans = "standard bov ngram ple-v engram-v mla mudd gated neutreno".split()
+    looks = [described(skeleton(plan, "tiny").blocks[-1].attention) for plan in plans[:4]]
+    looks += [described(skeleton("engram-v", "tiny").blocks[6].attention)]
+    looks += [described(skeleton(plan, "tiny").blocks[-1].attention) for plan in plans[5:]]
+    letters = [letters for _, letters in looks]
+    assert letters == ["", "Eγ", "nγ", "+e", "+n", "c·", "Σ", "⊙", "·"]
 
 
 @pytest.mark.parametrize("name", pictures.PICTURES)

@@ -7,7 +7,6 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from minimal.generate import generate
-from minimal.lab.evidence import records
 from minimal.lab.speed import busy, generation, memory, table
 from minimal.model.config import size as named
 from minimal.variants import build
@@ -141,9 +140,6 @@ def test_every_ratio_stands_beside_its_machine_and_the_last_one_counts():
     assert cells == ["3.00 (bytes 1.70)", "1.50 (bytes 1.70)"]
     assert "| 0.90 | 1 |" in table.speed_table(rows), "the front door against the best of three"
     assert "| 1.20 |  |" in table.speed_table(rows), "1.5 times against 1.25 times the V cache"
-    said = table.speed_paragraph(rows)
-    assert f"On {old}: decoding through the histogram 3.0 times" in said
-    assert f"On {new}: decoding through the histogram 1.5 times" in said
 
 
 def test_generation_and_a_busy_machine_are_told_with_what_bytes_allow():
@@ -161,11 +157,3 @@ def test_generation_and_a_busy_machine_are_told_with_what_bytes_allow():
     assert "bov, times standard | 1.10 (bytes 1.20) | 1.3, more than bytes allow |" in told
     assert "bov-every, times standard | 1.80 (bytes 1.90) | 1.3 |" in told
     assert "2.10 (with libgomp's own spinning 99.0) | 2.5 |" in told
-    said = table.speed_paragraph(rows)
-    assert "2.1 times slower beside a second run" in said and "1.8 times with tables in all" in said
-
-
-def test_readme_says_of_speed_what_is_recorded():
-    """After a new recording: python -m minimal.lab.speed.table prints the paragraph."""
-    readme = (records.EVIDENCE.parents[1] / "README.md").read_text(encoding="utf-8")
-    assert table.speed_paragraph() in " ".join(readme.split())

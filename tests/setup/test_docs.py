@@ -11,6 +11,8 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from homework import cells, turn
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 README, CONTRIBUTING = (ROOT / name for name in ("README.md", "CONTRIBUTING.md"))
 ROOM = re.compile(r"^    (\w+(?:\.py|/)) ", re.M)
@@ -122,6 +124,36 @@ def test_the_minutes_of_readme_are_counted_in_the_notebooks():
     assert f"All notebooks ({round(whole)} hours)" in README.read_text()
     assert f"without what goes deeper ({round(day)} hours)" in README.read_text()
     assert counted[1].core <= 50, "an hour is enough for the core of notebook 01, and two exercises"
+
+
+def test_an_hour_a_day_and_a_week_of_readme_hold_what_it_says():
+    """An hour is one, a day has eight and a week forty; the numbers are those of the table."""
+    from homework import clock
+
+    books, units = clock.notebooks(), clock.units()
+    assert len(units) == 8, "all but the open project say their minutes"
+    first = nbformat.read(ROOT / "notebooks" / "01_attention.ipynb", 4)
+    asked = [turn.exercise_of(unit, name) for name, unit in cells.turns(first).items()]
+    shortest = sorted(exercise.minutes for exercise in asked)[:2]
+    assert books["01_attention.ipynb"].core + sum(shortest) <= 60
+    hours = clock.hours(books, units)
+    assert hours["without what goes deeper"] + hours["and homework 01"] <= 8
+    assert hours["exercises of all notebooks"] + hours["units of homework"] <= 40
+    readme = " ".join(README.read_text().split())
+    assert [f"{words} ({number} hours)" in readme for words, number in hours.items()] == [True] * 5
+    assert clock.told(README.read_text(), books, units) == README.read_text()
+
+
+def test_readme_is_told_new_minutes_by_a_command():
+    from homework import clock
+
+    books = {"01_attention.ipynb": clock.Time(60, 60, 60)} | dict.fromkeys(
+        "abcd", clock.Time(0, 0, 0)
+    )
+    text = "[x](notebooks/01_attention.ipynb) | Who? | 4 + 5 + 6 |\nAll notebooks (9 hours)"
+    assert clock.told(text, books, dict(hw01_attention=60)) == (
+        "[x](notebooks/01_attention.ipynb) | Who? | 60 + 60 + 60 |\nAll notebooks (3 hours)"
+    )
 
 
 def test_a_minute_is_130_words_or_8_lines():

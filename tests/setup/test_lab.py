@@ -1,9 +1,12 @@
 """Does `make lab` start a JupyterLab that answers, runs `minimal`, and leaves nothing behind?"""
 
 import json
+import os
 import pathlib
+import re
 import socket
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -30,12 +33,12 @@ def listens(port):
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def call(server, path, data=None, token=True):
+def call(server, path, data=None, token=True, read=lambda text: json.loads(text or "null")):
     request = urllib.request.Request(f"http://127.0.0.1:{server['port']}{path}", data=data)
     if token:
         request.add_header("Authorization", "token " + server["token"])
     with urllib.request.urlopen(request, timeout=20) as answer:
-        return json.loads(answer.read() or "null")
+        return read(answer.read())
 
 
 def test_lab_starts_on_a_free_port_answers_and_stops_with_all_its_children(tmp_path, outside):
@@ -78,6 +81,53 @@ def test_lab_starts_on_a_free_port_answers_and_stops_with_all_its_children(tmp_p
             alive, family + (family[0].children(recursive=True) if alive(family[0]) else [])
         ):
             process.kill()
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_the_conda_way_of_readme_opens_jupyterlab_as_make_lab_does(tmp_path, told):
+    """With the variables of environment.yml; the control, without them, is Jupyter's own Lab."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (words,) = re.findall(r"^    jupyter lab (.*)$", readme, re.M)
+    conda = (ROOT / "environment.yml").read_text(encoding="utf-8").partition("variables:\n")[2]
+    variables = dict(re.findall(r"^  (\w+): (\S+)", conda.partition("channels:")[0], re.M))
+    assert list(variables) == ["JUPYTER_CONFIG_PATH"]
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    kinds = ("CONFIG", "DATA", "RUNTIME")
+    folders = {f"JUPYTER_{kind}_DIR": str(tmp_path / kind) for kind in kinds}
+    folders |= {
+        "JUPYTERLAB_WORKSPACES_DIR": str(tmp_path / "workspaces"),
+        "JUPYTERLAB_SETTINGS_DIR": str(tmp_path / "settings"),
+    }
+    more = f"--no-browser --allow-root --port={port} --ServerApp.port_retries=0".split()
+    with open(tmp_path / "log", "w") as log:
+        lab = subprocess.Popen(
+            [sys.executable, "-m", "jupyterlab", *words.split(), *more],
+            cwd=ROOT,
+            env=os.environ | folders | (variables if told else {}),
+            stdout=log,
+            stderr=log,
+        )
+    try:
+
+        def note():
+            assert lab.poll() is None, (tmp_path / "log").read_text()
+            return next((tmp_path / "RUNTIME").glob("jpserver-*.json"), None)
+
+        server = json.loads(wait_for(note).read_text())
+        wait_for(lambda: listens(port))
+        assert pathlib.Path(server["root_dir"]) == ROOT / "notebooks"
+        plugin = "@jupyterlab/apputils-extension:notification"
+        news = call(server, f"/lab/api/settings/{plugin}")["schema"]["properties"]["fetchNews"]
+        assert (news["default"] == "false") == told, "no question about news"
+        page = call(server, "/lab/tree/00_start_here.ipynb", read=lambda text: text.decode())
+        assert ("minimal-course" in page) == told, "Predict and Your turn are loud"
+        workspaces = call(server, "/lab/api/workspaces")["workspaces"]["values"]
+        assert any("@jupyterlab/toc" in json.dumps(one) for one in workspaces) == told
+    finally:
+        lab.terminate()
+        lab.wait(timeout=30)
 
 
 def alive(process):

@@ -33,6 +33,25 @@ def test_a_copy_that_did_not_run_to_its_end_is_run_again_however_new_it_is(tmp_p
     assert not deck.fresh(source, copy), "older than its source"
 
 
+def test_a_build_that_was_stopped_goes_on_where_it_was_and_says_so(tmp_path, capsys, monkeypatch):
+    sources, ran = deck.decks()[:3], []
+
+    def one(path, profile, folder, parameters, jobs):
+        ran.append(path)
+        copy_of(folder / path.name, [1])
+        return dict(name=path.stem, faults=["it was stopped"] if path == sources[2] else [])
+
+    monkeypatch.setattr(deck.run, "in_a_process", one)
+    copy_of(tmp_path / sources[0].name, [1, 2])
+    copies, faults = deck.executed(sources, "smoke", tmp_path)
+    assert ran == sources[1:] and faults == [f"{sources[2].stem}: it was stopped"]
+    assert list(copies) == sources[:2]
+    assert "decks at smoke scale: 1 of 3 are executed, now 02, 03\n" in capsys.readouterr().out
+    deck.executed(sources, "smoke", tmp_path)
+    assert ran == sources[1:] + sources[2:], "only the one that failed"
+    assert "2 of 3 are executed, now 03" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     "words, sentence",
     [

@@ -1,14 +1,17 @@
 """What stands on a page, what is folded, and where do its buttons lead? Without a browser."""
 
+import base64
 import html
+import io
 import re
 
 import nbformat
 import pytest
+from matplotlib import image
 
-from minimal.lab import figures
+from minimal.lab import figures, shades
 from notebooks import run
-from slides import dark, launch, lesson, links, search, shell
+from slides import dark, launch, lesson, links, page, preview, search, shell
 
 code = nbformat.v4.new_code_cell
 text = nbformat.v4.new_markdown_cell
@@ -119,6 +122,25 @@ def test_code_that_only_draws_is_folded_and_its_figure_is_not():
     assert "work" not in folded and "print" not in folded and "a figure" not in folded
 
 
+def test_what_stands_before_the_first_section_is_set_up_and_folded():
+    page = body(
+        ran("seed: int = 0", "", ["parameters"]),
+        ran("import torch", "seen"),
+        text("## A question"),
+        ran("from functools import partial"),
+    )
+    folded = inside("code", page)
+    assert page.count("<summary>Show the set-up</summary>") == 1
+    assert "seed" in folded and "torch" in folded
+    assert "partial" not in folded and "seen" not in folded, "nothing of the lesson"
+
+
+def test_a_name_with_hyphens_is_not_parted_in_a_line_of_text():
+    made = page.markdown_html("Say `make --jobs 2` or `row`; a-b.\n\n    plain --text\n")
+    assert '<code>make <span class="whole">--jobs</span> 2</code>' in made
+    assert "<code>row</code>" in made and made.count("whole") == 1, "not in a block, not in prose"
+
+
 @pytest.mark.parametrize(
     "tag, kind, folded, shown",
     [
@@ -183,13 +205,13 @@ def test_every_heading_has_one_name_of_its_own_and_stands_in_the_contents():
 
 
 def test_a_description_is_the_first_sentence_that_says_something_without_signs():
-    told = shell.description(
+    told = preview.description(
         "<p>x</p><p><strong>The claim.</strong> Attention is one line, "
         r"$\mathrm{softmax}(QK^\top/\sqrt D)\,V$, and it is the same function each time.</p>"
     )
     assert told.startswith("Attention is one line, softmax") and not set(told) & set("\\${}")
-    long = shell.description(f"<p>{'word ' * 100}</p>")
-    assert len(long) <= shell.LONGEST + 2 and long.endswith("word …")
+    long = preview.description(f"<p>{'word ' * 100}</p>")
+    assert len(long) <= preview.LONGEST + 2 and long.endswith("word …")
 
 
 @pytest.mark.parametrize(
@@ -220,6 +242,32 @@ def test_one_address_gives_a_fork_its_launch_buttons(monkeypatch, home, names, a
     assert "make lab" in made
 
 
+@pytest.mark.parametrize(
+    "home, image, url",
+    [
+        (None, "../assets/share.png", None),
+        (
+            "https://example.com/course/",
+            "https://example.com/course/assets/share.png",
+            "https://example.com/course/api/a.html",
+        ),
+    ],
+)
+def test_a_shared_link_shows_the_courses_picture(monkeypatch, home, image, url):
+    monkeypatch.setattr(links, "published", lambda: home)
+    made = preview.tags(
+        'A "name"', "<p>What is said here is long enough to be told.</p>", "api/a.html"
+    )
+    read = dict(re.findall(r'<meta (?:property|name)="([^"]*)" content="([^"]*)">', made))
+    assert read["og:image"] == image and read.get("og:url") == url
+    assert read["og:title"] == "A &quot;name&quot;" and len(read["og:image:alt"]) > 40
+    assert (
+        read["description"]
+        == read["og:description"]
+        == ("What is said here is long enough to be told.")
+    )
+
+
 def test_a_page_is_found_by_its_sections_and_not_by_what_is_folded_away():
     page = (
         '<p>before</p><h2 id="one">One<a class="anchor-link" href="#one">#</a></h2>'
@@ -233,13 +281,44 @@ def test_a_page_is_found_by_its_sections_and_not_by_what_is_folded_away():
     assert search.index([("a", "</b>", "", "é")]).startswith("window.searchIndex = [[")
 
 
+def test_a_slide_is_found_by_its_heading_its_text_and_its_notes():
+    deck = (
+        '<section id="water"><div class="slide "><h2 id="h">How do <em>hands</em> know?</h2>'
+        "<div class=body><p>A mean.</p></div></div>"
+        '<aside class="notes"><p>Look at it.</p></aside></section>'
+        '<section id="end"><h1>Done</h1><img alt="unread"></section>'
+    )
+    assert search.deck_entries("slides/01_a.html", "01 · A", deck) == [
+        ("slides/01_a.html#/water", "Slides: 01 · A", "How do hands know?", "A mean. Look at it."),
+        ("slides/01_a.html#/end", "Slides: 01 · A", "Done", ""),
+    ]
+
+
+def test_a_figure_takes_fewer_bytes_on_a_page_and_looks_the_same():
+    series = {name: [i, 3, 4 - i] for i, name in enumerate("abcd")}
+    drawn = figures.picture(figures.lines(series, "Four lines", "x", "y"))
+    alt = "Four lines that are drawn to be counted in bytes, and to be looked at"
+    whole = figures.on_page(drawn, "png", alt)
+    made = page.lighter(whole)
+    data = base64.b64decode(re.search(r'base64,([^"]*)"', made)[1])
+    assert len(data) < len(drawn) / 2 and alt in made
+    before, after = (image.imread(io.BytesIO(one))[..., :3] for one in (drawn, data))
+    assert before.shape == after.shape and abs(before - after).mean() < 0.002
+    assert (after[0, -1] == 1).all(), "paper stays white"
+    assert dark.turned(made).startswith('<figure style="margin:0"><img class="lines-only"')
+
+
 def test_only_figures_without_shades_turn_dark():
     ramp = [[x / 9 for x in range(10)] for _ in range(10)]
     lines = figures.lines({"a": [1, 2, 3], "b": [3, 1, 2]}, "Two lines", "x", "y")
-    shades = figures.heatmap(ramp, "A ramp", "x", "y")
+    heatmap = lambda: figures.heatmap(ramp, "A ramp", "x", "y")
     alt = "A figure drawn to see whether it turns dark with the page or not"
-    pages = [figures.on_page(figures.picture(fig), "png", alt) for fig in (lines, shades)]
+    pages = [figures.on_page(figures.picture(fig), "png", alt) for fig in (lines, heatmap())]
     assert ["lines-only" in dark.turned(page) for page in pages] == [True, False]
     assert dark.turned(pages[1]) == pages[1] and alt in dark.turned(pages[0])
+    boxed = figures.on_page(figures.picture(heat := heatmap()), "png", alt, 5, shades.boxes(heat))
+    made = dark.turned(boxed)
+    assert "lines-only" not in made and made.count("%;width:") == 2, "the map, and its scale"
+    assert made.count("max-width") == 1, "the boxes are as wide as the picture"
     assert "lines-only" in dark.turned('<img alt="x" src="../figures/recorded.svg">')
     assert "lines-only" not in dark.turned('<img alt="x" src="../figures/sources.svg">')

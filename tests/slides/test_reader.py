@@ -3,8 +3,11 @@
 import re
 
 import pytest
+from matplotlib import image
 
+from minimal.lab import figures, shades
 from notebooks import run
+from slides import preview, screens, shell
 
 pytestmark = pytest.mark.site
 LESSON = "notebooks/01_attention.html"
@@ -110,6 +113,21 @@ def test_a_slash_searches_the_whole_course_from_a_folder(browser, site):
     assert reader.errors == [] and reader.strangers() == []
 
 
+def test_search_leads_to_a_slide_by_its_notes(browser, site):
+    reader = opened(browser, site)
+    reader.run("document.getElementById('find').click()")
+    notes = "the cheapest mechanism would be to take the mean over the sentence"
+    reader.call("Input.insertText", text=notes)
+    link = "document.querySelector('dialog li a')"
+    reader.wait(lambda: reader.run(f"{link} !== null"), "search")
+    assert reader.run(f"{link}.textContent").startswith("How do hands learn that they are cold?")
+    before = reader.loads
+    reader.run(f"{link}.click()")
+    reader.settle(before)
+    assert reader.run("Reveal.getCurrentSlide().id") == "water"
+    assert reader.errors == [] and reader.strangers() == []
+
+
 def test_search_says_when_nothing_is_found_and_leaves_by_escape(browser, site):
     reader = opened(browser, site)
     reader.run("document.getElementById('find').click()")
@@ -182,6 +200,20 @@ def test_a_link_into_a_fold_opens_it_and_paper_shows_every_fold(browser, site):
     assert reader.run("[...document.querySelectorAll('main details')].every(e => e.open)")
 
 
+@pytest.mark.parametrize("size", [PHONE, TABLET])
+def test_nothing_is_wider_than_the_window_with_every_fold_open(browser, site, size):
+    """Long names of files in the pager and in the ways to run, and equations as they are read."""
+    places = [f"notebooks/{path.stem}.html" for path in run.chosen([])]
+    places += ["index.html", "api/lab.evidence.budgets.html", "api/lab.drawings.systems.html"]
+    reader, faults = browser.page(*size, phone=size == PHONE), []
+    for at in places:
+        reader.open(site[0] / at)
+        reader.run(screens.UNFOLD)
+        found = reader.run(f"{screens.WIDE}({size[0]})")
+        faults += [f"{at}: {fault}" for fault in found]
+    assert faults == []
+
+
 def test_letters_of_figures_can_be_read_on_a_phone(browser, site):
     phone = opened(browser, site, size=PHONE)
     shown = phone.run("""[...document.querySelectorAll('figure img[src^="data:image/png"]')]
@@ -248,15 +280,43 @@ def test_figures_of_lines_turn_dark_shades_keep_a_softer_paper_and_all_a_margin(
     assert float(reader.run(f"{style}.paddingTop").removesuffix("px")) >= 8
 
 
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_a_heat_map_says_dark_is_large_in_the_dark_too_and_its_paper_turns(browser, site, theme):
+    fig = figures.heatmap([[0.0, 1.0]], "Small and large", "x", "y")
+    alt = "A heat map of two cells, small at the left and large at the right"
+    picture = figures.on_page(figures.picture(fig), "png", alt, 5, shades.boxes(fig))
+    path = site[0] / "heat.html"
+    path.write_text(shell.shell("Heat", f"<h1>Heat</h1>{picture}", path.name), encoding="utf-8")
+    reader = browser.page(*DESK, dark=theme == "dark")
+    reader.open(path)
+    path.unlink()
+    reader.shot(site[0].parent / f"heat-{theme}.png")
+    pixels = image.imread(site[0].parent / f"heat-{theme}.png")[..., :3].mean(-1)  # (height, width)
+    box = "document.querySelector('.shades img').getBoundingClientRect()"
+    left, top, width, height = (reader.run(f"{box}.{side}") for side in "x y width height".split())
+    at = lambda across, down: pixels[int(top + down * height), int(left + across * width)]
+    sides = [float(side) / 100 for side in shades.boxes(fig).partition(",")[0].split()]
+    middle = sides[1] + sides[3] / 2
+    small, large = (at(sides[0] + part * sides[2], middle) for part in (0.25, 0.75))
+    assert small > 0.8 and large < 0.2
+    paper = at(0.98, 0.98)
+    assert paper < 0.25 if theme == "dark" else paper > 0.9
+
+
 def test_every_page_tells_others_what_it_is_about(site):
     lost = []
     for path in sorted(site[0].rglob("*.html")):
         text = path.read_text(encoding="utf-8")
-        if path.parent.name != "slides" or path.stem == "index":
-            told = re.search(r'<meta name="description" content="([^"]*)">', text)
-            if not told or len(told[1]) < 20 or 'property="og:title"' not in text:
-                lost.append(path.name)
+        told = re.search(r'<meta name="description" content="([^"]*)">', text)
+        if not told or len(told[1]) < 20 or 'property="og:title"' not in text:
+            lost.append(path.name)
+        shared = re.search(r'<meta property="og:image" content="([^"]*)">', text)
+        if not shared or not (path.parent / shared[1]).resolve().is_file():
+            lost.append(f"{path.name}: no picture to share")
     assert lost == []
+    head = (site[0] / preview.PICTURE).read_bytes()[:24]
+    size = tuple(int.from_bytes(head[i : i + 4], "big") for i in (16, 20))
+    assert head[1:4] == b"PNG" and size == preview.SIZE
 
 
 @pytest.mark.parametrize("dark", [False, True])

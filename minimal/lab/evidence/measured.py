@@ -179,31 +179,6 @@ def part(name):
     return [row["result"] for row in rows if row["part"] == name]
 
 
-def faster(keys, way, over="v_cache"):
-    """How many times as fast `way` of decoding is as another, with so many keys."""
-    (ways,) = part("decode_cpu")
-    ratios = ways[str(keys)]["faster"]
-    return number(ratios[way] / ratios[over], 1)
-
-
-def share(size, compiled):
-    """A training step's share of the floor of its matrix products, in per cent."""
-    (found,) = part("train")
-    row = next(one for one in found if one["size"] == size and one["compiled"] == compiled)
-    return f"{100 * row['share']:.0f}"
-
-
-def race(compiled, name="share"):
-    found = next(one for one in part("race") if one["compiled"] == compiled)
-    return number(found[name], 2) if name == "share" else f"{found[name]:,}"
-
-
-def identity():
-    """Dynamic value attention through its identity, in times of standard attention."""
-    (found,) = part("dva")
-    return number(found["identity_over_standard"], 1)
-
-
 def saved(corner, size):
     """Per cent of standard's time that a training step of a corner saves."""
     (found,) = part("corners")

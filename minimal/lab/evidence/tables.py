@@ -6,6 +6,7 @@ from minimal.lab import pictures
 from minimal.lab.evidence import intervals, numbers, pairs, records, states
 from minimal.lab.evidence.grids import EXPLORATORY, GRIDS
 from minimal.lab.evidence.numbers import number, signed
+from minimal.lab.speed.table import speed_table as speed  # noqa: F401, page.md asks for it
 
 GAINS = ("row6", "row9", "bov", "bov-shared", "bov-every", "row4", "row7")
 CLOSED = 0.2  # a gain that ends nearer to zero has all but switched its layer off

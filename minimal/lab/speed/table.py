@@ -1,6 +1,6 @@
-"""What is recorded of speed, and on which processor? Read from bench.json, for README and findings.
+"""What is recorded of speed, and on which processor? Read from bench.json, for the findings.
 
-    python -m minimal.lab.speed.table     the paragraph of README, then the rows of the table
+    python -m minimal.lab.speed.table     the rows of the table
 
 A ratio is a machine's and not a method's: two libraries, two processors, two answers. So every
 number names its processor, and machines that were measured stand beside each other.
@@ -141,75 +141,10 @@ def speed_table(rows=None):
     return "\n".join(lines)
 
 
-# ---- README ------------------------------------------------------------------------------------
-def training_in_words(found):
-    best = max(found, key=lambda row: row["share"])
-    how = "compiled" if best["compiled"] else "eager"
-    share = in_percent(best["share"])
-    return f"{share} of the floor of its matrix products in training (`{best['size']}`, {how})"
-
-
-def decode_in_words(found):
-    row = found.get("131072")
-    if row is None:
-        return ""
-    times, allowed = row["faster"]["histogram"], row["floor"]["histogram"]
-    return (
-        f"decoding through the histogram {times:.1f} times as fast as PyTorch's attention over a V "
-        f"cache at 131,072 keys, where bytes alone would give {allowed:.1f}"
-    )
-
-
-def generation_in_words(found):
-    by_plan = {row["plan"]: row for row in found if row["length"] == 131072}
-    if not by_plan:
-        return ""
-    third, every = (by_plan[plan]["times_standard"] for plan in ("bov", "bov-every"))
-    return (
-        f"generation at 131,072 tokens of context {third:.1f} times standard's with tables in a "
-        f"third of the layers, {every:.1f} times with tables in all"
-    )
-
-
-def busy_in_words(found):
-    times = found["ours"]["slower"]["two_runs"]
-    return f"a training step {times:.1f} times slower beside a second run"
-
-
-def dva_in_words(found):
-    times = found["identity_over_standard"]
-    return f"dynamic values in {times:.1f} times the time of standard attention"
-
-
-WORDS = dict(
-    train=training_in_words,
-    decode_cpu=decode_in_words,
-    generate_cpu=generation_in_words,
-    busy=busy_in_words,
-    dva=dva_in_words,
-)
-
-
-def speed_paragraph(rows=None):
-    """README's paragraph: a sentence a machine."""
-    rows = records.rows_of(records.EVIDENCE / "bench.json") if rows is None else rows
-    by_machine = {}
-    for row in newest(rows):
-        if row["part"] in WORDS:
-            words = WORDS[row["part"]](row["result"])
-            by_machine.setdefault(machine_of(row), {})[row["part"]] = words
-    sentences = ["**Speed** is a machine's and not a method's: `make bench` measures yours."]
-    for machine, told in by_machine.items():
-        words = "; ".join(told[part] for part in WORDS if told.get(part))
-        if words:
-            sentences.append(f"On {machine}: {words}.")
-    return " ".join(sentences)
-
-
 @command("minimal.lab.speed.table", __doc__.splitlines()[0])
 def main(parser, argv):
     parser.parse_args(argv)
-    print(speed_paragraph(), speed_table(), sep="\n\n")
+    print(speed_table())
 
 
 if __name__ == "__main__":

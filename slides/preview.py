@@ -1,0 +1,100 @@
+"""What do others show of a link to a page? A description, and one picture for the whole course.
+
+Whoever makes a preview wants whole addresses: the owner of a copy of the site says its own once, as
+`Documentation` under [project.urls] of pyproject.toml.
+"""
+
+import html
+import re
+
+from slides import links
+from slides.browser import Browser
+
+TITLE = "Where do the values come from?"
+ABOUT = (
+    "A course in notebooks on the value path of attention: build it by hand, then move one arrow."
+)
+SHORTEST = 40  # characters of a description
+LONGEST = 200
+
+# ---- the picture ---------------------------------------------------------------------------------
+
+PICTURE = "assets/share.png"
+SIZE = (1200, 630)  # pixels, as chats and networks ask for
+DRAWING = "systems.svg"
+ALT = (
+    "Five attention layers as boxes and arrows: from one to the next only the arrow of the value "
+    "moves."
+)
+CARD = """<!doctype html>
+<html lang="en" data-ready="yes"><meta charset="utf-8">
+<link rel="stylesheet" href="fonts.css"><link rel="stylesheet" href="base.css">
+<style>
+body {{ margin: 0; padding: 60px 50px 0; height: 630px; box-sizing: border-box; }}
+h1 {{ font-size: 76px; line-height: 1; margin: 0 0 24px; }}
+p {{ font-size: 34px; line-height: 1.25; color: var(--soft); margin: 0 0 44px; max-width: 25em; }}
+svg {{ width: 1100px; height: auto; }}
+</style><h1>{title}</h1><p>{about}</p>{drawing}</html>
+"""
+
+
+def draw(out):
+    """The drawing of the front page below the course's name, as the site's one picture to share."""
+    drawing = (out / "figures" / DRAWING).read_text(encoding="utf-8")
+    card = out / "assets" / "share.html"
+    card.write_text(CARD.format(title=TITLE, about=ABOUT, drawing=drawing), encoding="utf-8")
+    with Browser() as browser:
+        sheet = browser.page(*SIZE)
+        sheet.open(card)
+        sheet.run("document.fonts.ready.then(() => true)")
+        sheet.shot(out / PICTURE)
+    card.unlink()
+
+
+# ---- the tags ------------------------------------------------------------------------------------
+
+
+def tags(name, body, at):
+    """What search engines and chats read in the head of a page."""
+    told = html.escape(description(body), quote=True)
+    title = html.escape(name, quote=True)
+    width, height = SIZE
+    lines = [
+        f'<meta name="description" content="{told}">',
+        f'<meta property="og:title" content="{title}">',
+        f'<meta property="og:description" content="{told}">',
+        '<meta property="og:type" content="article">',
+        f'<meta property="og:site_name" content="{html.escape(TITLE)}">',
+        f'<meta property="og:image" content="{whole(PICTURE, at)}">',
+        f'<meta property="og:image:width" content="{width}">',
+        f'<meta property="og:image:height" content="{height}">',
+        f'<meta property="og:image:alt" content="{html.escape(ALT, quote=True)}">',
+        '<meta name="twitter:card" content="summary_large_image">',
+    ]
+    if links.published():
+        lines.append(f'<meta property="og:url" content="{whole(at, at)}">')
+    return "\n".join(lines)
+
+
+def whole(target, at):
+    """The address of a file of the site: whole where the owner has said it, else from the page."""
+    home = links.published()
+    return f"{home.rstrip('/')}/{target}" if home else links.relative(target, at)
+
+
+def description(body):
+    """The first paragraph that says something, cut at a word."""
+    for told in re.findall(r"<p[^>]*>(.*?)</p>", body, flags=re.S):
+        words = " ".join(html.unescape(re.sub(r"<[^>]+>", "", told)).split())
+        words = re.sub(r"^The claim\. ", "", readable(words))
+        if len(words) >= SHORTEST:
+            return words if len(words) <= LONGEST else words[:LONGEST].rsplit(" ", 1)[0] + " …"
+    return ABOUT
+
+
+def readable(words):
+    """Equations as plain letters: a preview draws none."""
+    words = re.sub(r"\\(mathrm|text|mathbf)\{([^}]*)\}", r"\2", words)
+    words = re.sub(r"\\(top)\b", "T", words)
+    words = re.sub(r"\\[,;!]|\\\w+|[{}$^]", " ", words)
+    return re.sub(r"\s+([,.;:)])", r"\1", " ".join(words.split()))
