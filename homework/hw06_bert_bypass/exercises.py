@@ -689,8 +689,8 @@ TEN_RUNS = 4.11 / np.sqrt((0.32**2 + 3.32**2) / 10)
         For("the t of ten runs", "4.11 / sqrt((0.32² + 3.32²) / n). Only n has changed."),
     ],
     after="relu(x) - x is relu(-x): E relu² is 1/2 and the mean is 1/sqrt(2 pi), so the variance "
-    "is 1/2 - 1/(2 pi) = 0.34. Two thirds of it are gone, by a bypass that cancels half of the "
-    "values. With ten runs the t is 3.897, root two times that of five. With the five of the "
+    "is 1/2 - 1/(2 pi) = 0.34: a bypass that cancels half of the values takes two thirds of "
+    "it. With ten runs the t is 3.897, root two times that of five. With the five of the "
     "report the t is 2.755, and at 4.07 degrees of freedom the 5 per cent line is 2.757: "
     "with these rounded numbers p is 0.0501, exactly on the fence. Both come from "
     "minimal/lab/evidence/intervals.py: welch and minimal/lab/evidence/intervals.py: "

@@ -149,7 +149,7 @@ def row(*numbers, inside=True):
     ],
     after="Source, in place or added, learned or fixed: with the choice of layers these are "
     "the four dials, and a table of coefficients does for thirteen branches. Row 3 stops at "
-    "layer 1, because the first layer cannot borrow from itself. The rows "
+    "layer 1, because the first layer cannot borrow from itself; the rows "
     "are plans in minimal/variants.py: PLANS. README's question: Figure 2 (b, c) shows "
     "rates and starts as much as preference, since one coefficient learns a hundred "
     "times as fast and without decay (minimal/training/recipes.py: COEFFICIENTS). Only "
