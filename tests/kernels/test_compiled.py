@@ -132,7 +132,7 @@ def test_a_case_is_fields_and_its_name_follows_from_them():
     assert len(set(compiled.cases())) == len(list(compiled.cases())) == len(RECORDED["rows"])
 
 
-@pytest.mark.parametrize("case", set(case.kernel for case in compiled.cases()))
+@pytest.mark.parametrize("case", sorted({case.kernel for case in compiled.cases()}))
 def test_every_argument_of_every_kernel_has_a_type_or_is_a_constant(case, interpreter):
     case = compiled.Case(case, 128, 90)
     tile, constants, _, _ = compiled.launched(case)
