@@ -27,4 +27,4 @@ import os
 # milliseconds. Beside another busy process it then keeps the processor from the one that it waits
 # for. libgomp reads this once, as torch is loaded: `make bench PART=busy` measures it.
 if "OMP_WAIT_POLICY" not in os.environ:
-    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+    os.environ.setdefault("GOMP_SPINCOUNT", "2000")

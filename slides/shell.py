@@ -127,7 +127,11 @@ def anchored(body):
         link = f'<a class="anchor-link" href="#{name}" aria-label="Link to here">{sign}</a>'
         return f'<h{level} id="{name}"{rest}>{words}{link}</h{level}>'
 
-    return HEADING.sub(turn, body), headings
+    body = HEADING.sub(turn, body)
+    # the links of a README are in small letters, whatever the heading's name is
+    names = {name.lower(): name for name in taken}
+    there = lambda match: f'href="#{names.get(match[1].lower(), match[1])}"'
+    return re.sub(r'href="#([^"]+)"', there, body), headings
 
 
 def contents(headings):

@@ -160,7 +160,7 @@ def started(model, seed=0):
 
 def rest(model, ids, targets):
     """Freeze the weights for which a changed line has no use: no gradient reaches them."""
-    named = list(model.parameters())
+    named = [p for p in model.parameters() if p.requires_grad]
     at = model.head.weight.device
     loss = model.loss(ids.to(at), targets.to(at))
     for p, gradient in zip(named, torch.autograd.grad(loss, named, allow_unused=True)):

@@ -40,7 +40,7 @@ def test_without_us_libgomp_would_spin_for_long():
 
 @pytest.mark.parametrize("code", STARTS.values(), ids=STARTS)
 def test_threads_spin_for_a_moment_however_the_course_is_started(code):
-    assert set(spins(code)) == {"1000"}
+    assert set(spins(code)) == {"2000"}
 
 
 def test_what_the_user_says_of_waiting_stands():

@@ -204,6 +204,12 @@ def test_every_heading_has_one_name_of_its_own_and_stands_in_the_contents():
     assert shell.contents(found[:1]) == ""
 
 
+def test_a_link_in_small_letters_reaches_its_heading():
+    links = '<a href="#what-is-recorded">list</a><a href="#nowhere">x</a>'
+    made, _ = shell.anchored(f"<h2 id='z'>A</h2><h2 id=\"What-is-recorded\">B</h2>{links}")
+    assert 'href="#What-is-recorded">list' in made and 'href="#nowhere"' in made
+
+
 def test_a_description_is_the_first_sentence_that_says_something_without_signs():
     told = preview.description(
         "<p>x</p><p><strong>The claim.</strong> Attention is one line, "

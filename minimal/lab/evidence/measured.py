@@ -192,7 +192,8 @@ def costs():
 
     lines = ["| runs of Bank of Values | FLOPs each | H100-hours in all |", "| --- | --- | --- |"]
     for name, (flops, runs) in PAPERS.items():
-        lines.append(f"| {name} | {flops:.3g} | {runs * hours(flops):,.1f} |")
+        each = f"{flops:.3g}".replace("e+", "e")
+        lines.append(f"| {name} | {each} | {runs * hours(flops):,.1f} |")
     return "\n".join(lines)
 
 
