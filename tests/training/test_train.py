@@ -105,12 +105,16 @@ def test_a_checkpoint_gives_model_and_tokenizer_back(corpus, tmp_path):
 
 TEAM = """import json, os
 from pathlib import Path
+import torch
 from minimal.train import Run, Trainer
 run = Run(plan="bov", corpus={corpus!r}, out={out!r}, **{how})
 trainer = Trainer(run, quiet=True)
 kept = sum(t.numel() for t in trainer.optimizer.live_state().values())
 Path({out!r}, f"kept-{{trainer.team.rank}}.json").write_text(json.dumps(kept))
 trainer.fit()
+# as the command does: whoever leaves early takes the others' connections along
+if torch.distributed.is_initialized():
+    torch.distributed.destroy_process_group()
 """
 
 
