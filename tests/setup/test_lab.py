@@ -4,7 +4,6 @@ import json
 import os
 import pathlib
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -15,6 +14,8 @@ import nbformat
 import psutil
 import pytest
 from nbclient import NotebookClient
+
+from tests.setup import own_lab
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -28,11 +29,6 @@ def wait_for(what, seconds=90):
     return value
 
 
-def listens(port):
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
 def call(server, path, data=None, token=True, read=lambda text: json.loads(text or "null")):
     request = urllib.request.Request(f"http://127.0.0.1:{server['port']}{path}", data=data)
     if token:
@@ -44,12 +40,8 @@ def call(server, path, data=None, token=True, read=lambda text: json.loads(text 
 def test_lab_starts_on_a_free_port_answers_and_stops_with_all_its_children(tmp_path, outside):
     if not (ROOT / ".venv").exists():
         pytest.skip("no .venv: this Python was not set up by make")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    folders = {
-        f"JUPYTER_{kind}_DIR": str(tmp_path / kind) for kind in ("CONFIG", "DATA", "RUNTIME")
-    }
+    port = own_lab.free_port()
+    folders = own_lab.folders(tmp_path)
     options = f"LAB_ARGS=--no-browser --port={port} --ServerApp.port_retries=0"
     with open(tmp_path / "log", "w") as log:
         lab = subprocess.Popen(
@@ -64,7 +56,7 @@ def test_lab_starts_on_a_free_port_answers_and_stops_with_all_its_children(tmp_p
 
         server = json.loads(wait_for(note).read_text())
         assert server["port"] == port and pathlib.Path(server["root_dir"]) == ROOT
-        wait_for(lambda: listens(port))  # the note may be written first
+        wait_for(lambda: own_lab.listens(port))  # the note may be written first
         status = call(server, "/api/status")
         assert {"started", "kernels"} <= status.keys() and status["kernels"] == 0
         with pytest.raises(urllib.error.HTTPError, match="403"):
@@ -91,21 +83,13 @@ def test_the_conda_way_of_readme_opens_jupyterlab_as_make_lab_does(tmp_path, tol
     conda = (ROOT / "environment.yml").read_text(encoding="utf-8").partition("variables:\n")[2]
     variables = dict(re.findall(r"^  (\w+): (\S+)", conda.partition("channels:")[0], re.M))
     assert list(variables) == ["JUPYTER_CONFIG_PATH"]
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    kinds = ("CONFIG", "DATA", "RUNTIME")
-    folders = {f"JUPYTER_{kind}_DIR": str(tmp_path / kind) for kind in kinds}
-    folders |= {
-        "JUPYTERLAB_WORKSPACES_DIR": str(tmp_path / "workspaces"),
-        "JUPYTERLAB_SETTINGS_DIR": str(tmp_path / "settings"),
-    }
+    port = own_lab.free_port()
     more = f"--no-browser --allow-root --port={port} --ServerApp.port_retries=0".split()
     with open(tmp_path / "log", "w") as log:
         lab = subprocess.Popen(
             [sys.executable, "-m", "jupyterlab", *words.split(), *more],
             cwd=ROOT,
-            env=os.environ | folders | (variables if told else {}),
+            env=os.environ | own_lab.folders(tmp_path) | (variables if told else {}),
             stdout=log,
             stderr=log,
         )
@@ -116,7 +100,7 @@ def test_the_conda_way_of_readme_opens_jupyterlab_as_make_lab_does(tmp_path, tol
             return next((tmp_path / "RUNTIME").glob("jpserver-*.json"), None)
 
         server = json.loads(wait_for(note).read_text())
-        wait_for(lambda: listens(port))
+        wait_for(lambda: own_lab.listens(port))
         assert pathlib.Path(server["root_dir"]) == ROOT / "notebooks"
         plugin = "@jupyterlab/apputils-extension:notification"
         news = call(server, f"/lab/api/settings/{plugin}")["schema"]["properties"]["fetchNews"]

@@ -6,13 +6,14 @@ The notebooks are copies: JupyterLab saves what it shows.
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
+
+from tests.setup import own_lab
 
 ROOT = Path(__file__).resolve().parents[2]
 TOKEN = "for-this-test-only"
@@ -65,14 +66,8 @@ def address(tmp_path_factory):
     for name in ("00_start_here", "01_attention"):
         smoke(name, home / "notebooks")
     shutil.copytree(ROOT / "notebooks" / "evidence", home / "notebooks" / "evidence")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    kinds = ("CONFIG", "DATA", "RUNTIME")
-    folders = {f"JUPYTER_{kind}_DIR": str(home / kind) for kind in kinds}
-    folders |= {
-        "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),
-        "JUPYTERLAB_SETTINGS_DIR": str(home / "settings"),
+    port = own_lab.free_port()
+    folders = own_lab.folders(home) | {
         "JUPYTER_CONFIG_PATH": str(ROOT / "notebooks" / "lab"),
         "IPYTHONDIR": str(home / "ipython"),
         "PYTHONPATH": str(ROOT),
@@ -91,7 +86,7 @@ def address(tmp_path_factory):
         )
     try:
         end = time.monotonic() + 60
-        while not listens(port):
+        while not own_lab.listens(port):
             assert server.poll() is None, (home / "log").read_text()
             assert time.monotonic() < end, "JupyterLab did not start in 60 s"
             time.sleep(0.1)
@@ -99,11 +94,6 @@ def address(tmp_path_factory):
     finally:
         server.terminate()
         server.wait(30)
-
-
-def listens(port):
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def opened(page, url, name):
