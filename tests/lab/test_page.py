@@ -125,6 +125,13 @@ def test_cells_of_two_states_of_the_numbers_are_not_compared(monkeypatch):
         numbers.lead("bov-fixed", "parameters", "standard in novel")
 
 
+def test_the_first_stream_is_counted_where_it_has_a_rival(monkeypatch):
+    depth = {"1": [0.4, 0.6], "2": [0.5, 0.2, 0.3], "3": [0.1, 0.3, 0.2, 0.4], "4": [0.3] * 5}
+    rows = [dict(plan="mudd", depth=depth), dict(plan="standard")]
+    monkeypatch.setattr(pairs, "rows_of", lambda grid: rows)
+    assert measured.first_stream("frontier_code") == "2 of 3"  # layer 1 has the embedding alone
+
+
 @pytest.mark.parametrize("place", ["novel", "code"])
 def test_fewer_systems_stay_clear_the_harder_it_is_asked(place):
     rows = numbers.systems(place)
@@ -176,6 +183,7 @@ def invented(name):
             parameters=700_000,
             coefficients=COEFFICIENTS,
             share={str(at): 0.3 for at in (8, 9, 10, 11)},
+            depth={str(at): [1 / (at + 1)] * (at + 1) for at in range(1, 12)},
             asked=json.loads(json.dumps(asked_of(run))),
             commit=state["commit"],
             torch=state["torch"],
@@ -200,6 +208,9 @@ def test_the_page_can_be_written_on_the_day_when_all_is_recorded(tmp_path, monke
         "| 4000 steps |",
         "| width 64 | width 128 | width 192 |",
         "| `mla` |",
+        "| `ngram-plus`, beside V |",
+        "| Engram (`engram-v`, `engram`) |",
+        "in 30 of 30 mixtures on code",
         "attention's share",
     ):
         assert told in " ".join(text.split()), told

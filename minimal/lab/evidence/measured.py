@@ -42,6 +42,16 @@ def turned_back(recipe, plan="modded"):
     return f"{', '.join(some)} and {last}"
 
 
+def first_stream(grid, plan="mudd"):
+    """In how many mixtures the first stream has the largest share but for the newest: "25 of 30";
+    layer 1 has no other and is left out."""
+    largest = []
+    for row in pairs.rows_of(grid):
+        mixtures = row["depth"].values() if row["plan"] == plan else ()
+        largest += [shares[0] == max(shares[:-1]) for shares in mixtures if len(shares) > 2]
+    return f"{sum(largest)} of {len(largest)}"
+
+
 def effect(part, fixed=""):
     """The mean effect of one factor of dva_factorial on the loss: "dva" against "standard", "noffn"
     against "ffn", over the corners whose name holds `fixed`."""
