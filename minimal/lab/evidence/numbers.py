@@ -125,6 +125,21 @@ def told(plan, place, over="standard", digits=3):
     return f"{words} ({signed(low, digits)} to {signed(high, digits)})"
 
 
+def on_both(plan, grid, over="standard"):
+    """`told` on code and on the novel, for two cells of a table."""
+    cells = []
+    for place in (f"{grid}_code", f"{grid}_novel"):
+        ours, theirs = as_asked(plan, place), as_asked(over, place)
+        cells.append(told(ours, "", theirs) if pairs.whole(place) else "not whole yet")
+    return " | ".join(cells)
+
+
+def as_asked(name, place):
+    """ "ngram-two hidden=85" as a cell of a place; a plan alone is the one as it is."""
+    plan, _, asked = name.partition(" ")
+    return f"{plan} in {place} {asked or 'hidden=None'}"
+
+
 def more(first, second, place, over="standard", under="standard", where=None):
     """By how much the lead of `first` over `over` exceeds that of `second` over `under`."""
     one, two = differences(first, place, over), differences(second, where or place, under)
