@@ -210,7 +210,7 @@ def test_the_page_can_be_written_on_the_day_when_all_is_recorded(tmp_path, monke
         "| width 64 | width 128 | width 192 |",
         "| `mla` |",
         "| `ngram-plus`, beside V |",
-        "| Engram (`engram-v`, `engram`) |",
+        "(`engram-v`, `engram`) |",
         "in 30 of 30 mixtures on code",
         "| the same | `bov` |",
         "attention's share",
