@@ -17,6 +17,7 @@ from minimal.kernels.reference import TOLERANCE, by_definition
 from minimal.model import attend
 from minimal.model.tape import Bank, Rows
 from minimal.variants import build
+from tests.kernels import on_gpu
 from tests.kernels.shapes import Shape
 
 pytestmark = pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
@@ -64,6 +65,24 @@ def test_sliding_equals_the_masked_call_with_its_gradients(T, window, H, G, back
     mine = with_gradients(lambda: dense.sliding(q, k, v, **how), q, k, v)
     close(mine, with_gradients(lambda: dense.attention(q, k, v, **how), q, k, v))
     close(mine, with_gradients(lambda: by_definition(q, k, v, **how), q, k, v))
+
+
+def test_what_a_gpu_will_be_asked_about_windows_runs(as_on_a_gpu, monkeypatch, capsys):
+    """on_gpu.windows with smaller shapes, in float32 and uncompiled."""
+    leaf = lambda x, *_, **__: x.detach().requires_grad_()
+    monkeypatch.setattr(on_gpu, "on_gpu", lambda tensors, *_, **__: [leaf(x) for x in tensors])
+    monkeypatch.setattr(on_gpu, "run_and_get_code", lambda call: (call(), ["flex_attention"]))
+    monkeypatch.setattr(on_gpu, "WINDOWS", ((70, 20, 2, 2, 16), (50, 49, 4, 2, 16)))
+    monkeypatch.setattr(torch, "compile", lambda function, **_: function)
+    on_gpu.windows()
+    assert capsys.readouterr().out.count("queries in a window of") == 2
+    slid = dense.sliding
+    monkeypatch.setattr(dense, "sliding", lambda q, k, v, *how: slid(q, k, v * 1.1, *how))
+    with pytest.raises(AssertionError, match="70 queries in a window of 20, .*: off by"):
+        on_gpu.windows()
+    monkeypatch.setattr(on_gpu, "run_and_get_code", lambda call: (call(), ["masked"]))
+    with pytest.raises(AssertionError, match="a mask was made"):
+        on_gpu.windows()
 
 
 @pytest.mark.parametrize("T", (128, 640))
