@@ -136,15 +136,16 @@ def check_kernels(session):
 
 
 def measure_attention(session):
-    """Bandwidths first, then decode, forward and backward beside their rivals."""
+    """Bandwidths first, then decode, forward, backward and a table's gradient beside rivals."""
     from minimal.lab.speed import gpu, graphs
 
-    parts = ("decode", "forward", "backward")
+    parts = ("decode", "forward", "backward", "table")
     if session.dry and not kernels_run("cpu"):
         yield dict(part="attention", rows=0, file=None, why="Triton's interpreter is not here")
         return
     if session.dry:
-        few = dict(cached=[(1, 70, 2, 2, 32)], trained=[(1, 40, 2, 2, 32)])
+        shape = (1, 40, 2, 2, 32)
+        few = dict(cached=[(1, 70, 2, 2, 32)], trained=[shape, (*shape, 9)])
         small = dict(buffers=dict(small=1 << 13, large=1 << 13, programs=2))
         toy = graphs.Bench("cpu", torch.float32, V=50, rounds=1, layers=1)
         rows = gpu.everything(session.out, parts, toy, **few, **small)
