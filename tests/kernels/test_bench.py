@@ -162,7 +162,7 @@ def test_flex_attention_is_a_rival_on_a_gpu_and_says_why_not_elsewhere(
     tried_out(gpu, parts=("decode", "forward", "backward"))
     said = capsys.readouterr().out
     refused = "FlexAttention is one kernel only where it is compiled for a GPU"
-    assert f"decode 2 x 70: flex  is refused: {refused}" in said
+    assert f"decode 2 x 70: flex is refused: {refused}" in said
     assert said.count(refused) == 2 * 2 + 2 * 2 + 2
 
     # what it would compute there: the same as all others, or nothing would be timed

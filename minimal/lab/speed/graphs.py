@@ -84,7 +84,8 @@ def agree(ways, dtype, what):
             rival = name[0].endswith(("sdpa", "flex"))
             if not rival or isinstance(error, torch.OutOfMemoryError):
                 raise
-            print(f"{what}: {' '.join(name)} is refused: {str(error).splitlines()[0]}")
+            told = " ".join(name).strip()
+            print(f"{what}: {told} is refused: {str(error).splitlines()[0]}")
             continue
         kept[name] = way
         answer = answer if isinstance(answer, tuple) else (answer,)
