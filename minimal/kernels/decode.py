@@ -31,6 +31,8 @@ from minimal.kernels.reference import MOST_LOGIT
 # Keys a tile: with 4 warps and 3 stages about 38 KB of shared memory at D = 128, so that several
 # programs share a processor; in fp32, where 32 keys would spill, fewer.
 KEYS, FEW_KEYS = 64, 16
+# Query rows in fp32 that a warp holds without spilling, before sm_90 and from there on.
+ROWS_A_WARP = (8, 4)
 
 MOST_SPLITS = 128
 
@@ -168,6 +170,13 @@ def how_many_splits(B, G, S, processors=132, programs_each=4):
     return max(1, min(enough_keys, fill_once, MOST_SPLITS))
 
 
+def rows_and_warps(T, group, element_size, generation):
+    """(query rows of a program, warps): at least 16 rows, which is the least of a tensor core."""
+    rows = max(16, 1 << (T * group - 1).bit_length())
+    held = ROWS_A_WARP[generation >= 9] if element_size == 4 else rows
+    return rows, max(4, rows // held)
+
+
 def decode_plan(q, k, window, splits, stages=3):
     """(grid, constants, launch options): the same for both kernels that walk over the keys."""
     (B, T, H, D), (_, S, G, _) = q.shape, k.shape
@@ -178,15 +187,17 @@ def decode_plan(q, k, window, splits, stages=3):
             processors = torch.cuda.get_device_properties(q.device).multi_processor_count
         splits = how_many_splits(B, G, reach, processors)
     keys_a_tile = KEYS if q.element_size() == 2 else FEW_KEYS
+    generation = torch.cuda.get_device_capability(q.device)[0] if q.is_cuda else 0
+    rows, warps = rows_and_warps(T, H // G, q.element_size(), generation)
     constants = dict(
         GROUP=H // G,
         WINDOW=window,
         D=D,
         PADDED=padded_width(D),
-        R=max(16, 1 << (T * (H // G) - 1).bit_length()),
+        R=rows,
         N=32 if INTERPRETED else keys_a_tile,
     )
-    launch = dict(num_warps=1 if INTERPRETED else 4, num_stages=stages)
+    launch = dict(num_warps=1 if INTERPRETED else warps, num_stages=stages)
     return (splits, B, G), constants, launch
 
 

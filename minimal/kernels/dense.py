@@ -1,8 +1,17 @@
-"""What does PyTorch's own attention give? The dense way: values that exist, one fused call."""
+"""What does PyTorch's own attention give? The dense way: values that exist, one fused call.
 
+A window is a mask to that call, and with a mask it computes the whole square. Where a model is
+compiled for a GPU, `sliding` computes only the tiles of the window instead. Not yet measured on a
+GPU."""
+
+import torch
 import torch.nn.functional as F
 
 from minimal.kernels.reference import visible
+from minimal.kernels.route import HAS_TRITON
+
+LONG = 1024  # queries; a shorter text's square costs less than a kernel's compilation
+WIDEST = 128  # the head width up to which a tile of keys and one of values fit beside each other
 
 
 def attention(
@@ -15,9 +24,16 @@ def attention(
 
     # PyTorch knows two masks by itself: nothing is hidden, or the causal one of a square map.
     windowed = 0 < window < S - 1
-    unmasked = mask is None and lengths is None and not windowed
+    by_rule = mask is None and lengths is None
+    unmasked = by_rule and not windowed
     square = unmasked and causal and T == S and T > 1
     open_to_all = unmasked and (T == 1 or not causal)
+
+    # On a GPU a window may cost what it shows.
+    slides = windowed and by_rule and causal and T == S and dropout == 0
+    if slides and skips_tiles(q, v):
+        y = sliding(q, k, v.to(q.dtype), window, scale)
+        return y if gain is None else y * gain.to(y.dtype)
 
     # Any other mask is formed. The softmax of a query that sees no key would be 0 / 0: it is shown
     # every key, and its output is then set to 0.
@@ -37,6 +53,34 @@ def attention(
         y = y.masked_fill(blind, 0)
     y = y.transpose(1, 2)
     return y if gain is None else y * gain.to(y.dtype)
+
+
+def skips_tiles(q, v):
+    """May `sliding` stand here? FlexAttention is one kernel only where a GPU's code is compiled.
+
+    Uncompiled it would hold all scores, and a CPU keeps its one call and its last digits."""
+    compiled = q.is_cuda and HAS_TRITON and torch.compiler.is_compiling()
+    fits = 16 <= min(q.shape[-1], v.shape[-1]) and max(q.shape[-1], v.shape[-1]) <= WIDEST
+    return compiled and fits and q.element_size() == 2 and q.shape[1] >= LONG
+
+
+def sliding(q, k, v, window, scale=None):
+    """Causal attention in a window, q (B, T, H, D), k and v (B, T, G, D) -> (B, T, H, D).
+
+    FlexAttention leaves out each tile of 128 x 128 that the rule hides whole, so a query costs
+    about window + 128 keys instead of T. Which tiles these are is computed in the graph, where all
+    layers of one window share the answer.
+    Reference: by_definition(q, k, v, window=window, scale=scale)."""
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+    def rule(b, h, query, key):
+        return (key <= query) & (query - key <= window)
+
+    T, grouped = q.shape[1], q.shape[2] != k.shape[2]
+    tiles = create_block_mask(rule, None, None, T, T, device=q.device)
+    q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+    y = flex_attention(q, k, v, block_mask=tiles, scale=scale, enable_gqa=grouped)
+    return y.transpose(1, 2)
 
 
 def rows_of(table, ids):

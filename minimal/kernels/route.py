@@ -75,7 +75,7 @@ def route(
     bins_pay = bounded and small_keys and 4 * by_token <= by_position
 
     reasons = dict(
-        window=f"PyTorch's attention has no windows and computes all {S} keys of a query, "
+        window=f"uncompiled, PyTorch's attention computes all {S} keys of a query, "
         f"the kernel about {window}",
         training="a stored V costs 2 to 9 % of the forward, and PyTorch's attention is faster "
         "than ours by more",

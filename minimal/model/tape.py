@@ -64,7 +64,7 @@ class Tape:
         self.values, self.raw, self.rows, self.out = {}, {}, {}, {}
         self.streams, self.slots, self.looked = [], {}, {}
         self.rotation = None  # heads -> tables of rotary positions, as wide as their rows
-        self.seen = None  # ids of all visible positions, once a source has asked for them
+        self.seen = {}  # "ids": of all visible positions, once a source has asked for them
         self.start = 0 if cache is None else cache.length
 
     @property
@@ -97,9 +97,9 @@ class Tape:
 
     def token_ids(self):
         """Every visible token id (B, S), kept once for all layers. No ring: some reader is long."""
-        if self.seen is None:
-            self.seen = self.keep("ids", self.ids.int())
-        return self.seen
+        if "ids" not in self.seen:
+            self.seen["ids"] = self.keep("ids", self.ids.int())
+        return self.seen["ids"]
 
 
 def made(rows, at):

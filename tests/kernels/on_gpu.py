@@ -2,7 +2,7 @@
 
 In processes of their own, because in the tests' own Triton is an interpreter. By hand, all at once:
 
-    for part in {training,decoding}-{float32,bfloat16,float16} atomics graph; do
+    for part in {training,decoding}-{float32,bfloat16,float16} atomics graph windows; do
         python -m tests.kernels.on_gpu $part > $part.log 2>&1 &
     done; wait
 """
@@ -11,11 +11,13 @@ import sys
 from functools import partial
 
 import torch
+from torch._inductor.utils import run_and_get_code
 
 from minimal.kernels.decode import Graphed, run_histogram, run_split
+from minimal.kernels.dense import attention
 from minimal.kernels.fused import fused
 from minimal.kernels.gather import gather_attention
-from minimal.kernels.reference import TOLERANCE, reference
+from minimal.kernels.reference import TOLERANCE, by_definition, reference
 from tests.kernels.shapes import DECODING, TRAINING, Shape
 
 
@@ -120,9 +122,33 @@ def graph():
         close(step(), right, torch.bfloat16, "graph")
 
 
+# T, window, query heads, key heads, D
+WINDOWS = ((2048, 512, 6, 6, 128), (1500, 300, 4, 2, 64), (1024, 1000, 2, 1, 16))
+
+
+def windows():
+    """A windowed layer as a compiled model has it: one kernel, and the definition's gradients."""
+    for T, window, H, G, D in WINDOWS:
+        what = f"{T} queries in a window of {window}"
+        print(what, flush=True)
+        made = Shape(B=2, T=T, S=T, H=H, G=G, D=D).tensors()[:2]
+        made = on_gpu([*made, torch.randn(2, T, G, D)], torch.bfloat16, grad=True)
+        exact = [x.detach().double().requires_grad_() for x in made]
+        compiled = torch.compile(attention, dynamic=False, fullgraph=True)
+        out, code = run_and_get_code(lambda: compiled(*made, window=window))
+        tiled = any(word in text for word in ("flex", "SPARSE_KV_BLOCK_SIZE") for text in code)
+        assert tiled, f"{what}: a mask was made"
+        right = by_definition(*exact, window=window)
+        close(out, right, torch.bfloat16, what)
+        push = torch.randn_like(out)
+        mine = torch.autograd.grad(out, made, push)
+        for a, b in zip(mine, torch.autograd.grad(right, exact, push.double()), strict=True):
+            close(a, b, torch.bfloat16, f"{what}, a gradient")
+
+
 # A process a part: hundreds of kernels are compiled, and processes compile side by side.
 TYPES = dict(float32=torch.float32, bfloat16=torch.bfloat16, float16=torch.float16)
-PARTS = dict(atomics=atomics, graph=graph)
+PARTS = dict(atomics=atomics, graph=graph, windows=windows)
 for name, dtype in TYPES.items():
     PARTS[f"training-{name}"] = partial(training, dtype)
     PARTS[f"decoding-{name}"] = partial(decoding, dtype)

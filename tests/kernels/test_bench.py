@@ -6,6 +6,7 @@ import pathlib
 
 import pytest
 import torch
+from torch.nn.attention import flex_attention
 
 from minimal.data import results
 from minimal.kernels import histogram
@@ -92,10 +93,11 @@ def test_the_gpu_bench_runs_from_end_to_end_in_the_interpreter(interpreter, caps
 
     rows = tried_out(gpu)
     assert [row["part"] for row in rows] == [
-        *("bandwidth", "decode", "decode", "forward", "backward", "train", "train"),
+        *("bandwidth", "decode", "decode", "forward", "forward", "backward", "backward"),
+        *("table", "table", "table", "train", "train"),
     ]
     assert [
-        (row["plan"], row["tokens_per_second"] > 0, 0 < row["share"] < 1) for row in rows[5:]
+        (row["plan"], row["tokens_per_second"] > 0, 0 < row["share"] < 1) for row in rows[10:]
     ] == [("bov", True, True), ("vplus", True, True)]
     assert {"v_cache_us", "materialise_us", "gather_us", "sdpa_us", "share_of_floor"} <= set(
         rows[1]
@@ -111,7 +113,12 @@ def test_the_gpu_bench_runs_from_end_to_end_in_the_interpreter(interpreter, caps
     assert "stages" in rows[1]["v_cache_settings"] and "splits" in rows[1]["gather_settings"]
     assert rows[1]["sdpa_settings"] in graphs.backends("cpu")
     assert {"fused_training_us", "rows_and_sdpa_us"} <= rows[3].keys()
-    assert {"fused_us", "rows_and_sdpa_us", "fused_over_dense"} <= rows[4].keys()
+    assert {"fused_us", "rows_and_sdpa_us", "fused_over_dense"} <= rows[5].keys()
+
+    # Windows, and a token that stands everywhere.
+    assert [row["window"] for row in rows[3:7]] == [0, 9, 0, 9]
+    assert {"sum_by_token_us", "embedding_us", "atomics_us", "floor_us"} <= rows[7].keys()
+    assert rows[7]["hottest"] < rows[9]["hottest"] == 1
 
 
 def tried_out(gpu, **more):
@@ -119,7 +126,7 @@ def tried_out(gpu, **more):
     return gpu.everything(
         bench=graphs.Bench("cpu", torch.float32, V=50, rounds=1, layers=1),
         cached=[(2, 70, 2, 2, 32), (1, 70, 4, 2, 32)],
-        trained=[(1, 40, 2, 2, 32)],
+        trained=[(1, 40, 2, 2, 32), (1, 40, 2, 2, 32, 9)],
         buffers=dict(small=1 << 13, large=1 << 13, programs=2),
         models=dict(plans=("bov", "vplus"), size="smoke", batch=2, compile=False),
         **more,
@@ -143,7 +150,71 @@ def test_a_row_of_the_gpu_bench_is_on_file_before_the_next_is_measured(
     assert [row["part"] for row in kept["rows"]] == ["bandwidth", "decode", "decode"]
     tried_out(gpu, out=tmp_path, parts=("backward",))
     kept = results.read(tmp_path / "gather_gpu.json")
-    assert [row["part"] for row in kept["rows"][3:]] == ["bandwidth", "backward"]
+    assert [row["part"] for row in kept["rows"][3:]] == ["bandwidth", "backward", "backward"]
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+def test_flex_attention_is_a_rival_on_a_gpu_and_says_why_not_elsewhere(
+    interpreter, monkeypatch, capsys
+):
+    from minimal.lab.speed import gpu
+
+    tried_out(gpu, parts=("decode", "forward", "backward"))
+    said = capsys.readouterr().out
+    refused = "FlexAttention is one kernel only where it is compiled for a GPU"
+    assert f"decode 2 x 70: flex is refused: {refused}" in said
+    assert said.count(refused) == 2 * 2 + 2 * 2 + 2
+
+    # what it would compute there: the same as all others, or nothing would be timed
+    monkeypatch.setattr(graphs, "best_flex", lambda device: flex_attention.flex_attention)
+    monkeypatch.setattr(flex_attention, "_validate_device", lambda *_: None)
+    rows = tried_out(gpu, parts=("decode", "forward", "backward"))
+    assert all({"flex_us", "rows_and_flex_us"} <= row.keys() for row in rows[1:5])
+    assert all("rows_and_flex_us" in row for row in rows[5:])
+
+
+def test_flex_attention_is_compiled_at_its_best_and_its_backward_may_run_again(monkeypatch):
+    asked = {}
+    monkeypatch.setattr(graphs, "compiled", lambda work, **how: asked.update(how))
+    with torch._functorch.config.patch(donated_buffer=True):  # and puts back what there was
+        graphs.best_flex.__wrapped__("cuda")
+        assert torch._functorch.config.donated_buffer is False
+    assert asked == dict(mode="max-autotune-no-cudagraphs")
+
+
+def test_flex_attention_is_compiled_for_shapes_that_are_measured():
+    from minimal.lab.speed import gpu
+
+    assert {*gpu.CACHED, *gpu.TRAINED} >= gpu.FLEX
+    toy = graphs.Bench("cuda")
+    assert gpu.flex_joins(toy, *gpu.TRAINED[-1]) and not gpu.flex_joins(toy, *gpu.CACHED[0])
+
+
+def test_pairs_of_a_window_are_those_of_its_mask():
+    from minimal.kernels.reference import visible
+    from minimal.lab.speed import gpu
+
+    for T, window in ((40, 9), (300, 128), (12, 11)):
+        assert gpu.visible_pairs(T, window) == visible(T, T, True, window).sum()
+
+
+def test_one_token_is_made_as_hot_as_is_asked():
+    from minimal.lab.speed import hot
+
+    ids = graphs.Bench("cpu", V=1000).ids(4, 5000)
+    assert torch.equal(hot.heated(ids, 0.0), ids)
+    shares = [(hot.heated(ids, share) == 0).float().mean().item() for share in hot.HOTTEST]
+    assert shares[0] < 0.05 and abs(shares[1] - shares[0] - 0.08) < 0.01 and shares[2] == 1
+
+
+def test_a_cache_no_faster_than_memory_is_said(interpreter, monkeypatch, capsys):
+    small = dict(small=1 << 13, large=1 << 13, programs=2)
+    bench = graphs.Bench("cpu", torch.float32, rounds=1)
+    for seconds, told in ((2e-3, True), (1e-3, False)):  # the same rate; twice as fast
+        taken = dict(memory=1e-3, l2=seconds)
+        monkeypatch.setattr(graphs.Bench, "graphs", lambda self, ways, taken=taken: taken)
+        graphs.bandwidths(bench, **small)
+        assert ("hardly faster than memory" in capsys.readouterr().out) is told
 
 
 @pytest.mark.parametrize("part, kernel", (("decode", "run_split"), ("forward", "run_forward")))

@@ -125,6 +125,16 @@ def test_the_number_of_splits_fills_a_gpu_once_and_never_exceeds_the_work():
         assert 1 <= splits <= max(1, -(-S // KEYS)) and (splits == 1 or splits * B * G <= 132 * 4)
 
 
+def test_more_query_rows_in_fp32_take_more_warps_where_they_would_spill():
+    from minimal.kernels.decode import rows_and_warps
+
+    assert [rows_and_warps(1, rows, 4, 9) for rows in (1, 16, 17, 64)] == [
+        *((16, 4), (16, 4), (32, 8), (64, 16))
+    ]
+    assert [rows_and_warps(1, rows, 4, 8)[1] for rows in (16, 32, 64)] == [4, 4, 8]
+    assert {rows_and_warps(T, 8, 2, sm)[1] for T in (1, 8) for sm in (8, 9)} == {4}
+
+
 def test_a_recorded_step_is_the_step_itself_where_there_is_no_gpu():
     from minimal.kernels.decode import Graphed
 

@@ -1,6 +1,7 @@
 """A session on a rented GPU, tried out on a CPU: every stage, resumed, and its cost told first."""
 
 import json
+import math
 import os
 import re
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import pytest
 
 from minimal.data.files import CHECKOUT
+from minimal.kernels import dense
 from minimal.lab.evidence import records
 from minimal.lab.speed import rented
 
@@ -77,6 +79,18 @@ def test_what_is_wrong_with_a_kernel_is_on_file(place, monkeypatch):
     rented.carry_out(session(place))
     (row,) = session(place).rows("kernels")
     assert row["equal"] == [False]
+
+
+@pytest.mark.parametrize("equal, longest", ((True, 1024), (False, math.inf)))
+def test_windows_that_are_wrong_on_this_gpu_stay_masks(place, monkeypatch, capsys, equal, longest):
+    """A session that goes on the next day, too, reads it from its file."""
+    stages(monkeypatch, "runs")
+    monkeypatch.setattr(dense, "LONG", 1024)  # and puts back what there was
+    one = session(place, minutes=1e-9)
+    one.keep(dict(part="kernels", kernels=["graph", "windows"], equal=[True, equal]))
+    rented.carry_out(one)
+    assert dense.LONG == longest
+    assert ("windows are not equal" in capsys.readouterr().out) is not equal
 
 
 def test_the_plan_is_told_before_anything_starts(place):

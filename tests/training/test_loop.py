@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -11,10 +12,11 @@ from safetensors.torch import save_file
 
 from minimal.data import files
 from minimal.train import Trainer, load
-from minimal.training import checkpoint
+from minimal.training import checkpoint, device
 from minimal.training.checkpoint import CheckpointError
 from minimal.training.loop import Loop, Pace, StopRequest
 from minimal.training.run import Diverged, Stop
+from minimal.training.team import Team
 from tests.training.toys import made, trained
 
 # ---- the wish to stop ---------------------------------------------------------------------------
@@ -162,6 +164,44 @@ def test_an_evaluation_takes_no_more_rows_at_once_than_a_training_step(corpus):
     seen, loss = [], trainer.model.loss
     trainer.model.loss = lambda x, *rest, **how: seen.append(len(x)) or loss(x, *rest, **how)
     assert trainer.evaluate()["loss"] > 0 and seen == [2, 2, 2, 2]
+
+
+# ---- what a GPU is spared -----------------------------------------------------------------------
+
+
+def test_a_steps_ids_and_targets_cross_once_however_the_batch_is_cut(corpus):
+    trainer = made(corpus, accumulate=4)  # of a batch of 8
+    crossed, whole = [], trainer.team.to_device
+    trainer.team.to_device = lambda tensor: crossed.append(len(tensor)) or whole(tensor)
+    trainer.step(0)
+    assert crossed == [8, 8]
+
+
+@pytest.mark.parametrize("kind, wanted", (("cuda", ["pinned", True]), ("cpu", [True])))
+def test_what_crosses_to_a_gpu_is_pinned_first(kind, wanted):
+    done = []
+
+    class Recorded:
+        def pin_memory(self):
+            done.append("pinned")
+            return self
+
+        def to(self, device, non_blocking):
+            done.append(non_blocking)
+
+    team = SimpleNamespace(device=torch.device(kind))
+    Team.to_device(team, Recorded())
+    assert done == wanted
+
+
+def test_the_floors_product_is_of_random_numbers_that_no_run_misses(monkeypatch):
+    """A GPU multiplies constants faster; and a run's own numbers must not move."""
+    made_of = []
+    monkeypatch.setattr(device, "clock", lambda work, **_: made_of.append(work()) or [1.0])
+    before = torch.get_rng_state()
+    assert device.matmul_rate("cpu", n=256) == 2 * 256**3
+    assert torch.equal(torch.get_rng_state(), before)
+    assert made_of[0].std() == pytest.approx(16, rel=0.05), "the square root of 256"
 
 
 # ---- checkpoints that are damaged ---------------------------------------------------------------

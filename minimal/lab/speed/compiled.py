@@ -5,8 +5,8 @@ compiles every kernel at tiles that gather_attention launches, for sm_80 and sm_
 result: registers, spills, shared memory, asynchronous copies (cp.async), tensor-core instructions
 (wgmma, mma), reductions (RED) against atomics that wait for an answer (ATOM). `complaints` says
 what must not be. These are facts about code, not timings. Most cases are in bf16, the largest also
-in fp32, and in bf16 over a table in fp32, as a model has it. Decode is compiled for up to 16 query
-rows a key head (64 of them spill in fp32).
+in fp32, and in bf16 over a table in fp32, as a model has it. Decode is compiled for 16 query rows a
+key head, and in fp32, which has the fewest registers left, also for the most that there can be.
 
     python -m minimal.lab.speed.compiled --out notebooks/evidence/compiled.json
 """
@@ -64,7 +64,7 @@ class Case(NamedTuple):
         """The name of the row."""
         parts = (
             (self.atomics, "by atomics"),
-            (self.kernel == "split" and self.group > 1, f"of {self.group} heads"),
+            (self.kernel not in TILED and self.group > 1, f"of {self.group} heads"),
             (self.stored, "of a stored V"),
             (self.dtype != "bf16", f"in {self.dtype}"),
             (self.table, f"({self.table} table)"),
@@ -95,6 +95,9 @@ def cases():
     for stages in (2, 3, 4, 5):  # what more stages buy a load through ids, and a plain one
         for stored in (False, True):
             yield Case("forward", 64, 90, stored=stored, stages=stages, study="stages")
+    for arch in ARCHITECTURES:
+        for kernel, group in (("split", 32), ("split", 64), ("scatter_masses", 64)):
+            yield Case(kernel, 128, arch, dtype="fp32", group=group)
 
 
 def argument_types(case):
@@ -131,7 +134,8 @@ def launched(case):
     if case.kernel == "split":
         constants["JOINED"] = True
     keys = decode.KEYS if BYTES[case.dtype] == 2 else decode.FEW_KEYS
-    return dict(R=16, N=keys), constants, 4, 3
+    rows, warps = decode.rows_and_warps(1, case.group, BYTES[case.dtype], case.arch // 10)
+    return dict(R=rows, N=keys), constants, warps, 3
 
 
 def kernel_named(name):

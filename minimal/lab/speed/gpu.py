@@ -5,8 +5,9 @@
 
 First two bandwidths, because they set every floor: memory's, and the L2 cache's, which no data
 sheet states. Then decode, forward and backward, each way beside its rivals at their best settings
-(pipeline stages, splits, PyTorch's attention by each of its backends), and whole training steps of
-three plans, as a share of the best bf16 product that the same run measured. All ways of a row must
+(pipeline stages, splits, PyTorch's attention by each of its backends, FlexAttention), the gradient
+of a table whose tokens are as frequent as in text or more so, and whole training steps of three
+plans, as a share of the best bf16 product that the same run measured. All ways of a row must
 agree before any is timed; every row is the median of rounds in which every way has its turn, and is
 written to DIR/gather_gpu.json as soon as it is measured.
 
@@ -26,6 +27,7 @@ from minimal.data import results
 from minimal.kernels.decode import how_many_splits, run_histogram, run_split, split_bytes
 from minimal.kernels.forward import forward_bytes, run_forward, triton
 from minimal.kernels.gather import gather_attention
+from minimal.kernels.reference import visible
 from minimal.lab.evidence.records import EVIDENCE
 from minimal.lab.speed.bench import training
 from minimal.lab.speed.graphs import (
@@ -36,10 +38,13 @@ from minimal.lab.speed.graphs import (
     bandwidths,
     best,
     columns,
+    flex,
     sdpa,
+    tiles_of,
 )
+from minimal.lab.speed.hot import HOTTEST, table_gradient
 
-PARTS = ("decode", "forward", "backward", "train")
+PARTS = ("decode", "forward", "backward", "table", "train")
 
 # fmt: off
 CACHED = [  # B, tokens in the cache, query heads, key heads, D
@@ -47,10 +52,15 @@ CACHED = [  # B, tokens in the cache, query heads, key heads, D
     (8, 4096, 6, 6, 128), (8, 16384, 6, 6, 128), (8, 131072, 6, 6, 128), (8, 131072, 32, 8, 128),
     (64, 4096, 6, 6, 128), (64, 16384, 6, 6, 128),
 ]
-TRAINED = [  # B, T, query heads, key heads, D
-    (32, 2048, 6, 6, 128), (16, 4096, 6, 6, 128), (8, 8192, 6, 6, 128),
-    (32, 2048, 12, 12, 64), (16, 4096, 12, 12, 64), (8, 8192, 12, 12, 64),
+TRAINED = [  # B, T, query heads, key heads, D, and keys to the left (0 = all)
+    (32, 2048, 6, 6, 128, 0), (16, 4096, 6, 6, 128, 0), (8, 8192, 6, 6, 128, 0),
+    (32, 2048, 12, 12, 64, 0), (16, 4096, 12, 12, 64, 0), (8, 8192, 12, 12, 64, 0),
+    (32, 2048, 6, 6, 128, 512), (8, 8192, 6, 6, 128, 512),  # d12's windows
 ]
+FLEX = {  # is compiled for every shape, with a search: rented time that it gets where it may win
+    (8, 131072, 6, 6, 128), (8, 131072, 32, 8, 128),
+    (32, 2048, 6, 6, 128, 0), (32, 2048, 6, 6, 128, 512), (8, 8192, 6, 6, 128, 512),
+}
 # fmt: on
 MODELS = dict(plans=("standard", "bov", "vplus"), size="d12", batch=32, compile=True)
 
@@ -59,6 +69,11 @@ TOO_SHORT = 15e-6  # seconds of a graph below which its launch counts too: claim
 
 
 # ---- rows ----------------------------------------------------------------------------------------
+def flex_joins(bench, *shape):
+    """A CPU, where it is refused, says so in every row."""
+    return shape in FLEX or bench.device == "cpu"
+
+
 def decode_ways(bench, ids, layers, B, S, H, G, D):
     """{(family, settings): call} over some layers, each with tensors of its own."""
     scale = D**-0.5
@@ -88,6 +103,9 @@ def decode_ways(bench, ids, layers, B, S, H, G, D):
             ("sdpa", name): lambda q, k, t, f, v, by=name: sdpa(q, k, v, by),
             ("rows_and_sdpa", name): lambda q, k, t, f, v, by=name: sdpa(q, k, rows(f, v), by),
         }
+    if flex_joins(bench, B, S, H, G, D):
+        ways["flex", ""] = lambda q, k, t, f, v: flex(q, k, v)
+        ways["rows_and_flex", ""] = lambda q, k, t, f, v: flex(q, k, rows(f, v))
     if G == H:
         counted = dict(bound=1.44 * D**0.5, causal=True, window=0, lengths=None, scale=scale)
         ways["histogram", ""] = lambda q, k, t, f, v: run_histogram(q, k, t, ids, None, **counted)
@@ -111,7 +129,7 @@ def decode(bench, B, S, H, G, D):
     moved = split_bytes(B, 1, S, H, G, D, bench.V, bytes_each, distinct=distinct)
     floor = max(moved[0] / bench.memory, moved[1] / bench.l2)
     gather = best(taken, "gather")[0]
-    stored = min(best(taken, family)[0] for family in ("v_cache", "sdpa"))
+    stored = min(s for (family, _), s in taken.items() if family in ("v_cache", "sdpa", "flex"))
     return dict(
         part="decode",
         B=B,
@@ -135,19 +153,37 @@ def attention_inputs(bench, B, T, H, G, D):
     return bench.randn(B, T, H, D), bench.randn(B, T, G, D), table, ids, table[ids]
 
 
-def forward(bench, B, T, H, G, D):
+def torch_ways(bench, B, T, H, G, D, window):
+    """{(family, settings): attention(q, k, v)} of PyTorch's causal attentions."""
+    mask = visible(T, T, True, window, device=bench.device) if window else None
+    ways = {
+        ("sdpa", name): lambda q, k, v, by=name: sdpa(q, k, v, by, mask is None, mask)
+        for name in backends(bench.device, bool(window))
+    }
+    if flex_joins(bench, B, T, H, G, D, window):
+        tiles = tiles_of(T, window, bench.device)
+        ways["flex", ""] = lambda q, k, v: flex(q, k, v, tiles)
+    return ways
+
+
+def visible_pairs(T, window):
+    """Queries and keys that see each other; without a window half of the square, as is usual."""
+    return T * (window + 1) - window * (window + 1) // 2 if window else T * T / 2
+
+
+def forward(bench, B, T, H, G, D, window=0):
     """The fused forward, our kernel over a stored V, PyTorch's attention with and without rows."""
     q, k, table, ids, v = attention_inputs(bench, B, T, H, G, D)
-    flat, how = table.flatten(1), (None, None, True, 0, D**-0.5)
+    flat, how = table.flatten(1), (None, None, True, window, D**-0.5)
     rows = lambda: F.embedding(ids, flat).view(v.shape)
     ways = {("fused_training", ""): lambda: run_forward(q, k, table, ids, *how, True)[0]}
     for stages in (3, 5):
         run, at = partial(run_forward, stages=stages), f"{stages} stages"
         ways["fused", at] = lambda run=run: run(q, k, table, ids, *how, False)[0]
         ways["stored", at] = lambda run=run: run(q, k, v, None, *how, False)[0]
-    for name in backends(bench.device):
-        ways["sdpa", name] = lambda by=name: sdpa(q, k, v, by, True)
-        ways["rows_and_sdpa", name] = lambda by=name: sdpa(q, k, rows(), by, True)
+    for (family, at), run in torch_ways(bench, B, T, H, G, D, window).items():
+        ways[family, at] = lambda run=run: run(q, k, v)
+        ways[f"rows_and_{family}", at] = lambda run=run: run(q, k, rows())
     taken = bench.graphs(agree(ways, bench.dtype, f"forward {B} x {T}"))
     fused = best(taken, "fused")[0]
     moved = forward_bytes(B, T, T, H, G, D, bench.V, k.element_size(), keep=False)
@@ -157,14 +193,15 @@ def forward(bench, B, T, H, G, D):
         T=T,
         H=H,
         D=D,
+        window=window,
         fused_over_stored=best(taken, "stored")[0] / fused,
-        tflops=2 * B * H * T * T * D / fused / 1e12,
+        tflops=4 * B * H * visible_pairs(T, window) * D / fused / 1e12,
         bytes_us=1e6 * moved / bench.memory,
         **columns(taken),
     )
 
 
-def backward(bench, B, T, H, G, D):
+def backward(bench, B, T, H, G, D, window=0):
     """Gradients of q, k and table: by our kernels, and by PyTorch's through the rows. No graphs."""
     q, k, table, ids, _ = attention_inputs(bench, B, T, H, G, D)
     leaves = [x.requires_grad_() for x in (q, k, table)]
@@ -181,9 +218,10 @@ def backward(bench, B, T, H, G, D):
         return gradients
 
     rows = lambda: F.embedding(ids, table.flatten(1)).view(k.shape)
-    ways = {("fused", ""): back(lambda: gather_attention(q, k, table, ids, way="fused"))}
-    for name in backends(bench.device):
-        ways["rows_and_sdpa", name] = back(lambda by=name: sdpa(q, k, rows(), by, True))
+    ours = dict(way="fused", window=window)
+    ways = {("fused", ""): back(lambda: gather_attention(q, k, table, ids, **ours))}
+    for (family, at), run in torch_ways(bench, B, T, H, G, D, window).items():
+        ways[f"rows_and_{family}", at] = back(lambda run=run: run(q, k, rows()))
     taken = bench.seconds(agree(ways, bench.dtype, f"backward {B} x {T}"))
     fused = best(taken, "fused")[0]
     return dict(
@@ -192,8 +230,9 @@ def backward(bench, B, T, H, G, D):
         T=T,
         H=H,
         D=D,
-        fused_over_dense=best(taken, "rows_and_sdpa")[0] / fused,
-        tflops=5 * B * H * T * T * D / fused / 1e12,  # as is usual: 2.5 forwards, however done
+        window=window,
+        fused_over_dense=min(s for name, s in taken.items() if name[0] != "fused") / fused,
+        tflops=10 * B * H * visible_pairs(T, window) * D / fused / 1e12,  # 2.5 forwards, as usual
         **columns(taken),
     )
 
@@ -208,10 +247,12 @@ def train(bench, plan, size, batch, compile):
 SAID = dict(
     decode="decode {B} x {T}: {gather_us:.0f} us a layer, {faster_than_v_cache:.2f} times as fast "
     "as the best V cache, {share_of_floor:.0%} of the floor",
-    forward="forward {B} x {T}, {H} x {D}: {tflops:.0f} TFLOP/s, {fused_over_stored:.2f} of our "
-    "own kernel over a stored V",
-    backward="backward {B} x {T}, {H} x {D}: {tflops:.0f} TFLOP/s, {fused_over_dense:.2f} of "
-    "PyTorch's through the rows",
+    forward="forward {B} x {T}, {H} x {D}, window {window}: {tflops:.0f} TFLOP/s, "
+    "{fused_over_stored:.2f} of our own kernel over a stored V",
+    backward="backward {B} x {T}, {H} x {D}, window {window}: {tflops:.0f} TFLOP/s, "
+    "{fused_over_dense:.2f} of PyTorch's through the rows",
+    table="table's gradient, hottest token {hottest:.0%}: {sum_by_token_us:.0f} us, "
+    "{share_of_floor:.0%} of the floor",
     train="{plan:9} {size}: {tokens_per_second:,} tokens/s, {tflops:.0f} TFLOP/s counted, "
     "{share:.0%} of the best product's",
 )
@@ -245,6 +286,7 @@ def everything(out=None, parts=PARTS, bench=None, cached=CACHED, trained=TRAINED
         decode=[partial(decode, bench, *shape) for shape in cached],
         forward=[partial(forward, bench, *shape) for shape in trained],
         backward=[partial(backward, bench, *shape) for shape in trained],
+        table=[partial(table_gradient, bench, *trained[0][:5], share) for share in HOTTEST],
         train=[partial(train, bench, plan, **how) for plan in plans],
     )
     for part in parts:

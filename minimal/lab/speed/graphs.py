@@ -1,18 +1,22 @@
 """How is a GPU timed? Graphs, events, a full cache, rivals by name, and the two bandwidths."""
 
+from functools import cache
 from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
-from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.attention import SDPBackend, flex_attention, sdpa_kernel
 
 from minimal.kernels.decode import Graphed
 from minimal.kernels.fastest import milliseconds
 from minimal.kernels.forward import tl, triton
 from minimal.kernels.reference import TOLERANCE
 from minimal.lab.timing import in_turn, medians, zipf
+from minimal.training.compiling import compiled
 
-BACKENDS = ("FLASH_ATTENTION", "CUDNN_ATTENTION")  # of PyTorch's attention, on a GPU
+# Backends of PyTorch's attention on a GPU, and those of them that take a mask.
+BACKENDS = ("FLASH_ATTENTION", "CUDNN_ATTENTION")
+MASKED = ("EFFICIENT_ATTENTION", "CUDNN_ATTENTION")
 
 OTHER = 64 << 20  # floats read between two ways: 256 MB, several times the largest L2
 
@@ -71,16 +75,17 @@ def by_events(device):
 
 
 def agree(ways, dtype, what):
-    """All ways give one answer, or there is nothing to time. The ways, without a refused
-    backend."""
+    """All ways give one answer, or there is nothing to time. The ways, without refused rivals."""
     kept, first = {}, None
     for name, way in ways.items():
         try:
             answer = way()
         except RuntimeError as error:
-            if not name[0].endswith("sdpa") or isinstance(error, torch.OutOfMemoryError):
+            rival = name[0].endswith(("sdpa", "flex"))
+            if not rival or isinstance(error, torch.OutOfMemoryError):
                 raise
-            print(f"{what}: {' '.join(name)} is refused: {str(error).splitlines()[0]}")
+            told = " ".join(name).strip()
+            print(f"{what}: {told} is refused: {str(error).splitlines()[0]}")
             continue
         kept[name] = way
         answer = answer if isinstance(answer, tuple) else (answer,)
@@ -110,17 +115,45 @@ def columns(taken):
     return row
 
 
-def sdpa(q, k, v, backend, causal=False):
-    """PyTorch's attention by one of its backends, (B, T, H, D) in and out."""
+# ---- PyTorch's attentions, (B, T, H, D) in and out -----------------------------------------------
+def sdpa(q, k, v, backend, causal=False, mask=None):
+    """The one call, by one of its backends."""
     with sdpa_kernel(getattr(SDPBackend, backend)):
         q, k, v = (x.transpose(1, 2) for x in (q, k, v))
         grouped = q.shape[1] != k.shape[1]
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=grouped)
+        y = F.scaled_dot_product_attention(q, k, v, mask, is_causal=causal, enable_gqa=grouped)
     return y.transpose(1, 2)
 
 
-def backends(device):
-    return ("FLASH_ATTENTION", "MATH") if device == "cpu" else BACKENDS
+def backends(device, masked=False):
+    if device == "cpu":
+        return ("FLASH_ATTENTION", "MATH")
+    return MASKED if masked else BACKENDS
+
+
+def flex(q, k, v, tiles=None):
+    """FlexAttention; `tiles` are those that it computes, None for all."""
+    call, grouped = best_flex(q.device.type), q.shape[2] != k.shape[2]
+    q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+    return call(q, k, v, block_mask=tiles, enable_gqa=grouped).transpose(1, 2)
+
+
+@cache
+def best_flex(device):
+    """Compiled for every shape anew, and at the fastest of the settings that PyTorch tries.
+
+    A backward that is timed runs again and again, so it must not reuse what it was given."""
+    if device != "cuda":
+        raise RuntimeError("FlexAttention is one kernel only where it is compiled for a GPU")
+    torch._functorch.config.donated_buffer = False
+    return compiled(flex_attention.flex_attention, mode="max-autotune-no-cudagraphs")
+
+
+def tiles_of(T, window, device):
+    """What `flex` is told of causal attention; window 0: all keys to the left."""
+    reach = window or T
+    rule = lambda b, h, query, key: (key <= query) & (query - key <= reach)
+    return flex_attention.create_block_mask(rule, None, None, T, T, device=device)
 
 
 # ---- bandwidths ----------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ import torch
 from minimal.command import command, number
 from minimal.data import corpora, results
 from minimal.data.files import CHECKOUT, runs_folder
+from minimal.kernels import dense
 from minimal.kernels.gather import gather_attention
 from minimal.kernels.reference import reference
 from minimal.kernels.route import kernels_run
@@ -40,11 +41,11 @@ PLANS = ("standard", "resformer", "bov")
 # An H100's dense bf16 peak, and the share of it that a plan assumes until it has measured one.
 PEAK, ASSUMED = 989e12, 0.40
 
-# bf16, fp16 and fp32; atomics, graph: see tests/kernels/on_gpu.py
+# bf16, fp16 and fp32; atomics, graph, windows: see tests/kernels/on_gpu.py
 KERNELS = (
     *(f"training-{kind}" for kind in ("float32", "bfloat16", "float16")),
     *(f"decoding-{kind}" for kind in ("float32", "bfloat16", "float16")),
-    *("atomics", "graph"),
+    *("atomics", "graph", "windows"),
 )
 
 
@@ -135,15 +136,16 @@ def check_kernels(session):
 
 
 def measure_attention(session):
-    """Bandwidths first, then decode, forward and backward beside their rivals."""
+    """Bandwidths first, then decode, forward, backward and a table's gradient beside rivals."""
     from minimal.lab.speed import gpu, graphs
 
-    parts = ("decode", "forward", "backward")
+    parts = ("decode", "forward", "backward", "table")
     if session.dry and not kernels_run("cpu"):
         yield dict(part="attention", rows=0, file=None, why="Triton's interpreter is not here")
         return
     if session.dry:
-        few = dict(cached=[(1, 70, 2, 2, 32)], trained=[(1, 40, 2, 2, 32)])
+        shape = (1, 40, 2, 2, 32)
+        few = dict(cached=[(1, 70, 2, 2, 32)], trained=[shape, (*shape, 9)])
         small = dict(buffers=dict(small=1 << 13, large=1 << 13, programs=2))
         toy = graphs.Bench("cpu", torch.float32, V=50, rounds=1, layers=1)
         rows = gpu.everything(session.out, parts, toy, **few, **small)
@@ -191,6 +193,15 @@ def train_models(session):
         )
 
 
+def keep_masks_if_needed(session):
+    """Windows that were not computed right tile by tile stay masks: slower, and right."""
+    for row in session.rows("kernels"):
+        found = dict(zip(row["kernels"], row["equal"], strict=True))
+        if not found.get("windows", True):
+            print("windows are not equal: they stay masks", flush=True)
+            dense.LONG = math.inf
+
+
 # stage: (its part in the file, its share of the minutes, what it does)
 STAGES = dict(
     kernels=("kernels", 0.15, check_kernels),
@@ -230,6 +241,7 @@ def carry_out(session):
             print(f"{name}: on file", flush=True)
             continue
         print(f"{name}: {session.left():.0f} minutes left", flush=True)
+        keep_masks_if_needed(session)
         try:
             for row in work(session):
                 session.keep(row)

@@ -1,0 +1,62 @@
+"""What does a token that stands everywhere cost the gradient of a table? It decides a split.
+
+`sum_by_token` adds up a table's gradient with one program a token and column block, so the hottest
+token's program is the last to end: 8 % of 65,536 positions are 164 turns of 32, one after another.
+In an ordinary text the commonest token has about that share. Two programs a hot token would end
+sooner, and cost a second pass over what they leave. The rows here say whether that is worth it:
+it is, if the gradient at 8 % takes much longer than with ids as they were drawn. Nothing of it is
+measured on a GPU yet.
+"""
+
+import torch
+
+from minimal.kernels.backward import run_sum_by_token
+from minimal.kernels.fused import sort_ids
+from minimal.lab.speed.graphs import agree, best, columns
+
+HOTTEST = (0.0, 0.08, 1.0)  # the further share of one token: none, a text's, nothing but padding
+
+
+def heated(ids, share):
+    """The same ids, of which so many are now token 0."""
+    chance = torch.Generator().manual_seed(1)
+    hot = torch.rand(ids.shape, generator=chance).to(ids.device) < share
+    return ids.masked_fill(hot, 0)
+
+
+def table_gradient(bench, B, T, H, G, D, share):
+    """Rows by position summed by token: by our kernel, by PyTorch's embedding, by atomics.
+
+    The sort of the ids is not counted: it is made once for all layers of a step."""
+    ids = heated(bench.ids(B, T), share)
+    rows = bench.randn(B, T, G, D)
+    flat, index = rows.view(B * T, G * D), ids.flatten()
+    table = torch.empty(bench.V, G, D, device=bench.device)  # fp32, as a model has it
+    plan = sort_ids(ids, bench.V)
+
+    def embedding():
+        back = torch.ops.aten.embedding_dense_backward
+        return back(flat, index, bench.V, -1, False).view_as(table)
+
+    def atomics():
+        zeros = torch.zeros_like(table).flatten(1)
+        return zeros.index_add_(0, index, flat.float()).view_as(table)
+
+    ways = {
+        ("sum_by_token", ""): lambda: run_sum_by_token(rows, plan, table),
+        ("embedding", ""): embedding,
+        ("atomics", ""): atomics,
+    }
+    taken = bench.seconds(agree(ways, bench.dtype, f"table's gradient, {share:.0%} hot"))
+    moved = rows.numel() * rows.element_size() + table.numel() * 4
+    floor = moved / bench.memory
+    return dict(
+        part="table",
+        B=B,
+        T=T,
+        width=G * D,
+        hottest=index.bincount().max().item() / index.numel(),
+        floor_us=1e6 * floor,
+        share_of_floor=floor / best(taken, "sum_by_token")[0],
+        **columns(taken),
+    )
