@@ -19,7 +19,7 @@ HOMEWORK = Path(marking.__file__).parent
 UNIT = marking.find("hw03")
 HONEST = (HOMEWORK / "solutions" / UNIT.folder / "reference.py").read_text()
 
-SKIP = "return torch.cat([v, v1[:, :, v.shape[2] :]], 2)"
+SKIP = "return torch.cat([own, v1[:, :, half:]], 2)"
 
 
 def changed(text, *edits):
@@ -115,7 +115,7 @@ def test_a_wrong_answer_without_a_name_comes_with_its_case(course):
         ("def grouped_attention(q, k, v):", "def grouped_attention(q, k, v):\n    q.view(-1)"),
     )
     text = card(course, tight)
-    assert "; asked with v=float32 (2, 5, 3, 4), v1=float32 (2, 5, 6, 4)" in one_line(text), text
+    assert "; asked with v=float32 (2, 5, 2, 3), v1=float32 (2, 5, 8, 3)" in one_line(text), text
     assert "every number is 2 times the wanted one" in one_line(text)
     assert re.search(
         r"raised RuntimeError in line \d+: view size .*; "
