@@ -130,7 +130,7 @@ def padded(r):
     "minimal/analysis.py: uniform_causal_entropy. Padding would look like tokens that "
     "nobody looks at.",
     level="medium",
-    minutes=20,
+    minutes=17,
 )
 def concentration(
     A,
@@ -228,7 +228,7 @@ def texts_around(common, own):
     "its own tokens alike. Both come from sums of unit vectors, so minimal/analysis.py: "
     "similarity needs no matrix of pairs.",
     level="medium",
-    minutes=15,
+    minutes=11,
 )
 def token_similarity(h, *, itself=False, norm=True, every=False, places=False, means=False):
     """Are tokens alike because their text made them so? h (B,T,C) -> two numbers, mean cosines of
@@ -414,7 +414,7 @@ def gold(q, k, v, blind=False, swap=False, apart=False, left=False, two=False):
     "map on the mean of the values: with two layers this is how ResFormer avoids the cost. In the "
     "package: minimal/model/attention.py: Across.",
     level="medium",
-    minutes=20,
+    minutes=14,
 )
 def cross_layer(q, k, v, *, blind=False, swap=False, apart=False, left=False, two=False):
     """Causal attention to M layers at once (Eq 2, with any number of earlier layers), one head,
@@ -503,7 +503,7 @@ def dense_shares(r, L):
     "later layer looks at the first token only, every token receives the mixed value of that one "
     "and nothing of its own.",
     level="medium",
-    minutes=20,
+    minutes=17,
 )
 def resformer(
     x, wq, wk, wv, wo, lam, *, halves=False, turned=False, anew=False, passed=False, total=False
@@ -591,7 +591,7 @@ def behind_a_cache(T, S):
     "token, because every token gets the correction of its own position. "
     "minimal/model/attention.py: NeuTRENO has the identity where Eq 8 prints ones.",
     level="medium",
-    minutes=12,
+    minutes=9,
 )
 def neutreno(A, v, v1, lam, *, ones=False, sign=1, inside=False, left=False, one=False):
     """NeuTRENO's output (A - lam I) V_n + lam V_1, with a strength for each head and behind a
@@ -676,7 +676,7 @@ def dense(L, dilation, period):
     "newest output alone. README's question: it averages position by position and knows no map, so "
     "every token still gets its own earlier streams, whatever attention looks at.",
     level="medium",
-    minutes=20,
+    minutes=15,
 )
 def denseformer(
     x,
@@ -794,7 +794,7 @@ def near(which, why):
     "importance does not see how far a head looks; minimal/analysis.py: importance sums the "
     "columns.",
     level="medium",
-    minutes=8,
+    minutes=9,
 )
 def predict_entropies():
     """Predict, then measure: the entropy of token importance (natural log, Eq 11 as it should be)
@@ -934,7 +934,7 @@ def formula_counter_example():
     "normal equations, the third leaves them to lstsq. minimal/analysis.py: "
     "across_study asks the same of a trained model, by cosines.",
     level="stretch",
-    minutes=25,
+    minutes=19,
 )
 def best_mix(q, k, v, k_m, v_m, *, alone=False, sum_one=False):
     """Stretch: the (a, b) with which a A V_n + b A V_m comes closest (least squares, all entries)

@@ -79,7 +79,7 @@ def plan(name):
     "them. In the package every plan is a line of minimal/variants.py: PLANS, and a source that "
     "reads another layer keeps nothing itself: minimal/model/values.py: Layer.",
     level="medium",
-    minutes=12,
+    minutes=17,
 )
 def owners(
     plan,
@@ -220,7 +220,7 @@ def model(plan, key_bits, value_bits, odd=0):
     "abstract's 'better than GQA and CLA' is about loss: section 4.6 finds it at 64,000 "
     "tokens, and at 2,048 the reverse for GQA, so ask for length and bytes beside it.",
     level="medium",
-    minutes=15,
+    minutes=19,
 )
 def cache_bytes(
     plan,
@@ -315,7 +315,7 @@ def heads(T, S, H, G, K):
     "minimal/kernels/decode.py: split gives one program all query heads of a key head, "
     "so that each key is read once.",
     level="medium",
-    minutes=20,
+    minutes=14,
 )
 def grouped_attention(q, k, v, *, turns=False, as_keys=False, causal=True, root=True, corner=False):
     """Causal attention with fewer key heads than query heads, and another number of value heads: q
@@ -382,7 +382,7 @@ def grouped_attention(q, k, v, *, turns=False, as_keys=False, causal=True, root=
     "the package the first is minimal/model/values.py: Heads. We know SkipV1Former by its review "
     "and abstract, so the order of the heads is our reading.",
     level="medium",
-    minutes=6,
+    minutes=10,
 )
 def skip_heads(v, v1, *, borrow=1, own_first=True, turns=False, missing=False):
     """SkipV1Former's values with fewer heads of its own: v (B,T,G,D) of this layer, v1 (B,T,H,D) of
@@ -445,7 +445,7 @@ def one_head(q, k, v, **how):
     "three is only svformer_step, token by token: that both agree is the promise of a "
     "cache.",
     level="medium",
-    minutes=20,
+    minutes=16,
 )
 def svformer(x, wq, wk, wv, wo, *, fresh=False, residual=1, causal=True):
     """A stack of SVFormer's attention layers, one head each, no norms, no MLP: x (B,T,C) ->
@@ -507,7 +507,7 @@ def svformer(x, wq, wk, wv, wo, *, fresh=False, residual=1, causal=True):
     "not, since it must return one value stream. In the package "
     "minimal/model/values.py: Layer keeps nothing, and so cannot store it twice.",
     level="medium",
-    minutes=25,
+    minutes=15,
 )
 def svformer_step(
     x, keys, value, wq, wk, wv, wo, *, front=False, blind=False, deep=False, fresh=False
@@ -611,7 +611,7 @@ def touching(r):
     "method never leads again, and calls it by where the window ends: say which, before "
     "you compare two such numbers.",
     level="medium",
-    minutes=15,
+    minutes=10,
 )
 def critical_point(
     method, baseline, window, *, smooth=True, sign=1, end=False, before=True, least=0.0, which=0
@@ -801,7 +801,7 @@ def ring_fails(answer):
     "outputs differ. minimal/model/cache.py: Cache keeps N rows between steps and the "
     "new row makes N + 1: both counts are right, if one says when one counts.",
     level="medium",
-    minutes=10,
+    minutes=9,
 )
 def ring_counter_example():
     """Find the error. A window of N is masked by `row - col <= N`, and a ring keeps the newest rows
@@ -880,7 +880,7 @@ def windowed(keys=OWN, values=OWN):
     "solution says it in one line, a dictionary from stream and owner to the largest "
     "need.",
     level="stretch",
-    minutes=25,
+    minutes=21,
 )
 def windowed_bytes(
     key_owners,
