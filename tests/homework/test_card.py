@@ -203,7 +203,7 @@ def test_the_reference_earns_a_full_card_and_an_untouched_stub_shows_no_hints(co
 
 def test_hints_come_in_levels(course):
     text = card(course, UNIT.stub(), "--hint", "2")
-    assert "hint 2 of 3: Sharing every two layers" in text and "hint 3 of 3" not in text
+    assert "hint 2 of 3: First list the layers" in text and "hint 3 of 3" not in text
 
 
 def test_reset_writes_the_stub_and_keeps_every_file_of_the_learner(course, monkeypatch):
