@@ -221,4 +221,6 @@ def apart(kind, plan="standard", names=(), size="nano", vocab=256, context=32):
             own[name].copy_(p.reshape(own[name].shape))
     draw = torch.Generator().manual_seed(0)
     ids = torch.randint(vocab, (2, context), generator=draw)  # (B, T)
-    return models_apart(theirs, ours, ids, ids.roll(-1, 1), lambda model: by_our_names(model, names))
+    return models_apart(
+        theirs, ours, ids, ids.roll(-1, 1), lambda model: by_our_names(model, names)
+    )
