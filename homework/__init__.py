@@ -1,2 +1,2 @@
-"""Eight graded units, one for each stretch of the notebooks. `homework/README.md` is the
+"""Nine graded units, one for each stretch of the notebooks. `homework/README.md` is the
 instructor's page."""

@@ -1,21 +1,27 @@
-"""How long does a notebook take a person? Counted from its words, its lines and its exercises.
+"""How long does a notebook take a person, and how long a unit of homework? Counted, not felt.
 
-130 words or 8 lines of code a minute. Cells tagged `deeper` are counted for themselves; stubs and
-folded solutions are not read but written, and an exercise says how long that takes.
+A notebook: 130 words or 8 lines of code a minute. Cells tagged `deeper` are counted for themselves;
+stubs and folded solutions are not read but written, and an exercise says how long that takes.
 
-python -m homework.clock        writes today's minutes and hours into README.md
+An exercise of the homework: its docstring at 130 words a minute, a minute for every line of the
+reference solution, and a pause to think that depends on its level. A unit: its exercises, and its
+page at 130 words a minute.
+
+python -m homework.clock        writes today's minutes and hours into the units and into README.md
 """
 
+import ast
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
 
-from homework import cells, turn
+from homework import cells, marking, turn
 
 ROOT = Path(__file__).resolve().parents[1]
 WORDS, LINES = 130, 8  # a minute
+THINKING = dict(easy=3, medium=7, hard=10, stretch=15)  # minutes, for an exercise of homework
 TIME = re.compile(r"(?<=\*\*Time\.\*\* )[^;]*(?=;)")
 
 
@@ -37,12 +43,17 @@ class Time:
         return words + (f", {self.deeper} more for what goes deeper" if self.deeper else "")
 
 
+def words(text):
+    """How many words, less equations and marks of HTML."""
+    prose = re.sub(r"\$\$.*?\$\$|<[^>]+>", "", text, flags=re.S)
+    return len(re.findall(r"\w[\w'’-]*", prose))
+
+
 def read(cell):
     """(words, lines of code) of a cell, less equations and comments."""
     source = cell["source"]
     if cell["cell_type"] == "markdown":
-        prose = re.sub(r"\$\$.*?\$\$|<[^>]+>", "", source, flags=re.S)
-        return len(re.findall(r"\w[\w'’-]*", prose)), 0
+        return words(source), 0
     kept = [line.strip() for line in source.splitlines()]
     return 0, sum(bool(line) and not line.startswith("#") for line in kept)
 
@@ -50,8 +61,8 @@ def read(cell):
 def minutes(of):
     """Minutes for these cells, not yet rounded."""
     counted = [read(cell) for cell in of]
-    words, lines = (sum(numbers) for numbers in zip(*counted, strict=True)) if counted else (0, 0)
-    return words / WORDS + lines / LINES
+    prose, lines = (sum(numbers) for numbers in zip(*counted, strict=True)) if counted else (0, 0)
+    return prose / WORDS + lines / LINES
 
 
 def written(cell):
@@ -72,6 +83,112 @@ def time(notebook):
 def with_time(source, time):
     """The head of a notebook, with the time that was counted."""
     return TIME.sub(str(time), source, count=1)
+
+
+# ---- homework ------------------------------------------------------------------------------------
+
+
+def lines_of(solution, names):
+    """{name: lines} of these functions of a file: their bodies, less docstrings and comments.
+
+    A helper's lines belong to the first function that calls it, its head included.
+    """
+    tree = ast.parse(solution)
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    texts, told = solution.splitlines(), set(names)
+
+    def own(function):
+        documented = ast.get_docstring(function) is not None
+        first = function.body[documented].lineno
+        kept = [line.strip() for line in texts[first - 1 : function.end_lineno]]
+        return sum(bool(line) and not line.startswith("#") for line in kept)
+
+    def helpers(function):
+        lines, used = 0, [node for node in ast.walk(function) if isinstance(node, ast.Name)]
+        local = {node.id for node in used if isinstance(node.ctx, ast.Store)}
+        for name in (node.id for node in used if node.id not in local):
+            if name in functions and name not in told:
+                told.add(name)
+                lines += 1 + own(functions[name]) + helpers(functions[name])
+        return lines
+
+    return {name: own(functions[name]) + helpers(functions[name]) for name in names}
+
+
+def minutes_of(exercise, lines):
+    """Minutes for an exercise of homework whose reference solution has so many lines."""
+    return round(THINKING[exercise.level] + words(exercise.doc) / WORDS + lines)
+
+
+def counted(unit):
+    """{exercise: minutes} of a unit of homework, by its reference solution."""
+    path = ROOT / "homework" / "solutions" / unit.folder / "reference.py"
+    lines = lines_of(path.read_text(encoding="utf-8"), unit.exercises)
+    return {name: minutes_of(unit.exercises[name], lines[name]) for name in lines}
+
+
+def page_minutes(page):
+    """Minutes for a unit's page, less its table and its commands."""
+    read = [line for line in page.splitlines() if not line.startswith(("|", "    "))]
+    return round(words("\n".join(read)) / WORDS)
+
+
+def unit_minutes(unit, page):
+    return sum(exercise.minutes for exercise in unit.exercises.values()) + page_minutes(page)
+
+
+def graded():
+    folders = sorted(path.parent.name for path in (ROOT / "homework").glob("hw*/exercises.py"))
+    return [marking.find(folder) for folder in folders]
+
+
+def with_minutes(source, minutes):
+    """A unit's exercises.py with these minutes, {exercise: minutes}."""
+    for name, number in minutes.items():
+        last = re.compile(rf"\bminutes=\d+(?=(?:(?!\bminutes=\d).)*?^def {name}\()", re.M | re.S)
+        source = last.sub(f"minutes={number}", source, count=1)
+    return source
+
+
+def with_card(page, unit):
+    """A unit's README.md with the minutes of its exercises, of the page, and of all."""
+    for exercise in unit.exercises.values():
+        row = re.compile(rf"^(\| \d+ \| `{exercise.name}` \| \d+ \|)[^|]+\|[^|]+\|$", re.M)
+        told = rf"\g<1> {exercise.level} | {exercise.minutes} min |"
+        page = row.sub(told, page)
+    page = re.sub(
+        r"^\| \| this page \|.*$",
+        f"| | this page | | | {page_minutes(page)} min |",
+        page,
+        flags=re.M,
+    )
+    return re.sub(
+        r"^About \d+ minutes", f"About {unit_minutes(unit, page)} minutes", page, flags=re.M
+    )
+
+
+def write_exercises():
+    """Today's minutes into every unit of which the solutions are here."""
+    for unit in graded():
+        path = unit.path.with_name("exercises.py")
+        if (ROOT / "homework" / "solutions" / unit.folder).is_dir():
+            source, minutes = path.read_text(encoding="utf-8"), counted(unit)
+            path.write_text(with_minutes(source, minutes), encoding="utf-8")
+            for name, number in minutes.items():
+                unit.exercises[name].minutes = number
+
+
+def write_cards():
+    """The minutes of every unit into its page and into the instructors'."""
+    instructors = ROOT / "homework" / "README.md"
+    for unit in graded():
+        path = unit.path.with_name("README.md")
+        page = with_card(path.read_text(encoding="utf-8"), unit)
+        path.write_text(page, encoding="utf-8")
+        row = re.compile(rf"^(\| `{unit.folder}` \|.*\|) \d+ \|$", re.M)
+        text = instructors.read_text(encoding="utf-8")
+        text = row.sub(rf"\g<1> {unit_minutes(unit, page)} |", text)
+        instructors.write_text(text, encoding="utf-8")
 
 
 # ---- README --------------------------------------------------------------------------------------
@@ -116,6 +233,8 @@ def told(text, notebooks, units):
 
 
 def main():
+    write_exercises()
+    write_cards()
     readme = ROOT / "README.md"
     text = readme.read_text(encoding="utf-8")
     readme.write_text(told(text, notebooks(), units()), encoding="utf-8")

@@ -88,7 +88,7 @@ def late(r):
     "has the causal condition, with windows and padding added. One of the three solutions "
     "cuts the last T rows out of a square mask.",
     level="medium",
-    minutes=6,
+    minutes=9,
 )
 def prefix_mask(
     T, S, prefix, *, itself=0, flip=False, corner=False, prefix_seen=True, more=0, everything=False
@@ -200,7 +200,7 @@ def rows_of_documents(several):
     "future. Nothing fails, so only a test notices: with all values equal to one, every "
     "output must be one.",
     level="medium",
-    minutes=15,
+    minutes=14,
 )
 def attention(q, k, v, documents, *, corner=False, ahead=False, blind=False, left=False, **how):
     """Causal attention over rows that hold several documents: q (B,T,H,D), k (B,S,H,D), v
@@ -310,7 +310,7 @@ def in_order(r):
     "at any distance. The solution with complex numbers is the shortest proof: a pair is one "
     "number, and to turn it is to multiply by exp(-i angle).",
     level="medium",
-    minutes=15,
+    minutes=14,
 )
 def rope(
     x,
@@ -426,7 +426,7 @@ def tiles(size, ragged):
     "One solution takes an ordinary sum over each prefix instead: the same numbers, but "
     "it reads a score again for every later tile.",
     level="hard",
-    minutes=20,
+    minutes=26,
 )
 def online_softmax(
     scores,
@@ -502,7 +502,7 @@ def halves(size):
     "halves, and as a sigmoid of the difference; minimal/kernels/decode.py: combine "
     "does it for any number of splits.",
     level="medium",
-    minutes=10,
+    minutes=9,
 )
 def merge(out_a, lse_a, out_b, lse_b, *, shares="own", joint="sum"):
     """Attention over all keys from attention over two halves of them: out (…,E) and lse (…) of each
@@ -685,7 +685,7 @@ def sizes(context):
     "every key. minimal/model/count.py: count does this for every plan of the course, and "
     "takes the whole context as well, so that its numbers compare with published ones.",
     level="medium",
-    minutes=15,
+    minutes=10,
 )
 def flops_per_token(
     layers,
@@ -877,7 +877,7 @@ def same(last):
     "minimal/kernels/reference.py: visible makes the mask, and it meets the scores before "
     "the softmax.",
     level="medium",
-    minutes=12,
+    minutes=11,
 )
 def mask_counter_example():
     """Find the error. Five ways to write causal attention; seen is True where s <= t, and scores
@@ -959,7 +959,7 @@ def tile(T, start, S):
     "fixed and only the scores are differentiated: a softmax over the tile would know "
     "nothing of the other keys.",
     level="stretch",
-    minutes=20,
+    minutes=22,
 )
 def tile_backward(
     q, k, v, out, lse, dout, start, *, own=False, row=True, scaled=True, ahead=False, local=False

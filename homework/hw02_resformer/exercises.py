@@ -130,7 +130,7 @@ def padded(r):
     "minimal/analysis.py: uniform_causal_entropy. Padding would look like tokens that "
     "nobody looks at.",
     level="medium",
-    minutes=20,
+    minutes=17,
 )
 def concentration(
     A,
@@ -228,7 +228,7 @@ def texts_around(common, own):
     "its own tokens alike. Both come from sums of unit vectors, so minimal/analysis.py: "
     "similarity needs no matrix of pairs.",
     level="medium",
-    minutes=15,
+    minutes=11,
 )
 def token_similarity(h, *, itself=False, norm=True, every=False, places=False, means=False):
     """Are tokens alike because their text made them so? h (B,T,C) -> two numbers, mean cosines of
@@ -340,122 +340,193 @@ def two_layers(same_keys):
     return make
 
 
-def gold(q, k, v, k_m, v_m, blind=False, swap=False, apart=False):
-    """Eq 2, index by index."""
-    out = np.zeros(v.shape)
-    for b in range(len(q)):
-        for t in range(q.shape[1]):
-            seen, far = t + 1, len(k[b]) if blind else t + 1
-            scores = np.concatenate([k[b, :seen], k_m[b, :far]]) @ q[b, t] / np.sqrt(q.shape[-1])
-            first, second = (v_m, v) if swap else (v, v_m)
-            if apart:
-                near, distant = by_index.softmax(scores[:seen]), by_index.softmax(scores[seen:])
-                out[b, t] = (near @ first[b, :seen] + distant @ second[b, :far]) / 2
-            else:
-                out[b, t] = by_index.softmax(scores) @ np.concatenate(
-                    [first[b, :seen], second[b, :far]]
-                )
-    return out
+def many_layers(T, S, same_keys):
+    """Queries, and keys and values of four layers, the last of them the queries' own."""
+
+    def make(r):
+        q, k, v = normals(r, (2, T, 5), (4, 2, S, 5), (4, 2, S, 5))
+        return q, k[[0, 0, 0, 0]] if same_keys else k, v
+
+    return make
+
+
+def gold(q, k, v, blind=False, swap=False, apart=False, left=False, two=False):
+    """Eq 2 with any number of layers, index by index: what is read, and each layer's share."""
+    (B, T, D), (M, _, S, _) = q.shape, k.shape
+    out, won = np.zeros(q.shape), np.zeros((B, T, M))
+    layers = [0, M - 1] if two else list(range(M))
+    for b, t in np.ndindex(B, T):
+        own = t + 1 if left else t + S - T + 1
+        seen = [S if blind and m < M - 1 else own for m in layers]
+        scores = [k[m, b, :s] @ q[b, t] / np.sqrt(D) for m, s in zip(layers, seen)]
+        maps = [by_index.softmax(row) / len(layers) for row in scores]
+        if not apart:
+            whole = by_index.softmax(np.concatenate(scores))
+            maps = np.split(whole, np.cumsum(seen)[:-1])
+        for m, s, weights in zip(layers, seen, maps):
+            won[b, t, m] = weights.sum()
+            out[b, t] += weights @ v[M - 1 - m if swap else m, b, :s]
+    return out, won
 
 
 @unit.exercise(
-    Part("both layers have the same keys (Eq 3)", 4, two_layers(True)),
-    Part("two layers (Eq 2)", 8, two_layers(False)),
+    Part("all layers have the same keys (Eq 3)", 4, many_layers(6, 6, True)),
+    Part("four layers, behind a cache (Eq 2)", 8, many_layers(3, 7, False)),
     Wrong(
-        "two softmaxes",
+        "notebook 04's two layers",
+        12,
+        "that is notebook 04's attention to two layers, this one and the first; here one softmax "
+        "runs over the keys of all M layers",
+        dict(two=True),
+    ),
+    Wrong(
+        "a softmax for each layer",
         8,
-        "you took one softmax for each layer and averaged; Eq 2 has one softmax over all 2 S "
-        "keys, so one layer can "
-        "win more than half",
+        "you took one softmax for each layer and averaged; Eq 2 has one softmax over the keys of "
+        "all layers, so one layer can win more than its even share",
         dict(apart=True),
     ),
     Wrong(
-        "half a mask",
+        "one layer masked",
         12,
-        "your mask covers layer n's keys only: the future leaks in through layer m's",
+        "your mask covers the keys of the last layer only: the future leaks in through the others",
         dict(blind=True),
     ),
-    Wrong("values crossed", 8, "layer n's keys met layer m's values", dict(swap=True)),
+    Wrong(
+        "mask from the left",
+        8,
+        "that is notebook 04's mask, with as many queries as keys; here the queries are the LAST "
+        "positions: query t sees keys up to t + S - T, in every layer",
+        dict(left=True),
+    ),
+    Wrong("values crossed", 8, "a layer's keys met another layer's values", dict(swap=True)),
     hints=[
-        "torch.cat keys and values along the positions; the scores are (B,T,2T).",
-        "The mask is the causal one, twice side by side.",
-        "With the same keys in both halves, your output must equal softmax(q kᵀ / sqrt(D)) (v + "
-        "v_m) / 2: that is Eq 4.",
+        "The scores are (M,B,T,S), and the causal mask (T,S) is the same for every layer. Over "
+        "which two of these dimensions does the softmax run?",
+        "Bring M next to S and flatten the two: (B,T,M S), softmax, and unflatten again. The sum "
+        "over S is what a layer won; the sum over M and S with the values is what is read.",
+        "With the same keys in all layers each share must be 1/M, and the output that of one map "
+        "on the mean of the values: that is Eq 4.",
     ],
-    after="One softmax over both layers' keys lets the earlier layer win more than half of "
-    "the weight, or less, token by token, at twice the cost of attention. With equal "
-    "keys every weight appears twice at half its size, and the result is one map on "
-    "(V_n + V_m) / 2: that is how ResFormer avoids the cost. In the package: "
-    "minimal/model/attention.py: Across.",
+    after="One softmax over all layers' keys lets a layer win more than its even share, or less, "
+    "token by token, at M times the cost of attention; that is what the second result measures. "
+    "With equal keys every weight appears M times at an M-th of its size, and the result is one "
+    "map on the mean of the values: with two layers this is how ResFormer avoids the cost. In the "
+    "package: minimal/model/attention.py: Across.",
     level="medium",
-    minutes=20,
+    minutes=14,
 )
-def cross_layer(q, k, v, k_m, v_m, *, blind=False, swap=False, apart=False):
-    """Causal cross-layer attention (Eq 2), one head: queries, keys, values of layer n, keys and
-    values of an earlier layer m.
+def cross_layer(q, k, v, *, blind=False, swap=False, apart=False, left=False, two=False):
+    """Causal attention to M layers at once (Eq 2, with any number of earlier layers), one head,
+    behind a cache: queries q (B,T,D) of layer n; keys and values k, v (M,B,S,D), the last of the M
+    being layer n's own -> (output (B,T,D), shares (B,T,M)).
 
-    All (B,T,D) -> (B,T,D). One softmax over both layers' keys; a query sees, in both, the positions
-    up to its own.
+    One softmax over the keys of all M layers. The T queries are the last T of S positions, and see,
+    in every layer, the positions up to their own. shares: how much of its attention a query gives
+    to each layer; they sum to 1.
     """
-    return gold(q, k, v, k_m, v_m, blind, swap, apart)
+    return gold(q, k, v, blind, swap, apart, left, two)
 
 
-def stack(L):
-    return lambda r: (r.normal(size=(2, 5, 6)), *(0.3 * x for x in normals(r, *[(L, 6, 6)] * 4)))
+def stack(shares):
+    """A text, the matrices of four layers, and what `shares` (rng, layers) says of their values."""
+
+    def make(r):
+        matrices = [0.3 * x for x in normals(r, *[(4, 6, 6)] * 4)]
+        return r.normal(size=(2, 5, 6)), *matrices, shares(r, 4)
+
+    return make
+
+
+def in_some(r, L):
+    """ResFormer's mean in every second layer, the own value in the others."""
+    lam = np.eye(L)
+    lam[1::2] /= 2
+    lam[1::2, 0] += 0.5
+    return lam
+
+
+def dense_shares(r, L):
+    return np.tril(r.uniform(0.2, 1.0, size=(L, L)))
 
 
 @unit.exercise(
-    Part("one layer", 3, stack(1)),
-    Part("several layers", 9, stack(4)),
-    Wrong("sum, not mean", 9, "you added V_1 and V_n; Eq 7 takes half of each", dict(share=1.0)),
+    Part("the mean in some layers", 4, stack(in_some)),
+    Part("every layer mixes all before it", 8, stack(dense_shares)),
     Wrong(
-        "the layer below",
-        9,
-        "you mixed in the values of the layer below; ResFormer always mixes in those of the first",
-        dict(below=True),
+        "notebook 04's mean",
+        12,
+        "that is notebook 04's line, the mean of V_n and V_1 in every layer above the first; here "
+        "row n of lam says what layer n mixes",
+        dict(halves=True),
     ),
     Wrong(
-        "halves the first layer",
+        "columns for rows",
         12,
-        "your first layer is halved too; Eq 7 holds from the second layer on",
-        dict(first=False),
+        "you read lam by columns; row n belongs to layer n, and its entry m to the values of "
+        "layer m",
+        dict(turned=True),
+    ),
+    Wrong(
+        "one stream",
+        12,
+        "you made the earlier layers' values anew, from layer n's stream; V_m was made in layer m, "
+        "from the stream that stood there: keep it",
+        dict(anew=True),
     ),
     Wrong(
         "mixed values passed on",
-        9,
-        "you mixed in the already mixed values; V_1 is the first layer's own "
-        "projection, kept as it was",
+        8,
+        "you mixed values that were mixed already; what is carried along is each layer's own "
+        "projection, as it was made",
         dict(passed=True),
     ),
+    Wrong(
+        "made to sum to one",
+        8,
+        "you divided by the sum of the row; shares are used as they were learned, whatever their "
+        "sum",
+        dict(total=True),
+    ),
     hints=[
-        "v1 = x @ wv[0], kept before the loop; in layer n >= 1: v = (v_n + v1) / 2.",
-        "Layer 0 is a standard layer. (With v = (v_0 + v1) / 2 it would be one too: why?)",
+        "Keep a list of the layers' own projections, V_1 to V_n, each appended before it is mixed.",
+        "In layer n: v is the sum of lam[n, m] times entry m of the list, over all that is in it. "
+        "What is above lam's diagonal does not exist yet.",
+        "With ones on the diagonal you have a standard stack, with ones in the first column "
+        "SVFormer.",
     ],
-    after="V_1 is the first layer's own projection, kept as it was made; in the first layer "
-    "its mean with itself is V_1 again, so no solution needs a special case there. In "
-    "the package it is minimal/model/pieces.py: V1_HALF, a minimal/model/values.py: "
-    "Mix. README's question: ResFormer mixes before attention, so if a later layer "
-    "looks at the first token only, every token receives the mixed value of that one "
+    after="One matrix of shares holds the whole family: the diagonal alone is a standard "
+    "transformer, the first column SVFormer, a half of each from the second row on ResFormer, and "
+    "the paper's sparse and dense forms lie between. What is carried are the own projections, each "
+    "made from the stream of its layer and kept as it was. In the package a mixture of two is "
+    "minimal/model/values.py: Mix. README's question: values are mixed before attention, so if a "
+    "later layer looks at the first token only, every token receives the mixed value of that one "
     "and nothing of its own.",
     level="medium",
-    minutes=20,
+    minutes=17,
 )
-def resformer(x, wq, wk, wv, wo, *, share=0.5, below=False, first=True, passed=False):
-    """A stack of ResFormer's attention layers, one head each, no norms, no MLP: x (B,T,C), four
-    times (L,C,C) -> (B,T,C).
+def resformer(
+    x, wq, wk, wv, wo, lam, *, halves=False, turned=False, anew=False, passed=False, total=False
+):
+    """A stack of attention layers whose values come from all layers so far, one head each, no
+    norms, no MLP: x (B,T,C), four times (L,C,C), shares lam (L,L) -> (B,T,C).
 
-    Layer n adds A_n V W_O to its input: V = V_n in the first layer, (V_n + V_1) / 2 above it (Eq
-    7); causal A_n, scale 1/sqrt(C), q = x wq, k = x wk, V_n = x wv of the layer.
+    Layer n adds A_n V W_O to its input: causal A_n, scale 1/sqrt(C), q = x wq, k = x wk, and V =
+    sum_{m <= n} lam[n, m] V_m, where V_m = x wv is what layer m made of its own input. (ResFormer,
+    Eq 7, has lam[n] = one half at m = 0 and one half at m = n.)
     """
-    early = None
-    for n in range(len(wq)):
-        own = x @ wv[n]
-        v = share * (own + early) if n else own if first else own / 2
-        if below or early is None:
-            early = own
-        elif passed:
-            early = v
-        q, k, v = ((y)[:, :, None] for y in (x @ wq[n], x @ wk[n], v))
+    L, made, lam = len(wq), [], lam.T if turned else lam
+    for n in range(L):
+        made.append(x @ wv[n])
+        if halves:
+            v = (made[0] + made[n]) / 2
+        else:
+            kept = [x @ wv[m] for m in range(n + 1)] if anew else made
+            v = sum(lam[n, m] * kept[m] for m in range(n + 1))
+        v = v / lam[n, : n + 1].sum() if total else v
+        if passed:
+            made[n] = v
+        q, k, v = (y[:, :, None] for y in (x @ wq[n], x @ wk[n], v))
         x = x + by_index.attention(q, k, v)[:, :, 0] @ wo[n]
     return x
 
@@ -520,7 +591,7 @@ def behind_a_cache(T, S):
     "token, because every token gets the correction of its own position. "
     "minimal/model/attention.py: NeuTRENO has the identity where Eq 8 prints ones.",
     level="medium",
-    minutes=12,
+    minutes=9,
 )
 def neutreno(A, v, v1, lam, *, ones=False, sign=1, inside=False, left=False, one=False):
     """NeuTRENO's output (A - lam I) V_n + lam V_1, with a strength for each head and behind a
@@ -540,79 +611,105 @@ def neutreno(A, v, v1, lam, *, ones=False, sign=1, inside=False, left=False, one
     return out
 
 
-def dense(identity):
+def dense(L, dilation, period):
     def make(r):
-        L, C = 4, 5
         a = np.tril(r.normal(size=(L, L + 1)), 1)
-        return (
-            r.normal(size=(2, 3, C)),
-            r.normal(size=(L, C, C)) * 0.7,
-            np.eye(L, L + 1, 1) if identity else a,
-        )
+        return r.normal(size=(2, 3, 5)), r.normal(size=(L, 5, 5)) * 0.7, a, dilation, period
 
     return make
 
 
 @unit.exercise(
-    Part("weights that do nothing", 4, dense(True)),
-    Part("weights that mix", 8, dense(False)),
+    Part("an average after every block", 4, [dense(4, 2, 1), dense(5, 3, 1)]),
+    Part("an average now and then", 8, [dense(6, 2, 3), dense(5, 3, 2), dense(6, 1, 2)]),
+    Wrong(
+        "notebook 04's averages",
+        12,
+        "that is notebook 04's DenseFormer: an average of everything, after every block. Here only "
+        "every `dilation`-th output enters one, and one follows only every `period`-th block",
+        dict(plain=True),
+    ),
+    Wrong(
+        "counted from the start",
+        12,
+        "you took the outputs 0, dilation, 2 dilation, …; they are counted back from the newest, "
+        "so the newest always takes part",
+        dict(from_start=True),
+    ),
+    Wrong(
+        "the first block too",
+        8,
+        "you averaged after blocks 0, period, …; an average follows once `period` blocks have run, "
+        "so first after block period - 1",
+        dict(shift=0),
+    ),
     Wrong(
         "stores the averages",
-        8,
+        12,
         "you kept the averages; what is averaged later are the raw outputs of the blocks",
         dict(raw=False),
     ),
     Wrong(
         "without the embedding",
-        8,
-        "X_0, the input of the first block, takes part in every average",
+        12,
+        "X_0, the input of the first block, takes part where its turn comes",
         dict(start=1),
     ),
     Wrong(
-        "the last output returned",
-        8,
-        "your last block's output is returned as it is; the caller, too, gets an average",
-        dict(last=False),
-    ),
-    Wrong(
         "the average is not passed on",
-        8,
-        "your blocks eat the raw output of the block below; each eats the average before it",
-        dict(eats="raw"),
+        12,
+        "your blocks eat the raw output of the block below; after an average the next block eats "
+        "the average",
+        dict(passed=False),
     ),
     hints=[
-        "Keep a list X = [x]. Block n: append its output, then x = sum_j a[n, j] X[j] over all of "
-        "the list.",
-        "With a[n, n + 1] = 1 and zeros elsewhere it must be the plain stack.",
+        "Keep a list X = [x]. Block n: append its output, and that is the next x, unless an "
+        "average is due.",
+        "Due is one after block n if (n + 1) % period == 0. It takes X_{n+1}, X_{n+1-dilation}, "
+        "X_{n+1-2 dilation}, and so on, down to X_0 or the last that is above it.",
+        "X[j] with j in range(n + 1, -1, -dilation); the weights are a[n, j].",
     ],
-    after="The averages are passed on, but what is averaged are the blocks' raw outputs: "
-    "every later layer can still take any of them as it was. minimal/model/residual.py: "
-    "DenseFormer starts with the weights of your first part, those that do nothing. "
-    "README's question: it averages position by position and knows no map, so every "
-    "token still gets its own earlier streams, whatever attention looks at.",
+    after="The averages are passed on, but what is averaged are the blocks' raw outputs: every "
+    "later layer can still take any of them as it was. Each average reads one stream for every "
+    "entry, so the paper's authors thin them out in depth (dilation) and in number (period). "
+    "minimal/model/residual.py: DenseFormer has both at 1, and starts with weights that take the "
+    "newest output alone. README's question: it averages position by position and knows no map, so "
+    "every token still gets its own earlier streams, whatever attention looks at.",
     level="medium",
-    minutes=20,
+    minutes=15,
 )
-def denseformer(x, w, a, *, raw=True, start=0, eats="average", last=True):
-    """DenseFormer's depth-weighted averages around L toy blocks, block_n(x) = x + tanh(x @ w[n]): x
-    (B,T,C), w (L,C,C), a (L,L+1).
+def denseformer(
+    x,
+    w,
+    a,
+    dilation,
+    period,
+    *,
+    plain=False,
+    from_start=False,
+    shift=1,
+    raw=True,
+    start=0,
+    passed=True,
+):
+    """DenseFormer's depth-weighted averages, thinned out, around L toy blocks, block_n(x) = x +
+    tanh(x @ w[n]): x (B,T,C), w (L,C,C), a (L,L+1), two whole numbers.
 
-    X_0 = x. After block n, X_{n+1} is its output and the next block (or the caller) gets sum_{j <=
-    n+1} a[n, j] X_j.
+    X_0 = x, and X_{n+1} is the output of block n. If n + 1 is a multiple of `period`, the next
+    block (or the caller) gets the sum of a[n, j] X_j over j = n+1, n+1-dilation, n+1-2 dilation, …,
+    as far as j is not below 0. Otherwise it gets X_{n+1}.
     """
+    dilation, period = (1, 1) if plain else (dilation, period)
     X = [x]
     for n in range(len(w)):
-        block = x + np.tanh(x @ w[n])
-        X.append(block)
-        average = sum(a[n, j] * X[j] for j in range(start, n + 2))
-        X[-1] = block if raw else average
-        x = (
-            block
-            if n == len(w) - 1 and not last
-            else average
-            if eats == "average" or n == len(w) - 1
-            else block
-        )
+        eaten = X[-1] if not passed else x
+        X.append(eaten + np.tanh(eaten @ w[n]))
+        x = X[-1]
+        if (n + shift) % period == 0:
+            offset = 0 if from_start else (n + 1) % dilation
+            taken = [j for j in range(start, n + 2) if j % dilation == offset]
+            x = sum((a[n, j] * X[j] for j in taken), np.zeros(x.shape))
+            X[-1] = X[-1] if raw else x
     return x
 
 
@@ -697,7 +794,7 @@ def near(which, why):
     "importance does not see how far a head looks; minimal/analysis.py: importance sums the "
     "columns.",
     level="medium",
-    minutes=8,
+    minutes=9,
 )
 def predict_entropies():
     """Predict, then measure: the entropy of token importance (natural log, Eq 11 as it should be)
@@ -827,7 +924,7 @@ def formula_counter_example():
     ),
     hints=[
         "X = A v and Y = A v_m, flattened, are two columns; the target is the flattened output of "
-        "`cross_layer`.",
+        "`cross_layer` for these two layers.",
         "Two normal equations, or torch.linalg.lstsq. With equal keys you must find (0.5, 0.5): "
         "that is the proof of Eq 4.",
     ],
@@ -837,16 +934,16 @@ def formula_counter_example():
     "normal equations, the third leaves them to lstsq. minimal/analysis.py: "
     "across_study asks the same of a trained model, by cosines.",
     level="stretch",
-    minutes=25,
+    minutes=19,
 )
 def best_mix(q, k, v, k_m, v_m, *, alone=False, sum_one=False):
     """Stretch: the (a, b) with which a A V_n + b A V_m comes closest (least squares, all entries)
     to cross-layer attention, Eq 2.
 
-    Inputs as in `cross_layer`; A is layer n's own causal attention. ResFormer takes (0.5, 0.5) of
-    the first layer. Returns (2,).
+    Queries, keys and values of layer n, keys and values of layer m, all (B,T,D); A is layer n's own
+    causal attention. ResFormer takes (0.5, 0.5) of the first layer. Returns (2,).
     """
-    target = gold(q, k, v, k_m, v_m).ravel()
+    target = gold(q, np.stack([k_m, k]), np.stack([v_m, v]))[0].ravel()
     X, Y = (
         by_index.attention(q[:, :, None], k[:, :, None], y[:, :, None]).ravel() for y in (v, v_m)
     )

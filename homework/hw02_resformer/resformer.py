@@ -40,22 +40,25 @@ def directions(v, share):
     raise NotImplementedError
 
 
-def cross_layer(q, k, v, k_m, v_m):
-    """Causal cross-layer attention (Eq 2), one head: queries, keys, values of layer n, keys and
-    values of an earlier layer m.
+def cross_layer(q, k, v):
+    """Causal attention to M layers at once (Eq 2, with any number of earlier layers), one head,
+    behind a cache: queries q (B,T,D) of layer n; keys and values k, v (M,B,S,D), the last of the M
+    being layer n's own -> (output (B,T,D), shares (B,T,M)).
 
-    All (B,T,D) -> (B,T,D). One softmax over both layers' keys; a query sees, in both, the positions
-    up to its own.
+    One softmax over the keys of all M layers. The T queries are the last T of S positions, and see,
+    in every layer, the positions up to their own. shares: how much of its attention a query gives
+    to each layer; they sum to 1.
     """
     raise NotImplementedError
 
 
-def resformer(x, wq, wk, wv, wo):
-    """A stack of ResFormer's attention layers, one head each, no norms, no MLP: x (B,T,C), four
-    times (L,C,C) -> (B,T,C).
+def resformer(x, wq, wk, wv, wo, lam):
+    """A stack of attention layers whose values come from all layers so far, one head each, no
+    norms, no MLP: x (B,T,C), four times (L,C,C), shares lam (L,L) -> (B,T,C).
 
-    Layer n adds A_n V W_O to its input: V = V_n in the first layer, (V_n + V_1) / 2 above it (Eq
-    7); causal A_n, scale 1/sqrt(C), q = x wq, k = x wk, V_n = x wv of the layer.
+    Layer n adds A_n V W_O to its input: causal A_n, scale 1/sqrt(C), q = x wq, k = x wk, and V =
+    sum_{m <= n} lam[n, m] V_m, where V_m = x wv is what layer m made of its own input. (ResFormer,
+    Eq 7, has lam[n] = one half at m = 0 and one half at m = n.)
     """
     raise NotImplementedError
 
@@ -68,12 +71,13 @@ def neutreno(A, v, v1, lam):
     raise NotImplementedError
 
 
-def denseformer(x, w, a):
-    """DenseFormer's depth-weighted averages around L toy blocks, block_n(x) = x + tanh(x @ w[n]): x
-    (B,T,C), w (L,C,C), a (L,L+1).
+def denseformer(x, w, a, dilation, period):
+    """DenseFormer's depth-weighted averages, thinned out, around L toy blocks, block_n(x) = x +
+    tanh(x @ w[n]): x (B,T,C), w (L,C,C), a (L,L+1), two whole numbers.
 
-    X_0 = x. After block n, X_{n+1} is its output and the next block (or the caller) gets sum_{j <=
-    n+1} a[n, j] X_j.
+    X_0 = x, and X_{n+1} is the output of block n. If n + 1 is a multiple of `period`, the next
+    block (or the caller) gets the sum of a[n, j] X_j over j = n+1, n+1-dilation, n+1-2 dilation, …,
+    as far as j is not below 0. Otherwise it gets X_{n+1}.
     """
     raise NotImplementedError
 
@@ -108,7 +112,7 @@ def best_mix(q, k, v, k_m, v_m):
     """Stretch: the (a, b) with which a A V_n + b A V_m comes closest (least squares, all entries)
     to cross-layer attention, Eq 2.
 
-    Inputs as in `cross_layer`; A is layer n's own causal attention. ResFormer takes (0.5, 0.5) of
-    the first layer. Returns (2,).
+    Queries, keys and values of layer n, keys and values of layer m, all (B,T,D); A is layer n's own
+    causal attention. ResFormer takes (0.5, 0.5) of the first layer. Returns (2,).
     """
     raise NotImplementedError

@@ -20,15 +20,16 @@ unit = Unit(
 
 
 def plan(name):
+    """Two windowed layers to one that sees everything, beginning anywhere in this order."""
+
     def make(r):
-        anchors = [0, *sorted(int(n) for n in r.permutation(7)[:3] + 2)]
-        return name, 9 + r.integers(4), anchors if name == "anchors" else []
+        layers, shift, window = 9 + r.integers(4), r.integers(3), int(r.choice([128, 512, 1024]))
+        windows = [[window, window, 0][(n + shift) % 3] for n in range(layers)]
+        firsts = {windows.index(window), windows.index(0)}
+        anchors = sorted(firsts | {int(n) for n in r.permutation(7)[:3] + 2})
+        return name, windows, anchors if name == "anchors" else []
 
     return make
-
-
-def latest_below(n, anchors):
-    return max(a for a in anchors if a <= n)
 
 
 @unit.exercise(
@@ -38,61 +39,84 @@ def latest_below(n, anchors):
     ),
     Part("anchors", 3, plan("anchors")),
     Wrong(
+        "notebook 05's table",
+        10,
+        "that is notebook 05's table, for layers that all see everything: here a layer shares only "
+        "with layers of its own window",
+        dict(kinds=False),
+    ),
+    Wrong(
         "the layer below",
         4,
-        "you let each layer read the values of the layer below; SVFormer's layers all read "
-        "those of the first (Eq 10)",
-        dict(first=lambda n: max(n - 1, 0)),
+        "you let each layer read the values of the one below it with its window; SVFormer's layers "
+        "all read those of the first (Eq 10), here the first with their window",
+        dict(first=lambda kind: kind[max(len(kind) - 2, 0)]),
     ),
     Wrong(
         "CLA shares values only",
         3,
-        "in CLA the odd layers have neither keys nor values of their own: they read "
-        "both from the layer below",
+        "in CLA the second layer of a pair has neither keys nor values of its own: it reads "
+        "both from the first",
         dict(cla=("v",)),
     ),
     Wrong(
         "the nearest anchor",
         3,
-        "you took the nearest anchor, even one that lies above; a layer can only read what "
-        "was computed before it",
-        dict(latest=lambda n, anchors: min(anchors, key=lambda a: (abs(a - n), a))),
+        "you took the nearest anchor of its window, even one that lies above; a layer can only "
+        "read what was computed before it",
+        dict(nearest=True),
     ),
     hints=[
-        "Write it for 4 layers by hand: for SVFormer the keys are [0, 1, 2, 3]; whose values does "
-        "each layer read?",
-        "Sharing every two layers sends layer n to layer n - n % 2; which of the two lists does "
-        "each plan send?",
-        "The owner of layer n under anchors is the largest anchor that is not above n.",
+        "Write it for windows [512, 512, 0, 512, 0] by hand. Which layers may share at all, and "
+        "whose values does each read under SVFormer?",
+        "First list the layers up to n that have n's window. The first of them is SVFormer's; "
+        "pairs are counted in this list, not in all layers.",
+        "The owner of layer n under anchors is the largest number in that list which is an anchor.",
     ],
-    after="A layer can read only what was computed before it, so a plan is two lists of layer "
-    "numbers, and the cache is the distinct ones among them. In the package every plan "
-    "is a line of minimal/variants.py: PLANS, and a source that reads another layer "
-    "keeps nothing itself: minimal/model/values.py: Layer.",
-    level="easy",
-    minutes=10,
+    after="A layer can read only what was computed before it, and a layer that sees everything "
+    "finds too few rows in the ring of a windowed one, so models that mix windows share within a "
+    "kind. A plan is then two lists of layer numbers, and the cache is the distinct ones among "
+    "them. In the package every plan is a line of minimal/variants.py: PLANS, and a source that "
+    "reads another layer keeps nothing itself: minimal/model/values.py: Layer.",
+    level="medium",
+    minutes=17,
 )
-def owners(plan, layers, anchors, *, first=lambda n: 0, cla=("k", "v"), latest=latest_below):
-    """Whose keys, and whose values, each layer reads: two lists of `layers` layer numbers.
+def owners(
+    plan,
+    windows,
+    anchors,
+    *,
+    kinds=True,
+    first=lambda kind: kind[0],
+    cla=("k", "v"),
+    nearest=False,
+):
+    """Whose keys, and whose values, each layer reads, in a model that mixes windows: two lists of
+    layer numbers. windows[n]: how many keys to its left layer n sees; 0 means everything.
 
-    standard: its own. svformer: its own keys, the values of layer 0. cla: layers 1, 3, 5, … read
-    both from the layer below. share-k2, share-v2: the same for the keys alone, or the values alone.
-    anchors: own keys; the layers in `anchors` (0 is one) compute values, every other layer reads
-    those of the latest anchor below it.
+    Layers share with layers of the same window only. standard: each layer reads its own. svformer:
+    its own keys, the values of the first layer with its window. cla: of the layers with one window,
+    taken in order, the second reads both from the first, the fourth from the third, and so on.
+    share-k2, share-v2: the same for the keys alone, or the values alone. anchors: own keys; the
+    layers in `anchors` make values, every other layer reads those of the latest anchor below it
+    with its window. (The first layer of every window is an anchor.)
     """
     keys, values = [], []
-    for n in range(layers):
-        paired = n - n % 2
+    for n, window in enumerate(windows):
+        kind = [m for m in range(n + 1) if windows[m] == window or not kinds]
+        paired = kind[len(kind) - 1 - (len(kind) - 1) % 2]
+        made = [a for a in anchors if windows[a] == window or not kinds]
         keys.append(paired if plan == "share-k2" or (plan == "cla" and "k" in cla) else n)
-        values.append(
-            first(n)
-            if plan == "svformer"
-            else latest(n, anchors)
-            if plan == "anchors"
-            else paired
-            if plan == "share-v2" or (plan == "cla" and "v" in cla)
-            else n
-        )
+        if plan == "svformer":
+            values.append(first(kind))
+        elif plan == "anchors" and nearest:
+            values.append(min(made, key=lambda a: (abs(a - n), a)))
+        elif plan == "anchors":
+            values.append(max(a for a in made if a <= n))
+        elif plan == "share-v2" or (plan == "cla" and "v" in cla):
+            values.append(paired)
+        else:
+            values.append(n)
     return keys, values
 
 
@@ -196,7 +220,7 @@ def model(plan, key_bits, value_bits, odd=0):
     "abstract's 'better than GQA and CLA' is about loss: section 4.6 finds it at 64,000 "
     "tokens, and at 2,048 the reverse for GQA, so ask for length and bytes beside it.",
     level="medium",
-    minutes=15,
+    minutes=19,
 )
 def cache_bytes(
     plan,
@@ -222,7 +246,7 @@ def cache_bytes(
     heads: query heads, groups: key/value heads, width: of one head. A number of the keys has
     key_bits bits, one of the values value_bits (16, 8 or 4). Below 16 bits every row, one token in
     one head, keeps a scale of 16 bits beside its numbers. plan: standard, svformer, cla (as in
-    `owners`) or skipv1 (SkipV1Former).
+    `owners`, all layers with one window) or skipv1 (SkipV1Former with half of the heads its own).
     """
 
     def stream(bits):
@@ -291,7 +315,7 @@ def heads(T, S, H, G, K):
     "minimal/kernels/decode.py: split gives one program all query heads of a key head, "
     "so that each key is read once.",
     level="medium",
-    minutes=20,
+    minutes=14,
 )
 def grouped_attention(q, k, v, *, turns=False, as_keys=False, causal=True, root=True, corner=False):
     """Causal attention with fewer key heads than query heads, and another number of value heads: q
@@ -312,7 +336,29 @@ def grouped_attention(q, k, v, *, turns=False, as_keys=False, causal=True, root=
 
 
 @unit.exercise(
-    Part("half the heads", 8, lambda r: normals(r, (2, 5, 3, 4), (2, 5, 6, 4))),
+    Part(
+        "half the heads",
+        8,
+        [
+            lambda r: normals(r, (2, 5, 2, 3), (2, 5, 8, 3)),
+            lambda r: normals(r, (2, 5, 3, 3), (2, 5, 12, 3)),
+            lambda r: normals(r, (2, 5, 2, 3), (2, 5, 12, 3)),
+        ],
+    ),
+    Wrong(
+        "notebook 05's line",
+        8,
+        "that is notebook 05's line, which borrows as many heads as are missing: here each of the "
+        "layer's own heads serves several, and only the upper half is borrowed",
+        dict(missing=True),
+    ),
+    Wrong(
+        "by turns",
+        8,
+        "the heads of the lower half take the layer's own by turns (0, 1, 0, 1); neighbours share "
+        "one (0, 0, 1, 1)",
+        dict(turns=True),
+    ),
     Wrong(
         "the first heads of V1",
         8,
@@ -326,25 +372,34 @@ def grouped_attention(q, k, v, *, turns=False, as_keys=False, causal=True, root=
         dict(own_first=False),
     ),
     hints=[
-        "With 6 heads: heads 0, 1, 2 come from v, heads 3, 4, 5 are heads 3, 4, 5 of v1.",
-        "Two slices and one torch.cat along the head dimension.",
+        "With 8 heads and 2 of its own: heads 0 and 1 read head 0 of v, heads 2 and 3 read head 1, "
+        "and heads 4 to 7 are heads 4 to 7 of v1.",
+        "First make half as many heads as v1 has out of v, then one torch.cat with the upper half "
+        "of v1 along the head dimension.",
     ],
-    after="The upper half of the heads is the first layer's, where it is cached already, so "
-    "every later layer keeps only half a value stream. In the package: "
-    "minimal/model/values.py: Heads. We know SkipV1Former by its review and abstract, "
-    "so the order of the heads is our reading.",
-    level="easy",
-    minutes=5,
+    after="The upper half of the heads is the first layer's, where it is cached already, and the "
+    "lower half shares fewer heads: two ways of saving that multiply, as GQA and SVFormer do. In "
+    "the package the first is minimal/model/values.py: Heads. We know SkipV1Former by its review "
+    "and abstract, so the order of the heads is our reading.",
+    level="medium",
+    minutes=10,
 )
-def skip_heads(v, v1, *, borrow=1, own_first=True):
-    """SkipV1Former's values: v (B,T,H/2,D) of this layer, v1 (B,T,H,D) of the first -> (B,T,H,D).
+def skip_heads(v, v1, *, borrow=1, own_first=True, turns=False, missing=False):
+    """SkipV1Former's values with fewer heads of its own: v (B,T,G,D) of this layer, v1 (B,T,H,D) of
+    the first -> (B,T,H,D).
 
-    The first half of the heads is the layer's own; head h of the second half is head h of v1.
+    The first half of the H heads is the layer's own: neighbouring heads share one of the G, equally
+    many each. Head h of the second half is head h of v1.
     """
-    half, out = v.shape[2], np.zeros(v1.shape)
-    for h in range(2 * half):
-        mine = (h < half) == own_first
-        out[:, :, h] = v[:, :, h % half] if mine else v1[:, :, h % half + half * borrow]
+    G, H = v.shape[2], v1.shape[2]
+    if missing:
+        return np.concatenate([v, v1[:, :, G:]], 2)
+    half, out = H // 2, np.zeros(v1.shape)
+    for h in range(H):
+        if (h < half) == own_first:
+            out[:, :, h] = v[:, :, h % half % G if turns else h % half // (half // G)]
+        else:
+            out[:, :, h] = v1[:, :, h % half + half * borrow]
     return out
 
 
@@ -390,7 +445,7 @@ def one_head(q, k, v, **how):
     "three is only svformer_step, token by token: that both agree is the promise of a "
     "cache.",
     level="medium",
-    minutes=20,
+    minutes=16,
 )
 def svformer(x, wq, wk, wv, wo, *, fresh=False, residual=1, causal=True):
     """A stack of SVFormer's attention layers, one head each, no norms, no MLP: x (B,T,C) ->
@@ -452,7 +507,7 @@ def svformer(x, wq, wk, wv, wo, *, fresh=False, residual=1, causal=True):
     "not, since it must return one value stream. In the package "
     "minimal/model/values.py: Layer keeps nothing, and so cannot store it twice.",
     level="medium",
-    minutes=25,
+    minutes=15,
 )
 def svformer_step(
     x, keys, value, wq, wk, wv, wo, *, front=False, blind=False, deep=False, fresh=False
@@ -556,7 +611,7 @@ def touching(r):
     "method never leads again, and calls it by where the window ends: say which, before "
     "you compare two such numbers.",
     level="medium",
-    minutes=15,
+    minutes=10,
 )
 def critical_point(
     method, baseline, window, *, smooth=True, sign=1, end=False, before=True, least=0.0, which=0
@@ -746,7 +801,7 @@ def ring_fails(answer):
     "outputs differ. minimal/model/cache.py: Cache keeps N rows between steps and the "
     "new row makes N + 1: both counts are right, if one says when one counts.",
     level="medium",
-    minutes=10,
+    minutes=9,
 )
 def ring_counter_example():
     """Find the error. A window of N is masked by `row - col <= N`, and a ring keeps the newest rows
@@ -825,7 +880,7 @@ def windowed(keys=OWN, values=OWN):
     "solution says it in one line, a dictionary from stream and owner to the largest "
     "need.",
     level="stretch",
-    minutes=25,
+    minutes=21,
 )
 def windowed_bytes(
     key_owners,

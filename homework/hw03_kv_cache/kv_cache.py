@@ -11,13 +11,16 @@ were.
 import torch  # noqa: F401
 
 
-def owners(plan, layers, anchors):
-    """Whose keys, and whose values, each layer reads: two lists of `layers` layer numbers.
+def owners(plan, windows, anchors):
+    """Whose keys, and whose values, each layer reads, in a model that mixes windows: two lists of
+    layer numbers. windows[n]: how many keys to its left layer n sees; 0 means everything.
 
-    standard: its own. svformer: its own keys, the values of layer 0. cla: layers 1, 3, 5, … read
-    both from the layer below. share-k2, share-v2: the same for the keys alone, or the values alone.
-    anchors: own keys; the layers in `anchors` (0 is one) compute values, every other layer reads
-    those of the latest anchor below it.
+    Layers share with layers of the same window only. standard: each layer reads its own. svformer:
+    its own keys, the values of the first layer with its window. cla: of the layers with one window,
+    taken in order, the second reads both from the first, the fourth from the third, and so on.
+    share-k2, share-v2: the same for the keys alone, or the values alone. anchors: own keys; the
+    layers in `anchors` make values, every other layer reads those of the latest anchor below it
+    with its window. (The first layer of every window is an anchor.)
     """
     raise NotImplementedError
 
@@ -28,7 +31,7 @@ def cache_bytes(plan, layers, batch, tokens, heads, groups, width, key_bits, val
     heads: query heads, groups: key/value heads, width: of one head. A number of the keys has
     key_bits bits, one of the values value_bits (16, 8 or 4). Below 16 bits every row, one token in
     one head, keeps a scale of 16 bits beside its numbers. plan: standard, svformer, cla (as in
-    `owners`) or skipv1 (SkipV1Former).
+    `owners`, all layers with one window) or skipv1 (SkipV1Former with half of the heads its own).
     """
     raise NotImplementedError
 
@@ -44,9 +47,11 @@ def grouped_attention(q, k, v):
 
 
 def skip_heads(v, v1):
-    """SkipV1Former's values: v (B,T,H/2,D) of this layer, v1 (B,T,H,D) of the first -> (B,T,H,D).
+    """SkipV1Former's values with fewer heads of its own: v (B,T,G,D) of this layer, v1 (B,T,H,D) of
+    the first -> (B,T,H,D).
 
-    The first half of the heads is the layer's own; head h of the second half is head h of v1.
+    The first half of the H heads is the layer's own: neighbouring heads share one of the G, equally
+    many each. Head h of the second half is head h of v1.
     """
     raise NotImplementedError
 

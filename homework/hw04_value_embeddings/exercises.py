@@ -22,14 +22,38 @@ def rms(x):
     return x / np.sqrt(np.mean(x * x, -1, keepdims=True))
 
 
+def gaps(r):
+    """A model with a layer without attention at each end and one between."""
+    layers, tables = int(r.integers(13, 30)), int(r.integers(2, 5))
+    early, late = int(r.integers(tables)), layers - 1 - int(r.integers(tables))
+    return layers, tables, [early, layers // 2, late]
+
+
 @unit.exercise(
-    Part("sixteen layers, three tables", 4, lambda r: (16, 3)),
-    Part("other depths", 4, lambda r: (int(r.integers(11, 30)), int(r.integers(2, 6)))),
+    Part(
+        "sixteen layers, three tables",
+        4,
+        [lambda r: (16, 3, [7, 14]), lambda r: (16, 3, [1]), lambda r: (16, 3, [0, 7, 15])],
+    ),
+    Part("other depths", 4, gaps),
+    Wrong(
+        "notebook 06's layers",
+        8,
+        "those are notebook 06's layers, counted among all; a layer without attention has no "
+        "values, so neither end counts it",
+        dict(counted=True),
+    ),
+    Wrong(
+        "lost in the gap",
+        8,
+        "a layer without attention passes its table on to the next one inwards; yours is lost",
+        dict(lost=True),
+    ),
     Wrong(
         "mirrored",
         8,
-        "you mirrored the second half (0 with 15, 1 with 14); the tables come in the same order "
-        "again: 0 with 13, 1 with 14, 2 with 15",
+        "you mirrored the second half; the tables come in the same order again: with 16 layers, 0 "
+        "with 13, 1 with 14, 2 with 15",
         dict(mirrored=True),
     ),
     Wrong("first layers only", 8, "the last layers read the tables too", dict(last=False)),
@@ -40,26 +64,34 @@ def rms(x):
         dict(shared=False),
     ),
     hints=[
-        "Layer i of the first `tables` layers reads table i.",
-        "Of the last `tables` layers, the lowest reads table 0: i - (layers - tables).",
+        "List the layers that have attention, in order. Which of them read at the lower end, and "
+        "which at the upper?",
+        "With `able` as that list: able[t] and able[t - tables] read table t.",
     ],
     after="The last layers read the same tables in the same order, 0 with 13, 1 with 14, 2 "
-    "with 15, so three tables serve six layers and each learns from two places. In the "
-    "package: minimal/model/pieces.py: modded_value, scaled to other depths.",
+    "with 15, so three tables serve six layers and each learns from two places. A value needs "
+    "attention to carry it, so the gap of layer 7 costs nothing where it lies, and would move the "
+    "rule at either end. In the package: minimal/model/pieces.py: modded_value, scaled to other "
+    "depths.",
     level="easy",
-    minutes=5,
+    minutes=8,
 )
-def table_of(layers, tables, *, mirrored=False, last=True, shared=True):
-    """Which value table does each layer read? A list of `layers` numbers, -1 for none: the first
-    `tables` layers read 0, 1, 2, …, and the last `tables` layers read them again in the same order
-    (modded-nanogpt, medium track: 0 & 13, 1 & 14, 2 & 15).
+def table_of(
+    layers, tables, without, *, mirrored=False, last=True, shared=True, counted=False, lost=False
+):
+    """Which value table does each layer read? A list of `layers` numbers, -1 for none.
+
+    The layers in `without` have no attention, so no values to add a table to. Of the others, the
+    first `tables` read 0, 1, 2, …, and the last `tables` read them again in the same order
+    (modded-nanogpt, medium track: 16 layers, 3 tables, no attention in layer 7).
     """
+    able = [i for i in range(layers) if i not in without or counted or lost]
     reads = [-1] * layers
     for t in range(tables):
-        reads[t] = t
+        reads[able[t]] = t
         if last:
-            reads[layers - 1 - t if mirrored else layers - tables + t] = t if shared else tables + t
-    return reads
+            reads[able[-1 - t if mirrored else t - tables]] = t if shared else tables + t
+    return [-1 if lost and i in without else table for i, table in enumerate(reads)]
 
 
 def value(shared):
@@ -113,7 +145,7 @@ def value(shared):
     "minimal/model/values.py: Mix joins the two, and the norm of v is in "
     "minimal/model/values.py: Own.through.",
     level="medium",
-    minutes=10,
+    minutes=15,
 )
 def mixed_value(v, ve, s0, s1, *, norm="v", order=1, turns=False):
     """The value of a modded-nanogpt layer whose table is smaller, s0 * rmsnorm(v) + s1 * ve: v
@@ -191,7 +223,7 @@ def streams(mixing, skipping):
     "README's question: saved above its block, a skip carries what goes into the source "
     "layer, so that layer is skipped as well; all shapes fit, and nothing fails.",
     level="medium",
-    minutes=10,
+    minutes=17,
 )
 def unet(x0, w, lambdas, skips, weights, *, late=False, before=False, order=1, mean=False):
     """The residual stream of modded-nanogpt (medium) around L toy blocks, block_i(x) = x + tanh(x @
@@ -317,7 +349,7 @@ def sized(unit_size):
     "minimal/lab/evidence/curves.py: layer_shares therefore measures sizes of what "
     "arrives, on text, and not coefficients.",
     level="medium",
-    minutes=15,
+    minutes=10,
 )
 def contribution(v, ve, s0, s1, *, look=True, signed=False, norm=True):
     """How large is the value embedding's share? Two numbers between 0 and 1, for v and ve
@@ -380,7 +412,7 @@ def gradients(same):
     "is minimal/model/residual.py: Lambdas; torch.optim.Adam gives the same numbers, as "
     "one solution shows.",
     level="medium",
-    minutes=20,
+    minutes=14,
 )
 def adam_pair(
     start,
@@ -471,7 +503,7 @@ def at_an_edge(late):
     "window is half of the longest: 1,728, rounded up to 1,792. In the package: "
     "minimal/training/recipes.py: window.",
     level="easy",
-    minutes=10,
+    minutes=5,
 )
 def window(step, steps, longest, block, *, up=True, least=1, cubic=True, clamped=False, first=0):
     """The attention window (a whole number) at a training step: the smallest positive multiple of
@@ -607,7 +639,7 @@ def half_is_wrong(answer):
     "8.6 points at most, near 0.41. In the package the skip is "
     "minimal/model/residual.py: UNet.",
     level="medium",
-    minutes=5,
+    minutes=9,
 )
 def skip_counter_example():
     """Find the error. Four sentences about late + lam * early, two streams of one length and lam
@@ -665,7 +697,7 @@ def lookups(repeat):
     "moves it all the same, by weight decay and by the mean of earlier gradients. In "
     "the package the tables are trained so by minimal/training/optim.py: Dense.",
     level="stretch",
-    minutes=25,
+    minutes=19,
 )
 def lambda_gradients(ids, table, v, s0, s1, dout, *, add=True, norm=True, scaled=True):
     """Stretch: backward through `mixed_value` with ve = table[ids], by hand: ids (B,T), table

@@ -10,10 +10,12 @@ Functions return new tensors, in the dtype of their inputs, and leave these as t
 import torch  # noqa: F401
 
 
-def table_of(layers, tables):
-    """Which value table does each layer read? A list of `layers` numbers, -1 for none: the first
-    `tables` layers read 0, 1, 2, …, and the last `tables` layers read them again in the same order
-    (modded-nanogpt, medium track: 0 & 13, 1 & 14, 2 & 15).
+def table_of(layers, tables, without):
+    """Which value table does each layer read? A list of `layers` numbers, -1 for none.
+
+    The layers in `without` have no attention, so no values to add a table to. Of the others, the
+    first `tables` read 0, 1, 2, …, and the last `tables` read them again in the same order
+    (modded-nanogpt, medium track: 16 layers, 3 tables, no attention in layer 7).
     """
     raise NotImplementedError
 

@@ -129,7 +129,7 @@ def layer(T, M):
     "README's question: with qr the same for every i this is standard attention with "
     "the values x (W_V + W_KR diag(qr)), so the modifier folds into W_V.",
     level="medium",
-    minutes=20,
+    minutes=13,
 )
 def dva(x, wq, wk, wv, wqr, wkr, *, reading=False, weighted=True, which="all", **how):
     """Dynamic value attention with M modifiers, one head, no output matrix: x (B,T,C), wq, wk, wv
@@ -181,7 +181,7 @@ def dva(x, wq, wk, wv, wqr, wkr, *, reading=False, weighted=True, which="all", *
     "written well. The two forms are minimal/model/attention.py: Pairs and "
     "minimal/model/attention.py: Dynamic, and a test holds that they agree.",
     level="easy",
-    minutes=10,
+    minutes=4,
 )
 def pair_bytes(batch, tokens, width, size, *, sized=True, batched=True, streams=2):
     """Bytes (two whole numbers) that one layer makes on the way, for `tokens` queries and keys and
@@ -238,7 +238,7 @@ def model(plan):
     "not what the authors state. In the package: minimal/model/pieces.py: BARE, neither "
     "a network nor an output matrix.",
     level="medium",
-    minutes=20,
+    minutes=16,
 )
 def parameters(
     plan, layers, width, vocabulary, context, *, tables=2, biased=False, norms=1, modifier=2
@@ -301,7 +301,7 @@ def weighted(sharp):
     "differentiation of minimal/model/attention.py: Dynamic gives these three products, "
     "as in the solution that uses it.",
     level="medium",
-    minutes=20,
+    minutes=8,
 )
 def dva_backward(A, v, qr, kr, dout, *, gate=True, mixed="kr", gated_v=False):
     """Gradients of out = sum_j A_ij (v_j + qr_i * kr_j): A (T,S), v and kr (S,C), qr and dout (T,C)
@@ -348,7 +348,7 @@ def step(S):
     "because a later query brings a qr of its own. In the package the third stream is "
     "kept by minimal/model/attention.py: Dynamic.modifiers.",
     level="medium",
-    minutes=15,
+    minutes=12,
 )
 def dva_step(
     q, k, v, qr, kr, k_cache, v_cache, kr_cache, *, forgets=False, product=False, front=False
@@ -441,7 +441,7 @@ def same_function(answer, w1, b1, w2, b2):
     "gives it a score of 2 and half of b2, so the set is not unique. The layer that it "
     "describes is minimal/model/layers.py: MLP.",
     level="medium",
-    minutes=15,
+    minutes=10,
 )
 def latent_set(w1, b1, w2, b2):
     """An MLP as attention to a set of latents. Given x -> relu(x w1ᵀ + b1) w2ᵀ + b2, with w1 (F,C),
@@ -586,7 +586,7 @@ def not_dynamic(answer):
     "outside the sum and tells the two apart. The package reads the paper in pairs: "
     "minimal/model/attention.py: Dynamic.",
     level="medium",
-    minutes=10,
+    minutes=15,
 )
 def reading_counter_example():
     """Find the error. One of four sentences about v_j + qr_i * kr_j is false. Return its number and
@@ -654,7 +654,7 @@ def tiles(S, size):
     "the network in both or in neither, with the same W_O; minimal/variants.py: PLANS "
     "has dva and dva-ffn for one side of it.",
     level="stretch",
-    minutes=30,
+    minutes=29,
 )
 def dva_tiles(scores, v, qr, kr, tile, *, both=True, alone=False, divided=True, least=-np.inf):
     """Stretch: DVA as flash attention would do it, `tile` keys at a time: scores (T,S), v and kr

@@ -45,27 +45,36 @@ def best_span(start, end, context, longest, threshold):
 
 
 def em_f1(prediction, golds):
-    """SQuAD's two scores, (EM, F1), numbers between 0 and 1, of a predicted text against a list of
-    gold texts: the best over the list.
+    """SQuAD's two scores of a predicted text against a list of gold texts, each from another
+    person, and what a person would score: (EM, F1, person), numbers between 0 and 1.
 
     Normalise first: lower case, delete punctuation (string.punctuation), delete the words a, an,
     the, collapse white space. EM: equal. F1: harmonic mean of precision and recall of words, with
-    multiplicity; where nothing is left of one of the two, F1 is 0, and of both, 1.
+    multiplicity; where nothing is left of one of the two, F1 is 0, and of both, 1. Both: the best
+    over the list. person: every gold text is scored by F1 as if it were the prediction, against the
+    texts of the others; the mean of these. One gold text alone has nobody to differ from: 1.
     """
     raise NotImplementedError
 
 
-def window_starts(length, size, overlap):
-    """Where the windows of a long document start (a list of whole numbers): each `size` tokens,
-    neighbours share `overlap` of them, as few as cover all `length` tokens; always at least one.
-    The last may reach beyond the end: it is not moved back.
+def best_windows(length, size, overlap):
+    """The windows of a long document, and the one in which each token is seen best: (starts (W,),
+    best (length,)), whole numbers.
+
+    Windows hold `size` tokens and neighbours share `overlap` of them, as few windows as cover all
+    `length` tokens; always at least one. The last may reach beyond the end: it is not moved back.
+    A token is seen best in the window (0 to W - 1) where its poorer side, the smaller of the
+    numbers of tokens to its left and to its right in that window, is longest; if two are equal, in
+    the earlier.
     """
     raise NotImplementedError
 
 
-def variance_parts(v, r, alpha):
-    """Var[V + alpha R] taken apart: (Var V, alpha² Var R, the covariance term), for samples v and r
-    (N,). Divide by N.
+def variance_parts(streams, weights):
+    """The variance of w_0 X_0 + w_1 X_1 + … taken apart: streams (K,N), N samples of each; weights
+    (K,) -> (K,K), what each pair of streams contributes. Entry (i, i) is stream i's own variance in
+    the sum, (i, j) half of what the pair adds, so all entries together are the variance of the sum.
+    Divide by N.
     """
     raise NotImplementedError
 

@@ -82,7 +82,7 @@ def encoder(alpha):
     "same. In the package: minimal/model/values.py: Bypass, mixed in by "
     "minimal/encoder/bypass.py: plan.",
     level="medium",
-    minutes=20,
+    minutes=16,
 )
 def bypass(
     x,
@@ -187,7 +187,7 @@ def draws(special, edges=False):
     "minimal/encoder/wordpiece.py: mask draws a fixed share of each row, not each token "
     "by its own dice, so the number of masked tokens hardly varies.",
     level="medium",
-    minutes=20,
+    minutes=14,
 )
 def mask_tokens(
     ids,
@@ -312,7 +312,7 @@ def logits(kind):
     "minimal/tasks/passages.py: best_spans, which keeps "
     "twenty, because a question's windows compete.",
     level="medium",
-    minutes=20,
+    minutes=15,
 )
 def best_span(
     start,
@@ -373,14 +373,26 @@ def tokens_of(text, keep):
     return (text if keep.startswith("articles") else ARTICLES.sub(" ", text)).split()
 
 
-def scores(prediction, golds, keep="", multiset=True):
-    found = []
-    for gold in golds:
-        p, g = tokens_of(prediction, keep), tokens_of(gold, keep)
+def scores(prediction, golds, keep="", multiset=True, nothing=1.0, of=max, heard=None, spare=True):
+    """EM and F1 of a prediction, and F1 of a person: each gold text against the others."""
+
+    def f1(said, wanted):
+        p, g = tokens_of(said, keep), tokens_of(wanted, keep)
         p, g = (p, g) if multiset else (sorted(set(p)), sorted(set(g)))
         common = sum(min(p.count(w), g.count(w)) for w in set(p))
-        found.append((float(p == g), 2 * common / (len(p) + len(g)) if p or g else 1.0))
-    return max(em for em, _ in found), max(f1 for _, f1 in found)
+        return 2 * common / (len(p) + len(g)) if p or g else nothing
+
+    def same(gold):
+        p, g = tokens_of(prediction, keep), tokens_of(gold, keep)
+        return float(p == g if multiset else set(p) == set(g))
+
+    people = []
+    for i, gold in enumerate(golds):
+        others = [f1(gold, other) for j, other in enumerate(golds) if j != i or not spare]
+        people.append(of(others) if others else 1.0)
+    heard = golds[:heard]
+    best = max(f1(prediction, gold) for gold in heard)
+    return max(map(same, heard)), best, sum(people) / len(people)
 
 
 def sentence(r, n):
@@ -405,6 +417,7 @@ def sentence(r, n):
             lambda r: ("The snake_case", ["snakecase"]),
             lambda r: ("Café", ["caf"]),
             lambda r: ("Łódź", ["d"]),
+            lambda r: ("The Thames", ["Thames!", "the river Thames", "Thames"]),
         ],
     ),
     Part(
@@ -416,8 +429,29 @@ def sentence(r, n):
             lambda r: ("the castle, of old", ["a castle of stone"]),
             lambda r: ("no such thing", ["the castle"]),
             lambda r: ("the keep", ["wall", "keep, a tower"]),
+            lambda r: ("an old king", ["old king", "the king of the north", "a queen"]),
             lambda r: (sentence(r, 6), [sentence(r, 4), sentence(r, 7)]),
         ],
+    ),
+    Wrong(
+        "a person against herself",
+        12,
+        "you scored each person's text against her own, too, and then everybody is perfect: leave "
+        "her own out",
+        returns=lambda p, golds: scores(p, golds, spare=False),
+    ),
+    Wrong(
+        "the mean over the others",
+        12,
+        "a person is scored as a prediction is: the best over the others' texts, not their mean",
+        returns=lambda p, golds: scores(p, golds, of=lambda found: sum(found) / len(found)),
+    ),
+    Wrong(
+        "notebook 08's F1",
+        5,
+        "that is notebook 08's rule (SQuAD v1), 0 where nothing is in common; two texts of which "
+        "nothing is left agree: F1 is 1",
+        returns=lambda p, golds: scores(p, golds, nothing=0.0),
     ),
     Wrong(
         "articles kept",
@@ -471,7 +505,7 @@ def sentence(r, n):
         "the first gold answer",
         12,
         "take the best score over ALL gold answers",
-        returns=lambda p, golds: scores(p, golds[:1]),
+        returns=lambda p, golds: scores(p, golds, heard=1),
     ),
     hints=[
         "Normalise both: lower case, no punctuation, no a / an / the as words, single spaces; "
@@ -479,28 +513,41 @@ def sentence(r, n):
         "Common = sum of (Counter(p) & Counter(g)).values(); precision = common / len(p), recall "
         "= common / len(g).",
         "EM and F1 are each the maximum over the gold answers; F1 is 0 if nothing is common.",
+        "For the person: gold text i is the prediction, and the list of all others is its golds. "
+        "You have that function already.",
     ],
     after="The normalisation decides first, and in this order: marks before articles, or "
     "'\"The\" Rock' keeps its article and U.S.A. loses its A. Words are compared as "
-    "multisets, so a word counts as often as both texts have it. "
-    "minimal/tasks/squad.py: f1 has both official rules for the case in which nothing "
-    "is left of either text: 0 in version 1, 1 in version 2, as here.",
+    "multisets; where nothing is left of either text, minimal/tasks/squad.py: f1 knows both "
+    "official rules, 0 in version 1 and 1 in version 2, as here. The third number is the line "
+    "against which a model is read: a model is compared with all people's texts, a person with all "
+    "but her own, so the same answer can score less when a person gives it.",
     level="medium",
-    minutes=20,
+    minutes=21,
 )
 def em_f1(prediction, golds):
-    """SQuAD's two scores, (EM, F1), numbers between 0 and 1, of a predicted text against a list of
-    gold texts: the best over the list.
+    """SQuAD's two scores of a predicted text against a list of gold texts, each from another
+    person, and what a person would score: (EM, F1, person), numbers between 0 and 1.
 
     Normalise first: lower case, delete punctuation (string.punctuation), delete the words a, an,
     the, collapse white space. EM: equal. F1: harmonic mean of precision and recall of words, with
-    multiplicity; where nothing is left of one of the two, F1 is 0, and of both, 1.
+    multiplicity; where nothing is left of one of the two, F1 is 0, and of both, 1. Both: the best
+    over the list. person: every gold text is scored by F1 as if it were the prediction, against the
+    texts of the others; the mean of these. One gold text alone has nobody to differ from: 1.
     """
     return scores(prediction, golds)
 
 
 @unit.exercise(
-    Part("long documents", 5, lambda r: (int(r.integers(700, 3000)), 384, 128)),
+    Part(
+        "long documents",
+        5,
+        [
+            lambda r: (int(r.integers(700, 3000)), 384, 128),
+            lambda r: (int(r.integers(700, 3000)), 100, 61),
+            lambda r: (int(r.integers(700, 3000)), 384, 127),
+        ],
+    ),
     Part(
         "at the edges",
         3,
@@ -508,7 +555,7 @@ def em_f1(prediction, golds):
             lambda r: (384, 384, 128),
             lambda r: (1, 384, 128),
             lambda r: (385, 384, 128),
-            lambda r: (640, 384, 128),
+            lambda r: (640, 384, 129),
         ],
     ),
     Wrong(
@@ -520,77 +567,154 @@ def em_f1(prediction, golds):
     Wrong(
         "one too many", 3, "a last window that holds nothing new is one too many", dict(extra=True)
     ),
+    Wrong(
+        "the first that holds it",
+        8,
+        "you gave each token to the first window that holds it, where it may stand at the very "
+        "edge; wanted the one in which its poorer side is longest",
+        dict(best="first"),
+    ),
+    Wrong(
+        "the last that holds it",
+        8,
+        "you gave each token to the last window that holds it, where it may stand at the very "
+        "edge; wanted the one in which its poorer side is longest",
+        dict(best="last"),
+    ),
+    Wrong(
+        "ties to the later",
+        8,
+        "where two windows give a token equally much, it belongs to the earlier",
+        dict(best="later"),
+    ),
     hints=[
-        "Starts are 0, size - overlap, 2 (size - overlap), …",
-        "Stop with the first window that reaches the end: start + size >= length.",
+        "Starts are 0, size - overlap, 2 (size - overlap), …; stop with the first window that "
+        "reaches the end: start + size >= length.",
+        "In window w token t has t - start to its left and start + size - 1 - t to its right. "
+        "Below zero means that the window does not hold it.",
+        "The smaller of the two, for all tokens and windows at once, is a table (length, windows); "
+        "argmax along the windows names the first of several largest.",
     ],
     after="Every further window brings size - overlap new tokens, and the first that reaches "
-    "the end is the last. An answer of at most `overlap` tokens lies whole in at least "
-    "one window: that is what the overlap is for. minimal/tasks/passages.py: parts_of "
-    "does the same and is told the step, BERT's doc_stride, in place of the overlap.",
-    level="easy",
-    minutes=10,
+    "the end is the last. An answer of at most `overlap` tokens lies whole in at least one window: "
+    "that is what the overlap is for. But a token at an edge is understood from one side only, so "
+    "BERT's code for SQuAD lets a window begin an answer only at tokens that it sees best: that is "
+    "your second result. minimal/tasks/passages.py: parts_of makes the same windows and is "
+    "told the step, BERT's doc_stride, in place of the overlap.",
+    level="medium",
+    minutes=12,
 )
-def window_starts(length, size, overlap, *, swap=False, extra=False):
-    """Where the windows of a long document start (a list of whole numbers): each `size` tokens,
-    neighbours share `overlap` of them, as few as cover all `length` tokens; always at least one.
-    The last may reach beyond the end: it is not moved back.
+def best_windows(length, size, overlap, *, swap=False, extra=False, best="earlier"):
+    """The windows of a long document, and the one in which each token is seen best: (starts (W,),
+    best (length,)), whole numbers.
+
+    Windows hold `size` tokens and neighbours share `overlap` of them, as few windows as cover all
+    `length` tokens; always at least one. The last may reach beyond the end: it is not moved back.
+    A token is seen best in the window (0 to W - 1) where its poorer side, the smaller of the
+    numbers of tokens to its left and to its right in that window, is longest; if two are equal, in
+    the earlier.
     """
     starts, step = [0], overlap if swap else size - overlap
     while starts[-1] + size < length + extra:
         starts.append(starts[-1] + step)
-    return starts
+    chosen = []
+    for t in range(length):
+        poorer = {w: min(t - s, s + size - 1 - t) for w, s in enumerate(starts)}
+        holding = [w for w in poorer if poorer[w] >= 0]
+        largest = [w for w in holding if poorer[w] == max(poorer.values())]
+        chosen.append(
+            {
+                "earlier": largest[0],
+                "later": largest[-1],
+                "first": holding[0],
+                "last": holding[-1],
+            }[best]
+        )
+    return np.array(starts), np.array(chosen)
 
 
 # --------------------------------------------------------------------------------------- statistics
 
 
+def sampled(K, N):
+    """K streams of N samples that belong together, and a weight for each."""
+
+    def make(r):
+        own = r.normal(size=(K, N))
+        own[1] = np.maximum(own[1] - 0.6 * own[0], 0)
+        own[-1] += 0.5 * own[0]
+        return own, r.uniform(0.3, 2.5, K) * r.choice([-1, 1], K)
+
+    return make
+
+
 @unit.exercise(
-    Part(
-        "two features",
+    Part("three and more streams", 8, [sampled(3, 50), sampled(4, 30), sampled(5, 20)]),
+    Wrong(
+        "weights lost",
         8,
-        lambda r: (
-            (v := r.normal(size=50)) * 2,
-            np.maximum(r.normal(size=50) + v, 0),
-            float(r.random()) + 1.5,
+        "your covariances have lost their weights, as the report's equation has: w_i w_j Cov",
+        dict(printed=True),
+    ),
+    Wrong(
+        "notebook 08's three terms",
+        8,
+        "those are notebook 08's three terms, for a sum of two; here any number is added, and "
+        "every pair has an entry",
+        returns=lambda streams, weights: (
+            weights[0] ** 2 * streams[0].var(),
+            weights[1] ** 2 * streams[1].var(),
+            2 * weights[0] * weights[1] * np.cov(streams[:2], ddof=0)[0, 1],
         ),
     ),
     Wrong(
-        "alpha lost",
+        "each pair twice",
         8,
-        "that is the report's equation: its covariance term has lost alpha; 2 alpha Cov",
-        dict(printed=True),
+        "the 2 before a covariance stands there because a pair has two entries, (i, j) and (j, i); "
+        "you wrote it into both",
+        dict(pair=2),
     ),
     Wrong(
         "divided by n - 1",
         8,
-        "divide by n here (the variance of these numbers, not an estimate from a sample)",
+        "divide by N here (the variance of these numbers, not an estimate from a sample)",
         dict(ddof=1),
     ),
+    Wrong(
+        "the means left in",
+        8,
+        "you multiplied the samples as they are; take each stream's mean off first",
+        dict(centred=False),
+    ),
     hints=[
-        "Expand E[(V + alpha R)²] - (E[V + alpha R])².",
-        "The three parts must add up to torch.var(v + alpha * r, unbiased=False).",
+        "Expand E[S²] - (E[S])² for S = w_0 X_0 + w_1 X_1 + w_2 X_2. How many products are there, "
+        "and which of them are equal?",
+        "All entries must add up to torch.var(weights @ streams, unbiased=False).",
+        "Take the means off, multiply each row by its weight: one matrix product does the rest.",
     ],
-    after="The cross term is 2 alpha Cov(V, R); the report's line has lost the alpha, and a "
-    "covariance may be negative. README's question: the equation is about one model's "
-    "activations over tokens, the table about a score over seeds, and nothing in it "
-    "leads from one to the other. To connect them, measure the first in every run and "
-    "see whether what has more of it scatters more: minimal/encoder/bypass.py: "
-    "variance_of_sum, recorded for each seed by minimal/lab/evidence/bypass_seeds.py: "
-    "run.",
-    level="easy",
-    minutes=10,
+    after="A sum of K streams has K variances and K (K - 1) covariances, each with both weights; "
+    "the report's line for two has lost one of them, and a covariance may be negative. README's "
+    "question: the equation is about one model's activations over tokens, the table about a score "
+    "over seeds, and nothing in it leads from one to the other. To connect them, measure the first "
+    "in every run and see whether what has more of it scatters more: minimal/encoder/bypass.py: "
+    "variance_of_sum, recorded for each seed by minimal/lab/evidence/bypass_seeds.py: run.",
+    level="medium",
+    minutes=9,
 )
-def variance_parts(v, r, alpha, *, printed=False, ddof=0):
-    """Var[V + alpha R] taken apart: (Var V, alpha² Var R, the covariance term), for samples v and r
-    (N,). Divide by N."""
-    n = len(v) - ddof
-    dv, dr = v - v.mean(), r - r.mean()
-    return (
-        sum(dv * dv) / n,
-        alpha**2 * sum(dr * dr) / n,
-        2 * (1 if printed else alpha) * sum(dv * dr) / n,
-    )
+def variance_parts(streams, weights, *, printed=False, ddof=0, pair=1, centred=True):
+    """The variance of w_0 X_0 + w_1 X_1 + … taken apart: streams (K,N), N samples of each; weights
+    (K,) -> (K,K), what each pair of streams contributes. Entry (i, i) is stream i's own variance in
+    the sum, (i, j) half of what the pair adds, so all entries together are the variance of the sum.
+    Divide by N.
+    """
+    K, N = streams.shape
+    out = np.zeros((K, K))
+    for i, j in np.ndindex(K, K):
+        a = streams[i] - streams[i].mean() * centred
+        b = streams[j] - streams[j].mean() * centred
+        scale = 1 if printed and i != j else weights[i] * weights[j]
+        out[i, j] = (pair if i != j else 1) * scale * sum(a * b) / (N - ddof)
+    return out
 
 
 @unit.exercise(
@@ -635,7 +759,7 @@ def variance_parts(v, r, alpha, *, printed=False, ddof=0):
     "minimal/lab/evidence/intervals.py: welch, from means and spreads as papers print "
     "them.",
     level="medium",
-    minutes=15,
+    minutes=9,
 )
 def welch(a, mean, std, n, *, pooled=False, ddof=1, sign=1, power=2):
     """Welch's test of your runs a (N,) against a row that a paper prints, the mean and the standard
@@ -696,7 +820,7 @@ TEN_RUNS = 4.11 / np.sqrt((0.32**2 + 3.32**2) / 10)
     "minimal/lab/evidence/intervals.py: welch and minimal/lab/evidence/intervals.py: "
     "t_quantile.",
     level="medium",
-    minutes=5,
+    minutes=9,
 )
 def predict_statistics():
     """Predict. (1) x is standard normal and the value is V = -x. What is the variance of
@@ -761,7 +885,7 @@ def shrinks(answer):
     "minimal/encoder/bypass.py: variance_of_sum says for a trained layer whether it "
     "falls.",
     level="medium",
-    minutes=15,
+    minutes=10,
 )
 def variance_counter_example():
     """Find the error. Return (v, x, alpha): samples v and x (N,), N at least 4, and a positive
@@ -804,7 +928,7 @@ def features(r):
     "cancels in the ratio: one solution uses torch.cov. The terms of a trained encoder, "
     "layer by layer, are in minimal/encoder/bypass.py: spread.",
     level="stretch",
-    minutes=20,
+    minutes=18,
 )
 def calming_alpha(v, r, *, clip=True, reach=2):
     """Stretch: for every feature (columns of v and r, (N,D)) the positive alpha that makes Var[V +

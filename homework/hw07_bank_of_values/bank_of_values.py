@@ -11,9 +11,10 @@ were.
 import torch  # noqa: F401
 
 
-def targets(rule, layers):
-    """The layers (a list of numbers, ascending) that a rule picks. last third: from (2L)//3 on.
-    every second: the last layer, and every second one below it. last half: from L//2 on.
+def which_rules(picked, layers):
+    """Which rules could have picked these layers (a list, ascending) of a model with `layers`
+    layers? Three answers, 1 for yes and 0 for no, in this order. last third: all from (2L)//3 on.
+    every second: the last layer, and every second one below it. last half: all from L//2 on.
     """
     raise NotImplementedError
 
@@ -25,7 +26,7 @@ def value(row, layer, layers, v, v1, vx, a, b):
     v: the layer's own; v1: the first layer's; vx: x0 W_V. In place of V: 1 V, 2 aV, 3 and 5 V1, 4
     and 6 aV1, 8 x0W, 7 and 9 a x0W. Added: 10 (V + V1)/2, 11 aV + bV1, 12 (V + x0W)/2, 13 aV + b
     x0W. Row 3 changes all layers but layer 0, rows 4 and 7 "every second", all others the "last
-    third" (see `targets`). A layer that its row does not change uses v.
+    third" (see `which_rules`). A layer that its row does not change uses v.
     """
     raise NotImplementedError
 

@@ -24,50 +24,11 @@ def rms(x):
     return np.stack([row / np.sqrt(sum(a * a for a in row) / len(row)) for row in x])
 
 
-@unit.exercise(
-    Part(
-        "the last third",
-        2,
-        [lambda r, n=n: ("last third", 3 * r.integers(3, 9) + n) for n in range(3)],
-    ),
-    Part(
-        "every second layer, and half",
-        2,
-        [
-            lambda r: ("every second", 2 * r.integers(3, 9) + 1),
-            lambda r: ("every second", 12),
-            lambda r: ("last half", 2 * r.integers(3, 9) + 1),
-        ],
-    ),
-    Wrong(
-        "rounded up",
-        2,
-        "you rounded 2L/3 up; the first target is 2L/3 rounded down, so a depth that 3 does not "
-        "divide has one target more",
-        dict(up=1),
-    ),
-    Wrong(
-        "counted from the first",
-        2,
-        "every second layer is counted from the LAST one down: the last layer is always a target",
-        dict(last=False),
-    ),
-    hints=[
-        "For 12 layers: [8, 9, 10, 11], [1, 3, 5, 7, 9, 11], [6, …, 11]. For 4: the last third is "
-        "[2, 3].",
-        "i >= (2 * L) // 3; i % 2 == (L - 1) % 2; i >= L // 2.",
-    ],
-    after="2L/3 is rounded down, so a depth that 3 does not divide has one target more; every "
-    "second layer is counted from the last one, so the last is always among them. In "
-    "the package: minimal/model/plan.py: last_third, minimal/model/plan.py: alternate "
-    "and minimal/model/plan.py: second_half.",
-    level="easy",
-    minutes=5,
-)
-def targets(rule, layers, *, up=0, last=True):
-    """The layers (a list of numbers, ascending) that a rule picks. last third: from (2L)//3 on.
-    every second: the last layer, and every second one below it. last half: from L//2 on.
-    """
+RULES = ("last third", "every second", "last half")
+
+
+def targets(rule, layers, up=0, last=True):
+    """The layers that a rule picks."""
     start = {
         "last third": -(-2 * layers // 3) if up else 2 * layers // 3,
         "last half": layers // 2,
@@ -77,6 +38,97 @@ def targets(rule, layers, *, up=0, last=True):
         for i in range(start, layers)
         if rule != "every second" or i % 2 == ((layers - 1) % 2 if last else 0)
     ]
+
+
+def picked_by(rule, remainder=None):
+    """What a rule picks, at a depth at which all differ: even, or with this remainder by 3."""
+
+    def make(r):
+        layers = 2 * int(r.integers(4, 10)) if remainder is None else 3 * int(r.integers(3, 9))
+        layers += remainder or 0
+        return targets(rule, layers), layers
+
+    return make
+
+
+def by_none(r):
+    """As many layers as the last third has, or as many as the last half, one too low."""
+    layers = 2 * int(r.integers(5, 10))
+    rule = RULES[2 * int(r.integers(2))]
+    return [i - 1 for i in targets(rule, layers)], layers
+
+
+@unit.exercise(
+    Part(
+        "one rule",
+        2,
+        [
+            picked_by("last third", 1),
+            picked_by("every second"),
+            picked_by("last half"),
+            picked_by("last third", 2),
+        ],
+    ),
+    Part(
+        "several rules, or none",
+        2,
+        [
+            lambda r: ([2, 3], 4),
+            lambda r: ([1], 2),
+            by_none,
+            lambda r: ([1, 2], 3),
+            lambda r: (list(range(1, 8)), 8),
+        ],
+    ),
+    Wrong(
+        "rounded up",
+        4,
+        "you rounded 2L/3 up; the first target is 2L/3 rounded down, so a depth that 3 does not "
+        "divide has one target more",
+        dict(up=1),
+    ),
+    Wrong(
+        "counted from the first",
+        4,
+        "every second layer is counted from the LAST one down: the last layer is always a target",
+        dict(last=False),
+    ),
+    Wrong(
+        "the first rule that fits",
+        2,
+        "you stopped at the first rule that fits; in a shallow model several pick the same layers",
+        dict(several=False),
+    ),
+    Wrong(
+        "as many layers",
+        4,
+        "you compared how many layers there are, not which",
+        dict(number=True),
+    ),
+    hints=[
+        "For 12 layers: [8, 9, 10, 11], [1, 3, 5, 7, 9, 11], [6, …, 11]. And for 4?",
+        "Write each rule down as a list for this depth, and compare: i >= (2 * L) // 3; i % 2 == "
+        "(L - 1) % 2; i >= L // 2.",
+    ],
+    after="In a model of 4 layers the last third and the last half are the same two layers, and in "
+    "one of 2 all three rules are one: what is measured there cannot tell them apart, whatever the "
+    "run was called. 2L/3 is rounded down, and every second layer is counted from the last one. In "
+    "the package: minimal/model/plan.py: last_third, minimal/model/plan.py: alternate "
+    "and minimal/model/plan.py: second_half.",
+    level="easy",
+    minutes=8,
+)
+def which_rules(picked, layers, *, up=0, last=True, several=True, number=False):
+    """Which rules could have picked these layers (a list, ascending) of a model with `layers`
+    layers? Three answers, 1 for yes and 0 for no, in this order. last third: all from (2L)//3 on.
+    every second: the last layer, and every second one below it. last half: all from L//2 on.
+    """
+    found = []
+    for rule in RULES:
+        mine = targets(rule, layers, up, last)
+        fits = len(mine) == len(picked) if number else mine == list(picked)
+        found.append(int(fits and (several or not any(found))))
+    return tuple(found)
 
 
 def target_layers(row, layers):
@@ -140,8 +192,8 @@ def row(*numbers, inside=True):
         dict(swap=True),
     ),
     hints=[
-        "First: is this layer one of the row's? `targets` knows, but for row 3, which takes all "
-        "layers from 1 on. If it is not, return a copy of v.",
+        "First: is this layer one of the row's? The rules are those of number 1, but for row 3, "
+        "which takes all layers from 1 on. If it is not, return a copy of v.",
         "Three questions for a row: which source? in place of V, or added? learned coefficient, "
         "or fixed?",
         "A dict {row: (which tensor, coefficient of V, coefficient of the tensor)} beats thirteen "
@@ -155,7 +207,7 @@ def row(*numbers, inside=True):
     "times as fast and without decay (minimal/training/recipes.py: COEFFICIENTS). Only "
     "a run that treats both alike could tell.",
     level="medium",
-    minutes=15,
+    minutes=18,
 )
 def value(
     row,
@@ -180,7 +232,7 @@ def value(
     v: the layer's own; v1: the first layer's; vx: x0 W_V. In place of V: 1 V, 2 aV, 3 and 5 V1, 4
     and 6 aV1, 8 x0W, 7 and 9 a x0W. Added: 10 (V + V1)/2, 11 aV + bV1, 12 (V + x0W)/2, 13 aV + b
     x0W. Row 3 changes all layers but layer 0, rows 4 and 7 "every second", all others the "last
-    third" (see `targets`). A layer that its row does not change uses v.
+    third" (see `which_rules`). A layer that its row does not change uses v.
     """
     changed = targets("last third", layers) if third else target_layers(row, layers)
     if layer not in changed and not everywhere:
@@ -397,7 +449,7 @@ def masses(distinct):
     "once; with a list of the tokens in use only their rows are read, which is what "
     "minimal/kernels/offload.py: Offloaded keeps on the card when the table is not there.",
     level="medium",
-    minutes=15,
+    minutes=14,
 )
 def histogram_decode(
     weights, ids, table, gamma, *, add=True, count=False, scaled=True, local=False
@@ -465,7 +517,7 @@ def budget(r):
     "explain why BoV wins. A budget becomes steps in minimal/lab/evidence/budgets.py: "
     "by_flops.",
     level="easy",
-    minutes=15,
+    minutes=6,
 )
 def flops_and_tokens(
     layers, width, vocabulary, windows, without, *, lookup=False, dropped=True, each=True
@@ -555,7 +607,7 @@ def model(batch):
     "a third of the layers and one of two streams; of the V cache it would be a third. "
     "minimal/lab/speed/memory.py: break_even counts it on a model, ids included.",
     level="medium",
-    minutes=20,
+    minutes=9,
 )
 def saved_bytes(
     layers,
@@ -648,7 +700,7 @@ def near(which, value, within, why):
     "the layers can go, and values are half of the cache: a quarter. "
     "minimal/lab/speed/memory.py: break_even counts a model's bytes for a batch.",
     level="medium",
-    minutes=5,
+    minutes=9,
 )
 def predict_break_even():
     """Predict: a vocabulary of 32,768, full context, tables in HALF of the layers (leave ids and
@@ -704,7 +756,7 @@ def cannot_fit(answer):
     "most C directions of |V|. So x0 W_V is a special case of the table, the one at "
     "which minimal/model/init.py: align starts it.",
     level="easy",
-    minutes=5,
+    minutes=4,
 )
 def expressivity_counter_example():
     """Find the error. Return (embedding (V,C), table (V,E)): token embeddings, and a value table
@@ -823,7 +875,7 @@ def windowed(kind):
     "windows and two search for it: the held rows never shrink, so both find the same. "
     "minimal/lab/speed/memory.py: break_even with rings=True asks it of a model.",
     level="stretch",
-    minutes=30,
+    minutes=23,
 )
 def windowed_break_even(
     windows,

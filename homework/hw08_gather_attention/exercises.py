@@ -81,7 +81,7 @@ unit = Unit(
     "offsets would let several lanes write to one place. Every kernel of the package "
     "does the same: in minimal/kernels/decode.py: combine the mask is d < D.",
     level="easy",
-    minutes=6,
+    minutes=11,
     kernel=0,
 )
 def copy_tiles(x, block, *, clamp=False, whole=False, mask=True, each=False, last=1):
@@ -147,7 +147,7 @@ def ragged(empty, large=False):
     "neutral number in the place of -inf and of 0 keeps NaN away. minimal/kernels/decode.py: "
     "combine treats splits that saw no key in this way.",
     level="medium",
-    minutes=12,
+    minutes=18,
     kernel=0,
 )
 def softmax_rows(x, lengths, block, *, other=-np.inf, short=True, shift=True, nothing=0.0):
@@ -304,7 +304,7 @@ def prefixed(T, large=False):
     "minimal/kernels/forward.py: forward has no prefix, but a window, and walks in three stretches "
     "so that only tiles at an edge are masked.",
     level="hard",
-    minutes=25,
+    minutes=37,
     kernel=0,
 )
 def flash(q, k, v, prefix, block_m, block_n, *, open=True, far=True, **how):
@@ -378,7 +378,7 @@ def named(T, large=False):
     "minimal/kernels/forward.py: forward applies the gain at the end, and the plans with a table "
     "beside V add it first and keep the sum.",
     level="medium",
-    minutes=12,
+    minutes=14,
     kernel=0,
 )
 def gather_flash(
@@ -449,7 +449,7 @@ def cache(S, splits, large=False):
     "a tile. Each split counts by exp of its lse, and minimal/kernels/decode.py: combine applies "
     "the gain after the merge.",
     level="medium",
-    minutes=14,
+    minutes=18,
     kernel=0,
 )
 def split_decode(
@@ -532,7 +532,7 @@ def spoken(distinct):
     "product with the U rows, and which is largest your own clock must say. A trick "
     "cannot win more than the share of the part that it touches.",
     level="medium",
-    minutes=15,
+    minutes=10,
 )
 def histogram_decode(scores, ids, table, gain, *, order="sorted", add=True, norm=True):
     """Decode by masses: scores (H,S) of one query (already scaled), ids (S,), table (V,H,E), gain a
@@ -609,7 +609,7 @@ def attended(gain):
     "unscaled output, sum(dout · u), so nothing is divided and a gain of zero is no "
     "exception.",
     level="medium",
-    minutes=15,
+    minutes=9,
 )
 def table_gradient(P, dout, ids, table, gain, *, add=True, scaled=True, divide=False):
     """Backward of out = gain * P @ table[ids]: P (T,S), dout (T,E), ids (S,), table (V,E), gain a
@@ -721,7 +721,7 @@ def slow_link(answer):
     "card, only new tokens cross, and what stays is a value cache by token: "
     "minimal/kernels/offload.py: Offloaded.",
     level="medium",
-    minutes=8,
+    minutes=9,
 )
 def offload_counter_example():
     """Find the error, and where it begins. Return (ids (1000,), width): a history of 1,000 token
@@ -782,7 +782,7 @@ def load(r):
     "short ones few, so one size for all is a compromise. minimal/kernels/decode.py: "
     "how_many_splits takes the fewest splits that fill the machine once.",
     level="stretch",
-    minutes=15,
+    minutes=23,
 )
 def best_splits(
     tiles, heads, slots, overhead, merge, *, up=True, merged=True, joined=False, padded=False

@@ -93,7 +93,7 @@ def packed(n, several):
     "attention can learn to give another document little weight, while a table's row is "
     "written by whoever names it.",
     level="medium",
-    minutes=12,
+    minutes=18,
 )
 def document_slots(
     ids, starts, factors, total, rows, *, through=False, alone=False, one=1, forward=True
@@ -241,7 +241,7 @@ def latent_cache(S, large=False):
     "head: with a latent of 512, heads of 128 and a width of 5,120 it would be 3.6 times the "
     "work.",
     level="hard",
-    minutes=20,
+    minutes=16,
 )
 def latent_step(
     q,
@@ -341,7 +341,7 @@ def layers(N):
     "streams grow with depth, so the same weight says more of a later one. In the package: "
     "minimal/model/depth.py: Mixture.shares and minimal/model/depth.py: Mixture.rows.",
     level="medium",
-    minutes=12,
+    minutes=14,
 )
 def mixed_values(
     streams, first, second, fixed, w, *, softmax=False, asker=-1, late=True, base=True
@@ -414,7 +414,7 @@ TWO = (1 - math.exp(-1e5 / 5e5)) ** 2
     "counts it for a text; the vectors of both hashes are narrower by half, which the count "
     "does not see.",
     level="easy",
-    minutes=5,
+    minutes=4,
 )
 def predict_two_hashes():
     """Predict two shares. 100,000 different names. (1) One hash gives each of them one of 1,000,000
@@ -489,7 +489,7 @@ def uniform(T=3):
     "values is a source in the package, minimal/model/values.py: Gate, and a gate on the way "
     "out a way of reading, minimal/model/attention.py: Gated.",
     level="easy",
-    minutes=8,
+    minutes=6,
 )
 def false_counter_example():
     """Find the error. One of these four is false. Return (which, A, v, g): its number, and, to
@@ -556,7 +556,7 @@ def going_on(n, T):
     "Cache, because kernels read slots of the whole past, and makes the slots of new places "
     "from them. That decoding equals the whole pass is a test of every plan.",
     level="stretch",
-    minutes=20,
+    minutes=24,
 )
 def slots_go_on(
     kept,

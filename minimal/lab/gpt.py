@@ -25,7 +25,7 @@ from minimal.data.tokenizer import tokenizer
 from minimal.kernels.reference import weights
 from minimal.lab import figures
 from minimal.lab.evidence.curves import relative
-from minimal.lab.proofs import awake
+from minimal.lab.proofs import awake, models_apart
 from minimal.model.attend import attend
 from minimal.model.config import SIZES
 from minimal.model.layers import norm, rope_tables, rotate
@@ -211,8 +211,8 @@ def look(losses, book, title, window=10):
 
 
 def apart(kind, plan="standard", names=(), size="nano", vocab=256, context=32):
-    """How far is a model from minimal's plan with the same weights? The largest difference of a
-    logit, and of a weight's gradient. `names` {theirs: ours} of what a line adds."""
+    """How far is a model from minimal's plan with the same weights? (logits, gradients), as
+    `models_apart` counts them. `names` {theirs: ours} of what a line adds."""
     config = SIZES[size].but(vocab=vocab, context=context)
     theirs, ours = awake(plan, config), kind(config).double()
     given, own = by_our_names(theirs, names), dict(ours.named_parameters())
@@ -221,12 +221,6 @@ def apart(kind, plan="standard", names=(), size="nano", vocab=256, context=32):
             own[name].copy_(p.reshape(own[name].shape))
     draw = torch.Generator().manual_seed(0)
     ids = torch.randint(vocab, (2, context), generator=draw)  # (B, T)
-    targets = ids.roll(-1, 1)
-
-    logits = theirs(ids)  # (B, T, V)
-    loss = F.cross_entropy(logits.double().mT, targets)
-    wanted = torch.autograd.grad(loss, given.values())
-    found = torch.autograd.grad(ours.loss(ids, targets), [own[name] for name in given])
-    pairs = zip(found, wanted, strict=True)
-    worst = max((a - b.reshape(a.shape)).abs().max().item() for a, b in pairs)
-    return (logits - ours(ids)).abs().max().item(), worst
+    return models_apart(
+        theirs, ours, ids, ids.roll(-1, 1), lambda model: by_our_names(model, names)
+    )

@@ -73,7 +73,8 @@ def models_apart(theirs, ours, ids, targets, named=lambda model: dict(model.name
     loss = lambda model: F.cross_entropy(model(ids).mT, targets)
     wanted = torch.autograd.grad(loss(theirs), list(weights.values()))
     got = torch.autograd.grad(loss(ours), [own[name] for name in weights])
-    off = max((a - b).abs().max() for a, b in zip(wanted, got, strict=True))
+    pairs = zip(wanted, got, strict=True)
+    off = max((a.reshape(b.shape) - b).abs().max() for a, b in pairs)
     largest = max(a.abs().max() for a in wanted)
     return logits_apart(theirs, ours, ids), (off / largest).item()
 

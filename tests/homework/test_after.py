@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from homework import grade, marking, reports, turn
+from homework import clock, grade, marking, reports, turn
 from minimal.lab.evidence import intervals
 from tests import warm
 
@@ -241,11 +241,70 @@ def test_a_notebook_exercise_that_has_one_says_it_once_it_is_right(capsys):
 def test_the_minutes_of_the_instructors_page_are_the_exercises():
     page = (HOMEWORK / "README.md").read_text(encoding="utf-8")
     said = dict(re.findall(r"\| `(hw\d\d_\w+)` \|.*\| (\d+) \|", page))
-    wanted = {
-        unit.folder: str(sum(exercise.minutes for exercise in unit.exercises.values()))
-        for unit in UNITS
-    }
+    texts = {unit: unit.path.with_name("README.md").read_text(encoding="utf-8") for unit in UNITS}
+    wanted = {unit.folder: str(clock.unit_minutes(unit, texts[unit])) for unit in UNITS}
     assert said == wanted
-    for unit in UNITS:
-        text = (unit.path.parent / "README.md").read_text(encoding="utf-8")
+    for unit, text in texts.items():
         assert f"About {wanted[unit.folder]} minutes." in text
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.short)
+def test_minutes_follow_from_words_lines_and_level(unit):
+    assert {name: exercise.minutes for name, exercise in unit.exercises.items()} == (
+        clock.counted(unit)
+    ), "python -m homework.clock writes them"
+
+
+def test_the_rule_of_the_instructors_page_is_the_one_that_counts():
+    page = one_line((HOMEWORK / "README.md").read_text(encoding="utf-8"))
+    levels = ", ".join(
+        f"{level} {minutes}" + (" minutes" if level == "easy" else "")
+        for level, minutes in clock.THINKING.items()
+    )
+    assert f"by its level: {levels}." in page and f"at {clock.WORDS} words a minute" in page
+
+
+def test_a_helper_is_counted_once_and_a_line_is_a_minute():
+    solution = '''
+def helper(x):
+    """Not counted."""
+    # neither
+    y = 2 * x
+    return y
+
+
+def first(x):
+    helpers = [helper]
+
+    return helpers[0](x)
+
+
+def second(x):
+    """Not counted."""
+    return helper(
+        x
+    )
+'''
+    assert clock.lines_of(solution, ["first", "second"]) == dict(first=2 + 3, second=3)
+    assert clock.lines_of(solution, ["second"]) == dict(second=3 + 3)
+    easy, hard = (
+        marking.Exercise(test_minutes_follow_from_words_lines_and_level, [], [], level, 0)
+        for level in ("easy", "hard")
+    )
+    easy.doc = hard.doc = "word " * 260
+    assert clock.minutes_of(easy, 5) == 3 + 2 + 5
+    assert clock.minutes_of(hard, 6) == 10 + 2 + 6
+
+
+def test_minutes_are_written_where_they_belong():
+    source = "@e(minutes=5)\ndef a():\n    1\n\n\n@e(minutes=6,\n)\ndef b(x):\n    2\n"
+    assert clock.with_minutes(source, dict(b=7)) == source.replace("=6", "=7")
+    assert clock.with_minutes(source, dict(a=8, b=7)) == source.replace("=6", "=7").replace(
+        "=5", "=8"
+    )
+    page = "About 1 minutes.\n\n| 1 | `owners` | 10 | easy | 1 min |\n| | this page | | | 9 min |\n"
+    told = clock.with_card(page, UNIT)
+    owners = UNIT.exercises["owners"]
+    assert f"| 1 | `owners` | 10 | {owners.level} | {owners.minutes} min |" in told
+    assert "| | this page | | | 0 min |" in told
+    assert told.startswith(f"About {sum(e.minutes for e in UNIT.exercises.values())} minutes.")

@@ -491,7 +491,7 @@ def test_each_learner_of_a_class_has_results_of_its_own(tmp_path, monkeypatch, c
     for name in ("j.miller", "j.smith"):
         (handed / name).mkdir(parents=True)
     (handed / "j.smith" / "my_cache.py").write_text(
-        "def owners(plan, layers, anchors):\n    return [], []\n"
+        "def owners(plan, windows, anchors):\n    return [], []\n"
     )
     for out, told in (("results", []), ("graded.v2", ["--out", "graded.v2"])):
         assert grade.main(["hw03", str(handed), "--isolation", way, *told]) == 0

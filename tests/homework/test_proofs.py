@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from homework import grade, marking, runner
+from homework import clock, grade, marking, runner
 from tests.homework.classroom import lost
 from tests.homework.mutants import SLIPPED, mutants
 
@@ -210,7 +210,9 @@ def test_the_statement_names_every_exercise_with_its_points_and_minutes(unit):
         assert (
             cells and str(e.points) in cells and e.level in cells and f"{e.minutes} min" in cells
         ), (e.name, row)
-    assert str(sum(e.minutes for e in unit.exercises.values())) in text, "the sum of the minutes"
+    whole = sum(e.minutes for e in unit.exercises.values()) + clock.page_minutes(text)
+    assert f"About {whole} minutes" in text, "the sum of the minutes"
+    assert f"| | this page | | | {clock.page_minutes(text)} min |" in text
 
 
 def test_learners_files_and_public_tests_never_import_a_solution():

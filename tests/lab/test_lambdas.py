@@ -1,8 +1,13 @@
 """Are the weights of recorded runs read as they were recorded?"""
 
-import pytest
+from collections import Counter
 
-from minimal.lab.evidence.lambdas import curves, measured, share, told
+import pytest
+import torch
+
+from minimal.lab.evidence.lambdas import curves, measured, share, sums, told
+from minimal.lab.proofs import wake
+from minimal.variants import build
 
 NAMES = ["streams.1.residual.0.value", "streams.1.x0.0.value"]
 
@@ -36,3 +41,26 @@ def test_sums_are_gathered_by_layer():
 
 def test_one_run_has_no_range():
     assert told([0.5]) == "0.50" and told([0.25, 0.75], "{:.0%}") == "50% (25% to 75%)"
+
+
+def test_every_sum_of_a_model_is_weighed_and_handed_over():
+    model = wake(build("modded", "smoke", layers=16, style="modded"))
+    ids, seen = torch.arange(24).view(2, 12), []
+
+    def by_lengths(a, x, b, y):
+        seen.append(a * x + b * y)
+        return 0.25
+
+    found = sums(model, ids, by_lengths)
+    kinds = Counter(row["kind"] for row in found)
+    assert kinds == dict(skip=3, x0=16, table=6, attention=15)  # layer 7 has no attention
+    assert {row["lengths"] for row in found} == {0.25}
+    weights = {row["layer"]: row["weights"] for row in found if row["kind"] == "skip"}
+    assert weights == {9: 0.5, 10: 0.5, 11: 0.5}  # 1 and 1 at the start
+
+    # the mixin's sum is what attention's output is added to
+    mixin, attention = (
+        next(total for row, total in zip(found, seen) if (row["layer"], row["kind"]) == (9, kind))
+        for kind in ("x0", "attention")
+    )
+    assert 0.01 < (mixin - attention).abs().max() < 0.99 * attention.abs().max()

@@ -32,26 +32,25 @@ def directions(v, share):
 
 
 def attend(q, keys, values):
-    """One softmax over several layers' keys."""
-    T = q.shape[1]
-    scores = [
-        einsum("btd,bsd->bts", q, k) * q.shape[-1] ** -0.5 + torch.full((T, T), -torch.inf).triu(1)
-        for k in keys
-    ]
-    weights = torch.stack(scores, 2).flatten(2).softmax(-1).unflatten(2, (len(keys), T))
-    return einsum("btns,nbsd->btd", weights, torch.stack(values))
+    """One softmax over several layers' keys: what is read, and the maps (B,T,M,S)."""
+    T, S = q.shape[1], keys.shape[2]
+    scores = einsum("btd,mbsd->btms", q, keys) * q.shape[-1] ** -0.5
+    scores = scores + torch.full((T, S), -torch.inf).triu(S - T + 1)[:, None]
+    weights = scores.flatten(2).softmax(-1).unflatten(2, (len(keys), S))
+    return einsum("btms,mbsd->btd", weights, values), weights
 
 
-def cross_layer(q, k, v, k_m, v_m):
-    return attend(q.double(), (k.double(), k_m.double()), (v.double(), v_m.double())).to(q.dtype)
+def cross_layer(q, k, v):
+    read, weights = attend(q.double(), k.double(), v.double())
+    return read.to(q.dtype), einsum("btms->btm", weights).to(q.dtype)
 
 
-def resformer(x, wq, wk, wv, wo):
-    kind, x = x.dtype, x.double()
-    values = []
-    for q, k, v, o in zip(*(w.double() for w in (wq, wk, wv, wo)), strict=True):
+def resformer(x, wq, wk, wv, wo, lam):
+    kind, x, values = x.dtype, x.double(), []
+    for n, (q, k, v, o) in enumerate(zip(*(w.double() for w in (wq, wk, wv, wo)), strict=True)):
         values.append(x @ v)
-        x = x + attend(x @ q, (x @ k,), (0.5 * values[0] + 0.5 * values[-1],)) @ o
+        mixed = einsum("m,mbtc->btc", lam[n, : n + 1].double(), torch.stack(values))
+        x = x + attend(x @ q, (x @ k)[None], mixed[None])[0] @ o
     return x.to(kind)
 
 
@@ -62,11 +61,14 @@ def neutreno(A, v, v1, lam):
     return einsum("bhts,bshd->bthd", corrected, v) + einsum("h,ts,bshd->bthd", lam, own, v1)
 
 
-def denseformer(x, w, a):
+def denseformer(x, w, a, dilation, period):
     seen = x[None]
     for n, matrix in enumerate(w):
-        seen = torch.cat([seen, (x + (x @ matrix).tanh())[None]])
-        x = einsum("j,jbtc->btc", a[n, : len(seen)], seen)
+        x = x + (x @ matrix).tanh()
+        seen = torch.cat([seen, x[None]])
+        if (n + 1) % period == 0:
+            newest_first = torch.arange(n + 1, -1, -dilation)
+            x = einsum("j,jbtc->btc", a[n, newest_first], seen[newest_first])
     return x
 
 
@@ -83,8 +85,7 @@ def formula_counter_example():
 
 def best_mix(q, k, v, k_m, v_m):
     kind, (q, k, v, k_m, v_m) = q.dtype, (x.double() for x in (q, k, v, k_m, v_m))
-    streams = torch.stack([attend(q, (k,), (v,)), attend(q, (k,), (v_m,))])
+    streams = torch.stack([attend(q, k[None], values[None])[0] for values in (v, v_m)])
+    target, _ = cross_layer(q, torch.stack([k, k_m]), torch.stack([v, v_m]))
     gram = einsum("ibtd,jbtd->ij", streams, streams)
-    return torch.linalg.solve(
-        gram, einsum("ibtd,btd->i", streams, cross_layer(q, k, v, k_m, v_m))
-    ).to(kind)
+    return torch.linalg.solve(gram, einsum("ibtd,btd->i", streams, target)).to(kind)

@@ -48,18 +48,23 @@ def directions(v, share):
     return torch.tensor(plain), torch.tensor(centred)
 
 
-def cross_layer(q, k, v, k_m, v_m):
-    seen = torch.ones(q.shape[1], k.shape[1], dtype=torch.bool).tril()
-    keys, values = torch.cat((k, k_m), 1), torch.cat((v, v_m), 1)
-    return F.scaled_dot_product_attention(q, keys, values, attn_mask=torch.cat((seen, seen), 1))
+def cross_layer(q, k, v):
+    (M, _, S, _), T = k.shape, q.shape[1]
+    seen = torch.ones(T, S, dtype=torch.bool).tril(S - T)
+    everywhere = torch.cat([seen] * M, 1)  # (T, M S)
+    keys, values = torch.cat(k.unbind(), 1), torch.cat(v.unbind(), 1)  # (B, M S, D)
+    read = F.scaled_dot_product_attention(q, keys, values, attn_mask=everywhere)
+    whose = torch.eye(M, dtype=q.dtype).repeat_interleave(S, 0).expand(len(q), -1, -1)
+    return read, F.scaled_dot_product_attention(q, keys, whose, attn_mask=everywhere)
 
 
-def resformer(x, wq, wk, wv, wo):
-    first = None
+def resformer(x, wq, wk, wv, wo, lam):
+    made = []
     for n in range(wq.shape[0]):
-        own = F.linear(x, wv[n].T)
-        first = own if first is None else first
-        mixed = torch.lerp(own, first, 0.5)
+        made.append(F.linear(x, wv[n].T))
+        mixed = torch.zeros_like(x)
+        for share, values in zip(lam[n], made, strict=False):
+            mixed = mixed + share * values
         x = x + F.scaled_dot_product_attention(x @ wq[n], x @ wk[n], mixed, is_causal=True) @ wo[n]
     return x
 
@@ -75,13 +80,17 @@ def neutreno(A, v, v1, lam):
     return torch.stack(rows, 1)
 
 
-def denseformer(x, w, a):
+def denseformer(x, w, a, dilation, period):
     outputs = [x]
     for n in range(w.shape[0]):
         outputs += [x + torch.tanh(F.linear(x, w[n].T))]
-        x = torch.zeros_like(x)
-        for weight, output in zip(a[n], outputs, strict=False):
-            x = x + weight * output
+        x = outputs[-1]
+        if (n + 1) % period:
+            continue
+        x, j = torch.zeros_like(x), n + 1
+        while j >= 0:
+            x = x + a[n, j] * outputs[j]
+            j -= dilation
     return x
 
 
@@ -98,7 +107,7 @@ def formula_counter_example():
 def best_mix(q, k, v, k_m, v_m):
     X = F.scaled_dot_product_attention(q, k, v, is_causal=True).double()
     Y = F.scaled_dot_product_attention(q, k, v_m, is_causal=True).double()
-    target = cross_layer(q, k, v, k_m, v_m).double()
+    target = cross_layer(q, torch.stack([k, k_m]), torch.stack([v, v_m]))[0].double()
     xx, xy, yy, xt, yt = (
         (X * X).sum(),
         (X * Y).sum(),

@@ -39,15 +39,20 @@ def causal_scores(q, k):
     return scores.masked_fill(torch.ones_like(scores, dtype=torch.bool).triu(1), float("-inf"))
 
 
-def cross_layer(q, k, v, k_m, v_m):
-    scores = torch.cat([causal_scores(q, k), causal_scores(q, k_m)], -1)  # (B,T,2T)
-    return scores.softmax(-1) @ torch.cat([v, v_m], 1)
+def cross_layer(q, k, v):
+    T, S = q.shape[1], k.shape[2]
+    scores = q @ k.mT / q.shape[-1] ** 0.5  # (M,B,T,S)
+    seen = torch.arange(S) <= torch.arange(T)[:, None] + S - T  # (T,S)
+    scores = scores.masked_fill(~seen, float("-inf")).permute(1, 2, 0, 3)  # (B,T,M,S)
+    weights = scores.flatten(2).softmax(-1).view_as(scores)
+    return torch.einsum("btms,mbsd->btd", weights, v), weights.sum(-1)
 
 
-def resformer(x, wq, wk, wv, wo):
-    v1 = x @ wv[0]  # (B,T,C)
+def resformer(x, wq, wk, wv, wo, lam):
+    made = []
     for n in range(len(wq)):
-        v = (x @ wv[n] + v1) / 2  # in the first layer this is v1
+        made.append(x @ wv[n])  # (B,T,C)
+        v = sum(lam[n, m] * made[m] for m in range(n + 1))
         x = x + causal_scores(x @ wq[n], x @ wk[n]).softmax(-1) @ v @ wo[n]
     return x
 
@@ -57,11 +62,13 @@ def neutreno(A, v, v1, lam):
     return torch.einsum("bhts,bshd->bthd", A, v) + lam[:, None] * own
 
 
-def denseformer(x, w, a):
+def denseformer(x, w, a, dilation, period):
     X = [x]
     for n in range(len(w)):
-        X.append(x + torch.tanh(x @ w[n]))
-        x = sum(a[n, j] * X[j] for j in range(n + 2))
+        x = x + torch.tanh(x @ w[n])
+        X.append(x)
+        if (n + 1) % period == 0:
+            x = sum(a[n, j] * X[j] for j in range(n + 1, -1, -dilation))
     return x
 
 
@@ -80,5 +87,5 @@ def formula_counter_example():
 def best_mix(q, k, v, k_m, v_m):
     A = causal_scores(q, k).softmax(-1)  # (B,T,T)
     columns = torch.stack([(A @ v).flatten(), (A @ v_m).flatten()], 1)  # (B T D, 2)
-    target = cross_layer(q, k, v, k_m, v_m).flatten()
-    return torch.linalg.lstsq(columns, target[:, None]).solution.flatten()
+    target, _ = cross_layer(q, torch.stack([k_m, k]), torch.stack([v_m, v]))
+    return torch.linalg.lstsq(columns, target.reshape(-1, 1)).solution.flatten()

@@ -3,21 +3,28 @@
 import torch
 
 
-def owners(plan, layers, anchors):
+def owners(plan, windows, anchors):
+    rank = [windows[:n].count(window) for n, window in enumerate(windows)]  # within its window
+    at = {(window, rank[n]): n for n, window in enumerate(windows)}
+    made = [n in anchors for n in range(len(windows))]
     table = {
-        "svformer": (lambda n: n, lambda n: 0),
-        "cla": (lambda n: n // 2 * 2,) * 2,
-        "share-k2": (lambda n: n // 2 * 2, lambda n: n),
-        "share-v2": (lambda n: n, lambda n: n // 2 * 2),
-        "anchors": (lambda n: n, lambda n: sorted(a for a in anchors if a <= n)[-1]),
+        "svformer": (lambda n: n, lambda n: at[windows[n], 0]),
+        "cla": (lambda n: at[windows[n], rank[n] // 2 * 2],) * 2,
+        "share-k2": (lambda n: at[windows[n], rank[n] // 2 * 2], lambda n: n),
+        "share-v2": (lambda n: n, lambda n: at[windows[n], rank[n] // 2 * 2]),
+        "anchors": (
+            lambda n: n,
+            lambda n: n if made[n] else value(at[windows[n], rank[n] - 1]),
+        ),
     }
     key, value = table.get(plan, (lambda n: n, lambda n: n))
-    return torch.tensor([[key(n) for n in range(layers)], [value(n) for n in range(layers)]])
+    layers = range(len(windows))
+    return torch.tensor([[key(n) for n in layers], [value(n) for n in layers]])
 
 
 def cache_bytes(plan, layers, batch, tokens, heads, groups, width, key_bits, value_bits):
     keys, values = (
-        [0] * layers if plan == "skipv1" else x for x in owners(plan, layers, []).tolist()
+        [0] * layers if plan == "skipv1" else x for x in owners(plan, [0] * layers, []).tolist()
     )
     key, value = (groups * (width * bits // 8 + 2 * (bits < 16)) for bits in (key_bits, value_bits))
     if plan == "skipv1":
@@ -37,8 +44,10 @@ def grouped_attention(q, k, v):
 
 
 def skip_heads(v, v1):
-    own, borrowed = v.double(), v1.double().tensor_split(2, 2)[1]
-    return torch.cat((own, borrowed), dim=-2).to(v.dtype)
+    B, T, H, D = v1.shape
+    own = v.double()[:, :, :, None].expand(-1, -1, -1, H // 2 // v.shape[2], -1)
+    borrowed = v1.double().tensor_split(2, 2)[1]
+    return torch.cat((own.reshape(B, T, H // 2, D), borrowed), dim=-2).to(v.dtype)
 
 
 def svformer(x, wq, wk, wv, wo):

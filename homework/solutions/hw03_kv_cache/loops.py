@@ -4,13 +4,17 @@ import torch
 import torch.nn.functional as F
 
 
-def owners(plan, layers, anchors):
-    keys, values, anchor = [], [], 0
-    for n in range(layers):
+def owners(plan, windows, anchors):
+    keys, values, seen = [], [], {}
+    for n, window in enumerate(windows):
+        first, anchor, pair, count = seen.get(window, (n, n, n, 0))
         anchor = n if n in anchors else anchor
-        pair = n if n % 2 == 0 else n - 1
+        pair = n if count % 2 == 0 else pair
+        seen[window] = first, anchor, pair, count + 1
         keys += [pair] if plan in {"cla", "share-k2"} else [n]
-        values += [{"svformer": 0, "anchors": anchor, "cla": pair, "share-v2": pair}.get(plan, n)]
+        values += [
+            {"svformer": first, "anchors": anchor, "cla": pair, "share-v2": pair}.get(plan, n)
+        ]
     return keys, values
 
 
@@ -42,8 +46,9 @@ def grouped_attention(q, k, v):
 
 
 def skip_heads(v, v1):
-    out = v1.clone()
-    out[:, :, : v.shape[2]] = v
+    out, half = v1.clone(), v1.shape[2] // 2
+    for h in range(half):
+        out[:, :, h] = v[:, :, h * v.shape[2] // half]
     return out
 
 

@@ -3,14 +3,15 @@
 import torch
 
 
-def owners(plan, layers, anchors):
-    own = list(range(layers))
-    paired = [n - n % 2 for n in own]
-    latest = [max([a for a in anchors if a <= n], default=0) for n in own]
-    keys = paired if plan in ("cla", "share-k2") else own
-    values = {"svformer": [0] * layers, "cla": paired, "share-v2": paired, "anchors": latest}.get(
-        plan, own
-    )
+def owners(plan, windows, anchors):
+    keys, values = [], []
+    for n, window in enumerate(windows):
+        kind = [m for m in range(n + 1) if windows[m] == window]  # up to itself
+        paired = kind[(len(kind) - 1) // 2 * 2]
+        latest = max([m for m in kind if m in anchors], default=n)
+        keys.append(paired if plan in ("cla", "share-k2") else n)
+        value = {"svformer": kind[0], "cla": paired, "share-v2": paired, "anchors": latest}
+        values.append(value.get(plan, n))
     return keys, values
 
 
@@ -41,7 +42,9 @@ def grouped_attention(q, k, v):
 
 
 def skip_heads(v, v1):
-    return torch.cat([v, v1[:, :, v.shape[2] :]], 2)  # (B,T,H,D)
+    half = v1.shape[2] // 2
+    own = v.repeat_interleave(half // v.shape[2], 2)  # (B,T,H/2,D)
+    return torch.cat([own, v1[:, :, half:]], 2)  # (B,T,H,D)
 
 
 def causal_weights(q, k):

@@ -5,10 +5,12 @@ import torch.nn.functional as F
 from torch import einsum
 
 
-def table_of(layers, tables):
-    layer = torch.arange(layers)
-    late = layer - (layers - tables)
-    return torch.where(layer < tables, layer, torch.where(late >= 0, late, -torch.ones_like(layer)))
+def table_of(layers, tables, without):
+    able = torch.ones(layers, dtype=torch.long)
+    able[without] = 0
+    below, above = able.cumsum(0) - able, able.flip(0).cumsum(0).flip(0)  # above: itself included
+    late = torch.where(above <= tables, tables - above, -1)
+    return torch.where(able == 0, -1, torch.where(below < tables, below, late))
 
 
 def mixed_value(v, ve, s0, s1):

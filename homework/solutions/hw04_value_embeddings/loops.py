@@ -3,15 +3,15 @@
 import torch
 
 
-def table_of(layers, tables):
-    reads = []
+def table_of(layers, tables, without):
+    reads, waiting = [-1] * layers, list(range(tables))
     for i in range(layers):
-        if i < tables:
-            reads.append(i)
-        elif layers - i <= tables:
-            reads.append(tables - (layers - i))
-        else:
-            reads.append(-1)
+        if waiting and i not in without:
+            reads[i] = waiting.pop(0)
+    waiting = list(range(tables))
+    for i in reversed(range(layers)):
+        if waiting and i not in without:
+            reads[i] = waiting.pop()
     return reads
 
 

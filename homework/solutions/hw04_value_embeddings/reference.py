@@ -9,9 +9,12 @@ def rms(x):
     return x / x.square().mean(-1, keepdim=True).sqrt()
 
 
-def table_of(layers, tables):
-    none = [-1] * (layers - 2 * tables)
-    return [*range(tables), *none, *range(tables)]
+def table_of(layers, tables, without):
+    able = [i for i in range(layers) if i not in without]
+    reads = [-1] * layers
+    for t in range(tables):
+        reads[able[t]] = reads[able[t - tables]] = t
+    return reads
 
 
 def mixed_value(v, ve, s0, s1):

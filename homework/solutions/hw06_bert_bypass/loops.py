@@ -55,32 +55,47 @@ def clean(text):
     return [word for word in text.lower().split() if word not in {"a", "an", "the"}]
 
 
+def overlap_of(said, wanted):
+    left, common = list(wanted), 0
+    for word in said:
+        if word in left:
+            left.remove(word)
+            common += 1
+    total = len(said) + len(wanted)
+    return 2 * common / total if total else 1.0
+
+
 def em_f1(prediction, golds):
-    best = [0.0, 0.0]
-    for gold in golds:
-        p, left, common = clean(prediction), clean(gold), 0
-        total = len(p) + len(left)
-        if p == left:
-            best[0] = 1.0
-        for word in p:
-            if word in left:
-                left.remove(word)
-                common += 1
-        best[1] = max(best[1], 2 * common / total if total else 1.0)
-    return tuple(best)
+    best, people = [0.0, 0.0], []
+    for i, gold in enumerate(golds):
+        said, wanted, person = clean(prediction), clean(gold), None
+        best = [max(best[0], float(said == wanted)), max(best[1], overlap_of(said, wanted))]
+        for j, other in enumerate(golds):
+            if i != j:
+                person = max(person or 0.0, overlap_of(wanted, clean(other)))
+        people.append(1.0 if person is None else person)
+    return *best, sum(people) / len(people)
 
 
-def window_starts(length, size, overlap):
+def best_windows(length, size, overlap):
     starts = [0]
     while length > starts[-1] + size:
         starts += [starts[-1] + size - overlap]
-    return starts
+    best, w = [], 0
+    for t in range(length):
+        # the next window is better as soon as its left side is longer than this one's right side
+        while w + 1 < len(starts) and t - starts[w + 1] > starts[w] + size - 1 - t:
+            w += 1
+        best.append(w)
+    return starts, best
 
 
-def variance_parts(v, r, alpha):
-    total = (v + alpha * r).double().var(correction=0)
-    own, other = v.double().var(correction=0), (alpha * r).double().var(correction=0)
-    return own.item(), other.item(), (total - own - other).item()
+def variance_parts(streams, weights):
+    out = torch.empty(len(streams), len(streams), dtype=streams.dtype)
+    for i, (x, a) in enumerate(zip(streams, weights, strict=True)):
+        for j, (y, b) in enumerate(zip(streams, weights, strict=True)):
+            out[i, j] = a * b * ((x - x.mean()) * (y - y.mean())).mean()
+    return out
 
 
 def welch(a, mean, std, n):

@@ -7,19 +7,27 @@ from torch import einsum
 ROWS = dict(enumerate("v av 1 a1 1 a1 ax x ax hv1 abv1 hvx abvx".split(), 1))
 
 
-def targets(rule, layers):
+def chosen_by(rule, layers):
     every = torch.arange(layers)
     chosen = {
         "last third": 3 * every + 2 >= 2 * layers,
         "every second": (layers - 1 - every) % 2 == 0,
         "last half": 2 * every + 1 >= layers,
     }
-    return every[chosen[rule]]
+    return chosen[rule]
+
+
+def which_rules(picked, layers):
+    mine = torch.zeros(layers, dtype=torch.bool)
+    mine[picked] = True
+    rules = ("last third", "every second", "last half")
+    theirs = torch.stack([chosen_by(rule, layers) for rule in rules])  # (3,L)
+    return (theirs == mine).all(1).long()
 
 
 def value(row, layer, layers, v, v1, vx, a, b):
     rule = "every second" if row in (4, 7) else "last third"
-    changed = layer > 0 if row == 3 else layer in targets(rule, layers).tolist()
+    changed = layer > 0 if row == 3 else bool(chosen_by(rule, layers)[layer])
     plan, row = (ROWS[row], row) if changed else (ROWS[1], 1)
     of_v = {"h": 0.5, "a": a}[plan[0]] if row >= 10 else 0.0
     of_v = of_v if row > 2 else (a if row == 2 else 1.0)

@@ -13,6 +13,17 @@ def targets(rule, layers):
     return found
 
 
+def which_rules(picked, layers):
+    found = []
+    for rule in ("last third", "every second", "last half"):
+        theirs, same = targets(rule, layers), True
+        for i in range(layers):
+            if (i in theirs) != (i in picked):
+                same = False
+        found.append(same)
+    return tuple(found)
+
+
 def value(row, layer, layers, v, v1, vx, a, b):
     if row in (4, 7):
         chosen = targets("every second", layers)

@@ -13,6 +13,13 @@ def targets(rule, layers):
     return list(range(2 * layers // 3 if rule == "last third" else layers // 2, layers))
 
 
+RULES = ("last third", "every second", "last half")
+
+
+def which_rules(picked, layers):
+    return [int(targets(rule, layers) == picked) for rule in RULES]
+
+
 def value(row, layer, layers, v, v1, vx, a, b):
     chosen = range(1, layers) if row == 3 else targets(WHERE.get(row, "last third"), layers)
     if layer not in chosen:
