@@ -127,9 +127,9 @@ streams = socket.recv_fds(line, 1, 3)[1]
 asked = json.loads(line.makefile().readline())
 kernel = os.fork()
 if kernel:
-    line.sendall(b"%d\\n" % kernel)
+    line.sendall(b"%8d" % kernel)
     code = os.waitstatus_to_exitcode(os.waitpid(kernel, 0)[1])
-    line.sendall(b"%d\\n" % (code if code >= 0 else 128 - code))
+    line.sendall(b"%8d" % (code if code >= 0 else 128 - code))
     os._exit(0)
 
 # the kernel: in the place, the environment and the streams that were asked for

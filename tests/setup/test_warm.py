@@ -110,9 +110,14 @@ def forked_twice(folder):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux only")
-def test_a_forked_kernel_ends_with_the_process_that_jupyter_started(tmp_path):
+@pytest.mark.parametrize("killed", ["the launcher", "whoever started it"])
+def test_a_forked_kernel_ends_with_the_process_that_jupyter_started_and_its_parent(
+    tmp_path, killed
+):
     file = tmp_path / "connection.json"
-    command = [sys.executable, "-m", "ipykernel_launcher", "-f", file]
+    launcher = [sys.executable, "-m", "ipykernel_launcher", "-f", str(file)]
+    wait = f"import subprocess; subprocess.run({launcher})"
+    command = launcher if killed == "the launcher" else [sys.executable, "-c", wait]
     with warm.kernels():
         quiet = dict(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         started = subprocess.Popen(command, cwd=tmp_path, **quiet)
@@ -127,7 +132,7 @@ def test_a_forked_kernel_ends_with_the_process_that_jupyter_started(tmp_path):
 
     try:
         wait_for(file.exists)
-        assert len(there()) == 1
+        assert len(there()) == 1 + (killed != "the launcher"), "the kernel, and its launcher"
     finally:
         started.kill()
         started.wait()
