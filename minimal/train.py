@@ -6,6 +6,7 @@ torchrun --nproc-per-node 8 -m minimal.train --plan bov --size d12 …
 The loop itself, with its clock, its checkpoints and its ways to stop, is minimal.training.loop.
 """
 
+import functools
 import math
 import os
 from dataclasses import asdict, dataclass, fields
@@ -68,6 +69,12 @@ def prepare(run):
     how = dict(batch_tokens=tokens_a_step, steps=steps, scale=run.scale, lr=run.lr, team=team)
     optimizer = optim.Optimizer(model, recipe, **how)
     return Parts(team, corpus, tok, data, model, counted, steps, optimizer)
+
+
+@functools.cache
+def floor(where, threads):
+    """The matmul rate of this machine, measured once a process and not for each of its runs."""
+    return matmul_rate(where)
 
 
 # ---- the training -------------------------------------------------------------------------------
@@ -164,7 +171,7 @@ class Trainer(Loop):
     # ---- what is said ---------------------------------------------------------------------------
     def fit(self, minutes=None):
         """Train to the end, or for some minutes. -> the result"""
-        self.rate = matmul_rate(self.team.device)
+        self.rate = floor(self.team.device, torch.get_num_threads())
         if not self.quiet:
             print(self.headline())
         with progress(self.run.plan, self.steps, self.done, quiet=self.quiet) as self.bar:

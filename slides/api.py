@@ -4,6 +4,7 @@ They are read from the files: nothing is imported, nothing retyped.
 """
 
 import ast
+import functools
 import html
 import re
 from pathlib import Path
@@ -24,6 +25,7 @@ FIRST = {
 }
 
 
+@functools.cache
 def rooms():
     """[(room, what its line in the package's map says, its files)], as the package tells them."""
     told = ast.get_docstring(ast.parse(text_of(ROOT / "minimal" / "__init__.py")))
@@ -74,6 +76,7 @@ def page(path):
     return f"{'minimal' if name == '__init__' else name}.html"
 
 
+@functools.cache
 def question(path):
     """The first paragraph of a module's docstring."""
     return (ast.get_docstring(ast.parse(text_of(path))) or "").split("\n\n")[0]

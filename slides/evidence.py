@@ -3,6 +3,7 @@
 Titles and alt texts are counted from the rows, so that they stay true when a grid is recorded anew.
 """
 
+import functools
 import html
 import re
 import statistics
@@ -305,6 +306,7 @@ def with_figures(body):
     return re.sub(r"<h2.*?</h2>", turn, body, flags=re.S)
 
 
+@functools.cache  # drawn once: half a second each
 def shown(picture):
     """A picture of the repository by its name, or one that a function draws."""
     if isinstance(picture, str):

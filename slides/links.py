@@ -1,5 +1,6 @@
 """Where does a link lead on the site? Files of the repository and their pages; broken links."""
 
+import functools
 import html
 import posixpath
 import re
@@ -34,6 +35,7 @@ def units():
     return sorted((ROOT / "homework").glob("hw[0-9][0-9]_*/README.md"))
 
 
+@functools.cache  # asked for every link of the site
 def places():
     """HOME, with every notebook, deck, module, figure, unit and file of evidence."""
     found = dict(HOME)

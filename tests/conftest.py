@@ -28,18 +28,21 @@ from tests.workers import (  # noqa: F401 pytest finds its hooks here
 )
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+# Seconds a folder may take: what it took in a whole run on two quiet cores, rounded up, so that
+# over its budget means slower than it was; the three short ones have some room.
 BUDGET = dict(
-    setup=240,
-    model=120,
-    training=150,
+    setup=90,
+    model=160,
+    training=70,
     data=60,
-    kernels=150,
+    kernels=80,
     encoder=90,
     tasks=60,
-    lab=120,
-    homework=220,
-    notebooks=360,
-    slides=180,
+    lab=130,
+    homework=310,
+    notebooks=420,
+    slides=340,
 )
 REQUIRED = set(filter(None, os.environ.get("REQUIRE", "").split(",")))
 EXTRAS = dict(  # what must be there for a test with this mark
@@ -110,6 +113,18 @@ def same_seeds_every_time():
     if "torch" in sys.modules:
         sys.modules["torch"].manual_seed(0)
         sys.modules["torch"].set_num_threads(1)
+
+
+@pytest.fixture
+def own_runs(tmp_path):
+    """A folder for the runs of one test alone, over the corpora that all tests share: to prepare
+    the standard library takes five seconds."""
+    corpora = pathlib.Path(os.environ["MINIMAL_RUNS"], "data")
+    corpora.mkdir(exist_ok=True)
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    (folder / "data").symlink_to(corpora, target_is_directory=True)
+    return folder
 
 
 # Extras: skipped where absent, failed where required.

@@ -3,8 +3,11 @@
 `python -m pytest homework/hw03` spends two seconds on importing torch and half a second on its
 tests. `run` answers like subprocess.run, from a fork of one process that has imported torch and
 pytest and nothing of ours. A command that many tests ask has one test that starts it truly.
+
+A notebook's kernel imports as much before its first cell: within `kernels` it is such a fork too.
 """
 
+import contextlib
 import json
 import os
 import subprocess
@@ -12,9 +15,11 @@ import sys
 import tempfile
 from pathlib import Path
 
+from notebooks.run import QUIET
+
 SERVE = """
-import atexit, json, os, resource, runpy, signal, socket, sys, traceback
-import numpy, pytest, torch
+import atexit, json, os, resource, runpy, signal, socket, traceback
+import pytest
 
 torch.set_num_threads(1)
 for line in sys.stdin:
@@ -87,18 +92,107 @@ sys.stdout.flush()
 sys.stderr.flush()
 os._exit(code)
 """
-servers = []
+
+# what most notebooks and commands import; not Triton, which reads its environment as it comes
+IMPORTS = """
+import sys
+import numpy, torch
+import matplotlib.backends.backend_agg, matplotlib.figure, matplotlib.font_manager
+assert "triton" not in sys.modules
+"""
+
+KERNELS = """
+import contextlib, json, os, select, socket, threading, traceback
+from ipykernel import kernelapp
+import IPython, matplotlib_inline.backend_inline
+
+torch.set_num_threads(1)
+door = socket.socket(socket.AF_UNIX)
+door.bind(sys.argv[1])
+door.listen()
+print("open", flush=True)
+while True:
+    if sys.stdin in select.select([door, sys.stdin], [], [])[0]:
+        sys.exit()  # whoever started this is gone
+    line = door.accept()[0]
+    if os.fork() == 0:
+        break
+    line.close()
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+# between: the parent of one kernel, which tells how it ended
+streams = socket.recv_fds(line, 1, 3)[1]
+asked = json.loads(line.makefile().readline())
+kernel = os.fork()
+if kernel:
+    line.sendall(b"%8d" % kernel)
+    code = os.waitstatus_to_exitcode(os.waitpid(kernel, 0)[1])
+    line.sendall(b"%8d" % (code if code >= 0 else 128 - code))
+    os._exit(0)
+
+# the kernel: in the place, the environment and the streams that were asked for
+def until_it_is_killed():
+    line.recv(1)
+    os._exit(1)
+
+os.setsid()
+os.chdir(asked["cwd"])
+os.environ.clear()
+os.environ.update(asked["env"])
+for number, end in enumerate(streams):
+    os.dup2(end, number)
+sys.path[:1] = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+sys.argv = asked["words"]
+numpy.random.seed()
+threading.Thread(target=until_it_is_killed, daemon=True).start()
+code = 0
+try:
+    kernelapp.launch_new_instance()
+except SystemExit as end:
+    code = end.code if isinstance(end.code, int) else int(end.code is not None)
+except BaseException:
+    traceback.print_exc()
+    code = 1
+sys.stdout.flush()
+sys.stderr.flush()
+os._exit(code)
+"""
+servers, folders = {}, []
 
 
-def server():
+def server(code, *words, **more):
     """Started by the first who asks; it ends with this process, which holds its standard input."""
-    if not servers:
+    if code not in servers:
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         pipe = subprocess.PIPE
-        command = [sys.executable, "-c", SERVE]
         how = dict(stdin=pipe, stdout=pipe, text=True, env=environment | dict(OMP_NUM_THREADS="1"))
-        servers.append(subprocess.Popen(command, **how))
-    return servers[0]
+        how["env"] |= more
+        command = [sys.executable, "-c", IMPORTS + code, *words]
+        servers[code] = subprocess.Popen(command, **how)
+    return servers[code]
+
+
+@contextlib.contextmanager
+def kernels():
+    """Within, a kernel that Jupyter starts is a fork of one that has imported what IMPORTS says."""
+    if sys.platform != "linux":
+        yield
+        return
+    if KERNELS not in servers:
+        folders.append(tempfile.TemporaryDirectory(prefix="kernels-"))
+        os.environ["FORKED_KERNELS"] = str(Path(folders[0].name, "door"))
+        # what libraries read as they are imported is what the runner tells its kernels
+        told = QUIET | dict(MPLBACKEND="module://matplotlib_inline.backend_inline")
+        server(KERNELS, os.environ["FORKED_KERNELS"], **told).stdout.readline()
+    before = os.environ.get("PYTHONPATH")
+    paths = [str(Path(__file__).with_name("forked")), before]
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+    try:
+        yield
+    finally:
+        os.environ.pop("PYTHONPATH") if before is None else os.environ.update(PYTHONPATH=before)
 
 
 def run(words, cwd=".", env=None, seconds=300, processes=1):
@@ -117,7 +211,7 @@ def run(words, cwd=".", env=None, seconds=300, processes=1):
             path.touch()
         asked = dict(words=words, cwd=str(Path(cwd).resolve()), env=env, seconds=seconds)
         asked["processes"] = processes
-        process = server()
+        process = server(SERVE)
         process.stdin.write(json.dumps(asked | dict(said=list(map(str, said)))) + "\n")
         process.stdin.flush()
         code = int(process.stdout.readline())

@@ -27,9 +27,9 @@ def project():
     PLANS.update(before)
 
 
-def test_the_template_runs_as_it_stands(tmp_path):
+def test_the_template_runs_as_it_stands(own_runs):
     command = [sys.executable, FOLDER / "project.py", "--smoke", "--corpus", "stdlib"]
-    how = dict(env=os.environ | dict(MINIMAL_RUNS=str(tmp_path), OMP_NUM_THREADS="1"), text=True)
+    how = dict(env=os.environ | dict(MINIMAL_RUNS=str(own_runs), OMP_NUM_THREADS="1"), text=True)
     done = subprocess.run(command, capture_output=True, cwd=marking.HERE.parent, timeout=300, **how)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     assert "nothing was predicted" in done.stdout and "own·(1+E)" in done.stdout

@@ -1,11 +1,13 @@
 """What was counted on the structure equals what the sources and the closed formulas say."""
 
+import contextlib
 import json
 from functools import cache
 
 import pytest
 import torch
 
+from minimal.model import count as counting
 from minimal.model.config import SIZES
 from minimal.model.count import count, kept
 from minimal.model.layers import Part
@@ -66,6 +68,13 @@ def test_d24_equals_the_official_count(plan):
     counted, (flops, parameters) = counts(plan, "d24"), D24[plan]
     assert counted["flops_per_token"] == flops
     assert parameters is None or counted["parameters"] == parameters
+
+
+@pytest.mark.parametrize("plan", ["standard", "bov", "modded", "dva", "engram-both", "mla"])
+def test_a_shape_that_is_answered_at_once_is_pytorchs_own(plan, monkeypatch):
+    quick = counts(plan, "nano")
+    monkeypatch.setattr(counting, "Shapes", contextlib.nullcontext)
+    assert count(skeleton(plan, "nano")) == quick
 
 
 def test_smear_adds_its_25_parameters_and_no_flops():

@@ -82,7 +82,7 @@ def test_the_page_leads_from_a_class_through_the_tests_of_every_plan(page):
 
 
 @pytest.mark.slow
-def test_the_page_counts_and_compares(page):
+def test_the_page_counts_and_compares(page, own_runs):
     """Its commands as they stand; the comparison in the smallest size and three steps."""
     text, folder = page
     count, compare = re.findall(r'python -c "(import mine; .*?)"`', text)
@@ -90,6 +90,6 @@ def test_the_page_counts_and_compares(page):
     assert counted.returncode == 0 and "own·(1+E) ×4" in counted.stdout, counted.stderr[-2000:]
     small = compare.replace("--budget 500", "--budget 3 --size smoke --corpus stdlib")
     assert small != compare
-    done = told(["-c", small], folder, MINIMAL_RUNS=str(folder / "runs"))
+    done = told(["-c", small], folder, MINIMAL_RUNS=str(own_runs))
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     assert "mine" in done.stdout and "bov-keep" in done.stdout

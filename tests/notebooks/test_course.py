@@ -11,20 +11,19 @@ import pytest
 
 from minimal.lab import doctor, figures
 from notebooks import run
+from tests import warm
 
 PATHS = run.chosen([])
 
 
 @pytest.fixture(scope="session")
 def course(tmp_path_factory):
-    """Every notebook executed by the command that `make course` calls."""
+    """Every notebook executed by the command that `make course` calls, in kernels that are forks:
+    the last test below starts one truly, and compares."""
     out = tmp_path_factory.mktemp("course")
-    done = subprocess.run(
-        [sys.executable, run.__file__, "--profile", "smoke", "--out", out],
-        capture_output=True,
-        text=True,
-        timeout=1500,
-    )
+    command = [sys.executable, run.__file__, "--profile", "smoke", "--out", out]
+    with warm.kernels():
+        done = subprocess.run(command, capture_output=True, text=True, timeout=1500)
     return done, out / "smoke"
 
 

@@ -10,6 +10,7 @@ import nbformat
 import pytest
 
 from notebooks import run
+from tests import warm
 
 # what tokens cost, what layers do to words, what weights and rows are read to mean
 NAMES = ("00_start_here", "03_inside", "06_value_embeddings", "09_thirteen_rows")
@@ -29,7 +30,8 @@ def printed(notebook):
 @pytest.mark.parametrize("path", READ, ids=lambda path: path.stem)
 def test_a_notebook_holds_on_english(path, tmp_path, monkeypatch):
     monkeypatch.delenv("MINIMAL_DATA", raising=False)
-    row = run.execute(path, "smoke", tmp_path, dict(corpus="manual"))
+    with warm.kernels():
+        row = run.execute(path, "smoke", tmp_path, dict(corpus="manual"))
     assert row["faults"] == []
     assert row["held"] == row["checks"]
     notebook = nbformat.read(tmp_path / path.name, 4)

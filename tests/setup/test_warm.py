@@ -1,12 +1,18 @@
 """Does a fork of the warm Python answer as a Python that was started for the question?"""
 
+import contextlib
 import os
 import subprocess
 import sys
 
+import nbformat
+import psutil
 import pytest
+from nbclient import NotebookClient
 
+from notebooks.run import our_kernel
 from tests import warm
+from tests.setup.test_lab import wait_for
 
 TELL = """
 import atexit, os, sys
@@ -61,3 +67,73 @@ def test_an_error_is_told_and_an_endless_loop_is_ended():
     assert done.returncode == 1 and done.stderr.endswith("ZeroDivisionError: division by zero\n")
     if sys.platform == "linux":
         assert warm.run(["-c", "while True: pass"], seconds=1).returncode < 0
+
+
+# ---- kernels -------------------------------------------------------------------------------------
+
+LOOK = """
+import os, sys, matplotlib, tqdm
+print('left' in globals(), __name__, sys.argv[0][-21:], os.environ['ASKED'], os.getcwd())
+print([path for path in sys.path if not path.endswith('forked')])
+print(matplotlib.get_backend(), tqdm.tqdm([]).disable, sys.warnoptions, 'triton' in sys.modules)
+left = 'of the one before'
+"""
+
+
+def looked(folder):
+    """What a kernel of the runner prints, and its processes."""
+    cells = [nbformat.v4.new_code_cell(text) for text in (LOOK, "print(os.getppid(), os.getpid())")]
+    where = dict(metadata=dict(path=str(folder)))
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    with our_kernel():
+        NotebookClient(notebook, timeout=60, kernel_name="python3", resources=where).execute()
+    return [cell.outputs[0].text for cell in notebook.cells]
+
+
+def test_a_forked_kernel_says_what_a_kernel_says_and_nothing_of_the_one_before(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("ASKED", "yes")
+    (truly, parents), first, second = looked(tmp_path), *forked_twice(tmp_path)
+    assert truly.startswith("False __main__ ipykernel") and " yes " in truly
+    assert "inline True ['ignore::Warning:tqdm.auto'] False" in truly, "told by the runner"
+    assert first[0] == second[0] == truly
+    ours = str(os.getpid())
+    assert parents.split()[0] == ours, "outside of the block a kernel is a Python of its own"
+    if sys.platform == "linux":
+        assert ours not in (first[1].split()[0], second[1].split()[0]) and first[1] != second[1]
+
+
+def forked_twice(folder):
+    with warm.kernels():
+        return looked(folder), looked(folder)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux only")
+@pytest.mark.parametrize("killed", ["the launcher", "whoever started it"])
+def test_a_forked_kernel_ends_with_the_process_that_jupyter_started_and_its_parent(
+    tmp_path, killed
+):
+    file = tmp_path / "connection.json"
+    launcher = [sys.executable, "-m", "ipykernel_launcher", "-f", str(file)]
+    wait = f"import subprocess; subprocess.run({launcher})"
+    command = launcher if killed == "the launcher" else [sys.executable, "-c", wait]
+    with warm.kernels():
+        quiet = dict(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        started = subprocess.Popen(command, cwd=tmp_path, **quiet)
+
+    def there():
+        found = set()
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                if process.cwd() == str(tmp_path):
+                    found.add(process.pid)
+        return found - {started.pid}
+
+    try:
+        wait_for(file.exists)
+        assert len(there()) == 1 + (killed != "the launcher"), "the kernel, and its launcher"
+    finally:
+        started.kill()
+        started.wait()
+    wait_for(lambda: not there(), 20)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import warm
+
 sys.path.append(str(Path(__file__).parent))  # walk.py
 
 
@@ -19,7 +21,8 @@ def copies(tmp_path_factory):
 
     by_hand = os.environ.get("MINIMAL_EXECUTED")
     folder = Path(by_hand, "decks") if by_hand else tmp_path_factory.mktemp("decks")
-    return deck.executed(deck.decks(), "smoke", folder, jobs=2)
+    with warm.kernels():
+        return deck.executed(deck.decks(), "smoke", folder, jobs=2)
 
 
 @pytest.fixture(scope="session")
@@ -57,7 +60,8 @@ def site(copies, tmp_path_factory):
     found = {path: ready[path.name] for path in sources if path.name in ready}
     if not found:
         folder = tmp_path_factory.mktemp("executed")
-        found, faults = deck.executed(sources[:2], "smoke", folder, jobs=2)
+        with warm.kernels():
+            found, faults = deck.executed(sources[:2], "smoke", folder, jobs=2)
     out = tmp_path_factory.mktemp("site")
     build.build(out, found, "smoke", copies[0], printing=False)
     return out, faults

@@ -20,6 +20,21 @@ def opened(browser, site, at=LESSON, size=DESK, **how):
     return reader
 
 
+@pytest.fixture(scope="module")
+def lesson(browser, site):
+    """A notebook's page at a desk, opened once for all who only look or leave it as it was."""
+    return opened(browser, site)
+
+
+def resized(reader, size):
+    """The same page in another window, a phone's if it is as small."""
+    width, height = size
+    screen = dict(width=width, height=height, deviceScaleFactor=1, mobile=size == PHONE)
+    reader.call("Emulation.setDeviceMetricsOverride", **screen)
+    settled(reader)
+    return reader
+
+
 def settled(reader):
     """After the next two pictures: scripts that follow the reader have run."""
     reader.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
@@ -28,34 +43,38 @@ def settled(reader):
 # ---- the way ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", [DESK, TABLET, PHONE])
-def test_the_header_stays_and_is_one_row(browser, site, size):
-    reader = opened(browser, site, size=size)
-    reader.run("scrollTo(0, 3000)")
-    settled(reader)
-    box = reader.run(
-        "(({top, height}) => [top, height])("
-        "document.querySelector('header').getBoundingClientRect())"
-    )
-    assert box[0] == 0 and box[1] <= 60
-    assert reader.run("document.documentElement.scrollWidth") <= size[0]
-
-
-def test_the_chapters_show_where_the_reader_is(browser, site):
+def test_the_header_stays_and_is_one_row(browser, site):
     reader = opened(browser, site)
-    told = reader.run("document.querySelector('#chapters a[aria-current=page]').textContent")
+    for size in (DESK, TABLET, PHONE):
+        resized(reader, size).run("scrollTo(0, 3000)")
+        settled(reader)
+        box = reader.run(
+            "(({top, height}) => [top, height])("
+            "document.querySelector('header').getBoundingClientRect())"
+        )
+        assert box[0] == 0 and box[1] <= 60, size
+        assert reader.run("scrollY") > 1000, size
+        assert reader.run("document.documentElement.scrollWidth") <= size[0]
+
+
+def test_the_chapters_show_where_the_reader_is(lesson):
+    told = lesson.run("document.querySelector('#chapters a[aria-current=page]').textContent")
     assert told == "01 · Attention from scratch"
-    links = reader.run("document.querySelectorAll('#chapters details[open] a').length")
+    links = lesson.run("document.querySelectorAll('#chapters details[open] a').length")
     assert links == len(run.chosen([]))
-    parts = reader.run(
+    parts = lesson.run(
         "[...document.querySelectorAll('#chapters summary')].map(e => e.textContent)"
     )
     assert parts == ["Course", "Slides", "Homework", "Evidence", "Package"]
 
 
-@pytest.mark.parametrize("size", [TABLET, PHONE])
-def test_in_a_narrow_window_chapters_wait_behind_a_button(browser, site, size):
-    reader = opened(browser, site, size=size)
+def test_in_a_narrow_window_chapters_wait_behind_a_button(browser, site):
+    reader = opened(browser, site, size=TABLET)
+    for size in (TABLET, PHONE):
+        behind_a_button(resized(reader, size))
+
+
+def behind_a_button(reader):
     seen = (
         "document.getElementById('chapters').offsetParent !== null || "
         "getComputedStyle(document.getElementById('chapters')).display !== 'none'"
@@ -129,17 +148,15 @@ def test_search_leads_to_a_slide_by_its_notes(browser, site):
 
 
 def test_search_says_when_nothing_is_found_and_leaves_by_escape(browser, site):
+    """And in a field a slash is a letter."""
     reader = opened(browser, site)
     reader.run("document.getElementById('find').click()")
     reader.call("Input.insertText", text="zzyzx")
     status = "document.querySelector('dialog [role=status]').textContent"
     reader.wait(lambda: reader.run(status) == "0 places", "search")
+    assert reader.run("document.querySelector('dialog').open")
     reader.press("Escape")
     assert not reader.run("document.querySelector('dialog').open")
-
-
-def test_a_slash_in_a_field_is_a_letter(browser, site):
-    reader = opened(browser, site)
     reader.run("document.querySelector('[data-guess]').focus()")
     reader.press("/", "Slash")
     assert not reader.run("document.querySelector('dialog').open")
@@ -148,36 +165,60 @@ def test_a_slash_in_a_field_is_a_letter(browser, site):
 # ---- reading a notebook --------------------------------------------------------------------------
 
 
-def test_copy_takes_the_code_and_says_so(browser, site):
-    reader = opened(browser, site)
-    reader.run(
+def test_copy_takes_the_code_and_says_so(lesson):
+    lesson.run(
         "navigator.clipboard.writeText = text => { window.taken = text; return Promise.resolve(); }"
     )
-    reader.run("document.querySelector('main .lines').parentElement.querySelector('.copy').click()")
-    assert reader.run("window.taken") == reader.run(
+    lesson.run("document.querySelector('main .lines').parentElement.querySelector('.copy').click()")
+    assert lesson.run("window.taken") == lesson.run(
         "document.querySelector('main .lines').textContent.replace(/\\n$/, '')"
     )
-    assert reader.run("document.querySelector('main .lines + .copy').textContent") == "Copied"
+    assert lesson.run("document.querySelector('main .lines + .copy').textContent") == "Copied"
+
+
+FITS = "[...document.querySelectorAll('main pre.lines')].filter(e => e.scrollWidth > e.clientWidth)"
+EDGES = """[...new Set([...document.querySelectorAll(
+    'main > :is(p, blockquote, figure, details), main > .box')]
+    .map(e => Math.round(e.getBoundingClientRect().right)))]"""
+TWICE = """[...document.querySelectorAll('main [id]:not(svg *)')].map(e => e.id)
+    .filter((id, i, all) => all.indexOf(id) !== i)"""
+
+
+def too_wide(reader, size):
+    """What is wider than a window of this size, with every fold open."""
+    resized(reader, size).run(screens.UNFOLD)
+    return reader.run(f"{screens.WIDE}({size[0]})")
 
 
 @pytest.mark.parametrize("path", run.chosen([]), ids=lambda path: path.stem)
-def test_code_fits_and_text_code_and_figures_end_at_one_edge(browser, site, path):
+def test_text_code_and_figures_end_at_one_edge_and_nothing_is_wider_than_any_window(
+    browser, site, path
+):
+    """Long names of files in the pager and in the ways to run, and equations as they are read."""
     reader = opened(browser, site, f"notebooks/{path.stem}.html")
-    wide = (
-        "[...document.querySelectorAll('main pre.lines')]"
-        ".filter(e => e.scrollWidth > e.clientWidth).length"
-    )
-    assert reader.run(wide) == 0
-    edges = reader.run("""[...new Set([...document.querySelectorAll(
-        'main > :is(p, blockquote, figure, details), main > .box')]
-        .map(e => Math.round(e.getBoundingClientRect().right)))]""")
-    assert len(edges) == 1
-    assert (
-        reader.run("""[...document.querySelectorAll('main [id]:not(svg *)')].map(e => e.id)
-        .filter((id, i, all) => all.indexOf(id) !== i)""")
-        == []
-    )
+    assert reader.run(f"{FITS}.length") == 0
+    assert len(reader.run(EDGES)) == 1
+    assert reader.run(TWICE) == []
+    assert {size: too_wide(reader, size) for size in (TABLET, PHONE)} == {TABLET: [], PHONE: []}
     assert reader.errors == []
+
+
+@pytest.mark.parametrize(
+    "at", ["index.html", "api/lab.evidence.budgets.html", "api/lab.drawings.systems.html"]
+)
+def test_nothing_else_is_wider_than_a_tablet_or_a_phone(browser, site, at):
+    reader = opened(browser, site, at)
+    assert {size: too_wide(reader, size) for size in (TABLET, PHONE)} == {TABLET: [], PHONE: []}
+
+
+def test_what_is_too_wide_is_seen_in_every_window(browser, site):
+    reader = opened(browser, site)
+    reader.run(
+        "document.querySelector('main details').insertAdjacentHTML('beforeend', "
+        "'<svg width=900 height=9></svg>')"
+    )
+    for size in (TABLET, PHONE):
+        assert any("svg wider than the text" in fault for fault in too_wide(reader, size)), size
 
 
 def test_answers_and_guesses_stay_with_the_reader(browser, site):
@@ -200,20 +241,6 @@ def test_a_link_into_a_fold_opens_it_and_paper_shows_every_fold(browser, site):
     assert reader.run("[...document.querySelectorAll('main details')].every(e => e.open)")
 
 
-@pytest.mark.parametrize("size", [PHONE, TABLET])
-def test_nothing_is_wider_than_the_window_with_every_fold_open(browser, site, size):
-    """Long names of files in the pager and in the ways to run, and equations as they are read."""
-    places = [f"notebooks/{path.stem}.html" for path in run.chosen([])]
-    places += ["index.html", "api/lab.evidence.budgets.html", "api/lab.drawings.systems.html"]
-    reader, faults = browser.page(*size, phone=size == PHONE), []
-    for at in places:
-        reader.open(site[0] / at)
-        reader.run(screens.UNFOLD)
-        found = reader.run(f"{screens.WIDE}({size[0]})")
-        faults += [f"{at}: {fault}" for fault in found]
-    assert faults == []
-
-
 def test_letters_of_figures_can_be_read_on_a_phone(browser, site):
     phone = opened(browser, site, size=PHONE)
     shown = phone.run("""[...document.querySelectorAll('figure img[src^="data:image/png"]')]
@@ -226,9 +253,8 @@ def test_letters_of_figures_can_be_read_on_a_phone(browser, site):
     assert phone.run("document.documentElement.scrollWidth") <= 390
 
 
-def test_a_notebook_leads_to_its_deck_homework_file_and_to_running_it(browser, site):
-    reader = opened(browser, site)
-    links = reader.run(
+def test_a_notebook_leads_to_its_deck_homework_file_and_to_running_it(lesson):
+    links = lesson.run(
         "[...document.querySelectorAll('.toolbar a')].map(a => a.getAttribute('href'))"
     )
     wanted = {
@@ -237,7 +263,7 @@ def test_a_notebook_leads_to_its_deck_homework_file_and_to_running_it(browser, s
         "01_attention.ipynb",
     }
     assert wanted <= set(links)
-    assert "make lab" in reader.run("document.querySelector('.toolbar details').textContent")
+    assert "make lab" in lesson.run("document.querySelector('.toolbar details').textContent")
 
 
 # ---- other pages ---------------------------------------------------------------------------------
@@ -257,15 +283,15 @@ def test_claims_are_shown_by_verdict(browser, site):
     assert reader.run(f"{shown}.length") == whole
 
 
-@pytest.mark.parametrize("size", [TABLET, PHONE])
-def test_no_claim_is_cut_off(browser, site, size):
-    reader = opened(browser, site, "evidence/claims.html", size)
+def test_no_claim_is_cut_off(browser, site):
+    reader = opened(browser, site, "evidence/claims.html", TABLET)
     cut = (
         "[...document.querySelectorAll('.claims li, .claims li *')]"
         ".filter(e => e.getBoundingClientRect().right > innerWidth"
         " || e.clientWidth && e.scrollWidth > e.clientWidth + 1).length"
     )
-    assert reader.run(cut) == 0
+    for size in (TABLET, PHONE):
+        assert resized(reader, size).run(cut) == 0, size
 
 
 def test_figures_of_lines_turn_dark_shades_keep_a_softer_paper_and_all_a_margin(browser, site):

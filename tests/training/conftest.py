@@ -2,21 +2,10 @@
 
 import os
 import signal
-from functools import lru_cache
 
 import pytest
 
-from minimal import train
 from tests.training.toys import TEXT
-
-
-@pytest.fixture(autouse=True, scope="session")
-def one_rate():
-    """The matmul rate of this machine, measured once and not for every small run."""
-    measure = train.matmul_rate
-    train.matmul_rate = lru_cache(measure)
-    yield
-    train.matmul_rate = measure
 
 
 @pytest.fixture(autouse=True, scope="session")

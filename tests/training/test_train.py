@@ -11,12 +11,13 @@ import time
 import pytest
 import torch
 
+from minimal import train
 from minimal.train import Trainer, load
 from minimal.training import checkpoint
 from minimal.training.loop import stamp
 from minimal.training.run import Diverged, Run, Stop, TimeIsUp
 from tests import warm
-from tests.training.toys import CLI, TINY, trained
+from tests.training.toys import CLI, TINY, made, trained
 from tests.training.worker import Worker
 
 
@@ -31,6 +32,17 @@ def test_a_model_learns_and_the_same_run_gives_the_same_bits(corpus):
     assert one["losses"][-1] < 0.5 * one["losses"][0]
     assert one["valid"][-1]["loss"] < one["losses"][0] and one["valid"][-1]["bpb"] > 0
     assert trained(corpus, steps=40, seed=1)["losses"] != one["losses"]
+
+
+def test_what_the_machine_can_do_is_measured_once_for_all_runs_of_a_process(corpus, monkeypatch):
+    measured = []
+    monkeypatch.setattr(train, "matmul_rate", lambda where: measured.append(where) or 1e9)
+    train.floor.cache_clear()
+    runs = [made(corpus, steps=1, seed=seed) for seed in (0, 1)]
+    for trainer in runs:
+        trainer.fit()
+    train.floor.cache_clear()
+    assert len(measured) == 1 and {trainer.rate for trainer in runs} == {1e9}
 
 
 def test_every_coefficient_is_recorded_at_every_step(corpus):

@@ -44,10 +44,10 @@ def by_time(run, budget):
 def by_parameters(run, budget):
     """Equal tokens AND equal parameters: the MLPs give or take what the value path costs, to the
     nearest unit of width."""
-    target = shape(replace(run, plan="standard"))["parameters"]
+    target = parameters(replace(run, plan="standard"))
 
     def at(hidden):
-        return shape(replace(run, changes=run.changes | dict(hidden=hidden)))["parameters"]
+        return parameters(replace(run, changes=run.changes | dict(hidden=hidden)))
 
     slope = at(2) - at(1)
     if slope == 0:
@@ -79,6 +79,12 @@ def shape(run):
     """Its counts (model.count) and its context."""
     model = skeleton(run.plan, run.size, **run.config())
     return count(model) | dict(context=model.config.context)
+
+
+def parameters(run):
+    """How many its model has: without a pass through it, as `shape` takes."""
+    model = skeleton(run.plan, run.size, **run.config())
+    return sum(p.numel() for p in model.parameters())
 
 
 def tokens_a_step(run):

@@ -8,6 +8,7 @@
 Samples are lists of numbers; a p is two-sided unless its docstring says otherwise.
 """
 
+import functools
 import itertools
 import math
 import statistics
@@ -33,6 +34,7 @@ def student(t, dof):
     return 0.5 + math.copysign(area / whole, t)
 
 
+@functools.cache  # a table asks for the same few in every row, and each is 24,000 cosines
 def t_quantile(p, dof):
     """The t below which a share p lies: 4.303 for p = .975 and two degrees of freedom."""
     low, high = -math.pi / 2, math.pi / 2

@@ -196,6 +196,11 @@ def spread_of(plan, place):
 
 
 def pools(file):
+    return pools_of(file, records.stamp())
+
+
+@functools.cache
+def pools_of(file, stamp):
     rows = [row for row in pairs.rows_of(file) if row["steps"] == 500]
     return intervals.pooled(rows, "loss")
 

@@ -69,7 +69,14 @@ def richer(files):
     """Whole grids, recorded in one state of the numbers, beside these files; the noise floor is
     there to be compared with its twin alone."""
     others = (n for n, grid in GRIDS.items() if n not in files and not grid.on and whole(n))
-    return [name for name in others if states.state_of(rows_of(name))]
+    known = tuple(states.known().items())
+    paths = {name: records.EVIDENCE / f"{name}.json" for name in others}
+    return [n for n, path in paths.items() if state_of(n, path, path.stat().st_mtime_ns, known)]
+
+
+@functools.cache  # every comparison asks it of every grid
+def state_of(name, path, written, known):
+    return states.state_of(rows_of(name), dict(known))
 
 
 def settings(files):
