@@ -24,7 +24,8 @@ def test_the_front_page_leads_into_the_course_before_it_speaks_of_installing():
 def test_a_card_of_homework_ends_with_a_sentence():
     for path in links.units():
         heading, said = front.lead(path.read_text(encoding="utf-8"))
-        assert heading.startswith(path.parent.name[:4]) and said.rstrip()[-1] in ".?!:"
+        assert heading.startswith(path.parent.name[:4]) and said.rstrip("*_ \n")[-1] in ".?!:"
+        assert not re.search(r"^About \d+ minutes", said, flags=re.M), "the question, no more"
     assert "at the same time?" in front.homework_index(), "hw05 goes on behind its equation"
 
 
