@@ -119,5 +119,7 @@ def grounds(claim, link):
     path, _, test = (claim["evidence"] or "").partition("::")
     if not path:
         return said
-    name = test.replace("_", " ") or path.rpartition("/")[2]
+    # a test is named by what it finds
+    name = "Test: " + test.removeprefix("test_").replace("_", " ")
+    name = name if test else path.rpartition("/")[2]
     return f"{link(path, html.escape(name))}. {said}".strip()

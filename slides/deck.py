@@ -193,7 +193,7 @@ def build(out, work, names=()):
 def print_all(out):
     """Each deck as PDF beside it: a page a slide, fragments shown, always in light colours."""
     with Browser() as browser:
-        for path in sorted(out.glob("[0-9][0-9]_*.html")):
+        for path in sorted(out.glob("[0-9][0-9]*_*.html")):
             sheet = browser.page()
             sheet.open(path, "?print-pdf")
             sheet.pdf(path.with_suffix(".pdf"))

@@ -113,7 +113,7 @@ def lead(text):
     said = []
     for block in blocks:
         said.append(block)
-        if block.rstrip().endswith((".", "?", "!", ":")):
+        if block.rstrip("*_ \n").endswith((".", "?", "!", ":")):
             break
     return heading[2:], "\n\n".join(said)
 

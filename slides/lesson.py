@@ -1,8 +1,8 @@
 """What does a reader of a notebook's page see, and what only after a click?
 
-Answers to a prediction wait until they are asked for; parameters and imports, code of figures, of
-cells tagged hide-input and of sections tagged deeper are folded; what is to be written is a box
-that says where.
+Answers to a prediction wait until they are asked for, also those that come after an exercise or in
+a later section; parameters and imports, code of figures, of cells tagged hide-input and of sections
+tagged deeper are folded; what is to be written is a box that says where.
 """
 
 import ast
@@ -14,12 +14,16 @@ from notebooks.run import tags
 from slides import page
 
 PREDICT = "> **Predict.**"
-GUESS = re.compile(r"guess\w*(, *guess\w*)* *=.*\bNone\b")
+GUESS = re.compile(r"^guess\w*(, *guess\w*)* *=.*\bNone\b.*$", flags=re.M)
+NAME = re.compile(r"\bguess\w*")
+TURN = re.compile(r"^(?:> )?\*\*Your turn\*\*.*\Z", flags=re.M | re.S)
 IMPORTS = re.compile(r"(import|from) \w")
 CUT = re.compile(r"^(?=#+ |> \*\*Predict|(> )?\*\*Your turn)", flags=re.M)  # what no fold may hide
 UNSAID = re.compile(r" \(you said None( and None)*\)")  # nobody was asked when the page was made
 SYSTEM_IS_DARK = "@media (prefers-color-scheme: dark)"  # what a piece to move asks
 PAGE_IS_DARK = ':root[data-theme="dark"]'  # what it is asked here, where the reader may choose
+PRINTED = re.compile(r'<pre class="output">(.*?)</pre>', flags=re.S)
+FITS, FITS_SMALL = 96, 104  # letters of a line in a fold: at 13 px, and at 12
 DRAWN = {"figures", "fig", "ax", "axes", "panel", "panels"}
 
 
@@ -30,8 +34,9 @@ def body(notebook, after_title=""):
     start = first_section(cells)
     parts += set_up(cells[1:start])
     waiting = ""  # a guess of the core whose answer comes after what goes deeper
+    guesses = set()
     for deeper, some in runs(cells[start:]):
-        shown, left = told(some, "" if deeper else waiting)
+        shown, left = told(some, "" if deeper else waiting, guesses)
         waiting = waiting if deeper else left
         inner = "\n".join(shown)
         if deeper:
@@ -70,23 +75,37 @@ def runs(cells):
 
 
 def page_heading(cells):
-    """What a folded section is about: its first heading, else that it is there."""
-    for cell in cells:
-        if cell.cell_type == "markdown":
-            heading = re.search(r"^#+ (.*)$", cell.source, flags=re.M)
-            if heading:
-                return html.escape(page.plain(heading[1]))
+    """What a fold is about: its first section, and how many follow; without one what it makes."""
+    text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    headings = re.findall(r"^#+ (.*?)(?: \(deeper\))?$", text, flags=re.M)
+    if headings:
+        checks = "more checks; " if "all_hold(" in cells[0].source else ""
+        more = f" and {len(headings) - 1} more sections" if len(headings) > 2 else ""
+        more = " and one more section" if len(headings) == 2 else more
+        return checks + inline(headings[0]) + (more and f'<span class="soft">{more}</span>')
+    made = re.findall(r"^(?:def|class) (\w+)", cells[0].source, flags=re.M)
+    if "figures.show" in cells[0].source:
+        return "a figure"
+    if made:
+        return f"the code of {' and '.join(f'<code>{name}</code>' for name in made)}"
     return "a cell beyond the core"
+
+
+def inline(markdown):
+    """One line of Markdown as HTML: its signs and equations as they are."""
+    return page.markdown_html(markdown).strip().removeprefix("<p>").removesuffix("</p>")
 
 
 # ---- predictions ---------------------------------------------------------------------------------
 
 
-def told(cells, state=""):
+def told(cells, state="", guesses=None):
     """Cells in order. From the first output after a guess to the text that reads it, all waits.
+    An exercise between the two is seen. `guesses`: names that were asked for before.
 
     Returns the parts and the state: "" -> asked -> guessed -> held -> ""."""
     parts, held = [], []
+    guesses = set() if guesses is None else guesses
     for cell in cells:
         if cell.cell_type == "markdown":
             first, rest = cut(cell.source) if state == "held" else ("", cell.source)
@@ -96,13 +115,16 @@ def told(cells, state=""):
                 parts.append(fold("Show what comes out", "\n".join(held), "held"))
                 held, state = [], ""
             if rest.strip():
-                parts.append(page.markdown_html(rest))
+                parts.append(text_html(rest))
             if PREDICT in cell.source:
                 state = "asked"
-        elif state == "asked" and GUESS.match(cell.source):
+        elif state == "asked" and GUESS.search(cell.source):
             parts.append(guess_box(cell))
+            guesses |= set(asked_names(cell))
             state = "guessed"
-        elif state == "guessed":
+        elif state == "guessed" and exercise(cell):
+            parts.append(cell_html(cell))
+        elif state == "guessed" or state != "held" and says(cell, guesses):
             parts.append(source_html(cell))
             held, state = [outputs_html(cell)], "held"
         else:
@@ -119,13 +141,30 @@ def cut(text):
     return (text[: found.start()], text[found.start() :]) if found else (text, "")
 
 
+def asked_names(cell):
+    """The guesses that a cell leaves open."""
+    lines = (found[0] for found in GUESS.finditer(cell.source))
+    return [name for line in lines for name in NAME.findall(line.partition("=")[0])]
+
+
+def exercise(cell):
+    """Is it written by the reader, or does it judge what was?"""
+    return "your-turn" in tags(cell) or checks_turn(cell)
+
+
+def says(cell, guesses):
+    """Does a cell print how far off an earlier guess was?"""
+    compared = set(NAME.findall(cell.source)) & guesses
+    return bool(compared) and "all_hold(" not in cell.source and outputs_html(cell) != ""
+
+
 def guess_box(cell):
     """A line to write a guess on, beside the cell's own words; it stays on the reader's machine."""
-    lines = [line for line in cell.source.splitlines() if line.strip()]
+    lines = [found[0] for found in GUESS.finditer(cell.source)]
     rows = []
     for line in lines:
         code, _, hint = line.partition("#")
-        for name in re.findall(r"\bguess\w*", code.partition("=")[0]):
+        for name in NAME.findall(code.partition("=")[0]):
             label = name.replace("guess_", "Your guess: ").replace("_", " ")
             rows.append(
                 f'<label>{label} <input type="text" autocomplete="off" data-guess="{name}"></label>'
@@ -144,8 +183,14 @@ def fold(summary, inner, kind):
 
 def cell_html(cell):
     if cell.cell_type == "markdown":
-        return page.markdown_html(cell.source)
+        return text_html(cell.source)
     return "\n".join(filter(None, [source_html(cell), outputs_html(cell)]))
+
+
+def text_html(source):
+    """A cell of text; what asks the reader to write is as loud as a prediction."""
+    boxed = lambda found: re.sub("^(?!>)", "> ", found[0], flags=re.M)
+    return page.markdown_html(TURN.sub(boxed, source))
 
 
 def source_html(cell):
@@ -169,7 +214,19 @@ def outputs_html(cell):
     if "remove-output" in tags(cell) or checks_turn(cell):
         return ""
     made = "\n".join(map(page.output_html, cell.get("outputs", [])))
-    return UNSAID.sub("", made).replace(SYSTEM_IS_DARK, PAGE_IS_DARK)
+    made = UNSAID.sub("", made).replace(SYSTEM_IS_DARK, PAGE_IS_DARK)
+    return PRINTED.sub(lambda found: printed_html(found[1]), made)
+
+
+def printed_html(text):
+    """What was printed. A table that is a little too wide has smaller letters; what is wider goes
+    on below, further in."""
+    longest = max(len(html.unescape(line)) for line in text.split("\n"))
+    if "<" in text or longest <= FITS:
+        return f'<pre class="output">{text}</pre>'
+    if longest <= FITS_SMALL:
+        return f'<pre class="output small">{text}</pre>'
+    return f'<pre class="output lines"><code>{rows_html(text)}</code></pre>'
 
 
 def checks_turn(cell):
@@ -209,11 +266,15 @@ def shows(statement):
 
 def lines_html(source):
     """Code whose long lines go on below, further in: nobody has to scroll sideways."""
-    made = page.code_html(source)
-    start, end = "<pre><code>", "</code></pre>"
+    made = page.code_html(source).removeprefix("<pre><code>").removesuffix("</code></pre>")
+    return f'<pre class="lines"><code>{rows_html(made)}</code></pre>'
+
+
+def rows_html(made):
+    """Every line says how far in it goes on."""
     rows = []
-    for line in made.removeprefix(start).removesuffix(end).split("\n"):
+    for line in made.split("\n"):
         plain = html.unescape(re.sub(r"<[^>]+>", "", line))
         inset = len(plain) - len(plain.lstrip()) + 4
         rows.append(f'<span class="line" style="--in:{inset}ch">{line}\n</span>')
-    return f'<pre class="lines"><code>{"".join(rows)}</code></pre>'
+    return "".join(rows)

@@ -21,12 +21,25 @@ def code_html(source):
 
 def markdown_html(source):
     """Markdown as notebooks write it: tables, fences, details, equations left for MathJax."""
-    return options_whole(
+    made = (
         markdown2html(source)
         .replace('<div class="highlight">', "")
         .replace("</pre></div>", "</pre>")
         .replace("<th></th>", "<td></td>")  # a heading that says nothing is none
     )
+    return equations_whole(options_whole(made))
+
+
+CODE = re.compile(r"(<pre\b.*?</pre>|<code\b.*?</code>|<[^>]*>)", flags=re.S)
+ENDED = re.compile(r"(?<![\\$])\$(?!\$)[^$\n]+\$[.,;:!?)]+|\((?=\$[^$])\$[^$\n]+\$[.,;:!?)]*")
+
+
+def equations_whole(markup):
+    """No full stop or comma begins a line since an equation stands before it."""
+    kept = lambda found: f'<span class="whole">{found[0]}</span>'
+    parts = CODE.split(markup)  # text, code or tag, text, …
+    parts[::2] = [ENDED.sub(kept, text) for text in parts[::2]]
+    return "".join(parts)
 
 
 INLINE = re.compile(r"(?<!<pre>)<code>([^<]+)</code>")

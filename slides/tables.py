@@ -29,9 +29,15 @@ def table(columns, rows, kind=""):
     return f"{start}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
+INTERVAL = re.compile(r"^(.+?) (\([^()]*\))$")
+
+
 def cell_html(cell):
-    """A cell; a number stays on one line."""
+    """A cell; a number stays on one line, and its interval on one, below it where it is narrow."""
     kind = ' class="number"' if NUMBER.fullmatch(re.sub("<[^>]+>", "", str(cell))) else ""
+    if kind:
+        parts = '<span class="whole">\\1</span> <span class="whole">\\2</span>'
+        cell = INTERVAL.sub(parts, str(cell))
     return f"<td{kind}>{cell}</td>"
 
 

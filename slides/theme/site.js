@@ -11,10 +11,10 @@ for (const wide of all("table")) {  // a wide table scrolls in a box of its own
   box.append(wide);
 }
 const reachable = () => {  // whatever scrolls sideways can be scrolled with the keyboard
-  for (const box of all("pre, figure, .scroll, mjx-container[display=true]")) {
+  for (const box of all("pre, figure, .scroll, .picture, mjx-container[display=true]")) {
     const wide = box.scrollWidth > box.clientWidth;
     if (wide) box.tabIndex = 0;
-    if (box.matches("figure, .scroll")) box.classList.toggle("scrolls", wide);
+    if (box.matches("figure, .scroll, .picture")) box.classList.toggle("scrolls", wide);
   }
 };
 

@@ -126,3 +126,26 @@ def test_on_a_slide_a_drawing_fits_and_no_word_is_below_20_pixels(name):
     words = list(slide.iter(f"{SVG}text"))
     letters = [float(word.get("font-size")) * shown[0] / drawn[0] for word in words]
     assert min(letters) > 19.9 and len(words) == len(list(small.iter(f"{SVG}text")))
+
+
+@pytest.mark.parametrize("splits", [3, 6])
+def test_words_of_the_split_stay_in_their_boxes(splits):
+    """On a page six programs, on a slide three, since no letter there is below 20 pixels."""
+    drawing = addresses.split_keys(splits)
+    svg = drawing.svg if splits == 6 else drawing.for_slide().svg
+    width = float(re.search(r'viewBox="-6 -6 (\S+)', svg)[1]) - 12
+    boxes = [
+        (float(x), float(wide))
+        for x, wide in re.findall(r'<rect x="(\S+)" y="\S+" width="(\S+)"', svg)
+    ]
+    words = re.findall(
+        r'<text x="(\S+)" y="\S+" font-size="(\S+)" text-anchor="(\w+)"[^>]*>(.*?)<', svg
+    )
+    assert len(words) == 2 * splits + 3
+    for x, size, anchor, told in words:
+        long, x = 0.6 * float(size) * len(told), float(x)  # DejaVu Sans, a letter on average
+        if anchor == "middle":
+            room = max(wide for left, wide in boxes if abs(left + wide / 2 - x) < 1)
+            assert long <= room, told
+        else:
+            assert x + long <= width + 6, told

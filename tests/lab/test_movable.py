@@ -290,6 +290,17 @@ def test_nothing_leaves_a_phone_and_a_finger_finds_every_control(page):
     assert small == 0
 
 
+@pytest.mark.site
+def test_letters_of_a_picture_are_as_large_on_a_phone_as_on_a_desk(page):
+    """Whoever sees a part of it moves it sideways."""
+    sizes = page.run("""[...document.querySelectorAll(".movable svg text")]
+        .map((e) => parseFloat(getComputedStyle(e).fontSize) * e.getScreenCTM().a)""")
+    assert min(sizes) >= 10.99
+    moved = page.run("""[...document.querySelectorAll(".movable .picture")]
+        .map((e) => [e.scrollWidth > e.clientWidth, getComputedStyle(e).overflowX])""")
+    assert all(one == [True, "auto"] for one in moved)
+
+
 def test_the_rules_of_a_piece_reach_nothing_outside_of_it():
     """Each selector of each rule, those for the dark and those that share a line, too."""
     from minimal.lab.drawings.canvas import STYLE

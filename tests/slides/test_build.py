@@ -63,3 +63,21 @@ def test_a_name_that_cannot_be_is_refused_before_anything_is_built(capsys, words
     with pytest.raises(SystemExit) as left:
         build.main(words)
     assert left.value.code == 2 and sentence in capsys.readouterr().err
+
+
+def test_every_deck_is_printed_the_second_half_of_a_lecture_too(tmp_path, monkeypatch):
+    class Printer:
+        """A browser that only notes which page it prints."""
+
+        __enter__ = page = lambda self: self
+        __exit__ = open = lambda self, *_: None
+
+        def pdf(self, path):
+            path.touch()
+
+    monkeypatch.setattr(deck, "Browser", Printer)
+    stems = [path.stem for path in deck.decks()]
+    for stem in [*stems, "index"]:
+        (tmp_path / f"{stem}.html").touch()
+    deck.print_all(tmp_path)
+    assert sorted(path.stem for path in tmp_path.glob("*.pdf")) == stems

@@ -7,6 +7,7 @@ import shutil
 from minimal.lab.evidence import records
 from notebooks import run
 from slides import api, build, claims, deck, evidence, front, links, tables
+from slides.links import ROOT
 
 # ---- what leads to the pages ---------------------------------------------------------------------
 
@@ -23,7 +24,8 @@ def test_the_front_page_leads_into_the_course_before_it_speaks_of_installing():
 def test_a_card_of_homework_ends_with_a_sentence():
     for path in links.units():
         heading, said = front.lead(path.read_text(encoding="utf-8"))
-        assert heading.startswith(path.parent.name[:4]) and said.rstrip()[-1] in ".?!:"
+        assert heading.startswith(path.parent.name[:4]) and said.rstrip("*_ \n")[-1] in ".?!:"
+        assert not re.search(r"^About \d+ minutes", said, flags=re.M), "the question, no more"
     assert "at the same time?" in front.homework_index(), "hw05 goes on behind its equation"
 
 
@@ -40,6 +42,34 @@ def test_numbers_of_a_table_stay_on_one_line_and_words_do_not():
     kinds = ["number" in tables.numbers_whole(f"<td>{cell}</td>") for cell in kept]
     assert kinds == [True, False, True, True, True]
     assert "number" not in tables.cell_html("row 9 of Table 1")
+
+
+def test_an_interval_may_stand_below_its_number_and_is_not_parted():
+    made = tables.cell_html("<strong>+0.193</strong> (+0.168 to +0.228)")
+    kept = re.findall(r'<span class="whole">(.*?)</span>', made)
+    assert kept == ["<strong>+0.193</strong>", "(+0.168 to +0.228)"] and "number" in made
+    assert "whole" not in tables.cell_html("row 9 (of 13)")
+
+
+def test_a_claim_that_a_test_decides_says_so():
+    claim = dict(note="As printed.", evidence="tests/a.py::test_eq_3_is_eq_4")
+    assert claims.grounds(claim, lambda path, words: words) == "Test: eq 3 is eq 4. As printed."
+
+
+def test_the_first_notebook_leads_to_every_other_one():
+    road = (ROOT / "notebooks" / "00_start_here.ipynb").read_text(encoding="utf-8")
+    road = road.partition("The road")[2].partition('"cell_type"')[0]
+    assert [path.name for path in run.chosen([])[1:] if path.name not in road] == []
+
+
+def test_a_deck_names_the_homework_of_its_notebook():
+    lost = []
+    for path in deck.decks():
+        talk = path.read_text(encoding="utf-8")
+        for unit in front.unit(ROOT / "notebooks" / path.name)["homework"]:
+            if f"homework {unit[2:4]}" not in talk:
+                lost.append(f"{path.stem}: {unit}")
+    assert lost == []
 
 
 def test_every_claim_is_a_card_with_its_verdict_and_can_be_asked_for():

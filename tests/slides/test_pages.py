@@ -101,6 +101,47 @@ def test_an_answer_that_comes_after_a_deeper_section_waits_too():
     assert 'data-guess="guess_hot"' in page and "an aside" in inside("deeper", page)
 
 
+def test_an_answer_waits_though_an_exercise_stands_between_it_and_the_question():
+    page = body(
+        text("> **Predict.** How hot?"),
+        ran("guess_hot = None"),
+        text("**Your turn** · easy, 3 minutes. Write it."),
+        ran("def f(x):\n    raise NotImplementedError", "", ["your-turn"]),
+        ran('f = your_turn("nb99", f)', "not written yet"),
+        text("<details><summary>Solution</summary>\n\n`return x`\n\n</details>"),
+        ran("x = f()", "it is 451"),
+        text("So paper burns."),
+    )
+    held = inside("held", page)
+    assert "it is 451" in held and "So paper burns." in held
+    assert "Solution" not in held and "Write it" not in held and "def" not in held
+
+
+def test_a_second_answer_to_a_guess_waits_too_and_a_check_of_it_does_not():
+    page = body(
+        text("> **Predict.** How hot, and how long?"),
+        ran("import math\n\nguess_hot = [None] * 2  # degrees\nguess_long = None"),
+        ran("print(1)", "it is 451"),
+        text("So paper burns."),
+        ran('answer("long", 7, guess_long)', "seven hours"),
+        text("Long enough."),
+        ran("assert guess_long is None\nall_hold()", "1 check holds"),
+    )
+    held = re.findall(r'<details class="held">(.*?)</details>', page, flags=re.S)
+    assert len(held) == 2 and "seven hours" in held[1] and "1 check holds" not in held[1]
+    assert re.findall(r'data-guess="(\w+)"', page) == ["guess_hot", "guess_long"]
+
+
+def test_no_solution_of_the_course_is_taken_for_the_answer_to_a_prediction():
+    for path in run.chosen([]):
+        notebook = nbformat.read(path, 4)
+        for cell in run.code(notebook):
+            said = [] if "your-turn" in cell.metadata.get("tags", []) else ["said"]
+            cell.outputs = [nbformat.v4.new_output("stream", text=one) for one in said]
+        for held in lesson.body(notebook).split('<details class="held">')[1:]:
+            assert not held.partition("</summary>")[2].strip().startswith("<details>"), path.stem
+
+
 def test_in_the_course_a_guess_is_always_followed_by_something_that_waits():
     for path in run.chosen([]):
         notebook = nbformat.read(path, 4)
@@ -162,6 +203,48 @@ def test_deeper_cells_in_a_row_are_one_fold_with_the_name_of_their_section():
     assert page.count('<details class="deeper">') == 1
     assert "<summary>Deeper: Why so deep?</summary>" in page
     assert "Back." not in inside("deeper", page)
+
+
+@pytest.mark.parametrize(
+    "cells, name",
+    [
+        ([text("### A $x_0$ (deeper)")], "A $x_0$"),
+        ([text("## One (deeper)"), text("## Two")], "One and one more section"),
+        ([text("## One\n\n## Two\n\n### 3")], "One and 2 more sections"),
+        ([code("assert x\nall_hold()"), text("## Questions (deeper)")], "more checks; Questions"),
+        ([code("fig = 1\nfigures.show(fig, 'alt')")], "a figure"),
+        ([code("def mlp(x):\n    return x")], "the code of mlp"),
+        ([code("x = 1")], "a cell beyond the core"),
+    ],
+)
+def test_a_fold_is_named_once_and_says_how_much_is_in_it(cells, name):
+    for cell in cells:
+        cell.metadata.tags = ["deeper"]
+    page = body(text("## Core"), *cells)
+    summary = re.search(r"<summary>(Deeper.*?)</summary>", page)[1]
+    assert re.sub(r"<[^>]+>", "", summary) == f"Deeper: {name}"
+
+
+@pytest.mark.parametrize("before", ["", "Words first.\n\n", "## A heading\n\n"])
+@pytest.mark.parametrize("mark", ["", "> "])
+def test_what_asks_to_write_is_a_box_wherever_it_stands(before, mark):
+    page = body(text(f"{before}{mark}**Your turn** · easy. Write it.\n{mark}\n{mark}Run it."))
+    quotes = re.findall(r"<blockquote>(.*?)</blockquote>", page, flags=re.S)
+    assert len(quotes) == 1 and "Write it." in quotes[0] and "Run it." in quotes[0]
+    assert "Words" not in quotes[0] and "heading" not in quotes[0]
+
+
+@pytest.mark.parametrize("length, kind", [(90, ""), (100, " small"), (300, " lines")])
+def test_what_is_printed_fits_a_narrow_fold(length, kind):
+    page = body(ran("x = 1", "short\n  " + "x" * (length - 2)))
+    assert f'<pre class="output{kind}">' in page and "x" * (length - 2) in page
+    assert re.findall(r"--in:(\d+)ch", page)[-2:] == (["4", "6"] if kind == " lines" else ["4"])
+
+
+def test_no_full_stop_begins_a_line_since_an_equation_stands_before_it():
+    made = page.markdown_html("As $x$. Or $y$ (with $z$), in `$a$.`.\n\n$$\nw.\n$$\n")
+    kept = re.findall(r'<span class="whole">(.*?)</span>', made)
+    assert kept == ["$x$.", "$z$),"]
 
 
 def test_an_exercise_is_a_box_that_says_where_to_write_and_its_check_says_nothing():

@@ -176,10 +176,10 @@ def split_keys(splits=6):
         c.box(x, 24, wide - 8, 26, f"program {s}", "routing", 10)
         c.path([(middle - 4, 52), (middle - 4, 78)])
         c.box(x + 6, 80, wide - 20, 24, "mean, lse", "content", 10)
-        c.path([(middle - 4, 106), (260 + (s - splits / 2 + 0.5) * 20, 140)])
-    c.box(170, 142, 180, 26, "combine: softmax of the lse", "box", 11)
-    c.path([(352, 155), (400, 155)], "value")
-    c.text(408, 155, "out, times γ", 11, "start")
+        c.path([(middle - 4, 106), (205 + (s - splits / 2 + 0.5) * 20, 140)])
+    c.box(60, 142, 290, 26, "combine: softmax of the lse", "box", 11)  # wide: a slide's are larger
+    c.path([(352, 155), (394, 155)], "value")
+    c.text(400, 155, "out, times γ", 11, "start")
     alt = (
         f"The keys of one head cut into {splits} stretches, one a program. Each program leaves a "
         "mean of table rows and the logarithm of its sum; one more program weights the means by "

@@ -25,7 +25,7 @@ FRAME = """
 .movable button { font: inherit; min-width: 5em; min-height: 44px; }
 .movable output { min-width: 5.5em; font-variant-numeric: tabular-nums; }
 .movable .picture { overflow-x: auto; }
-.movable svg { max-width: 100%; min-width: 33rem; height: auto; }
+.movable svg { max-width: none; height: auto; }
 .movable :focus-visible { outline: 3px solid #b03a0a; outline-offset: 2px; }
 """
 

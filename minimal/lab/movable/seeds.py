@@ -60,8 +60,9 @@ def seeds_and_steps(rows, plans, baseline="standard"):
         bottom = 34 + HIGH * len(plans)
         c.text(MIDDLE, 8, f"held-out nats a token minus {baseline}: left is better", 12)
         c.path([(MIDDLE, 20), (MIDDLE, bottom - 8)], "faint", tip=False)
-        for nats in (-0.15, -0.1, -0.05, 0.05, 0.1, 0.15):
-            c.text(place(nats), bottom + 4, f"{nats:+.2f}".replace("-", "−"), 11, kind="soft")
+        for nats in (-0.15, -0.1, -0.05, 0, 0.05, 0.1, 0.15):
+            signed = f"{nats:+.2f}".replace("-", "−") if nats else "0"
+            c.text(place(nats), bottom + 4, signed, 11, kind="soft")
         for at, plan in enumerate(plans):
             c.text(LEFT - 12, 34 + HIGH * at, plan, 12, "end")
             moving_path(c, f"line{at}", moving, "ink", tip=False)

@@ -98,7 +98,7 @@ def online_softmax():
             x = 20 + 46 * at
             c.box(x, 30, 32, 60, kind="faint", corner=2)
             moving_path(c, f"bar{at}", moving, "content", tip=False)
-            c.text(x + 16, 104, f"{score:g}".replace("-", "−"), 10.5)
+            c.text(x + 16, 104, f"{score:g}".replace("-", "−"), 11)
         c.text(
             20, 14, "scores below; a bar is exp(score − m), and shrinks when m grows", 11, "start"
         )

@@ -93,11 +93,11 @@ def tiles(gather=False):
         c.text(RIGHT, 10, "exp(score − m) of the framed query", 11, "start")
         for s in range(T):
             moving_path(c, f"bar{s}", moving, "content", tip=False)
-            c.text(RIGHT + 20 * s + 7, BASE + 9, str(s + 1), 9.5)
+            c.text(RIGHT + 20 * s + 7, BASE + 9, str(s + 1), 11)
         if gather:
             moving_path(c, "loads", moving, "value", tip=False)
             for word in ROWS:
-                c.box(row_at(word) - 16, 178, 32, 20, word, "content", 10, 1)
+                c.box(row_at(word) - 16, 178, 32, 20, word, "content", 11, 1)
             c.text(RIGHT, 210, "the table: one row a word", 11, "start", kind="soft")
             moving_text(c, LEFT, 346, "rows", moving, 12, "start")
         for at, key in enumerate(("where", "count", "state", "truth")):
