@@ -128,8 +128,9 @@ def anchored(body):
         return f'<h{level} id="{name}"{rest}>{words}{link}</h{level}>'
 
     body = HEADING.sub(turn, body)
-    # the links of a README are in small letters, whatever the heading's name is
-    names = {name.lower(): name for name in taken}
+    # the links of a README are in small letters without marks, whatever the heading's name is
+    names = {name.lower().rstrip("?!.:"): name for name in taken}
+    names |= {name.lower(): name for name in taken}
     there = lambda match: f'href="#{names.get(match[1].lower(), match[1])}"'
     return re.sub(r'href="#([^"]+)"', there, body), headings
 

@@ -201,30 +201,6 @@ def intervals(table, title, xlabel):
     return fig
 
 
-def intervals_beside(panels, title, xlabel):
-    """{panel: rows} as `intervals`, one panel beside the other on one scale: the first panel names
-    and orders the plans, and each difference stands at its row's end."""
-    names = [row["plan"] for row in next(iter(panels.values()))][::-1]
-    fig, row = panels_of(panels, title, "", "", 9.4)
-    fig.set_figheight(1.3 + 0.32 * len(names))
-    for ax, table in zip(row, panels.values()):
-        by_plan = {found["plan"]: found for found in table}
-        interval_marks(ax, [by_plan.get(name) for name in names])
-        ax.set_yticks(range(len(names)), names if ax is row[0] else [""] * len(names))
-        ax.set_ylim(-0.6, len(names) - 0.4)
-        for y, name in enumerate(names):
-            if name in by_plan:
-                told = f"{by_plan[name]['difference']:+.3f}".replace("-", "\N{MINUS SIGN}")
-                place = dict(xycoords=("axes fraction", "data"), va="center", fontsize=9.5)
-                ax.annotate(told, (1.01, y), **place)
-    left, right = zip(*(ax.get_xlim() for ax in row))
-    for ax in row:
-        ax.set_xlim(min(left), max(right))
-        ax.locator_params(axis="x", nbins=5)
-    fig.supxlabel(f"{xlabel}; filled: clear of zero", fontsize=LETTER)
-    return fig
-
-
 def interval_marks(ax, rows):
     """Rows upwards: mark and interval; a row that is None is left free."""
     for y, row in enumerate(rows):

@@ -291,6 +291,8 @@ def test_a_link_in_small_letters_reaches_its_heading():
     links = '<a href="#what-is-recorded">list</a><a href="#nowhere">x</a>'
     made, _ = shell.anchored(f"<h2 id='z'>A</h2><h2 id=\"What-is-recorded\">B</h2>{links}")
     assert 'href="#What-is-recorded">list' in made and 'href="#nowhere"' in made
+    asked, _ = shell.anchored('<h2 id="What-came-next?">A</h2><a href="#what-came-next">x</a>')
+    assert 'href="#What-came-next?">x' in asked
 
 
 def test_a_description_is_the_first_sentence_that_says_something_without_signs():
