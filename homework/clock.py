@@ -181,14 +181,14 @@ def write_exercises():
 def write_cards():
     """The minutes of every unit into its page and into the instructors'."""
     instructors = ROOT / "homework" / "README.md"
+    text = instructors.read_text(encoding="utf-8")
     for unit in graded():
         path = unit.path.with_name("README.md")
         page = with_card(path.read_text(encoding="utf-8"), unit)
         path.write_text(page, encoding="utf-8")
         row = re.compile(rf"^(\| `{unit.folder}` \|.*\|) \d+ \|$", re.M)
-        text = instructors.read_text(encoding="utf-8")
         text = row.sub(rf"\g<1> {unit_minutes(unit, page)} |", text)
-        instructors.write_text(text, encoding="utf-8")
+    instructors.write_text(text, encoding="utf-8")
 
 
 # ---- README --------------------------------------------------------------------------------------

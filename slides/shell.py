@@ -129,9 +129,9 @@ def anchored(body):
 
     body = HEADING.sub(turn, body)
     # the links of a README are in small letters without marks, whatever the heading's name is
-    names = {name.lower().rstrip("?!.:"): name for name in taken}
-    names |= {name.lower(): name for name in taken}
-    there = lambda match: f'href="#{names.get(match[1].lower(), match[1])}"'
+    plain = lambda name: name.lower().rstrip("?!.:")
+    names = {plain(name): name for name in taken}
+    there = lambda match: f'href="#{names.get(plain(match[1]), match[1])}"'
     return re.sub(r'href="#([^"]+)"', there, body), headings
 
 

@@ -167,10 +167,10 @@ def server(code, *words, **more):
     if code not in servers:
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         pipe = subprocess.PIPE
-        how = dict(stdin=pipe, stdout=pipe, text=True, env=environment | dict(OMP_NUM_THREADS="1"))
-        how["env"] |= more
+        how = dict(stdin=pipe, stdout=pipe, text=True)
+        environment |= dict(OMP_NUM_THREADS="1") | more
         command = [sys.executable, "-c", IMPORTS + code, *words]
-        servers[code] = subprocess.Popen(command, **how)
+        servers[code] = subprocess.Popen(command, env=environment, **how)
     return servers[code]
 
 

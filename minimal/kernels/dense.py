@@ -71,16 +71,22 @@ def sliding(q, k, v, window, scale=None):
     about window + 128 keys instead of T. Which tiles these are is computed in the graph, where all
     layers of one window share the answer.
     Reference: by_definition(q, k, v, window=window, scale=scale)."""
-    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+    from torch.nn.attention.flex_attention import flex_attention
+
+    tiles, grouped = tiles_of(q.shape[1], window, q.device), q.shape[2] != k.shape[2]
+    q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+    y = flex_attention(q, k, v, block_mask=tiles, scale=scale, enable_gqa=grouped)
+    return y.transpose(1, 2)
+
+
+def tiles_of(T, window, device):
+    """The tiles of (T, T) that FlexAttention computes: causal, and `window` keys to the left."""
+    from torch.nn.attention.flex_attention import create_block_mask
 
     def rule(b, h, query, key):
         return (key <= query) & (query - key <= window)
 
-    T, grouped = q.shape[1], q.shape[2] != k.shape[2]
-    tiles = create_block_mask(rule, None, None, T, T, device=q.device)
-    q, k, v = (x.transpose(1, 2) for x in (q, k, v))
-    y = flex_attention(q, k, v, block_mask=tiles, scale=scale, enable_gqa=grouped)
-    return y.transpose(1, 2)
+    return create_block_mask(rule, None, None, T, T, device=device)
 
 
 def rows_of(table, ids):

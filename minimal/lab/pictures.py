@@ -74,7 +74,7 @@ def beside(panels, title, xlabel):
         ax.set_ylim(-0.6, len(names) - 0.4)
         for y, name in enumerate(names):
             if name in by_plan:
-                told = f"{by_plan[name]['difference']:+.3f}".replace("-", "\N{MINUS SIGN}")
+                told = numbers.signed(by_plan[name]["difference"])
                 place = dict(xycoords=("axes fraction", "data"), va="center", fontsize=9.5)
                 ax.annotate(told, (1.01, y), **place)
     left, right = zip(*(ax.get_xlim() for ax in row))

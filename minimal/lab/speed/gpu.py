@@ -25,6 +25,7 @@ import torch.nn.functional as F
 from minimal.command import command, number
 from minimal.data import results
 from minimal.kernels.decode import how_many_splits, run_histogram, run_split, split_bytes
+from minimal.kernels.dense import tiles_of
 from minimal.kernels.forward import forward_bytes, run_forward, triton
 from minimal.kernels.gather import gather_attention
 from minimal.kernels.reference import visible
@@ -40,7 +41,6 @@ from minimal.lab.speed.graphs import (
     columns,
     flex,
     sdpa,
-    tiles_of,
 )
 from minimal.lab.speed.hot import HOTTEST, table_gradient
 
@@ -161,7 +161,7 @@ def torch_ways(bench, B, T, H, G, D, window):
         for name in backends(bench.device, bool(window))
     }
     if flex_joins(bench, B, T, H, G, D, window):
-        tiles = tiles_of(T, window, bench.device)
+        tiles = tiles_of(T, window or T, bench.device)
         ways["flex", ""] = lambda q, k, v: flex(q, k, v, tiles)
     return ways
 

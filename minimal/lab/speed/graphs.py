@@ -149,13 +149,6 @@ def best_flex(device):
     return compiled(flex_attention.flex_attention, mode="max-autotune-no-cudagraphs")
 
 
-def tiles_of(T, window, device):
-    """What `flex` is told of causal attention; window 0: all keys to the left."""
-    reach = window or T
-    rule = lambda b, h, query, key: (key <= query) & (query - key <= reach)
-    return flex_attention.create_block_mask(rule, None, None, T, T, device=device)
-
-
 # ---- bandwidths ----------------------------------------------------------------------------------
 @triton.jit
 def read_again(x, out, blocks, turns, N: tl.constexpr):

@@ -84,9 +84,8 @@ def of_decode(found):
 def by_bytes(keys, row):
     """How many times the histogram's bytes the paper's way moves: it reads K, reads the table's
     rows once, writes them out for every token, and reads what it wrote."""
-    one = 1  # as much as K, or as V would be
-    paper = one + row["distinct"] / keys + one + one
-    histogram = 2 * one / row["floor"]["histogram"]  # a floor is times the V cache, K and V
+    paper = 3 + row["distinct"] / keys  # in units of K, which V is as large as
+    histogram = 2 / row["floor"]["histogram"]  # a floor is times the V cache: K and V
     return paper / histogram
 
 
