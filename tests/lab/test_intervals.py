@@ -201,3 +201,18 @@ def test_pooling_takes_only_seeds_that_every_plan_has_and_needs_two():
         intervals.pooled(runs(standard=[1.0], bov=[2.0, 3.0]), "loss")
     with pytest.raises(ValueError, match="wanted a baseline of bov; got 'standard'"):
         intervals.pooled(runs(bov=[2.0, 3.0]), "loss")
+
+
+@pytest.mark.parametrize(
+    "values, clear",
+    [
+        ([0.1], False),
+        ([0.1, 0.1], False),  # no width, by luck: two are too few to say so
+        ([0.1, 0.1, 0.1], True),
+        ([0.1, -0.1, 0.3], False),
+        ([-0.1, -0.11, -0.12], True),
+    ],
+)
+def test_clear_wants_three_values_and_an_interval_without_zero(values, clear):
+    _, low, high = intervals.interval(values)
+    assert intervals.clear(low, high, len(values)) is clear

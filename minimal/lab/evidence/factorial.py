@@ -38,7 +38,7 @@ def effect(rows, factor, before, after):
             by_seed.setdefault(seed, []).append(loss[twin] - loss[plan, seed])
     means = [sum(changes) / len(changes) for changes in by_seed.values()]
     mean, low, high = intervals.interval(means)
-    clear = low is not None and not low <= 0 <= high
+    clear = intervals.clear(low, high, len(means))
     name = f"{WORDS[before]} → {WORDS[after]}"
     return dict(plan=name, n=len(means), difference=mean, low=low, high=high, clear=clear)
 

@@ -13,6 +13,7 @@ import itertools
 import math
 import statistics
 
+FEWEST = 3  # pairs: two may agree by luck, and their interval has no width then
 MOST_FLIPPED = 20  # pairs: 2^20 patterns of signs are counted in seconds
 
 
@@ -73,6 +74,11 @@ def interval(values, share=0.95):
         return mean, None, None
     reach = t_quantile((1 + share) / 2, len(values) - 1) * spread / math.sqrt(len(values))
     return mean, mean - reach, mean + reach
+
+
+def clear(low, high, n):
+    """Does the interval of n values exclude zero, and are they enough to say so?"""
+    return low is not None and n >= FEWEST and not low <= 0 <= high
 
 
 def t_test(differences):
@@ -162,8 +168,8 @@ def by_cell(rows, metric):
 
 def paired(rows, metric, baseline="standard", share=0.95, plans=None, cells=None):
     """Each plan against the baseline on the same (size, seed): one dict a plan with n, mean,
-    spread, difference, low, high, clear (the interval excludes 0), p, and missing, the cells that
-    plan or baseline lacks. Name `plans` or `cells` [(size, seed)] to hear of absent ones, too."""
+    spread, difference, low, high, clear, p, and missing, the cells that plan or baseline lacks.
+    Name `plans` or `cells` [(size, seed)] to hear of absent ones, too."""
     grid = by_cell(rows, metric)
     wanted = cells or sorted({(row.get("size"), row.get("seed")) for row in rows}, key=str)
     base = grid.get(baseline, {})
@@ -176,7 +182,7 @@ def paired(rows, metric, baseline="standard", share=0.95, plans=None, cells=None
         change, low, high = interval(differences, share) if both else (None, None, None)
         row = dict(plan=plan, n=len(both), mean=mean, spread=spread)
         row |= dict(difference=change, low=low, high=high)
-        row["clear"] = plan != baseline and low is not None and not low <= 0 <= high
+        row["clear"] = plan != baseline and clear(low, high, len(both))
         row["p"] = t_test(differences) if both else None
         row["missing"] = [cell for cell in wanted if cell not in both]
         table.append(row)

@@ -68,7 +68,8 @@ class Live:
         if low is None:
             print(f"{told}: one seed, no interval")
             return
-        verdict = "clear of zero" if low * high > 0 else "not distinguishable here"
+        clear = intervals.clear(low, high, len(differences))
+        verdict = "clear of zero" if clear else "not distinguishable here"
         print(
             f"{told}: 95 % interval {low:+.3f} to {high:+.3f} (n = {len(differences)}), {verdict}"
         )

@@ -105,8 +105,9 @@ def lag(plan, place, over="standard"):
 
 
 def clear(plan, place, over="standard"):
-    _, low, high = intervals.interval(differences(plan, place, over))
-    return "not clear" if low <= 0 <= high else "clear"
+    found = differences(plan, place, over)
+    _, low, high = intervals.interval(found)
+    return "clear" if intervals.clear(low, high, len(found)) else "not clear"
 
 
 def stands(plan, place, over="standard"):
@@ -118,10 +119,16 @@ def stands(plan, place, over="standard"):
 
 
 def told(plan, place, over="standard", digits=3):
-    """Lead and interval, for a cell of a table; bold where the interval excludes zero."""
-    change, low, high = intervals.interval(differences(plan, place, over))
-    words = f"{signed(change, digits)}"
-    words = f"**{words}**" if not low <= 0 <= high else words
+    """Lead and interval, for a cell of a table."""
+    return with_interval(differences(plan, place, over), digits)
+
+
+def with_interval(values, digits=3):
+    """Their mean and its interval; bold where it is clear of zero."""
+    change, low, high = intervals.interval(values)
+    words = signed(change, digits)
+    if intervals.clear(low, high, len(values)):
+        words = f"**{words}**"
     return f"{words} ({signed(low, digits)} to {signed(high, digits)})"
 
 
@@ -143,10 +150,7 @@ def as_asked(name, place):
 def more(first, second, place, over="standard", under="standard", where=None):
     """By how much the lead of `first` over `over` exceeds that of `second` over `under`."""
     one, two = differences(first, place, over), differences(second, where or place, under)
-    change, low, high = intervals.interval([a - b for a, b in zip(one, two)])
-    words = signed(change)
-    words = f"**{words}**" if not low <= 0 <= high else words
-    return f"{words} ({signed(low)} to {signed(high)})"
+    return with_interval([a - b for a, b in zip(one, two)])
 
 
 def lead_at(plan, place, step, over="standard"):
@@ -188,7 +192,7 @@ def spread_of(plan, place):
     average, spread = intervals.mean_spread(values)
     row = dict(plan=plan, n=found["n"], mean=average, spread=spread, p=found["p"], file=file)
     row |= {name: found[name] for name in ("difference", "low", "high")}
-    row["clear"] = not row["low"] <= 0 <= row["high"]
+    row["clear"] = intervals.clear(row["low"], row["high"], row["n"])
     pool = next(one for one in pools(file) if one["plan"] == plan)
     row |= dict(pool_low=pool["low"], pool_high=pool["high"], pool_clear=pool["clear"])
     margin = [abs(bound) < pairs.LITTLE["loss"] for bound in (found["low"], found["high"])]

@@ -3,7 +3,7 @@
 import statistics
 
 from minimal.lab import pictures
-from minimal.lab.evidence import intervals, numbers, pairs, records, states
+from minimal.lab.evidence import numbers, pairs, records, states
 from minimal.lab.evidence.grids import EXPLORATORY, GRIDS
 from minimal.lab.evidence.numbers import number, signed
 from minimal.lab.speed.table import speed_table as speed  # noqa: F401, page.md asks for it
@@ -226,10 +226,7 @@ def cells_of(grid):
 
 def apart(ours, theirs):
     both = sorted(ours.keys() & theirs.keys())
-    change, low, high = intervals.interval([ours[seed] - theirs[seed] for seed in both])
-    words = signed(change)
-    words = f"**{words}**" if not low <= 0 <= high else words
-    return f"{words} ({signed(low)} to {signed(high)})"
+    return numbers.with_interval([ours[seed] - theirs[seed] for seed in both])
 
 
 # ---- what there is -------------------------------------------------------------------------------
