@@ -24,7 +24,7 @@ from minimal.model.attention import (
     Shared,
 )
 from minimal.model.count import count, describe, run_lengths
-from minimal.model.depth import Mixture
+from minimal.model.depth import Attended, Dense
 from minimal.model.init import init
 from minimal.model.lookup import AlsoIntoStream, Engram, IntoStream, PerLayer
 from minimal.model.ngram import NGram
@@ -178,9 +178,11 @@ PLANS = {
     "gated-head": Plan(place(read=partial(Gated, "head"))),
     "gated-bare": Plan(place(read=Gated, mlp=False), heads=1),
 
-    # Values from a mixture of all layers, by the token (MUDDFormer, 2502.12170), and by nobody
-    "mudd": Plan(place(after_first, value=Mixture)),
-    "mudd-fixed": Plan(place(after_first, value=partial(Mixture, False))),
+    # Values from a mixture of all layers, by the token (MUDDFormer, 2502.12170), and by nobody;
+    # by attention over what the blocks have added (Attention Residuals, 2603.15031)
+    "mudd": Plan(place(after_first, value=Dense)),
+    "mudd-fixed": Plan(place(after_first, value=partial(Dense, False))),
+    "attnres": Plan(place(after_first, value=Attended)),
 }
 # fmt: on
 

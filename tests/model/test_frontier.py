@@ -299,8 +299,29 @@ def test_a_dynamic_mixture_by_definition():
             torch.testing.assert_close(tape.rows[at][b, t].flatten(), right, atol=1e-5, rtol=1e-4)
 
 
+@torch.no_grad()
+def test_attention_over_depth_by_definition():
+    """Softmax over what was added so far, one sum at a time; the token's own parts are its keys."""
+    model, ids = awake("attnres"), tokens(8)
+    tape = model.tape(ids)
+    model(ids, tape=tape)
+    for at in (1, 4):
+        source = model.blocks[at].attention.value
+        assert source.query.weight.std() > 0, "awake"
+        for b, t in [(0, 0), (1, 7)]:
+            stream = [tape.streams[j][b, t] for j in range(at + 1)]
+            added = [stream[0], *(stream[j] - stream[j - 1] for j in range(1, at + 1))]
+            scores = torch.stack([source.query.weight[0] @ norm(part) for part in added])
+            a = scores.exp() / scores.exp().sum()
+            mixed = sum(a[j] * added[j] for j in range(at + 1))
+            right = source.project.weight @ norm(mixed)
+            torch.testing.assert_close(tape.rows[at][b, t].flatten(), right, atol=1e-5, rtol=1e-4)
+            torch.testing.assert_close(source.shares(tape)[b, t], a)
+
+
 def test_the_mixture_starts_as_standard_attention():
-    models = {plan: build(plan, "nano", **SHORT) for plan in ("standard", "mudd", "mudd-fixed")}
+    plans = ("standard", "mudd", "mudd-fixed", "attnres")
+    models = {plan: build(plan, "nano", **SHORT) for plan in plans}
     g = torch.Generator().manual_seed(1)
     for at in range(6):
         w = torch.randn(48, 48, generator=g) / 7
@@ -312,3 +333,8 @@ def test_the_mixture_starts_as_standard_attention():
         torch.testing.assert_close(models[plan](ids), right, atol=1e-5, rtol=1e-4)
         fixed = [m for m in models[plan].modules() if isinstance(m, Coefficient)]
         assert [len(c.value) for c in fixed] == [2, 3, 4, 5, 6]
+    tape = models["attnres"].tape(ids)
+    torch.testing.assert_close(models["attnres"](ids, tape=tape), right, atol=1e-5, rtol=1e-4)
+    for at in range(1, 6):
+        shares = models["attnres"].blocks[at].attention.value.shares(tape)
+        assert torch.equal(shares, torch.full_like(shares, 1 / (at + 1))), "equal shares"

@@ -35,23 +35,23 @@ PLACES = [
 ]
 
 # Other forms: all ids hashed, three ids, beside V; half the cache in four ways; gates at DVA's
-# parameters; a mixture of layers that no token chooses.
+# parameters; a mixture of layers that no token chooses, and one by attention over the layers.
 FORMS = [
     *cells("standard", "bov", "vplus", "ngram", "ngram-hash", "ngram-3", "ngram-plus"),
     *cells("gqa", "mla-half", "svformer", "bov-every"),
-    *cells("dva", "gated-bare", "gated-head", "mudd", "mudd-fixed"),
+    *cells("dva", "gated-bare", "gated-head", "mudd", "mudd-fixed", "attnres"),
 ]
 
 QUESTIONS = dict(
     frontier=("What came next: one of each kind beside its relatives", KINDS),
     frontier_places=("One lookup into the stream, into V, into both; at equal parameters", PLACES),
-    frontier_forms=("Hashes, orders, half a cache in four ways, gates, fixed mixtures", FORMS),
+    frontier_forms=("Hashes, orders, half a cache in four ways, gates, other mixtures", FORMS),
 )
 
 
 def depth_study(result):
-    """Which layers does a dynamic mixture take its values from? By layer, the share of every stream
-    in what it adds up: |a_j| times the stream's size, over 16 held-out texts. Other plans: {}."""
+    """Which layers does a dynamic mixture take its values from? By layer, the share of every part
+    in what it adds up: |a_j| times the part's size, over 16 held-out texts. Other plans: {}."""
     model, ids = trained(result)
     values = {at: block.attention.value for at, block in enumerate(model.blocks) if block.attention}
     mixtures = {at: source for at, source in values.items() if isinstance(source, Mixture)}
@@ -61,8 +61,8 @@ def depth_study(result):
     with torch.no_grad():
         tape = observe(model, ids)
         for at, source in mixtures.items():
-            sizes = torch.stack([x.norm(dim=-1) for x in tape.streams[: at + 1]], -1)
-            parts = source.shares(tape).abs() * sizes  # (B, T, at + 1)
-            mean = (parts / parts.sum(-1, keepdim=True)).mean((0, 1))
+            sizes = source.parts(tape).norm(dim=2)  # (B, T, at + 1)
+            added = source.shares(tape).abs() * sizes
+            mean = (added / added.sum(-1, keepdim=True)).mean((0, 1))
             shares[at] = [round(share, 4) for share in mean.tolist()]
     return dict(depth=shares)
