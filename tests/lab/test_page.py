@@ -132,6 +132,16 @@ def test_the_first_stream_is_counted_where_it_has_a_rival(monkeypatch):
     assert measured.first_stream("frontier_code") == "2 of 3"  # layer 1 has the embedding alone
 
 
+def test_the_share_of_the_first_stream_is_told_by_stretches_of_layers(monkeypatch):
+    one = {"1": [0.4, 0.6], "2": [0.5, 0.2, 0.3], "3": [0.1, 0.3, 0.2, 0.4]}
+    two = {"1": [0.8, 0.2], "2": [0.9, 0.1, 0.0], "3": [0.3, 0.3, 0.2, 0.2]}
+    rows = [dict(plan="attnres", depth=one), dict(plan="standard"), dict(plan="attnres", depth=two)]
+    monkeypatch.setattr(pairs, "rows_of", lambda grid: rows)
+    assert measured.first_shares("any", "attnres") == [[0.4, 0.5, 0.1], [0.8, 0.9, 0.3]]
+    assert measured.first_share("any", 2, 3) == "65 % (45 %)"
+    assert measured.first_share("any", 4, 4) == "20 % (10 %)"
+
+
 @pytest.mark.parametrize("place", ["novel", "code"])
 def test_fewer_systems_stay_clear_the_harder_it_is_asked(place):
     rows = numbers.systems(place)
