@@ -32,6 +32,11 @@ def last_third(i, n):
     return i >= 2 * n // 3
 
 
+def early_third(i, n):
+    """As many layers as last_third has, a sixth from the bottom: layers 3 to 6 of twelve."""
+    return n // 6 <= i < n // 6 + n - 2 * n // 3
+
+
 def alternate(i, n):
     """Every second layer, the last among them."""
     return i % 2 == (n - 1) % 2

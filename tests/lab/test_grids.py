@@ -114,6 +114,8 @@ def test_dva_as_large_as_standard_has_its_parameters_to_one_per_cent():
         ("frontier_places_novel", 11, 3, "war-and-peace"),
         ("frontier_forms_code", 17, 3, "stdlib"),
         ("frontier_forms_novel", 17, 3, "war-and-peace"),
+        ("frontier_early_code", 5, 3, "stdlib"),
+        ("frontier_early_novel", 5, 3, "war-and-peace"),
         *((f"why_text_{name}", 4, 3, corpus) for name, corpus in why.TEXTS.items()),
         ("why_vocab_code", 14, 3, "stdlib"),
         ("why_vocab_novel", 14, 3, "war-and-peace"),

@@ -42,10 +42,15 @@ FORMS = [
     *cells("dva", "gated-bare", "gated-head", "mudd", "mudd-fixed", "attnres"),
 ]
 
+# Asked after FORMS had shown that attention over depth takes the values of layers 3 to 7 from the
+# embedding: is the last third the right place for values by token?
+EARLY = cells("standard", "row9", "row9-early", "bov", "bov-early")
+
 QUESTIONS = dict(
     frontier=("What came next: one of each kind beside its relatives", KINDS),
     frontier_places=("One lookup into the stream, into V, into both; at equal parameters", PLACES),
     frontier_forms=("Hashes, orders, half a cache in four ways, gates, other mixtures", FORMS),
+    frontier_early=("Values by token in layers 3 to 6 or in the last third", EARLY),
 )
 
 

@@ -238,7 +238,8 @@ GRIDS = dict(
 for name, (what, cells) in frontier.QUESTIONS.items():
     for text, base in dict(code=CODE, novel=WAR).items():
         also = frontier.depth_study
-        GRIDS[f"{name}_{text}"] = Grid(f"{what}; {text}", cells, base=base, also=also)
+        kind = EXPLORATORY if cells is frontier.EARLY else ASKED
+        GRIDS[f"{name}_{text}"] = Grid(f"{what}; {text}", cells, base=base, also=also, kind=kind)
 
 # Three seeds: the prediction is an order of nine texts, and each text counts once, by its mean; the
 # leads lay .12 nats apart on the two texts that were seen, several times what three seeds tell
