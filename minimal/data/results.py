@@ -101,9 +101,11 @@ def check_corpus(path, corpus):
         )
 
 
-def append(path, row, head):
-    """Add one finished row at once; the first writer also writes `head`."""
+def append(path, row, head, there=lambda row: False):
+    """Add one finished row at once; the first writer also writes `head`. Nothing is added where
+    another writer's row is `there` already."""
     with locked(path):
         check_corpus(path, head["corpus"])
         content = read(path) if Path(path).exists() else {**head, "rows": []}
-        write(path, {**content, "rows": content["rows"] + [row]})
+        if not any(map(there, content["rows"])):
+            write(path, {**content, "rows": content["rows"] + [row]})

@@ -15,7 +15,16 @@ from minimal.data.files import CHECKOUT as ROOT
 from minimal.data.results import append
 from minimal.lab.evidence import intervals
 from minimal.lab.evidence.intervals import paired, t_quantile
-from minimal.lab.evidence.records import EVIDENCE, VERDICTS, WRONG, claims, published, quoted, read
+from minimal.lab.evidence.records import (
+    EVIDENCE,
+    VERDICTS,
+    WRONG,
+    claims,
+    fill,
+    published,
+    quoted,
+    read,
+)
 
 # ---- published.json ------------------------------------------------------------------------------
 
@@ -182,6 +191,20 @@ def test_parallel_writers_lose_no_row_and_a_reader_never_meets_half_a_file(tmp_p
         ["grid.json"],
         ["grid.json", "grid.json.lock"],
     )
+
+
+def test_a_row_that_another_writer_adds_meanwhile_is_not_added_twice(tmp_path, monkeypatch):
+    """Between the last look into the file and the writing: the look under the lock decides."""
+    path, row = tmp_path / "grid.json", dict(plan="standard", seed=0)
+
+    def late(path, row, head, **more):
+        append(path, row, head)  # by another process
+        append(path, row, head, **more)
+
+    monkeypatch.setattr(results, "append", late)
+    make = lambda cell: (row, HEAD, "made")
+    assert fill(path, ["cell"], lambda row, cell: row["plan"] == "standard", make) == []
+    assert len(read(path)["rows"]) == 1
 
 
 def test_rows_of_another_corpus_are_refused(tmp_path):

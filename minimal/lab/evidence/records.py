@@ -149,7 +149,7 @@ def fill(path, cells, recorded, make, until=math.inf):
             continue
         row, head, words = made
         row = row | numerical_state() | row  # what a row says of its own making stands
-        results.append(path, row, head)
+        results.append(path, row, head, there=lambda other: recorded(other, cell))
         to_go = len(missing(path, cells, recorded))
         print(f"{row['plan']:20} seed {row['seed']}: {words}; {to_go} to go", flush=True)
     return missing(path, cells, recorded)
