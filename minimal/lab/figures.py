@@ -122,7 +122,7 @@ def label_ends(ax, ends):
 def bands(panels, title, xlabel, ylabel, x=None):
     """{panel: {name: curves}} side by side on one scale: each name's mean over its runs, in a
     band from the lowest run to the highest."""
-    width = max(7.0, 1.6 + 3.6 * len(panels))
+    width = max(7.0, 1.6 + 3.0 * len(panels))
     fig, row = panels_of(panels, title, xlabel, ylabel, width)
     for ax, series in zip(row, panels.values()):
         for i, (name, curves) in enumerate(series.items()):
@@ -191,13 +191,12 @@ def intervals(table, title, xlabel):
     rows = [row for row in table if row["difference"] is not None][::-1]
     fig, ax = axes(title, "", "", 7.0, 0.9 + 0.32 * len(rows))
     interval_marks(ax, rows)
+    if any(row["low"] is not None for row in rows):
+        xlabel += "\nfilled: clear of zero"
     ax.set_xlabel(xlabel, loc="right")  # beside long names a centred label would leave the page
     ax.locator_params(axis="x", nbins=6)
     ax.set_yticks(range(len(rows)), [f"{row['plan']} (n={row['n']})" for row in rows])
     ax.set_ylim(-0.6, len(rows) - 0.4)
-    if any(row["low"] is not None for row in rows):
-        told, corner = "filled: clear of zero", (0.01, 0.02)
-        ax.annotate(told, (0, 0), corner, textcoords="figure fraction", fontsize=8.5)
     return fig
 
 

@@ -190,3 +190,26 @@ def test_a_figure_is_shown_so_wide_that_its_letters_are_those_of_the_text():
     assert figures.house_style()["font.size"] == 11
     drawing = figures.on_page(b"", "svg+xml", "Some words of more than forty characters, again")
     assert 'style="max-width:100%"' in drawing
+
+
+def test_what_a_filled_mark_means_stands_below_the_label_of_the_axis_not_on_it():
+    row = dict(plan="bov", n=3, difference=-0.1, low=-0.2, high=0.0, clear=False)
+    label = "a long name of the axis that takes all of the width of the figure, from edge to edge"
+    (ax,) = figures.intervals([row], "A takeaway", label).axes
+    assert ax.get_xlabel().splitlines() == [label, "filled: clear of zero"] and not ax.texts
+    (ax,) = figures.intervals([row | dict(low=None)], "A takeaway", label).axes
+    assert ax.get_xlabel() == label, "without an interval nothing is filled"
+
+
+def test_three_panels_of_bands_keep_their_letters_on_a_page():
+    """A page is 859 pixels wide; the smallest letters are 8.5 points."""
+    panels = {name: {"a": [[1, 2], [2, 3]]} for name in "abc"}
+    assert 859 / figures.bands(panels, "", "", "").get_figwidth() * 8.5 / 72 > 9.5
+
+
+def test_the_table_of_what_was_compiled_fits_a_page():
+    from minimal.lab.speed import steps
+    from slides.lesson import FITS
+
+    table = steps.as_table({"fixed-point masses": dict.fromkeys(steps.FIELDS, 1)})
+    assert max(map(len, table.splitlines())) <= FITS

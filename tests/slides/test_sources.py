@@ -182,3 +182,17 @@ def test_the_drawing_on_a_title_is_one_of_its_notebook_and_as_large_as_a_slide_n
             assert "remove-input" in page.tags(cell), path.stem
             drawn += 1
     assert drawn >= 7
+
+
+def test_every_drawing_is_as_large_as_a_slide_needs(notebook):
+    """The walk through a deck does not see the letters inside a picture."""
+    trees = [ast.parse(cell.source) for cell in run.code(notebook)]
+    drawers = {
+        name.name
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and "minimal.lab.drawings" in node.module
+        for name in node.names
+    }
+    shown = [tree.body[-1].value for tree in trees if isinstance(tree.body[-1], ast.Expr)]
+    assert [ast.unparse(one) for one in shown if getattr(one.func, "id", "") in drawers] == []

@@ -70,7 +70,7 @@ def panel(trace, tensor, program, most=190):
     words = said(trace, tensor, program).split("; ")
     shape = ", ".join(map(str, trace.tensors[tensor].shape))
     title = f"{tensor} ({shape})" + (f", {step} rows a line" if step > 1 else "")
-    c = Canvas(max(columns * side, 190, 8 * len(title)), 46 + rows * side)
+    c = Canvas(max(columns * side, 190, 11 * len(title)), 46 + rows * side)
     c.text(2, 8, title, 11.5, "start", bold=True)
     c.text(2, 24, words[0] if len(words) == 1 else "; ".join(words), 9.5, "start", "soft")
     for first, count, row in bands(grid):
@@ -137,29 +137,29 @@ def in_words(stages):
     return f"With {stages} stages: {waits}, rows {rows} ahead, {rows + 1} buffers."
 
 
-def timeline(stages, tiles, step=52):
-    """One pipeline: a line for the ids, one a buffer, one for the products."""
+def timeline(stages, tiles, step=52, left=134):
+    """One pipeline: a line for the ids, one a buffer, one for the products; names before `left`."""
     rows, ids = leads(stages)
-    wide = 118 + (tiles + ids + 1) * step
-    c = Canvas(max(wide, 118 + (tiles + 5) * step), 52 + 22 * (rows + 2))
+    wide = left + 6 + (tiles + ids + 1) * step
+    c = Canvas(max(wide, left + 6 + (tiles + 5) * step), 52 + 22 * (rows + 2))
     c.text(2, 8, in_words(stages), 11, "start", bold=True)
-    c.text(104, 32, "ids", 10.5, "end")
+    c.text(left - 8, 32, "ids", 10.5, "end")
     for buffer in range(rows + 1):
-        c.text(104, 54 + 22 * buffer, f"rows, buffer {buffer + 1}", 10.5, "end")
+        c.text(left - 8, 54 + 22 * buffer, f"rows, buffer {buffer + 1}", 10.5, "end")
     last = 54 + 22 * (rows + 1)
-    c.text(104, last, "product", 10.5, "end")
+    c.text(left - 8, last, "product", 10.5, "end")
     for tile in range(tiles):
         done = tile + ids  # the step of its product
         sent = done - rows
         blocking = ids == rows
         first = tile if not blocking else sent
         half = step / 2 if blocking else step
-        c.box(112 + first * step, 23, half - 3, 18, f"{tile}", "routing", 10)
-        start = 112 + sent * step + (step / 2 if blocking else 0)
-        end = 112 + (done + 1) * step
+        c.box(left + first * step, 23, half - 3, 18, f"{tile}", "routing", 10)
+        start = left + sent * step + (step / 2 if blocking else 0)
+        end = left + (done + 1) * step
         y = 45 + 22 * (tile % (rows + 1))
         c.box(start, y, end - start - 3, 18, f"{tile}", "content", 10)
-        c.box(112 + done * step, last - 9, step - 3, 18, f"{tile}", "box", 10)
+        c.box(left + done * step, last - 9, step - 3, 18, f"{tile}", "box", 10)
     return c
 
 

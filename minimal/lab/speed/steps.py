@@ -170,7 +170,8 @@ FIELDS = dict(
 
 def as_table(compiled):
     """{name: row of compile_own} as lines of text, a version each."""
-    lines = [" " * 20 + "".join(f"{name:>10}" for name in FIELDS.values())]
+    wide = {field: max(len(name), 5) + 1 for field, name in FIELDS.items()}
+    lines = [" " * 20 + "".join(f"{name:>{wide[field]}}" for field, name in FIELDS.items())]
     for name, row in compiled.items():
-        lines.append(f"{name:20}" + "".join(f"{row[field]:>10,}" for field in FIELDS))
+        lines.append(f"{name:20}" + "".join(f"{row[field]:>{wide[field]},}" for field in FIELDS))
     return "\n".join(lines)
