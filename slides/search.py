@@ -15,12 +15,13 @@ SLIDE = re.compile(r'<section id="([^"]*)">(.*?)</section>', flags=re.S)
 HEADING = re.compile(r"<h[12][^>]*>(.*?)</h[12]>", flags=re.S)
 UNREAD = re.compile(r"<(script|style|svg|button)\b.*?</\1>|<img[^>]*>", flags=re.S)
 FOLDED = re.compile(r'<details class="(code|rows)">.*?</details>', flags=re.S)  # source, raw rows
+TOOLS = re.compile(r'<div class="toolbar">.*?</div>(<p class="soft state">.*?</p>)?', flags=re.S)
 INLINE = re.compile(r"</?(span|em|strong|code|a|wbr)\b[^>]*>")
 
 
 def words(markup):
     """What a reader sees of it, in one line. A mark within a line parts no words."""
-    for pattern, instead in ((ANCHOR, ""), (FOLDED, " "), (UNREAD, " ")):
+    for pattern, instead in ((ANCHOR, ""), (TOOLS, " "), (FOLDED, " "), (UNREAD, " ")):
         markup = pattern.sub(instead, markup)
     parts = page.CODE.split(markup)  # text, code or tag, text, …
     parts[::2] = map(equations, parts[::2])

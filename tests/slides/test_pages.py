@@ -359,6 +359,13 @@ def test_a_shared_link_shows_the_courses_picture(monkeypatch, home, image, url):
     )
 
 
+def test_the_buttons_above_a_notebook_are_not_found():
+    tools = launch.toolbar(run.chosen([])[1], "notebooks/01_attention.html")
+    assert "Download" in tools
+    page = f'{tools}<p class="soft state">Executed.</p><p>Read this.</p>'
+    assert search.words(page) == "Read this."
+
+
 def test_a_page_is_found_by_its_sections_and_not_by_what_is_folded_away():
     page = (
         '<p>before</p><h2 id="one">One<a class="anchor-link" href="#one">#</a></h2>'
