@@ -13,6 +13,8 @@ from slides import page as cells
 
 ROOT = Path(__file__).resolve().parent.parent
 
+HANG = 18  # letters by which a long line is set in at most: a phone has some 38
+
 # room -> what is read first in it; the rest follows by name, and a room's own map comes before all
 FIRST = {
     "": "__init__ variants train generate evaluate analysis command",
@@ -101,8 +103,14 @@ def said(node):
 
 def told(block):
     if re.search(r"^ {2,}|\S {3,}\S|^[-*] ", block, flags=re.M):
-        return f"<pre>{html.escape(block)}</pre>"
+        return f"<pre>{''.join(map(aligned, block.splitlines()))}</pre>"
     return f"<p>{words(' '.join(block.split()))}</p>"
+
+
+def aligned(line):
+    """A line of what lines up; where it is too long it goes on below its last column."""
+    column = re.match(r" *\S.*? {3,}(?=\S)|[-* ]*", line).end()
+    return f'<span class="line" style="--in:{min(column, HANG)}ch">{html.escape(line)}\n</span>'
 
 
 # ---- one module ----------------------------------------------------------------------------------

@@ -60,9 +60,9 @@ def front(decks, printed):
     told = sections((ROOT / "README.md").read_text(encoding="utf-8"))
     shown = (
         "How long do you have?",
+        "What is found so far",
         "Two commands",
         "Other ways to set it up",
-        "What is found so far",
     )
     lost = [name for name in shown if name not in told]
     if lost:
@@ -96,9 +96,12 @@ def after_first_paragraph(body, more):
 def homework_index():
     items = []
     for path in units():
-        heading, said = lead(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        heading, said = lead(text)
         link = f'<a href="{path.parent.name}.html">{html.escape(heading)}</a>'
-        items.append(f"<li><h2>{link}</h2>{page.markdown_html(said)}</li>")
+        minutes = re.search(r"^About (\d+ minutes)", text, flags=re.M)
+        time = f'<p class="links soft">{minutes[1]}</p>' if minutes else ""
+        items.append(f"<li><h2>{link}</h2>{page.markdown_html(said)}{time}</li>")
     return (
         "<h1>Homework</h1><p>Fill in one file, run one command, read why. Instructors: "
         '<a href="instructors.html">how to assign and grade</a>.</p>'

@@ -7,7 +7,7 @@ Whoever makes a preview wants whole addresses: the owner of a copy of the site s
 import html
 import re
 
-from slides import links
+from slides import formula, links
 from slides.browser import Browser
 
 TITLE = "Where do the values come from?"
@@ -86,15 +86,7 @@ def description(body):
     """The first paragraph that says something, cut at a word."""
     for told in re.findall(r"<p[^>]*>(.*?)</p>", body, flags=re.S):
         words = " ".join(html.unescape(re.sub(r"<[^>]+>", "", told)).split())
-        words = re.sub(r"^The claim\. ", "", readable(words))
+        words = re.sub(r"^The claim\. ", "", formula.readable(words))
         if len(words) >= SHORTEST:
             return words if len(words) <= LONGEST else words[:LONGEST].rsplit(" ", 1)[0] + " …"
     return ABOUT
-
-
-def readable(words):
-    """Equations as plain letters: a preview draws none."""
-    words = re.sub(r"\\(mathrm|text|mathbf)\{([^}]*)\}", r"\2", words)
-    words = re.sub(r"\\(top)\b", "T", words)
-    words = re.sub(r"\\[,;!]|\\\w+|[{}$^]", " ", words)
-    return re.sub(r"\s+([,.;:)])", r"\1", " ".join(words.split()))

@@ -7,6 +7,7 @@ import html
 import json
 import re
 
+from slides import formula, page
 from slides.shell import ANCHOR
 
 SPLIT = re.compile(r'<h[1-3] id="([^"]*)"[^>]*>(.*?)</h[1-3]>', flags=re.S)
@@ -14,15 +15,24 @@ SLIDE = re.compile(r'<section id="([^"]*)">(.*?)</section>', flags=re.S)
 HEADING = re.compile(r"<h[12][^>]*>(.*?)</h[12]>", flags=re.S)
 UNREAD = re.compile(r"<(script|style|svg|button)\b.*?</\1>|<img[^>]*>", flags=re.S)
 FOLDED = re.compile(r'<details class="(code|rows)">.*?</details>', flags=re.S)  # source, raw rows
-INLINE = re.compile(r"</?(span|em|strong|code|a)\b[^>]*>")
+TOOLS = re.compile(r'<div class="toolbar">.*?</div>(<p class="soft state">.*?</p>)?', flags=re.S)
+INLINE = re.compile(r"</?(span|em|strong|code|a|wbr)\b[^>]*>")
 
 
 def words(markup):
     """What a reader sees of it, in one line. A mark within a line parts no words."""
-    for pattern, instead in ((ANCHOR, ""), (FOLDED, " "), (UNREAD, " "), (INLINE, "")):
+    for pattern, instead in ((ANCHOR, ""), (TOOLS, " "), (FOLDED, " "), (UNREAD, " ")):
         markup = pattern.sub(instead, markup)
+    parts = page.CODE.split(markup)  # text, code or tag, text, …
+    parts[::2] = map(equations, parts[::2])
+    markup = INLINE.sub("", "".join(parts))
     text = re.sub(r"<[^>]+>", " ", markup)
     return " ".join(html.unescape(text).split())
+
+
+def equations(text):
+    """Text of a page whose equations can be read where none is drawn."""
+    return html.escape(formula.readable(html.unescape(text)), quote=False)
 
 
 def main_of(whole):

@@ -8,7 +8,9 @@ import re
 
 from minimal.lab.evidence import intervals, records
 
-NUMBER = re.compile(r"([-−+±.,%×≈\d\s()]|\bto\b|\bnats\b)+")
+NUMBER = re.compile(r"([-−+±.,%×≈\d\s()]|\bto\b|\bnats\b|\bmin\b)+")
+WORDS = 24  # letters from which on a cell wants room on a phone
+NAME = re.compile(r"<code>[^<]*</code>")
 
 
 def shown(value):
@@ -33,12 +35,15 @@ INTERVAL = re.compile(r"^(.+?) (\([^()]*\))$")
 
 
 def cell_html(cell):
-    """A cell; a number stays on one line, and its interval on one, below it where it is narrow."""
-    kind = ' class="number"' if NUMBER.fullmatch(re.sub("<[^>]+>", "", str(cell))) else ""
-    if kind:
+    """A cell; a number stays on one line, and its interval on one, below it where it is narrow.
+
+    On a phone long words keep some room, and a name may be parted at its underscores."""
+    plain = re.sub("<[^>]+>", "", str(cell))
+    if NUMBER.fullmatch(plain):
         parts = '<span class="whole">\\1</span> <span class="whole">\\2</span>'
-        cell = INTERVAL.sub(parts, str(cell))
-    return f"<td{kind}>{cell}</td>"
+        return f'<td class="number">{INTERVAL.sub(parts, str(cell))}</td>'
+    cell = NAME.sub(lambda name: name[0].replace("_", "_<wbr>"), str(cell))
+    return f'<td class="words">{cell}</td>' if len(plain) > WORDS else f"<td>{cell}</td>"
 
 
 def numbers_whole(body):
@@ -81,6 +86,12 @@ def published():
 
 # ---- what is recorded here -----------------------------------------------------------------------
 
+MOVED = {  # a module's name in a recorded command -> its name today
+    "minimal.evidence": "minimal.lab.evidence",
+    "minimal.seeds": "minimal.lab.evidence.bypass_seeds",
+    "minimal.inside": "minimal.lab.evidence.portraits",
+}
+
 
 def recorded():
     parts = [
@@ -93,7 +104,7 @@ def recorded():
         if path.stem not in ("claims", "published"):
             file = records.read(path.stem)
             parts += [
-                f'<h2 id="{path.stem}">{path.stem}</h2><p>{html.escape(file["what"])}.</p>',
+                f'<h2 id="{path.stem}">{path.stem}</h2><p>{sentence(file["what"])}.</p>',
                 facts(file),
                 differences(file["rows"]),
                 every(file["rows"]),
@@ -101,18 +112,34 @@ def recorded():
     return "\n".join(parts)
 
 
+def sentence(text):
+    """What a file is about, with a capital letter."""
+    return html.escape(text[:1].upper() + text[1:])
+
+
 def facts(file):
     corpus = file["corpus"]
     versions = ", ".join(f"{name} {number}" for name, number in file["versions"].items())
     rows = [
-        ("command", f"<code>{html.escape(file['command'])}</code>"),
+        ("command", command(file["command"])),
         ("commit", file["commit"]),
-        ("hardware", file["hardware"]),
+        ("hardware", re.sub(r"\b1 threads\b", "1 thread", file["hardware"])),
         ("versions", versions),
-        ("corpus", f"{corpus['name']} ({corpus['fingerprint']}), {corpus['tokens']:,} tokens"),
     ]
+    if corpus["tokens"]:  # a measurement of speed reads none
+        told = f"{corpus['name']} ({corpus['fingerprint']}), {corpus['tokens']:,} tokens"
+        rows.append(("corpus", told))
     lines = (f'<tr><th scope="row">{name}</th><td>{told}</td></tr>' for name, told in rows)
     return f'<table class="facts"><tbody>{"".join(lines)}</tbody></table>'
+
+
+def command(line):
+    """A command as it is given today; modules have moved since some runs were recorded."""
+    for then, now in MOVED.items():
+        if re.search(rf"{re.escape(then)}(?![\w.])", line):
+            today = html.escape(line.replace(then, now))
+            return f"<code>{today}</code>; at that commit <code>{then}</code>"
+    return f"<code>{html.escape(line)}</code>"
 
 
 def differences(rows):

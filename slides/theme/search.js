@@ -12,6 +12,14 @@
   const plain = text => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
   const safe = text => text.replace(/[&<>]/g, sign => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;" })[sign]);
 
+  // words that stand everywhere count only where nothing else is asked for
+  const fillers = new Set("an and are as at by do does for from how in is it of on or that the to what with".split(" "));
+  const asked = text => {
+    const words = plain(text).split(/\s+/).filter(word => word.length > 1);
+    const telling = words.filter(word => !fillers.has(word));
+    return telling.length ? telling : words;
+  };
+
   let loading = null;
   const load = () => loading ??= new Promise((done, failed) => {
     const script = document.createElement("script");
@@ -41,7 +49,7 @@
     return cut.replace(new RegExp(any, "gi"), "<mark>$&</mark>");
   };
   const search = async () => {
-    const words = plain(field.value).split(/\s+/).filter(word => word.length > 1);
+    const words = asked(field.value);
     const rows = await load();
     const found = words.length ? rows.map(row => [score(words, row), row]).filter(([sum]) => sum) : [];
     found.sort((a, b) => b[0] - a[0]);

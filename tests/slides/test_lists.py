@@ -6,7 +6,7 @@ import shutil
 
 from minimal.lab.evidence import records
 from notebooks import run
-from slides import api, build, claims, deck, evidence, front, links, tables
+from slides import api, build, claims, deck, evidence, front, links, search, tables
 from slides.links import ROOT
 
 # ---- what leads to the pages ---------------------------------------------------------------------
@@ -15,7 +15,7 @@ from slides.links import ROOT
 def test_the_front_page_leads_into_the_course_before_it_speaks_of_installing():
     page = front.front({}, set())
     start, cards, setup = (page.index(word) for word in ('class="button"', "units", "make lab"))
-    assert start < cards < setup
+    assert start < cards < page.index("What is found so far") < setup
     titles = re.findall(r'<h3><a href="notebooks/([^"]*)\.html">', page)
     assert titles == [path.stem for path in run.chosen([])]
     assert "GPU is not needed" not in page
@@ -26,7 +26,10 @@ def test_a_card_of_homework_ends_with_a_sentence():
         heading, said = front.lead(path.read_text(encoding="utf-8"))
         assert heading.startswith(path.parent.name[:4]) and said.rstrip("*_ \n")[-1] in ".?!:"
         assert not re.search(r"^About \d+ minutes", said, flags=re.M), "the question, no more"
-    assert "at the same time?" in front.homework_index(), "hw05 goes on behind its equation"
+    index = front.homework_index()
+    assert "at the same time?" in index, "hw05 goes on behind its equation"
+    timed = re.findall(r'<p class="links soft">\d+ minutes</p></li>', index)
+    assert len(timed) == len(links.units()) - 1, "the open project alone is not counted"
 
 
 # ---- evidence ------------------------------------------------------------------------------------
@@ -42,6 +45,36 @@ def test_numbers_of_a_table_stay_on_one_line_and_words_do_not():
     kinds = ["number" in tables.numbers_whole(f"<td>{cell}</td>") for cell in kept]
     assert kinds == [True, False, True, True, True]
     assert "number" not in tables.cell_html("row 9 of Table 1")
+
+
+def test_a_table_on_a_phone_parts_names_at_underscores_and_leaves_room_for_words():
+    assert tables.cell_html("5 min") == '<td class="number">5 min</td>'
+    assert tables.cell_html("<code>a_b</code>") == "<td><code>a_<wbr>b</code></td>"
+    long = "what a whole sentence in a cell says"
+    assert tables.numbers_whole(f"<td>{long}</td>") == f'<td class="words">{long}</td>'
+    assert search.words(tables.cell_html("<code>a_b</code>")) == "a_b"
+
+
+def test_a_recorded_command_can_be_given_today_and_says_what_it_was():
+    told = tables.command("python -m minimal.evidence --record sizes")
+    assert "<code>python -m minimal.lab.evidence --record sizes</code>" in told
+    assert told.endswith("at that commit <code>minimal.evidence</code>")
+    same = "python -m minimal.lab.evidence --record frontier_code"
+    assert tables.command(same) == f"<code>{same}</code>"
+    files = {path.stem for path in records.EVIDENCE.glob("*.json")} - {"claims", "published"}
+    for name in files:
+        line = records.read(name)["command"]
+        for module in re.findall(r"-m (minimal[\w.]*)", line):
+            now = ROOT / tables.MOVED.get(module, module).replace(".", "/")
+            assert now.with_suffix(".py").exists() or (now / "__main__.py").exists(), module
+
+
+def test_what_reads_no_text_names_none():
+    file = dict(command="make bench", commit="1", hardware="CPU, 1 threads", versions={})
+    none = tables.facts(file | dict(corpus=dict(name="none", fingerprint="none", tokens=0)))
+    some = tables.facts(file | dict(corpus=dict(name="a", fingerprint="b", tokens=1000)))
+    assert "corpus" not in none and "a (b), 1,000 tokens" in some and "1 thread<" in none
+    assert tables.sentence("speed, <1") == "Speed, &lt;1"
 
 
 def test_an_interval_may_stand_below_its_number_and_is_not_parted():
@@ -162,6 +195,8 @@ def test_a_page_of_the_package_has_the_source_and_docstrings_as_paragraphs():
     assert len(folds) == 1 + len(re.findall("<h2 ", page))
     assert api.told("One line\nand its end.") == "<p>One line and its end.</p>"
     assert api.told("name    what\nother   more").startswith("<pre>")
+    assert '--in:8ch">name    what\n<' in api.told("name    what\nother   more")
+    assert '--in:2ch">- one of a list\n<' in api.told("- one of a list")
 
 
 def test_only_some_notebooks_are_executed_and_all_pages_are_there(monkeypatch, tmp_path):

@@ -11,7 +11,7 @@ from matplotlib import image
 
 from minimal.lab import figures, shades
 from notebooks import run
-from slides import dark, launch, lesson, links, page, preview, search, shell
+from slides import dark, formula, launch, lesson, links, page, preview, search, shell
 
 code = nbformat.v4.new_code_cell
 text = nbformat.v4.new_markdown_cell
@@ -359,6 +359,13 @@ def test_a_shared_link_shows_the_courses_picture(monkeypatch, home, image, url):
     )
 
 
+def test_the_buttons_above_a_notebook_are_not_found():
+    tools = launch.toolbar(run.chosen([])[1], "notebooks/01_attention.html")
+    assert "Download" in tools
+    page = f'{tools}<p class="soft state">Executed.</p><p>Read this.</p>'
+    assert search.words(page) == "Read this."
+
+
 def test_a_page_is_found_by_its_sections_and_not_by_what_is_folded_away():
     page = (
         '<p>before</p><h2 id="one">One<a class="anchor-link" href="#one">#</a></h2>'
@@ -413,3 +420,37 @@ def test_only_figures_without_shades_turn_dark():
     assert made.count("max-width") == 1, "the boxes are as wide as the picture"
     assert "lines-only" in dark.turned('<img alt="x" src="../figures/recorded.svg">')
     assert "lines-only" not in dark.turned('<img alt="x" src="../figures/sources.svg">')
+
+
+@pytest.mark.parametrize(
+    "tex, told",
+    [
+        (r"\mathrm{softmax}(QK^\top/\sqrt D)\,V", "softmax(QK⊤/√D) V"),
+        (r"V \leftarrow \tfrac12\,(V_n + V_1)", "V ← 1/2 (V_n + V_1)"),
+        (r"\sum_{s \in \text{tile}} e^{x_s - m'}", "Σ_(s ∈ tile) e^(x_s - m')"),
+        (r"\frac{\partial L}{\partial W_{UV}}", "(∂ L)/(∂ W_UV)"),
+        (r"\bar u^2 \ne 10^{-3}", "u\u0304² ≠ 10⁻³"),
+        (r"i = p\cdot\text{BLOCK}, \qquad |\mathcal V|", "i = p·BLOCK, |V|"),
+        (r"\begin{aligned} a &= b,\\ c &= d \end{aligned}", "a = b, c = d"),
+    ],
+)
+def test_an_equation_can_be_read_where_none_is_drawn(tex, told):
+    assert formula.line(tex) == told
+
+
+def test_no_equation_of_the_course_keeps_a_sign_of_its_markup():
+    seen = 0
+    for path in run.chosen([]):
+        cells = nbformat.read(path, 4).cells
+        text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+        text = re.sub(r"```.*?```|`[^`]*`", "", text, flags=re.S)
+        for found in formula.EQUATION.finditer(text):
+            told, seen = formula.line(found[1] or found[2]), seen + 1
+            assert told and not set(told) & set("\\{}$"), found[0]
+            assert not re.search("frac|sqrt|math", told), found[0]
+    assert seen > 300
+
+
+def test_the_search_shows_equations_as_signs_and_code_as_it_is():
+    page = r"<p>So <em>$e^{-x} &lt; \alpha$</em>, <code>$HOME and $PATH</code>, 3$</p>"
+    assert search.words(page) == "So e^(-x) < α, $HOME and $PATH, 3$"
