@@ -52,8 +52,8 @@ def test_the_map_of_sources_has_a_row_for_every_plan():
     ax = fig.axes[0]
     assert [t.get_text() for t in ax.get_yticklabels()] == list(PLANS)
     letters = [t.get_text() for t in ax.texts]
-    assert letters.count("Eγ") == 2 + 2 + 4 + 2 + 2 + 2, (
-        "bov, shared, every, alternate, half and gqa, at four layers"
+    assert letters.count("Eγ") == 2 + 2 + 4 + 2 + 2 + 2 + 2, (
+        "bov, shared, every, alternate, half, early and gqa, at four layers"
     )
 
 

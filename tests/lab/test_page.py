@@ -133,13 +133,20 @@ def test_the_first_stream_is_counted_where_it_has_a_rival(monkeypatch):
 
 
 def test_the_share_of_the_first_stream_is_told_by_stretches_of_layers(monkeypatch):
+    curves = [[0.9] + [0.5] * 5 + [0.3] * 3 + [0.1] * 2, [0.9] + [0.7] * 5 + [0.1] * 3 + [0.3] * 2]
+    whole = [{str(at): [share, 1 - share] for at, share in enumerate(one, 1)} for one in curves]
     one = {"1": [0.4, 0.6], "2": [0.5, 0.2, 0.3], "3": [0.1, 0.3, 0.2, 0.4]}
     two = {"1": [0.8, 0.2], "2": [0.9, 0.1, 0.0], "3": [0.3, 0.3, 0.2, 0.2]}
     rows = [dict(plan="attnres", depth=one), dict(plan="standard"), dict(plan="attnres", depth=two)]
     monkeypatch.setattr(pairs, "rows_of", lambda grid: rows)
     assert measured.first_shares("any", "attnres") == [[0.4, 0.5, 0.1], [0.8, 0.9, 0.3]]
-    assert measured.first_share("any", 2, 3) == "65 % (45 %)"
-    assert measured.first_share("any", 4, 4) == "20 % (10 %)"
+    rows[:] = [dict(plan="attnres", depth=depth) for depth in whole]
+    told = tables.first_shares("attnres", "any_code")
+    assert [line.split(" | ")[1] for line in told.splitlines()[2:]] == [
+        "60 % (50 %) |",
+        "20 % (10 %) |",
+        "20 % (10 %) |",
+    ]
 
 
 @pytest.mark.parametrize("place", ["novel", "code"])

@@ -58,13 +58,6 @@ def first_shares(grid, plan):
     return [[shares[0] for shares in row["depth"].values()] for row in rows]
 
 
-def first_share(grid, first, last, plan="attnres"):
-    """Its mean over a stretch of layers and all runs, and the least of one run: "92 % (88 %)"."""
-    runs = [curve[first - 2 : last - 1] for curve in first_shares(grid, plan)]
-    means = [sum(curve) / len(curve) for curve in runs]
-    return f"{sum(means) / len(means):.0%} ({min(means):.0%})".replace("%", " %")
-
-
 def effect(part, fixed=""):
     """The mean effect of one factor of dva_factorial on the loss: "dva" against "standard", "noffn"
     against "ffn", over the corners whose name holds `fixed`."""

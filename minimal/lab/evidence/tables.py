@@ -3,7 +3,7 @@
 import statistics
 
 from minimal.lab import pictures
-from minimal.lab.evidence import numbers, pairs, records, states
+from minimal.lab.evidence import measured, numbers, pairs, records, states
 from minimal.lab.evidence.grids import EXPLORATORY, GRIDS
 from minimal.lab.evidence.numbers import number, signed
 from minimal.lab.speed.table import speed_table as speed  # noqa: F401, page.md asks for it
@@ -184,6 +184,20 @@ def against_standard(*grids):
     order = lambda one: statistics.fmean(one[0][first].values()) if first in one[0] else worst
     lines = [line for _, line in sorted(lines, key=order) if line[0] != "`standard`"]
     return table(["plan", *(grid.rpartition("_")[2] for grid in grids)], lines)
+
+
+def first_shares(plan, *grids):
+    """The share of the first stream in a plan's mixtures by stretches of layers, a column a grid:
+    the mean of all runs, and the least of one."""
+    lines = []
+    for first, last in ((3, 7), (8, 10), (11, 12)):
+        line = [f"{first} to {last}"]
+        for grid in grids:
+            runs = [curve[first - 2 : last - 1] for curve in measured.first_shares(grid, plan)]
+            means = [statistics.fmean(curve) for curve in runs]
+            line.append(f"{statistics.fmean(means):.0%} ({min(means):.0%})".replace("%", " %"))
+        lines.append(line)
+    return table(["layers", *(grid.rpartition("_")[2] for grid in grids)], lines)
 
 
 def budgets(text):
