@@ -368,9 +368,9 @@ def test_the_page_of_findings_speaks_of_every_file():
 def test_the_page_of_findings_quotes_what_is_recorded(place, file):
     """Looked up here by the number of seeds that a row names, with arithmetic of its own."""
     tables = {3: {row["plan"]: row for row in paired(read(file)["rows"], "loss")}}
-    more = f"ten_seeds_{place}"
-    if (EVIDENCE / f"{more}.json").exists():
-        tables[10] = {row["plan"]: row for row in paired(read(more)["rows"], "loss")}
+    for seeds, more in {5: f"controls_{place}", 10: f"ten_seeds_{place}"}.items():
+        if (EVIDENCE / f"{more}.json").exists():
+            tables[seeds] = {row["plan"]: row for row in paired(read(more)["rows"], "loss")}
     text = (EVIDENCE / "README.md").read_text(encoding="utf-8")
     _, _, text = text.partition(f"([{file}.json]({file}.json)")
     _, _, text = text.partition("| --- |")
