@@ -285,38 +285,34 @@ def test_a_lookup_beside_grouped_values_is_refused():
 
 # ---- a mixture of all layers --------------------------------------------------------------------
 @torch.no_grad()
-def test_a_dynamic_mixture_by_definition():
-    model, ids = awake("mudd"), tokens(8)
+@pytest.mark.parametrize("plan", ["mudd", "attnres"])
+def test_a_mixture_by_definition(plan):
+    """One sum at a time, for one token of one text."""
+    model, ids = awake(plan), tokens(8)
     tape = model.tape(ids)
     model(ids, tape=tape)
     for at in (1, 4):
         source = model.blocks[at].attention.value
         for b, t in [(0, 0), (1, 7)]:
-            hidden = F.gelu(source.first.weight @ norm(tape.streams[at][b, t]))
-            a = source.second.weight @ hidden + source.fixed()
-            mixed = sum(a[j] * tape.streams[j][b, t] for j in range(at + 1))
-            right = source.project.weight @ norm(mixed)
-            torch.testing.assert_close(tape.rows[at][b, t].flatten(), right, atol=1e-5, rtol=1e-4)
-
-
-@torch.no_grad()
-def test_attention_over_depth_by_definition():
-    """Softmax over what was added so far, one sum at a time; the token's own parts are its keys."""
-    model, ids = awake("attnres"), tokens(8)
-    tape = model.tape(ids)
-    model(ids, tape=tape)
-    for at in (1, 4):
-        source = model.blocks[at].attention.value
-        assert source.query.weight.std() > 0, "awake"
-        for b, t in [(0, 0), (1, 7)]:
-            stream = [tape.streams[j][b, t] for j in range(at + 1)]
-            added = [stream[0], *(stream[j] - stream[j - 1] for j in range(1, at + 1))]
-            scores = torch.stack([source.query.weight[0] @ norm(part) for part in added])
-            a = scores.exp() / scores.exp().sum()
-            mixed = sum(a[j] * added[j] for j in range(at + 1))
+            streams = [tape.streams[j][b, t] for j in range(at + 1)]
+            parts, a = dict(mudd=dense, attnres=attended)[plan](source, streams)
+            mixed = sum(a[j] * parts[j] for j in range(at + 1))
             right = source.project.weight @ norm(mixed)
             torch.testing.assert_close(tape.rows[at][b, t].flatten(), right, atol=1e-5, rtol=1e-4)
             torch.testing.assert_close(source.shares(tape)[b, t], a)
+
+
+def dense(source, streams):
+    hidden = F.gelu(source.first.weight @ norm(streams[-1]))
+    return streams, source.second.weight @ hidden + source.fixed()
+
+
+def attended(source, streams):
+    """Softmax over what was added so far; a part is key and value at once."""
+    assert source.query.weight.std() > 0, "awake"
+    added = [streams[0], *(new - old for old, new in zip(streams, streams[1:]))]
+    scores = torch.stack([source.query.weight[0] @ norm(part) for part in added])
+    return added, scores.exp() / scores.exp().sum()
 
 
 def test_the_mixture_starts_as_standard_attention():
