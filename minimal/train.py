@@ -26,6 +26,7 @@ from minimal.training.compiling import compiled
 from minimal.training.device import compute_dtype, keep_memory, matmul_rate
 from minimal.training.loop import Loop
 from minimal.training.progress import progress
+from minimal.training.recorded import Direct, Recorded
 from minimal.training.run import HOW_OFTEN, NOT_IN_IDENTITY, Run, kind_of
 from minimal.training.team import Team
 from minimal.variants import build, skeleton
@@ -67,6 +68,7 @@ def prepare(run):
     compute = compute_dtype(team.device)
     model = build(run.plan, run.size, run.seed, team.device, compute, **run.config())
     how = dict(batch_tokens=tokens_a_step, steps=steps, scale=run.scale, lr=run.lr, team=team)
+    how["backend"] = None if run.graph else "auto"  # a graph's launches cost nothing
     optimizer = optim.Optimizer(model, recipe, **how)
     return Parts(team, corpus, tok, data, model, counted, steps, optimizer)
 
@@ -86,8 +88,7 @@ class Trainer(Loop):
         every = dict(evaluate=run.evaluate, save=run.save)
         super().__init__(parts.model, parts.optimizer, parts.steps, run.out, every)
         self.run, self.team, self.data, self.tok = run, parts.team, parts.data, parts.tokenizer
-        self.counted = parts.counted
-        self.tokens_a_step = run.batch * self.model.config.context
+        self.counted, self.tokens_a_step = parts.counted, run.batch * self.model.config.context
         self.corpus = dict(
             name=parts.corpus.name,
             fingerprint=parts.corpus.fingerprint,
@@ -96,6 +97,11 @@ class Trainer(Loop):
         self.loss = self.model.loss
         if run.compile:
             self.loss = compiled(self.model.loss)
+        self.replayed, self.scored = None, Direct(self.held_out_nats, self.team.device)
+        if run.graph and self.team.device.type == "cuda":
+            self.team.alone("a step as one CUDA graph")
+            self.replayed = Recorded(self.whole_step, self.team.device)
+            self.scored = Recorded(self.held_out_nats, self.team.device)
         self.writes = self.team.rank == 0
         quiet = os.environ.get("CI") == "true" if quiet is None else quiet
         self.quiet = quiet or not self.writes
@@ -103,31 +109,40 @@ class Trainer(Loop):
 
     def step(self, step):
         """Fetch, forward, backward, average over processes, step."""
-        run, team, total = self.run, self.team, 0.0
+        run, team = self.run, self.team
         torch.manual_seed(generator(run.seed, f"dropout {step} {team.rank}").initial_seed())
         ids, targets = self.data.batch(step, run.batch, run.seed, team.rank, team.world)
-        ids, targets = team.to_device(ids), team.to_device(targets)  # (B, T) each
         windows = self.windows(step)
-        for x, y in zip(ids.chunk(run.accumulate), targets.chunk(run.accumulate)):
-            loss = self.loss(x, y, windows=windows) / run.accumulate
-            loss.backward()
-            total = total + loss.detach()
-        gradients = [p.grad for p in self.model.parameters() if p.grad is not None]
-        team.average([*gradients, total])
+        if self.replayed:
+            rates = torch.tensor(self.optimizer.rates(step))
+            loss, self.watched = self.replayed(windows, ids, targets, rates)
+            return loss
+        ids, targets = team.to_device(ids), team.to_device(targets)  # (B, T) each
+        total = self.backward(windows, ids, targets)
+        team.average([*(p.grad for p in self.model.parameters() if p.grad is not None), total])
         self.optimizer.step(step)
         return total
+
+    def backward(self, windows, ids, targets):
+        """The batch's loss, and its gradients in the parameters."""
+        parts, total = self.run.accumulate, 0.0
+        for x, y in zip(ids.chunk(parts), targets.chunk(parts)):
+            loss = self.loss(x, y, windows=windows) / parts
+            loss.backward()
+            total = total + loss.detach()
+        return total
+
+    def whole_step(self, windows, ids, targets, rates):
+        """What a GPU records: the loss before the step, and the coefficients after it."""
+        loss = self.backward(windows, ids, targets)
+        self.optimizer.move(rates.unbind())
+        return loss, self.coefficients()
 
     def windows(self, step):
         """Keys to the left, by layer, where the recipe schedules them; else None."""
         config = self.model.config
-        return recipes.layer_windows(
-            self.optimizer.recipe,
-            step,
-            self.steps,
-            self.run.scale,
-            config.context,
-            config.long_layers(),
-        )
+        recipe, scale, layers = self.optimizer.recipe, self.run.scale, config.long_layers()
+        return recipes.layer_windows(recipe, step, self.steps, scale, config.context, layers)
 
     @torch.no_grad()
     def evaluate(self):
@@ -140,8 +155,7 @@ class Trainer(Loop):
         windows = self.windows(self.done)
         at_once = self.run.batch // (self.run.accumulate * self.team.world)
         for x, y in self.data.valid(at_once, self.run.rows):
-            x, targets = self.team.to_device(x), self.team.to_device(y)
-            each = self.model.loss(x, targets, reduction="none", windows=windows)
+            (each,) = self.scored(windows, x, y)
             each = each.cpu().view_as(y)  # (B, T), and there because MPS has no float64
             nats, tokens = nats + each.double().sum().item(), tokens + y.numel()
             some, size = packing.nats_and_bytes(each, y, self.tok.bytes)
@@ -150,7 +164,14 @@ class Trainer(Loop):
         bpb = byte_nats / (math.log(2) * bytes_)
         return dict(step=self.done, loss=nats / tokens, bpb=bpb, seconds=self.seconds)
 
+    def held_out_nats(self, windows, ids, targets):
+        """Nats of every position, (B T,)."""
+        return (self.model.loss(ids, targets, reduction="none", windows=windows),)
+
     def watch(self):
+        return self.watched if self.replayed else self.coefficients()
+
+    def coefficients(self):
         """All learned coefficients of this moment as one vector, in the order of `names`."""
         values = [c.detach().reshape(-1).float() for c in self.model.coefficients().values()]
         return torch.cat(values) if values else torch.empty(0)

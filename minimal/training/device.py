@@ -1,6 +1,7 @@
 """Where does training run, and how fast could it be? Device, number type, matmul rate."""
 
 import ctypes
+import os
 import sys
 import time
 
@@ -28,9 +29,13 @@ def device(name="auto"):
 
 
 def compute_dtype(where):
-    """bf16 on GPUs from Ampere on, else fp32: on a CPU without AMX bf16 is three times slower."""
-    where = torch.device(where)
-    if where.type == "cuda" and torch.cuda.get_device_capability(where)[0] >= 8:
+    """bf16 on GPUs from Ampere on, else fp32: on a CPU without AMX bf16 is three times slower.
+
+    MINIMAL_COMPUTE=float32 asks for fp32 there, too: a run that is to be compared with a CPU's."""
+    where, asked = torch.device(where), os.environ.get("MINIMAL_COMPUTE", "")
+    if asked not in ("", "float32"):
+        raise ValueError(f"MINIMAL_COMPUTE: wanted float32, or nothing at all, got {asked!r}")
+    if where.type == "cuda" and torch.cuda.get_device_capability(where)[0] >= 8 and not asked:
         return torch.bfloat16
     return torch.float32
 

@@ -5,6 +5,7 @@ rows.py says which parameter is treated how, and by whom; recipes.py, how fast.
 
 import torch
 
+from minimal.training.device import compute_dtype
 from minimal.training.rows import KEPT, carried, groups, owners, rows_by_name
 
 # Five odd polynomials that together send every singular value near 1 (Polar Express, as nanochat).
@@ -96,6 +97,7 @@ class Stack:
         (rows, columns), device = first.shape, first.device
         self.shape_factor = max(1, rows / columns) ** 0.5
         self.decay = row.decay if row.shaped_decay else row.decay / self.shape_factor
+        self.kind = compute_dtype(device)
         self.buffer = torch.zeros(count, rows, columns, device=device)
         long = (rows, 1) if rows >= columns else (1, columns)
         self.second = torch.zeros(count, *long, device=device)
@@ -113,8 +115,9 @@ class Dense:
 
     def __init__(self, named, row):
         self.named, self.row = named, row
+        on_gpu = next(iter(named.values())).is_cuda
         self.adamw = torch.optim.AdamW(
-            named.values(), row.lr, row.betas, row.eps, row.decay, fused=True
+            named.values(), row.lr, row.betas, row.eps, row.decay, capturable=on_gpu, fused=True
         )
         for p in named.values():
             self.adamw.state[p] = dict(
@@ -123,8 +126,8 @@ class Dense:
                 exp_avg_sq=torch.zeros_like(p),
             )
 
-    def step(self, multiplier):
-        self.adamw.param_groups[0]["lr"] = self.row.lr * multiplier
+    def step(self, rate):
+        self.adamw.param_groups[0]["lr"] = rate
         self.adamw.step()
 
     def state(self):
@@ -142,9 +145,8 @@ def muon_step(stacks, lrs, momentum, decays):
         params = list(stack.named.values())
         p = torch.stack(params).float()  # (N, rows, columns)
         grad = torch.stack([q.grad for q in params]).float()  # (N, rows, columns)
-        row, kind = stack.row, torch.bfloat16 if p.is_cuda else torch.float32
-        state, rates = (stack.buffer, stack.second), (lr, momentum, decay)
-        p, buffer, second = muon(p, grad, *state, *rates, row.betas[1], row.cautious, kind)
+        row, state, rates = stack.row, (stack.buffer, stack.second), (lr, momentum, decay)
+        p, buffer, second = muon(p, grad, *state, *rates, row.betas[1], row.cautious, stack.kind)
         stack.buffer.copy_(buffer)
         stack.second.copy_(second)
         for old, new in zip(params, p.unbind()):
@@ -197,25 +199,37 @@ class Optimizer:
 
     def step(self, step):
         """One update from every p.grad, which is then cleared."""
-        self.check_gradients()
+        self.move(self.rates(step))
+
+    def rates(self, step):
+        """What changes with the step: the rates of the dense parts, rates and decays of the stacks,
+        and Muon's momentum."""
         recipe = self.recipe
-        if recipe.clip:
-            torch.nn.utils.clip_grad_norm_(self.named.values(), recipe.clip)
+        multiplier = recipe.lr(step, self.steps)
+        decay = recipe.muon_decay(step, self.steps)
+        return [
+            *(part.row.lr * multiplier for part in self.dense),
+            *(stack.row.lr * stack.shape_factor * multiplier for stack in self.stacks),
+            *(stack.decay * decay for stack in self.stacks),
+            recipe.momentum(step, self.steps),
+        ]
+
+    def move(self, rates):
+        """The update at these rates: numbers, or tensors of one number where it is recorded."""
+        self.check_gradients()
+        if self.recipe.clip:
+            torch.nn.utils.clip_grad_norm_(self.named.values(), self.recipe.clip)
 
         # AdamW
-        multiplier = recipe.lr(step, self.steps)
-        for part in self.dense:
-            part.step(multiplier)
+        some, rest = rates[: len(self.dense)], rates[len(self.dense) :]
+        for part, rate in zip(self.dense, some):
+            part.step(rate)
 
         # Muon
-        number = torch.tensor if self.tensors else float
-        decay = recipe.muon_decay(step, self.steps)
-        self.muon_step(
-            self.stacks,
-            [number(s.row.lr * s.shape_factor * multiplier) for s in self.stacks],
-            number(recipe.momentum(step, self.steps)),
-            [number(s.decay * decay) for s in self.stacks],
-        )
+        if self.tensors:  # a number would be compiled anew at every step
+            rest = [torch.as_tensor(rate) for rate in rest]
+        count = len(self.stacks)
+        self.muon_step(self.stacks, rest[:count], rest[-1], rest[count:-1])
         for p in self.named.values():
             p.grad = None
         self.share()

@@ -7,7 +7,7 @@ from minimal.command import Stop
 from minimal.training import recipes
 
 # Fields that change neither a run's numbers nor what is measured,
-NOT_IN_IDENTITY = {"out", "save", "device", "compile"}
+NOT_IN_IDENTITY = {"out", "save", "device", "compile", "graph"}
 
 # and those that change only how often and how much is measured.
 HOW_OFTEN = {"evaluate", "rows"}
@@ -74,6 +74,7 @@ class Run:
     )
     device: str = option("auto", "auto, cpu, cuda or mps")
     compile: bool = option(False, "torch.compile: pays on GPUs and on long CPU runs")
+    graph: bool = option(False, "a step as one CUDA graph: pays for small models on one GPU")
     # further fields of Config; and role -> fields of the recipe's row, replaced
     changes: dict = field(default_factory=dict, metadata=dict(cli=False))
     overrides: dict = field(default_factory=dict, metadata=dict(cli=False))

@@ -31,6 +31,11 @@ class Team:
                 f"processes: choose a multiple of {parts}"
             )
 
+    def alone(self, what):
+        """Refuse what several processes cannot do together."""
+        if self.world > 1:
+            raise ValueError(f"{what} is for one process: wanted that, got {self.world}")
+
     def to_device(self, tensor):
         """Here from the CPU; to a GPU through pinned memory, so that nobody waits for the copy."""
         if self.device.type == "cuda":

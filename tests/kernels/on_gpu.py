@@ -2,7 +2,7 @@
 
 In processes of their own, because in the tests' own Triton is an interpreter. By hand, all at once:
 
-    for part in {training,decoding}-{float32,bfloat16,float16} atomics graph windows; do
+    for part in {training,decoding}-{float32,bfloat16,float16} atomics graph windows step; do
         python -m tests.kernels.on_gpu $part > $part.log 2>&1 &
     done; wait
 """
@@ -18,6 +18,9 @@ from minimal.kernels.dense import attention
 from minimal.kernels.fused import fused
 from minimal.kernels.gather import gather_attention
 from minimal.kernels.reference import TOLERANCE, by_definition, reference
+from minimal.train import Trainer
+from minimal.training import recorded as recording
+from minimal.training.run import Run
 from tests.kernels.shapes import DECODING, TRAINING, Shape
 
 
@@ -146,9 +149,27 @@ def windows():
             close(a, b, torch.bfloat16, f"{what}, a gradient")
 
 
+def step():
+    """A training step replayed is the training step, to the last bit, and so is the held-out loss.
+
+    Windows that grow make a recording each; two batches of held-out rows have two shapes."""
+    for plan, recipe in (("bov", "bov"), ("resformer", "resformer"), ("modded", "modded")):
+        ends = []
+        for recording.WARM in (10**9, 2):  # never recorded; recorded
+            how = dict(size="nano", corpus="stdlib", steps=48, evaluate=16, rows=24, recipe=recipe)
+            trainer = Trainer(Run(plan, graph=True, **how), quiet=True)
+            result = trainer.fit()
+            replays = [one.graph is not None for one in trainer.replayed.found.values()]
+            assert any(replays) is (recording.WARM == 2), f"{plan}: {replays}"
+            held = [row["loss"] for row in result["valid"]]
+            ends.append((result["losses"], held, result["coefficients"]["steps"]))
+        assert ends[0] == ends[1], f"{plan}: a replayed step is another step"
+        assert ends[0][0][-1] < ends[0][0][0]
+
+
 # A process a part: hundreds of kernels are compiled, and processes compile side by side.
 TYPES = dict(float32=torch.float32, bfloat16=torch.bfloat16, float16=torch.float16)
-PARTS = dict(atomics=atomics, graph=graph, windows=windows)
+PARTS = dict(atomics=atomics, graph=graph, windows=windows, step=step)
 for name, dtype in TYPES.items():
     PARTS[f"training-{name}"] = partial(training, dtype)
     PARTS[f"decoding-{name}"] = partial(decoding, dtype)

@@ -385,9 +385,9 @@ def test_adamw_is_six_lines_of_arithmetic(eps):
     )
     for t in range(1, 6):
         p.grad = torch.randn(7, 3, dtype=torch.float64)
-        multiplier = 1 / t
-        oracle = adamw(oracle[0], p.grad, *oracle[1:], t, 0.1 * multiplier, (0.8, 0.96), eps, 0.2)
-        part.step(multiplier)
+        rate = 0.1 / t
+        oracle = adamw(oracle[0], p.grad, *oracle[1:], t, rate, (0.8, 0.96), eps, 0.2)
+        part.step(rate)
         assert torch.allclose(p, oracle[0], rtol=1e-6, atol=1e-8)
 
 

@@ -109,8 +109,11 @@ def numerical_state():
     """What decides the last digits of a run, beside the run: commit, torch, machine."""
     import torch
 
+    from minimal.training.device import compute_dtype
+
     if torch.cuda.is_available():
-        machine = torch.cuda.get_device_name()
+        kind = str(compute_dtype("cuda")).removeprefix("torch.")
+        machine = f"{torch.cuda.get_device_name()}, {kind}"
     else:
         kernels = torch.backends.cpu.get_cpu_capability()  # AVX2, AVX512 and the like
         machine = f"{platform.machine()} {kernels}, {torch.get_num_threads()} threads"

@@ -50,7 +50,8 @@ def cached(run, minutes=None, quiet=None, wait=True):
     With wait=False it is None while another process trains that run."""
 
     def train(folder):
-        return Trainer(replace(run, out=str(folder)), quiet).fit(minutes)
+        recorded = replace(run, out=str(folder), graph=torch.cuda.is_available())
+        return Trainer(recorded, quiet).fit(minutes)
 
     return trained_once("trained", run, train, wait=wait)
 

@@ -45,7 +45,7 @@ PEAK, ASSUMED = 989e12, 0.40
 KERNELS = (
     *(f"training-{kind}" for kind in ("float32", "bfloat16", "float16")),
     *(f"decoding-{kind}" for kind in ("float32", "bfloat16", "float16")),
-    *("atomics", "graph", "windows"),
+    *("atomics", "graph", "windows", "step"),
 )
 
 
@@ -83,14 +83,15 @@ class Session:
 
     # ---- the three models ---------------------------------------------------------------------
     def run(self, plan, flops=None):
-        """A run of the session: d12 with the paper's batch; at toy scale a model of two layers."""
+        """A run of the session: d12 with a quarter of the paper's batch, so that some minutes are
+        several hundred steps; at toy scale a model of two layers."""
         folder = str(runs_folder() / "gpu" / ("dry" if self.dry else "d12") / plan)
-        common = dict(plan=plan, corpus=self.corpus, flops=flops, out=folder, rows=64)
+        common = dict(plan=plan, corpus=self.corpus, flops=flops, out=folder, rows=128)
         if self.dry:
             small = dict(size="smoke", vocab=280, context=32, batch=4, evaluate=10, save=10)
             return Run(**common | small | dict(rows=4))
-        large = dict(size="d12", batch=256, accumulate=16, scale="paper", compile=True)
-        return Run(**common | large, evaluate=50, save=50)
+        large = dict(size="d12", batch=64, accumulate=4, scale="paper", compile=True)
+        return Run(**common | large, evaluate=100, save=100)
 
     def shape(self, plan):
         run = self.run(plan)
