@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
+from torch._functorch import config as functorch
 from torch.nn.attention import SDPBackend, flex_attention, sdpa_kernel
 
 from minimal.kernels.decode import Graphed
@@ -145,7 +146,7 @@ def best_flex(device):
     A backward that is timed runs again and again, so it must not reuse what it was given."""
     if device != "cuda":
         raise RuntimeError("FlexAttention is one kernel only where it is compiled for a GPU")
-    torch._functorch.config.donated_buffer = False
+    functorch.donated_buffer = False
     return compiled(flex_attention.flex_attention, mode="max-autotune-no-cudagraphs")
 
 
