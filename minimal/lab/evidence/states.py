@@ -29,15 +29,17 @@ HELD = ("commit", "torch", "machine")  # what decides the last digits, beside th
 
 # Runs in the tree of the commit that is asked for, so it uses only what all of them have.
 PROGRAM = """
-import json, sys, tempfile
+import json, sys, tempfile, torch
 from minimal.lab.evidence import records
 from minimal.train import Trainer
 from minimal.training.run import Run
 
-found = {}
+found, how = {}, dict(size="tiny", corpus="stdlib")
+if torch.cuda.is_available() and hasattr(Run, "graph"):
+    how["graph"] = True  # as grids are recorded there
 for plan in sys.argv[2:]:
     steps = int(sys.argv[1])
-    out, how = tempfile.mkdtemp(), dict(size="tiny", corpus="stdlib", evaluate=steps, rows=8)
+    out, how = tempfile.mkdtemp(), how | dict(evaluate=steps, rows=8)
     result = Trainer(Run(plan, steps=steps, out=out, **how), quiet=True).fit()
     found[plan] = [*result["losses"], result["valid"][-1]["loss"]]
 print(json.dumps([found, result["corpus"], records.numerical_state()]))
