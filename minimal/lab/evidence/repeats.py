@@ -8,12 +8,11 @@ The record stays as it is; the repetition is appended to notebooks/evidence/repe
 
 import math
 import shutil
-from dataclasses import replace
 
 from minimal.data import corpora, files, results
 from minimal.lab.evidence import pairs, records
 from minimal.lab.evidence.grids import GRIDS
-from minimal.lab.evidence.runs import asked_of, row_of, run_key, same
+from minimal.lab.evidence.runs import asked_of, in_folder, row_of, run_key, same
 from minimal.train import Trainer
 
 
@@ -31,7 +30,7 @@ def repeat(name, plan, seed, number=None, minutes=None, command=""):
         )
     folder = files.runs_folder() / "repeated" / f"{run.plan}-{run_key(run, here.fingerprint)}"
     with files.locked(folder):
-        result = Trainer(replace(run, out=str(folder)), quiet=True).fit(minutes)
+        result = Trainer(in_folder(run, folder), quiet=True).fit(minutes)
         row = row_of(run, result) | records.numerical_state()
         row |= dict(recorded=recorded["loss"], recorded_commit=recorded.get("commit"))
         row["difference"] = round(row["loss"] - recorded["loss"], 5)

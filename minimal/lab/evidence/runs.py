@@ -45,13 +45,17 @@ def run_key(run, fingerprint):
     )
 
 
+def in_folder(run, folder):
+    """The run as it is trained here: what is tiny for a GPU as one graph a step."""
+    return replace(run, out=str(folder), graph=torch.cuda.is_available())
+
+
 def cached(run, minutes=None, quiet=None, wait=True):
     """The result of a run, trained at most once: notebooks that share a baseline share its cost.
     With wait=False it is None while another process trains that run."""
 
     def train(folder):
-        recorded = replace(run, out=str(folder), graph=torch.cuda.is_available())
-        return Trainer(recorded, quiet).fit(minutes)
+        return Trainer(in_folder(run, folder), quiet).fit(minutes)
 
     return trained_once("trained", run, train, wait=wait)
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import torch
 import torch.nn.functional as F
 from torch._functorch import config as functorch
+from torch._inductor import config as inductor
 from torch.nn.attention import SDPBackend, flex_attention, sdpa_kernel
 
 from minimal.kernels.decode import Graphed
@@ -146,7 +147,11 @@ def best_flex(device):
     A backward that is timed runs again and again, so it must not reuse what it was given."""
     if device != "cuda":
         raise RuntimeError("FlexAttention is one kernel only where it is compiled for a GPU")
+    from torch._inductor import select_algorithm
+
     functorch.donated_buffer = False
+    inductor.max_autotune_report_choices_stats = False
+    select_algorithm.PRINT_AUTOTUNE = False  # a screen a shape
     return compiled(flex_attention.flex_attention, mode="max-autotune-no-cudagraphs")
 
 

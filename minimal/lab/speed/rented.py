@@ -78,6 +78,8 @@ class Session:
         """On file at once, under a head that says where it was measured."""
         about = dict(name=self.text.name, fingerprint=self.text.fingerprint, tokens=0)
         words = "make gpu DRY=1" if self.dry else f"make gpu MINUTES={self.minutes:g}"
+        if self.corpus != "auto":
+            words += f" ARGS='--corpus {self.text.name}'"
         head = results.header("one session on a GPU: kernels, speed, three models", words, about)
         results.append(self.path, row | records.numerical_state(), head)
 
@@ -102,6 +104,11 @@ class Session:
         found = [row["tflops"] * 1e12 for row in self.rows("training")]
         return min(found) if len(found) == len(PLANS) else PEAK * ASSUMED
 
+    def for_runs(self):
+        """Minutes that the stages before leave for the three runs: one each at least."""
+        before = sum(minutes for name, (_, minutes, _) in STAGES.items() if not whole(self, name))
+        return max(self.minutes - before, len(PLANS))
+
     def budget(self):
         """FLOPs of each of the three runs: decided once, so that they can go on another day."""
         decided = self.rows("budget")
@@ -110,7 +117,8 @@ class Session:
         if self.dry:
             run, shape = self.run("standard"), self.shape("standard")
             return 3 * shape["flops_per_token"] * run.batch * 32
-        seconds = 60 * self.minutes * SHARE["runs"] / len(PLANS)
+        minutes = self.for_runs() / len(PLANS)
+        seconds = 60 * max(minutes - COMPILING, minutes / 2)
         return float(f"{seconds * self.rate():.1e}")
 
 
@@ -203,14 +211,15 @@ def keep_masks_if_needed(session):
             dense.LONG = math.inf
 
 
-# stage: (its part in the file, its share of the minutes, what it does)
+# stage: (its part in the file, its minutes on an H100 with 16 cores, what it does); the runs take
+# what is left, and each of them compiles for COMPILING minutes before its second step
 STAGES = dict(
-    kernels=("kernels", 0.15, check_kernels),
-    attention=("attention", 0.25, measure_attention),
-    training=("training", 0.10, measure_training),
-    runs=("run", 0.50, train_models),
+    kernels=("kernels", 2, check_kernels),
+    attention=("attention", 5, measure_attention),
+    training=("training", 3.5, measure_training),
+    runs=("run", 0, train_models),
 )
-SHARE = {name: share for name, (_, share, _) in STAGES.items()}
+COMPILING = 0.8
 
 
 def whole(session, name):
@@ -222,9 +231,11 @@ def whole(session, name):
 def plan_of(session):
     """What will be done and what it costs, in words, before anything starts."""
     lines = [f"about {session.minutes:g} minutes; rows go to {FILE} as they are measured"]
-    for name, (_, share, work) in STAGES.items():
-        minutes = "done" if whole(session, name) else f"{share * session.minutes:.0f} min"
-        lines.append(f"  {name:10}{minutes:>7}  {work.__doc__}")
+    for name, (_, fixed, work) in STAGES.items():
+        minutes = f"{fixed or session.for_runs():.1f} min"
+        if whole(session, name):
+            minutes = "done"
+        lines.append(f"  {name:10}{minutes:>9}  {work.__doc__}")
     tokens = session.budget() / session.shape("standard")["flops_per_token"]
     source = "assumed" if len(session.rows("training")) < len(PLANS) else "measured"
     lines.append(
