@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -12,7 +13,7 @@ from safetensors.torch import save_file
 
 from minimal.data import files
 from minimal.train import Trainer, load
-from minimal.training import checkpoint, device
+from minimal.training import checkpoint, device, recorded
 from minimal.training.checkpoint import CheckpointError
 from minimal.training.loop import Loop, Pace, StopRequest
 from minimal.training.run import Diverged, Stop
@@ -202,6 +203,63 @@ def test_the_floors_product_is_of_random_numbers_that_no_run_misses(monkeypatch)
     assert device.matmul_rate("cpu", n=256) == 2 * 256**3
     assert torch.equal(torch.get_rng_state(), before)
     assert made_of[0].std() == pytest.approx(16, rel=0.05), "the square root of 256"
+
+
+def test_a_gpu_computes_in_bf16_unless_fp32_is_asked_for(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda where: (9, 0))
+    assert device.compute_dtype("cuda") == torch.bfloat16
+    assert device.compute_dtype("cpu") == torch.float32
+    monkeypatch.setenv("MINIMAL_COMPUTE", "float32")
+    assert device.compute_dtype("cuda") == torch.float32
+    monkeypatch.setenv("MINIMAL_COMPUTE", "float16")
+    with pytest.raises(ValueError, match="MINIMAL_COMPUTE: wanted float32, .* got 'float16'"):
+        device.compute_dtype("cuda")
+
+
+# ---- a step as one CUDA graph (what it computes: tests.kernels.on_gpu step) ----------------------
+
+
+@pytest.fixture
+def graphs(monkeypatch):
+    """A CUDA that records nothing: what is recorded and replayed is written down instead."""
+    said = []
+    graph = SimpleNamespace(replay=lambda: said.append("replay"))
+    stream = SimpleNamespace(wait_stream=lambda other: None)
+    monkeypatch.setattr(torch.cuda, "Stream", lambda: stream)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda: stream)
+    monkeypatch.setattr(torch.cuda, "stream", lambda of: nullcontext())
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", lambda: graph)
+    monkeypatch.setattr(torch.cuda, "graph", lambda of: said.append("record") or nullcontext())
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda x: x)
+    return said
+
+
+def test_a_step_runs_twice_as_it_is_is_then_recorded_once_and_replayed(graphs):
+    given = []
+
+    def work(what, x):
+        graphs.append(what)
+        given.append(x)
+        return (2 * x,)
+
+    step = recorded.Recorded(work, torch.device("cpu"))
+    ends = [step("open", torch.full((3,), float(n)))[0] for n in range(5)]
+    assert graphs == ["open", "open", "record", "open", "replay", "replay", "replay"]
+    assert all(x is given[0] for x in given), "a recording reads its own tensors, always the same"
+    assert given[0].tolist() == [4.0] * 3, "and every call copies its own numbers there"
+    assert [end.tolist() for end in ends[:2]] == [[0.0] * 3, [2.0] * 3], "what came out stays"
+
+
+def test_another_window_and_another_shape_are_recordings_of_their_own(graphs):
+    step = recorded.Recorded(lambda what, x: (x,), torch.device("cpu"))
+    for what, size in (([16, 32], 3), ([16, 32], 3), ([32, 64], 3), ([16, 32], 2)):
+        step(what, torch.zeros(size))
+    assert [one.calls for one in step.found.values()] == [2, 1, 1] and not graphs
+
+
+def test_several_processes_have_no_step_as_one_graph():
+    with pytest.raises(ValueError, match="one CUDA graph is for one process: wanted that, got 2"):
+        Team.alone(SimpleNamespace(world=2), "a step as one CUDA graph")
 
 
 # ---- checkpoints that are damaged ---------------------------------------------------------------

@@ -4,6 +4,8 @@ python -m minimal.lab.evidence                                what is recorded, 
 python -m minimal.lab.evidence --record --minutes 60          go on with what is missing, in order
 python -m minimal.lab.evidence --repeat thirteen_rows bov 2   train a recorded row again
 python -m minimal.lab.evidence --plans standard bov --match flops --budget 3e13 --seeds 0 1 2
+
+On a GPU a step is one CUDA graph, and MINIMAL_COMPUTE=float32 keeps the numbers near a CPU's.
 """
 
 import sys
