@@ -23,13 +23,6 @@ FAMILY = (
     "resformer resformer-learned cross cross-mean cross-all identity residual-q residual-k "
     "neutreno denseformer svformer svformer-anchors gqa cla share-q share-k share-k2 share-v2"
 ).split()
-SETTINGS = {  # (plan, recipe) of lambdas.json, in words
-    ("modded", "modded"): "plain",
-    ("modded", "modded-open"): "window open",
-    ("modded", "modded-constant"): "rate constant",
-    ("modded-moved", "modded"): "gap moved",
-    ("modded-whole", "modded"): "no gap",
-}
 NATS = "held-out nats a token minus {base}'s; left is better"
 
 
@@ -223,7 +216,7 @@ def mixin():
     """How much of the embedding each layer of modded-nanogpt mixes in when training ends."""
     shares = {}
     for row in records.rows_of(records.EVIDENCE / "lambdas.json"):
-        name = SETTINGS[row["plan"], row["asked"]["recipe"]]
+        name = tables.MIXINS[row["plan"], row["asked"]["recipe"]]
         shares.setdefault(name, []).append(row["x0_share"])
     if not shares:
         return None

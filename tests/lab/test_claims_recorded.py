@@ -630,6 +630,146 @@ def test_after_500_steps_weights_on_tables_are_not_low():
         assert max(tables, key=tables.get) != "blocks.15.attention.value.b"
 
 
+# ---- the lambdas at their own length -------------------------------------------------------------
+
+# 5,960 steps take away one excuse; width and data remain. So an order (of layers, of two weights,
+# of two moments) is judged by three seeds, and a number at which a weight ends is told and stays
+# out of reach.
+
+RESIDUAL, X0 = "streams.1.residual.{}", "streams.1.x0.{}"
+GAIN, TABLE_WEIGHT = "blocks.{}.attention.value.gain", "blocks.{}.attention.value.b"
+
+LONG = {}
+for row in read("lambdas_long")["rows"]:
+    LONG.setdefault((row["plan"], row["asked"]["recipe"]), {})[row["seed"]] = row
+LONG_PLAIN, LONG_OPEN = LONG["modded", "modded"], LONG["modded", "modded-open"]
+LONG_WHOLE = LONG["modded-whole", "modded"]
+
+
+def at_the_end(row, form):
+    """{layer: weight at the end} of one kind of weight, in the layers that have it."""
+    names = {layer: form.format(layer) for layer in range(16)}
+    return {
+        i: row["coefficients"][name] for i, name in names.items() if name in row["coefficients"]
+    }
+
+
+def over_seeds(what, rows, base=None):
+    """Mean, low, high of a number of a run, or of its difference from the same seed's base run."""
+    return interval([what(row) - (what(base[seed]) if base else 0) for seed, row in rows.items()])
+
+
+def near(*numbers):
+    return pytest.approx(numbers, abs=6e-3)
+
+
+def test_the_long_runs_are_three_paired_seeds_of_the_articles_5960_steps():
+    assert [sorted(rows) for rows in LONG.values()] == [SEEDS] * 3
+    assert {row["steps"] for rows in LONG.values() for row in rows.values()} == {5960}
+
+
+def test_at_its_own_length_layer_0_keeps_its_gap_and_its_weights_are_not_yet_alike():
+    for row in LONG_PLAIN.values():
+        r, z = (at_the_end(row, form)[0] for form in (RESIDUAL, X0))
+        assert r - z == pytest.approx(1, abs=2e-4)
+        assert 4.8 < r < 5.3 and 1.2 < r / z < 1.3
+
+
+def test_at_its_own_length_the_skips_are_ordered_the_other_way_round():
+    printed = {
+        row["destination"]: row["final"] for row in published("lambdas", "U-Net lambdas")["rows"]
+    }
+    assert min(printed, key=printed.get) == 9
+    for row in LONG_PLAIN.values():
+        found = at_the_end(row, "streams.0.weight.{}")
+        assert -0.1 < found[11] < 0.05 and 0.69 < found[10] < 0.98 and 1.15 < found[9] < 1.34
+
+
+def test_at_its_own_length_one_weight_on_v_of_27_reaches_6():
+    (printed,) = published("lambdas", "Value lambdas")["rows"]
+    gains = [x for row in LONG_PLAIN.values() for x in at_the_end(row, GAIN).values()]
+    assert len(gains) == 27 and sum(x >= printed["low"] for x in gains) == 1
+    assert 2.4 < min(gains) and max(gains) < 6.1 and 3.9 < sum(gains) / 27 < 4.0
+    recipe = RECIPES["modded"]
+    rates = sum(recipe.lr(step, 5960) for step in range(5960)) * recipe.rows["lambda"].lr
+    assert rates == pytest.approx(58, abs=0.3)
+
+
+def test_at_its_own_length_the_last_table_leads_the_mean_of_the_others_and_not_the_largest():
+    def last_less(of_the_others):
+        def found(row):
+            *others, last = at_the_end(row, TABLE_WEIGHT).values()
+            assert len(others) == 5
+            return last - of_the_others(others)
+
+        return found
+
+    mean = last_less(lambda others: sum(others) / len(others))
+    assert over_seeds(mean, LONG_PLAIN) == near(0.263, 0.142, 0.383)
+    low, high = over_seeds(last_less(max), LONG_PLAIN)[1:]
+    assert (low, high) == near(-0.129, 0.290)
+    assert over_seeds(last_less(max), LONG_OPEN)[0] < 0
+
+
+def test_at_its_own_length_x0_outweighs_the_stream_in_all_layers_but_one_or_two():
+    exceptions = [
+        [layer for layer, share in enumerate(row["x0_share"]) if share <= 0.5]
+        for row in LONG_PLAIN.values()
+    ]
+    assert exceptions == [[0], [0], [0, 7]]
+
+
+def test_at_its_own_length_shares_turn_back_in_13_of_15_layers():
+    assert [row["fell"] for row in LONG_PLAIN.values()] == [13, 13, 13]
+    assert all(0.5 < row["turn"] < 0.52 for row in LONG_PLAIN.values())
+    assert all(row["turn"] > 0.55 for row in PLAIN_MIX.values()), "later in a run of 500 steps"
+
+
+def test_at_its_own_length_x0s_weights_are_larger_in_the_lower_half():
+    def lower_half(row):
+        z = at_the_end(row, X0)
+        return sum(abs(z[i]) for i in range(1, 8)) / 7 - sum(abs(z[i]) for i in range(8, 16)) / 8
+
+    assert over_seeds(lower_half, LONG_PLAIN) == near(1.665, 1.086, 2.243)
+    assert all(over_seeds(lower_half, rows)[1] > 0 for rows in (LONG_WHOLE, LONG_OPEN))
+    for row in LONG_PLAIN.values():
+        z = at_the_end(row, X0)
+        assert 6.5 < min(z[1], z[2]) and max(z[14], z[15]) < 4.8
+
+
+def test_at_its_own_length_layer_8_has_the_smallest_weight_on_the_stream_with_and_without_the_gap():
+    def beside(row):
+        r = {
+            layer: weight for layer, weight in at_the_end(row, RESIDUAL).items() if 1 <= layer <= 13
+        }
+        assert min(r, key=r.get) == 8
+        return r.pop(8) - sum(r.values()) / len(r)
+
+    assert over_seeds(beside, LONG_OPEN)[2] < 0
+    assert over_seeds(beside, LONG_PLAIN) == near(-0.642, -0.797, -0.487)
+    assert over_seeds(beside, LONG_WHOLE) == near(-0.448, -0.786, -0.111)
+    assert over_seeds(beside, LONG_PLAIN, LONG_WHOLE)[2] < 0, "the gap lowers it"
+
+
+def test_at_its_own_length_an_open_window_moves_the_turn_a_little_and_does_not_undo_it():
+    assert [row["fell"] for row in LONG_OPEN.values()] == [13, 13, 12]
+    low, high = over_seeds(lambda row: row["fell"], LONG_OPEN, LONG_PLAIN)[1:]
+    assert low < 0 < high
+    turn = over_seeds(lambda row: row["turn"], LONG_OPEN, LONG_PLAIN)
+    assert turn == pytest.approx((-0.027, -0.052, -0.002), abs=6e-4)
+
+
+def test_at_its_own_length_no_weight_on_x0_changes_sign_and_the_loss_rises_only_with_the_window():
+    assert all(row["crossed"] == [] for rows in LONG.values() for row in rows.values())
+    for rows in (LONG_PLAIN, LONG_WHOLE):
+        assert all(0.014 < row["rise"] < 0.024 for row in rows.values())
+    assert all(row["rise"] < 0 for row in LONG_OPEN.values())
+    loss = over_seeds(lambda row: row["loss"], LONG_OPEN, LONG_PLAIN)
+    assert loss == pytest.approx((-0.036, -0.043, -0.030), abs=6e-4)
+    low, high = over_seeds(lambda row: row["loss"], LONG_WHOLE, LONG_PLAIN)[1:]
+    assert low < 0 < high
+
+
 # ---- warm-ups and lengths ------------------------------------------------------------------------
 
 

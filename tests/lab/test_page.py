@@ -201,6 +201,7 @@ def invented(name):
             coefficients=COEFFICIENTS,
             share={str(at): 0.3 for at in (8, 9, 10, 11)},
             depth={str(at): [1 / (at + 1)] * (at + 1) for at in range(1, 12)},
+            **dict(x0_share=[0.4] + [0.6] * 15, turn=0.5, fell=13, crossed=[], rise=0.02),
             asked=json.loads(json.dumps(asked_of(run))),
             commit=state["commit"],
             torch=state["torch"],
@@ -231,6 +232,8 @@ def test_the_page_can_be_written_on_the_day_when_all_is_recorded(tmp_path, monke
         "in 30 of 30 mixtures on code",
         "| the same | `bov` |",
         "attention's share",
+        "| 5,960 steps, window open | 13, 13 and 13 | 50 % | 15, 15 and 15 |",
+        "In all of these runs no weight of the embedding changes sign",
     ):
         assert told in " ".join(text.split()), told
     table = text.partition("On code ([stdlib.json]")[2].partition("\n\nOn the novel")[0]

@@ -34,12 +34,42 @@ def one_layer_closed():
     return f"{sum(abs(value) < NEAR for value in ends)} of {len(ends)}"
 
 
-def turned_back(recipe, plan="modded"):
+def turned_back(recipe, plan="modded", grid="lambdas"):
     """How many layers' shares of x0 fall again, by seed: "14, 14 and 14"."""
-    rows = pairs.rows_of("lambdas")
-    rows = [r for r in rows if r["plan"] == plan and r["asked"]["recipe"] == recipe]
-    *some, last = [str(row["fell"]) for row in rows]
+    return by_seeds(row["fell"] for row in mixed(recipe, plan, grid))
+
+
+def outweighs(recipe, plan="modded", grid="lambdas"):
+    """In how many layers after the first x0's weight is larger than the stream's, by seed."""
+    rows = mixed(recipe, plan, grid)
+    return by_seeds(sum(share > 0.5 for share in row["x0_share"][1:]) for row in rows)
+
+
+def mixed(recipe, plan, grid):
+    """The runs of one setting of modded-nanogpt's mixin."""
+    rows = pairs.rows_of(grid)
+    return [row for row in rows if row["plan"] == plan and row["asked"]["recipe"] == recipe]
+
+
+def by_seeds(counts):
+    *some, last = map(str, counts)
     return f"{', '.join(some)} and {last}"
+
+
+def asked_steps(grid):
+    """How many steps the runs of a grid have: "5,960"."""
+    (steps,) = {row["steps"] for row in pairs.rows_of(grid)}
+    return f"{steps:,}"
+
+
+def turn_at(recipe, plan="modded", grid="lambdas"):
+    """When x0's shares were largest: per cent of the run, mean of layers and seeds."""
+    return f"{100 * statistics.fmean(row['turn'] for row in mixed(recipe, plan, grid)):.0f}"
+
+
+def sign_changes(grid):
+    """How many layers' weights of x0 changed sign after the first tenth, in all runs of a grid."""
+    return str(sum(len(row["crossed"]) for row in pairs.rows_of(grid)) or "no")
 
 
 def first_stream(grid, plan="mudd"):

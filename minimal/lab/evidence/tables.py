@@ -8,6 +8,13 @@ from minimal.lab.evidence.grids import EXPLORATORY, GRIDS
 from minimal.lab.evidence.numbers import number, signed
 from minimal.lab.speed.table import speed_table as speed  # noqa: F401, page.md asks for it
 
+MIXINS = {  # (plan, recipe) of lambdas.json, in words
+    ("modded", "modded"): "plain",
+    ("modded", "modded-open"): "window open",
+    ("modded", "modded-constant"): "rate constant",
+    ("modded-moved", "modded"): "gap moved",
+    ("modded-whole", "modded"): "no gap",
+}
 GAINS = ("row6", "row9", "bov", "bov-shared", "bov-every", "row4", "row7")
 CLOSED = 0.2  # a gain that ends nearer to zero has all but switched its layer off
 
@@ -236,6 +243,30 @@ def cells_of(grid):
         words = [row["plan"], *(f"{name} {value}" for name, value in changed.items())]
         found.setdefault(", ".join(words), {})[row["seed"]] = row["loss"]
     return found
+
+
+def mixins():
+    """What the weights of modded-nanogpt's mixin did, in short and in long runs."""
+    lines = []
+    for grid in ("lambdas", "lambdas_long"):
+        for (plan, recipe), words in MIXINS.items():
+            if rows := measured.mixed(recipe, plan, grid):
+                lines.append(mixin(rows, grid, plan, recipe, words))
+    head = "run | turn back | largest at | outweighs | largest rise | nats less plain"
+    return table(head.split(" | "), lines)
+
+
+def mixin(rows, grid, plan, recipe, words):
+    """One line of that table."""
+    setting, run = (recipe, plan, grid), f"{plan} in {grid} recipe={recipe}"
+    return [
+        f"{measured.asked_steps(grid)} steps, {words}",
+        measured.turned_back(*setting),
+        f"{measured.turn_at(*setting)} %",
+        measured.outweighs(*setting),
+        signed(statistics.fmean(row["rise"] for row in rows)),
+        "" if words == "plain" else numbers.told("modded", f"{grid} recipe=modded", run),
+    ]
 
 
 def apart(ours, theirs):
