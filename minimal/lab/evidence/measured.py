@@ -9,6 +9,7 @@ from minimal.lab.evidence import foretold, intervals, numbers, pairs, records, v
 from minimal.lab.evidence.curves import critical_point
 from minimal.lab.evidence.grids import EXPLORATORY, GRIDS
 from minimal.lab.evidence.numbers import number, signed
+from minimal.lab.speed import gpu_table
 
 NEAR = 0.2  # a gain that ends nearer to zero has all but switched its layer off
 
@@ -187,6 +188,14 @@ def foretold_verdict():
     return foretold.verdict(leads)
 
 
+# ---- a GPU ---------------------------------------------------------------------------------------
+
+decode_from, decode_lead = gpu_table.decode_from, gpu_table.decode_lead
+decode_floor, decode_fewest = gpu_table.decode_floor, gpu_table.decode_fewest
+unfinished, unequal = gpu_table.unfinished, gpu_table.unequal
+session_lead, epochs = gpu_table.session_lead, gpu_table.epochs
+
+
 # ---- speed ---------------------------------------------------------------------------------------
 
 
@@ -204,7 +213,7 @@ def saved(corner, size):
 
 def costs():
     """H100-hours of the paper's own runs, at the share of the peak that is known or assumed."""
-    from minimal.lab.speed.rented import PAPERS, hours
+    from minimal.lab.speed.costs import PAPERS, hours
 
     lines = ["| runs of Bank of Values | FLOPs each | H100-hours in all |", "| --- | --- | --- |"]
     for name, (flops, runs) in PAPERS.items():
@@ -214,14 +223,14 @@ def costs():
 
 
 def peak():
-    from minimal.lab.speed.rented import PEAK
+    from minimal.lab.speed.costs import PEAK
 
     return f"{PEAK / 1e12:.0f}"
 
 
 def share_of_peak():
     """The share of an H100's peak that the costs count on, in words that say where it is from."""
-    from minimal.lab.speed.rented import ASSUMED, reached
+    from minimal.lab.speed.costs import ASSUMED, reached
 
     found = reached()
     if found is None:

@@ -6,7 +6,11 @@ from minimal.lab import pictures
 from minimal.lab.evidence import measured, numbers, pairs, records, states
 from minimal.lab.evidence.grids import EXPLORATORY, GRIDS
 from minimal.lab.evidence.numbers import number, signed
+from minimal.lab.speed import gpu_table
 from minimal.lab.speed.table import speed_table as speed  # noqa: F401, page.md asks for it
+
+gpu_decode, gpu_attention = gpu_table.decode, gpu_table.attention
+gpu_table_gradient, gpu_training = gpu_table.table_gradient, gpu_table.training
 
 GAINS = ("row6", "row9", "bov", "bov-shared", "bov-every", "row4", "row7")
 CLOSED = 0.2  # a gain that ends nearer to zero has all but switched its layer off
