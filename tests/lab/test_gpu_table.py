@@ -5,6 +5,7 @@ import re
 import pytest
 
 from minimal.data import results
+from minimal.kernels import dense
 from minimal.kernels.decode import split_bytes
 from minimal.lab.evidence import records
 from minimal.lab.speed import gpu_table, hot
@@ -116,3 +117,11 @@ def test_a_split_of_hot_tokens_would_save_what_its_docstring_says():
     assert {*took, round(row["fused_us"])} <= set(said)
     saved = warm["sum_by_token_us"] - drawn["sum_by_token_us"]
     assert round(saved) in said and saved < row["fused_us"] / 20
+
+
+def test_a_window_by_tiles_and_by_its_mask_took_what_a_docstring_says():
+    (row,) = (
+        row for row in gpu_table.rows_of("forward") if (row["T"], row["window"]) == (2048, 512)
+    )
+    said = f"took {row['flex_us']:.0f} us by it and {row['sdpa_us']:,.0f} by the mask"
+    assert said in " ".join(dense.__doc__.split())
