@@ -1,8 +1,8 @@
 """What does PyTorch's own attention give? The dense way: values that exist, one fused call.
 
 A window is a mask to that call, and with a mask it computes the whole square. Where a model is
-compiled for a GPU, `sliding` computes only the tiles of the window instead. Not yet measured on a
-GPU."""
+compiled for a GPU, `sliding` computes only the tiles of the window instead: on an H100 a forward of
+2,048 tokens with a window of 512 took 352 us by it and 1,227 by the mask (gather_gpu.json)."""
 
 import torch
 import torch.nn.functional as F

@@ -56,35 +56,39 @@ def route(
     *,
     device, training=False, window=0, bound=None, k_bytes=4, table_bytes=4, triton=None,
 ):  # fmt: skip
-    """(way, reason), from shapes. For GPUs it follows from bytes: not yet measured on a GPU.
+    """(way, reason), from shapes. On a GPU as one H100 said, in notebooks/evidence/gather_gpu.json,
+    and for the bins from bytes: keys smaller than table rows are not yet measured on a GPU.
 
     On a CPU, where rows and the histogram are close, gather_attention measures both once."""
     triton = HAS_TRITON if triton is None else triton
     gpu = device == "cuda"
     decoding = not training and T * (H // G) <= DECODE_QUERIES
     kernels_take = 32 <= D <= 128 and max(k_bytes, table_bytes) <= 4
-    narrow = 0 < window < S // 4
+    narrow = 0 < window <= S // 4  # measured with S / 4 and S / 16
 
     by_position, by_token = table_rows(B, T, S, H, G, V, window)
     positions = B * in_reach(T, S, window)
 
     # Bins instead of a maximum want bounded logits. They spare reads of the L2 cache only, where a
-    # row costs half of one from memory, and they cost reads and writes themselves: hence the 4.
+    # row costs two fifths of one from memory, and they cost reads and writes themselves: hence the
+    # 4. With keys as small as table rows they never won on an H100.
     bounded = bound is not None and bound <= MOST_LOGIT
     small_keys = H == G and k_bytes < table_bytes
     bins_pay = bounded and small_keys and 4 * by_token <= by_position
 
     reasons = dict(
         window=f"uncompiled, PyTorch's attention computes all {S} keys of a query, "
-        f"the kernel about {window}",
-        training="a stored V costs 2 to 9 % of the forward, and PyTorch's attention is faster "
-        "than ours by more",
+        f"the kernel about {window}; on an H100 that was 1.6 times as fast with a window of S/4",
+        training="rows that are looked up cost 3 to 11 % of the forward on an H100, and PyTorch's "
+        "attention was 1.2 to 1.7 times as fast as ours with them, its backward 2 to 4 times",
         triton="Triton is not installed",
         width="the kernels take head widths of 32 to 128 and no float64",
         bins="keys are smaller than table rows, and "
-        f"{by_token} rows of the whole table few against {by_position} from L2",
-        long="decode is bound by bytes: keys from memory, table rows mostly from the L2 cache",
-        short="short: launches cost more than bytes here, but no V is stored",
+        f"{by_token} rows of the whole table few against {by_position} from L2, by bytes: not yet "
+        "measured on a GPU",
+        long="keys from memory, table rows mostly from the L2 cache: 1.2 to 1.5 times as fast as a "
+        "V cache on an H100",
+        short="short: a V cache was 1.2 times as fast at 4,096 keys on an H100, but no V is stored",
         few=f"{positions} rows of values are there before a cleverer way starts",
         table=f"{by_token} rows of the whole table < {by_position} rows by position",
         position=f"{by_position} rows by position <= {by_token} rows of the whole table",

@@ -1,6 +1,7 @@
 """The front door chooses a way from shapes, refuses what it cannot do in one sentence, and works
 without Triton."""
 
+import re
 import subprocess
 import sys
 import time
@@ -12,6 +13,7 @@ from minimal.kernels import fastest, gather, histogram, reference
 from minimal.kernels.check import check, may_look
 from minimal.kernels.gather import gather_attention
 from minimal.kernels.route import is_close, route
+from minimal.lab.evidence import records
 from tests.kernels.shapes import DECODING, TRAINING, Shape
 
 # ---- errors --------------------------------------------------------------------------------------
@@ -82,7 +84,8 @@ CHOICES = [  # (B, T, S, H, G, D, V), what else is known, the way
     (LONG, dict(CPU, training=True), "dense"),
     (LONG, dict(GPU, training=True), "dense"),
     (LONG, dict(GPU, training=True, window=256), "fused"),
-    (LONG, dict(GPU, training=True, window=512), "dense"),
+    (LONG, dict(GPU, training=True, window=512), "fused"),  # a quarter: measured, and d12's
+    (LONG, dict(GPU, training=True, window=513), "dense"),
     (LONG, dict(GPU, training=True, window=256, triton=False), "dense"),
     (LONG, CPU, "dense"),
     (LATER, CPU, "histogram"),
@@ -111,6 +114,48 @@ CHOICES = [  # (B, T, S, H, G, D, V), what else is known, the way
 def test_the_way_follows_from_shapes_and_comes_with_a_reason(sizes, known, way):
     chosen, reason = route(*sizes, **known)
     assert chosen == way and len(reason) > 20
+
+
+def clocked(part, **where):
+    """What the GPU on record said, the best setting of each way."""
+    rows = records.rows_of(records.EVIDENCE / "gather_gpu.json")
+    return [row for row in rows if row["part"] == part and where.items() <= row.items()]
+
+
+def ends(ratios, digits=1):
+    return [f"{end:.{digits}f}" for end in (min(ratios), max(ratios))]
+
+
+def test_every_number_of_a_reason_was_measured():
+    """The reasons for GPUs quote notebooks/evidence/gather_gpu.json."""
+    numbers = lambda sizes, **known: re.findall(r"\d+\.\d+", route(*sizes, **GPU | known)[1])
+    # a window of S / 4: forward and backward together, through the rows that PyTorch wants
+    both = clocked("forward", T=2048, window=512) + clocked("backward", T=2048, window=512)
+    ours = both[0]["fused_training_us"] + both[1]["fused_us"]
+    times = sum(row["rows_and_sdpa_us"] for row in both) / ours
+    assert numbers(LONG, training=True, window=512) == [f"{times:.1f}"]
+    # without a window
+    forward, backward = clocked("forward", window=0), clocked("backward", window=0)
+    reason = route(*LONG, **GPU, training=True)[1]
+    looked_up = [1 - row["sdpa_us"] / row["rows_and_sdpa_us"] for row in forward]
+    assert f"{100 * min(looked_up):.0f} to {100 * max(looked_up):.0f} %" in reason
+    faster = [row["fused_us"] / row["rows_and_sdpa_us"] for row in forward]
+    assert re.findall(r"\d+\.\d+", reason) == ends(faster)
+    back = [1 / row["fused_over_dense"] for row in backward]
+    assert " to ".join(ends(back, 0)) + " times" in reason
+    # decode
+    long = [row["faster_than_v_cache"] for row in clocked("decode") if row["B"] * row["T"] >= 16384]
+    assert numbers(LATER) == ends(long)
+    (few,) = clocked("decode", B=1, T=4096)
+    assert numbers((1, 1, 4096, 6, 6, 128, 32768)) == [f"{1 / few['faster_than_v_cache']:.1f}"]
+    assert few["gather_us"] < min(few["materialise_us"], few["rows_and_sdpa_us"]), "without a V"
+
+
+def test_what_no_gpu_has_said_is_not_claimed():
+    known = dict(GPU, bound=16.3, k_bytes=1, table_bytes=2)
+    assert "not yet measured on a GPU" in route(*LATER, **known)[1]
+    without = [row["histogram_us"] / row["gather_us"] for row in clocked("decode", H=6)]
+    assert min(without) > 1, "where keys are as small as rows the bins never won"
 
 
 def test_the_front_door_takes_the_chosen_way(monkeypatch):

@@ -12,7 +12,9 @@ import pytest
 from minimal.data.files import CHECKOUT
 from minimal.kernels import dense
 from minimal.lab.evidence import records
-from minimal.lab.speed import rented
+from minimal.lab.speed import costs, rented
+from minimal.model.count import count
+from minimal.variants import skeleton
 
 
 @pytest.fixture
@@ -127,11 +129,32 @@ def test_without_a_gpu_the_command_says_what_is_wanted(capsys):
 
 def test_the_page_tells_the_cost_that_is_counted():
     page = (records.EVIDENCE / "README.md").read_text(encoding="utf-8")
-    for name, (flops, runs) in rented.PAPERS.items():
+    for name, (flops, runs) in costs.PAPERS.items():
         line = f"| {name} | {flops:.3g}".replace("e+", "e")
-        assert f"{line} | {runs * rented.hours(flops):,.1f} |" in page, line
+        assert f"{line} | {runs * costs.hours(flops):,.1f} |" in page, line
     rows = records.published("bov", "Table 8")["rows"]
     target = next(row for row in rows if row["quantity"] == "target FLOPs")
-    assert [target["d12"], target["d24"]] == [flops for flops, _ in rented.PAPERS.values()][:2]
+    assert [target["d12"], target["d24"]] == [flops for flops, _ in costs.PAPERS.values()][:2]
     total = records.quoted("bov", "FLOPs, 780M baseline on 100B tokens")["value"]
-    assert total == list(rented.PAPERS.values())[2][0]
+    assert total == list(costs.PAPERS.values())[2][0]
+
+
+def test_the_cost_counts_on_what_d12_reached_and_else_on_what_we_assume(tmp_path, monkeypatch):
+    steps = [row for row in records.read("gpu_session")["rows"] if row["part"] == "training"]
+    slowest = min(row["tokens_per_second"] * flops_of(row) for row in steps) / costs.PEAK
+    assert costs.reached() == pytest.approx(slowest, rel=1e-3)
+    assert costs.hours(costs.PEAK * 3600) == pytest.approx(1 / slowest, rel=1e-3)
+    assert costs.hours(costs.PEAK * 3600, share=0.5) == 2
+    assert "measured for d12; d24 was not" in costs.cost()
+    # another machine's share is not an H100's, and without a file it is assumed
+    other = [row | dict(machine="another GPU") for row in steps]
+    monkeypatch.setattr(records, "rows_of", lambda path: other)
+    assert costs.reached() is None and "assumed; not measured" in costs.cost()
+    monkeypatch.undo()
+    monkeypatch.setattr(records, "EVIDENCE", tmp_path)
+    assert costs.hours(costs.PEAK * 3600) == pytest.approx(1 / costs.ASSUMED)
+
+
+def flops_of(row):
+    """FLOPs a token, counted from the structure."""
+    return count(skeleton(row["plan"], row["size"]))["flops_per_token"]

@@ -233,8 +233,8 @@ def saved(corner, size):
 
 
 def costs():
-    """H100-hours of the paper's own runs, at an assumed share of the peak."""
-    from minimal.lab.speed.rented import PAPERS, hours
+    """H100-hours of the paper's own runs, at the share of the peak that is known or assumed."""
+    from minimal.lab.speed.costs import PAPERS, hours
 
     lines = ["| runs of Bank of Values | FLOPs each | H100-hours in all |", "| --- | --- | --- |"]
     for name, (flops, runs) in PAPERS.items():
@@ -244,12 +244,16 @@ def costs():
 
 
 def peak():
-    from minimal.lab.speed.rented import PEAK
+    from minimal.lab.speed.costs import PEAK
 
     return f"{PEAK / 1e12:.0f}"
 
 
-def assumed():
-    from minimal.lab.speed.rented import ASSUMED
+def share_of_peak():
+    """The share of an H100's peak that the costs count on, in words that say where it is from."""
+    from minimal.lab.speed.costs import ASSUMED, reached
 
-    return f"{100 * ASSUMED:.0f}"
+    found = reached()
+    if found is None:
+        return f"an assumed share of {100 * ASSUMED:.0f} % of it"
+    return f"the {100 * found:.0f} % of it that d12's slowest plan reached"

@@ -4,7 +4,8 @@
     python -m minimal.lab.evidence.page --check   say whether it is what the records say
 
 In the template, `{{lead("bov", "novel")}}` becomes what that function returns: of `numbers` or
-`measured` beside this file, or, with `table_` before its name, of `tables`. What stands between
+`measured` beside this file, or, with `table_` before its name, of `tables`, and with `gpu_` before
+it, of `minimal.lab.speed.gpu_table`. What stands between
 `{{when GRID …}}` and `{{otherwise}}` or `{{end}}`, each on a line of its own, is told once these
 grids are whole: nothing is told from a part of a grid.
 """
@@ -18,11 +19,14 @@ from minimal.command import command
 from minimal.data.files import write_whole
 from minimal.lab.evidence import measured, numbers, pairs, records, tables
 from minimal.lab.evidence.grids import GRIDS
+from minimal.lab.speed import gpu_table
 
 WIDTH = 118  # columns of a paragraph
 MARK = re.compile(r"\{\{(.*?)\}\}", re.S)
 WHOLE = re.compile(r"`[^`]+`|\[[^\]]+\]\([^)]+\)")  # code and links stay on one line
 TIE = "\N{NO-BREAK SPACE}"
+# what a name begins with -> where it is looked for
+ROOMS = {"table_": [tables], "gpu_": [gpu_table], "": [numbers, measured]}
 TOLD = "written by `python -m minimal.lab.evidence.page` from page.md and the records; edit those"
 
 
@@ -66,12 +70,13 @@ def value_of(words):
         name = call.func.id
     except (SyntaxError, ValueError, AttributeError):
         raise ValueError(f'page.md: wanted a call such as lead("bov"), got {words}') from None
-    rooms = [tables] if name.startswith("table_") else [numbers, measured]
-    inner = name.removeprefix("table_")
-    for room in rooms:
+    found = [prefix for prefix in ROOMS if name.startswith(prefix)][0]
+    inner = name.removeprefix(found)
+    for room in ROOMS[found]:
         if hasattr(room, inner):
             return getattr(room, inner)(*given, **named)
-    raise ValueError(f"page.md: there is no {name}: look into numbers.py, measured.py, tables.py")
+    files = ", ".join(f"{room.__name__.rpartition('.')[2]}.py" for room in ROOMS[found])
+    raise ValueError(f"page.md: there is no {name}: look into {files}")
 
 
 def wrapped(text):

@@ -67,7 +67,7 @@ def measure_busy(asked):
 
 def measure_gpu(asked):
     if not torch.cuda.is_available():
-        print("gpu: not yet measured on a GPU: this machine has none that torch can use")
+        print("gpu: not measured here: this machine has none that torch can use")
         return None
     from minimal.lab.speed import gpu
 

@@ -35,7 +35,7 @@ from minimal.kernels.histogram import (
     sorted_bytes,
     weighted_rows,
 )
-from minimal.lab.evidence import records
+from minimal.lab.speed import gpu_table
 from minimal.lab.timing import in_turn, medians, ratio, zipf
 
 LENGTHS = (8192, 32768, 131072, 262144)
@@ -184,14 +184,13 @@ def dva(n=512, d=768, heads=12, rounds=15):
 
 
 def gpu_marks(fig):
-    """Put what a GPU's clock has said, if it is recorded, into a figure of times as fast as a V
-    cache against tokens in flight, as open marks; how many situations there are."""
-    rows = records.rows_of(records.EVIDENCE / "gather_gpu.json")
-    rows = [row for row in rows if row["part"] == "decode"]
+    """Put what a GPU's clock has said, if it is recorded, into a figure of times as fast as the
+    best V cache against positions in flight, as open marks; how many situations there are."""
+    rows = gpu_table.rows_of("decode")
     for way, mark in (("gather", "o"), ("materialise", "s")):
         for row in rows:
-            times = row["v_cache_us"] / row[f"{way}_us"]
-            fig.axes[0].plot(row["B"] * row["T"], times, mark, color="black", mfc="none")
+            times = gpu_table.over_v_cache(row, way)
+            fig.axes[0].plot(gpu_table.in_flight(row), times, mark, color="black", mfc="none")
     return len(rows)
 
 

@@ -30,16 +30,13 @@ from minimal.kernels.reference import reference
 from minimal.kernels.route import kernels_run
 from minimal.lab.evidence import records
 from minimal.lab.speed.bench import training
+from minimal.lab.speed.costs import ASSUMED, FILE, PEAK, cost
 from minimal.model.count import count
 from minimal.train import Trainer
 from minimal.training.run import Run, TimeIsUp
 from minimal.variants import skeleton
 
-FILE = "gpu_session.json"
 PLANS = ("standard", "resformer", "bov")
-
-# An H100's dense bf16 peak, and the share of it that a plan assumes until it has measured one.
-PEAK, ASSUMED = 989e12, 0.40
 
 # bf16, fp16 and fp32; atomics, graph, windows: see tests/kernels/on_gpu.py
 KERNELS = (
@@ -261,29 +258,6 @@ def carry_out(session):
             print(f"{name}: {why}; the same command goes on", flush=True)
             return False
     return all(whole(session, name) for name in STAGES)
-
-
-# ---- what the paper's runs would cost ------------------------------------------------------------
-
-# FLOPs a run: Bank of Values, Table 8, and Section 5 for the 100B tokens of Table 2
-PAPERS = {
-    "d12, 135M: one run of Table 1": (1.5e18, 1),
-    "d24, 780M: Table 3's five runs": (3.91e19, 5),
-    "d24, 780M: Table 2, standard and BoV on 100B tokens": (4.78e20, 2),
-}
-
-
-def hours(flops, share=ASSUMED):
-    """H100-hours of so many FLOPs at a share of the peak."""
-    return flops / (share * PEAK) / 3600
-
-
-def cost():
-    """The table of `--cost`, as lines."""
-    lines = [f"H100-hours at {ASSUMED:.0%} of {PEAK / 1e12:.0f} TFLOP/s (assumed; not measured)"]
-    for name, (flops, runs) in PAPERS.items():
-        lines.append(f"  {name:52}{runs * hours(flops):9,.1f}  ({runs} x {flops:.3g} FLOPs)")
-    return "\n".join(lines)
 
 
 @command("minimal.lab.speed.rented", __doc__.splitlines()[0])

@@ -1,0 +1,43 @@
+"""What would the paper's own runs cost? H100-hours, at the share of the peak that d12 reached.
+
+python -m minimal.lab.speed.rented --cost
+"""
+
+from minimal.lab.evidence import records
+
+FILE = "gpu_session.json"
+
+# An H100's dense bf16 peak, and the share of it that a plan assumes until it has measured one.
+PEAK, ASSUMED = 989e12, 0.40
+
+# FLOPs a run: Bank of Values, Table 8, and Section 5 for the 100B tokens of Table 2
+PAPERS = {
+    "d12, 135M: one run of Table 1": (1.5e18, 1),
+    "d24, 780M: Table 3's five runs": (3.91e19, 5),
+    "d24, 780M: Table 2, standard and BoV on 100B tokens": (4.78e20, 2),
+}
+
+
+def reached():
+    """The share of an H100's peak that d12's slowest plan reached; None where no H100 is on
+    file."""
+    rows = records.rows_of(records.EVIDENCE / FILE)
+    rows = [row for row in rows if row["part"] == "training" and row["size"] == "d12"]
+    rows = [row for row in rows if "H100" in row["machine"]]
+    return min((row["tflops"] * 1e12 / PEAK for row in rows), default=None)
+
+
+def hours(flops, share=None):
+    """H100-hours of so many FLOPs at a share of the peak: what was reached, or what we assume."""
+    return flops / ((share or reached() or ASSUMED) * PEAK) / 3600
+
+
+def cost():
+    """The table of `--cost`, as lines."""
+    share, source = reached(), "measured for d12; d24 was not"
+    if share is None:
+        share, source = ASSUMED, "assumed; not measured"
+    lines = [f"H100-hours at {share:.0%} of {PEAK / 1e12:.0f} TFLOP/s ({source})"]
+    for name, (flops, runs) in PAPERS.items():
+        lines.append(f"  {name:52}{runs * hours(flops):9,.1f}  ({runs} x {flops:.3g} FLOPs)")
+    return "\n".join(lines)

@@ -1,0 +1,159 @@
+"""What did a GPU say? The rows of `make gpu` as tables and words, for the findings.
+
+Two files: gather_gpu.json has attention by every way, gpu_session.json whole training steps and the
+runs of one session. Ratios are of two ways on one machine; every way at its best settings.
+"""
+
+from minimal.lab.evidence import records
+from minimal.lab.speed.costs import FILE, PEAK
+
+LONG = 65536  # positions in flight beyond which launches no longer count
+
+
+def rows_of(part, file="gather_gpu.json"):
+    return [row for row in records.rows_of(records.EVIDENCE / file) if row["part"] == part]
+
+
+def markdown(columns, lines):
+    lines = [columns, ["---"] * len(columns), *lines]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+
+
+def share(value):
+    return f"{100 * value:.0f} %"
+
+
+# ---- decode --------------------------------------------------------------------------------------
+
+
+def in_flight(row):
+    """Positions whose keys a step reads, in all of its sequences."""
+    return row["B"] * row["T"]
+
+
+def over_v_cache(row, way="gather"):
+    """Times as fast as the best V cache, whoever wrote it: ours or PyTorch's."""
+    best = row["faster_than_v_cache"] * row["gather_us"]
+    return best / row[f"{way}_us"]
+
+
+def promised(row):
+    """Times as fast as a V cache by bytes: keys and values at memory's measured rate, over the
+    gather's floor."""
+    memory = rows_of("bandwidth")[0]["memory_gb_s"] * 1e9
+    stored = 2 * in_flight(row) * row["G"] * row["D"] * 2  # bf16
+    return 1e6 * stored / memory / row["floor_us"]
+
+
+def decode():
+    """A step of decoding by every way, as times the speed of the best V cache."""
+    lines = []
+    for row in sorted(rows_of("decode"), key=in_flight):
+        heads = f"{row['H']} on {row['G']}" if row["H"] != row["G"] else row["H"]
+        ways = [f"{over_v_cache(row, way):.2f}" for way in ("gather", "materialise")]
+        bins = f"{over_v_cache(row, 'histogram'):.2f}" if "histogram_us" in row else ""
+        line = [f"{in_flight(row):,}", f"{row['B']} × {row['T']:,}", heads, *ways, bins]
+        lines.append([*line, f"{promised(row):.2f}", share(row["share_of_floor"])])
+    columns = ["positions in flight", "texts × keys", "heads", "gather", "rows first", "histogram"]
+    return markdown([*columns, "gather by bytes", "share of its time floor"], lines)
+
+
+def long_texts():
+    """The rows in which a gather runs at a steady share of its floor."""
+    return [row for row in rows_of("decode") if in_flight(row) >= LONG]
+
+
+def decode_from():
+    return f"{min(map(in_flight, long_texts())):,}"
+
+
+def decode_lead():
+    """A gather's least and largest lead over a V cache in long texts: "1.45 to 1.52"."""
+    leads = [over_v_cache(row) for row in long_texts()]
+    return f"{min(leads):.2f} to {max(leads):.2f}"
+
+
+def decode_floor():
+    shares = [100 * row["share_of_floor"] for row in long_texts()]
+    return f"{min(shares):.0f} to {max(shares):.0f} %"
+
+
+def decode_fewest():
+    """How few positions there were, and what a gather reached with them."""
+    row = min(rows_of("decode"), key=in_flight)
+    return f"{in_flight(row):,} positions it reaches {over_v_cache(row):.2f}"
+
+
+# ---- forward and backward ------------------------------------------------------------------------
+
+
+def attention():
+    """Our fused kernels, as times the speed of PyTorch's attention over rows that it looks up."""
+    backs = {shape_of(row): row for row in rows_of("backward")}
+    lines = []
+    for row in rows_of("forward"):
+        batch, length, heads, width, window = shape_of(row)
+        both = row, backs[shape_of(row)]
+        call = [f"{one['rows_and_sdpa_us'] / one['fused_us']:.2f}" for one in both]
+        tried = all("rows_and_flex_us" in one for one in both)
+        flex = [f"{one['rows_and_flex_us'] / one['fused_us']:.2f}" for one in both if tried]
+        flex = flex or ["", ""]
+        stored = f"{row['fused_over_stored']:.2f}"
+        name = f"{batch} × {length:,}, {heads} × {width}"
+        lines.append([name, window or "none", stored, call[0], flex[0], call[1], flex[1]])
+    columns = ["texts × tokens, heads × width", "window", "forward: over our own, V stored"]
+    rivals = ["over PyTorch's call", "over FlexAttention"]
+    return markdown([*columns, *rivals, "backward: " + rivals[0], rivals[1]], lines)
+
+
+def shape_of(row):
+    return tuple(row[name] for name in ("B", "T", "H", "D", "window"))
+
+
+def table_gradient():
+    """Microseconds of a table's gradient, by how frequent its hottest token is."""
+    lines = []
+    for row in rows_of("table"):
+        ways = [f"{row[f'{way}_us']:,.0f}" for way in ("sum_by_token", "embedding", "atomics")]
+        lines.append([share(row["hottest"]), *ways, f"{row['floor_us']:.0f}"])
+    columns = ["hottest token", "`sum_by_token`", "PyTorch's embedding", "atomics", "floor"]
+    return markdown(columns, lines)
+
+
+# ---- training ------------------------------------------------------------------------------------
+
+
+def training():
+    """Whole steps of d12 by plan, and where the session's runs ended."""
+    runs = {row["plan"]: row for row in rows_of("run", FILE)}
+    lines = []
+    for row in rows_of("training", FILE):
+        line = [f"`{row['plan']}`", f"{row['tokens_per_second']:,}", share(row["share"])]
+        line.append(share(row["tflops"] * 1e12 / PEAK))
+        run = runs.get(row["plan"])
+        lines.append([*line, *([f"{run['loss']:.3f}", f"{run['bpb']:.3f}"] if run else ["", ""])])
+    columns = ["plan", "tokens a second", "share of the best product", "share of the peak"]
+    return markdown([*columns, "held-out nats", "bits per byte"], lines)
+
+
+def unfinished():
+    """The plans of a session whose runs are not on file."""
+    there = {row["plan"] for row in rows_of("run", FILE)}
+    plans = [row["plan"] for row in rows_of("training", FILE)]
+    return ", ".join(f"`{plan}`" for plan in plans if plan not in there) or "none"
+
+
+def session_lead(plan):
+    """By how many nats a plan's run ended below standard's: one seed."""
+    losses = {row["plan"]: row["loss"] for row in rows_of("run", FILE)}
+    return f"{losses['standard'] - losses[plan]:.3f}"
+
+
+def epochs():
+    return f"{max(row['epochs'] for row in rows_of('run', FILE)):.2f}"
+
+
+def unequal():
+    """How many of the kernels' checks were not equal to the definition: "0 of 10"."""
+    (row,) = rows_of("kernels", FILE)
+    return f"{sum(not equal for equal in row['equal'])} of {len(row['equal'])}"

@@ -1,0 +1,127 @@
+"""What a GPU said, as the page of findings tells it: the arithmetic, and every sentence of it."""
+
+import re
+
+import pytest
+
+from minimal.data import results
+from minimal.kernels import dense
+from minimal.kernels.decode import split_bytes
+from minimal.lab.evidence import records
+from minimal.lab.speed import gpu_table, hot
+
+PAGE = (records.EVIDENCE / "page.md").read_text(encoding="utf-8")
+
+
+def cells(markdown):
+    return [line[2:-2].split(" | ") for line in markdown.splitlines()[2:]]
+
+
+@pytest.fixture
+def on_file(tmp_path, monkeypatch):
+    """Puts rows into a file of what a GPU said, in the place of what is recorded."""
+    monkeypatch.setattr(records, "EVIDENCE", tmp_path)
+    head = results.header("invented", "none", dict(name="none", fingerprint="none", tokens=0))
+    return lambda name, *rows: [results.append(tmp_path / name, row, head) for row in rows]
+
+
+DECODE = dict(part="decode", B=2, T=1000, H=4, G=4, D=32, gather_us=10.0, materialise_us=30.0)
+DECODE |= dict(faster_than_v_cache=1.5, histogram_us=15.0, floor_us=8.0, share_of_floor=0.8)
+
+
+def test_decode_is_told_as_times_the_best_v_cache_beside_what_bytes_promise(on_file):
+    few = {name: value for name, value in DECODE.items() if name != "histogram_us"}
+    few |= dict(B=1, H=8, faster_than_v_cache=0.9)
+    on_file("gather_gpu.json", dict(part="bandwidth", memory_gb_s=64.0), DECODE, few)
+    # 2 x 2,000 keys and values of 256 bytes at 64 GB/s are 16 us
+    assert gpu_table.promised(DECODE) == pytest.approx(16 / 8)
+    assert cells(gpu_table.decode()) == [
+        ["1,000", "1 × 1,000", "8 on 4", "0.90", "0.30", "", "1.00", "80 %"],
+        ["2,000", "2 × 1,000", "4", "1.50", "0.50", "1.00", "2.00", "80 %"],
+    ]
+    assert gpu_table.decode_fewest() == "1,000 positions it reaches 0.90"
+
+
+def test_forward_and_backward_are_told_in_one_line_of_a_shape(on_file):
+    shape = dict(B=2, T=40, H=3, D=32, window=0)
+    forward = dict(part="forward", fused_us=10.0, fused_over_stored=0.8, rows_and_sdpa_us=5.0)
+    backward = dict(part="backward", fused_us=10.0, rows_and_sdpa_us=20.0)
+    flex = dict(rows_and_flex_us=15.0)
+    windowed = shape | dict(window=9)
+    rows = [shape | forward, windowed | forward | flex, windowed | backward | flex]
+    on_file("gather_gpu.json", *rows, shape | backward)
+    name = "2 × 40, 3 × 32"
+    assert cells(gpu_table.attention()) == [
+        [name, "none", "0.80", "0.50", "", "2.00", ""],
+        [name, "9", "0.80", "0.50", "1.50", "2.00", "1.50"],
+    ]
+
+
+def test_a_run_that_was_cut_off_is_named_and_none_is_invented(on_file):
+    step = dict(part="training", tokens_per_second=5000, share=0.5, tflops=494.5)
+    run = dict(part="run", loss=2.0, bpb=0.7, epochs=0.5)
+    steps = [step | dict(plan=plan) for plan in ("standard", "bov")]
+    on_file("gpu_session.json", *steps, run | dict(plan="standard"))
+    assert cells(gpu_table.training()) == [
+        ["`standard`", "5,000", "50 %", "50 %", "2.000", "0.700"],
+        ["`bov`", "5,000", "50 %", "50 %", "", ""],
+    ]
+    assert gpu_table.unfinished() == "`bov`" and gpu_table.epochs() == "0.50"
+    on_file("gpu_session.json", run | dict(plan="bov", loss=1.9))
+    assert gpu_table.unfinished() == "none" and gpu_table.session_lead("bov") == "0.100"
+
+
+def test_what_the_page_says_of_a_gpu_is_what_was_measured():
+    """A sentence without numbers, too, is looked up."""
+    section = PAGE.partition("## On a GPU")[2].partition("\n## ")[0]
+    says = lambda words: words in " ".join(section.split())
+    forward, backward = gpu_table.rows_of("forward"), gpu_table.rows_of("backward")
+    windows = [row for row in forward + backward if row["window"]]
+    plain = [row for row in forward + backward if not row["window"]]
+    assert says("unless a window is a mask to it")
+    assert all(row["rows_and_sdpa_us"] > row["fused_us"] for row in windows)
+    assert all(row["rows_and_sdpa_us"] < row["fused_us"] for row in plain)
+    assert says("is faster than ours wherever it was tried")
+    tried = [row for row in forward + backward if "rows_and_flex_us" in row]
+    assert len(tried) >= 6 and all(row["rows_and_flex_us"] < row["fused_us"] for row in tried)
+    assert says("The histogram never beats the gather")
+    decode = gpu_table.rows_of("decode")
+    assert all(row["histogram_us"] > row["gather_us"] for row in decode if "histogram_us" in row)
+    assert says("leads as drawn and trails from a text's share on")
+    drawn, *hot_rows = gpu_table.rows_of("table")
+    assert drawn["sum_by_token_us"] < min(drawn["embedding_us"], drawn["atomics_us"])
+    assert all(row["sum_by_token_us"] > row["embedding_us"] for row in hot_rows)
+    (row,) = gpu_table.rows_of("kernels", "gpu_session.json")
+    assert gpu_table.unequal() == f"0 of {len(row['equal'])}" and all(row["equal"])
+
+
+def test_floors_on_file_are_the_bytes_that_are_counted_today():
+    (speed,) = gpu_table.rows_of("bandwidth")
+    for row in gpu_table.rows_of("decode"):
+        B, S, H, G, D = (row[name] for name in "BTHGD")
+        memory, l2 = split_bytes(B, 1, S, H, G, D, 32768, distinct=row["distinct"])
+        floor = max(memory / speed["memory_gb_s"], l2 / speed["l2_gb_s"]) / 1e3
+        assert row["floor_us"] == pytest.approx(floor)
+        assert 1 < gpu_table.promised(row) < 2 and row["share_of_floor"] < 1
+
+
+def test_a_split_of_hot_tokens_would_save_what_its_docstring_says():
+    drawn, warm, _ = gpu_table.rows_of("table")
+    (row,) = (
+        row
+        for row in gpu_table.rows_of("backward")
+        if (row["B"], row["T"], row["D"], row["window"]) == (32, 2048, 128, 0)
+    )
+    said = [int(n.replace(",", "")) for n in re.findall(r"\d[\d,]*\d", hot.__doc__)]
+    took = [round(one["sum_by_token_us"]) for one in (drawn, warm)]
+    assert {*took, round(row["fused_us"])} <= set(said)
+    saved = warm["sum_by_token_us"] - drawn["sum_by_token_us"]
+    assert round(saved) in said and saved < row["fused_us"] / 20
+
+
+def test_a_window_by_tiles_and_by_its_mask_took_what_a_docstring_says():
+    (row,) = (
+        row for row in gpu_table.rows_of("forward") if (row["T"], row["window"]) == (2048, 512)
+    )
+    said = f"took {row['flex_us']:.0f} us by it and {row['sdpa_us']:,.0f} by the mask"
+    assert said in " ".join(dense.__doc__.split())
