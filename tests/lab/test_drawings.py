@@ -38,6 +38,19 @@ def test_a_drawing_is_whole_svg_with_alt_text_light_and_dark_and_the_same_each_t
     assert repr(drawing) == f"[drawing] {drawing.alt}"
 
 
+def test_drawings_of_one_page_share_no_id_and_every_reference_finds_its_own():
+    """Two kinds of drawings, and two drawings of one kind: tips are named after their drawing."""
+    drawings = [make() for make in (*DRAWINGS.values(), lambda: systems.systems("gqa"))]
+    every, referred = [], 0
+    for drawing in drawings:
+        ids = re.findall(r'\bid="([^"]+)"', drawing.svg)
+        found = set(re.findall(r"url\(#([^)]+)\)", drawing.svg))
+        assert found <= set(ids), "a drawing refers to nothing but what is in it"
+        assert re.findall(r'\bid="([^"]+)"', drawing.for_slide().svg) == ids
+        every, referred = every + ids, referred + len(found)
+    assert len(every) == len(set(every)) and referred > len(drawings) / 2
+
+
 @pytest.mark.parametrize("name", DRAWINGS)
 def test_no_word_leaves_the_page(name):
     """By the widths of a wide sans serif, two thirds of the size a letter."""
