@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from minimal.lab.drawings import addresses, ideas, machine, systems
+from minimal.lab.drawings import addresses, block, ideas, machine, systems
 from minimal.lab.drawings.canvas import Canvas, Drawing
 
 SYSTEMS = ("standard", "resformer", "svformer", "row9", "bov", "vplus", "dva", "bypass")
@@ -16,6 +16,7 @@ DRAWINGS = dict(
     window=lambda: machine.tiles(16, 4, 4, window=5),
     rope=ideas.rope_clocks,
     muon=ideas.muon_circle,
+    block=block.one_layer,
     memory=machine.memory_levels,
     pipeline=lambda: addresses.pipeline(2, 3, 5),
     split=addresses.split_keys,
@@ -95,6 +96,28 @@ def test_the_wiring_is_read_off_the_plan(plan):
 def test_a_source_without_a_drawing_says_where_to_add_one():
     with pytest.raises(ValueError, match="Slots has no drawing: add it to leaves"):
         systems.wiring("move")
+
+
+def test_a_layer_beside_its_stream_is_read_off_the_plan():
+    drawn = block.one_layer("standard", "d12")
+    assert drawn.alt.startswith("One of 12 layers") and "from 768 features to 3072" in drawn.alt
+    assert drawn.svg.count('class="value"') == 2, "thick: the value's way, and only that"
+    with pytest.raises(ValueError, match="wanted a layer with values of its own stream .* got bov"):
+        block.one_layer("bov")
+
+
+def test_names_of_keys_and_values_stand_above_their_columns():
+    """Fewer heads, narrower squares: the letters stand over their middle, clear of the name."""
+    for plan in ("standard", "gqa", "svformer"):
+        canvas, _ = machine.cache_column(plan, "tiny")
+        drawing = canvas.drawing("A grid of squares, a column for keys and one for values.")
+        root = ElementTree.fromstring(drawing.svg)
+        at = {word.text: word for word in root.iter(f"{SVG}text")}
+        squares = list(root.iter(f"{SVG}rect"))[1:3]
+        for letter, square in zip("KV", squares, strict=True):
+            middle = float(square.get("x")) + float(square.get("width")) / 2
+            assert float(at[letter].get("x")) == middle, plan
+        assert float(at["K"].get("y")) - float(at[plan].get("y")) > 19, "as large as on a slide"
 
 
 def test_the_cache_is_drawn_and_weighed_from_what_is_kept():
