@@ -164,6 +164,18 @@ def test_on_a_slide_a_drawing_fits_and_no_word_is_below_20_pixels(name):
     assert min(letters) > 19.9 and len(words) == len(list(small.iter(f"{SVG}text")))
 
 
+def test_the_words_between_ellipse_and_circle_touch_neither():
+    """By the width of DejaVu Sans, 0.55 of its size a letter on average."""
+    svg = ideas.muon_circle().for_slide(640).svg
+    ellipse = 105 + 68 * 0.9  # its right end, turned by half a radian
+    circle = float(re.search(r'<circle cx="(\S+)"', svg)[1]) - 58
+    found = re.findall(r'<text x="(\S+)" y="\S+" font-size="(\S+)"[^>]*>(same|equal)(.*?)<', svg)
+    assert len(found) == 2
+    for x, size, *words in found:
+        half = 0.55 * float(size) * len("".join(words)) / 2
+        assert ellipse < float(x) - half and float(x) + half < circle, words
+
+
 @pytest.mark.parametrize("splits", [3, 6])
 def test_words_of_the_split_stay_in_their_boxes(splits):
     """On a page six programs, on a slide three, since no letter there is below 20 pixels."""
