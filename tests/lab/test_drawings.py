@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from minimal.lab.drawings import addresses, ideas, machine, systems
+from minimal.lab.drawings import addresses, block, ideas, machine, systems
 from minimal.lab.drawings.canvas import Canvas, Drawing
 
 SYSTEMS = ("standard", "resformer", "svformer", "row9", "bov", "vplus", "dva", "bypass")
@@ -16,6 +16,7 @@ DRAWINGS = dict(
     window=lambda: machine.tiles(16, 4, 4, window=5),
     rope=ideas.rope_clocks,
     muon=ideas.muon_circle,
+    block=block.one_layer,
     memory=machine.memory_levels,
     pipeline=lambda: addresses.pipeline(2, 3, 5),
     split=addresses.split_keys,
@@ -36,6 +37,19 @@ def test_a_drawing_is_whole_svg_with_alt_text_light_and_dark_and_the_same_each_t
     assert f'alt="{drawing.alt[:20]}' in drawing._repr_html_()
     assert DRAWINGS[name]().svg == drawing.svg
     assert repr(drawing) == f"[drawing] {drawing.alt}"
+
+
+def test_drawings_of_one_page_share_no_id_and_every_reference_finds_its_own():
+    """Two kinds of drawings, and two drawings of one kind: tips are named after their drawing."""
+    drawings = [make() for make in (*DRAWINGS.values(), lambda: systems.systems("gqa"))]
+    every, referred = [], 0
+    for drawing in drawings:
+        ids = re.findall(r'\bid="([^"]+)"', drawing.svg)
+        found = set(re.findall(r"url\(#([^)]+)\)", drawing.svg))
+        assert found <= set(ids), "a drawing refers to nothing but what is in it"
+        assert re.findall(r'\bid="([^"]+)"', drawing.for_slide().svg) == ids
+        every, referred = every + ids, referred + len(found)
+    assert len(every) == len(set(every)) and referred > len(drawings) / 2
 
 
 @pytest.mark.parametrize("name", DRAWINGS)
@@ -84,6 +98,28 @@ def test_a_source_without_a_drawing_says_where_to_add_one():
         systems.wiring("move")
 
 
+def test_a_layer_beside_its_stream_is_read_off_the_plan():
+    drawn = block.one_layer("standard", "d12")
+    assert drawn.alt.startswith("One of 12 layers") and "from 768 features to 3072" in drawn.alt
+    assert drawn.svg.count('class="value"') == 2, "thick: the value's way, and only that"
+    with pytest.raises(ValueError, match="wanted a layer with values of its own stream .* got bov"):
+        block.one_layer("bov")
+
+
+def test_names_of_keys_and_values_stand_above_their_columns():
+    """Fewer heads, narrower squares: the letters stand over their middle, clear of the name."""
+    for plan in ("standard", "gqa", "svformer"):
+        canvas, _ = machine.cache_column(plan, "tiny")
+        drawing = canvas.drawing("A grid of squares, a column for keys and one for values.")
+        root = ElementTree.fromstring(drawing.svg)
+        at = {word.text: word for word in root.iter(f"{SVG}text")}
+        squares = list(root.iter(f"{SVG}rect"))[1:3]
+        for letter, square in zip("KV", squares, strict=True):
+            middle = float(square.get("x")) + float(square.get("width")) / 2
+            assert float(at[letter].get("x")) == middle, plan
+        assert float(at["K"].get("y")) - float(at[plan].get("y")) > 19, "as large as on a slide"
+
+
 def test_the_cache_is_drawn_and_weighed_from_what_is_kept():
     alt = machine.cache_grid("standard", "gqa", "svformer", "bov").alt
     assert "standard 3,072 bytes, gqa 1,536 bytes, svformer 1,664 bytes, bov 2,564 bytes" in alt
@@ -126,6 +162,18 @@ def test_on_a_slide_a_drawing_fits_and_no_word_is_below_20_pixels(name):
     words = list(slide.iter(f"{SVG}text"))
     letters = [float(word.get("font-size")) * shown[0] / drawn[0] for word in words]
     assert min(letters) > 19.9 and len(words) == len(list(small.iter(f"{SVG}text")))
+
+
+def test_the_words_between_ellipse_and_circle_touch_neither():
+    """By the width of DejaVu Sans, 0.55 of its size a letter on average."""
+    svg = ideas.muon_circle().for_slide(640).svg
+    ellipse = 105 + 68 * 0.9  # its right end, turned by half a radian
+    circle = float(re.search(r'<circle cx="(\S+)"', svg)[1]) - 58
+    found = re.findall(r'<text x="(\S+)" y="\S+" font-size="(\S+)"[^>]*>(same|equal)(.*?)<', svg)
+    assert len(found) == 2
+    for x, size, *words in found:
+        half = 0.55 * float(size) * len("".join(words)) / 2
+        assert ellipse < float(x) - half and float(x) + half < circle, words
 
 
 @pytest.mark.parametrize("splits", [3, 6])

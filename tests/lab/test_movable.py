@@ -290,15 +290,71 @@ def test_nothing_leaves_a_phone_and_a_finger_finds_every_control(page):
     assert small == 0
 
 
+def at_width(page, width):
+    """The page in a window of this width, and [scrolls sideways, how] of every picture."""
+    screen = dict(width=width, height=2400, deviceScaleFactor=1, mobile=width < 600)
+    page.call("Emulation.setDeviceMetricsOverride", **screen)
+    return page.run("""[...document.querySelectorAll(".movable .picture")]
+        .map((e) => [e.scrollWidth > e.clientWidth, getComputedStyle(e).overflowX])""")
+
+
+CUT = """(name) => {
+    const svg = document.querySelector(`#movable-${name} svg`), all = svg.getBoundingClientRect();
+    return [...svg.querySelectorAll("text, path, rect:not(.paper), circle")]
+        .map((e) => [e, e.getBoundingClientRect()])
+        .filter(([e, at]) => at.width || at.height)
+        .filter(([e, at]) => at.left < all.left || at.right > all.right ||
+                             at.top < all.top || at.bottom > all.bottom)
+        .map(([e]) => e.textContent || e.dataset.key || e.outerHTML);
+}"""
+MEET = """(name) => {
+    const words = [...document.querySelectorAll(`#movable-${name} svg text`)]
+        .map((e) => [e.textContent, e.getBoundingClientRect()]).filter(([, at]) => at.width);
+    const meet = (a, b) => a.left < b.right && b.left < a.right &&
+        a.top + 2 < b.bottom - 2 && b.top + 2 < a.bottom - 2;
+    return words.flatMap(([told, a], i) => words.slice(i + 1)
+        .filter(([, b]) => meet(a, b)).map(([other]) => `${told} on ${other}`));
+}"""
+
+
+@pytest.mark.site
+@pytest.mark.parametrize("width", [360, 390, 600, 820, 1440])
+def test_a_picture_has_room_where_it_stands_and_no_letter_is_small(page, width):
+    """What stands side by side on a desk stands one below the other on a phone."""
+    moved = at_width(page, width)
+    try:
+        assert moved == [[False, "auto"]] * len(PIECES), "nothing to move sideways"
+        sizes = page.run("""[...document.querySelectorAll(".movable svg text")]
+            .map((e) => parseFloat(getComputedStyle(e).fontSize) * e.getScreenCTM().a)""")
+        assert min(sizes) >= 11.99
+        for name, make in PIECES.items():
+            for indices in settings(make(), most=4):
+                page.run(f"move({json.dumps(name)}, {json.dumps(indices)})")
+                for fault in (CUT, MEET):
+                    assert page.run(f"({fault})({json.dumps(name)})") == [], (name, indices)
+    finally:
+        at_width(page, 390)
+
+
 @pytest.mark.site
 def test_letters_of_a_picture_are_as_large_on_a_phone_as_on_a_desk(page):
-    """Whoever sees a part of it moves it sideways."""
-    sizes = page.run("""[...document.querySelectorAll(".movable svg text")]
-        .map((e) => parseFloat(getComputedStyle(e).fontSize) * e.getScreenCTM().a)""")
-    assert min(sizes) >= 10.99
-    moved = page.run("""[...document.querySelectorAll(".movable .picture")]
-        .map((e) => [e.scrollWidth > e.clientWidth, getComputedStyle(e).overflowX])""")
+    """Whoever sees a part of it, on a watch, moves it sideways."""
+    letters = """[...document.querySelectorAll(".movable svg text")]
+        .map((e) => parseFloat(getComputedStyle(e).fontSize) * e.getScreenCTM().a)"""
+    moved, small = at_width(page, 280), page.run(letters)
+    at_width(page, 390)
     assert all(one == [True, "auto"] for one in moved)
+    assert small == page.run(letters)
+
+
+@pytest.mark.site
+def test_no_two_elements_share_an_id_and_every_reference_finds_one(page):
+    ids = page.run("[...document.querySelectorAll('[id]')].map((e) => e.id)")
+    assert len(ids) == len(set(ids))
+    named = page.run("""[...document.querySelectorAll("[marker-end]")]
+        .map((e) => [e.closest(".movable").id, e.getAttribute("marker-end").slice(5, -1)])""")
+    assert {piece for piece, _ in named} >= {"movable-rope", "movable-mix"}
+    assert all(tip in ids and tip.startswith(piece[8:]) for piece, tip in named)
 
 
 def test_the_rules_of_a_piece_reach_nothing_outside_of_it():

@@ -1,5 +1,6 @@
 """What is a drawing made of? Boxes, arrows and words as SVG, with alt text, for light and dark."""
 
+import hashlib
 import html
 import re
 from dataclasses import dataclass
@@ -41,6 +42,16 @@ TIPS = """<defs>
  markerWidth="3.6" markerHeight="3.6" orient="auto-start-reverse">
 <path d="M0 0 L8 4 L0 8 z" class="valuetip"/></marker>
 </defs>"""
+
+
+def own_ids(name, body):
+    """The body of a drawing, its tips and what refers to them named after it: a page holds many."""
+    return re.sub(r'(?<=id=")(?=(?:value)?tip")|(?<=url\(#)(?=(?:value)?tip\))', f"{name}-", body)
+
+
+def tip_of(kind):
+    """The attribute that ends a line of this kind in an arrow."""
+    return f' marker-end="url(#{"valuetip" if kind == "value" else "tip"})"'
 
 
 @dataclass(frozen=True, repr=False)
@@ -118,15 +129,13 @@ class Canvas:
     def path(self, points, kind="ink", tip=True):
         """A line through points, with an arrow tip at its end."""
         way = "M" + " L".join(f"{x:g} {y:g}" for x, y in points)
-        marker = ""
-        if tip:
-            marker = f' marker-end="url(#{"valuetip" if kind == "value" else "tip"})"'
+        marker = tip_of(kind) if tip else ""
         self.add(f'<path d="{way}" class="{kind}" stroke-linejoin="round"{marker}/>')
 
     def curve(self, start, bend, end, kind="ink", tip=True):
         """An arc from start to end, pulled towards bend."""
         (x0, y0), (x1, y1), (x2, y2) = start, bend, end
-        marker = f' marker-end="url(#{"valuetip" if kind == "value" else "tip"})"' if tip else ""
+        marker = tip_of(kind) if tip else ""
         self.add(f'<path d="M{x0:g} {y0:g} Q{x1:g} {y1:g} {x2:g} {y2:g}" class="{kind}"{marker}/>')
 
     def plus(self, x, y, radius=8, sign="+"):
@@ -145,8 +154,9 @@ class Canvas:
         )
         title = f"<title>{html.escape(title)}</title>" if title else ""
         body = "\n".join([paper, *self.parts])
-        svg = f"{head}{title}<desc>{words}</desc><style>{STYLE}</style>{TIPS}\n{body}\n</svg>\n"
-        return Drawing(svg, alt)
+        body = f"{title}<desc>{words}</desc><style>{STYLE}</style>{TIPS}\n{body}"
+        name = "d" + hashlib.sha256((head + body).encode()).hexdigest()[:8]  # after its content
+        return Drawing(f"{head}{own_ids(name, body)}\n</svg>\n", alt)
 
 
 def side_by_side(canvases, gap=14, columns=None):

@@ -42,7 +42,7 @@ def rope_clocks(positions=(0, 1, 2, 3, 8), width=8, base=100.0):
 
 def muon_circle(singular=(3.0, 0.6), angle=0.5):
     """A gradient maps the unit circle to an ellipse; orthogonalised, all directions move alike."""
-    c = Canvas(430, 190)
+    c = Canvas(470, 190)
     big, small = (34 * value / singular[0] * 2 for value in singular)
     turn = math.degrees(angle)
     c.text(105, 12, "the gradient", 12, bold=True)
@@ -50,17 +50,17 @@ def muon_circle(singular=(3.0, 0.6), angle=0.5):
         f'<ellipse cx="105" cy="100" rx="{big:g}" ry="{small:g}" '
         f'transform="rotate({-turn:g} 105 100)" class="routing"/>'
     )
-    c.text(215, 82, "same directions,", 10.5, kind="soft")
-    c.text(215, 96, "equal strength", 10.5, kind="soft")
-    c.path([(185, 112), (246, 112)])
-    c.text(325, 12, "Muon's update", 12, bold=True)
-    c.add('<circle cx="325" cy="100" r="58" class="content"/>')
-    for x, (long, short) in ((105, (big, small)), (325, (58, 58))):
+    c.text(236, 82, "same directions,", 10.5, kind="soft")
+    c.text(236, 96, "equal strength", 10.5, kind="soft")
+    c.path([(204, 114), (268, 114)])
+    c.text(365, 12, "Muon's update", 12, bold=True)
+    c.add('<circle cx="365" cy="100" r="58" class="content"/>')
+    for x, (long, short) in ((105, (big, small)), (365, (58, 58))):
         for length, extra in ((long, 0.0), (short, math.pi / 2)):
             end = (x + length * math.cos(angle + extra), 100 - length * math.sin(angle + extra))
             c.path([(x, 100), end], "value")
     c.text(105, 180, f"singular values {singular[0]:g} and {singular[1]:g}", 10.5, kind="soft")
-    c.text(325, 180, "singular values near 1", 10.5, kind="soft")
+    c.text(365, 180, "singular values near 1", 10.5, kind="soft")
     alt = (
         f"Left, the unit circle as the gradient maps it: an ellipse with axes {singular[0]:g} and "
         f"{singular[1]:g}. Right, the same "

@@ -21,18 +21,18 @@ def cache_column(plan, size):
     model = skeleton(plan, size)
     kept, layers, side = kept_names(model), len(model.blocks), 18
     wide = 24 * model.config.kv / model.config.heads  # fewer key/value heads, narrower squares
-    c = Canvas(118, 70 + layers * side)
+    c = Canvas(118, 78 + layers * side)
     c.text(59, 10, plan, 12, bold=True)
-    c.text(46, 27, "K", 11)
-    c.text(76, 27, "V", 11)
+    c.text(34 + wide / 2, 32, "K", 11)
+    c.text(64 + wide / 2, 32, "V", 11)
     for at in range(layers):
-        y = 34 + (layers - 1 - at) * side
+        y = 42 + (layers - 1 - at) * side
         c.text(26, y + side / 2, str(at + 1), 9, "end", "soft")
         keys = "routing" if ("k", at) in kept else "faint"
         content = "content" if ("v", at) in kept else "faint"
         c.box(34, y, wide, side - 2, kind=keys, corner=2)
         c.box(64, y, wide, side - 2, kind=content, corner=2)
-    y = 38 + layers * side
+    y = 46 + layers * side
     if "ids" in kept:
         c.box(34, y, 54, 8, kind="quiet", corner=2)
         c.text(94, y + 4, "ids", 9, "start", "soft")

@@ -89,9 +89,9 @@ def frame(c):
     c.box(92, 294, 40, 22, "id", "quiet", 11)
     c.path([(92, 305), (56, 305)])
     # two layers: the first, which some systems read again, and a deep one
-    c.box(62, 238, 182, 42, kind="faint", corner=6)
+    c.box(62, 238, 185, 42, kind="faint", corner=6)
     c.text(68, 249, "layer 1", 10, "start", "soft")
-    c.box(62, 56, 182, 174, kind="faint", corner=6)
+    c.box(62, 56, 185, 174, kind="faint", corner=6)
     c.text(68, 67, "layer n", 10, "start", "soft")
     # routing: who is heard
     c.path([(34, 218), (84, 218)], tip=False)
@@ -121,7 +121,7 @@ def own_arrow(c, several):
 
 def input_arrow(c, several):
     c.path([(34, 226), (130, 226), (130, 178), (168, 178)], "value")
-    c.box(112, 193, 36, 18, "relu", "box", 11)
+    c.box(107, 193, 46, 18, "relu", "box", 11)
 
 
 def layer_arrow(c, several):
@@ -172,7 +172,7 @@ ARROWS = dict(
     latent=latent_arrow,
     x0=x0_arrow,
 )
-WEIGHT_AT = dict.fromkeys(ARROWS, (204, 169)) | dict(own=(197, 188), input=(141, 167))
+WEIGHT_AT = dict.fromkeys(ARROWS, (210, 166)) | dict(own=(157, 184), input=(141, 166))
 
 
 def second_stream(c):
@@ -182,7 +182,7 @@ def second_stream(c):
     c.path([(226, 140), (226, 118)], "value")
     c.box(206, 92, 38, 26, "A kᴿ", "content", 11)
     c.path([(226, 92), (226, 78), (185, 78)], "value")
-    c.text(208, 67, "× qᴿ", 11)
+    c.text(210, 65, "× qᴿ", 11)
     c.plus(176, 78)
 
 

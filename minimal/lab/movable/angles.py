@@ -3,12 +3,13 @@
 import math
 
 from minimal.lab.movable.piece import (
+    WIDE,
     Control,
     Piece,
+    bar_row,
     fixed,
-    moving_bar,
     moving_path,
-    moving_text,
+    part,
     shares,
 )
 
@@ -27,17 +28,18 @@ def rope():
             found[f"hand{pair}"] = f"M{x} {y} L{tip[0]} {tip[1]}"
         score = sum(math.cos(angle) for angle in angles) / pairs
         found["score"] = f"score {fixed(score)}"
-        found["bar"] = fixed(max(0.0, 420 * score))
+        found["bar"] = fixed(max(0.0, WIDE * score))
         return found
 
     def draw(c, moving):
         for pair in range(pairs):
-            c.add(f'<circle cx="{62 + 66 * pair}" cy="60" r="28" class="quiet"/>')
-            c.text(62 + 66 * pair, 16, f"pair {pair + 1}", 11)
-            moving_path(c, f"hand{pair}", moving, "value")
-        c.text(30, 124, "alike", 12, "start")
-        moving_bar(c, 80, 114, 20, "bar", moving, "routing")
-        moving_text(c, 80, 152, "score", moving, 13, "start", bold=True)
+            second = pair >= pairs // 2
+            with part(c, right=-8 - 264 * second, down=90 * second):  # on a phone two rows of four
+                c.add(f'<circle cx="{62 + 66 * pair}" cy="60" r="28" class="quiet"/>')
+                c.text(62 + 66 * pair, 16, f"pair {pair + 1}", 12)
+                moving_path(c, f"hand{pair}", moving, "value")
+        with part(c, down=90):
+            bar_row(c, 108, "alike", "bar", moving, "routing")
 
     controls = (
         Control("distance", "distance", tuple((n, f"{n} tokens") for n in range(0, 257)), 3),
@@ -55,7 +57,7 @@ for (let pair = 0; pair < {pairs}; pair++) {{
   score += Math.cos(angle) / {pairs};
 }}
 out.score = "score " + score.toFixed(2);
-out.bar = Math.max(0, 420 * score).toFixed(2);
+out.bar = Math.max(0, {WIDE} * score).toFixed(2);
 return out;
 """
     alt = (
@@ -63,9 +65,8 @@ return out;
         "rate; a bar shows how alike an equal query and key remain. Fast hands come back, slow "
         "hands do not."
     )
-    return Piece(
-        "rope", "RoPE: angle against distance", controls, draw, compute, script, (600, 170), alt
-    )
+    title, size = "RoPE: angle against distance", (600, 136)
+    return Piece("rope", title, controls, draw, compute, script, size, 226, alt, says=("score",))
 
 
 WORDS = ("the", "cat", "sat", "on", "a", "mat")
@@ -97,20 +98,15 @@ def resformer_mix():
 
     def draw(c, moving):
         for at, word in enumerate(WORDS):
-            centre = 60 + 96 * at
-            c.text(centre, 14, word, 12)
-            c.add(f'<circle cx="{centre}" cy="70" r="46" class="quiet"/>')
-            for (x, y), kind in ((FIRST[at], "faint"), (DEEP[at], "ink")):
-                c.path([(centre, 70), (centre + x, 70 - y)], kind)
-            moving_path(c, f"word{at}", moving, "value")
-        c.text(
-            14,
-            140,
-            "dashed: V₁ of the first layer; thin: V of a deep layer; thick: the mix",
-            11,
-            "start",
-        )
-        moving_text(c, 14, 162, "alike", moving, 13, "start", bold=True)
+            centre, second = 60 + 96 * at, at >= len(WORDS) // 2
+            with part(
+                c, right=-3 - 288 * second, down=124 * second
+            ):  # on a phone two rows of three
+                c.text(centre, 14, word, 12)
+                c.add(f'<circle cx="{centre}" cy="70" r="46" class="quiet"/>')
+                for (x, y), kind in ((FIRST[at], "faint"), (DEEP[at], "ink")):
+                    c.path([(centre, 70), (centre + x, 70 - y)], kind)
+                moving_path(c, f"word{at}", moving, "value")
 
     script = f"""
 const first = {list(map(list, FIRST))}, deep = {list(map(list, DEEP))}, out = {{}}, unit = [];
@@ -133,4 +129,6 @@ return out;
         "ResFormer's mix. Toy vectors."
     )
     controls = (Control("share", "share of V₁", shares(0, 1, 0.05), 10),)
-    return Piece("mix", "ResFormer's mix", controls, draw, compute, script, (600, 178), alt)
+    caption = "Dashed: V₁ of the first layer; thin: V of a deep layer; thick: the mix."
+    title, size, says = "ResFormer's mix", (600, 124), ("alike",)
+    return Piece("mix", title, controls, draw, compute, script, size, 248, alt, says, caption)

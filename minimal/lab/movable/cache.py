@@ -6,13 +6,11 @@ from functools import lru_cache
 import torch
 
 from minimal.lab.movable.piece import (
-    LEFT,
     WIDE,
     Control,
     Piece,
+    bar_row,
     fixed,
-    moving_bar,
-    moving_text,
     powers,
 )
 from minimal.model.count import count
@@ -51,19 +49,16 @@ def cache_calculator():
         found = {f"{name}_text": fixed(amount / 2**20) + " MiB" for name, amount in amounts.items()}
         found |= {f"{name}_bar": fixed(WIDE * amount / longest) for name, amount in amounts.items()}
         share = total / most
-        found["total"] = f"{fixed(total / 2**20)} MiB, {fixed(share)} of standard attention's"
+        found["total"] = (
+            f"in all {fixed(total / 2**20)} MiB, {fixed(share)} of standard attention's"
+        )
         return found
 
     def draw(c, moving):
         for row, (name, kind) in enumerate(
             (("keys", "routing"), ("values", "content"), ("ids", "quiet"), ("tables", "content"))
         ):
-            y = 12 + 40 * row
-            c.text(LEFT - 10, y + 10, name, 13, "end")
-            moving_bar(c, LEFT, y, 20, f"{name}_bar", moving, kind)
-            moving_text(c, LEFT + WIDE + 10, y + 10, f"{name}_text", moving, 12, "start")
-        c.text(LEFT - 10, 182, "in all", 13, "end", bold=True)
-        moving_text(c, LEFT, 182, "total", moving, 13, "start", bold=True)
+            bar_row(c, 12 + 40 * row, name, f"{name}_bar", moving, kind, f"{name}_text")
 
     controls = (
         Control("plan", "plan", tuple((name, name) for name in CACHE_PLANS), 6, choose=True),
@@ -86,7 +81,7 @@ for (const name of Object.keys(amounts)) {{
   out[name + "_text"] = (amounts[name] / 2 ** 20).toFixed(2) + " MiB";
   out[name + "_bar"] = ({WIDE} * amounts[name] / Math.max(most, total)).toFixed(2);
 }}
-out.total = `${{(total / 2 ** 20).toFixed(2)}} MiB, `;
+out.total = `in all ${{(total / 2 ** 20).toFixed(2)}} MiB, `;
 out.total += `${{(total / most).toFixed(2)}} of standard attention's`;
 return out;
 """
@@ -95,7 +90,8 @@ return out;
         "Four bars: the bytes that decoding keeps as keys, values, ids and tables. "
         f"At the start, Bank of Values at d12 and 32,768 tokens: {start['total']}."
     )
-    return Piece("cache", "Cache calculator", controls, draw, compute, script, (660, 200), alt)
+    title, size = "Cache calculator", (660, 166)
+    return Piece("cache", title, controls, draw, compute, script, size, 176, alt, says=("total",))
 
 
 def break_even():
@@ -114,9 +110,7 @@ def break_even():
 
     def draw(c, moving):
         for row, (name, words) in enumerate((("cache", "V cache"), ("table", "table"))):
-            c.text(LEFT - 10, 22 + 36 * row, words, 13, "end")
-            moving_bar(c, LEFT, 12 + 36 * row, 20, f"{name}_bar", moving)
-        moving_text(c, LEFT, 98, "said", moving, 13, "start", bold=True)
+            bar_row(c, 12 + 36 * row, words, f"{name}_bar", moving)
 
     script = f"""
 const tokens = v.batch * v.tokens, longest = Math.max(tokens, v.vocabulary);
@@ -142,6 +136,5 @@ return {{
             0,
         ),
     )
-    return Piece(
-        "even", "When is a table smaller?", controls, draw, compute, script, (600, 112), alt
-    )
+    title, size = "When is a table smaller?", (600, 76)
+    return Piece("even", title, controls, draw, compute, script, size, 76, alt, says=("said",))

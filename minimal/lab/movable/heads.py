@@ -5,7 +5,7 @@ import json
 import torch
 
 from minimal import analysis
-from minimal.lab.movable.piece import Control, Piece, counted, fixed, moving_path, moving_text
+from minimal.lab.movable.piece import PHONE, Control, Piece, counted, fixed, moving_path, part
 
 MOST_TOKENS = 24  # what a screen holds
 HIGH = 19  # of a word's line
@@ -70,18 +70,27 @@ def attention_heads(words, seen):
 
     def draw(c, moving):
         for model, side in enumerate(SIDES):
-            c.text(MIDDLE + side * 155, 10, names[model], 13, bold=True)
-            c.text(MIDDLE + side * 155, 28, "weight", 11, kind="soft")
-            c.text(MIDDLE + side * 285, 28, "value alike", 11, kind="soft")
-            end = top + HIGH * len(words)
-            c.path([(MIDDLE + side * 285, top), (MIDDLE + side * 285, end)], "faint", tip=False)
-            for at in range(len(words)):
-                moving_path(c, f"weight{model}_{at}", moving, "routing", tip=False)
-                moving_path(c, f"alike{model}_{at}", moving, "value", tip=False)
-            moving_text(c, 10, end + 20 + 20 * model, f"said{model}", moving, 13, "start")
-        for at, word in enumerate(words):
-            c.text(MIDDLE, top + HIGH * at + 9, f"{at + 1} {word.strip() or repr(word)}", 12)
-        moving_path(c, "here", moving, "dark", tip=False)
+            weights, values = MIDDLE + side * 155, MIDDLE + side * 285
+            with part(c, right=PHONE / 2 + side * 66 - weights):
+                c.text(weights, 10, names[model], 13, bold=True)
+                c.text(weights, 28, "weight", 12, kind="soft")
+            with part(c, right=PHONE / 2 + side * 134 - values):
+                c.text(values, 14, "value", 12, kind="soft")
+                c.text(values, 28, "alike", 12, kind="soft")
+            shorter = 58 / LONGEST  # a bar of weight 1 from 54 to 112 beside the middle
+            with part(c, PHONE / 2 + side * 54 - shorter * (MIDDLE + side * 70), wide=shorter):
+                for at in range(len(words)):
+                    moving_path(c, f"weight{model}_{at}", moving, "routing", tip=False)
+            with part(c, right=PHONE / 2 + side * 134 - 0.5 * values, wide=0.5):
+                end = top + HIGH * len(words)
+                c.path([(values, top), (values, end)], "faint", tip=False)
+                for at in range(len(words)):
+                    moving_path(c, f"alike{model}_{at}", moving, "value", tip=False)
+        with part(c, right=PHONE / 2 - MIDDLE):
+            for at, word in enumerate(words):
+                c.text(MIDDLE, top + HIGH * at + 9, f"{at + 1} {word.strip() or repr(word)}", 12)
+        with part(c, right=PHONE / 2 - MIDDLE + 9):
+            moving_path(c, "here", moving, "dark", tip=False)
 
     script = f"""
 const words = {len(words)}, names = {json.dumps(names)}, weights = {json.dumps(weights)};
@@ -115,9 +124,10 @@ return out;
         Control("head", "head", counted(0, heads - 1), 0),
         Control("word", "token that looks", tuple(enumerate_words(words)), start["word"]),
     )
-    size = (2 * MIDDLE, top + HIGH * len(words) + 54)
+    high = top + HIGH * len(words) + 4
     title = f"Heads of {names[0]} and {names[1]} over a sentence"
-    return Piece("heads", title, controls, draw, compute, script, size, alt)
+    size, says = (2 * MIDDLE, high), ("said0", "said1")
+    return Piece("heads", title, controls, draw, compute, script, size, high, alt, says, stressed=2)
 
 
 def enumerate_words(words):

@@ -3,18 +3,26 @@
 `compute` in Python says what every changing element of the picture is for given slider values, and
 `script` says the same in JavaScript. A test in a browser moves the sliders and compares the two.
 Without script (print, papermill, a reader) the picture stands as Python drew it.
+
+Where a picture has no room, on a phone, each `part` of it has another place: what stood side by
+side stands one below the other, bars are shorter, and no letter is smaller. Sentences stand below
+the picture, as text that breaks its lines.
 """
 
 import html
 import json
 import re
 from collections.abc import Callable
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from minimal.lab.drawings.canvas import STYLE, TIPS, Canvas
+from minimal.lab.drawings.canvas import STYLE, TIPS, Canvas, own_ids, tip_of
 
 LEFT, WIDE = 120, 420  # where bars begin, and how long the longest is
+PHONE = 306  # how wide a picture is on a phone
+PHONE_LEFT = 64  # where its bars begin there
+EDGE = 6  # of paper around a picture
 RUNTIME = (Path(__file__).parent / "runtime.js").read_text(encoding="utf-8")
 FRAME = """
 .movable { max-width: 46rem; font: 14px/1.45 "DejaVu Sans", Verdana, sans-serif; }
@@ -24,11 +32,22 @@ FRAME = """
 .movable select { font: inherit; min-height: 32px; }
 .movable button { font: inherit; min-width: 5em; min-height: 44px; }
 .movable output { min-width: 5.5em; font-variant-numeric: tabular-nums; }
-.movable .picture { overflow-x: auto; }
-.movable svg { max-width: none; height: auto; }
+.movable .picture { overflow-x: auto; container-type: inline-size; }
+.movable p { margin: .2rem 0; font-variant-numeric: tabular-nums; }
 .movable :focus-visible { outline: 3px solid #b03a0a; outline-offset: 2px; }
 """
-
+NARROW = """
+#{name} svg {{ width: {width}px; height: {height}px; max-width: none; }}
+@container (max-width: {room}px) {{
+#{name} svg {{ width: {phone}px; height: {tall}px; }}
+#{name} .part {{ transform: translate(var(--right), var(--down)) scaleX(var(--wide)); }}
+#{name} .part * {{ vector-effect: non-scaling-stroke; }}
+#{name} .round {{
+  transform-box: fill-box; transform-origin: center; transform: scaleX(calc(1 / var(--wide)));
+}}
+#{name} .spare {{ display: none; }}
+}}
+"""
 
 DARK_PAGES = (  # the course's site, JupyterLab; elsewhere what the system asks for
     '[data-theme="dark"] .movable',
@@ -116,7 +135,11 @@ class Piece:
     compute: Callable  # values by control -> {key: text or attribute}
     script: str  # the body of compute(v) in JavaScript
     size: tuple
+    tall: int  # how high it is on a phone, where it is PHONE wide
     alt: str  # what it shows at its start
+    says: tuple = ()  # keys of the sentences below the picture, the weightiest first
+    caption: str = ""  # a sentence above it
+    stressed: int = 1  # how many of the sentences are bold
 
     def start(self):
         return {control.name: control.stops[control.start][0] for control in self.controls}
@@ -130,35 +153,74 @@ class Piece:
         return f"[to move: {self.title}] {self.alt}"  # where only text can be shown
 
     def _repr_html_(self):
-        width, height = self.size
-        picture = "\n".join(self.picture().parts)
+        width, height = (side + 2 * EDGE for side in self.size)
+        picture = own_ids(self.name, TIPS + "\n".join(self.picture().parts))
+        moving = self.compute(self.start())
+        caption = f"<p>{html.escape(self.caption)}</p>" if self.caption else ""
+        sentences = "".join(
+            sentence(key, moving, bold=at < self.stressed) for at, key in enumerate(self.says)
+        )
         stops = {
             control.name: [dict(value=value, words=words) for value, words in control.stops]
             for control in self.controls
         }
         alt, identity = html.escape(self.alt, quote=True), f"movable-{self.name}"
+        narrow = NARROW.format(
+            name=identity,
+            width=width,
+            height=height,
+            room=width - 1,
+            phone=PHONE + 2 * EDGE,
+            tall=self.tall + 2 * EDGE,
+        )
         # one <style> a piece: a page may hold one of them alone
         return (
             f'<div class="movable" id="{identity}" role="group" '
             f'aria-label="{html.escape(self.title)}">'
-            f"<style>{FRAME}{scoped(STYLE)}</style>"
+            f"<style>{FRAME}{narrow}{scoped(STYLE)}</style>"
             f'<div class="controls">{"".join(c.html(self.name) for c in self.controls)}</div>'
-            f'<div class="picture"><svg viewBox="-6 -6 {width + 12} {height + 12}" '
-            f'width="{width + 12}" role="img" aria-label="{alt}">{TIPS}'
-            f'<rect x="-6" y="-6" width="{width + 12}" height="{height + 12}" class="paper"/>'
-            f"{picture}</svg></div></div>"
+            f"{caption}"
+            f'<div class="picture"><svg width="{width}" height="{height}" '
+            f'role="img" aria-label="{alt}">'
+            f'<rect width="100%" height="100%" class="paper"/>'
+            f'<g transform="translate({EDGE} {EDGE})">{picture}</g></svg></div>{sentences}</div>'
             f"<script>(() => {{\n{RUNTIME}\n"
             f'movable("{identity}", {json.dumps(stops, ensure_ascii=False)}, '
             f"(v) => {{\n{self.script.strip()}\n}});\n}})();</script>"
         )
 
 
-def moving_text(canvas, x, y, key, moving, size=12, anchor="middle", bold=False):
+@contextmanager
+def part(canvas, right=0, down=0, wide=1):
+    """What is drawn within stands elsewhere on a phone: moved, its width multiplied by `wide`."""
+    place = f"--right:{right:g}px;--down:{down:g}px;--wide:{wide:.4g}"
+    canvas.add(f'<g class="part" style="{place}">')
+    yield
+    canvas.add("</g>")
+
+
+def sentence(key, moving, bold=False):
+    """A line of text below the picture that follows the controls."""
+    words = f'<span data-key="{key}">{html.escape(str(moving[key]))}</span>'
+    return f"<p><strong>{words}</strong></p>" if bold else f"<p>{words}</p>"
+
+
+def bar_row(canvas, y, words, key, moving, kind="content", number=""):
+    """A name, a bar, and a number that stands after it: on a phone, below it."""
+    with part(canvas, right=PHONE_LEFT - LEFT):
+        canvas.text(LEFT - 10, y + 10, words, 13, "end")
+    shorter = (PHONE - PHONE_LEFT) / WIDE
+    with part(canvas, right=PHONE_LEFT - shorter * LEFT, wide=shorter):
+        moving_bar(canvas, LEFT, y, 20, key, moving, kind)
+    if number:
+        with part(canvas, right=PHONE_LEFT - (LEFT + WIDE + 10), down=19):
+            moving_text(canvas, LEFT + WIDE + 10, y + 10, number, moving, 12, "start")
+
+
+def moving_text(canvas, x, y, key, moving, size=12, anchor="middle"):
     """A text that follows the controls."""
-    weight = ' font-weight="bold"' if bold else ""
     canvas.add(
-        f'<text x="{x:g}" y="{y + size * 0.36:g}" font-size="{size}" '
-        f'text-anchor="{anchor}"{weight} '
+        f'<text x="{x:g}" y="{y + size * 0.36:g}" font-size="{size}" text-anchor="{anchor}" '
         f'data-key="{key}">{html.escape(str(moving[key]))}</text>'
     )
 
@@ -173,9 +235,7 @@ def moving_bar(canvas, x, y, height, key, moving, kind="content"):
 
 def moving_path(canvas, key, moving, kind="ink", tip=True):
     """A line whose way follows the controls."""
-    marker = ""
-    if tip:
-        marker = f' marker-end="url(#{"valuetip" if kind == "value" else "tip"})"'
+    marker = tip_of(kind) if tip else ""
     canvas.add(
         f'<path d="{moving[key]}" class="{kind}" data-key="{key}" data-attribute="d"{marker}/>'
     )

@@ -3,11 +3,15 @@
 import json
 
 from minimal.lab.evidence.intervals import t_quantile
-from minimal.lab.movable.piece import Control, Piece, counted, fixed, moving_path, moving_text
+from minimal.lab.movable.piece import PHONE, Control, Piece, counted, fixed, moving_path, part
 
 FAR = 0.15  # nats at the ends of the axis; an interval beyond is cut there
 LEFT, WIDE, HIGH = 120, 480, 26  # the axis, and a row
 MIDDLE = LEFT + WIDE / 2
+TOP = 16  # the first row's middle
+PHONE_LABEL = 84  # where the axis begins on a phone
+SHORTER = (PHONE - PHONE_LABEL - 12) / WIDE
+ON_PHONE = PHONE_LABEL - SHORTER * LEFT
 
 
 def differences(rows, baseline):
@@ -38,7 +42,7 @@ def seeds_and_steps(rows, plans, baseline="standard"):
     def compute(v):
         found, clear, means = {}, [], {}
         for at, plan in enumerate(plans):
-            y = 34 + HIGH * at
+            y = TOP + HIGH * at
             values = [curve[v["step"]] for curve in data[plan][: v["seeds"]]]
             n, mean = len(values), sum(values) / len(values)
             means[plan], x = mean, place(mean)
@@ -57,26 +61,29 @@ def seeds_and_steps(rows, plans, baseline="standard"):
         return found
 
     def draw(c, moving):
-        bottom = 34 + HIGH * len(plans)
-        c.text(MIDDLE, 8, f"held-out nats a token minus {baseline}: left is better", 12)
-        c.path([(MIDDLE, 20), (MIDDLE, bottom - 8)], "faint", tip=False)
+        bottom = TOP + HIGH * len(plans)
         for nats in (-0.15, -0.1, -0.05, 0, 0.05, 0.1, 0.15):
             signed = f"{nats:+.2f}".replace("-", "−") if nats else "0"
-            c.text(place(nats), bottom + 4, signed, 11, kind="soft")
-        for at, plan in enumerate(plans):
-            c.text(LEFT - 12, 34 + HIGH * at, plan, 12, "end")
-            moving_path(c, f"line{at}", moving, "ink", tip=False)
-            moving_path(c, f"open{at}", moving, "box", tip=False)
-            moving_path(c, f"filled{at}", moving, "dark", tip=False)
-        moving_text(c, 12, bottom + 30, "clear", moving, 13, "start", bold=True)
-        moving_text(c, 12, bottom + 52, "best", moving, 12, "start")
+            x, kind = place(nats), "soft" if nats in (-0.1, 0, 0.1) else "soft spare"
+            with part(c, right=ON_PHONE + SHORTER * x - x):
+                c.text(x, bottom + 4, signed, 12, kind=kind)
+        with part(c, right=PHONE_LABEL - LEFT):
+            for at, plan in enumerate(plans):
+                c.text(LEFT - 12, TOP + HIGH * at, plan, 12, "end")
+        with part(c, right=ON_PHONE, wide=SHORTER):
+            c.path([(MIDDLE, 2), (MIDDLE, bottom - 8)], "faint", tip=False)
+            for at in range(len(plans)):
+                moving_path(c, f"line{at}", moving, "ink", tip=False)
+                moving_path(c, f"open{at}", moving, "box round", tip=False)
+                moving_path(c, f"filled{at}", moving, "dark round", tip=False)
 
     script = f"""
 const data = {json.dumps(data)}, reach = {json.dumps(reach)}, out = {{}}, clear = [];
 const place = (nats) => {MIDDLE:g} + {WIDE / 2:g} * Math.max(-1, Math.min(1, nats / {FAR}));
 let best = null, least = Infinity;
 Object.keys(data).forEach((plan, at) => {{
-  const y = 34 + {HIGH} * at, values = data[plan].slice(0, v.seeds).map((curve) => curve[v.step]);
+  const y = {TOP} + {HIGH} * at;
+  const values = data[plan].slice(0, v.seeds).map((curve) => curve[v.step]);
   const n = values.length, mean = values.reduce((a, b) => a + b) / n, x = place(mean);
   let surely = false;
   out["line" + at] = "";
@@ -107,8 +114,21 @@ return out;
         Control("seeds", "seeds", counted(1, seeds), seeds - 1),
         Control("step", "after", moments, len(steps) - 1),
     )
-    size = (LEFT + WIDE + 40, 34 + HIGH * len(plans) + 64)
-    return Piece("seeds", "Seeds and steps", controls, draw, compute, script, size, alt)
+    size, says = (LEFT + WIDE + 40, TOP + HIGH * len(plans) + 14), ("clear", "best")
+    caption = f"Held-out nats a token minus {baseline}: left is better."
+    return Piece(
+        "seeds",
+        "Seeds and steps",
+        controls,
+        draw,
+        compute,
+        script,
+        size,
+        size[1],
+        alt,
+        says,
+        caption,
+    )
 
 
 def place(nats):

@@ -3,15 +3,14 @@
 import math
 
 from minimal.lab.movable.piece import (
-    LEFT,
     WIDE,
     Control,
     Piece,
+    bar_row,
     counted,
     fixed,
-    moving_bar,
     moving_path,
-    moving_text,
+    part,
     shares,
 )
 
@@ -31,10 +30,7 @@ def mixin_share():
 
     def draw(c, moving):
         for row, (name, kind) in enumerate((("stream", "routing"), ("token", "content"))):
-            c.text(LEFT - 10, 22 + 36 * row, name, 13, "end")
-            moving_bar(c, LEFT, 12 + 36 * row, 20, f"{name}_bar", moving, kind)
-        moving_text(c, LEFT, 98, "said", moving, 13, "start", bold=True)
-        moving_text(c, LEFT, 122, "needed", moving, 12, "start")
+            bar_row(c, 12 + 36 * row, name, f"{name}_bar", moving, kind)
 
     script = f"""
 const stream = v.residual * v.length, share = v.x0 / (stream + v.x0);
@@ -55,9 +51,8 @@ return {{
             "length", "length of the stream, in x0's", tuple((n, str(n)) for n in range(1, 65)), 11
         ),
     )
-    return Piece(
-        "share", "A weight is not a share", controls, draw, compute, script, (600, 136), alt
-    )
+    title, size, says = "A weight is not a share", (600, 76), ("said", "needed")
+    return Piece("share", title, controls, draw, compute, script, size, 76, alt, says)
 
 
 SCORES = (0.4, -0.7, 1.3, 0.1, 2.2, -0.3, 0.9, 1.7, -1.1, 0.6, 3.0, 0.2)
@@ -78,7 +73,7 @@ def online_softmax():
         weights = [math.exp(score - m) for score in SCORES[:seen]]
         for at in range(len(SCORES)):
             height = fixed(56 * weights[at] if at < seen else 0.0)
-            found[f"bar{at}"] = f"M{20 + 46 * at} 90 v-{height} h32 v{height} z"
+            found[f"bar{at}"] = f"M{20 + 46 * at} 70 v-{height} h32 v{height} z"
         if not seen:
             return found | dict(state="nothing is read yet", output="-", forgetful="-")
         total = sum(weights)
@@ -95,16 +90,11 @@ def online_softmax():
 
     def draw(c, moving):
         for at, score in enumerate(SCORES):
-            x = 20 + 46 * at
-            c.box(x, 30, 32, 60, kind="faint", corner=2)
-            moving_path(c, f"bar{at}", moving, "content", tip=False)
-            c.text(x + 16, 104, f"{score:g}".replace("-", "−"), 11)
-        c.text(
-            20, 14, "scores below; a bar is exp(score − m), and shrinks when m grows", 11, "start"
-        )
-        moving_text(c, 20, 128, "state", moving, 13, "start", bold=True)
-        moving_text(c, 20, 150, "output", moving, 12, "start")
-        moving_text(c, 20, 172, "forgetful", moving, 12, "start")
+            x, second = 20 + 46 * at, at >= len(SCORES) // 2
+            with part(c, right=-276 * second, down=96 * second):  # on a phone two rows of six
+                c.box(x, 10, 32, 60, kind="faint", corner=2)
+                moving_path(c, f"bar{at}", moving, "content", tip=False)
+                c.text(x + 16, 84, f"{score:g}".replace("-", "−"), 12)
 
     script = f"""
 const scores = {list(SCORES)}, values = {list(VALUES)}, out = {{}};
@@ -112,7 +102,7 @@ const seen = Math.min(v.tiles * v.width, scores.length), m = Math.max(...scores.
 const weights = scores.slice(0, seen).map((score) => Math.exp(score - m));
 for (let at = 0; at < scores.length; at++) {{
   const height = (at < seen ? 56 * weights[at] : 0).toFixed(2);
-  out["bar" + at] = `M${{20 + 46 * at}} 90 v-${{height}} h32 v${{height}} z`;
+  out["bar" + at] = `M${{20 + 46 * at}} 70 v-${{height}} h32 v${{height}} z`;
 }}
 const nothing = {{ state: "nothing is read yet", output: "-", forgetful: "-" }};
 if (!seen) return Object.assign(out, nothing);
@@ -138,4 +128,7 @@ return out;
         Control("tiles", "tiles read", counted(0, 12), 1, run=True),
         Control("width", "keys a tile", ((1, "1"), (2, "2"), (3, "3"), (4, "4")), 3),
     )
-    return Piece("softmax", "Online softmax", controls, draw, compute, script, (600, 186), alt)
+    says = ("state", "output", "forgetful")
+    caption = "Scores below; a bar is exp(score − m), and shrinks when m grows."
+    title, size = "Online softmax", (600, 96)
+    return Piece("softmax", title, controls, draw, compute, script, size, 192, alt, says, caption)

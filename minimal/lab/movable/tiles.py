@@ -3,7 +3,7 @@
 import json
 import math
 
-from minimal.lab.movable.piece import Control, Piece, counted, fixed, moving_path, moving_text
+from minimal.lab.movable.piece import Control, Piece, counted, fixed, moving_path, part
 
 WORDS = "the cat saw the dog and the dog saw the cat and then they ran off".split()
 ROWS = sorted(set(WORDS), key=WORDS.index)  # the table's: one for each word
@@ -11,6 +11,7 @@ T = len(WORDS)  # queries, and keys
 CELL, LEFT, TOP = 14, 34, 34  # a score's square, and where the map begins
 RIGHT, HIGH = 300, 56  # where the row's bars begin, and how high the largest is
 BASE = TOP + HIGH + 22  # the line on which they stand
+MAP = TOP + T * CELL  # where the map ends
 SIZES = ((2, "2"), (4, "4"), (8, "8"))
 
 
@@ -90,20 +91,16 @@ def tiles(gather=False):
         moving_path(c, "now", moving, "content", tip=False)
         c.path([(LEFT, TOP), (LEFT + T * CELL, TOP + T * CELL)], "faint", tip=False)
         moving_path(c, "row", moving, "ink", tip=False)
-        c.text(RIGHT, 10, "exp(score − m) of the framed query", 11, "start")
-        for s in range(T):
-            moving_path(c, f"bar{s}", moving, "content", tip=False)
-            c.text(RIGHT + 20 * s + 7, BASE + 9, str(s + 1), 11)
-        if gather:
-            moving_path(c, "loads", moving, "value", tip=False)
-            for word in ROWS:
-                c.box(row_at(word) - 16, 178, 32, 20, word, "content", 11, 1)
-            c.text(RIGHT, 210, "the table: one row a word", 11, "start", kind="soft")
-            moving_text(c, LEFT, 346, "rows", moving, 12, "start")
-        for at, key in enumerate(("where", "count", "state", "truth")):
-            bold = key == "state"
-            place = (LEFT, 278 + 17 * at) if gather else (RIGHT, 150 + 26 * at)
-            moving_text(c, *place, key, moving, 12, "start", bold)
+        with part(c, right=-RIGHT - 3, down=MAP + 16):
+            c.text(RIGHT + 6, 10, "exp(score − m) of the framed query", 12, "start")
+            for s in range(T):
+                moving_path(c, f"bar{s}", moving, "content", tip=False)
+                c.text(RIGHT + 20 * s + 7, BASE + 9, str(s + 1), 12)
+            if gather:
+                moving_path(c, "loads", moving, "value", tip=False)
+                for word in ROWS:
+                    c.box(row_at(word) - 17, 178, 34, 20, word, "content", 12, 1)
+                c.text(RIGHT + 6, 211, "the table: one row a word", 12, "start", kind="soft")
 
     controls = (
         Control("step", "step", counted(1, len(road(2, 2))), 3, run=True),
@@ -173,7 +170,9 @@ return out;
     if gather:
         alt += " Below, lines from the tile's keys to the rows of a table that they name."
     name, title = ("gathered", "Tiles of a gather") if gather else ("tiles", "Tiles of attention")
-    return Piece(name, title, controls, draw, compute, script, (640, 360 if gather else 268), alt)
+    says = ("state", "where", "count", "truth", *(("rows",) if gather else ()))
+    tall = MAP + 16 + (222 if gather else BASE + 20)
+    return Piece(name, title, controls, draw, compute, script, (640, MAP + 4), tall, alt, says)
 
 
 def row_at(word):
