@@ -15,7 +15,6 @@ MIXINS = {  # (plan, recipe) of lambdas.json, in words
     ("modded-moved", "modded"): "gap moved",
     ("modded-whole", "modded"): "no gap",
 }
-
 GAINS = ("row6", "row9", "bov", "bov-shared", "bov-every", "row4", "row7")
 CLOSED = 0.2  # a gain that ends nearer to zero has all but switched its layer off
 
