@@ -252,6 +252,12 @@ def noise(name, grid="noise_code", twin="ten_seeds_code"):
     return str(value) if name == "n" else number(value, 4)
 
 
+def repeated(grid):
+    """The largest difference of recorded runs from their repetitions on other machines."""
+    rows = records.rows_of(repeats.folder_of_repeats() / f"{grid}.json")
+    return number(max(abs(row["difference"]) for row in rows), 4)
+
+
 def last_doubling(place, plan="standard"):
     """What the second half of a run gains: held-out loss at its middle less at its end."""
     rows = [row for row in pairs.rows_of(TEXTS[place][0]) if row["plan"] == plan]
