@@ -12,7 +12,6 @@ import os
 from dataclasses import asdict, dataclass, fields
 
 import torch
-import torch.distributed as dist
 
 from minimal.command import command, number
 from minimal.data import corpora, files, packing
@@ -28,7 +27,7 @@ from minimal.training.loop import Loop
 from minimal.training.progress import progress
 from minimal.training.recorded import Direct, Recorded
 from minimal.training.run import HOW_OFTEN, NOT_IN_IDENTITY, Run, kind_of
-from minimal.training.team import Team
+from minimal.training.team import Team, disband
 from minimal.variants import build, skeleton
 
 
@@ -283,8 +282,7 @@ def main(parser, argv):
         trainer = Trainer(Run(**asked), quiet or None)
         result = trainer.fit(minutes)
     finally:
-        if dist.is_initialized():
-            dist.destroy_process_group()
+        disband()
     if trainer.writes:
         final = result["valid"][-1]
         print(
@@ -292,6 +290,7 @@ def main(parser, argv):
             f"{final['bpb']:.4f} bits a byte after {result['tokens']:,} tokens "
             f"in {result['seconds']:.0f} s"
         )
+    trainer.team.leave()
 
 
 def add_option(parser, entry):

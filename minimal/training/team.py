@@ -1,6 +1,7 @@
 """Who trains together? One process alone, or what torchrun started."""
 
 import os
+import sys
 
 import torch
 import torch.distributed as dist
@@ -41,6 +42,16 @@ class Team:
         if self.device.type == "cuda":
             tensor = tensor.pin_memory()
         return tensor.to(self.device, non_blocking=True)
+
+    def leave(self):
+        """End a process of several at once, when all is written, and not by Python's own end.
+
+        A thread of gloo may hold the last tensor a little longer. If Python takes itself apart
+        meanwhile, that thread aborts the process, and torchrun takes the run for a failed one."""
+        if self.world > 1:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(0)
 
     def any(self, yes):
         """Does any process say so? All hear the same, so that they stop at the same step."""
@@ -87,6 +98,12 @@ class Team:
                 if self.rank == 0:
                     whole[name] = tensor.cpu()
         return whole
+
+
+def disband():
+    """The processes part; nothing where there is one alone."""
+    if dist.is_initialized():
+        dist.destroy_process_group()
 
 
 def whole_number(name, default, least=0, most=None):

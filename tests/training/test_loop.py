@@ -257,6 +257,14 @@ def test_another_window_and_another_shape_are_recordings_of_their_own(graphs):
     assert [one.calls for one in step.found.values()] == [2, 1, 1] and not graphs
 
 
+@pytest.mark.parametrize("world, wanted", ((1, []), (2, [0])))
+def test_a_process_of_several_ends_before_python_takes_itself_apart(monkeypatch, world, wanted):
+    ended = []
+    monkeypatch.setattr(os, "_exit", ended.append)
+    Team.leave(SimpleNamespace(world=world))
+    assert ended == wanted
+
+
 def test_several_processes_have_no_step_as_one_graph():
     with pytest.raises(ValueError, match="one CUDA graph is for one process: wanted that, got 2"):
         Team.alone(SimpleNamespace(world=2), "a step as one CUDA graph")
