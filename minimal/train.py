@@ -96,7 +96,7 @@ class Trainer(Loop):
         self.loss = self.model.loss
         if run.compile:
             self.loss = compiled(self.model.loss)
-        self.replayed, self.scored = None, Direct(self.held_out_nats, self.team.device)
+        self.replayed, self.scored = None, Direct(self.held_out_nats, self.team.to_device)
         if run.graph and self.team.device.type == "cuda":
             self.team.alone("a step as one CUDA graph")
             self.replayed = Recorded(self.whole_step, self.team.device)

@@ -57,8 +57,8 @@ class Recorded:
 class Direct:
     """The same call without a recording."""
 
-    def __init__(self, work, device):
-        self.work, self.device = work, device
+    def __init__(self, work, to_device):
+        self.work, self.to_device = work, to_device
 
     def __call__(self, what, *tensors):
-        return self.work(what, *(x.to(self.device) for x in tensors))
+        return self.work(what, *map(self.to_device, tensors))

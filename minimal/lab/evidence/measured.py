@@ -9,6 +9,8 @@ from minimal.lab.evidence import foretold, intervals, numbers, pairs, records, v
 from minimal.lab.evidence.curves import critical_point
 from minimal.lab.evidence.grids import EXPLORATORY, GRIDS
 from minimal.lab.evidence.numbers import number, signed
+from minimal.lab.markdown import table
+from minimal.lab.speed.costs import ASSUMED, PAPERS, PEAK, hours, reached
 
 NEAR = 0.2  # a gain that ends nearer to zero has all but switched its layer off
 
@@ -234,25 +236,19 @@ def saved(corner, size):
 
 def costs():
     """H100-hours of the paper's own runs, at the share of the peak that is known or assumed."""
-    from minimal.lab.speed.costs import PAPERS, hours
-
-    lines = ["| runs of Bank of Values | FLOPs each | H100-hours in all |", "| --- | --- | --- |"]
+    share, lines = reached(), []
     for name, (flops, runs) in PAPERS.items():
         each = f"{flops:.3g}".replace("e+", "e")
-        lines.append(f"| {name} | {each} | {runs * hours(flops):,.1f} |")
-    return "\n".join(lines)
+        lines.append([name, each, f"{runs * hours(flops, share):,.1f}"])
+    return table(["runs of Bank of Values", "FLOPs each", "H100-hours in all"], lines)
 
 
 def peak():
-    from minimal.lab.speed.costs import PEAK
-
     return f"{PEAK / 1e12:.0f}"
 
 
 def share_of_peak():
     """The share of an H100's peak that the costs count on, in words that say where it is from."""
-    from minimal.lab.speed.costs import ASSUMED, reached
-
     found = reached()
     if found is None:
         return f"an assumed share of {100 * ASSUMED:.0f} % of it"

@@ -6,6 +6,7 @@ from minimal.lab import pictures
 from minimal.lab.evidence import measured, numbers, pairs, records, states
 from minimal.lab.evidence.grids import EXPLORATORY, GRIDS
 from minimal.lab.evidence.numbers import number, signed
+from minimal.lab.markdown import table
 from minimal.lab.speed.table import speed_table as speed  # noqa: F401, page.md asks for it
 
 MIXINS = {  # (plan, recipe) of lambdas.json, in words
@@ -40,12 +41,6 @@ NAMES = pictures.HEADLINE | {
     "row7": "x0 W_V, learned gain, every second layer (row 7)",
     "dva": "dynamic value attention (one head, no feed-forward net)",
 }
-
-
-def table(columns, rows):
-    """Markdown."""
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
 
 # ---- every system --------------------------------------------------------------------------------

@@ -39,5 +39,5 @@ def cost():
         share, source = ASSUMED, "assumed; not measured"
     lines = [f"H100-hours at {share:.0%} of {PEAK / 1e12:.0f} TFLOP/s ({source})"]
     for name, (flops, runs) in PAPERS.items():
-        lines.append(f"  {name:52}{runs * hours(flops):9,.1f}  ({runs} x {flops:.3g} FLOPs)")
+        lines.append(f"  {name:52}{runs * hours(flops, share):9,.1f}  ({runs} x {flops:.3g} FLOPs)")
     return "\n".join(lines)

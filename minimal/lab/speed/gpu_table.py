@@ -5,6 +5,7 @@ runs of one session. Ratios are of two ways on one machine; every way at its bes
 """
 
 from minimal.lab.evidence import records
+from minimal.lab.markdown import table
 from minimal.lab.speed.costs import FILE, PEAK
 
 LONG = 65536  # positions in flight beyond which launches no longer count
@@ -12,11 +13,6 @@ LONG = 65536  # positions in flight beyond which launches no longer count
 
 def rows_of(part, file="gather_gpu.json"):
     return [row for row in records.rows_of(records.EVIDENCE / file) if row["part"] == part]
-
-
-def markdown(columns, lines):
-    lines = [columns, ["---"] * len(columns), *lines]
-    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
 
 def share(value):
@@ -55,7 +51,7 @@ def decode():
         line = [f"{in_flight(row):,}", f"{row['B']} × {row['T']:,}", heads, *ways, bins]
         lines.append([*line, f"{promised(row):.2f}", share(row["share_of_floor"])])
     columns = ["positions in flight", "texts × keys", "heads", "gather", "rows first", "histogram"]
-    return markdown([*columns, "gather by bytes", "share of its time floor"], lines)
+    return table([*columns, "gather by bytes", "share of its time floor"], lines)
 
 
 def long_texts():
@@ -103,7 +99,7 @@ def attention():
         lines.append([name, window or "none", stored, call[0], flex[0], call[1], flex[1]])
     columns = ["texts × tokens, heads × width", "window", "forward: over our own, V stored"]
     rivals = ["over PyTorch's call", "over FlexAttention"]
-    return markdown([*columns, *rivals, "backward: " + rivals[0], rivals[1]], lines)
+    return table([*columns, *rivals, "backward: " + rivals[0], rivals[1]], lines)
 
 
 def shape_of(row):
@@ -117,7 +113,7 @@ def table_gradient():
         ways = [f"{row[f'{way}_us']:,.0f}" for way in ("sum_by_token", "embedding", "atomics")]
         lines.append([share(row["hottest"]), *ways, f"{row['floor_us']:.0f}"])
     columns = ["hottest token", "`sum_by_token`", "PyTorch's embedding", "atomics", "floor"]
-    return markdown(columns, lines)
+    return table(columns, lines)
 
 
 # ---- training ------------------------------------------------------------------------------------
@@ -133,7 +129,7 @@ def training():
         run = runs.get(row["plan"])
         lines.append([*line, *([f"{run['loss']:.3f}", f"{run['bpb']:.3f}"] if run else ["", ""])])
     columns = ["plan", "tokens a second", "share of the best product", "share of the peak"]
-    return markdown([*columns, "held-out nats", "bits per byte"], lines)
+    return table([*columns, "held-out nats", "bits per byte"], lines)
 
 
 def unfinished():
