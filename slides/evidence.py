@@ -10,7 +10,7 @@ import statistics
 import textwrap
 
 from minimal.lab import figures, pictures
-from minimal.lab.evidence import intervals, numbers, records, tables
+from minimal.lab.evidence import gains, intervals, numbers, records, tables
 from minimal.lab.speed import table
 
 PAGES = [
@@ -174,7 +174,7 @@ def gains_by_layer():
     }
     for text in ("code", "novel"):
         panels[text] = {
-            name: [[run[layer] for layer in layers] for run in tables.final_gains(text, plan)]
+            name: [[run[layer] for layer in layers] for run in gains.final_gains(text, plan)]
             for plan, name in named.items()
         }
     last = {

@@ -230,7 +230,8 @@ def test_the_page_can_be_written_on_the_day_when_all_is_recorded(tmp_path, monke
         "(`engram-v`, `engram`) |",
         "in 30 of 30 mixtures on code",
         "| the same | `bov` |",
-        "attention's share",
+        "| attention's share at 0.05 |",
+        "| 0 of 20 | 0 of 20 | 0.30 | 0.30 |",
         "| 5,960 steps, window open | 13, 13 and 13 | 50 % | 15, 15 and 15 |",
         "In all of these runs no weight of the embedding changes sign",
     ):

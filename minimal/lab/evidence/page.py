@@ -4,8 +4,8 @@
     python -m minimal.lab.evidence.page --check   say whether it is what the records say
 
 In the template, `{{lead("bov", "novel")}}` becomes what that function returns: of `numbers` or
-`measured` beside this file, or, with `table_` before its name, of `tables`, and with `gpu_` before
-it, of `minimal.lab.speed.gpu_table`. What stands between
+`measured` beside this file, or, with `table_` before its name, of `tables` or `gains`, and with
+`gpu_` before it, of `minimal.lab.speed.gpu_table`. What stands between
 `{{when GRID …}}` and `{{otherwise}}` or `{{end}}`, each on a line of its own, is told once these
 grids are whole: nothing is told from a part of a grid.
 """
@@ -17,7 +17,7 @@ import textwrap
 
 from minimal.command import command
 from minimal.data.files import write_whole
-from minimal.lab.evidence import measured, numbers, pairs, records, tables
+from minimal.lab.evidence import gains, measured, numbers, pairs, records, tables
 from minimal.lab.evidence.grids import GRIDS
 from minimal.lab.speed import gpu_table
 
@@ -26,7 +26,7 @@ MARK = re.compile(r"\{\{(.*?)\}\}", re.S)
 WHOLE = re.compile(r"`[^`]+`|\[[^\]]+\]\([^)]+\)")  # code and links stay on one line
 TIE = "\N{NO-BREAK SPACE}"
 # what a name begins with -> where it is looked for
-ROOMS = {"table_": [tables], "gpu_": [gpu_table], "": [numbers, measured]}
+ROOMS = {"table_": [tables, gains], "gpu_": [gpu_table], "": [numbers, measured]}
 TOLD = "written by `python -m minimal.lab.evidence.page` from page.md and the records; edit those"
 
 

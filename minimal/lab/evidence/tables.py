@@ -16,8 +16,6 @@ MIXINS = {  # (plan, recipe) of lambdas.json, in words
     ("modded-moved", "modded"): "gap moved",
     ("modded-whole", "modded"): "no gap",
 }
-GAINS = ("row6", "row9", "bov", "bov-shared", "bov-every", "row4", "row7")
-CLOSED = 0.2  # a gain that ends nearer to zero has all but switched its layer off
 
 NAMES = pictures.HEADLINE | {
     "modded": "modded-nanogpt: U-Net, mixin, value tables",
@@ -80,87 +78,6 @@ def marks(row):
     """Does it stay clear among all of the table? And is it shown to be little?"""
     among = "‡" if row["by_holm"] else "†" * row["by_rate"]
     return among + "≈" * row["alike"]
-
-
-# ---- learned gains -------------------------------------------------------------------------------
-
-
-def final_gains(place, plan):
-    """[{layer: gain}] of the runs of a plan, as they ended."""
-    rows = [row for row in pairs.rows_of(numbers.TEXTS[place][0]) if row["plan"] == plan]
-    return [gains_of(row["coefficients"]) for row in rows]
-
-
-def gains_of(coefficients):
-    named = {}
-    for name, value in coefficients.items():
-        if name.endswith(".gain"):
-            named[int(name.split(".")[1])] = value
-    return named
-
-
-def gains():
-    """How many learned gains end near zero, and their mean, by plan and text."""
-    lines = []
-    for plan in GAINS:
-        line = [NAMES[plan]]
-        for place in ("code", "novel"):
-            ends = [value for run in final_gains(place, plan) for value in run.values()]
-            shut = sum(abs(value) < CLOSED for value in ends)
-            line += [f"{shut} of {len(ends)}", number(statistics.fmean(ends), 2)]
-        lines.append(line)
-    columns = ["learned gain", "closed on code", "mean", "closed on the novel", "mean"]
-    return table(columns, lines)
-
-
-def gains_by_layer():
-    """The last gains of rows 6 and 9 by layer, beside the paper's Figure 2a."""
-    drawn = {row["layer"]: row for row in records.published("bov", "Figure 2a")["rows"]}
-    lines = []
-    for layer, paper in drawn.items():
-        line = [layer]
-        for plan, column in (("row6", "V1"), ("row9", "x0 W_V")):
-            line.append(f"≈ {paper[column]:g}")
-            for place in ("code", "novel"):
-                line.append(number(statistics.fmean(r[layer] for r in final_gains(place, plan)), 2))
-        lines.append(line)
-    one = ["the first layer's V: paper", "code", "novel"]
-    two = ["x0 W_V: paper", "code", "novel"]
-    return table(["layer", *one, *two], lines)
-
-
-def gains_slowed():
-    """At slower rates, on both texts: what is left of the layers. Of whole grids."""
-    lines = []
-    for plan in GAINS:
-        for rate in ("0.05", "0.005"):
-            line = [NAMES[plan], rate]
-            for text in ("code", "novel"):
-                rows = [row for row in pairs.rows_of(f"gains_{text}") if row["plan"] == plan]
-                rows = [row for row in rows if str(rate_of(row)) == rate]
-                ends = [x for row in rows for x in gains_of(row["coefficients"]).values()]
-                shares = [
-                    share
-                    for row in rows
-                    for at, share in row["share"].items()
-                    if int(at) in gains_of(row["coefficients"])
-                ]
-                if not rows:
-                    line += ["", "", ""]
-                    continue
-                shut = sum(abs(value) < CLOSED for value in ends)
-                losses = statistics.fmean(row["loss"] for row in rows)
-                average = number(statistics.fmean(shares), 2)
-                line += [f"{shut} of {len(ends)}", average, number(losses)]
-            lines.append(line)
-    three = ["closed", "attention's share", "nats"]
-    columns = ["learned gain", "rate"]
-    columns += [f"{text}: {name}" for text in ("code", "novel") for name in three]
-    return table(columns, lines)
-
-
-def rate_of(row):
-    return next(iter(row["asked"]["overrides"].values()))["lr"]
 
 
 # ---- grids that compare plans with standard ------------------------------------------------------

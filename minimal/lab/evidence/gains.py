@@ -1,0 +1,110 @@
+"""Do learned gains stay open? The tables of that section of the page of findings."""
+
+import statistics
+
+from minimal.lab.evidence import numbers, pairs, records
+from minimal.lab.evidence.measured import NEAR
+from minimal.lab.evidence.numbers import number
+from minimal.lab.evidence.tables import NAMES
+from minimal.lab.markdown import table
+
+LEARNED = ("row6", "row9", "bov", "bov-shared", "bov-every", "row4", "row7")
+SLOWER = ("0.05", "0.005")  # the paper's rate is 0.5
+
+
+# ---- gains of runs -------------------------------------------------------------------------------
+
+
+def gains_of(row):
+    """{layer: gain} of a run, as it ended."""
+    named = {}
+    for name, value in row["coefficients"].items():
+        if name.endswith(".gain"):
+            named[int(name.split(".")[1])] = value
+    return named
+
+
+def final_gains(place, plan):
+    """[{layer: gain}] of the runs of a plan at the paper's rate."""
+    rows = pairs.rows_of(numbers.TEXTS[place][0])
+    return [gains_of(row) for row in rows if row["plan"] == plan]
+
+
+def slowed(text, plan, rate):
+    """The runs of a plan at a slower rate; none until all of that grid are there."""
+    rows = [row for row in pairs.rows_of(f"gains_{text}") if row["plan"] == plan]
+    return [row for row in rows if rate_of(row) == rate]
+
+
+def rate_of(row):
+    return str(next(iter(row["asked"]["overrides"].values()))["lr"])
+
+
+def closed(runs):
+    """Of the gains of [{layer: gain}], how many ended near zero: "3 of 12"."""
+    ends = [value for run in runs for value in run.values()]
+    return f"{sum(abs(value) < NEAR for value in ends)} of {len(ends)}"
+
+
+def share(rows):
+    """Attention's share of the output, mean over the layers with a gain and over runs."""
+    shares = [row["share"][str(layer)] for row in rows for layer in gains_of(row)]
+    return number(statistics.fmean(shares), 2)
+
+
+def lead(text, plan, rate):
+    """Against standard of the grid with ten seeds, where both are of one state of the numbers."""
+    if not pairs.whole(f"ten_seeds_{text}"):
+        return "not recorded"
+    standard = pairs.by_seed(pairs.rows_of(f"ten_seeds_{text}"), "standard")
+    ours = {row["seed"]: row["loss"] for row in slowed(text, plan, rate)}
+    return numbers.with_interval([standard[seed] - loss for seed, loss in ours.items()])
+
+
+# ---- tables --------------------------------------------------------------------------------------
+
+
+def gains():
+    """How many learned gains end near zero, and their mean, by plan and text."""
+    lines = []
+    for plan in LEARNED:
+        line = [NAMES[plan]]
+        for place in ("code", "novel"):
+            runs = final_gains(place, plan)
+            ends = [value for run in runs for value in run.values()]
+            line += [closed(runs), number(statistics.fmean(ends), 2)]
+        lines.append(line)
+    columns = ["learned gain", "closed on code", "mean", "closed on the novel", "mean"]
+    return table(columns, lines)
+
+
+def gains_by_layer():
+    """The last gains of rows 6 and 9 by layer, beside the paper's Figure 2a."""
+    drawn = {row["layer"]: row for row in records.published("bov", "Figure 2a")["rows"]}
+    lines = []
+    for layer, paper in drawn.items():
+        line = [layer]
+        for plan, column in (("row6", "V1"), ("row9", "x0 W_V")):
+            line.append(f"≈ {paper[column]:g}")
+            for place in ("code", "novel"):
+                line.append(number(statistics.fmean(r[layer] for r in final_gains(place, plan)), 2))
+        lines.append(line)
+    one = ["the first layer's V: paper", "code", "novel"]
+    two = ["x0 W_V: paper", "code", "novel"]
+    return table(["layer", *one, *two], lines)
+
+
+def gains_slowed(text):
+    """At slower rates on one text: how many close, what attention still writes, and the lead."""
+    lines = []
+    for plan in LEARNED:
+        found = [slowed(text, plan, rate) for rate in SLOWER]
+        line = [NAMES[plan], closed(final_gains(text, plan))]
+        line += [closed([gains_of(row) for row in rows]) for rows in found]
+        line += [share(rows) for rows in found]
+        line += [lead(text, plan, rate) for rate in SLOWER]
+        lines.append(line)
+    columns = ["learned gain", *(f"closed at {rate}" for rate in ("0.5", *SLOWER))]
+    columns += [f"attention's share at {rate}" for rate in SLOWER]
+    columns += [f"lead at {rate}" for rate in SLOWER]
+    return table(columns, lines)

@@ -1,0 +1,57 @@
+"""What does the section on learned gains say of runs whose numbers are known?"""
+
+import pytest
+
+from minimal.lab.evidence import gains, pairs
+
+LAYERS = {8: 0.1, 9: -0.19, 10: 0.2, 11: 1.5}  # two of four are nearer to zero than 0.2
+
+
+def run(plan, seed, rate=None, loss=3.0):
+    """A row with gains in four layers, and shares in all of twelve."""
+    asked = dict(overrides=dict(alpha=dict(lr=rate), beta=dict(lr=rate))) if rate else {}
+    coefficients = {f"blocks.{at}.attention.value.gain": value for at, value in LAYERS.items()}
+    share = {str(at): 0.9 if at < 8 else 0.04 * at for at in range(12)}
+    coefficients["blocks.8.attention.value.weight"] = 7.0  # no gain
+    return dict(
+        plan=plan, seed=seed, loss=loss, asked=asked, coefficients=coefficients, share=share
+    )
+
+
+@pytest.fixture
+def recorded(monkeypatch):
+    """Two seeds of bov at both slower rates, with standard beside them."""
+    slow = [run("bov", seed, rate, 2.9) for seed in (0, 1) for rate in (0.05, 0.005)]
+    base = [run("standard", seed, loss=3.0 + seed / 100) for seed in range(3)]
+    files = dict(gains_code=slow, ten_seeds_code=base, stdlib=[run("bov", 0)])
+    monkeypatch.setattr(pairs, "rows_of", lambda name: files.get(name, []))
+    monkeypatch.setattr(pairs, "whole", files.__contains__)
+    monkeypatch.setattr(gains, "LEARNED", ("bov",))
+
+
+def test_gains_nearer_to_zero_than_a_fifth_are_closed():
+    assert gains.gains_of(run("bov", 0)) == LAYERS
+    assert gains.closed([LAYERS, LAYERS]) == "4 of 8"
+
+
+def test_runs_are_told_apart_by_their_rate(recorded):
+    assert [row["seed"] for row in gains.slowed("code", "bov", "0.05")] == [0, 1]
+    assert gains.slowed("code", "bov", "0.5") == gains.slowed("novel", "bov", "0.05") == []
+
+
+def test_a_share_is_the_mean_over_layers_that_have_a_gain(recorded):
+    """0.04 times 8, 9, 10 and 11; the layers below have 0.9 and no gain."""
+    assert gains.share(gains.slowed("code", "bov", "0.05")) == "0.38"
+
+
+def test_a_lead_is_over_standard_on_the_same_seeds(recorded):
+    """0.100 and 0.110 of two seeds; the third seed of standard has no partner."""
+    assert gains.lead("code", "bov", "0.05").startswith("+0.105 (")
+    assert gains.lead("novel", "bov", "0.05") == "not recorded"
+
+
+def test_the_table_has_a_cell_for_every_rate(recorded):
+    head, _, line = gains.gains_slowed("code").splitlines()
+    assert head.count("|") == line.count("|") == 9
+    cells = [cell.strip() for cell in line.strip("|").split("|")]
+    assert cells[1:6] == ["2 of 4", "4 of 8", "4 of 8", "0.38", "0.38"]
