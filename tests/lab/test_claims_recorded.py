@@ -2,6 +2,7 @@
 claims.json)."""
 
 import itertools
+import json
 from dataclasses import replace
 
 import pytest
@@ -10,7 +11,7 @@ import torch
 from minimal import analysis
 from minimal.lab.evidence.curves import critical_point, relative
 from minimal.lab.evidence.intervals import interval, paired
-from minimal.lab.evidence.records import published, quoted, read
+from minimal.lab.evidence.records import EVIDENCE, published, quoted, read
 from minimal.training.recipes import RECIPES, laptop
 
 ROWS = read("thirteen_rows")["rows"]
@@ -126,6 +127,22 @@ def test_on_code_no_layer_of_row_13_takes_a_tenth_of_the_token_out(plan):
     the last layer is level."""
     for at8, at9, at10, at11 in differences_by_layer(INSIDE_CODE, plan):
         assert at8 > 0.25 and at9 > 0.15 and at10 > -0.01 and abs(at11) < 0.1
+
+
+def test_notebook_09_tells_what_the_token_explains_of_row_13s_values_on_both_texts():
+    """Its table, cell by cell: the least and the most of six runs a text."""
+    cells = json.loads((EVIDENCE.parent / "09_thirteen_rows.ipynb").read_text())["cells"]
+    text = "".join(next(cell for cell in cells if cell["id"] == "mixed-reading")["source"])
+    lines = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("|")]
+    told = {line[0].strip(): [cell.strip() for cell in line[1:]] for line in lines[2:]}
+    for words, layers in (("8 and 9", (8, 9)), ("10", (10,)), ("11", (11,))):
+        cells = []
+        for inside, field in itertools.product((INSIDE_CODE, INSIDE), ("token", "token_own")):
+            rows = [row for row in inside if row["plan"] in ROW_13]
+            values = [row[field][layer] for row in rows for layer in layers]
+            cells.append(f"{min(values):.2f} to {max(values):.2f}")
+        assert told.pop(words) == cells
+    assert not told
 
 
 @ON
