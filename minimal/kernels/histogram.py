@@ -60,7 +60,8 @@ def logits_of(q, k):
     by_head = k.stride(1) == D
     machine = (q.dtype, q.device.type, torch.get_num_threads())
     way = fastest(("logits", B, S.bit_length(), G, R, D, by_head, *machine), ways)
-    return torch.stack(ways[way]())
+    found = ways[way]()  # (G, R, S) each
+    return found[0][None] if B == 1 else torch.stack(found)
 
 
 def masses(q, k, mask, scale, bound, kind):
@@ -81,7 +82,8 @@ def masses(q, k, mask, scale, bound, kind):
         logits -= top.masked_fill(top == float("-inf"), 0)
     mass = logits.exp_()
     total = mass.sum(-1, keepdim=True)
-    total.masked_fill_(total == 0, 1)  # queries that see no key: 0 / 1
+    if mask is not None:
+        total.masked_fill_(total == 0, 1)  # queries that see no key: 0 / 1
     if kind == mass.dtype:
         return mass, total
     return mass.div_(total), torch.ones_like(total)
