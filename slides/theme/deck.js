@@ -1,8 +1,56 @@
-// Equations first, while every slide has its size; then Reveal takes the stage.
+// On a screen Reveal shows a slide at a time; on an upright phone the slides stand one below the other.
+const printing = /print-pdf/.test(location.search);
+const upright = matchMedia("(max-width: 600px) and (orientation: portrait)");
+const ready = () => { document.documentElement.dataset.ready = "yes"; };
+
+const show = () => {
+  const printed = printing ? new Promise(done => Reveal.on("pdf-ready", done)) : null;
+  return Reveal.initialize({
+    width: 1280, height: 720, margin: 0, center: false, hash: true, transition: "none", slideNumber: "c/t",
+    pdfSeparateFragments: false, controlsTutorial: false, plugins: [RevealNotes], scrollActivationWidth: null,
+    keyboard: { 84: window.switchTheme },  // t
+  }).then(() => printed);
+};
+
+// Reveal lays out what its class names: without them its slides are a page like any other
+const scroll = () => {
+  const deck = document.querySelector(".reveal"), sections = [...deck.querySelectorAll("section")];
+  deck.className = "page";
+  deck.firstElementChild.className = "";
+
+  // what is wider than the screen moves in a box of its own, and so with the keyboard, too
+  for (const table of deck.querySelectorAll("table")) {
+    const box = document.createElement("div");
+    box.className = "scroll";
+    table.replaceWith(box);
+    box.append(table);
+  }
+  for (const box of deck.querySelectorAll("pre, .scroll, mjx-container"))
+    if (box.scrollWidth > box.clientWidth && box.clientWidth) box.tabIndex = 0;
+
+  // a figure is as wide as the screen, and larger when somebody asks
+  for (const figure of deck.querySelectorAll("figure")) {
+    const button = document.createElement("button");
+    const turn = () => { button.textContent = figure.classList.toggle("large") ? "Smaller" : "Larger"; };
+    button.type = "button";
+    button.textContent = "Larger";
+    button.addEventListener("click", turn);
+    figure.querySelector("img")?.addEventListener("click", turn);
+    figure.after(button);
+  }
+
+  // the address says which slide is read, as on a wide screen
+  const named = () => document.getElementById(location.hash.replace(/^#\/?/, ""))?.scrollIntoView();
+  const read = new IntersectionObserver(seen => {
+    const now = seen.find(entry => entry.isIntersecting);
+    if (now) history.replaceState(null, "", `#/${now.target.id}`);
+  }, { rootMargin: "-40% 0px -60% 0px" });
+  named();
+  addEventListener("hashchange", named);
+  for (const section of sections) read.observe(section);
+};
+
+// equations first, while every slide has its size
 const drawn = window.MathJax?.startup?.promise ?? Promise.resolve();
-const printed = /print-pdf/.test(location.search) ? new Promise(done => Reveal.on("pdf-ready", done)) : null;
-Promise.all([drawn, document.fonts.ready]).then(() => Reveal.initialize({
-  width: 1280, height: 720, margin: 0, center: false, hash: true, transition: "none", slideNumber: "c/t",
-  pdfSeparateFragments: false, controlsTutorial: false, plugins: [RevealNotes],
-  keyboard: { 84: window.switchTheme },  // t
-})).then(() => printed).then(() => { document.documentElement.dataset.ready = "yes"; });
+Promise.all([drawn, document.fonts.ready]).then(upright.matches && !printing ? scroll : show).then(ready);
+if (!printing) upright.addEventListener("change", () => { if (!matchMedia("print").matches) location.reload(); });

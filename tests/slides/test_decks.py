@@ -53,6 +53,63 @@ def test_the_t_key_changes_between_light_and_dark_and_the_system_is_asked_first(
         talk.run("localStorage.removeItem('theme')")
 
 
+# ---- on a phone ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_an_upright_phone_scrolls_through_every_slide_and_reads_it(browser, built, stem):
+    assert walk.faults_on_a_phone(browser, built / f"{stem}.html") == []
+
+
+def phone(browser, path, query=""):
+    """The deck on an upright phone."""
+    talk = browser.page(*walk.PHONE, phone=True)
+    talk.open(path, query)
+    return talk
+
+
+def test_the_address_follows_the_reader_of_a_phone_and_leads_back(browser, built):
+    path = built / f"{STEMS[3]}.html"
+    talk = phone(browser, path)
+    wanted = talk.run("document.querySelectorAll('section')[4].id")
+    talk.run(f"document.getElementById({wanted!r}).scrollIntoView()")
+    later = "new Promise(done => setTimeout(() => done(location.hash), 300))"
+    assert talk.run(later) == f"#/{wanted}"
+    again = phone(browser, path, f"#/{wanted}")
+    assert abs(again.run(f"document.getElementById({wanted!r}).getBoundingClientRect().top")) < 20
+
+
+def test_a_phone_that_is_turned_shows_the_same_slide_as_a_slide(browser, built):
+    talk = phone(browser, built / f"{STEMS[3]}.html")
+    wanted = talk.run("document.querySelectorAll('section')[4].id")
+    talk.run(f"document.getElementById({wanted!r}).scrollIntoView()")
+    talk.run("new Promise(done => setTimeout(done, 300))")
+    before = talk.loads
+    lying = dict(width=844, height=390, deviceScaleFactor=1, mobile=True)
+    talk.call("Emulation.setDeviceMetricsOverride", **lying)
+    talk.settle(before)
+    assert talk.run("Reveal.isReady() && Reveal.getCurrentSlide().id") == wanted
+
+
+def test_a_figure_on_a_phone_is_as_wide_as_the_screen_and_larger_when_asked(browser, built):
+    talk = phone(browser, built / f"{STEMS[3]}.html")
+    width = "document.querySelector('figure img').getBoundingClientRect().width"
+    narrow = talk.run(width)
+    button = "document.querySelector('figure + button')"
+    talk.run(f"{button}.click()")
+    assert narrow <= walk.PHONE[0] < talk.run(width)
+    assert talk.run("document.documentElement.scrollWidth") == walk.PHONE[0]
+    talk.run(f"{button}.click()")
+    assert talk.run(width) == narrow
+
+
+def test_what_is_printed_from_a_phone_is_slides(browser, built):
+    talk = phone(browser, built / f"{STEMS[0]}.html", "?print-pdf")
+    assert talk.run("document.querySelectorAll('.pdf-page section').length") == talk.run(
+        "document.querySelectorAll('section[id]').length"
+    )
+
+
 # ---- the walk itself: does it see what it should? ------------------------------------------------
 
 ALT = "Two axes and nothing on them, drawn to see whether this test can see"
@@ -85,6 +142,37 @@ def test_the_walk_sees_what_it_should(browser, built, fault):
     path.write_text(deck.html(nbformat.v4.new_notebook(cells=[cell])), encoding="utf-8")
     assert any(fault in found for found in walk.faults(browser, path)), walk.faults(browser, path)
     path.unlink()
+
+
+CUT = '<div style="overflow:hidden;white-space:nowrap">' + "words " * 60 + "</div>"
+FIXED = '<div style="position:absolute;left:380px;width:200px">beyond the edge</div>'
+SHRUNK = '<div style="transform:scale(0.5)">words that are shown at half their size</div>'
+BROKEN_ON_A_PHONE = {
+    "px": '<span style="font-size:12px">a footnote</span>',
+    "8.5 px": SHRUNK,
+    "image shown": f'<img style="width:40px" alt="{ALT}" src="{PICTURE}">',
+    "leaves the screen": FIXED,
+    "moves sideways": FIXED,
+    "cut off at its side": CUT,
+    "is out of reach": "<style>#made { display: none }</style>",
+    "is hidden": '<p class="fragment" style="opacity:0">never seen</p>',
+    "console": BROKEN["console"],
+    "asks for": BROKEN["asks for"],
+}
+
+
+@pytest.mark.parametrize("fault", BROKEN_ON_A_PHONE)
+def test_the_look_at_a_phone_sees_what_it_should(browser, built, fault):
+    cell = nbformat.v4.new_markdown_cell(
+        "## A slide\n\n" + BROKEN_ON_A_PHONE[fault],
+        id="made",
+        metadata=dict(slideshow=dict(slide_type="slide")),
+    )
+    path = built / "made.html"
+    path.write_text(deck.html(nbformat.v4.new_notebook(cells=[cell])), encoding="utf-8")
+    found = walk.faults_on_a_phone(browser, path)
+    path.unlink()
+    assert any(fault in one for one in found), found
 
 
 def test_the_walk_is_content_with_a_slide_that_can_be_read_and_looks_behind_fragments(
