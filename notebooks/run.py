@@ -31,7 +31,7 @@ sys.modules.setdefault("rfc3987_syntax", None)
 import nbformat  # noqa: E402
 
 from minimal.data.files import write_whole  # noqa: E402
-from minimal.lab import checks  # noqa: E402
+from minimal.lab import checks, folds  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -363,9 +363,9 @@ def clean(notebook):
         head = notebook.cells[0]
         head.source = clock.with_time(head.source, clock.time(notebook))
     heading, taken = "start", {cell.get("id") for cell in notebook.cells}
-    for cell in notebook.cells:
+    for cell, closed in zip(notebook.cells, folds.metadata(notebook.cells), strict=True):
         kept = {key: cell.metadata[key] for key in ("tags", "slideshow") if key in cell.metadata}
-        cell.metadata = nbformat.from_dict(kept)
+        cell.metadata = nbformat.from_dict(closed | kept)
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
 

@@ -143,6 +143,18 @@ def test_predict_is_the_loudest_box_before_anything_has_run(page):
     assert loud[0] != quiet[0] and loud[1] == "8px"
 
 
+def test_code_that_draws_and_what_goes_deeper_open_closed(page):
+    hidden = "(id) => cells()[cell(id)].isHidden"
+    assert page.run(f"['ready', 'doctor', 'profile-chosen', 'text'].map({hidden})") == [
+        False,
+        True,
+        True,
+        False,
+    ], "a section that goes deeper shows its heading alone"
+    folded = "(id) => cells()[cell(id)].inputHidden"
+    assert page.run(f"['drawing', 'picture-sweep', 'sweep'].map({folded})") == [True, True, False]
+
+
 def test_00_runs_to_its_end_without_an_error_and_without_pink(page):
     told = told_by(page, "all-cells")
     assert [output for output in told if output[1] in ("error", "stderr")] == []
