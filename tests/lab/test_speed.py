@@ -144,6 +144,23 @@ def test_every_ratio_stands_beside_its_machine_and_the_last_one_counts():
     assert "| 1.20 |  |" in table.speed_table(rows), "1.5 times against 1.25 times the V cache"
 
 
+def test_times_over_a_v_cache_are_over_the_best_one_on_every_processor():
+    """Two ways to read a stored V, and each is the better one on some machine."""
+
+    def row(machine, v_cache, products):
+        ms = dict(v_cache=v_cache, products=products, histogram=2.0, sorted=4.0, rows=8.0)
+        one = dict(ms, materialise=40.0, floor=dict(histogram=1.7), faster=dict(histogram=3.0))
+        return dict(part="decode_cpu", machine=machine, result={"8192": one, "131072": one})
+
+    found = table.decode_times(
+        [row(OLD, 6.0, 4.0), row(NEW, 4.0, 5.0), dict(part="dva", machine=NEW, result={})]
+    )
+    assert list(found) == ["AVX2, 4 cores", "AVX512, 2 cores"]
+    for times in found.values():
+        assert times["histogram"] == [2.0, 2.0] and times["rows"] == [0.5, 0.5]
+        assert times[table.FLOOR] == [1.7, 1.7] and times[table.FLATTERING] == [3.0, 3.0]
+
+
 def test_generation_and_a_busy_machine_are_told_with_what_bytes_allow():
     row = lambda plan, times, allow: dict(
         plan=plan, length=131072, times_standard=times, bytes_allow=allow

@@ -81,6 +81,31 @@ def of_decode(found):
     return lines
 
 
+FLOOR, FLATTERING = "histogram's floor", "histogram over SDPA"
+
+
+def decode_times(rows=None):
+    """{processor: {way: times as fast as the best V cache, by length}}: all that were timed.
+
+    Beside the ways stand what bytes allow the histogram, and, since PyTorch's attention over a V
+    cache may be slow, how far the histogram is ahead of that alone."""
+    rows = records.rows_of(records.EVIDENCE / "bench.json") if rows is None else rows
+    times = {}
+    for row in newest(rows):
+        if row["part"] != "decode_cpu":
+            continue
+        by_length = row["result"].values()
+        of_one = {
+            way: [min(one["v_cache"], one["products"]) / one[way] for one in by_length]
+            for way in ("histogram", "sorted", "rows", "materialise")
+        }
+        of_one[FLOOR] = [one["floor"]["histogram"] for one in by_length]
+        of_one[FLATTERING] = [one["faster"]["histogram"] for one in by_length]
+        machine = row["machine"]
+        times[f"{machine['capability']}, {machine['cores']} cores"] = of_one
+    return times
+
+
 def by_bytes(keys, row):
     """How many times the histogram's bytes the paper's way moves: it reads K, reads the table's
     rows once, writes them out for every token, and reads what it wrote."""
