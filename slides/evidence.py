@@ -12,6 +12,7 @@ import textwrap
 from minimal.lab import figures, pictures
 from minimal.lab.evidence import gains, intervals, numbers, records, tables
 from minimal.lab.speed import table
+from minimal.lab.speed.decode import LENGTHS
 
 PAGES = [
     ("Findings", "evidence/index.html"),
@@ -251,27 +252,28 @@ def bypass():
 
 
 def decoding():
-    """How much faster than a V cache each way of decoding is, by length of the text."""
-    bench = records.rows_of(records.EVIDENCE / "bench.json")
-    recorded = [row for row in bench if row["part"] == "decode_cpu"]
-    if not recorded:
+    """How many times as fast as the best V cache each way of decoding is, a panel a processor."""
+    timed = table.decode_times()
+    if not timed:
         return None
-    cpu, machine = recorded[-1]["result"], table.machine_of(recorded[-1])
     ways = ("histogram", "sorted", "rows", "materialise")
-    faster = {way: [one["faster"][way] for one in cpu.values()] for way in ways}
-    fig = figures.lines(
-        faster,
-        "Decoding against a V cache read by PyTorch's attention",
+    fig = figures.bands(
+        {cpu: {way: [times[way]] for way in ways} for cpu, times in timed.items()},
+        "Decoding against the best V cache of each processor",
         "keys in the cache",
         "times as fast",
-        x=[int(n) for n in cpu],
+        x=LENGTHS,
         logx=True,
+        baseline=1,
+        legend="upper left",
     )
-    fig.axes[0].axhline(1, color=figures.INK, linestyle=":", linewidth=1)
-    last = ", ".join(f"{way} {values[-1]:.1f}" for way, values in faster.items())
+    ends = (
+        f"on {cpu}, {', '.join(f'{way} {times[way][-1]:.1f}' for way in ways)}"
+        for cpu, times in timed.items()
+    )
     alt = (
-        f"Times as fast as a V cache read by PyTorch's attention, on {machine}, against the "
-        f"number of keys. At the longest text: {last}."
+        "Times as fast as the best V cache against the number of keys, a panel a processor. At the "
+        f"longest text: {'; '.join(ends)}."
     )
     return fig, alt
 

@@ -119,9 +119,10 @@ def label_ends(ax, ends):
         last = at
 
 
-def bands(panels, title, xlabel, ylabel, x=None):
+def bands(panels, title, xlabel, ylabel, x=None, logx=False, baseline=None, legend=None):
     """{panel: {name: curves}} side by side on one scale: each name's mean over its runs, in a
-    band from the lowest run to the highest."""
+    band from the lowest run to the highest. `legend`: "upper left", say, for one in the first panel
+    alone, where all panels have the same names."""
     width = max(7.0, 1.6 + 3.0 * len(panels))
     fig, row = panels_of(panels, title, xlabel, ylabel, width)
     for ax, series in zip(row, panels.values()):
@@ -132,8 +133,16 @@ def bands(panels, title, xlabel, ylabel, x=None):
             mean = [sum(runs) / len(runs) for runs in at_each]
             ax.fill_between(xs, low, high, color=COLOURS[i % 8], alpha=0.2, lw=0)
             ax.plot(xs, mean, label=name, markevery=max(1, len(mean) // 8), **line_style(i))
-        ax.locator_params(axis="x", integer=True)
-        ax.legend(frameon=False, fontsize=8.5)
+        if logx:
+            ax.set_xscale("log", base=2)
+        else:
+            ax.locator_params(axis="x", integer=True)
+        if baseline is not None:
+            ax.axhline(baseline, color=INK, linestyle=":", linewidth=1)
+        if legend is None:
+            ax.legend(frameon=False, fontsize=8.5)
+    if legend:
+        row[0].legend(frameon=False, fontsize=8, loc=legend, ncols=2, columnspacing=1)
     one_scale(row)
     return fig
 

@@ -201,6 +201,18 @@ def test_what_a_filled_mark_means_stands_below_the_label_of_the_axis_not_on_it()
     assert ax.get_xlabel() == label, "without an interval nothing is filled"
 
 
+def test_bands_may_share_one_legend_a_level_line_and_a_scale_of_doublings():
+    panels = {name: {way: [[0.5, 1.5]] for way in "ab"} for name in ("one", "two")}
+    plain = figures.bands(panels, "", "", "", x=(1, 2)).axes
+    assert all(ax.get_legend() and ax.get_xscale() == "linear" for ax in plain)
+    how = dict(x=(1024, 4096), logx=True, baseline=1, legend="upper left")
+    drawn = figures.bands(panels, "", "", "", **how).axes
+    assert [ax.get_legend() is not None for ax in drawn] == [True, False]
+    for ax, before in zip(drawn, plain):
+        assert ax.get_xscale() == "log" and len(ax.lines) == len(before.lines) + 1
+        assert list(ax.lines[-1].get_ydata()) == [1, 1]
+
+
 def test_three_panels_of_bands_keep_their_letters_on_a_page():
     """A page is 859 pixels wide; the smallest letters are 8.5 points."""
     panels = {name: {"a": [[1, 2], [2, 3]]} for name in "abc"}
