@@ -58,6 +58,13 @@ def test_what_goes_deeper_is_closed_and_the_core_is_not(cells):
         assert not deeper or hidden or closed or hidden_in_lab(cell), f"{cell.id}: deeper, and open"
 
 
+def test_every_run_of_deeper_cells_is_one_fold_of_the_site(cells):
+    shown = lesson.runs(cells[lesson.first_section(cells) :])
+    wanted = sum(deeper for deeper, _ in shown)
+    page = lesson.body(nbformat.v4.new_notebook(cells=cells))
+    assert page.count('<details class="deeper">') == wanted > 0
+
+
 def test_no_exercise_of_the_core_is_hidden(cells):
     exercises = [c for c in cells if "your-turn" in folds.tags(c) and "deeper" not in folds.tags(c)]
     assert [cell.id for cell in exercises if hidden_in_lab(cell)] == []
