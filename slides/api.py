@@ -185,12 +185,14 @@ def index():
     for room, about, files in rooms():
         rows = ""
         for path in files:
-            link = f'<a href="{page(path)}">{inside(path)}</a>'
+            name = re.sub("([/_])", r"\1<wbr>", inside(path))  # may be parted on a phone
+            link = f'<a href="{page(path)}">{name}</a>'
             lines = len(text_of(path).splitlines())
-            rows += f"<tr><td>{link}</td><td>{words(question(path))}</td><td>{lines}</td></tr>\n"
-        name = f"{room}/" if room else "The package itself"
+            asked = f'<td class="words">{words(question(path))}</td>'
+            rows += f"<tr><td>{link}</td>{asked}<td>{lines}</td></tr>\n"
+        title = f"{room}/" if room else "The package itself"
         parts.append(
-            f'<h2 id="{room or "package"}">{name}</h2><p>{words(about)}</p><table><thead><tr>'
+            f'<h2 id="{room or "package"}">{title}</h2><p>{words(about)}</p><table><thead><tr>'
             '<th scope="col">file</th><th scope="col">question</th><th scope="col">lines</th></tr>'
             f"</thead><tbody>{rows}</tbody></table>"
         )

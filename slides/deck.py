@@ -16,6 +16,7 @@ import nbformat
 from notebooks import run
 from slides import page
 from slides.browser import Browser
+from slides.dark import turned
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -97,7 +98,7 @@ def slide_html(cells):
 
 def html(notebook, assets="assets"):
     """The deck as one page; `assets` leads from it to the folder that `lay_out` fills."""
-    sections = "\n".join(map(slide_html, slides(notebook)))
+    sections = turned("\n".join(map(slide_html, slides(notebook))))
     return f"""<!doctype html>
 <html lang="en"><head>
 {page.head(page.title(notebook, "slides"), assets, "reveal.css", "deck.css")}

@@ -24,6 +24,7 @@ FAMILY = (
     "resformer resformer-learned cross cross-mean cross-all identity residual-q residual-k "
     "neutreno denseformer svformer svformer-anchors gqa cla share-q share-k share-k2 share-v2"
 ).split()
+TITLE = 78  # letters of a title's line over two panels
 NATS = "held-out nats a token minus {base}'s; left is better"
 
 
@@ -65,16 +66,23 @@ def both_texts(what, by_text):
         return None
     best_first = [sorted(some, key=lambda row: row["difference"]) for some in by_text.values()]
     names = list(dict.fromkeys(row["plan"] for some in best_first for row in some))[::-1]
-    height = 1.3 + 0.3 * len(names)
-    fig, panels = figures.axes("", "", "", 9.4, height, columns=len(by_text))
+
+    # the title counts who leads
     counted = []
-    for ax, (text, some) in zip(panels, by_text.items()):
-        by_plan = {row["plan"]: row for row in some}
-        figures.interval_marks(ax, [by_plan.get(name) for name in names])
+    for text, some in by_text.items():
         ahead = sum(row["clear"] and row["difference"] < 0 for row in some)
         behind = sum(row["clear"] and row["difference"] > 0 for row in some)
         place = "the novel" if text == "novel" else text
         counted.append(f"on {place} {ahead} of {len(some)} lead clearly, {behind} trail clearly")
+    words = f"{what}: {'; '.join(counted)}"
+    title = textwrap.fill(words, TITLE)
+    height = 1.3 + 0.3 * len(names)
+    fig, panels = figures.axes(title, "", "", 9.4, height, columns=len(by_text))
+
+    # a panel for each text
+    for ax, (text, some) in zip(panels, by_text.items()):
+        by_plan = {row["plan"]: row for row in some}
+        figures.interval_marks(ax, [by_plan.get(name) for name in names])
         ax.set_title(text, loc="left", fontsize=10)
         ax.set_yticks(range(len(names)), names if ax is panels[0] else [""] * len(names))
         ax.set_ylim(-0.6, len(names) - 0.4)
@@ -82,8 +90,6 @@ def both_texts(what, by_text):
     limits = [ax.get_xlim() for ax in panels]
     for ax in panels:
         ax.set_xlim(min(low for low, _ in limits), max(high for _, high in limits))
-    words = f"{what}: {'; '.join(counted)}"
-    fig.suptitle("\n".join(textwrap.wrap(words, 90)), x=0.01, ha="left")
     fig.supxlabel(NATS.format(base="standard") + "; filled: clear of zero", fontsize=9.5)
     alt = (
         f"{words}. {len(names)} rows down, the difference of their held-out loss from standard "
@@ -236,8 +242,9 @@ def mixin():
 
 def bypass():
     """F1 of every seed, by size of the encoder."""
+    by_size = lambda row: [int(number) for number in row["size"].split("x")]
     groups = {}
-    for row in records.rows_of(records.EVIDENCE / "bypass.json"):
+    for row in sorted(records.rows_of(records.EVIDENCE / "bypass.json"), key=by_size):
         name = f"{row['size'].replace('x', ' layers of ')}"
         groups.setdefault(name, {}).setdefault(row["plan"], []).append(row["f1"])
     if not groups:

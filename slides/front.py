@@ -132,5 +132,6 @@ def deck_index(decks, printed):
     return (
         "<h1>Slides</h1><p>One deck a lecture. Arrow keys or space move on, <kbd>s</kbd> opens "
         "the speaker's notes, <kbd>o</kbd> all slides, <kbd>t</kbd> light and dark, <kbd>f</kbd> "
-        "the whole screen. They work without a network.</p>" + tables.table(columns, rows)
+        "the whole screen; a phone held upright scrolls. They work without a network.</p>"
+        + tables.table(columns, rows)
     )

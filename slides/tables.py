@@ -8,7 +8,7 @@ import re
 
 from minimal.lab.evidence import intervals, records
 
-NUMBER = re.compile(r"([-−+±.,%×≈\d\s()]|\bto\b|\bnats\b|\bmin\b)+")
+NUMBER = re.compile(r"([-−+±.,%×≈\d\s()]|(?<=\d)e(?=-?\d)|\bto\b|\bnats\b|\bmin\b)+")
 WORDS = 24  # letters from which on a cell wants room on a phone
 NAME = re.compile(r"<code>[^<]*</code>")
 

@@ -109,7 +109,7 @@ PICTURES = {
     "recorded.svg": (
         recorded,
         "Fourteen systems down, the difference of their held-out loss from standard attention "
-        "across, with intervals, on code and on a novel. On code nine are clearly ahead, the ones "
+        "across, with intervals, on code and on a novel. On code ten are clearly ahead, the ones "
         "with tables by far. On the novel it is six: modded-nanogpt, a gated table beside V, Bank "
         "of Values with its gain fixed or beside V, DenseFormer and row 13. Dynamic value "
         "attention without a network is behind on both.",

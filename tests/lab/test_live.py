@@ -49,6 +49,10 @@ def test_it_says_what_an_interval_allows(runs, capsys, plan, words):
     runs.say(plan)
     said = capsys.readouterr().out
     assert "n = 2" in said and "not distinguishable here" in said, "two may agree by luck"
+    runs.results[plan, 1]["valid"][-1]["loss"] = runs.loss("standard", 1) + runs.against(plan)
+    runs.say(plan)
+    said = capsys.readouterr().out
+    assert "not distinguishable here: so few may agree by luck" in said, "the interval is 0 wide"
     del runs.results[plan, 1]
     runs.say(plan)
     assert "one seed, no interval" in capsys.readouterr().out

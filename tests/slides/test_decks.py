@@ -53,6 +53,21 @@ def test_the_t_key_changes_between_light_and_dark_and_the_system_is_asked_first(
         talk.run("localStorage.removeItem('theme')")
 
 
+TURNED = """(kinds => kinds.map(kind => [...document.querySelectorAll(kind)].map(
+    e => getComputedStyle(e).filter.includes("invert"))))(["img.lines-only", ".shades"])"""
+
+
+def test_in_the_dark_lines_and_paper_turn_and_what_means_a_number_does_not(browser, built):
+    for dark in (False, True):
+        talk = browser.page(dark=dark)
+        talk.open(built / f"{STEMS[0]}.html")
+        talk.run("localStorage.removeItem('theme')")
+        lines, maps = talk.run(TURNED)
+        assert len(lines) >= 4 and set(lines) == {dark} and len(maps) >= 2 and set(maps) == {dark}
+        kept = talk.run("getComputedStyle(document.querySelector('.boxes')).display")
+        assert kept == ("block" if dark else "none")
+
+
 # ---- on a phone ----------------------------------------------------------------------------------
 
 

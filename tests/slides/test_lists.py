@@ -45,6 +45,7 @@ def test_numbers_of_a_table_stay_on_one_line_and_words_do_not():
     kinds = ["number" in tables.numbers_whole(f"<td>{cell}</td>") for cell in kept]
     assert kinds == [True, False, True, True, True]
     assert "number" not in tables.cell_html("row 9 of Table 1")
+    assert "number" in tables.cell_html("6e-05") and "number" not in tables.cell_html("e")
 
 
 def test_a_table_on_a_phone_parts_names_at_underscores_and_leaves_room_for_words():
@@ -157,7 +158,14 @@ def test_both_texts_stand_side_by_side_on_one_scale_with_what_each_of_them_count
     assert [label.get_text() for label in left.get_yticklabels()] == ["only here", "bad", "good"]
     told = "on code 1 of 2 lead clearly, 1 trail clearly; on the novel 1 of 2 lead clearly, 0 trail"
     assert told in alt and "From the top: good, bad, only here." in alt
+    assert fig._suptitle.get_fontweight() == "bold" and "\n" in fig.get_suptitle()
     assert evidence.both_texts("None", dict(code=[], novel=[])) is None
+
+
+def test_encoders_stand_by_size():
+    fig, _ = evidence.bypass()
+    names = [ax.get_title("left") for ax in fig.axes]
+    assert names == ["2 layers of 32", "4 layers of 64", "6 layers of 96"]
 
 
 def test_gains_are_drawn_beside_the_papers():

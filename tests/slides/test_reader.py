@@ -232,6 +232,31 @@ def test_nothing_else_is_wider_than_a_tablet_or_a_phone(browser, site, at):
     assert {size: too_wide(reader, size) for size in (TABLET, PHONE)} == {TABLET: [], PHONE: []}
 
 
+MOVES = """[...document.querySelectorAll('main .scroll')]
+    .filter(e => e.checkVisibility() && e.scrollWidth > e.clientWidth)
+    .map(e => e.textContent.trim().slice(0, 40))"""
+WORDS = """Math.min(...[...document.querySelectorAll('main table:has(th:nth-child(6)) td.words')]
+    .map(e => e.getBoundingClientRect().width))"""
+ROWS = """(heights => Math.max(...heights) / Math.min(...heights))(
+    [...document.querySelectorAll('.rows tbody tr')].map(e => e.getBoundingClientRect().height))"""
+
+
+def test_at_a_desk_no_table_of_the_findings_moves_or_squeezes_its_words(browser, site):
+    reader = opened(browser, site, "evidence/index.html")
+    assert reader.run(MOVES) == []
+    assert reader.run(WORDS) > 140
+
+
+def test_the_rows_of_a_record_are_a_line_each(browser, site):
+    reader = opened(browser, site, "evidence/recorded.html")
+    reader.run(screens.UNFOLD)
+    assert reader.run(ROWS) < 1.5
+
+
+def test_the_list_of_files_fits_a_phone(browser, site):
+    assert opened(browser, site, "api/index.html", PHONE).run(MOVES) == []
+
+
 def test_what_is_too_wide_is_seen_in_every_window(browser, site):
     reader = opened(browser, site)
     reader.run(

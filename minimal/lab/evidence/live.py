@@ -70,6 +70,8 @@ class Live:
             return
         clear = intervals.clear(low, high, len(differences))
         verdict = "clear of zero" if clear else "not distinguishable here"
+        if not clear and not low <= 0 <= high:
+            verdict += ": so few may agree by luck"
         print(
             f"{told}: 95 % interval {low:+.3f} to {high:+.3f} (n = {len(differences)}), {verdict}"
         )
