@@ -35,6 +35,7 @@ from minimal.lab import checks, folds  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
+DECKS = ROOT / "slides"  # whose pages slides/deck.py makes
 # profile -> seconds of one cell, of a whole notebook
 SECONDS = dict(smoke=(120, 300), laptop=(900, 3000), gpu=(3600, 10800))
 # tags: the first skips in silence, papermill ignores the second
@@ -122,7 +123,7 @@ def execute(path, profile, out, parameters=None, limits=None):
         if executed:
             notebook = executed
             faults += faults_after(notebook)
-            publish(notebook, out / path.name)
+            publish(notebook, out / path.name, page=path.resolve().parent != DECKS)
 
     seconds = time.monotonic() - start
     if seconds > all_seconds:
@@ -142,11 +143,12 @@ def execute(path, profile, out, parameters=None, limits=None):
 def run_cells(path, parameters, cell_seconds):
     """The executed copy, or None where no cell ran, and what ended the run early.
 
-    papermill writes its copy after every cell. That one lies in a folder of its own, so that
-    whoever is killed leaves no half-run copy where whole ones are looked for.
+    papermill writes its copy before the first cell, too. That one lies in a folder of its own, so
+    that whoever is killed leaves no half-run copy where whole ones are looked for.
     """
     import papermill
 
+    papermill.engines.papermill_engines.register("saves once", saving_once())
     faults = []
     with tempfile.TemporaryDirectory() as folder, our_kernel():
         copy = Path(folder, path.name)
@@ -155,6 +157,7 @@ def run_cells(path, parameters, cell_seconds):
                 path,
                 copy,
                 parameters,
+                engine_name="saves once",
                 kernel_name="python3",
                 progress_bar=False,
                 cwd=path.parent,
@@ -166,6 +169,23 @@ def run_cells(path, parameters, cell_seconds):
         except Exception as error:  # a dead kernel, a cell out of time, no kernel at all
             faults.append(f"{type(error).__name__}: {str(error).strip().splitlines()[0][:160]}")
         return nbformat.read(copy, 4) if copy.exists() else None, faults
+
+
+def saving_once():
+    """papermill's engine, less its saves before and after every cell: each writes all pictures up
+    to there, half of what a runner would do. What has run is saved at the end, however it ends."""
+    from papermill.engines import NBClientEngine
+
+    class SavesOnce(NBClientEngine):
+        @classmethod
+        def execute_managed_notebook(cls, manager, kernel_name, **how):
+            save, manager.save = manager.save, lambda: None
+            try:
+                super().execute_managed_notebook(manager, kernel_name, **how)
+            finally:
+                manager.save = save
+
+    return SavesOnce
 
 
 @contextlib.contextmanager
@@ -210,10 +230,8 @@ MATHJAX = ROOT / "node_modules" / "mathjax" / "es5" / "tex-svg-full.js"
 AS_TYPED = "Equations stand here as typed: make setup EXTRAS=site brings what draws them."
 
 
-def publish(notebook, copy):
+def publish(notebook, copy, page=True):
     """The executed copy without this machine's paths, and its page."""
-    from nbconvert import HTMLExporter
-
     # without the traces of this run
     notebook.metadata.pop("papermill", None)
     for cell in notebook.cells:
@@ -224,13 +242,17 @@ def publish(notebook, copy):
     write_whole(copy, nbformat.writes(notebook) + "\n")
 
     # a page that loads nothing from elsewhere
+    if not page:
+        return
+    from nbconvert import HTMLExporter  # a slow import
+
     words = notebook.cells[0].source.splitlines()
     title = next((line[2:] for line in words if line.startswith("# ")), copy.stem)
     about = dict(metadata=dict(name=title), equations=equations(copy.parent), note="")
     if not about["equations"]:
         about["note"] = html.escape(AS_TYPED)
-    page, _ = HTMLExporter(raw_template=TEMPLATE).from_notebook_node(notebook, about)
-    write_whole(copy.with_suffix(".html"), page)
+    made, _ = HTMLExporter(raw_template=TEMPLATE).from_notebook_node(notebook, about)
+    write_whole(copy.with_suffix(".html"), made)
 
 
 def equations(folder):
@@ -431,7 +453,7 @@ def main(argv=None):
 
     paths, start = chosen(asked.names), time.monotonic()
     if asked.clean:
-        decks = [] if asked.names else numbered(ROOT / "slides")
+        decks = [] if asked.names else numbered(DECKS)
         for path in [*paths, *decks]:
             nbformat.write(clean(nbformat.read(path, 4)), path)
         return 0

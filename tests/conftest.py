@@ -9,6 +9,7 @@ test into a failure.
 """
 
 import collections
+import gc
 import importlib.util
 import os
 import pathlib
@@ -175,6 +176,8 @@ def reason(report):
 
 def pytest_collection_finish():
     clock["collected"] = time.perf_counter() - clock["start"]
+    gc.collect()
+    gc.freeze()  # torch and five thousand tests stay: no later collection looks through them
 
 
 @pytest.hookimpl(optionalhook=True)

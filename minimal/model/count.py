@@ -51,30 +51,50 @@ def passes(model):
 
 
 tensor = torch.Tensor
-ALIKE = {F.rms_norm, F.layer_norm, F.silu, F.gelu, F.relu, tensor.roll}  # as their first argument
+ALIKE = {F.rms_norm, F.layer_norm, F.silu, F.gelu, F.relu, torch.tanh}  # as their first argument
+ALIKE |= {tensor.roll, tensor.neg, tensor.cos, tensor.sin}
 PAIRS = {tensor.mul, tensor.add, tensor.sub, tensor.__mul__, tensor.__add__, tensor.__sub__}
-PAIRS |= {tensor.__rmul__, tensor.__radd__}
+PAIRS |= {tensor.__rmul__, tensor.__radd__, tensor.__rpow__}
 
 
 class Shapes(TorchFunctionMode):
     """Answers for the commonest operations of meta tensors: PyTorch works out each of their shapes
-    in a fifth of a millisecond of Python, and a pass through twelve layers has hundreds."""
+    in a fifth of a millisecond of Python, and a pass through twelve layers has hundreds. The first
+    time it imports its compiler for that, which takes longer than all of them."""
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         x, *rest = args or (None,)
         if isinstance(x, tensor) and x.is_meta:
-            if function in ALIKE or function in PAIRS and like(x, *rest):
-                return torch.empty_like(x)
+            if function in ALIKE:
+                return empty(x.shape, x.dtype)
+            if function in PAIRS:
+                return pair(x, *rest)
+            if function is tensor.div and not isinstance(rest[0], tensor):
+                return empty(x.shape, torch.result_type(x, 1.0))
             if function is F.linear:
-                return x.new_empty(*x.shape[:-1], len(rest[0]))
+                return empty((*x.shape[:-1], len(rest[0])), x.dtype)
             if function is F.scaled_dot_product_attention:
-                return x.new_empty(*x.shape[:-1], rest[1].shape[-1])
+                return empty((*x.shape[:-1], rest[1].shape[-1]), x.dtype)
+        if function is torch.cat and x[0].is_meta:
+            return joined(x, *rest, **(kwargs or {}))
         return function(*args, **(kwargs or {}))
 
 
-def like(x, y):
-    """Does x keep its shape and its type beside y?"""
-    return not isinstance(y, tensor) or (x.shape, x.dtype) == (y.shape, y.dtype)
+def empty(shape, dtype):
+    return torch.empty(shape, dtype=dtype, device="meta")
+
+
+def pair(x, y):
+    """Of the shape that both are stretched to."""
+    if not isinstance(y, tensor) or x.shape == y.shape:
+        return empty(x.shape, torch.result_type(x, y))
+    return empty(torch.broadcast_shapes(x.shape, y.shape), torch.result_type(x, y))
+
+
+def joined(parts, dim=0):
+    shape = list(parts[0].shape)
+    shape[dim] = sum(part.shape[dim] for part in parts)
+    return empty(shape, parts[0].dtype)
 
 
 def bytes_of(rows):

@@ -77,6 +77,24 @@ def test_a_shape_that_is_answered_at_once_is_pytorchs_own(plan, monkeypatch):
     assert count(skeleton(plan, "nano")) == quick
 
 
+@pytest.mark.parametrize("plan", ["standard", "bov", "modded", "dva", "gpt2", "cross", "mla"])
+def test_every_answer_has_the_shape_and_type_of_pytorchs_own(plan, monkeypatch):
+    seen = []
+
+    class Beside(counting.Shapes):
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            answer = super().__torch_function__(function, types, args, kwargs)
+            own = function(*args, **(kwargs or {}))
+            if isinstance(own, torch.Tensor):
+                assert (answer.shape, answer.dtype) == (own.shape, own.dtype), function
+                seen.append(function)
+            return answer
+
+    monkeypatch.setattr(counting, "Shapes", Beside)
+    count(skeleton(plan, "nano"))
+    assert torch.cat in seen and seen.count(torch.nn.functional.linear) > 10
+
+
 def test_smear_adds_its_25_parameters_and_no_flops():
     counted = count(skeleton("standard", "d12", smear=True))
     assert (counted["parameters"], counted["flops_per_token"]) == (135_266_329, 759_693_312)

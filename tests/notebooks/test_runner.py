@@ -84,8 +84,10 @@ def test_a_cell_that_is_not_python_is_reported_with_its_own_error(executed):
 
 
 def test_a_runner_that_is_killed_leaves_no_half_run_copy(tmp_path):
-    """papermill writes after every cell; what is published is written when all have run."""
-    path = notebook(tmp_path / "99_made.ipynb", "x = 1", "import time; time.sleep(600)")
+    """papermill writes before all have run; what is published is written when all have."""
+    mark = tmp_path / "begun"
+    wait = f"import pathlib, time; pathlib.Path({str(mark)!r}).touch(); time.sleep(600)"
+    path = notebook(tmp_path / "99_made.ipynb", "x = 1", wait)
     out = tmp_path / "out"
     task = dict(path=str(path), profile="smoke", out=str(out), parameters={})
     command = [sys.executable, run.__file__, "--task", json.dumps(task)]
@@ -94,12 +96,10 @@ def test_a_runner_that_is_killed_leaves_no_half_run_copy(tmp_path):
     runner = subprocess.Popen(command, env=os.environ | dict(TMPDIR=str(temporary)))
     try:
         until = time.monotonic() + 60
-        begun = lambda: any(
-            'execution_count": 2' in p.read_text() for p in temporary.rglob(path.name)
-        )
-        while not begun() and time.monotonic() < until:
+        while not mark.exists() and time.monotonic() < until:
             time.sleep(0.1)
-        assert begun(), "the first cell ran"
+        assert mark.exists(), "the first cell ran"
+        assert list(temporary.rglob(path.name)), "papermill's own copy"
     finally:
         family = psutil.Process(runner.pid).children(recursive=True)
         for process in [runner, *family]:

@@ -26,6 +26,7 @@ def simpson(f, end, steps=400):
     return math.fsum([f(0), *inner, f(end)]) * end / steps / 3
 
 
+@functools.lru_cache(maxsize=10_000)  # one comparison is asked for in several tables
 def student(t, dof):
     """P(T <= t) of Student's t. With t = sqrt(dof) tan(a) its density is cos(a)^(dof - 1)."""
     angle = math.atan(abs(t) / math.sqrt(dof))
