@@ -94,7 +94,8 @@ os._exit(code)
 """
 
 # what most notebooks and commands import: the first optimizer and the first count import dynamo,
-# 1.4 CPU seconds; not Triton, which reads its environment as it comes, and dynamo asks for it
+# 1.4 CPU seconds; not Triton, which reads its environment as it comes. Dynamo asks for it at once,
+# and is told that there is none: only its kernels for GPUs would be other ones.
 IMPORTS = """
 import sys
 import numpy, torch

@@ -1,9 +1,7 @@
 """What does a machine hold and load? The cache, tiles of the causal triangle, levels of memory."""
 
-import torch
-
 from minimal.lab.drawings.canvas import Canvas, side_by_side
-from minimal.model.count import count
+from minimal.model.count import cache_of_one, count
 from minimal.variants import skeleton
 
 # ---- what the cache holds ------------------------------------------------------------------------
@@ -11,9 +9,7 @@ from minimal.variants import skeleton
 
 def kept_names(model):
     """Names of what one token leaves in the cache, from a pass that needs no storage."""
-    cache = model.cache()
-    model(torch.zeros(1, 1, dtype=torch.long, device="meta"), cache=cache)
-    return set(cache.kept)
+    return set(cache_of_one(model).kept)
 
 
 def cache_column(plan, size):

@@ -3,8 +3,6 @@
 import json
 from functools import lru_cache
 
-import torch
-
 from minimal.lab.movable.piece import (
     WIDE,
     Control,
@@ -13,7 +11,7 @@ from minimal.lab.movable.piece import (
     fixed,
     powers,
 )
-from minimal.model.count import count
+from minimal.model.count import cache_of_one, count
 from minimal.variants import skeleton
 
 CACHE_PLANS = ("standard", "gqa", "mqa", "cla", "svformer", "resformer", "bov", "bov-keep", "dva")
@@ -24,10 +22,8 @@ CACHE_SIZES = ("tiny", "d12", "d24")
 def kept_bytes(plan, size):
     """Bytes that a token adds as keys, values and ids, and what stands there once: the tables."""
     model = skeleton(plan, size)
-    cache = model.cache()
-    model(torch.zeros(1, 1, dtype=torch.long, device="meta"), cache=cache)
     found = dict(keys=0, values=0, ids=0)
-    for name, rows in cache.kept.items():
+    for name, rows in cache_of_one(model).kept.items():
         kind = "ids" if name == "ids" else "keys" if name[0] == "k" else "values"  # DVA's k_R, too
         found[kind] += rows.numel() * (2 if rows.is_floating_point() else 4)
     return found | dict(tables=count(model)["cache_bytes_fixed"])
