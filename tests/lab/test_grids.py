@@ -104,6 +104,8 @@ def test_dva_as_large_as_standard_has_its_parameters_to_one_per_cent():
         ("controls_code", 5, 5, "stdlib"),
         ("gains_code", 14, 5, "stdlib"),
         ("gains_novel", 14, 5, "war-and-peace"),
+        ("shares_code", 5, 3, "stdlib"),
+        ("shares_novel", 5, 3, "war-and-peace"),
         ("budgets_code", 28, 3, "stdlib"),
         ("budgets_novels", 28, 3, "books"),
         ("widths_code", 15, 3, "stdlib"),
@@ -145,7 +147,7 @@ def test_grids_that_were_chosen_after_looking_are_marked():
     kinds = {name: grid.kind for name, grid in GRIDS.items()}
     assert set(kinds.values()) == {ASKED, EXPLORATORY}
     seen = ["why_text_code", "why_text_novel", "why_vocab_code", "why_vocab_novel"]
-    early = ["frontier_early_code", "frontier_early_novel"]
+    early = ["frontier_early_code", "frontier_early_novel", "shares_code", "shares_novel"]
     assert sorted(name for name, kind in kinds.items() if kind == EXPLORATORY) == sorted(
         ["confound", "parameters", "code", "start", *early, *seen]
     )

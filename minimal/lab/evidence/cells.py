@@ -73,6 +73,9 @@ GAINED = ("row4", "row6", "row7", "row9", "bov", "bov-every", "bov-shared")
 
 SLOWED = [cell for lr in (0.05, 0.005) for cell in plans(*GAINED, overrides=at_rate(lr))]
 
+# How much does attention write? Values from tables and from x0, with a gain and without.
+WRITING = ("standard", "bov-fixed", "bov", "bov-every", "row9")
+
 # Do leads melt to zero, to a constant, or cross? Tables as they are, slow, slim, and the rivals.
 MELTING = [
     *plans("standard", "bov-fixed", "resformer", "denseformer", "svformer"),

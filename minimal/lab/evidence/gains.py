@@ -3,6 +3,7 @@
 import statistics
 
 from minimal.lab.evidence import numbers, pairs, records
+from minimal.lab.evidence.cells import WRITING
 from minimal.lab.evidence.measured import NEAR
 from minimal.lab.evidence.numbers import number
 from minimal.lab.evidence.tables import NAMES
@@ -10,6 +11,8 @@ from minimal.lab.markdown import table
 
 LEARNED = ("row6", "row9", "bov", "bov-shared", "bov-every", "row4", "row7")
 SLOWER = ("0.05", "0.005")  # the paper's rate is 0.5
+SILENT = 0.05  # attention's share of the output; no layer of standard has so little
+DEEP = ("8", "9", "10", "11")  # the last third, as rows name layers
 
 
 # ---- gains of runs -------------------------------------------------------------------------------
@@ -107,4 +110,22 @@ def gains_slowed(text):
     columns = ["learned gain", *(f"closed at {rate}" for rate in ("0.5", *SLOWER))]
     columns += [f"attention's share at {rate}" for rate in SLOWER]
     columns += [f"lead at {rate}" for rate in SLOWER]
+    return table(columns, lines)
+
+
+def shares():
+    """At the paper's rate: of the last third of layers, how many hardly write, and what they do."""
+    lines = []
+    for plan in WRITING:
+        line = [NAMES.get(plan, plan)]
+        for text in ("code", "novel"):
+            rows = [row for row in pairs.rows_of(f"shares_{text}") if row["plan"] == plan]
+            found = [row["share"][layer] for row in rows for layer in DEEP]
+            silent = sum(one < SILENT for one in found)
+            line += [f"{silent} of {len(found)}", number(statistics.fmean(found), 2)]
+        lines.append(line)
+    columns = ["system"]
+    columns += [
+        f"{text}: {name}" for text in ("code", "novel") for name in ("silent", "mean share")
+    ]
     return table(columns, lines)

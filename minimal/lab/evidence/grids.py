@@ -25,11 +25,12 @@ from minimal.lab.evidence.cells import (
     THREE,
     UNDECIDED,
     WAR,
+    WRITING,
     for_steps,
     of_width,
     plans,
 )
-from minimal.lab.evidence.curves import gain_study, mixin_study, token_left
+from minimal.lab.evidence.curves import gain_study, layer_shares, mixin_study, token_left
 from minimal.training.run import Run
 
 ASKED, EXPLORATORY = "asked before", "exploratory"
@@ -201,6 +202,21 @@ GRIDS = dict(
         SLOWED,
         seeds=FIVE,
         also=gain_study,
+    ),
+    # A gain alone is not identified, so these ask for attention's share of the output at the paper's
+    # rate. Asked after the gains were seen; the runs are those of other grids, measured again.
+    shares_code=Grid(
+        "How much does attention write where a gain was learned at the paper's rate? On code",
+        plans(*WRITING),
+        base=CODE,
+        kind=EXPLORATORY,
+        also=layer_shares,
+    ),
+    shares_novel=Grid(
+        "How much does attention write where a gain was learned at the paper's rate? On War and Peace",
+        plans(*WRITING),
+        kind=EXPLORATORY,
+        also=layer_shares,
     ),
     # Three seeds: what is asked is the shape of a curve over an eightfold budget. 4,000 steps read
     # the library 2.4 times and half of the books; War and Peace they would read 7 times.
