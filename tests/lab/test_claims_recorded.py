@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from minimal import analysis
+from minimal.lab.evidence import gains
 from minimal.lab.evidence.curves import critical_point, relative
 from minimal.lab.evidence.intervals import interval, paired
 from minimal.lab.evidence.records import EVIDENCE, published, quoted, read
@@ -859,3 +860,25 @@ def test_at_equal_parameters_dva_without_its_network_is_ahead_of_dva_with_it():
         pytest.approx(-0.036, abs=6e-4),
         pytest.approx(-0.018, abs=6e-4),
     )
+
+
+def silent(text):
+    """{plan: how many of the last four layers of three seeds write less than a twentieth}."""
+    counts = {}
+    for row in read(f"shares_{text}")["rows"]:
+        few = sum(row["share"][layer] < gains.SILENT for layer in gains.DEEP)
+        counts[row["plan"]] = counts.get(row["plan"], 0) + few
+    return counts
+
+
+def test_learned_gains_silence_layers_on_the_novel_and_fixed_ones_do_not():
+    novel, code = silent("novel"), silent("code")
+    assert novel["standard"] == code["standard"] == novel["bov-fixed"] == code["bov-fixed"] == 0
+    assert (novel["bov"], novel["bov-every"], novel["row9"]) == (7, 9, 7)
+    assert (code["bov"], code["bov-every"], code["row9"]) == (0, 1, 3)
+
+
+def test_no_layer_of_standard_is_near_to_silent():
+    rows = read("shares_code")["rows"] + read("shares_novel")["rows"]
+    least = min(min(row["share"].values()) for row in rows if row["plan"] == "standard")
+    assert least > gains.SILENT

@@ -55,3 +55,13 @@ def test_the_table_has_a_cell_for_every_rate(recorded):
     assert head.count("|") == line.count("|") == 9
     cells = [cell.strip() for cell in line.strip("|").split("|")]
     assert cells[1:6] == ["2 of 4", "4 of 8", "4 of 8", "0.38", "0.38"]
+
+
+def test_layers_of_the_last_third_that_hardly_write_are_counted(monkeypatch):
+    """Shares of 0.32 to 0.44 in layers 8 to 11, one silent; the layers below do not count."""
+    loud, low = run("bov", 0), run("bov", 1)
+    low["share"]["9"], low["share"]["3"] = 0.04, 0.0
+    monkeypatch.setattr(pairs, "rows_of", lambda name: [loud, low])
+    monkeypatch.setattr(gains, "WRITING", ("bov",))
+    cells = [cell.strip() for cell in gains.shares().splitlines()[-1].strip("|").split("|")]
+    assert cells[1:] == ["1 of 8", "0.34", "1 of 8", "0.34"]

@@ -203,8 +203,8 @@ GRIDS = dict(
         seeds=FIVE,
         also=gain_study,
     ),
-    # A gain alone is not identified, so these ask for attention's share of the output at the paper's
-    # rate. Asked after the gains were seen; the runs are those of other grids, measured again.
+    # A gain alone is not identified: how much does attention write at the paper's rate? Asked after
+    # the gains were seen; the runs are those of other grids, measured again.
     shares_code=Grid(
         "How much does attention write where a gain was learned at the paper's rate? On code",
         plans(*WRITING),
@@ -213,7 +213,7 @@ GRIDS = dict(
         also=layer_shares,
     ),
     shares_novel=Grid(
-        "How much does attention write where a gain was learned at the paper's rate? On War and Peace",
+        "How much does attention write where a gain was learned at the paper's rate? On the novel",
         plans(*WRITING),
         kind=EXPLORATORY,
         also=layer_shares,
