@@ -882,3 +882,24 @@ def test_no_layer_of_standard_is_near_to_silent():
     rows = read("shares_code")["rows"] + read("shares_novel")["rows"]
     least = min(min(row["share"].values()) for row in rows if row["plan"] == "standard")
     assert least > gains.SILENT
+
+
+SLOW = read("gains_code")["rows"]
+
+
+@pytest.mark.parametrize("plan, better", [("row6", True), ("row9", True), ("bov", False)])
+def test_on_code_a_tenth_of_the_rate_is_better_than_the_papers(plan, better):
+    fast = {r["seed"]: r["loss"] for r in read("ten_seeds_code")["rows"] if r["plan"] == plan}
+    slow = [row for row in SLOW if row["plan"] == plan and gains.rate_of(row) == "0.05"]
+    _, low, _ = interval([fast[row["seed"]] - row["loss"] for row in slow])
+    assert len(slow) == 5 and (low > 0) == better
+
+
+def test_small_gains_of_the_bank_in_every_layer_do_not_make_its_layers_silent():
+    """Where more than half of the gains are near zero, layers write as much as where none is."""
+    rows = [row for row in SLOW if row["plan"] == "bov-every"]
+    by_rate = {rate: [r for r in rows if gains.rate_of(r) == rate] for rate in gains.SLOWER}
+    closed = [gains.closed(map(gains.gains_of, some)) for some in by_rate.values()]
+    assert closed == ["36 of 60", "0 of 60"]
+    small, open_ = (float(gains.share(some)) for some in by_rate.values())
+    assert 0.15 < small < open_ < 0.19

@@ -23,6 +23,7 @@ def recorded(monkeypatch):
     """Two seeds of bov at both slower rates, with standard beside them."""
     slow = [run("bov", seed, rate, 2.9) for seed in (0, 1) for rate in (0.05, 0.005)]
     base = [run("standard", seed, loss=3.0 + seed / 100) for seed in range(3)]
+    base += [run("bov", seed, loss=2.95 - seed / 100) for seed in range(3)]  # at the paper's rate
     files = dict(gains_code=slow, ten_seeds_code=base, stdlib=[run("bov", 0)])
     monkeypatch.setattr(pairs, "rows_of", lambda name: files.get(name, []))
     monkeypatch.setattr(pairs, "whole", files.__contains__)
@@ -48,6 +49,11 @@ def test_a_lead_is_over_standard_on_the_same_seeds(recorded):
     """0.100 and 0.110 of two seeds; the third seed of standard has no partner."""
     assert gains.lead("code", "bov", "0.05").startswith("+0.105 (")
     assert gains.lead("novel", "bov", "0.05") == "not recorded"
+
+
+def test_a_slow_gain_is_held_against_its_fast_self_on_the_same_seeds(recorded):
+    """0.05 and 0.04 of two seeds."""
+    assert gains.ahead("code", "bov", "0.05").startswith("+0.045 (")
 
 
 def test_the_table_has_a_cell_for_every_rate(recorded):

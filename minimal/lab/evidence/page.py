@@ -4,8 +4,8 @@
     python -m minimal.lab.evidence.page --check   say whether it is what the records say
 
 In the template, `{{lead("bov", "novel")}}` becomes what that function returns: of `numbers` or
-`measured` beside this file, or, with `table_` before its name, of `tables` or `gains`, and with
-`gpu_` before it, of `minimal.lab.speed.gpu_table`. What stands between
+`measured` beside this file; with `table_` before its name, of `tables` or `gains`; with `gain_`, of
+`gains`; with `gpu_`, of `minimal.lab.speed.gpu_table`. What stands between
 `{{when GRID …}}` and `{{otherwise}}` or `{{end}}`, each on a line of its own, is told once these
 grids are whole: nothing is told from a part of a grid.
 """
@@ -26,7 +26,12 @@ MARK = re.compile(r"\{\{(.*?)\}\}", re.S)
 WHOLE = re.compile(r"`[^`]+`|\[[^\]]+\]\([^)]+\)")  # code and links stay on one line
 TIE = "\N{NO-BREAK SPACE}"
 # what a name begins with -> where it is looked for
-ROOMS = {"table_": [tables, gains], "gpu_": [gpu_table], "": [numbers, measured]}
+ROOMS = {
+    "table_": [tables, gains],
+    "gain_": [gains],
+    "gpu_": [gpu_table],
+    "": [numbers, measured],
+}
 TOLD = "written by `python -m minimal.lab.evidence.page` from page.md and the records; edit those"
 
 
