@@ -71,13 +71,8 @@ def panels_of(names, title, xlabel, ylabel, width):
 
 def line_style(i):
     """The i-th way of drawing a line: colour, dash and mark change together."""
-    return dict(
-        color=COLOURS[i % 8],
-        linestyle=DASHES[i % 8],
-        marker=MARKS[i % 8],
-        markersize=4.5,
-        linewidth=1.6,
-    )
+    told_apart = dict(color=COLOURS[i % 8], linestyle=DASHES[i % 8], marker=MARKS[i % 8])
+    return told_apart | dict(markersize=4.5, linewidth=1.6)
 
 
 # ---- lines and bands -----------------------------------------------------------------------------

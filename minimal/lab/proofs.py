@@ -30,6 +30,12 @@ def gap_by(f, g, leaves, seed=0):
     return max((a - b).abs().max().item() for a, b in pairs)
 
 
+def say_gaps(gaps):
+    """{what was compared: how far apart}, a line each."""
+    for name, distance in gaps.items():
+        print(f"{name:22} {distance:.1e}")
+
+
 def kept_bytes(f, *inputs):
     """Bytes that f keeps for its backward pass, each storage once, the inputs not counted."""
     inputs, kept = [x.detach().requires_grad_() for x in inputs], {}

@@ -903,3 +903,17 @@ def test_small_gains_of_the_bank_in_every_layer_do_not_make_its_layers_silent():
     assert closed == ["36 of 60", "0 of 60"]
     small, open_ = (float(gains.share(some)) for some in by_rate.values())
     assert 0.15 < small < open_ < 0.19
+
+
+def test_the_detached_models_lead_melts_while_resformers_stays():
+    """Notebook 04: seven tenths of it after 100 steps, less than a tenth at the end."""
+    rows = read("controls_code")["rows"]
+    curves = {(row["plan"], row["seed"]): dict(row["valid"]) for row in rows}
+
+    def lead(plan, step):
+        seeds = [seed for name, seed in curves if name == plan]
+        gaps = [curves["standard", seed][step] - curves[plan, seed][step] for seed in seeds]
+        return sum(gaps) / len(gaps)
+
+    part = {step: lead("resformer/detached", step) / lead("resformer", step) for step in (100, 500)}
+    assert 0.65 < part[100] < 0.75 and 0 < part[500] < 0.1

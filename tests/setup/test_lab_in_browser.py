@@ -205,8 +205,9 @@ def answered(page, text):
     page.press("Enter", shift=True)
     page.wait(lambda: page.run("counted('turn-causal-mask-check')") != before, "the verdict")
     assert page.run("source('turn-causal-mask')") == text
-    found = [text for id, kind, text in page.run("told()") if id == "turn-causal-mask-check"]
-    return "\n".join(found)
+    told = lambda: [words for id, _, words in page.run("told()") if id == "turn-causal-mask-check"]
+    page.wait(told, "its words")  # they come after the count
+    return "\n".join(told())
 
 
 def test_your_turn_is_a_loud_box_too(turn):
