@@ -216,9 +216,10 @@ TEMPLATE = """{%- extends 'lab/index.html.j2' -%}
 {%- block html_head_js_mermaidjs -%}{%- endblock -%}
 {%- block html_head_js_mathjax -%}{{ resources.equations }}{%- endblock -%}
 {%- block html_head_css -%}
-<style>  /* on a phone, code and equations scroll in their own boxes; nbconvert would cut them */
+<style>  /* on a phone, what is wide scrolls in a box of its own; nbconvert would cut it */
 .jp-InputArea-editor, .jp-CodeMirrorEditor { overflow-x: auto !important; }
 .jp-RenderedHTMLCommon pre { overflow-x: auto; white-space: pre; }
+.jp-OutputArea-output table { display: block; overflow-x: auto; }
 mjx-container { max-width: 100%; overflow-x: auto; overflow-y: hidden; }
 </style>
 {%- endblock -%}
