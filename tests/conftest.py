@@ -34,16 +34,16 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # over its budget means slower than it was; the three short ones have some room.
 BUDGET = dict(
     setup=95,
-    model=160,
+    model=125,
     training=95,
     data=60,
-    kernels=110,
+    kernels=115,
     encoder=90,
     tasks=60,
-    lab=130,
+    lab=85,
     homework=310,
-    notebooks=420,
-    slides=340,
+    notebooks=215,
+    slides=190,
 )
 REQUIRED = set(filter(None, os.environ.get("REQUIRE", "").split(",")))
 EXTRAS = dict(  # what must be there for a test with this mark
