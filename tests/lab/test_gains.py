@@ -53,7 +53,7 @@ def test_a_lead_is_over_standard_on_the_same_seeds(recorded):
 
 def test_a_slow_gain_is_held_against_its_fast_self_on_the_same_seeds(recorded):
     """0.05 and 0.04 of two seeds."""
-    assert gains.ahead("code", "bov", "0.05").startswith("+0.045 (")
+    assert gains.lead("code", "bov", "0.05", "bov").startswith("+0.045 (")
 
 
 def test_the_table_has_a_cell_for_every_rate(recorded):

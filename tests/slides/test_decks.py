@@ -146,17 +146,24 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("fault", BROKEN)
-def test_the_walk_sees_what_it_should(browser, built, fault):
+def faults_of(body, look, browser, folder):
+    """What `look` finds in a deck of one slide."""
     cell = nbformat.v4.new_markdown_cell(
-        "## A slide\n\n" + BROKEN[fault],
+        "## A slide\n\n" + body,
         id="made",
         metadata=dict(slideshow=dict(slide_type="slide")),
     )
-    path = built / "made.html"
+    path = folder / "made.html"
     path.write_text(deck.html(nbformat.v4.new_notebook(cells=[cell])), encoding="utf-8")
-    assert any(fault in found for found in walk.faults(browser, path)), walk.faults(browser, path)
+    found = look(browser, path)
     path.unlink()
+    return found
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+def test_the_walk_sees_what_it_should(browser, built, fault):
+    found = faults_of(BROKEN[fault], walk.faults, browser, built)
+    assert any(fault in one for one in found), found
 
 
 CUT = '<div style="overflow:hidden;white-space:nowrap">' + "words " * 60 + "</div>"
@@ -178,15 +185,7 @@ BROKEN_ON_A_PHONE = {
 
 @pytest.mark.parametrize("fault", BROKEN_ON_A_PHONE)
 def test_the_look_at_a_phone_sees_what_it_should(browser, built, fault):
-    cell = nbformat.v4.new_markdown_cell(
-        "## A slide\n\n" + BROKEN_ON_A_PHONE[fault],
-        id="made",
-        metadata=dict(slideshow=dict(slide_type="slide")),
-    )
-    path = built / "made.html"
-    path.write_text(deck.html(nbformat.v4.new_notebook(cells=[cell])), encoding="utf-8")
-    found = walk.faults_on_a_phone(browser, path)
-    path.unlink()
+    found = faults_of(BROKEN_ON_A_PHONE[fault], walk.faults_on_a_phone, browser, built)
     assert any(fault in one for one in found), found
 
 

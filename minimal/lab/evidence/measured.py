@@ -12,9 +12,6 @@ from minimal.lab.evidence.numbers import number, signed
 from minimal.lab.markdown import table
 from minimal.lab.speed.costs import ASSUMED, PAPERS, PEAK, hours, reached
 
-NEAR = 0.2  # a gain that ends nearer to zero has all but switched its layer off
-
-
 # ---- one layer, lambdas, encoders ----------------------------------------------------------------
 
 
@@ -23,17 +20,6 @@ def one_layer_covering():
     names = sorted({row["plan"] for row in pairs.rows_of("one_layer")})
     over = "standard in thirteen_rows"
     return str(sum(numbers.clear(name, "one_layer", over) == "not clear" for name in names))
-
-
-def one_layer_closed():
-    """Of all runs in one layer, in how many the gain ends near zero: "32 of 36"."""
-    ends = [
-        value
-        for row in pairs.rows_of("one_layer")
-        for name, value in row["coefficients"].items()
-        if name.endswith(".gain")
-    ]
-    return f"{sum(abs(value) < NEAR for value in ends)} of {len(ends)}"
 
 
 def turned_back(recipe, plan="modded", grid="lambdas"):
