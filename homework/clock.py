@@ -22,6 +22,9 @@ from homework import cells, marking, turn
 ROOT = Path(__file__).resolve().parents[1]
 WORDS, LINES = 130, 8  # a minute
 THINKING = dict(easy=3, medium=7, hard=10, stretch=15)  # minutes, for an exercise of homework
+NOT_READ = re.compile(
+    r"\$\$.*?\$\$|<[^>]+>|\*\*Beside it\.\*\* [^\n]*|(?<=\])\([^)\s]*\)", flags=re.S
+)
 TIME = re.compile(r"(?<=\*\*Time\.\*\* )[^;]*(?=;)")
 
 
@@ -44,9 +47,8 @@ class Time:
 
 
 def words(text):
-    """How many words, less equations and marks of HTML."""
-    prose = re.sub(r"\$\$.*?\$\$|<[^>]+>", "", text, flags=re.S)
-    return len(re.findall(r"\w[\w'’-]*", prose))
+    """How many words, less equations, marks of HTML, addresses, and the line of links of a head."""
+    return len(re.findall(r"\w[\w'’-]*", NOT_READ.sub("", text)))
 
 
 def read(cell):

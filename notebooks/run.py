@@ -374,10 +374,11 @@ KERNEL = dict(
 )
 
 
-def clean(notebook):
+def clean(notebook, name):
     """The notebook as it is published: no outputs, no traces of a run, ids that can be read, and in
-    its head the time that a person needs."""
-    from homework import clock  # a slow import, for this alone
+    its head the time that a person needs and a link to its page, where the site has an address."""
+    from homework import clock  # slow imports, for this alone
+    from slides import launch
 
     notebook.cells = [cell for cell in notebook.cells if "injected-parameters" not in tags(cell)]
     notebook.nbformat, notebook.nbformat_minor = 4, 5
@@ -385,6 +386,7 @@ def clean(notebook):
     if notebook.cells and notebook.cells[0].cell_type == "markdown":
         head = notebook.cells[0]
         head.source = clock.with_time(head.source, clock.time(notebook))
+        head.source = launch.with_page(head.source, name)
     heading, taken = "start", {cell.get("id") for cell in notebook.cells}
     for cell, closed in zip(notebook.cells, folds.metadata(notebook.cells), strict=True):
         kept = {key: cell.metadata[key] for key in ("tags", "slideshow") if key in cell.metadata}
@@ -456,7 +458,9 @@ def main(argv=None):
     if asked.clean:
         decks = [] if asked.names else numbered(DECKS)
         for path in [*paths, *decks]:
-            nbformat.write(clean(nbformat.read(path, 4)), path)
+            made = nbformat.writes(clean(nbformat.read(path, 4), path.stem)) + "\n"
+            if made != path.read_text(encoding="utf-8"):
+                write_whole(path, made)
         return 0
 
     parameters = {name: value_of(text) for name, text in asked.p}
@@ -471,4 +475,5 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
+    sys.path.append(str(ROOT))  # slides is a folder of the course and not installed
     sys.exit(main())

@@ -4,6 +4,7 @@ The address of a copy of the course stands in one place: `Homepage` in pyproject
 """
 
 import html
+import re
 from urllib.parse import quote, urlsplit
 
 from slides import links
@@ -20,6 +21,8 @@ NOWHERE = (
     "Buttons for Colab and Binder appear here once the owner of a copy has set "
     "<code>Homepage</code> in <code>pyproject.toml</code>."
 )
+BESIDE = "**Beside it.** "  # in the head of a notebook, before its links
+RENDERED = re.compile(r"\[Page\]\([^)]*\) · ")
 
 
 def services(file):
@@ -50,6 +53,23 @@ def run_box(file):
         ways.append(f'<li><a class="launch" href="{html.escape(address)}">{name}</a>{more}</li>')
     note = "" if len(ways) > 1 else f"<p>{NOWHERE}</p>"
     return f"<details><summary>Run it</summary><ul>{''.join(ways)}</ul>{note}</details>"
+
+
+def with_page(source, name):
+    """The head of a notebook, with a link to its page where the owner publishes the site.
+
+    `python notebooks/run.py --clean` writes it, and takes it out where the address is gone.
+    """
+    source, home = without_page(source), links.published()
+    if not home:
+        return source
+    page = f"[Page]({home.rstrip('/')}/notebooks/{name}.html) · "
+    return source.replace(BESIDE, BESIDE + page, 1)
+
+
+def without_page(source):
+    """The head as the page itself shows it, which needs no link to where the reader is."""
+    return RENDERED.sub("", source, count=1)
 
 
 def toolbar(path, at, decks=(), printed=(), homework=()):

@@ -30,7 +30,7 @@ def notebook(path, *sources, **tagged):
         nbformat.v4.new_code_cell(source, id=tag, metadata=dict(tags=[tag.replace("_", "-")]))
         for tag, source in tagged.items()
     ]
-    nbformat.write(run.clean(nbformat.v4.new_notebook(cells=cells)), path)
+    nbformat.write(run.clean(nbformat.v4.new_notebook(cells=cells), path.stem), path)
     return path
 
 
@@ -271,7 +271,7 @@ def test_cleaning_takes_out_every_trace_of_a_run_and_gives_ids_that_can_be_read(
         papermill=dict(output_path="somewhere"),
         kernelspec=dict(name="conda-env-x", display_name="x"),
     )
-    clean = run.clean(made)
+    clean = run.clean(made, "99_made")
     assert [cell.id for cell in clean.cells] == [
         "title",
         "parameters",
@@ -287,6 +287,16 @@ def test_cleaning_takes_out_every_trace_of_a_run_and_gives_ids_that_can_be_read(
         kernelspec=dict(display_name="Python 3", language="python", name="python3"),
         language_info=dict(name="python"),
     )
+
+
+def test_the_command_that_cleans_runs_from_any_folder(tmp_path):
+    made = run.ROOT / "notebooks" / "00_start_here.ipynb"
+    before = made.read_bytes()
+    command = [sys.executable, str(run.HERE / "run.py"), "--clean", "00"]
+    alone = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    told = subprocess.run(command, cwd=tmp_path, env=alone, capture_output=True, text=True)
+    assert told.returncode == 0, told.stderr
+    assert made.read_bytes() == before, "the sources are as the command leaves them"
 
 
 def test_a_number_means_all_its_parts_and_a_stem_one():

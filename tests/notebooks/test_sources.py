@@ -41,9 +41,8 @@ def test_every_notebook_is_one_of_the_syllabus():
 
 def test_the_source_is_as_run_py_clean_leaves_it(path, notebook):
     nbformat.validate(notebook)
-    assert path.read_text(encoding="utf-8") == nbformat.writes(run.clean(notebook)) + "\n", (
-        "python notebooks/run.py --clean"
-    )
+    cleaned = nbformat.writes(run.clean(notebook, path.stem)) + "\n"
+    assert path.read_text(encoding="utf-8") == cleaned, "python notebooks/run.py --clean"
 
 
 def test_cell_ids_are_words(notebook):

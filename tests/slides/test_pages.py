@@ -11,7 +11,7 @@ from matplotlib import image
 
 from minimal.lab import figures, shades
 from notebooks import run
-from slides import dark, formula, launch, lesson, links, page, preview, search, shell
+from slides import build, dark, formula, launch, lesson, links, page, preview, search, shell
 
 code = nbformat.v4.new_code_cell
 text = nbformat.v4.new_markdown_cell
@@ -303,6 +303,36 @@ def test_a_description_is_the_first_sentence_that_says_something_without_signs()
     assert told.startswith("Attention is one line, softmax") and not set(told) & set("\\${}")
     long = preview.description(f"<p>{'word ' * 100}</p>")
     assert len(long) <= preview.LONGEST + 2 and long.endswith("word …")
+
+
+def test_the_head_of_a_notebook_links_its_page_where_the_site_has_an_address(monkeypatch):
+    head = "# 01 · A\n\n**Beside it.** [Slides](../slides/01_a.ipynb) · next: [02](02_b.ipynb)"
+    for home in ("https://some.github.io/course", "https://some.github.io/course/"):
+        monkeypatch.setattr(links, "published", lambda home=home: home)
+        linked = launch.with_page(head, "01_a")
+        page = "[Page](https://some.github.io/course/notebooks/01_a.html)"
+        assert f"**Beside it.** {page} · [Slides](" in linked
+        assert launch.with_page(linked, "01_a") == linked, (
+            "written once, however often it is cleaned"
+        )
+
+    # an address that moved, one that was taken back, and a head without the line
+    monkeypatch.setattr(links, "published", lambda: "https://elsewhere.org")
+    moved = launch.with_page(linked, "01_a")
+    assert moved.count("[Page]") == 1 and "(https://elsewhere.org/notebooks/01_a.html)" in moved
+    monkeypatch.setattr(links, "published", lambda: None)
+    assert launch.with_page(moved, "01_a") == head
+    assert launch.with_page("# A deck", "01_a") == "# A deck"
+
+
+def test_a_page_does_not_link_itself(monkeypatch, tmp_path):
+    monkeypatch.setattr(links, "published", lambda: "https://some.github.io/course")
+    source = links.ROOT / "notebooks" / "01_attention.ipynb"
+    copy = tmp_path / source.name
+    nbformat.write(run.clean(nbformat.read(source, 4), source.stem), copy)
+    assert "[Page](https://some.github.io/course/notebooks/" in copy.read_text(encoding="utf-8")
+    _, _, made = build.notebook_page(source, {source: copy}, "smoke")
+    assert ">Page</a>" not in made and ">homework hw01</a>" in made, "the other links stay"
 
 
 @pytest.mark.parametrize(
