@@ -74,6 +74,9 @@ def front(decks, printed):
     def words(name):
         picture = r'<figure class="map scroll" tabindex="0">\1</figure>'
         body = re.sub(r"<p>(<img[^>]*>)</p>", picture, page.markdown_html(told[name]))
+        body = re.sub(
+            r"<picture>.*?</picture>", r'<figure class="map">\g<0></figure>', body, flags=re.S
+        )
         return f"<h2>{name}</h2>{body}" if name else body
 
     from_readme = lambda *names: relink("\n".join(map(words, names)), "README.md", "index.html")

@@ -114,7 +114,9 @@ def relink(body, source, at):
             return f'{match["before"]}"#" title="in the repository: {html.escape(file)}"'
         raise ValueError(f"{source}: the link {link} leads nowhere")
 
-    body = re.sub(r'(?P<before><(?:a|img)\b[^>]*?\b(?:href|src)=)"(?P<link>[^"]*)"', turn, body)
+    body = re.sub(
+        r'(?P<before><(?:a|img|source)\b[^>]*?\b(?:href|src|srcset)=)"(?P<link>[^"]*)"', turn, body
+    )
     waiting = r'<a href="#" (title="in (?:preparation|the repository: [^"]*)")>(.*?)</a>'
     return re.sub(waiting, r'<span class="soft" \1>\2</span>', body)
 
@@ -133,7 +135,7 @@ class Links(HTMLParser):
     def handle_starttag(self, tag, attributes):
         told = dict(attributes)
         self.names |= {told.get("id"), told.get("name")}
-        link = told.get("href") or told.get("src")
+        link = told.get("href") or told.get("src") or told.get("srcset")
         if not link or link.startswith("data:"):
             return
         if not re.match(r"[a-z]+:|//", link):

@@ -15,6 +15,12 @@ from minimal.lab.source_map import sources_map
 
 FIGURES = CHECKOUT / "slides" / "figures"
 
+# What a reader's dark page does to a picture: paper and letters change places, hues stay. White
+# becomes the dark paper of the drawings.
+DARK = """
+@media (prefers-color-scheme: dark) { svg > g { filter: invert(.92) hue-rotate(180deg); } }
+"""
+
 FIVE = ("standard", "resformer", "svformer", "bov", "bypass")
 NINE = ("standard", "resformer", "svformer", "row9", "bov", "vplus", "modded", "dva", "bypass")
 
@@ -38,6 +44,11 @@ HEADLINE = {
 
 def five_systems():
     return systems(*FIVE)
+
+
+def five_systems_tall():
+    """For a phone, where five side by side have letters of four pixels."""
+    return systems(*FIVE, columns=2)
 
 
 def short_map():
@@ -85,15 +96,17 @@ def beside(panels, title, xlabel):
     return fig
 
 
+FIVE_TOLD = (
+    "Five attention layers as boxes and arrows. Queries and keys make the map in each, and "
+    "only the thick arrow of the value moves: from the layer's own stream in standard "
+    "attention, also from layer 1 in ResFormer, only from layer 1 in SVFormer, from a table by "
+    "token id in Bank of Values, past the value matrix in the value bypass."
+)
+
 # file: (what draws it, its alt text, which README repeats)
 PICTURES = {
-    "systems.svg": (
-        five_systems,
-        "Five attention layers as boxes and arrows. Queries and keys make the map in each, and "
-        "only the thick arrow of the value moves: from the layer's own stream in standard "
-        "attention, also from layer 1 in ResFormer, only from layer 1 in SVFormer, from a table by "
-        "token id in Bank of Values, past the value matrix in the value bypass.",
-    ),
+    "systems.svg": (five_systems, FIVE_TOLD),
+    "systems-tall.svg": (five_systems_tall, FIVE_TOLD),
     "sources.svg": (
         sources_map,
         "Every plan of the course down, twelve layers across, each cell lettered by the source of "
@@ -124,7 +137,12 @@ def drawn(name):
     made = draw()
     if isinstance(made, Drawing):
         return made.svg.encode()
-    return figures.picture(made, Path(name).suffix[1:])
+    return turning(figures.picture(made, Path(name).suffix[1:]))
+
+
+def turning(svg):
+    """A picture that turns dark with the page around it, as the drawings do."""
+    return svg.replace(b"</style>", DARK.encode() + b"</style>", 1)
 
 
 @command("minimal.lab.pictures", __doc__)

@@ -124,8 +124,21 @@ def test_the_committed_pictures_are_those_of_today(name):
 
 def test_readme_shows_the_pictures_in_the_words_that_stand_beside_them():
     page = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    narrow = '<source media="(max-width: 900px)" srcset="slides/figures/systems-tall.svg">'
     for name, (_, alt) in pictures.PICTURES.items():
-        assert f"![{alt}](slides/figures/{name})" in page, f"README has other words for {name}"
+        file = f"slides/figures/{name}"
+        shown = f"![{alt}]({file})" in page or f'<img src="{file}" alt="{alt}">' in page
+        shown = shown or f'srcset="{file}"' in narrow and f'{narrow}\n  <img src="slides/' in page
+        assert shown, f"README has other words for {name}"
+
+
+@pytest.mark.parametrize("name", pictures.PICTURES)
+def test_every_picture_turns_dark_where_the_page_around_it_is_dark(name):
+    drawn = pictures.drawn(name).decode()
+    asked = re.findall(r"@media \(prefers-color-scheme: dark\) \{(.*)", drawn, flags=re.S)
+    assert len(asked) == 1 and re.match(
+        r"\s*(svg > g \{ filter: invert|\.paper \{ fill: #1)", asked[0]
+    )
 
 
 def test_importing_the_package_leaves_the_heavy_ones_alone():

@@ -375,6 +375,42 @@ def test_a_heat_map_says_dark_is_large_in_the_dark_too_and_its_paper_turns(brows
     assert paper < 0.25 if theme == "dark" else paper > 0.9
 
 
+def test_the_first_drawing_is_tall_on_a_phone_and_as_wide_as_the_screen(browser, site):
+    reader = opened(browser, site, "index.html")
+    told = (
+        "(e => [e.currentSrc.split('/').pop(), e.getBoundingClientRect().width / e.naturalWidth])"
+    )
+    for size, file, least in (
+        (DESK, "systems.svg", 0.6),
+        (TABLET, "systems-tall.svg", 1),
+        (PHONE, "systems-tall.svg", 0.65),  # letters of 13 pixels are more than 8
+    ):
+        shown, scale = resized(reader, size).run(f"{told}(document.querySelector('.map img'))")
+        assert shown == file and least <= scale <= 1, (size, shown, scale)
+        sideways = reader.run(
+            "(e => e.scrollWidth - e.clientWidth)(document.querySelector('.map'))"
+        )
+        assert sideways <= 1, size
+
+
+@pytest.mark.parametrize("system", ["dark", "light"])
+def test_drawings_of_the_front_page_have_the_paper_of_the_page(browser, site, system, tmp_path):
+    """Of the page's own theme, which the reader may choose against her system's."""
+    reader = opened(browser, site, "index.html", dark=system == "dark")
+    files = ("figures/systems.svg", "figures/recorded.svg")
+    for theme in ("light", "dark"):
+        reader.run(f"document.documentElement.dataset.theme = '{theme}'")
+        for file in files:
+            box = f"document.querySelector('main img[src$=\"{file}\"]').getBoundingClientRect()"
+            reader.run(f"scrollTo(0, scrollY + {box}.y - 100)")
+            settled(reader)
+            left, top = reader.run(f"[{box}.x, {box}.y]")
+            reader.shot(tmp_path / "page.png")
+            pixels = image.imread(tmp_path / "page.png")[..., :3].mean(-1)  # (height, width)
+            paper = pixels[int(top) + 8, int(left) + 8]
+            assert paper < 0.25 if theme == "dark" else paper > 0.9, (theme, file, paper)
+
+
 def test_every_page_tells_others_what_it_is_about(site):
     lost = []
     for path in sorted(site[0].rglob("*.html")):
