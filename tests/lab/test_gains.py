@@ -48,7 +48,20 @@ def test_a_share_is_the_mean_over_layers_that_have_a_gain(recorded):
 def test_a_lead_is_over_standard_on_the_same_seeds(recorded):
     """0.100 and 0.110 of two seeds; the third seed of standard has no partner."""
     assert gains.lead("code", "bov", "0.05").startswith("+0.105 (")
-    assert gains.lead("novel", "bov", "0.05") == "not recorded"
+    assert gains.lead("code", "row6", "0.05") == "not recorded"
+
+
+def test_where_ten_seeds_are_not_recorded_the_lead_is_over_those_of_the_big_table(
+    recorded, monkeypatch
+):
+    """Of the novel; one seed of standard is there and two of bov."""
+    one, slow = [run("standard", 0)], gains.slowed("code", "bov", "0.05")
+    files = dict(gains_novel=slow, thirteen_rows=one)
+    monkeypatch.setattr(pairs, "rows_of", lambda name: files.get(name, []))
+    asked = []
+    monkeypatch.setattr(gains, "apart", lambda theirs, ours: asked.append((theirs, ours)))
+    gains.lead("novel", "bov", "0.05")
+    assert asked == [({0: 3.0}, {0: 2.9, 1: 2.9})]
 
 
 def test_a_slow_gain_is_held_against_its_fast_self_on_the_same_seeds(recorded):

@@ -31,6 +31,7 @@ from minimal.lab.evidence import records, why
 ROWS = 500 * 16  # what a run of the grids reads
 HELD = 371  # and is scored on
 BACK = range(1, 9)
+SLIM = dict(hidden=why.SLIM[1024])  # bov-fixed at the parameters of standard
 
 
 # ---- counting ------------------------------------------------------------------------------------
@@ -116,17 +117,18 @@ def rank_correlation(a, b):
     return float(np.corrcoef(*ranks)[0, 1])
 
 
-def lead_of(rows):
-    """Standard less bov-fixed at its parameters, by seed; only seeds that have both."""
+def lead_of(rows, plan="bov-fixed", changes=SLIM):
+    """Standard less a plan, by seed, only seeds that have both: what was foretold is the lead of
+    bov-fixed at the parameters of standard."""
 
-    def losses(plan, **changes):
+    def losses(plan, changes):
         kept = (row for row in rows if row["plan"] == plan)
         return {
             row["seed"]: row["loss"] for row in kept if row["asked"].get("changes", {}) == changes
         }
 
-    plain, slim = losses("standard"), losses("bov-fixed", hidden=why.SLIM[1024])
-    return [plain[seed] - slim[seed] for seed in sorted(plain) if seed in slim]
+    plain, theirs = losses("standard", {}), losses(plan, changes)
+    return [plain[seed] - theirs[seed] for seed in sorted(plain) if seed in theirs]
 
 
 def verdict(leads, seeds=3):

@@ -56,11 +56,14 @@ def share(rows):
 
 
 def lead(text, plan, rate, over="standard"):
-    """Over a plan of the grid with ten seeds, itself at the paper's rate too, on shared seeds."""
-    if not pairs.whole(f"ten_seeds_{text}"):
+    """Over a plan at the paper's rate, which may be itself, on the seeds that both have: all five
+    where the grid with ten is whole, three elsewhere."""
+    ours = pairs.by_seed(slowed(text, plan, rate), plan)
+    ten = f"ten_seeds_{text}"
+    theirs = pairs.by_seed(pairs.rows_of(ten if pairs.whole(ten) else numbers.TEXTS[text][0]), over)
+    if not ours.keys() & theirs.keys():
         return "not recorded"
-    theirs = pairs.by_seed(pairs.rows_of(f"ten_seeds_{text}"), over)
-    return apart(theirs, pairs.by_seed(slowed(text, plan, rate), plan))
+    return apart(theirs, ours)
 
 
 def one_layer():

@@ -4,8 +4,9 @@
     python -m minimal.lab.evidence.page --check   say whether it is what the records say
 
 In the template, `{{lead("bov", "novel")}}` becomes what that function returns: of `numbers` or
-`measured` beside this file; with `table_` before its name, of `tables` or `gains`; with `gain_`, of
-`gains`; with `gpu_`, of `minimal.lab.speed.gpu_table`. What stands between
+`measured` beside this file; with `table_` before its name, of `tables`, `gains` or `text_leads`;
+with `gain_`, of `gains`; with `text_`, of `text_leads`; with `gpu_`, of
+`minimal.lab.speed.gpu_table`. What stands between
 `{{when GRID …}}` and `{{otherwise}}` or `{{end}}`, each on a line of its own, is told once these
 grids are whole: nothing is told from a part of a grid.
 """
@@ -17,7 +18,7 @@ import textwrap
 
 from minimal.command import command
 from minimal.data.files import write_whole
-from minimal.lab.evidence import gains, measured, numbers, pairs, records, tables
+from minimal.lab.evidence import gains, measured, numbers, pairs, records, tables, text_leads
 from minimal.lab.evidence.grids import GRIDS
 from minimal.lab.speed import gpu_table
 
@@ -27,8 +28,9 @@ WHOLE = re.compile(r"`[^`]+`|\[[^\]]+\]\([^)]+\)")  # code and links stay on one
 TIE = "\N{NO-BREAK SPACE}"
 # what a name begins with -> where it is looked for
 ROOMS = {
-    "table_": [tables, gains],
+    "table_": [tables, gains, text_leads],
     "gain_": [gains],
+    "text_": [text_leads],
     "gpu_": [gpu_table],
     "": [numbers, measured],
 }
