@@ -220,7 +220,7 @@ def sized(r, common):
         dict(together=True),
     ),
     hints=[
-        "F.normalize(h, dim=-1) brings every token to length 1: u (B, T, C). Sum u over the "
+        "h / h.norm(dim=-1, keepdim=True) has tokens of length 1: u (B, T, C). Sum u over the "
         "tokens, not over the features.",
         "The squared length of that sum is the sum of ALL cosines. How many of them are a token's "
         "with itself, and how large are these?",

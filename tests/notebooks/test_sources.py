@@ -1,8 +1,10 @@
 """Has every notebook the shape that a reader relies on? Its source is judged; nothing runs."""
 
 import ast
+import builtins
 import re
 import subprocess
+import symtable
 import sys
 from pathlib import Path
 
@@ -153,6 +155,36 @@ def test_pictures_go_through_figures_show(notebook):
     assert "figures.show(" in code
     assert re.findall(r"plt\.show|display\(fig|\bpyplot\b|^%matplotlib", code, flags=re.M) == []
     assert [cell.id for cell in notebook.cells if cell.get("attachments")] == []
+
+
+def names_made(code):
+    """What a cell imports, defines or assigns."""
+    made = set()
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            made |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            made.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            made.add(node.id)
+    return made
+
+
+def names_asked(scope):
+    """What a text looks up outside of its functions."""
+    asked = {one.get_name() for one in scope.get_symbols() if one.is_global()}
+    return asked.union(*map(names_asked, scope.get_children()))
+
+
+def test_a_folded_solution_runs_where_it_stands(notebook):
+    """Typed into its cell it finds all it names: a learner who copies it is not told of F."""
+    known = {*dir(builtins), *("hint", "case", "your_turn")}
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            known |= names_made(re.sub(r"^[%!].*$", "", cell.source, flags=re.M))
+        for solution in re.findall(r"<summary>Solution.*?```python\n(.*?)```", cell.source, re.S):
+            asked = names_asked(symtable.symtable(solution, cell.id, "exec"))
+            assert asked - known - names_made(solution) == set(), cell.id
 
 
 def test_links_lead_somewhere(path, notebook):

@@ -1,7 +1,6 @@
 """Notebook 03, solved."""
 
 import torch
-import torch.nn.functional as F
 
 
 def weight_back(A, back):
@@ -17,7 +16,7 @@ def token_entropy(A):
 
 def similarity(h):
     T = h.shape[1]
-    u = F.normalize(h, dim=-1)  # (B, T, C)
+    u = h / h.norm(dim=-1, keepdim=True)  # (B, T, C)
     all_pairs = u.sum(1).square().sum(-1)  # (B,)
     return (all_pairs - T) / (T * (T - 1))
 
