@@ -2,7 +2,7 @@
 
 import pytest
 
-from minimal.lab.evidence import gains, pairs
+from minimal.lab.evidence import gains, numbers, pairs
 
 LAYERS = {8: 0.1, 9: -0.19, 10: 0.2, 11: 1.5}  # two of four are nearer to zero than 0.2
 
@@ -27,7 +27,7 @@ def recorded(monkeypatch):
     files = dict(gains_code=slow, ten_seeds_code=base, stdlib=[run("bov", 0)])
     monkeypatch.setattr(pairs, "rows_of", lambda name: files.get(name, []))
     monkeypatch.setattr(pairs, "whole", files.__contains__)
-    monkeypatch.setattr(gains, "LEARNED", ("bov",))
+    monkeypatch.setattr(gains, "GAINED", ("bov",))
 
 
 def test_gains_nearer_to_zero_than_a_fifth_are_closed():
@@ -84,3 +84,9 @@ def test_layers_of_the_last_third_that_hardly_write_are_counted(monkeypatch):
     monkeypatch.setattr(gains, "WRITING", ("bov",))
     cells = [cell.strip() for cell in gains.shares().splitlines()[-1].strip("|").split("|")]
     assert cells[1:] == ["1 of 8", "0.34", "1 of 8", "0.34"]
+
+
+def test_gains_are_not_held_against_a_file_of_another_state(recorded, monkeypatch):
+    monkeypatch.setattr(numbers, "state", lambda file: "b" if file == "ten_seeds_code" else "a")
+    with pytest.raises(ValueError, match="gains_code is of a, ten_seeds_code is of b"):
+        gains.lead("code", "bov", "0.05")

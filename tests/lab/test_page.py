@@ -122,7 +122,7 @@ def is_slim(row):
 def test_cells_of_two_states_of_the_numbers_are_not_compared(monkeypatch):
     states = dict(parameters="one", thirteen_rows="older")
     monkeypatch.setattr(numbers, "state", states.get)
-    with pytest.raises(ValueError, match="are of two states of the numbers"):
+    with pytest.raises(ValueError, match="wanted files of one state of the numbers, but "):
         numbers.lead("bov-fixed", "parameters", "standard in novel")
 
 

@@ -3,12 +3,11 @@
 import statistics
 
 from minimal.lab.evidence import numbers, pairs, records
-from minimal.lab.evidence.cells import WRITING
+from minimal.lab.evidence.cells import GAINED, WRITING
 from minimal.lab.evidence.numbers import number
 from minimal.lab.evidence.tables import NAMES, apart
 from minimal.lab.markdown import table
 
-LEARNED = ("row6", "row9", "bov", "bov-shared", "bov-every", "row4", "row7")
 NEAR = 0.2  # a gain that ends nearer to zero is called closed
 SLOWER = ("0.05", "0.005")  # the paper's rate is 0.5
 SILENT = 0.05  # attention's share of the output; no layer of standard has so little
@@ -60,7 +59,9 @@ def lead(text, plan, rate, over="standard"):
     where the grid with ten is whole, three elsewhere."""
     ours = pairs.by_seed(slowed(text, plan, rate), plan)
     ten = f"ten_seeds_{text}"
-    theirs = pairs.by_seed(pairs.rows_of(ten if pairs.whole(ten) else numbers.TEXTS[text][0]), over)
+    base = ten if pairs.whole(ten) else numbers.TEXTS[text][0]
+    numbers.check_states(f"gains_{text}", base)
+    theirs = pairs.by_seed(pairs.rows_of(base), over)
     if not ours.keys() & theirs.keys():
         return "not recorded"
     return apart(theirs, ours)
@@ -77,7 +78,7 @@ def one_layer():
 def gains():
     """How many learned gains end near zero, and their mean, by plan and text."""
     lines = []
-    for plan in LEARNED:
+    for plan in GAINED:
         line = [NAMES[plan]]
         for place in ("code", "novel"):
             runs = final_gains(place, plan)
@@ -107,7 +108,7 @@ def gains_by_layer():
 def gains_slowed(text):
     """At slower rates on one text: how many close, what attention still writes, and the lead."""
     lines = []
-    for plan in LEARNED:
+    for plan in GAINED:
         found = [slowed(text, plan, rate) for rate in SLOWER]
         line = [NAMES[plan], closed(final_gains(text, plan))]
         line += [closed([gains_of(row) for row in rows]) for rows in found]

@@ -111,12 +111,12 @@ def overtaken(style):
 def critical_leads(style):
     """SVFormer's lead by learning rate and warm-up, in one style."""
     warmups = ("0.01", "0.1", "0.4")
-    lines = [["learning rate", *(f"warm-up {100 * float(part):.0f} %" for part in warmups)]]
-    lines.append(["---"] * 4)
+    lines = []
     for rate in ("0.0003", "0.001", "0.003", "0.01"):
         places = [f"critical_point lr={rate} warmup={part} style={style}" for part in warmups]
         lines.append([rate, *(numbers.told("svformer", place) for place in places)])
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    columns = ["learning rate", *(f"warm-up {100 * float(part):.0f} %" for part in warmups)]
+    return table(columns, lines)
 
 
 def f1_table():
@@ -130,9 +130,9 @@ def f1_table():
             for plan in ("bypass", "standard")
         )
         layers, _, width = size.partition("x")
-        lines.append(f"| {layers} layers of {width} | {found} | {number(one / two, 1)} |")
-    head = ["| encoder | F1 with the bypass less F1 without | spread, with over without |"]
-    return "\n".join([*head, "| --- | --- | --- |", *lines])
+        lines.append([f"{layers} layers of {width}", found, number(one / two, 1)])
+    columns = ["encoder", "F1 with the bypass less F1 without", "spread, with over without"]
+    return table(columns, lines)
 
 
 # ---- claims and grids ----------------------------------------------------------------------------

@@ -71,9 +71,7 @@ def differences(plan, place, over="standard"):
             rows = [row for file in TEXTS[place] for row in pairs.rows_of(file)]
             ours, theirs = pairs.by_seed(rows, plan), pairs.by_seed(rows, over)
             return [theirs[seed] - ours[seed] for seed in sorted(ours.keys() & theirs.keys())]
-    made = {state(file_of(cell, place)) for cell in (plan, over)}
-    if len(made) > 1:
-        raise ValueError(f"{plan} and {over} are of two states of the numbers: {', '.join(made)}")
+    check_states(file_of(plan, place), file_of(over, place))
     ours, theirs = by_seed(plan, place), by_seed(over, place)
     both = sorted(ours.keys() & theirs.keys())
     if not both:
@@ -291,6 +289,14 @@ def extra_parameters(plan, place="novel"):
 
 def margin(name="loss"):
     return number(pairs.LITTLE[name], 2)
+
+
+def check_states(*files):
+    """Files of two states of the numbers are not compared."""
+    made = {file: state(file) for file in files}
+    if len(set(made.values())) > 1:
+        told = ", ".join(f"{file} is of {found}" for file, found in made.items())
+        raise ValueError(f"wanted files of one state of the numbers, but {told}")
 
 
 def state(file):
