@@ -12,6 +12,7 @@ from minimal import analysis
 from minimal.lab.evidence import gains
 from minimal.lab.evidence.curves import critical_point, relative
 from minimal.lab.evidence.intervals import interval, paired
+from minimal.lab.evidence.numbers import lead_at
 from minimal.lab.evidence.records import EVIDENCE, published, quoted, read
 from minimal.training.recipes import RECIPES, laptop
 
@@ -917,3 +918,13 @@ def test_the_detached_models_lead_melts_while_resformers_stays():
 
     part = {step: lead("resformer/detached", step) / lead("resformer", step) for step in (100, 500)}
     assert 0.65 < part[100] < 0.75 and 0 < part[500] < 0.1
+
+
+def test_leads_of_tables_on_code_grow_until_step_450_and_shrink_long_before_on_the_novel():
+    """The findings page and README say so, of runs of 500 steps."""
+    at = lambda plan, place: [float(lead_at(plan, place, step)) for step in range(150, 501, 50)]
+    for plan in ("bov-fixed", "bov"):
+        leads = at(plan, "code")
+        assert leads[:-1] == sorted(leads[:-1]) and abs(leads[-1] - leads[-2]) <= 0.002
+        leads = at(plan, "novel")
+        assert leads.index(max(leads)) <= 3 and leads[-1] < 0.7 * max(leads)
