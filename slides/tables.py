@@ -199,11 +199,14 @@ def differences(rows):
 
 
 def every(rows):
-    """All rows; curves and nested fields stay in the file."""
-    first = rows[0] if rows else {}
-    names = [name for name, value in first.items() if not isinstance(value, (list, dict))]
-    lines = [[shown(row.get(name)) for name in names] for row in rows]
-    return (
-        f'<details class="rows"><summary>All {len(rows)} rows</summary>\n'
-        f"{table(names, lines)}</details>"
-    )
+    """All rows, a table for each part of what was measured; what is nested stays in the file."""
+    parts = {}
+    for row in rows:
+        parts.setdefault(row.get("part"), []).append(row)
+    told = "\n".join(map(one_part, parts.values()))
+    return f'<details class="rows"><summary>All {len(rows)} rows</summary>\n{told}</details>'
+
+
+def one_part(rows):
+    names = [name for name, value in rows[0].items() if not isinstance(value, (list, dict))]
+    return table(names, [[shown(row.get(name)) for name in names] for row in rows])

@@ -100,6 +100,13 @@ def test_an_interval_may_stand_below_its_number_and_is_not_parted():
     assert "whole" not in tables.cell_html("row 9 (of 13)")
 
 
+def test_each_part_of_a_measurement_has_its_own_columns():
+    made = tables.every([dict(part="memory", gb_s=3), dict(part="decode", ms=0.5, over=[1])])
+    assert made.count("<table>") == 2 and ">ms<" in made and ">0.5<" in made
+    assert "All 2 rows" in made and ">over<" not in made
+    assert "All 0 rows" in tables.every([])
+
+
 def test_signs_of_recorded_numbers_are_minus_signs():
     made = tables.recorded() + claims.claims(lambda path, words: words)
     assert re.findall(r"(?<=[ (>])-\.?\d[^<]{0,20}", made) == []
