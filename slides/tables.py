@@ -199,14 +199,11 @@ def differences(rows):
 
 
 def every(rows):
-    """All rows, a table for each part of what was measured; what is nested stays in the file."""
-    parts = {}
+    """All rows, each kind of columns as a table of its own; what is nested stays in the file."""
+    of_part, kinds = {}, {}
     for row in rows:
-        parts.setdefault(row.get("part"), []).append(row)
-    told = "\n".join(map(one_part, parts.values()))
+        flat = [name for name, value in row.items() if not isinstance(value, (list, dict))]
+        names = of_part.setdefault(row.get("part"), tuple(flat))  # a part's first row names them
+        kinds.setdefault(names, []).append([shown(row.get(name)) for name in names])
+    told = "\n".join(table(names, lines) for names, lines in kinds.items())
     return f'<details class="rows"><summary>All {len(rows)} rows</summary>\n{told}</details>'
-
-
-def one_part(rows):
-    names = [name for name, value in rows[0].items() if not isinstance(value, (list, dict))]
-    return table(names, [[shown(row.get(name)) for name in names] for row in rows])
