@@ -7,6 +7,7 @@ import ast
 import functools
 import html
 import re
+import textwrap
 from pathlib import Path
 
 from slides import page as cells
@@ -102,8 +103,9 @@ def said(node):
 
 
 def told(block):
-    if re.search(r"^ {2,}|\S {3,}\S|^[-*] ", block, flags=re.M):
-        return f"<pre>{''.join(map(aligned, block.splitlines()))}</pre>"
+    if re.search(r"^ {2,}|\S {3,}\S|^[-*] |^(python -m|torchrun|make) ", block, flags=re.M):
+        lines = textwrap.dedent(block).splitlines()
+        return f"<pre>{''.join(map(aligned, lines))}</pre>"
     return f"<p>{words(' '.join(block.split()))}</p>"
 
 

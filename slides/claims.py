@@ -1,6 +1,7 @@
 """What did the sources claim, and what became of it? Every claim as a card with its verdict."""
 
 import html
+import re
 from collections import Counter
 
 from minimal.lab.evidence import records
@@ -13,6 +14,7 @@ HOW = dict(
     condition="a condition is missing",
     inference="does not follow",
 )
+MINUS = re.compile(r"(?<![\w.,)-])-(?=\.?\d)")  # a hyphen that is a number's sign
 SIGNS = {
     "reproduced": "✓",
     "not reproduced": "✗",
@@ -115,7 +117,7 @@ def grounds(claim, link):
     told = [claim.get("measured"), on_code(claim), claim["note"]]
     if not claim["evidence"]:
         told.append(f"Would decide: {claim['decide'].rstrip('.')}.")
-    said = html.escape(" ".join(filter(None, told)))
+    said = MINUS.sub("−", html.escape(" ".join(filter(None, told))))
     path, _, test = (claim["evidence"] or "").partition("::")
     if not path:
         return said

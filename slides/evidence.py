@@ -207,7 +207,7 @@ def depths():
     for layers, some in sorted(by_depth.items()):
         for row in intervals.paired(some, "loss", plans=["resformer"]):
             table.append(row | dict(plan=f"ResFormer, {layers} layers"))
-    return differences("ResFormer by depth", table)
+    return differences("ResFormer by depth, on the novel", table)
 
 
 def corners():

@@ -7,8 +7,10 @@ import html
 import re
 
 from minimal.lab.evidence import intervals, records
+from minimal.lab.evidence.numbers import signed
 
 NUMBER = re.compile(r"([-−+±.,%×≈\d\s()]|(?<=\d)e(?=-?\d)|\bto\b|\bnats\b|\bmin\b)+")
+HUGE = 1e12  # from here on nobody counts the zeros
 WORDS = 24  # letters from which on a cell wants room on a phone
 NAME = re.compile(r"<code>[^<]*</code>")
 
@@ -16,11 +18,36 @@ NAME = re.compile(r"<code>[^<]*</code>")
 def shown(value):
     if value is None:
         return ""
-    if isinstance(value, float):
-        return f"{value:.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}" if abs(value) >= 10_000 else str(value)
-    return html.escape(str(value))
+    if isinstance(value, list):
+        return ", ".join(map(shown, value))
+    if not is_number(value):
+        return html.escape(str(value))
+    if abs(value) >= HUGE:
+        told = f"{value:.3g}".replace("e+", "e")
+    elif abs(value) >= 1e4:
+        told = f"{value:,.0f}"
+    else:
+        told = f"{value:.4g}" if isinstance(value, float) else str(value)
+    return minus(told)
+
+
+def is_number(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def minus(told):
+    """A number's sign as the findings write it: a hyphen is no minus."""
+    return f"−{told[1:]}" if told.startswith("-") else told
+
+
+def measured(column):
+    """A column of one measure, 0.26 below 0.334: all with as many places as the longest has."""
+    numbers = [value for value in column if value is not None]
+    alike = all(is_number(value) and abs(value) < 100 for value in numbers)
+    if not alike or not any(isinstance(value, float) for value in numbers):
+        return [shown(value) for value in column]
+    places = max(len(f"{value:.4g}".partition(".")[2]) for value in numbers)
+    return ["" if value is None else minus(f"{value:.{places}f}") for value in column]
 
 
 def table(columns, rows, kind=""):
@@ -75,11 +102,16 @@ def published():
             columns = found["columns"].items()
             units = [f"{column} ({unit})" if unit else column for column, unit in columns]
             mark = " ≈" if found["approximate"] else ""
+            rows = [list(row.values()) for row in found["rows"]]
+            if found["approximate"]:  # read by eye: no digit more than was read
+                lines = [map(shown, row) for row in rows]
+            else:
+                lines = zip(*map(measured, zip(*rows)))
             note = f'<span class="soft">{html.escape(found.get("note") or "")}</span>'
             parts += [
                 f"<h3>{html.escape(name)}{mark}</h3>",
                 f"<p>{html.escape(found['caption'])}. {note}</p>",
-                table(units, [map(shown, row.values()) for row in found["rows"]]),
+                table(units, lines),
             ]
     return "\n".join(parts)
 
@@ -158,19 +190,20 @@ def differences(rows):
         one = '<p class="soft">One seed carries no interval.</p>'
     lines = []
     for row in sorted(found, key=lambda row: row["difference"]):
-        interval = "" if row["low"] is None else f"{row['low']:+.3f} to {row['high']:+.3f}"
+        low, high = row["low"], row["high"]
+        interval = "" if low is None else f"{signed(low)} to {signed(high)}"
         clear = "yes" if row["clear"] else "no"
-        lines.append((row["plan"], row["n"], f"{row['difference']:+.3f}", interval, clear))
+        lines.append((row["plan"], row["n"], signed(row["difference"]), interval, clear))
     columns = ("plan", "pairs", "held-out nats minus standard", "95 % interval", "excludes 0")
     return one + table(columns, lines)
 
 
 def every(rows):
-    """All rows; curves and nested fields stay in the file."""
-    first = rows[0] if rows else {}
-    names = [name for name, value in first.items() if not isinstance(value, (list, dict))]
-    lines = [[shown(row.get(name)) for name in names] for row in rows]
-    return (
-        f'<details class="rows"><summary>All {len(rows)} rows</summary>\n'
-        f"{table(names, lines)}</details>"
-    )
+    """All rows, each kind of columns as a table of its own; what is nested stays in the file."""
+    of_part, kinds = {}, {}
+    for row in rows:
+        flat = [name for name, value in row.items() if not isinstance(value, (list, dict))]
+        names = of_part.setdefault(row.get("part"), tuple(flat))  # a part's first row names them
+        kinds.setdefault(names, []).append([shown(row.get(name)) for name in names])
+    told = "\n".join(table(names, lines) for names, lines in kinds.items())
+    return f'<details class="rows"><summary>All {len(rows)} rows</summary>\n{told}</details>'

@@ -197,3 +197,14 @@ def test_words_of_the_split_stay_in_their_boxes(splits):
             assert long <= room, told
         else:
             assert x + long <= width + 6, told
+
+
+@pytest.mark.parametrize("plan", systems.NAMES)
+def test_no_box_lies_on_the_lines_to_queries_and_keys(plan):
+    canvas, _ = systems.panel(plan)
+    whole = "\n".join(canvas.parts)
+    boxes = re.findall(r'<rect x="(\S+)" y="(\S+)" width="(\S+)" height="(\S+)" rx="4"', whole)
+    for x, y, width, height in (map(float, box) for box in boxes):
+        between = y < 218 and y + height > 164  # from the stream's branch up to q and k
+        hides = [at for at in (84, 110) if between and x < at < x + width]
+        assert hides == [], f"a box at {x:g}, {y:g} hides a line"

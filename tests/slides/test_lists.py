@@ -48,6 +48,21 @@ def test_numbers_of_a_table_stay_on_one_line_and_words_do_not():
     assert "number" in tables.cell_html("6e-05") and "number" not in tables.cell_html("e")
 
 
+def test_numbers_are_written_as_a_reader_reads_them():
+    values = [-0.039, 1.5e18, 478 * 10**18, [8, 14, 15], 6e-05, 32_768, 2048, -2, None, True]
+    told = ["−0.039", "1.5e18", "4.78e20", "8, 14, 15", "6e-05", "32,768", "2048", "−2", "", "True"]
+    assert list(map(tables.shown, values)) == told
+    assert "number" in tables.cell_html(tables.shown(1.5e18))
+
+
+def test_numbers_of_one_measure_keep_their_last_zeros():
+    assert tables.measured([0.26, 0.334, -0.3, None]) == ["0.260", "0.334", "−0.300", ""]
+    assert tables.measured([3, 0.02, 8_390_000_000]) == ["3", "0.02", "8,390,000,000"]
+    assert tables.measured([16, 4]) == ["16", "4"] and tables.measured(["V", 0.5]) == ["V", "0.5"]
+    page = tables.published()
+    assert ">0.260<" in page and ">12.4<" in page, "as printed; what was read off a figure, as read"
+
+
 def test_a_table_on_a_phone_parts_names_at_underscores_and_leaves_room_for_words():
     assert tables.cell_html("5 min") == '<td class="number">5 min</td>'
     assert tables.cell_html("<code>a_b</code>") == "<td><code>a_<wbr>b</code></td>"
@@ -83,6 +98,18 @@ def test_an_interval_may_stand_below_its_number_and_is_not_parted():
     kept = re.findall(r'<span class="whole">(.*?)</span>', made)
     assert kept == ["<strong>+0.193</strong>", "(+0.168 to +0.228)"] and "number" in made
     assert "whole" not in tables.cell_html("row 9 (of 13)")
+
+
+def test_each_part_of_a_measurement_has_its_own_columns():
+    made = tables.every([dict(part="memory", gb_s=3), dict(part="decode", ms=0.5, over=[1])])
+    assert made.count("<table>") == 2 and ">ms<" in made and ">0.5<" in made
+    assert "All 2 rows" in made and ">over<" not in made
+    assert "All 0 rows" in tables.every([])
+
+
+def test_signs_of_recorded_numbers_are_minus_signs():
+    made = tables.recorded() + claims.claims(lambda path, words: words)
+    assert re.findall(r"(?<=[ (>])-\.?\d[^<]{0,20}", made) == []
 
 
 def test_a_claim_that_a_test_decides_says_so():
@@ -230,3 +257,12 @@ def test_only_some_notebooks_are_executed_and_all_pages_are_there(monkeypatch, t
     assert ran == [(only, "smoke"), (only[1:], "smoke")]
     assert [path.name for path in made["copies"]] == only
     assert list(made["talks"]) == deck.decks() and made["printing"] is False
+
+
+def test_commands_of_a_docstring_are_lines_of_code():
+    made = api.told("python -m minimal.train --plan bov\ntorchrun -m minimal.train …")
+    assert made.startswith("<pre>") and made.count('class="line"') == 2
+    assert ">make lab" in api.told("    make lab      opens\n    make test     tests")
+    assert api.told("Make of it\nwhat you will.") == "<p>Make of it what you will.</p>"
+    train = api.module(ROOT / "minimal" / "train.py")
+    assert ">python -m minimal.train --plan bov" in train and ">torchrun --nproc" in train

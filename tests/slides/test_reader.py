@@ -409,6 +409,9 @@ def test_drawings_of_the_front_page_have_the_paper_of_the_page(browser, site, sy
             pixels = image.imread(tmp_path / "page.png")[..., :3].mean(-1)  # (height, width)
             paper = pixels[int(top) + 8, int(left) + 8]
             assert paper < 0.25 if theme == "dark" else paper > 0.9, (theme, file, paper)
+            image_at = f"document.querySelector('main img[src$=\"{file}\"]')"
+            behind = reader.run(f"getComputedStyle({image_at}).backgroundColor")
+            assert behind == "rgba(0, 0, 0, 0)", "what is white shines at a dark picture's edges"
 
 
 def test_every_page_tells_others_what_it_is_about(site):

@@ -70,11 +70,11 @@ def panel(trace, tensor, program, most=190):
     words = said(trace, tensor, program).split("; ")
     shape = ", ".join(map(str, trace.tensors[tensor].shape))
     title = f"{tensor} ({shape})" + (f", {step} rows a line" if step > 1 else "")
-    c = Canvas(max(columns * side, 190, 11 * len(title)), 46 + rows * side)
+    c = Canvas(max(columns * side, 190, 11 * len(title)), 51 + rows * side)
     c.text(2, 8, title, 11.5, "start", bold=True)
-    c.text(2, 24, words[0] if len(words) == 1 else "; ".join(words), 9.5, "start", "soft")
+    c.text(2, 28, words[0] if len(words) == 1 else "; ".join(words), 9.5, "start", "soft")
     for first, count, row in bands(grid):
-        y, high = 36 + first * side, count * side
+        y, high = 41 + first * side, count * side
         for start, length, kind in runs(row):
             if kind >= 0:
                 c.box(start * side, y, length * side, high, kind=KINDS[kind], corner=0)

@@ -85,14 +85,14 @@ def frame(c):
     # the residual stream, from the token up
     c.box(14, 292, 40, 24, "x₀", "box")
     c.path([(34, 292), (34, 40)])
-    c.text(34, 29, "stream", 10, kind="soft")
-    c.box(92, 294, 40, 22, "id", "quiet", 11)
+    c.text(34, 29, "stream", kind="soft")
+    c.box(92, 294, 40, 22, "id", "quiet")
     c.path([(92, 305), (56, 305)])
     # two layers: the first, which some systems read again, and a deep one
     c.box(62, 238, 185, 42, kind="faint", corner=6)
-    c.text(68, 249, "layer 1", 10, "start", "soft")
+    c.text(68, 249, "layer 1", 12, "start", "soft")
     c.box(62, 56, 185, 174, kind="faint", corner=6)
-    c.text(68, 67, "layer n", 10, "start", "soft")
+    c.text(68, 67, "layer n", 12, "start", "soft")
     # routing: who is heard
     c.path([(34, 218), (84, 218)], tip=False)
     c.path([(84, 218), (84, 164)])
@@ -116,18 +116,18 @@ def value_box(c, found):
 
 def own_arrow(c, several):
     c.path([(110, 218), (176, 218), (176, 187 if several else 164)], "value")
-    c.box(160, 193, 32, 18, "Wᵥ", "box", 11)
+    c.box(160, 193, 32, 18, "Wᵥ", "box")
 
 
 def input_arrow(c, several):
-    c.path([(34, 226), (130, 226), (130, 178), (168, 178)], "value")
-    c.box(107, 193, 46, 18, "relu", "box", 11)
+    c.path([(34, 226), (135, 226), (135, 178), (168, 178)], "value")
+    c.box(116, 193, 38, 18, "relu", "box")
 
 
 def layer_arrow(c, several):
     at = 218 if several else 176
     c.path([(34, 268), (100, 268)])
-    c.box(100, 259, 32, 18, "Wᵥ", "box", 11)
+    c.box(100, 259, 32, 18, "Wᵥ", "box")
     c.path([(132, 268), (at - 20, 268)])
     c.path([(at, 257), (at, 178), (184, 178)] if several else [(at, 257), (at, 164)], "value")
     c.box(at - 18, 257, 36, 20, "V₁", "content", 12)
@@ -146,7 +146,7 @@ def table_arrow(c, several):
 
 
 def slots_arrow(c, several):
-    c.text(152, 326, "and the id before", 9, kind="soft")
+    c.text(152, 325, "and the id before", kind="soft")
     table_arrow(c, several)
 
 
@@ -154,13 +154,13 @@ def latent_arrow(c, several):
     c.path([(110, 218), (130, 218)], "value")
     c.box(130, 209, 20, 18, "c", "content", 12)
     c.path([(150, 218), (176, 218), (176, 187 if several else 164)], "value")
-    c.box(160, 187, 32, 18, "Wᵥ", "box", 11)
+    c.box(160, 187, 32, 18, "Wᵥ", "box")
 
 
 def x0_arrow(c, several):
     foot = [(184, 178)] if several else [(176, 178), (176, 164)]
     c.path([(34, 286), (222, 286), (222, 178), *foot], "value")
-    c.box(206, 195, 32, 18, "Wᵥ", "box", 11)
+    c.box(206, 195, 32, 18, "Wᵥ", "box")
 
 
 ARROWS = dict(
@@ -180,21 +180,21 @@ def second_stream(c):
     c.path([(176, 218), (226, 218), (226, 164)])
     c.box(210, 140, 32, 24, "kᴿ", "content", 12)
     c.path([(226, 140), (226, 118)], "value")
-    c.box(206, 92, 38, 26, "A kᴿ", "content", 11)
+    c.box(206, 92, 38, 26, "A kᴿ", "content")
     c.path([(226, 92), (226, 78), (185, 78)], "value")
-    c.text(210, 65, "× qᴿ", 11)
+    c.text(210, 65, "× qᴿ")
     c.plus(176, 78)
 
 
 def panel(plan, title=None, size="tiny"):
     """One system on a canvas, and its wiring."""
     found, c = wiring(plan, size), Canvas(WIDTH, HEIGHT)
-    c.text(WIDTH / 2, 10, title or NAMES.get(plan, plan), 13, bold=True)
+    c.text(WIDTH / 2, 10, title or NAMES.get(plan, plan), 15, bold=True)
     frame(c)
     several = len(found["leaves"]) > 1
     for kind, weight in found["leaves"]:
         ARROWS[kind](c, several)
-        c.text(*WEIGHT_AT[kind], weight, 11)
+        c.text(*WEIGHT_AT[kind], weight)
     if several:
         c.path([(176, 172), (176, 164)], "value")
         c.plus(176, 178)
