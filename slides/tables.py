@@ -44,6 +44,7 @@ def measured(column):
     """A column of one measure, 0.26 below 0.334: all with as many places as the longest has."""
     numbers = [value for value in column if value is not None]
     alike = all(is_number(value) and abs(value) < 100 for value in numbers)
+    alike = alike and not any("e" in f"{value:.4g}" for value in numbers)  # 6e-05 is no 0.00
     if not alike or not any(isinstance(value, float) for value in numbers):
         return [shown(value) for value in column]
     places = max(len(f"{value:.4g}".partition(".")[2]) for value in numbers)

@@ -4,7 +4,7 @@ import html
 import re
 import shutil
 
-from minimal.lab.evidence import records
+from minimal.lab.evidence import pairs, records, text_leads, why
 from notebooks import run
 from slides import api, build, claims, deck, evidence, front, links, search, tables
 from slides.links import ROOT
@@ -56,6 +56,7 @@ def test_numbers_are_written_as_a_reader_reads_them():
 
 
 def test_numbers_of_one_measure_keep_their_last_zeros():
+    assert tables.measured([6e-05, 6e-05]) == ["6e-05", "6e-05"]
     assert tables.measured([0.26, 0.334, -0.3, None]) == ["0.260", "0.334", "−0.300", ""]
     assert tables.measured([3, 0.02, 8_390_000_000]) == ["3", "0.02", "8,390,000,000"]
     assert tables.measured([16, 4]) == ["16", "4"] and tables.measured(["V", 0.5]) == ["V", "0.5"]
@@ -155,8 +156,10 @@ def test_findings_have_a_figure_below_every_heading_that_has_data():
         name: re.findall(r'alt="([^"]*)"', after)
         for name, after in re.findall(r"<h2>(.*?)</h2>((?:(?!<h2).)*)", page, flags=re.S)
     }
+    nine = all(pairs.whole(text_leads.grid(name)) for name in why.FORETOLD)
+    waiting = set() if nine else {text_leads.picture}
     assert {name: len(alts) for name, alts in drawn.items() if name in evidence.BELOW} == {
-        name: len(made) for name, made in evidence.BELOW.items()
+        name: len(set(made) - waiting) for name, made in evidence.BELOW.items()
     }
     assert all(len(alt) >= 40 for alts in drawn.values() for alt in alts)
 
