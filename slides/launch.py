@@ -22,6 +22,8 @@ NOWHERE = (
     "<code>Homepage</code> in <code>pyproject.toml</code>."
 )
 BESIDE = "**Beside it.** "  # in the head of a notebook, before its links
+# the buttons as they stand on a page, and the line of its state below them
+TOOLS = re.compile(r'<div class="toolbar">.*?</div>(<p class="soft state">.*?</p>)?', flags=re.S)
 RENDERED = re.compile(r"\[Page\]\([^)]*\) · ")
 
 

@@ -24,6 +24,7 @@ SYSTEM_IS_DARK = "@media (prefers-color-scheme: dark)"  # what a piece to move a
 PAGE_IS_DARK = ':root[data-theme="dark"]'  # what it is asked here, where the reader may choose
 PRINTED = re.compile(r'<pre class="output">(.*?)</pre>', flags=re.S)
 FITS, FITS_SMALL = 96, 104  # letters of a line in a fold: at 13 px, and at 12
+FITS_TABLET = 80  # and on a tablet, in a fold within a fold
 DRAWN = {"figures", "fig", "ax", "axes", "panel", "panels"}
 
 
@@ -219,14 +220,13 @@ def outputs_html(cell):
 
 
 def printed_html(text):
-    """What was printed. A table that is a little too wide has smaller letters; what is wider goes
-    on below, further in."""
+    """What was printed. A table that is a little too wide has smaller letters; what is wider than
+    the window goes on below, further in. A phone moves a table sideways instead."""
     longest = max(len(html.unescape(line)) for line in text.split("\n"))
-    if "<" in text or longest <= FITS:
+    if "<" in text or longest <= FITS_TABLET:
         return f'<pre class="output">{text}</pre>'
-    if longest <= FITS_SMALL:
-        return f'<pre class="output small">{text}</pre>'
-    return f'<pre class="output lines"><code>{rows_html(text)}</code></pre>'
+    kind = "" if longest > FITS_SMALL else " table small" if longest > FITS else " table"
+    return f'<pre class="output lines{kind}"><code>{rows_html(text)}</code></pre>'
 
 
 def checks_turn(cell):

@@ -9,6 +9,7 @@ import re
 
 from slides import formula, links
 from slides.browser import Browser
+from slides.launch import TOOLS
 
 TITLE = "Where do the values come from?"
 ABOUT = (
@@ -83,7 +84,8 @@ def whole(target, at):
 
 
 def description(body):
-    """The first paragraph that says something, cut at a word."""
+    """The first paragraph below the buttons that says something, cut at a word."""
+    body = TOOLS.sub("", body)
     for told in re.findall(r"<p[^>]*>(.*?)</p>", body, flags=re.S):
         words = " ".join(html.unescape(re.sub(r"<[^>]+>", "", told)).split())
         words = re.sub(r"^The claim\. ", "", formula.readable(words))

@@ -8,6 +8,7 @@ import json
 import re
 
 from slides import formula, page
+from slides.launch import TOOLS
 from slides.shell import ANCHOR
 
 SPLIT = re.compile(r'<h[1-3] id="([^"]*)"[^>]*>(.*?)</h[1-3]>', flags=re.S)
@@ -15,7 +16,6 @@ SLIDE = re.compile(r'<section id="([^"]*)">(.*?)</section>', flags=re.S)
 HEADING = re.compile(r"<h[12][^>]*>(.*?)</h[12]>", flags=re.S)
 UNREAD = re.compile(r"<(script|style|svg|button)\b.*?</\1>|<img[^>]*>", flags=re.S)
 FOLDED = re.compile(r'<details class="(code|rows)">.*?</details>', flags=re.S)  # source, raw rows
-TOOLS = re.compile(r'<div class="toolbar">.*?</div>(<p class="soft state">.*?</p>)?', flags=re.S)
 INLINE = re.compile(r"</?(span|em|strong|code|a|wbr)\b[^>]*>")
 
 

@@ -207,7 +207,9 @@ def look(losses, book, title, window=10):
     xlabel, ylabel = f"step (average of {window}), {book.name}", f"nats below or above {first}"
     alt = f"Smoothed training loss of {' and '.join(others)} minus that of {first} over "
     alt += f"{at[-1]} training steps, and a level line at zero; below zero is ahead of {first}."
-    figures.show(figures.lines(series, title, xlabel, ylabel, x=at), alt)
+    fig = figures.lines(series, title, xlabel, ylabel, x=at)
+    fig.axes[0].xaxis.get_major_locator().set_params(integer=True)  # half a step is none
+    figures.show(fig, alt)
 
 
 def apart(kind, plan="standard", names=(), size="nano", vocab=256, context=32):

@@ -183,12 +183,22 @@ def test_models_are_trained_beside_each_other_from_one_start(tmp_path):
 
 
 def test_a_look_shows_the_difference_from_the_first_model(monkeypatch, capsys):
-    drawn = {}
-    monkeypatch.setattr(figures, "lines", lambda series, *words, **x: drawn.update(series, **x))
-    monkeypatch.setattr(figures, "show", lambda fig, alt: print(figures.check_alt(alt)))
+    drawn, draw, ticks = {}, figures.lines, []
+
+    def lines(series, *words, **x):
+        drawn.update(series, **x)
+        return draw(series, *words, **x)
+
+    def show(fig, alt):
+        print(figures.check_alt(alt))
+        ticks.extend(fig.axes[0].get_xticks().tolist())
+
+    monkeypatch.setattr(figures, "lines", lines)
+    monkeypatch.setattr(figures, "show", show)
     losses = dict(standard=[3.0, 2.0, 1.0], changed=[3.0, 2.5, 2.0])
     look(losses, corpora.find("stdlib"), "A title", window=2)
     assert drawn == dict(changed=[0.25, 0.75], standard=[0.0, 0.0], x=[2, 3])
+    assert ticks and all(at == round(at) for at in ticks), "a step is a whole number"
     assert "changed minus that of standard over 3 training steps" in capsys.readouterr().out
 
 

@@ -234,11 +234,14 @@ def test_what_asks_to_write_is_a_box_wherever_it_stands(before, mark):
     assert "Words" not in quotes[0] and "heading" not in quotes[0]
 
 
-@pytest.mark.parametrize("length, kind", [(90, ""), (100, " small"), (300, " lines")])
+PRINTED = [(80, ""), (90, " lines table"), (100, " lines table small"), (300, " lines")]
+
+
+@pytest.mark.parametrize("length, kind", PRINTED)
 def test_what_is_printed_fits_a_narrow_fold(length, kind):
     page = body(ran("x = 1", "short\n  " + "x" * (length - 2)))
     assert f'<pre class="output{kind}">' in page and "x" * (length - 2) in page
-    assert re.findall(r"--in:(\d+)ch", page)[-2:] == (["4", "6"] if kind == " lines" else ["4"])
+    assert re.findall(r"--in:(\d+)ch", page)[-2:] == (["4", "6"] if kind else ["4"])
 
 
 def test_no_full_stop_begins_a_line_since_an_equation_stands_before_it():
@@ -301,6 +304,10 @@ def test_a_description_is_the_first_sentence_that_says_something_without_signs()
         r"$\mathrm{softmax}(QK^\top/\sqrt D)\,V$, and it is the same function each time.</p>"
     )
     assert told.startswith("Attention is one line, softmax") and not set(told) & set("\\${}")
+    buttons = (
+        f'<div class="toolbar"><p>{"how to run it " * 9}</p></div><p class="soft state">of 9</p>'
+    )
+    assert preview.description(f"{buttons}<p>{'values ' * 9}</p>") == ("values " * 9).strip()
     long = preview.description(f"<p>{'word ' * 100}</p>")
     assert len(long) <= preview.LONGEST + 2 and long.endswith("word …")
 
