@@ -41,7 +41,7 @@ def house_style():
     }
 
 
-def axes(title, xlabel="", ylabel="", width=7.0, height=4.0, columns=1):
+def axes(title, xlabel="", ylabel="", width=7.0, height=4.0, columns=1, rows=1):
     """A figure in the course's hand: its takeaway as the title, at the left; a quiet grid."""
     import matplotlib
 
@@ -50,23 +50,24 @@ def axes(title, xlabel="", ylabel="", width=7.0, height=4.0, columns=1):
     import matplotlib.pyplot as plt
 
     plt.rcParams.update(house_style())
-    fig, ax = plt.subplots(1, columns, figsize=(width, height), squeeze=False)
-    row = ax[0]
+    fig, grid = plt.subplots(rows, columns, figsize=(width, height), squeeze=False)
+    panels = grid.ravel()
     fig.suptitle(title, x=0.01, ha="left", fontsize=12.5, fontweight="bold")
-    for panel in row:
+    for panel in panels:
         panel.grid(alpha=0.25, linewidth=0.6)
         panel.set_xlabel(xlabel)
         panel.set_ylabel(ylabel)
-    return fig, row[0] if columns == 1 else row
+    return fig, panels[0] if len(panels) == 1 else panels
 
 
-def panels_of(names, title, xlabel, ylabel, width):
-    """A figure with one named panel beside the other: (figure, the panels)."""
-    fig, row = axes(title, xlabel, ylabel, width, columns=len(names))
-    row = [row] if len(names) == 1 else list(row)
-    for panel, name in zip(row, names):
+def panels_of(names, title, xlabel, ylabel, width, stacked=False):
+    """A figure with one named panel beside or below the other: (figure, the panels)."""
+    many = dict(rows=len(names)) if stacked else dict(columns=len(names))
+    fig, panels = axes(title, xlabel, ylabel, width, **many)
+    panels = [panels] if len(names) == 1 else list(panels)
+    for panel, name in zip(panels, names):
         panel.set_title(name, loc="left", fontsize=10)
-    return fig, row
+    return fig, panels
 
 
 def line_style(i):

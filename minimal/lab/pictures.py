@@ -3,6 +3,7 @@
 python -m minimal.lab.pictures        redraw them from plans and records into slides/figures/
 """
 
+import textwrap
 from pathlib import Path
 
 from minimal.command import command
@@ -55,7 +56,7 @@ def short_map():
     return sources_map(plans=list(NINE), title="Where do the values come from?")
 
 
-def recorded():
+def recorded(stacked=False):
     """The recorded differences from standard attention on both texts, best on code first."""
     panels = {}
     for name, place in (("code: Python's library", "code"), ("a novel: War and Peace", "novel")):
@@ -68,20 +69,31 @@ def recorded():
         panels,
         f"Clearly ahead: {ahead[0]} of {len(HEADLINE)} on code, {ahead[1]} on a novel; "
         "tables also bring parameters",
-        "held-out nats a token minus standard's (left is better), mean and 95 % interval of seeds",
+        "held-out nats a token minus standard's (left is better), mean and 95 % interval of seeds; "
+        "filled: clear of zero",
+        stacked,
     )
 
 
-def beside(panels, title, xlabel):
+def recorded_tall():
+    """For a phone: the novel below code, in letters that need no moving sideways."""
+    return recorded(stacked=True)
+
+
+def beside(panels, title, xlabel, stacked=False):
     """{panel: rows} as figures.intervals, side by side on one scale: the first panel names and
-    orders the plans, and each difference stands at its row's end."""
+    orders the plans, and each difference stands at its row's end. Or stacked, narrow as a phone."""
+    width, letters = (5.4, 48) if stacked else (9.4, 200)
     names = [row["plan"] for row in next(iter(panels.values()))][::-1]
-    fig, row = figures.panels_of(panels, title, "", "", 9.4)
-    fig.set_figheight(1.3 + 0.32 * len(names))
+    title, xlabel = (textwrap.fill(words, letters) for words in (title, xlabel))
+    fig, row = figures.panels_of(panels, title, "", "", width, stacked)
+    high = len(row) if stacked else 1
+    fig.set_figheight(1.3 + high * (0.32 * len(names) + 0.5 * stacked))
     for ax, table in zip(row, panels.values()):
         by_plan = {found["plan"]: found for found in table}
         figures.interval_marks(ax, [by_plan.get(name) for name in names])
-        ax.set_yticks(range(len(names)), names if ax is row[0] else [""] * len(names))
+        told = stacked or ax is row[0]
+        ax.set_yticks(range(len(names)), names if told else [""] * len(names))
         ax.set_ylim(-0.6, len(names) - 0.4)
         for y, name in enumerate(names):
             if name in by_plan:
@@ -92,7 +104,7 @@ def beside(panels, title, xlabel):
     for ax in row:
         ax.set_xlim(min(left), max(right))
         ax.locator_params(axis="x", nbins=5)
-    fig.supxlabel(f"{xlabel}; filled: clear of zero", fontsize=figures.LETTER)
+    fig.supxlabel(xlabel, fontsize=figures.LETTER)
     return fig
 
 
@@ -101,6 +113,14 @@ FIVE_TOLD = (
     "only the thick arrow of the value moves: from the layer's own stream in standard "
     "attention, also from layer 1 in ResFormer, only from layer 1 in SVFormer, from a table by "
     "token id in Bank of Values, past the value matrix in the value bypass."
+)
+
+RECORDED_TOLD = (
+    "Fourteen systems down, the difference of their held-out loss from standard attention "
+    "across, with intervals, on code and on a novel. On code ten are clearly ahead, the ones "
+    "with tables by far. On the novel it is six: modded-nanogpt, a gated table beside V, Bank "
+    "of Values with its gain fixed or beside V, DenseFormer and row 13. Dynamic value "
+    "attention without a network is behind on both."
 )
 
 # file: (what draws it, its alt text, which README repeats)
@@ -119,14 +139,8 @@ PICTURES = {
         "Nine systems down, twelve layers across: which layers take their values from their own "
         "stream, an earlier layer, the token embedding, a table by token id, or a mixture.",
     ),
-    "recorded.svg": (
-        recorded,
-        "Fourteen systems down, the difference of their held-out loss from standard attention "
-        "across, with intervals, on code and on a novel. On code ten are clearly ahead, the ones "
-        "with tables by far. On the novel it is six: modded-nanogpt, a gated table beside V, Bank "
-        "of Values with its gain fixed or beside V, DenseFormer and row 13. Dynamic value "
-        "attention without a network is behind on both.",
-    ),
+    "recorded.svg": (recorded, RECORDED_TOLD),
+    "recorded-tall.svg": (recorded_tall, RECORDED_TOLD),
 }
 
 

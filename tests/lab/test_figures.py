@@ -124,11 +124,12 @@ def test_the_committed_pictures_are_those_of_today(name):
 
 def test_readme_shows_the_pictures_in_the_words_that_stand_beside_them():
     page = (CHECKOUT / "README.md").read_text(encoding="utf-8")
-    narrow = '<source media="(max-width: 900px)" srcset="slides/figures/systems-tall.svg">'
     for name, (_, alt) in pictures.PICTURES.items():
         file = f"slides/figures/{name}"
+        narrow = f'<source media="(max-width: 900px)" srcset="{file}">'
         shown = f"![{alt}]({file})" in page or f'<img src="{file}" alt="{alt}">' in page
-        shown = shown or f'srcset="{file}"' in narrow and f'{narrow}\n  <img src="slides/' in page
+        wide = f'<img src="{file.replace("-tall", "")}" alt="{alt}">'
+        shown = shown or f"{narrow}\n  {wide}" in page
         assert shown, f"README has other words for {name}"
 
 

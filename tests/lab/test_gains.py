@@ -90,3 +90,8 @@ def test_gains_are_not_held_against_a_file_of_another_state(recorded, monkeypatc
     monkeypatch.setattr(numbers, "state", lambda file: "b" if file == "ten_seeds_code" else "a")
     with pytest.raises(ValueError, match="gains_code is of a, ten_seeds_code is of b"):
         gains.lead("code", "bov", "0.05")
+
+
+def test_the_seeds_of_a_lead_are_told_in_words(recorded):
+    """Slow runs of two seeds; standard has three."""
+    assert gains.seeds("code") == "two" and gains.seeds("novel") == "no"

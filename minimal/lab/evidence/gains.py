@@ -11,6 +11,7 @@ from minimal.lab.markdown import table
 NEAR = 0.2  # a gain that ends nearer to zero is called closed
 SLOWER = ("0.05", "0.005")  # the paper's rate is 0.5
 SILENT = 0.05  # attention's share of the output; no layer of standard has so little
+WORDS = ("no", "one", "two", "three", "four", "five")
 DEEP = ("8", "9", "10", "11")  # the last third, as rows name layers
 
 
@@ -58,13 +59,24 @@ def lead(text, plan, rate, over="standard"):
     """Over a plan at the paper's rate, which may be itself, on the seeds that both have: all five
     where the grid with ten is whole, three elsewhere."""
     ours = pairs.by_seed(slowed(text, plan, rate), plan)
-    ten = f"ten_seeds_{text}"
-    base = ten if pairs.whole(ten) else numbers.TEXTS[text][0]
-    numbers.check_states(f"gains_{text}", base)
-    theirs = pairs.by_seed(pairs.rows_of(base), over)
+    theirs = at_the_papers_rate(text, over)
     if not ours.keys() & theirs.keys():
         return "not recorded"
     return apart(theirs, ours)
+
+
+def at_the_papers_rate(text, plan):
+    """{seed: loss} of a plan, of the file with the most seeds."""
+    ten = f"ten_seeds_{text}"
+    base = ten if pairs.whole(ten) else numbers.TEXTS[text][0]
+    numbers.check_states(f"gains_{text}", base)
+    return pairs.by_seed(pairs.rows_of(base), plan)
+
+
+def seeds(text):
+    """On how many seeds the leads of a text stand, in words."""
+    ours = pairs.by_seed(slowed(text, "bov", SLOWER[0]), "bov")
+    return WORDS[len(ours.keys() & at_the_papers_rate(text, "standard").keys())]
 
 
 def one_layer():
