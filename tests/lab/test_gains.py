@@ -51,12 +51,12 @@ def test_a_lead_is_over_standard_on_the_same_seeds(recorded):
     assert gains.lead("code", "row6", "0.05") == "not recorded"
 
 
-def test_where_ten_seeds_are_not_recorded_the_lead_is_over_those_of_the_big_table(
+def test_where_ten_seeds_are_not_recorded_the_lead_is_over_three_of_the_same_state(
     recorded, monkeypatch
 ):
     """Of the novel; one seed of standard is there and two of bov."""
     one, slow = [run("standard", 0)], gains.slowed("code", "bov", "0.05")
-    files = dict(gains_novel=slow, thirteen_rows=one)
+    files = dict(gains_novel=slow, shares_novel=one)
     monkeypatch.setattr(pairs, "rows_of", lambda name: files.get(name, []))
     asked = []
     monkeypatch.setattr(gains, "apart", lambda theirs, ours: asked.append((theirs, ours)))

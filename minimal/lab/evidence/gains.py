@@ -66,9 +66,10 @@ def lead(text, plan, rate, over="standard"):
 
 
 def at_the_papers_rate(text, plan):
-    """{seed: loss} of a plan, of the file with the most seeds."""
+    """{seed: loss} of a plan: of the grid with ten seeds, or of three in the same state of the
+    numbers."""
     ten = f"ten_seeds_{text}"
-    base = ten if pairs.whole(ten) else numbers.TEXTS[text][0]
+    base = ten if pairs.whole(ten) else f"shares_{text}"
     numbers.check_states(f"gains_{text}", base)
     return pairs.by_seed(pairs.rows_of(base), plan)
 
