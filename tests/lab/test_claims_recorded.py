@@ -940,6 +940,9 @@ def test_at_a_hundredth_of_its_rate_no_gain_closes_on_the_novel_and_the_bank_lea
         assert 2 * int(fast[0]) >= int(fast[2]), "at the paper's rate half of them or more"
         for rate in gains.SLOWER:
             assert gains.lead("novel", plan, rate).startswith("**+"), "all seven lead clearly"
+    for rate in gains.SLOWER:  # against themselves at the paper's rate
+        assert gains.lead("novel", "bov-every", rate, "bov-every").startswith("**+")
+        assert gains.lead("novel", "bov", rate, "bov").startswith("+")
     assert gains.lead("novel", "bov", "0.005") == "**+0.060** (+0.043 to +0.076)"
     assert gains.seeds("novel") == "three"
 
