@@ -21,7 +21,6 @@ DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)
 MARKS = "osD^vPX*"
 
 SHORTEST_ALT = 40
-
 LETTER = 11  # points: the size of the words in a figure
 
 
