@@ -225,7 +225,11 @@ def printed_html(text):
     longest = max(len(html.unescape(line)) for line in text.split("\n"))
     if "<" in text or longest <= FITS_TABLET:
         return f'<pre class="output">{text}</pre>'
-    kind = "" if longest > FITS_SMALL else " table small" if longest > FITS else " table"
+    kind = " table"
+    if longest > FITS_SMALL:
+        kind = ""
+    elif longest > FITS:
+        kind = " table small"
     return f'<pre class="output lines{kind}"><code>{rows_html(text)}</code></pre>'
 
 

@@ -35,7 +35,7 @@ def test_a_lead_is_at_equal_parameters_and_seed_by_seed(recorded):
     assert text_leads.leads("bare") == pytest.approx([0.2209, 0.2309, 0.2409])
     assert text_leads.leads("bare", changes={}) == pytest.approx([0.4418] * 3)
     assert text_leads.leads("bare", "resformer", {}) == pytest.approx([-0.1] * 3)
-    assert text_leads.mean("bare") == "0.231" and text_leads.mean("bare", slim=False) == "0.442"
+    assert text_leads.mean("bare") == "0.231" and text_leads.mean("bare", changes={}) == "0.442"
 
 
 def test_the_table_has_a_line_for_every_text_in_the_order_that_was_foretold(recorded):
@@ -55,7 +55,7 @@ def test_agreement_is_over_the_seven_new_texts(recorded):
     assert text_leads.agreement() == "1.00"
     recorded["why_text_bare"][:] = rows(-1.0)  # from the first place to the last
     assert text_leads.agreement() == "0.25"
-    assert text_leads.agreement("resformer", slim=False) != "1.00"
+    assert text_leads.agreement("resformer", changes={}) != "1.00"
 
 
 def test_the_picture_waits_for_all_nine_and_tells_their_leads(recorded, monkeypatch):

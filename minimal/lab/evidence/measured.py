@@ -5,7 +5,7 @@ import functools
 import statistics
 from collections import Counter
 
-from minimal.lab.evidence import foretold, intervals, numbers, pairs, records, verdicts, why
+from minimal.lab.evidence import intervals, numbers, pairs, records, verdicts
 from minimal.lab.evidence.curves import critical_point
 from minimal.lab.evidence.grids import EXPLORATORY, GRIDS
 from minimal.lab.evidence.numbers import number, signed
@@ -196,13 +196,6 @@ def when_whole(grid):
     if not pairs.whole(grid):
         return ""
     return f"; the systems with more seeds from [{grid}.json]({grid}.json)"
-
-
-def foretold_verdict():
-    leads = {}
-    for name in why.FORETOLD:
-        leads[name] = foretold.lead_of(pairs.rows_of(f"why_text_{name}"))
-    return foretold.verdict(leads)
 
 
 # ---- speed ---------------------------------------------------------------------------------------

@@ -27,6 +27,11 @@ def grid(text):
     return f"why_text_{text}"
 
 
+def titled(text):
+    """Its name; two were seen before and confirm nothing."""
+    return NAMES[text] + (" (seen before)" if text in why.SEEN else "")
+
+
 def leads(text, plan="bov-fixed", changes=foretold.SLIM):
     """A plan's lead over standard on a text, by seed; none until that grid is whole."""
     return foretold.lead_of(pairs.rows_of(grid(text)), plan, changes)
@@ -36,8 +41,7 @@ def texts():
     """The nine, in the order that was foretold: what was, and what three leads are."""
     lines = []
     for name, (ahead, *_) in why.FORETOLD.items():
-        seen = " (seen before)" if name in why.SEEN else ""
-        line = [NAMES[name] + seen, number(ahead, 2)]
+        line = [titled(name), number(ahead, 2)]
         line += [with_interval(found) for found in (leads(name), leads(name, changes={}))]
         line.append(with_interval(leads(name, "resformer", {})))
         lines.append(line)
@@ -46,47 +50,51 @@ def texts():
     return table(columns, lines)
 
 
-def mean(text, plan="bov-fixed", slim=True):
+def mean(text, plan="bov-fixed", changes=foretold.SLIM):
     """A lead's mean over seeds, as prose writes it."""
-    return number(statistics.fmean(leads(text, plan, foretold.SLIM if slim else {})))
+    return number(statistics.fmean(leads(text, plan, changes)))
 
 
-def agreement(plan="bov-fixed", slim=True):
+def agreement(plan="bov-fixed", changes=foretold.SLIM):
     """The rank correlation of what was foretold and this lead, over the texts that are new."""
     new = [name for name in why.FORETOLD if name not in why.SEEN]
     ahead = [why.FORETOLD[name][0] for name in new]
-    found = [statistics.fmean(leads(name, plan, foretold.SLIM if slim else {})) for name in new]
+    found = [statistics.fmean(leads(name, plan, changes)) for name in new]
     return number(foretold.rank_correlation(ahead, found), 2)
+
+
+def verdict():
+    """What the leads make of the prediction."""
+    return foretold.verdict({name: leads(name) for name in why.FORETOLD})
 
 
 def picture():
     """(figure, alt text): what was foretold beside what came; None before all nine are whole."""
     if not all(pairs.whole(grid(name)) for name in why.FORETOLD):
         return None
-    word, _, more = foretold.verdict({name: leads(name) for name in why.FORETOLD}).partition(":")
+    word, _, more = verdict().partition(":")
     title = f"Do tables pay in the order that was foretold? {word.capitalize()}:{more}"
     fig, (before, after) = figures.axes(title, "", "", 9.4, 4.2, columns=2)
 
     # the texts from the top, in the order that was foretold
-    places = range(len(why.FORETOLD))[::-1]
-    ahead = [numbers[0] for numbers in why.FORETOLD.values()]
-    faces = [figures.PAPER if name in why.SEEN else figures.INK for name in why.FORETOLD]
-    before.scatter(ahead, places, c=faces, edgecolors=figures.INK)
-    for name, place, face in zip(why.FORETOLD, places, faces):
+    rows = []
+    for name in why.FORETOLD:
         middle, low, high = intervals.interval(leads(name))
-        after.plot([low, high], [place, place], color=figures.INK, linewidth=1.4)
-        after.plot(middle, place, "o", color=figures.INK, markerfacecolor=face)
+        clear = intervals.clear(low, high, len(leads(name)))
+        rows.append(dict(difference=middle, low=low, high=high, clear=clear))
+    figures.interval_marks(after, rows[::-1])
+    places = range(len(rows))[::-1]
+    ahead = [numbers[0] for numbers in why.FORETOLD.values()]
+    before.plot(ahead, places, "o", color=figures.INK)
 
-    before.set_yticks(places, [NAMES[name] for name in why.FORETOLD])
+    before.set_yticks(places, [titled(name) for name in why.FORETOLD])
     after.set_yticks(places, [""] * len(places))
     before.set_xlabel("foretold, nats")
     after.set_xlabel("lead of tables, nats")
-    after.axvline(0, color=figures.INK, linewidth=0.8, linestyle=":")
     told = ", ".join(f"{NAMES[name]} {mean(name)}" for name in why.FORETOLD)
     alt = (
         "Nine texts down, in the order that was foretold; on the left what an id says of the next "
         "one, on the right the lead of tables over standard at equal parameters, with 95 per cent "
-        "intervals. Hollow marks are the two texts that were seen before. Mean leads from the top: "
-        f"{told}."
+        f"intervals; filled marks exclude zero. Mean leads from the top: {told}."
     )
     return fig, alt
