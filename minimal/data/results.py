@@ -54,10 +54,15 @@ def write(path, content):
 
 def cpu_model():
     """The name of this machine's processor, as the system has it."""
-    told = Path("/proc/cpuinfo")
-    lines = told.read_text().splitlines() if told.exists() else []
-    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return models[0] if models else platform.processor() or platform.machine()
+    return cpu_says("model name") or platform.processor() or platform.machine()
+
+
+def cpu_says(name, told=Path("/proc/cpuinfo")):
+    """What the system says of the first processor under this name; nothing where it says nothing."""
+    for line in told.read_text().splitlines() if told.exists() else []:
+        if line.startswith(name):
+            return line.partition(":")[2].strip()
+    return ""
 
 
 def header(what, command, corpus):

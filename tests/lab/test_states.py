@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 
+from minimal.data import results
 from minimal.lab.evidence import records, states
 
 KNOWN = {("aaa", "2", "cpu"): "one", ("bbb", "2", "cpu"): "one", ("ccc", "2", "cpu"): "two"}
@@ -78,3 +79,33 @@ def test_recorded_rows_that_name_their_commit_belong_to_one_state():
         row for grid in ("ten_seeds_code", "frontier_code") for row in records.read(grid)["rows"]
     ]
     assert states.state_of(rows)
+
+
+@pytest.mark.parametrize(
+    "machine, maker, named",
+    [
+        ("x86_64 AVX512, 1 threads", "AuthenticAMD", "x86_64 AVX512 AuthenticAMD, 1 threads"),
+        ("x86_64 AVX512 AuthenticAMD, 1 threads", "AuthenticAMD", None),
+        ("x86_64 AVX512, 1 threads", "GenuineIntel", None),
+        ("arm64 DEFAULT, 8 threads", "", None),
+        ("NVIDIA H100 80GB HBM3, float32", "AuthenticAMD", None),
+    ],
+)
+def test_two_makers_of_one_instruction_set_are_two_machines(machine, maker, named):
+    assert records.of_maker(machine, maker) == (named or machine)
+
+
+def test_recorded_fingerprints_of_one_code_differ_by_maker():
+    known = states.known()
+    intel, amd = [
+        known["c60d88f", "2.13.0+cpu", f"x86_64 AVX512{maker}, 1 threads"]
+        for maker in ("", " AuthenticAMD")
+    ]
+    assert intel != amd
+
+
+def test_the_system_is_asked_for_its_first_processor(tmp_path):
+    told = tmp_path / "cpuinfo"
+    told.write_text("vendor_id\t: One\nmodel name\t: A 1\n\nvendor_id\t: Two\n")
+    assert results.cpu_says("vendor_id", told) == "One"
+    assert results.cpu_says("flags", told) == results.cpu_says("vendor_id", tmp_path / "no") == ""

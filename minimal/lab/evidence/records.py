@@ -116,8 +116,19 @@ def numerical_state():
         machine = f"{torch.cuda.get_device_name()}, {kind}"
     else:
         kernels = torch.backends.cpu.get_cpu_capability()  # AVX2, AVX512 and the like
-        machine = f"{platform.machine()} {kernels}, {torch.get_num_threads()} threads"
+        machine = of_maker(f"{platform.machine()} {kernels}, {torch.get_num_threads()} threads")
     return dict(commit=commit(), torch=torch.__version__, machine=machine)
+
+
+def of_maker(machine, maker=None):
+    """A processor's name with its maker, where that is not Intel. PyTorch's library of products
+    (MKL) asks who made the processor: two with the same instructions add in different orders."""
+    maker = results.cpu_says("vendor_id") if maker is None else maker
+    on_a_gpu = not machine.endswith("threads")
+    if on_a_gpu or maker in ("", "GenuineIntel") or maker in machine:
+        return machine
+    kernels, threads = machine.split(", ")
+    return f"{kernels} {maker}, {threads}"
 
 
 def commit():

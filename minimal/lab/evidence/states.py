@@ -67,6 +67,7 @@ def measured(commit, plans=PLANS, steps=STEPS):
         raise ValueError(f"the code of {commit} does not train here: {done.stderr.strip()[-300:]}")
     losses, corpus, state = json.loads(done.stdout.splitlines()[-1])
     row = dict(state=fingerprint(losses), plan=", ".join(plans), steps=steps)
+    state["machine"] = records.of_maker(state["machine"])  # older code did not name the maker
     return row | state | dict(commit=commit, losses=losses), corpus
 
 

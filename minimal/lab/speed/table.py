@@ -2,7 +2,7 @@
 
     python -m minimal.lab.speed.table     the rows of the table
 
-A ratio is a machine's and not a method's: two libraries, two processors, two answers. So every
+A ratio is a machine's and not a method's: two libraries, three processors, many answers. So every
 number names its processor, and machines that were measured stand beside each other.
 """
 
@@ -67,8 +67,8 @@ def of_decode(found):
             what = f"{keys} through the histogram, times PyTorch's attention over a V cache"
             times, allowed = row["faster"]["histogram"], row["floor"]["histogram"]
             lines.append((what, f"{times:.2f} (bytes {allowed:.2f})", WANTED[length]))
-            own = times / row["faster"]["products"]
-            what = f"{keys}, times the best V cache that we could write (two products)"
+            own = over_best(row, "histogram")
+            what = f"{keys}, times the better V cache of two (PyTorch's attention, two products)"
             lines.append((what, f"{own:.2f}", ""))
             what = f"{keys}, times the paper's materialise-and-attend"
             paper, allowed = row["histogram_over_materialise"], by_bytes(int(length), row)
@@ -79,6 +79,11 @@ def of_decode(found):
             what = f"{keys}: the front door, times the best of rows, sorted and V cache"
             lines.append((what, f"{best:.2f}", "1"))
     return lines
+
+
+def over_best(row, way):
+    """How many times as fast a way is as the better of the two that read a stored V."""
+    return min(row["v_cache"], row["products"]) / row[way]
 
 
 FLOOR, FLATTERING = "histogram's floor", "histogram over SDPA"
@@ -96,14 +101,20 @@ def decode_times(rows=None):
             continue
         by_length = row["result"].values()
         of_one = {
-            way: [min(one["v_cache"], one["products"]) / one[way] for one in by_length]
+            way: [over_best(one, way) for one in by_length]
             for way in ("histogram", "sorted", "rows", "materialise")
         }
         of_one[FLOOR] = [one["floor"]["histogram"] for one in by_length]
         of_one[FLATTERING] = [one["faster"]["histogram"] for one in by_length]
-        machine = row["machine"]
-        times[f"{machine['capability']}, {machine['cores']} cores"] = of_one
+        times[short_name(row["machine"])] = of_one
     return times
+
+
+def short_name(machine):
+    """A processor in a few words, as the title of a panel: what nobody confuses is left out."""
+    words = machine.get("model", "").replace("(R)", "").split()
+    model = " ".join(word for word in words if word not in ("AMD", "CPU", "Intel", "Processor"))
+    return f"{model} {machine['capability']}, {machine['cores']} cores".strip()
 
 
 def by_bytes(keys, row):
