@@ -5,8 +5,8 @@
 
 In the template, `{{lead("bov", "novel")}}` becomes what that function returns: of `numbers` or
 `measured` beside this file; with `table_` before its name, of `tables`, `gains` or `text_leads`;
-with `gain_`, of `gains`; with `text_`, of `text_leads`; with `gpu_`, of
-`minimal.lab.speed.gpu_table`. What stands between
+with `gain_`, of `gains`; with `text_`, of `text_leads`; with `vocab_`, of `vocab_leads`; with
+`gpu_`, of `minimal.lab.speed.gpu_table`. What stands between
 `{{when GRID …}}` and `{{otherwise}}` or `{{end}}`, each on a line of its own, is told once these
 grids are whole: nothing is told from a part of a grid.
 """
@@ -18,7 +18,7 @@ import textwrap
 
 from minimal.command import command
 from minimal.data.files import write_whole
-from minimal.lab.evidence import gains, measured, numbers, pairs, records, tables, text_leads
+from minimal.lab.evidence import gains, measured, numbers, pairs, records, tables, text_leads, vocab_leads
 from minimal.lab.evidence.grids import GRIDS
 from minimal.lab.speed import gpu_table
 
@@ -31,6 +31,7 @@ ROOMS = {
     "table_": [tables, gains, text_leads],
     "gain_": [gains],
     "text_": [text_leads],
+    "vocab_": [vocab_leads],
     "gpu_": [gpu_table],
     "": [numbers, measured],
 }

@@ -22,6 +22,9 @@ NAMES = dict(
     novel_shuffled="War and Peace, its words shuffled",
 )
 
+# what was counted of each text before a run: the guess at stake, and its rival
+GUESSES = dict(next="an id's word on the next", farther="what one farther back adds")
+
 
 def grid(text):
     return f"why_text_{text}"
@@ -40,12 +43,12 @@ def leads(text, plan="bov-fixed", changes=foretold.SLIM):
 def texts():
     """The nine, in the order that was foretold: what was, and what three leads are."""
     lines = []
-    for name, (ahead, *_) in why.FORETOLD.items():
-        line = [titled(name), number(ahead, 2)]
+    for name in why.FORETOLD:
+        line = [titled(name), *(number(guessed(name, guess), 2) for guess in GUESSES)]
         line += [with_interval(found) for found in (leads(name), leads(name, changes={}))]
         line.append(with_interval(leads(name, "resformer", {})))
         lines.append(line)
-    columns = ["text", "an id's word on the next"]
+    columns = ["text", *GUESSES.values()]
     columns += ["tables, as large as standard", "tables, as they are", "ResFormer"]
     return table(columns, lines)
 
@@ -55,12 +58,35 @@ def mean(text, plan="bov-fixed", changes=foretold.SLIM):
     return number(statistics.fmean(leads(text, plan, changes)))
 
 
-def agreement(plan="bov-fixed", changes=foretold.SLIM):
+def guessed(text, guess="next"):
+    """What was foretold of a text, in nats a token."""
+    return why.FORETOLD[text][[*GUESSES].index(guess)]
+
+
+def agreement(guess="next", plan="bov-fixed", changes=foretold.SLIM):
     """The rank correlation of what was foretold and this lead, over the texts that are new."""
     new = [name for name in why.FORETOLD if name not in why.SEEN]
-    ahead = [why.FORETOLD[name][0] for name in new]
-    found = [statistics.fmean(leads(name, plan, changes)) for name in new]
+    ahead = [guessed(name, guess) for name in new]
+    found = [statistics.fmean(leads(name, plan, changes or {})) for name in new]
     return number(foretold.rank_correlation(ahead, found), 2)
+
+
+def line(guess="next"):
+    """The correlation of the sizes themselves, over all nine: do they lie on a line?"""
+    ahead = [guessed(name, guess) for name in why.FORETOLD]
+    found = [statistics.fmean(leads(name)) for name in why.FORETOLD]
+    return number(statistics.correlation(ahead, found), 2)
+
+
+def more(text, other):
+    """How much larger the lead is on one text than on another, with its interval over seeds."""
+    pairs_of_seeds = zip(leads(text), leads(other), strict=True)
+    return with_interval([one - two for one, two in pairs_of_seeds])
+
+
+def left(text, of):
+    """The share of the lead on `of` that is left on this text, per cent."""
+    return number(100 * statistics.fmean(leads(text)) / statistics.fmean(leads(of)), 0)
 
 
 def verdict():
@@ -74,7 +100,8 @@ def picture():
         return None
     word, _, more = verdict().partition(":")
     title = f"Do tables pay in the order that was foretold? {word.capitalize()}:{more}"
-    fig, (before, after) = figures.axes(title, "", "", 9.4, 4.2, columns=2)
+    fig, panels = figures.axes(title, "", "", 9.4, 4.2, columns=3)
+    *before, after = panels
 
     # the texts from the top, in the order that was foretold
     rows = []
@@ -84,17 +111,20 @@ def picture():
         rows.append(dict(difference=middle, low=low, high=high, clear=clear))
     figures.interval_marks(after, rows[::-1])
     places = range(len(rows))[::-1]
-    ahead = [numbers[0] for numbers in why.FORETOLD.values()]
-    before.plot(ahead, places, "o", color=figures.INK)
+    for panel, guess in zip(before, GUESSES, strict=True):
+        panel.plot([guessed(name, guess) for name in why.FORETOLD], places, "o", color=figures.INK)
 
-    before.set_yticks(places, [titled(name) for name in why.FORETOLD])
-    after.set_yticks(places, [""] * len(places))
-    before.set_xlabel("foretold, nats")
-    after.set_xlabel("lead of tables, nats")
+    for panel in panels:
+        panel.set_yticks(places, [""] * len(places))
+    before[0].set_yticks(places, [titled(name) for name in why.FORETOLD])
+    before[0].set_xlabel("foretold: an id\nof the next, nats")
+    before[1].set_xlabel("its rival: what one\nfarther back adds")
+    after.set_xlabel("came: lead\nof tables, nats")
     told = ", ".join(f"{NAMES[name]} {mean(name)}" for name in why.FORETOLD)
     alt = (
-        "Nine texts down, in the order that was foretold; on the left what an id says of the next "
-        "one, on the right the lead of tables over standard at equal parameters, with 95 per cent "
-        f"intervals; filled marks exclude zero. Mean leads from the top: {told}."
+        "Nine texts down, in the order that was foretold. Across: what an id says of the next one; "
+        "what one farther back adds, with a gap below the four texts of code in order; the lead of "
+        "tables over standard at equal parameters, with 95 per cent intervals, where the same four "
+        f"lead; filled marks exclude zero. Mean leads from the top: {told}."
     )
     return fig, alt

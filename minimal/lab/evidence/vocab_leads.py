@@ -1,0 +1,100 @@
+"""Does the vocabulary decide what tables by token pay? Leads on two texts at three vocabularies.
+
+What each text foretold by vocabulary, before a run, stands in minimal.lab.evidence.why. Leads are in
+bits per byte, since a token is another piece of text in another vocabulary.
+"""
+
+from minimal.lab import figures
+from minimal.lab.evidence import pairs, why
+from minimal.lab.evidence.numbers import number, with_interval
+from minimal.lab.markdown import table
+
+# a comparison in words -> plan, its MLPs, and those of its rival standard; None: as they are
+COMPARED = {
+    "tables, as they are": ("bov-fixed", None, None),
+    "standard made as large as tables": ("bov-fixed", None, why.WIDE),
+    "tables made as large as standard": ("bov-fixed", why.SLIM, None),
+    "ResFormer": ("resformer", None, None),
+}
+
+
+def grid(text):
+    return f"why_vocab_{text}"
+
+
+def losses(text, vocab, plan, hidden=None):
+    """{seed: bits per byte} of one cell; nothing where there is no such cell."""
+    cell = why.plan(plan, vocab, hidden)
+    wanted = cell["plan"], cell.get("vocab"), cell.get("changes")
+    found = {}
+    for row in pairs.rows_of(grid(text)):
+        asked = row["asked"]
+        if (row["plan"], asked.get("vocab"), asked.get("changes")) == wanted:
+            found[row["seed"]] = row["bpb"]
+    return found
+
+
+def leads(text, vocab, compared="standard made as large as tables"):
+    """How far a plan is ahead of standard, by seed; nothing where a vocabulary has no such pair."""
+    plan, slim, wide = COMPARED[compared]
+    if slim and vocab not in slim:
+        return []  # the tables alone outweigh all MLPs
+    ours = losses(text, vocab, plan, slim and slim[vocab])
+    theirs = losses(text, vocab, "standard", wide and wide[vocab])
+    return [theirs[seed] - ours[seed] for seed in sorted(ours) if seed in theirs]
+
+
+def lead(text, vocab, compared="standard made as large as tables"):
+    """A lead with its interval."""
+    found = leads(text, vocab, compared)
+    return with_interval(found) if found else "no such plan"
+
+
+def by_vocabulary(text):
+    """A line a comparison, a column a vocabulary."""
+    lines = [
+        ["foretold: an id's word on the next, nats a byte", *map(number, why.BY_VOCAB[text])],
+        *([name, *(lead(text, vocab, name) for vocab in why.VOCABS)] for name in COMPARED),
+    ]
+    return table(["", *(f"{vocab:,}" for vocab in why.VOCABS)], lines)
+
+
+def code_less_novel(vocab):
+    """How much further tables lead on code than on the novel, at equal parameters."""
+    code, novel = (leads(text, vocab) for text in why.SEEN)
+    return with_interval([one - other for one, other in zip(code, novel, strict=True)])
+
+
+def largest_less_smallest(text):
+    """How much larger the lead at equal parameters is in the largest vocabulary."""
+    small, large = (leads(text, vocab) for vocab in (why.VOCABS[0], why.VOCABS[-1]))
+    return with_interval([one - other for one, other in zip(large, small, strict=True)])
+
+
+def picture():
+    """(figure, alt text): leads against the vocabulary, a panel a text; None before both are whole."""
+    if not all(pairs.whole(grid(text)) for text in why.SEEN):
+        return None
+    panels, told = {}, []
+    for text in why.SEEN:
+        panels[text] = {}
+        for name in ("tables, as they are", "standard made as large as tables", "ResFormer"):
+            at_each = [leads(text, vocab, name) for vocab in why.VOCABS]
+            panels[text][name] = [list(curve) for curve in zip(*at_each, strict=True)]
+            means = ", ".join(number(sum(found) / len(found)) for found in at_each)
+            told.append(f"{text}, {name} {means}")
+    fig = figures.bands(
+        panels,
+        "What tables gain, by vocabulary",
+        "vocabulary",
+        "bits per byte ahead of standard",
+        x=why.VOCABS,
+        logx=True,
+        baseline=0,
+        legend="upper left",
+    )
+    alt = (
+        "Bits per byte ahead of standard against the vocabulary, a panel a text; a band is from the "
+        f"lowest seed to the highest. Means at 258, 1,024 and 4,096: {'; '.join(told)}."
+    )
+    return fig, alt
