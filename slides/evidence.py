@@ -272,7 +272,7 @@ def decoding():
         x=LENGTHS,
         logx=True,
         baseline=1,
-        legend="upper left",
+        one_legend=True,
     )
     ends = (
         f"on {cpu}, {', '.join(f'{way} {times[way][-1]:.1f}' for way in ways)}"

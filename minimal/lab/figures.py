@@ -114,10 +114,9 @@ def label_ends(ax, ends):
         last = at
 
 
-def bands(panels, title, xlabel, ylabel, x=None, logx=False, baseline=None, legend=None):
-    """{panel: {name: curves}} side by side on one scale: each name's mean over its runs, in a
-    band from the lowest run to the highest. `legend`: "upper left", say, for one in the first panel
-    alone, where all panels have the same names."""
+def bands(panels, title, xlabel, ylabel, x=None, logx=False, baseline=None, one_legend=False):
+    """{panel: {name: curves}} side by side on one scale: each name's mean over its runs, in a band
+    from the lowest run to the highest. `one_legend`, below all panels, is for equal names."""
     width = max(7.0, 1.6 + 3.0 * len(panels))
     fig, row = panels_of(panels, title, xlabel, ylabel, width)
     for ax, series in zip(row, panels.values()):
@@ -134,10 +133,11 @@ def bands(panels, title, xlabel, ylabel, x=None, logx=False, baseline=None, lege
             ax.locator_params(axis="x", integer=True)
         if baseline is not None:
             ax.axhline(baseline, color=INK, linestyle=":", linewidth=1)
-        if legend is None:
+        if not one_legend:
             ax.legend(frameon=False, fontsize=8.5)
-    if legend:
-        row[0].legend(frameon=False, fontsize=8, loc=legend, ncols=2, columnspacing=1)
+    if one_legend:
+        marks, names = row[0].get_legend_handles_labels()
+        fig.legend(marks, names, frameon=False, loc="outside lower center", ncols=len(names))
     one_scale(row)
     return fig
 

@@ -219,9 +219,13 @@ def test_bands_may_share_one_legend_a_level_line_and_a_scale_of_doublings():
     panels = {name: {way: [[0.5, 1.5]] for way in "ab"} for name in ("one", "two")}
     plain = figures.bands(panels, "", "", "", x=(1, 2)).axes
     assert all(ax.get_legend() and ax.get_xscale() == "linear" for ax in plain)
-    how = dict(x=(1024, 4096), logx=True, baseline=1, legend="upper left")
-    drawn = figures.bands(panels, "", "", "", **how).axes
-    assert [ax.get_legend() is not None for ax in drawn] == [True, False]
+    how = dict(x=(1024, 4096), logx=True, baseline=1, one_legend=True)
+    fig = figures.bands(panels, "", "", "", **how)
+    drawn = fig.axes
+    assert [ax.get_legend() for ax in drawn] == [None, None]
+    (shared,) = fig.legends
+    assert [word.get_text() for word in shared.get_texts()] == ["a", "b"]
+    assert shared.get_window_extent().y1 <= min(ax.get_window_extent().y0 for ax in drawn)
     for ax, before in zip(drawn, plain):
         assert ax.get_xscale() == "log" and len(ax.lines) == len(before.lines) + 1
         assert list(ax.lines[-1].get_ydata()) == [1, 1]

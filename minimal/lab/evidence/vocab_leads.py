@@ -91,7 +91,7 @@ def picture():
         x=why.VOCABS,
         logx=True,
         baseline=0,
-        legend="upper left",
+        one_legend=True,
     )
     alt = (
         "Bits per byte ahead of standard against the vocabulary, a panel a text; a band is from the "
