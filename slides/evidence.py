@@ -10,7 +10,7 @@ import statistics
 import textwrap
 
 from minimal.lab import figures, pictures
-from minimal.lab.evidence import gains, intervals, numbers, records, tables, text_leads
+from minimal.lab.evidence import gains, intervals, numbers, records, tables, text_leads, vocab_leads
 from minimal.lab.speed import table
 from minimal.lab.speed.decode import LENGTHS
 
@@ -287,7 +287,7 @@ def decoding():
 
 BELOW = {
     "Every system at one budget": (everything,),
-    "Do tables pay?": (tables_by_token, as_large, text_leads.picture),
+    "Do tables pay?": (tables_by_token, as_large, text_leads.picture, vocab_leads.picture),
     "Does the first layer's value help?": (depths, resformers),
     "Do leads last?": (along,),
     "Do learned gains stay open?": (gains_by_layer,),

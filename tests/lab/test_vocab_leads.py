@@ -54,9 +54,10 @@ def test_a_lead_is_of_one_vocabulary_and_one_width(recorded, compared, ahead):
 
 
 def test_the_table_has_what_was_foretold_and_a_line_a_comparison(recorded):
-    head, _, foretold, *lines = vocab_leads.by_vocabulary("code").splitlines()
+    head, _, foretold, rival, *lines = vocab_leads.by_vocabulary("code").splitlines()
     assert "258" in head and "1,024" in head and "4,096" in head
     assert [float(cell) for cell in re.findall(r"0\.\d+", foretold)] == list(why.BY_VOCAB["code"])
+    assert [float(cell) for cell in re.findall(r"0\.\d+", rival)] == [0.215, 0.076, 0.049]
     assert [line.split("|")[1].strip() for line in lines] == [*vocab_leads.COMPARED]
     assert "no such plan" in lines[2] and "+0.206" in lines[0]
 

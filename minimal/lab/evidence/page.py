@@ -18,7 +18,16 @@ import textwrap
 
 from minimal.command import command
 from minimal.data.files import write_whole
-from minimal.lab.evidence import gains, measured, numbers, pairs, records, tables, text_leads, vocab_leads
+from minimal.lab.evidence import (
+    gains,
+    measured,
+    numbers,
+    pairs,
+    records,
+    tables,
+    text_leads,
+    vocab_leads,
+)
 from minimal.lab.evidence.grids import GRIDS
 from minimal.lab.speed import gpu_table
 

@@ -1,7 +1,7 @@
 """Does the vocabulary decide what tables by token pay? Leads on two texts at three vocabularies.
 
-What each text foretold by vocabulary, before a run, stands in minimal.lab.evidence.why. Leads are in
-bits per byte, since a token is another piece of text in another vocabulary.
+What was foretold by vocabulary, before a run, stands in minimal.lab.evidence.why. Leads are in bits
+per byte, since a token is another piece of text in another vocabulary.
 """
 
 from minimal.lab import figures
@@ -54,6 +54,7 @@ def by_vocabulary(text):
     """A line a comparison, a column a vocabulary."""
     lines = [
         ["foretold: an id's word on the next, nats a byte", *map(number, why.BY_VOCAB[text])],
+        ["what one farther back adds, nats a byte", *map(number, why.FARTHER_BY_VOCAB[text])],
         *([name, *(lead(text, vocab, name) for vocab in why.VOCABS)] for name in COMPARED),
     ]
     return table(["", *(f"{vocab:,}" for vocab in why.VOCABS)], lines)
@@ -72,7 +73,7 @@ def largest_less_smallest(text):
 
 
 def picture():
-    """(figure, alt text): leads against the vocabulary, a panel a text; None before both are whole."""
+    """(figure, alt text): leads against the vocabulary, a panel a text; None until both are whole."""
     if not all(pairs.whole(grid(text)) for text in why.SEEN):
         return None
     panels, told = {}, []
