@@ -124,7 +124,9 @@ NEW = dict(OLD, model="A Processor 1.0", capability="AVX512", cores=2)
 
 def decode_row(times, machine):
     ms = dict(v_cache=6.0, products=4.8, histogram=4.0)
-    length = dict(ms, faster=dict(histogram=times), floor=dict(histogram=1.7), histogram_over_materialise=6.0)
+    length = dict(
+        ms, faster=dict(histogram=times), floor=dict(histogram=1.7), histogram_over_materialise=6.0
+    )
     length["distinct"] = 32768  # a quarter of the keys: 3.25 times K in place of 2 / 1.7
     short = dict(length, front_door_over=dict(rows=1.2, sorted=1.1, v_cache=0.9))
     return dict(part="decode_cpu", machine=machine, result={"8192": short, "131072": length})

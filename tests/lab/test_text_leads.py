@@ -60,7 +60,7 @@ def test_agreement_is_over_the_seven_new_texts(recorded):
 
 
 def test_the_rival_guess_orders_and_sizes_the_same_leads(recorded):
-    assert text_leads.agreement("farther") == "0.86", "Dombey and the shuffled library change places"
+    assert text_leads.agreement("farther") == "0.86", "Dombey, the shuffled library"
     assert float(text_leads.line("next")) == 1.0
     for name, (_, farther, _) in why.FORETOLD.items():
         recorded[text_leads.grid(name)][:] = rows(farther)

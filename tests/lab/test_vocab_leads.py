@@ -10,7 +10,7 @@ from minimal.lab.evidence.grids import GRIDS
 
 
 def made(text):
-    """Every run of the grid: tables lead by their vocabulary in ten thousandths, twice that on code;
+    """Every run of the grid: tables lead by their vocabulary (ten thousandths), twice that on code;
     standard made wide gains a hundredth, tables made slim lose one, ResFormer is behind."""
     rows = []
     for run in GRIDS[vocab_leads.grid(text)].runs():

@@ -73,7 +73,7 @@ def largest_less_smallest(text):
 
 
 def picture():
-    """(figure, alt text): leads against the vocabulary, a panel a text; None until both are whole."""
+    """(figure, alt text): leads by vocabulary, a panel a text; None until both are whole."""
     if not all(pairs.whole(grid(text)) for text in why.SEEN):
         return None
     panels, told = {}, []
@@ -95,7 +95,7 @@ def picture():
         one_legend=True,
     )
     alt = (
-        "Bits per byte ahead of standard against the vocabulary, a panel a text; a band is from the "
-        f"lowest seed to the highest. Means at 258, 1,024 and 4,096: {'; '.join(told)}."
+        "Bits per byte ahead of standard against the vocabulary, a panel a text; a band is from "
+        f"the lowest seed to the highest. Means at 258, 1,024 and 4,096: {'; '.join(told)}."
     )
     return fig, alt
