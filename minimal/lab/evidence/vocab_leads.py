@@ -12,7 +12,7 @@ from minimal.lab.markdown import table
 # a comparison in words -> plan, its MLPs, and those of its rival standard; None: as they are
 COMPARED = {
     "tables, as they are": ("bov-fixed", None, None),
-    "standard made as large as tables": ("bov-fixed", None, why.WIDE),
+    "tables, against a standard as large": ("bov-fixed", None, why.WIDE),
     "tables made as large as standard": ("bov-fixed", why.SLIM, None),
     "ResFormer": ("resformer", None, None),
 }
@@ -34,7 +34,7 @@ def losses(text, vocab, plan, hidden=None):
     return found
 
 
-def leads(text, vocab, compared="standard made as large as tables"):
+def leads(text, vocab, compared="tables, against a standard as large"):
     """How far a plan is ahead of standard, by seed; nothing where a vocabulary has no such pair."""
     plan, slim, wide = COMPARED[compared]
     if slim and vocab not in slim:
@@ -44,7 +44,7 @@ def leads(text, vocab, compared="standard made as large as tables"):
     return [theirs[seed] - ours[seed] for seed in sorted(ours) if seed in theirs]
 
 
-def lead(text, vocab, compared="standard made as large as tables"):
+def lead(text, vocab, compared="tables, against a standard as large"):
     """A lead with its interval."""
     found = leads(text, vocab, compared)
     return with_interval(found) if found else "no such plan"
@@ -79,7 +79,7 @@ def picture():
     panels, told = {}, []
     for text in why.SEEN:
         panels[text] = {}
-        for name in ("tables, as they are", "standard made as large as tables", "ResFormer"):
+        for name in ("tables, as they are", "tables, against a standard as large", "ResFormer"):
             at_each = [leads(text, vocab, name) for vocab in why.VOCABS]
             panels[text][name] = [list(curve) for curve in zip(*at_each, strict=True)]
             means = ", ".join(number(sum(found) / len(found)) for found in at_each)
