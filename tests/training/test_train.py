@@ -127,8 +127,7 @@ trainer.fit()
 # as the command does: whoever leaves early takes the others' connections along
 if torch.distributed.is_initialized():
     torch.distributed.destroy_process_group()
-if "TORCHELASTIC_RUN_ID" in os.environ:
-    trainer.team.leave()
+trainer.team.leave()
 """
 
 

@@ -119,15 +119,13 @@ def rank_correlation(a, b):
 
 def lead_of(rows, plan="bov-fixed", changes=SLIM):
     """Standard less a plan, by seed, only seeds that have both: what was foretold is the lead of
-    bov-fixed at the parameters of standard."""
+    bov-fixed at the parameters of standard. `changes` None: the plan as it is."""
 
     def losses(plan, changes):
         kept = (row for row in rows if row["plan"] == plan)
-        return {
-            row["seed"]: row["loss"] for row in kept if row["asked"].get("changes", {}) == changes
-        }
+        return {row["seed"]: row["loss"] for row in kept if row["asked"].get("changes") == changes}
 
-    plain, theirs = losses("standard", {}), losses(plan, changes)
+    plain, theirs = losses("standard", None), losses(plan, changes or None)
     return [plain[seed] - theirs[seed] for seed in sorted(plain) if seed in theirs]
 
 

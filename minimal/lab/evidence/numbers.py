@@ -130,6 +130,11 @@ def with_interval(values, digits=3):
     return f"{words} ({signed(low, digits)} to {signed(high, digits)})"
 
 
+def apart(values, others):
+    """How much larger these are, pair by pair: their mean and its interval."""
+    return with_interval([one - other for one, other in zip(values, others, strict=True)])
+
+
 def on_both(plan, grid, over="standard"):
     """`told` on code and on the novel, for two cells of a table."""
     cells = []

@@ -7,7 +7,7 @@ import statistics
 
 from minimal.lab import figures
 from minimal.lab.evidence import foretold, intervals, pairs, why
-from minimal.lab.evidence.numbers import number, with_interval
+from minimal.lab.evidence.numbers import apart, number, with_interval
 from minimal.lab.markdown import table
 
 NAMES = dict(
@@ -67,7 +67,7 @@ def agreement(guess="next", plan="bov-fixed", changes=foretold.SLIM):
     """The rank correlation of what was foretold and this lead, over the texts that are new."""
     new = [name for name in why.FORETOLD if name not in why.SEEN]
     ahead = [guessed(name, guess) for name in new]
-    found = [statistics.fmean(leads(name, plan, changes or {})) for name in new]
+    found = [statistics.fmean(leads(name, plan, changes)) for name in new]
     return number(foretold.rank_correlation(ahead, found), 2)
 
 
@@ -80,8 +80,7 @@ def line(guess="next"):
 
 def more(text, other):
     """How much larger the lead is on one text than on another, with its interval over seeds."""
-    pairs_of_seeds = zip(leads(text), leads(other), strict=True)
-    return with_interval([one - two for one, two in pairs_of_seeds])
+    return apart(leads(text), leads(other))
 
 
 def left(text, of):
@@ -114,9 +113,9 @@ def picture():
     for panel, guess in zip(before, GUESSES, strict=True):
         panel.plot([guessed(name, guess) for name in why.FORETOLD], places, "o", color=figures.INK)
 
-    for panel in panels:
+    panels[0].set_yticks(places, [titled(name) for name in why.FORETOLD])
+    for panel in panels[1:]:
         panel.set_yticks(places, [""] * len(places))
-    before[0].set_yticks(places, [titled(name) for name in why.FORETOLD])
     before[0].set_xlabel("foretold: an id\nof the next, nats")
     before[1].set_xlabel("its rival: what one\nfarther back adds")
     after.set_xlabel("came: lead\nof tables, nats")

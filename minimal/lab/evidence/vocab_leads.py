@@ -6,13 +6,14 @@ per byte, since a token is another piece of text in another vocabulary.
 
 from minimal.lab import figures
 from minimal.lab.evidence import pairs, why
-from minimal.lab.evidence.numbers import number, with_interval
+from minimal.lab.evidence.numbers import apart, number, with_interval
 from minimal.lab.markdown import table
 
+AT_EQUAL_SIZE = "tables, against a standard as large"
 # a comparison in words -> plan, its MLPs, and those of its rival standard; None: as they are
 COMPARED = {
     "tables, as they are": ("bov-fixed", None, None),
-    "tables, against a standard as large": ("bov-fixed", None, why.WIDE),
+    AT_EQUAL_SIZE: ("bov-fixed", None, why.WIDE),
     "tables made as large as standard": ("bov-fixed", why.SLIM, None),
     "ResFormer": ("resformer", None, None),
 }
@@ -34,7 +35,7 @@ def losses(text, vocab, plan, hidden=None):
     return found
 
 
-def leads(text, vocab, compared="tables, against a standard as large"):
+def leads(text, vocab, compared=AT_EQUAL_SIZE):
     """How far a plan is ahead of standard, by seed; nothing where a vocabulary has no such pair."""
     plan, slim, wide = COMPARED[compared]
     if slim and vocab not in slim:
@@ -44,7 +45,7 @@ def leads(text, vocab, compared="tables, against a standard as large"):
     return [theirs[seed] - ours[seed] for seed in sorted(ours) if seed in theirs]
 
 
-def lead(text, vocab, compared="tables, against a standard as large"):
+def lead(text, vocab, compared=AT_EQUAL_SIZE):
     """A lead with its interval."""
     found = leads(text, vocab, compared)
     return with_interval(found) if found else "no such plan"
@@ -62,14 +63,12 @@ def by_vocabulary(text):
 
 def code_less_novel(vocab):
     """How much further tables lead on code than on the novel, at equal parameters."""
-    code, novel = (leads(text, vocab) for text in why.SEEN)
-    return with_interval([one - other for one, other in zip(code, novel, strict=True)])
+    return apart(*(leads(text, vocab) for text in why.SEEN))
 
 
 def largest_less_smallest(text):
     """How much larger the lead at equal parameters is in the largest vocabulary."""
-    small, large = (leads(text, vocab) for vocab in (why.VOCABS[0], why.VOCABS[-1]))
-    return with_interval([one - other for one, other in zip(large, small, strict=True)])
+    return apart(leads(text, why.VOCABS[-1]), leads(text, why.VOCABS[0]))
 
 
 def picture():
@@ -79,7 +78,7 @@ def picture():
     panels, told = {}, []
     for text in why.SEEN:
         panels[text] = {}
-        for name in ("tables, as they are", "tables, against a standard as large", "ResFormer"):
+        for name in ("tables, as they are", AT_EQUAL_SIZE, "ResFormer"):
             at_each = [leads(text, vocab, name) for vocab in why.VOCABS]
             panels[text][name] = [list(curve) for curve in zip(*at_each, strict=True)]
             means = ", ".join(number(sum(found) / len(found)) for found in at_each)
@@ -94,8 +93,9 @@ def picture():
         baseline=0,
         one_legend=True,
     )
+    sizes = ", ".join(f"{vocab:,}" for vocab in why.VOCABS)
     alt = (
         "Bits per byte ahead of standard against the vocabulary, a panel a text; a band is from "
-        f"the lowest seed to the highest. Means at 258, 1,024 and 4,096: {'; '.join(told)}."
+        f"the lowest seed to the highest. Means at {sizes}: {'; '.join(told)}."
     )
     return fig, alt
