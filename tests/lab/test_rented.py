@@ -46,7 +46,14 @@ def test_every_stage_runs_on_a_cpu_by_the_command_and_a_second_call_does_nothing
     assert first.returncode == 0 and first.stdout.endswith("all stages are on file\n"), first.stderr
     rows = json.loads((out / rented.FILE).read_text())["rows"]
     parts = [row["part"] for row in rows]
-    wanted = ["kernels", "attention", *["training"] * 3, "budget", *["run"] * 3]
+    wanted = [
+        "kernels",
+        "attention",
+        *["training"] * 3,
+        *["generation"] * 4,
+        "budget",
+        *["run"] * 3,
+    ]
     assert parts == wanted and rows[0]["equal"] == [True]
     assert [row["plan"] for row in rows[-3:]] == list(rented.PLANS)
     assert all(0 < row["loss"] < 7 and row["flops"] > 0 for row in rows[-3:])
@@ -73,6 +80,28 @@ def test_a_session_out_of_time_goes_on_with_the_same_budget(place, monkeypatch, 
     assert later.budget() == decided["flops"]
     assert rented.carry_out(later) and len(later.rows("run")) == 3
     assert len(later.rows("budget")) == 1
+
+
+def test_more_seeds_go_on_where_the_first_seed_ended(place, monkeypatch):
+    stages(monkeypatch, "runs")
+    assert rented.carry_out(session(place, minutes=5))
+    first = session(place).rows("run")
+    more = session(place, minutes=5, seeds=2)
+    assert not rented.whole(more, "runs") and rented.carry_out(more)
+    rows = more.rows("run")
+    assert rows[:3] == first and [row["seed"] for row in rows] == [0] * 3 + [1] * 3
+    assert [row["plan"] for row in rows] == 2 * list(rented.PLANS)
+    assert all(a["loss"] != b["loss"] for a, b in zip(rows[:3], rows[3:]))
+    assert len(more.rows("budget")) == 1, "every seed has the budget of the first"
+
+
+def test_a_generation_that_was_measured_is_not_measured_again(place, monkeypatch):
+    stages(monkeypatch, "generation")
+    one = session(place)
+    assert rented.carry_out(one)
+    rows = one.rows("generation")
+    assert [row["plan"] for row in rows] == list(rented.WRITERS)
+    assert not list(rented.measure_generation(one))
 
 
 def test_what_is_wrong_with_a_kernel_is_on_file(place, monkeypatch):
@@ -103,7 +132,7 @@ def test_the_plan_is_told_before_anything_starts(place):
     assert not one.path.exists()
     # the budget follows the minutes that the other stages leave, and what was measured
     rate = rented.PEAK * rented.ASSUMED
-    each = 60 * ((30 - 10.5) / 3 - rented.COMPILING)
+    each = 60 * ((30 - 11.5) / 3 - rented.COMPILING)
     assert one.budget() == pytest.approx(each * rate, rel=0.05)
     twice = rented.Session(minutes=60, out=place[0]).budget()
     assert twice - one.budget() == pytest.approx(60 * 30 / 3 * rate, rel=0.05)

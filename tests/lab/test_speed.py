@@ -26,6 +26,18 @@ def test_generation_is_timed_end_to_end_beside_its_floor(capsys):
     assert "200 tokens of context, bov-every" in capsys.readouterr().out
 
 
+def test_several_texts_continue_together_and_read_their_own_keys():
+    how = dict(lengths=(64,), size="smoke", tokens=2, rounds=2, buffer=1000)
+    one, four = (generation.generation(texts=texts, **how) for texts in (1, 4))
+    for alone, together in zip(one, four, strict=True):
+        assert together["texts"] == 4 and alone["texts"] == 1
+        # caches are rounded up alike; weights are read once for all texts
+        assert together["held_bytes"] == 4 * alone["held_bytes"]
+        assert 1 < together["read_bytes"] / alone["read_bytes"] < 4
+    texts = generation.Text("bov", "smoke", 64, 2, texts=4)
+    assert texts().shape == (4, 3)
+
+
 @pytest.mark.parametrize("plan", (*generation.PLANS, "bov-gqa", "mla"))
 def test_random_rows_lie_as_a_prefill_leaves_them(plan):
     """A cache that is filled, at a small length, against one that a text has filled."""

@@ -180,6 +180,14 @@ GRIDS = dict(
         base=CODE,
         on="AVX2",
     ),
+    # All systems, five seeds: ten_seeds_novel was made on a GPU, and the gains of the novel on a
+    # processor, where their rivals at the paper's rate have to come from.
+    noise_novel=Grid(
+        "The systems of ten_seeds_novel, five seeds again on another machine: the noise floor",
+        plans(*UNDECIDED),
+        seeds=FIVE,
+        on="AVX512",
+    ),
     # Is it the value, or the gradient's short way home? ResFormer's first layer and row 9's x0 with
     # that way cut. Five seeds: half of ResFormer's lead on code is .03, and three just tell that.
     controls_code=Grid(

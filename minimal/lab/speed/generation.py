@@ -1,6 +1,6 @@
 """How many tokens a second does `generate` give, by plan and by length of the text? End to end.
 
-    make bench PART=generate
+    make bench PART=generate          on this machine's processor; `make gpu` asks a GPU
 
 To prefill 131,072 tokens would take longer than everything else, and a step does not ask where the
 rows of its cache come from: they are random (memory.filled), in the shapes that a prefill leaves.
@@ -17,10 +17,12 @@ half.
 import torch
 
 from minimal.generate import generate
+from minimal.kernels.fastest import milliseconds
 from minimal.lab.speed.memory import distinct_bytes, filled
 from minimal.lab.timing import in_turn, medians, ratio
 from minimal.model.config import size as named
 from minimal.model.tape import Bank
+from minimal.training.device import compute_dtype
 from minimal.variants import build
 
 PLANS = ("standard", "svformer", "bov", "bov-every")
@@ -31,14 +33,15 @@ BUFFER = 2**26  # fp32 numbers, 256 MB: what the rate of memory is measured on
 
 
 class Text:
-    """A model and a cache that a text has filled; every call continues the same text."""
+    """A model and a cache that some texts of one length have filled; every call continues them."""
 
-    def __init__(self, plan, size, length, tokens):
+    def __init__(self, plan, size, length, tokens, texts=1, where="cpu"):
         self.tokens = tokens
-        self.model = build(plan, named(size, windows="L")).eval()
-        self.cache = filled(self.model, length, capacity=length + tokens + 1)
+        config = named(size, windows="L")
+        self.model = build(plan, config, device=where, compute=compute_dtype(where)).eval()
+        self.cache = filled(self.model, length, batch=texts, capacity=length + tokens + 1)
         self.start = self.cache.length, dict(self.cache.filled)
-        self.last = torch.zeros(1, 1, dtype=torch.long)
+        self.last = torch.zeros(texts, 1, dtype=torch.long, device=where)
 
     def rewind(self):
         """As if nothing had been generated: the rows stay, and are written over."""
@@ -69,37 +72,57 @@ def value_bytes(value):
     return value.v.nbytes
 
 
-def generation(lengths=LENGTHS, plans=PLANS, size="tiny", tokens=8, rounds=7, buffer=BUFFER):
+def generation(lengths=LENGTHS, plans=PLANS, size="tiny", tokens=8, rounds=7, **where):
     """A row for each length and plan: tokens a second, its floor, times standard's and allowed."""
-    memory, rows = torch.ones(buffer), []
-    for length in lengths:
-        texts = {plan: Text(plan, size, length, tokens) for plan in plans}
-        read = {plan: text.read_bytes() for plan, text in texts.items()}
-        taken = in_turn(texts | dict(memory=memory.sum), rounds)
-        rate = memory.nbytes / min(taken["memory"])  # bytes a millisecond
-        for plan in plans:
-            median = medians(taken)[plan] / tokens
-            rows.append(
-                dict(
-                    plan=plan,
-                    size=size,
-                    length=length,
-                    tokens_per_second=1e3 / median,
-                    floor_tokens_per_second=1e3 * rate / read[plan],
-                    read_bytes=read[plan],
-                    held_bytes=texts[plan].cache.bytes(),
-                    times_standard=ratio(taken, plans[0], plan),
-                    bytes_allow=read[plans[0]] / read[plan],
-                )
+    return [row for length in lengths for row in at(length, plans, size, tokens, rounds, **where)]
+
+
+def at(length, plans, size, tokens, rounds, buffer=BUFFER, texts=1, where="cpu"):
+    """The rows of one length. A step continues all texts, so it gives as many tokens as there are
+    texts; a GPU's clock stops when its work is done."""
+    on_gpu = torch.device(where).type == "cuda"
+    memory = torch.ones(buffer, device=where)
+    made = {plan: Text(plan, size, length, tokens, texts, where) for plan in plans}
+    read = {plan: text.read_bytes() for plan, text in made.items()}
+    measure = until_done if on_gpu else milliseconds
+    taken = in_turn(made | dict(memory=memory.sum), rounds, measure)
+    rate = memory.nbytes / min(taken["memory"])  # bytes a millisecond
+    rows = []
+    for plan in plans:
+        step = medians(taken)[plan] / tokens
+        rows.append(
+            dict(
+                plan=plan,
+                size=size,
+                length=length,
+                texts=texts,
+                tokens_per_second=1e3 * texts / step,
+                floor_tokens_per_second=1e3 * texts * rate / read[plan],
+                read_bytes=read[plan],
+                held_bytes=made[plan].cache.bytes(),
+                times_standard=ratio(taken, plans[0], plan),
+                bytes_allow=read[plans[0]] / read[plan],
             )
-            print(report(rows[-1]))
+        )
+        print(report(rows[-1]), flush=True)
     return rows
+
+
+def until_done(way):
+    """Milliseconds of a call on a GPU, to the end of all that it launched."""
+
+    def finished():
+        way()
+        torch.cuda.synchronize()
+
+    torch.cuda.synchronize()
+    return milliseconds(finished)
 
 
 def report(row):
     """One row in a line."""
     return (
-        "generate, {length:7,} tokens of context, {plan:10}: {tokens_per_second:7.1f} tokens/s, "
-        "{times_standard:5.2f} times standard (bytes allow {bytes_allow:.2f}); floor "
-        "{floor_tokens_per_second:.0f} tokens/s".format(**row)
+        "generate, {texts} x {length:7,} tokens of context, {plan:10}: "
+        "{tokens_per_second:7.1f} tokens/s, {times_standard:5.2f} times standard (bytes allow "
+        "{bytes_allow:.2f}); floor {floor_tokens_per_second:.0f} tokens/s".format(**row)
     )

@@ -1,14 +1,11 @@
-"""What should half an hour on a rented GPU be spent on? Everything that is not yet measured, in one
-command.
+"""What should half an hour on a rented GPU be spent on? All that is not yet measured.
 
     make gpu MINUTES=30       check the kernels, measure, train three models; says its cost first
-    make gpu DRY=1            the same stages on a CPU at toy scale: nothing is met for the first
-                              time on rented time
+    make gpu DRY=1            the same on a CPU at toy scale: nothing is first met on rented time
     python -m minimal.lab.speed.rented --cost      what the paper's own runs would cost
 
 It goes on where it was stopped: a stage whose rows are in the file is not measured again, and a
-training run continues from its checkpoint. Rows are written to OUT/gpu_session.json and
-OUT/gather_gpu.json as soon as they are there.
+training run continues from its checkpoint. Each row is on file, in OUT, as soon as it is there.
 """
 
 import math
@@ -31,12 +28,16 @@ from minimal.kernels.route import kernels_run
 from minimal.lab.evidence import records
 from minimal.lab.speed.bench import training
 from minimal.lab.speed.costs import ASSUMED, FILE, PEAK, cost
+from minimal.lab.speed.generation import PLANS as WRITERS
+from minimal.lab.speed.generation import generation
 from minimal.model.count import count
 from minimal.train import Trainer
 from minimal.training.run import Run, TimeIsUp
 from minimal.variants import skeleton
 
 PLANS = ("standard", "resformer", "bov")
+
+WRITTEN = ((1, 16384), (1, 131072), (4, 131072))  # texts, tokens of context: up to 55 GB of caches
 
 # bf16, fp16 and fp32; atomics, graph, windows: see tests/kernels/on_gpu.py
 KERNELS = (
@@ -52,6 +53,7 @@ class Session:
 
     minutes: float = 30.0
     dry: bool = False
+    seeds: int = 1  # runs of each of the three models
     corpus: str = "auto"
     out: Path = records.EVIDENCE
     end: float = math.inf  # by time.monotonic
@@ -81,16 +83,16 @@ class Session:
         results.append(self.path, row | records.numerical_state(), head)
 
     # ---- the three models ---------------------------------------------------------------------
-    def run(self, plan, flops=None):
-        """A run of the session: d12 with a quarter of the paper's batch, so that some minutes are
-        several hundred steps; at toy scale a model of two layers."""
-        folder = str(runs_folder() / "gpu" / ("dry" if self.dry else "d12") / plan)
-        common = dict(plan=plan, corpus=self.corpus, flops=flops, out=folder, rows=128)
+    def run(self, plan, flops=None, seed=0):
+        """d12 with a quarter of the paper's batch, so that some minutes are several hundred steps;
+        at toy scale a model of two layers."""
+        folder = runs_folder() / "gpu" / ("dry" if self.dry else "d12") / f"{plan}-{seed}"
+        common = dict(plan=plan, corpus=self.corpus, flops=flops, seed=seed, out=str(folder))
         if self.dry:
-            small = dict(size="smoke", vocab=280, context=32, batch=4, evaluate=10, save=10)
-            return Run(**common | small | dict(rows=4))
-        large = dict(size="d12", batch=64, accumulate=4, scale="paper", compile=True)
-        return Run(**common | large, evaluate=100, save=100)
+            small = dict(size="smoke", vocab=280, context=32, batch=4, rows=4)
+            return Run(**common, **small, evaluate=10, save=10)
+        large = dict(size="d12", batch=64, accumulate=4, scale="paper", compile=True, rows=128)
+        return Run(**common, **large, evaluate=100, save=100)
 
     def shape(self, plan):
         run = self.run(plan)
@@ -101,20 +103,28 @@ class Session:
         found = [row["tflops"] * 1e12 for row in self.rows("training")]
         return min(found) if len(found) == len(PLANS) else PEAK * ASSUMED
 
+    def asked_runs(self):
+        """(plan, seed) of all runs, seed by seed: cut off early, the plans have equally many."""
+        return [(plan, seed) for seed in range(self.seeds) for plan in PLANS]
+
+    def written(self):
+        """(texts, tokens of context) of the generations."""
+        return [(1, 64)] if self.dry else WRITTEN
+
     def for_runs(self):
-        """Minutes that the stages before leave for the three runs: one each at least."""
+        """Minutes that the stages before leave for the runs: one each at least."""
         before = sum(minutes for name, (_, minutes, _) in STAGES.items() if not whole(self, name))
-        return max(self.minutes - before, len(PLANS))
+        return max(self.minutes - before, len(self.asked_runs()))
 
     def budget(self):
-        """FLOPs of each of the three runs: decided once, so that they can go on another day."""
+        """FLOPs of each run: decided once, so that they can go on another day."""
         decided = self.rows("budget")
         if decided:
             return decided[0]["flops"]
         if self.dry:
             run, shape = self.run("standard"), self.shape("standard")
             return 3 * shape["flops_per_token"] * run.batch * 32
-        minutes = self.for_runs() / len(PLANS)
+        minutes = self.for_runs() / len(self.asked_runs())
         seconds = 60 * max(minutes - COMPILING, minutes / 2)
         return float(f"{seconds * self.rate():.1e}")
 
@@ -174,15 +184,27 @@ def measure_training(session):
         )
 
 
+def measure_generation(session):
+    """Tokens a second of a whole generation, by plan: one long text, and several."""
+    large = dict(size="d12", rounds=11, buffer=1 << 28, where="cuda")
+    how = dict(size="smoke", tokens=2, rounds=2) if session.dry else large
+    for texts, length in session.written():
+        there = session.rows("generation")
+        if any((row["texts"], row["length"]) == (texts, length) for row in there):
+            continue
+        for row in generation((length,), texts=texts, **how):
+            yield dict(part="generation") | row
+
+
 def train_models(session):
     """Three models at one FLOP budget; each goes on from its checkpoint."""
     flops = session.budget()
     if not session.rows("budget"):
         yield dict(part="budget", flops=flops, rate=session.rate())
-    for plan in PLANS:
-        if any(row["plan"] == plan for row in session.rows("run")):
+    for plan, seed in session.asked_runs():
+        if any((row["plan"], row["seed"]) == (plan, seed) for row in session.rows("run")):
             continue
-        result = Trainer(session.run(plan, flops), quiet=session.dry).fit(session.left())
+        result = Trainer(session.run(plan, flops, seed), quiet=session.dry).fit(session.left())
         final, spent = result["valid"][-1], result["flops_per_token"] * result["tokens"]
         yield dict(
             part="run",
@@ -214,6 +236,7 @@ STAGES = dict(
     kernels=("kernels", 2, check_kernels),
     attention=("attention", 5, measure_attention),
     training=("training", 3.5, measure_training),
+    generation=("generation", 1, measure_generation),
     runs=("run", 0, train_models),
 )
 COMPILING = 0.8
@@ -222,7 +245,9 @@ COMPILING = 0.8
 def whole(session, name):
     """Are all rows of a stage on file?"""
     found = len(session.rows(STAGES[name][0]))
-    return found >= (len(PLANS) if name in ("training", "runs") else 1)
+    generations = len(WRITERS) * len(session.written())
+    wanted = dict(training=len(PLANS), generation=generations, runs=len(session.asked_runs()))
+    return found >= wanted.get(name, 1)
 
 
 def plan_of(session):
@@ -264,6 +289,7 @@ def carry_out(session):
 def main(parser, argv):
     parser.add_argument("--minutes", type=number(float, above=0), default=30.0)
     parser.add_argument("--dry", action="store_true", help="on a CPU, at toy scale")
+    parser.add_argument("--seeds", type=number(int, least=1), default=1, help="runs of each model")
     parser.add_argument("--corpus", default="auto", help="auto, stdlib, a folder, python:DIR …")
     parser.add_argument("--out", type=Path, help="the folder of the JSON files")
     parser.add_argument("--cost", action="store_true", help="what the paper's runs would cost")
@@ -275,7 +301,7 @@ def main(parser, argv):
         parser.error("wanted a GPU that torch can use, got none: rent one, or try DRY=1 here")
     out = asked.out or (runs_folder() / "gpu" / "dry" if asked.dry else records.EVIDENCE)
     out.mkdir(parents=True, exist_ok=True)
-    session = Session(asked.minutes, asked.dry, asked.corpus, out)
+    session = Session(asked.minutes, asked.dry, asked.seeds, asked.corpus, out)
     print(plan_of(session), flush=True)
     print("all stages are on file" if carry_out(session) else "not whole yet")
 
