@@ -36,6 +36,9 @@ ROWS_A_WARP = (8, 4)
 
 MOST_SPLITS = 128
 
+# Of the sum over a table's rows, where fewer query rows than FEW_ROWS share a key head.
+STRETCHES, FEW_ROWS = 64, 8
+
 
 @triton.jit
 def stretch(low, length, WINDOW: tl.constexpr, N: tl.constexpr):
@@ -226,7 +229,8 @@ def run_split(q, k, table, ids, gain, lengths, causal, window, scale, splits=Non
 
 
 def run_histogram(
-    q, k, table, ids, gain, *, bound, causal, window, lengths, scale, splits=None
+    q, k, table, ids, gain,
+    *, bound, causal, window, lengths, scale, splits=None, stretches=STRETCHES,
 ):  # fmt: skip
     """Masses into bins, then one product of the bins with each head's table."""
     want(
@@ -248,9 +252,23 @@ def run_histogram(
     total = bins.sum(-1, keepdim=True, dtype=torch.float64)  # (B, T, H, 1)
     share = (bins / total.masked_fill(total == 0, 1)).to(table.dtype)  # (B, T, H, V)
     by_head = share.view(B * T, G, H // G, V).transpose(0, 1).reshape(G, -1, V)
-    sums = torch.bmm(by_head, table.transpose(0, 1))  # (G, B*T*H/G, D)
+    sums = summed_rows(by_head, table, stretches)  # (G, B*T*H/G, D)
     mean = sums.view(G, B * T, H // G, D).transpose(0, 1).reshape(B, T, H, D)
     return (mean if gain is None else mean * gain).to(q.dtype)
+
+
+def summed_rows(share, table, stretches=STRETCHES):
+    """share (G, N, V) times table (V, G, D) -> (G, N, D).
+
+    A product of few query rows over one long sum keeps few programs busy, and takes longer than to
+    read all keys. So the sum is cut into stretches of tokens, which are summed side by side."""
+    G, N, V = share.shape
+    if N > FEW_ROWS or V % stretches:
+        return torch.bmm(share, table.transpose(0, 1))
+    rows = table.unflatten(0, (stretches, -1))  # (stretches, V / stretches, G, D)
+    parts = share.unflatten(2, (stretches, -1)).transpose(1, 2)  # (G, stretches, N, V / stretches)
+    sums = [torch.bmm(parts[head], rows[:, :, head]).sum(0) for head in range(G)]
+    return torch.stack(sums)
 
 
 class Graphed:

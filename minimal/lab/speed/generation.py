@@ -38,7 +38,8 @@ class Text:
     def __init__(self, plan, size, length, tokens, texts=1, where="cpu"):
         self.tokens = tokens
         config = named(size, windows="L")
-        self.model = build(plan, config, device=where, compute=compute_dtype(where)).eval()
+        # weights as they are computed with: nothing is trained here
+        self.model = build(plan, config, device=where).to(compute_dtype(where)).eval()
         self.cache = filled(self.model, length, batch=texts, capacity=length + tokens + 1)
         self.start = self.cache.length, dict(self.cache.filled)
         self.last = torch.zeros(texts, 1, dtype=torch.long, device=where)

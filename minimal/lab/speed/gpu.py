@@ -15,7 +15,6 @@ Where a command has little time, ask for a part at a time: all go into one file.
 is an H100's. Not yet measured: an A100, several GPUs, keys smaller than table rows.
 """
 
-import itertools
 from functools import partial
 from pathlib import Path
 
@@ -24,13 +23,13 @@ import torch.nn.functional as F
 
 from minimal.command import command, number
 from minimal.data import results
-from minimal.kernels.decode import how_many_splits, run_histogram, run_split, split_bytes
 from minimal.kernels.dense import tiles_of
 from minimal.kernels.forward import forward_bytes, run_forward, triton
 from minimal.kernels.gather import gather_attention
 from minimal.kernels.reference import visible
 from minimal.lab.evidence.records import EVIDENCE
 from minimal.lab.speed.bench import training
+from minimal.lab.speed.gpu_decode import CACHED, WIDE, decode
 from minimal.lab.speed.graphs import (
     BUFFERS,
     Bench,
@@ -40,113 +39,24 @@ from minimal.lab.speed.graphs import (
     best,
     columns,
     flex,
+    flex_joins,
     sdpa,
 )
 from minimal.lab.speed.hot import HOTTEST, table_gradient
 
-PARTS = ("decode", "forward", "backward", "table", "train")
+PARTS = ("decode", "forward", "backward", "table", "train", "wide")
 
 # fmt: off
-CACHED = [  # B, tokens in the cache, query heads, key heads, D
-    (1, 4096, 6, 6, 128), (1, 16384, 6, 6, 128), (1, 32768, 6, 6, 128), (1, 131072, 6, 6, 128),
-    (8, 4096, 6, 6, 128), (8, 16384, 6, 6, 128), (8, 131072, 6, 6, 128), (8, 131072, 32, 8, 128),
-    (64, 4096, 6, 6, 128), (64, 16384, 6, 6, 128),
-]
 TRAINED = [  # B, T, query heads, key heads, D, and keys to the left (0 = all)
     (32, 2048, 6, 6, 128, 0), (16, 4096, 6, 6, 128, 0), (8, 8192, 6, 6, 128, 0),
     (32, 2048, 12, 12, 64, 0), (16, 4096, 12, 12, 64, 0), (8, 8192, 12, 12, 64, 0),
     (32, 2048, 6, 6, 128, 512), (8, 8192, 6, 6, 128, 512),  # d12's windows
 ]
-FLEX = {  # is compiled for every shape, with a search: rented time that it gets where it may win
-    (8, 131072, 6, 6, 128), (8, 131072, 32, 8, 128),
-    (32, 2048, 6, 6, 128, 0), (32, 2048, 6, 6, 128, 512), (8, 8192, 6, 6, 128, 512),
-}
 # fmt: on
 MODELS = dict(plans=("standard", "bov", "vplus"), size="d12", batch=32, compile=True)
 
-LARGE = 256 << 20  # bytes of a layer's keys beyond which two layers are enough for a graph
-TOO_SHORT = 15e-6  # seconds of a graph below which its launch counts too: claim nothing
-
 
 # ---- rows ----------------------------------------------------------------------------------------
-def flex_joins(bench, *shape):
-    """A CPU, where it is refused, says so in every row."""
-    return shape in FLEX or bench.device == "cpu"
-
-
-def decode_ways(bench, ids, layers, B, S, H, G, D):
-    """{(family, settings): call} over some layers, each with tensors of its own."""
-    scale = D**-0.5
-    made = []
-    for _ in range(layers):
-        q, k = (1.2 * F.rms_norm(bench.randn(B, n, h, D), (D,)) for n, h in ((1, H), (S, G)))
-        table = bench.randn(G, bench.V, D).transpose(0, 1)  # head-major
-        made.append((q, k, table, table.reshape(bench.V, G * D), table[ids]))
-
-    # Our split kernel, over a stored V, over one that is gathered first, and through the ids.
-    how = (None, None, True, 0, scale)  # no gain, no lengths, causal, no window
-    rows = lambda flat, v: F.embedding(ids, flat).view(v.shape)
-    ways = {}
-    for stages, each in itertools.product((3, 2), (4, 3)):
-        splits = how_many_splits(B, G, S, programs_each=each)
-        run = partial(run_split, splits=splits, stages=stages)
-        at = f"{stages} stages, {splits} splits"
-        ways |= {
-            ("v_cache", at): lambda q, k, t, f, v, run=run: run(q, k, v, None, *how),
-            ("materialise", at): lambda q, k, t, f, v, run=run: run(q, k, rows(f, v), None, *how),
-            ("gather", at): lambda q, k, t, f, v, run=run: run(q, k, t, ids, *how),
-        }
-
-    # PyTorch's attention by each backend, and masses by token.
-    for name in backends(bench.device):
-        ways |= {
-            ("sdpa", name): lambda q, k, t, f, v, by=name: sdpa(q, k, v, by),
-            ("rows_and_sdpa", name): lambda q, k, t, f, v, by=name: sdpa(q, k, rows(f, v), by),
-        }
-    if flex_joins(bench, B, S, H, G, D):
-        ways["flex", ""] = lambda q, k, t, f, v: flex(q, k, v)
-        ways["rows_and_flex", ""] = lambda q, k, t, f, v: flex(q, k, rows(f, v))
-    if G == H:
-        counted = dict(bound=1.44 * D**0.5, causal=True, window=0, lengths=None, scale=scale)
-        ways["histogram", ""] = lambda q, k, t, f, v: run_histogram(q, k, t, ids, None, **counted)
-
-    def every_layer(one):
-        return lambda: [one(*layer) for layer in made][-1]
-
-    return {name: every_layer(one) for name, one in ways.items()}
-
-
-def decode(bench, B, S, H, G, D):
-    """Microseconds a layer by way, times faster than the V cache, share of the time floor."""
-    bytes_each = torch.empty(0, dtype=bench.dtype).element_size()
-    layers = bench.layers if B * S * G * D * bytes_each <= LARGE else 2
-    ids = bench.ids(B, S)
-    ways = decode_ways(bench, ids, layers, B, S, H, G, D)
-    ways = agree(ways, bench.dtype, f"decode {B} x {S}")
-    taken = {name: s / layers for name, s in bench.graphs(ways).items()}
-
-    distinct = ids.unique().numel()
-    moved = split_bytes(B, 1, S, H, G, D, bench.V, bytes_each, distinct=distinct)
-    floor = max(moved[0] / bench.memory, moved[1] / bench.l2)
-    gather = best(taken, "gather")[0]
-    stored = min(s for (family, _), s in taken.items() if family in ("v_cache", "sdpa", "flex"))
-    return dict(
-        part="decode",
-        B=B,
-        T=S,  # tokens in the cache
-        H=H,
-        G=G,
-        D=D,
-        layers=layers,
-        distinct=distinct,
-        floor_us=1e6 * floor,
-        share_of_floor=floor / gather,
-        faster_than_v_cache=stored / gather,
-        too_short=layers * gather < TOO_SHORT,
-        **columns(taken),
-    )
-
-
 def attention_inputs(bench, B, T, H, G, D):
     """q, k, table, ids, and the table's rows by position."""
     ids, table = bench.ids(B, T), bench.randn(bench.V, G, D)
@@ -247,6 +157,9 @@ def train(bench, plan, size, batch, compile):
 SAID = dict(
     decode="decode {B} x {T}: {gather_us:.0f} us a layer, {faster_than_v_cache:.2f} times as fast "
     "as the best V cache, {share_of_floor:.0%} of the floor",
+    wide="decode {B} x {T}, rows wider than keys: {gather_us:.0f} us a layer by rows, "
+    "{histogram_us:.0f} by token, {faster_than_v_cache:.2f} and {binned_over_v_cache:.2f} times as "
+    "fast as the best V cache",
     forward="forward {B} x {T}, {H} x {D}, window {window}: {tflops:.0f} TFLOP/s, "
     "{fused_over_stored:.2f} of our own kernel over a stored V",
     backward="backward {B} x {T}, {H} x {D}, window {window}: {tflops:.0f} TFLOP/s, "
@@ -284,6 +197,7 @@ def everything(out=None, parts=PARTS, bench=None, cached=CACHED, trained=TRAINED
     plans, how = models["plans"], {name: models[name] for name in ("size", "batch", "compile")}
     work = dict(
         decode=[partial(decode, bench, *shape) for shape in cached],
+        wide=[partial(decode, bench, *shape, wide=True) for shape in smaller.get("wide", WIDE)],
         forward=[partial(forward, bench, *shape) for shape in trained],
         backward=[partial(backward, bench, *shape) for shape in trained],
         table=[partial(table_gradient, bench, *trained[0][:5], share) for share in HOTTEST],

@@ -25,6 +25,13 @@ OTHER = 64 << 20  # floats read between two ways: 256 MB, several times the larg
 # Floats: 16 MB stay in the cache, 1 GB cannot.
 BUFFERS = dict(small=4 << 20, large=256 << 20, programs=528)
 
+# fmt: off
+FLEX = {  # is compiled for every shape, with a search: rented time that it gets where it may win
+    (8, 131072, 6, 6, 128), (8, 131072, 32, 8, 128),
+    (32, 2048, 6, 6, 128, 0), (32, 2048, 6, 6, 128, 512), (8, 8192, 6, 6, 128, 512),
+}
+# fmt: on
+
 
 class Bench(NamedTuple):
     """What all rows share. Device "cpu", in the interpreter, only tries the code out."""
@@ -138,6 +145,11 @@ def flex(q, k, v, tiles=None):
     call, grouped = best_flex(q.device.type), q.shape[2] != k.shape[2]
     q, k, v = (x.transpose(1, 2) for x in (q, k, v))
     return call(q, k, v, block_mask=tiles, enable_gqa=grouped).transpose(1, 2)
+
+
+def flex_joins(bench, *shape):
+    """A CPU, where it is refused, says so in every row."""
+    return shape in FLEX or bench.device == "cpu"
 
 
 @cache

@@ -16,6 +16,7 @@ import sys
 import torch
 
 from minimal.command import command, number
+from minimal.lab.timing import zipf
 from minimal.model.cache import Cache, laid_out
 from minimal.model.config import size as named
 
@@ -60,8 +61,10 @@ def filled(model, length, rings=False, batch=1, capacity=None):
         rows = laid_out(row.expand(batch, *row.shape[1:]), room)
         if row.is_floating_point():
             cache.kept[name] = rows.normal_()
-        else:
-            cache.kept[name] = rows.random_(model.config.vocab)
+        else:  # ids, as frequent as in a text
+            chance = torch.Generator().manual_seed(0)
+            drawn = zipf(model.config.vocab, rows.numel(), chance)
+            cache.kept[name] = rows.copy_(drawn.view(rows.shape))
     return cache
 
 

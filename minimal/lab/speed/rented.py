@@ -155,13 +155,14 @@ def measure_attention(session):
     """Bandwidths first, then decode, forward, backward and a table's gradient beside rivals."""
     from minimal.lab.speed import gpu, graphs
 
-    parts = ("decode", "forward", "backward", "table")
+    parts = ("decode", "wide", "forward", "backward", "table")
     if session.dry and not kernels_run("cpu"):
         yield dict(part="attention", rows=0, file=None, why="Triton's interpreter is not here")
         return
     if session.dry:
         shape = (1, 40, 2, 2, 32)
-        few = dict(cached=[(1, 70, 2, 2, 32)], trained=[shape, (*shape, 9)])
+        few = dict.fromkeys(("cached", "wide"), [(1, 70, 2, 2, 32)])
+        few |= dict(trained=[shape, (*shape, 9)])
         small = dict(buffers=dict(small=1 << 13, large=1 << 13, programs=2))
         toy = graphs.Bench("cpu", torch.float32, V=50, rounds=1, layers=1)
         rows = gpu.everything(session.out, parts, toy, **few, **small)
