@@ -92,6 +92,19 @@ def test_gains_are_not_held_against_a_file_of_another_state(recorded, monkeypatc
         gains.lead("code", "bov", "0.05")
 
 
+def test_a_lead_is_over_the_twins_of_another_machine_where_those_are_of_the_same_state(
+    recorded, monkeypatch
+):
+    """The grid with ten seeds is whole and of another state: its twins are taken."""
+    slow = gains.slowed("code", "bov", "0.05")
+    files = dict(gains_novel=slow, ten_seeds_novel=[run("standard", 0, loss=9.0)])
+    files["noise_novel"] = [run("standard", seed, loss=3.0) for seed in range(5)]
+    monkeypatch.setattr(pairs, "rows_of", lambda name: files.get(name, []))
+    monkeypatch.setattr(pairs, "whole", files.__contains__)
+    monkeypatch.setattr(numbers, "state", lambda file: "b" if file == "ten_seeds_novel" else "a")
+    assert gains.lead("novel", "bov", "0.05").startswith("+0.100 (")
+
+
 def test_the_seeds_of_a_lead_are_told_in_words(recorded):
     """Slow runs of two seeds; standard has three."""
     assert gains.seeds("code") == "two" and gains.seeds("novel") == "no"

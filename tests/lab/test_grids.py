@@ -101,6 +101,7 @@ def test_dva_as_large_as_standard_has_its_parameters_to_one_per_cent():
         ("ten_seeds_code", 15, 10, "stdlib"),
         ("ten_seeds_novel", 15, 10, "war-and-peace"),
         ("noise_code", 3, 5, "stdlib"),
+        ("noise_novel", 15, 5, "war-and-peace"),
         ("controls_code", 5, 5, "stdlib"),
         ("gains_code", 14, 5, "stdlib"),
         ("gains_novel", 14, 5, "war-and-peace"),
@@ -132,8 +133,9 @@ def test_the_grids_that_are_prepared_have_fixed_seeds_and_one_text_each(name, ce
 
 
 def test_every_run_of_the_noise_floor_is_the_twin_of_a_run_with_ten_seeds():
-    twins = list(GRIDS["ten_seeds_code"].runs())
-    assert all(run in twins for run in GRIDS["noise_code"].runs())
+    for text in ("code", "novel"):
+        twins = list(GRIDS[f"ten_seeds_{text}"].runs())
+        assert all(run in twins for run in GRIDS[f"noise_{text}"].runs())
 
 
 def test_a_gain_at_its_largest_is_told_whichever_its_sign():
