@@ -50,7 +50,7 @@ def gather_attention(
     # Which way: route's, unless the caller names one, and dense where Triton cannot run.
     chosen_here = way is None
     if chosen_here:
-        way = routed(q, k, table, training, window, bound)
+        way = routed(q, k, table, training, window)
     want(way in WAYS, "way wants one of {}, got {!r}", ", ".join(WAYS), way)
     has_backward = way in TRAIN or not training
     want(has_backward, "way={!r} has no backward: use torch.no_grad(), dense or fused", way)
@@ -75,11 +75,11 @@ def gather_attention(
     return WAYS[way](*given, **how)
 
 
-def routed(q, k, table, training, window, bound):
+def routed(q, k, table, training, window):
     """The way that route chooses for these tensors."""
     (B, T, H, D), (_, S, G, _), V = q.shape, k.shape, len(table)
     bytes_each = dict(k_bytes=k.element_size(), table_bytes=table.element_size())
-    known = dict(device=q.device.type, training=training, window=window, bound=bound)
+    known = dict(device=q.device.type, training=training, window=window)
     return route(B, T, S, H, G, D, V, **known, **bytes_each)[0]
 
 

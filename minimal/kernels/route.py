@@ -4,8 +4,6 @@ import importlib.util
 import os
 import sys
 
-from minimal.kernels.reference import MOST_LOGIT
-
 HAS_TRITON = importlib.util.find_spec("triton") is not None
 
 # Query rows that share a key head; beyond, attention is bound by products and not by bytes.
@@ -16,6 +14,9 @@ FEW_VALUES = 2**19
 
 # Keys in flight below which the launches of a GPU cost more than the bytes.
 FEW_KEYS = 16384
+
+# Keys in flight from which a GPU gathers rows twice as wide as keys faster than it reads a V cache.
+MANY_KEYS = 131072
 
 # Between these shares of rows by position and rows by token, bytes do not decide on a CPU.
 CLOSE = 4
@@ -54,10 +55,11 @@ def is_close(B, T, S, H, G, V, window=0):
 def route(
     B, T, S, H, G, D, V,
     *,
-    device, training=False, window=0, bound=None, k_bytes=4, table_bytes=4, triton=None,
+    device, training=False, window=0, k_bytes=4, table_bytes=4, triton=None,
 ):  # fmt: skip
-    """(way, reason), from shapes. On a GPU as one H100 said, in notebooks/evidence/gather_gpu.json,
-    and for the bins from bytes: keys smaller than table rows are not yet measured on a GPU.
+    """(way, reason), from shapes. On a GPU as one H100 said, in notebooks/evidence/gather_gpu.json:
+    the histogram won there by a hair in one case of those where keys are smaller than table rows,
+    and nowhere else, so a GPU takes it only where a caller names it.
 
     On a CPU, where rows and the histogram are close, gather_attention measures both once."""
     triton = HAS_TRITON if triton is None else triton
@@ -69,12 +71,7 @@ def route(
     by_position, by_token = table_rows(B, T, S, H, G, V, window)
     positions = B * in_reach(T, S, window)
 
-    # Bins instead of a maximum want bounded logits. They spare reads of the L2 cache only, where a
-    # row costs two fifths of one from memory, and they cost reads and writes themselves: hence the
-    # 4. With keys as small as table rows they never won on an H100.
-    bounded = bound is not None and bound <= MOST_LOGIT
-    small_keys = H == G and k_bytes < table_bytes
-    bins_pay = bounded and small_keys and 4 * by_token <= by_position
+    wide = k_bytes < table_bytes  # rows of fp32 beside keys of bf16, as in training
 
     reasons = dict(
         window=f"uncompiled, PyTorch's attention computes all {S} keys of a query, "
@@ -83,9 +80,8 @@ def route(
         "attention was 1.2 to 1.7 times as fast as ours with them, its backward 2 to 4 times",
         triton="Triton is not installed",
         width="the kernels take head widths of 32 to 128 and no float64",
-        bins="keys are smaller than table rows, and "
-        f"{by_token} rows of the whole table few against {by_position} from L2, by bytes: not yet "
-        "measured on a GPU",
+        wide="rows twice as wide as keys: 1.1 to 1.2 times as fast as a V cache on an H100, and "
+        "1.5 with rows as wide as keys; keys of one byte are not yet measured on a GPU",
         long="keys from memory, table rows mostly from the L2 cache: 1.2 to 1.5 times as fast as a "
         "V cache on an H100",
         short="short: a V cache was 1.2 times as fast at 4,096 keys on an H100, but no V is stored",
@@ -100,7 +96,7 @@ def route(
         (not decoding,                        "dense",     "training"),
         (gpu and not triton,                  "dense",     "triton"),
         (gpu and not kernels_take,            "dense",     "width"),
-        (gpu and bins_pay,                    "histogram", "bins"),
+        (gpu and wide and B * S >= MANY_KEYS, "split",     "wide"),
         (gpu and B * S >= FEW_KEYS,           "split",     "long"),
         (gpu,                                 "split",     "short"),
         (positions * G * D < FEW_VALUES,      "dense",     "few"),

@@ -12,7 +12,7 @@ import torch
 from minimal.kernels import fastest, gather, histogram, reference
 from minimal.kernels.check import check, may_look
 from minimal.kernels.gather import gather_attention
-from minimal.kernels.route import is_close, route
+from minimal.kernels.route import MANY_KEYS, is_close, route
 from minimal.lab.evidence import records
 from tests.kernels.shapes import DECODING, TRAINING, Shape
 
@@ -95,18 +95,16 @@ CHOICES = [  # (B, T, S, H, G, D, V), what else is known, the way
     ((8, 1, 8192, 6, 6, 128, 32768), CPU, "histogram"),
     ((1, 1, 512, 2, 2, 32, 1024), CPU, "dense"),
     (LATER, GPU, "split"),
-    (LATER, dict(GPU, bound=16.3), "split"),
-    (LATER, dict(GPU, bound=16.3, k_bytes=1, table_bytes=2), "histogram"),
-    ((1, 1, 131072, 48, 6, 128, 32768), dict(GPU, bound=16.3, k_bytes=1, table_bytes=2), "split"),
+    (LATER, dict(GPU, k_bytes=1, table_bytes=2), "split"),
+    ((1, 1, 131072, 48, 6, 128, 32768), dict(GPU, k_bytes=1, table_bytes=2), "split"),
     (LATER, dict(GPU, triton=False), "dense"),
     ((8, 512, 512, 4, 4, 16, 512), dict(GPU, training=True, window=64), "dense"),  # as `smoke`
     ((1, 1, 512, 4, 4, 16, 512), GPU, "dense"),
-    ((1, 1, 131072, 2, 2, 256, 32768), dict(GPU, bound=16.3, k_bytes=1, table_bytes=2), "dense"),
+    ((1, 1, 131072, 2, 2, 256, 32768), dict(GPU, k_bytes=1, table_bytes=2), "dense"),
     (LONG, dict(GPU, training=True, window=256, k_bytes=8, table_bytes=8), "dense"),
     (LATER, dict(GPU, k_bytes=8, table_bytes=8), "dense"),
-    (LATER, dict(GPU, bound=50.0, k_bytes=1, table_bytes=2), "split"),
-    ((1, 1, 65536, 6, 6, 128, 32768), dict(GPU, bound=16.3, k_bytes=2, table_bytes=4), "split"),
-    ((8, 1, 32768, 6, 6, 128, 32768), dict(GPU, bound=16.3, k_bytes=2, table_bytes=4), "histogram"),
+    ((1, 1, 65536, 6, 6, 128, 32768), dict(GPU, k_bytes=2, table_bytes=4), "split"),
+    ((8, 1, 32768, 6, 6, 128, 32768), dict(GPU, k_bytes=2, table_bytes=4), "split"),
 ]
 
 
@@ -149,13 +147,26 @@ def test_every_number_of_a_reason_was_measured():
     (few,) = clocked("decode", B=1, T=4096)
     assert numbers((1, 1, 4096, 6, 6, 128, 32768)) == [f"{1 / few['faster_than_v_cache']:.1f}"]
     assert few["gather_us"] < min(few["materialise_us"], few["rows_and_sdpa_us"]), "without a V"
+    # rows twice as wide as keys, beside rows as wide as keys
+    wide = dict(k_bytes=2, table_bytes=4)
+    ahead = [row["faster_than_v_cache"] for row in clocked("wide") if row["T"] >= MANY_KEYS]
+    (same,) = clocked("decode", B=1, T=MANY_KEYS)
+    assert numbers(LATER, **wide) == [*ends(ahead), f"{same['faster_than_v_cache']:.1f}"]
+    (short,) = clocked("wide", T=16384)
+    assert short["faster_than_v_cache"] < 1 and min(ahead) > 1, "why the rule asks how many"
 
 
 def test_what_no_gpu_has_said_is_not_claimed():
-    known = dict(GPU, bound=16.3, k_bytes=1, table_bytes=2)
+    known = dict(GPU, k_bytes=1, table_bytes=2)
     assert "not yet measured on a GPU" in route(*LATER, **known)[1]
     without = [row["histogram_us"] / row["gather_us"] for row in clocked("decode", H=6)]
     assert min(without) > 1, "where keys are as small as rows the bins never won"
+    smaller = {
+        (row["B"], row["T"]): row["histogram_us"] / row["gather_us"] for row in clocked("wide")
+    }
+    won = [shape for shape, ratio in smaller.items() if ratio < 1]
+    assert won == [(4, 131072)] and smaller[won[0]] > 0.95, "by a hair, in one case"
+    assert all(row["histogram_us"] < row["histogram_whole_us"] for row in clocked("wide"))
 
 
 def test_the_front_door_takes_the_chosen_way(monkeypatch):

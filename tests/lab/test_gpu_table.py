@@ -59,7 +59,7 @@ def test_forward_and_backward_are_told_in_one_line_of_a_shape(on_file):
 
 def test_a_run_that_was_cut_off_is_named_and_none_is_invented(on_file):
     step = dict(part="training", tokens_per_second=5000, share=0.5, tflops=494.5)
-    run = dict(part="run", loss=2.0, bpb=0.7, epochs=0.5)
+    run = dict(part="run", seed=0, loss=2.0, bpb=0.7, epochs=0.5)
     steps = [step | dict(plan=plan) for plan in ("standard", "bov")]
     on_file("gpu_session.json", *steps, run | dict(plan="standard"))
     assert cells(gpu_table.training()) == [
@@ -69,6 +69,27 @@ def test_a_run_that_was_cut_off_is_named_and_none_is_invented(on_file):
     assert gpu_table.unfinished() == "`bov`" and gpu_table.epochs() == "0.50"
     on_file("gpu_session.json", run | dict(plan="bov", loss=1.9))
     assert gpu_table.unfinished() == "none" and gpu_table.session_lead("bov") == "0.100"
+    # a second seed of standard has no partner, until bov has it too
+    on_file("gpu_session.json", run | dict(plan="standard", seed=1, loss=2.05))
+    assert gpu_table.session_lead("bov") == "0.100"
+    on_file("gpu_session.json", run | dict(plan="bov", seed=1, loss=1.93))
+    assert gpu_table.session_lead("bov") == "0.100 and 0.120"
+    assert [line[4] for line in cells(gpu_table.training())] == ["2.000, 2.050", "1.900, 1.930"]
+
+
+def test_rows_wider_than_keys_and_whole_generations_are_told_by_the_row(on_file):
+    wide = DECODE | dict(part="wide", T=500, narrowed_us=7.5)
+    on_file("gather_gpu.json", wide)
+    assert cells(gpu_table.wide()) == [["1,000", "2 × 500", "1.50", "2.00", "1.00"]]
+    row = dict(part="generation", texts=4, length=1000, times_standard=1.0, bytes_allow=1.25)
+    one = row | dict(plan="standard", tokens_per_second=500.0, floor_tokens_per_second=1000.0)
+    other = row | dict(plan="bov", tokens_per_second=100.0, floor_tokens_per_second=1000.0)
+    on_file("gpu_session.json", one, other)
+    assert cells(gpu_table.generation()) == [
+        ["4 × 1,000", "`standard`", "500", "1.00", "1.25", "50 %"],
+        ["4 × 1,000", "`bov`", "100", "1.00", "1.25", "10 %"],
+    ]
+    assert gpu_table.milliseconds_a_token() == "8 to 8"
 
 
 def test_what_the_page_says_of_a_gpu_is_what_was_measured():
@@ -84,7 +105,27 @@ def test_what_the_page_says_of_a_gpu_is_what_was_measured():
     assert says("is faster than ours wherever it was tried")
     tried = [row for row in forward + backward if "rows_and_flex_us" in row]
     assert len(tried) >= 6 and all(row["rows_and_flex_us"] < row["fused_us"] for row in tried)
-    assert says("The histogram never beats the gather")
+    assert says("The histogram never beats the gather there")
+    wide = gpu_table.rows_of("wide")
+    assert says("Narrowing the whole table in every step pays with several long texts only")
+    narrow = [(row["B"], row["T"], row["narrowed_us"] < row["gather_us"]) for row in wide]
+    assert narrow == [(1, 16384, False), (1, 131072, False), (4, 131072, True)]
+    # generation: tables are slower than standard in every row, though bytes allow more
+    rows = gpu_table.rows_of("generation", "gpu_session.json")
+    assert says("there every plan with tables is slower than `standard`")
+    tables = [row for row in rows if row["plan"].startswith("bov")]
+    assert len(tables) == 6 and all(
+        row["times_standard"] < 1 < row["bytes_allow"] for row in tables
+    )
+    steps = {
+        row["length"] * row["texts"]: row["texts"] / row["tokens_per_second"]
+        for row in rows
+        if row["plan"] == "standard"
+    }
+    assert says("longest where it reads least") and max(steps, key=steps.get) == min(steps)
+    assert says("reach half of the floor at most")
+    reached = [row["tokens_per_second"] / row["floor_tokens_per_second"] for row in rows]
+    assert 0.45 < max(reached) < 0.55
     decode = gpu_table.rows_of("decode")
     assert all(row["histogram_us"] > row["gather_us"] for row in decode if "histogram_us" in row)
     assert says("leads as drawn and trails from a text's share on")
@@ -96,7 +137,8 @@ def test_what_the_page_says_of_a_gpu_is_what_was_measured():
 
 
 def test_floors_on_file_are_the_bytes_that_are_counted_today():
-    (speed,) = gpu_table.rows_of("bandwidth")
+    speed, again = gpu_table.rows_of("bandwidth")  # of the first session, and of the second
+    assert again["memory_gb_s"] == pytest.approx(speed["memory_gb_s"], rel=0.03)
     for row in gpu_table.rows_of("decode"):
         B, S, H, G, D = (row[name] for name in "BTHGD")
         memory, l2 = split_bytes(B, 1, S, H, G, D, 32768, distinct=row["distinct"])

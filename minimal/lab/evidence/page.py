@@ -6,7 +6,7 @@
 In the template, `{{lead("bov", "novel")}}` becomes what that function returns: of `numbers` or
 `measured` beside this file; with `table_` before its name, of `tables`, `gains` or `text_leads`;
 with `gain_`, of `gains`; with `text_`, of `text_leads`; with `vocab_`, of `vocab_leads`; with
-`gpu_`, of `minimal.lab.speed.gpu_table`. What stands between
+`slope_`, of `slopes`; with `gpu_`, of `minimal.lab.speed.gpu_table`. What stands between
 `{{when GRID …}}` and `{{otherwise}}` or `{{end}}`, each on a line of its own, is told once these
 grids are whole: nothing is told from a part of a grid.
 """
@@ -24,6 +24,7 @@ from minimal.lab.evidence import (
     numbers,
     pairs,
     records,
+    slopes,
     tables,
     text_leads,
     vocab_leads,
@@ -41,6 +42,7 @@ ROOMS = {
     "gain_": [gains],
     "text_": [text_leads],
     "vocab_": [vocab_leads],
+    "slope_": [slopes],
     "gpu_": [gpu_table],
     "": [numbers, measured],
 }

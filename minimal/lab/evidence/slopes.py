@@ -5,8 +5,9 @@ has finished first.
 """
 
 from minimal.lab import figures
-from minimal.lab.evidence import intervals, records
+from minimal.lab.evidence import intervals, pairs, records
 from minimal.lab.evidence.grids import GRIDS
+from minimal.lab.evidence.numbers import number, signed
 from minimal.lab.evidence.runs import missing
 
 # what makes two runs of a grid comparable, and what the axis says of the baseline's run
@@ -19,13 +20,19 @@ AXES = dict(
     ),
 )
 
+# by name_of, in the order in which they are told; a system has one line style in all pictures
+SYSTEMS = (
+    *("bov-fixed", "bov, slow gain", "bov, equal parameters", "bov-fixed, equal parameters"),
+    *("resformer", "svformer", "denseformer"),
+)
+
 
 def name_of(row):
     """A plan, and what was changed in it beside its width."""
     asked = row["asked"]
     name = row["plan"]
     name += ", slow gain" if "overrides" in asked else ""
-    return name + (", equal parameters" if "hidden" in asked.get("changes", {}) else "")
+    return name + (", equal parameters" if "hidden" in (asked.get("changes") or {}) else "")
 
 
 def leads(rows, axis, base="standard"):
@@ -41,6 +48,35 @@ def leads(rows, axis, base="standard"):
                 point = (x, row["difference"], row["low"], row["high"])
                 found.setdefault(row["plan"], []).append(point)
     return found
+
+
+def counted(value):
+    """A place on an axis, in words: "0.72M", "8M"."""
+    millions = value / 1e6
+    return f"{millions:.0f}M" if millions >= 1 else f"{millions:.2f}M"
+
+
+# ---- for the page of findings --------------------------------------------------------------------
+
+
+def points_of(grid, system):
+    axis = "size" if grid.startswith("widths") else "tokens"
+    return leads(pairs.rows_of(grid), axis)[system]
+
+
+def lead(grid, system, at):
+    """By how much a system is ahead at one place of its axis, with the interval: 0 is the first."""
+    _, difference, low, high = points_of(grid, system)[at]
+    return f"{number(-difference)} ({signed(-high)} to {signed(-low)})"
+
+
+def left(grid, system):
+    """What the last place of the axis leaves of the first one's lead: "58 %"."""
+    points = points_of(grid, system)
+    return f"{100 * points[-1][1] / points[0][1]:.0f} %"
+
+
+# ---- the picture ---------------------------------------------------------------------------------
 
 
 def sentence(found):
@@ -66,16 +102,19 @@ def picture(name, axis):
     found = leads(records.read(path)["rows"], axis)
     fig, ax = figures.axes(sentence(found), AXES[axis][2], "nats, minus standard")
     ends = []
-    for i, (system, points) in enumerate(found.items()):
+    for system in filter(found.__contains__, SYSTEMS):
+        i, points = SYSTEMS.index(system), found[system]
         x, difference, low, high = (list(column) for column in zip(*points))
         reach = [
             [d - b for d, b in zip(difference, low)],
             [t - d for d, t in zip(difference, high)],
         ]
-        beside = [1.02**i * place for place in x]  # so that no bar hides another
+        beside = [1.02 ** (i - 3) * place for place in x]  # so that no bar hides another
         ax.errorbar(beside, difference, reach, capsize=3, **figures.line_style(i))
         ends.append([difference[-1], beside[-1], system, figures.COLOURS[i % 8]])
     ax.axhline(0, color=figures.INK, linestyle=":", linewidth=1)
     ax.set_xscale("log", base=2)
+    places = [point[0] for point in next(iter(found.values()))]
+    ax.set_xticks(places, [counted(place) for place in places])
     figures.label_ends(ax, ends)
     return fig

@@ -3,7 +3,7 @@
 import statistics
 
 from minimal.lab import pictures
-from minimal.lab.evidence import measured, numbers, pairs, records, states
+from minimal.lab.evidence import measured, numbers, pairs, records, slopes, states
 from minimal.lab.evidence.grids import EXPLORATORY, GRIDS
 from minimal.lab.evidence.numbers import number, signed
 from minimal.lab.markdown import table
@@ -135,16 +135,13 @@ def by_setting(grid, name, default):
     for row in pairs.rows_of(grid):
         asked = default | row["asked"] | (row["asked"].get("changes") or {})
         at = settings.setdefault(asked[name], {})
-        slim = "hidden" in (row["asked"].get("changes") or {})
-        slow = "overrides" in row["asked"]
-        words = row["plan"] + ", as large as standard" * slim + ", slow gain" * slow
-        at.setdefault(words, {})[row["seed"]] = row["loss"]
-    for at in settings.values():
-        for cell, values in at.items():
-            if cell != "standard":
-                found.setdefault(cell, []).append(apart(values, at["standard"]))
-    columns = [f"{value} {name}" if name == "steps" else f"{name} {value}" for value in settings]
-    return table(["plan", *columns], [[f"`{cell}`", *line] for cell, line in found.items()])
+        at.setdefault(slopes.name_of(row), {})[row["seed"]] = row["loss"]
+    ascending = sorted(settings)
+    for at in (settings[value] for value in ascending):
+        for cell in filter(at.__contains__, slopes.SYSTEMS):
+            found.setdefault(cell, []).append(apart(at[cell], at["standard"]))
+    columns = [f"{value:,} {name}" if name == "steps" else f"{name} {value}" for value in ascending]
+    return table(["system", *columns], [[cell, *line] for cell, line in found.items()])
 
 
 def cells_of(grid):
