@@ -928,7 +928,7 @@ def test_leads_of_tables_on_code_grow_until_step_450_and_shrink_long_before_on_t
         leads = at(plan, "code")
         assert leads[:-1] == sorted(leads[:-1]) and abs(leads[-1] - leads[-2]) < 0.0035
         leads = at(plan, "novel")
-        assert leads.index(max(leads)) <= 3 and leads[-1] < 0.7 * max(leads)
+        assert leads.index(max(leads)) <= 3 and leads[-1] < 0.75 * max(leads)
 
 
 def test_at_a_hundredth_of_its_rate_no_gain_closes_on_the_novel_and_the_bank_leads():
@@ -942,9 +942,9 @@ def test_at_a_hundredth_of_its_rate_no_gain_closes_on_the_novel_and_the_bank_lea
             assert gains.lead("novel", plan, rate).startswith("**+"), "all seven lead clearly"
     for rate in gains.SLOWER:  # against themselves at the paper's rate
         assert gains.lead("novel", "bov-every", rate, "bov-every").startswith("**+")
-        assert gains.lead("novel", "bov", rate, "bov").startswith("+")
-    assert gains.lead("novel", "bov", "0.005") == "**+0.060** (+0.043 to +0.076)"
-    assert gains.seeds("novel") == "three"
+        assert gains.lead("novel", "bov", rate, "bov").startswith("**+")
+    assert gains.lead("novel", "bov", "0.005") == "**+0.061** (+0.053 to +0.069)"
+    assert gains.seeds("novel") == "five"
 
     # the exception at a tenth: gains near zero, and layers that write as those of the others
     closed = gains.closed(map(gains.gains_of, gains.slowed("novel", "bov-every", "0.05"))).split()

@@ -226,7 +226,7 @@ def test_the_page_can_be_written_on_the_day_when_all_is_recorded(tmp_path, monke
         "the systems with more seeds from [ten_seeds_code.json](ten_seeds_code.json)",
         "pairs of runs on code",
         "orders the new texts with ",
-        "| 4000 steps |",
+        "| 4,000 steps |",
         "| width 64 | width 128 | width 192 |",
         "| `mla` |",
         "| `ngram-plus`, beside V |",

@@ -65,16 +65,14 @@ def lead(text, plan, rate, over="standard"):
 
 
 def at_the_papers_rate(text, plan):
-    """{seed: loss} of a plan: of the whole grid with most seeds that was made in the same state of
-    the numbers as the slower runs."""
+    """{seed: loss} of a plan: of the whole grid with most seeds that trained it in the same state
+    of the numbers as the slower runs."""
     slower, least = f"gains_{text}", f"shares_{text}"
-    found = [grid for grid in (f"ten_seeds_{text}", f"noise_{text}") if pairs.whole(grid)] or [
-        least
-    ]
-    same = [grid for grid in found if numbers.state(grid) == numbers.state(slower)]
-    base = (same or found)[0]
-    numbers.check_states(slower, base)
-    return pairs.by_seed(pairs.rows_of(base), plan)
+    more = [grid for grid in (f"ten_seeds_{text}", f"noise_{text}") if pairs.whole(grid)]
+    same = [grid for grid in (*more, least) if numbers.state(grid) == numbers.state(slower)]
+    numbers.check_states(slower, (same or more)[0])
+    found = (pairs.by_seed(pairs.rows_of(grid), plan) for grid in same)
+    return next(filter(None, found), {})
 
 
 def seeds(text):
