@@ -10,7 +10,16 @@ import statistics
 import textwrap
 
 from minimal.lab import figures, pictures
-from minimal.lab.evidence import gains, intervals, numbers, records, tables, text_leads, vocab_leads
+from minimal.lab.evidence import (
+    gains,
+    intervals,
+    numbers,
+    records,
+    slopes,
+    tables,
+    text_leads,
+    vocab_leads,
+)
 from minimal.lab.speed import table
 from minimal.lab.speed.decode import LENGTHS
 
@@ -289,7 +298,7 @@ BELOW = {
     "Every system at one budget": (everything,),
     "Do tables pay?": (tables_by_token, as_large, text_leads.picture, vocab_leads.picture),
     "Does the first layer's value help?": (depths, resformers),
-    "Do leads last?": (along,),
+    "Do leads last?": (slopes.by_tokens, along, slopes.by_width),
     "Do learned gains stay open?": (gains_by_layer,),
     "What do value embeddings learn?": (mixin,),
     "Do dynamic values pay?": (corners,),

@@ -118,9 +118,8 @@ FIVE_TOLD = (
 RECORDED_TOLD = (
     "Fourteen systems down, the difference of their held-out loss from standard attention "
     "across, with intervals, on code and on a novel. On code ten are clearly ahead, the ones "
-    "with tables by far. On the novel it is six: modded-nanogpt, a gated table beside V, Bank "
-    "of Values with its gain fixed or beside V, DenseFormer and row 13. Dynamic value "
-    "attention without a network is behind on both."
+    "with tables by far. On the novel the same ten are, by less and in another order. Dynamic "
+    "value attention without a network is behind on both."
 )
 
 # file: (what draws it, its alt text, which README repeats)

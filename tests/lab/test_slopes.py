@@ -5,6 +5,7 @@ import math
 
 import pytest
 
+from minimal.data.files import CHECKOUT
 from minimal.lab.evidence import grids, records, slopes
 from minimal.lab.evidence.runs import asked_of
 
@@ -77,3 +78,82 @@ def test_nothing_is_drawn_from_a_part_of_a_grid(recorded, capsys, name, axis):
     fig = slopes.picture(name, axis)
     assert fig is not None and capsys.readouterr().out == ""
     assert len(fig.axes[0].containers) == len(slopes.leads(records.read(name)["rows"], axis))
+
+
+# ---- what is told of the recorded curves ---------------------------------------------------------
+
+
+def told(name):
+    """The words of a page or notebook, one space between them."""
+    text = (CHECKOUT / name).read_text(encoding="utf-8")
+    return " ".join(text.replace('\\n",\n    "', " ").split())
+
+
+def recorded_leads(grid, axis="tokens"):
+    """{system: [(ahead, low, high), …]} along the axis: what is ahead is above zero."""
+    found = slopes.leads(records.rows_of(records.EVIDENCE / f"{grid}.json"), axis)
+    return {name: [(-d, -high, -low) for _, d, low, high in found[name]] for name in found}
+
+
+def test_what_is_said_of_leads_by_tokens_is_what_the_curves_are():
+    """The findings, README, notebook 12 and its deck."""
+    code, novels = recorded_leads("budgets_code"), recorded_leads("budgets_novels")
+    ends = lambda leads, name: (leads[name][0][0], leads[name][-1][0])
+    # DenseFormer's grows at every doubling, on both texts; no other's does on both
+    for leads in (code, novels):
+        ahead = [lead for lead, _, _ in leads["denseformer"]]
+        assert ahead == sorted(ahead) and ahead[0] > 0
+        grown = [name for name in leads if ends(leads, name)[1] > max(0, ends(leads, name)[0])]
+        assert grown == ["denseformer"]
+    assert code["denseformer"][0] < code["bov-fixed"][0], "begins behind them"
+    assert novels["denseformer"][0] < novels["bov-fixed"][0]
+    assert novels["denseformer"][-1] > novels["bov-fixed"][-1], "and ends ahead, on novels"
+    # tables on code: one drop, and flat after it
+    first, second, third, last = (lead for lead, _, _ in code["bov-fixed"])
+    assert first < second and third < 0.6 * second and third - last < 0.02
+    assert 0.5 < last / first < 0.6, "README: about half"
+    # at equal parameters: nearly gone on code, never ahead on novels
+    slim = code["bov, equal parameters"]
+    assert slim[0][1] > 0 > slim[-1][1] and slim[-1][0] < 0.2 * slim[0][0]
+    assert all(lead < 0 for lead, _, _ in novels["bov, equal parameters"])
+    # the first layer's values: two thirds stay on code, nothing is clear on novels from 2,000 on
+    for name in ("resformer", "svformer"):
+        assert 0.6 < ends(code, name)[1] / ends(code, name)[0] < 0.72
+        assert novels[name][0][1] > 0 and all(low < 0 for _, low, _ in novels[name][2:])
+    # the table of notebook 12
+    rows = {
+        "tables on code, nats ahead": ends(code, "bov-fixed"),
+        "tables on code at equal parameters": ends(code, "bov, equal parameters"),
+        "tables on novels": ends(novels, "bov-fixed"),
+        "ResFormer on novels": ends(novels, "resformer"),
+    }
+    notebook = told("notebooks/12_scale_and_evidence.ipynb")
+    for name, (begins, stops) in rows.items():
+        assert f"| {name} | {begins:.3f} | {stops:.3f}" in notebook, name
+    begins, stops = zip(ends(code, "denseformer"), ends(novels, "denseformer"))
+    row = " | ".join(", ".join(f"{lead:.3f}" for lead in pair) for pair in (begins, stops))
+    assert f"| DenseFormer on code, on novels | {row} |" in notebook
+    # how much text that is
+    for grid, times in (("budgets_code", (2, 3)), ("budgets_novels", (0.4, 0.6))):
+        file = records.read(grid)
+        read = max(row["tokens"] for row in file["rows"]) / file["corpus"]["tokens"]
+        assert times[0] < read < times[1]
+
+
+def test_what_is_said_of_leads_by_width_is_what_the_curves_are():
+    leads = recorded_leads("widths_code", "size")
+    assert len(leads) == 4 and all(points[-1] > points[0] for points in leads.values())
+    slim = leads["bov-fixed, equal parameters"]
+    words = f"lead by {slim[-1][0]:.3f} at width 192, after {slim[0][0]:.3f} at 64"
+    assert words in told("notebooks/12_scale_and_evidence.ipynb")
+    assert "In wider models no lead is smaller" in told("README.md")
+
+
+def test_a_lead_is_told_with_its_interval_and_with_what_is_left_of_it(recorded, monkeypatch):
+    rows = recorded("budgets_code", melting)
+    monkeypatch.setattr(slopes.pairs, "rows_of", lambda grid: rows)
+    assert slopes.lead("budgets_code", "resformer", 0).startswith("0.199 (+0.197 to +0.201")
+    assert slopes.left("budgets_code", "resformer") == "12 %"
+    assert [slopes.counted(value) for value in (720_896, 2_785_280, 8_192_000)] == [
+        *("0.72M", "3M", "8M"),
+    ]

@@ -4,6 +4,8 @@ Nothing is drawn from a part of a grid: whoever looks before all seeds are there
 has finished first.
 """
 
+import textwrap
+
 from minimal.lab import figures
 from minimal.lab.evidence import intervals, pairs, records
 from minimal.lab.evidence.grids import GRIDS
@@ -19,6 +21,8 @@ AXES = dict(
         "parameters of the baseline",
     ),
 )
+
+TITLE = 78  # letters of a title's line over two panels
 
 # by name_of, in the order in which they are told; a system has one line style in all pictures
 SYSTEMS = (
@@ -59,9 +63,13 @@ def counted(value):
 # ---- for the page of findings --------------------------------------------------------------------
 
 
+def found_in(grid):
+    """The leads of a recorded grid along its own axis."""
+    return leads(pairs.rows_of(grid), "size" if grid.startswith("widths") else "tokens")
+
+
 def points_of(grid, system):
-    axis = "size" if grid.startswith("widths") else "tokens"
-    return leads(pairs.rows_of(grid), axis)[system]
+    return found_in(grid)[system]
 
 
 def lead(grid, system, at):
@@ -101,6 +109,51 @@ def picture(name, axis):
         return None
     found = leads(records.read(path)["rows"], axis)
     fig, ax = figures.axes(sentence(found), AXES[axis][2], "nats, minus standard")
+    figures.label_ends(ax, draw(ax, found))
+    return fig
+
+
+def beside(panels, title=""):
+    """{panel: grid} of tokens, one panel beside the other on one scale."""
+    words = title, "tokens read", "nats, minus standard"
+    fig, row = figures.panels_of(panels, *words, width=9.6)
+    ends = [draw(ax, found_in(grid)) for ax, grid in zip(row, panels.values())]
+    low, high = zip(*(ax.get_ylim() for ax in row))
+    for ax, names in zip(row, ends):
+        ax.set_ylim(min(low), max(high))
+        figures.label_ends(ax, names)
+    return fig
+
+
+def by_tokens():
+    """(figure, alt text) of both grids of budgets."""
+    texts = {"code": "budgets_code", "a folder of novels": "budgets_novels"}
+    counts = [f"on {text}: {sentence(found_in(grid))}" for text, grid in texts.items()]
+    fig = beside(texts, textwrap.fill("; ".join(counts), TITLE))
+    return fig, (
+        "Held-out loss minus that of standard at as many tokens, one to eight million, a panel for "
+        f"each text, with intervals over three seeds. At the end {ends_of(texts.values())}."
+    )
+
+
+def by_width():
+    """(figure, alt text) of the grid of widths."""
+    return picture("widths_code", "size"), (
+        "Held-out loss on code minus that of standard at the same width, against standard's "
+        f"parameters, with intervals over three seeds. At the end {ends_of(['widths_code'])}."
+    )
+
+
+def ends_of(grids):
+    """Where the lines end, in words."""
+    return "; ".join(
+        ", ".join(f"{name} {signed(points[-1][1], 2)}" for name, points in found_in(grid).items())
+        for grid in grids
+    )
+
+
+def draw(ax, found):
+    """The points of every system with their intervals. -> where its name belongs, at the end."""
     ends = []
     for system in filter(found.__contains__, SYSTEMS):
         i, points = SYSTEMS.index(system), found[system]
@@ -116,5 +169,4 @@ def picture(name, axis):
     ax.set_xscale("log", base=2)
     places = [point[0] for point in next(iter(found.values()))]
     ax.set_xticks(places, [counted(place) for place in places])
-    figures.label_ends(ax, ends)
-    return fig
+    return ends

@@ -69,6 +69,10 @@ class Session:
     def rows(self, part):
         return [row for row in records.rows_of(self.path) if row["part"] == part]
 
+    def has(self, part, **what):
+        """Is such a row on file?"""
+        return any(what.items() <= row.items() for row in self.rows(part))
+
     @cached_property
     def text(self):
         return corpora.find(self.corpus, self.run("standard").tokens)
@@ -176,7 +180,7 @@ def measure_training(session):
     run = session.run("standard")
     batch = run.batch // run.accumulate
     for plan in PLANS:
-        if any(row["plan"] == plan for row in session.rows("training")):
+        if session.has("training", plan=plan):
             continue
         device = "cpu" if session.dry else "cuda"
         repeats = 1 if session.dry else 20
@@ -190,8 +194,7 @@ def measure_generation(session):
     large = dict(size="d12", rounds=11, buffer=1 << 28, where="cuda")
     how = dict(size="smoke", tokens=2, rounds=2) if session.dry else large
     for texts, length in session.written():
-        there = session.rows("generation")
-        if any((row["texts"], row["length"]) == (texts, length) for row in there):
+        if session.has("generation", texts=texts, length=length):
             continue
         for row in generation((length,), texts=texts, **how):
             yield dict(part="generation") | row
@@ -203,23 +206,15 @@ def train_models(session):
     if not session.rows("budget"):
         yield dict(part="budget", flops=flops, rate=session.rate())
     for plan, seed in session.asked_runs():
-        if any((row["plan"], row["seed"]) == (plan, seed) for row in session.rows("run")):
+        if session.has("run", plan=plan, seed=seed):
             continue
         result = Trainer(session.run(plan, flops, seed), quiet=session.dry).fit(session.left())
         final, spent = result["valid"][-1], result["flops_per_token"] * result["tokens"]
-        yield dict(
-            part="run",
-            plan=plan,
-            size=result["run"]["size"],
-            seed=result["run"]["seed"],
-            steps=result["steps"],
-            tokens=result["tokens"],
-            epochs=round(result["epochs"], 2),
-            flops=spent,
-            loss=round(final["loss"], 5),
-            bpb=round(final["bpb"], 5),
-            seconds=round(result["seconds"], 1),
-        )
+        run = result["run"]
+        row = dict(part="run", plan=plan, size=run["size"], seed=run["seed"], steps=result["steps"])
+        row |= dict(tokens=result["tokens"], epochs=round(result["epochs"], 2), flops=spent)
+        row |= dict(loss=round(final["loss"], 5), bpb=round(final["bpb"], 5))
+        yield row | dict(seconds=round(result["seconds"], 1))
 
 
 def keep_masks_if_needed(session):
