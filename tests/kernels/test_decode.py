@@ -117,6 +117,19 @@ def test_the_histogram_kernel_equals_the_reference(shape, interpreter):
     close(mine, reference(*inputs, **shape.how))
 
 
+@pytest.mark.parametrize("V, N, stretches", [(128, 3, 64), (130, 3, 64), (128, 9, 64), (96, 1, 1)])
+def test_a_sum_over_a_table_is_the_same_in_stretches_and_whole(V, N, stretches, interpreter):
+    """Few rows of shares and a table that divides; else the product as it is."""
+    from minimal.kernels.decode import summed_rows
+
+    chance = torch.Generator().manual_seed(0)
+    share, table = torch.rand(2, N, V, generator=chance), torch.randn(V, 2, 8, generator=chance)
+    right = torch.einsum("gnv,vgd->gnd", share.double(), table.double()).float()
+    close(summed_rows(share, table, stretches), right)
+    head_major = table.transpose(0, 1).contiguous().transpose(0, 1)
+    close(summed_rows(share, head_major, stretches), right)
+
+
 def test_the_number_of_splits_fills_a_gpu_once_and_never_exceeds_the_work():
     from minimal.kernels.decode import KEYS, how_many_splits
 

@@ -6,7 +6,7 @@ import pytest
 
 from minimal.data import results
 from minimal.kernels import dense
-from minimal.kernels.decode import split_bytes
+from minimal.kernels.decode import split_bytes, summed_rows
 from minimal.lab.evidence import records
 from minimal.lab.speed import gpu_table, hot
 
@@ -159,6 +159,12 @@ def test_a_split_of_hot_tokens_would_save_what_its_docstring_says():
     assert {*took, round(row["fused_us"])} <= set(said)
     saved = warm["sum_by_token_us"] - drawn["sum_by_token_us"]
     assert round(saved) in said and saved < row["fused_us"] / 20
+
+
+def test_a_sum_in_stretches_took_off_what_its_docstring_says():
+    wide = gpu_table.rows_of("wide")
+    off = [100 * (1 - row["histogram_us"] / row["histogram_whole_us"]) for row in wide]
+    assert f"{min(off):.0f} to {max(off):.0f} %" in summed_rows.__doc__
 
 
 def test_a_window_by_tiles_and_by_its_mask_took_what_a_docstring_says():

@@ -12,7 +12,7 @@ agree before any is timed; every row is the median of rounds in which every way 
 written to DIR/gather_gpu.json as soon as it is measured.
 
 Where a command has little time, ask for a part at a time: all go into one file. The one on record
-is an H100's. Not yet measured: an A100, several GPUs, keys smaller than table rows.
+is an H100's. Not yet measured: an A100, several GPUs, keys of one byte.
 """
 
 from functools import partial
