@@ -28,7 +28,9 @@ def test_the_page_is_what_the_records_say(written):
 # What a sentence may say by itself: names, settings, definitions, and what was wanted.
 SETTINGS = (
     r"12 layers of width 64|0\.7M parameters|1M tokens|500 steps|500 to 4,000 steps",
-    r"at 4,000 steps as at 500|windows of 32 tokens|(?:at|texts of) \d+ tokens|at 256\b",
+    r"at 4,000 steps as at 500|500, 1,000, 2,000 and 4,000 steps|[24],000 steps|after [24],000",
+    r"64, 128 and 192|windows of 32 tokens",
+    r"(?:at|texts of) \d+ tokens|at 256\b",
     r"[Rr]ows? \d+\b|layer 8\b|\d+ layers|24 corners|of 12 intervals|of 15 layers",
     r"step 150 \| 300 \| 500",
     r"95 %|\b5 %|0\.2 of zero|rate of 0\.5|Table 1|Figure 2a|Gemma 3n|GPT-2|\bF1\b|\bx0\b|\bd12\b",
@@ -196,6 +198,7 @@ def invented(name):
             size=run.size,
             seed=run.seed,
             steps=steps,
+            tokens=steps * run.batch * 128,
             loss=loss,
             bpb=loss / 2,
             valid=[

@@ -7,6 +7,7 @@ import pytest
 
 from minimal.data import results
 from minimal.lab.evidence import records, states
+from minimal.lab.evidence.grids import GRIDS
 
 KNOWN = {("aaa", "2", "cpu"): "one", ("bbb", "2", "cpu"): "one", ("ccc", "2", "cpu"): "two"}
 
@@ -79,6 +80,26 @@ def test_recorded_rows_that_name_their_commit_belong_to_one_state():
         row for grid in ("ten_seeds_code", "frontier_code") for row in records.read(grid)["rows"]
     ]
     assert states.state_of(rows)
+
+
+def test_the_code_of_a_file_is_that_at_both_of_its_ends():
+    known = {("a", "t", "m"): "one", ("b", "t", "m"): "one", ("c", "t", "m"): "two"}
+    assert states.code_of(dict(commit="a", until="b"), known) == "one"
+    assert states.code_of(dict(commit="a", until="c"), known) is None
+    assert states.code_of(dict(commit="a", until="unknown"), known) is None
+    assert states.code_of(dict(commit="a"), known) is None
+
+
+def test_every_grid_whose_rows_name_no_commit_is_of_one_code_but_for_one():
+    """The findings name that code in the list of files; what is of two codes is called older."""
+    silent = {}
+    for path in (records.EVIDENCE / f"{name}.json" for name in GRIDS):
+        content = records.read(path) if path.exists() else None
+        if content and not content["rows"][0].get("commit"):
+            silent[path.stem] = states.code_of(content)
+    assert len(silent) == 16
+    assert [name for name, code in silent.items() if code is None] == ["thirteen_rows"]
+    assert len(set(silent.values()) - {None}) == 1
 
 
 @pytest.mark.parametrize(

@@ -27,12 +27,21 @@ PLANS = ("standard", "resformer", "denseformer", "bov", "modded", "dva")
 STEPS = 6
 HELD = ("commit", "torch", "machine")  # what decides the last digits, beside the run
 
-# Runs in the tree of the commit that is asked for, so it uses only what all of them have.
+# Runs in the tree of the commit that is asked for, so it uses only what all of them have; the
+# oldest had no rooms, and no rows that name their machine.
 PROGRAM = """
-import json, sys, tempfile, torch
-from minimal.lab.evidence import records
+import json, platform, sys, tempfile, torch
 from minimal.train import Trainer
-from minimal.training.run import Run
+try:
+    from minimal.training.run import Run
+    from minimal.lab.evidence.records import numerical_state
+except ImportError:
+    from minimal.train import Run
+
+    def numerical_state():
+        kernels = torch.backends.cpu.get_cpu_capability()
+        machine = f"{platform.machine()} {kernels}, {torch.get_num_threads()} threads"
+        return dict(commit=None, torch=torch.__version__, machine=machine)
 
 found, how = {}, dict(size="tiny", corpus="stdlib")
 if torch.cuda.is_available() and hasattr(Run, "graph"):
@@ -42,7 +51,7 @@ for plan in sys.argv[2:]:
     out, how = tempfile.mkdtemp(), how | dict(evaluate=steps, rows=8)
     result = Trainer(Run(plan, steps=steps, out=out, **how), quiet=True).fit()
     found[plan] = [*result["losses"], result["valid"][-1]["loss"]]
-print(json.dumps([found, result["corpus"], records.numerical_state()]))
+print(json.dumps([found, result["corpus"], numerical_state()]))
 """
 
 
@@ -96,6 +105,18 @@ def state_of(rows, states=None):
         # a run that was taken up again by other code names both
         for commit in row["commit"].split(", then "):
             found.add(states.get((commit, row["torch"], row["machine"])))
+    return found.pop() if len(found) == 1 else None
+
+
+def code_of(content, states=None):
+    """The state of the code of an evidence file whose rows name no commit: of the commits at which
+    the file began and ended, as its head names them. None where one of them has no fingerprint, or
+    where they differ. The processor is not known, so only files of one session are meant."""
+    states = known() if states is None else states
+    found = set()
+    for end in ("commit", "until"):
+        ours = {state for (commit, *_), state in states.items() if commit == content.get(end)}
+        found |= ours or {None}
     return found.pop() if len(found) == 1 else None
 
 

@@ -195,12 +195,20 @@ def recorded():
             continue
         total = len(list(grid.runs()))
         there = total - pairs.lacking(name)
-        rows = records.rows_of(path)
         told = "whole" if there == total else f"{there} of {total}"
-        state = states.state_of(rows) or ("older" if not rows[0].get("commit") else "not named")
+        state = state_in_words(records.read(path))
         kind = "exploratory" if grid.kind == EXPLORATORY else "asked before"
         lines.append([f"[{name}.json]({name}.json)", grid.what, told, kind, state])
     return table(["file", "question", "runs", "kind", "state"], lines)
+
+
+def state_in_words(content):
+    """The state of a file's rows; of the oldest, the state of their code, or "older"."""
+    rows = content["rows"]
+    if rows[0].get("commit"):
+        return states.state_of(rows) or "not named"
+    code = states.code_of(content)
+    return f"code of {code}" if code else "older"
 
 
 def prepared():
