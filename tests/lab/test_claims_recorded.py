@@ -13,7 +13,7 @@ from minimal.lab.evidence import gains
 from minimal.lab.evidence.cells import GAINED
 from minimal.lab.evidence.curves import critical_point, relative
 from minimal.lab.evidence.intervals import interval, paired
-from minimal.lab.evidence.numbers import lead_at
+from minimal.lab.evidence.numbers import lead_at, told
 from minimal.lab.evidence.records import EVIDENCE, published, quoted, read
 from minimal.training.recipes import RECIPES, laptop
 
@@ -929,6 +929,32 @@ def test_leads_of_tables_on_code_grow_until_step_450_and_shrink_long_before_on_t
         assert leads[:-1] == sorted(leads[:-1]) and abs(leads[-1] - leads[-2]) < 0.0035
         leads = at(plan, "novel")
         assert leads.index(max(leads)) <= 3 and leads[-1] < 0.75 * max(leads)
+
+
+def test_what_ten_seeds_decide_on_the_novel_is_what_the_notebooks_say():
+    """Notebooks 04, 09 and 10 tell these numbers of ten_seeds_novel, README and the pictures which
+    systems lead."""
+    ten = lambda plan, over="standard": told(plan, "ten_seeds_novel.json", over)
+    says = {
+        name: next((EVIDENCE.parent).glob(f"{name}_*.ipynb")).read_text(encoding="utf-8")
+        for name in ("04", "09", "10")
+    }
+    rows = [f"row{i}" for i in (2, 5, 6, 8, 9, 11, 13)]
+    assert all(ten(row).startswith("**+") for row in rows), "all seven are ahead and clear"
+    leads = {row: float(ten(row)[3:8]) for row in rows}
+    assert max(leads, key=leads.get) == "row13" and min(leads, key=leads.get) == "row2"
+    assert f"row 13 by {leads['row13']:.3f} nats and row 2 by {leads['row2']:.3f}" in says["09"]
+    assert f"ahead by {leads['row2']:.3f} with ten seeds" in says["09"]
+    assert ten("bov") == "**+0.033** (+0.024 to +0.041)"
+    assert says["10"].count("0.033 (0.024 to 0.041") == 3
+    assert ten("bov-fixed", "bov") == "**+0.024** (+0.016 to +0.033)"
+    better = "0.024 better than that (0.016 to 0.033), and keeping $V$ is 0.018 better"
+    assert better in says["10"]
+    assert ten("bov-keep", "bov").startswith("**+0.018**")
+    slower = gains.lead("novel", "bov", "0.05", "bov")
+    assert slower == "**+0.025** (+0.009 to +0.042)" and "0.025 (0.009 to 0.042)" in says["10"]
+    assert gains.lead("novel", "bov", "0.05").startswith("**+0.058** (+0.054 to +0.062)")
+    assert ten("resformer").startswith("**+0.021**") and "clear with ten" in says["04"]
 
 
 def test_at_a_hundredth_of_its_rate_no_gain_closes_on_the_novel_and_the_bank_leads():
