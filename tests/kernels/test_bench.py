@@ -94,10 +94,10 @@ def test_the_gpu_bench_runs_from_end_to_end_in_the_interpreter(interpreter, caps
     rows = tried_out(gpu)
     assert [row["part"] for row in rows] == [
         *("bandwidth", "decode", "decode", "forward", "forward", "backward", "backward"),
-        *("table", "table", "table", "train", "train"),
+        *("table", "table", "table", "train", "train", "wide"),
     ]
     assert [
-        (row["plan"], row["tokens_per_second"] > 0, 0 < row["share"] < 1) for row in rows[10:]
+        (row["plan"], row["tokens_per_second"] > 0, 0 < row["share"] < 1) for row in rows[10:12]
     ] == [("bov", True, True), ("vplus", True, True)]
     assert {"v_cache_us", "materialise_us", "gather_us", "sdpa_us", "share_of_floor"} <= set(
         rows[1]
@@ -120,12 +120,17 @@ def test_the_gpu_bench_runs_from_end_to_end_in_the_interpreter(interpreter, caps
     assert {"sum_by_token_us", "embedding_us", "atomics_us", "floor_us"} <= rows[7].keys()
     assert rows[7]["hottest"] < rows[9]["hottest"] == 1
 
+    # Rows wider than keys: no floor is told, and the sum by token stands beside.
+    assert {"narrowed_us", "histogram_whole_us", "binned_over_v_cache"} <= rows[12].keys()
+    assert "floor_us" not in rows[12]
+
 
 def tried_out(gpu, **more):
     """Everything, on sizes that are over in a moment, in the interpreter."""
     return gpu.everything(
         bench=graphs.Bench("cpu", torch.float32, V=50, rounds=1, layers=1),
         cached=[(2, 70, 2, 2, 32), (1, 70, 4, 2, 32)],
+        wide=[(1, 70, 2, 2, 32)],
         trained=[(1, 40, 2, 2, 32), (1, 40, 2, 2, 32, 9)],
         buffers=dict(small=1 << 13, large=1 << 13, programs=2),
         models=dict(plans=("bov", "vplus"), size="smoke", batch=2, compile=False),
@@ -185,9 +190,10 @@ def test_flex_attention_is_compiled_at_its_best_and_its_backward_may_run_again(m
 def test_flex_attention_is_compiled_for_shapes_that_are_measured():
     from minimal.lab.speed import gpu
 
-    assert {*gpu.CACHED, *gpu.TRAINED} >= gpu.FLEX
+    assert {*gpu.CACHED, *gpu.TRAINED} >= graphs.FLEX
     toy = graphs.Bench("cuda")
-    assert gpu.flex_joins(toy, *gpu.TRAINED[-1]) and not gpu.flex_joins(toy, *gpu.CACHED[0])
+    assert graphs.flex_joins(toy, *gpu.TRAINED[-1])
+    assert not graphs.flex_joins(toy, *gpu.CACHED[0])
 
 
 def test_pairs_of_a_window_are_those_of_its_mask():
@@ -217,11 +223,14 @@ def test_a_cache_no_faster_than_memory_is_said(interpreter, monkeypatch, capsys)
         assert ("hardly faster than memory" in capsys.readouterr().out) is told
 
 
-@pytest.mark.parametrize("part, kernel", (("decode", "run_split"), ("forward", "run_forward")))
+@pytest.mark.parametrize(
+    "part, kernel", (("decode", "run_split"), ("wide", "run_split"), ("forward", "run_forward"))
+)
 def test_a_kernel_that_is_wrong_is_not_timed(part, kernel, interpreter, monkeypatch):
-    from minimal.lab.speed import gpu
+    from minimal.lab.speed import gpu, gpu_decode
 
-    whole = getattr(gpu, kernel)
+    room = gpu if part == "forward" else gpu_decode
+    whole = getattr(room, kernel)
 
     def wrong_through_ids(q, k, table, ids, *rest, **how):
         out = whole(q, k, table, ids, *rest, **how)
@@ -229,7 +238,7 @@ def test_a_kernel_that_is_wrong_is_not_timed(part, kernel, interpreter, monkeypa
             return out
         return out * 1.01 if torch.is_tensor(out) else (out[0] * 1.01, *out[1:])
 
-    monkeypatch.setattr(gpu, kernel, wrong_through_ids)
+    monkeypatch.setattr(room, kernel, wrong_through_ids)
     with pytest.raises(AssertionError, match="there is nothing to time"):
         tried_out(gpu, parts=(part,))
 
