@@ -87,7 +87,7 @@ def test_layers_of_the_last_third_that_hardly_write_are_counted(monkeypatch):
 
 
 def test_gains_are_not_held_against_a_file_of_another_state(recorded, monkeypatch):
-    monkeypatch.setattr(numbers, "state", lambda file: "b" if file == "ten_seeds_code" else "a")
+    monkeypatch.setattr(numbers, "state", lambda file: "a" if file == "gains_code" else "b")
     with pytest.raises(ValueError, match="gains_code is of a, ten_seeds_code is of b"):
         gains.lead("code", "bov", "0.05")
 
