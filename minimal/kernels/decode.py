@@ -36,7 +36,7 @@ ROWS_A_WARP = (8, 4)
 
 MOST_SPLITS = 128
 
-# Of the sum over a table's rows, where fewer query rows than FEW_ROWS share a key head.
+# Of the sum over a table's rows, where at most FEW_ROWS query rows share a key head.
 STRETCHES, FEW_ROWS = 64, 8
 
 

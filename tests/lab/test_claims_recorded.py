@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from minimal import analysis
-from minimal.lab.evidence import gains
+from minimal.lab.evidence import gains, numbers
 from minimal.lab.evidence.cells import GAINED
 from minimal.lab.evidence.curves import critical_point, relative
 from minimal.lab.evidence.intervals import interval, paired
@@ -921,14 +921,21 @@ def test_the_detached_models_lead_melts_while_resformers_stays():
     assert 0.65 < part[100] < 0.75 and 0 < part[500] < 0.1
 
 
-def test_leads_of_tables_on_code_grow_until_step_450_and_shrink_long_before_on_the_novel():
-    """The findings page and README say so, of runs of 500 steps."""
+def test_leads_of_tables_on_code_grow_until_step_450_and_shrink_long_before_on_the_novel(
+    monkeypatch,
+):
+    """Of runs of 500 steps, as the table of the findings has them."""
     at = lambda plan, place: [float(lead_at(plan, place, step)) for step in range(150, 501, 50)]
     for plan in ("bov-fixed", "bov"):
         leads = at(plan, "code")
         assert leads[:-1] == sorted(leads[:-1]) and abs(leads[-1] - leads[-2]) < 0.0035
         leads = at(plan, "novel")
         assert leads.index(max(leads)) <= 3 and leads[-1] < 0.75 * max(leads)
+    # the first three seeds, of which this was said first
+    monkeypatch.setattr(numbers, "best", lambda *_: dict(file="thirteen_rows"))
+    for plan in ("bov-fixed", "bov"):
+        leads = at(plan, "novel")
+        assert leads.index(max(leads)) <= 3 and leads[-1] < 0.7 * max(leads)
 
 
 def test_what_ten_seeds_decide_on_the_novel_is_what_the_notebooks_say():

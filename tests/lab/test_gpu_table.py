@@ -89,7 +89,7 @@ def test_rows_wider_than_keys_and_whole_generations_are_told_by_the_row(on_file)
         ["4 × 1,000", "`standard`", "500", "1.00", "1.25", "50 %"],
         ["4 × 1,000", "`bov`", "100", "1.00", "1.25", "10 %"],
     ]
-    assert gpu_table.milliseconds_a_token() == "8 to 8"
+    assert gpu_table.milliseconds_a_step() == "8 to 8"
 
 
 def test_what_the_page_says_of_a_gpu_is_what_was_measured():
@@ -123,7 +123,7 @@ def test_what_the_page_says_of_a_gpu_is_what_was_measured():
         if row["plan"] == "standard"
     }
     assert says("longest where it reads least") and max(steps, key=steps.get) == min(steps)
-    assert says("reach half of the floor at most")
+    assert says("reach about half of the floor at most")
     reached = [row["tokens_per_second"] / row["floor_tokens_per_second"] for row in rows]
     assert 0.45 < max(reached) < 0.55
     decode = gpu_table.rows_of("decode")

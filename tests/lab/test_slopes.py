@@ -149,6 +149,13 @@ def test_what_is_said_of_leads_by_width_is_what_the_curves_are():
     assert "In wider models no lead is smaller" in told("README.md")
 
 
+def test_the_pictures_of_the_site_wait_until_their_grids_are_whole(monkeypatch):
+    assert all(len(draw()) == 2 for draw in (slopes.by_tokens, slopes.by_width))
+    monkeypatch.setattr(slopes.pairs, "rows_of", lambda grid: [])
+    monkeypatch.setattr(slopes, "missing", lambda grid, path: [1])
+    assert slopes.by_tokens() is None and slopes.by_width() is None
+
+
 def test_a_lead_is_told_with_its_interval_and_with_what_is_left_of_it(recorded, monkeypatch):
     rows = recorded("budgets_code", melting)
     monkeypatch.setattr(slopes.pairs, "rows_of", lambda grid: rows)

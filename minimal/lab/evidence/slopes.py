@@ -4,8 +4,6 @@ Nothing is drawn from a part of a grid: whoever looks before all seeds are there
 has finished first.
 """
 
-import textwrap
-
 from minimal.lab import figures
 from minimal.lab.evidence import intervals, pairs, records
 from minimal.lab.evidence.grids import GRIDS
@@ -22,7 +20,8 @@ AXES = dict(
     ),
 )
 
-TITLE = 78  # letters of a title's line over two panels
+# the grids of curves, and the axis of each
+AXIS_OF = dict(budgets_code="tokens", budgets_novels="tokens", widths_code="size")
 
 # by name_of, in the order in which they are told; a system has one line style in all pictures
 SYSTEMS = (
@@ -64,8 +63,8 @@ def counted(value):
 
 
 def found_in(grid):
-    """The leads of a recorded grid along its own axis."""
-    return leads(pairs.rows_of(grid), "size" if grid.startswith("widths") else "tokens")
+    """The leads of a recorded grid along its own axis; none until all of it is there."""
+    return leads(pairs.rows_of(grid), AXIS_OF[grid])
 
 
 def points_of(grid, system):
@@ -87,12 +86,16 @@ def left(grid, system):
 # ---- the picture ---------------------------------------------------------------------------------
 
 
+def shrunk(found):
+    """(how many leads are smaller at the end of the axis than at its beginning, of how many); a
+    lead is a loss below the baseline's at the first point."""
+    led = [points for points in found.values() if points[0][1] < 0]
+    return sum(points[-1][1] > points[0][1] for points in led), len(led)
+
+
 def sentence(found):
-    """What became of the leads between the two ends of the axis, in words; a lead is a loss below
-    the baseline's at the first point."""
-    led = {name: points for name, points in found.items() if points[0][1] < 0}
-    smaller = sum(points[-1][1] > points[0][1] for points in led.values())
-    return f"{smaller} of {len(led)} leads are smaller at the end than at the beginning"
+    """What became of the leads between the two ends of the axis, in words."""
+    return "{} of {} leads are smaller at the end than at the beginning".format(*shrunk(found))
 
 
 def picture(name, axis):
@@ -114,10 +117,10 @@ def picture(name, axis):
 
 
 def beside(panels, title=""):
-    """{panel: grid} of tokens, one panel beside the other on one scale."""
+    """{panel: leads by tokens}, one panel beside the other on one scale."""
     words = title, "tokens read", "nats, minus standard"
     fig, row = figures.panels_of(panels, *words, width=9.6)
-    ends = [draw(ax, found_in(grid)) for ax, grid in zip(row, panels.values())]
+    ends = [draw(ax, found) for ax, found in zip(row, panels.values())]
     low, high = zip(*(ax.get_ylim() for ax in row))
     for ax in row:
         ax.set_ylim(min(low), max(high))
@@ -125,31 +128,40 @@ def beside(panels, title=""):
     return fig
 
 
+def by_text():
+    """{text: its leads by tokens}, for `beside`."""
+    return {"code": found_in("budgets_code"), "a folder of novels": found_in("budgets_novels")}
+
+
 def by_tokens():
-    """(figure, alt text) of both grids of budgets."""
-    texts = {"code": "budgets_code", "a folder of novels": "budgets_novels"}
-    counts = [f"on {text}: {sentence(found_in(grid))}" for text, grid in texts.items()]
-    title = "Leads by tokens: " + "; ".join(counts)
-    fig = beside(texts, textwrap.fill(title, TITLE))
+    """(figure, alt text) of both grids of budgets; None before both are whole."""
+    panels = by_text()
+    if not all(panels.values()):
+        return None
+    counts = ("{} of {} on ".format(*shrunk(found)) + text for text, found in panels.items())
+    fig = beside(panels, f"Leads smaller at the end: {', '.join(counts)}")
     return fig, (
         "Held-out loss minus that of standard at as many tokens, one to eight million, a panel for "
-        f"each text, with intervals over three seeds. At the end {ends_of(texts.values())}."
+        f"each text, with intervals over three seeds. At the end {ends_of(panels.values())}."
     )
 
 
 def by_width():
-    """(figure, alt text) of the grid of widths."""
-    return picture("widths_code", "size"), (
+    """(figure, alt text) of the grid of widths; None before it is whole."""
+    fig = picture("widths_code", "size")
+    return fig and (
+        fig,
         "Held-out loss on code minus that of standard at the same width, against standard's "
-        f"parameters, with intervals over three seeds. At the end {ends_of(['widths_code'])}."
+        "parameters, with intervals over three seeds. At the end "
+        f"{ends_of([found_in('widths_code')])}.",
     )
 
 
-def ends_of(grids):
-    """Where the lines end, in words."""
+def ends_of(panels):
+    """Where the lines of each panel end, in words."""
     return "; ".join(
-        ", ".join(f"{name} {signed(points[-1][1], 2)}" for name, points in found_in(grid).items())
-        for grid in grids
+        ", ".join(f"{name} {signed(points[-1][1], 2)}" for name, points in found.items())
+        for found in panels
     )
 
 
@@ -163,9 +175,9 @@ def draw(ax, found):
             [d - b for d, b in zip(difference, low)],
             [t - d for d, t in zip(difference, high)],
         ]
-        beside = [1.02 ** (i - 3) * place for place in x]  # so that no bar hides another
-        ax.errorbar(beside, difference, reach, capsize=3, **figures.line_style(i))
-        ends.append([difference[-1], beside[-1], system, figures.COLOURS[i % 8]])
+        aside = [1.02 ** (i - 3) * place for place in x]  # so that no bar hides another
+        ax.errorbar(aside, difference, reach, capsize=3, **figures.line_style(i))
+        ends.append([difference[-1], aside[-1], system, figures.COLOURS[i % 8]])
     ax.axhline(0, color=figures.INK, linestyle=":", linewidth=1)
     ax.set_xscale("log", base=2)
     places = [point[0] for point in next(iter(found.values()))]

@@ -111,7 +111,7 @@ def state_of(rows, states=None):
 def code_of(content, states=None):
     """The state of the code of an evidence file whose rows name no commit: of the commits at which
     the file began and ended, as its head names them. None where one of them has no fingerprint, or
-    where they differ. The processor is not known, so only files of one session are meant."""
+    where they differ. The processor that made the rows is not known."""
     states = known() if states is None else states
     found = set()
     for end in ("commit", "until"):

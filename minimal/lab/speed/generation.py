@@ -17,9 +17,8 @@ half.
 import torch
 
 from minimal.generate import generate
-from minimal.kernels.fastest import milliseconds
 from minimal.lab.speed.memory import distinct_bytes, filled
-from minimal.lab.timing import in_turn, medians, ratio
+from minimal.lab.timing import clock, in_turn, medians, ratio
 from minimal.model.config import size as named
 from minimal.model.tape import Bank
 from minimal.training.device import compute_dtype
@@ -81,12 +80,11 @@ def generation(lengths=LENGTHS, plans=PLANS, size="tiny", tokens=8, rounds=7, **
 def at(length, plans, size, tokens, rounds, buffer=BUFFER, texts=1, where="cpu"):
     """The rows of one length. A step continues all texts, so it gives as many tokens as there are
     texts; a GPU's clock stops when its work is done."""
-    on_gpu = torch.device(where).type == "cuda"
     memory = torch.ones(buffer, device=where)
     made = {plan: Text(plan, size, length, tokens, texts, where) for plan in plans}
     read = {plan: text.read_bytes() for plan, text in made.items()}
-    measure = until_done if on_gpu else milliseconds
-    taken = in_turn(made | dict(memory=memory.sum), rounds, measure)
+    milliseconds = lambda way: 1e3 * clock(way, 1, warm=0, where=where)[0]
+    taken = in_turn(made | dict(memory=memory.sum), rounds, milliseconds)
     rate = memory.nbytes / min(taken["memory"])  # bytes a millisecond
     rows = []
     for plan in plans:
@@ -107,17 +105,6 @@ def at(length, plans, size, tokens, rounds, buffer=BUFFER, texts=1, where="cpu")
         )
         print(report(rows[-1]), flush=True)
     return rows
-
-
-def until_done(way):
-    """Milliseconds of a call on a GPU, to the end of all that it launched."""
-
-    def finished():
-        way()
-        torch.cuda.synchronize()
-
-    torch.cuda.synchronize()
-    return milliseconds(finished)
 
 
 def report(row):

@@ -4,7 +4,7 @@ Two files: gather_gpu.json has attention by every way, gpu_session.json whole tr
 runs of one session. Ratios are of two ways on one machine; every way at its best settings.
 """
 
-from minimal.lab.evidence import records
+from minimal.lab.evidence import pairs, records
 from minimal.lab.markdown import table
 from minimal.lab.speed.costs import FILE, PEAK
 
@@ -83,8 +83,8 @@ def generation():
     return table([*columns, "share of the floor by bytes"], lines)
 
 
-def milliseconds_a_token():
-    """How long a step of one text takes in standard, at least and at most: "8 to 16"."""
+def milliseconds_a_step():
+    """How long a step of generation takes in standard, at least and at most: "8 to 16"."""
     rows = rows_of("generation", FILE)
     steps = [
         1e3 * row["texts"] / row["tokens_per_second"] for row in rows if row["plan"] == "standard"
@@ -154,20 +154,16 @@ def table_gradient():
 
 def training():
     """Whole steps of d12 by plan, and where its runs ended, seed by seed."""
-    lines = []
+    lines, runs = [], rows_of("run", FILE)
     for row in rows_of("training", FILE):
         line = [f"`{row['plan']}`", f"{row['tokens_per_second']:,}", share(row["share"])]
         line.append(share(row["tflops"] * 1e12 / PEAK))
-        runs = by_seed(row["plan"]).values()
-        ends = [", ".join(f"{run[name]:.3f}" for run in runs) for name in ("loss", "bpb")]
-        lines.append([*line, *ends])
+        for name in ("loss", "bpb"):
+            ends = pairs.by_seed(runs, f"{row['plan']}.{name}").values()
+            line.append(", ".join(f"{end:.3f}" for end in ends))
+        lines.append(line)
     columns = ["plan", "tokens a second", "share of the best product", "share of the peak"]
     return table([*columns, "held-out nats", "bits per byte"], lines)
-
-
-def by_seed(plan):
-    """{seed: run} of a plan's whole runs."""
-    return {row["seed"]: row for row in rows_of("run", FILE) if row["plan"] == plan}
 
 
 def unfinished():
@@ -179,8 +175,8 @@ def unfinished():
 
 def session_lead(plan):
     """By how many nats a plan's runs ended below standard's of the same seeds: ".034 and .038"."""
-    ours, theirs = by_seed(plan), by_seed("standard")
-    leads = [theirs[seed]["loss"] - ours[seed]["loss"] for seed in ours if seed in theirs]
+    ours, theirs = (pairs.by_seed(rows_of("run", FILE), name) for name in (plan, "standard"))
+    leads = [theirs[seed] - ours[seed] for seed in ours if seed in theirs]
     return " and ".join(f"{lead:.3f}" for lead in leads)
 
 
