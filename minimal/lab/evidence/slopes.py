@@ -20,8 +20,12 @@ AXES = dict(
     ),
 )
 
-# the grids of curves, and the axis of each
-AXIS_OF = dict(budgets_code="tokens", budgets_novels="tokens", widths_code="size")
+# the grids of curves: (axis, text)
+CURVES = dict(
+    budgets_code=("tokens", "code"),
+    budgets_novels=("tokens", "a folder of novels"),
+    widths_code=("size", "code"),
+)
 
 # by name_of, in the order in which they are told; a system has one line style in all pictures
 SYSTEMS = (
@@ -64,7 +68,7 @@ def counted(value):
 
 def found_in(grid):
     """The leads of a recorded grid along its own axis; none until all of it is there."""
-    return leads(pairs.rows_of(grid), AXIS_OF[grid])
+    return leads(pairs.rows_of(grid), CURVES[grid][0])
 
 
 def points_of(grid, system):
@@ -111,7 +115,8 @@ def picture(name, axis):
         )
         return None
     found = leads(records.read(path)["rows"], axis)
-    fig, ax = figures.axes(sentence(found), AXES[axis][2], "nats, minus standard")
+    words = sentence(found), AXES[axis][2], "nats, minus standard"
+    fig, (ax,) = figures.panels_of([CURVES[name][1]], *words, width=7.0)
     figures.label_ends(ax, draw(ax, found))
     return fig
 
@@ -130,7 +135,7 @@ def beside(panels, title=""):
 
 def by_text():
     """{text: its leads by tokens}, for `beside`."""
-    return {"code": found_in("budgets_code"), "a folder of novels": found_in("budgets_novels")}
+    return {text: found_in(grid) for grid, (axis, text) in CURVES.items() if axis == "tokens"}
 
 
 def by_tokens():
