@@ -3,6 +3,7 @@
 import importlib
 import json
 import pathlib
+from collections import Counter
 
 import pytest
 import torch
@@ -15,7 +16,7 @@ from minimal.kernels.dynamic_values import dynamic_values, mix
 from minimal.kernels.forward import forward_bytes
 from minimal.lab import figures, timing
 from minimal.lab.evidence import records
-from minimal.lab.speed import decode, graphs, step_profile
+from minimal.lab.speed import decode, graphs, products, step_profile
 from minimal.model import gradients
 from tests.kernels.shapes import Shape
 
@@ -388,6 +389,52 @@ def test_the_profile_counts_every_part_of_a_step_once():
     assert all(ms > 0 for ms in found["parts_ms"].values())
     assert 0 < found["share"] < 1 and found["autograd_over_ours"] > 0
     assert gradients.by_hand is before
+    assert found["products_ms"] > 0
+    alone = f"each at its own shape: {found['products_ms']:.0f} ms, "
+    assert alone in step_profile.report(found)
+
+
+def test_the_products_of_a_step_are_all_that_it_calls_and_are_called_again_as_they_were(
+    monkeypatch,
+):
+    """Four products and one attention, forwards; backwards two of each product that asks for two
+    gradients, and attention's own."""
+    x = torch.ones(2, 6, 4, requires_grad=True)
+    table, weight = torch.ones(1, 4).expand(4, 4), torch.ones(4, 4, requires_grad=True)
+
+    def step():
+        torch.mm(table, table.T)  # strides of zero
+        torch.baddbmm(x, x, (x @ weight).mT @ x, alpha=0.5)
+        heads = x.view(2, 3, 2, 4)
+        attend = torch.nn.functional.scaled_dot_product_attention
+        attend(heads, heads, heads, is_causal=True).square().sum().backward()
+        torch.sin(x)
+
+    found = products.products_of(step)
+    kinds = Counter()
+    for (function, *_), often in found.items():
+        kinds[function.overloadpacket._qualified_op_name.removeprefix("aten::")] += often
+    attention = "_scaled_dot_product_flash_attention_for_cpu"
+    assert kinds == {"mm": 2, "bmm": 1, "baddbmm": 1, attention: 1, f"{attention}_backward": 1}
+
+    # the same layouts come again, as often as they are timed
+    monkeypatch.setattr(products, "CALLS", 1)
+    again = products.products_of(lambda: products.seconds_alone(found))
+    assert given_to(again) == {key: 2 for key in given_to(found)}
+
+
+def given_to(found):
+    """By operation and the tensors that it gets, without its other arguments."""
+    tensors = lambda layouts: tuple(told for told in layouts if isinstance(told, tuple))
+    return {(function, tensors(told)): often for (function, told, _), often in found.items()}
+
+
+def test_products_are_counted_as_often_as_the_step_calls_them():
+    a = torch.ones(4, 4)
+    found = products.products_of(lambda: [torch.mm(a, a) for _ in range(5)])
+    now = iter(range(100))
+    assert list(found.values()) == [5]
+    assert products.seconds_alone(found, now=lambda: next(now)) == 5.0
 
 
 def test_a_part_inside_another_is_counted_as_the_inner_one(monkeypatch):

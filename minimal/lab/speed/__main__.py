@@ -30,6 +30,10 @@ def measure_training(asked):
                 "of it; {tokens_per_second:,} tokens/s; first step {first_step_s:.1f} s"
                 "".format(**row)
             )
+            if not compiled:
+                print(
+                    f"      its products alone, each at its own shape: {row['products_ms']:.0f} ms"
+                )
     return rows
 
 

@@ -7,6 +7,7 @@ import statistics
 import torch
 
 from minimal.data.results import cpu_model
+from minimal.lab.speed import products
 from minimal.lab.timing import clock, in_turn, medians, ratio, zipf
 from minimal.training.device import matmul_rate
 
@@ -52,7 +53,8 @@ def stepper(plan, size, recipe, batch, compile, where="cpu"):
 
 
 def training(size="wide", plan="standard", batch=16, compile=False, repeats=20, where="cpu"):
-    """Warm training steps against the floor: counted FLOPs / best matmul rate, in the same run."""
+    """Warm training steps against the floor: counted FLOPs / best matmul rate, in the same run; and
+    what the step's products take alone, where PyTorch calls them one by one."""
     from minimal.model.count import count
     from minimal.variants import skeleton
 
@@ -69,10 +71,14 @@ def training(size="wide", plan="standard", batch=16, compile=False, repeats=20, 
     work = count(skeleton(plan, size))["flops_per_token"] * tokens
     median = statistics.median(seconds)
     floor = work / max(rates)
+    alone = None
+    if where == "cpu" and not compile:
+        alone = 1e3 * products.seconds_alone(products.products_of(step))
     return dict(
         plan=plan,
         size=size,
         compiled=compile,
+        products_ms=alone,
         floor_ms=1e3 * floor,
         step_ms=1e3 * median,
         best_ms=1e3 * min(seconds),

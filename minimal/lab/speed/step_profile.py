@@ -11,6 +11,7 @@ import torch
 
 from minimal.data.packing import Dataset
 from minimal.lab.evidence import records
+from minimal.lab.speed import products
 from minimal.model import gradients
 from minimal.model.count import count
 from minimal.training import optim
@@ -90,7 +91,8 @@ def with_autograds_gradients(step):
 
 
 def profile(plan="standard", size="tiny", recipe="bov", batch=16, rounds=20):
-    """A step's parts in ms, its share of the floor, and what autograd's gradients would take."""
+    """A step's parts in ms, its share of the floor, what its products take alone, and what
+    autograd's gradients would take."""
     if torch.get_num_threads() > 1:
         raise ValueError(
             "wanted one thread, whose processor seconds are counted, got more: "
@@ -108,6 +110,9 @@ def profile(plan="standard", size="tiny", recipe="bov", batch=16, rounds=20):
             reference.append(theirs)
             rates.append(matmul_rate(n=512, now=time.process_time))
 
+    # what no step of these products gets below
+    alone = products.seconds_alone(products.products_of(step), now=time.process_time)
+
     # medians
     totals = [sum(row.values()) for row in ours]
     pairs = zip(reference, totals, strict=True)
@@ -121,6 +126,7 @@ def profile(plan="standard", size="tiny", recipe="bov", batch=16, rounds=20):
         parts_ms={name: 1e3 * statistics.median(row[name] for row in ours) for name in PARTS},
         step_ms=1e3 * median,
         floor_ms=1e3 * floor,
+        products_ms=1e3 * alone,
         share=floor / median,
         autograd_over_ours=statistics.median(ratios),
     )
@@ -133,6 +139,11 @@ def report(row):
         f"{row['share']:.0%} of the floor; with autograd's own gradients "
         f"{row['autograd_over_ours']:.2f} times as long"
     ]
+    alone = row["products_ms"]
+    lines.append(
+        f"  its matrix products alone, each at its own shape: {alone:.0f} ms, "
+        f"{alone / row['step_ms']:.0%} of the step"
+    )
     for name, ms in row["parts_ms"].items():
         lines.append(f"  {name:10}{ms:7.1f} ms  {ms / row['step_ms']:4.0%}")
     return "\n".join(lines)
