@@ -85,6 +85,13 @@ def best(plan, place, over="standard"):
     return found
 
 
+def against_standard(plans, place):
+    """Rows of plans that are recorded on a text, for figures.intervals: each from the whole grid
+    with the most seeds."""
+    rows = [row for plan in plans for row in pairs.compared(TEXTS[place], f"{plan} < standard")]
+    return [row | dict(plan=row["first"], clear=row["holds"] is not None) for row in rows]
+
+
 def mean(plan, place, over="standard"):
     return statistics.fmean(differences(plan, place, over))
 
@@ -244,11 +251,6 @@ def pooled_spread(place):
     return number(pools(TEXTS[place][0])[0]["spread"])
 
 
-def twins(one, other):
-    """The largest difference between two recordings of the same runs; cells."""
-    return number(max(map(abs, differences(one, "", other))), 4)
-
-
 def noise(name, grid="noise_code", twin="ten_seeds_code"):
     """`n`, `rms` or `largest` of the differences between two recordings of the same runs."""
     value = repeats.twin_floor(grid, twin)[name]
@@ -305,5 +307,4 @@ def check_states(*files):
 
 
 def state(file):
-    rows = records.rows_of(records.EVIDENCE / f"{file}.json")
-    return states.state_of(rows) or "older"
+    return states.state_of_file(records.read(file)) or "older"
