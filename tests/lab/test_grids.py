@@ -102,7 +102,7 @@ def test_dva_as_large_as_standard_has_its_parameters_to_one_per_cent():
         ("ten_seeds_novel", 15, 10, "war-and-peace"),
         ("noise_code", 3, 5, "stdlib"),
         ("noise_novel", 15, 5, "war-and-peace"),
-        ("thirteen_again", 29, 3, "war-and-peace"),
+        ("thirteen_rows", 29, 3, "war-and-peace"),
         ("controls_code", 5, 5, "stdlib"),
         ("gains_code", 14, 5, "stdlib"),
         ("gains_novel", 14, 5, "war-and-peace"),

@@ -188,12 +188,6 @@ GRIDS = dict(
         seeds=FIVE,
         on="AVX512",
     ),
-    # The first grid of all was recorded by code of two states: is it the same in one?
-    thirteen_again=Grid(
-        "The systems of thirteen_rows again, in one state of the numbers",
-        plans(*THIRTEEN),
-        on="AVX512",
-    ),
     # Is it the value, or the gradient's short way home? ResFormer's first layer and row 9's x0 with
     # that way cut. Five seeds: half of ResFormer's lead on code is .03, and three just tell that.
     controls_code=Grid(

@@ -108,16 +108,17 @@ def state_of(rows, states=None):
     return found.pop() if len(found) == 1 else None
 
 
-def code_of(content, states=None):
-    """The state of the code of an evidence file whose rows name no commit: of the commits at which
-    the file began and ended, as its head names them. None where one of them has no fingerprint, or
-    where they differ. The processor that made the rows is not known."""
-    states = known() if states is None else states
-    found = set()
-    for end in ("commit", "until"):
-        ours = {state for (commit, *_), state in states.items() if commit == content.get(end)}
-        found |= ours or {None}
-    return found.pop() if len(found) == 1 else None
+def state_of_file(content, states=None):
+    """The one state of the rows of an evidence file. The oldest rows name no commit: their file
+    names in its head the commits at which it began and ended, and the processor's kernels with
+    which its runs come again to the last digit (oldest_again.json)."""
+    rows = content["rows"]
+    named = [row for row in rows if row.get("commit")]
+    if len(named) == len(rows):
+        return state_of(rows, states)
+    made = dict(torch=content.get("versions", {}).get("torch"), machine=content.get("machine"))
+    ends = [made | dict(commit=content.get(end)) for end in ("commit", "until")]
+    return state_of(named + ends, states)
 
 
 # ---- the command ---------------------------------------------------------------------------------

@@ -203,12 +203,10 @@ def recorded():
 
 
 def state_in_words(content):
-    """The state of a file's rows; of the oldest, the state of their code, or "older"."""
-    rows = content["rows"]
-    if rows[0].get("commit"):
-        return states.state_of(rows) or "not named"
-    code = states.code_of(content)
-    return f"code of {code}" if code else "older"
+    """The state of a file's rows, or "older" where the file does not tell it."""
+    if state := states.state_of_file(content):
+        return state
+    return "not named" if content["rows"][0].get("commit") else "older"
 
 
 def prepared():
