@@ -12,7 +12,7 @@ from minimal import analysis
 from minimal.lab.evidence import gains, numbers
 from minimal.lab.evidence.cells import GAINED
 from minimal.lab.evidence.curves import critical_point, relative
-from minimal.lab.evidence.intervals import interval, paired
+from minimal.lab.evidence.intervals import holm, interval, paired
 from minimal.lab.evidence.numbers import lead_at, told
 from minimal.lab.evidence.records import EVIDENCE, published, quoted, read
 from minimal.training.recipes import RECIPES, laptop
@@ -963,6 +963,55 @@ def test_what_ten_seeds_decide_on_the_novel_is_what_the_notebooks_say():
     assert slower == "**+0.025** (+0.009 to +0.042)" and "0.025 (0.009 to 0.042)" in says["10"]
     assert gains.lead("novel", "bov", "0.05").startswith("**+0.058** (+0.054 to +0.062)")
     assert ten("resformer").startswith("**+0.021**") and "clear with ten" in says["04"]
+
+
+def test_the_decks_tell_what_their_pictures_of_most_seeds_show():
+    """Notes of decks 04, 05, 09, 10 and 12: who is clear, by whom and by how much."""
+    says = {}
+    for name in ("04", "05", "09", "10", "12"):
+        deck = json.loads(
+            next((EVIDENCE.parents[1] / "slides").glob(f"{name}_*.ipynb")).read_text()
+        )
+        cell = next(cell for cell in deck["cells"] if cell["id"] == "recorded-notes")
+        says[name] = "".join(cell["source"])
+    by_text = {
+        text: {row["plan"]: row for row in numbers.systems(text)} for text in ("novel", "code")
+    }
+    novel, code = by_text.values()
+    ahead = lambda row: row["clear"] and row["difference"] < 0
+
+    # 04 and 05
+    assert told("resformer", "novel", "denseformer").startswith("**−")
+    assert told("resformer", "code", "denseformer").startswith("**+")
+    assert "it is clearly ahead of DenseFormer, as in the paper" in says["04"]
+    assert ahead(novel["resformer"]) and 0.05 < -code["resformer"]["difference"] < 0.06
+    assert ahead(novel["svformer"]) and -novel["svformer"]["difference"] < 0.02
+    assert "by less than two hundredths of a nat" in says["05"]
+
+    # 09
+    rows = [f"row{i}" for i in range(2, 14)]
+    few = [row for row in rows if novel[row]["n"] == 3]
+    assert len(few) == 5 and all(ahead(novel[row]) for row in rows if row not in few)
+    assert [row for row in few if ahead(novel[row])] == ["row3", "row12"]
+    assert "two are clear, rows three and twelve" in says["09"]
+    assert sum(code[row]["clear"] for row in rows) == 11 and not ahead(code["row2"])
+    assert sum(ahead(code[row]) for row in rows) == 10
+    assert "On code eleven are clear, ten of them ahead, and row two is behind." in says["09"]
+
+    # 10 and 12
+    shown = ["row9", "bov", "bov-fixed", "bov-every", "vplus"]
+    assert all(ahead(code[plan]) for plan in shown)
+    assert [plan for plan in shown if not novel[plan]["clear"]] == ["bov-every"]
+    assert -novel["bov-fixed"]["difference"] > 0.055 and "almost six hundredths" in says["10"]
+    left = [sum(row["by_holm"] for row in some.values()) for some in (novel, code)]
+    assert left == [13, 18]
+    assert "On the novel thirteen plans are left, on code eighteen." in says["12"]
+    ps = [
+        {row["plan"]: row["p"] for row in paired(read(name)["rows"], "loss") if row["p"]}
+        for name in ("thirteen_rows", "stdlib")
+    ]
+    assert [sum(p < 0.05 for p in holm(some).values()) for some in ps] == [2, 6]
+    assert "two were left on the novel and six on code" in says["12"]
 
 
 def test_at_a_hundredth_of_its_rate_no_gain_closes_on_the_novel_and_the_bank_leads():
