@@ -440,7 +440,7 @@ def test_one_layer_of_token_values_gains_nothing_and_what_seed_0_showed_does_not
     assert len(cells) == len(rows) == 36
     for at in range(12):
         change, low, high = interval([cells[at, seed]["loss"] - PLAIN[seed] for seed in SEEDS])
-        assert low < 0 < high or at == 6 and low > 0, "in layer 6 it is behind"
+        assert (low > 0) == (at == 6) and high > 0, "only in layer 6 is it behind"
         assert abs(change) < 0.01, at
     gains = {
         cell: row["coefficients"][f"blocks.{cell[0]}.attention.value.gain"]
