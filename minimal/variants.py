@@ -16,6 +16,7 @@ from minimal.model import latent
 from minimal.model.attention import (
     Across,
     Dynamic,
+    FromInput,
     Gated,
     Identity,
     NeuTRENO,
@@ -138,6 +139,16 @@ PLANS = {
     "bov-gqa": Plan(place(last_third, value=TABLE), kv=half_heads),
     "vplus": Plan(place(alternate, value=GATED)),
     "x0-detach": Plan(place(last_third, value=partial(Input, True, **LEARNED))),
+
+    # Who needs the stream? Queries, keys, values, each of it or of norm(x0), in all layers; size of
+    # standard. x0-v is row 8 everywhere
+    "x0-q": Plan(place(query=FromInput)),
+    "x0-k": Plan(place(key=FromInput)),
+    "x0-v": Plan(place(value=X0)),
+    "x0-qk": Plan(place(query=FromInput, key=FromInput)),
+    "x0-qv": Plan(place(query=FromInput, value=X0)),
+    "x0-kv": Plan(place(key=FromInput, value=X0)),
+    "x0-qkv": Plan(place(query=FromInput, key=FromInput, value=X0)),
 
     # Value embeddings in practice: modded-nanogpt (medium track), nanochat
     "modded": Plan(place(value=by_layer(modded_value)), MODDED),

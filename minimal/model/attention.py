@@ -55,6 +55,16 @@ class Residual(Own):
         return f", {self.name} mixed with {self.name}1"
 
 
+class FromInput(Own):
+    """W norm(x0): queries or keys of the token embedding, as values.Input has values of it."""
+
+    def flat(self, h, at, tape):
+        return super().flat(norm(tape.x0), at, tape)
+
+    def label(self):
+        return f", {self.name} of x0"
+
+
 class Shared(Part):
     """The queries or keys of layer j, positions and norms included: nothing projected or kept."""
 

@@ -100,6 +100,24 @@ def trained(result, texts=16):
     return model, ids
 
 
+def held_out(result, at_once=16):
+    """The loss of every 16 held-out rows, in the order of the text: two runs over the same rows are
+    compared row by row, so that a difference has the error of its rows beside that of its seeds."""
+    from minimal.data import corpora, packing
+    from minimal.train import load
+
+    model, tok = load(result["folder"])
+    run = result["run"]
+    corpus = corpora.find(run["corpus"])
+    held = packing.pack(corpus, tok, model.config.context)
+    losses = []
+    with torch.no_grad():
+        for ids, targets in held.valid(at_once, run["rows"]):
+            logits = model(ids).float()  # (B, T, V)
+            losses.append(round(F.cross_entropy(logits.mT, targets).item(), 4))
+    return dict(held_out=losses)
+
+
 def size_of(x):
     """Root of the mean square of all numbers."""
     return x.float().square().mean().sqrt().item()

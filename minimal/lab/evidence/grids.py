@@ -8,7 +8,7 @@ first and then adds seeds where it suits will find what suits.
 from dataclasses import dataclass, replace
 from typing import Callable
 
-from minimal.lab.evidence import frontier, why
+from minimal.lab.evidence import frontier, title, why
 from minimal.lab.evidence.cells import (
     AS_LARGE,
     AS_LONG,
@@ -30,7 +30,13 @@ from minimal.lab.evidence.cells import (
     of_width,
     plans,
 )
-from minimal.lab.evidence.curves import gain_study, layer_shares, mixin_study, token_left
+from minimal.lab.evidence.curves import (
+    gain_study,
+    held_out,
+    layer_shares,
+    mixin_study,
+    token_left,
+)
 from minimal.training.run import Run
 
 ASKED, EXPLORATORY = "asked before", "exploratory"
@@ -48,6 +54,7 @@ class Grid:
     also: Callable = lambda result: {}  # more fields of a row, from the run's result
     on: str = ""  # what the machine of every row must say of itself
     kind: str = ASKED  # or EXPLORATORY: chosen after looking at other results
+    expected: str = ""  # what its authors wrote down before its first run
 
     def runs(self):
         """Seed by seed, so that an interrupted grid is a whole grid with fewer seeds."""
@@ -281,4 +288,15 @@ for name in why.SEEN:
         why.IN_VOCABULARIES,
         base=replace(WAR, corpus=why.TEXTS[name]),
         kind=EXPLORATORY,
+    )
+
+# Three seeds choose a rate: neighbours differ by less than seeds do, and then the choice hardly
+# matters; what is decided at the chosen rates gets five.
+for name, base in title.TEXTS.items():
+    GRIDS[f"tuning_{name}"] = Grid(
+        f"A fair start: matrices and what a plan adds at half, once and twice the rate; {name}",
+        title.TUNING,
+        base=base,
+        also=held_out,
+        expected=title.EXPECTED,
     )
