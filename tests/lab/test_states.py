@@ -2,6 +2,7 @@
 
 import math
 import subprocess
+from types import SimpleNamespace
 
 import pytest
 
@@ -162,6 +163,19 @@ def silent(name):
 )
 def test_two_makers_of_one_instruction_set_are_two_machines(machine, maker, named):
     assert records.of_maker(machine, maker) == (named or machine)
+
+
+@pytest.mark.parametrize(
+    "process, maker",
+    [
+        (SimpleNamespace(), "AuthenticAMD"),
+        (SimpleNamespace(mkl_serv_intel_cpu_true=None), "GenuineIntel"),
+    ],
+)
+def test_a_processor_counts_as_the_maker_that_mkl_is_told(monkeypatch, process, maker):
+    monkeypatch.setattr(records.ctypes, "CDLL", lambda name: process)
+    monkeypatch.setattr(records.results, "cpu_says", lambda name: "AuthenticAMD")
+    assert records.told_maker() == maker
 
 
 def test_recorded_fingerprints_of_one_code_differ_by_maker():

@@ -5,6 +5,7 @@ Rows name the state of the numbers that they were made in (commit, torch, machin
 run on other code or another processor differs in the third digit.
 """
 
+import ctypes
 import functools
 import math
 import platform
@@ -123,12 +124,20 @@ def numerical_state():
 def of_maker(machine, maker=None):
     """A processor's name with its maker, where that is not Intel. PyTorch's library of products
     (MKL) asks who made the processor: two with the same instructions add in different orders."""
-    maker = results.cpu_says("vendor_id") if maker is None else maker
+    maker = told_maker() if maker is None else maker
     on_a_gpu = not machine.endswith("threads")
     if on_a_gpu or maker in ("", "GenuineIntel") or maker in machine:
         return machine
     kernels, threads = machine.split(", ")
     return f"{kernels} {maker}, {threads}"
+
+
+def told_maker():
+    """The maker that MKL believes in. A preloaded library that answers mkl_serv_intel_cpu_true for
+    it makes an AMD add in the order of an Intel: the same first losses, to the last bit."""
+    if hasattr(ctypes.CDLL(None), "mkl_serv_intel_cpu_true"):
+        return "GenuineIntel"
+    return results.cpu_says("vendor_id")
 
 
 def commit():
