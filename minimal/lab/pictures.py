@@ -157,7 +157,7 @@ def drawn(name):
 def turning(svg):
     """A picture that turns dark with the page around it, as the drawings do. A hundredth of a point
     is finer than a screen: more decimals would double the file."""
-    svg = re.sub(rb"(\d\.\d\d)\d+", rb"\1", svg)
+    svg = re.sub(rb"([MLCQ ][\d.]+\.\d\d)\d+", rb"\1", svg)  # of paths; a scale keeps its own
     return svg.replace(b"</style>", DARK.encode() + b"</style>", 1)
 
 
