@@ -43,7 +43,7 @@ check: setup
 
 ## make doctor      what this machine has and what it lacks; works before set-up too
 doctor:
-	@p=$(PY); test -x $$p || p=$(or $(PYTHON),python3); $$p -m minimal.lab.doctor $(ARGS)
+	@p=$(PY); test -x $$p || p=$(or $(PYTHON),python3); $$p -m course.doctor $(ARGS)
 
 ## make setup       only the set-up: .venv with the pinned packages (PYTHON=… TORCH=cpu|cuda EXTRAS=site,parity)
 setup: $(VENV)/.ready $(extras:%=$(VENV)/.extra-%)
@@ -85,17 +85,17 @@ course: setup
 ## make bench       measure this machine's speed; the last line is JSON (PART=decode,dva,train|generate|busy|corners|profile|race|gpu)
 .PHONY: bench
 bench: setup
-	$(PY) -m minimal.lab.speed $(PART:%=--part %) $(ARGS)
+	$(PY) -m minimal.bench $(PART:%=--part %) $(ARGS)
 
 ## make gpu         on a rented GPU: check, measure, train three models (MINUTES=30); DRY=1 tries it out on a CPU
 .PHONY: gpu
 gpu: setup
-	$(if $(DRY),TRITON_INTERPRET=1) $(PY) -m minimal.lab.speed.rented --minutes $(or $(MINUTES),30) $(if $(DRY),--dry) $(ARGS)
+	$(if $(DRY),TRITON_INTERPRET=1) $(PY) -m evidence.research.rented --minutes $(or $(MINUTES),30) $(if $(DRY),--dry) $(ARGS)
 
 ## make evidence    what is recorded, what is missing, and how long the rest would take here
 .PHONY: evidence
 evidence: setup
-	$(PY) -m minimal.lab.evidence $(ARGS)
+	$(PY) -m evidence.research $(ARGS)
 
 ## make reset       put a homework's stub back; your file is kept aside (HW=hw03)
 .PHONY: reset
@@ -125,7 +125,7 @@ site: setup
 ## make figures     redraw the pictures of README and slides
 .PHONY: figures
 figures: setup
-	$(PY) -m minimal.lab.pictures $(ARGS)
+	$(PY) -m evidence.research.pictures $(ARGS)
 
 ## make clean       remove build/ and caches; .venv, runs/ and your work stay
 clean:

@@ -17,7 +17,7 @@ import torch
 from homework import marking, runner
 from homework.turn import solution
 from minimal.data import files
-from minimal.lab.timing import zipf
+from minimal.bench.timing import zipf
 
 ROUNDS = 7
 HEADS, WIDTH = 6, 128

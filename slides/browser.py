@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from minimal.lab import doctor
+from course import doctor
 
 # no name resolves: what a page asks of another machine fails, and is seen in `requests`
 OFFLINE = "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"

@@ -4,7 +4,7 @@ import html
 import re
 from collections import Counter
 
-from minimal.lab.evidence import records
+from course import records
 from slides.tables import cited
 
 HOW = dict(

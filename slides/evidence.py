@@ -9,19 +9,13 @@ import re
 import statistics
 import textwrap
 
-from minimal.lab import figures, pictures
-from minimal.lab.evidence import (
-    gains,
-    intervals,
-    numbers,
-    records,
-    slopes,
-    tables,
-    text_leads,
-    vocab_leads,
-)
-from minimal.lab.speed import table
-from minimal.lab.speed.decode import LENGTHS
+from course import figures
+from evidence.research import pictures
+from course import records
+from evidence.research import gains, numbers, slopes, tables, text_leads, vocab_leads
+from minimal.compare import intervals
+from evidence.research import table
+from minimal.bench.decode import LENGTHS
 
 PAGES = [
     ("Findings", "evidence/index.html"),

@@ -6,8 +6,9 @@ None of them is typed here.
 import html
 import re
 
-from minimal.lab.evidence import intervals, records
-from minimal.lab.evidence.numbers import signed
+from course import records
+from minimal.compare import intervals
+from evidence.research.numbers import signed
 
 NUMBER = re.compile(r"([-−+±.,%×≈\d\s()]|(?<=\d)e(?=-?\d)|\bto\b|\bnats\b|\bmin\b)+")
 HUGE = 1e12  # from here on nobody counts the zeros
@@ -120,9 +121,9 @@ def published():
 # ---- what is recorded here -----------------------------------------------------------------------
 
 MOVED = {  # a module's name in a recorded command -> its name today
-    "minimal.evidence": "minimal.lab.evidence",
-    "minimal.seeds": "minimal.lab.evidence.bypass_seeds",
-    "minimal.inside": "minimal.lab.evidence.portraits",
+    "minimal.evidence": "evidence.research",
+    "minimal.seeds": "evidence.research.bypass_seeds",
+    "minimal.inside": "evidence.research.portraits",
 }
 
 

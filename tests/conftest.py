@@ -21,7 +21,7 @@ import time
 
 import pytest
 
-from minimal.lab import doctor
+from course import doctor
 from tests.workers import (  # noqa: F401 pytest finds its hooks here
     pytest_collection_modifyitems,
     pytest_xdist_auto_num_workers,

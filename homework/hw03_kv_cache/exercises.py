@@ -607,7 +607,7 @@ def touching(r):
     after="Noisy curves cross many times, so 'the step at which it is overtaken' means "
     "nothing before you name the average, the crossing and the step that is called by "
     "it. Here it is the first crossing, called by the first step of its window. "
-    "minimal/lab/evidence/curves.py: critical_point takes the last one, after which the "
+    "minimal/compare/curves.py: critical_point takes the last one, after which the "
     "method never leads again, and calls it by where the window ends: say which, before "
     "you compare two such numbers.",
     level="medium",
@@ -708,7 +708,7 @@ def near(which, value, why, within=5):
     after="Six value streams for 24 layers save 37.5 per cent. One for all saves 33.7 with three "
     "windows to a full layer, and 4.0 with one full layer in twelve. The "
     "windowed layers had little to save, and V_1 must stay whole as long as one reader "
-    "sees everything. minimal/lab/speed/memory.py: counter counts it for any plan, with "
+    "sees everything. minimal/bench/memory.py: counter counts it for any plan, with "
     "rings=True.",
     level="easy",
     minutes=5,

@@ -697,7 +697,7 @@ def sampled(K, N):
     "question: the equation is about one model's activations over tokens, the table about a score "
     "over seeds, and nothing in it leads from one to the other. To connect them, measure the first "
     "in every run and see whether what has more of it scatters more: minimal/encoder/bypass.py: "
-    "variance_of_sum, recorded for each seed by minimal/lab/evidence/bypass_seeds.py: run.",
+    "variance_of_sum, recorded for each seed by notebooks/evidence/research/bypass_seeds.py: run.",
     level="medium",
     minutes=9,
 )
@@ -756,7 +756,7 @@ def variance_parts(streams, weights, *, printed=False, ddof=0, pair=1, centred=T
     after="Each side's variance is divided by its own number of runs, and the side that "
     "scatters more pulls the degrees of freedom towards its own n - 1: 4.07 in the "
     "report's first row, where a pooled test would claim 8. In the package: "
-    "minimal/lab/evidence/intervals.py: welch, from means and spreads as papers print "
+    "minimal/compare/intervals.py: welch, from means and spreads as papers print "
     "them.",
     level="medium",
     minutes=9,
@@ -817,7 +817,7 @@ TEN_RUNS = 4.11 / np.sqrt((0.32**2 + 3.32**2) / 10)
     "it. With ten runs the t is 3.897, root two times that of five. With the five of the "
     "report the t is 2.755, and at 4.07 degrees of freedom the 5 per cent line is 2.757: "
     "with these rounded numbers p is 0.0501, exactly on the fence. Both come from "
-    "minimal/lab/evidence/intervals.py: welch and minimal/lab/evidence/intervals.py: "
+    "minimal/compare/intervals.py: welch and minimal/compare/intervals.py: "
     "t_quantile.",
     level="medium",
     minutes=9,

@@ -514,7 +514,7 @@ def budget(r):
     after="Without W_V in n layers a token costs 6 n C² less: 1.86 per cent cheaper for BoV, "
     "which is 1.90 per cent more tokens, because one divides by the smaller cost. Row 3 "
     "gets 5.4 per cent more, the most of all, and loses: so more tokens alone do not "
-    "explain why BoV wins. A budget becomes steps in minimal/lab/evidence/budgets.py: "
+    "explain why BoV wins. A budget becomes steps in minimal/compare/budgets.py: "
     "by_flops.",
     level="easy",
     minutes=6,
@@ -605,7 +605,7 @@ def model(batch):
     "plus the matrices that are gone. "
     "README asks which fraction saturates at a sixth: that of the whole K and V cache, "
     "a third of the layers and one of two streams; of the V cache it would be a third. "
-    "minimal/lab/speed/memory.py: break_even counts it on a model, ids included.",
+    "minimal/bench/memory.py: break_even counts it on a model, ids included.",
     level="medium",
     minutes=9,
 )
@@ -698,7 +698,7 @@ def near(which, value, within, why):
     "prompt, 16 caches of 3,000 rows would have been larger than the table from the first "
     "word on: whatever shrinks a cache moves break-even away. At most all values of half of "
     "the layers can go, and values are half of the cache: a quarter. "
-    "minimal/lab/speed/memory.py: break_even counts a model's bytes for a batch.",
+    "minimal/bench/memory.py: break_even counts a model's bytes for a batch.",
     level="medium",
     minutes=9,
 )
@@ -873,7 +873,7 @@ def windowed(kind):
     "tokens, where Eq 6 says 32,768. A shared prompt counts once, and in a windowed layer only as "
     "long as it is seen. One solution solves for T between the edges of the "
     "windows and two search for it: the held rows never shrink, so both find the same. "
-    "minimal/lab/speed/memory.py: break_even with rings=True asks it of a model.",
+    "minimal/bench/memory.py: break_even with rings=True asks it of a model.",
     level="stretch",
     minutes=23,
 )

@@ -2,7 +2,7 @@
 
 An exercise here is an ordinary one with three differences: its stub is a Triton kernel, the course
 launches it, and it is asked in float32 only. The kernel runs first on tiles of PyTorch, where every
-address is checked (minimal/lab/tiles.py), then, where Triton is, in Triton's interpreter; both must
+address is checked (minimal/kernels/tiles.py), then, where Triton is, in Triton's interpreter; both must
 store the same.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from homework.marking import PUBLIC, Exercise, Unit, compare, fit
-from minimal.lab import tiles
+from minimal.kernels import tiles
 
 try:
     import triton

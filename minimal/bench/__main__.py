@@ -9,13 +9,13 @@ import torch
 
 from minimal.command import command, number
 from minimal.data import results
-from minimal.lab.evidence.records import EVIDENCE
-from minimal.lab.speed import decode, step_profile
-from minimal.lab.speed.bench import corners, machine, training
-from minimal.lab.speed.busy import busy
-from minimal.lab.speed.busy import report as report_busy
-from minimal.lab.speed.generation import generation
-from minimal.lab.speed.race import race
+from course.records import EVIDENCE
+from minimal.bench import decode, step_profile
+from minimal.bench.bench import corners, machine, training
+from minimal.bench.busy import busy
+from minimal.bench.busy import report as report_busy
+from minimal.bench.generation import generation
+from minimal.bench.race import race
 from minimal.training.device import matmul_rate
 
 
@@ -73,7 +73,7 @@ def measure_gpu(asked):
     if not torch.cuda.is_available():
         print("gpu: not measured here: this machine has none that torch can use")
         return None
-    from minimal.lab.speed import gpu
+    from minimal.bench import gpu
 
     return gpu.everything(Path(asked.out).parent if asked.out else EVIDENCE)
 
@@ -109,7 +109,7 @@ def evidence_file(text):
     return text
 
 
-@command("minimal.lab.speed", __doc__)
+@command("minimal.bench", __doc__)
 def main(parser, argv):
     parser.add_argument(
         "--part",

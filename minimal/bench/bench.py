@@ -7,8 +7,8 @@ import statistics
 import torch
 
 from minimal.data.results import cpu_model
-from minimal.lab.speed import products
-from minimal.lab.timing import clock, in_turn, medians, ratio, zipf
+from minimal.bench import products
+from minimal.bench.timing import clock, in_turn, medians, ratio, zipf
 from minimal.training.device import matmul_rate
 
 
@@ -94,7 +94,7 @@ def corners(sizes=(("tiny", 16), ("gpt2", 2)), rounds=7):
 
     The corners are one head and no network, without the modifier and with it; by size and batch,
     beside the share of the arithmetic."""
-    from minimal.lab.evidence.cells import BARE, DVA, FULL
+    from evidence.research.cells import BARE, DVA, FULL
     from minimal.model.count import count
     from minimal.variants import skeleton
 

@@ -19,7 +19,7 @@ import time
 
 import torch
 
-from minimal.lab.timing import clock
+from minimal.bench.timing import clock
 
 SPINS = dict(ours=None, none="0", libgomp="300000")  # what it is told; 300,000 is its own default
 
@@ -30,7 +30,7 @@ MOST = 2.5  # times as slow beside another run of the same kind, at most
 
 def child(seconds, plan="standard", size="tiny", batch=16, threads=2):
     """Steps in a process of its own, from a line on its input on, then JSON on its output."""
-    from minimal.lab.speed.bench import stepper
+    from minimal.bench.bench import stepper
 
     torch.set_num_threads(threads)
     _, step = stepper(plan, size, "course", batch, compile=False)
@@ -60,7 +60,7 @@ def start(code, spin=None):
 
 def together(spin, runs=1, loops=0, **how):
     """What each of so many runs finds while all of them, and loops of plain Python, are busy."""
-    call = f"from minimal.lab.speed.busy import child; child(**{how!r})"
+    call = f"from minimal.bench.busy import child; child(**{how!r})"
     running = [start(call, spin) for _ in range(runs)]
     try:
         # all are warm before one begins

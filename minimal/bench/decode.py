@@ -3,7 +3,7 @@
 So a busy machine hurts all ways alike: every round times each way once, and medians are reported.
 
     make bench PART=decode,dva
-    python -m minimal.lab.speed.decode [--lengths 8192 32768 …] [--threads 2]
+    python -m minimal.bench.decode [--lengths 8192 32768 …] [--threads 2]
 
 v_cache      keys and values stored, PyTorch's attention
 products     the same cache by two plain products: the fastest that we found for a stored V, and so
@@ -35,8 +35,8 @@ from minimal.kernels.histogram import (
     sorted_bytes,
     weighted_rows,
 )
-from minimal.lab.speed import gpu_table
-from minimal.lab.timing import in_turn, medians, ratio, zipf
+from evidence.research import gpu_table
+from minimal.bench.timing import in_turn, medians, ratio, zipf
 
 LENGTHS = (8192, 32768, 131072, 262144)
 
@@ -194,7 +194,7 @@ def gpu_marks(fig):
     return len(rows)
 
 
-@command("minimal.lab.speed.decode", __doc__.splitlines()[0])
+@command("minimal.bench.decode", __doc__.splitlines()[0])
 def main(parser, argv):
     parser.add_argument("--lengths", type=number(int, least=1), nargs="+", default=LENGTHS)
     parser.add_argument("--rounds", type=number(int, least=1), default=9)

@@ -17,8 +17,8 @@ half.
 import torch
 
 from minimal.generate import generate
-from minimal.lab.speed.memory import distinct_bytes, filled
-from minimal.lab.timing import clock, in_turn, medians, ratio
+from minimal.bench.memory import distinct_bytes, filled
+from minimal.bench.timing import clock, in_turn, medians, ratio
 from minimal.model.config import size as named
 from minimal.model.tape import Bank
 from minimal.training.device import compute_dtype

@@ -1,7 +1,7 @@
 """Is the gather as fast on this GPU as its bytes allow? Graphs, events, floors.
 
     make bench PART=gpu
-    python -m minimal.lab.speed.gpu --part decode forward --out DIR
+    python -m minimal.bench.gpu --part decode forward --out DIR
 
 First two bandwidths, because they set every floor: memory's, and the L2 cache's, which no data
 sheet states. Then decode, forward and backward, each way beside its rivals at their best settings
@@ -27,22 +27,11 @@ from minimal.kernels.dense import tiles_of
 from minimal.kernels.forward import forward_bytes, run_forward, triton
 from minimal.kernels.gather import gather_attention
 from minimal.kernels.reference import visible
-from minimal.lab.evidence.records import EVIDENCE
-from minimal.lab.speed.bench import training
-from minimal.lab.speed.gpu_decode import CACHED, WIDE, decode
-from minimal.lab.speed.graphs import (
-    BUFFERS,
-    Bench,
-    agree,
-    backends,
-    bandwidths,
-    best,
-    columns,
-    flex,
-    flex_joins,
-    sdpa,
-)
-from minimal.lab.speed.hot import HOTTEST, table_gradient
+from course.records import EVIDENCE
+from minimal.bench.bench import training
+from minimal.bench.gpu_decode import CACHED, WIDE, decode
+from minimal.bench.graphs import BUFFERS, Bench, agree, backends, bandwidths, best, columns, flex, flex_joins, sdpa
+from minimal.bench.hot import HOTTEST, table_gradient
 
 PARTS = ("decode", "forward", "backward", "table", "train", "wide")
 
@@ -209,7 +198,7 @@ def everything(out=None, parts=PARTS, bench=None, cached=CACHED, trained=TRAINED
     return rows
 
 
-@command("minimal.lab.speed.gpu", __doc__.splitlines()[0])
+@command("minimal.bench.gpu", __doc__.splitlines()[0])
 def main(parser, argv):
     parser.add_argument("--part", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--out", default=EVIDENCE, help="the folder of gather_gpu.json")

@@ -16,7 +16,7 @@ from minimal.kernels.decode import (
     run_split,
     split_bytes,
 )
-from minimal.lab.speed.graphs import agree, backends, best, columns, flex, flex_joins, sdpa
+from minimal.bench.graphs import agree, backends, best, columns, flex, flex_joins, sdpa
 
 # fmt: off
 CACHED = [  # B, tokens in the cache, query heads, key heads, D

@@ -13,7 +13,7 @@ from minimal.kernels.decode import Graphed
 from minimal.kernels.fastest import milliseconds
 from minimal.kernels.forward import tl, triton
 from minimal.kernels.reference import TOLERANCE
-from minimal.lab.timing import in_turn, medians, zipf
+from minimal.bench.timing import in_turn, medians, zipf
 from minimal.training.compiling import compiled
 
 # Backends of PyTorch's attention on a GPU, and those of them that take a mask.

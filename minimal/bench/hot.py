@@ -15,7 +15,7 @@ import torch
 
 from minimal.kernels.backward import run_sum_by_token
 from minimal.kernels.fused import sort_ids
-from minimal.lab.speed.graphs import agree, best, columns
+from minimal.bench.graphs import agree, best, columns
 
 HOTTEST = (0.0, 0.08, 1.0)  # the further share of one token: none, a text's, nothing but padding
 

@@ -12,7 +12,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
-from minimal.lab.timing import clock
+from minimal.bench.timing import clock
 
 aten = torch.ops.aten
 KINDS = {

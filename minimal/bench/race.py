@@ -1,8 +1,8 @@
 """How much sooner does the course's recipe reach a loss than GPT-2's? Steps needed, times a
 step."""
 
-from minimal.lab.speed.bench import stepper
-from minimal.lab.timing import in_turn, medians
+from minimal.bench.bench import stepper
+from minimal.bench.timing import in_turn, medians
 
 SHARES = (0.05, 0.075, 0.1, 0.11, 0.115, 0.12, 0.135, 0.15, 0.2, 0.3)
 
@@ -13,7 +13,7 @@ def race(steps=1500, rates=(6e-4, 1e-3, 3e-3), size="wide", corpus="auto", compi
     How many steps each needs does not depend on what else the machine does, so those runs are
     cached; what a warm step takes is measured here, of both in turn. Time = steps x step:
     evaluation, preparation and compiling are not counted."""
-    from minimal.lab.evidence.runs import cached
+    from minimal.compare.runs import cached
     from minimal.train import Run
 
     common = dict(size=size, corpus=corpus, rows=128, evaluate=10**6)

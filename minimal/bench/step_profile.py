@@ -10,8 +10,8 @@ import numpy as np
 import torch
 
 from minimal.data.packing import Dataset
-from minimal.lab.evidence import records
-from minimal.lab.speed import products
+from course import records
+from minimal.bench import products
 from minimal.model import gradients
 from minimal.model.count import count
 from minimal.training import optim

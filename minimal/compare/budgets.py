@@ -6,7 +6,7 @@ Budgets are steps, tokens, FLOPs or seconds; equal parameters are equal tokens b
 import statistics
 from dataclasses import replace
 
-from minimal.lab.timing import clock
+from minimal.bench.timing import clock
 from minimal.model.count import count
 from minimal.train import Trainer
 from minimal.variants import skeleton

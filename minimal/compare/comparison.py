@@ -1,6 +1,6 @@
 """Which of my plans is better, at equal what? A comparison of your own: matched and paired.
 
-python -m minimal.lab.evidence --plans standard bov --match flops --budget 3e13 --seeds 0 1 2
+python -m evidence.research --plans standard bov --match flops --budget 3e13 --seeds 0 1 2
 """
 
 import json
@@ -8,11 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from minimal.data.files import digest, once, runs_folder
-from minimal.lab.evidence import intervals, records
-from minimal.lab.evidence.budgets import MATCH
-from minimal.lab.evidence.curves import relative
-from minimal.lab.evidence.grids import Grid
-from minimal.lab.evidence.runs import record
+from course import records
+from minimal.compare import intervals
+from minimal.compare.budgets import MATCH
+from minimal.compare.curves import relative
+from evidence.research.grids import Grid
+from minimal.compare.runs import record
 from minimal.model.count import settings_of
 from minimal.training.run import Run
 from minimal.variants import skeleton
@@ -96,7 +97,7 @@ def verdict(row, baseline):
 
 def draw(rows, baseline, folder):
     """Loss and relative loss against steps, tokens and FLOPs, as pictures in `folder`."""
-    from minimal.lab import figures
+    from course import figures
 
     def picture(name, series, title, xlabel, ylabel):
         fig = figures.lines(series, title, xlabel, ylabel)

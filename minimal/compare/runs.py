@@ -15,7 +15,7 @@ from dataclasses import asdict, replace
 import torch
 
 from minimal.data import corpora, files, results
-from minimal.lab.evidence import records
+from course import records
 from minimal.model.count import count, settings_of
 from minimal.train import Trainer
 from minimal.training import recipes

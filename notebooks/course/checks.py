@@ -1,6 +1,6 @@
 """How many of a notebook's claims hold? Those of a cell of asserts that ran to its last line.
 
-from minimal.lab.checks import all_hold
+from course.checks import all_hold
 
 assert moved["mask"] == 0, "a mask hides the future"
 all_hold()                                              # 1 check holds

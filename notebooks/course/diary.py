@@ -99,7 +99,7 @@ def calibration():
 
 def picture(logs):
     """The guesses at numbers as a figure, the lowest first: guess over truth, a line each."""
-    from minimal.lab import figures
+    from course import figures
 
     logs = sorted(logs, key=lambda guess: guess[1])
     near = sum(abs(log) <= 1 for _, log in logs)

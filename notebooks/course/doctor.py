@@ -1,6 +1,6 @@
 """What does this machine have, and what does it lack? Each line that is not OK says what to do.
 
-`make doctor`, or `python -m minimal.lab.doctor [--json]`. It runs before set-up too, on any
+`make doctor`, or `python -m course.doctor [--json]`. It runs before set-up too, on any
 Python 3, so it imports nothing but the standard library until it looks at a package.
 """
 
@@ -223,7 +223,7 @@ def line_of(row):
     return line + fix
 
 
-@command("minimal.lab.doctor", __doc__)
+@command("course.doctor", __doc__)
 def main(parser, argv):
     parser.add_argument("--json", action="store_true", help="the same as one JSON object")
     asked = parser.parse_args(argv)

@@ -8,8 +8,8 @@ import html
 import io
 import os
 
-from minimal.lab import shades
-from minimal.lab.evidence.intervals import mean_spread
+from course import shades
+from minimal.compare.intervals import mean_spread
 from minimal.training.progress import in_notebook
 
 INK, PAPER = "#1b1f24", "#ffffff"

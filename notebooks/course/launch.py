@@ -6,7 +6,7 @@ import os
 import numpy as np
 import torch
 
-from minimal.lab import tiles
+from minimal.kernels import tiles
 
 ABSENT = importlib.util.find_spec("triton") is None
 
@@ -20,7 +20,7 @@ def prepare(profile, kernels="auto"):
         import triton
         import triton.language as tl
     except ImportError:
-        from minimal.lab.tiles import tl, triton
+        from minimal.kernels.tiles import tl, triton
     return triton, tl, Launcher(kernels, "cuda" if on_gpu else "cpu")
 
 

@@ -9,9 +9,10 @@ live.draw({"resformer": ("resformer", 0)}, "ResFormer minus standard", alt="…"
 from dataclasses import dataclass, field
 
 from minimal.data import corpora
-from minimal.lab.evidence import intervals, records
-from minimal.lab.evidence.curves import relative
-from minimal.lab.evidence.runs import cached
+from course import records
+from minimal.compare import intervals
+from minimal.compare.curves import relative
+from minimal.compare.runs import cached
 from minimal.training.run import Run
 
 
@@ -83,7 +84,7 @@ class Live:
 
     def draw(self, runs, title, alt):
         """The leads of several runs {label: (plan, seed)}, beside zero, which is standard."""
-        from minimal.lab import figures
+        from course import figures
 
         at = list(range(self.window, self.steps + 1))  # an average is named by its last step
         series = {label: self.lead(*run) for label, run in runs.items()}
@@ -113,7 +114,7 @@ def recorded(*names):
 def tell(rows, plans, alt, title="", baseline="standard", words=lambda plan: ""):
     """Print and draw recorded plans against a baseline, seed by seed; the table. `words` says more
     of a plan."""
-    from minimal.lab import figures
+    from course import figures
 
     found = intervals.paired(rows, "loss", baseline, plans=plans) if rows else []
     table = [row for row in found if row["n"]]

@@ -23,9 +23,9 @@ from torch import nn
 from minimal.data.packing import pack
 from minimal.data.tokenizer import tokenizer
 from minimal.kernels.reference import weights
-from minimal.lab import figures
-from minimal.lab.evidence.curves import relative
-from minimal.lab.proofs import awake, models_apart
+from course import figures
+from minimal.compare.curves import relative
+from course.proofs import awake, models_apart
 from minimal.model.attend import attend
 from minimal.model.config import SIZES
 from minimal.model.layers import norm, rope_tables, rotate

@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 PROBE = (
-    "import json, sys; from minimal.lab.speed.own import compile_here; "
+    "import json, sys; from course.own import compile_here; "
     "print(json.dumps(compile_here(*json.loads(sys.argv[1]))))"
 )
 
@@ -55,7 +55,7 @@ def compile_here(path, cases):
 
 def one(module, kernel, types, constants, arch, warps=4, stages=3):
     """One compilation: `types` by argument, as Triton names them; pointers divide by 16."""
-    from minimal.lab.speed import compiled
+    from minimal.bench import compiled
 
     kernel = getattr(module, kernel)
     done = compiled.compile_kernel(kernel, types, constants, arch, warps, stages)

@@ -4,7 +4,7 @@ It is drawn from the plans themselves: a source tells its `mark` (values.py), an
 say how that mark looks. The letter alone is enough to tell two sources apart.
 """
 
-from minimal.lab.figures import INK, PAPER, axes
+from course.figures import INK, PAPER, axes
 from minimal.model.attention import Dynamic, Gated
 from minimal.variants import PLANS, skeleton
 

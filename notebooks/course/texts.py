@@ -11,7 +11,7 @@ import numpy as np
 
 from minimal.data import corpora, packing
 from minimal.data.tokenizer import tokenizer
-from minimal.lab.evidence import records
+from course import records
 
 
 def packed(corpus, config):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from minimal.encoder import finetune, pretrain, wordpiece
-from minimal.lab.evidence import bypass_seeds
+from evidence.research import bypass_seeds
 from minimal.model import config
 from minimal.model.values import Bypass
 from minimal.tasks.village import make

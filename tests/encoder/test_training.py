@@ -9,7 +9,8 @@ import torch
 
 from minimal.data import files, results
 from minimal.encoder import bert, finetune, pretrain, wordpiece
-from minimal.lab.evidence import bypass_seeds, records
+from course import records
+from evidence.research import bypass_seeds
 from minimal.model.values import Bypass
 from minimal.tasks import squad
 from minimal.tasks.village import make

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from homework import clock, grade, marking, reports, turn
-from minimal.lab.evidence import intervals
+from minimal.compare import intervals
 from tests import warm
 
 HOMEWORK = Path(marking.__file__).parent

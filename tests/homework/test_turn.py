@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from homework import cells, marking, turn
-from minimal.lab import tiles
+from minimal.kernels import tiles
 from tests.homework.classroom import lost
 
 SEEDS = [marking.PUBLIC, 1, 987654321]

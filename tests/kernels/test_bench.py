@@ -14,9 +14,10 @@ from minimal.kernels import histogram
 from minimal.kernels.decode import split_bytes
 from minimal.kernels.dynamic_values import dynamic_values, mix
 from minimal.kernels.forward import forward_bytes
-from minimal.lab import figures, timing
-from minimal.lab.evidence import records
-from minimal.lab.speed import decode, graphs, products, step_profile
+from course import figures
+from minimal.bench import timing
+from course import records
+from minimal.bench import decode, graphs, products, step_profile
 from minimal.model import gradients
 from tests.kernels.shapes import Shape
 
@@ -90,7 +91,7 @@ def test_the_dva_bench_compares_the_identity_with_attention_of_the_same_width():
 
 
 def test_the_gpu_bench_runs_from_end_to_end_in_the_interpreter(interpreter, capsys):
-    from minimal.lab.speed import gpu
+    from minimal.bench import gpu
 
     rows = tried_out(gpu)
     assert [row["part"] for row in rows] == [
@@ -144,7 +145,7 @@ def test_a_row_of_the_gpu_bench_is_on_file_before_the_next_is_measured(
 ):
     """A command that runs out of time, or a model out of memory, must not lose what was
     measured."""
-    from minimal.lab.speed import gpu
+    from minimal.bench import gpu
 
     def dies(*_, **__):
         raise torch.OutOfMemoryError("CUDA out of memory")
@@ -163,7 +164,7 @@ def test_a_row_of_the_gpu_bench_is_on_file_before_the_next_is_measured(
 def test_flex_attention_is_a_rival_on_a_gpu_and_says_why_not_elsewhere(
     interpreter, monkeypatch, capsys
 ):
-    from minimal.lab.speed import gpu
+    from minimal.bench import gpu
 
     tried_out(gpu, parts=("decode", "forward", "backward"))
     said = capsys.readouterr().out
@@ -189,7 +190,7 @@ def test_flex_attention_is_compiled_at_its_best_and_its_backward_may_run_again(m
 
 
 def test_flex_attention_is_compiled_for_shapes_that_are_measured():
-    from minimal.lab.speed import gpu
+    from minimal.bench import gpu
 
     assert {*gpu.CACHED, *gpu.TRAINED} >= graphs.FLEX
     toy = graphs.Bench("cuda")
@@ -199,14 +200,14 @@ def test_flex_attention_is_compiled_for_shapes_that_are_measured():
 
 def test_pairs_of_a_window_are_those_of_its_mask():
     from minimal.kernels.reference import visible
-    from minimal.lab.speed import gpu
+    from minimal.bench import gpu
 
     for T, window in ((40, 9), (300, 128), (12, 11)):
         assert gpu.visible_pairs(T, window) == visible(T, T, True, window).sum()
 
 
 def test_one_token_is_made_as_hot_as_is_asked():
-    from minimal.lab.speed import hot
+    from minimal.bench import hot
 
     ids = graphs.Bench("cpu", V=1000).ids(4, 5000)
     assert torch.equal(hot.heated(ids, 0.0), ids)
@@ -228,7 +229,7 @@ def test_a_cache_no_faster_than_memory_is_said(interpreter, monkeypatch, capsys)
     "part, kernel", (("decode", "run_split"), ("wide", "run_split"), ("forward", "run_forward"))
 )
 def test_a_kernel_that_is_wrong_is_not_timed(part, kernel, interpreter, monkeypatch):
-    from minimal.lab.speed import gpu, gpu_decode
+    from minimal.bench import gpu, gpu_decode
 
     room = gpu if part == "forward" else gpu_decode
     whole = getattr(room, kernel)
@@ -278,7 +279,7 @@ def test_a_backend_that_refuses_is_left_out_and_no_other_error_is_swallowed(caps
 )
 def test_a_wrong_option_is_answered_in_one_sentence(module, argv, sentence, monkeypatch, capsys):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    main = importlib.import_module(f"minimal.lab.speed.{module}").main
+    main = importlib.import_module(f"minimal.bench.{module}").main
     with pytest.raises(SystemExit) as ended:
         main(argv)
     said = capsys.readouterr().err
@@ -288,7 +289,7 @@ def test_a_wrong_option_is_answered_in_one_sentence(module, argv, sentence, monk
 def test_the_bench_measures_its_parts_by_a_table_and_writes_each_at_once(
     monkeypatch, capsys, tmp_path
 ):
-    bench = importlib.import_module("minimal.lab.speed.__main__")
+    bench = importlib.import_module("minimal.bench.__main__")
     monkeypatch.setattr(bench, "matmul_rate", lambda: 1e9)
     parts = dict(
         dva=("dva", lambda asked: dict(threads=asked.threads)),

@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from minimal.kernels import route
-from minimal.lab.evidence import records
-from minimal.lab.speed import compiled
+from course import records
+from minimal.bench import compiled
 
 pytestmark = pytest.mark.slow
 RECORDED = records.read("compiled")
@@ -24,7 +24,7 @@ def fresh(tmp_path_factory):
     out = tmp_path_factory.mktemp("compiled") / "compiled.json"
     clean = {name: value for name, value in os.environ.items() if not name.startswith("TRITON_")}
     done = subprocess.run(
-        [sys.executable, "-m", "minimal.lab.speed.compiled", "--out", str(out)],
+        [sys.executable, "-m", "minimal.bench.compiled", "--out", str(out)],
         env=clean,
         capture_output=True,
         text=True,

@@ -13,7 +13,7 @@ from minimal.kernels import fastest, gather, histogram, reference
 from minimal.kernels.check import check, may_look
 from minimal.kernels.gather import gather_attention
 from minimal.kernels.route import is_close, route
-from minimal.lab.evidence import records
+from course import records
 from tests.kernels.shapes import DECODING, TRAINING, Shape
 
 # ---- errors --------------------------------------------------------------------------------------
@@ -411,7 +411,7 @@ find = importlib.util.find_spec
 importlib.util.find_spec = lambda name: None if name == "triton" else find(name)
 import torch
 from minimal.kernels import backward, decode, gather, histogram, offload, reference
-from minimal.lab.speed import compiled, decode as bench, gpu
+from minimal.bench import compiled, decode as bench, gpu
 torch.manual_seed(0)
 q, k = torch.randn(2, 1, 9, 2, 32)
 table = torch.randn(5, 2, 32, requires_grad=True)

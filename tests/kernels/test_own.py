@@ -7,8 +7,8 @@ import pytest
 
 from homework.in_notebooks.solutions import nb11a, nb11b
 from minimal.kernels import route
-from minimal.lab.speed import own, steps
-from minimal.lab.tiles import function_of
+from course import own, steps
+from minimal.kernels.tiles import function_of
 
 pytestmark = pytest.mark.slow
 

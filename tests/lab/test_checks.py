@@ -4,10 +4,10 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from minimal.lab.checks import asserts
+from course.checks import asserts
 
 CELL = """
-from minimal.lab.checks import all_hold
+from course.checks import all_hold
 
 assert profile, "outside"
 for name in "ab":

@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from minimal.lab.evidence.records import published, quoted, read
+from course.records import published, quoted, read
 from minimal.variants import build
 from tests.lab.algebra import attention, counted, draw
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from minimal.lab.evidence.records import published, quoted
+from course.records import published, quoted
 from minimal.tasks.core import aggregate, centred, standard_error
 from minimal.tasks.core_tasks import TASKS
 

@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from minimal import analysis
-from minimal.lab.evidence import gains, numbers
-from minimal.lab.evidence.cells import GAINED
-from minimal.lab.evidence.curves import critical_point, relative
-from minimal.lab.evidence.intervals import holm, interval, paired
-from minimal.lab.evidence.numbers import lead_at, told
-from minimal.lab.evidence.records import EVIDENCE, published, quoted, read
+from evidence.research import gains, numbers
+from evidence.research.cells import GAINED
+from minimal.compare.curves import critical_point, relative
+from minimal.compare.intervals import holm, interval, paired
+from evidence.research.numbers import lead_at, told
+from course.records import EVIDENCE, published, quoted, read
 from minimal.training.recipes import RECIPES, laptop
 
 ROWS = read("thirteen_rows")["rows"]

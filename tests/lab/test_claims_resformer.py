@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from minimal.lab.evidence.records import published, quoted
+from course.records import published, quoted
 from minimal.tasks.core import standard_error
 from minimal.tasks.core_tasks import TASKS
 from minimal.variants import build

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from minimal.lab import diary
+from course import diary
 
 
 @pytest.fixture(autouse=True)

@@ -5,8 +5,8 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from minimal.lab.drawings import addresses, block, ideas, machine, systems
-from minimal.lab.drawings.canvas import Canvas, Drawing
+from course.drawings import addresses, block, ideas, machine, systems
+from course.drawings.canvas import Canvas, Drawing
 
 SYSTEMS = ("standard", "resformer", "svformer", "row9", "bov", "vplus", "dva", "bypass")
 DRAWINGS = dict(

@@ -13,27 +13,14 @@ import pytest
 
 from minimal import variants
 from minimal.data import results
-from minimal.lab.evidence import __main__ as evidence_command
-from minimal.lab.evidence import (
-    budgets,
-    bypass_runs,
-    bypass_seeds,
-    comparison,
-    intervals,
-    records,
-    repeats,
-)
-from minimal.lab.evidence import runs as runs_module
-from minimal.lab.evidence.budgets import MATCH, shape, work
-from minimal.lab.evidence.grids import GRIDS, Grid
-from minimal.lab.evidence.runs import (
-    cached,
-    missing,
-    record,
-    row_of,
-    run_key,
-    same,
-)
+from evidence.research import __main__ as evidence_command
+from course import records
+from evidence.research import bypass_runs, bypass_seeds, repeats
+from minimal.compare import budgets, comparison, intervals
+from minimal.compare import runs as runs_module
+from minimal.compare.budgets import MATCH, shape, work
+from evidence.research.grids import GRIDS, Grid
+from minimal.compare.runs import cached, missing, record, row_of, run_key, same
 from minimal.model import attention
 from minimal.model.count import count
 from minimal.model.values import Mix, Own

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from minimal.lab.evidence.factorial import effect, effects, whole_seeds
+from evidence.research.factorial import effect, effects, whole_seeds
 
 COST = dict(standard=0.1, dva=0.0, one=-0.02, noffn=0.3, nowo=0.05) | {"dva-random": 0.12}
 FACTORS = ("standard", "dva-random", "dva"), ("one", "many"), ("ffn", "noffn"), ("wo", "nowo")

@@ -8,15 +8,9 @@ import pytest
 import torch
 
 from minimal.data.files import CHECKOUT
-from minimal.lab import figures, pictures
-from minimal.lab.source_map import (
-    SOURCES,
-    beside,
-    described,
-    plain,
-    sources_map,
-    value_matrices,
-)
+from course import figures
+from evidence.research import pictures
+from course.source_map import SOURCES, beside, described, plain, sources_map, value_matrices
 from minimal.variants import PLANS, skeleton
 
 
@@ -146,7 +140,7 @@ def test_importing_the_package_leaves_the_heavy_ones_alone():
     code = (
         "import torch, sys; before = set(sys.modules); "
         "import minimal.train, minimal.generate, minimal.analysis; "
-        "import minimal.lab.figures, minimal.lab.evidence.runs; "
+        "import course.figures, minimal.compare.runs; "
         "heavy = ('datasets', 'matplotlib', 'triton', 'transformers'); "
         "print([m for m in heavy if m in sys.modules and m not in before])"
     )
@@ -238,7 +232,7 @@ def test_three_panels_of_bands_keep_their_letters_on_a_page():
 
 
 def test_the_table_of_what_was_compiled_fits_a_page():
-    from minimal.lab.speed import steps
+    from course import steps
     from slides.lesson import FITS
 
     table = steps.as_table({"fixed-point masses": dict.fromkeys(steps.FIELDS, 1)})

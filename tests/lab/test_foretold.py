@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from minimal.data import corpora
-from minimal.lab.evidence import foretold, records, why
-from minimal.lab.evidence.foretold import verdict
-from minimal.lab.evidence.grids import GRIDS
+from course import records
+from evidence.research import foretold, why
+from evidence.research.foretold import verdict
+from evidence.research.grids import GRIDS
 
 V, T = 16, 128
 

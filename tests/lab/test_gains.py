@@ -2,7 +2,7 @@
 
 import pytest
 
-from minimal.lab.evidence import gains, numbers, pairs
+from evidence.research import gains, numbers, pairs
 
 LAYERS = {8: 0.1, 9: -0.19, 10: 0.2, 11: 1.5}  # two of four are nearer to zero than 0.2
 

@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from minimal.data import corpora
-from minimal.lab import figures, proofs
-from minimal.lab.gpt import GPT, Layer, apart, beside, by_our_names, look, started, train
+from course import figures, proofs
+from course.one_line import apart, beside, by_our_names, look, started, train
+from minimal.gpt import GPT, Layer
 from minimal.model.config import SIZES
 from minimal.training.optim import Optimizer
 from minimal.variants import build

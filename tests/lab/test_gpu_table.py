@@ -7,8 +7,9 @@ import pytest
 from minimal.data import results
 from minimal.kernels import dense
 from minimal.kernels.decode import split_bytes, summed_rows
-from minimal.lab.evidence import records
-from minimal.lab.speed import gpu_table, hot
+from course import records
+from evidence.research import gpu_table
+from minimal.bench import hot
 
 PAGE = (records.EVIDENCE / "page.md").read_text(encoding="utf-8")
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from minimal.lab.evidence import why
-from minimal.lab.evidence.curves import largest_coefficients
-from minimal.lab.evidence.grids import ASKED, EXPLORATORY, GRIDS
-from minimal.lab.evidence.runs import asked_of
+from evidence.research import why
+from evidence.research.studies import largest_coefficients
+from evidence.research.grids import ASKED, EXPLORATORY, GRIDS
+from minimal.compare.runs import asked_of
 from minimal.training.run import Run
 from minimal.variants import plan_named, skeleton
 

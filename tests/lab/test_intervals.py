@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from minimal.lab.evidence import intervals
-from minimal.lab.evidence.intervals import t_quantile
+from minimal.compare import intervals
+from minimal.compare.intervals import t_quantile
 
 
 def test_the_reports_own_table_gives_the_t_that_facts_say():

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from minimal.lab.evidence import live as module
-from minimal.lab.evidence.live import Live, recorded, tell
-from minimal.lab.evidence.records import EVIDENCE
+from course import live as module
+from course.live import Live, recorded, tell
+from course.records import EVIDENCE
 
 LOSSES = {  # held-out loss by (plan, seed)
     ("standard", 0): 3.0,
@@ -73,7 +73,7 @@ def test_a_run_is_asked_for_once_for_each_seed(runs, monkeypatch):
 
 
 def test_a_drawing_has_a_line_for_every_run_and_for_standard(runs, monkeypatch):
-    from minimal.lab import figures
+    from course import figures
 
     drawn = {}
     monkeypatch.setattr(figures, "lines", lambda series, *more, **x: drawn.update(series, **x))

@@ -9,11 +9,12 @@ import pytest
 import torch
 
 from minimal import analysis
-from minimal.lab.evidence import intervals, records
-from minimal.lab.movable import PIECES as READY
-from minimal.lab.movable import heads_over, seeds_and_steps, tiles
-from minimal.lab.movable.cache import CACHE_PLANS, CACHE_SIZES, kept_bytes
-from minimal.lab.movable.seeds import place
+from course import records
+from minimal.compare import intervals
+from course.movable import PIECES as READY
+from course.movable import heads_over, seeds_and_steps, tiles
+from course.movable.cache import CACHE_PLANS, CACHE_SIZES, kept_bytes
+from course.movable.seeds import place
 from minimal.model.count import count
 from minimal.variants import build, skeleton
 from tests.tasks.toys import tokenizer
@@ -359,8 +360,8 @@ def test_no_two_elements_share_an_id_and_every_reference_finds_one(page):
 
 def test_the_rules_of_a_piece_reach_nothing_outside_of_it():
     """Each selector of each rule, those for the dark and those that share a line, too."""
-    from minimal.lab.drawings.canvas import STYLE
-    from minimal.lab.movable.piece import scoped
+    from course.drawings.canvas import STYLE
+    from course.movable.piece import scoped
 
     told = re.findall(r"([^{}]+)\{", scoped(STYLE))
     rules = [one.strip() for rule in told if "@" not in rule for one in rule.split(",")]

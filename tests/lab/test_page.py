@@ -8,9 +8,10 @@ import zlib
 import pytest
 
 from minimal.data import results
-from minimal.lab.evidence import measured, numbers, page, pairs, records, tables
-from minimal.lab.evidence.grids import GRIDS
-from minimal.lab.evidence.runs import asked_of
+from course import records
+from evidence.research import measured, numbers, page, pairs, tables
+from evidence.research.grids import GRIDS
+from minimal.compare.runs import asked_of
 
 TEMPLATE = (records.EVIDENCE / "page.md").read_text(encoding="utf-8")
 
@@ -22,7 +23,7 @@ def written():
 
 def test_the_page_is_what_the_records_say(written):
     committed = (records.EVIDENCE / "README.md").read_text(encoding="utf-8")
-    assert written == committed, "python -m minimal.lab.evidence.page writes it"
+    assert written == committed, "python -m evidence.research.page writes it"
 
 
 # What a sentence may say by itself: names, settings, definitions, and what was wanted.
@@ -169,7 +170,7 @@ def test_the_command_writes_checks_and_says_what_it_did(tmp_path, monkeypatch, c
     monkeypatch.setattr(page, "page", lambda: "new\n")
     monkeypatch.setattr(records, "EVIDENCE", tmp_path)
     (tmp_path / "README.md").write_text("old\n")
-    with pytest.raises(SystemExit, match="python -m minimal.lab.evidence.page writes it"):
+    with pytest.raises(SystemExit, match="python -m evidence.research.page writes it"):
         page.main(["--check"])
     page.main([])
     page.main(["--check"])

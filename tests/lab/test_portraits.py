@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from minimal import analysis
-from minimal.lab.evidence import portraits, records
+from course import records
+from evidence.research import portraits
 from minimal.training.run import Run
 from minimal.variants import build
 

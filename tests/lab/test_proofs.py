@@ -2,8 +2,9 @@
 
 import torch
 
-from minimal.lab.gpt import GPT, Layer, by_our_names, started
-from minimal.lab.proofs import awake, gap, gap_by, kept_bytes, logits_apart, models_apart, wake
+from course.one_line import by_our_names, started
+from minimal.gpt import GPT, Layer
+from course.proofs import awake, gap, gap_by, kept_bytes, logits_apart, models_apart, wake
 from minimal.model.config import SIZES
 from minimal.variants import build
 

@@ -13,18 +13,10 @@ import pytest
 from minimal.data import files, results
 from minimal.data.files import CHECKOUT as ROOT
 from minimal.data.results import append
-from minimal.lab.evidence import intervals
-from minimal.lab.evidence.intervals import paired, t_quantile
-from minimal.lab.evidence.records import (
-    EVIDENCE,
-    VERDICTS,
-    WRONG,
-    claims,
-    fill,
-    published,
-    quoted,
-    read,
-)
+from minimal.compare import intervals
+from minimal.compare.intervals import paired, t_quantile
+from course.records import EVIDENCE, VERDICTS, WRONG, claims, published, quoted, read
+from minimal.compare.ledger import fill
 
 # ---- published.json ------------------------------------------------------------------------------
 

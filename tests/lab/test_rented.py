@@ -11,8 +11,8 @@ import pytest
 
 from minimal.data.files import CHECKOUT
 from minimal.kernels import dense
-from minimal.lab.evidence import records
-from minimal.lab.speed import costs, rented
+from course import records
+from evidence.research import costs, rented
 from minimal.model.count import count
 from minimal.variants import skeleton
 
@@ -39,7 +39,7 @@ def stages(monkeypatch, *names):
 @pytest.mark.slow
 def test_every_stage_runs_on_a_cpu_by_the_command_and_a_second_call_does_nothing(place):
     out = place[0] / "out"
-    command = [sys.executable, "-m", "minimal.lab.speed.rented", "--dry", "--out", str(out)]
+    command = [sys.executable, "-m", "evidence.research.rented", "--dry", "--out", str(out)]
     command += ["--corpus", place[1]]
     how = dict(env=os.environ | dict(TRITON_INTERPRET="1", OMP_NUM_THREADS="1"), text=True)
     first = subprocess.run(command, capture_output=True, timeout=300, cwd=CHECKOUT, **how)

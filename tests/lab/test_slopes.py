@@ -6,8 +6,9 @@ import math
 import pytest
 
 from minimal.data.files import CHECKOUT
-from minimal.lab.evidence import grids, records, slopes
-from minimal.lab.evidence.runs import asked_of
+from course import records
+from evidence.research import grids, slopes
+from minimal.compare.runs import asked_of
 
 
 def row_of(run, lead):

@@ -7,7 +7,8 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from minimal.generate import generate
-from minimal.lab.speed import busy, generation, memory, table
+from evidence.research import table
+from minimal.bench import busy, generation, memory
 from minimal.model.config import size as named
 from minimal.variants import build
 

@@ -7,8 +7,9 @@ from types import SimpleNamespace
 import pytest
 
 from minimal.data import results
-from minimal.lab.evidence import records, states
-from minimal.lab.evidence.grids import GRIDS
+from course import records
+from evidence.research import states
+from evidence.research.grids import GRIDS
 
 SAME = ("plan", "seed", "asked")  # what a run and its repetition have in common
 KNOWN = {("aaa", "2", "cpu"): "one", ("bbb", "2", "cpu"): "one", ("ccc", "2", "cpu"): "two"}

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from minimal.lab import figures
-from minimal.lab.evidence import foretold, pairs, text_leads, why
+from course import figures
+from evidence.research import foretold, pairs, text_leads, why
 
 
 def rows(lead):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from minimal.data import corpora
-from minimal.lab import texts
-from minimal.lab.evidence import records
+from course import texts
+from course import records
 from minimal.model.config import SIZES
 
 SMALL = SIZES["smoke"]

@@ -9,10 +9,11 @@ import torch
 
 from homework.in_notebooks import kernels, nb11a
 from homework.in_notebooks.solutions import nb11a as solved
-from minimal.lab import launch, tiles
-from minimal.lab.drawings import addresses
-from minimal.lab.speed import steps
-from minimal.lab.tiles import tl
+from course import launch
+from minimal.kernels import tiles
+from course.drawings import addresses
+from course import steps
+from minimal.kernels.tiles import tl
 
 
 def copy(x, out, n, BLOCK):
@@ -173,7 +174,7 @@ def test_a_drawing_says_what_the_run_did():
 
 def test_a_pipeline_follows_the_rule_of_the_record():
     """Buffers as compiled.json has them for the forward kernel through ids."""
-    from minimal.lab.evidence import records
+    from course import records
 
     study = [row for row in records.read("compiled")["rows"] if row.get("study") == "stages"]
     for row in study:

@@ -6,18 +6,11 @@ import pytest
 
 from minimal.data import results
 from minimal.data.files import write_whole
-from minimal.lab.evidence import (
-    bypass_seeds,
-    intervals,
-    pairs,
-    portraits,
-    records,
-    states,
-    tallies,
-    verdicts,
-)
-from minimal.lab.evidence import runs as runs_module
-from minimal.lab.evidence.grids import GRIDS, Grid
+from course import records
+from evidence.research import bypass_seeds, pairs, portraits, states, tallies, verdicts
+from minimal.compare import intervals
+from minimal.compare import runs as runs_module
+from evidence.research.grids import GRIDS, Grid
 from minimal.training.run import Run
 
 
@@ -28,7 +21,7 @@ def test_the_file_says_what_the_records_say():
         if old != new
     ]
     assert not changed, (
-        f"python -m minimal.lab.evidence.verdicts brings {', '.join(changed)} up to date"
+        f"python -m evidence.research.verdicts brings {', '.join(changed)} up to date"
     )
 
 
@@ -313,7 +306,7 @@ def test_the_command_writes_the_file_and_says_what_changed(tmp_path, monkeypatch
 @pytest.mark.parametrize(
     "words, status, said",
     [
-        ("--help", 0, "usage: python -m minimal.lab.evidence.verdicts"),
+        ("--help", 0, "usage: python -m evidence.research.verdicts"),
         ("--zzz", 2, "verdicts: unrecognized arguments: --zzz"),
     ],
 )

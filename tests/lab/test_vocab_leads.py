@@ -4,9 +4,10 @@ import re
 
 import pytest
 
-from minimal.lab import figures
-from minimal.lab.evidence import intervals, pairs, vocab_leads, why
-from minimal.lab.evidence.grids import GRIDS
+from course import figures
+from evidence.research import pairs, vocab_leads, why
+from minimal.compare import intervals
+from evidence.research.grids import GRIDS
 
 
 def made(text):

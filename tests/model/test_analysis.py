@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from minimal import analysis
-from minimal.lab.evidence import curves, runs
+from minimal.compare import curves, runs
 from minimal.train import Trainer
 from minimal.training.run import Run
 from minimal.variants import build

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from minimal import variants
-from minimal.lab.source_map import sources_map
+from course.source_map import sources_map
 from tests import warm
 from tests.model.toy import TOY
 

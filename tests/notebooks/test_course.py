@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 import nbformat
 import pytest
 
-from minimal.lab import doctor, figures
+from course import doctor, figures
 from notebooks import run
 from tests import warm
 

@@ -7,7 +7,7 @@ import nbformat
 import pytest
 
 from homework import clock
-from minimal.lab import folds
+from course import folds
 from notebooks import run
 from slides import lesson
 

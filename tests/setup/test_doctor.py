@@ -6,7 +6,7 @@ import pathlib
 import subprocess
 import sys
 
-from minimal.lab import doctor
+from course import doctor
 from tests import warm
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 def visit(*arguments, python=None, **environment):
     """What the doctor says; to this Python, started for the question, or quickly to a warm one."""
-    words, environment = ["-m", "minimal.lab.doctor", *arguments], os.environ | environment
+    words, environment = ["-m", "course.doctor", *arguments], os.environ | environment
     if python is None:
         return warm.run(words, cwd=ROOT, env=environment)
     how = dict(cwd=ROOT, env=environment, text=True, capture_output=True, timeout=120)
@@ -48,7 +48,7 @@ def test_a_wrong_option_is_refused_in_one_sentence():
     done = visit("--zzz")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("doctor: unrecognized arguments: --zzz")
-    assert "usage: python -m minimal.lab.doctor" in visit("--help").stdout
+    assert "usage: python -m course.doctor" in visit("--help").stdout
 
 
 def test_before_set_up_a_bare_python_gets_the_same_screen_and_the_fix():

@@ -15,15 +15,15 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CALLS = dict(  # target: what it calls, with these arguments
     course="notebooks/run.py --profile smoke",
-    bench="-m minimal.lab.speed --part race",
-    gpu="-m minimal.lab.speed.rented --minutes 10 --dry",
-    evidence="-m minimal.lab.evidence",
+    bench="-m minimal.bench --part race",
+    gpu="-m evidence.research.rented --minutes 10 --dry",
+    evidence="-m evidence.research",
     reset="-m homework.reset hw03",
     grade="-m homework.grade hw03 mine.py",
     gradescope="-m homework.gradescope hw03",
     slides="slides/site.py --decks",
     site="slides/site.py",
-    figures="-m minimal.lab.pictures",
+    figures="-m evidence.research.pictures",
 )
 ARGUMENTS = ["PROFILE=smoke", "PART=race", "MINUTES=10", "DRY=1", "HW=hw03", "FILE=mine.py"]
 FAKE = """#!/bin/sh

@@ -16,7 +16,7 @@ RUN = (
 )
 STARTS = dict(  # how the course is started
     command="import minimal.train",
-    notebook="from minimal.lab.drawings.systems import systems; import torch",
+    notebook="from course.drawings.systems import systems; import torch",
     homework=RUN,
     tests="import tests.conftest, torch",
 )

@@ -4,7 +4,8 @@ import html
 import re
 import shutil
 
-from minimal.lab.evidence import pairs, records, text_leads, vocab_leads, why
+from course import records
+from evidence.research import pairs, text_leads, vocab_leads, why
 from notebooks import run
 from slides import api, build, claims, deck, evidence, front, links, search, tables
 from slides.links import ROOT
@@ -74,9 +75,9 @@ def test_a_table_on_a_phone_parts_names_at_underscores_and_leaves_room_for_words
 
 def test_a_recorded_command_can_be_given_today_and_says_what_it_was():
     told = tables.command("python -m minimal.evidence --record sizes")
-    assert "<code>python -m minimal.lab.evidence --record sizes</code>" in told
+    assert "<code>python -m evidence.research --record sizes</code>" in told
     assert told.endswith("at that commit <code>minimal.evidence</code>")
-    same = "python -m minimal.lab.evidence --record frontier_code"
+    same = "python -m evidence.research --record frontier_code"
     assert tables.command(same) == f"<code>{same}</code>"
     files = {path.stem for path in records.EVIDENCE.glob("*.json")} - {"claims", "published"}
     for name in files:

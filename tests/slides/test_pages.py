@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from matplotlib import image
 
-from minimal.lab import figures, shades
+from course import figures, shades
 from notebooks import run
 from slides import build, dark, formula, launch, lesson, links, page, preview, search, shell
 
@@ -456,7 +456,7 @@ def test_only_figures_without_shades_turn_dark():
     assert "lines-only" not in made and made.count("%;width:") == 2, "the map, and its scale"
     assert made.count("max-width") == 1, "the boxes are as wide as the picture"
     ours = '<img alt="x" src="../figures/recorded.svg">'
-    assert dark.turned(ours) == ours, "it turns by itself: minimal/lab/pictures.py"
+    assert dark.turned(ours) == ours, "it turns by itself: notebooks/evidence/research/pictures.py"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import shutil
 import pytest
 from matplotlib import image
 
-from minimal.lab import figures, shades
+from course import figures, shades
 from notebooks import run
 from slides import preview, screens, search, shell
 from slides.links import ROOT

@@ -190,7 +190,7 @@ def test_every_drawing_is_as_large_as_a_slide_needs(notebook):
         name.name
         for tree in trees
         for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and "minimal.lab.drawings" in node.module
+        if isinstance(node, ast.ImportFrom) and "course.drawings" in node.module
         for name in node.names
     }
     shown = [tree.body[-1].value for tree in trees if isinstance(tree.body[-1], ast.Expr)]

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 
 from minimal.data import files
 from minimal.encoder import bert
-from minimal.lab.evidence import records
+from course import records
 from minimal.model.config import Config
 from minimal.tasks import core
 from minimal.tasks.core import RULES, aggregate, evaluate, score, with_error

@@ -2,7 +2,7 @@
 
 import pytest
 
-from minimal.lab.evidence import records
+from course import records
 from minimal.tasks.core_tasks import (
     KINDS,
     LM,

@@ -4,7 +4,7 @@ try:
     import triton
     import triton.language as tl
 except ImportError:  # macOS, Windows: the same text on tiles of PyTorch
-    from minimal.lab.tiles import tl, triton
+    from minimal.kernels.tiles import tl, triton
 
 
 @triton.jit

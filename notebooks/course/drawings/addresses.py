@@ -2,8 +2,8 @@
 
 import torch
 
-from minimal.lab.drawings.canvas import Canvas, side_by_side
-from minimal.lab.tiles import addresses_of, name_of
+from course.drawings.canvas import Canvas, side_by_side
+from minimal.kernels.tiles import addresses_of, name_of
 
 # ---- addresses -----------------------------------------------------------------------------------
 

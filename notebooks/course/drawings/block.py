@@ -1,7 +1,7 @@
 """What does one layer do to its stream? Attention and the MLP read it through a norm, and add."""
 
-from minimal.lab.drawings.canvas import Canvas
-from minimal.lab.drawings.systems import wiring
+from course.drawings.canvas import Canvas
+from course.drawings.systems import wiring
 from minimal.variants import skeleton
 
 STREAM, OUT, RIGHT = 40, 50, 490  # the stream's x, where an arrow meets it, the layer's right edge

@@ -5,7 +5,7 @@ import html
 import re
 from dataclasses import dataclass
 
-from minimal.lab.figures import check_alt, on_page
+from course.figures import check_alt, on_page
 
 # A drawing carries its own colours and paper: a page may be light while the system is dark. Meaning
 # never hangs on colour: the value's arrow is thick, tables are ruled, routing is hatched.

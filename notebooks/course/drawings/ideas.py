@@ -2,7 +2,7 @@
 
 import math
 
-from minimal.lab.drawings.canvas import Canvas, side_by_side
+from course.drawings.canvas import Canvas, side_by_side
 from minimal.model.residual import UNet
 from minimal.model.values import Table
 from minimal.variants import skeleton

@@ -1,6 +1,6 @@
 """What does a machine hold and load? The cache, tiles of the causal triangle, levels of memory."""
 
-from minimal.lab.drawings.canvas import Canvas, side_by_side
+from course.drawings.canvas import Canvas, side_by_side
 from minimal.model.count import cache_of_one, count
 from minimal.variants import skeleton
 

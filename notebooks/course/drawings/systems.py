@@ -1,6 +1,6 @@
 """Where do a layer's values come from? One panel a system, wired from its plan."""
 
-from minimal.lab.drawings.canvas import Canvas, side_by_side
+from course.drawings.canvas import Canvas, side_by_side
 from minimal.model import attention, latent, ngram, values
 from minimal.variants import skeleton
 

@@ -1,11 +1,11 @@
 """Which ideas should be moved rather than read? Small pieces: sliders, a picture, a number."""
 
-from minimal.lab.movable.angles import resformer_mix, rope
-from minimal.lab.movable.cache import break_even, cache_calculator
-from minimal.lab.movable.heads import attention_heads, heads_over
-from minimal.lab.movable.seeds import seeds_and_steps
-from minimal.lab.movable.sums import mixin_share, online_softmax
-from minimal.lab.movable.tiles import tiles
+from course.movable.angles import resformer_mix, rope
+from course.movable.cache import break_even, cache_calculator
+from course.movable.heads import attention_heads, heads_over
+from course.movable.seeds import seeds_and_steps
+from course.movable.sums import mixin_share, online_softmax
+from course.movable.tiles import tiles
 
 PIECES = dict(
     cache=cache_calculator,

@@ -5,7 +5,7 @@ import json
 import torch
 
 from minimal import analysis
-from minimal.lab.movable.piece import PHONE, Control, Piece, counted, fixed, moving_path, part
+from course.movable.piece import Control, PHONE, Piece, counted, fixed, moving_path, part
 
 MOST_TOKENS = 24  # what a screen holds
 HIGH = 19  # of a word's line

@@ -3,7 +3,7 @@
 import json
 import math
 
-from minimal.lab.movable.piece import Control, Piece, counted, fixed, moving_path, part
+from course.movable.piece import Control, Piece, counted, fixed, moving_path, part
 
 WORDS = "the cat saw the dog and the dog saw the cat and then they ran off".split()
 ROWS = sorted(set(WORDS), key=WORDS.index)  # the table's: one for each word

@@ -1,9 +1,9 @@
 """What is recorded, what is missing, and how is one more run recorded, or an old one repeated?
 
-python -m minimal.lab.evidence                                what is recorded, what is missing
-python -m minimal.lab.evidence --record --minutes 60          go on with what is missing, in order
-python -m minimal.lab.evidence --repeat thirteen_rows bov 2   train a recorded row again
-python -m minimal.lab.evidence --plans standard bov --match flops --budget 3e13 --seeds 0 1 2
+python -m evidence.research                                what is recorded, what is missing
+python -m evidence.research --record --minutes 60          go on with what is missing, in order
+python -m evidence.research --repeat thirteen_rows bov 2   train a recorded row again
+python -m evidence.research --plans standard bov --match flops --budget 3e13 --seeds 0 1 2
 
 On a GPU a step is one CUDA graph, and MINIMAL_COMPUTE=float32 keeps the numbers near a CPU's.
 """
@@ -14,11 +14,12 @@ import time
 import torch
 
 from minimal.command import command, number
-from minimal.lab.evidence import records, repeats
-from minimal.lab.evidence.budgets import MATCH, shape, work
-from minimal.lab.evidence.comparison import compare
-from minimal.lab.evidence.grids import EXPLORATORY, GRIDS, WAR
-from minimal.lab.evidence.runs import missing, record
+from course import records
+from evidence.research import repeats
+from minimal.compare.budgets import MATCH, shape, work
+from minimal.compare.comparison import compare
+from evidence.research.grids import EXPLORATORY, GRIDS, WAR
+from minimal.compare.runs import missing, record
 
 
 def path_of(name):
@@ -30,7 +31,7 @@ def path_of(name):
 
 def pace():
     """Seconds a FLOP on one core of this machine, as the grids are recorded: one thread a run."""
-    from minimal.lab.speed.bench import training
+    from minimal.bench.bench import training
 
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -65,8 +66,8 @@ def status():
         print(f"{name:16}{total - len(todo):4} of {total:3} runs recorded   {rest:14}{what}")
     print(
         f"the rest: about {all_hours:.1f} h on one core; OMP_NUM_THREADS=1 "
-        "python -m minimal.lab.evidence --record goes on, and several of these commands share the "
-        "work; python -m minimal.lab.evidence.verdicts then brings the claims up to date"
+        "python -m evidence.research --record goes on, and several of these commands share the "
+        "work; python -m evidence.research.verdicts then brings the claims up to date"
     )
     for path in sorted(records.EVIDENCE.glob("*.json")):
         if path.stem not in (*GRIDS, "claims", "published"):
@@ -111,7 +112,7 @@ def repeat_row(parser, asked, words):
     print(repeats.sentences(row, floor))
 
 
-@command("minimal.lab.evidence", __doc__)
+@command("evidence.research", __doc__)
 def main(parser, argv):
     parser.add_argument(
         "--record",
@@ -147,7 +148,7 @@ def main(parser, argv):
     )
     parser.add_argument("--out", help="evidence file (default: under $MINIMAL_RUNS)")
     asked = parser.parse_args(argv)
-    words = " ".join(["python -m minimal.lab.evidence", *argv])
+    words = " ".join(["python -m evidence.research", *argv])
     until = float("inf") if asked.minutes is None else time.monotonic() + 60 * asked.minutes
     if asked.record is not None:
         record_grids(asked.record or GRIDS, words, until)

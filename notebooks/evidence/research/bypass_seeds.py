@@ -1,7 +1,7 @@
 """Is the bypass better, or only less sure of itself? The report's Table 1 in small: sizes x paired
 seeds x plans.
 
-    nice -n 15 python -m minimal.lab.evidence.bypass_seeds --seeds 5 --threads 1 --minutes 60
+    nice -n 15 python -m evidence.research.bypass_seeds --seeds 5 --threads 1 --minutes 60
 
 Every run is whole: its own first weights, masked pieces on the village's questions and passages
 (minimal.tasks.village), then spans. Seeds are paired: one seed gives all plans the same first
@@ -26,7 +26,8 @@ from minimal.encoder import bert, bypass
 from minimal.encoder.finetune import Spans, finetune
 from minimal.encoder.pretrain import RECIPE, fit, on_windows
 from minimal.encoder.wordpiece import learn_pieces
-from minimal.lab.evidence import intervals, records
+from course import records
+from minimal.compare import intervals
 from minimal.model.config import Config
 from minimal.tasks import squad, village
 
@@ -182,7 +183,7 @@ def header_of(settings):
         "BERT with and without the value bypass on the generated extractive-QA set: masked "
         "pieces, then spans, F1 on held-out entities"
     )
-    head = results.header(what, "python -m minimal.lab.evidence.bypass_seeds", corpus)
+    head = results.header(what, "python -m evidence.research.bypass_seeds", corpus)
     return head | dict(settings=settings)
 
 
@@ -202,7 +203,7 @@ def draw_variances(rows, title, metric="f1"):
     """The two variances that the report takes for one: of the values inside a run, and of the
     scores between runs. Every run a mark; if wide values made scores uncertain, marks would fan out
     to the right."""
-    from minimal.lab import figures
+    from course import figures
 
     groups = {}
     for row in rows:
@@ -261,7 +262,7 @@ def options(parser):
         add(f"--{name.replace('_', '-')}", type=kind, default=value)
 
 
-@command("minimal.lab.evidence.bypass_seeds", __doc__)
+@command("evidence.research.bypass_seeds", __doc__)
 def main(parser, argv):
     options(parser)
     asked = parser.parse_args(argv)

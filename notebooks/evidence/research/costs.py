@@ -1,9 +1,9 @@
 """What would the paper's own runs cost? H100-hours, at the share of the peak that d12 reached.
 
-python -m minimal.lab.speed.rented --cost
+python -m evidence.research.rented --cost
 """
 
-from minimal.lab.evidence import records
+from course import records
 
 FILE = "gpu_session.json"
 

@@ -5,7 +5,7 @@ differs from it in one factor alone. An effect is the mean difference over all p
 by seed, and its interval is that of the seeds' means.
 """
 
-from minimal.lab.evidence import intervals
+from minimal.compare import intervals
 
 WORDS = {
     "standard": "no modifier",

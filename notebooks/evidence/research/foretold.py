@@ -1,8 +1,8 @@
 """On which texts should tables by token pay most? A prediction from the text alone, before any run.
 
-python -m minimal.lab.evidence.foretold          every text of the grids why_text_*
-python -m minimal.lab.evidence.foretold --vocab  the two texts of why_vocab_*, by vocabulary
-python -m minimal.lab.evidence.foretold --judge  beside the leads that were recorded
+python -m evidence.research.foretold          every text of the grids why_text_*
+python -m evidence.research.foretold --vocab  the two texts of why_vocab_*, by vocabulary
+python -m evidence.research.foretold --judge  beside the leads that were recorded
 
 The row of a table is decided by the id alone, wherever it stands. So what it can teach is what an
 id says by itself of the next one. Two guesses of how much that is, in nats a token, counted in the
@@ -15,7 +15,7 @@ farther  H(next | id) - H(next | id, the id d places back), the mean over d = 1 
 Scored on held-out text, since counted on the same text rare pairs would say as much as they like,
 and the more the larger the vocabulary. (Either is
 below 0 where what was counted misleads.) Both are compared with the lead of tables; `next` is the
-prediction that is at stake (minimal.lab.evidence.why.FORETOLD), `farther` its rival.
+prediction that is at stake (evidence.research.why.FORETOLD), `farther` its rival.
 """
 
 import sys
@@ -26,7 +26,8 @@ from minimal.command import command
 from minimal.data import corpora
 from minimal.data.packing import pack, permutation
 from minimal.data.tokenizer import tokenizer
-from minimal.lab.evidence import records, why
+from course import records
+from evidence.research import why
 
 ROWS = 500 * 16  # what a run of the grids reads
 HELD = 371  # and is scored on
@@ -159,7 +160,7 @@ def judge():
 # ---- the command ---------------------------------------------------------------------------------
 
 
-@command("minimal.lab.evidence.foretold", __doc__)
+@command("evidence.research.foretold", __doc__)
 def main(parser, argv):
     parser.add_argument("--vocab", action="store_true", help="two texts, by vocabulary")
     parser.add_argument("--texts", nargs="+", metavar="CORPUS", help="default: those of the grids")

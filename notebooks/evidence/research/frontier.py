@@ -6,7 +6,7 @@ A grid is recorded on both texts: `frontier_code` and `frontier_novel`, and so o
 import torch
 
 from minimal.analysis import observe
-from minimal.lab.evidence.curves import trained
+from evidence.research.studies import trained
 from minimal.model.depth import Mixture
 
 

@@ -2,11 +2,12 @@
 
 import statistics
 
-from minimal.lab.evidence import numbers, pairs, records
-from minimal.lab.evidence.cells import GAINED, WRITING
-from minimal.lab.evidence.numbers import number
-from minimal.lab.evidence.tables import NAMES, apart
-from minimal.lab.markdown import table
+from course import records
+from evidence.research import numbers, pairs
+from evidence.research.cells import GAINED, WRITING
+from evidence.research.numbers import number
+from evidence.research.tables import NAMES, apart
+from course.markdown import table
 
 NEAR = 0.2  # a gain that ends nearer to zero is called closed
 SLOWER = ("0.05", "0.005")  # the paper's rate is 0.5

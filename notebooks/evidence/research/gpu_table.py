@@ -4,9 +4,10 @@ Two files: gather_gpu.json has attention by every way, gpu_session.json whole tr
 runs of one session. Ratios are of two ways on one machine; every way at its best settings.
 """
 
-from minimal.lab.evidence import pairs, records
-from minimal.lab.markdown import table
-from minimal.lab.speed.costs import FILE, PEAK
+from course import records
+from evidence.research import pairs
+from course.markdown import table
+from evidence.research.costs import FILE, PEAK
 
 LONG = 65536  # positions in flight beyond which launches no longer count
 

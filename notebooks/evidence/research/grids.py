@@ -8,35 +8,9 @@ first and then adds seeds where it suits will find what suits.
 from dataclasses import dataclass, replace
 from typing import Callable
 
-from minimal.lab.evidence import frontier, title, why
-from minimal.lab.evidence.cells import (
-    AS_LARGE,
-    AS_LONG,
-    CODE,
-    EQUAL,
-    FACTORS,
-    FIVE,
-    SIXTEEN,
-    SLIM,
-    SLIM_AT,
-    SLOWED,
-    TEN,
-    THIRTEEN,
-    THREE,
-    UNDECIDED,
-    WAR,
-    WRITING,
-    for_steps,
-    of_width,
-    plans,
-)
-from minimal.lab.evidence.curves import (
-    gain_study,
-    held_out,
-    layer_shares,
-    mixin_study,
-    token_left,
-)
+from evidence.research import frontier, title, why
+from evidence.research.cells import AS_LARGE, AS_LONG, CODE, EQUAL, FACTORS, FIVE, SIXTEEN, SLIM, SLIM_AT, SLOWED, TEN, THIRTEEN, THREE, UNDECIDED, WAR, WRITING, for_steps, of_width, plans
+from evidence.research.studies import gain_study, held_out, layer_shares, mixin_study, token_left
 from minimal.training.run import Run
 
 ASKED, EXPLORATORY = "asked before", "exploratory"

@@ -1,16 +1,18 @@
 """Which numbers of claims, grids, encoders and speed may the page of findings name? As words; see
-minimal.lab.evidence.numbers for those of losses."""
+evidence.research.numbers for those of losses."""
 
 import functools
 import statistics
 from collections import Counter
 
-from minimal.lab.evidence import intervals, numbers, pairs, records, verdicts
-from minimal.lab.evidence.curves import critical_point
-from minimal.lab.evidence.grids import EXPLORATORY, GRIDS
-from minimal.lab.evidence.numbers import number, signed
-from minimal.lab.markdown import table
-from minimal.lab.speed.costs import ASSUMED, PAPERS, PEAK, hours, reached
+from course import records
+from evidence.research import numbers, pairs, verdicts
+from minimal.compare import intervals
+from minimal.compare.curves import critical_point
+from evidence.research.grids import EXPLORATORY, GRIDS
+from evidence.research.numbers import number, signed
+from course.markdown import table
+from evidence.research.costs import ASSUMED, PAPERS, PEAK, hours, reached
 
 # ---- one layer, lambdas, encoders ----------------------------------------------------------------
 

@@ -12,8 +12,10 @@ import functools
 import re
 import statistics
 
-from minimal.lab.evidence import intervals, pairs, records, repeats, states, verdicts
-from minimal.lab.evidence.grids import GRIDS
+from course import records
+from evidence.research import pairs, repeats, states, verdicts
+from minimal.compare import intervals
+from evidence.research.grids import GRIDS
 
 TABLES = re.compile("bov|vplus|modded")  # plans with tables by token
 

@@ -1,12 +1,12 @@
 """The page of findings: its words stand in page.md, its numbers and tables in the records.
 
-    python -m minimal.lab.evidence.page           write notebooks/evidence/README.md
-    python -m minimal.lab.evidence.page --check   say whether it is what the records say
+    python -m evidence.research.page           write notebooks/evidence/README.md
+    python -m evidence.research.page --check   say whether it is what the records say
 
 In the template, `{{lead("bov", "novel")}}` becomes what that function returns: of `numbers` or
 `measured` beside this file; with `table_` before its name, of `tables`, `gains` or `text_leads`;
 with `gain_`, of `gains`; with `text_`, of `text_leads`; with `vocab_`, of `vocab_leads`; with
-`slope_`, of `slopes`; with `gpu_`, of `minimal.lab.speed.gpu_table`. What stands between
+`slope_`, of `slopes`; with `gpu_`, of `evidence.research.gpu_table`. What stands between
 `{{when GRID …}}` and `{{otherwise}}` or `{{end}}`, each on a line of its own, is told once these
 grids are whole: nothing is told from a part of a grid.
 """
@@ -18,19 +18,10 @@ import textwrap
 
 from minimal.command import command
 from minimal.data.files import write_whole
-from minimal.lab.evidence import (
-    gains,
-    measured,
-    numbers,
-    pairs,
-    records,
-    slopes,
-    tables,
-    text_leads,
-    vocab_leads,
-)
-from minimal.lab.evidence.grids import GRIDS
-from minimal.lab.speed import gpu_table
+from course import records
+from evidence.research import gains, measured, numbers, pairs, slopes, tables, text_leads, vocab_leads
+from evidence.research.grids import GRIDS
+from evidence.research import gpu_table
 
 WIDTH = 118  # columns of a paragraph
 MARK = re.compile(r"\{\{(.*?)\}\}", re.S)
@@ -46,7 +37,7 @@ ROOMS = {
     "gpu_": [gpu_table],
     "": [numbers, measured],
 }
-TOLD = "written by `python -m minimal.lab.evidence.page` from page.md and the records; edit those"
+TOLD = "written by `python -m evidence.research.page` from page.md and the records; edit those"
 
 
 # ---- what is told --------------------------------------------------------------------------------
@@ -128,7 +119,7 @@ def page():
 # ---- the command ---------------------------------------------------------------------------------
 
 
-@command("minimal.lab.evidence.page", __doc__)
+@command("evidence.research.page", __doc__)
 def main(parser, argv):
     parser.add_argument("--check", action="store_true", help="write nothing")
     asked = parser.parse_args(argv)
@@ -139,7 +130,7 @@ def main(parser, argv):
     elif asked.check:
         raise ValueError(
             "README.md is not what page.md and the records say: "
-            "python -m minimal.lab.evidence.page writes it"
+            "python -m evidence.research.page writes it"
         )
     else:
         write_whole(path, new)

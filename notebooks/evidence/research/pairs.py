@@ -8,9 +8,11 @@ import functools
 import json
 import statistics
 
-from minimal.lab.evidence import intervals, records, states
-from minimal.lab.evidence.grids import GRIDS
-from minimal.lab.evidence.runs import asked_of
+from course import records
+from evidence.research import states
+from minimal.compare import intervals
+from evidence.research.grids import GRIDS
+from minimal.compare.runs import asked_of
 
 # What we call little. In nats: half of ResFormer's lead on the novel (.021), the smallest of the
 # leads that a source is named after; whoever misses a difference below that misses no main effect.

@@ -1,6 +1,6 @@
 """Which pictures do README and slides show, and in which words for those who cannot see them?
 
-python -m minimal.lab.pictures        redraw them from plans and records into slides/figures/
+python -m evidence.research.pictures        redraw them from plans and records into slides/figures/
 """
 
 import re
@@ -9,11 +9,11 @@ from pathlib import Path
 
 from minimal.command import command
 from minimal.data.files import CHECKOUT
-from minimal.lab import figures
-from minimal.lab.drawings.canvas import Drawing
-from minimal.lab.drawings.systems import systems
-from minimal.lab.evidence import numbers
-from minimal.lab.source_map import sources_map
+from course import figures
+from course.drawings.canvas import Drawing
+from course.drawings.systems import systems
+from evidence.research import numbers
+from course.source_map import sources_map
 
 FIGURES = CHECKOUT / "slides" / "figures"
 
@@ -161,7 +161,7 @@ def turning(svg):
     return svg.replace(b"</style>", DARK.encode() + b"</style>", 1)
 
 
-@command("minimal.lab.pictures", __doc__)
+@command("evidence.research.pictures", __doc__)
 def main(parser, argv):
     parser.parse_args(argv)
     FIGURES.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,8 @@
 """What do trained models look like inside? The recorded runs of a few plans, measured layer by
 layer on held-out text.
 
-    python -m minimal.lab.evidence.portraits              measure what inside.json lacks
-    python -m minimal.lab.evidence.portraits --text code  the same on code: inside_code.json
+    python -m evidence.research.portraits              measure what inside.json lacks
+    python -m evidence.research.portraits --text code  the same on code: inside_code.json
 
 Models come from the cache of runs. Numbers that sum a model up (`entropy_deep` and the like) stand
 beside the layers, so that verdicts can compare them.
@@ -17,9 +17,9 @@ import torch
 from minimal import analysis
 from minimal.command import command
 from minimal.data import corpora, results
-from minimal.lab.evidence import records
-from minimal.lab.evidence.cells import CODE, EQUAL, WAR
-from minimal.lab.evidence.runs import cached
+from course import records
+from evidence.research.cells import CODE, EQUAL, WAR
+from minimal.compare.runs import cached
 from minimal.model.values import Mix
 from minimal.train import load
 
@@ -137,12 +137,12 @@ def rounded(value):
     return value
 
 
-@command("minimal.lab.evidence.portraits", __doc__)
+@command("evidence.research.portraits", __doc__)
 def main(parser, argv):
     parser.add_argument("--text", choices=("novel", "code"), default="novel")
     asked = parser.parse_args(argv)
     name, base = ("inside", WAR) if asked.text == "novel" else ("inside_code", CODE)
-    words = " ".join(["python -m minimal.lab.evidence.portraits", *argv])
+    words = " ".join(["python -m evidence.research.portraits", *argv])
     path = records.EVIDENCE / f"{name}.json"
 
     def recorded(row, cell):

@@ -2,7 +2,7 @@
 
     make gpu MINUTES=30       check the kernels, measure, train three models; says its cost first
     make gpu DRY=1            the same on a CPU at toy scale: nothing is first met on rented time
-    python -m minimal.lab.speed.rented --cost      what the paper's own runs would cost
+    python -m evidence.research.rented --cost      what the paper's own runs would cost
 
 It goes on where it was stopped: a stage whose rows are in the file is not measured again, and a
 training run continues from its checkpoint. Each row is on file, in OUT, as soon as it is there.
@@ -25,11 +25,11 @@ from minimal.kernels import dense
 from minimal.kernels.gather import gather_attention
 from minimal.kernels.reference import reference
 from minimal.kernels.route import kernels_run
-from minimal.lab.evidence import records
-from minimal.lab.speed.bench import training
-from minimal.lab.speed.costs import ASSUMED, FILE, PEAK, cost
-from minimal.lab.speed.generation import PLANS as WRITERS
-from minimal.lab.speed.generation import generation
+from course import records
+from minimal.bench.bench import training
+from evidence.research.costs import ASSUMED, FILE, PEAK, cost
+from minimal.bench.generation import PLANS as WRITERS
+from minimal.bench.generation import generation
 from minimal.model.count import count
 from minimal.train import Trainer
 from minimal.training.run import Run, TimeIsUp
@@ -157,7 +157,7 @@ def check_kernels(session):
 
 def measure_attention(session):
     """Bandwidths first, then decode, forward, backward and a table's gradient beside rivals."""
-    from minimal.lab.speed import gpu, graphs
+    from minimal.bench import gpu, graphs
 
     parts = ("decode", "wide", "forward", "backward", "table")
     if session.dry and not kernels_run("cpu"):
@@ -281,7 +281,7 @@ def carry_out(session):
     return all(whole(session, name) for name in STAGES)
 
 
-@command("minimal.lab.speed.rented", __doc__.splitlines()[0])
+@command("evidence.research.rented", __doc__.splitlines()[0])
 def main(parser, argv):
     parser.add_argument("--minutes", type=number(float, above=0), default=30.0)
     parser.add_argument("--dry", action="store_true", help="on a CPU, at toy scale")

@@ -1,7 +1,7 @@
 """Does a recorded row come again? One recorded run, trained anew beside its record, and the noise
 floor: how far such repetitions lie from what they repeat.
 
-    python -m minimal.lab.evidence --repeat thirteen_rows standard 1
+    python -m evidence.research --repeat thirteen_rows standard 1
 
 The record stays as it is; the repetition is appended to notebooks/evidence/repeats/<grid>.json.
 """
@@ -10,9 +10,10 @@ import math
 import shutil
 
 from minimal.data import corpora, files, results
-from minimal.lab.evidence import pairs, records
-from minimal.lab.evidence.grids import GRIDS
-from minimal.lab.evidence.runs import asked_of, in_folder, row_of, run_key, same
+from course import records
+from evidence.research import pairs
+from evidence.research.grids import GRIDS
+from minimal.compare.runs import asked_of, in_folder, row_of, run_key, same
 from minimal.train import Trainer
 
 
@@ -71,7 +72,7 @@ def recorded_row(name, run):
     if not rows:
         raise ValueError(
             f"{path.name} has no row of {run.plan} with seed {run.seed} yet: "
-            f"python -m minimal.lab.evidence --record {name} trains it"
+            f"python -m evidence.research --record {name} trains it"
         )
     return rows[0], records.read(path)["corpus"]
 

@@ -4,11 +4,13 @@ Nothing is drawn from a part of a grid: whoever looks before all seeds are there
 has finished first.
 """
 
-from minimal.lab import figures
-from minimal.lab.evidence import intervals, pairs, records
-from minimal.lab.evidence.grids import GRIDS
-from minimal.lab.evidence.numbers import number, signed
-from minimal.lab.evidence.runs import missing
+from course import figures
+from course import records
+from evidence.research import pairs
+from minimal.compare import intervals
+from evidence.research.grids import GRIDS
+from evidence.research.numbers import number, signed
+from minimal.compare.runs import missing
 
 # what makes two runs of a grid comparable, and what the axis says of the baseline's run
 AXES = dict(

@@ -1,7 +1,7 @@
 """Do two commits give the same numbers? A fingerprint of the numbers that a commit trains.
 
-    python -m minimal.lab.evidence.states                 of this commit, on this machine
-    python -m minimal.lab.evidence.states a869ae6 5716ca1   of these
+    python -m evidence.research.states                 of this commit, on this machine
+    python -m evidence.research.states a869ae6 5716ca1   of these
 
 A run of another commit, another torch or another processor may differ in the third digit. So rows
 name all three, and only rows of one *state* of the numbers are compared with each other. A state is
@@ -21,7 +21,7 @@ from io import BytesIO
 from minimal.command import command
 from minimal.data import results
 from minimal.data.files import CHECKOUT, digest
-from minimal.lab.evidence import records
+from course import records
 
 PLANS = ("standard", "resformer", "denseformer", "bov", "modded", "dva")
 STEPS = 6
@@ -34,7 +34,7 @@ import json, platform, sys, tempfile, torch
 from minimal.train import Trainer
 try:
     from minimal.training.run import Run
-    from minimal.lab.evidence.records import numerical_state
+    from minimal.compare.ledger import numerical_state
 except ImportError:
     from minimal.train import Run
 
@@ -124,11 +124,11 @@ def state_of_file(content, states=None):
 # ---- the command ---------------------------------------------------------------------------------
 
 
-@command("minimal.lab.evidence.states", __doc__)
+@command("evidence.research.states", __doc__)
 def main(parser, argv):
     parser.add_argument("commits", nargs="*", help="default: the commit of this checkout")
     asked = parser.parse_args(argv)
-    words = " ".join(["python -m minimal.lab.evidence.states", *argv])
+    words = " ".join(["python -m evidence.research.states", *argv])
     path = records.EVIDENCE / "states.json"
     what = f"Fingerprints of numbers: {STEPS} steps of {len(PLANS)} plans by the code of a commit"
     for commit in asked.commits or [results.commit()]:

@@ -1,13 +1,13 @@
 """What is recorded of speed, and on which processor? Read from bench.json, for the findings.
 
-    python -m minimal.lab.speed.table     the rows of the table
+    python -m evidence.research.table     the rows of the table
 
 A ratio is a machine's and not a method's: two libraries, three processors, many answers. So every
 number names its processor, and machines that were measured stand beside each other.
 """
 
 from minimal.command import command
-from minimal.lab.evidence import records
+from course import records
 
 HEAD = "| what | measured | wanted | on |\n|---|---|---|---|"
 
@@ -190,7 +190,7 @@ def speed_table(rows=None):
     return "\n".join(lines)
 
 
-@command("minimal.lab.speed.table", __doc__.splitlines()[0])
+@command("evidence.research.table", __doc__.splitlines()[0])
 def main(parser, argv):
     parser.parse_args(argv)
     print(speed_table())

@@ -2,12 +2,13 @@
 
 import statistics
 
-from minimal.lab import pictures
-from minimal.lab.evidence import measured, numbers, pairs, records, slopes, states
-from minimal.lab.evidence.grids import EXPLORATORY, GRIDS
-from minimal.lab.evidence.numbers import number, signed
-from minimal.lab.markdown import table
-from minimal.lab.speed.table import speed_table as speed  # noqa: F401, page.md asks for it
+from evidence.research import pictures
+from course import records
+from evidence.research import measured, numbers, pairs, slopes, states
+from evidence.research.grids import EXPLORATORY, GRIDS
+from evidence.research.numbers import number, signed
+from course.markdown import table
+from evidence.research.table import speed_table as speed# noqa: F401, page.md asks for it
 
 MIXINS = {  # (plan, recipe) of lambdas.json, in words
     ("modded", "modded"): "plain",

@@ -2,8 +2,8 @@
 
 from collections import Counter
 
-from minimal.lab import figures
-from minimal.lab.evidence import records
+from course import figures
+from course import records
 
 LOOKS = dict(  # colour and hatch: told apart without colour, too
     zip(

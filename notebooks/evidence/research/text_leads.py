@@ -1,14 +1,15 @@
 """Why do tables pay on code and hardly on a novel? What nine texts say: a table and a picture.
 
-What each text foretold of itself, before a run, stands in minimal.lab.evidence.why.
+What each text foretold of itself, before a run, stands in evidence.research.why.
 """
 
 import statistics
 
-from minimal.lab import figures
-from minimal.lab.evidence import foretold, intervals, pairs, why
-from minimal.lab.evidence.numbers import apart, number, with_interval
-from minimal.lab.markdown import table
+from course import figures
+from evidence.research import foretold, pairs, why
+from minimal.compare import intervals
+from evidence.research.numbers import apart, number, with_interval
+from course.markdown import table
 
 NAMES = dict(
     bare="the library without comments",

@@ -8,7 +8,7 @@ its own best.
 
 from dataclasses import replace
 
-from minimal.lab.evidence.cells import CODE, WAR
+from evidence.research.cells import CODE, WAR
 from minimal.training import recipes
 
 RECIPE = recipes.RECIPES["course"]

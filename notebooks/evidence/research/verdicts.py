@@ -1,6 +1,6 @@
 """Which of the sources' claims do our recorded runs decide? Verdicts from paired seeds.
 
-    python -m minimal.lab.evidence.verdicts      write them into notebooks/evidence/claims.json
+    python -m evidence.research.verdicts      write them into notebooks/evidence/claims.json
 
 A claim is a few comparisons. Nobody chooses a verdict that is listed here: it follows from the
 files, and a test fails when the two disagree.
@@ -10,9 +10,10 @@ import json
 
 from minimal.command import command
 from minimal.data.files import write_whole
-from minimal.lab.evidence import intervals, records
-from minimal.lab.evidence.grids import EXPLORATORY, GRIDS
-from minimal.lab.evidence.pairs import compared, sentence
+from course import records
+from minimal.compare import intervals
+from evidence.research.grids import EXPLORATORY, GRIDS
+from evidence.research.pairs import compared, sentence
 
 # one corpus, size and budget: runs of these files compare with each other
 WAR = ("thirteen_rows", "residuals", "sharing")
@@ -192,7 +193,7 @@ def in_doubt(claim, verdict, files, correction):
     return words + f" Exploratory: {', '.join(late)}." * bool(late)
 
 
-@command("minimal.lab.evidence.verdicts", __doc__)
+@command("evidence.research.verdicts", __doc__)
 def main(parser, argv):
     parser.parse_args(argv)
     path, book = records.EVIDENCE / "claims.json", records.claims()

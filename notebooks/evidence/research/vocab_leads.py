@@ -1,13 +1,13 @@
 """Does the vocabulary decide what tables by token pay? Leads on two texts at three vocabularies.
 
-What was foretold by vocabulary, before a run, stands in minimal.lab.evidence.why. Leads are in bits
+What was foretold by vocabulary, before a run, stands in evidence.research.why. Leads are in bits
 per byte, since a token is another piece of text in another vocabulary.
 """
 
-from minimal.lab import figures
-from minimal.lab.evidence import pairs, why
-from minimal.lab.evidence.numbers import apart, number, with_interval
-from minimal.lab.markdown import table
+from course import figures
+from evidence.research import pairs, why
+from evidence.research.numbers import apart, number, with_interval
+from course.markdown import table
 
 AT_EQUAL_SIZE = "tables, against a standard as large"
 # a comparison in words -> plan, its MLPs, and those of its rival standard; None: as they are

@@ -1,5 +1,5 @@
 """Why do tables pay on code and hardly on a novel? Texts that differ in one thing, vocabularies,
-and what is foretold of them from the text alone (minimal.lab.evidence.foretold).
+and what is foretold of them from the text alone (evidence.research.foretold).
 """
 
 # name of a grid -> corpus. The novels are the two longest of the folder and its longest English
@@ -18,7 +18,7 @@ TEXTS = dict(
 )
 
 # What the text alone foretold on 22 November 2026, before a run of these grids: (next, farther) of
-# minimal.lab.evidence.foretold in nats a token, and the text that they were counted in.
+# evidence.research.foretold in nats a token, and the text that they were counted in.
 FORETOLD = dict(
     bare=(2.209, 0.296, "3095cee2bff6"),
     renamed=(2.176, 0.286, "bb52c489672f"),
