@@ -43,7 +43,7 @@ check: setup
 
 ## make doctor      what this machine has and what it lacks; works before set-up too
 doctor:
-	@p=$(PY); test -x $$p || p=$(or $(PYTHON),python3); $$p -m course.doctor $(ARGS)
+	@p=$(PY); test -x $$p || p=$(or $(PYTHON),python3); PYTHONPATH=.:notebooks $$p -m course.doctor $(ARGS)
 
 ## make setup       only the set-up: .venv with the pinned packages (PYTHON=… TORCH=cpu|cuda EXTRAS=site,parity)
 setup: $(VENV)/.ready $(extras:%=$(VENV)/.extra-%)
@@ -59,6 +59,11 @@ $(PY):
 	    "ensurepip): install its venv package (Debian, Ubuntu: apt install python3-venv), or name another PYTHON=…" >&2; exit 1; }; \
 	echo "making $(VENV) with $$found"; "$$found" -m venv --clear $(VENV)
 
+# What stands beside the package, and in no wheel: homework here; course and evidence under notebooks.
+beside := import os, sysconfig; here = os.getcwd(); \
+    path = os.path.join(sysconfig.get_path("purelib"), "course.pth"); \
+    open(path, "w", encoding="utf-8").write(f"{here}\n{here}/notebooks\n")
+
 from_cpu := --index-url https://download.pytorch.org/whl/cpu
 $(VENV)/.torch-cpu $(VENV)/.torch-cuda: $(VENV)/.torch-%: constraints.txt | $(PY)
 	@rm -f $(VENV)/.torch-*
@@ -69,6 +74,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt $(TORCH:%=$(VENV)/.torch-%) | $(P
 	@echo "installing the pinned packages into $(VENV): once, some minutes, 2.5 GB (more with CUDA)"
 	$(PIP) install -c constraints.txt -e '.[test]' || { echo "set-up did not finish: the lines above say why;" \
 	    "it needs the package index this once" >&2; exit 1; }
+	@$(PY) -c '$(beside)'
 	@touch $@
 
 $(VENV)/.extra-site: $(wildcard package.json package-lock.json)

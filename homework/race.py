@@ -16,8 +16,8 @@ import torch
 
 from homework import marking, runner
 from homework.turn import solution
-from minimal.data import files
 from minimal.bench.timing import zipf
+from minimal.data import files
 
 ROUNDS = 7
 HEADS, WIDTH = 6, 128

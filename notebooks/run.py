@@ -30,8 +30,8 @@ sys.modules.setdefault("rfc3987_syntax", None)
 
 import nbformat  # noqa: E402
 
+from course import checks, folds  # noqa: E402
 from minimal.data.files import write_whole  # noqa: E402
-from course import checks, folds# noqa: E402
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent

@@ -9,13 +9,19 @@ import re
 import statistics
 import textwrap
 
-from course import figures
-from evidence.research import pictures
-from course import records
-from evidence.research import gains, numbers, slopes, tables, text_leads, vocab_leads
-from minimal.compare import intervals
-from evidence.research import table
+from course import figures, records
+from evidence.research import (
+    gains,
+    numbers,
+    pictures,
+    slopes,
+    table,
+    tables,
+    text_leads,
+    vocab_leads,
+)
 from minimal.bench.decode import LENGTHS
+from minimal.compare import intervals
 
 PAGES = [
     ("Findings", "evidence/index.html"),

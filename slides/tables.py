@@ -7,8 +7,8 @@ import html
 import re
 
 from course import records
-from minimal.compare import intervals
 from evidence.research.numbers import signed
+from minimal.compare import intervals
 
 NUMBER = re.compile(r"([-−+±.,%×≈\d\s()]|(?<=\d)e(?=-?\d)|\bto\b|\bnats\b|\bmin\b)+")
 HUGE = 1e12  # from here on nobody counts the zeros

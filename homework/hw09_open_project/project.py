@@ -9,7 +9,7 @@ the first run; the file prints it beside what came out.
 
 import argparse
 
-from evidence.research.__main__ import main as compare
+from minimal.compare.__main__ import main as compare
 from minimal.model.plan import Plan, last_third, place
 from minimal.model.values import Own, Source
 from minimal.variants import PLANS

@@ -2,8 +2,8 @@
 
 An exercise here is an ordinary one with three differences: its stub is a Triton kernel, the course
 launches it, and it is asked in float32 only. The kernel runs first on tiles of PyTorch, where every
-address is checked (minimal/kernels/tiles.py), then, where Triton is, in Triton's interpreter; both must
-store the same.
+address is checked (minimal/kernels/tiles.py), then, where Triton is, in Triton's interpreter; both
+must store the same.
 """
 
 import inspect

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import torch
 
-from minimal.command import command, number
-from minimal.data import results
-from course.records import EVIDENCE
 from minimal.bench import decode, step_profile
 from minimal.bench.bench import corners, machine, training
 from minimal.bench.busy import busy
 from minimal.bench.busy import report as report_busy
 from minimal.bench.generation import generation
 from minimal.bench.race import race
+from minimal.command import command, number
+from minimal.data import results
+from minimal.data.files import runs_folder
 from minimal.training.device import matmul_rate
 
 
@@ -58,7 +58,7 @@ def measure_profile(asked):
     torch.set_num_threads(1)
     rows = [step_profile.profile(plan) for plan in ("standard", "bov")]
     torch.set_num_threads(asked.threads)
-    print(*map(step_profile.report, rows), step_profile.before(), sep="\n")
+    print(*map(step_profile.report, rows), sep="\n")
     return rows
 
 
@@ -75,7 +75,7 @@ def measure_gpu(asked):
         return None
     from minimal.bench import gpu
 
-    return gpu.everything(Path(asked.out).parent if asked.out else EVIDENCE)
+    return gpu.everything(Path(asked.out).parent if asked.out else runs_folder() / "gpu")
 
 
 # what --part names: (its field in the JSON and in the evidence file, what measures it)

@@ -6,9 +6,9 @@ import statistics
 
 import torch
 
-from minimal.data.results import cpu_model
 from minimal.bench import products
 from minimal.bench.timing import clock, in_turn, medians, ratio, zipf
+from minimal.data.results import cpu_model
 from minimal.training.device import matmul_rate
 
 
@@ -94,12 +94,12 @@ def corners(sizes=(("tiny", 16), ("gpt2", 2)), rounds=7):
 
     The corners are one head and no network, without the modifier and with it; by size and batch,
     beside the share of the arithmetic."""
-    from evidence.research.cells import BARE, DVA, FULL
     from minimal.model.count import count
     from minimal.variants import skeleton
 
     plain = "standard/many/ffn/wo"
-    names, found = (plain, BARE, DVA, FULL), []
+    corners = ("standard/one/noffn/nowo", "dva/one/noffn/nowo", "dva/many/ffn/wo")
+    names, found = (plain, *corners), []
     for size, batch in sizes:
         steps = {name: stepper(name, size, "gpt2", batch, False)[1] for name in names}
         taken = in_turn(steps, rounds)

@@ -21,6 +21,7 @@ from functools import partial
 import torch
 import torch.nn.functional as F
 
+from minimal.bench.timing import in_turn, medians, ratio, zipf
 from minimal.command import command, number
 from minimal.kernels.dynamic_values import dynamic_values
 from minimal.kernels.gather import gather_attention
@@ -35,8 +36,6 @@ from minimal.kernels.histogram import (
     sorted_bytes,
     weighted_rows,
 )
-from evidence.research import gpu_table
-from minimal.bench.timing import in_turn, medians, ratio, zipf
 
 LENGTHS = (8192, 32768, 131072, 262144)
 
@@ -181,17 +180,6 @@ def dva(n=512, d=768, heads=12, rounds=15):
         "value {pairs_over_standard:.0f}".format(**found)
     )
     return found
-
-
-def gpu_marks(fig):
-    """Put what a GPU's clock has said, if it is recorded, into a figure of times as fast as the
-    best V cache against positions in flight, as open marks; how many situations there are."""
-    rows = gpu_table.rows_of("decode")
-    for way, mark in (("gather", "o"), ("materialise", "s")):
-        for row in rows:
-            times = gpu_table.over_v_cache(row, way)
-            fig.axes[0].plot(gpu_table.in_flight(row), times, mark, color="black", mfc="none")
-    return len(rows)
 
 
 @command("minimal.bench.decode", __doc__.splitlines()[0])

@@ -16,9 +16,9 @@ half.
 
 import torch
 
-from minimal.generate import generate
 from minimal.bench.memory import distinct_bytes, filled
 from minimal.bench.timing import clock, in_turn, medians, ratio
+from minimal.generate import generate
 from minimal.model.config import size as named
 from minimal.model.tape import Bank
 from minimal.training.device import compute_dtype

@@ -21,17 +21,28 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 
+from minimal.bench.bench import training
+from minimal.bench.gpu_decode import CACHED, WIDE, decode
+from minimal.bench.graphs import (
+    BUFFERS,
+    Bench,
+    agree,
+    backends,
+    bandwidths,
+    best,
+    columns,
+    flex,
+    flex_joins,
+    sdpa,
+)
+from minimal.bench.hot import HOTTEST, table_gradient
 from minimal.command import command, number
 from minimal.data import results
+from minimal.data.files import runs_folder
 from minimal.kernels.dense import tiles_of
 from minimal.kernels.forward import forward_bytes, run_forward, triton
 from minimal.kernels.gather import gather_attention
 from minimal.kernels.reference import visible
-from course.records import EVIDENCE
-from minimal.bench.bench import training
-from minimal.bench.gpu_decode import CACHED, WIDE, decode
-from minimal.bench.graphs import BUFFERS, Bench, agree, backends, bandwidths, best, columns, flex, flex_joins, sdpa
-from minimal.bench.hot import HOTTEST, table_gradient
 
 PARTS = ("decode", "forward", "backward", "table", "train", "wide")
 
@@ -201,7 +212,9 @@ def everything(out=None, parts=PARTS, bench=None, cached=CACHED, trained=TRAINED
 @command("minimal.bench.gpu", __doc__.splitlines()[0])
 def main(parser, argv):
     parser.add_argument("--part", nargs="+", choices=PARTS, default=PARTS)
-    parser.add_argument("--out", default=EVIDENCE, help="the folder of gather_gpu.json")
+    parser.add_argument(
+        "--out", default=runs_folder() / "gpu", help="the folder of gather_gpu.json"
+    )
     parser.add_argument("--rounds", type=number(int, least=1), default=20)
     asked = parser.parse_args(argv)
     if not torch.cuda.is_available():

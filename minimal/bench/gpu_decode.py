@@ -9,6 +9,7 @@ from functools import partial
 import torch
 import torch.nn.functional as F
 
+from minimal.bench.graphs import agree, backends, best, columns, flex, flex_joins, sdpa
 from minimal.kernels.decode import (
     STRETCHES,
     how_many_splits,
@@ -16,7 +17,6 @@ from minimal.kernels.decode import (
     run_split,
     split_bytes,
 )
-from minimal.bench.graphs import agree, backends, best, columns, flex, flex_joins, sdpa
 
 # fmt: off
 CACHED = [  # B, tokens in the cache, query heads, key heads, D

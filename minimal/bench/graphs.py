@@ -9,11 +9,11 @@ from torch._functorch import config as functorch
 from torch._inductor import config as inductor
 from torch.nn.attention import SDPBackend, flex_attention, sdpa_kernel
 
+from minimal.bench.timing import in_turn, medians, zipf
 from minimal.kernels.decode import Graphed
 from minimal.kernels.fastest import milliseconds
 from minimal.kernels.forward import tl, triton
 from minimal.kernels.reference import TOLERANCE
-from minimal.bench.timing import in_turn, medians, zipf
 from minimal.training.compiling import compiled
 
 # Backends of PyTorch's attention on a GPU, and those of them that take a mask.

@@ -13,9 +13,9 @@ an embedding is faster from 8 % on, and much faster on padding alone.
 
 import torch
 
+from minimal.bench.graphs import agree, best, columns
 from minimal.kernels.backward import run_sum_by_token
 from minimal.kernels.fused import sort_ids
-from minimal.bench.graphs import agree, best, columns
 
 HOTTEST = (0.0, 0.08, 1.0)  # the further share of one token: none, a text's, nothing but padding
 

@@ -15,8 +15,8 @@ import sys
 
 import torch
 
-from minimal.command import command, number
 from minimal.bench.timing import zipf
+from minimal.command import command, number
 from minimal.model.cache import Cache, laid_out
 from minimal.model.config import size as named
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import torch
 
+from minimal.bench.timing import clock, zipf
 from minimal.command import command, number
 from minimal.kernels.offload import Offloaded, fetched_bytes, mapped
-from minimal.bench.timing import clock, zipf
 
 
 def cost(length=131072, steps=64, layers=4, G=6, D=128, V=32768, folder=None):

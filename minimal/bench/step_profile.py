@@ -9,9 +9,8 @@ import time
 import numpy as np
 import torch
 
-from minimal.data.packing import Dataset
-from course import records
 from minimal.bench import products
+from minimal.data.packing import Dataset
 from minimal.model import gradients
 from minimal.model.count import count
 from minimal.training import optim
@@ -147,22 +146,3 @@ def report(row):
     for name, ms in row["parts_ms"].items():
         lines.append(f"  {name:10}{ms:7.1f} ms  {ms / row['step_ms']:4.0%}")
     return "\n".join(lines)
-
-
-def before():
-    """What is recorded of a tiny step before gradients were written by hand, and after: in turn."""
-    rows = [row for row in records.read("bench")["rows"] if row["part"] == "profile"]
-    rows = [row for row in rows if "in_turn" in row["result"][0]]
-    if not rows:
-        return "no profile is recorded together with the step as it was before"
-    lines = []
-    for result in rows[-1]["result"]:
-        turn = result["in_turn"]
-        lines.append(
-            f"{result['plan']} {turn['after']['share']:.0%} of the floor, "
-            f"{turn['before']['share']:.0%} before ({turn['commit']}): "
-            f"a step took {turn['ratio']:.2f} times as long"
-        )
-    machine = rows[-1]["machine"]
-    cores = f"{machine['threads']} of {machine['cores']} cores"
-    return f"recorded, {cores}, {machine['capability']}: {'; '.join(lines)}"

@@ -1,22 +1,23 @@
 """Which of my plans is better, at equal what? A comparison of your own: matched and paired.
 
-python -m evidence.research --plans standard bov --match flops --budget 3e13 --seeds 0 1 2
+python -m minimal.compare --plans standard bov --match flops --budget 3e13 --seeds 0 1 2
 """
 
 import json
 from dataclasses import replace
 from pathlib import Path
 
-from minimal.data.files import digest, once, runs_folder
-from course import records
 from minimal.compare import intervals
 from minimal.compare.budgets import MATCH
 from minimal.compare.curves import relative
-from evidence.research.grids import Grid
-from minimal.compare.runs import record
+from minimal.compare.runs import Grid, record
+from minimal.data import results
+from minimal.data.files import digest, once, runs_folder
 from minimal.model.count import settings_of
 from minimal.training.run import Run
 from minimal.variants import skeleton
+
+DASHES = ("-", "--", "-.", ":")
 
 
 def compare(asked, command, until):
@@ -32,7 +33,7 @@ def compare(asked, command, until):
     if path.suffix != ".json":
         raise ValueError(f"wanted a file that ends in .json, got {path}: name another --out")
     what = f"{asked.match}-matched at {asked.budget:g}"
-    if path.exists() and (held := records.read(path)["what"]) != what:
+    if path.exists() and (held := results.read(path)["what"]) != what:
         raise ValueError(
             f"{path} holds runs that are {held}, and these are {what}: name another --out"
         )
@@ -48,30 +49,11 @@ def compare(asked, command, until):
     # train them, and show what is there
     to_go = record(Grid(what, cells, tuple(asked.seeds), base), path, command, until)
     if path.exists():
-        rows = records.read(path)["rows"]
+        rows = results.read(path)["rows"]
         print_table(rows, asked.baseline)
         draw(rows, asked.baseline, path.with_suffix(""))
         more = f"; {to_go} runs to go: the same command goes on" if to_go else ""
         print(f"written: {path}; figures in {path.with_suffix('')}/{more}")
-
-
-def recorded(grid, base, *plans):
-    """Print the paired differences from `base` that a recorded grid has for these plans, as they
-    are (rows with changes aside); {plan: row of intervals.paired}, {} where nothing is recorded."""
-    rows = records.rows_of(records.EVIDENCE / f"{grid}.json")
-    rows = [row for row in rows if "changes" not in row["asked"]]
-    table = intervals.paired(rows, "loss", base) if rows else []
-    found = {row["plan"]: row for row in table if row["n"]}
-    if not found:
-        print(f"{grid}: not recorded yet")
-    for plan in (plan for plan in plans if plan in found):
-        row = found[plan]
-        reach = "one seed, no interval"
-        if row["low"] is not None:
-            reach = f"{row['low']:+.3f} to {row['high']:+.3f}"
-        words = f"{row['difference']:+.3f} nats ({reach}, n = {row['n']})"
-        print(f"{grid:22} {plan:12} minus {base}: {words}")
-    return found
 
 
 def print_table(rows, baseline):
@@ -97,12 +79,6 @@ def verdict(row, baseline):
 
 def draw(rows, baseline, folder):
     """Loss and relative loss against steps, tokens and FLOPs, as pictures in `folder`."""
-    from course import figures
-
-    def picture(name, series, title, xlabel, ylabel):
-        fig = figures.lines(series, title, xlabel, ylabel)
-        (folder / f"{name}.svg").write_bytes(figures.picture(fig, "svg"))
-
     folder.mkdir(parents=True, exist_ok=True)
     seed = min(row["seed"] for row in rows)
     first = {row["plan"]: row for row in rows if row["seed"] == seed}
@@ -110,7 +86,7 @@ def draw(rows, baseline, folder):
     # every plan's loss, against what it was given
     for axis in ("steps", "tokens", "flops"):
         series = {plan: (along(row, axis), row["train"]) for plan, row in first.items()}
-        picture(f"loss-{axis}", series, "Training loss", axis, "nats a token")
+        write(lines(series, "Training loss", axis, "nats a token"), folder / f"loss-{axis}.svg")
 
     # less the baseline's, where all curves are of one length
     base = first.pop(baseline, None)
@@ -118,12 +94,38 @@ def draw(rows, baseline, folder):
     if base is None or lengths != {len(base["train"])}:
         return
     window = min(5, len(base["train"]))
-    series = {plan: relative(row["train"], base["train"], window) for plan, row in first.items()}
+    series = {}
+    for plan, row in first.items():
+        lead = relative(row["train"], base["train"], window)
+        series[plan] = range(len(lead)), lead
     title = f"Below zero: ahead of {baseline}"
-    picture("relative", series, title, f"{base['every']} steps", "nats")
+    write(lines(series, title, f"{base['every']} steps", "nats"), folder / "relative.svg")
 
 
 def along(row, axis):
     """Where the points of a row's thinned curve lie on an axis: in the middle of what each sums."""
     a_point = row[axis] * row["every"] / row["steps"]
     return [a_point * (i + 0.5) for i in range(len(row["train"]))]
+
+
+def lines(series, title, xlabel, ylabel):
+    """{name: (x, y)} as lines that differ in dash as in colour."""
+    from matplotlib.figure import Figure
+
+    fig = Figure(figsize=(7, 4), layout="constrained")
+    ax = fig.subplots()
+    for i, (name, (x, y)) in enumerate(series.items()):
+        ax.plot(x, y, label=name, linestyle=DASHES[i % len(DASHES)])
+    ax.set(xlabel=xlabel, ylabel=ylabel)
+    ax.set_title(title, loc="left", fontweight="bold")
+    ax.grid(alpha=0.25)
+    ax.legend(frameon=False)
+    return fig
+
+
+def write(fig, path):
+    """A picture, equal for equal numbers."""
+    import matplotlib
+
+    with matplotlib.rc_context({"svg.hashsalt": "minimal"}):
+        fig.savefig(path, metadata={"Date": None})

@@ -10,12 +10,13 @@ import json
 import math
 import statistics
 import time
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
+from typing import Callable
 
 import torch
 
+from minimal.compare import ledger
 from minimal.data import corpora, files, results
-from course import records
 from minimal.model.count import count, settings_of
 from minimal.train import Trainer
 from minimal.training import recipes
@@ -102,7 +103,7 @@ def trained_once(room, run, train, *more, wait=True):
             if not done.exists():
                 if not (folder / "last.safetensors").exists():
                     begun.unlink(missing_ok=True)
-                files.append_lines(begun, [records.numerical_state()])
+                files.append_lines(begun, [ledger.numerical_state()])
                 result = train(folder) | one_state(files.read_lines(begun))
                 files.write_whole(done, json.dumps(result))
     except files.Busy:
@@ -120,6 +121,27 @@ def one_state(states):
 
 
 # ---- a grid of runs and its file -----------------------------------------------------------------
+
+
+@dataclass
+class Grid:
+    """A question, and the runs that answer it. `cells` are dicts of Run fields; each is trained for
+    every seed."""
+
+    what: str
+    cells: list
+    seeds: tuple = (0, 1, 2)
+    base: Run = field(default_factory=Run)
+    also: Callable = lambda result: {}  # more fields of a row, from the run's result
+    on: str = ""  # what the machine of every row must say of itself
+    kind: str = "asked before"  # or "exploratory": chosen after looking at other results
+    expected: str = ""  # what its authors wrote down before its first run
+
+    def runs(self):
+        """Seed by seed, so that an interrupted grid is a whole grid with fewer seeds."""
+        for seed in self.seeds:
+            for cell in self.cells:
+                yield replace(self.base, seed=seed, **cell)
 
 
 def asked_of(run):
@@ -157,7 +179,7 @@ def row_of(run, result):
         valid=[[row["step"], round(row["loss"], 4)] for row in result["valid"]],
         coefficients={name: round(end, 4) for name, end in zip(coefficients["names"], ends)},
         asked=asked_of(run),
-        **{name: result[name] for name in records.numerical_state() if name in result},
+        **{name: result[name] for name in ledger.numerical_state() if name in result},
     )
 
 
@@ -170,7 +192,7 @@ def same(row, run):
 
 def missing(grid, path):
     """The runs of a grid that its file lacks."""
-    return records.missing(path, grid.runs(), same)
+    return ledger.missing(path, grid.runs(), same)
 
 
 def check_machine(grid, machine, fix):
@@ -182,7 +204,7 @@ def check_machine(grid, machine, fix):
 def record(grid, path, command, until=math.inf, quiet=True):
     """Train what the file lacks; returns how many runs are missing still. Several processes may
     work on one grid: each takes runs that no other is training."""
-    here = records.numerical_state()["machine"]
+    here = ledger.numerical_state()["machine"]
     check_machine(grid, here, f"start the command with ATEN_CPU_CAPABILITY={grid.on.lower()}")
     todo = missing(grid, path)
     if todo:  # a file of another corpus is refused before anything is trained
@@ -206,4 +228,4 @@ def record(grid, path, command, until=math.inf, quiet=True):
         head = results.header(grid.what, command, result["corpus"])
         return row, head, f"{row['loss']:.4f} nats, {row['seconds']:.0f} s"
 
-    return len(records.fill(path, grid.runs(), same, make, until))
+    return len(ledger.fill(path, grid.runs(), same, make, until))

@@ -1,0 +1,12 @@
+"""What the notebooks import beside `minimal`: figures, drawings, movable pieces, the diary, checks.
+
+Notebooks run in their own folder, which is how they find this one; from here on they find the
+checkout, too, where the exercises are.
+"""
+
+import sys
+from pathlib import Path
+
+CHECKOUT = str(Path(__file__).resolve().parents[2])
+if CHECKOUT not in sys.path:
+    sys.path.append(CHECKOUT)

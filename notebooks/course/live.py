@@ -8,11 +8,11 @@ live.draw({"resformer": ("resformer", 0)}, "ResFormer minus standard", alt="…"
 
 from dataclasses import dataclass, field
 
-from minimal.data import corpora
 from course import records
 from minimal.compare import intervals
 from minimal.compare.curves import relative
 from minimal.compare.runs import cached
+from minimal.data import corpora
 from minimal.training.run import Run
 
 

@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from course import records
 from minimal.data import corpora, packing
 from minimal.data.tokenizer import tokenizer
-from course import records
 
 
 def packed(corpus, config):

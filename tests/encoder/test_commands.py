@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from minimal.encoder import finetune, pretrain, wordpiece
 from evidence.research import bypass_seeds
+from minimal.encoder import finetune, pretrain, wordpiece
 from minimal.model import config
 from minimal.model.values import Bypass
 from minimal.tasks.village import make

@@ -7,10 +7,10 @@ import pathlib
 import pytest
 import torch
 
-from minimal.data import files, results
-from minimal.encoder import bert, finetune, pretrain, wordpiece
 from course import records
 from evidence.research import bypass_seeds
+from minimal.data import files, results
+from minimal.encoder import bert, finetune, pretrain, wordpiece
 from minimal.model.values import Bypass
 from minimal.tasks import squad
 from minimal.tasks.village import make

@@ -9,15 +9,14 @@ import pytest
 import torch
 from torch.nn.attention import flex_attention
 
+from course import figures, records
+from evidence.research import gpu_table, table
+from minimal.bench import decode, graphs, products, step_profile, timing
 from minimal.data import results
 from minimal.kernels import histogram
 from minimal.kernels.decode import split_bytes
 from minimal.kernels.dynamic_values import dynamic_values, mix
 from minimal.kernels.forward import forward_bytes
-from course import figures
-from minimal.bench import timing
-from course import records
-from minimal.bench import decode, graphs, products, step_profile
 from minimal.model import gradients
 from tests.kernels.shapes import Shape
 
@@ -199,8 +198,8 @@ def test_flex_attention_is_compiled_for_shapes_that_are_measured():
 
 
 def test_pairs_of_a_window_are_those_of_its_mask():
-    from minimal.kernels.reference import visible
     from minimal.bench import gpu
+    from minimal.kernels.reference import visible
 
     for T, window in ((40, 9), (300, 128), (12, 11)):
         assert gpu.visible_pairs(T, window) == visible(T, T, True, window).sum()
@@ -461,19 +460,19 @@ def test_what_was_before_is_told_from_the_record(monkeypatch):
     row = dict(part="profile", machine=machine, result=result)
     monkeypatch.setattr(records, "read", lambda name: dict(rows=[row]))
     told = "standard 30% of the floor, 20% before (abc): a step took 1.50 times as long"
-    assert told in step_profile.before()
+    assert told in table.profile_before()
     monkeypatch.setattr(records, "read", lambda name: dict(rows=[]))
-    assert "no profile is recorded" in step_profile.before()
+    assert "no profile is recorded" in table.profile_before()
 
 
 def test_what_a_gpu_said_of_decoding_is_drawn_and_nothing_else(tmp_path, monkeypatch):
     fig = figures.lines(dict(floor=[1, 2]), "", "tokens", "times")
     monkeypatch.setattr(records, "EVIDENCE", tmp_path)
     before = len(fig.axes[0].lines)
-    assert decode.gpu_marks(fig) == 0 and len(fig.axes[0].lines) == before
+    assert gpu_table.gpu_marks(fig) == 0 and len(fig.axes[0].lines) == before
     row = dict(part="decode", B=8, T=4096, v_cache_us=33.0, gather_us=20.0, materialise_us=60.0)
     row["faster_than_v_cache"] = 1.5  # PyTorch's was faster than ours
     monkeypatch.setattr(records, "rows_of", lambda path: [row, dict(part="forward")])
-    assert decode.gpu_marks(fig) == 1
+    assert gpu_table.gpu_marks(fig) == 1
     marks = [line.get_xydata()[0].tolist() for line in fig.axes[0].lines[before:]]
     assert marks == [[8 * 4096, 1.5], [8 * 4096, 0.5]]

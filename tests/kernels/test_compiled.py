@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-from minimal.kernels import route
 from course import records
 from minimal.bench import compiled
+from minimal.kernels import route
 
 pytestmark = pytest.mark.slow
 RECORDED = records.read("compiled")

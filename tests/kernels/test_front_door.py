@@ -9,11 +9,11 @@ import time
 import pytest
 import torch
 
+from course import records
 from minimal.kernels import fastest, gather, histogram, reference
 from minimal.kernels.check import check, may_look
 from minimal.kernels.gather import gather_attention
 from minimal.kernels.route import is_close, route
-from course import records
 from tests.kernels.shapes import DECODING, TRAINING, Shape
 
 # ---- errors --------------------------------------------------------------------------------------

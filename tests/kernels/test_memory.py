@@ -6,10 +6,10 @@ import sys
 import pytest
 import torch
 
+from minimal.bench import memory
 from minimal.kernels.gather import gather_attention
 from minimal.kernels.offload import Offloaded, fetched_bytes, mapped
 from minimal.kernels.reference import TOLERANCE
-from minimal.bench import memory
 from tests.kernels.shapes import DECODING
 
 pytestmark = pytest.mark.slow

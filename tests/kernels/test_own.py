@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
+from course import own, steps
 from homework.in_notebooks.solutions import nb11a, nb11b
 from minimal.kernels import route
-from course import own, steps
 from minimal.kernels.tiles import function_of
 
 pytestmark = pytest.mark.slow

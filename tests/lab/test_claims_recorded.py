@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 import torch
 
-from minimal import analysis
+from course.records import EVIDENCE, published, quoted, read
 from evidence.research import gains, numbers
 from evidence.research.cells import GAINED
+from evidence.research.numbers import lead_at, told
+from minimal import analysis
 from minimal.compare.curves import critical_point, relative
 from minimal.compare.intervals import holm, interval, paired
-from evidence.research.numbers import lead_at, told
-from course.records import EVIDENCE, published, quoted, read
 from minimal.training.recipes import RECIPES, laptop
 
 ROWS = read("thirteen_rows")["rows"]

@@ -9,8 +9,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from minimal.compare.intervals import welch
 from course.records import published, quoted
+from minimal.compare.intervals import welch
 from minimal.model.attention import Dynamic
 from minimal.variants import build
 from tests.lab.algebra import attention, counted, covariance, draw, variance

@@ -11,16 +11,16 @@ from functools import partial
 
 import pytest
 
-from minimal import variants
-from minimal.data import results
-from evidence.research import __main__ as evidence_command
 from course import records
+from evidence.research import __main__ as evidence_command
 from evidence.research import bypass_runs, bypass_seeds, repeats
-from minimal.compare import budgets, comparison, intervals
+from evidence.research.grids import GRIDS, Grid
+from minimal import variants
+from minimal.compare import budgets, comparison, intervals, ledger
 from minimal.compare import runs as runs_module
 from minimal.compare.budgets import MATCH, shape, work
-from evidence.research.grids import GRIDS, Grid
 from minimal.compare.runs import cached, missing, record, row_of, run_key, same
+from minimal.data import results
 from minimal.model import attention
 from minimal.model.count import count
 from minimal.model.values import Mix, Own
@@ -289,7 +289,7 @@ def test_recording_says_what_it_did_and_that_there_was_nothing_to_do(toy, capsys
 
 def test_every_row_names_the_state_of_the_numbers_in_which_it_was_trained(base, toy, monkeypatch):
     cached(base, quiet=True)  # trained now, and recorded later, by other code
-    later = records.numerical_state() | dict(commit="later")
+    later = ledger.numerical_state() | dict(commit="later")
     monkeypatch.setattr(records, "numerical_state", lambda: later)
     evidence_command.main(["--record", "toy"])
     rows = {row["plan"]: row for row in records.rows_of(toy / "toy.json")}
@@ -302,7 +302,7 @@ def test_every_row_names_the_state_of_the_numbers_in_which_it_was_trained(base, 
 def test_a_grid_for_another_machine_is_neither_trained_here_nor_taken_from_this_cache(
     base, toy, monkeypatch, capsys
 ):
-    here = records.numerical_state()
+    here = ledger.numerical_state()
     elsewhere = here | dict(machine="m68k AVX9, 1 threads")
     monkeypatch.setitem(GRIDS, "toy", Grid("a toy", [dict()], (0,), base, on="AVX9"))
     with pytest.raises(SystemExit, match="wanted a machine that says AVX9, got .*=avx9"):
@@ -328,15 +328,15 @@ def test_a_commit_knows_when_the_code_was_changed_since(tmp_path, monkeypatch):
     code = tmp_path / "minimal" / "code.py"
     code.parent.mkdir()
     code.write_text("one\n")
-    assert records.commit() is None, "no repository"
+    assert ledger.commit() is None, "no repository"
     person = ["-c", "user.name=n", "-c", "user.email=e@example.org"]
     for words in (["init"], ["add", "."], [*person, "commit", "-m", "one"]):
         subprocess.run(["git", *words], cwd=tmp_path, check=True, capture_output=True)
-    clean = records.commit()
+    clean = ledger.commit()
     (tmp_path / "evidence.json").write_text("{}\n")  # what is recorded changes no number
-    assert len(clean) >= 7 and records.commit() == clean
+    assert len(clean) >= 7 and ledger.commit() == clean
     code.write_text("two\n")
-    assert records.commit() == clean + "+"
+    assert ledger.commit() == clean + "+"
 
 
 def test_a_run_taken_up_by_other_code_names_both(base, monkeypatch):
@@ -348,7 +348,7 @@ def test_a_run_taken_up_by_other_code_names_both(base, monkeypatch):
         return step(trainer, at)
 
     monkeypatch.setattr(Trainer, "step", killed)
-    state = records.numerical_state()
+    state = ledger.numerical_state()
     for commit in ("lost", "one"):  # the first is killed before its first checkpoint
         monkeypatch.setattr(records, "numerical_state", lambda c=commit: state | dict(commit=c))
         with pytest.raises(KeyboardInterrupt):
@@ -462,7 +462,7 @@ def test_a_run_that_another_process_trains_is_left_to_it(base):
     finally:
         holder.kill()
         holder.wait()
-    assert cached(base, quiet=True, wait=False)["commit"] == records.numerical_state()["commit"]
+    assert cached(base, quiet=True, wait=False)["commit"] == ledger.numerical_state()["commit"]
 
 
 HOLD = """

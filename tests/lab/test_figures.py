@@ -7,10 +7,10 @@ import sys
 import pytest
 import torch
 
-from minimal.data.files import CHECKOUT
 from course import figures
-from evidence.research import pictures
 from course.source_map import SOURCES, beside, described, plain, sources_map, value_matrices
+from evidence.research import pictures
+from minimal.data.files import CHECKOUT
 from minimal.variants import PLANS, skeleton
 
 

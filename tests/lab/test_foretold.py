@@ -6,11 +6,11 @@ import math
 import numpy as np
 import pytest
 
-from minimal.data import corpora
 from course import records
 from evidence.research import foretold, why
 from evidence.research.foretold import verdict
 from evidence.research.grids import GRIDS
+from minimal.data import corpora
 
 V, T = 16, 128
 

@@ -7,9 +7,9 @@ from functools import partial
 import pytest
 import torch
 
-from minimal.data import corpora
 from course import figures, proofs
 from course.one_line import apart, beside, by_our_names, look, started, train
+from minimal.data import corpora
 from minimal.gpt import GPT, Layer
 from minimal.model.config import SIZES
 from minimal.training.optim import Optimizer

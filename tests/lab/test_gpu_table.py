@@ -4,12 +4,12 @@ import re
 
 import pytest
 
-from minimal.data import results
-from minimal.kernels import dense
-from minimal.kernels.decode import split_bytes, summed_rows
 from course import records
 from evidence.research import gpu_table
 from minimal.bench import hot
+from minimal.data import results
+from minimal.kernels import dense
+from minimal.kernels.decode import split_bytes, summed_rows
 
 PAGE = (records.EVIDENCE / "page.md").read_text(encoding="utf-8")
 

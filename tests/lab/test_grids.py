@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from evidence.research import why
-from evidence.research.studies import largest_coefficients
 from evidence.research.grids import ASKED, EXPLORATORY, GRIDS
+from evidence.research.studies import largest_coefficients
 from minimal.compare.runs import asked_of
 from minimal.training.run import Run
 from minimal.variants import plan_named, skeleton

@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 import torch
 
-from evidence.research.lambdas import curves, measured, share, sums, told
 from course.proofs import wake
+from evidence.research.lambdas import curves, measured, share, sums, told
 from minimal.variants import build
 
 NAMES = ["streams.1.residual.0.value", "streams.1.x0.0.value"]

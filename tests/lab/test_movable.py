@@ -8,13 +8,13 @@ import re
 import pytest
 import torch
 
-from minimal import analysis
 from course import records
-from minimal.compare import intervals
 from course.movable import PIECES as READY
 from course.movable import heads_over, seeds_and_steps, tiles
 from course.movable.cache import CACHE_PLANS, CACHE_SIZES, kept_bytes
 from course.movable.seeds import place
+from minimal import analysis
+from minimal.compare import intervals
 from minimal.model.count import count
 from minimal.variants import build, skeleton
 from tests.tasks.toys import tokenizer

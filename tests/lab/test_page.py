@@ -7,11 +7,11 @@ import zlib
 
 import pytest
 
-from minimal.data import results
 from course import records
 from evidence.research import measured, numbers, page, pairs, tables
 from evidence.research.grids import GRIDS
 from minimal.compare.runs import asked_of
+from minimal.data import results
 
 TEMPLATE = (records.EVIDENCE / "page.md").read_text(encoding="utf-8")
 

@@ -5,9 +5,9 @@ import math
 import pytest
 import torch
 
-from minimal import analysis
 from course import records
 from evidence.research import portraits
+from minimal import analysis
 from minimal.training.run import Run
 from minimal.variants import build
 

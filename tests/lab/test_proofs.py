@@ -3,8 +3,8 @@
 import torch
 
 from course.one_line import by_our_names, started
-from minimal.gpt import GPT, Layer
 from course.proofs import awake, gap, gap_by, kept_bytes, logits_apart, models_apart, wake
+from minimal.gpt import GPT, Layer
 from minimal.model.config import SIZES
 from minimal.variants import build
 

@@ -10,13 +10,13 @@ from collections import Counter
 
 import pytest
 
+from course.records import EVIDENCE, VERDICTS, WRONG, claims, published, quoted, read
+from minimal.compare import intervals
+from minimal.compare.intervals import paired, t_quantile
+from minimal.compare.ledger import fill
 from minimal.data import files, results
 from minimal.data.files import CHECKOUT as ROOT
 from minimal.data.results import append
-from minimal.compare import intervals
-from minimal.compare.intervals import paired, t_quantile
-from course.records import EVIDENCE, VERDICTS, WRONG, claims, published, quoted, read
-from minimal.compare.ledger import fill
 
 # ---- published.json ------------------------------------------------------------------------------
 

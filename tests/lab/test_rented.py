@@ -9,10 +9,10 @@ import sys
 
 import pytest
 
-from minimal.data.files import CHECKOUT
-from minimal.kernels import dense
 from course import records
 from evidence.research import costs, rented
+from minimal.data.files import CHECKOUT
+from minimal.kernels import dense
 from minimal.model.count import count
 from minimal.variants import skeleton
 

@@ -5,10 +5,10 @@ import math
 
 import pytest
 
-from minimal.data.files import CHECKOUT
 from course import records
 from evidence.research import grids, slopes
 from minimal.compare.runs import asked_of
+from minimal.data.files import CHECKOUT
 
 
 def row_of(run, lead):

@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from minimal.generate import generate
 from evidence.research import table
 from minimal.bench import busy, generation, memory
+from minimal.generate import generate
 from minimal.model.config import size as named
 from minimal.variants import build
 

@@ -6,10 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from minimal.data import results
 from course import records
 from evidence.research import states
 from evidence.research.grids import GRIDS
+from minimal.compare import ledger
+from minimal.data import results
 
 SAME = ("plan", "seed", "asked")  # what a run and its repetition have in common
 KNOWN = {("aaa", "2", "cpu"): "one", ("bbb", "2", "cpu"): "one", ("ccc", "2", "cpu"): "two"}
@@ -163,7 +164,7 @@ def silent(name):
     ],
 )
 def test_two_makers_of_one_instruction_set_are_two_machines(machine, maker, named):
-    assert records.of_maker(machine, maker) == (named or machine)
+    assert ledger.of_maker(machine, maker) == (named or machine)
 
 
 @pytest.mark.parametrize(
@@ -174,9 +175,9 @@ def test_two_makers_of_one_instruction_set_are_two_machines(machine, maker, name
     ],
 )
 def test_a_processor_counts_as_the_maker_that_mkl_is_told(monkeypatch, process, maker):
-    monkeypatch.setattr(records.ctypes, "CDLL", lambda name: process)
-    monkeypatch.setattr(records.results, "cpu_says", lambda name: "AuthenticAMD")
-    assert records.told_maker() == maker
+    monkeypatch.setattr(ledger.ctypes, "CDLL", lambda name: process)
+    monkeypatch.setattr(ledger.results, "cpu_says", lambda name: "AuthenticAMD")
+    assert ledger.told_maker() == maker
 
 
 def test_recorded_fingerprints_of_one_code_differ_by_maker():

@@ -5,9 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from course import records, texts
 from minimal.data import corpora
-from course import texts
-from course import records
 from minimal.model.config import SIZES
 
 SMALL = SIZES["smoke"]

@@ -7,12 +7,11 @@ import sys
 import pytest
 import torch
 
+from course import launch, steps
+from course.drawings import addresses
 from homework.in_notebooks import kernels, nb11a
 from homework.in_notebooks.solutions import nb11a as solved
-from course import launch
 from minimal.kernels import tiles
-from course.drawings import addresses
-from course import steps
 from minimal.kernels.tiles import tl
 
 

@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from minimal.data import results
-from minimal.data.files import write_whole
 from course import records
 from evidence.research import bypass_seeds, pairs, portraits, states, tallies, verdicts
+from evidence.research.grids import GRIDS, Grid
 from minimal.compare import intervals
 from minimal.compare import runs as runs_module
-from evidence.research.grids import GRIDS, Grid
+from minimal.data import results
+from minimal.data.files import write_whole
 from minimal.training.run import Run
 
 

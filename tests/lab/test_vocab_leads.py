@@ -6,8 +6,8 @@ import pytest
 
 from course import figures
 from evidence.research import pairs, vocab_leads, why
-from minimal.compare import intervals
 from evidence.research.grids import GRIDS
+from minimal.compare import intervals
 
 
 def made(text):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from evidence.research import studies
 from minimal import analysis
 from minimal.compare import curves, runs
 from minimal.train import Trainer
@@ -121,7 +122,7 @@ def test_what_a_mixin_did_is_read_off_its_paths():
         coefficients=dict(names=list(paths), steps=[list(row) for row in zip(*paths.values())]),
         valid=[dict(loss=x) for x in (4.0, 3.5, 3.7, 3.4)],
     )
-    told = curves.mixin_study(result)
+    told = studies.mixin_study(result)
     assert told["x0_share"] == pytest.approx([1 / 3, 39 / 79, 1 / 41, 19 / 59], abs=1e-3)
     assert told["fell"] == 2 and told["crossed"] == [3] and told["rise"] == pytest.approx(0.2)
     assert 0.4 < told["turn"] < 0.6, "at the end, in the middle, at the start"
@@ -176,7 +177,7 @@ def test_what_is_left_of_the_token_is_all_of_it_until_the_blocks_write(tmp_path,
     monkeypatch.setenv("MINIMAL_RUNS", str(tmp_path))
     for name, lr in dict(still=1e-12, moved=None).items():
         run = Run(size="smoke", corpus=corpus, vocab=280, steps=20, lr=lr, out=str(tmp_path / name))
-        left = curves.token_left(Trainer(run, quiet=True).fit() | dict(folder=run.out))[
+        left = studies.token_left(Trainer(run, quiet=True).fit() | dict(folder=run.out))[
             "token_left"
         ]
         assert len(left) == 3 and left[0] == 1
@@ -189,15 +190,15 @@ def test_a_layers_share_closes_with_its_gain_and_scales_with_its_table(tmp_path,
     monkeypatch.setenv("MINIMAL_RUNS", str(tmp_path))
     run = Run("bov", size="smoke", corpus=corpus, vocab=280, steps=3, out=str(tmp_path / "bov"))
     result = Trainer(run, quiet=True).fit() | dict(folder=run.out)
-    model, ids = curves.trained(result)
+    model, ids = studies.trained(result)
     assert len(model.coefficients()) == 1, "bov at this size has one layer with a gain"
 
     def shares(change):
-        copy, _ = curves.trained(result)
+        copy, _ = studies.trained(result)
         with torch.no_grad():
             change(copy)
-        monkeypatch.setattr(curves, "trained", lambda result: (copy, ids))
-        found = curves.layer_shares(result)
+        monkeypatch.setattr(studies, "trained", lambda result: (copy, ids))
+        found = studies.layer_shares(result)
         monkeypatch.undo()
         monkeypatch.setenv("MINIMAL_RUNS", str(tmp_path))
         return found

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from minimal import variants
 from course.source_map import sources_map
+from minimal import variants
 from tests import warm
 from tests.model.toy import TOY
 

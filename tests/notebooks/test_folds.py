@@ -6,8 +6,8 @@ JupyterLab reads metadata, the site reads tags. Both are looked at here; nothing
 import nbformat
 import pytest
 
-from homework import clock
 from course import folds
+from homework import clock
 from notebooks import run
 from slides import lesson
 

@@ -7,9 +7,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from course import records
 from minimal.data import files
 from minimal.encoder import bert
-from course import records
 from minimal.model.config import Config
 from minimal.tasks import core
 from minimal.tasks.core import RULES, aggregate, evaluate, score, with_error

@@ -7,10 +7,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from course import records
 from minimal import evaluate
 from minimal.data import corpora, packing
 from minimal.evaluate import bits_per_byte, domains, table, tokens_of, windows
-from course import records
 from minimal.train import Run, Trainer
 from minimal.variants import build
 from tests.tasks.toys import Knows, tokenizer, uniform

@@ -2,7 +2,7 @@
 
 import math
 
-from course.movable.piece import Control, Piece, WIDE, bar_row, fixed, moving_path, part, shares
+from course.movable.piece import WIDE, Control, Piece, bar_row, fixed, moving_path, part, shares
 
 
 def rope():

@@ -3,7 +3,7 @@
 import json
 from functools import lru_cache
 
-from course.movable.piece import Control, Piece, WIDE, bar_row, fixed, powers
+from course.movable.piece import WIDE, Control, Piece, bar_row, fixed, powers
 from minimal.model.count import cache_of_one, count
 from minimal.variants import skeleton
 

@@ -4,8 +4,8 @@ import json
 
 import torch
 
+from course.movable.piece import PHONE, Control, Piece, counted, fixed, moving_path, part
 from minimal import analysis
-from course.movable.piece import Control, PHONE, Piece, counted, fixed, moving_path, part
 
 MOST_TOKENS = 24  # what a screen holds
 HIGH = 19  # of a word's line

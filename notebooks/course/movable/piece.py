@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from course.drawings.canvas import Canvas, STYLE, TIPS, own_ids, tip_of
+from course.drawings.canvas import STYLE, TIPS, Canvas, own_ids, tip_of
 
 LEFT, WIDE = 120, 420  # where bars begin, and how long the longest is
 PHONE = 306  # how wide a picture is on a phone

@@ -2,8 +2,8 @@
 
 import json
 
+from course.movable.piece import PHONE, Control, Piece, counted, fixed, moving_path, part
 from minimal.compare.intervals import t_quantile
-from course.movable.piece import Control, PHONE, Piece, counted, fixed, moving_path, part
 
 FAR = 0.15  # nats at the ends of the axis; an interval beyond is cut there
 LEFT, WIDE, HIGH = 120, 480, 26  # the axis, and a row

@@ -2,7 +2,17 @@
 
 import math
 
-from course.movable.piece import Control, Piece, WIDE, bar_row, counted, fixed, moving_path, part, shares
+from course.movable.piece import (
+    WIDE,
+    Control,
+    Piece,
+    bar_row,
+    counted,
+    fixed,
+    moving_path,
+    part,
+    shares,
+)
 
 
 def mixin_share():

@@ -3,7 +3,6 @@
 python -m evidence.research                                what is recorded, what is missing
 python -m evidence.research --record --minutes 60          go on with what is missing, in order
 python -m evidence.research --repeat thirteen_rows bov 2   train a recorded row again
-python -m evidence.research --plans standard bov --match flops --budget 3e13 --seeds 0 1 2
 
 On a GPU a step is one CUDA graph, and MINIMAL_COMPUTE=float32 keeps the numbers near a CPU's.
 """
@@ -13,12 +12,12 @@ import time
 
 import torch
 
-from minimal.command import command, number
 from course import records
 from evidence.research import repeats
-from minimal.compare.budgets import MATCH, shape, work
-from minimal.compare.comparison import compare
 from evidence.research.grids import EXPLORATORY, GRIDS, WAR
+from minimal.command import command, number
+from minimal.compare import ledger
+from minimal.compare.budgets import shape, work
 from minimal.compare.runs import missing, record
 
 
@@ -61,7 +60,7 @@ def status():
         hours = seconds_a_flop * all_work(todo, shapes) / 3600
         all_hours += hours
         rest = f"{hours:5.1f} h here" if todo else "whole"
-        rest += mixed(records.rows_of(path_of(name)))
+        rest += mixed(ledger.rows_of(path_of(name)))
         what = f"{grid.what} ({grid.kind})" if grid.kind == EXPLORATORY else grid.what
         print(f"{name:16}{total - len(todo):4} of {total:3} runs recorded   {rest:14}{what}")
     print(
@@ -77,7 +76,7 @@ def status():
 
 def mixed(rows):
     """A warning where the rows of one file were made by code of several commits."""
-    found = records.commits(rows)
+    found = ledger.commits(rows)
     return f", {len(found)} commits " if len(found) > 1 else ""
 
 
@@ -88,10 +87,10 @@ def record_grids(names, words, until):
     for name in names:
         grid, before = GRIDS[name], len(missing(GRIDS[name], path_of(name)))
         if not before:
-            rows = len(records.rows_of(path_of(name)))
+            rows = len(ledger.rows_of(path_of(name)))
             print(f"{name}: whole, {rows} rows; nothing to do (--repeat trains a row again)")
             continue
-        here = records.numerical_state()["machine"]
+        here = ledger.numerical_state()["machine"]
         if GRIDS[name].on not in here and len(names) > 1:
             print(f"{name}: left out, since it wants a machine that says {GRIDS[name].on}")
             continue
@@ -127,26 +126,11 @@ def main(parser, argv):
         metavar=("GRID", "PLAN SEED"),
         help="train this recorded row again and say how far it lies from the record",
     )
-    parser.add_argument("--plans", nargs="+", metavar="PLAN", help="compare these")
-    parser.add_argument("--match", choices=MATCH, default="tokens")
-    parser.add_argument(
-        "--budget",
-        type=number(float, above=0),
-        default=512_000,
-        help="steps, tokens (also for parameters), FLOPs or seconds a run",
-    )
-    parser.add_argument("--seeds", type=number(int, least=0), nargs="+", default=[0, 1, 2])
-    parser.add_argument("--baseline", default="standard")
-    parser.add_argument("--size", default="tiny")
-    parser.add_argument("--corpus", default="auto")
-    parser.add_argument("--batch", type=number(int, least=1), default=16)
-    parser.add_argument("--vocab", type=number(int, least=1), help="default: the size's")
     parser.add_argument(
         "--minutes",
         type=number(float, above=0),
         help="stop cleanly after so long; the next call goes on",
     )
-    parser.add_argument("--out", help="evidence file (default: under $MINIMAL_RUNS)")
     asked = parser.parse_args(argv)
     words = " ".join(["python -m evidence.research", *argv])
     until = float("inf") if asked.minutes is None else time.monotonic() + 60 * asked.minutes
@@ -154,8 +138,6 @@ def main(parser, argv):
         record_grids(asked.record or GRIDS, words, until)
     elif asked.repeat:
         repeat_row(parser, asked, words)
-    elif asked.plans:
-        compare(asked, words, until)
     else:
         status()
 

@@ -6,10 +6,10 @@ import io
 
 import torch
 
-from minimal.data import files
 from course import records
 from evidence.research import bypass_seeds
 from minimal.compare import intervals
+from minimal.data import files
 from minimal.tasks import squad, village
 
 SHAPES = dict(smoke=(2, 32), laptop=(2, 64), gpu=(4, 128))  # layers, width

@@ -19,15 +19,15 @@ from pathlib import Path
 
 import torch
 
+from course import records
 from minimal.command import command, number
+from minimal.compare import intervals, ledger
 from minimal.data import files, results
 from minimal.data.files import digest
 from minimal.encoder import bert, bypass
 from minimal.encoder.finetune import Spans, finetune
 from minimal.encoder.pretrain import RECIPE, fit, on_windows
 from minimal.encoder.wordpiece import learn_pieces
-from course import records
-from minimal.compare import intervals
 from minimal.model.config import Config
 from minimal.tasks import squad, village
 
@@ -156,9 +156,9 @@ def grid(path, plans, sizes, seeds, minutes=None, **changes):
         row, _ = run(*cell, **changes)
         return row, head, f"{row['size']}, F1 {row['f1']:.2f} ({row['seconds']:.0f} s)"
 
-    if not records.missing(path, cells, recorded):
+    if not ledger.missing(path, cells, recorded):
         print(f"{path.name}: whole, nothing to do")
-    elif records.fill(path, cells, recorded, make, until):
+    elif ledger.fill(path, cells, recorded, make, until):
         print("time is up; the same command goes on from here")
 
 

@@ -22,12 +22,12 @@ import sys
 
 import numpy as np
 
+from course import records
+from evidence.research import why
 from minimal.command import command
 from minimal.data import corpora
 from minimal.data.packing import pack, permutation
 from minimal.data.tokenizer import tokenizer
-from course import records
-from evidence.research import why
 
 ROWS = 500 * 16  # what a run of the grids reads
 HELD = 371  # and is scored on

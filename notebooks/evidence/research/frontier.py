@@ -5,8 +5,8 @@ A grid is recorded on both texts: `frontier_code` and `frontier_novel`, and so o
 
 import torch
 
-from minimal.analysis import observe
 from evidence.research.studies import trained
+from minimal.analysis import observe
 from minimal.model.depth import Mixture
 
 

@@ -5,8 +5,8 @@ runs of one session. Ratios are of two ways on one machine; every way at its bes
 """
 
 from course import records
-from evidence.research import pairs
 from course.markdown import table
+from evidence.research import pairs
 from evidence.research.costs import FILE, PEAK
 
 LONG = 65536  # positions in flight beyond which launches no longer count
@@ -32,6 +32,17 @@ def over_v_cache(row, way="gather"):
     """Times as fast as the best V cache, whoever wrote it: ours or PyTorch's."""
     best = row["faster_than_v_cache"] * row["gather_us"]
     return best / row[f"{way}_us"]
+
+
+def gpu_marks(fig):
+    """Put what a GPU's clock has said, if it is recorded, into a figure of times as fast as the
+    best V cache against positions in flight, as open marks; how many situations there are."""
+    rows = rows_of("decode")
+    for way, mark in (("gather", "o"), ("materialise", "s")):
+        for row in rows:
+            times = over_v_cache(row, way)
+            fig.axes[0].plot(in_flight(row), times, mark, color="black", mfc="none")
+    return len(rows)
 
 
 def promised(row):

@@ -5,36 +5,33 @@ A grid's number of seeds is fixed before its first run, with the reason beside i
 first and then adds seeds where it suits will find what suits.
 """
 
-from dataclasses import dataclass, replace
-from typing import Callable
+from dataclasses import replace
 
 from evidence.research import frontier, title, why
-from evidence.research.cells import AS_LARGE, AS_LONG, CODE, EQUAL, FACTORS, FIVE, SIXTEEN, SLIM, SLIM_AT, SLOWED, TEN, THIRTEEN, THREE, UNDECIDED, WAR, WRITING, for_steps, of_width, plans
+from evidence.research.cells import (
+    AS_LARGE,
+    AS_LONG,
+    CODE,
+    EQUAL,
+    FACTORS,
+    FIVE,
+    SIXTEEN,
+    SLIM,
+    SLIM_AT,
+    SLOWED,
+    TEN,
+    THIRTEEN,
+    UNDECIDED,
+    WAR,
+    WRITING,
+    for_steps,
+    of_width,
+    plans,
+)
 from evidence.research.studies import gain_study, held_out, layer_shares, mixin_study, token_left
-from minimal.training.run import Run
+from minimal.compare.runs import Grid
 
 ASKED, EXPLORATORY = "asked before", "exploratory"
-
-
-@dataclass
-class Grid:
-    """A question, and the runs that answer it. `cells` are dicts of Run fields; each is trained for
-    every seed."""
-
-    what: str
-    cells: list
-    seeds: tuple = tuple(THREE)
-    base: Run = WAR
-    also: Callable = lambda result: {}  # more fields of a row, from the run's result
-    on: str = ""  # what the machine of every row must say of itself
-    kind: str = ASKED  # or EXPLORATORY: chosen after looking at other results
-    expected: str = ""  # what its authors wrote down before its first run
-
-    def runs(self):
-        """Seed by seed, so that an interrupted grid is a whole grid with fewer seeds."""
-        for seed in self.seeds:
-            for cell in self.cells:
-                yield replace(self.base, seed=seed, **cell)
 
 
 GRIDS = dict(

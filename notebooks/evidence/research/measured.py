@@ -6,13 +6,13 @@ import statistics
 from collections import Counter
 
 from course import records
+from course.markdown import table
 from evidence.research import numbers, pairs, verdicts
-from minimal.compare import intervals
-from minimal.compare.curves import critical_point
+from evidence.research.costs import ASSUMED, PAPERS, PEAK, hours, reached
 from evidence.research.grids import EXPLORATORY, GRIDS
 from evidence.research.numbers import number, signed
-from course.markdown import table
-from evidence.research.costs import ASSUMED, PAPERS, PEAK, hours, reached
+from minimal.compare import intervals
+from minimal.compare.curves import critical_point
 
 # ---- one layer, lambdas, encoders ----------------------------------------------------------------
 

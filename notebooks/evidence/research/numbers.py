@@ -14,8 +14,8 @@ import statistics
 
 from course import records
 from evidence.research import pairs, repeats, states, verdicts
-from minimal.compare import intervals
 from evidence.research.grids import GRIDS
+from minimal.compare import intervals
 
 TABLES = re.compile("bov|vplus|modded")  # plans with tables by token
 

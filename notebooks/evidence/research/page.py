@@ -16,12 +16,21 @@ import re
 import sys
 import textwrap
 
+from course import records
+from evidence.research import (
+    gains,
+    gpu_table,
+    measured,
+    numbers,
+    pairs,
+    slopes,
+    tables,
+    text_leads,
+    vocab_leads,
+)
+from evidence.research.grids import GRIDS
 from minimal.command import command
 from minimal.data.files import write_whole
-from course import records
-from evidence.research import gains, measured, numbers, pairs, slopes, tables, text_leads, vocab_leads
-from evidence.research.grids import GRIDS
-from evidence.research import gpu_table
 
 WIDTH = 118  # columns of a paragraph
 MARK = re.compile(r"\{\{(.*?)\}\}", re.S)

@@ -10,8 +10,8 @@ import statistics
 
 from course import records
 from evidence.research import states
-from minimal.compare import intervals
 from evidence.research.grids import GRIDS
+from minimal.compare import intervals
 from minimal.compare.runs import asked_of
 
 # What we call little. In nats: half of ResFormer's lead on the novel (.021), the smallest of the

@@ -7,13 +7,13 @@ import re
 import textwrap
 from pathlib import Path
 
-from minimal.command import command
-from minimal.data.files import CHECKOUT
 from course import figures
 from course.drawings.canvas import Drawing
 from course.drawings.systems import systems
-from evidence.research import numbers
 from course.source_map import sources_map
+from evidence.research import numbers
+from minimal.command import command
+from minimal.data.files import CHECKOUT
 
 FIGURES = CHECKOUT / "slides" / "figures"
 

@@ -14,12 +14,13 @@ from dataclasses import replace
 
 import torch
 
-from minimal import analysis
-from minimal.command import command
-from minimal.data import corpora, results
 from course import records
 from evidence.research.cells import CODE, EQUAL, WAR
+from minimal import analysis
+from minimal.command import command
+from minimal.compare import ledger
 from minimal.compare.runs import cached
+from minimal.data import corpora, results
 from minimal.model.values import Mix
 from minimal.train import load
 
@@ -157,9 +158,9 @@ def main(parser, argv):
         return row, results.header(what, words, corpus), said
 
     cells = [(seed, plan) for seed in SEEDS for plan in PLANS]
-    if not records.missing(path, cells, recorded):
+    if not ledger.missing(path, cells, recorded):
         print(f"{name}: whole, {len(cells)} rows; nothing to do")
-    records.fill(path, cells, recorded, make)
+    ledger.fill(path, cells, recorded, make)
 
 
 if __name__ == "__main__":

@@ -18,18 +18,19 @@ from pathlib import Path
 
 import torch
 
+from course import records
+from evidence.research.costs import ASSUMED, FILE, PEAK, cost
+from minimal.bench.bench import training
+from minimal.bench.generation import PLANS as WRITERS
+from minimal.bench.generation import generation
 from minimal.command import command, number
+from minimal.compare import ledger
 from minimal.data import corpora, results
 from minimal.data.files import CHECKOUT, runs_folder
 from minimal.kernels import dense
 from minimal.kernels.gather import gather_attention
 from minimal.kernels.reference import reference
 from minimal.kernels.route import kernels_run
-from course import records
-from minimal.bench.bench import training
-from evidence.research.costs import ASSUMED, FILE, PEAK, cost
-from minimal.bench.generation import PLANS as WRITERS
-from minimal.bench.generation import generation
 from minimal.model.count import count
 from minimal.train import Trainer
 from minimal.training.run import Run, TimeIsUp
@@ -67,7 +68,7 @@ class Session:
         return Path(self.out) / FILE
 
     def rows(self, part):
-        return [row for row in records.rows_of(self.path) if row["part"] == part]
+        return [row for row in ledger.rows_of(self.path) if row["part"] == part]
 
     def has(self, part, **what):
         """Is such a row on file?"""
@@ -84,7 +85,7 @@ class Session:
         if self.corpus != "auto":
             words += f" ARGS='--corpus {self.text.name}'"
         head = results.header("one session on a GPU: kernels, speed, three models", words, about)
-        results.append(self.path, row | records.numerical_state(), head)
+        results.append(self.path, row | ledger.numerical_state(), head)
 
     # ---- the three models ---------------------------------------------------------------------
     def run(self, plan, flops=None, seed=0):

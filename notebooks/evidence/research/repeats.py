@@ -9,11 +9,12 @@ The record stays as it is; the repetition is appended to notebooks/evidence/repe
 import math
 import shutil
 
-from minimal.data import corpora, files, results
 from course import records
 from evidence.research import pairs
 from evidence.research.grids import GRIDS
+from minimal.compare import ledger
 from minimal.compare.runs import asked_of, in_folder, row_of, run_key, same
+from minimal.data import corpora, files, results
 from minimal.train import Trainer
 
 
@@ -32,7 +33,7 @@ def repeat(name, plan, seed, number=None, minutes=None, command=""):
     folder = files.runs_folder() / "repeated" / f"{run.plan}-{run_key(run, here.fingerprint)}"
     with files.locked(folder):
         result = Trainer(in_folder(run, folder), quiet=True).fit(minutes)
-        row = row_of(run, result) | records.numerical_state()
+        row = row_of(run, result) | ledger.numerical_state()
         row |= dict(recorded=recorded["loss"], recorded_commit=recorded.get("commit"))
         row["difference"] = round(row["loss"] - recorded["loss"], 5)
         head = results.header(f"Recorded runs of {name}, trained again", command, result["corpus"])
@@ -68,7 +69,7 @@ def chosen(name, plan, seed, number=None):
 def recorded_row(name, run):
     """(the row that a grid's file has of this run, the corpus of the file)."""
     path = records.EVIDENCE / f"{name}.json"
-    rows = [row for row in records.rows_of(path) if same(row, run)]
+    rows = [row for row in ledger.rows_of(path) if same(row, run)]
     if not rows:
         raise ValueError(
             f"{path.name} has no row of {run.plan} with seed {run.seed} yet: "
@@ -81,7 +82,7 @@ def noise_floor():
     """Of all repetitions on record: how many, the root mean square of their differences from what
     they repeat, and the largest; None where nothing was repeated yet."""
     paths = sorted(folder_of_repeats().glob("*.json"))
-    apart = [row["difference"] for path in paths for row in records.rows_of(path)]
+    apart = [row["difference"] for path in paths for row in ledger.rows_of(path)]
     return floor_of(apart) if apart else None
 
 
@@ -89,7 +90,7 @@ def twin_floor(grid="noise_code", twin="ten_seeds_code"):
     """The same of a whole grid that was recorded twice, with its sums in two orders: every row of
     `grid` beside its twin. None until all are there."""
     rows = pairs.rows_of(grid) if pairs.whole(grid) else []
-    recorded = records.rows_of(records.EVIDENCE / f"{twin}.json")
+    recorded = ledger.rows_of(records.EVIDENCE / f"{twin}.json")
     losses = {key_of(row): row["loss"] for row in recorded}
     apart = [row["loss"] - losses[key_of(row)] for row in rows if key_of(row) in losses]
     if not apart or len(apart) < len(rows):

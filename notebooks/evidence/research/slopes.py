@@ -4,12 +4,11 @@ Nothing is drawn from a part of a grid: whoever looks before all seeds are there
 has finished first.
 """
 
-from course import figures
-from course import records
+from course import figures, records
 from evidence.research import pairs
-from minimal.compare import intervals
 from evidence.research.grids import GRIDS
 from evidence.research.numbers import number, signed
+from minimal.compare import intervals
 from minimal.compare.runs import missing
 
 # what makes two runs of a grid comparable, and what the axis says of the baseline's run

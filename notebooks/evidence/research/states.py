@@ -18,10 +18,11 @@ import tarfile
 import tempfile
 from io import BytesIO
 
+from course import records
 from minimal.command import command
+from minimal.compare import ledger
 from minimal.data import results
 from minimal.data.files import CHECKOUT, digest
-from course import records
 
 PLANS = ("standard", "resformer", "denseformer", "bov", "modded", "dva")
 STEPS = 6
@@ -76,7 +77,7 @@ def measured(commit, plans=PLANS, steps=STEPS):
         raise ValueError(f"the code of {commit} does not train here: {done.stderr.strip()[-300:]}")
     losses, corpus, state = json.loads(done.stdout.splitlines()[-1])
     row = dict(state=fingerprint(losses), plan=", ".join(plans), steps=steps)
-    state["machine"] = records.of_maker(state["machine"])  # older code did not name the maker
+    state["machine"] = ledger.of_maker(state["machine"])  # older code did not name the maker
     return row | state | dict(commit=commit, losses=losses), corpus
 
 
@@ -90,7 +91,7 @@ def fingerprint(losses):
 
 def known():
     """{(commit, torch, machine): state}, as far as fingerprints were taken."""
-    rows = records.rows_of(records.EVIDENCE / "states.json")
+    rows = ledger.rows_of(records.EVIDENCE / "states.json")
     return {tuple(row[name] for name in HELD): row["state"] for row in rows}
 
 
@@ -135,7 +136,7 @@ def main(parser, argv):
         if commit is None:
             raise ValueError("wanted a commit, and there is no git here: record in a clone")
         row, corpus = measured(commit)
-        same = [old for old in records.rows_of(path) if alike(old, row)]
+        same = [old for old in ledger.rows_of(path) if alike(old, row)]
         if not same:
             results.append(path, row, results.header(what, words, corpus))
         print(f"{commit}: state {row['state']} (torch {row['torch']}, {row['machine']})")

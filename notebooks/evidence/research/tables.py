@@ -2,13 +2,12 @@
 
 import statistics
 
-from evidence.research import pictures
 from course import records
-from evidence.research import measured, numbers, pairs, slopes, states
+from course.markdown import table
+from evidence.research import measured, numbers, pairs, pictures, slopes, states
 from evidence.research.grids import EXPLORATORY, GRIDS
 from evidence.research.numbers import number, signed
-from course.markdown import table
-from evidence.research.table import speed_table as speed# noqa: F401, page.md asks for it
+from evidence.research.table import speed_table as speed  # noqa: F401, page.md asks for it
 
 MIXINS = {  # (plan, recipe) of lambdas.json, in words
     ("modded", "modded"): "plain",

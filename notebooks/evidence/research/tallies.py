@@ -2,8 +2,7 @@
 
 from collections import Counter
 
-from course import figures
-from course import records
+from course import figures, records
 
 LOOKS = dict(  # colour and hatch: told apart without colour, too
     zip(

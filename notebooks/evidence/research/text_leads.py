@@ -6,10 +6,10 @@ What each text foretold of itself, before a run, stands in evidence.research.why
 import statistics
 
 from course import figures
-from evidence.research import foretold, pairs, why
-from minimal.compare import intervals
-from evidence.research.numbers import apart, number, with_interval
 from course.markdown import table
+from evidence.research import foretold, pairs, why
+from evidence.research.numbers import apart, number, with_interval
+from minimal.compare import intervals
 
 NAMES = dict(
     bare="the library without comments",

@@ -8,12 +8,12 @@ files, and a test fails when the two disagree.
 
 import json
 
-from minimal.command import command
-from minimal.data.files import write_whole
 from course import records
-from minimal.compare import intervals
 from evidence.research.grids import EXPLORATORY, GRIDS
 from evidence.research.pairs import compared, sentence
+from minimal.command import command
+from minimal.compare import intervals
+from minimal.data.files import write_whole
 
 # one corpus, size and budget: runs of these files compare with each other
 WAR = ("thirteen_rows", "residuals", "sharing")

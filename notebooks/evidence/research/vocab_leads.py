@@ -5,9 +5,9 @@ per byte, since a token is another piece of text in another vocabulary.
 """
 
 from course import figures
+from course.markdown import table
 from evidence.research import pairs, why
 from evidence.research.numbers import apart, number, with_interval
-from course.markdown import table
 
 AT_EQUAL_SIZE = "tables, against a standard as large"
 # a comparison in words -> plan, its MLPs, and those of its rival standard; None: as they are
