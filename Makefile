@@ -59,11 +59,6 @@ $(PY):
 	    "ensurepip): install its venv package (Debian, Ubuntu: apt install python3-venv), or name another PYTHON=…" >&2; exit 1; }; \
 	echo "making $(VENV) with $$found"; "$$found" -m venv --clear $(VENV)
 
-# What stands beside the package, and in no wheel: homework here; course and evidence under notebooks.
-beside := import os, sysconfig; here = os.getcwd(); \
-    path = os.path.join(sysconfig.get_path("purelib"), "course.pth"); \
-    open(path, "w", encoding="utf-8").write(f"{here}\n{here}/notebooks\n")
-
 from_cpu := --index-url https://download.pytorch.org/whl/cpu
 $(VENV)/.torch-cpu $(VENV)/.torch-cuda: $(VENV)/.torch-%: constraints.txt | $(PY)
 	@rm -f $(VENV)/.torch-*
@@ -74,7 +69,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt $(TORCH:%=$(VENV)/.torch-%) | $(P
 	@echo "installing the pinned packages into $(VENV): once, some minutes, 2.5 GB (more with CUDA)"
 	$(PIP) install -c constraints.txt -e '.[test]' || { echo "set-up did not finish: the lines above say why;" \
 	    "it needs the package index this once" >&2; exit 1; }
-	@$(PY) -c '$(beside)'
+	@$(PY) notebooks/course/beside.py
 	@touch $@
 
 $(VENV)/.extra-site: $(wildcard package.json package-lock.json)

@@ -9,6 +9,7 @@ import sys
 
 import torch
 
+from minimal.callable import call_as
 from minimal.model import checks
 
 COLDEST = 1e-6  # below it, logits divided by the temperature overflow
@@ -55,6 +56,7 @@ def check_logits(logits):
             raise ValueError(f"logits: wanted numbers, got {wrong}: has the training diverged?")
 
 
+@call_as
 @torch.inference_mode()
 def generate(
     model,

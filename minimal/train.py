@@ -9,10 +9,11 @@ The loop itself, with its clock, its checkpoints and its ways to stop, is minima
 import functools
 import math
 import os
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 
 import torch
 
+from minimal.callable import call_as
 from minimal.command import command, number
 from minimal.data import corpora, files, packing
 from minimal.data import tokenizer as tokenizers
@@ -222,7 +223,7 @@ class Trainer(Loop):
 
     def result(self):
         return dict(
-            run=asdict(self.run),
+            run=self.run.asked(),
             corpus=self.corpus,
             steps=self.steps,
             tokens=self.steps * self.tokens_a_step,
@@ -239,7 +240,7 @@ class Trainer(Loop):
     # ---- what is kept ---------------------------------------------------------------------------
     def identity(self):
         """What must be equal for a run to go on: all but where it is written, and how often."""
-        given = asdict(self.run).items()
+        given = self.run.asked().items()
         asked = {name: value for name, value in given if name not in NOT_IN_IDENTITY | HOW_OFTEN}
         return asked | dict(
             data=self.data.fingerprint,
@@ -251,12 +252,21 @@ class Trainer(Loop):
         return dict(tokenizer=self.tok.text)
 
 
-def load(folder, where="cpu"):
-    """(model, tokenizer) of a training run's folder."""
+@call_as
+def train(run: Run, minutes: float | None = None, quiet: bool | None = None) -> dict:
+    """Train a run to its end, or for some minutes: losses, evaluations, counts, coefficients.
+    With `out` in the run its folder holds checkpoint and log, and the same call goes on there."""
+    return Trainer(run, quiet).fit(minutes)
+
+
+def load(folder, where="cpu", plan=None) -> tuple[GPT, tokenizers.Tokenizer]:
+    """(model, tokenizer) of a training run's folder. Code is not in a checkpoint: a run of a Plan
+    of your own wants that `plan` again."""
     tensors, state = checkpoint.load(folder, tokenizer=str)
     names = {entry.name for entry in fields(Run)}
     try:
-        run = Run(**{k: v for k, v in state["identity"].items() if k in names})
+        asked = {k: v for k, v in state["identity"].items() if k in names}
+        run = Run(**asked | (dict(plan=plan) if plan else {}))
         skeleton(run.plan, run.size, **run.config())
         model = build(run.plan, run.size, run.seed, **run.config()).to(where)
         checkpoint.load_weights(model, checkpoint.part(tensors, "model/"))

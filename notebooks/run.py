@@ -30,7 +30,7 @@ sys.modules.setdefault("rfc3987_syntax", None)
 
 import nbformat  # noqa: E402
 
-from course import checks, folds  # noqa: E402
+from course import checks, folds, owner  # noqa: E402
 from minimal.data.files import write_whole  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
@@ -378,7 +378,6 @@ def clean(notebook, name):
     """The notebook as it is published: no outputs, no traces of a run, ids that can be read, and in
     its head the time that a person needs and a link to its page, where the site has an address."""
     from homework import clock  # slow imports, for this alone
-    from slides import launch
 
     notebook.cells = [cell for cell in notebook.cells if "injected-parameters" not in tags(cell)]
     notebook.nbformat, notebook.nbformat_minor = 4, 5
@@ -386,7 +385,7 @@ def clean(notebook, name):
     if notebook.cells and notebook.cells[0].cell_type == "markdown":
         head = notebook.cells[0]
         head.source = clock.with_time(head.source, clock.time(notebook))
-        head.source = launch.with_page(head.source, name)
+        head.source = owner.with_page(head.source, name)
     heading, taken = "start", {cell.get("id") for cell in notebook.cells}
     for cell, closed in zip(notebook.cells, folds.metadata(notebook.cells), strict=True):
         kept = {key: cell.metadata[key] for key in ("tags", "slideshow") if key in cell.metadata}

@@ -7,6 +7,7 @@ import html
 import re
 from urllib.parse import quote, urlsplit
 
+from course import owner
 from slides import links
 
 # host -> what opens a notebook of it: (name, address)
@@ -21,15 +22,13 @@ NOWHERE = (
     "Buttons for Colab and Binder appear here once the owner of a copy has set "
     "<code>Homepage</code> in <code>pyproject.toml</code>."
 )
-BESIDE = "**Beside it.** "  # in the head of a notebook, before its links
 # the buttons as they stand on a page, and the line of its state below them
 TOOLS = re.compile(r'<div class="toolbar">.*?</div>(<p class="soft state">.*?</p>)?', flags=re.S)
-RENDERED = re.compile(r"\[Page\]\([^)]*\) · ")
 
 
 def services(file):
     """[(name, address)] of what opens a file of the repository in a browser; empty without one."""
-    home = links.project()
+    home = owner.project()
     if not home:
         return []
     where = urlsplit(home)
@@ -49,29 +48,12 @@ def run_box(file):
         if name == "Colab":
             more = (
                 ". Paste these lines above its first cell:<pre><code>"
-                f"!git clone --depth 1 {html.escape(links.project())} course "
-                "&amp;&amp; pip install --quiet --editable course\n%cd course</code></pre>"
+                f"!git clone --depth 1 {html.escape(owner.project())} course "
+                "&amp;&amp; pip install --quiet ./course\n%cd course/notebooks</code></pre>"
             )
         ways.append(f'<li><a class="launch" href="{html.escape(address)}">{name}</a>{more}</li>')
     note = "" if len(ways) > 1 else f"<p>{NOWHERE}</p>"
     return f"<details><summary>Run it</summary><ul>{''.join(ways)}</ul>{note}</details>"
-
-
-def with_page(source, name):
-    """The head of a notebook, with a link to its page where the owner publishes the site.
-
-    `python notebooks/run.py --clean` writes it, and takes it out where the address is gone.
-    """
-    source, home = without_page(source), links.published()
-    if not home:
-        return source
-    page = f"[Page]({home.rstrip('/')}/notebooks/{name}.html) · "
-    return source.replace(BESIDE, BESIDE + page, 1)
-
-
-def without_page(source):
-    """The head as the page itself shows it, which needs no link to where the reader is."""
-    return RENDERED.sub("", source, count=1)
 
 
 def toolbar(path, at, decks=(), printed=(), homework=()):
@@ -85,6 +67,6 @@ def toolbar(path, at, decks=(), printed=(), homework=()):
         found.append(there(f"slides/{stem}.pdf", "PDF"))
     found += [there(f"homework/{name}.html", f"Homework {name[2:4]}") for name in homework]
     found.append(f'<a href="{path.name}" download>Download .ipynb</a>')
-    if links.project():
-        found.append(f'<a href="{links.project()}/blob/main/{file}">Source</a>')
+    if owner.project():
+        found.append(f'<a href="{owner.project()}/blob/main/{file}">Source</a>')
     return f'<div class="toolbar">{"".join(found)}{run_box(file)}</div>'

@@ -4,10 +4,10 @@ import functools
 import html
 import posixpath
 import re
-import tomllib
 from html.parser import HTMLParser
 from pathlib import Path
 
+from course import owner
 from notebooks import run
 from slides import api, deck
 
@@ -60,21 +60,6 @@ def relative(target, at):
     return posixpath.relpath(target, posixpath.dirname(at) or ".")
 
 
-def project():
-    """The address of this repository, if the owner of a fork has told pyproject.toml; else None."""
-    return told("Homepage")
-
-
-def published():
-    """The address at which the owner shows the site; None: it is read from a folder."""
-    return told("Documentation")
-
-
-def told(name):
-    about = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return about.get("urls", {}).get(name)
-
-
 def address(file, at):
     """Where a link to a file of the repository leads from the page `at`; None: nowhere.
 
@@ -83,8 +68,8 @@ def address(file, at):
     known = places().get(file)
     if known:
         return relative(known, at)
-    if project() and (ROOT / file).exists():
-        return f"{project()}/blob/main/{file}"
+    if owner.project() and (ROOT / file).exists():
+        return f"{owner.project()}/blob/main/{file}"
     return None
 
 

@@ -7,6 +7,7 @@ Whoever makes a preview wants whole addresses: the owner of a copy of the site s
 import html
 import re
 
+from course import owner
 from slides import formula, links
 from slides.browser import Browser
 from slides.launch import TOOLS
@@ -72,14 +73,14 @@ def tags(name, body, at):
         f'<meta property="og:image:alt" content="{html.escape(ALT, quote=True)}">',
         '<meta name="twitter:card" content="summary_large_image">',
     ]
-    if links.published():
+    if owner.published():
         lines.append(f'<meta property="og:url" content="{whole(at, at)}">')
     return "\n".join(lines)
 
 
 def whole(target, at):
     """The address of a file of the site: whole where the owner has said it, else from the page."""
-    home = links.published()
+    home = owner.published()
     return f"{home.rstrip('/')}/{target}" if home else links.relative(target, at)
 
 

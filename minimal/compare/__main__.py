@@ -4,7 +4,6 @@ python -m minimal.compare --plans standard bov --match flops --budget 3e13 --see
 """
 
 import sys
-import time
 
 from minimal.command import command, number
 from minimal.compare.budgets import MATCH
@@ -35,8 +34,7 @@ def main(parser, argv):
     parser.add_argument("--out", help="evidence file (default: under $MINIMAL_RUNS)")
     asked = parser.parse_args(argv)
     words = " ".join(["python -m minimal.compare", *argv])
-    until = float("inf") if asked.minutes is None else time.monotonic() + 60 * asked.minutes
-    compare(asked, words, until)
+    compare(**vars(asked), command=words)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,8 @@ python -m minimal.compare --plans standard bov --match flops --budget 3e13 --see
 """
 
 import json
+import math
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,40 +22,56 @@ from minimal.variants import skeleton
 DASHES = ("-", "--", "-.", ":")
 
 
-def compare(asked, command, until):
-    """Train what was asked for, as far as time allows, and say what is there."""
-    names = list(dict.fromkeys([asked.baseline, *asked.plans]))
-    base = Run(
-        size=asked.size, corpus=asked.corpus, batch=asked.batch, vocab=asked.vocab, evaluate=10**9
-    )
-    plans = [settings_of(skeleton(name, asked.size)) for name in names]
-    where = asked.size, asked.corpus, asked.batch, asked.vocab
-    key = digest(names, plans, asked.match, asked.budget, *where)
-    path = Path(asked.out or runs_folder() / "evidence" / f"{key}.json")
+def compare(
+    plans: list,
+    match: str = "tokens",
+    budget: float = 512_000,
+    seeds: list = (0, 1, 2),
+    baseline: str = "standard",
+    size: str = "tiny",
+    corpus: str = "auto",
+    batch: int = 16,
+    vocab: int | None = None,
+    minutes: float | None = None,
+    out: str | None = None,
+    command: str = "minimal.compare.compare",
+) -> list:
+    """Train plans (names, or a Plan of your own) with equal `match` of `budget`, print their paired
+    differences from the baseline, and draw them; the table, a dict a plan. Runs are kept: a second
+    call goes on, or only looks."""
+    until = math.inf if minutes is None else time.monotonic() + 60 * minutes
+    named = {str(plan): plan for plan in [baseline, *plans]}
+    base = Run(size=size, corpus=corpus, batch=batch, vocab=vocab, evaluate=10**9)
+    settings = [settings_of(skeleton(plan, size)) for plan in named.values()]
+    key = digest(list(named), settings, match, budget, size, corpus, batch, vocab)
+    path = Path(out or runs_folder() / "evidence" / f"{key}.json")
     if path.suffix != ".json":
         raise ValueError(f"wanted a file that ends in .json, got {path}: name another --out")
-    what = f"{asked.match}-matched at {asked.budget:g}"
+    what = f"{match}-matched at {budget:g}"
     if path.exists() and (held := results.read(path)["what"]) != what:
         raise ValueError(
             f"{path} holds runs that are {held}, and these are {what}: name another --out"
         )
 
     # which runs spend the budget: kept, since a second measurement of time would find other steps
-    def match(part):
-        runs = [MATCH[asked.match](replace(base, plan=name), asked.budget) for name in names]
-        cells = [dict(plan=run.plan, steps=run.steps, changes=run.changes) for run in runs]
+    def matched(part):
+        runs = [MATCH[match](replace(base, plan=plan), budget) for plan in named.values()]
+        cells = [dict(plan=str(run.plan), steps=run.steps, changes=run.changes) for run in runs]
         part.write_text(json.dumps(cells))
 
-    cells = json.loads(once(path.with_suffix(f".{key}.cells"), match).read_text())
+    cells = json.loads(once(path.with_suffix(f".{key}.cells"), matched).read_text())
+    cells = [cell | dict(plan=named[cell["plan"]]) for cell in cells]
 
     # train them, and show what is there
-    to_go = record(Grid(what, cells, tuple(asked.seeds), base), path, command, until)
-    if path.exists():
-        rows = results.read(path)["rows"]
-        print_table(rows, asked.baseline)
-        draw(rows, asked.baseline, path.with_suffix(""))
-        more = f"; {to_go} runs to go: the same command goes on" if to_go else ""
-        print(f"written: {path}; figures in {path.with_suffix('')}/{more}")
+    to_go = record(Grid(what, cells, tuple(seeds), base), path, command, until)
+    if not path.exists():
+        return []
+    rows = results.read(path)["rows"]
+    print_table(rows, baseline)
+    draw(rows, baseline, path.with_suffix(""))
+    more = f"; {to_go} runs to go: the same command goes on" if to_go else ""
+    print(f"written: {path}; figures in {path.with_suffix('')}/{more}")
+    return intervals.paired(rows, "loss", baseline)
 
 
 def print_table(rows, baseline):

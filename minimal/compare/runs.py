@@ -33,17 +33,26 @@ def run_key(run, fingerprint):
     """The name of a run's content: what it trains, on what, how, from which seed, by which torch.
     Plan and recipe enter with their numbers, since names stay when numbers change."""
     model = skeleton(run.plan, run.size, **run.config())
-    asked = {name: value for name, value in asdict(run).items() if name not in NOT_IN_IDENTITY}
+    asked = {name: value for name, value in run.asked().items() if name not in NOT_IN_IDENTITY}
     return files.digest(
         asked,
         asdict(model.config),
         settings_of(model),
         count(model),
         repr(recipes.named(run.recipe)),
+        *foreign_code(model),
         fingerprint,
         torch.__version__.split("+")[0],
         RUN_FORMAT,
     )
+
+
+def foreign_code(model):
+    """The source of every part that is not of this package: the run of a class of your own is
+    trained anew when you have changed the class."""
+    kinds = {type(part) for part in model.modules()}
+    own = [kind for kind in kinds if kind.__module__.split(".")[0] not in ("minimal", "torch")]
+    return sorted(map(inspect.getsource, own))
 
 
 def in_folder(run, folder):
@@ -150,7 +159,7 @@ def asked_of(run):
     said = NOT_IN_IDENTITY | HOW_OFTEN | {"plan", "size", "seed"}
     return {
         name: value
-        for name, value in asdict(run).items()
+        for name, value in run.asked().items()
         if value != defaults[name] and name not in said
     }
 
@@ -164,7 +173,7 @@ def row_of(run, result):
     final, coefficients = result["valid"][-1], result["coefficients"]
     ends = coefficients["steps"][-1] if coefficients["steps"] else []
     return dict(
-        plan=run.plan,
+        plan=str(run.plan),
         size=run.size,
         seed=run.seed,
         steps=result["steps"],
@@ -186,7 +195,7 @@ def row_of(run, result):
 def same(row, run):
     """Is this recorded row that run? Compared by what was asked, not by this machine's cache."""
     asked = json.loads(json.dumps(asked_of(run)))
-    ours = (run.plan, run.size, run.seed, asked)
+    ours = (str(run.plan), run.size, run.seed, asked)
     return (row["plan"], row["size"], row["seed"], row["asked"]) == ours
 
 
@@ -218,7 +227,7 @@ def record(grid, path, command, until=math.inf, quiet=True):
         except TimeIsUp:
             return None
         except Diverged as why:  # it must not block the runs behind it
-            print(f"{run.plan:20} seed {run.seed}: {why}", flush=True)
+            print(f"{str(run.plan):20} seed {run.seed}: {why}", flush=True)
             return None
         if result is None:
             return None

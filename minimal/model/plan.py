@@ -93,7 +93,9 @@ def place(where=everywhere, **doors):
 # ---- the plan ---------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Plan:
-    """A row of the course's table: a function (i, L) -> LayerPlan, and its wishes of the size."""
+    """A row of the course's table: a function (i, L) -> LayerPlan, and its wishes of the size.
+
+    A plan of your own has a `name` by which its runs are written down."""
 
     line: Any = place()
     streams: tuple = ()  # of model/residual.py
@@ -101,6 +103,10 @@ class Plan:
     kv: Any = None  # heads -> key/value heads
     style: str | None = None
     smear: bool = False
+    name: str = "own"
+
+    def __str__(self):
+        return self.name
 
     def adapt(self, config):
         """The size as this plan wants it."""

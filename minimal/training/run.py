@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 from minimal.command import Stop
 from minimal.training import recipes
@@ -44,7 +45,7 @@ class Run:
     torch.use_deterministic_algorithms(True) trades speed for the last digit.
     """
 
-    plan: str = option("standard", "a name of minimal.variants")
+    plan: Any = option("standard", "a name of minimal.variants; in Python, or a Plan of your own")
     size: str = option("tiny", "a name of minimal.model.config")
     corpus: str = option("auto", "auto, stdlib, a file or folder, python:DIR, or a known name")
     steps: int | None = option(None, "optimizer steps (default 250)")
@@ -80,8 +81,13 @@ class Run:
     overrides: dict = field(default_factory=dict, metadata=dict(cli=False))
 
     def __post_init__(self):
+        if not isinstance(self.plan, str) and not hasattr(self.plan, "line"):
+            raise ValueError(
+                f"plan: wanted a name of minimal.variants or a Plan, got {self.plan!r}"
+            )
         for entry in fields(self):
-            check_kind(entry, getattr(self, entry.name))
+            if entry.name != "plan":
+                check_kind(entry, getattr(self, entry.name))
         for name, most in MOST.items():
             check_size(name, getattr(self, name), most)
         if not 0 <= self.seed < 2**32:
@@ -93,6 +99,11 @@ class Run:
         if self.scale not in recipes.SCALES:
             known = ", ".join(recipes.SCALES)
             raise ValueError(f"there is no scale {self.scale!r}: choose one of {known}")
+
+    def asked(self):
+        """Its fields as they are written down: a Plan of one's own by its name."""
+        found = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        return found | dict(plan=str(self.plan))
 
     def config(self):
         """What this run changes in its size's Config."""
@@ -116,6 +127,8 @@ class Run:
 
 def kind_of(entry):
     """The type of a field, without its `| None`."""
+    if entry.type is Any:
+        return str
     return next(kind for kind in (int, float, str, bool, dict) if entry.type in (kind, kind | None))
 
 

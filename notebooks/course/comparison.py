@@ -2,13 +2,12 @@
 
 from course import records
 from minimal.compare import intervals
-from minimal.compare.ledger import rows_of
 
 
 def recorded(grid, base, *plans):
     """Print the paired differences from `base` that a recorded grid has for these plans, as they
     are (rows with changes aside); {plan: row of intervals.paired}, {} where nothing is recorded."""
-    rows = rows_of(records.EVIDENCE / f"{grid}.json")
+    rows = records.rows_of(records.EVIDENCE / f"{grid}.json")
     rows = [row for row in rows if "changes" not in row["asked"]]
     table = intervals.paired(rows, "loss", base) if rows else []
     found = {row["plan"]: row for row in table if row["n"]}

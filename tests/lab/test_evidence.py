@@ -11,11 +11,13 @@ from functools import partial
 
 import pytest
 
+from course import comparison as course_comparison
 from course import records
 from evidence.research import __main__ as evidence_command
 from evidence.research import bypass_runs, bypass_seeds, repeats
 from evidence.research.grids import GRIDS, Grid
 from minimal import variants
+from minimal.compare import __main__ as compare_command
 from minimal.compare import budgets, comparison, intervals, ledger
 from minimal.compare import runs as runs_module
 from minimal.compare.budgets import MATCH, shape, work
@@ -101,32 +103,32 @@ def test_a_budget_that_buys_nothing_is_refused(base, monkeypatch, capsys):
     monkeypatch.setattr(comparison, "record", lambda *_: 0)
     command = ask_for(base, "--plans", "bov", "--match", "flops", "--budget")
     with pytest.raises(SystemExit):
-        evidence_command.main([*command, "-5"])
+        compare_command.main([*command, "-5"])
     assert "--budget: wanted a number above 0, got -5" in capsys.readouterr().err
-    with pytest.raises(SystemExit, match="evidence: a budget of 1 buys no step of standard"):
-        evidence_command.main([*command, "1"])
+    with pytest.raises(SystemExit, match="compare: a budget of 1 buys no step of standard"):
+        compare_command.main([*command, "1"])
 
 
 def test_a_file_of_another_comparison_is_not_continued(base, tmp_path, capsys):
     out = str(tmp_path / "mine.json")
     words = "--plans gqa --match steps --seeds 0 --out".split()
     command = ask_for(base, *words, out, "--budget")
-    evidence_command.main([*command, "2"])
+    compare_command.main([*command, "2"])
     told = "holds runs that are steps-matched at 2, and these are steps-matched at 3: name another"
     with pytest.raises(SystemExit, match=told):
-        evidence_command.main([*command, "3"])
+        compare_command.main([*command, "3"])
 
 
 def test_evidence_is_a_json_file(base):
     command = ask_for(base, "--plans", "gqa", "--match", "steps", "--budget", "2")
     with pytest.raises(SystemExit, match="wanted a file that ends in .json, got mine.txt"):
-        evidence_command.main([*command, "--out", "mine.txt"])
+        compare_command.main([*command, "--out", "mine.txt"])
 
 
 def test_a_place_that_cannot_be_written_is_said_at_once_not_waited_for(base):
     command = ask_for(base, "--plans", "gqa", "--match", "steps", "--budget", "2")
-    with pytest.raises(SystemExit, match="evidence: cannot write /proc/x"):
-        evidence_command.main([*command, "--out", "/proc/x.json"])
+    with pytest.raises(SystemExit, match="compare: cannot write /proc/x"):
+        compare_command.main([*command, "--out", "/proc/x.json"])
 
 
 def test_an_interrupted_grid_goes_on_and_repeats_nothing(base, tmp_path, monkeypatch):
@@ -212,10 +214,10 @@ def test_equal_time_is_measured_once_and_goes_on_with_what_was_measured(
 ):
     words = f"--plans bov --match time --budget .2 --out {tmp_path}/mine.json --seeds".split()
     command = ask_for(base, *words)
-    evidence_command.main([*command, "0"])
+    compare_command.main([*command, "0"])
     rows = records.read(tmp_path / "mine.json")["rows"]
     monkeypatch.setitem(MATCH, "time", None)  # measuring again would fail
-    evidence_command.main([*command, "0", "1"])
+    compare_command.main([*command, "0", "1"])
     more = records.read(tmp_path / "mine.json")["rows"]
     assert more[:2] == rows
     assert [(row["plan"], row["seed"]) for row in more[2:]] == [("standard", 1), ("bov", 1)]
@@ -230,13 +232,13 @@ def test_a_plan_without_its_baseline_is_shown_alone(capsys):
 def test_the_command_compares_draws_and_goes_on(base, tmp_path, capsys, monkeypatch):
     words = f"--plans bov --match flops --budget 2e9 --seeds 0 --out {tmp_path}/mine.json".split()
     command = ask_for(base, *words)
-    evidence_command.main(command)
+    compare_command.main(command)
     said = capsys.readouterr().out
     assert "bov" in said and "one seed: no interval" in said
     drawn = {path.name for path in (tmp_path / "mine").glob("*.svg")}
     assert drawn >= {"loss-steps.svg", "loss-tokens.svg", "loss-flops.svg"}
     monkeypatch.setattr(runs_module, "cached", None)  # nothing is trained twice
-    evidence_command.main(command)
+    compare_command.main(command)
     assert "to go" not in capsys.readouterr().out
 
 
@@ -290,7 +292,7 @@ def test_recording_says_what_it_did_and_that_there_was_nothing_to_do(toy, capsys
 def test_every_row_names_the_state_of_the_numbers_in_which_it_was_trained(base, toy, monkeypatch):
     cached(base, quiet=True)  # trained now, and recorded later, by other code
     later = ledger.numerical_state() | dict(commit="later")
-    monkeypatch.setattr(records, "numerical_state", lambda: later)
+    monkeypatch.setattr(ledger, "numerical_state", lambda: later)
     evidence_command.main(["--record", "toy"])
     rows = {row["plan"]: row for row in records.rows_of(toy / "toy.json")}
     assert rows["bov"]["commit"] == "later" != rows["standard"]["commit"]
@@ -310,7 +312,7 @@ def test_a_grid_for_another_machine_is_neither_trained_here_nor_taken_from_this_
     evidence_command.record_grids(["toy", "toy"], "test", 0)
     assert "toy: left out, since it wants a machine that says AVX9" in capsys.readouterr().out
     cached(base, quiet=True)  # a run of this machine must not pass for one of that
-    monkeypatch.setattr(records, "numerical_state", lambda: elsewhere)
+    monkeypatch.setattr(ledger, "numerical_state", lambda: elsewhere)
     with pytest.raises(SystemExit, match=f"got {here['machine']}: .*another folder in MINIMAL_RU"):
         evidence_command.main(["--record", "toy"])
     assert not (toy / "toy.json").exists()
@@ -350,11 +352,11 @@ def test_a_run_taken_up_by_other_code_names_both(base, monkeypatch):
     monkeypatch.setattr(Trainer, "step", killed)
     state = ledger.numerical_state()
     for commit in ("lost", "one"):  # the first is killed before its first checkpoint
-        monkeypatch.setattr(records, "numerical_state", lambda c=commit: state | dict(commit=c))
+        monkeypatch.setattr(ledger, "numerical_state", lambda c=commit: state | dict(commit=c))
         with pytest.raises(KeyboardInterrupt):
             cached(replace(run, save=2 if commit == "one" else 100), quiet=True)
     monkeypatch.setattr(Trainer, "step", step)
-    monkeypatch.setattr(records, "numerical_state", lambda: state | dict(commit="two"))
+    monkeypatch.setattr(ledger, "numerical_state", lambda: state | dict(commit="two"))
     result = cached(run, quiet=True)
     assert result["commit"] == "one, then two" and result["torch"] == state["torch"]
 
@@ -442,7 +444,7 @@ def test_what_cannot_be_repeated_is_said(toy, words, told):
 def test_a_repetition_needs_a_grid_a_plan_and_a_seed(toy, words, capsys):
     with pytest.raises(SystemExit) as ended:
         evidence_command.main(["--repeat", *words.split()])
-    assert ended.value.code == 2 and "evidence: --repeat wants" in capsys.readouterr().err
+    assert ended.value.code == 2 and "research: --repeat wants" in capsys.readouterr().err
 
 
 def test_a_row_on_another_text_is_not_repeated(toy, base, capsys):
@@ -503,7 +505,7 @@ def test_what_is_recorded_is_printed_with_its_interval_and_changed_models_are_le
     rows += [row("bov", seed, 2.9 + seed + 0.01 * seed) for seed in range(3)]
     rows += [row("bov", seed, 9.0, changes=dict(hidden=96)) for seed in range(3)]
     monkeypatch.setattr(records, "rows_of", lambda path: rows)
-    found = comparison.recorded("grid", "standard", "bov", "mla")
+    found = course_comparison.recorded("grid", "standard", "bov", "mla")
     assert round(found["bov"]["difference"], 6) == -0.09 and found["bov"]["n"] == 3
     said = capsys.readouterr().out
     assert said.startswith(
@@ -512,8 +514,8 @@ def test_what_is_recorded_is_printed_with_its_interval_and_changed_models_are_le
     assert said.count("\n") == 1 and "n = 3" in said, "mla has no rows, and no line"
 
     monkeypatch.setattr(records, "rows_of", lambda path: rows[:1] + rows[3:4])
-    comparison.recorded("grid", "standard", "bov")
+    course_comparison.recorded("grid", "standard", "bov")
     assert "(one seed, no interval, n = 1)" in capsys.readouterr().out
     monkeypatch.setattr(records, "rows_of", lambda path: [])
-    assert comparison.recorded("grid", "standard", "bov") == {}
+    assert course_comparison.recorded("grid", "standard", "bov") == {}
     assert capsys.readouterr().out == "grid: not recorded yet\n"

@@ -11,8 +11,6 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from homework import cells, turn
-
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 README, CONTRIBUTING = (ROOT / name for name in ("README.md", "CONTRIBUTING.md"))
 ROOM = re.compile(r"^    (\w+(?:\.py|/)) ", re.M)
@@ -23,11 +21,9 @@ def front():
     return ast.get_docstring(ast.parse((ROOT / "minimal/__init__.py").read_text()), clean=True)
 
 
-def test_readme_and_contributing_show_the_rooms_of_the_package():
-    rooms = ROOM.findall(front())
+def test_contributing_shows_the_rooms_of_the_package():
+    rooms = ["gpt.py", *ROOM.findall(front())]
     assert len(rooms) > 10
-    tree = README.read_text().partition("The rooms of the package")[2].partition("\n\n`python")[0]
-    assert ROOM.findall(tree) == rooms
     table = CONTRIBUTING.read_text().partition("## The rooms")[2].partition("\n## ")[0]
     first = "".join(line.split("|")[1] for line in table.splitlines() if line.startswith("| `"))
     assert re.findall(r"`([^`]+)`", first) == rooms
@@ -50,6 +46,7 @@ def test_what_is_said_of_the_package_exists(tree):
     """In prose, notebooks, decks and workflows; recorded files keep the command of their day."""
     read = re.compile(r".*\.(md|ipynb|yml|py|sh)|Makefile|\.ci/run").fullmatch
     texts = {name: text for name, text in tree.items() if text and read(name)}
+    texts.pop("CHANGELOG.md")  # which names what is gone
     faults = {name: lost(text) for name, text in texts.items() if not name.startswith("tests/")}
     assert {name: found for name, found in faults.items() if found} == {}
     assert len(re.findall(r"\bminimal/[\w/]+\.py\b", README.read_text())) >= 4
@@ -70,9 +67,10 @@ def colab():
 def test_the_lines_for_colab_fetch_a_fork_and_import_from_it(tmp_path):
     """As on Colab, in a kernel in an empty folder; pip, a stranger here, only notes its call."""
     fork, alone, tools = (tmp_path / name for name in ("fork", "alone", "tools"))
-    for folder in (fork / "minimal", alone, tools):
+    for folder in (fork, alone, tools):
         folder.mkdir(parents=True)
-    (fork / "minimal" / "__init__.py").touch()
+    (fork / "notebooks" / "course").mkdir(parents=True)
+    (fork / "notebooks" / "course" / "__init__.py").touch()
     git = lambda *words: subprocess.run(["git", *words], cwd=fork, check=True, capture_output=True)
     git("init", "-q")
     git("add", ".")
@@ -82,7 +80,7 @@ def test_the_lines_for_colab_fetch_a_fork_and_import_from_it(tmp_path):
 
     assert len(colab()) == 2 and "ADDRESS" in colab()[0]
     lines = "\n".join(colab()).replace("ADDRESS", f"file://{fork}")
-    cell = nbformat.v4.new_code_cell(f"{lines}\nimport minimal; print(minimal.__path__[0])")
+    cell = nbformat.v4.new_code_cell(f"{lines}\nimport course; print(course.__path__[0])")
     notebook = nbformat.v4.new_notebook(cells=[cell])
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     environment["PATH"] = f"{tools}{os.pathsep}{environment['PATH']}"
@@ -90,8 +88,8 @@ def test_the_lines_for_colab_fetch_a_fork_and_import_from_it(tmp_path):
     client.resources = {"metadata": {"path": str(alone)}}
     client.execute(env=environment)
     printed = "".join(output.text for output in notebook.cells[0].outputs)
-    assert "pip install --quiet --editable course" in printed
-    assert printed.split()[-1] == str(alone / "course" / "minimal")
+    assert "pip install --quiet ./course" in printed
+    assert printed.split()[-1] == str(alone / "course" / "notebooks" / "course")
 
 
 @pytest.mark.parametrize("program", ["notebooks/run.py", "slides/site.py"])
@@ -99,49 +97,6 @@ def test_a_program_answers_from_any_folder(program, tmp_path):
     command = [sys.executable, ROOT / program, "--help"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and done.stdout.startswith(f"usage: python {program}")
-
-
-def test_the_minutes_of_readme_are_counted_in_the_notebooks():
-    """A row for every notebook, in order, and hours that add up: see clock.time."""
-    from homework import clock
-
-    row = r"\]\((notebooks/\d\d\w+\.ipynb)\) \| [^|]+\? \| (\d+) \+ (\d+) \+ (\d+) \|"
-    rows = re.findall(row, README.read_text())
-    paths = sorted((ROOT / "notebooks").glob("*.ipynb"))
-    counted = [clock.time(nbformat.read(path, 4)) for path in paths]
-    wanted = [
-        (f"notebooks/{path.name}", str(time.core), str(time.writing), str(time.deeper))
-        for path, time in zip(paths, counted, strict=True)
-    ]
-    assert rows == wanted
-    whole, day = (
-        sum(minutes) / 60
-        for minutes in (
-            [time.all for time in counted],
-            [time.core + time.writing for time in counted[:5]],
-        )
-    )
-    assert f"All notebooks ({round(whole)} hours)" in README.read_text()
-    assert f"without what goes deeper ({round(day)} hours)" in README.read_text()
-    assert counted[1].core <= 50, "an hour is enough for the core of notebook 01, and two exercises"
-
-
-def test_an_hour_a_day_and_a_week_of_readme_hold_what_it_says():
-    """An hour is one, a day has eight and a week forty; the numbers are those of the table."""
-    from homework import clock
-
-    books, units = clock.notebooks(), clock.units()
-    assert len(units) == 9, "all but the open project say their minutes"
-    first = nbformat.read(ROOT / "notebooks" / "01_attention.ipynb", 4)
-    asked = [turn.exercise_of(unit, name) for name, unit in cells.turns(first).items()]
-    shortest = sorted(exercise.minutes for exercise in asked)[:2]
-    assert books["01_attention.ipynb"].core + sum(shortest) <= 60
-    hours = clock.hours(books, units)
-    assert hours["without what goes deeper"] + hours["and homework 01"] <= 8
-    assert hours["exercises of all notebooks"] + hours["units of homework"] <= 40
-    readme = " ".join(README.read_text().split())
-    assert [f"{words} ({number} hours)" in readme for words, number in hours.items()] == [True] * 5
-    assert clock.told(README.read_text(), books, units) == README.read_text()
 
 
 def test_readme_is_told_new_minutes_by_a_command():
@@ -172,12 +127,3 @@ def test_a_minute_is_130_words_or_8_lines():
     assert str(clock.Time(5, 5, 3)) == (
         "5 minutes to read and run, 5 to write, 3 more for what goes deeper"
     )
-
-
-def test_the_head_of_every_notebook_says_the_time_that_was_counted():
-    """run.py --clean writes it."""
-    from homework import clock
-
-    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
-        notebook = nbformat.read(path, 4)
-        assert f"**Time.** {clock.time(notebook)};" in notebook.cells[0].source, path.name

@@ -15,6 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 def visit(*arguments, python=None, **environment):
     """What the doctor says; to this Python, started for the question, or quickly to a warm one."""
     words, environment = ["-m", "course.doctor", *arguments], os.environ | environment
+    environment["PYTHONPATH"] = f"{ROOT}:{ROOT}/notebooks"  # as make doctor says
     if python is None:
         return warm.run(words, cwd=ROOT, env=environment)
     how = dict(cwd=ROOT, env=environment, text=True, capture_output=True, timeout=120)

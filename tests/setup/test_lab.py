@@ -82,7 +82,7 @@ def test_the_conda_way_of_readme_opens_jupyterlab_as_make_lab_does(tmp_path, tol
     (words,) = re.findall(r"^    jupyter lab (.*)$", readme, re.M)
     conda = (ROOT / "environment.yml").read_text(encoding="utf-8").partition("variables:\n")[2]
     variables = dict(re.findall(r"^  (\w+): (\S+)", conda.partition("channels:")[0], re.M))
-    assert list(variables) == ["JUPYTER_CONFIG_PATH"]
+    assert list(variables) == ["JUPYTER_CONFIG_PATH", "PYTHONPATH", "GOMP_SPINCOUNT"]
     port = own_lab.free_port()
     more = f"--no-browser --allow-root --port={port} --ServerApp.port_retries=0".split()
     with open(tmp_path / "log", "w") as log:

@@ -106,7 +106,8 @@ def test_lab_test_and_check_set_up_first(house, make, target, call):
     calls = (house / "calls").read_text().splitlines()
     before = {"check": ["-m ruff check", "-m ruff format --check"]}.get(target, [])
     assert [line.strip() for line in calls[len(calls) - 1 - len(before) : -1]] == before
-    assert "-e .[test]" in calls[-2 - len(before)] and calls[-1].startswith(call)
+    assert "-e .[test]" in calls[-3 - len(before)] and calls[-1].startswith(call)
+    assert calls[-2 - len(before)] == "notebooks/course/beside.py"
 
 
 def test_lab_lands_on_the_first_notebook_with_the_settings_of_the_course(house, make):

@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from matplotlib import image
 
-from course import figures, shades
+from course import figures, owner, shades
 from notebooks import run
 from slides import build, dark, formula, launch, lesson, links, page, preview, search, shell
 
@@ -315,25 +315,25 @@ def test_a_description_is_the_first_sentence_that_says_something_without_signs()
 def test_the_head_of_a_notebook_links_its_page_where_the_site_has_an_address(monkeypatch):
     head = "# 01 · A\n\n**Beside it.** [Slides](../slides/01_a.ipynb) · next: [02](02_b.ipynb)"
     for home in ("https://some.github.io/course", "https://some.github.io/course/"):
-        monkeypatch.setattr(links, "published", lambda home=home: home)
-        linked = launch.with_page(head, "01_a")
+        monkeypatch.setattr(owner, "published", lambda home=home: home)
+        linked = owner.with_page(head, "01_a")
         page = "[Page](https://some.github.io/course/notebooks/01_a.html)"
         assert f"**Beside it.** {page} · [Slides](" in linked
-        assert launch.with_page(linked, "01_a") == linked, (
+        assert owner.with_page(linked, "01_a") == linked, (
             "written once, however often it is cleaned"
         )
 
     # an address that moved, one that was taken back, and a head without the line
-    monkeypatch.setattr(links, "published", lambda: "https://elsewhere.org")
-    moved = launch.with_page(linked, "01_a")
+    monkeypatch.setattr(owner, "published", lambda: "https://elsewhere.org")
+    moved = owner.with_page(linked, "01_a")
     assert moved.count("[Page]") == 1 and "(https://elsewhere.org/notebooks/01_a.html)" in moved
-    monkeypatch.setattr(links, "published", lambda: None)
-    assert launch.with_page(moved, "01_a") == head
-    assert launch.with_page("# A deck", "01_a") == "# A deck"
+    monkeypatch.setattr(owner, "published", lambda: None)
+    assert owner.with_page(moved, "01_a") == head
+    assert owner.with_page("# A deck", "01_a") == "# A deck"
 
 
 def test_a_page_does_not_link_itself(monkeypatch, tmp_path):
-    monkeypatch.setattr(links, "published", lambda: "https://some.github.io/course")
+    monkeypatch.setattr(owner, "published", lambda: "https://some.github.io/course")
     source = links.ROOT / "notebooks" / "01_attention.ipynb"
     copy = tmp_path / source.name
     nbformat.write(run.clean(nbformat.read(source, 4), source.stem), copy)
@@ -360,7 +360,7 @@ def test_a_page_does_not_link_itself(monkeypatch, tmp_path):
     ],
 )
 def test_one_address_gives_a_fork_its_launch_buttons(monkeypatch, home, names, address):
-    monkeypatch.setattr(links, "project", lambda: home)
+    monkeypatch.setattr(owner, "project", lambda: home)
     path = links.ROOT / "notebooks" / "01_a.ipynb"
     made = launch.toolbar(path, "notebooks/01_a.html", {"01_a": ""}, (), ["hw01_attention"])
     assert re.findall(r'class="launch" href="[^"]*">(\w+)<', made) == names
@@ -382,7 +382,7 @@ def test_one_address_gives_a_fork_its_launch_buttons(monkeypatch, home, names, a
     ],
 )
 def test_a_shared_link_shows_the_courses_picture(monkeypatch, home, image, url):
-    monkeypatch.setattr(links, "published", lambda: home)
+    monkeypatch.setattr(owner, "published", lambda: home)
     made = preview.tags(
         'A "name"', "<p>What is said here is long enough to be told.</p>", "api/a.html"
     )

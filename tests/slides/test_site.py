@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from course import owner
 from slides import links
 
 ROOT = Path(links.__file__).resolve().parents[1]
@@ -73,7 +74,7 @@ def test_links_are_turned_into_links_between_pages_and_one_that_leads_nowhere_is
 
 @pytest.mark.parametrize("home", [None, "https://example.com/course"])
 def test_a_file_without_a_page_is_linked_only_where_a_fork_has_said_its_address(monkeypatch, home):
-    monkeypatch.setattr(links, "project", lambda: home)
+    monkeypatch.setattr(owner, "project", lambda: home)
     body = links.relink('<a href="../Makefile">x</a>', "notebooks/README.md", "index.html")
     anchor = links.anchor("Makefile", "evidence/claims.html", "words")
     if home:

@@ -5,7 +5,7 @@ A grid's number of seeds is fixed before its first run, with the reason beside i
 first and then adds seeds where it suits will find what suits.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from evidence.research import frontier, title, why
 from evidence.research.cells import (
@@ -29,9 +29,17 @@ from evidence.research.cells import (
     plans,
 )
 from evidence.research.studies import gain_study, held_out, layer_shares, mixin_study, token_left
-from minimal.compare.runs import Grid
+from minimal.compare import runs
+from minimal.training.run import Run
 
 ASKED, EXPLORATORY = "asked before", "exploratory"
+
+
+@dataclass
+class Grid(runs.Grid):
+    """A grid of ours: on War and Peace where it names no other text."""
+
+    base: Run = WAR
 
 
 GRIDS = dict(

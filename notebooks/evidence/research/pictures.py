@@ -10,10 +10,10 @@ from pathlib import Path
 from course import figures
 from course.drawings.canvas import Drawing
 from course.drawings.systems import systems
+from course.records import CHECKOUT
 from course.source_map import sources_map
 from evidence.research import numbers
 from minimal.command import command
-from minimal.data.files import CHECKOUT
 
 FIGURES = CHECKOUT / "slides" / "figures"
 

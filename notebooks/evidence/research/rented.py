@@ -19,6 +19,7 @@ from pathlib import Path
 import torch
 
 from course import records
+from course.records import CHECKOUT
 from evidence.research.costs import ASSUMED, FILE, PEAK, cost
 from minimal.bench.bench import training
 from minimal.bench.generation import PLANS as WRITERS
@@ -26,7 +27,7 @@ from minimal.bench.generation import generation
 from minimal.command import command, number
 from minimal.compare import ledger
 from minimal.data import corpora, results
-from minimal.data.files import CHECKOUT, runs_folder
+from minimal.data.files import runs_folder
 from minimal.kernels import dense
 from minimal.kernels.gather import gather_attention
 from minimal.kernels.reference import reference

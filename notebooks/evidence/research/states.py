@@ -19,10 +19,11 @@ import tempfile
 from io import BytesIO
 
 from course import records
+from course.records import CHECKOUT
 from minimal.command import command
 from minimal.compare import ledger
 from minimal.data import results
-from minimal.data.files import CHECKOUT, digest
+from minimal.data.files import digest
 
 PLANS = ("standard", "resformer", "denseformer", "bov", "modded", "dva")
 STEPS = 6

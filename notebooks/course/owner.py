@@ -1,0 +1,41 @@
+"""Where has the owner of a copy published it? The addresses in pyproject.toml, if there are any."""
+
+import re
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BESIDE = "**Beside it.** "  # in the head of a notebook, before its links
+RENDERED = re.compile(r"\[Page\]\([^)]*\) · ")
+
+
+def project():
+    """The address of this repository, if the owner of a fork has told pyproject.toml; else None."""
+    return told("Homepage")
+
+
+def published():
+    """The address at which the owner shows the site; None: it is read from a folder."""
+    return told("Documentation")
+
+
+def told(name):
+    about = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return about.get("urls", {}).get(name)
+
+
+def with_page(source, name):
+    """The head of a notebook, with a link to its page where the owner publishes the site.
+
+    `python notebooks/run.py --clean` writes it, and takes it out where the address is gone.
+    """
+    source, home = without_page(source), published()
+    if not home:
+        return source
+    page = f"[Page]({home.rstrip('/')}/notebooks/{name}.html) · "
+    return source.replace(BESIDE, BESIDE + page, 1)
+
+
+def without_page(source):
+    """The head as the page itself shows it, which needs no link to where the reader is."""
+    return RENDERED.sub("", source, count=1)
