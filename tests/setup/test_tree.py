@@ -17,7 +17,7 @@ REMOTE = r"(https?://|git\+|git@|ssh://)"
 FETCHES = re.compile(rf"\bclone\b.{{0,60}}?{REMOTE}|\binstall\b.{{0,80}}?{REMOTE}", re.S)
 READ = re.compile(r".*\.ipynb|.*\.md|(minimal|slides|homework)/.*\.py|notebooks/run\.py").fullmatch
 KERNEL = re.compile(
-    r"kernels\.(forward|backward|decode)$|lab\.speed\.(gpu|gpu_decode|graphs|hot)$"
+    r"kernels\.(forward|backward|decode)$|bench\.(gpu|gpu_decode|graphs|hot)$"
 ).search  # Triton code, and its bench: loaded only where they are used
 HEAVY = {"datasets", "matplotlib", "triton", "transformers"}
 
