@@ -8,6 +8,7 @@
 VENV    := .venv
 PY      := $(VENV)/bin/python
 PIP     := $(PY) -m pip --disable-pip-version-check
+UV      := $(PY) -m uv pip install --python $(PY) -c constraints.txt
 TORCH   ?= $(patsubst $(VENV)/.torch-%,%,$(wildcard $(VENV)/.torch-*))
 comma   := ,
 extras  := $(sort $(subst $(comma), ,$(EXTRAS)) $(patsubst $(VENV)/.extra-%,%,$(wildcard $(VENV)/.extra-*)))
@@ -65,16 +66,17 @@ $(VENV)/.torch-cpu $(VENV)/.torch-cuda: $(VENV)/.torch-%: constraints.txt | $(PY
 	$(PIP) install -c constraints.txt --force-reinstall --no-deps $(from_$*) torch
 	@touch $@
 
+# pip finds torch, whichever way this machine has it; uv brings the rest in a tenth of the time.
 $(VENV)/.ready: pyproject.toml constraints.txt $(TORCH:%=$(VENV)/.torch-%) | $(PY)
 	@echo "installing the pinned packages into $(VENV): once, some minutes, 2.5 GB (more with CUDA)"
-	$(PIP) install -c constraints.txt -e '.[test]' || { echo "set-up did not finish: the lines above say why;" \
+	$(PIP) install -c constraints.txt torch uv && $(UV) -e '.[course,test]' || { echo "set-up did not finish: the lines above say why;" \
 	    "it needs the package index this once" >&2; exit 1; }
 	@$(PY) notebooks/course/beside.py
 	@touch $@
 
 $(VENV)/.extra-site: $(wildcard package.json package-lock.json)
 $(VENV)/.extra-%: $(VENV)/.ready
-	$(PIP) install --quiet -c constraints.txt -e '.[$*]'
+	$(UV) --quiet -e '.[course,test,$*]'
 	$(if $(and $(filter site,$*),$(wildcard package.json)),npm ci --no-audit --no-fund)
 	@touch $@
 

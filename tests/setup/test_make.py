@@ -25,6 +25,8 @@ CALLS = dict(  # target: what it calls, with these arguments
     site="slides/site.py",
     figures="-m evidence.research.pictures",
 )
+BY_UV = "--python .venv/bin/python -c constraints.txt"
+BASE = ["-c constraints.txt torch uv", f"{BY_UV} -e .[course,test]"]  # what every set-up installs
 ARGUMENTS = ["PROFILE=smoke", "PART=race", "MINUTES=10", "DRY=1", "HW=hw03", "FILE=mine.py"]
 FAKE = """#!/bin/sh
 echo "$@" >> calls
@@ -56,7 +58,7 @@ def setup(house, make):
         (house / "calls").write_text("")
         done = make(house, "setup", "PYTHON=./fake", *arguments, **environment)
         calls = (house / "calls").read_text().splitlines()
-        return done, [call.partition(" install ")[2] for call in calls if call.startswith("-m pip")]
+        return done, [call.partition(" install ")[2] for call in calls if " install " in call]
 
     return run
 
@@ -106,7 +108,7 @@ def test_lab_test_and_check_set_up_first(house, make, target, call):
     calls = (house / "calls").read_text().splitlines()
     before = {"check": ["-m ruff check", "-m ruff format --check"]}.get(target, [])
     assert [line.strip() for line in calls[len(calls) - 1 - len(before) : -1]] == before
-    assert "-e .[test]" in calls[-3 - len(before)] and calls[-1].startswith(call)
+    assert "-e .[course,test]" in calls[-3 - len(before)] and calls[-1].startswith(call)
     assert calls[-2 - len(before)] == "notebooks/course/beside.py"
 
 
@@ -120,17 +122,17 @@ def test_lab_lands_on_the_first_notebook_with_the_settings_of_the_course(house, 
 
 
 def test_set_up_happens_once_and_again_only_when_the_pins_change(house, setup):
-    assert setup()[1] == ["-c constraints.txt -e .[test]"]
+    assert setup()[1] == BASE
     assert setup()[1] == []
     later = time.time() + 5
     os.utime(house / "constraints.txt", (later, later))
-    assert setup()[1] == ["-c constraints.txt -e .[test]"]
+    assert setup()[1] == BASE
 
 
 def test_the_cpu_build_of_torch_is_installed_first_and_remembered(setup):
     first, *rest = setup("TORCH=cpu")[1]
     assert "download.pytorch.org/whl/cpu torch" in first and "--no-deps" in first
-    assert rest == ["-c constraints.txt -e .[test]"]
+    assert rest == BASE
     assert setup()[1] == setup("TORCH=cpu")[1] == []
     assert "download.pytorch.org" not in setup("TORCH=cuda")[1][0]
     assert setup()[1] == []
@@ -138,12 +140,12 @@ def test_the_cpu_build_of_torch_is_installed_first_and_remembered(setup):
 
 def test_extras_are_installed_when_asked_for_and_remembered(house, setup):
     setup()
-    quietly = "--quiet -c constraints.txt -e "
-    assert setup("EXTRAS=site,parity")[1] == [quietly + ".[parity]", quietly + ".[site]"]
+    quietly = f"{BY_UV} --quiet -e .[course,test,"
+    assert setup("EXTRAS=site,parity")[1] == [quietly + "parity]", quietly + "site]"]
     assert setup()[1] == []
     later = time.time() + 5
     os.utime(house / "pyproject.toml", (later, later))
-    assert len(setup()[1]) == 3
+    assert len(setup()[1]) == 4
 
 
 def test_npm_packages_are_installed_as_the_lock_file_has_them(house, setup):

@@ -21,7 +21,11 @@ def requirements(lines):
 PINS = requirements(
     line for line in (ROOT / "constraints.txt").read_text().splitlines() if line and line[0] != "#"
 )
-DIRECT = requirements(PROJECT["dependencies"] + EXTRAS["test"])
+OURS = ("hub", "compare", "course", "test")  # what `make setup` installs
+DIRECT = requirements(
+    [*PROJECT["dependencies"], *(line for extra in OURS for line in EXTRAS[extra])]
+)
+DIRECT.pop("minimal")  # the extra `course` names two others
 
 
 def pinned(name):
@@ -57,7 +61,7 @@ def test_environment_yml_has_the_same_pins_for_the_same_packages():
 
 
 def test_all_that_the_package_brings_along_is_pinned_except_the_libraries_that_come_with_torch():
-    here, seen, open_ = default_environment(), set(), [("minimal", "test")]
+    here, seen, open_ = default_environment(), set(), [("minimal", extra) for extra in OURS]
     while open_:
         name, extra = open_.pop()
         if (name, extra) in seen:
