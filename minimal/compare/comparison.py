@@ -3,6 +3,7 @@
 python -m minimal.compare --plans standard bov --match flops --budget 3e13 --seeds 0 1 2
 """
 
+import importlib.util
 import json
 import math
 import time
@@ -68,9 +69,12 @@ def compare(
         return []
     rows = results.read(path)["rows"]
     print_table(rows, baseline)
-    draw(rows, baseline, path.with_suffix(""))
+    figures = "no figures without Matplotlib: pip install 'minimal[compare]'"
+    if importlib.util.find_spec("matplotlib"):
+        draw(rows, baseline, path.with_suffix(""))
+        figures = f"figures in {path.with_suffix('')}/"
     more = f"; {to_go} runs to go: the same command goes on" if to_go else ""
-    print(f"written: {path}; figures in {path.with_suffix('')}/{more}")
+    print(f"written: {path}; {figures}{more}")
     return intervals.paired(rows, "loss", baseline)
 
 

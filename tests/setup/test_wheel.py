@@ -1,14 +1,30 @@
-"""Is everything that the package needs in its wheel? It is built, and used far from here."""
+"""Is everything that the package needs in its wheel, and nothing else? It is built, and used far
+from here: from an empty folder, with its hard needs alone."""
 
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 import sysconfig
+import zipfile
 
 import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# what an extra would bring, and what stands beside the package in a checkout
+ALONE = """
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name in {"datasets", "matplotlib", "pandas", "scipy", "jinja2", "jupyterlab",
+                    "nbconvert", "papermill", "IPython", "homework", "course", "evidence"}:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Absent())
+"""
 
 
 @pytest.fixture(scope="module")
@@ -29,17 +45,18 @@ def away(published, tmp_path_factory):
     (built,) = home.glob("*.whl")
     subprocess.run([*pip, "install", *offline, "--target", site, built], check=True, timeout=120)
     (site / "shared.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    (site / "sitecustomize.py").write_text(ALONE)
     (home / "empty").mkdir()
     return home
 
 
-def run(away, *words):
+def run(away, *words, folder="empty"):
     """What this command prints, from an empty folder and without a PYTHONPATH."""
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     environment["MINIMAL_RUNS"] = str(away / "runs")
     done = subprocess.run(
         [away / "venv" / "bin" / "python", *words],
-        cwd=away / "empty",
+        cwd=away / folder,
         env=environment,
         capture_output=True,
         text=True,
@@ -63,8 +80,52 @@ def test_the_plans_are_counted_far_from_the_checkout(away):
 
 
 @pytest.mark.slow
-def test_ten_steps_are_trained_and_text_is_written_far_from_the_checkout(away):
+def test_the_wheel_holds_the_package_and_asks_for_little(away):
+    (built,) = away.glob("*.whl")
+    with zipfile.ZipFile(built) as wheel:
+        names = [name for name in wheel.namelist() if ".dist-info/" not in name]
+        (about,) = [name for name in wheel.namelist() if name.endswith("METADATA")]
+        told = wheel.read(about).decode()
+    assert [name for name in names if not name.startswith("minimal/")] == []
+    needs = re.findall(r"^Requires-Dist: ([\w-]+)(?!.*extra ==)", told, flags=re.M)
+    hard = {"torch", "triton", "numpy", "tokenizers", "safetensors", "tqdm", "filelock"}
+    assert set(needs) == hard
+    assert "Description-Content-Type: text/markdown" in told and "Classifier: " in told
+
+
+@pytest.mark.slow
+def test_a_model_is_trained_resumed_and_writes_text_far_from_the_checkout(away):
+    out = str(away / "runs" / "bov")
     what = ["--plan", "bov", "--size", "nano", "--corpus", "stdlib", "--vocab", "512"]
-    how = ["--steps", "10", "--batch", "4", "--quiet", "--out", str(away / "bov")]
-    run(away, "-m", "minimal.train", *what, *how)
-    assert "def main" in run(away, "-m", "minimal.generate", str(away / "bov"), "def main")
+    how = ["--steps", "10", "--batch", "4", "--quiet", "--save", "2", "--out", out]
+    run(away, "-m", "minimal.train", *what, *how, "--minutes", "0")
+    assert "after 5,120 tokens" in run(away, "-m", "minimal.train", *what, *how)
+    assert "def main" in run(away, "-m", "minimal.generate", out, "def main", "--tokens", "5")
+    assert list((away / "empty").iterdir()) == []
+
+
+@pytest.mark.slow
+def test_two_plans_are_compared_far_from_the_checkout(away):
+    what = "--plans gqa --size nano --vocab 512 --batch 4 --match steps --budget 2 --seeds 0 1"
+    told = run(away, "-m", "minimal.compare", *what.split())
+    assert "gqa" in told and "minus standard" in told and "no figures without Matplotlib" in told
+    assert list((away / "empty").iterdir()) == []
+
+
+def example():
+    """README's system of one's own: the block of code that makes a Source."""
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    (found,) = [block for block in blocks if "(Source)" in block]
+    return found
+
+
+@pytest.mark.slow
+def test_a_value_source_of_ones_own_is_a_file_of_25_lines(away):
+    """From the class to a trained model, to text, to a paired comparison with standard."""
+    code = example()
+    assert len([line for line in code.splitlines() if line.strip()]) <= 25
+    (away / "mine").mkdir()
+    (away / "mine" / "mine.py").write_text(code)
+    told = run(away, "mine.py", folder="mine")
+    assert "minus standard" in told and "mine  " in told
+    assert {path.name for path in (away / "mine").iterdir()} == {"mine.py", "runs"}
