@@ -3,7 +3,6 @@
 python -m minimal.compare --plans standard bov --match flops --budget 3e13 --seeds 0 1 2
 """
 
-import importlib.util
 import json
 import math
 import time
@@ -69,10 +68,11 @@ def compare(
         return []
     rows = results.read(path)["rows"]
     print_table(rows, baseline)
-    figures = "no figures without Matplotlib: pip install 'minimal[compare]'"
-    if importlib.util.find_spec("matplotlib"):
+    figures = f"figures in {path.with_suffix('')}/"
+    try:
         draw(rows, baseline, path.with_suffix(""))
-        figures = f"figures in {path.with_suffix('')}/"
+    except ModuleNotFoundError:
+        figures = "no figures without Matplotlib: pip install 'minimal[compare]'"
     more = f"; {to_go} runs to go: the same command goes on" if to_go else ""
     print(f"written: {path}; {figures}{more}")
     return intervals.paired(rows, "loss", baseline)
@@ -101,6 +101,8 @@ def verdict(row, baseline):
 
 def draw(rows, baseline, folder):
     """Loss and relative loss against steps, tokens and FLOPs, as pictures in `folder`."""
+    import matplotlib  # noqa: F401 before a folder is made
+
     folder.mkdir(parents=True, exist_ok=True)
     seed = min(row["seed"] for row in rows)
     first = {row["plan"]: row for row in rows if row["seed"] == seed}
