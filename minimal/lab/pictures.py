@@ -8,7 +8,7 @@ import textwrap
 from pathlib import Path
 
 from minimal.command import command
-from minimal.data.files import CHECKOUT
+from minimal.data.files import CHECKOUT, write_whole
 from minimal.lab import figures
 from minimal.lab.drawings.canvas import Drawing
 from minimal.lab.drawings.systems import systems
@@ -166,7 +166,7 @@ def main(parser, argv):
     parser.parse_args(argv)
     FIGURES.mkdir(parents=True, exist_ok=True)
     for name in PICTURES:
-        (FIGURES / name).write_bytes(drawn(name))
+        write_whole(FIGURES / name, drawn(name))
         print(f"drew slides/figures/{name}")
 
 

@@ -7,7 +7,8 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from minimal.data.files import digest, once, runs_folder
+from minimal.data import results
+from minimal.data.files import digest, once, runs_folder, write_whole
 from minimal.lab.evidence import intervals, records
 from minimal.lab.evidence.budgets import MATCH
 from minimal.lab.evidence.curves import relative
@@ -30,8 +31,9 @@ def compare(asked, command, until):
     path = Path(asked.out or runs_folder() / "evidence" / f"{key}.json")
     if path.suffix != ".json":
         raise ValueError(f"wanted a file that ends in .json, got {path}: name another --out")
+    results.check_target(path)
     what = f"{asked.match}-matched at {asked.budget:g}"
-    if path.exists() and (held := records.read(path)["what"]) != what:
+    if records.rows_of(path) and (held := records.read(path)["what"]) != what:
         raise ValueError(
             f"{path} holds runs that are {held}, and these are {what}: name another --out"
         )
@@ -100,7 +102,7 @@ def draw(rows, baseline, folder):
 
     def picture(name, series, title, xlabel, ylabel):
         fig = figures.lines(series, title, xlabel, ylabel)
-        (folder / f"{name}.svg").write_bytes(figures.picture(fig, "svg"))
+        write_whole(folder / f"{name}.svg", figures.picture(fig, "svg"), is_picture)
 
     folder.mkdir(parents=True, exist_ok=True)
     seed = min(row["seed"] for row in rows)
@@ -120,6 +122,10 @@ def draw(rows, baseline, folder):
     series = {plan: relative(row["train"], base["train"], window) for plan, row in first.items()}
     title = f"Below zero: ahead of {baseline}"
     picture("relative", series, title, f"{base['every']} steps", "nats")
+
+
+def is_picture(path):
+    return b"<svg" in path.read_bytes()[:2000]
 
 
 def along(row, axis):

@@ -91,7 +91,8 @@ def read(path):
 
 def rows_of(path):
     """The rows of an evidence file; none where there is no file yet."""
-    return read(path)["rows"] if Path(path).exists() else []
+    path = Path(path)
+    return read(path)["rows"] if path.exists() and path.stat().st_size else []
 
 
 def stamp():
