@@ -22,6 +22,13 @@ tests/setup/test_walls.py holds it.
 """
 
 import os
+import sys
+
+# `python -m minimal.…`: Ctrl-C during the seconds of its imports gets one sentence.
+if sys.argv[:1] == ["-m"]:
+    from minimal.command import wait_for_imports
+
+    wait_for_imports()
 
 # A thread of torch that waits for another spins before it sleeps, by libgomp's default for some
 # milliseconds. Beside another busy process it then keeps the processor from the one that it waits

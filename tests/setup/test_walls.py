@@ -123,7 +123,8 @@ def test_the_front_door_is_a_map_that_names_every_room_and_every_command():
     tree = ast.parse(front)
     waiting = [ast.unparse(statement).splitlines()[0] for statement in tree.body[1:]]
     assert ast.get_docstring(tree)
-    assert waiting == ["import os", "if 'OMP_WAIT_POLICY' not in os.environ:"], "no other code"
+    asked = ["import os", "import sys", "if sys.argv[:1] == ['-m']:"]
+    assert waiting == [*asked, "if 'OMP_WAIT_POLICY' not in os.environ:"], "no other code"
     inside = [
         path
         for path in (ROOT / "minimal").iterdir()
