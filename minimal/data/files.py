@@ -83,10 +83,10 @@ KINDS = (
 )
 
 
-def kind_of(path):
+def kind_of(path, look=os.lstat):
     """What lies at `path` itself, in two words; "" where there is nothing."""
     try:
-        mode = os.lstat(path).st_mode
+        mode = look(path).st_mode
     except (FileNotFoundError, NotADirectoryError):
         return ""
     return next((words for of_kind, words in KINDS if of_kind(mode)), "a device")
@@ -103,10 +103,10 @@ def target(path, ours=None):
     """
     path = Path(path)
     file = Path(os.path.realpath(path)) if path.is_symlink() else path
-    kind = kind_of(file)
-    if path.is_symlink():
-        kind = "a link to " + (kind if kind and kind != "a link" else "nowhere")
-    if str(path) == "-" or (kind and is_printed_to(file)):
+    kind = kind_of(path)
+    if kind == "a link":
+        kind = "a link to " + (kind_of(path, os.stat) or "nowhere")
+    if str(path) == "-" or is_printed_to(path):
         kind = "where this command prints"
     if kind not in ("", "a file", "a link to a file"):
         raise DataError(

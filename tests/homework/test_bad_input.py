@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from homework import grade, gradescope, marking, reset
+from homework import cells, grade, gradescope, marking, race, reset
 from tests.homework.classroom import HOMEWORK, HONEST, UNIT
 
 
@@ -68,6 +68,10 @@ def test_a_wrong_option_never_costs_points(desk, capsys, way, options, says):
         (grade.main, ["hw03", "nowhere.py"], "nowhere.py is not there"),
         (grade.main, ["hw03", "empty"], "empty holds no kv_cache.py"),
         (reset.main, ["hw99"], "got 'hw99'"),
+        (cells.main, ["nosuch"], "nb12, nb13, got nosuch"),
+        (race.main, ["ada", "--keys", "0"], "--keys: wanted a whole number from 1 to 16,777,216"),
+        (race.main, ["ada", "--keys", "-5"], "--keys: wanted a whole number from 1"),
+        (race.main, ["ada", "--vocabulary", "0"], "--vocabulary: wanted a whole number from 1"),
         (reset.main, [], "required: unit"),
         (gradescope.main, ["hw03", "--out", "file/x.zip"], "cannot write file/x.zip"),
         (gradescope.main, ["hw03", "--out", "/proc/x.zip"], "cannot write /proc/x.zip"),

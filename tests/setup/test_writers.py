@@ -20,7 +20,7 @@ import tempfile
 import pytest
 import torch
 
-from homework import cells, grade, gradescope, marking
+from homework import grade, gradescope, marking
 from minimal import evaluate
 from minimal.data import files, results
 from minimal.lab.evidence import __main__ as evidence
@@ -130,17 +130,6 @@ def fake_grade(patch):
 
 def fake_gradescope(patch):
     return lambda at: gradescope.main(["hw03", "--out", at])
-
-
-def fake_cells(patch):
-    """What it writes has its place, and is what it has read."""
-    patch.setattr(cells, "written", lambda cell, units: "new")
-
-    def call(at):
-        patch.setattr(cells, "NOTEBOOKS", pathlib.Path(at).parent)
-        cells.main([])
-
-    return call
 
 
 def fake_train(patch):
@@ -383,6 +372,17 @@ def test_what_a_command_prints_into_is_no_place_for_its_results(place, monkeypat
         os.close(kept)
     assert "which is where this command prints" in sentence and at.read_bytes() == b""
     assert "got -, which is where this command prints" in refused("evaluate", call, "-", capsys)
+
+
+def test_a_pipe_of_the_shell_is_not_replaced(place, monkeypatch, capsys):
+    """`--json >(jq .)` names it through a link below /proc."""
+    read, write = os.pipe()
+    at = place / "x.json"
+    at.symlink_to(f"/proc/self/fd/{write}")
+    told = refused("evaluate", fake_evaluate(monkeypatch), at, capsys)
+    os.close(read)
+    os.close(write)
+    assert "which is a link to a pipe" in told and at.is_symlink()
 
 
 # ---- the writer alone ---------------------------------------------------------------------------
