@@ -2,7 +2,8 @@
 #   PYTHON=…   the Python that makes .venv (found by itself when empty)
 #   TORCH=…    cpu or cuda: which build of torch; empty takes what the package index offers, on Linux the large CUDA build
 #   EXTRAS=…   site, parity or both with a comma: what decks, site and comparisons need beyond the course
-#   ARGS=…     passed to the program behind the target
+#   ARGS=…     a list of words for the program behind the target, read by the shell: quote what holds a blank
+# All others are one word each, whatever they hold: a file may be called 'kv_cache (1).py'.
 # The last choice of TORCH and EXTRAS is remembered in .venv, so the set-up is quick from the second time on.
 
 VENV    := .venv
@@ -13,12 +14,15 @@ TORCH   ?= $(patsubst $(VENV)/.torch-%,%,$(wildcard $(VENV)/.torch-*))
 comma   := ,
 extras  := $(sort $(subst $(comma), ,$(EXTRAS)) $(patsubst $(VENV)/.extra-%,%,$(wildcard $(VENV)/.extra-*)))
 PROFILE ?= laptop
+MINUTES ?= 30
+quoted   = '$(subst ','\'',$(value $(1)))'
+unexport FILE HW PART PROFILE MINUTES PYTHON DRY
 as_root := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 $(if $(filter-out cpu cuda,$(TORCH)),$(error TORCH is cpu or cuda, not '$(TORCH)'))
 $(if $(filter-out site parity,$(extras)),$(error EXTRAS may name site and parity, not '$(EXTRAS)'))
-$(foreach goal,$(filter reset grade gradescope,$(MAKECMDGOALS)),$(if $(HW),,$(error say which unit: make $(goal) HW=hw03)))
-$(if $(filter grade,$(MAKECMDGOALS)),$(if $(FILE),,$(error say which file: make grade HW=$(HW) FILE=submission.py)))
+$(foreach goal,$(filter reset grade gradescope,$(MAKECMDGOALS)),$(if $(value HW),,$(error say which unit: make $(goal) HW=hw03)))
+$(if $(filter grade,$(MAKECMDGOALS)),$(if $(value FILE),,$(error say which file: make grade HW=$(value HW) FILE=submission.py)))
 
 .DELETE_ON_ERROR:
 .PHONY: help setup lab test check doctor clean
@@ -44,7 +48,7 @@ check: setup
 
 ## make doctor      what this machine has and what it lacks; works before set-up too
 doctor:
-	@p=$(PY); test -x $$p || p=$(or $(PYTHON),python3); PYTHONPATH=.:notebooks $$p -m course.doctor $(ARGS)
+	@p=$(PY); test -x $$p || p=$(if $(value PYTHON),$(call quoted,PYTHON),python3); PYTHONPATH=.:notebooks "$$p" -m course.doctor $(ARGS)
 
 ## make setup       only the set-up: .venv with the pinned packages (PYTHON=… TORCH=cpu|cuda EXTRAS=site,parity)
 setup: $(VENV)/.ready $(extras:%=$(VENV)/.extra-%)
@@ -52,10 +56,10 @@ setup: $(VENV)/.ready $(extras:%=$(VENV)/.extra-%)
 # The pins have wheels for Python 3.11 to 3.14.
 fits := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))
 $(PY):
-	@for p in $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python3.14); do \
+	@for p in $(if $(value PYTHON),$(call quoted,PYTHON),python3 python3.13 python3.12 python3.11 python3.14); do \
 	    "$$p" -c '$(fits)' >/dev/null 2>&1 && found="$$p" && break; done; \
-	test -n "$$found" || { echo "set-up needs Python 3.11 to 3.14 and $(if $(PYTHON),$(PYTHON) is not one,none is on the PATH):" \
-	    "install one, or name it: make setup PYTHON=/path/to/python3.13" >&2; exit 1; }; \
+	test -n "$$found" || { printf 'set-up needs Python 3.11 to 3.14 and %s: install one, or name it: make setup PYTHON=/path/to/python3.13\n' \
+	    $(if $(value PYTHON),$(call quoted,PYTHON)' is not one','none is on the PATH') >&2; exit 1; }; \
 	"$$found" -c 'import venv, ensurepip' >/dev/null 2>&1 || { echo "$$found cannot make virtual environments (it lacks" \
 	    "ensurepip): install its venv package (Debian, Ubuntu: apt install python3-venv), or name another PYTHON=…" >&2; exit 1; }; \
 	echo "making $(VENV) with $$found"; "$$found" -m venv --clear $(VENV)
@@ -83,17 +87,17 @@ $(VENV)/.extra-%: $(VENV)/.ready
 ## make course      execute every notebook; pages under build/ (PROFILE=smoke|laptop|gpu)
 .PHONY: course
 course: setup
-	$(PY) notebooks/run.py --profile $(PROFILE) $(ARGS)
+	$(PY) notebooks/run.py --profile $(call quoted,PROFILE) $(ARGS)
 
 ## make bench       measure this machine's speed; the last line is JSON (PART=decode,dva,train|generate|busy|corners|profile|race|gpu)
 .PHONY: bench
 bench: setup
-	$(PY) -m minimal.bench $(PART:%=--part %) $(ARGS)
+	$(PY) -m minimal.bench $(if $(value PART),--part $(call quoted,PART)) $(ARGS)
 
 ## make gpu         on a rented GPU: check, measure, train three models (MINUTES=30); DRY=1 tries it out on a CPU
 .PHONY: gpu
 gpu: setup
-	$(if $(DRY),TRITON_INTERPRET=1) $(PY) -m evidence.research.rented --minutes $(or $(MINUTES),30) $(if $(DRY),--dry) $(ARGS)
+	$(if $(value DRY),TRITON_INTERPRET=1) $(PY) -m evidence.research.rented --minutes $(call quoted,MINUTES) $(if $(value DRY),--dry) $(ARGS)
 
 ## make evidence    what is recorded, what is missing, and how long the rest would take here
 .PHONY: evidence
@@ -103,17 +107,17 @@ evidence: setup
 ## make reset       put a homework's stub back; your file is kept aside (HW=hw03)
 .PHONY: reset
 reset: setup
-	$(PY) -m homework.reset $(HW) $(ARGS)
+	$(PY) -m homework.reset $(call quoted,HW) $(ARGS)
 
 ## make grade       grade a submission in isolation (HW=hw03 FILE=submission.py)
 .PHONY: grade
 grade: setup
-	$(PY) -m homework.grade $(HW) $(FILE) $(ARGS)
+	$(PY) -m homework.grade $(call quoted,HW) $(call quoted,FILE) $(ARGS)
 
 ## make gradescope  the autograder zip of a homework (HW=hw03)
 .PHONY: gradescope
 gradescope: setup
-	$(PY) -m homework.gradescope $(HW) $(ARGS)
+	$(PY) -m homework.gradescope $(call quoted,HW) $(ARGS)
 
 ## make slides      the decks as offline HTML and PDF (needs EXTRAS=site)
 .PHONY: slides

@@ -4,7 +4,6 @@ A notebook decides where an exercise stands and what is said around it. The stub
 `your-turn`, and the code in its folded solution, are written here, from the unit.
 """
 
-import argparse
 import ast
 import inspect
 import json
@@ -13,6 +12,8 @@ import textwrap
 from pathlib import Path
 
 from homework.turn import exercise_of, solution
+from minimal.command import command
+from minimal.data.files import write_whole
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 CHECK = re.compile(r'^(\w+) = your_turn\("(\w+)", (\w+)\)', re.M)
@@ -77,17 +78,20 @@ def update(path):
             cell["source"], changed = now.splitlines(keepends=True), True
     if changed:
         text = json.dumps(notebook, indent=1, ensure_ascii=False)
-        path.write_text(text + "\n", encoding="utf-8")
+        write_whole(path, text + "\n")
     return changed
 
 
-def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__)
+@command("homework.cells", __doc__)
+def main(parser, argv):
     parser.add_argument("units", nargs="*", help="for example nb01; without: every notebook")
     asked = parser.parse_args(argv).units
-    for path in sorted(NOTEBOOKS.glob("*.ipynb")):
-        if not asked or f"nb{path.name.split('_')[0]}" in asked:
-            print(f"{path.name}: {'written' if update(path) else 'as it should be'}")
+    paths = {f"nb{path.name.split('_')[0]}": path for path in sorted(NOTEBOOKS.glob("*.ipynb"))}
+    for unit in asked or paths:
+        if unit not in paths:
+            parser.error(f"wanted some of {', '.join(paths)}, got {unit}")
+    for path in [paths[unit] for unit in asked or paths]:
+        print(f"{path.name}: {'written' if update(path) else 'as it should be'}")
 
 
 if __name__ == "__main__":

@@ -18,6 +18,8 @@ from pathlib import Path
 import nbformat
 
 from homework import cells, marking, turn
+from minimal.command import command
+from minimal.data.files import write_whole
 
 ROOT = Path(__file__).resolve().parents[1]
 WORDS, LINES = 130, 8  # a minute
@@ -175,7 +177,7 @@ def write_exercises():
         path = unit.path.with_name("exercises.py")
         if (ROOT / "homework" / "solutions" / unit.folder).is_dir():
             source, minutes = path.read_text(encoding="utf-8"), counted(unit)
-            path.write_text(with_minutes(source, minutes), encoding="utf-8")
+            write_whole(path, with_minutes(source, minutes))
             for name, number in minutes.items():
                 unit.exercises[name].minutes = number
 
@@ -187,10 +189,10 @@ def write_cards():
     for unit in graded():
         path = unit.path.with_name("README.md")
         page = with_card(path.read_text(encoding="utf-8"), unit)
-        path.write_text(page, encoding="utf-8")
+        write_whole(path, page)
         row = re.compile(rf"^(\| `{unit.folder}` \|.*\|) \d+ \|$", re.M)
         text = row.sub(rf"\g<1> {unit_minutes(unit, page)} |", text)
-    instructors.write_text(text, encoding="utf-8")
+    write_whole(instructors, text)
 
 
 # ---- README --------------------------------------------------------------------------------------
@@ -234,12 +236,14 @@ def told(text, notebooks, units):
     return text
 
 
-def main():
+@command("homework.clock", __doc__)
+def main(parser, argv):
+    parser.parse_args(argv)
     write_exercises()
     write_cards()
     readme = ROOT / "README.md"
     text = readme.read_text(encoding="utf-8")
-    readme.write_text(told(text, notebooks(), units()), encoding="utf-8")
+    write_whole(readme, told(text, notebooks(), units()))
 
 
 if __name__ == "__main__":

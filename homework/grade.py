@@ -22,7 +22,6 @@ import re
 import secrets
 import struct
 import sys
-import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -33,8 +32,11 @@ import numpy as np
 from homework import reports, runner
 from homework.marking import SAYS, Row, find, road_of
 from homework.sandbox import WAYS, GraderError, Sandbox, best_way, check
+from minimal.command import command
+from minimal.data.files import DataError, write_whole
 
 MISHAP = "grader error: nothing was lost and this is not a mark; ask your instructor to grade again"
+OURS = re.compile(rb'\{\n "(score|output)": |submission,score,of,|# hw\d\d ')
 SLOW = ("starved", "late")  # what a crowd on this machine can do to honest work
 
 
@@ -172,17 +174,14 @@ def results(unit, rows, spent, seed, note=""):
 
 
 def put(path, text):
-    """All or nothing: a reader finds the old file or the new one, and nothing else stays."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    options = dict(dir=path.parent, prefix=".", delete=False, newline="")
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", **options) as file:
-        file.write(text)
-    try:
-        os.chmod(file.name, 0o644)
-        os.replace(file.name, path)
-    except OSError:
-        os.unlink(file.name)
-        raise
+    """All or nothing, and only over results that this grader wrote before."""
+    write_whole(path, text, is_ours)
+
+
+def is_ours(path):
+    """Does this file begin as results, a table, a card or a page of the grader?"""
+    with open(path, "rb") as file:
+        return bool(OURS.match(file.read(80)))
 
 
 def put_results(path, unit, rows, spent, seed, note=""):
@@ -328,8 +327,8 @@ def folder(unit, paths, out, options):
     def attempt(path, before=None):
         try:
             return one(unit, path, out / results_file(path), options, before)
-        except OSError as error:
-            return Graded(None, [f"results cannot be written: {error.strerror}"])
+        except (OSError, DataError) as error:
+            return Graded(None, [f"results cannot be written: {error}"])
 
     def report(path, graded):
         done[path] = graded
@@ -374,14 +373,11 @@ def number(kind, least, most):
     return parse
 
 
-def parser():
+def options_of(parser):
     ways = "\n".join(f"  {way:<11} {what}" for way, what in WAYS.items())
-    parser = argparse.ArgumentParser(
-        prog="python -m homework.grade",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog=f"ways to isolate, best first:\n{ways}\n\nWhat no way stops: right answers of "
-        "somebody else, and load on this machine until its time is over.",
+    parser.epilog = (
+        f"ways to isolate, best first:\n{ways}\n\nWhat no way stops: right answers of "
+        "somebody else, and load on this machine until its time is over."
     )
     add = parser.add_argument
     add("unit", help="for example hw03")
@@ -403,7 +399,6 @@ def parser():
     ways = dict(choices=["auto", *WAYS], default="auto")
     add("--isolation", **ways, help="default: the best that works here")
     add("--require-isolation", action="store_true", help="refuse to run where it would be 'none'")
-    return parser
 
 
 def entries(path):
@@ -457,11 +452,10 @@ def isolate(options, closed, error):
         error(f"this system offers neither a spare account nor namespaces; {why}")
 
 
-def main(argv=None):
-    command = parser()
-    options, error = command.parse_args(argv), command.error
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="backslashreplace")
+@command("homework.grade", __doc__)
+def main(parser, argv):
+    options_of(parser)
+    options, error = parser.parse_args(argv), parser.error
     if not hasattr(os, "fork"):
         error("this grader needs a system that can fork (Linux, macOS, WSL)")
     options.seed = secrets.randbits(48) if options.seed is None else options.seed
@@ -485,7 +479,7 @@ def main(argv=None):
 
     try:
         done = [one(unit, *paths, out, options)] if alone else folder(unit, paths, out, options)
-    except OSError as why:
+    except (OSError, DataError) as why:
         error(f"results cannot be written to {out}: {why}")
     if alone:
         tell(unit, *done)

@@ -1,10 +1,12 @@
 """How does Gradescope grade a unit? `python -m homework.gradescope hw03` writes the zip for it."""
 
-import argparse
+import io
 import zipfile
 from pathlib import Path
 
 from homework.marking import HERE, find
+from minimal.command import command
+from minimal.data.files import write_whole
 
 SETUP = """#!/usr/bin/env bash
 # Gradescope runs this once, as root, when it builds the image.
@@ -30,13 +32,14 @@ exec "${PYTHON:-/opt/grader/bin/python}" -m homework.grade UNIT "$home/submissio
 
 PARTS = ["__init__.py", "marking.py", "compare.py", "diagnosis.py", "by_index.py"]
 PARTS += ["runner.py", "sandbox.py", "grade.py", "reports.py"]
+SHARED = ["__init__.py", "command.py", "data/__init__.py", "data/files.py"]  # of minimal
 
 
 def build(unit, out):
     """setup.sh, run_autograder, the course's pins and just what grading needs: no solutions."""
-    out.parent.mkdir(parents=True, exist_ok=True)
+    made = io.BytesIO()
     scripts = {"setup.sh": SETUP, "run_autograder": RUN.replace("UNIT", unit.short)}
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in scripts.items():
             entry = zipfile.ZipInfo(name, (2025, 1, 1, 0, 0, 0))
             entry.external_attr = 0o755 << 16
@@ -44,21 +47,25 @@ def build(unit, out):
         archive.write(HERE.parent / "constraints.txt", "constraints.txt")
         for name in [*PARTS, f"{unit.folder}/exercises.py"]:
             archive.write(HERE / name, f"homework/{name}")
+        for name in SHARED:
+            archive.write(HERE.parent / "minimal" / name, f"minimal/{name}")
+    write_whole(out, made.getvalue(), is_autograder)
     return out
 
 
-def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__)
+def is_autograder(path):
+    """Is this a zip that `build` made?"""
+    return zipfile.is_zipfile(path) and "run_autograder" in zipfile.ZipFile(path).namelist()
+
+
+@command("homework.gradescope", __doc__)
+def main(parser, argv):
     parser.add_argument("unit", help="for example hw03")
     parser.add_argument("--out", type=Path, help="default: build/hw03_gradescope.zip")
     options = parser.parse_args(argv)
     unit = find(options.unit)
     out = options.out or Path("build") / f"{unit.short}_gradescope.zip"
-    try:
-        print(build(unit, out))
-    except OSError as error:
-        where = error.filename or out
-        parser.error(f"the zip cannot be written to {out}: {where}: {error.strerror}")
+    print(build(unit, out))
 
 
 if __name__ == "__main__":

@@ -6,8 +6,6 @@ two times, so that a slow machine is no disadvantage. Only right answers race. T
 beside your runs, and nothing sends it anywhere.
 """
 
-import argparse
-import json
 import statistics
 import time
 from datetime import date
@@ -17,6 +15,7 @@ import torch
 from homework import marking, runner
 from homework.turn import solution
 from minimal.bench.timing import zipf
+from minimal.command import command, number
 from minimal.data import files
 
 ROUNDS = 7
@@ -71,11 +70,12 @@ def race(mine, reference, given, rounds=ROUNDS):
     return statistics.median(ratios)
 
 
-def main(argv=None):
-    parser = argparse.ArgumentParser(prog="python -m homework.race", description=__doc__)
+@command("homework.race", __doc__)
+def main(parser, argv):
+    size = number(int, least=1, most=2**24)
     parser.add_argument("name", help="under which the board shows you")
-    parser.add_argument("--keys", type=int, default=65_536, help="length of the history")
-    parser.add_argument("--vocabulary", type=int, default=16_384)
+    parser.add_argument("--keys", type=size, default=65_536, help="length of the history")
+    parser.add_argument("--vocabulary", type=size, default=16_384)
     asked = parser.parse_args(argv)
     mine = learners(marking.find("hw08").path)
     given = inputs(asked.keys, asked.vocabulary)
@@ -90,10 +90,8 @@ def main(argv=None):
 
     row = dict(name=asked.name, times=round(times, 3), keys=asked.keys, day=str(date.today()))
     row |= dict(vocabulary=asked.vocabulary, threads=torch.get_num_threads())
-    board().parent.mkdir(parents=True, exist_ok=True)
-    with board().open("a", encoding="utf-8") as file:
-        file.write(json.dumps(row) + "\n")
-    rows = [json.loads(line) for line in board().read_text(encoding="utf-8").splitlines()]
+    files.append_lines(board(), [row])
+    rows = [old for old in files.read_lines(board()) if row.keys() <= old.keys()]
     same = [old for old in rows if (old["keys"], old["threads"]) == (row["keys"], row["threads"])]
     print(f"{times:.2f} times as fast as the course's histogram_decode, in this run")
     for place, old in enumerate(sorted(same, key=lambda old: -old["times"])[:10], 1):

@@ -1,10 +1,10 @@
 """How do I start a unit over? `python -m homework.reset hw03` writes the stub again and keeps your
 file beside it."""
 
-import argparse
 import os
 
 from homework.marking import find
+from minimal.command import command
 
 
 def reset(unit):
@@ -23,15 +23,15 @@ def reset(unit):
     return kept
 
 
-def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__)
+@command("homework.reset", __doc__)
+def main(parser, argv):
     parser.add_argument("unit", help="for example hw03")
     unit = find(parser.parse_args(argv).unit)
     where = unit.path.relative_to(unit.path.parents[2])
     try:
         kept = reset(unit)
     except OSError as error:
-        parser.error(f"{where} cannot be written: {error.strerror}")
+        raise ValueError(f"{where} cannot be written: {error.strerror}") from None
     print(f"{where} is the stub" + (f"; your file is now {kept.name} beside it" if kept else ""))
 
 

@@ -35,6 +35,13 @@ commands. tests/setup/test_walls.py holds it. Importing this package loads nothi
 """
 
 import importlib
+import sys
+
+# `python -m minimal.…`: Ctrl-C during the seconds of its imports gets one sentence.
+if sys.argv[:1] == ["-m"]:
+    from minimal.command import wait_for_imports
+
+    wait_for_imports()
 
 __version__ = "0.2.0"
 

@@ -19,8 +19,11 @@ import argparse
 import functools
 import math
 import os
+import signal
 import sys
+from pathlib import Path
 
+INTERRUPTED = "interrupted before anything was finished"
 OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
 
 
@@ -32,40 +35,77 @@ class Parser(argparse.ArgumentParser):
     """An argparse parser that answers a wrong option in one sentence instead of its usage."""
 
     def __init__(self, module, description):
+        is_file = module.endswith(".py")
         super().__init__(
-            prog=f"python -m {module}",
+            prog=f"python {module}" if is_file else f"python -m {module}",
             description=description,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        self.name = module.rpartition(".")[2]
+        self.name = Path(module).stem if is_file else module.rpartition(".")[2]
 
     def error(self, message):
         self.exit(2, f"{self.name}: {message}; {self.prog} --help lists the options\n")
 
 
 def command(module, description):
-    """Make main(parser, argv) a command, main(argv=None); `module` is what follows python -m."""
+    """Make main(parser, argv) a command, main(argv=None); `module` is what follows python -m, or
+    a file that python is called with."""
 
     def decorate(main):
         @functools.wraps(main)
         def run(argv=None):
             parser = Parser(module, description)
+            ready_to_print()
+            if signal.getsignal(signal.SIGINT) is leave:
+                signal.signal(signal.SIGINT, signal.default_int_handler)
             try:
-                return main(parser, sys.argv[1:] if argv is None else argv)
+                try:
+                    return main(parser, sys.argv[1:] if argv is None else argv)
+                finally:
+                    sys.stdout.flush()  # what cannot be printed is noticed here, not at the exit
             except BrokenPipeError:  # whoever read our output, `head` for one, has seen enough
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                print_no_more()
                 sys.exit(1)
             except KeyboardInterrupt:
-                sys.exit(f"{parser.name}: interrupted before anything was finished")
+                sys.exit(f"{parser.name}: {INTERRUPTED}")
             except (ValueError, OSError, Stop, MemoryError, RuntimeError) as error:
                 sentence = last_sentence(error)
                 if sentence is None:
                     raise
+                print_no_more()
                 sys.exit(f"{parser.name}: {sentence}")
 
         return run
 
     return decorate
+
+
+def ready_to_print():
+    """A letter that this console does not have is printed as its number, \\u03b3, not refused."""
+    for stream in (sys.stdout, sys.stderr):
+        if getattr(stream, "errors", "") == "strict" and hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def print_no_more():
+    """What is printed already is let go if it cannot be written: Python would try at its exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+# ---- Ctrl-C while Python still imports -----------------------------------------------------------
+def wait_for_imports():
+    """Until the command begins, Ctrl-C ends the process in a sentence. An import has nothing to
+    lose, and an exception in one may surface anywhere."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # nohup's wish stands
+        signal.signal(signal.SIGINT, leave)
+
+
+def leave(number, frame):
+    os.write(2, f"{INTERRUPTED}\n".encode())
+    os._exit(1)
 
 
 def last_sentence(error):
@@ -75,7 +115,9 @@ def last_sentence(error):
         return "the memory does not suffice: ask for a smaller size, batch, context or vocabulary"
     if isinstance(error, RuntimeError):
         return None
-    if isinstance(error, OSError) and error.filename is not None:
+    if isinstance(error, OSError) and error.filename is None:
+        told = error.strerror or told
+    elif isinstance(error, OSError):
         return (
             f"{error.filename}: {error.strerror}; name a file or folder that is there, "
             "or one that you may write to and that has room"

@@ -189,12 +189,14 @@ def main(parser, argv):
     add("--checkpoint", required=True, help="a folder written by minimal.train")
     add("--domains", nargs="+", default=["auto"], help="corpora by name, text files, folders")
     add("--part", choices=("valid", "train", "all"), default="valid")
-    add("--window", type=positive, help="tokens read at once (default: the model's context)")
+    window = number(int, least=1, most=2**20)
+    add("--window", type=window, help="tokens read at once (default: the model's context)")
     add("--stride", type=positive, help="tokens newly scored a window (default: the window)")
     add("--characters", type=positive, help="take no more of a domain than this")
     add("--device", default="auto", help="auto, cpu, cuda or mps")
     add("--json", help="evidence file to write")
     asked = parser.parse_args(argv)
+    results.check_target(asked.json)
 
     model, tok = opened(asked.checkpoint, asked.device)
     how = asked.part, asked.window, asked.stride, asked.characters

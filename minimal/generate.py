@@ -5,11 +5,11 @@ python -m minimal.generate runs/bov "The house" --tokens 60      continue a text
 
 import argparse
 import numbers
-import sys
 
 import torch
 
 from minimal.callable import call_as
+from minimal.command import command, number
 from minimal.model import checks
 
 COLDEST = 1e-6  # below it, logits divided by the temperature overflow
@@ -107,33 +107,38 @@ def continue_text(model, tok, text, tokens=100, **how):
     return tok.decode(generate(model, ids, tokens, **how)[0, 1:].tolist())
 
 
-def main(argv=None):
+@command("minimal.generate", __doc__)
+def main(parser, argv):
     from minimal.train import load
 
-    ask = argparse.ArgumentParser(
-        prog="python -m minimal.generate",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    ask.add_argument("folder", help="of a run, as named by minimal.train --out")
-    ask.add_argument("text")
-    ask.add_argument("--tokens", type=int, default=100)
-    ask.add_argument("--temperature", type=float, default=1.0)
-    ask.add_argument("--top_k", type=int)
-    ask.add_argument("--top_p", type=float)
-    ask.add_argument("--seed", type=int, default=0)
-    ask.add_argument(
+    add = parser.add_argument
+    add("folder", help="of a run, as named by minimal.train --out")
+    add("text", type=prompt)
+    add("--tokens", type=number(int, least=0, most=2**20), default=100)
+    add("--temperature", type=number(float, least=0), default=1.0)
+    add("--top_k", type=number(int, least=1))
+    add("--top_p", type=number(float, above=0, most=1))
+    add("--seed", type=number(int, least=0, most=2**63 - 1), default=0)
+    add(
         "--slide",
         action="store_true",
         help="beyond the trained context, see only the last context tokens (nanochat's way); "
         "without it every token, at distances that training never showed",
     )
-    asked = vars(ask.parse_args(argv))
+    asked = vars(parser.parse_args(argv))
+    model, tok = load(asked.pop("folder"))
+    print(continue_text(model, tok, asked.pop("text"), **asked))
+
+
+def prompt(text):
+    """The type of a text on the command line, where bytes that are no UTF-8 come as surrogates."""
     try:
-        model, tok = load(asked.pop("folder"))
-        print(continue_text(model, tok, asked.pop("text"), **asked))
-    except (ValueError, OSError) as error:
-        sys.exit(f"generate: {error}")
+        text.encode()
+    except UnicodeEncodeError:
+        raise argparse.ArgumentTypeError(
+            f"wanted a text in UTF-8, got {ascii(text)[:60]}: convert it"
+        ) from None
+    return text
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 python -m minimal.variants --size d12      what each of them costs, and where its values come from
 """
 
-import argparse
 import json
 import re
 import sys
@@ -11,6 +10,7 @@ from functools import partial
 
 import torch
 
+from minimal.command import command
 from minimal.model import config as sizes
 from minimal.model import latent
 from minimal.model.attention import (
@@ -281,24 +281,22 @@ def summary(name, size, **changes):
     return dict(plan=name) | count(model) | dict(sources=describe(model))
 
 
-def main(argv=None):
-    ask = argparse.ArgumentParser(
-        prog="python -m minimal.variants",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    ask.add_argument("--size", default="tiny", choices=sizes.SIZES)
-    ask.add_argument("--plans", nargs="+", default=list(PLANS), metavar="PLAN")
-    ask.add_argument("--json", action="store_true", help="a list of objects instead of a table")
-    asked = ask.parse_args(argv)
+@command("minimal.variants", __doc__)
+def main(parser, argv):
+    add = parser.add_argument
+    add("--size", default="tiny", choices=sizes.SIZES)
+    add("--plans", nargs="+", default=list(PLANS), metavar="PLAN")
+    add("--json", action="store_true", help="a list of objects instead of a table")
+    asked = parser.parse_args(argv)
     rows = []
     for name in asked.plans:
         try:
             rows.append(summary(name, asked.size))
         except ValueError as error:
-            sys.exit(f"variants: {name}: {error}")
+            raise ValueError(f"{name}: {error}") from None
     if asked.json:
-        print(json.dumps(rows, indent=1, ensure_ascii=False))
+        letters = "utf" in sys.stdout.encoding.lower()  # else escaped, so that it stays JSON
+        print(json.dumps(rows, indent=1, ensure_ascii=not letters))
     else:
         print(f"{asked.size}: bytes at 2 an element, int32 ids, full context, batch 1\n")
         print(table(rows))

@@ -25,6 +25,11 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from minimal.command import command, wait_for_imports
+
+if __name__ == "__main__":
+    wait_for_imports()
+
 # a grammar of addresses, for which no notebook is checked: building it takes a second each time
 sys.modules.setdefault("rfc3987_syntax", None)
 
@@ -430,13 +435,9 @@ def value_of(text):
         return text
 
 
-def main(argv=None):
-    ask = argparse.ArgumentParser(
-        prog="python notebooks/run.py",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add = ask.add_argument
+@command("notebooks/run.py", __doc__)
+def main(parser, argv):
+    add = parser.add_argument
     add("names", nargs="*", metavar="NAME", help="a number, a stem, or a path; default: all")
     add("--profile", choices=SECONDS, default="laptop")
     names = ("PARAMETER", "VALUE")
@@ -446,7 +447,7 @@ def main(argv=None):
     add("--jobs", type=positive, default=2, help="notebooks at a time")
     add("--clean", action="store_true", help="clean the sources instead of running them")
     add("--task", type=task_of, help=argparse.SUPPRESS)
-    asked = ask.parse_args(argv)
+    asked = parser.parse_args(argv)
 
     # one notebook, for the runner above this process
     if asked.task:
@@ -464,7 +465,7 @@ def main(argv=None):
 
     parameters = {name: value_of(text) for name, text in asked.p}
     if "profile" in parameters:
-        ask.error(f"the profile is an option of its own: --profile {parameters['profile']}")
+        parser.error(f"the profile is an option of its own: --profile {parameters['profile']}")
     out = asked.out.resolve() / asked.profile
     with ThreadPoolExecutor(asked.jobs) as pool:
         one = lambda path: in_a_process(path, asked.profile, out, parameters, asked.jobs)

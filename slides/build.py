@@ -12,15 +12,20 @@ Notebooks and decks that were executed after the last change of what they are ma
 a build that was stopped goes on where it was.
 """
 
-import argparse
 import shutil
 import sys
 
-import nbformat
+from minimal.command import command, wait_for_imports
 
-from course import owner
-from notebooks import run
-from slides import (
+if __name__ == "__main__":
+    wait_for_imports()
+
+import nbformat  # noqa: E402
+
+from course import owner  # noqa: E402
+from minimal.data.files import remove_folder  # noqa: E402
+from notebooks import run  # noqa: E402
+from slides import (  # noqa: E402
     api,
     claims,
     deck,
@@ -34,8 +39,8 @@ from slides import (
     search,
     tables,
 )
-from slides.links import ROOT, anchor, broken, relink, units
-from slides.shell import TITLE, shell
+from slides.links import ROOT, anchor, broken, relink, units  # noqa: E402
+from slides.shell import TITLE, shell  # noqa: E402
 
 BUILD = ROOT / "build"
 
@@ -85,7 +90,7 @@ def course_map(decks):
 
 def build(out, copies, profile, deck_copies, printing=True):
     """Every page from what is at hand: executed copies {source: copy} of notebooks and of decks."""
-    shutil.rmtree(out, ignore_errors=True)
+    remove_folder(out)
     deck.lay_out(out / "assets")
     shutil.copytree(ROOT / "slides" / "figures", out / "figures")
     preview.draw(out)
@@ -167,13 +172,9 @@ def put_decks(folder, copies):
 # ---- the command ---------------------------------------------------------------------------------
 
 
-def main(argv=None):
-    ask = argparse.ArgumentParser(
-        prog="python slides/site.py",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add = ask.add_argument
+@command("slides/site.py", __doc__)
+def main(parser, argv):
+    add = parser.add_argument
     add("names", nargs="*", metavar="NN", help="with --decks or --screenshots: only these")
     add("--decks", action="store_true", help="only the decks, as HTML and PDF")
     add("--screenshots", metavar="DIR", help="only pictures of the site that is built")
@@ -182,15 +183,15 @@ def main(argv=None):
     add("--no-pdf", action="store_true", help="HTML only")
     only = "execute only these notebooks and their decks; the others are shown as they are written"
     add("--only", nargs="+", metavar="NN", default=[], help=only)
-    asked = ask.parse_args(argv)
+    asked = parser.parse_args(argv)
     if asked.screenshots:
         return pictures(asked.screenshots, asked.names)
     if asked.names and not asked.decks:
-        ask.error(f"{asked.names[0]} names a deck, and the site has all of them: add --decks")
+        parser.error(f"{asked.names[0]} names a deck, and the site has all of them: add --decks")
     for name in asked.names:
         if not any(path.stem.startswith(name) for path in deck.decks()):
             stems = ", ".join(path.stem for path in deck.decks())
-            ask.error(f"no deck {name}: there is {stems}")
+            parser.error(f"no deck {name}: there is {stems}")
 
     if asked.decks:
         out = BUILD / "slides"

@@ -7,6 +7,7 @@ several pictures; index.html shows all of them. What no page should do is told i
 import html
 from pathlib import Path
 
+from minimal.data.files import check_target, write_whole
 from slides.browser import Browser
 
 SIZES = {1440: 900, 820: 1180, 390: 844}  # a desk, a tablet, a phone: width and height
@@ -39,6 +40,7 @@ WIDE = """(wide => {
 def take(site, folder, names=(), say=print):
     """Pictures of the pages whose address holds one of these names, all without one; faults."""
     site, folder = Path(site), Path(folder)
+    check_target(folder / "index.html", is_sheet)
     folder.mkdir(parents=True, exist_ok=True)
     places = [path.relative_to(site).as_posix() for path in sorted(site.rglob("*.html"))]
     places = [at for at in places if not names or any(name in at for name in names)]
@@ -53,7 +55,7 @@ def take(site, folder, names=(), say=print):
                     faults += [f"{at} at {width}: {fault}" for fault in found]
                     shots.setdefault(at, []).extend(tiles)
                 say(f"{len(places)} pages at {width}, {'dark' if dark else 'light'}")
-    (folder / "index.html").write_text(sheet(shots), encoding="utf-8")
+    write_whole(folder / "index.html", sheet(shots), is_sheet)
     return list(dict.fromkeys(faults))
 
 
@@ -70,6 +72,11 @@ def one(page, path, start, width, unfold):
     faults += [f"console: {error}" for error in page.errors]
     faults += [f"asks for {url}" for url in page.strangers()]
     return faults, [tile.name for tile in page.tiles(start, TILE)]
+
+
+def is_sheet(path):
+    """Is this a page that shows pictures of a site?"""
+    return b"<title>Screenshots</title>" in path.read_bytes()[:2000]
 
 
 def sheet(shots):

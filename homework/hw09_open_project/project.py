@@ -7,8 +7,7 @@ Four things are yours: SENTENCE, the class, its control, and PREDICTED. Write th
 the first run; the file prints it beside what came out.
 """
 
-import argparse
-
+from minimal.command import command
 from minimal.compare.__main__ import main as compare
 from minimal.model.plan import Plan, last_third, place
 from minimal.model.values import Own, Source
@@ -55,8 +54,8 @@ PLANS["mine"] = Plan(place(last_third, value=Mine))
 PLANS["mine-control"] = Plan(place(last_third, value=Control))
 
 
-def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+@command("homework/hw09_open_project/project.py", __doc__)
+def main(parser, argv):
     parser.add_argument("--smoke", action="store_true", help="the smallest size and three steps")
     parser.add_argument("--seeds", nargs="+", default=["0", "1", "2"])
     parser.add_argument("--tokens", default="512000", help="of a run, at equal parameters")

@@ -129,6 +129,7 @@ def main(parser, argv):
         help="an evidence file that gets a row a part: notebooks/evidence/bench.json",
     )
     asked = parser.parse_args(argv)
+    results.check_target(asked.out)
     torch.set_num_threads(asked.threads)
     found = dict(machine=machine()) | {field: None for field, _ in PARTS.values()}
     rate = matmul_rate() / 1e9

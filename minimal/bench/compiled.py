@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from minimal.command import command
-from minimal.data.results import header, write
+from minimal.data.results import check_target, header, write
 
 # An A100 has 163 KB, but sm_86 and sm_89 run the same tiles with 99 KB.
 SHARED_LIMIT = {80: 99 * 1024, 90: 227 * 1024}
@@ -293,6 +293,7 @@ def line(row):
 def main(parser, argv):
     parser.add_argument("--out", type=Path, help="where to write the table")
     asked = parser.parse_args(argv)
+    check_target(asked.out)
     table = report()
     if asked.out:
         write(asked.out, table)

@@ -3,6 +3,7 @@
 python -m minimal.compare --plans standard bov --match flops --budget 3e13 --seeds 0 1 2
 """
 
+import io
 import json
 import math
 import time
@@ -12,9 +13,10 @@ from pathlib import Path
 from minimal.compare import intervals
 from minimal.compare.budgets import MATCH
 from minimal.compare.curves import relative
+from minimal.compare.ledger import rows_of
 from minimal.compare.runs import Grid, record
 from minimal.data import results
-from minimal.data.files import digest, once, runs_folder
+from minimal.data.files import digest, once, runs_folder, write_whole
 from minimal.model.count import settings_of
 from minimal.training.run import Run
 from minimal.variants import skeleton
@@ -47,8 +49,9 @@ def compare(
     path = Path(out or runs_folder() / "evidence" / f"{key}.json")
     if path.suffix != ".json":
         raise ValueError(f"wanted a file that ends in .json, got {path}: name another --out")
+    results.check_target(path)
     what = f"{match}-matched at {budget:g}"
-    if path.exists() and (held := results.read(path)["what"]) != what:
+    if rows_of(path) and (held := results.read(path)["what"]) != what:
         raise ValueError(
             f"{path} holds runs that are {held}, and these are {what}: name another --out"
         )
@@ -151,5 +154,11 @@ def write(fig, path):
     """A picture, equal for equal numbers."""
     import matplotlib
 
+    drawn = io.BytesIO()
     with matplotlib.rc_context({"svg.hashsalt": "minimal"}):
-        fig.savefig(path, metadata={"Date": None})
+        fig.savefig(drawn, format="svg", metadata={"Date": None})
+    write_whole(path, drawn.getvalue(), is_picture)
+
+
+def is_picture(path):
+    return b"<svg" in path.read_bytes()[:2000]

@@ -19,7 +19,8 @@ from minimal.data import results
 
 def rows_of(path):
     """The rows of an evidence file; none where there is no file yet."""
-    return results.read(path)["rows"] if Path(path).exists() else []
+    path = Path(path)
+    return results.read(path)["rows"] if path.exists() and path.stat().st_size else []
 
 
 def commits(rows):

@@ -111,7 +111,7 @@ def trained_once(room, run, train, *more, wait=True):
         with files.locked(done, wait=wait):
             if not done.exists():
                 if not (folder / "last.safetensors").exists():
-                    begun.unlink(missing_ok=True)
+                    files.remove(begun)
                 files.append_lines(begun, [ledger.numerical_state()])
                 result = train(folder) | one_state(files.read_lines(begun))
                 files.write_whole(done, json.dumps(result))

@@ -82,6 +82,8 @@ def hub_of(name, mix=None):
     hub = HUB.get(name)
     if name.startswith("hub:"):
         path, column, config, *_ = [*name.removeprefix("hub:").split(":"), "", ""]
+        if not path:
+            raise DataError(f"wanted hub:NAME, as in hub:roneneldan/TinyStories, got {name}")
         hub = Hub(path, config or None, column or "text")
     if not mix:
         return hub

@@ -11,6 +11,7 @@ import json
 import os
 import re
 import shutil
+import stat
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -73,26 +74,103 @@ def writing(path, kinds=None):
         ) from error
 
 
-@contextlib.contextmanager
-def whole(path, part=None):
-    """Whole or not at all (an atomic write): fill `part`, and one rename makes it `path`.
+KINDS = (
+    (stat.S_ISREG, "a file"),
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISLNK, "a link"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+)
 
-    It is on the disk before it is renamed, so after a power cut, too, `path` is old or new, and
-    never half of either. Whoever holds a lock may give `part` a fixed name: what a kill left there
-    is then replaced. All others get a name of their own.
+
+def kind_of(path, look=os.lstat):
+    """What lies at `path` itself, in two words; "" where there is nothing."""
+    try:
+        mode = look(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+    return next((words for of_kind, words in KINDS if of_kind(mode)), "a device")
+
+
+def target(path, ours=None):
+    """The file that a write to `path` may make or replace. Anything else there is refused.
+
+    It may be nothing yet, an empty file, or a regular file: one for which `ours(path)` is true,
+    where that is given. A link to such a file stays a link, and the file that it names is written,
+    as the shell's > does it. A folder, a device, a pipe, a socket, a link to one of them or to
+    nowhere, and what this command prints into are never touched; neither is a file that is
+    protected against writing, which a rename alone would not mind.
     """
     path = Path(path)
-    part = Path(part or path.with_name(f".{path.name}.{os.getpid()}.part"))
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+    file = Path(os.path.realpath(path)) if path.is_symlink() else path
+    kind = kind_of(path)
+    if kind == "a link":
+        kind = "a link to " + (kind_of(path, os.stat) or "nowhere")
+    if str(path) == "-" or is_printed_to(path):
+        kind = "where this command prints"
+    if kind not in ("", "a file", "a link to a file"):
+        raise DataError(
+            f"wanted a file to write, got {path}, which is {kind}: it is left as it is; name "
+            "another file"
+        )
+    if kind and not may(file, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+    if kind and ours and file.stat().st_size and not ours(file):
+        raise DataError(
+            f"{path} holds something that this command did not write: it is left as it is; name "
+            "another file"
+        )
+    return file
+
+
+def may(path, how):
+    """May this process do that, as whom it acts now?"""
+    return os.access(path, how, effective_ids=os.access in os.supports_effective_ids)
+
+
+def is_printed_to(path):
+    """Is this our standard output or error under another name, /dev/stdout for one?"""
+    for stream in (1, 2):
+        with contextlib.suppress(OSError):
+            if os.path.samestat(os.fstat(stream), os.stat(path)):
+                return True
+    return False
+
+
+def check_target(path, ours=None):
+    """Say before any work is done that its result could not be written to `path`."""
+    with writing(path):
+        file = target(path, ours)
+        folder = next(place for place in file.absolute().parents if place.exists())
+        if not folder.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
+        if not may(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+
+@contextlib.contextmanager
+def whole(path, part=None, ours=None):
+    """Whole or not at all (an atomic write): fill `part`, and one rename makes it `path`.
+
+    What may be replaced says `target`. It is on the disk before it is renamed, so after a power
+    cut, too, `path` is old or new, and never half of either. Whoever holds a lock may give `part`
+    a fixed name: what a kill left there is then replaced. All others get a file of their own.
+    """
+    file = target(path, ours)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if part is None:
+        part = file.with_name(f".{file.name}.{os.getpid()}.part")
         remove(part)
+        os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    else:
+        remove(part)
+    try:
         yield part
-        for file in [*part.rglob("*"), part]:
-            to_disk(file)
-        if path.is_dir():  # a folder cannot be renamed onto another
-            remove(path)
-        os.replace(part, path)
-        to_disk(path.parent)
+        to_disk(part)
+        if file.exists():
+            shutil.copymode(file, part)
+        os.replace(part, file)
+        to_disk(file.parent)
     finally:
         remove(part)
 
@@ -109,16 +187,26 @@ def to_disk(path):
 
 
 def remove(path):
-    if path.is_dir():
+    """Delete a file of ours, if it is there. What is no regular file is not ours."""
+    kind = kind_of(path)
+    if kind not in ("", "a file"):
+        raise DataError(f"wanted to replace {path}, which is {kind}, no file of ours: move it away")
+    path.unlink(missing_ok=True)
+
+
+def remove_folder(path):
+    """Delete a folder that we have made, if it is there; never one that a link leads to."""
+    if kind_of(path) == "a folder":
         shutil.rmtree(path)
     else:
-        path.unlink(missing_ok=True)
+        remove(path)
 
 
-def write_whole(path, text):
-    """Write a text file whole or not at all."""
-    with writing(path), whole(path) as part:
-        part.write_text(text, encoding="utf-8")
+def write_whole(path, content, ours=None):
+    """Write a text, or bytes, whole or not at all."""
+    content = content.encode() if isinstance(content, str) else content
+    with writing(path), whole(path, ours=ours) as part:
+        part.write_bytes(content)
 
 
 # ---- locks --------------------------------------------------------------------------------------
@@ -132,7 +220,7 @@ def locked(path, wait=True):
     name = path.with_name(path.name + ".lock")
     with writing(name):  # FileLock would try for ever
         path.parent.mkdir(parents=True, exist_ok=True)
-        name.open("a").close()
+        target(name).open("a").close()
     lock = FileLock(name)
     try:
         lock.acquire(timeout=PATIENCE if wait else 0)
@@ -161,10 +249,24 @@ def once(path, make):
         if found:
             print(f"{path} is damaged ({found}): it is made again", file=sys.stderr, flush=True)
         if found or not path.exists():
-            with whole(path, path.with_name(path.name + ".part")) as part:
-                make(part)
-                write_sums(part)
+            cache(path, make)
     return path
+
+
+def cache(path, make):
+    """Make a file or a folder under another name, and give it its own when it is whole."""
+    part = path.with_name(path.name + ".part")
+    remove_folder(part)  # what a kill left
+    try:
+        make(part)
+        write_sums(part)
+        for file in [*part.rglob("*"), part]:
+            to_disk(file)
+        remove_folder(path)  # the damaged one: a folder cannot be renamed onto another
+        os.replace(part, path)
+        to_disk(path.parent)
+    finally:
+        remove_folder(part)
 
 
 def write_sums(folder):
@@ -209,7 +311,7 @@ def same_sum(path, expected, size, changed):
 # ---- logs ---------------------------------------------------------------------------------------
 def read_lines(path):
     """The lines of a log of JSON objects; one that was cut by a kill, or is none, is left out."""
-    if not Path(path).exists():
+    if not Path(path).is_file():
         return []
     rows = []
     for line in Path(path).read_text(encoding="utf-8", errors="replace").splitlines():
@@ -221,7 +323,9 @@ def read_lines(path):
 def append_lines(path, rows):
     """Append rows to such a log in one write, on a new line whatever a killed writer left."""
     lines = "".join(json.dumps(row) + "\n" for row in rows)
-    with locked(path), writing(path), open(path, "ab+") as log:
+    with writing(path):
+        file = target(path)
+    with locked(path), writing(path), open(file, "ab+") as log:
         if log.tell():
             log.seek(-1, os.SEEK_END)
             if log.read(1) != b"\n":

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from minimal.data import files
 from minimal.data.files import CHECKOUT, locked, write_whole
 
 FIELDS = ("what", "command", "commit", "hardware", "versions", "corpus", "rows")
@@ -14,6 +15,8 @@ FIELDS = ("what", "command", "commit", "hardware", "versions", "corpus", "rows")
 def load(path):
     """A JSON file, or one sentence about what is wrong with it."""
     path = Path(path)
+    if path.exists() and not path.is_file():  # a pipe would be waited for
+        raise ValueError(f"wanted a file of JSON, got {path}, which is none: name another file")
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -41,7 +44,27 @@ def read(path):
             f"{Path(path).name} is no evidence file: wanted {', '.join(FIELDS)}; "
             f"it lacks {', '.join(missing)}"
         )
+    rows = content["rows"]
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise ValueError(
+            f"{Path(path).name} is no evidence file: wanted rows that are objects, got "
+            f"{json.dumps(rows)[:40]}; restore it from git"
+        )
     return content
+
+
+def is_evidence(path):
+    """Is this a file that `write` may replace?"""
+    try:
+        return bool(read(path))
+    except ValueError:
+        return False
+
+
+def check_target(path):
+    """Say before anything is measured that it could not be written down at `path`."""
+    if path:
+        files.check_target(path, is_evidence)
 
 
 def write(path, content):
@@ -49,7 +72,7 @@ def write(path, content):
     rows = ",\n  ".join(json.dumps(row, ensure_ascii=False) for row in content["rows"])
     head = {name: value for name, value in content.items() if name != "rows"}
     text = json.dumps(head, indent=1, ensure_ascii=False).removesuffix("\n}")
-    write_whole(path, f'{text},\n "rows": [\n  {rows}\n ]\n}}\n')
+    write_whole(path, f'{text},\n "rows": [\n  {rows}\n ]\n}}\n', is_evidence)
 
 
 def cpu_model():
@@ -95,7 +118,7 @@ def commit():
 
 def check_corpus(path, corpus):
     """Refuse a file that holds runs on another corpus; corpus = {name, fingerprint, …}."""
-    if not Path(path).exists():
+    if not Path(path).exists() or not Path(path).stat().st_size:
         return
     theirs = read(path)["corpus"]
     if theirs["fingerprint"] != corpus["fingerprint"]:
@@ -109,8 +132,10 @@ def check_corpus(path, corpus):
 def append(path, row, head, there=lambda row: False):
     """Add one finished row at once; the first writer also writes `head`. Nothing is added where
     another writer's row is `there` already."""
+    check_target(path)
     with locked(path):
         check_corpus(path, head["corpus"])
-        content = read(path) if Path(path).exists() else {**head, "rows": []}
+        there_already = Path(path).exists() and Path(path).stat().st_size
+        content = read(path) if there_already else {**head, "rows": []}
         if not any(map(there, content["rows"])):
             write(path, {**content, "rows": content["rows"] + [row]})

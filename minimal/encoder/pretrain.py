@@ -16,6 +16,7 @@ import torch.nn.functional as F
 
 from minimal.command import command, number
 from minimal.data import corpora
+from minimal.data.files import write_whole
 from minimal.data.packing import pack, permutation
 from minimal.encoder import bert, bypass, wordpiece
 from minimal.model.config import Config
@@ -285,8 +286,9 @@ def main(parser, argv):
         stages=[list(asdict(stage).values()) for stage in stages],
     )
     if asked.out and not (Path(asked.out) / "last.safetensors").exists():
-        Path(asked.out).mkdir(parents=True, exist_ok=True)
-        pieces.raw.save(str(Path(asked.out) / "tokenizer.json"))
+        text = pieces.raw.to_str(pretty=True)
+        same = lambda path: path.read_bytes() == text.encode()  # begun before, and not yet saved
+        write_whole(Path(asked.out) / "tokenizer.json", text, same)
 
     how = dict(ramp=asked.ramp, out=asked.out, identity=about)
     pretrain(model, corpus, pieces, stages, asked.seed, asked.lr, **how)

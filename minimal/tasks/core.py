@@ -15,7 +15,7 @@ import torch
 
 from minimal.command import command, number
 from minimal.data import files
-from minimal.data.results import header, write
+from minimal.data.results import check_target, header, write
 from minimal.evaluate import opened
 from minimal.tasks.core_scores import RULES, judge, score
 from minimal.tasks.core_tasks import LM, SUITES, TASKS, find, question, read, sample
@@ -253,6 +253,7 @@ def main(parser, argv):
     add("--device", default="auto")
     add("--json", help="evidence file to write")
     asked = parser.parse_args(argv)
+    check_target(asked.json)
     tasks = chosen(parser, asked)
 
     folder = Path(asked.checkpoint)

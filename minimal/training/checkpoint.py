@@ -1,17 +1,21 @@
 """How is a run put on disk so that nothing is lost? A checkpoint: one safetensors file, one rename.
 
 Its tensors are weights ("model/…") and optimizer state ("optimizer/…"); its header holds JSON, the
-`state`: who trained this (`identity`), how far, and whatever else the writer keeps.
+`state`: who trained this (`identity`), how far, and whatever else the writer keeps. Beside it
+stands the SHA-256 of both, which is checked whenever the file is opened: a disk may lose a bit.
 """
 
+import hashlib
 import json
+import sys
 from pathlib import Path
 
 import torch
 
 from minimal.data.files import whole
 
-FORMAT = "minimal-checkpoint-1"
+FORMAT = "minimal-checkpoint-2"
+WITHOUT_HASH = "minimal-checkpoint-1"  # until late 2026; it is read, with a word
 
 
 class CheckpointError(ValueError):
@@ -31,16 +35,28 @@ def save(path, tensors, state):
 
     path = Path(path)
     part = path.with_name(f".{path.name}.part")  # one name: the next save replaces a kill's rest
-    tensors = {name: t.detach().contiguous() for name, t in tensors.items()}
+    tensors = {name: t.detach().cpu().contiguous() for name, t in tensors.items()}
     header = dict(format=FORMAT, state=json.dumps(state))
+    header["sha256"] = content_hash(tensors, header["state"])
     try:
         with whole(path, part):
             save_file(tensors, str(part), header)
     except Exception as error:  # safetensors reports a full disk as an error of its own
+        told = getattr(error, "strerror", None) or error
         raise CheckpointError(
-            f"could not write {path}: {error}; {kept(path)}; make room there, or name another "
+            f"could not write {path}: {told}; {kept(path)}; make room there, or name another "
             "folder with --out, and run the same command again"
         ) from error
+
+
+def content_hash(tensors, state):
+    """The SHA-256 of all that a checkpoint says: names, types, shapes, numbers, and its state."""
+    found = hashlib.sha256(state.encode())
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        found.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        found.update(tensor.reshape(-1).view(torch.uint8).numpy())
+    return found.hexdigest()
 
 
 def load(path, **kinds):
@@ -50,17 +66,29 @@ def load(path, **kinds):
     """
     path = Path(path)
     path = path / "last.safetensors" if path.is_dir() else path
+    if path.exists() and not path.is_file():  # a pipe would be waited for
+        raise CheckpointError(f"wanted a checkpoint, got {path}, which is no file: name another")
     if not path.exists():
         raise CheckpointError(
             f"no checkpoint at {path}: train one with python -m minimal.train --out FOLDER"
         )
     tensors, header = contents(path)
-    if header.get("format") != FORMAT:
+    if header.get("format") not in (FORMAT, WITHOUT_HASH):
         raise CheckpointError(
             f"{path} is a safetensors file but no checkpoint of this course "
             f"(format {header.get('format')}, wanted {FORMAT})"
         )
     state = state_of(path, header, dict(identity=dict) | kinds)
+    if header["format"] == WITHOUT_HASH:
+        print(
+            f"{path} is of an older version and has no hash: whether it is damaged cannot be told",
+            file=sys.stderr,
+        )
+    elif header.get("sha256") != content_hash(tensors, header["state"]):
+        raise CheckpointError(
+            f"{path} is damaged: its content is not what was written; take a copy of it, or "
+            "delete it, and the run starts anew"
+        )
     for name, tensor in tensors.items():
         if tensor.is_floating_point() and not torch.isfinite(tensor).all():
             raise CheckpointError(
@@ -74,6 +102,13 @@ def contents(path):
     """({name: tensor}, header) of a safetensors file."""
     from safetensors import SafetensorError, safe_open
 
+    try:
+        path.open("rb").close()
+    except OSError as error:
+        raise CheckpointError(
+            f"{path} cannot be read ({error.strerror}): it is left as it is; ask its owner for "
+            "permission, or name another"
+        ) from None
     try:
         with safe_open(str(path), "pt") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}

@@ -179,7 +179,11 @@ class Loop:
 
     def cut_log(self):
         """Steps that were lost, and are trained again, leave the log."""
-        rows = files.read_lines(self.out / LOG)
+        rows, log = files.read_lines(self.out / LOG), self.out / LOG
+        if log.is_file() and log.stat().st_size and not any("step" in row for row in rows):
+            raise checkpoint.CheckpointError(
+                f"{log} is no log of a run: it is left as it is; name another folder with --out"
+            )
         kept = [row for row in rows if row.get("step", math.inf) <= self.done]
         if len(kept) < len(rows):
             lines = "".join(json.dumps(row) + "\n" for row in kept)

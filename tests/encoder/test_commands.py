@@ -83,7 +83,7 @@ WRONG = [  # command, its words, what it says
     (pretrain, "--tokens -3", "--tokens: wanted a whole number above 0"),
     (pretrain, "--lr nan", "--lr: wanted a number above 0"),
     (pretrain, "--seed 99999999999999999999999", "--seed: wanted a whole number from 0"),
-    (pretrain, "--out noise.txt", "pretrain: noise.txt: File exists"),
+    (pretrain, "--out noise.txt", "pretrain: cannot write noise.txt/tokenizer.json (File exists)"),
     (finetune, "--train no.json --test no.json --encoder mlm", "finetune: no.json: No such file"),
     (finetune, f"{SQUAD} --encoder gpt", "gpt holds no encoder: its checkpoint does not say"),
     (finetune, f"{SQUAD} --encoder old", "old holds an encoder that cannot be built here"),
@@ -104,7 +104,7 @@ WRONG = [  # command, its words, what it says
     (bypass_seeds, "--threads 0", "--threads: wanted a whole number from 1"),
     (bypass_seeds, "--out file", "--out: wanted a file that ends in .json, got 'file'"),
     (bypass_seeds, "--out noise.txt/x.json", "bypass_seeds: cannot write noise.txt/x.json"),
-    (bypass_seeds, "--out noise.json", "noise.json, line 1: not JSON"),
+    (bypass_seeds, "--out noise.json", "noise.json holds something that this command did not"),
 ]
 # fmt: on
 

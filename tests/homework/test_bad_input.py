@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from homework import grade, gradescope, marking, reset
+from homework import cells, grade, gradescope, marking, race, reset
 from tests.homework.classroom import HOMEWORK, HONEST, UNIT
 
 
@@ -27,7 +27,7 @@ def refused(capsys, command, arguments):
         command(arguments)
     said = capsys.readouterr()
     assert end.value.code not in (0, None) and "Traceback" not in said.err
-    sentences = [line for line in said.err.splitlines() if ": error: " in line]
+    sentences = [line for line in said.err.splitlines() if " --help lists" in line]
     if isinstance(end.value.code, str):
         sentences += end.value.code.splitlines()
     (sentence,) = sentences
@@ -68,10 +68,14 @@ def test_a_wrong_option_never_costs_points(desk, capsys, way, options, says):
         (grade.main, ["hw03", "nowhere.py"], "nowhere.py is not there"),
         (grade.main, ["hw03", "empty"], "empty holds no kv_cache.py"),
         (reset.main, ["hw99"], "got 'hw99'"),
+        (cells.main, ["nosuch"], "nb12, nb13, got nosuch"),
+        (race.main, ["ada", "--keys", "0"], "--keys: wanted a whole number from 1 to 16,777,216"),
+        (race.main, ["ada", "--keys", "-5"], "--keys: wanted a whole number from 1"),
+        (race.main, ["ada", "--vocabulary", "0"], "--vocabulary: wanted a whole number from 1"),
         (reset.main, [], "required: unit"),
-        (gradescope.main, ["hw03", "--out", "file/x.zip"], "the zip cannot be written to file/x"),
-        (gradescope.main, ["hw03", "--out", "/proc/x.zip"], "the zip cannot be written to /proc"),
-        (gradescope.main, ["hw03", "--out", "empty"], "the zip cannot be written to empty"),
+        (gradescope.main, ["hw03", "--out", "file/x.zip"], "cannot write file/x.zip"),
+        (gradescope.main, ["hw03", "--out", "/proc/x.zip"], "cannot write /proc/x.zip"),
+        (gradescope.main, ["hw03", "--out", "empty"], "got empty, which is a folder"),
     ],
 )
 def test_a_wrong_argument_is_answered_in_a_sentence(desk, capsys, command, arguments, says):

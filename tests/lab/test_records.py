@@ -209,6 +209,14 @@ def test_rows_of_another_corpus_are_refused(tmp_path):
     assert len(read(tmp_path / "grid.json")["rows"]) == 1
 
 
+@pytest.mark.parametrize("rows", ["[1, 2]", '{"a": 1}', '"none"', "[{}, null]"])
+def test_rows_that_are_no_objects_are_told(tmp_path, rows):
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps(dict.fromkeys(results.FIELDS, "") | dict(rows=json.loads(rows))))
+    with pytest.raises(ValueError, match="x.json is no evidence file: wanted rows that are obj"):
+        read(path)
+
+
 def test_a_file_that_is_no_evidence_says_so(tmp_path):
     (tmp_path / "half.json").write_text('{"what": ')
     (tmp_path / "bare.json").write_text('{"rows": []}')

@@ -228,7 +228,8 @@ def test_an_option_that_cannot_be_is_refused_in_one_sentence(capsys, words, sent
     with pytest.raises(SystemExit) as left:
         run.main(["00", *words.split()])
     assert left.value.code == 2
-    assert capsys.readouterr().err.strip().splitlines()[-1].endswith(sentence)
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said.startswith("run: ") and sentence in said
 
 
 def test_a_notebook_that_does_not_exist_is_one_sentence():

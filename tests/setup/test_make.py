@@ -13,6 +13,7 @@ import time
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 CALLS = dict(  # target: what it calls, with these arguments
     course="notebooks/run.py --profile smoke",
     bench="-m minimal.bench --part race",
@@ -48,6 +49,15 @@ def house(tmp_path):
     (tmp_path / "fake").write_text(FAKE)
     (tmp_path / "fake").chmod(0o755)
     return tmp_path
+
+
+@pytest.fixture
+def ready(house, make):
+    """The same, set up; its Python writes the words of the last call, one a line."""
+    assert make(house, "setup", "PYTHON=./fake").returncode == 0
+    python = house / ".venv" / "bin" / "python"
+    python.write_text("#!/bin/sh\nprintf '%s\\n' \"$@\" > words\n")
+    return house
 
 
 @pytest.fixture
@@ -90,6 +100,68 @@ def test_a_target_sets_up_and_calls_its_program(house, make, target):
     assert done.returncode == 0, done.stdout
     calls = (house / "calls").read_text().splitlines()
     assert calls[-1].strip() == CALLS[target] and any("pip" in call for call in calls)
+
+
+STRANGE = [
+    "kv_cache (1).py",
+    "x; touch pwned; :",
+    "x' ; touch pwned ; '",
+    'a"b',
+    "`touch pwned`",
+    "$(touch pwned)",
+    "$(shell touch pwned)",
+    "${HOME} $HOME $$",
+    "a&touch pwned",
+    "über#1.py",
+    "-n a\\b",
+]
+ONE_WORD = dict(  # variable: (target, what stands before it in the call)
+    FILE=("grade", "-m homework.grade hw03 "),
+    HW=("reset", "-m homework.reset "),
+    PROFILE=("course", "notebooks/run.py --profile "),
+    PART=("bench", "-m minimal.bench --part "),
+    MINUTES=("gpu", "-m evidence.research.rented --minutes "),
+)
+
+
+@pytest.mark.parametrize("text", STRANGE)
+@pytest.mark.parametrize("variable", ONE_WORD)
+def test_what_a_variable_holds_is_one_word_and_never_run(ready, make, variable, text):
+    """A submission may be called anything, and a class is often graded in a loop over its files."""
+    target, before = ONE_WORD[variable]
+    rest = ["HW=hw03"] if variable == "FILE" else []
+    done = make(ready, target, *rest, f"{variable}={text}")
+    assert done.returncode == 0, done.stdout
+    calls = (ready / "words").read_text().rstrip("\n").split("\n")
+    assert " ".join(calls) == before + text and calls[-1] == text
+    assert not (ready / "pwned").exists()
+
+
+@pytest.mark.parametrize("text", STRANGE)
+def test_a_python_that_is_no_python_is_told_and_never_run(house, make, text):
+    for target in ("setup", "doctor"):
+        done = make(house, target, f"PYTHON={text}")
+        assert done.returncode != 0 and not (house / "pwned").exists()
+        assert target == "doctor" or f"and {text} is not one: install one" in done.stdout
+
+
+def test_a_python_in_a_folder_with_a_blank_is_found(house, make):
+    (house / "my tools").mkdir()
+    (house / "fake").rename(house / "my tools" / "fake")
+    done = make(house, "setup", "PYTHON=my tools/fake")
+    assert done.returncode == 0 and "with my tools/fake" in done.stdout
+
+
+def test_only_args_is_a_list_of_words(ready, make):
+    make(ready, "grade", "HW=hw03", "FILE=a b.py", "ARGS=--out 'my results' --jobs 2")
+    calls = (ready / "words").read_text().splitlines()
+    assert calls[2:] == ["hw03", "a b.py", "--out", "my results", "--jobs", "2"]
+
+
+def test_every_variable_of_a_recipe_is_quoted_or_known_to_hold_words():
+    recipes = "\n".join(line for line in MAKEFILE.splitlines() if line.startswith("\t"))
+    asked = set(re.findall(r"\$\((\w+)\)", recipes))
+    assert asked == {"PY", "VENV", "PIP", "ARGS", "LAB_ARGS", "first", "as_root", "fits"}
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,23 @@ def test_every_dependency_has_one_pin_and_it_lies_in_the_range():
         assert str(PINS[name].marker) == str(need.marker), name
 
 
+def test_what_builds_the_package_is_pinned_too():
+    """pip builds in an environment of its own, which no -c constraints.txt reaches."""
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
+    assert build == [str(PINS["setuptools"])]
+
+
+def test_every_list_of_pins_is_watched():
+    """An advisory about one of them reaches nobody who is not asked to look."""
+    watched = yaml.safe_load((ROOT / ".github" / "dependabot.yml").read_text())["updates"]
+    lists = {"github-actions": ".github/workflows", "pip": "constraints.txt"}
+    lists |= {"npm": "package-lock.json"}
+    assert {one["package-ecosystem"] for one in watched} == lists.keys()
+    assert all((ROOT / path).exists() for path in lists.values())
+    assert {one["directory"] for one in watched} == {"/"}
+    assert {one["schedule"]["interval"] for one in watched} == {"monthly"}
+
+
 def test_environment_yml_has_the_same_pins_for_the_same_packages():
     text = (ROOT / "environment.yml").read_text()
     conda = yaml.safe_load(text)

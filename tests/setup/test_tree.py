@@ -6,6 +6,7 @@ And nothing that fetches code from a fixed address, and nothing heavy on import.
 import json
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -30,6 +31,15 @@ def lines_with(pattern, tree, but=()):
         for at, line in enumerate(text.splitlines(), 1)
         if pattern.search(line)
     ]
+
+
+def test_a_set_up_that_is_a_link_is_ignored_as_a_folder_is(tmp_path):
+    """.venv/ with its slash would match a folder only, and a link to one would be published."""
+    shutil.copy(ROOT / ".gitignore", tmp_path)
+    (tmp_path / ".venv").symlink_to("elsewhere")
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    told = subprocess.run(["git", "check-ignore", ".venv"], cwd=tmp_path, capture_output=True)
+    assert told.stdout == b".venv\n"
 
 
 def test_no_file_names_a_path_of_somebodys_machine_or_a_registry_host(tree):

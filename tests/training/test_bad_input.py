@@ -4,6 +4,8 @@ The rows are the inputs with which the commands that train, prepare and evaluate
 end in a traceback, to wait for ever, or to succeed without having done anything.
 """
 
+import os
+
 import pytest
 
 from minimal import evaluate, generate, train
@@ -22,6 +24,7 @@ def place(corpus, tmp_path_factory):
     (folder / "file").write_text("a file where a folder is wanted")
     (folder / "short.txt").write_text("too short " * 5)
     (folder / "empty.txt").write_text("")
+    os.mkfifo(folder / "pipe")
     (folder / "binary.txt").write_bytes(bytes(range(256)) * 900)
     return folder
 
@@ -72,11 +75,14 @@ DATA = [
     ("--packing tight",               "unknown packing 'tight'"),
     ("--corpus nonesuch",             "unknown corpus 'nonesuch'"),
     ("--corpus {place}/binary.txt",   "wanted plain text"),
+    ("--corpus hub:",                 "wanted hub:NAME, as in hub:roneneldan/TinyStories"),
+    ("--corpus hub::text",            "wanted hub:NAME, as in hub:roneneldan/TinyStories"),
     ("--mix x",                       "has no domains to mix"),
     ("--zzz",                         "unrecognized arguments: --zzz"),
 ]
 EVALUATE = [
-    ("--window 0",                    "argument --window: wanted a whole number from 1, got 0"),
+    ("--window 0",                    "argument --window: wanted a whole number from 1 to"),
+    ("--window 99999999999",          "--window: wanted a whole number from 1 to 1,048,576"),
     ("--stride 0",                    "argument --stride: wanted a whole number from 1, got 0"),
     ("--characters 0",                "argument --characters: wanted a whole number from 1, got 0"),
     ("--part all --characters -3",    "argument --characters: wanted a whole number from 1"),
@@ -93,6 +99,10 @@ EVALUATE = [
 GENERATE = [
     ("{place}/nowhere hello",         "no checkpoint at {place}/nowhere"),
     ("{place}/file hello",            "{place}/file is damaged or no checkpoint"),
+    ("{place}/pipe hello",            "wanted a checkpoint, got {place}/pipe, which is no file"),
+    ("{place}/ck b\udcffd",           r"wanted a text in UTF-8, got 'b\udcffd': convert it"),
+    ("{place}/ck hello --tokens 999999999999", "wanted a whole number from 0 to 1,048,576, got 9"),
+    ("{place}/ck hello --top_p 2",    "argument --top_p: wanted a number above 0 to 1, got 2"),
 ]
 # fmt: on
 

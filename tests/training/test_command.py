@@ -35,6 +35,7 @@ def ending(error):
             RuntimeError("[enforce] DefaultCPUAllocator: can't allocate memory"),
             "thing: the memory does not suffice",
         ),
+        (OSError(28, "No space left on device"), "thing: No space left on device"),
         (ValueError(), "thing: ValueError without a word"),
     ],
 )

@@ -279,7 +279,9 @@ def with_state(path, change):
         tensors = {name: file.get_tensor(name) for name in file.keys()}
         header = dict(file.metadata())
     text = change(json.loads(header.pop("state")))
-    save_file(tensors, str(path), header if text is None else header | dict(state=text))
+    if text is not None:
+        header |= dict(state=text, sha256=checkpoint.content_hash(tensors, text))
+    save_file(tensors, str(path), header)
 
 
 def without(name):
@@ -349,6 +351,7 @@ def test_a_checkpoint_with_numbers_that_are_none_is_named(corpus, tmp_path, fini
         tensors = {name: file.get_tensor(name) for name in file.keys()}
         header = dict(file.metadata())
     tensors["model/head.weight"][0, 0] = float("nan")
+    header["sha256"] = checkpoint.content_hash(tensors, header["state"])
     save_file(tensors, str(path), header)
     for opening in (lambda: load(tmp_path), lambda: trained(corpus, tmp_path, steps=3)):
         with pytest.raises(CheckpointError, match=f"{path} is damaged: model/head.weight holds"):

@@ -140,9 +140,10 @@ def grid(path, plans, sizes, seeds, minutes=None, **changes):
     """Fill the missing cells of a file, seed by seed: a partial grid is paired everywhere."""
     path = Path(path)
     settings = SET | RUN | changes
+    results.check_target(path)
     if path.exists():
         refuse_other_settings(path, settings)
-    with files.locked(path):  # what cannot be written is said before anything is trained
+    with files.locked(path):
         pass
     head = header_of(settings)
     until = time.monotonic() + 60 * minutes if minutes else math.inf

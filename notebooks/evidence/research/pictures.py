@@ -14,6 +14,7 @@ from course.records import CHECKOUT
 from course.source_map import sources_map
 from evidence.research import numbers
 from minimal.command import command
+from minimal.data.files import write_whole
 
 FIGURES = CHECKOUT / "slides" / "figures"
 
@@ -166,7 +167,7 @@ def main(parser, argv):
     parser.parse_args(argv)
     FIGURES.mkdir(parents=True, exist_ok=True)
     for name in PICTURES:
-        (FIGURES / name).write_bytes(drawn(name))
+        write_whole(FIGURES / name, drawn(name))
         print(f"drew slides/figures/{name}")
 
 

@@ -7,7 +7,6 @@ The record stays as it is; the repetition is appended to notebooks/evidence/repe
 """
 
 import math
-import shutil
 
 from course import records
 from evidence.research import pairs
@@ -38,7 +37,7 @@ def repeat(name, plan, seed, number=None, minutes=None, command=""):
         row["difference"] = round(row["loss"] - recorded["loss"], 5)
         head = results.header(f"Recorded runs of {name}, trained again", command, result["corpus"])
         results.append(folder_of_repeats() / f"{name}.json", row, head)
-        shutil.rmtree(folder)
+        files.remove_folder(folder)
     return row
 
 
