@@ -103,6 +103,24 @@ def test_a_window_is_in_force_when_a_schedule_asks_for_it(corpus):
     )
 
 
+def test_an_evaluation_sees_as_far_as_the_step_that_it_follows(corpus):
+    """Of a model with the windows of this moment, not with those of step 0."""
+    changes = dict(layers=3, width=32, windows="LSL")
+    trainer = made(corpus, recipe="modded", steps=40, changes=changes)
+    seen, scored = [], trainer.scored
+
+    def noted(windows, ids, targets):
+        seen.append(windows)
+        return scored(windows, ids, targets)
+
+    trainer.scored = noted
+    for trainer.done in (0, 10, 40):
+        seen.clear()
+        trainer.evaluate()
+        assert seen and all(windows == trainer.windows(trainer.done) for windows in seen)
+    assert trainer.windows(40) != trainer.windows(10) != trainer.windows(0)
+
+
 def test_a_flop_budget_sets_the_steps(corpus):
     trainer = Trainer(Run(corpus=corpus, flops=3e9, **TINY), quiet=True)
     assert trainer.steps == round(3e9 / (trainer.counted["flops_per_token"] * 8 * 32))
