@@ -18,6 +18,7 @@ from minimal.command import command, number
 from minimal.data import corpora, files, packing
 from minimal.data import tokenizer as tokenizers
 from minimal.data.documents import Corpus
+from minimal.model import checks
 from minimal.model.count import count, settings_of
 from minimal.model.init import generator
 from minimal.model.transformer import GPT
@@ -269,8 +270,11 @@ def load(folder, where="cpu", plan=None) -> tuple[GPT, tokenizers.Tokenizer]:
         run = Run(**asked | (dict(plan=plan) if plan else {}))
         skeleton(run.plan, run.size, **run.config())
         model = build(run.plan, run.size, run.seed, **run.config()).to(where)
+        checks.weights(tensors)
         checkpoint.load_weights(model, checkpoint.part(tensors, "model/"))
-        return model.eval(), tokenizers.Tokenizer(state["tokenizer"])
+        tok = tokenizers.Tokenizer(state["tokenizer"])
+        tokenizers.check_vocab(tok, model.config.vocab)
+        return model.eval(), tok
     except ValueError as error:
         raise checkpoint.CheckpointError(f"{folder}: {error}") from None
 

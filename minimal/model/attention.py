@@ -228,11 +228,11 @@ class Pairs(Dynamic):
     def forward(self, q, k, value, h, at, tape):
         qr, kr = self.modifiers(h, at, tape)
         a = weights(q, self.over_heads(k), **self.how(at, tape))  # (B, H, T, S)
-        v = value.dense().float()
+        # in the map's type, fp32 or better
+        v = value.dense().to(a.dtype)
         if value.gain is not None:
             v = v * value.gain
-        # in fp32, like the map
-        modifiers = qr.float()[:, :, None] * kr.float()[:, None]  # (B, T, S, H, D)
+        modifiers = qr.to(a.dtype)[:, :, None] * kr.to(a.dtype)[:, None]  # (B, T, S, H, D)
         pairs = self.over_heads(v)[:, None] + modifiers  # (B, T, S, H, D)
         return torch.einsum("bhts,btshd->bthd", a, pairs).to(q.dtype)  # (B, T, H, D)
 

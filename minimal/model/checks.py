@@ -40,6 +40,11 @@ def config(wanted):
             "windows: wanted a pattern of S (short) and L (long), or keys to the left by layer "
             f"(0 = all); got {wanted.windows!r}"
         )
+    if are_widths(wanted.windows) and wanted.layers % len(wanted.windows):
+        raise ValueError(
+            f"windows: wanted a width for each of {wanted.layers} layers, or a row of widths that "
+            f"repeats in them evenly; got {len(wanted.windows)}: {wanted.windows!r}"
+        )
 
 
 def is_pattern(windows):
@@ -124,6 +129,15 @@ def whole_numbers(name, tensor):
         raise ValueError(f"{name}: wanted a tensor, got {type(tensor).__name__}")
     if tensor.dtype not in (torch.int32, torch.int64):
         raise ValueError(f"{name}: wanted whole numbers (int64 or int32), got {tensor.dtype}")
+
+
+def weights(tensors):
+    """What a model or an optimizer keeps, by name: a file may hold anything."""
+    for name, tensor in tensors.items():
+        if not tensor.is_floating_point():
+            raise ValueError(
+                f"{name}: wanted weights with a fraction (float32, bfloat16 …), got {tensor.dtype}"
+            )
 
 
 def between(name, tensor, least, most):

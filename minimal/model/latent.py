@@ -79,8 +79,7 @@ class FromLatent(Source):
 
     def values(self, h, at, tape):
         latent = tape.keys[at][:, :, 0, : self.latent]  # (B, S, C)
-        weight = self.project.weight.unflatten(0, (self.config.heads, -1))  # (H, D, C)
-        return Latent(latent, weight.to(h.dtype), self.scale())
+        return Latent(latent, self.project, self.config.heads, self.scale())
 
     def word(self):
         return "W c"
@@ -118,12 +117,15 @@ class Read(Plain):
 
     def absorbed(self, q, k, value, at, tape):
         content, position = q.split([self.config.head, self.turning], dim=-1)
-        weight = self.up.weight.unflatten(0, (self.config.heads, -1)).to(q.dtype)  # (H, D, C)
-        content = torch.einsum("bthd,hdc->bthc", content, weight)
+        content = torch.einsum("bthd,hdc->bthc", content, self.by_head(self.up, q.dtype))
         queries = tape.queries[at] = torch.cat([content, position], dim=-1)  # (B, T, H, C + R)
         latent = Rows(value.latent[:, :, None], value.gain)  # (B, S, 1, C)
         y = attend(queries, k, latent, **self.how(at, tape))  # (B, T, H, C)
-        return torch.einsum("bthc,hdc->bthd", y, value.up)  # (B, T, H, D)
+        return torch.einsum("bthc,hdc->bthd", y, self.by_head(value.up, y.dtype))  # (B, T, H, D)
+
+    def by_head(self, up, dtype):
+        """The matrix of a Linear from the latent to all heads, as (H, D, C)."""
+        return up.weight.unflatten(0, (self.config.heads, -1)).to(dtype)
 
     def label(self):
         return ", keys W c"

@@ -43,8 +43,10 @@ class PerLayer(Part):
 
 class Engram(Part):
     """sigmoid(norm(h) . norm(W_K e) / sqrt C) W_V e, where e joins the rows that `heads` hashes of
-    the last two and of the last three ids choose (2601.07372, without its tokenizer compression and
-    its short convolution, which starts at zero)."""
+    the last two and of the last three ids choose (2601.07372).
+
+    Left out: its tokenizer compression; its short convolution, which starts at zero; its biases;
+    the weights of its norms; and the branches of its hyper-connections."""
 
     recalls = True
     mark = "slots"

@@ -111,7 +111,7 @@ class Plan:
     def adapt(self, config):
         """The size as this plan wants it."""
         if self.heads is not None:
-            config = config.but(heads=self.heads).but(groups=None)
+            config = config.but(heads=self.heads, groups=None)
         if self.style is not None:
             config = config.but(style=self.style)
         if self.smear:

@@ -3,7 +3,7 @@
 A tape is the state of one pass over the layers; with a cache, it continues an earlier one.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -36,11 +36,12 @@ class Latent(NamedTuple):
     """Values that are a matrix away from what is kept: v = W c, head by head."""
 
     latent: torch.Tensor  # (B, S, C)
-    up: torch.Tensor  # (H, D, C)
+    up: Any  # the Linear C -> H D
+    heads: int
     gain: torch.Tensor | None = None
 
     def dense(self):
-        return torch.einsum("bsc,hdc->bshd", self.latent, self.up)  # (B, S, H, D)
+        return self.up(self.latent).unflatten(-1, (self.heads, -1))  # (B, S, H, D)
 
 
 class Tape:

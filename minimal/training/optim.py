@@ -67,6 +67,11 @@ def muon(
     Nesterov momentum, orthogonalised, evened out along the long side (NorMuon), then decay, which
     a cautious one keeps from entries that move away from zero. `lr` already carries the shape
     factor. beta2=None leaves out the second moment. What is given stays as it is.
+
+    Where an entry of the update is nearly zero, its sign, and so a cautious decay, is a matter of
+    rounding. Five steps beside Bank of Values' code differ by up to 4e-3 of the way for this reason
+    alone: without decay by 3e-5. At small widths the carried decay is hundreds of times as large,
+    and so is each such entry; the gradients of gains follow.
     """
     # momentum
     buffer = buffer.lerp(grad, 1 - momentum)

@@ -35,7 +35,10 @@ class Row:
 class Schedule:
     """start -> peak over the warm-up, then peak -> end over the last share `decay` of the run.
 
-    Step number `warmup` is at the peak.
+    Step number `warmup` is at the peak. Where the warm-up reaches into the last share `decay` (of
+    `bov` at paper scale: in runs below 112 steps), the way down begins behind it. nanochat's begins
+    on time, so that its rate falls at once behind the warm-up: in a run of 50 steps the two differ
+    by up to 0.57 of the peak.
     """
 
     warmup: float = 0  # steps; below 1 a share of the run
@@ -227,8 +230,10 @@ RECIPES = dict(
         steps=10_000,
         lr=Schedule(120, 1e-7 / 6e-4, decay=1, end=0.1, shape="cosine"),
     ),
-    # Polar Express stands in for its own five Newton-Schulz polynomials. No second moment; the
-    # decay is plain, and by the bare rate, without the shape factor.
+    # The source's rates and schedules, not all of its run. Polar Express stands in for its own five
+    # Newton-Schulz polynomials. No second moment; the decay is plain, and by the bare rate, without
+    # the shape factor. Its attention is masked by document, its windows are blocks (a query sees
+    # 128 (w - 1) to 128 w tokens), and its softmax includes 47 rows of padding; ours do neither.
     modded=Recipe(
         dict.fromkeys(ROLES, MODDED_SCALAR)
         | dict(

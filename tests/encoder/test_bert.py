@@ -236,6 +236,16 @@ def test_dropout_acts_in_training_only_and_same_seeds_give_the_same_weights():
     )
 
 
+@pytest.mark.parametrize("width", [48, 192])
+def test_every_matrix_starts_at_the_size_that_berts_has_at_its_width(width):
+    """0.02 sqrt(768 / C), the tied embedding and the segments included: each is scaled once."""
+    model = bert.build("standard", SMALL.but(width=width, vocab=2000, context=500))
+    for name, p in model.named_parameters():
+        if p.ndim == 2 and min(p.shape) > 2:
+            assert p.std().item() == pytest.approx(0.02 * (768 / width) ** 0.5, rel=0.05), name
+    assert model.segment.weight.std().item() == pytest.approx(0.02 * (768 / width) ** 0.5, rel=0.2)
+
+
 def test_the_mlm_head_is_tied_and_another_head_leaves_the_encoder_alone():
     model = bert.build("standard", SMALL)
     assert model.head.out.weight is model.embed.weight

@@ -41,6 +41,13 @@ def test_a_pretrained_encoder_is_restored_with_its_pieces_and_where_its_ramp_end
     again = pretrain.restore(folder)[1]
     assert again.fingerprint == pieces.fingerprint, "a refused run changes nothing"
 
+    path = folder / "last.safetensors"
+    tensors, state = checkpoint.load(path)
+    checkpoint.save(path, {name: tensor.long() for name, tensor in tensors.items()}, state)
+    with pytest.raises(CheckpointError, match="wanted weights with a fraction .*got torch.int64"):
+        pretrain.restore(folder)
+    checkpoint.save(path, tensors, state)
+
     wordpiece.learn_pieces(WORDS, 80).raw.save(str(folder / "tokenizer.json"))
     with pytest.raises(CheckpointError, match="is not the one that its encoder was trained with"):
         pretrain.restore(folder)

@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 from homework import grade, gradescope, marking, runner, sandbox
+from homework.compare import compare, dtype_of
 from tests.homework.attacks import INSIDE, OUTSIDE, SHIPPED
 from tests.homework.classroom import HOMEWORK, HONEST, UNIT, WHOLE, attacked
 
@@ -423,6 +424,34 @@ def test_bytes_that_are_no_answer_are_refused(reply):
         )[0]
         != "ok"
     )
+
+
+def test_hidden_grading_keeps_what_was_wanted_to_itself():
+    """A wrong number earns how many are wrong; public tests say, besides, which was wanted."""
+    exercise, seed = UNIT.exercises["skip_heads"], 7
+    part = exercise.parts[0]
+    cases = range(len(exercise.cases(part, seed)))
+    answers = [[x.copy() for x in exercise.expected(part, seed, case)] for case in cases]
+    dtypes = [dtype_of(inputs) for inputs in exercise.cases(part, seed)]
+    answers = [[x.astype(kind) for x in answer] for answer, kind in zip(answers, dtypes)]
+    answers[0][0].flat[0] += 5
+    states = [dict(state="ok", arrays=len(answer)) for answer in answers]
+    reply = runner.pack(states, [x for answer in answers for x in answer])
+    state, why = grade.hear(reply, exercise, part, seed)
+    assert state == "wrong" and why.startswith("right shape, wrong numbers (1 of ")
+    wanted = exercise.expected(part, seed, 0)[0].flat[0]
+    assert "wanted" not in why and "asked with" not in why and f"{wanted:.6g}" not in why
+    _, told = exercise.verdict(part, seed, *grade.read(reply, len(cases)))
+    assert "wanted" in told and f"{wanted:.6g}" in told, "the public tests say it"
+
+
+@pytest.mark.parametrize(
+    "dtype, near, far", [("float64", 1e-7, 1e-5), ("float32", 1e-4, 1e-3), ("float16", 5e-3, 5e-2)]
+)
+def test_an_answer_may_be_off_by_the_rounding_of_its_type_and_by_no_more(dtype, near, far):
+    wanted = [np.linspace(1, 2, 7).astype(dtype).astype("f8")]
+    told = lambda off: compare([(wanted[0] * (1 + off)).astype(dtype)], wanted, dtype)
+    assert told(near) == "" and "wrong numbers" in told(far)
 
 
 def test_an_answer_comes_back_as_it_was_sent():

@@ -13,7 +13,7 @@ from course import records
 from minimal.kernels import fastest, gather, histogram, reference
 from minimal.kernels.check import check, may_look
 from minimal.kernels.gather import gather_attention
-from minimal.kernels.route import is_close, route
+from minimal.kernels.route import is_close, route, table_rows
 from tests.kernels.shapes import DECODING, TRAINING, Shape
 
 # ---- errors --------------------------------------------------------------------------------------
@@ -112,6 +112,36 @@ CHOICES = [  # (B, T, S, H, G, D, V), what else is known, the way
 def test_the_way_follows_from_shapes_and_comes_with_a_reason(sizes, known, way):
     chosen, reason = route(*sizes, **known)
     assert chosen == way and len(reason) > 20
+
+
+@pytest.mark.parametrize("groups, queries", [(1, 8), (2, 16), (8, 64)])
+def test_few_queries_are_those_that_share_a_key_head(groups, queries):
+    """Sixty-four query rows a key head: with groups, fewer tokens at once."""
+    for T, decoding in ((1, True), (queries, True), (queries + 1, False)):
+        way, _ = route(1, T, 131072, 8, groups, 128, 32768, **GPU)
+        assert (way == "split") == decoding, (groups, T)
+        way, _ = route(1, T, 131072, 8, groups, 128, 32768, **CPU)
+        assert (way in ("rows", "histogram")) == decoding, (groups, T)
+
+
+@pytest.mark.parametrize(
+    "B, T, H, G, window, by_position, by_token",
+    [
+        (1, 1, 4, 4, 0, 4 * 100, 4 * 50),  # every query head reads the table alone
+        (1, 1, 4, 2, 0, 4 * 100, 2 * 50),  # two of them share a key head
+        (1, 3, 4, 4, 0, 12 * 100, 4 * 50),  # so do three tokens
+        (2, 1, 4, 4, 0, 8 * 100, 4 * 50),  # and two sequences
+        (1, 3, 4, 2, 7, 12 * 10, 2 * 50),  # three queries and seven keys to their left
+        (1, 3, 4, 2, 99, 12 * 100, 2 * 50),
+    ],
+)
+def test_rows_of_the_table_are_counted_by_who_reads_them(B, T, H, G, window, by_position, by_token):
+    assert table_rows(B, T, 100, H, G, 50, window) == (by_position, by_token)
+
+
+def test_a_table_of_six_times_the_rows_is_close_for_one_token_and_far_for_three():
+    """One query a key head reads the rows of tokens that occur only; three read the whole table."""
+    assert is_close(1, 1, 100, 4, 4, 600) and not is_close(1, 3, 100, 4, 4, 1800)
 
 
 def clocked(part, **where):

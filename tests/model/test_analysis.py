@@ -223,6 +223,24 @@ def test_a_layers_share_closes_with_its_gain_and_scales_with_its_table(tmp_path,
     assert double["value"][last] == pytest.approx(2 * plain["value"][last], rel=1e-2)
     odds = [found["share"][last] / (1 - found["share"][last]) for found in (plain, double)]
     assert odds[1] == pytest.approx(2 * odds[0], rel=1e-2)
+    # the stream is the one that attention's output is added to, not the one behind the block
+    loud = shares(loud_outputs)
+    with torch.no_grad():
+        loud_outputs(model)
+        tape = analysis.observe(model, ids)
+        for at, block in enumerate(model.blocks):
+            x = tape.streams[at]
+            added = block.attention(block.first(x), at, tape)
+            right = added.norm() / (added.norm() + x.norm())
+            assert loud["share"][at] == pytest.approx(right.item(), abs=1e-3), at
+            assert loud["share"][at] > 0.3, "large enough to tell the two streams apart"
+
+
+def loud_outputs(model):
+    """W_O as a trained model has it; after three steps it is almost zero."""
+    chance = torch.Generator().manual_seed(0)
+    for block in model.blocks:
+        block.attention.out.weight.normal_(generator=chance)
 
 
 def gains(model):

@@ -10,7 +10,7 @@ import torch
 from minimal.model import count as counting
 from minimal.model.config import SIZES
 from minimal.model.count import count, kept
-from minimal.model.layers import Part
+from minimal.model.layers import Linear, Part
 from minimal.variants import PLANS, describe, plan_named, skeleton, summary
 from tests import warm
 
@@ -68,6 +68,57 @@ def test_d24_equals_the_official_count(plan):
     counted, (flops, parameters) = counts(plan, "d24"), D24[plan]
     assert counted["flops_per_token"] == flops
     assert parameters is None or counted["parameters"] == parameters
+
+
+# What a token pays for beside every matrix once and every map q k^T, A V once: (matrices, times),
+# and (maps q k^T, maps A V) in the layers that have them.
+TWICE = {
+    "row12": "value.x.project",  # one W_V reads the stream and x0
+    "row13": "value.x.project",
+}
+MAPS = {
+    "cross": (2, 2),  # keys and values of two layers
+    **dict.fromkeys(("dva", "dva-ffn", "dva-naive", "dva-random"), (1, 2)),  # one map, two streams
+    **dict.fromkeys(("mla", "mla-half"), (1.5, 1)),  # half a head more compares positions
+}
+
+
+def all_matrices(model, plan):
+    """6 FLOPs for every weight of every matrix, each once; the head is one, an embedding none.
+
+    As karpathy's nanochat counts them (num_matmul_params), but for the smear's 24 weights, which
+    the fork's estimate leaves out."""
+    total = 0
+    for name, weight in model.named_parameters():
+        module = model.get_submodule(name.rpartition(".")[0])
+        if type(module) is Linear and name.endswith("weight") and name != "smear.gate.weight":
+            times = 2 if TWICE.get(plan, "nothing") in name else 1
+            total += 6 * times * weight.numel()
+    return total
+
+
+def all_maps(model, plan):
+    config, more = model.config, MAPS.get(plan, (1, 1))
+    total = 0
+    for at, window in enumerate(config.window_sizes()):
+        if model.blocks[at].attention:
+            scores, mixes = more if at or plan != "cross" else (1, 1)
+            seen = min(window or config.context, config.context)
+            total += 6 * config.width * (scores + mixes) * seen
+    return total
+
+
+@pytest.mark.parametrize("plan", PLANS)
+@pytest.mark.parametrize("size", ["d12", "smoke"])
+def test_flops_are_six_for_every_weight_of_every_matrix_and_the_maps(plan, size):
+    model = skeleton(plan, size)
+    flops = counts(plan, size)["flops_per_token"]
+    assert flops == all_matrices(model, plan) + all_maps(model, plan)
+
+
+def test_latent_attention_pays_for_the_matrix_that_makes_its_values():
+    counted = {plan: counts(plan, "d12")["flops_per_token"] for plan in ("mla", "mla-half")}
+    assert counted == {"mla": 788_004_864, "mla-half": 841_089_024}
 
 
 @pytest.mark.parametrize("plan", ["standard", "bov", "modded", "dva", "engram-both", "mla"])

@@ -43,6 +43,8 @@ SIZES = [
     (dict(windows=4), "pattern of S .* got 4"),
     (dict(windows=(-1,)), r"pattern of S .* got \(-1,\)"),
     (dict(windows=(2.5,)), r"pattern of S .* got \(2.5,\)"),
+    (dict(layers=2, windows=[1, 2, 3]), r"a width for each of 2 layers, .* got 3: \[1, 2, 3\]"),
+    (dict(layers=3, windows=(4, 0)), r"a width for each of 3 layers, .* got 2: \(4, 0\)"),
     (dict(style="x"), "unknown style 'x'"),
     (dict(style=None), "unknown style None"),
 ]
@@ -79,6 +81,19 @@ def test_the_unknown_style_is_told_which_styles_a_decoder_can_have():
     offered, encoder = str(told.value).split(" (")
     assert "gpt2" in offered and "bert" not in offered
     assert "bert" in encoder and "minimal.encoder" in encoder
+
+
+def test_widths_may_repeat_in_layers_that_they_divide():
+    assert size("nano", layers=6, windows=(4, 0)).window_sizes() == [4, 0] * 3
+
+
+@pytest.mark.parametrize("plan", ["dva", "dva-ffn", "dva-naive", "dva-random", "gated-bare"])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_a_plan_of_one_head_has_no_groups_to_share(plan, groups):
+    config = skeleton(plan, "nano", heads=4, groups=groups).config
+    assert (config.heads, config.groups) == (1, None)
+    model = build(plan, "nano", **SMALL | dict(heads=4, groups=groups))
+    assert model(IDS).shape == (2, 9, 97)
 
 
 def test_a_style_that_the_plan_has_anyway_may_be_named():

@@ -15,7 +15,7 @@ from minimal.model.count import count
 from minimal.model.layers import Coefficient, norm
 from minimal.model.lookup import Engram, PerLayer
 from minimal.model.tape import Bank
-from minimal.variants import build, skeleton
+from minimal.variants import build, describe, skeleton
 from tests.model.test_plans import SHORT, awake, decode, tokens
 
 
@@ -225,6 +225,16 @@ def test_per_layer_embeddings_by_definition():
         g = F.gelu(look.gate.weight @ x[b, t], approximate="tanh")
         right = norm(look.project.weight @ (g * e), 1e-6) * look.norms[1].weight
         torch.testing.assert_close(look(x, tape)[b, t], right, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("layers, middle", [(4, 2), (5, 2), (6, 3), (7, 3), (9, 4), (30, 15)])
+def test_engram_stands_in_the_second_layer_and_in_the_middle(layers, middle):
+    """Layers 1 and 15 of its 30, counted from zero: at odd depth the earlier of the two."""
+    for plan in ("engram", "engram-both"):
+        model = skeleton(plan, "nano", layers=layers)
+        into_values = {at for at, word in enumerate(describe(model)) if "engram" in word}
+        into_stream = {int(at) for at in getattr(model.streams[0], "looks", {})}
+        assert (into_values or into_stream) == {1, middle}, plan
 
 
 @torch.no_grad()

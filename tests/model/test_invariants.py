@@ -6,6 +6,7 @@ models."""
 
 import math
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -59,6 +60,11 @@ def test_t1_a_bank_starts_as_the_x0_values_it_replaces():
     assert gap(made("bov-shared"), made("row9")) > 0.05, (
         "a shared table equals only its first layer's values (D22)"
     )
+
+
+def test_a_bank_starts_so_where_values_are_normed_too():
+    assert gap(made("bov", style="modded"), made("row9", style="modded")) < 1e-5
+    assert gap(made("bov", style="modded"), made("standard", style="modded")) > 0.05
 
 
 def test_zero_output_matrices_would_have_hidden_all_of_this():
@@ -304,6 +310,29 @@ def test_resformer_with_neutreno_is_the_sum_that_the_code_computes():
     scale = model.config.style.attention_scale(model.config.head)
     plain = reference(tape.queries[3], tape.keys[3], Rows(0.5 * (v1 + vn)), scale=scale)
     assert torch.allclose(tape.out[3], plain + 0.1 * (v1 - vn), atol=1e-5)
+
+
+def test_cross_all_is_the_mean_of_all_values_so_far():
+    """ResFormer's Eq 5 divides the n values up to layer n by n."""
+    model = made("cross-all")
+    tape = model.tape(IDS)
+    with torch.no_grad():
+        model(IDS, tape=tape)
+    for n in range(2, 7):  # layer n, counted from one
+        mean = sum(tape.raw[at] for at in range(n)) / n
+        torch.testing.assert_close(tape.rows[n - 1], mean, atol=1e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize("layers, blocks", [(3, 2), (4, 3), (5, 3), (6, 4), (7, 4), (12, 7)])
+def test_backout_takes_back_what_the_middle_block_left(layers, blocks):
+    """nanochat keeps the stream behind block L // 2, counted from zero: so many blocks are done."""
+    streams = torch.eye(layers + 1)  # a stream a row: after no block, after one, …
+    tape = SimpleNamespace(streams=list(streams))
+    backout = build("nanochat", "nano", **SMALL | dict(layers=layers)).streams[1]
+    x = torch.zeros(layers + 1)
+    with torch.no_grad():
+        assert all(torch.equal(backout.enter(x, at, tape), x) for at in range(layers))
+        assert torch.equal(backout.enter(x, layers, tape), -0.2 * streams[blocks])
 
 
 def test_equal_names_start_equal_in_every_plan():

@@ -63,6 +63,18 @@ def test_decoding_equals_the_forward_pass(plan, rings):
 
 @EVERY
 @torch.no_grad()
+def test_a_model_in_float64_says_the_same_with_more_digits(plan):
+    """Nothing on the way falls back to float32 but the positions' tables and the logits."""
+    model, ids = awake(plan), tokens(20)
+    single = model(ids)
+    double = model.double()(ids)
+    assert torch.allclose(double, single, atol=2e-4), (double - single).abs().max()
+    pieces, _ = decode(model, ids, [7, 1, 12])
+    assert torch.allclose(pieces, double, atol=1e-6)
+
+
+@EVERY
+@torch.no_grad()
 def test_rings_in_buffers_that_slide_give_the_same_answers(plan, monkeypatch):
     monkeypatch.setattr(cache_module, "SLACK", 3)
     model, ids = awake(plan, windows=(9, 0, 5, 9, 7, 0)), tokens(28)

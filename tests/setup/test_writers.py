@@ -20,13 +20,14 @@ import tempfile
 import pytest
 import torch
 
-from course import comparison, records
+from course import records
 from evidence.research import __main__ as evidence
 from evidence.research import bypass_seeds, rented, verdicts
 from homework import grade, gradescope, marking
 from minimal import evaluate
 from minimal.bench import __main__ as speed
 from minimal.bench import compiled
+from minimal.compare import comparison
 from minimal.data import files, results
 from minimal.tasks import core
 from minimal.train import main as train
@@ -449,7 +450,8 @@ MAY = {  # file -> why it may write, or delete, by itself
     "minimal/data/derived.py": "in a part that the writer handed over",
     "minimal/data/packing.py": "in such a part",
     "minimal/data/hub.py": "in such a part",
-    "notebooks/course/comparison.py": "in such a part",
+    "minimal/compare/comparison.py": "in such a part",
+    "notebooks/course/beside.py": "a line file of the environment that make setup makes",
     "notebooks/course/own.py": "in a folder of its own below the temporary ones",
     "notebooks/run.py": "in such a folder; and a copy that it executed earlier",
     "homework/reset.py": "keeps aside whatever is there, under a new name",

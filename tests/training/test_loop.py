@@ -358,6 +358,36 @@ def test_a_checkpoint_with_numbers_that_are_none_is_named(corpus, tmp_path, fini
             opening()
 
 
+def replaced(path, change=lambda name, tensor: tensor, **more):
+    """Write a checkpoint again, whole, with other tensors or another state."""
+    tensors, state = checkpoint.load(path)
+    tensors = {name: change(name, tensor) for name, tensor in tensors.items()}
+    checkpoint.save(path, tensors, state | more)
+
+
+@pytest.mark.parametrize("room", ["model/", "optimizer/"])
+def test_weights_of_whole_numbers_are_refused(corpus, tmp_path, finished, room):
+    path = tmp_path / "last.safetensors"
+    path.write_bytes(finished)
+    replaced(path, lambda name, tensor: tensor.long() if name.startswith(room) else tensor)
+    words = f"{tmp_path}.*: {room}.*: wanted weights with a fraction .*, got torch.int64"
+    for opening in (lambda: load(tmp_path), lambda: trained(corpus, tmp_path, steps=3)):
+        with pytest.raises(CheckpointError, match=words):
+            opening()
+
+
+def test_a_tokenizer_of_another_size_is_refused(tmp_path, finished):
+    path = tmp_path / "last.safetensors"
+    path.write_bytes(finished)
+    _, tok = load(tmp_path)
+    smaller = json.loads(tok.text)
+    smaller["model"]["merges"].pop()
+    smaller["model"]["vocab"].popitem()
+    replaced(path, tokenizer=json.dumps(smaller))
+    with pytest.raises(CheckpointError, match="the tokenizer has 299 tokens, the model 300: make"):
+        load(tmp_path)
+
+
 # ---- the loop alone -----------------------------------------------------------------------------
 
 

@@ -12,6 +12,8 @@ import pytest
 import torch
 
 from minimal import train
+from minimal.model.count import attention_flops
+from minimal.model.layers import Linear
 from minimal.train import Trainer, load
 from minimal.training import checkpoint
 from minimal.training.loop import stamp
@@ -101,9 +103,35 @@ def test_a_window_is_in_force_when_a_schedule_asks_for_it(corpus):
     )
 
 
+def test_an_evaluation_sees_as_far_as_the_step_that_it_follows(corpus):
+    """Of a model with the windows of this moment, not with those of step 0."""
+    changes = dict(layers=3, width=32, windows="LSL")
+    trainer = made(corpus, recipe="modded", steps=40, changes=changes)
+    seen, scored = [], trainer.scored
+
+    def noted(windows, ids, targets):
+        seen.append(windows)
+        return scored(windows, ids, targets)
+
+    trainer.scored = noted
+    for trainer.done in (0, 10, 40):
+        seen.clear()
+        trainer.evaluate()
+        assert seen and all(windows == trainer.windows(trainer.done) for windows in seen)
+    assert trainer.windows(40) != trainer.windows(10) != trainer.windows(0)
+
+
 def test_a_flop_budget_sets_the_steps(corpus):
     trainer = Trainer(Run(corpus=corpus, flops=3e9, **TINY), quiet=True)
     assert trainer.steps == round(3e9 / (trainer.counted["flops_per_token"] * 8 * 32))
+
+
+def test_a_flop_budget_counts_every_matrix_of_a_plan(corpus):
+    """Latent attention, whose W_UV was once left out of the count."""
+    trainer = Trainer(Run(corpus=corpus, flops=3e9, **TINY | dict(plan="mla")), quiet=True)
+    model = trainer.model
+    weights = sum(part.weight.numel() for part in model.modules() if isinstance(part, Linear))
+    assert trainer.steps == round(3e9 / ((6 * weights + attention_flops(model)) * 8 * 32))
 
 
 def test_a_checkpoint_gives_model_and_tokenizer_back(corpus, tmp_path):
