@@ -161,7 +161,7 @@ def test_only_args_is_a_list_of_words(ready, make):
 def test_every_variable_of_a_recipe_is_quoted_or_known_to_hold_words():
     recipes = "\n".join(line for line in MAKEFILE.splitlines() if line.startswith("\t"))
     asked = set(re.findall(r"\$\((\w+)\)", recipes))
-    assert asked == {"PY", "VENV", "PIP", "ARGS", "LAB_ARGS", "first", "as_root", "fits"}
+    assert asked == {"PY", "VENV", "PIP", "UV", "ARGS", "LAB_ARGS", "first", "as_root", "fits"}
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def away(published, tmp_path_factory):
     return home
 
 
-def run(away, *words, folder="empty"):
+def run(away, *words, folder="empty", code=0):
     """What this command prints, from an empty folder and without a PYTHONPATH."""
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     environment["MINIMAL_RUNS"] = str(away / "runs")
@@ -66,7 +66,7 @@ def run(away, *words, folder="empty"):
         text=True,
         timeout=240,
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == code, done.stderr
     return done.stdout
 
 
@@ -102,7 +102,7 @@ def test_a_model_is_trained_resumed_and_writes_text_far_from_the_checkout(away):
     out = str(away / "runs" / "bov")
     what = ["--plan", "bov", "--size", "nano", "--corpus", "stdlib", "--vocab", "512"]
     how = ["--steps", "10", "--batch", "4", "--quiet", "--save", "2", "--out", out]
-    run(away, "-m", "minimal.train", *what, *how, "--minutes", "0")
+    run(away, "-m", "minimal.train", *what, *how, "--minutes", "0", code=1)  # time is up
     assert "after 5,120 tokens" in run(away, "-m", "minimal.train", *what, *how)
     assert "def main" in run(away, "-m", "minimal.generate", out, "def main", "--tokens", "5")
     assert list((away / "empty").iterdir()) == []

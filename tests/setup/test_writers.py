@@ -21,12 +21,12 @@ import pytest
 import torch
 
 from course import records
-from evidence.research import __main__ as evidence
 from evidence.research import bypass_seeds, rented, verdicts
 from homework import grade, gradescope, marking
 from minimal import evaluate
 from minimal.bench import __main__ as speed
 from minimal.bench import compiled
+from minimal.compare import __main__ as compare_command
 from minimal.compare import comparison
 from minimal.data import files, results
 from minimal.tasks import core
@@ -96,7 +96,7 @@ def fake_evidence(patch):
     patch.setattr(comparison, "print_table", lambda *_: None)
     patch.setattr(comparison, "draw", lambda *_: None)
     words = "--size smoke --vocab 300 --batch 4 --plans gqa --match steps --budget 2 --seeds 0"
-    return lambda at: evidence.main([*words.split(), "--out", at])
+    return lambda at: compare_command.main([*words.split(), "--out", at])
 
 
 def fake_bypass(patch):
