@@ -18,7 +18,6 @@ from minimal.command import command, number
 from minimal.data import corpora, files, packing
 from minimal.data import tokenizer as tokenizers
 from minimal.data.documents import Corpus
-from minimal.model import checks
 from minimal.model.count import count, settings_of
 from minimal.model.init import generator
 from minimal.model.transformer import GPT
@@ -270,7 +269,7 @@ def load(folder, where="cpu", plan=None) -> tuple[GPT, tokenizers.Tokenizer]:
         run = Run(**asked | (dict(plan=plan) if plan else {}))
         skeleton(run.plan, run.size, **run.config())
         model = build(run.plan, run.size, run.seed, **run.config()).to(where)
-        checks.weights(tensors)
+        checkpoint.check_fractions(tensors)
         checkpoint.load_weights(model, checkpoint.part(tensors, "model/"))
         tok = tokenizers.Tokenizer(state["tokenizer"])
         tokenizers.check_vocab(tok, model.config.vocab)

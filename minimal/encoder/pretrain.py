@@ -19,7 +19,6 @@ from minimal.data import corpora
 from minimal.data.files import write_whole
 from minimal.data.packing import pack, permutation
 from minimal.encoder import bert, bypass, wordpiece
-from minimal.model import checks
 from minimal.model.config import Config
 from minimal.model.init import generator
 from minimal.training import checkpoint
@@ -213,7 +212,7 @@ def restore(folder):
         )
     try:
         model = bert.build(about["plan"], Config(**about["config"]))
-        checks.weights(tensors)
+        checkpoint.check_fractions(tensors)
         checkpoint.load_weights(model, checkpoint.part(tensors, "model/"))
     except (TypeError, ValueError) as error:
         raise checkpoint.CheckpointError(

@@ -131,15 +131,6 @@ def whole_numbers(name, tensor):
         raise ValueError(f"{name}: wanted whole numbers (int64 or int32), got {tensor.dtype}")
 
 
-def weights(tensors):
-    """What a model or an optimizer keeps, by name: a file may hold anything."""
-    for name, tensor in tensors.items():
-        if not tensor.is_floating_point():
-            raise ValueError(
-                f"{name}: wanted weights with a fraction (float32, bfloat16 …), got {tensor.dtype}"
-            )
-
-
 def between(name, tensor, least, most):
     if not may_look(tensor) or not tensor.numel():
         return

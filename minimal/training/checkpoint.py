@@ -148,6 +148,15 @@ def part(tensors, prefix):
     }
 
 
+def check_fractions(tensors):
+    """What a model or an optimizer keeps, by name: a file may hold anything."""
+    for name, tensor in tensors.items():
+        if not tensor.is_floating_point():
+            raise ValueError(
+                f"{name}: wanted weights with a fraction (float32, bfloat16 …), got {tensor.dtype}"
+            )
+
+
 def load_weights(model, tensors):
     """Load weights into a model, or say in one sentence how they differ."""
     own = dict(model.named_parameters())

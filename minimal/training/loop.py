@@ -22,7 +22,6 @@ from pathlib import Path
 import torch
 
 from minimal.data import files
-from minimal.model import checks
 from minimal.training import checkpoint
 from minimal.training.run import Diverged, Stop, TimeIsUp
 
@@ -275,7 +274,7 @@ class Loop:
                 f"{state['done']} of {self.steps} steps; delete it, and the run starts anew"
             )
         try:
-            checks.weights(tensors)
+            checkpoint.check_fractions(tensors)
             checkpoint.load_weights(self.model, checkpoint.part(tensors, "model/"))
             self.optimizer.load_state_dict(checkpoint.part(tensors, "optimizer/"))
         except ValueError as error:

@@ -157,7 +157,9 @@ def test_ctrl_c_during_the_imports_is_a_sentence(words):
         time.sleep(wait + 0.05)
         process.send_signal(signal.SIGINT)
         rest = [line for line in process.stderr if not line.startswith("import time:")]
-        assert process.wait(60) == 1
+        if process.wait(60) == 0 and wait:  # a quick command was done by then
+            continue
+        assert process.returncode == 1
         assert rest == [f"{command.INTERRUPTED}\n"] or rest[0].endswith(
             f": {command.INTERRUPTED}\n"
         )

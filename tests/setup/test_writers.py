@@ -148,10 +148,10 @@ EVIDENCE = json.dumps(OLD).encode()
 COMMANDS = dict(
     evaluate=(fake_evaluate, EVIDENCE),
     core=(fake_core, EVIDENCE),
-    speed=(fake_speed, EVIDENCE),
+    bench=(fake_speed, EVIDENCE),
     compiled=(fake_compiled, EVIDENCE),
     rented=(fake_rented, EVIDENCE),
-    evidence=(fake_evidence, json.dumps(OLD | dict(what="steps-matched at 2")).encode()),
+    compare=(fake_evidence, json.dumps(OLD | dict(what="steps-matched at 2")).encode()),
     bypass_seeds=(fake_bypass, json.dumps(OLD | dict(settings=None)).encode()),
     verdicts=(fake_verdicts, None),
     grade=(fake_grade, b'{\n "score": 3'),
