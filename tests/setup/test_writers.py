@@ -95,6 +95,7 @@ def fake_evidence(patch):
     patch.setattr(comparison, "record", one)
     patch.setattr(comparison, "print_table", lambda *_: None)
     patch.setattr(comparison, "draw", lambda *_: None)
+    patch.setattr(comparison.intervals, "paired", lambda *_: [])
     words = "--size smoke --vocab 300 --batch 4 --plans gqa --match steps --budget 2 --seeds 0"
     return lambda at: compare_command.main([*words.split(), "--out", at])
 

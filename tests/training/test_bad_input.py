@@ -160,7 +160,7 @@ def test_an_environment_that_no_torchrun_made_is_told(name, value, corpus, monke
     [
         (dict(steps=2.5), "steps: wanted a whole number, got 2.5"),
         (dict(steps=True), "steps: wanted a whole number, got True"),
-        (dict(plan=None), "plan: wanted a name, got None"),
+        (dict(plan=None), "plan: wanted a name of minimal.variants or a Plan, got None"),
         (dict(lr="fast"), "lr: wanted a number, got 'fast'"),
         (dict(changes=[1]), "changes: wanted dict, got"),
         (dict(compile="yes"), "compile: wanted True or False, got 'yes'"),
