@@ -221,6 +221,16 @@ def break_even(vocabulary, batch, rows, *, batched=True, larger=True, windows=Tr
 # ---- reading by token ----------------------------------------------------------------------------
 
 
+def no_values(made, weights, ids, table):
+    """Rows that were chosen by ids before any weight met them are values."""
+    if any(x.of == {"ids", "table"} for x in made):
+        return (
+            "you made the values: rows of the table, place by place. Add the weights by token "
+            "first, then multiply each row once"
+        )
+    return ""
+
+
 def weighed(distinct):
     """Weights of one query, the ids of a text, and a table of nine rows."""
 
@@ -267,6 +277,7 @@ def weighed(distinct):
     ],
     level="medium",
     minutes=8,
+    forbids=no_values,
 )
 def read_by_token(weights, ids, table, *, add="sum", apart=True):
     """What one query reads, without any values: weights (B,H,S), ids (B,S), table (V,H,D) ->

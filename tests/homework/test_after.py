@@ -223,7 +223,8 @@ def test_hidden_results_hold_none():
                 assert text not in graded and text not in pages
 
 
-def test_a_notebook_exercise_that_has_one_says_it_once_it_is_right(capsys):
+def test_a_notebook_exercise_that_has_one_says_it_once_it_is_right(capsys, monkeypatch):
+    monkeypatch.setattr(turn, "EXPLAINED", set())
     exercise = UNIT.exercises["skip_heads"]
     names = runner.load(HONEST)[0]
     turn.your_turn("hw03", names["skip_heads"])

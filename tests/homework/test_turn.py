@@ -27,6 +27,7 @@ exercises = pytest.mark.parametrize("unit, name", ALL, ids=[f"{u}-{n}" for u, n 
 def new_kernel(monkeypatch):
     monkeypatch.setattr(turn, "HEARD", Counter())
     monkeypatch.setattr(turn, "ANSWERED", {})
+    monkeypatch.setattr(turn, "EXPLAINED", set())
 
 
 def function_of(code):
@@ -213,14 +214,41 @@ def from_the_left(T, S):
 from_the_left.__name__ = "causal_mask"
 
 
-def test_every_new_try_brings_a_further_hint_and_the_same_code_none(capsys, monkeypatch):
-    codes = iter(["one", "one", "two", "three"])
+def not_turned(x, positions, base=10_000.0):
+    return x + 1
+
+
+not_turned.__name__ = "turn"
+
+
+def test_every_new_try_brings_a_further_hint_and_the_last_one_only_who_asks(capsys, monkeypatch):
+    codes = iter(["one", "one", "two", "three", "four", "five"])
     monkeypatch.setattr(turn, "text_of", lambda function: next(codes))
-    heard = []
-    for _ in range(4):
-        turn.your_turn("nb01", from_the_left)
-        heard.append(capsys.readouterr().out.count("hint "))
-    assert heard == [1, 1, 2, 2]
+
+    def heard():
+        turn.your_turn("nb01", not_turned)
+        said = capsys.readouterr().out
+        assert ('hint("nb01", "turn") says more' in said) == (said.count("hint 3 of 3") == 0)
+        return [line[:11] for line in said.splitlines() if line.startswith("hint ")]
+
+    assert [len(heard()) for _ in range(5)] == [1, 1, 2, 2, 2]
+    turn.hint("nb01", "turn")
+    assert "hint 3 of 3" in capsys.readouterr().out
+    assert heard() == ["hint 1 of 3", "hint 2 of 3", "hint 3 of 3"]
+
+
+def test_a_wrong_type_earns_no_hint(capsys):
+    for i in range(3):
+        turn.your_turn("nb01", function_of(f"def turn(x, positions, base=1):\n    return 'no {i}'"))
+        said = capsys.readouterr().out
+        assert "it must return a tensor" in said and "hint 1" not in said
+
+
+def test_why_it_is_so_is_said_once(capsys):
+    exercise = turn.exercise_of("hw03", "skip_heads")
+    own = retyped(turn.solution("hw03", "skip_heads"))
+    told = [turn.your_turn("hw03", own) and capsys.readouterr().out for _ in range(3)]
+    assert [exercise.after in said for said in told] == [True, False, False]
 
 
 def test_a_wrong_answer_names_the_case_and_the_case_is_at_hand(capsys):
