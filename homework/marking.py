@@ -76,13 +76,14 @@ class Part:
 @dataclass(frozen=True)
 class Wrong:
     """A mistake that people make: the points it loses, what to say, the oracle's switches (or a
-    function) for it."""
+    function) for it, and the first hint for whoever made it."""
 
     name: str
     loses: int
     says: str
     change: dict = field(default_factory=dict)
     returns: callable = None
+    hint: str = ""
 
     def __hash__(self):
         return hash(self.name)
@@ -146,6 +147,10 @@ class Exercise:
     @property
     def hints(self):
         return self.hints_for()
+
+    def named(self, why):
+        """The mistake that a reason names, or None."""
+        return next((wrong for wrong in self.wrongs if why.startswith(wrong.says)), None)
 
     def runs(self, answer):
         """What a learner handed in, as a function of the exercise's inputs."""
