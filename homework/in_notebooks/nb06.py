@@ -153,7 +153,7 @@ def enter_layer(x, x0, early, r, z, w, *, order="skip", share=False, exchanged=F
 def run_of(falls):
     def make(r):
         steps = int(r.integers(50, 90))
-        return float(r.uniform(0.01, 0.02)), steps, int(r.integers(20, 40)) if falls else 0
+        return float(r.uniform(0.01, 0.02)), steps, int(r.integers(20, 40)) if falls else 1
 
     return make
 
@@ -169,7 +169,7 @@ def run_of(falls):
     ),
     Wrong(
         "nothing while it falls",
-        1,
+        2,
         "the steps in which the rate falls count, too, each with what is left of the rate",
         dict(fall="zero"),
     ),
@@ -181,7 +181,7 @@ def run_of(falls):
     ),
     Wrong(
         "it falls a step too early",
-        1,
+        2,
         "step number steps - falling still has the whole rate; yours falls there already",
         dict(late=1),
     ),
@@ -196,7 +196,7 @@ def run_of(falls):
 def furthest(lr, steps, falling, *, fall="line", mean=False, late=0):
     """The sum of a run's learning rates: lr at the start, the same until step number
     steps - falling, then in a line down, to 0 at step number `steps`, which is not taken. The steps
-    taken are 0, 1, …, steps - 1.
+    taken are 0, 1, …, steps - 1; falling is at least 1.
     """
     total = 0.0
     for step in range(steps):

@@ -102,6 +102,20 @@ RIGHT = {
 }
 
 
+RIGHT |= {
+    "the closed formula": (
+        "nb06",
+        "def furthest(lr, steps, falling):\n"
+        "    return lr * (steps - falling) + lr * (falling + 1) / 2",
+    ),
+    "divided by falling": (
+        "nb06",
+        "def furthest(lr, steps, falling):\n"
+        "    return sum(lr * min(1, (steps - i) / falling) for i in range(steps))",
+    ),
+}
+
+
 @pytest.mark.parametrize("how", RIGHT)
 def test_what_is_right_is_taken_in_any_container(how):
     found = tried(*RIGHT[how])
@@ -330,3 +344,52 @@ def test_a_mistake_that_overflows_explains_nothing(line):
     found = tried("nb02", ADAMW.format(line))
     assert found.state == "wrong"
     assert "a step behind" not in found.why and "not that of their squares" not in found.why, found
+
+
+MASK = """def two_layer_attention(q, k, v, k_m, v_m):
+    k, v = torch.cat([k, k_m], 1), torch.cat([v, v_m], 1)
+    T, S = q.shape[1], k.shape[1]
+    scores = torch.einsum('bthd,bshd->bhts', q, k) / q.shape[-1] ** 0.5
+    seen = torch.arange(S) <= torch.arange(T)[:, None] + S - T
+    a = scores.masked_fill(~seen, -torch.inf).softmax(-1)
+    return torch.einsum('bhts,bshd->bthd', a, v)
+"""
+RANKED = """def hide(ids, dice, ordinary, others, mask):
+    x, y = ids.clone(), torch.full_like(ids, -100)
+    for b in range(len(ids)):
+        at = ordinary[b].nonzero()[:, 0]
+        at = at[dice[b, at].argsort()][: round(0.15 * len(at))]
+        most, nearly = round(0.8 * len(at)), round(0.9 * len(at))
+        y[b, at] = ids[b, at]
+        x[b, at[:most]] = mask
+        x[b, at[most:nearly]] = others[b, at[most:nearly]]
+    return x, y
+"""
+GREEDY = """def best_pair(begin, end, inside):
+    begin = begin.masked_fill(~inside, -torch.inf)
+    first = begin.argmax().item()
+    end = end.masked_fill(~inside, -torch.inf)
+    return first, first + end[first:].argmax().item()
+"""
+ALONE = """def best_pair(begin, end, inside):
+    begin, end = (x.masked_fill(~inside, -torch.inf) for x in (begin, end))
+    return begin.argmax().item(), end.argmax().item()
+"""
+SAID = {
+    "01's mask on both": ("nb04", MASK, "notebook 01's mask for T queries and 2 T keys"),
+    "half of one": (
+        "nb04",
+        "def resformer_values(V):\n    return V[-1] / 2 + V[0]",
+        "you halved this layer's values alone",
+    ),
+    "ranked dice": ("nb08", RANKED, "you sorted the dice"),
+    "a greedy span": ("nb08", GREEDY, "another beginning may have the larger SUM"),
+    "ends by themselves": ("nb08", ALONE, "your answer ends before it begins"),
+}
+
+
+@pytest.mark.parametrize("how", SAID)
+def test_what_was_named_falsely_or_not_at_all_has_its_name(how):
+    unit, code, says = SAID[how]
+    found = tried(unit, code)
+    assert found.state == "wrong" and says in found.why, found

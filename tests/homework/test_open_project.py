@@ -91,6 +91,8 @@ def test_the_rubric_adds_up_and_the_report_asks_for_all_of_it():
     assert "Five questions of 20 points" in text and len(rubric) * 20 == 100
     report = (FOLDER / "report.md").read_text(encoding="utf-8")
     headings = re.findall(r"^## (.*)", report, re.M)
+    sample = (FOLDER / "sample_report.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## (.*)", sample, re.M) == headings and "sample_report.md" in text
     assert [heading.split()[-1] for heading in headings] == [
         *("question", "predicted", "account", "out", "believe", "mind"),
     ]
