@@ -111,6 +111,7 @@ def loose(array):
 
 
 class Exercise:
+    single = False  # asked in float32 alone, as kernels with fp32 accumulators want it
     kernel = None  # which result a Triton kernel must have stored, where Triton is installed
 
     def __init__(self, oracle, pieces, hints, level, minutes, after="", forbids=None):
@@ -174,6 +175,7 @@ class Exercise:
         makers, made = part.make if isinstance(part.make, list) else [part.make], []
         for case in range(max(3, len(makers))):
             dtype, layout = [("f4", np.ascontiguousarray), ("f4", loose), ("f8", loose)][case % 3]
+            dtype = "f4" if self.single else dtype
             rng = np.random.default_rng(
                 [seed, zlib.crc32(f"{self.name}/{part.name}".encode()), case]
             )
@@ -445,10 +447,12 @@ class Unit:
     def points(self):
         return sum(exercise.points for exercise in self.exercises.values())
 
-    def exercise(self, *pieces, hints, level, minutes, kernel=None, after="", forbids=None):
+    def exercise(
+        self, *pieces, hints, level, minutes, kernel=None, after="", forbids=None, single=False
+    ):
         def keep(oracle):
             made = Exercise(oracle, pieces, hints, level, minutes, after, forbids)
-            self.exercises[oracle.__name__], made.kernel = made, kernel
+            self.exercises[oracle.__name__], made.kernel, made.single = made, kernel, single
             return oracle
 
         return keep
