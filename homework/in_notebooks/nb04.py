@@ -83,6 +83,17 @@ def resformer_values(
 # ---- Eq 2 ----------------------------------------------------------------------------------------
 
 
+def over_queries(q, k, v, k_m, v_m):
+    """The softmax along the wrong axis: a mistake."""
+    T, D = q.shape[1], q.shape[3]
+    score = np.einsum("bthd,bshd->bhts", q, np.concatenate([k, k_m], 1)) / np.sqrt(D)
+    seen = np.tril(np.ones((T, T), bool))
+    score = np.where(np.concatenate([seen, seen], 1), score, -np.inf)
+    e = np.exp(score - score.max(2, keepdims=True))
+    a = e / e.sum(2, keepdims=True)
+    return np.einsum("bhts,bshd->bthd", a, np.concatenate([v, v_m], 1))
+
+
 def two_layers(same_keys):
     def make(r):
         q, k, v, k_m, v_m = normals(r, *[(2, 4, 2, 3)] * 5)
@@ -119,6 +130,13 @@ def two_layers(same_keys):
         3,
         "your queries also see the keys after them",
         dict(blind=True, all_seen=True),
+    ),
+    Wrong(
+        "softmax over the queries",
+        3,
+        "your softmax runs over the queries; the weights of each QUERY sum to one: the last axis "
+        "of (B, H, T, 2 T)",
+        returns=lambda q, k, v, k_m, v_m: over_queries(q, k, v, k_m, v_m),
     ),
     Wrong(
         "one triangle",

@@ -247,6 +247,12 @@ def sums(sign):
         dict(of="whole"),
     ),
     Wrong(
+        "one norm around everything",
+        2,
+        "you took one norm of all tokens and features; a length for every token: norm(dim=-1)",
+        dict(wrapped=True),
+    ),
+    Wrong(
         "squares",
         2,
         "your lengths have lost their root",
@@ -273,7 +279,9 @@ def sums(sign):
     level="medium",
     minutes=6,
 )
-def share_of_lengths(a, x, b, y, *, of="parts", power=1, at_once=False, signed=False):
+def share_of_lengths(
+    a, x, b, y, *, of="parts", power=1, at_once=False, signed=False, wrapped=False
+):
     """How much of a x + b y is b y? At every token the length of b y over the sum of the two
     lengths; then the mean over tokens: x and y (…, C), two numbers -> a number.
     """
@@ -290,6 +298,8 @@ def share_of_lengths(a, x, b, y, *, of="parts", power=1, at_once=False, signed=F
         }[of]
         left.append(lengths[0] ** power)
         right.append(lengths[1] ** power)
+    if wrapped:
+        left, right = ([np.sqrt(np.square(sizes).sum())] for sizes in (left, right))
     if at_once:
         return sum(right) / (sum(left) + sum(right))
     return sum(y / (x + y) for x, y in zip(left, right, strict=True)) / len(left)

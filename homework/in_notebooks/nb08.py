@@ -366,6 +366,12 @@ def runs_of(n, m):
         dict(error=False),
     ),
     Wrong(
+        "deviations for variances",
+        2,
+        "you added standard deviations over n; their SQUARES, the variances, are added: a.var()",
+        dict(squared=False),
+    ),
+    Wrong(
         "turned round", 2, "your sign is turned: wanted the mean of b less that of a", dict(sign=-1)
     ),
     hints=[
@@ -376,7 +382,7 @@ def runs_of(n, m):
     level="easy",
     minutes=5,
 )
-def welch_t(a, b, *, pooled=False, ddof=1, error=True, sign=1):
+def welch_t(a, b, *, pooled=False, ddof=1, error=True, sign=1, squared=True):
     """Welch's t of two groups of scores, (n,) and (m,), b less a: the difference of the means over
     its standard error, the root of s_a² / n + s_b² / m. -> a number.
     """
@@ -385,5 +391,6 @@ def welch_t(a, b, *, pooled=False, ddof=1, error=True, sign=1):
     variances = [s / (len(x) - ddof) for s, x in zip(squares, (a, b), strict=True)]
     if pooled:
         variances = [sum(squares) / (len(a) + len(b) - 2)] * 2
+    variances = variances if squared else np.sqrt(variances)
     over = [len(a), len(b)] if error else [1, 1]
     return sign * (mean[1] - mean[0]) / np.sqrt(variances[0] / over[0] + variances[1] / over[1])

@@ -21,6 +21,15 @@ def looked_up(T, S):
     )
 
 
+def over_queries(q, k, ids, table, gain, scale):
+    """The softmax along the wrong axis: a mistake."""
+    T, S = q.shape[1], k.shape[1]
+    score = scale * np.einsum("bthd,bshd->bhts", q, k)
+    score = np.where(np.arange(S) <= np.arange(T)[:, None] + S - T, score, -np.inf)
+    e = np.exp(score - score.max(2, keepdims=True))
+    return gain * np.einsum("bhts,bshd->bthd", e / e.sum(2, keepdims=True), table[ids])
+
+
 @unit.exercise(
     Part("a whole text", 1, looked_up(6, 6)),
     Part("new tokens behind a cache", 1, looked_up(2, 7)),
@@ -34,6 +43,13 @@ def looked_up(T, S):
     Wrong("the gain twice", 2, "the gain was applied twice", dict(power=2)),
     Wrong("no scale", 2, "the scores are multiplied by scale before the softmax", dict(scaled=0)),
     Wrong("no mask", 2, "your queries also see the keys after them", dict(causal=False)),
+    Wrong(
+        "softmax over the queries",
+        2,
+        "your softmax runs over the queries; the weights of each QUERY sum to one: the last axis "
+        "of (B, H, T, S)",
+        returns=lambda q, k, ids, table, gain, scale: over_queries(q, k, ids, table, gain, scale),
+    ),
     Wrong(
         "mask from the left",
         1,

@@ -282,6 +282,32 @@ CAUSAL = Wrong(
     Part("whole tiles", 8, sequence(32)),
     Part("ragged tiles", 8, sequence(41)),
     CAUSAL,
+    Wrong(
+        "the tile of the diagonal",
+        16,
+        "within the tile of the diagonal keys behind the query are still seen: tl.where(key[None, "
+        ":] <= t[:, None], score, -inf)",
+        dict(diagonal=False),
+    ),
+    Wrong(
+        "sums not rescaled",
+        16,
+        "total shrinks when the maximum grows, your sums do not: sums * shrink[:, None]",
+        dict(shrink=(True, False)),
+    ),
+    Wrong(
+        "total not rescaled",
+        16,
+        "your sums shrink when the maximum grows, your total does not: total * shrink",
+        dict(shrink=(False, True)),
+    ),
+    Wrong(
+        "nothing rescaled",
+        16,
+        "when the maximum grows, what was summed before must shrink by exp(old - new), total and "
+        "sums alike",
+        dict(shrink=(False, False)),
+    ),
     Wrong("not scaled", 16, "the scores are not multiplied by scale", dict(scale=False)),
     Wrong(
         "not divided",
@@ -302,13 +328,36 @@ CAUSAL = Wrong(
     level="hard",
     minutes=12,
 )
-def flash(q, k, v, M, N, **how):
+def flash(q, k, v, M, N, *, diagonal=True, shrink=(True, True), **how):
     """Causal attention of M queries, N keys at a time: q, k, v, out are (T, D), lse is (T,).
 
     lse is top + log(total): the backward pass will need it. Tiles of keys that no query of this
     program sees are not loaded.
     """
-    return attention(q, k, v, **how)
+    if diagonal and all(shrink):
+        return attention(q, k, v, **how)
+    return by_tiles(q, k, v, M, N, diagonal, shrink)
+
+
+def by_tiles(q, k, v, M, N, diagonal, shrink):
+    """flash tile by tile, with its mistakes: idle keys are zeros, as a kernel loads them."""
+    T, D = q.shape
+    behind = ((0, -T % N + M), (0, 0))
+    keys, values = np.pad(k, behind), np.pad(v, behind)
+    out, lse = np.zeros((T, D)), np.zeros(T)
+    for t in range(T):
+        top, total, sums = -np.inf, 0.0, np.zeros(D)
+        for start in range(0, min((t // M + 1) * M, T), N):
+            seen = np.arange(start, start + N)
+            seen = seen[seen <= t] if diagonal else seen
+            score = keys[seen] @ q[t] / np.sqrt(D)
+            new = max(top, score.max(initial=-np.inf))
+            less, e = np.exp(top - new), np.exp(score - new)
+            total = total * (less if shrink[0] else 1) + e.sum()
+            sums = sums * (less if shrink[1] else 1) + e @ values[seen]
+            top = new
+        out[t], lse[t] = sums / total, top + np.log(total)
+    return out, lse
 
 
 def launch_gather(q, k, table, ids, gain, M, N):
