@@ -1,6 +1,8 @@
 """Nothing right is refused, nothing forbidden is taken, nothing false is said: case by case."""
 
+import itertools
 import linecache
+import math
 from collections import Counter, deque
 
 import numpy as np
@@ -9,6 +11,7 @@ import torch
 
 from homework import turn
 from homework.in_notebooks import kernels
+from minimal.model.layers import norm
 
 TOLD = Counter()
 
@@ -27,6 +30,7 @@ def written(code):
     from homework.in_notebooks.solutions import nb11a
 
     names = dict(tl=nb11a.tl, triton=nb11a.triton, torch=torch, np=np, deque=deque)
+    names |= dict(F=torch.nn.functional, itertools=itertools, math=math, norm=norm)
     exec(compile(code, path, "exec"), names)
     return [x for x in names.values() if callable(x) and getattr(x, "__name__", "")][-1]
 
