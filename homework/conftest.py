@@ -28,6 +28,11 @@ def pytest_addoption(parser):
         "(default: the first, once you have tried)",
     )
     group.addoption(
+        "--why",
+        action="store_true",
+        help="say again why what you have earned is right",
+    )
+    group.addoption(
         "--card",
         type=Path,
         metavar="FILE",
@@ -75,9 +80,13 @@ def pytest_report_teststatus(report, config):
 
 
 def next_hints(unit, row, level):
-    """The hints up to this level, numbered, and how to ask for the next."""
+    """The hints up to this level, numbered, and how to ask for the next. To a mistake that has a
+    hint of its own that one speaks, and the general ones wait until they are asked for."""
     tried = row.exercise in unit.exercises and row.state not in ("ok", "broken", "missing", "road")
     hints = unit.exercises[row.exercise].hints_for(row.part) if tried else ()
+    named = unit.exercises[row.exercise].named(row.why) if tried else None
+    if named is not None and named.hint and level is None:
+        return [f"hint: {named.hint}", "(--hint 1 says more)"]
     level = (row.state != "todo") if level is None else max(level, 0)
     shown = [f"hint {i} of {len(hints)}: {hint}" for i, hint in enumerate(hints[:level], 1)]
     return shown + [f"(--hint {level + 1} says more)"] * (len(hints) > level)
@@ -94,6 +103,16 @@ def inherited(unit, row, rows):
         return ""
     names = " and ".join(proved)
     return f"with the right {names} in its place your {row.exercise} passes: fix {names} first"
+
+
+def first_time(config, unit, exercises):
+    """Those of these exercises of which no run before has said why they are right."""
+    if config.getoption("why") or not hasattr(config, "cache"):
+        return exercises
+    place = f"homework/{unit.short}"
+    before = config.cache.get(place, [])
+    config.cache.set(place, sorted({*before, *(exercise.name for exercise in exercises)}))
+    return [exercise for exercise in exercises if exercise.name not in before]
 
 
 def pytest_terminal_summary(terminalreporter, config):
@@ -115,9 +134,12 @@ def pytest_terminal_summary(terminalreporter, config):
             line(road)
             text[-2:-2] = [road, ""]
         whole = [exercise for exercise in unit.whole(rows) if exercise.after]
-        for exercise in whole:  # above the table, so that what is left to do stays in sight
+        new = first_time(config, unit, whole)
+        for exercise in new:  # above the table, so that what is left to do stays in sight
             for said in reports.explained(exercise):
                 line(said)
+        if len(new) < len(whole):
+            line("(--why says again why what you have earned is right)")
         if whole:
             line("")
         told = {()}

@@ -1,6 +1,7 @@
 """Which mistake explains an answer? A named one, two named ones at once, or what its numbers show.
 
-A sentence is said only if it is true of every case: one may be chance. Each was written before the
+A sentence is said only if it is true of every case, and of the other parts where they are known:
+one may be chance. Each was written before the
 answer came, but for the factor in "times the wanted one", which hidden grading keeps to itself.
 """
 
@@ -16,20 +17,35 @@ PAIRS = 60  # pairs of mistakes that are tried at most
 
 def arrays_agree(exercise, part, seed, case, answer, found):
     like = dtype_of(exercise.cases(part, seed)[case])
+    if [x.shape for x in answer] == [x.shape for x in found]:
+        known = [in_range(*pair) for pair in zip(answer, found, strict=True)]
+        answer, found = [pair[0] for pair in known], [pair[1] for pair in known]
     return not compare(answer, found, None, like=like)
 
 
-def explains(exercise, part, seed, states, answers, wrong):
-    """Does this mistake give what was returned in every case, and something wrong in one?"""
+def in_range(got, found):
+    """The two, with 0 in both where the answer is not finite and a mistake, which is calculated in
+    float64, would not be in the answer's dtype: there they agree."""
+    if got.dtype.kind != "f" or found.dtype.kind != "f" or np.isfinite(got).all():
+        return got, found
+    with np.errstate(all="ignore"):
+        lost = ~np.isfinite(got) & ~(np.abs(found) < np.finfo(got.dtype).max)
+    return np.where(lost, 0, got).astype(got.dtype), np.where(lost, 0, found)
+
+
+def explains(exercise, seed, asked, wrong):
+    """Does this mistake give what was returned in every case, and something wrong in one of the
+    first part? asked: (part, states, answers) of that part, and of all others that are known."""
     mistaken = []
-    for case, (state, answer) in enumerate(zip(states, answers, strict=True)):
-        found = exercise.expected(part, seed, case, wrong)
-        if state["state"] != "ok" or found is None:
-            continue
-        if not arrays_agree(exercise, part, seed, case, answer, found):
-            return False
-        right = exercise.expected(part, seed, case)
-        mistaken.append(bool(compare(found, right, None)))
+    for at, (part, states, answers) in enumerate(asked):
+        for case, (state, answer) in enumerate(zip(states, answers, strict=True)):
+            found = exercise.expected(part, seed, case, wrong)
+            if state["state"] != "ok" or found is None:
+                continue
+            if not arrays_agree(exercise, part, seed, case, answer, found):
+                return False
+            right = exercise.expected(part, seed, case)
+            mistaken += [at == 0 and bool(compare(found, right, None))]
     return any(mistaken)
 
 
@@ -89,19 +105,18 @@ def factor(exercise, part, seed, states, answers):
     )
 
 
-def explained(exercise, part, seed, states, answers, hidden):
+def explained(exercise, part, seed, states, answers, hidden, others=()):
     """What to say of a wrong answer beyond its numbers; '' where nothing explains it."""
+    asked = [(part, states, answers), *others]
     if part.accept or any(state["state"] != "ok" for state in states):
-        alone = [] if part.accept else exercise.wrongs
-        return first(exercise, part, seed, states, answers, alone)
+        return first(exercise, seed, asked, [] if part.accept else exercise.wrongs)
     return (
-        first(exercise, part, seed, states, answers, exercise.wrongs)
+        first(exercise, seed, asked, exercise.wrongs)
         or swapped(exercise, part, seed, states, answers)
-        or first(exercise, part, seed, states, answers, pairs(tuple(exercise.wrongs)))
+        or first(exercise, seed, asked, pairs(tuple(exercise.wrongs)))
         or ("" if hidden else factor(exercise, part, seed, states, answers))
     )
 
 
-def first(exercise, part, seed, states, answers, wrongs):
-    given = (exercise, part, seed, states, answers)
-    return next((wrong.says for wrong in wrongs if explains(*given, wrong)), "")
+def first(exercise, seed, asked, wrongs):
+    return next((wrong.says for wrong in wrongs if explains(exercise, seed, asked, wrong)), "")

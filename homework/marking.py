@@ -27,6 +27,7 @@ from homework.compare import compare, dtype_of, floats, spread
 HERE = Path(__file__).parent
 PUBLIC = 0  # the seed of the public tests
 SECONDS = 30  # for one part in the public tests
+SECONDS_MORE = 5  # for the other parts, which are called to name a mistake
 SAYS = {
     "todo": "not written yet (NotImplementedError)",
     "missing": "there is no function of this name in your file",
@@ -75,13 +76,14 @@ class Part:
 @dataclass(frozen=True)
 class Wrong:
     """A mistake that people make: the points it loses, what to say, the oracle's switches (or a
-    function) for it."""
+    function) for it, and the first hint for whoever made it."""
 
     name: str
     loses: int
     says: str
     change: dict = field(default_factory=dict)
     returns: callable = None
+    hint: str = ""
 
     def __hash__(self):
         return hash(self.name)
@@ -109,10 +111,12 @@ def loose(array):
 
 
 class Exercise:
+    single = False  # asked in float32 alone, as kernels with fp32 accumulators want it
     kernel = None  # which result a Triton kernel must have stored, where Triton is installed
 
-    def __init__(self, oracle, pieces, hints, level, minutes, after=""):
+    def __init__(self, oracle, pieces, hints, level, minutes, after="", forbids=None):
         self.oracle, self.level, self.minutes = oracle, level, minutes
+        self.forbids = forbids  # (what the function made, *inputs) -> '' or what its stub forbids
         self.after = after  # why it is so: for whoever has earned every part, on the public card
         self.all_hints = tuple(hints)
         self.name, self.doc = oracle.__name__, inspect.getdoc(oracle)
@@ -145,9 +149,22 @@ class Exercise:
     def hints(self):
         return self.hints_for()
 
+    def named(self, why):
+        """The mistake that a reason names, or None."""
+        return next((wrong for wrong in self.wrongs if why.startswith(wrong.says)), None)
+
     def runs(self, answer):
         """What a learner handed in, as a function of the exercise's inputs."""
         return answer
+
+    def forbidden(self, answer, *inputs):
+        """'' if an answer keeps to what the stub says of its way, else what it did. For
+        notebooks: it calls the function once more, on watch."""
+        if self.forbids is None:
+            return ""
+        from homework import watch  # which wants PyTorch; whoever grades may do without
+
+        return self.forbids(watch.made_by(answer, watch.names_of(self.oracle), *inputs), *inputs)
 
     @functools.lru_cache(maxsize=256)  # noqa: B019  exercises live as long as the process
     def cases(self, part, seed):
@@ -158,6 +175,7 @@ class Exercise:
         makers, made = part.make if isinstance(part.make, list) else [part.make], []
         for case in range(max(3, len(makers))):
             dtype, layout = [("f4", np.ascontiguousarray), ("f4", loose), ("f8", loose)][case % 3]
+            dtype = "f4" if self.single else dtype
             rng = np.random.default_rng(
                 [seed, zlib.crc32(f"{self.name}/{part.name}".encode()), case]
             )
@@ -211,8 +229,12 @@ class Exercise:
                 return UNCLEAR
         return compare(answer, self.expected(part, seed, case), dtype_of(inputs), hidden)
 
-    def verdict(self, part, seed, states, answers, hidden=False):
-        """(state, why) of a part from what its calls did: ('ok', '') earns the points."""
+    def verdict(self, part, seed, states, answers, hidden=False, others=()):
+        """(state, why) of a part from what its calls did: ('ok', '') earns the points.
+
+        others: (part, states, answers) of further parts; a mistake is named only if it explains
+        them, too.
+        """
         for case, (state, answer) in enumerate(zip(states, answers, strict=True)):
             if state["state"] != "ok":
                 words = SAYS[state["state"]].format(**dict(line="?", error="an error") | state)
@@ -222,7 +244,7 @@ class Exercise:
                 return state["state"], words
             if why := self.judge(part, seed, case, answer, hidden):
                 why += "" if hidden or part.accept else self.asked(part, seed, case)
-                said = diagnosis.explained(self, part, seed, states, answers, hidden)
+                said = diagnosis.explained(self, part, seed, states, answers, hidden, others)
                 return "wrong", said or why
         if self.kernel is not None and road() == "triton":
             for state, answer in zip(states, answers, strict=True):
@@ -347,13 +369,27 @@ def hangs_on_layout(names, exercise, part, seed, states, answers, path):
     return bool(wrong)
 
 
+def called(names, problems, exercise, part, seed, path):
+    """(states, answers) of a part, by calling the function here and now."""
+    cases = exercise.cases(part, seed)
+    calls = [runner.answer(names, problems, exercise.name, inputs, path) for inputs in cases]
+    return [state for state, _ in calls], [arrays for _, arrays in calls]
+
+
 def tried(names, problems, exercise, part, seed, path):
     """(state, why, states, answers) of a part, by calling the function here and now: for public
     tests, notebooks and proofs, never for the grader."""
-    cases = exercise.cases(part, seed)
-    calls = [runner.answer(names, problems, exercise.name, inputs, path) for inputs in cases]
-    states, answers = [state for state, _ in calls], [arrays for _, arrays in calls]
+    states, answers = called(names, problems, exercise, part, seed, path)
     state, why = exercise.verdict(part, seed, states, answers)
+    if state == "wrong" and len(exercise.parts) > 1:
+        with alarm(SECONDS_MORE) as rung:
+            others = [
+                (other, *called(names, problems, exercise, other, seed, path))
+                for other in exercise.parts
+                if other != part and not other.accept
+            ]
+        if not rung:
+            state, why = exercise.verdict(part, seed, states, answers, others=others)
     if state == "wrong" and hangs_on_layout(names, exercise, part, seed, states, answers, path):
         why = LAYOUT
     return state, why, states, answers
@@ -411,10 +447,12 @@ class Unit:
     def points(self):
         return sum(exercise.points for exercise in self.exercises.values())
 
-    def exercise(self, *pieces, hints, level, minutes, kernel=None, after=""):
+    def exercise(
+        self, *pieces, hints, level, minutes, kernel=None, after="", forbids=None, single=False
+    ):
         def keep(oracle):
-            made = Exercise(oracle, pieces, hints, level, minutes, after)
-            self.exercises[oracle.__name__], made.kernel = made, kernel
+            made = Exercise(oracle, pieces, hints, level, minutes, after, forbids)
+            self.exercises[oracle.__name__], made.kernel, made.single = made, kernel, single
             return oracle
 
         return keep

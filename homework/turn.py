@@ -12,6 +12,7 @@ import importlib
 import inspect
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 
 import torch
@@ -19,7 +20,9 @@ import torch
 from homework import marking, runner
 
 SECONDS = 10  # for all cases of an exercise
+TRIES = ("wrong", "forbidden", "raised", "time")  # what earns a hint
 HEARD = Counter()  # (unit, exercise) -> hints given so far, in this kernel
+EXPLAINED = set()  # (unit, exercise): why it is so was said, in this kernel
 ANSWERED = {}  # (unit, exercise) -> the code that was answered last
 
 
@@ -53,6 +56,20 @@ def solution(unit, name):
     return names[name]
 
 
+def stands_in(function):
+    """Is this the course's own answer, under whatever name? Its code lies among the solutions."""
+    code = getattr(plain(function), "__code__", None)
+    places = (marking.HERE / "solutions", marking.HERE / "in_notebooks" / "solutions")
+    return code is not None and any(
+        Path(code.co_filename).resolve().is_relative_to(place.resolve()) for place in places
+    )
+
+
+def plain(function):
+    """The Python function behind a kernel, or behind what wraps it."""
+    return inspect.unwrap(getattr(function, "fn", function))
+
+
 # ---- what a learner's function does --------------------------------------------------------------
 
 
@@ -69,9 +86,10 @@ class Tried:
 
 def attempt(exercise, function):
     """The first part that a function does not earn; of a right one, how many cases it met."""
-    code = getattr(getattr(function, "fn", function), "__code__", None)
+    code = getattr(plain(function), "__code__", None)
     path = getattr(code, "co_filename", "")
-    names, count = {exercise.name: exercise.runs(function)}, 0
+    runs = exercise.runs(function)
+    names, count = {exercise.name: generous(runs)}, 0
     with marking.alarm(SECONDS) as rung:
         for part in exercise.parts:
             given = (names, {}, exercise, part, marking.PUBLIC, path)
@@ -82,7 +100,40 @@ def attempt(exercise, function):
                 at = first_failing(exercise, part, states, answers)
                 return Tried(state, why, part.name, count + at + 1)
             count += len(states)
+        number = 0
+        for part in exercise.parts:
+            for inputs in exercise.cases(part, marking.PUBLIC):
+                number += 1
+                if why := exercise.forbidden(function, *map(tensor, inputs)):
+                    said = f"the numbers are right, but {why}"
+                    return Tried("forbidden", said, part.name, number)
     return Tried("time", marking.SAYS["time"]) if rung else Tried("ok", cases=count)
+
+
+def generous(function):
+    """The same function, whatever container it returns and whosever memory: a view of an input is
+    copied, an iterator is a list, Python's numbers get the dtype of the inputs."""
+
+    def called(*inputs):
+        real = [x.dtype for x in inputs if torch.is_tensor(x) and x.is_floating_point()]
+        return contained(function(*inputs), real[0] if real else torch.float64)
+
+    return called
+
+
+def contained(value, dtype):
+    """What was returned, as the judge knows it: tensors, numbers, lists and tuples of these."""
+    if torch.is_tensor(value):
+        return value.clone()
+    if isinstance(value, marking.np.ndarray):
+        return value.copy()
+    if isinstance(value, (str, bytes, dict, set)) or not hasattr(value, "__iter__"):
+        return value
+    found = [contained(x, dtype) for x in value]
+    real = any(isinstance(x, float) for x in found)
+    if found and real and all(isinstance(x, (int, float)) for x in found):
+        return torch.tensor(found, dtype=dtype)
+    return tuple(found) if isinstance(value, tuple) else found
 
 
 def first_failing(exercise, part, states, answers):
@@ -99,12 +150,19 @@ def first_failing(exercise, part, states, answers):
 def your_turn(unit, function):
     """Check what the learner wrote, say what came of it, and return what the notebook goes on with:
     the learner's function if it is right, else the solution."""
-    name = function.__name__
+    name = plain(function).__name__
     exercise = exercise_of(unit, name)
+    if stands_in(function):
+        print(
+            f"{name}: this is still the course's solution: run your own cell first, "
+            f"the one that defines {name}."
+        )
+        return function
     found = attempt(exercise, function)
     if found.state == "ok":
         print(f"{name}: right, in all {found.cases} cases. The notebook goes on with yours.")
-        if exercise.after:
+        if exercise.after and (unit, name) not in EXPLAINED:
+            EXPLAINED.add((unit, name))
             print(exercise.after)
         return function
     if found.state == "todo":
@@ -112,14 +170,16 @@ def your_turn(unit, function):
         print(f"{name}: not written yet ({minutes}); the solution stands in for it.")
         return solution(unit, name)
 
-    # what is wrong, and a further hint for every further try
+    # what is wrong, and a further hint for every further try; the last one only who asks hears
     print(f"{name}, {found.part}: {found.why}" if found.part else f"{name}: {found.why}")
-    code = text_of(function)
-    if ANSWERED.get((unit, name)) != code:
+    code, every = text_of(function), exercise.hints_for(found.part or None)
+    if found.state in TRIES and ANSWERED.get((unit, name)) != code:
         ANSWERED[unit, name] = code
-        HEARD[unit, name] += 1
+        HEARD[unit, name] += HEARD[unit, name] < len(every) - 1
     for line in hints_so_far(unit, exercise, found.part or None):
         print(line)
+    if HEARD[unit, name] < len(every):
+        print(f'(hint("{unit}", "{name}") says more)')
     at_hand = f'; case("{unit}", "{name}", {found.case}) is where it failed' if found.case else ""
     print(f"The solution stands in for it until yours is right{at_hand}.")
     return solution(unit, name)
@@ -128,13 +188,13 @@ def your_turn(unit, function):
 def text_of(function):
     """The code of a function, to tell a new try from the same cell run again."""
     try:
-        return inspect.getsource(getattr(function, "fn", function))  # of a kernel, its text
+        return inspect.getsource(plain(function))
     except (OSError, TypeError):
         return repr(function)
 
 
 def hint(unit, name):
-    """One more hint."""
+    """One more hint, up to the line that solves it."""
     exercise = exercise_of(unit, name)
     HEARD[unit, name] += 1
     for line in hints_so_far(unit, exercise):

@@ -41,12 +41,14 @@ def late(r):
         8,
         "your positions do not see themselves: the own key is at or before the query",
         dict(itself=1),
+        hint="for T = S = 1 the answer is [[True]]. Which comparison gives that, < or <=?",
     ),
     Wrong(
         "true means hidden",
         8,
         "yours is True where a key is hidden; wanted True where it is visible",
         dict(flip=True),
+        hint="the answer is wanted for masked_fill(~mask, -inf): turn all of it with ~",
     ),
     Wrong(
         "from the left corner",
@@ -54,6 +56,8 @@ def late(r):
         "with fewer queries than keys, the queries are the LAST positions: query t stands "
         "at t + S - T",
         dict(corner=True),
+        hint="draw T = 2, S = 4: the first query stands at position 2. What is added to its "
+        "row number?",
     ),
     Wrong(
         "the prefix is not used",
@@ -61,12 +65,14 @@ def late(r):
         "yours is causal everywhere: a position inside the prefix sees the whole prefix, what "
         "comes after it too",
         dict(prefix_seen=False),
+        hint="a second mask, of the keys alone: torch.arange(S) < prefix. Join the two with |",
     ),
     Wrong(
         "one key too many",
         8,
         "the prefix is the keys 0 to prefix - 1; yours shows key number `prefix` as well",
         dict(more=1),
+        hint="a prefix of 1 is key 0 alone. Which comparison gives that, < or <=?",
     ),
     Wrong(
         "the prefix sees everything",
@@ -74,6 +80,7 @@ def late(r):
         "your positions inside the prefix see what comes behind it; there they are causal like all "
         "others",
         dict(everything=True),
+        hint="the prefix is a condition on the KEY alone; where does a query enter yours?",
     ),
     hints=[
         "Draw the square for T = S = 4 and a prefix of 3. Which keys does position 0 see? And "
@@ -378,30 +385,35 @@ def tiles(size, ragged):
         "when the maximum grows, what was summed under the old maximum must shrink by "
         "exp(old - new): your running sum did not",
         dict(shrink_sum=False),
+        hint="before you add to it: total = total * exp(m - new)",
     ),
     Wrong(
         "output not rescaled",
         14,
         "your running sum shrinks when the maximum grows, your running output does not",
         dict(shrink_out=False),
+        hint="before you add to it: o = o * exp(m - new), one factor a row: [:, None]",
     ),
     Wrong(
         "one maximum a tile",
         14,
         "your maximum is that of the last tile alone; it must be the largest of all tiles so far",
         dict(running=False),
+        hint="new = torch.maximum(m, tile.amax(-1)): compare with what was seen before",
     ),
     Wrong(
         "starts at 0",
         14,
         "your running maximum starts at 0, but all scores of a tile may be negative: start at -inf",
         dict(least=0.0),
+        hint="torch.full((T,), -torch.inf): the first tile then always wins",
     ),
     Wrong(
         "always from left to right",
         8,
         "you read the tiles from left to right; they come in the order of the rows of `tiles`",
         dict(sort=True),
+        hint="for start, end in tiles.tolist(): as they come, without sorting",
     ),
     Wrong(
         "nothing seen yet",
@@ -409,6 +421,7 @@ def tiles(size, ragged):
         "-inf minus -inf is NaN: where a query has seen nothing yet, subtract 0 in the place of "
         "its maximum",
         dict(guard=False),
+        hint="safe = torch.where(new == -torch.inf, 0, new), and exp(… - safe) everywhere",
     ),
     hints=[
         "Keep three things: m (T,) the maximum so far, total (T,) the sum of exp(score - m), o "

@@ -215,30 +215,30 @@ def flash_by_row(
 def sequence(T, large=False):
     def make(r):
         n = int(r.choice(T))
-        q, k = (2 * x for x in normals(r, (n, 8), (n, 8)))
+        q, k = (2 * x for x in normals(r, (n, 16), (n, 16)))
         if large:
             thousand(q, k)
-        return q, k, r.normal(size=(n, 4)), 4, 2
+        return q, k, r.normal(size=(n, 16)), 32, 16  # tiles that tl.dot takes
 
     return make
 
 
 def prefixed(T, large=False):
-    """The same with a prefix of 5: it reaches behind the first tile of queries."""
+    """The same with a prefix of 37: it reaches behind the first tile of queries."""
 
     def make(r):
         q, k, v, *blocks = sequence(T, large)(r)
-        return q, k, v, 5, *blocks
+        return q, k, v, 37, *blocks
 
     return make
 
 
 @unit.exercise(
-    Part("whole tiles", 6, prefixed([8, 12, 16])),
+    Part("whole tiles", 6, prefixed([64])),
     Part(
         "ragged tiles",
         10,
-        [prefixed([9, 13], True), prefixed([7, 11, 15], True), prefixed([9, 13], True)],
+        [prefixed([73, 69], True), prefixed([41, 45, 47], True), prefixed([73, 69], True)],
     ),
     Wrong(
         "causal alone",
@@ -306,6 +306,7 @@ def prefixed(T, large=False):
     level="hard",
     minutes=37,
     kernel=0,
+    single=True,
 )
 def flash(q, k, v, prefix, block_m, block_n, *, open=True, far=True, **how):
     """Flash attention with a prefix, forward, one head: q, k (T,D), v (T,E). Query t sees the keys
@@ -314,7 +315,8 @@ def flash(q, k, v, prefix, block_m, block_n, *, open=True, far=True, **how):
 
     Returns (out (T,E), lse (T,), visited (P,)): lse is the natural log of the sum of exp(scores),
     scores over sqrt(D); visited is the number of key tiles (whole numbers) that each program reads:
-    none that none of its queries may see, and none behind the end of the sequence.
+    none that none of its queries may see, and none behind the end of the sequence. All is float32,
+    and D, E and both blocks are at least 16, as tl.dot wants them.
     """
     blocks = dict(block_m=block_m, block_n=block_n, **how)
     if not open:
@@ -326,14 +328,14 @@ def flash(q, k, v, prefix, block_m, block_n, *, open=True, far=True, **how):
 def named(T, large=False):
     def make(r):
         q, k, v, *blocks = sequence(T, large)(r)
-        return q, k, v, r.integers(0, 9, len(v)), r.normal(size=(16, 4)), -1.75, *blocks
+        return q, k, v, r.integers(0, 9, len(v)), r.normal(size=(16, 16)), -1.75, *blocks
 
     return make
 
 
 @unit.exercise(
-    Part("whole tiles", 6, named([8, 12])),
-    Part("ragged tiles", 8, named([9, 11, 13], True)),
+    Part("whole tiles", 6, named([32, 64])),
+    Part("ragged tiles", 8, named([41, 43, 47], True)),
     Wrong(
         "by position",
         14,
@@ -380,6 +382,7 @@ def named(T, large=False):
     level="medium",
     minutes=14,
     kernel=0,
+    single=True,
 )
 def gather_flash(
     q, k, v, ids, table, gain, block_m, block_n, *, by="id", on="rows", own=True, shift=True
@@ -387,7 +390,8 @@ def gather_flash(
     """Causal flash attention (no prefix) whose values have a part of their own and a part that is
     named by token ids: the value at position p is v[p] + gain * table[ids[p]].
 
-    q, k (T,D), v (T,E), ids (T,), table (V,E), gain a number. Returns (out (T,E), lse (T,)).
+    q, k (T,D), v (T,E), ids (T,), table (V,E), gain a number; sizes and dtype as in flash. Returns
+    (out (T,E), lse (T,)).
     """
     rows = table[ids] if by == "id" else table[np.arange(len(ids)) % len(table)]
     values = (v if own else 0 * v) + (gain if on == "rows" else 1) * rows

@@ -51,7 +51,8 @@ def flash(q, k, v, prefix, block_m, block_n):
 
     Returns (out (T,E), lse (T,), visited (P,)): lse is the natural log of the sum of exp(scores),
     scores over sqrt(D); visited is the number of key tiles (whole numbers) that each program reads:
-    none that none of its queries may see, and none behind the end of the sequence.
+    none that none of its queries may see, and none behind the end of the sequence. All is float32,
+    and D, E and both blocks are at least 16, as tl.dot wants them.
     """
     raise NotImplementedError
 
@@ -60,7 +61,8 @@ def gather_flash(q, k, v, ids, table, gain, block_m, block_n):
     """Causal flash attention (no prefix) whose values have a part of their own and a part that is
     named by token ids: the value at position p is v[p] + gain * table[ids[p]].
 
-    q, k (T,D), v (T,E), ids (T,), table (V,E), gain a number. Returns (out (T,E), lse (T,)).
+    q, k (T,D), v (T,E), ids (T,), table (V,E), gain a number; sizes and dtype as in flash. Returns
+    (out (T,E), lse (T,)).
     """
     raise NotImplementedError
 

@@ -7,6 +7,8 @@ Four things are yours: SENTENCE, the class, its control, and PREDICTED. Write th
 the first run; the file prints it beside what came out.
 """
 
+import torch
+
 from minimal.command import command
 from minimal.compare.__main__ import main as compare
 from minimal.model.plan import Plan, last_third, place
@@ -27,7 +29,6 @@ class Mine(Source):
     """V = (1 + E[id]) * own. Yours replaces this one."""
 
     mark, start = "mix", "zero"
-    blind = False  # the control sees no ids
 
     def __init__(self, **where):
         super().__init__(**where)
@@ -35,19 +36,26 @@ class Mine(Source):
         self.bank = str(self.at)
 
     def rows(self, h, at, tape):
-        ids = tape.ids * 0 if self.blind else tape.ids  # (B, T)
-        e = tape.banks[self.bank](ids).to(h.dtype)  # (B, T, G, D)
+        bank = tape.banks[self.bank]
+        e = bank(self.names(tape, len(bank.weight))).to(h.dtype)  # (B, T, G, D)
         return (1 + e) * self.x.rows(h, at, tape)
+
+    def names(self, tape, rows):
+        """Which row of the table each position reads: that of its token, (B, T)."""
+        return tape.ids
 
     def word(self):
         return "own·(1+E)"
 
 
 class Control(Mine):
-    """The same parameters, the same arithmetic, and one row for all tokens: what the token's
+    """The same parameters, the same arithmetic, the same table, and shuffled ids: at every position
+    a token reads another row. All rows are trained, and none knows a token: what the token's
     identity brings must be gone. If this one leads too, it was something else."""
 
-    blind = True
+    def names(self, tape, rows):
+        position = torch.arange(tape.ids.shape[1], device=tape.ids.device) + tape.start  # (T,)
+        return (tape.ids + 7919 * position) % rows  # a prime: rows come round late
 
 
 PLANS["mine"] = Plan(place(last_third, value=Mine))

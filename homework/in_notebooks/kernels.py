@@ -1,9 +1,9 @@
 """How is a kernel judged that a learner writes in a notebook? By what its programs store.
 
-An exercise here is an ordinary one with three differences: its stub is a Triton kernel, the course
-launches it, and it is asked in float32 only. The kernel runs first on tiles of PyTorch, where every
-address is checked (minimal/kernels/tiles.py), then, where Triton is, in Triton's interpreter; both
-must store the same.
+An exercise here is an ordinary one with four differences: its stub is a Triton kernel, the course
+launches it, it is asked in float32 only, and the trace says what it may not load. The kernel runs
+first on tiles of PyTorch, where every address is checked (minimal/kernels/tiles.py), then, where
+Triton is, in Triton's interpreter; both must store the same.
 """
 
 import inspect
@@ -25,6 +25,9 @@ except ImportError:  # macOS, Windows: the tiles of PyTorch are all there is
     INTERPRETED = False
 
 
+UNSTORED = np.array(0x7FC0_5EED, np.uint32)  # a NaN by its bits: no calculation makes this one
+
+
 class Launch(NamedTuple):
     """How the course launches a kernel: its grid, its arguments in order, and what it fills."""
 
@@ -36,8 +39,16 @@ class Launch(NamedTuple):
 
 
 def empty(*shape):
-    """A tensor to be filled; what no program stores stays NaN."""
-    return torch.full(shape, float("nan"))
+    """A tensor to be filled; what no program stores stays NaN, and is told from one that was."""
+    return torch.full(shape, int(UNSTORED), dtype=torch.int32).view(torch.float32)
+
+
+def unstored(array):
+    """Where an array still is as `empty` made it."""
+    bits = np.ascontiguousarray(array)
+    return (
+        bits.view(np.uint32) == UNSTORED if bits.dtype == np.float32 else np.zeros(bits.shape, bool)
+    )
 
 
 def blocks(size, block):
@@ -78,21 +89,116 @@ def written(trace, made):
     return [name for name, x in trace.tensors.items() if any(x is out for out in made.outs)]
 
 
-class KernelExercise(Exercise):
-    """An exercise whose answer is a kernel with these arguments, launched like this."""
+# ---- what a kernel loads -------------------------------------------------------------------------
 
-    def __init__(self, oracle, pieces, hints, level, minutes, arguments, launch):
+
+def loads(trace, tensor):
+    """{program: the places of a tensor that it loads, in order, as often as it does}."""
+    found = {}
+    for event in trace.of(tensor, "load"):
+        found[event.program] = found.get(event.program, []) + event.places.tolist()
+    return found
+
+
+def once(tensor):
+    """Forbids a program to load a place of a tensor twice."""
+
+    def judge(trace, made):
+        for program, places in loads(trace, tensor).items():
+            again = next((x for x in places if places.count(x) > 1), None)
+            if again is not None:
+                return (
+                    f"program {tiles.name_of(program)} loads place {again} of {tensor} "
+                    f"{places.count(again)} times: one pass over {tensor} is wanted"
+                )
+        return ""
+
+    return judge
+
+
+def at_a_time(tensor, size):
+    """Forbids a load of more lanes than the constant of this name."""
+
+    def judge(trace, made):
+        most = max(len(event.places) + event.idle for event in trace.of(tensor, "load"))
+        if most > made.sizes[size]:
+            return f"you load {most} numbers of {tensor} at a time: {size} is {made.sizes[size]}"
+        return ""
+
+    return judge
+
+
+def told(tensor):
+    """Forbids idle lanes that load no `other`."""
+
+    def judge(trace, made):
+        if all(event.told or not event.idle for event in trace.of(tensor, "load")):
+            return ""
+        return (
+            f"idle lanes of your load of {tensor} were told nothing, and what they hold names a "
+            "row: other=0"
+        )
+
+    return judge
+
+
+def no_future(trace, made):
+    """Forbids tiles of keys that lie wholly behind a program's last query."""
+    M, N, D = (made.sizes[name] for name in "MND")
+    for program, places in loads(trace, "k").items():
+        last = (program[0] + 1) * M - 1
+        furthest = max(places) // D
+        if furthest >= (last // N + 1) * N:
+            return (
+                f"program {program[0]} loads keys up to {furthest}, and its last query is {last}: "
+                "end the loop there, the rest is future"
+            )
+    return ""
+
+
+def no_past(trace, made):
+    """Forbids tiles of queries that lie wholly before a program's first key."""
+    M, N, D = (made.sizes[name] for name in "MND")
+    for program, places in loads(trace, "q").items():
+        first = program[0] * N
+        nearest = min(places) // D
+        if nearest < first // M * M:
+            return (
+                f"program {program[0]} loads queries from {nearest} on, and its first key is "
+                f"{first}: the queries before it do not see it, so begin there"
+            )
+    return ""
+
+
+class KernelExercise(Exercise):
+    """An exercise whose answer is a kernel with these arguments, launched like this.
+
+    forbids: judges of what it loaded, (trace, launch) -> '' or a sentence.
+    """
+
+    def __init__(self, oracle, pieces, hints, level, minutes, arguments, launch, forbids=()):
         super().__init__(oracle, pieces, hints, level, minutes)
-        self.arguments, self.launch = arguments, launch
+        self.arguments, self.launch, self.forbids = arguments, launch, forbids
+
+    def forbidden(self, answer, *inputs):
+        """'' if a kernel keeps to what its stub says of its loads."""
+        if not self.forbids or not self.is_kernel(answer):
+            return ""
+        made = self.launch(*inputs)
+        trace = tiles.run(answer, made.grid, *made.arguments, **made.sizes)
+        return next(filter(None, (judge(trace, made) for judge in self.forbids)), "")
+
+    def is_kernel(self, answer):
+        """A kernel, decorated or not; what is a function of the exercise's inputs is none."""
+        asked = [name.split(":")[0].strip() for name in self.arguments.split(",")]
+        return hasattr(answer, "fn") or list(inspect.signature(answer).parameters) == asked
 
     def head(self):
         return f"@triton.jit\ndef {self.name}({self.arguments}):"
 
     def runs(self, answer):
         """A kernel as a function of the exercise's inputs; what is such a function stays one."""
-        asked = [name.split(":")[0].strip() for name in self.arguments.split(",")]
-        plain = not hasattr(answer, "fn")
-        if plain and list(inspect.signature(answer).parameters) != asked:
+        if not self.is_kernel(answer):
             return answer
         return lambda *inputs: launched(self.launch, answer, *inputs)
 
@@ -109,12 +215,15 @@ class KernelExercise(Exercise):
         """'' if these arrays answer the case; -inf is a number like any other here."""
         wanted = self.expected(part, seed, case)
         for i, (got, right) in enumerate(zip(answer, wanted, strict=False), 1):
-            lost = int((np.isnan(got) & ~np.isnan(right)).sum()) if got.shape == right.shape else 0
-            if lost:
-                which = f"result {i}: " if len(wanted) > 1 else ""
+            if got.shape != right.shape:
+                continue
+            which = f"result {i}: " if len(wanted) > 1 else ""
+            if lost := int(unstored(got).sum()):
+                return f"{which}{lost} of {got.size} places are NaN: no program stored them"
+            if lost := int((np.isnan(got) & ~np.isnan(right)).sum()):
                 return (
-                    f"{which}{lost} of {got.size} places are NaN: no program stored them, or what "
-                    "an idle lane loaded went into a sum"
+                    f"{which}your programs stored NaN in {lost} of {got.size} places: 0 / 0, "
+                    "inf - inf, or an idle lane that was told nothing in a sum"
                 )
         return compare(bounded(answer), bounded(wanted), "float32", hidden)
 
@@ -127,9 +236,10 @@ def bounded(arrays):
 class KernelUnit(Unit):
     """A unit of kernels; `arguments` is what stands in the brackets of the stub."""
 
-    def exercise(self, *pieces, arguments, launch, hints, level, minutes):
+    def exercise(self, *pieces, arguments, launch, hints, level, minutes, forbids=()):
         def keep(oracle):
-            made = KernelExercise(oracle, pieces, hints, level, minutes, arguments, launch)
+            given = (pieces, hints, level, minutes, arguments, launch, forbids)
+            made = KernelExercise(oracle, *given)
             self.exercises[oracle.__name__] = made
             return oracle
 

@@ -58,6 +58,12 @@ def products(q, k, *, turned=False, mean=False, late=False):
     return found.transpose(0, 1, 3, 2) if turned else found
 
 
+def by_hand(made, z):
+    if any("softmax" in x.operation for x in made):
+        return "torch.softmax made them: here exp, a sum and a division do"
+    return ""
+
+
 @unit.exercise(
     Part("small scores", 1, lambda r: normals(r, (2, 3, 4))),
     Part("scores in the hundreds", 1, lambda r: (500 * r.normal(size=(3, 5)) + 1000,)),
@@ -86,6 +92,7 @@ def products(q, k, *, turned=False, mean=False, late=False):
     ],
     level="easy",
     minutes=3,
+    forbids=by_hand,
 )
 def softmax(z, *, axis=-1, plain=False):
     """z (…, S) -> weights (…, S): exp(z) over its sum along the last axis, for scores of any size.

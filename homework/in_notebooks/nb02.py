@@ -80,6 +80,16 @@ RUNNING_SUM = Layer("running_sum", lambda h: h.cumsum(1) / 4)
 SQUARE = Layer("square", lambda h: h * abs(h))
 
 
+def post_norm(x, attention, mlp):
+    x = rms_norm(x + attention(x))
+    return rms_norm(x + mlp(x))
+
+
+def normed_outputs(x, attention, mlp):
+    x = x + rms_norm(attention(x))
+    return x + rms_norm(mlp(x))
+
+
 def stream(size):
     return lambda r: (size * r.normal(size=(2, 4, 6)), RUNNING_SUM, SQUARE)
 
@@ -117,6 +127,19 @@ def stream(size):
         2,
         "your layers replace the stream; what they return is added to it",
         dict(added=False),
+    ),
+    Wrong(
+        "post-norm",
+        2,
+        "you normed the sum after each layer, as the first transformers did: the stream itself is "
+        "never normed, only what a layer reads",
+        returns=lambda x, attention, mlp: post_norm(x, attention, mlp),
+    ),
+    Wrong(
+        "the output normed",
+        2,
+        "you normed what each layer returns; the norm stands before a layer, on what it reads",
+        returns=lambda x, attention, mlp: normed_outputs(x, attention, mlp),
     ),
     hints=[
         "Two lines of one form: x = x + f(norm(x)).",
@@ -192,6 +215,18 @@ def a_tensor(step):
         dict(inside=True),
     ),
     Wrong(
+        "no decay",
+        2,
+        "the pull towards zero is missing: p * (1 - lr * decay)",
+        dict(pull="none"),
+    ),
+    Wrong(
+        "decay without lr",
+        2,
+        "your pull is decay itself; it is lr * decay, so that it falls with the rate",
+        dict(pull="whole"),
+    ),
+    Wrong(
         "uphill",
         2,
         "you added the step; it leads downhill, so subtract",
@@ -221,6 +256,7 @@ def adamw_step(
     late=0,
     root=True,
     inside=False,
+    pull="rate",
     sign=1,
 ):
     """Step 1, 2, … of one tensor p of any shape, with gradient g -> new p, m and s.
@@ -236,7 +272,8 @@ def adamw_step(
         square = betas[1] * s[at] + (1 - betas[1]) * slope**2
         fair = mean / (1 - betas[0] ** count) if corrected[0] else mean
         fair_square = square / (1 - betas[1] ** count) if corrected[1] else square
-        pulled = p[at] if inside else p[at] * (1 - lr * decay)
+        factor = {"rate": 1 - lr * decay, "none": 1, "whole": 1 - decay}[pull]
+        pulled = p[at] if inside else p[at] * factor
         divisor = np.sqrt(fair_square) if root else fair_square
         new_p[at] = pulled - sign * lr * fair / (divisor + eps)
         new_m[at], new_s[at] = (fair, fair_square) if kept else (mean, square)

@@ -52,6 +52,12 @@ unit = Unit("nb04_resformer", "ResFormer", "The exercises of notebook 04.")
         "only one of the two is halved: put brackets around the sum",
         dict(whole=True),
     ),
+    Wrong(
+        "half of this layer's",
+        3,
+        "you halved this layer's values alone: put brackets around the sum",
+        dict(theirs_whole=True),
+    ),
     hints=[
         "V[-1] is what this layer made itself. Which of the others is the first layer's?",
         "(V[-1] + V[0]) / 2",
@@ -59,20 +65,33 @@ unit = Unit("nb04_resformer", "ResFormer", "The exercises of notebook 04.")
     level="easy",
     minutes=3,
 )
-def resformer_values(V, *, first=0, every=False, share=0.5, own=True, whole=False):
+def resformer_values(
+    V, *, first=0, every=False, share=0.5, own=True, whole=False, theirs_whole=False
+):
     """The values that layer n attends with, (B, T, H, D): Eq 7. V (n, B, T, H, D) holds what layers
     1 to n made from their own streams; the last is this layer's."""
     out = np.zeros(V.shape[1:])
     for at in np.ndindex(*out.shape):
         mine, theirs = V[(-1, *at)], V[(first, *at)]
         out[at] = share * (mine + theirs) if own else theirs
-        out[at] += mine / 2 if whole else 0
+        out[at] += mine / 2 if whole else theirs / 2 if theirs_whole else 0
         if every:
             out[at] = sum(V[(n, *at)] for n in range(len(V))) / len(V)
     return out
 
 
 # ---- Eq 2 ----------------------------------------------------------------------------------------
+
+
+def over_queries(q, k, v, k_m, v_m):
+    """The softmax along the wrong axis: a mistake."""
+    T, D = q.shape[1], q.shape[3]
+    score = np.einsum("bthd,bshd->bhts", q, np.concatenate([k, k_m], 1)) / np.sqrt(D)
+    seen = np.tril(np.ones((T, T), bool))
+    score = np.where(np.concatenate([seen, seen], 1), score, -np.inf)
+    e = np.exp(score - score.max(2, keepdims=True))
+    a = e / e.sum(2, keepdims=True)
+    return np.einsum("bhts,bshd->bthd", a, np.concatenate([v, v_m], 1))
 
 
 def two_layers(same_keys):
@@ -113,11 +132,25 @@ def two_layers(same_keys):
         dict(blind=True, all_seen=True),
     ),
     Wrong(
+        "softmax over the queries",
+        3,
+        "your softmax runs over the queries; the weights of each QUERY sum to one: the last axis "
+        "of (B, H, T, 2 T)",
+        returns=lambda q, k, v, k_m, v_m: over_queries(q, k, v, k_m, v_m),
+    ),
+    Wrong(
         "one triangle",
         3,
         "your mask is one triangle over all 2 T columns, which hides layer m: it is needed twice, "
         "side by side",
         dict(triangle=True),
+    ),
+    Wrong(
+        "one mask of notebook 01",
+        3,
+        "you took notebook 01's mask for T queries and 2 T keys: it takes the keys of layer n for "
+        "an older text and shows all of them. The causal square is needed twice, side by side",
+        dict(older=True),
     ),
     Wrong(
         "two softmaxes, added",
@@ -149,6 +182,7 @@ def two_layer_attention(
     root=True,
     all_seen=False,
     triangle=False,
+    older=False,
     share=0.5,
 ):
     """Causal attention to two layers with one softmax (Eq 2), all (B, T, H, D) -> (B, T, H, D):
@@ -158,7 +192,7 @@ def two_layer_attention(
     B, T, H, D = q.shape
     near, far = (v_m, v) if crossed else (v, v_m)
     for b, t, h in np.ndindex(B, T, H):
-        seen, seen_m = T if all_seen else t + 1, T if blind else 0 if triangle else t + 1
+        seen, seen_m = T if all_seen or older else t + 1, T if blind else 0 if triangle else t + 1
         scores = [q[b, t, h] @ k[b, s, h] for s in range(seen)]
         scores += [q[b, t, h] @ k_m[b, s, h] for s in range(seen_m)]
         scores = np.array(scores) / (np.sqrt(D) if root else 1)

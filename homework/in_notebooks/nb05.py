@@ -41,6 +41,15 @@ def some(r):
         dict(count=True),
     ),
     Wrong(
+        "the layer below",
+        3,
+        "your layers read the layer below, whether it made rows or not; they read the latest "
+        "ANCHOR",
+        returns=lambda layers, anchors: np.array(
+            [n if n in anchors else n - 1 for n in range(layers)]
+        ),
+    ),
+    Wrong(
         "an anchor reads below",
         3,
         "an anchor owns its rows: it reads itself, not the anchor before it",

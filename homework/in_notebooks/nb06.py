@@ -153,7 +153,7 @@ def enter_layer(x, x0, early, r, z, w, *, order="skip", share=False, exchanged=F
 def run_of(falls):
     def make(r):
         steps = int(r.integers(50, 90))
-        return float(r.uniform(0.01, 0.02)), steps, int(r.integers(20, 40)) if falls else 0
+        return float(r.uniform(0.01, 0.02)), steps, int(r.integers(20, 40)) if falls else 1
 
     return make
 
@@ -169,7 +169,7 @@ def run_of(falls):
     ),
     Wrong(
         "nothing while it falls",
-        1,
+        2,
         "the steps in which the rate falls count, too, each with what is left of the rate",
         dict(fall="zero"),
     ),
@@ -181,7 +181,7 @@ def run_of(falls):
     ),
     Wrong(
         "it falls a step too early",
-        1,
+        2,
         "step number steps - falling still has the whole rate; yours falls there already",
         dict(late=1),
     ),
@@ -196,7 +196,7 @@ def run_of(falls):
 def furthest(lr, steps, falling, *, fall="line", mean=False, late=0):
     """The sum of a run's learning rates: lr at the start, the same until step number
     steps - falling, then in a line down, to 0 at step number `steps`, which is not taken. The steps
-    taken are 0, 1, …, steps - 1.
+    taken are 0, 1, …, steps - 1; falling is at least 1.
     """
     total = 0.0
     for step in range(steps):
@@ -247,6 +247,12 @@ def sums(sign):
         dict(of="whole"),
     ),
     Wrong(
+        "one norm around everything",
+        2,
+        "you took one norm of all tokens and features; a length for every token: norm(dim=-1)",
+        dict(wrapped=True),
+    ),
+    Wrong(
         "squares",
         2,
         "your lengths have lost their root",
@@ -273,7 +279,9 @@ def sums(sign):
     level="medium",
     minutes=6,
 )
-def share_of_lengths(a, x, b, y, *, of="parts", power=1, at_once=False, signed=False):
+def share_of_lengths(
+    a, x, b, y, *, of="parts", power=1, at_once=False, signed=False, wrapped=False
+):
     """How much of a x + b y is b y? At every token the length of b y over the sum of the two
     lengths; then the mean over tokens: x and y (…, C), two numbers -> a number.
     """
@@ -290,6 +298,8 @@ def share_of_lengths(a, x, b, y, *, of="parts", power=1, at_once=False, signed=F
         }[of]
         left.append(lengths[0] ** power)
         right.append(lengths[1] ** power)
+    if wrapped:
+        left, right = ([np.sqrt(np.square(sizes).sum())] for sizes in (left, right))
     if at_once:
         return sum(right) / (sum(left) + sum(right))
     return sum(y / (x + y) for x, y in zip(left, right, strict=True)) / len(left)

@@ -73,6 +73,14 @@ def by_pairs(a, v, qR, kR, *, gate="query", turned=False, times=True, weighted=T
     return out
 
 
+def no_pairs(made, a, v, qR, kR):
+    """A tensor of (T, S, C) numbers is one of pairs, in whatever order."""
+    pairs = a.numel() * v.shape[1]
+    if any(x.size >= pairs for x in made):
+        return f"you made a tensor of T S C = {pairs} numbers: the pairs are what is to be avoided"
+    return ""
+
+
 @unit.exercise(
     Part("gates that are shut", 1, mapped(0)),
     Part("gates that are open", 1, mapped(1)),
@@ -103,6 +111,7 @@ def by_pairs(a, v, qR, kR, *, gate="query", turned=False, times=True, weighted=T
     ],
     level="medium",
     minutes=8,
+    forbids=no_pairs,
 )
 def two_streams(a, v, qR, kR, *, both=False, gate="query", carried=True, turned=False):
     """The same function of a map (T, S), v and kR (S, C), qR (T, C) -> (T, C), with no tensor

@@ -26,6 +26,21 @@ def thrown(special):
     return make
 
 
+def ranked(ids, dice, ordinary, others, mask):
+    """As if the dice were to be sorted: a mistake."""
+    inputs, wanted = ids.copy(), np.full(ids.shape, -100)
+    for text in range(len(ids)):
+        places = sorted(np.flatnonzero(ordinary[text]), key=lambda t: dice[text, t])
+        chosen = places[: round(0.15 * len(places))]
+        for rank, t in enumerate(chosen):
+            wanted[text, t] = ids[text, t]
+            if rank < round(0.8 * len(chosen)):
+                inputs[text, t] = mask
+            elif rank < round(0.9 * len(chosen)):
+                inputs[text, t] = others[text, t]
+    return inputs, wanted
+
+
 @unit.exercise(
     Part("ordinary pieces", 1, thrown(False)),
     Part("with special pieces", 1, thrown(True)),
@@ -61,6 +76,13 @@ def thrown(special):
         dict(targets="read"),
     ),
     Wrong(
+        "ranked",
+        2,
+        "you sorted the dice and took a share of the pieces; each piece is decided by its own die "
+        "alone: below 0.15 it is chosen",
+        returns=ranked,
+    ),
+    Wrong(
         "special pieces chosen",
         1,
         "[CLS] and [SEP] are never chosen: look at `ordinary`",
@@ -83,9 +105,9 @@ def hide(
     """BERT's masking with one die in [0, 1) for each piece: all (B, T), `ordinary` of bool, `mask`
     a number.
 
-    15 % of the ordinary pieces are chosen, those with the lowest dice. Of the chosen, the lowest
-    80 % read `mask`, the next 10 % read the piece in `others`, the last 10 % stay. -> (inputs,
-    targets), where targets are the pieces that stood there, and -100 where none is chosen.
+    An ordinary piece is chosen if its die is below 0.15. In the lowest 80 % of that range it reads
+    `mask`, in the next 10 % the piece in `others`, in the last 10 % it stays. -> (inputs, targets),
+    where targets are the pieces that stood there, and -100 where none is chosen.
     """
     inputs, wanted = ids.copy(), np.full(ids.shape, -100)
     for place in np.ndindex(*ids.shape):
@@ -117,6 +139,13 @@ def peaks(begins, ends):
     return make
 
 
+def greedy(begin, end, inside):
+    """The best beginning, then the best end that it allows: a mistake."""
+    first = int(np.where(inside, begin, -np.inf).argmax())
+    later = inside & (np.arange(len(end)) >= first)
+    return first, int(np.where(later, end, -np.inf).argmax())
+
+
 @unit.exercise(
     Part(
         "an end before its beginning",
@@ -137,6 +166,13 @@ def peaks(begins, ends):
         1,
         "an answer may be one word long: last >= first, not >",
         dict(least=1),
+    ),
+    Wrong(
+        "greedy",
+        1,
+        "you took the best beginning first, then the best end behind it; another beginning may "
+        "have the larger SUM: look at all pairs",
+        returns=greedy,
     ),
     Wrong(
         "0 for what is no answer",
@@ -330,6 +366,12 @@ def runs_of(n, m):
         dict(error=False),
     ),
     Wrong(
+        "deviations for variances",
+        2,
+        "you added standard deviations over n; their SQUARES, the variances, are added: a.var()",
+        dict(squared=False),
+    ),
+    Wrong(
         "turned round", 2, "your sign is turned: wanted the mean of b less that of a", dict(sign=-1)
     ),
     hints=[
@@ -340,7 +382,7 @@ def runs_of(n, m):
     level="easy",
     minutes=5,
 )
-def welch_t(a, b, *, pooled=False, ddof=1, error=True, sign=1):
+def welch_t(a, b, *, pooled=False, ddof=1, error=True, sign=1, squared=True):
     """Welch's t of two groups of scores, (n,) and (m,), b less a: the difference of the means over
     its standard error, the root of s_a² / n + s_b² / m. -> a number.
     """
@@ -349,5 +391,6 @@ def welch_t(a, b, *, pooled=False, ddof=1, error=True, sign=1):
     variances = [s / (len(x) - ddof) for s, x in zip(squares, (a, b), strict=True)]
     if pooled:
         variances = [sum(squares) / (len(a) + len(b) - 2)] * 2
+    variances = variances if squared else np.sqrt(variances)
     over = [len(a), len(b)] if error else [1, 1]
     return sign * (mean[1] - mean[0]) / np.sqrt(variances[0] / over[0] + variances[1] / over[1])

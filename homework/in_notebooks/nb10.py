@@ -21,6 +21,15 @@ def looked_up(T, S):
     )
 
 
+def over_queries(q, k, ids, table, gain, scale):
+    """The softmax along the wrong axis: a mistake."""
+    T, S = q.shape[1], k.shape[1]
+    score = scale * np.einsum("bthd,bshd->bhts", q, k)
+    score = np.where(np.arange(S) <= np.arange(T)[:, None] + S - T, score, -np.inf)
+    e = np.exp(score - score.max(2, keepdims=True))
+    return gain * np.einsum("bhts,bshd->bthd", e / e.sum(2, keepdims=True), table[ids])
+
+
 @unit.exercise(
     Part("a whole text", 1, looked_up(6, 6)),
     Part("new tokens behind a cache", 1, looked_up(2, 7)),
@@ -34,6 +43,13 @@ def looked_up(T, S):
     Wrong("the gain twice", 2, "the gain was applied twice", dict(power=2)),
     Wrong("no scale", 2, "the scores are multiplied by scale before the softmax", dict(scaled=0)),
     Wrong("no mask", 2, "your queries also see the keys after them", dict(causal=False)),
+    Wrong(
+        "softmax over the queries",
+        2,
+        "your softmax runs over the queries; the weights of each QUERY sum to one: the last axis "
+        "of (B, H, T, S)",
+        returns=lambda q, k, ids, table, gain, scale: over_queries(q, k, ids, table, gain, scale),
+    ),
     Wrong(
         "mask from the left",
         1,
@@ -221,6 +237,16 @@ def break_even(vocabulary, batch, rows, *, batched=True, larger=True, windows=Tr
 # ---- reading by token ----------------------------------------------------------------------------
 
 
+def no_values(made, weights, ids, table):
+    """Rows that were chosen by ids before any weight met them are values."""
+    if any(x.of == {"ids", "table"} for x in made):
+        return (
+            "you made the values: rows of the table, place by place. Add the weights by token "
+            "first, then multiply each row once"
+        )
+    return ""
+
+
 def weighed(distinct):
     """Weights of one query, the ids of a text, and a table of nine rows."""
 
@@ -267,6 +293,7 @@ def weighed(distinct):
     ],
     level="medium",
     minutes=8,
+    forbids=no_values,
 )
 def read_by_token(weights, ids, table, *, add="sum", apart=True):
     """What one query reads, without any values: weights (B,H,S), ids (B,S), table (V,H,D) ->

@@ -3,7 +3,17 @@
 import numpy as np
 import torch
 
-from homework.in_notebooks.kernels import KernelUnit, Launch, blocks, empty
+from homework.in_notebooks.kernels import (
+    KernelUnit,
+    Launch,
+    at_a_time,
+    blocks,
+    empty,
+    no_future,
+    no_past,
+    once,
+    told,
+)
 from homework.marking import Part, Wrong, normals
 
 unit = KernelUnit(
@@ -101,6 +111,10 @@ def transpose(x, M, N, *, guess=False, turn=True):
 # ---- sums ----------------------------------------------------------------------------------------
 
 
+def shares_of(e):
+    return e / e.sum(1, keepdims=True)
+
+
 def launch_softmax(x, BLOCK):
     out = empty(*x.shape)
     return Launch((len(x),), (x, out, x.shape[1]), dict(BLOCK=BLOCK), (out,))
@@ -120,6 +134,12 @@ def launch_softmax(x, BLOCK):
         8,
         "divide by the sum of the exponentials, or a row does not sum to 1",
         dict(divide=False),
+    ),
+    Wrong(
+        "no maximum",
+        5,
+        "exp(-120) is 0 in fp32, and 0 / 0 is NaN: subtract the row's maximum before exp",
+        returns=lambda x, BLOCK: shares_of(np.exp(x.astype("f4"))),
     ),
     arguments="x, out, C, BLOCK: tl.constexpr",
     launch=launch_softmax,
@@ -197,6 +217,7 @@ def launch_online(x, N):
     Wrong("the sum alone", 8, "the answer is top + log(total)", dict(top=False)),
     arguments="x, out, C, N: tl.constexpr",
     launch=launch_online,
+    forbids=(once("x"), at_a_time("x", "N")),
     hints=[
         "top = tl.full([1], float('-inf'), tl.float32); total = tl.zeros([1], tl.float32); then a "
         "loop over tiles of N, idle lanes -inf.",
@@ -261,6 +282,32 @@ CAUSAL = Wrong(
     Part("whole tiles", 8, sequence(32)),
     Part("ragged tiles", 8, sequence(41)),
     CAUSAL,
+    Wrong(
+        "the tile of the diagonal",
+        16,
+        "within the tile of the diagonal keys behind the query are still seen: tl.where(key[None, "
+        ":] <= t[:, None], score, -inf)",
+        dict(diagonal=False),
+    ),
+    Wrong(
+        "sums not rescaled",
+        16,
+        "total shrinks when the maximum grows, your sums do not: sums * shrink[:, None]",
+        dict(shrink=(True, False)),
+    ),
+    Wrong(
+        "total not rescaled",
+        16,
+        "your sums shrink when the maximum grows, your total does not: total * shrink",
+        dict(shrink=(False, True)),
+    ),
+    Wrong(
+        "nothing rescaled",
+        16,
+        "when the maximum grows, what was summed before must shrink by exp(old - new), total and "
+        "sums alike",
+        dict(shrink=(False, False)),
+    ),
     Wrong("not scaled", 16, "the scores are not multiplied by scale", dict(scale=False)),
     Wrong(
         "not divided",
@@ -270,6 +317,7 @@ CAUSAL = Wrong(
     ),
     arguments="q, k, v, out, lse, T, scale, D: tl.constexpr, M: tl.constexpr, N: tl.constexpr",
     launch=launch_flash,
+    forbids=(no_future,),
     hints=[
         "t = tl.program_id(0) * M + tl.arange(0, M); the loop runs over key tiles up to "
         "tl.minimum((tl.program_id(0) + 1) * M, T): the rest is future.",
@@ -280,12 +328,36 @@ CAUSAL = Wrong(
     level="hard",
     minutes=12,
 )
-def flash(q, k, v, M, N, **how):
+def flash(q, k, v, M, N, *, diagonal=True, shrink=(True, True), **how):
     """Causal attention of M queries, N keys at a time: q, k, v, out are (T, D), lse is (T,).
 
-    lse is top + log(total): the backward pass will need it.
+    lse is top + log(total): the backward pass will need it. Tiles of keys that no query of this
+    program sees are not loaded.
     """
-    return attention(q, k, v, **how)
+    if diagonal and all(shrink):
+        return attention(q, k, v, **how)
+    return by_tiles(q, k, v, M, N, diagonal, shrink)
+
+
+def by_tiles(q, k, v, M, N, diagonal, shrink):
+    """flash tile by tile, with its mistakes: idle keys are zeros, as a kernel loads them."""
+    T, D = q.shape
+    behind = ((0, -T % N + M), (0, 0))
+    keys, values = np.pad(k, behind), np.pad(v, behind)
+    out, lse = np.zeros((T, D)), np.zeros(T)
+    for t in range(T):
+        top, total, sums = -np.inf, 0.0, np.zeros(D)
+        for start in range(0, min((t // M + 1) * M, T), N):
+            seen = np.arange(start, start + N)
+            seen = seen[seen <= t] if diagonal else seen
+            score = keys[seen] @ q[t] / np.sqrt(D)
+            new = max(top, score.max(initial=-np.inf))
+            less, e = np.exp(top - new), np.exp(score - new)
+            total = total * (less if shrink[0] else 1) + e.sum()
+            sums = sums * (less if shrink[1] else 1) + e @ values[seen]
+            top = new
+        out[t], lse[t] = sums / total, top + np.log(total)
+    return out, lse
 
 
 def launch_gather(q, k, table, ids, gain, M, N):
@@ -317,6 +389,7 @@ def named(T):
     arguments="q, k, table, ids, gain, out, lse, T, scale, D: tl.constexpr, M: tl.constexpr, "
     "N: tl.constexpr",
     launch=launch_gather,
+    forbids=(no_future, told("ids")),
     hints=[
         "row = tl.load(ids + key, mask=key < T, other=0) stands where row = key would do for a "
         "stored V.",
@@ -326,7 +399,10 @@ def named(T):
     minutes=3,
 )
 def gather(q, k, table, ids, gain, M, N, *, by="id", gained=True):
-    """flash whose value at position p is row ids[p] of the table; out is gain times the mean."""
+    """flash whose value at position p is row ids[p] of the table; out is gain times the mean.
+
+    An idle lane has an id, too: 0, so that it names a row.
+    """
     rows = table[ids] if by == "id" else table
     out, lse = attention(q, k, rows)
     return out * (gain if gained else 1), lse
@@ -367,6 +443,7 @@ def pushed(T):
     arguments="q, k, v, above, lse, delta, grad_k, grad_v, T, scale, D: tl.constexpr, "
     "M: tl.constexpr, N: tl.constexpr",
     launch=launch_keys,
+    forbids=(no_past,),
     hints=[
         "One program owns N keys and walks over the QUERIES that see them: tiles of M from "
         "tl.program_id(0) * N // M * M to T.",
@@ -379,7 +456,8 @@ def pushed(T):
 def grad_keys(q, k, v, above, M, N, *, minus=True, scaled=True):
     """dK and dV of N keys, M queries at a time: all of (T, D), but lse and delta, which are (T,).
 
-    above is dO. The weights are computed again, from the scores and lse.
+    above is dO. The weights are computed again, from the scores and lse. Tiles of queries that see
+    no key of this program are not loaded.
     """
     T, D = q.shape
     grad_k, grad_v = np.zeros((T, D)), np.zeros((T, D))

@@ -93,9 +93,22 @@ def launch_combine(part, lse, gain):
     return Launch((H,), arguments, dict(PADDED=padded, D=D), (out,))
 
 
+def far_from_zero(r):
+    """Logarithms of sums that fp32 cannot hold."""
+    part, lse = normals(r, (5, 2, 16), (5, 2))
+    return part, lse + 200, 0.7
+
+
+def without_maximum(part, lse, gain):
+    lse = lse.astype("f4").copy()
+    lse[-1] = -np.inf
+    weight = np.exp(lse)
+    return gain * (weight[..., None] * part).sum(0) / weight.sum(0)[:, None]
+
+
 @unit.exercise(
     Part("a power of two of splits", 3, lambda r: (*normals(r, (4, 2, 16), (4, 2)), 0.7)),
-    Part("any number of splits", 3, lambda r: (*normals(r, (5, 2, 16), (5, 2)), 0.7)),
+    Part("any number of splits", 3, far_from_zero),
     Wrong(
         "plain mean",
         6,
@@ -103,6 +116,12 @@ def launch_combine(part, lse, gain):
         dict(weighted=False),
     ),
     Wrong("no gain", 6, "the gain multiplies the joined mean, once", dict(gained=False)),
+    Wrong(
+        "no maximum",
+        3,
+        "exp(200) is infinite in fp32: subtract the largest lse of the head before exp",
+        returns=without_maximum,
+    ),
     arguments="part, lse, gain, out, H, splits, PADDED: tl.constexpr, D: tl.constexpr",
     launch=launch_combine,
     hints=[
@@ -116,7 +135,8 @@ def launch_combine(part, lse, gain):
 def combine(part, lse, gain, *, weighted=True, gained=True):
     """One head: its parts (splits, H, D), weighted by the softmax of their lse (splits, H).
 
-    PADDED is the power of two at or above splits. An lse may be -inf, and not all of them are.
+    PADDED is the power of two at or above splits. An lse may be -inf, not all of them are, and it
+    may lie in the hundreds.
     """
     lse = lse.copy()
     lse[-1] = -np.inf

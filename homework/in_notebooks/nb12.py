@@ -146,6 +146,11 @@ def paired_interval(plan, baseline, t, *, paired=True, root=True, free=1, sign=1
 # ---- a test without a bell curve -----------------------------------------------------------------
 
 
+def above_only(d):
+    sums = [float(np.dot(signs, d)) for signs in itertools.product([1, -1], repeat=len(d))]
+    return np.mean([total >= d.sum() - 1e-6 * abs(d.sum()) for total in sums])
+
+
 @unit.exercise(
     Part(
         "three pairs and five, all on one side",
@@ -162,6 +167,13 @@ def paired_interval(plan, baseline, t, *, paired=True, root=True, free=1, sign=1
         2,
         "you counted one direction; a mean as far on the OTHER side of zero is as surprising",
         dict(sides=1),
+    ),
+    Wrong(
+        "above only",
+        2,
+        "you counted sums at or ABOVE that of d, with its sign; as far from zero means on either "
+        "side: compare absolute values",
+        returns=lambda d: above_only(d),
     ),
     Wrong(
         "further only",
@@ -214,6 +226,14 @@ def crossing(r):
     return (np.array([0.3, 0.0101, 0.0100, 0.04]) * (1 + 0.1 * r.random()),)
 
 
+def benjamini_hochberg(p):
+    m, order = len(p), np.argsort(p)
+    ranked = p[order] * m / np.arange(1, m + 1)
+    out = np.zeros(m)
+    out[order] = np.minimum(1, np.minimum.accumulate(ranked[::-1])[::-1])
+    return out
+
+
 @unit.exercise(
     Part("p that lie apart", 1, ps),
     Part("p that lie close", 1, crossing),
@@ -241,6 +261,13 @@ def crossing(r):
         2,
         "a larger p may not be corrected to less than a smaller one: keep the largest so far",
         dict(running=False),
+    ),
+    Wrong(
+        "Benjamini-Hochberg",
+        2,
+        "that is Benjamini and Hochberg's way, p * m / rank: it bounds the share of false finds. "
+        "Holm bounds the chance of a single one: m, m - 1, …, 1 times",
+        returns=lambda p: benjamini_hochberg(p),
     ),
     Wrong("above one", 1, "a probability is at most 1: cut it there", dict(most=math.inf)),
     hints=[

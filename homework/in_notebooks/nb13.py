@@ -74,6 +74,13 @@ def bigram_slots(ids, a, b, c, rows, *, step=1, around=False, swap=False, one=1)
     return slots
 
 
+def no_keys(made, q, latent, up):
+    """What is made of the latent and W_UK, and of no query, is a key."""
+    if any(x.of == {"latent", "up"} for x in made):
+        return "you made the keys: up met the latent before a query did. Let up join the queries"
+    return ""
+
+
 def heads(r):
     H, D, C, T, S = (int(n) for n in r.integers(2, 6, size=5))
     return normals(r, (T, H, D), (S, C), (H, D, C))
@@ -100,6 +107,7 @@ def heads(r):
     ],
     level="medium",
     minutes=8,
+    forbids=no_keys,
 )
 def absorbed_scores(q, latent, up, *, shared=False, summed=False):
     """(H, T, S): q[t, h] . (up[h] latent[s]), without making a key: only q and latent meet s.

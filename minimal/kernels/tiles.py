@@ -36,6 +36,7 @@ class Event:
     tensor: str
     places: torch.Tensor  # offsets of the lanes that were on, in the order of the lanes
     idle: int  # lanes that were off
+    told: bool = True  # a load: whether `other` said what idle lanes get
 
 
 class Memory:
@@ -46,7 +47,7 @@ class Memory:
         room = tensor.untyped_storage().nbytes() // tensor.element_size()
         self.flat = tensor.as_strided((room - tensor.storage_offset(),), (1,))
 
-    def touch(self, kind, at, mask):
+    def touch(self, kind, at, mask, told=True):
         """The addresses of the lanes that are on, checked and kept."""
         on = at[mask]
         program = self.trace.program
@@ -57,7 +58,7 @@ class Memory:
                 f"program {name_of(program)} {verb} place {outside[0]} of {self.name}, which has "
                 f"{len(self.flat)}: switch the lanes without work off by a mask"
             )
-        event = Event(program, kind, self.name, on.clone(), at.numel() - len(on))
+        event = Event(program, kind, self.name, on.clone(), at.numel() - len(on), told)
         self.trace.events.append(event)
         return on
 
@@ -165,9 +166,11 @@ class Language:
         at, on = self.lanes(pointer, mask)
         memory = pointer.memory
         kind = memory.flat.dtype
+        if kind in (torch.int8, torch.int16, torch.int32):
+            kind = torch.int64  # an address made of FAR stays far outside, and wraps to no place
         nothing = float("nan") if kind.is_floating_point else FAR
         found = torch.full(at.shape, nothing if other is None else other, dtype=kind)
-        found[on] = memory.flat[memory.touch("load", at, on)]
+        found[on] = memory.flat[memory.touch("load", at, on, other is not None)].to(kind)
         return found
 
     def store(self, pointer, value, mask=None):

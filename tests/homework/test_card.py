@@ -184,6 +184,30 @@ def test_a_hint_for_one_part_is_not_given_for_another():
     assert len(exercise.hints) == 2
 
 
+def test_the_first_hint_speaks_to_the_diagnosis():
+    """A general hint after an exact diagnosis would only lead away from it."""
+    from homework import conftest
+
+    unit = marking.find("hw01")
+    exercise = unit.exercises["prefix_mask"]
+    for wrong in exercise.wrongs:
+        row = marking.Row(exercise.name, exercise.parts[0].name, 4, "wrong", wrong.says)
+        told = conftest.next_hints(unit, row, None)
+        assert told == [f"hint: {wrong.hint}", "(--hint 1 says more)"] and wrong.hint
+        assert conftest.next_hints(unit, row, 1)[0] == f"hint 1 of 2: {exercise.hints[0]}"
+    row = marking.Row(exercise.name, exercise.parts[0].name, 4, "wrong", "right shape, wrong …")
+    assert conftest.next_hints(unit, row, None)[0].startswith("hint 1 of 2: ")
+
+
+def test_why_it_is_so_is_said_in_the_first_run_and_when_it_is_asked_for(course):
+    (course / "homework" / UNIT.folder / UNIT.file).write_text(HONEST, encoding="utf-8")
+    words = ["-m", "pytest", f"homework/{UNIT.folder}", "-k", "owners"]
+    runs = [warm.run([*words, *more], cwd=course).stdout for more in ([], [], ["--why"])]
+    says = ["owners is right. Why it is so" in text for text in runs]
+    assert says == [True, False, True], runs[1]
+    assert "--why says again" in runs[1] and "--why says again" not in runs[0]
+
+
 def test_a_line_of_the_card_fits_80_columns(course):
     text = card(course, HALF, "--hint", "9")
     body = text[text.index("grouped_attention:") :]

@@ -38,22 +38,39 @@ def test_the_template_runs_as_it_stands(own_runs):
 
 
 def test_the_control_has_all_of_it_but_the_token(project):
-    """Equal parameters and FLOPs; its table answers every token alike, mine does not."""
+    """Equal parameters and FLOPs, and all rows are trained; a token has no row of its own."""
     counted = [count(skeleton(plan, "smoke")) for plan in ("mine", "mine-control")]
     assert counted[0] == counted[1]
-    for plan, alike in (("mine", False), ("mine-control", True)):
+    ids = torch.tensor([[3, 4, 4, 5]])
+    for plan, moves in (("mine", [False, True, True, False]), ("mine-control", [False] * 4)):
         model = build(plan, "smoke").eval()
-        (bank,) = model.banks.values()
-        ids = torch.tensor([[3, 4, 5]])
-        before = model.tape(ids)
+        before, after = model.tape(ids), model.tape(ids)
         model(ids, tape=before)
         with torch.no_grad():
-            bank.weight[4] += 1  # one token's row, and not the row that the control reads
-        after = model.tape(ids)
+            (bank,) = model.banks.values()
+            bank.weight[4] += 1  # one token's row: 4 stands at positions 1 and 2, not at 0
         model(ids, tape=after)
         at = int(next(iter(model.banks)))
         moved = (before.rows[at] - after.rows[at]).abs().amax((0, 2, 3)) > 0
-        assert moved.tolist() == [False, not alike, False]
+        assert moved.tolist() == moves
+
+
+def test_the_control_trains_as_many_rows_and_gives_a_token_many(project):
+    text = torch.randint(200, (4, 64), generator=torch.Generator().manual_seed(0))
+    trained = {}
+    for plan in ("mine", "mine-control"):
+        model = build(plan, "smoke")
+        model(text).float().square().mean().backward()
+        (bank,) = model.banks.values()
+        grad = bank.weight.grad
+        trained[plan] = int((grad.flatten(1) != 0).any(1).sum()) if grad is not None else 0
+    assert trained["mine-control"] >= 0.8 * trained["mine"]
+    control = project.Control
+    tape = type("Tape", (), dict(ids=torch.full((1, 50), 7), start=0))
+    rows = control.names(None, tape, 300)
+    assert len(rows.unique()) == 50
+    later = type("Tape", (), dict(ids=torch.full((1, 1), 7), start=49))
+    assert control.names(None, later, 300).item() == rows[0, 49], "decoding reads the same row"
 
 
 def test_when_its_new_part_is_zero_the_template_is_its_rival(project):
@@ -74,6 +91,8 @@ def test_the_rubric_adds_up_and_the_report_asks_for_all_of_it():
     assert "Five questions of 20 points" in text and len(rubric) * 20 == 100
     report = (FOLDER / "report.md").read_text(encoding="utf-8")
     headings = re.findall(r"^## (.*)", report, re.M)
+    sample = (FOLDER / "sample_report.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## (.*)", sample, re.M) == headings and "sample_report.md" in text
     assert [heading.split()[-1] for heading in headings] == [
         *("question", "predicted", "account", "out", "believe", "mind"),
     ]

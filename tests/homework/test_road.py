@@ -55,6 +55,18 @@ def test_kernels_earn_everything_in_the_public_tests(triton):
     assert found == dict.fromkeys(UNIT.exercises, {"ok"}) and KERNELS < set(found)
 
 
+def test_the_kernels_of_the_solution_are_those_that_notebook_11a_teaches():
+    """Flash in tiles that tl.dot takes, with fp32 accumulators, and asked in fp32 alone."""
+    text = (SOLUTIONS / "triton_kernels.py").read_text()
+    assert text.count("tl.dot(") == 2 and "tl.zeros((BLOCK_M, E), tl.float32)" in text
+    for name in ("flash", "gather_flash"):
+        exercise = UNIT.exercises[name]
+        for part in exercise.parts:
+            for q, _, v, *_, block_m, block_n in exercise.cases(part, 0):
+                assert q.dtype == v.dtype == "float32"
+                assert min(q.shape[1], v.shape[1], block_m, block_n) >= 16
+
+
 def test_the_pytorch_road_earns_everything_and_says_what_it_is(monkeypatch):
     monkeypatch.setenv("HOMEWORK_ROAD", "torch")
     assert set.union(*states(SOLUTIONS / "reference.py").values()) == {"ok"}

@@ -1,6 +1,9 @@
 """Exercises in notebooks: what a learner hears, and that notebooks hold what units define."""
 
+import inspect
 import json
+import linecache
+import textwrap
 from collections import Counter
 from pathlib import Path
 
@@ -24,6 +27,7 @@ exercises = pytest.mark.parametrize("unit, name", ALL, ids=[f"{u}-{n}" for u, n 
 def new_kernel(monkeypatch):
     monkeypatch.setattr(turn, "HEARD", Counter())
     monkeypatch.setattr(turn, "ANSWERED", {})
+    monkeypatch.setattr(turn, "EXPLAINED", set())
 
 
 def function_of(code):
@@ -33,12 +37,22 @@ def function_of(code):
     return list(names.values())[-1]
 
 
+def retyped(function):
+    """The same function as a learner would have it: written in a cell, not in the course's file."""
+    plain = turn.plain(function)
+    code = textwrap.dedent(inspect.getsource(plain))
+    linecache.cache["<retyped>"] = (len(code), None, code.splitlines(keepends=True), "<retyped>")
+    names = dict(plain.__globals__)
+    exec(compile(code, "<retyped>", "exec"), names)
+    return names[plain.__name__]
+
+
 # ---- every exercise ------------------------------------------------------------------------------
 
 
 @exercises
 def test_the_solution_is_right_and_used_as_the_learners(unit, name, capsys):
-    own = turn.solution(unit, name)
+    own = retyped(turn.solution(unit, name))
     assert turn.your_turn(unit, own) is own
     assert capsys.readouterr().out.startswith(f"{name}: right, in all ")
     exercise = turn.exercise_of(unit, name)
@@ -119,6 +133,77 @@ def test_a_notebooks_stubs_and_solutions_are_those_of_its_units(path):
     assert solved == stubs, "every exercise has its folded solution"
 
 
+# ---- the stand-in --------------------------------------------------------------------------------
+
+STILL = "this is still the course's solution: run your own cell first"
+LEFT = {
+    "a stub": "def {name}(*inputs):\n    raise NotImplementedError\n",
+    "a wrong answer": "def {name}(*inputs):\n    return 1\n",
+    "an error": "def {name}(*inputs):\n    return inputs / 0\n",
+}
+
+
+def ran(cell, names):
+    """A cell of a notebook: an error leaves what was bound before."""
+    try:
+        exec(compile(cell, "<cell>", "exec"), names)
+    except SyntaxError:
+        pass
+
+
+def check(unit, name, names, capsys):
+    """The notebook's check cell, and what it said."""
+    names[name] = turn.your_turn(unit, names[name])
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("left", LEFT)
+@pytest.mark.parametrize("unit, name", [("nb01", "causal_mask"), ("hw01", "merge")])
+def test_a_stand_in_is_never_praised(unit, name, left, capsys):
+    names = {}
+    ran(LEFT[left].format(name=name), names)
+    assert "stands in for it" in check(unit, name, names, capsys)
+
+    # the check alone, again and again
+    for _ in range(2):
+        said = check(unit, name, names, capsys)
+        assert STILL in said and "right" not in said and said.count("\n") == 1
+
+    # a cell that cannot be read, one that defines another name, and an alias of the stand-in
+    ran(f"def {name}(:\n    return 1", names)
+    assert STILL in check(unit, name, names, capsys)
+    ran("def another_name(*inputs):\n    return 1\n", names)
+    assert STILL in check(unit, name, names, capsys)
+    ran(f"kept = {name}\ndel {name}\n{name} = kept\n", names)
+    assert STILL in check(unit, name, names, capsys)
+
+    # the learner's own, and then it stays
+    names[name] = own = retyped(turn.solution(unit, name))
+    for _ in range(2):
+        said = check(unit, name, names, capsys)
+        assert said.startswith(f"{name}: right, in all ") and names[name] is own
+
+
+def test_a_stand_in_that_is_a_kernel_is_never_praised(capsys):
+    names = dict(add=function_of(turn.exercise_of("nb11a", "add").stub()))
+    assert "not written yet" in check("nb11a", "add", names, capsys)
+    assert STILL in check("nb11a", "add", names, capsys)
+    names["add"] = retyped(turn.solution("nb11a", "add"))
+    assert "add: right, in all" in check("nb11a", "add", names, capsys)
+
+
+def test_a_solution_under_a_wrapper_is_still_the_courses(capsys):
+    import functools
+
+    mask = turn.solution("nb01", "causal_mask")
+
+    @functools.wraps(mask)
+    def causal_mask(*inputs):
+        return mask(*inputs)
+
+    assert STILL in check("nb01", "causal_mask", dict(causal_mask=causal_mask), capsys)
+
+
 # ---- what a learner hears ------------------------------------------------------------------------
 
 
@@ -129,14 +214,41 @@ def from_the_left(T, S):
 from_the_left.__name__ = "causal_mask"
 
 
-def test_every_new_try_brings_a_further_hint_and_the_same_code_none(capsys, monkeypatch):
-    codes = iter(["one", "one", "two", "three"])
+def not_turned(x, positions, base=10_000.0):
+    return x + 1
+
+
+not_turned.__name__ = "turn"
+
+
+def test_every_new_try_brings_a_further_hint_and_the_last_one_only_who_asks(capsys, monkeypatch):
+    codes = iter(["one", "one", "two", "three", "four", "five"])
     monkeypatch.setattr(turn, "text_of", lambda function: next(codes))
-    heard = []
-    for _ in range(4):
-        turn.your_turn("nb01", from_the_left)
-        heard.append(capsys.readouterr().out.count("hint "))
-    assert heard == [1, 1, 2, 2]
+
+    def heard():
+        turn.your_turn("nb01", not_turned)
+        said = capsys.readouterr().out
+        assert ('hint("nb01", "turn") says more' in said) == (said.count("hint 3 of 3") == 0)
+        return [line[:11] for line in said.splitlines() if line.startswith("hint ")]
+
+    assert [len(heard()) for _ in range(5)] == [1, 1, 2, 2, 2]
+    turn.hint("nb01", "turn")
+    assert "hint 3 of 3" in capsys.readouterr().out
+    assert heard() == ["hint 1 of 3", "hint 2 of 3", "hint 3 of 3"]
+
+
+def test_a_wrong_type_earns_no_hint(capsys):
+    for i in range(3):
+        turn.your_turn("nb01", function_of(f"def turn(x, positions, base=1):\n    return 'no {i}'"))
+        said = capsys.readouterr().out
+        assert "it must return a tensor" in said and "hint 1" not in said
+
+
+def test_why_it_is_so_is_said_once(capsys):
+    exercise = turn.exercise_of("hw03", "skip_heads")
+    own = retyped(turn.solution("hw03", "skip_heads"))
+    told = [turn.your_turn("hw03", own) and capsys.readouterr().out for _ in range(3)]
+    assert [exercise.after in said for said in told] == [True, False, False]
 
 
 def test_a_wrong_answer_names_the_case_and_the_case_is_at_hand(capsys):
@@ -169,7 +281,7 @@ def test_an_endless_answer_is_stopped(capsys, monkeypatch):
 
 
 def test_an_exercise_of_the_homework_can_be_asked_in_a_notebook_too(capsys):
-    merge = turn.solution("hw01", "merge")
+    merge = retyped(turn.solution("hw01", "merge"))
     assert turn.your_turn("hw01", merge) is merge
 
 

@@ -74,14 +74,14 @@ def flash_kernel(
     queries, d, e = first + tl.arange(0, BLOCK_M), tl.arange(0, D), tl.arange(0, E)
     here = queries < T
     q_tile = tl.load(q + queries[:, None] * D + d[None, :], mask=here[:, None], other=0.0)
-    m = tl.full((BLOCK_M,), -float("inf"), q_tile.dtype)
-    total = tl.zeros((BLOCK_M,), q_tile.dtype)
-    acc = tl.zeros((BLOCK_M, E), q_tile.dtype)
+    m = tl.full((BLOCK_M,), -float("inf"), tl.float32)
+    total = tl.zeros((BLOCK_M,), tl.float32)
+    acc = tl.zeros((BLOCK_M, E), tl.float32)
     tiles = 0
     for start in range(0, tl.maximum(tl.minimum(first + BLOCK_M, T), prefix), BLOCK_N):
         keys = start + tl.arange(0, BLOCK_N)
         k_tile = tl.load(k + keys[:, None] * D + d[None, :], mask=keys[:, None] < T, other=0.0)
-        scores = tl.sum(q_tile[:, None, :] * k_tile[None, :, :], 2) * scale
+        scores = tl.dot(q_tile, k_tile.T, input_precision="ieee") * scale
         seen = (keys[None, :] <= queries[:, None]) | (keys[None, :] < prefix)
         scores = tl.where(seen & (keys[None, :] < T), scores, -float("inf"))
         new = tl.maximum(m, tl.max(scores, 1))
@@ -92,7 +92,7 @@ def flash_kernel(
             rows = tl.load(ids + keys, mask=keys < T, other=0)
             v_tile += gain * tl.load(table + rows[:, None] * E + e[None, :], mask=real, other=0.0)
         total = total * shrink + tl.sum(p, 1)
-        acc = acc * shrink[:, None] + tl.sum(p[:, :, None] * v_tile[None, :, :], 1)
+        acc = tl.dot(p, v_tile, acc * shrink[:, None], input_precision="ieee")
         m = new
         tiles += 1
     tl.store(out + queries[:, None] * E + e[None, :], acc / total[:, None], mask=here[:, None])
