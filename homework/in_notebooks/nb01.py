@@ -339,6 +339,25 @@ def streams(T, S):
         dict(late=1),
     ),
     Wrong(
+        "masked after the softmax",
+        2,
+        "your mask comes after the softmax, so your rows no longer sum to 1: hide scores before it",
+        dict(hide_late=True),
+    ),
+    Wrong(
+        "heads for positions",
+        2,
+        "your heads attend to each other: PyTorch's own function wants (B, H, T, D), so give it "
+        "q.transpose(1, 2), and turn its answer back",
+        dict(layout=True),
+    ),
+    Wrong(
+        "q and k exchanged",
+        2,
+        "your keys look for queries: scores(q, k), in this order",
+        dict(exchanged=True),
+    ),
+    Wrong(
         "the map turned",
         1,
         "you summed over the queries: value s goes with weight a[t, s], and the sum is over s",
@@ -379,17 +398,30 @@ def attention(
     turned=False,
     heads_first=False,
     only_map=False,
+    hide_late=False,
+    layout=False,
+    exchanged=False,
 ):
     """Causal attention: q (B, T, H, D), k and v (B, S, H, D) -> (B, T, H, D).
 
     The T queries are the last T of S positions.
     """
+    if layout:
+        return attention(*(x.swapaxes(1, 2) for x in (q, k, v))).swapaxes(1, 2)
+    q, k = (k, q) if exchanged else (q, k)
     (B, T, H, D), S = q.shape, k.shape[1]
     seen = causal_mask(T, S, itself=-late, corner=corner) if causal else None
     A = np.zeros((B, H, T, S))
     for b, h in np.ndindex(B, H):
         divided = 1.0 if late_root else scale
-        A[b, h] = by_index.weights(q[b, :, h], k[b, :, h], causal=False, seen=seen, scale=divided)
+        A[b, h] = by_index.weights(
+            q[b, :, h],
+            k[b, :, h],
+            causal=hide_late,
+            seen=None if hide_late else seen,
+            scale=divided,
+            after=hide_late,
+        )
     A = A / np.sqrt(D) if late_root else A
     if only_map:
         return A

@@ -45,6 +45,12 @@ def vectors(*shape, size=1, offset=0):
         dict(centred=True),
     ),
     Wrong(
+        "PyTorch's LayerNorm",
+        2,
+        "that is LayerNorm: it subtracts the mean first; here the vector keeps its direction",
+        dict(centred=True, size="with eps"),
+    ),
+    Wrong(
         "the standard deviation",
         2,
         "you divided by the standard deviation, which is measured from the mean; wanted the root "
@@ -69,6 +75,18 @@ def vectors(*shape, size=1, offset=0):
         2,
         "you divided by the largest entry; wanted the root mean square",
         dict(size="largest"),
+    ),
+    Wrong(
+        "the largest entry with its sign",
+        2,
+        "you divided by the largest entry; wanted the root mean square",
+        dict(size="top"),
+    ),
+    Wrong(
+        "the mean",
+        2,
+        "you divided by the mean, which may be near 0; wanted the root of the mean SQUARE",
+        dict(size="mean"),
     ),
     Wrong(
         "without the root",
@@ -102,9 +120,12 @@ def norm(x, *, size="root mean square", centred=False):
         sample=lambda row: row.std(ddof=1),
         absolute=lambda row: abs(row).mean(),
         largest=lambda row: abs(row).max(),
+        top=lambda row: row.max(),
+        mean=lambda row: row.mean(),
         square=lambda row: (row**2).mean(),
         turned=lambda row: 1 / np.sqrt((row**2).mean()),
     )
+    sizes["with eps"] = lambda row: np.sqrt((row**2).mean() + 1e-5)
     out = np.zeros(x.shape)
     for at in np.ndindex(*x.shape[:-1]):
         row = x[at] - x[at].mean() if centred else x[at]
@@ -228,6 +249,24 @@ def a_model(layers):
         dict(adds="nothing"),
     ),
     Wrong(
+        "attention replaces",
+        4,
+        "your attention replaces the stream; what it returns is added to it",
+        dict(adds="by the MLP alone"),
+    ),
+    Wrong(
+        "the stream normed for attention",
+        3,
+        "your stream itself is normed before attention: keep h = norm(x) apart, and add to x",
+        dict(adds="h at attention"),
+    ),
+    Wrong(
+        "left after a layer",
+        3,
+        "you return inside the loop, after the first layer: move `return` out of it",
+        dict(layers=1),
+    ),
+    Wrong(
         "the MLP first",
         4,
         "your MLP comes before attention; attention adds first",
@@ -281,6 +320,7 @@ def forward(
     v1="first",
     scored=True,
     same=False,
+    layers=None,
 ):
     """The scores of a GPT for every next token: ids (B, T) -> (B, T, V).
 
@@ -292,14 +332,14 @@ def forward(
     embedded = self.embed(ids)
     x = embedded if begins == "raw" else models.normed(embedded)
     kept = None
-    for n in range(len(self.layers)):
+    for n in range(layers or len(self.layers)):
         layer = self.layers[0 if same else n]
         h = models.normed(x)
         asked = x if values_of == "x" else h
         v = layer.value(asked) if v1 == "not asked" else self.value(n, asked, kept, ids)
         if v1 == "below" or n == 0:
             kept = None if v1 == "none" else v
-        stream = {"x": x, "h": h, "nothing": 0}[adds]
+        stream = {"h": h, "h at attention": h, "nothing": 0, "by the MLP alone": 0}.get(adds, x)
         if first == "mlp":
             x = stream + layer.mlp(h)
             x = x + layer.attention(models.normed(x), v)
@@ -309,7 +349,7 @@ def forward(
             continue
         second = models.normed(x)
         read = {"x": x, "h": h, "norm": second}[mlp_reads]
-        x = {"x": x, "h": second, "nothing": 0}[adds] + layer.mlp(read)
+        x = {"h": second, "nothing": 0}.get(adds, x) + layer.mlp(read)
     return self.scores(x) if scored else x
 
 
