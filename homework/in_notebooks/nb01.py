@@ -1,4 +1,5 @@
-"""Notebook 01: what may a token see, where does it stand, and how is a long row read in pieces?"""
+"""Notebook 01: attention by hand, from scores to heads; where a token stands; a long row read in
+pieces."""
 
 import numpy as np
 
@@ -30,6 +31,20 @@ unit = Unit("nb01_attention", "Attention from scratch", "The exercises of notebo
         "at t + S - T",
         dict(corner=True),
     ),
+    Wrong(
+        "sees the next one",
+        8,
+        "your positions see the key after them, the one that is to be predicted",
+        dict(itself=-1),
+    ),
+    Wrong(
+        "the triangle above",
+        8,
+        "your rows see what comes AFTER them: queries are rows, keys are columns",
+        dict(above=True),
+    ),
+    Wrong("itself alone", 8, "your positions see themselves alone", dict(alone=True)),
+    Wrong("everything", 8, "yours hides nothing", dict(itself=-100)),
     hints=[
         "Draw the square for T = 2, S = 4: the first query stands at position 2. How many keys "
         "does it see?",
@@ -38,7 +53,7 @@ unit = Unit("nb01_attention", "Attention from scratch", "The exercises of notebo
     level="easy",
     minutes=5,
 )
-def causal_mask(T, S, *, itself=0, flip=False, corner=False):
+def causal_mask(T, S, *, itself=0, flip=False, corner=False, above=False, alone=False):
     """(T,S) of bool, True where query t may see key s.
 
     The T queries are the last T of S positions.
@@ -46,8 +61,494 @@ def causal_mask(T, S, *, itself=0, flip=False, corner=False):
     mask = np.zeros((T, S), bool)
     for t in range(T):
         for s in range(S):
-            mask[t, s] = (s + itself <= t + (0 if corner else S - T)) != flip
+            place = t + (0 if corner else S - T)
+            seen = s >= place if above else s == place if alone else s + itself <= place
+            mask[t, s] = seen != flip
     return mask
+
+
+# ---- attention, step by step ---------------------------------------------------------------------
+
+
+def queries_and_keys(T, S):
+    return lambda r: normals(r, (2, T, 3, 4), (2, S, 3, 4))
+
+
+@unit.exercise(
+    Part("as many queries as keys", 1, queries_and_keys(4, 4)),
+    Part("fewer queries than keys", 1, queries_and_keys(2, 5)),
+    Wrong(
+        "keys in rows",
+        2,
+        "your rows are keys: wanted [b, h, t, s] with the query t before the key s",
+        dict(order=(0, 1, 3, 2)),
+    ),
+    Wrong(
+        "heads before queries",
+        2,
+        "your results are [b, t, h, s]; heads stand next to the texts: wanted [b, h, t, s]",
+        dict(order=(0, 2, 1, 3)),
+    ),
+    Wrong(
+        "heads last",
+        2,
+        "your results are [b, t, s, h]; heads stand next to the texts: wanted [b, h, t, s]",
+        dict(order=(0, 2, 3, 1)),
+    ),
+    Wrong(
+        "mean for sum",
+        2,
+        "you took the mean over the features; a product of vectors is the sum",
+        dict(divisor=4),
+    ),
+    Wrong(
+        "the root already",
+        2,
+        "you divided by the root of D; that comes later in the notebook, here the bare sum is "
+        "wanted",
+        dict(divisor=2),
+    ),
+    Wrong(
+        "heads summed",
+        2,
+        "you summed over the heads, too; every head has scores of its own",
+        dict(heads=False),
+    ),
+    Wrong(
+        "texts summed",
+        2,
+        "you summed over the texts, too; every text has scores of its own",
+        dict(texts=False),
+    ),
+    Wrong(
+        "not summed",
+        2,
+        "you kept the products of every feature; wanted their sum over the features",
+        dict(summed=False),
+    ),
+    Wrong(
+        "softmax already",
+        2,
+        "those are weights already; the softmax is the next step, here the bare sum is wanted",
+        dict(softmax=True),
+    ),
+    Wrong(
+        "cosines",
+        2,
+        "you divided by the lengths of both vectors; here the bare sum is wanted",
+        dict(cosines=True),
+    ),
+    Wrong(
+        "queries with queries",
+        2,
+        "you multiplied queries with queries; the second factor is a key",
+        dict(itself=True),
+    ),
+    hints=[
+        'torch.einsum takes a letter for each axis: "bthd,bshd->…". Which letters should be left?',
+        'The letter d is summed, so it is missing on the right: "bthd,bshd->bhts".',
+    ],
+    level="easy",
+    minutes=4,
+)
+def scores(
+    q,
+    k,
+    *,
+    order=(0, 1, 2, 3),
+    divisor=1,
+    heads=True,
+    texts=True,
+    summed=True,
+    softmax=False,
+    cosines=False,
+    itself=False,
+):
+    """q (B, T, H, D), k (B, S, H, D) -> (B, H, T, S): every query times every key, in each head."""
+    k = q if itself else k
+    if cosines:
+        q, k = (x / np.linalg.norm(x, axis=-1, keepdims=True) for x in (q, k))
+    (B, T, H, D), S = q.shape, k.shape[1]
+    products = np.zeros((B, H, T, S, D))
+    for b, h, t, s in np.ndindex(B, H, T, S):
+        products[b, h, t, s] = q[b, t, h] * k[b, s, h]
+    if not summed:
+        return products
+    found = products.sum(-1) / divisor
+    if softmax:
+        return np.stack([[[by_index.softmax(row) for row in z] for z in text] for text in found])
+    if not heads or not texts:
+        return found.sum(0 if heads else 1)
+    return found.transpose(order)
+
+
+def scores_and_mask(T, S, far=0):
+    """Scores and a mask; with `far`, visible scores lie far below zero and hidden ones above."""
+
+    def make(r):
+        seen = np.arange(S) <= np.arange(T)[:, None] + S - T
+        z = r.normal(size=(2, 3, T, S)) + far * np.where(seen, -1, 2)
+        return z, seen
+
+    return make
+
+
+@unit.exercise(
+    Part("small scores", 1, scores_and_mask(4, 4)),
+    Part("scores in the thousands", 1, scores_and_mask(3, 5, far=1000)),
+    Wrong(
+        "not masked",
+        2,
+        "your weights of hidden keys are not 0: their scores must go to -inf before the softmax",
+        dict(hide="nothing"),
+    ),
+    Wrong(
+        "masked after the softmax",
+        2,
+        "you hid weights AFTER the softmax, so your rows no longer sum to 1: hide scores before it",
+        dict(hide="after"),
+    ),
+    Wrong(
+        "masked after it, divided again",
+        1,
+        "right for small scores only: you hid weights after the softmax and divided again. Where a "
+        "hidden score is the largest by far, nothing is left to divide: hide scores before it",
+        dict(hide="again"),
+    ),
+    Wrong(
+        "hidden scores are 0",
+        2,
+        "you put hidden scores to 0: exp(0) is 1, so they keep weight. Put them to -inf",
+        dict(hide="zero"),
+    ),
+    Wrong(
+        "hidden scores are minus a few",
+        1,
+        "your hidden scores are finite: among scores in the thousands they keep weight. Put them "
+        "to -inf",
+        dict(hide="few"),
+    ),
+    Wrong(
+        "the mask inverted",
+        2,
+        "you hid what is visible: seen is True where a key may be seen, so hide where ~seen",
+        dict(hide="visible"),
+    ),
+    Wrong(
+        "over the queries",
+        2,
+        "your columns sum to 1; every row, a query's, must: the softmax goes along the last axis",
+        dict(over="queries"),
+    ),
+    Wrong(
+        "over everything",
+        2,
+        "all your numbers together sum to 1; wanted every row to sum to 1",
+        dict(over="all"),
+    ),
+    Wrong(
+        "not divided",
+        2,
+        "that is exp of the scores; divide every row by its sum",
+        dict(over="none"),
+    ),
+    Wrong(
+        "exp of what is large",
+        1,
+        "exp of a score in the thousands is infinite, or 0: subtract every row's largest score "
+        "first, or use softmax(-1)",
+        dict(over="bare"),
+    ),
+    hints=[
+        "First the mask, then the softmax: z.masked_fill(~seen, -torch.inf).",
+        "z.masked_fill(~seen, -torch.inf).softmax(-1): along the last axis, the keys.",
+    ],
+    level="easy",
+    minutes=5,
+)
+def weights(z, seen, *, hide="before", over="keys"):
+    """Scores z (B, H, T, S) -> weights (B, H, T, S) that sum to one over the keys.
+
+    seen (T, S) is True where query t may see key s; a hidden key has weight 0.
+    """
+    hidden = np.broadcast_to(~seen if hide != "visible" else seen, z.shape)
+    lowest = dict(zero=0.0, few=-100.0, nothing=z, after=z, again=z).get(hide, -np.inf)
+    masked = np.where(hidden, lowest, z)
+    axis = dict(queries=-2, all=None).get(over, -1)
+    if over in ("none", "bare"):
+        e = np.exp(masked)
+        return e if over == "none" else e / e.sum(-1, keepdims=True)
+    e = np.exp(masked - masked.max(axis, keepdims=True))
+    found = e / e.sum(axis, keepdims=True)
+    if hide in ("after", "again"):
+        found = np.where(hidden, 0.0, found)
+        return found / found.sum(-1, keepdims=True) if hide == "again" else found
+    return found
+
+
+def streams(T, S):
+    return lambda r: normals(r, (2, T, 3, 4), (2, S, 3, 4), (2, S, 3, 5))
+
+
+@unit.exercise(
+    Part("as many queries as keys", 1, streams(4, 4)),
+    Part("fewer queries than keys", 1, streams(2, 5)),
+    Wrong(
+        "no root",
+        2,
+        "your scores lack the division by the root of D",
+        dict(scale=1.0),
+    ),
+    Wrong("divided by D", 2, "you divided the scores by D; wanted its root", dict(scale=4.0)),
+    Wrong(
+        "times the root",
+        2,
+        "you multiplied the scores by the root of D; divide",
+        dict(scale=0.5),
+    ),
+    Wrong(
+        "the root of another axis",
+        2,
+        "you divided by the root of the number of heads; wanted D, the last axis of q",
+        dict(scale=float(np.sqrt(3))),
+    ),
+    Wrong(
+        "root of the width",
+        2,
+        "you divided by the root of the whole width H D; wanted D, the width of one head",
+        dict(scale=float(np.sqrt(12))),
+    ),
+    Wrong(
+        "the root after the softmax",
+        2,
+        "you divided the weights, so they no longer sum to 1: divide the scores, before the "
+        "softmax",
+        dict(late_root=True),
+    ),
+    Wrong("no mask", 2, "your queries see keys that come after them", dict(causal=False)),
+    Wrong(
+        "a mask from the left corner",
+        1,
+        "with fewer queries than keys, the queries are the LAST positions: causal_mask(T, S)",
+        dict(corner=True),
+    ),
+    Wrong(
+        "sees one too many",
+        2,
+        "your queries see the key after them",
+        dict(late=1),
+    ),
+    Wrong(
+        "masked after the softmax",
+        2,
+        "your mask comes after the softmax, so your rows no longer sum to 1: hide scores before it",
+        dict(hide_late=True),
+    ),
+    Wrong(
+        "heads for positions",
+        2,
+        "your heads attend to each other: PyTorch's own function wants (B, H, T, D), so give it "
+        "q.transpose(1, 2), and turn its answer back",
+        dict(layout=True),
+    ),
+    Wrong(
+        "q and k exchanged",
+        2,
+        "your keys look for queries: scores(q, k), in this order",
+        dict(exchanged=True),
+    ),
+    Wrong(
+        "the map turned",
+        1,
+        "you summed over the queries: value s goes with weight a[t, s], and the sum is over s",
+        dict(turned=True),
+    ),
+    Wrong(
+        "heads next to the texts",
+        2,
+        "your numbers are [b, h, t, d]; wanted [b, t, h, d], as q came",
+        dict(heads_first=True),
+    ),
+    Wrong(
+        "the map itself",
+        2,
+        "you returned the weights; the values are still to be summed with them",
+        dict(only_map=True),
+    ),
+    hints=[
+        "Four lines, and three of them call what you wrote: causal_mask, scores over the root of "
+        "D, weights; then the sum over the keys.",
+        "a = weights(scores(q, k) / math.sqrt(D), seen), (B, H, T, S). The sum is an einsum of a "
+        "and v in which the letter s is missing on the right.",
+        'torch.einsum("bhts,bshd->bthd", a, v)',
+    ],
+    level="medium",
+    minutes=7,
+)
+def attention(
+    q,
+    k,
+    v,
+    *,
+    scale=None,
+    causal=True,
+    late=0,
+    corner=False,
+    late_root=False,
+    turned=False,
+    heads_first=False,
+    only_map=False,
+    hide_late=False,
+    layout=False,
+    exchanged=False,
+):
+    """Causal attention: q (B, T, H, D), k and v (B, S, H, D) -> (B, T, H, D).
+
+    The T queries are the last T of S positions.
+    """
+    if layout:
+        return attention(*(x.swapaxes(1, 2) for x in (q, k, v))).swapaxes(1, 2)
+    q, k = (k, q) if exchanged else (q, k)
+    (B, T, H, D), S = q.shape, k.shape[1]
+    seen = causal_mask(T, S, itself=-late, corner=corner) if causal else None
+    A = np.zeros((B, H, T, S))
+    for b, h in np.ndindex(B, H):
+        divided = 1.0 if late_root else scale
+        A[b, h] = by_index.weights(
+            q[b, :, h],
+            k[b, :, h],
+            causal=hide_late,
+            seen=None if hide_late else seen,
+            scale=divided,
+            after=hide_late,
+        )
+    A = A / np.sqrt(D) if late_root else A
+    if only_map:
+        return A
+    if turned and T == S:
+        A = A.transpose(0, 1, 3, 2)
+    out = np.zeros((B, T, H, v.shape[-1]))
+    for b, t, h in np.ndindex(B, T, H):
+        out[b, t, h] = sum(A[b, h, t, s] * v[b, s, h] for s in range(S))
+    return out.transpose(0, 2, 1, 3) if heads_first else out
+
+
+def a_layer(H):
+    return lambda r: (*normals(r, (2, 4, 6), *[(6, 6)] * 4), H)
+
+
+@unit.exercise(
+    Part("two heads", 2, a_layer(2)),
+    Part("one head", 1, a_layer(1)),
+    Part("three heads", 1, a_layer(3)),
+    Wrong(
+        "one head for all",
+        3,
+        "you never cut the width into heads: your scores are sums over all of it",
+        dict(one=True),
+    ),
+    Wrong(
+        "H is the width",
+        4,
+        "you made heads of width H; wanted H heads: unflatten(-1, (H, -1))",
+        dict(width=True),
+    ),
+    Wrong(
+        "features dealt out by turns",
+        3,
+        "your heads take every H-th feature; head 0 is the first D of them: unflatten(-1, (H, -1))",
+        dict(turns=True),
+    ),
+    Wrong(
+        "heads joined by turns",
+        3,
+        "your heads' outputs stand interleaved; side by side is flatten(2) of (B, T, H, D)",
+        dict(joined="turns"),
+    ),
+    Wrong(
+        "heads averaged",
+        3,
+        "you averaged the heads; they stand side by side: flatten(2)",
+        dict(joined="mean"),
+    ),
+    Wrong("no W_O", 4, "W_O is missing: it mixes what the heads found", dict(out=False)),
+    Wrong(
+        "matrices from the left",
+        4,
+        "your matrices are turned: here it is x @ W, without a transpose",
+        dict(turned=True),
+    ),
+    Wrong(
+        "q and k exchanged",
+        4,
+        "your queries are made by W_K and your keys by W_Q",
+        dict(order=(1, 0, 2)),
+    ),
+    Wrong(
+        "values from W_K",
+        4,
+        "your values are made by W_K; they have a matrix of their own, W_V",
+        dict(order=(0, 1, 1)),
+    ),
+    Wrong(
+        "the stream added",
+        4,
+        "you added x; that is the block's business, here what attention returns is wanted",
+        dict(added=True),
+    ),
+    Wrong(
+        "values as they stand",
+        4,
+        "your values are x itself; they are made by W_V",
+        dict(order=(0, 1, None)),
+    ),
+    hints=[
+        "x @ W_Q is (B, T, C). Cut its last axis into heads: unflatten(-1, (H, -1)) makes "
+        "(B, T, H, D) of it. The same for keys and values.",
+        "attention gives (B, T, H, D); flatten(2) puts the heads side by side again, (B, T, C). "
+        "Then W_O.",
+    ],
+    level="medium",
+    minutes=7,
+)
+def multi_head(
+    x,
+    W_Q,
+    W_K,
+    W_V,
+    W_O,
+    H,
+    *,
+    one=False,
+    width=False,
+    turns=False,
+    joined="side by side",
+    out=True,
+    turned=False,
+    order=(0, 1, 2),
+    added=False,
+):
+    """A whole layer of attention: x (B, T, C) and four matrices (C, C) -> (B, T, C).
+
+    H heads of width D = C / H each: head 0 is the first D features, and so on.
+    """
+    B, T, C = x.shape
+    matrices = [W_Q, W_K, W_V]
+    if turned:
+        matrices, W_O = [W.T for W in matrices], W_O.T
+    H = 1 if one else C // H if width else H
+
+    def cut(y):
+        return y.reshape(B, T, -1, H).swapaxes(2, 3) if turns else y.reshape(B, T, H, -1)
+
+    q, k, v = (cut(x if i is None else x @ matrices[i]) for i in order)
+    y = attention(q, k, v)  # (B, T, H, D)
+    if joined == "mean":
+        y = np.repeat(y.mean(2, keepdims=True), H, 2)
+    y = y.swapaxes(2, 3) if joined == "turns" else y
+    y = y.reshape(B, T, C)
+    y = y @ W_O if out else y
+    return x + y if added else y
 
 
 # ---- positions -----------------------------------------------------------------------------------
@@ -91,6 +592,31 @@ def rows_at(positions):
         "you turned row t by t; the argument `positions` says where each row stands",
         dict(count=True),
     ),
+    Wrong(
+        "both with plus",
+        2,
+        "that is no turn: one of the two sines has a minus, y2 = x2 cos - x1 sin",
+        dict(minus=1),
+    ),
+    Wrong(
+        "cos and sin exchanged",
+        2,
+        "your cosine and sine are exchanged: at position 0 nothing turns, so y1 = x1",
+        dict(quarter=True),
+    ),
+    Wrong(
+        "rates rise",
+        2,
+        "your later pairs turn faster; they turn more slowly: base ** (MINUS 2 i / D)",
+        dict(steep=-2),
+    ),
+    Wrong(
+        "counted from 1",
+        2,
+        "your pairs are counted from 1: the first one turns by the position itself, i = 0",
+        dict(first=1),
+    ),
+    Wrong("not turned", 2, "yours is x as it came", dict(sign=0)),
     hints=[
         "x1, x2 = x.chunk(2, -1): pair i is (x1[i], x2[i]). Each pair turns by its own angle.",
         "rate = base ** (-torch.arange(0, D, 2) / D), (D/2,); angle = positions[:, None] * rate, "
@@ -101,7 +627,19 @@ def rows_at(positions):
     level="medium",
     minutes=12,
 )
-def turn(x, positions, base=10_000.0, *, sign=1, split=True, steep=2, count=False):
+def turn(
+    x,
+    positions,
+    base=10_000.0,
+    *,
+    sign=1,
+    split=True,
+    steep=2,
+    count=False,
+    minus=-1,
+    quarter=False,
+    first=0,
+):
     """x (B, T, H, D) at positions (T,) -> (B, T, H, D): RoPE.
 
     Pair i of D/2 holds x1 = entry i and x2 = entry i + D/2. It turns by the angle
@@ -110,10 +648,12 @@ def turn(x, positions, base=10_000.0, *, sign=1, split=True, steep=2, count=Fals
     out, (_, T, _, D) = np.zeros(x.shape), x.shape
     for t in range(T):
         for i in range(D // 2):
-            angle = sign * (t if count else positions[t]) * base ** (-steep * i / D)
+            angle = sign * (t if count else positions[t]) * base ** (-steep * (i + first) / D)
+            cos, sin = np.cos(angle), np.sin(angle)
+            cos, sin = (sin, cos) if quarter else (cos, sin)
             a, b = (i, i + D // 2) if split else (2 * i, 2 * i + 1)
-            out[:, t, :, a] = x[:, t, :, a] * np.cos(angle) + x[:, t, :, b] * np.sin(angle)
-            out[:, t, :, b] = x[:, t, :, b] * np.cos(angle) - x[:, t, :, a] * np.sin(angle)
+            out[:, t, :, a] = x[:, t, :, a] * cos + x[:, t, :, b] * sin
+            out[:, t, :, b] = x[:, t, :, b] * cos + minus * x[:, t, :, a] * sin
     return out
 
 
@@ -260,19 +800,41 @@ def step(S):
         "your scores lack the division by the root of D",
         dict(root=False),
     ),
+    Wrong(
+        "keys for values",
+        2,
+        "your values are keys: the second cache keeps v",
+        dict(swap="v"),
+    ),
+    Wrong(
+        "values for keys",
+        2,
+        "your keys are values: the first cache keeps k",
+        dict(swap="k"),
+    ),
+    Wrong(
+        "the oldest forgotten",
+        1,
+        "you dropped the oldest row of each cache; they grow by one row in every step",
+        dict(forget=True),
+    ),
     hints=[
         "torch.cat([k_cache, k], 1) first: positions are axis 1. Then one query against all keys.",
-        "No mask: what is in the cache lies before the new token, and the token sees itself. Your "
-        "own line of attention does the rest.",
+        "Your own `attention` does the rest: one query is the last of S + 1 positions, so its mask "
+        "hides nothing.",
     ],
     level="medium",
     minutes=8,
 )
-def decode_step(q, k, v, k_cache, v_cache, *, sees="all", front=False, root=True):
+def decode_step(
+    q, k, v, k_cache, v_cache, *, sees="all", front=False, root=True, swap="", forget=False
+):
     """One new token: q, k, v (B, 1, H, D) and caches (B, S, H, D), S may be 0 -> (out, k_cache,
     v_cache), with out (B, 1, H, D) and caches one row longer."""
-    keys = np.concatenate([k, k_cache] if front else [k_cache, k], 1)
-    values = np.concatenate([v, v_cache] if front else [v_cache, v], 1)
+    k, v = (v if swap == "k" else k), (k if swap == "v" else v)
+    kept = (x[:, 1:] if forget else x for x in (k_cache, v_cache))
+    pairs = zip(kept, (k, v), strict=True)
+    keys, values = (np.concatenate([new, old] if front else [old, new], 1) for old, new in pairs)
     seen = dict(
         all=(keys, values), cache=(k_cache, v_cache), new=(k, v), first=(keys[:, :1], values[:, :1])
     )[sees]

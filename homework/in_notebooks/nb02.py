@@ -1,13 +1,16 @@
-"""Notebook 02: a norm, a block, two ways from a gradient to a step, and a schedule."""
+"""Notebook 02: a GPT from its pieces, its training loop; deeper, the steps that train ours."""
+
+import math
 
 import numpy as np
 
+from homework.in_notebooks import models
 from homework.marking import Part, Unit, Wrong, normals
 
 unit = Unit("nb02_transformer", "A transformer that trains", "The exercises of notebook 02.")
 
 
-# ---- the norm, and the block ---------------------------------------------------------------------
+# ---- the norm, and the MLP -----------------------------------------------------------------------
 
 
 def vectors(*shape, size=1, offset=0):
@@ -21,13 +24,19 @@ def vectors(*shape, size=1, offset=0):
         "divided by the length",
         2,
         "yours have length 1; wanted root mean SQUARE 1, that is a length of sqrt(C)",
-        dict(mean=False),
+        dict(size="length"),
     ),
     Wrong(
         "over all positions",
         2,
         "you took one mean over everything; every vector has its own: mean(-1, keepdim=True)",
-        dict(whole=True),
+        dict(size="whole"),
+    ),
+    Wrong(
+        "over the positions",
+        2,
+        "your mean runs over the vectors, not over the features of each: mean(-1, keepdim=True)",
+        dict(size="positions"),
     ),
     Wrong(
         "mean taken off",
@@ -36,10 +45,60 @@ def vectors(*shape, size=1, offset=0):
         dict(centred=True),
     ),
     Wrong(
+        "PyTorch's LayerNorm",
+        2,
+        "that is LayerNorm: it subtracts the mean first; here the vector keeps its direction",
+        dict(centred=True, size="with eps"),
+    ),
+    Wrong(
+        "the standard deviation",
+        2,
+        "you divided by the standard deviation, which is measured from the mean; wanted the root "
+        "mean square, measured from zero",
+        dict(size="deviation"),
+    ),
+    Wrong(
+        "the standard deviation of a sample",
+        2,
+        "you divided by .std(), which is measured from the mean; wanted the root mean square, "
+        "measured from zero",
+        dict(size="sample"),
+    ),
+    Wrong(
+        "the mean size of the entries",
+        2,
+        "you divided by the mean of |x|; wanted the root of the mean SQUARE",
+        dict(size="absolute"),
+    ),
+    Wrong(
+        "the largest entry",
+        2,
+        "you divided by the largest entry; wanted the root mean square",
+        dict(size="largest"),
+    ),
+    Wrong(
+        "the largest entry with its sign",
+        2,
+        "you divided by the largest entry; wanted the root mean square",
+        dict(size="top"),
+    ),
+    Wrong(
+        "the mean",
+        2,
+        "you divided by the mean, which may be near 0; wanted the root of the mean SQUARE",
+        dict(size="mean"),
+    ),
+    Wrong(
         "without the root",
         2,
         "you divided by the mean square, not by its root",
-        dict(root=False),
+        dict(size="square"),
+    ),
+    Wrong(
+        "times the size",
+        2,
+        "you multiplied by the root mean square; divide by it",
+        dict(size="turned"),
     ),
     hints=[
         "x.square().mean(-1, keepdim=True) has shape (…, 1) and can divide x (…, C) after a root.",
@@ -48,117 +107,364 @@ def vectors(*shape, size=1, offset=0):
     level="easy",
     minutes=4,
 )
-def rms_norm(x, *, mean=True, whole=False, centred=False, root=True):
+def norm(x, *, size="root mean square", centred=False):
     """x (…, C) -> (…, C): every vector brought to root mean square 1.
 
     With eps = torch.finfo(x.dtype).eps beside the mean square, against a division by zero.
     """
+    squares = (x**2).mean(-2)
+    sizes = dict(
+        length=lambda row: np.sqrt((row**2).sum()),
+        whole=lambda row: np.sqrt((x**2).mean()),
+        deviation=lambda row: row.std(),
+        sample=lambda row: row.std(ddof=1),
+        absolute=lambda row: abs(row).mean(),
+        largest=lambda row: abs(row).max(),
+        top=lambda row: row.max(),
+        mean=lambda row: row.mean(),
+        square=lambda row: (row**2).mean(),
+        turned=lambda row: 1 / np.sqrt((row**2).mean()),
+    )
+    sizes["with eps"] = lambda row: np.sqrt((row**2).mean() + 1e-5)
     out = np.zeros(x.shape)
     for at in np.ndindex(*x.shape[:-1]):
         row = x[at] - x[at].mean() if centred else x[at]
-        squares = sum(value**2 for value in row)
-        size = (x**2).mean() if whole else squares / len(row) if mean else squares
-        out[at] = row / (np.sqrt(size) if root else size)
+        if size == "positions":
+            out[at] = row / np.sqrt(squares[at[:-1]])
+            continue
+        out[at] = row / sizes.get(size, lambda row: np.sqrt((row**2).mean()))(row)
     return out
 
 
-class Layer:
-    """A layer as a function of arrays and of tensors alike, with a name to show."""
-
-    def __init__(self, name, function):
-        self.name, self.function = name, function
-
-    def __repr__(self):
-        return self.name
-
-    def __call__(self, h):
-        return self.function(h)
-
-
-# the running sum moves things between positions, the square bends each of them
-RUNNING_SUM = Layer("running_sum", lambda h: h.cumsum(1) / 4)
-SQUARE = Layer("square", lambda h: h * abs(h))
-
-
-def post_norm(x, attention, mlp):
-    x = rms_norm(x + attention(x))
-    return rms_norm(x + mlp(x))
-
-
-def normed_outputs(x, attention, mlp):
-    x = x + rms_norm(attention(x))
-    return x + rms_norm(mlp(x))
-
-
-def stream(size):
-    return lambda r: (size * r.normal(size=(2, 4, 6)), RUNNING_SUM, SQUARE)
+def a_layer(r):
+    return models.Layer(r, 4), r.normal(size=(2, 3, 4))
 
 
 @unit.exercise(
-    Part("a stream of size 1", 1, stream(1)),
-    Part("a stream of size 5", 1, stream(5)),
+    Part("a layer of width 4", 2, a_layer),
+    Wrong("no square", 2, "you cut off at zero but did not square", dict(bend="relu")),
     Wrong(
-        "no norm before the MLP",
+        "nothing cut off",
         2,
-        "your MLP reads the stream as it is; it reads it through a norm of its own",
-        dict(normed=(True, False)),
+        "you squared without cutting off first: a square is never below zero, so a cut behind it "
+        "does nothing",
+        dict(bend="square"),
     ),
     Wrong(
-        "no norm at all",
+        "squared behind `down`",
         2,
-        "your layers read the stream as it is; each reads it through a norm",
-        dict(normed=(False, False)),
+        "your square comes behind `down`; it belongs between the two matrices",
+        dict(bend="relu", behind=True),
+    ),
+    Wrong("nothing between", 2, "between the two matrices nothing bends", dict(bend="")),
+    Wrong("halves of a wave", 2, "yours is a gelu; wanted relu, squared", dict(bend="gelu")),
+    Wrong("silu", 2, "yours is a silu; wanted relu, squared", dict(bend="silu")),
+    Wrong("absolute values", 2, "you turned what is negative round; cut it off", dict(bend="abs")),
+    Wrong(
+        "the stream added",
+        2,
+        "you added h; the branch returns what it has to say, and forward adds it",
+        dict(added=True),
+    ),
+    Wrong("wide", 2, "yours is still wide: `down` is missing", dict(narrow=False)),
+    hints=[
+        "self.up(h) is (B, T, 4 C), and self.down brings it back to (B, T, C).",
+        "self.down(self.up(h).relu().square())",
+    ],
+    level="easy",
+    minutes=3,
+)
+def mlp(self, h, *, bend="both", behind=False, added=False, narrow=True):
+    """What the MLP of a layer adds: widen by self.up, cut off at zero, square, narrow by self.down.
+    h (B, T, C) -> (B, T, C)."""
+    wide = self.up(h)
+    bent = {
+        "both": np.maximum(wide, 0) ** 2,
+        "relu": np.maximum(wide, 0),
+        "square": wide**2,
+        "abs": abs(wide) ** 2,
+        "gelu": wide * (1 + np.vectorize(math.erf)(wide / math.sqrt(2))) / 2,
+        "silu": wide / (1 + np.exp(-wide)),
+        "": wide,
+    }[bend]
+    bent = abs(wide) if bend == "abs" else bent
+    if not narrow:
+        return bent
+    found = self.down(bent)
+    found = found**2 if behind else found
+    return h + found if added else found
+
+
+# ---- the way through a GPT -----------------------------------------------------------------------
+
+
+def a_model(layers):
+    return lambda r: (models.GPT(r, layers), r.integers(0, 7, (2, 5)))
+
+
+@unit.exercise(
+    Part("one layer", 1, a_model(1)),
+    Part("three layers", 3, a_model(3)),
+    Wrong(
+        "no norm at the start",
+        4,
+        "the stream begins as the NORM of the embedding",
+        dict(begins="raw"),
+    ),
+    Wrong(
+        "attention without a norm",
+        3,
+        "your attention reads the stream as it is; it reads h = norm(x)",
+        dict(reads="x"),
+    ),
+    Wrong(
+        "values of the stream",
+        3,
+        "your values are made of x; they are made of h = norm(x), which attention reads, too",
+        dict(values_of="x"),
+    ),
+    Wrong(
+        "no norm before the MLP",
+        4,
+        "your MLP reads the stream as it is; it reads it through a norm of its own",
+        dict(mlp_reads="x"),
     ),
     Wrong(
         "the old stream for the MLP",
-        2,
+        4,
         "your MLP reads what attention read; it reads the stream to which attention has added",
-        dict(parallel=True),
+        dict(mlp_reads="h"),
     ),
     Wrong(
         "the norm goes into the stream",
-        2,
-        "you added to the normed vector; add to the stream itself and let only the layer read the "
-        "norm",
-        dict(into=True),
+        4,
+        "your stream itself is normed: you added to the normed vector, or normed the sum "
+        "(post-norm, as in 2017). Here only what a branch reads is normed",
+        dict(adds="h"),
     ),
     Wrong(
         "nothing is added",
-        2,
-        "your layers replace the stream; what they return is added to it",
-        dict(added=False),
+        4,
+        "your branches replace the stream; what they return is added to it",
+        dict(adds="nothing"),
     ),
     Wrong(
-        "post-norm",
-        2,
-        "you normed the sum after each layer, as the first transformers did: the stream itself is "
-        "never normed, only what a layer reads",
-        returns=lambda x, attention, mlp: post_norm(x, attention, mlp),
+        "attention replaces",
+        4,
+        "your attention replaces the stream; what it returns is added to it",
+        dict(adds="by the MLP alone"),
     ),
     Wrong(
-        "the output normed",
-        2,
-        "you normed what each layer returns; the norm stands before a layer, on what it reads",
-        returns=lambda x, attention, mlp: normed_outputs(x, attention, mlp),
+        "the stream normed for attention",
+        3,
+        "your stream itself is normed before attention: keep h = norm(x) apart, and add to x",
+        dict(adds="h at attention"),
+    ),
+    Wrong(
+        "left after a layer",
+        3,
+        "you return inside the loop, after the first layer: move `return` out of it",
+        dict(layers=1),
+    ),
+    Wrong(
+        "the MLP first",
+        4,
+        "your MLP comes before attention; attention adds first",
+        dict(first="mlp"),
+    ),
+    Wrong("no MLP", 4, "your layers have no MLP", dict(first="attention alone")),
+    Wrong(
+        "the layer below",
+        3,
+        "your v1 is the value of the layer BELOW; it stays that of the first layer",
+        dict(v1="below"),
+    ),
+    Wrong(
+        "v1 stays empty",
+        3,
+        "your v1 stays None; after the first layer it is that layer's values",
+        dict(v1="none"),
+    ),
+    Wrong(
+        "the layer's own matrix",
+        3,
+        "you asked layer.value(h); ask self.value(n, h, v1, ids), the line that the course changes",
+        dict(v1="not asked"),
+    ),
+    Wrong("no scores", 4, "that is the stream; self.scores(x) is missing", dict(scored=False)),
+    Wrong(
+        "the first layer for all",
+        3,
+        "you ran the first layer again and again",
+        dict(same=True),
     ),
     hints=[
-        "Two lines of one form: x = x + f(norm(x)).",
-        "x = x + attention(rms_norm(x)), then the same with mlp: it reads the new x.",
+        "Before the loop: x = norm(self.embed(ids)) and v1 = None. After it: self.scores(x).",
+        "In the loop, for n, layer in enumerate(self.layers): h = norm(x), then the values by "
+        "self.value(n, h, v1, ids); they are v1 if n is 0.",
+        "Then two lines of one form: x = x + layer.attention(h, v), x = x + layer.mlp(norm(x)).",
     ],
-    level="easy",
-    minutes=5,
+    level="medium",
+    minutes=12,
 )
-def block(x, attention, mlp, *, normed=(True, True), parallel=False, into=False, added=True):
-    """x (B, T, C) through one block -> (B, T, C): attention adds to the stream, then the MLP does.
+def forward(
+    self,
+    ids,
+    *,
+    begins="normed",
+    reads="h",
+    values_of="h",
+    mlp_reads="norm",
+    adds="x",
+    first="attention",
+    v1="first",
+    scored=True,
+    same=False,
+    layers=None,
+):
+    """The scores of a GPT for every next token: ids (B, T) -> (B, T, V).
 
-    attention and mlp are functions of what they read, (B, T, C) -> (B, T, C). Both read the stream
-    through rms_norm.
+    The stream x begins as the norm of self.embed(ids). For layer n of self.layers: h = norm(x), and
+    v = self.value(n, h, v1, ids), where v1 are the values of the first layer (None before there are
+    any); layer.attention(h, v) is added to x, then layer.mlp of the norm of x is. At the end
+    self.scores(x).
     """
-    first = rms_norm(x) if normed[0] else x
-    middle = (first if into else x if added else 0) + attention(first)
-    second = rms_norm(middle) if normed[1] else middle
-    read = first if parallel else second
-    return (second if into else middle if added else 0) + mlp(read)
+    embedded = self.embed(ids)
+    x = embedded if begins == "raw" else models.normed(embedded)
+    kept = None
+    for n in range(layers or len(self.layers)):
+        layer = self.layers[0 if same else n]
+        h = models.normed(x)
+        asked = x if values_of == "x" else h
+        v = layer.value(asked) if v1 == "not asked" else self.value(n, asked, kept, ids)
+        if v1 == "below" or n == 0:
+            kept = None if v1 == "none" else v
+        stream = {"h": h, "h at attention": h, "nothing": 0, "by the MLP alone": 0}.get(adds, x)
+        if first == "mlp":
+            x = stream + layer.mlp(h)
+            x = x + layer.attention(models.normed(x), v)
+            continue
+        x = stream + layer.attention(x if reads == "x" else h, v)
+        if first == "attention alone":
+            continue
+        second = models.normed(x)
+        read = {"x": x, "h": h, "norm": second}[mlp_reads]
+        x = {"h": second, "nothing": 0}.get(adds, x) + layer.mlp(read)
+    return self.scores(x) if scored else x
+
+
+# ---- the loop ------------------------------------------------------------------------------------
+
+
+def to_train(many):
+    """A model of two weights, its optimizer, and batches of eight examples."""
+
+    def make(r):
+        model = models.Line(r.normal(size=2))
+        optimizer = models.Descent(model.parameters(), lr=0.05 + 0.1 * r.random())
+        pairs = [normals(r, (8, 2), (8,)) for _ in range(many)]
+        return model, optimizer, models.Batches(pairs, model)
+
+    return make
+
+
+@unit.exercise(
+    Part("two batches", 1, to_train(2)),
+    Part("five batches", 3, to_train(5)),
+    Wrong(
+        "never cleared",
+        3,
+        "your gradients pile up: backward ADDS to what is there, so clear it once for every batch, "
+        "with optimizer.zero_grad()",
+        dict(clear="never"),
+    ),
+    Wrong(
+        "never moves",
+        4,
+        "your losses are those of a model that never moves: is backward or step missing, or are "
+        "the gradients cleared between the two?",
+        dict(moves=False),
+    ),
+    Wrong(
+        "a batch late",
+        4,
+        "your step uses the gradient of the batch before: backward comes first, then step",
+        dict(late=True),
+    ),
+    Wrong(
+        "the loss after the step",
+        4,
+        "you measured every loss after the step; wanted the loss from which the step was made",
+        dict(after=True),
+    ),
+    Wrong(
+        "the last loss alone",
+        4,
+        "that is the last loss; wanted the list of all",
+        dict(returns="last"),
+    ),
+    Wrong("their mean", 4, "that is the mean; wanted the list of all", dict(returns="mean")),
+    Wrong("their sum", 4, "that is the sum; wanted the list of all", dict(returns="sum")),
+    Wrong(
+        "sums so far",
+        4,
+        "your list holds sums of all losses so far; wanted the loss of every batch",
+        dict(returns="so far"),
+    ),
+    Wrong(
+        "the first batch for all",
+        4,
+        "you read the first batch again and again",
+        dict(same=True),
+    ),
+    Wrong(
+        "two steps a batch",
+        4,
+        "you step twice for every batch; once is wanted",
+        dict(twice=True),
+    ),
+    hints=[
+        "for ids, targets in batches: four things happen in it, and a number is kept.",
+        "loss = model.loss(ids, targets); optimizer.zero_grad(); loss.backward(); "
+        "optimizer.step(). Keep loss.item(), a number without its history.",
+    ],
+    level="medium",
+    minutes=8,
+)
+def training(
+    model,
+    optimizer,
+    batches,
+    *,
+    clear="each",
+    moves=True,
+    late=False,
+    after=False,
+    returns="all",
+    same=False,
+    twice=False,
+):
+    """Train a model: a step of the optimizer for every (ids, targets) of batches, in their order.
+
+    -> the list of losses, a number for every batch, each as it was before its step.
+    """
+    w, before, losses = model.start.copy(), np.zeros(2), []
+    rate = optimizer.defaults["lr"]
+    for x, y in batches.pairs:
+        x, y = batches.pairs[0] if same else (x, y)
+        loss, new = loss_and_slope(w, x, y)
+        slope = before if late else before + new if clear == "never" else new
+        w = w - rate * slope * (2 if twice else 1) * moves
+        before = new if late else slope
+        losses.append(loss_and_slope(w, x, y)[0] if after else loss)
+    if returns in ("last", "mean", "sum"):
+        return dict(last=losses[-1], mean=np.mean(losses), sum=sum(losses))[returns]
+    return np.cumsum(losses) if returns == "so far" else np.array(losses)
+
+
+def loss_and_slope(w, x, y):
+    off = x @ w - y
+    return (off**2).mean(), 2 * x.T @ off / len(y)
 
 
 # ---- from a gradient to a step -------------------------------------------------------------------

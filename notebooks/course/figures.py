@@ -230,7 +230,9 @@ def heatmap(matrix, title, xlabel, ylabel, ticks=None):
 
 def attention_maps(named, title, words):
     """Small attention maps side by side, {name: (T, S)}, with every weight in its cell."""
-    fig, row = axes(title, "looked at (key)", "", 3.3 * len(named), 3.9, columns=len(named))
+    width = max(4.4, 3.3 * len(named))  # room for the title of a single map
+    fig, row = axes(title, "looked at (key)", "", width, 3.9, columns=len(named))
+    row = [row] if len(named) == 1 else row
     for panel, (name, a) in zip(row, named.items(), strict=True):
         panel.set_title(name, fontsize=11)
         panel.grid(False)

@@ -25,7 +25,7 @@ SOURCES = dict(  # mark -> (colour, hatch, letter)
 
 WORDS = dict(
     own="own stream",
-    layer="an earlier layer (1 = layer 0's V₁)",
+    layer="an earlier layer (1 = the first layer's V₁)",
     x0="x0 W_V",
     table="table by token id",
     slots="table by the last n ids",
@@ -68,7 +68,7 @@ def sources_map(size="tiny", plans=None, title=TITLE):
                 used.update([mark, "strip"])
     ax.set_xlim(0, layers)
     ax.set_ylim(len(plans), 0)
-    ax.set_xticks([at + 0.5 for at in range(layers)], range(layers))
+    ax.set_xticks([at + 0.5 for at in range(layers)], range(1, layers + 1))
     ax.set_yticks([y + 0.5 for y in range(len(plans))], plans, fontsize=8)
     legend(ax, [mark for mark in SOURCES if mark in used], "strip" in used)
     return fig

@@ -5,6 +5,7 @@ single, pairs = counted(dataset, tok.vocab)          # notebook 00 writes these 
 noise = in_random_order(dataset, seed=0)             # the same tokens, and nothing to learn
 """
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -40,12 +41,26 @@ def in_random_order(dataset, seed):
 
 
 def recorded_bits(book, vocab, plan="standard"):
-    """Bits per byte of a plan's recorded runs on this text, of thirteen_rows; [] where there are
-    none, or of another vocabulary."""
-    path = records.EVIDENCE / "thirteen_rows.json"
-    if vocab != 1024 or not path.exists():
+    """Bits per byte of a plan's ten recorded runs on this text; [] where there are none, or of
+    another vocabulary."""
+    if vocab != 1024:
         return []
-    evidence = records.read(path)
-    if evidence["corpus"]["fingerprint"] != book.fingerprint:
-        return []
-    return [row["bpb"] for row in evidence["rows"] if row["plan"] == plan]
+    for name in ("ten_seeds_code", "ten_seeds_novel"):
+        path = records.EVIDENCE / f"{name}.json"
+        evidence = records.read(path) if path.exists() else dict(corpus={}, rows=[])
+        if evidence["corpus"].get("fingerprint") == book.fingerprint:
+            return [row["bpb"] for row in evidence["rows"] if row["plan"] == plan]
+    return []
+
+
+def readable_line(book, tok, shortest=30, longest=60, words=5):
+    """The held-out line of so many letters that breaks into the longest tokens: an example of this
+    text that can be read token by token."""
+    lines = {line.strip() for text in book.documents("valid") for line in text.splitlines()}
+    of_words = [line for line in lines if len(re.findall(r"[A-Za-z]{2,}", line)) >= words]
+    some = sorted(line for line in of_words if shortest <= len(line) <= longest)
+    if not some:
+        raise ValueError(
+            f"wanted a line of {shortest} to {longest} letters, got none in {book.name}"
+        )
+    return max(some, key=lambda line: len(line) / len(tok.encode(line)))

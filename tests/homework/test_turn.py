@@ -1,5 +1,6 @@
 """Exercises in notebooks: what a learner hears, and that notebooks hold what units define."""
 
+import ast
 import inspect
 import json
 import linecache
@@ -11,6 +12,7 @@ import pytest
 import torch
 
 from homework import cells, marking, turn
+from minimal.gpt import GPT, Layer
 from minimal.kernels import tiles
 from tests.homework.classroom import lost
 
@@ -318,3 +320,49 @@ def test_writing_cells_puts_back_what_a_unit_defines(tmp_path):
     assert (
         "torch.arange(S) <=" in third and third.endswith("Why.\n</details>") and "old" not in third
     )
+
+
+# ---- what a learner writes in notebook 02 --------------------------------------------------------
+
+
+def lines_of(function):
+    """The lines of a function's body, less its docstring."""
+    source = textwrap.dedent(inspect.getsource(function))
+    body = ast.parse(source).body[0].body
+    body = body[ast.get_docstring(ast.parse(source).body[0]) is not None :]
+    return source.splitlines()[body[0].lineno - 1 :]
+
+
+def test_the_way_through_that_a_learner_writes_is_the_courses_line_for_line():
+    assert lines_of(turn.solution("nb02", "forward")) == lines_of(GPT.forward)
+    assert lines_of(turn.solution("nb02", "mlp")) == lines_of(Layer.mlp)
+
+
+def cleared_behind_the_step(model, optimizer, batches):
+    losses = []
+    for ids, targets in batches:
+        loss = model.loss(ids, targets)
+        loss.backward()
+        optimizer.step()
+        model.zero_grad()
+        losses.append(loss.detach())
+    return torch.stack(losses)
+
+
+def by_index(model, optimizer, batches):
+    losses = [0.0] * len(batches)
+    for at in range(len(batches)):
+        for p in model.parameters():
+            p.grad = None
+        loss = model.loss(*batches[at])
+        loss.backward()
+        optimizer.step()
+        losses[at] = float(loss)
+    return losses
+
+
+@pytest.mark.parametrize("loop", [cleared_behind_the_step, by_index])
+def test_other_right_loops_are_right(loop, capsys):
+    loop.__name__ = "training"
+    for _ in range(2):  # the model of a case begins anew
+        assert turn.your_turn("nb02", loop) is loop

@@ -57,6 +57,8 @@ def test_attention_maps_write_every_weight_into_its_cell():
     texts = [[t.get_text() for t in panel.texts] for panel in fig.axes]
     assert texts == [["1.00", "", "", "1.00"], ["1.00", "", ".25", ".75"]]
     assert [panel.get_title() for panel in fig.axes] == ["one", "two"]
+    (alone,) = figures.attention_maps({"one": once}, "One map", ["hot", "tea"]).axes
+    assert alone.get_title() == "one" and alone.get_ylabel() == "looking (query)"
 
 
 def test_the_map_tells_plain_values_from_changed_ones():

@@ -52,11 +52,44 @@ def test_random_order_keeps_the_tokens_and_follows_from_the_seed(text):
     assert not np.array_equal(noise.train, texts.in_random_order(dataset, 1).train)
 
 
-def test_recorded_bits_are_those_of_this_text_and_this_vocabulary():
-    evidence = records.read(records.EVIDENCE / "thirteen_rows.json")
+@pytest.mark.parametrize("name", ["ten_seeds_code", "ten_seeds_novel"])
+def test_recorded_bits_are_those_of_ten_seeds_on_this_text_and_this_vocabulary(name):
+    evidence = records.read(name)
     book = SimpleNamespace(fingerprint=evidence["corpus"]["fingerprint"])
     found = texts.recorded_bits(book, 1024)
-    assert found == [row["bpb"] for row in evidence["rows"] if row["plan"] == "standard"] != []
+    assert found == [row["bpb"] for row in evidence["rows"] if row["plan"] == "standard"]
+    assert len(found) == 10
     assert texts.recorded_bits(book, 512) == []
     assert texts.recorded_bits(SimpleNamespace(fingerprint="another"), 1024) == []
     assert texts.recorded_bits(corpora.find("stdlib"), 512) == []
+
+
+class Lines:
+    """A text of these held-out lines."""
+
+    name = "lines"
+
+    def __init__(self, *lines):
+        self.lines = lines
+
+    def documents(self, split):
+        return ["\n".join(self.lines)] * (split == "valid")
+
+
+def test_an_example_is_the_held_out_line_with_the_longest_tokens():
+    words = SimpleNamespace(encode=lambda line: line.split())
+    short, long = (
+        "a line of words as short as is",
+        "considerably longer expressions everywhere below",
+    )
+    rule = "-" * 40
+    assert texts.readable_line(Lines(short, f"  {long}", rule, "x" * 70), words) == long
+    with pytest.raises(ValueError, match="wanted a line of 30 to 60 letters, got none in lines"):
+        texts.readable_line(Lines(rule), words)
+
+
+def test_an_example_of_the_default_text_is_readable(text):
+    book, tok, _ = text
+    line = texts.readable_line(book, tok)
+    pieces = [tok.decode([i]) for i in tok.encode(line)]
+    assert "".join(pieces) == line and len(line) / len(pieces) > 3

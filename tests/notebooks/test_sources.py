@@ -64,7 +64,7 @@ def test_it_opens_with_title_claim_and_time_then_asks_for_parameters(path, noteb
     drawing, *work = run.code(notebook)
     assert notebook.cells[1].id == drawing.id == "drawing", "the system stands on the first screen"
     parameters, derived = [cell for cell in work if "drawing" not in run.tags(cell)][:2]
-    assert run.tags(parameters) == ["parameters"]
+    assert set(run.tags(parameters)) <= {"parameters", "hide-input"}
     assert "profile" in derived.source, (
         "what follows from the parameters stands in the next cell, which papermill leaves alone"
     )

@@ -9,6 +9,26 @@ def causal_mask(T, S):
     return torch.arange(S) <= torch.arange(T)[:, None] + S - T  # (T, S)
 
 
+def scores(q, k):
+    return torch.einsum("bthd,bshd->bhts", q, k)  # (B, H, T, S)
+
+
+def weights(z, seen):
+    return z.masked_fill(~seen, -torch.inf).softmax(-1)  # (B, H, T, S)
+
+
+def attention(q, k, v):
+    T, S, D = q.shape[1], k.shape[1], q.shape[-1]
+    seen = causal_mask(T, S).to(q.device)  # (T, S)
+    a = weights(scores(q, k) / math.sqrt(D), seen)  # (B, H, T, S)
+    return torch.einsum("bhts,bshd->bthd", a, v)  # (B, T, H, D)
+
+
+def multi_head(x, W_Q, W_K, W_V, W_O, H):
+    q, k, v = ((x @ W).unflatten(-1, (H, -1)) for W in (W_Q, W_K, W_V))  # (B, T, H, D) each
+    return attention(q, k, v).flatten(2) @ W_O  # (B, T, C)
+
+
 def turn(x, positions, base=10_000.0):
     D = x.shape[-1]
     rate = base ** (-torch.arange(0, D, 2, device=x.device).double() / D)  # (D/2,)
@@ -28,8 +48,4 @@ def add_tile(m, total, out, scores, values):
 def decode_step(q, k, v, k_cache, v_cache):
     k_cache = torch.cat([k_cache, k], 1)  # (B, S + 1, H, D)
     v_cache = torch.cat([v_cache, v], 1)  # (B, S + 1, H, D)
-    scores = torch.einsum("bthd,bshd->bhts", q, k_cache) / math.sqrt(
-        q.shape[-1]
-    )  # (B, H, 1, S + 1)
-    out = torch.einsum("bhts,bshd->bthd", scores.softmax(-1), v_cache)  # (B, 1, H, D)
-    return out, k_cache, v_cache
+    return attention(q, k_cache, v_cache), k_cache, v_cache

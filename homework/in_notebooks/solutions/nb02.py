@@ -3,14 +3,36 @@
 import torch
 
 
-def rms_norm(x):
+def norm(x):
     eps = torch.finfo(x.dtype).eps
     return x * (x.square().mean(-1, keepdim=True) + eps).rsqrt()  # (…, C)
 
 
-def block(x, attention, mlp):
-    x = x + attention(rms_norm(x))  # (B, T, C)
-    return x + mlp(rms_norm(x))  # (B, T, C)
+def mlp(self, h):
+    return self.down(self.up(h).relu().square())
+
+
+def forward(self, ids):
+    x = norm(self.embed(ids))  # (B, T, C): the stream begins
+    v1 = None  # the first layer's values
+    for n, layer in enumerate(self.layers):
+        h = norm(x)  # (B, T, C): what the layer reads
+        v = self.value(n, h, v1, ids)  # (B, T, C)
+        v1 = v if n == 0 else v1
+        x = x + layer.attention(h, v)
+        x = x + layer.mlp(norm(x))
+    return self.scores(x)
+
+
+def training(model, optimizer, batches):
+    losses = []
+    for ids, targets in batches:
+        loss = model.loss(ids, targets)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
 
 
 def adamw_step(p, g, m, s, step, lr=0.01, betas=(0.8, 0.95), eps=1e-10, decay=0.1):

@@ -1,0 +1,118 @@
+"""Models small enough for an oracle's loops, called as a GPT is: on arrays and on tensors alike."""
+
+import numpy as np
+import torch
+
+
+def like(h, array):
+    """The array as a tensor, where h is one; numbers of h's kind."""
+    if torch.is_tensor(h):
+        found = torch.from_numpy(np.array(array))
+        return found.to(h.dtype) if h.is_floating_point() else found
+    return array
+
+
+def normed(x):
+    return x / (x**2).mean(-1, keepdims=True) ** 0.5
+
+
+class Linear:
+    """h (…, C) -> h Wᵀ (…, rows)."""
+
+    def __init__(self, matrix):
+        self.matrix = matrix
+
+    def __call__(self, h):
+        return h @ like(h, self.matrix).T
+
+
+class Layer:
+    """A layer of a GPT: the running sum moves things between positions, the square bends them."""
+
+    def __init__(self, r, width):
+        self.value = Linear(r.normal(size=(width, width)))
+        self.up = Linear(r.normal(size=(4 * width, width)))
+        self.down = Linear(r.normal(size=(width, 4 * width)))
+        self.loud = 1 + r.random()
+
+    def __repr__(self):
+        return "a layer"
+
+    def attention(self, h, v):
+        return self.loud * (v + h * v).cumsum(1) / 4
+
+    def mlp(self, h):
+        return self.loud * h * abs(h)
+
+
+class GPT:
+    """Everything of a GPT but the way through it. A layer's values are half the first layer's, so
+    that it shows whether these arrive."""
+
+    def __init__(self, r, layers, width=4, vocab=7):
+        self.table = r.normal(size=(vocab, width))
+        self.layers = [Layer(r, width) for _ in range(layers)]
+
+    def __repr__(self):
+        return f"a model of {len(self.layers)} layers"
+
+    def embed(self, ids):
+        return like(ids, self.table)[ids]
+
+    def value(self, n, h, v1, ids):
+        own = self.layers[n].value(h)
+        if n == 0:
+            return own
+        return (own + (0 if v1 is None else v1)) / 2
+
+    def scores(self, x):
+        return 3 * normed(x)
+
+
+# ---- something to train --------------------------------------------------------------------------
+
+
+class Line(torch.nn.Module):
+    """The smallest model with a loss: y = w · x."""
+
+    def __init__(self, start):
+        super().__init__()
+        self.start = start
+        self.weight = torch.nn.Parameter(torch.from_numpy(start.copy()))
+
+    def __repr__(self):
+        return "a model"
+
+    def loss(self, x, y):
+        return ((x @ self.weight - y) ** 2).mean()
+
+
+class Descent(torch.optim.SGD):
+    def __repr__(self):
+        return "an optimizer"
+
+
+class Batches:
+    """Pairs of arrays as tensors. Whoever begins to read them finds the model at its start: an
+    exercise is asked many times."""
+
+    def __init__(self, pairs, model):
+        self.pairs, self.model = pairs, model
+
+    def __repr__(self):
+        return f"{len(self.pairs)} batches"
+
+    def __len__(self):
+        return len(self.pairs)
+
+    def __getitem__(self, at):
+        if at == 0:
+            self.begin()
+        return tuple(torch.from_numpy(x.copy()) for x in self.pairs[at])
+
+    def __iter__(self):
+        return (self[at] for at in range(len(self.pairs)))
+
+    def begin(self):
+        self.model.weight.data.copy_(torch.from_numpy(self.model.start))
+        self.model.weight.grad = None
