@@ -1,4 +1,4 @@
-"""Does a core end with what is recorded: both texts, the most seeds, nothing of a part of a grid?"""
+"""Does a core end with what is recorded: both texts, most seeds, nothing of a part of a grid?"""
 
 import pytest
 
