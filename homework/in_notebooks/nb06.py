@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from homework import by_index
 from homework.marking import Part, Unit, Wrong
 
 unit = Unit("nb06_value_embeddings", "Value embeddings", "The exercises of notebook 06.")
@@ -293,3 +294,117 @@ def share_of_lengths(a, x, b, y, *, of="parts", power=1, at_once=False, signed=F
     if at_once:
         return sum(right) / (sum(left) + sum(right))
     return sum(y / (x + y) for x, y in zip(left, right, strict=True)) / len(left)
+
+
+# ---- nanochat's gate -----------------------------------------------------------------------------
+
+
+def gates(width):
+    """Values of two texts of five tokens, a table, ids, streams, and gates of two heads."""
+
+    def make(r):
+        v, table = r.normal(size=(2, 5, 2, 3)), r.normal(size=(11, 2, 3))
+        ids = r.integers(5, 11, (2, 5))
+        return v, table, ids, r.normal(size=(2, 5, width)), r.normal(size=(2, 12))
+
+    return make
+
+
+@unit.exercise(
+    Part("a stream of twelve features", 1, gates(12)),
+    Part("a wider stream", 1, gates(20)),
+    Wrong(
+        "up to one",
+        2,
+        "your gate ends at 1: nanochat takes 3 times the sigmoid, so that an unmoved gate stands "
+        "at 1.5",
+        dict(top=1.0),
+    ),
+    Wrong("up to two", 2, "your gate ends at 2; this one takes 3 times the sigmoid", dict(top=2.0)),
+    Wrong(
+        "three inside",
+        2,
+        "your 3 stands inside the sigmoid; it multiplies what comes out",
+        dict(top=1.0, inside=3.0),
+    ),
+    Wrong(
+        "no sigmoid",
+        2,
+        "your gate is the product alone: without the sigmoid it has no bounds and may turn the row "
+        "round",
+        dict(squash="none"),
+    ),
+    Wrong(
+        "a softmax",
+        2,
+        "your gates share one softmax over the heads; each head has a sigmoid of its own",
+        dict(squash="softmax"),
+    ),
+    Wrong(
+        "the last twelve",
+        1,
+        "you read the last twelve features; the gate reads the first twelve, h[..., :12]",
+        dict(first=False),
+    ),
+    Wrong(
+        "on the value",
+        2,
+        "your gate stands on the value; it stands on the table's row",
+        dict(on="v"),
+    ),
+    Wrong(
+        "on both",
+        2,
+        "your gate multiplies the value, too; it stands on the table's row alone",
+        dict(on="both"),
+    ),
+    Wrong(
+        "in its place",
+        2,
+        "you put the gated row in the place of the value; it is added to it",
+        dict(own=0),
+    ),
+    Wrong(
+        "by position",
+        2,
+        "you took row t of the table at position t; wanted the row of the token that stands there, "
+        "table[ids]",
+        dict(by="place"),
+    ),
+    hints=[
+        "The product with the first twelve features, h[..., :12] @ W.T, is (B, T, H). Which "
+        "dimension must be added before it can meet the rows (B, T, H, D)?",
+        "g = 3 * torch.sigmoid(h[..., :12] @ W.T)[..., None], and then v + g * table[ids].",
+    ],
+    level="easy",
+    minutes=6,
+)
+def gated_value(
+    v,
+    table,
+    ids,
+    h,
+    W,
+    *,
+    top=3.0,
+    inside=1.0,
+    squash="sigmoid",
+    first=True,
+    on="row",
+    own=1,
+    by="id",
+):
+    """v + g E[id] with a gate g for every token and head: 3 times the sigmoid of W times the first
+    twelve features of h. v (B, T, H, D), a table (V, H, D), ids (B, T), h (B, T, C), W (H, 12).
+    """
+    out = np.zeros(v.shape)
+    for place in np.ndindex(*ids.shape):
+        features = h[place][:12] if first else h[place][-12:]
+        z = inside * (W @ features)  # (H,)
+        g = {"sigmoid": 1 / (1 + np.exp(-z)), "none": z, "softmax": by_index.softmax(z)}[squash]
+        row = table[ids[place] if by == "id" else place[1]]  # (H, D)
+        for n in range(len(z)):
+            gate = top * g[n]
+            value = (gate if on in ("v", "both") else 1) * v[place][n]
+            out[place][n] = own * value + (1 if on == "v" else gate) * row[n]
+    return out
