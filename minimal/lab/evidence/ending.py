@@ -42,9 +42,18 @@ def found(systems):
     return table
 
 
+def picture(table, title=""):
+    """What `found` says as a figure, a panel for each text."""
+    from minimal.lab import pictures
+
+    panels = {words: list(table[text].values()) for words, text in TEXTS.items()}
+    xlabel = "held-out nats a token minus standard's (left: lower loss); filled: clear of zero"
+    return pictures.beside(panels, title, xlabel)
+
+
 def show(systems, title, alt):
     """Print and draw the systems; what `found` says."""
-    from minimal.lab import figures, pictures
+    from minimal.lab import figures
 
     table = found(systems)
     longest = max(map(len, systems))
@@ -53,10 +62,8 @@ def show(systems, title, alt):
         for name in systems:
             row = table[text].get(name)
             print(f"  {name:{longest}}  {words_of(row) if row else 'not recorded yet'}")
-    panels = {words: list(table[text].values()) for words, text in TEXTS.items()}
-    if all(panels.values()):
-        xlabel = "held-out nats a token minus standard's (left: lower loss); filled: clear of zero"
-        figures.show(pictures.beside(panels, title, xlabel), alt)
+    if all(table.values()):
+        figures.show(picture(table, title), alt)
     return table
 
 
