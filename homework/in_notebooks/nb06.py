@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from homework import by_index
 from homework.marking import Part, Unit, Wrong
 
 unit = Unit("nb06_value_embeddings", "Value embeddings", "The exercises of notebook 06.")
@@ -341,6 +340,38 @@ def gates(width):
         dict(squash="softmax"),
     ),
     Wrong(
+        "a softmax over tokens",
+        2,
+        "your gates share one softmax over a text; each token has a sigmoid of its own",
+        dict(squash="tokens"),
+    ),
+    Wrong("tanh", 2, "your gate is a tanh; this one is a sigmoid", dict(squash="tanh")),
+    Wrong("relu", 2, "your gate is a ReLU; this one is a sigmoid", dict(squash="relu")),
+    Wrong(
+        "one gate for all heads",
+        2,
+        "your heads share one gate, the mean of W; each head has a row of W of its own",
+        dict(heads="mean"),
+    ),
+    Wrong(
+        "the other head's gate",
+        2,
+        "your gates stand at the wrong heads: row n of W belongs to head n",
+        dict(heads="turned"),
+    ),
+    Wrong(
+        "the token before",
+        2,
+        "your gate reads the stream of the token before; each token opens its own row",
+        dict(before=True),
+    ),
+    Wrong(
+        "a share",
+        2,
+        "you mixed with shares g and 1 - g; the value stays whole, and g E[id] is added to it",
+        dict(top=1.0, share=True),
+    ),
+    Wrong(
         "the last twelve",
         1,
         "you read the last twelve features; the gate reads the first twelve, h[..., :12]",
@@ -389,6 +420,9 @@ def gated_value(
     top=3.0,
     inside=1.0,
     squash="sigmoid",
+    heads="own",
+    before=False,
+    share=False,
     first=True,
     on="row",
     own=1,
@@ -397,14 +431,21 @@ def gated_value(
     """v + g E[id] with a gate g for every token and head: 3 times the sigmoid of W times the first
     twelve features of h. v (B, T, H, D), a table (V, H, D), ids (B, T), h (B, T, C), W (H, 12).
     """
+    W = {"own": W, "mean": 0 * W + W.mean(0), "turned": W[::-1]}[heads]
+    features = h[..., :12] if first else h[..., -12:]
+    features = np.roll(features, 1, 1) if before else features
+    z = inside * np.einsum("btc,hc->bth", features, W)
+    gates = {
+        "sigmoid": 1 / (1 + np.exp(-z)),
+        "none": z,
+        "tanh": np.tanh(z),
+        "relu": np.maximum(z, 0),
+        "softmax": np.exp(z) / np.exp(z).sum(2, keepdims=True),
+        "tokens": np.exp(z) / np.exp(z).sum(1, keepdims=True),
+    }[squash]
     out = np.zeros(v.shape)
-    for place in np.ndindex(*ids.shape):
-        features = h[place][:12] if first else h[place][-12:]
-        z = inside * (W @ features)  # (H,)
-        g = {"sigmoid": 1 / (1 + np.exp(-z)), "none": z, "softmax": by_index.softmax(z)}[squash]
-        row = table[ids[place] if by == "id" else place[1]]  # (H, D)
-        for n in range(len(z)):
-            gate = top * g[n]
-            value = (gate if on in ("v", "both") else 1) * v[place][n]
-            out[place][n] = own * value + (1 if on == "v" else gate) * row[n]
+    for b, t, n in np.ndindex(*z.shape):
+        g, row = top * gates[b, t, n], table[ids[b, t] if by == "id" else t, n]
+        kept = own * (g if on in ("v", "both") else 1 - g if share else 1)
+        out[b, t, n] = kept * v[b, t, n] + (1 if on == "v" else g) * row
     return out
