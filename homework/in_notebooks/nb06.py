@@ -303,3 +303,159 @@ def share_of_lengths(
     if at_once:
         return sum(right) / (sum(left) + sum(right))
     return sum(y / (x + y) for x, y in zip(left, right, strict=True)) / len(left)
+
+
+# ---- nanochat's gate -----------------------------------------------------------------------------
+
+
+def gates(width):
+    """Values of two texts of five tokens, a table, ids, streams, and gates of two heads."""
+
+    def make(r):
+        v, table = r.normal(size=(2, 5, 2, 3)), r.normal(size=(11, 2, 3))
+        ids = r.integers(5, 11, (2, 5))
+        return v, table, ids, r.normal(size=(2, 5, width)), r.normal(size=(2, 12))
+
+    return make
+
+
+@unit.exercise(
+    Part("a stream of twelve features", 1, gates(12)),
+    Part("a wider stream", 1, gates(20)),
+    Wrong(
+        "up to one",
+        2,
+        "your gate ends at 1: nanochat takes 3 times the sigmoid, so that an unmoved gate stands "
+        "at 1.5",
+        dict(top=1.0),
+    ),
+    Wrong("up to two", 2, "your gate ends at 2; this one takes 3 times the sigmoid", dict(top=2.0)),
+    Wrong(
+        "three inside",
+        2,
+        "your 3 stands inside the sigmoid; it multiplies what comes out",
+        dict(top=1.0, inside=3.0),
+    ),
+    Wrong(
+        "no sigmoid",
+        2,
+        "your gate is the product alone: without the sigmoid it has no bounds and may turn the row "
+        "round",
+        dict(squash="none"),
+    ),
+    Wrong(
+        "a softmax",
+        2,
+        "your gates share one softmax over the heads; each head has a sigmoid of its own",
+        dict(squash="softmax"),
+    ),
+    Wrong(
+        "a softmax over tokens",
+        2,
+        "your gates share one softmax over a text; each token has a sigmoid of its own",
+        dict(squash="tokens"),
+    ),
+    Wrong("tanh", 2, "your gate is a tanh; this one is a sigmoid", dict(squash="tanh")),
+    Wrong("relu", 2, "your gate is a ReLU; this one is a sigmoid", dict(squash="relu")),
+    Wrong(
+        "one gate for all heads",
+        2,
+        "your heads share one gate, the mean of W; each head has a row of W of its own",
+        dict(heads="mean"),
+    ),
+    Wrong(
+        "the other head's gate",
+        2,
+        "your gates stand at the wrong heads: row n of W belongs to head n",
+        dict(heads="turned"),
+    ),
+    Wrong(
+        "the token before",
+        2,
+        "your gate reads the stream of the token before; each token opens its own row",
+        dict(before=True),
+    ),
+    Wrong(
+        "a share",
+        2,
+        "you mixed with shares g and 1 - g; the value stays whole, and g E[id] is added to it",
+        dict(top=1.0, share=True),
+    ),
+    Wrong(
+        "the last twelve",
+        1,
+        "you read the last twelve features; the gate reads the first twelve, h[..., :12]",
+        dict(first=False),
+    ),
+    Wrong(
+        "on the value",
+        2,
+        "your gate stands on the value; it stands on the table's row",
+        dict(on="v"),
+    ),
+    Wrong(
+        "on both",
+        2,
+        "your gate multiplies the value, too; it stands on the table's row alone",
+        dict(on="both"),
+    ),
+    Wrong(
+        "in its place",
+        2,
+        "you put the gated row in the place of the value; it is added to it",
+        dict(own=0),
+    ),
+    Wrong(
+        "by position",
+        2,
+        "you took row t of the table at position t; wanted the row of the token that stands there, "
+        "table[ids]",
+        dict(by="place"),
+    ),
+    hints=[
+        "The product with the first twelve features, h[..., :12] @ W.T, is (B, T, H). Which "
+        "dimension must be added before it can meet the rows (B, T, H, D)?",
+        "g = 3 * torch.sigmoid(h[..., :12] @ W.T)[..., None], and then v + g * table[ids].",
+    ],
+    level="easy",
+    minutes=6,
+)
+def gated_value(
+    v,
+    table,
+    ids,
+    h,
+    W,
+    *,
+    top=3.0,
+    inside=1.0,
+    squash="sigmoid",
+    heads="own",
+    before=False,
+    share=False,
+    first=True,
+    on="row",
+    own=1,
+    by="id",
+):
+    """v + g E[id] with a gate g for every token and head: 3 times the sigmoid of W times the first
+    twelve features of h. v (B, T, H, D), a table (V, H, D), ids (B, T), h (B, T, C), W (H, 12).
+    """
+    W = {"own": W, "mean": 0 * W + W.mean(0), "turned": W[::-1]}[heads]
+    features = h[..., :12] if first else h[..., -12:]
+    features = np.roll(features, 1, 1) if before else features
+    z = inside * np.einsum("btc,hc->bth", features, W)
+    gates = {
+        "sigmoid": 1 / (1 + np.exp(-z)),
+        "none": z,
+        "tanh": np.tanh(z),
+        "relu": np.maximum(z, 0),
+        "softmax": np.exp(z) / np.exp(z).sum(2, keepdims=True),
+        "tokens": np.exp(z) / np.exp(z).sum(1, keepdims=True),
+    }[squash]
+    out = np.zeros(v.shape)
+    for b, t, n in np.ndindex(*z.shape):
+        g, row = top * gates[b, t, n], table[ids[b, t] if by == "id" else t, n]
+        kept = own * (g if on in ("v", "both") else 1 - g if share else 1)
+        out[b, t, n] = kept * v[b, t, n] + (1 if on == "v" else g) * row
+    return out

@@ -21,6 +21,7 @@ DRAWINGS = dict(
     pipeline=lambda: addresses.pipeline(2, 3, 5),
     split=addresses.split_keys,
     modded=ideas.modded_layers,
+    look_up=ideas.look_up,
     cross=ideas.cross_layer,
 )
 SVG = "{http://www.w3.org/2000/svg}"

@@ -104,6 +104,7 @@ def test_dva_as_large_as_standard_has_its_parameters_to_one_per_cent():
         ("noise_novel", 15, 5, "war-and-peace"),
         ("thirteen_rows", 29, 3, "war-and-peace"),
         ("controls_code", 5, 5, "stdlib"),
+        ("controls_novel", 3, 5, "war-and-peace"),
         ("gains_code", 14, 5, "stdlib"),
         ("gains_novel", 14, 5, "war-and-peace"),
         ("shares_code", 5, 3, "stdlib"),

@@ -167,3 +167,47 @@ def cross_layer():
         "is the same, the two values are mixed first and read once."
     )
     return side_by_side(panels).drawing(alt, "From cross-layer attention to a value residual")
+
+
+# ---- a value that is looked up -------------------------------------------------------------------
+
+TOKENS = ("def", "get", "(", "self", ")", "return")
+
+
+def look_up(asked=3):
+    """An id names a row of a table, and the row is added to the value that the layer makes."""
+    c, row = Canvas(560, 302), 20
+    at = 40 + 62 * asked
+    # the text and its ids
+    for place, word in enumerate(TOKENS):
+        kind = "content" if place == asked else "box"
+        c.box(12 + 62 * place, 236, 56, 26, word, kind, 12)
+        c.text(40 + 62 * place, 276, f"id {place}", 10.5, kind="soft")
+    # what the layer makes itself: from the stream, with its context
+    c.box(30, 176, 336, 28, "the stream h: what the layers below have heard", "quiet", 11)
+    for place in range(asked + 1):
+        c.path([(40 + 62 * place, 236), (40 + 62 * place, 204)])
+    c.path([(at, 176), (at, 150)])
+    c.box(at - 24, 124, 48, 26, "Wᵥ", "box", 12)
+    c.path([(at, 124), (at, 82)], "value")
+    c.text(at - 8, 104, "v", 12, "end")
+    # what it looks up: a row, named by the id alone
+    for place in range(len(TOKENS)):
+        kind = "content" if place == asked else "quiet"
+        c.box(440, 70 + row * place, 100, row - 2, f"row {place}", kind, 10.5, corner=2)
+    c.text(490, 56, "table E", 12, bold=True)
+    middle = 70 + row * asked + row / 2 - 1
+    c.path([(at, 284), (at, 294), (410, 294), (410, middle), (438, middle)])
+    c.path([(440, middle), (424, middle), (424, 74), (at + 9, 74)], "value")
+    c.text(418, 64, "E[id]", 12, "end")
+    # their sum is the value that attention mixes
+    c.plus(at, 74)
+    c.path([(at, 66), (at, 40)], "value")
+    c.box(at - 90, 12, 180, 28, "the value that A mixes", "content", 12)
+    alt = (
+        f"Six tokens of a program with their ids. The token {TOKENS[asked]} goes two ways. Through "
+        "the stream, which holds what lower layers have heard, and the matrix W_V it becomes the "
+        f"value v. By its id {asked} alone it names row {asked} of a table. The row is added to v, "
+        "and attention mixes the sum."
+    )
+    return c.drawing(alt, "A value embedding: id, row, + v")

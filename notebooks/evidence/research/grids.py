@@ -182,6 +182,12 @@ GRIDS = dict(
         seeds=FIVE,
         base=CODE,
     ),
+    controls_novel=Grid(
+        "ResFormer and ResFormer with the gradient through the first layer's values cut; novel",
+        plans("standard", "resformer", "resformer/detached"),
+        seeds=FIVE,
+        expected="as on code: detached, ResFormer keeps less than half of its lead",
+    ),
     # Five seeds: with three the gains of the two texts lay 5 to 13 standard errors apart, which is
     # plenty; but the losses go with them, and their intervals are half as wide with five.
     gains_code=Grid(
