@@ -87,7 +87,7 @@ def draw(texts, title, alt):
     if not there:
         return tables
     fig, panels = figures.panels_of(
-        list(there), title, "layers whose values know the token alone", "nats minus standard", 8.0
+        list(there), title, "layers that read the token alone", "nats minus standard", 9.0
     )
     for ax, found in zip(panels, there.values()):
         for i, place in enumerate((TOP, BOTTOM, SECOND)):
