@@ -86,10 +86,15 @@ def draw(texts, title, alt):
         print(f"{text}: {told}")
     if not there:
         return tables
-    fig, panels = figures.panels_of(
-        list(there), title, "layers that read the token alone", "nats minus standard", 9.0
-    )
-    for ax, found in zip(panels, there.values()):
+    figures.show(figure(there, title), alt)
+    return tables
+
+
+def figure(tables, title):
+    """The lines of several texts {name: what `compared` found}, a panel each."""
+    what = "layers that read the token alone", "nats minus standard"
+    fig, panels = figures.panels_of(list(tables), title, *what, 9.0)
+    for ax, found in zip(panels, tables.values()):
         for i, place in enumerate((TOP, BOTTOM, SECOND)):
             ends = {cell: row for cell, row in found.items() if cell[0] in (NONE, place, ALL)}
             if place in {cell[0] for cell in ends} or (i == 0 and len(ends) > 1):
@@ -98,8 +103,7 @@ def draw(texts, title, alt):
         ax.set_xticks((0, 2, 4, 6, 8, 12))
         ax.legend(frameon=False, fontsize=8.5)
     figures.one_scale(panels)
-    figures.show(fig, alt)
-    return tables
+    return fig
 
 
 def line(ax, ends, place, i):
