@@ -368,7 +368,7 @@ def leaning(slope, alpha):
 
 
 @unit.exercise(
-    Part("values that go against it", 1, leaning(-1.0, 0.5)),
+    Part("values that go against it", 1, leaning(-1.0, 0.6)),
     Part("values that go with it", 1, leaning(0.8, 0.3)),
     Wrong(
         "as printed",
@@ -401,6 +401,37 @@ def leaning(slope, alpha):
         dict(ddof=1),
     ),
     Wrong(
+        "two of three with n - 1",
+        2,
+        "divide by the number of entries, as a mean does: .var() divides by one less, unless you "
+        "say correction=0",
+        dict(ddof=1, cov_ddof=0),
+    ),
+    Wrong(
+        "together not centred",
+        2,
+        "a covariance is around both means: take the mean off V and off R before you multiply",
+        dict(cov_centred=False),
+    ),
+    Wrong(
+        "deviations",
+        2,
+        "these are standard deviations; a variance is a mean of squares",
+        dict(root=True),
+    ),
+    Wrong(
+        "without factors",
+        2,
+        "the terms are those of V + alpha R: the second takes alpha squared, the third 2 alpha",
+        dict(bare=True),
+    ),
+    Wrong(
+        "alpha squared twice",
+        2,
+        "alpha enters the last term once, since only R is multiplied by it: 2 alpha Cov(V, R)",
+        dict(cross="squared"),
+    ),
+    Wrong(
         "no sign",
         1,
         "a covariance has a sign: it is below zero where V and R go against each other",
@@ -420,7 +451,10 @@ def leaning(slope, alpha):
     level="easy",
     minutes=6,
 )
-def three_terms(V, R, alpha, *, cross="right", power=2, centred=True, ddof=0, each=False):
+def three_terms(
+    V, R, alpha, *, cross="right", power=2, centred=True, cov_centred=True, ddof=0, cov_ddof=None,
+    each=False, root=False, bare=False,
+):  # fmt: skip
     """The three numbers that make up Var[V + alpha R]: the variance of V, the part that alpha R has
     for itself, and the part that the two have together, as a tuple. V and R (B,T,C), alpha a
     number; means are taken over all entries.
@@ -429,11 +463,18 @@ def three_terms(V, R, alpha, *, cross="right", power=2, centred=True, ddof=0, ea
     v = V - (V.mean(axis) if centred else 0)
     r = R - (R.mean(axis) if centred else 0)
     n = V.size - ddof
-    together = float((v * r).sum() / n)
+    n_cov = n if cov_ddof is None else V.size - cov_ddof
+    of_v, of_r = float((v * v).sum() / n), float((r * r).sum() / n)
+    together = float((v * r).sum() / n_cov) if cov_centred else float((V * R).mean())
     last = {
         "right": 2 * alpha * together,
         "printed": 2 * together,
         "once": alpha * together,
         "size": 2 * alpha * abs(together),
+        "squared": 2 * alpha**2 * together,
     }[cross]
-    return float((v * v).sum() / n), float(alpha**power * (r * r).sum() / n), last
+    if bare:
+        return of_v, of_r, together
+    if root:
+        return of_v**0.5, alpha * of_r**0.5, last
+    return of_v, alpha**power * of_r, last

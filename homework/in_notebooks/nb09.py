@@ -50,9 +50,10 @@ def streams(layers, at, C):
         dict(late=1),
     ),
     Wrong(
-        "counted from one",
+        "too early",
         1,
-        "n counts from 0, so nothing is taken off: the last third begins at n = 2 * layers // 3",
+        "this layer lies before the last third, which begins at n = 2 * layers // 3 (n counts from "
+        "0): its values are h W",
         dict(late=-1),
     ),
     Wrong(
@@ -60,6 +61,18 @@ def streams(layers, at, C):
         1,
         "2 * layers // 3 is rounded down; with 7 layers the last third begins at n = 4",
         dict(up=True),
+    ),
+    Wrong(
+        "the last three",
+        1,
+        "a third of the layers, not three of them: with 12 layers the last third has four",
+        dict(last=3),
+    ),
+    Wrong(
+        "the last four",
+        1,
+        "a third of the layers, not four of them: with 7 layers the last third begins at n = 4",
+        dict(last=4),
     ),
     Wrong(
         "added",
@@ -94,8 +107,8 @@ def streams(layers, at, C):
     minutes=6,
 )
 def row_8(
-    n, layers, h, x0, W, *, first=None, late=0, up=False, mix=(1, 0),
-    matrix=True, turned=False,
+    n, layers, h, x0, W, *, first=None, late=0, up=False, last=None,
+    mix=(1, 0), matrix=True, turned=False,
 ):  # fmt: skip
     """The values of layer n, of `layers` in all, in row 8: (B,T,C).
 
@@ -106,6 +119,7 @@ def row_8(
     """
     third = -(-2 * layers // 3) if up else 2 * layers // 3
     begins = third + late if first is None else first
+    begins = layers - last if last else begins
     deep = n >= begins
     B, T, C = h.shape
     out = np.zeros((B, T, C))
