@@ -394,3 +394,130 @@ def welch_t(a, b, *, pooled=False, ddof=1, error=True, sign=1, squared=True):
     variances = variances if squared else np.sqrt(variances)
     over = [len(a), len(b)] if error else [1, 1]
     return sign * (mean[1] - mean[0]) / np.sqrt(variances[0] / over[0] + variances[1] / over[1])
+
+
+# ---- the variance of a sum -----------------------------------------------------------------------
+
+
+def leaning(slope, alpha):
+    """Values that go with what is added, or against it, away from zero and of an odd shape."""
+
+    def make(r):
+        x = r.normal(size=(2, 5, 3))
+        relu = np.maximum(x, 0)
+        return 1 + slope * relu + 0.3 * r.normal(size=x.shape), relu, alpha
+
+    return make
+
+
+@unit.exercise(
+    Part("values that go against it", 1, leaning(-1.0, 0.6)),
+    Part("values that go with it", 1, leaning(0.8, 0.3)),
+    Wrong(
+        "as printed",
+        2,
+        "the last term has lost its alpha, as in the report: it is 2 alpha Cov(V, R)",
+        dict(cross="printed"),
+    ),
+    Wrong(
+        "not halved, not doubled",
+        2,
+        "the last term stands twice, once for either order: 2 alpha Cov(V, R)",
+        dict(cross="once"),
+    ),
+    Wrong(
+        "alpha not squared",
+        2,
+        "Var[alpha R] is alpha squared times Var R",
+        dict(power=1),
+    ),
+    Wrong(
+        "not centred",
+        2,
+        "a variance is around the mean: take the mean of all entries off first",
+        dict(centred=False),
+    ),
+    Wrong(
+        "n - 1",
+        2,
+        "divide by the number of entries, as a mean does: correction=0",
+        dict(ddof=1),
+    ),
+    Wrong(
+        "two of three with n - 1",
+        2,
+        "divide by the number of entries, as a mean does: .var() divides by one less, unless you "
+        "say correction=0",
+        dict(ddof=1, cov_ddof=0),
+    ),
+    Wrong(
+        "together not centred",
+        2,
+        "a covariance is around both means: take the mean off V and off R before you multiply",
+        dict(cov_centred=False),
+    ),
+    Wrong(
+        "deviations",
+        2,
+        "these are standard deviations; a variance is a mean of squares",
+        dict(root=True),
+    ),
+    Wrong(
+        "without factors",
+        2,
+        "the terms are those of V + alpha R: the second takes alpha squared, the third 2 alpha",
+        dict(bare=True),
+    ),
+    Wrong(
+        "alpha squared twice",
+        2,
+        "alpha enters the last term once, since only R is multiplied by it: 2 alpha Cov(V, R)",
+        dict(cross="squared"),
+    ),
+    Wrong(
+        "no sign",
+        1,
+        "a covariance has a sign: it is below zero where V and R go against each other",
+        dict(cross="size"),
+    ),
+    Wrong(
+        "feature by feature",
+        2,
+        "over ALL entries: one mean and one variance of the whole tensor",
+        dict(each=True),
+    ),
+    hints=[
+        "Take the mean off V and off R; the three terms are means of products of what is left.",
+        "v = V - V.mean(); r = R - R.mean(); then (v * v).mean(), alpha**2 * (r * r).mean(), and "
+        "2 * alpha * (v * r).mean().",
+    ],
+    level="easy",
+    minutes=6,
+)
+def three_terms(
+    V, R, alpha, *, cross="right", power=2, centred=True, cov_centred=True, ddof=0, cov_ddof=None,
+    each=False, root=False, bare=False,
+):  # fmt: skip
+    """The three numbers that make up Var[V + alpha R]: the variance of V, the part that alpha R has
+    for itself, and the part that the two have together, as a tuple. V and R (B,T,C), alpha a
+    number; means are taken over all entries.
+    """
+    axis = (0, 1) if each else None
+    v = V - (V.mean(axis) if centred else 0)
+    r = R - (R.mean(axis) if centred else 0)
+    n = V.size - ddof
+    n_cov = n if cov_ddof is None else V.size - cov_ddof
+    of_v, of_r = float((v * v).sum() / n), float((r * r).sum() / n)
+    together = float((v * r).sum() / n_cov) if cov_centred else float((V * R).mean())
+    last = {
+        "right": 2 * alpha * together,
+        "printed": 2 * together,
+        "once": alpha * together,
+        "size": 2 * alpha * abs(together),
+        "squared": 2 * alpha**2 * together,
+    }[cross]
+    if bare:
+        return of_v, of_r, together
+    if root:
+        return of_v**0.5, alpha * of_r**0.5, last
+    return of_v, alpha**power * of_r, last

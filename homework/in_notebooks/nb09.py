@@ -1,5 +1,7 @@
 """Notebook 09: where do the values come from?"""
 
+import math
+
 import numpy as np
 
 from homework.marking import Part, Unit, Wrong, normals
@@ -7,73 +9,126 @@ from homework.marking import Part, Unit, Wrong, normals
 unit = Unit("nb09_thirteen_rows", "Thirteen rows", "The exercises of notebook 09.")
 
 
-# ---- a value from the token ----------------------------------------------------------------------
+# ---- the empty box: row 8 ------------------------------------------------------------------------
 
 
-def embedded(C, E, heads):
-    """Rows whose mean square is far from 1, so that a forgotten norm shows."""
-    return lambda r: (3 * r.normal(size=(2, 4, C)), r.normal(size=(E, C)), heads)
+def normed(x):
+    return x / np.sqrt((x**2).mean(-1, keepdims=True))
 
 
-def normed(x, by):
-    """A vector divided by the root of its mean square, or as a mistake would have it."""
-    if by == "none":
-        return x
-    return x / np.sqrt(x @ x / (1 if by == "length" else len(x)))
+def streams(layers, at, C):
+    """Layer `at` of a stack: what it reads, the embedding, and its matrix."""
+
+    def make(r):
+        h, x0, W = normals(r, (2, 4, C), (2, 4, C), (C, C))
+        return at, layers, normed(h), normed(x0), W
+
+    return make
 
 
 @unit.exercise(
-    Part("a square matrix", 1, embedded(6, 6, 2)),
-    Part("fewer value features", 1, embedded(6, 4, 2)),
+    Part("a layer of the last third", 1, [streams(12, 10, 6), streams(7, 6, 4)]),
+    Part("where the last third begins", 1, [streams(12, 8, 6), streams(7, 4, 4)]),
+    Part("the layer before it", 1, [streams(12, 7, 6), streams(7, 3, 4)]),
+    Part("the first layer", 1, streams(6, 0, 5)),
     Wrong(
-        "not normed",
+        "everywhere",
         2,
-        "the stream is normed before it meets W_V: divide each row by the root of its mean square",
-        dict(by="none"),
+        "you read the embedding in every layer; row 8 does so in the last third alone",
+        dict(first=0),
     ),
     Wrong(
-        "length one",
+        "nowhere",
         2,
-        "you divided by the length; RMS norm divides by the root of the MEAN square",
-        dict(by="length"),
+        "that is the ordinary value, h W, in every layer: in the last third x0 stands for h",
+        dict(first=math.inf),
+    ),
+    Wrong(
+        "one layer late",
+        1,
+        "layer 2 * layers // 3 belongs to the last third: n >= 2 * layers // 3",
+        dict(late=1),
+    ),
+    Wrong(
+        "too early",
+        1,
+        "this layer lies before the last third, which begins at n = 2 * layers // 3 (n counts from "
+        "0): its values are h W",
+        dict(late=-1),
+    ),
+    Wrong(
+        "rounded up",
+        1,
+        "2 * layers // 3 is rounded down; with 7 layers the last third begins at n = 4",
+        dict(up=True),
+    ),
+    Wrong(
+        "the last three",
+        1,
+        "a third of the layers, not three of them: with 12 layers the last third has four",
+        dict(last=3),
+    ),
+    Wrong(
+        "the last four",
+        1,
+        "a third of the layers, not four of them: with 7 layers the last third begins at n = 4",
+        dict(last=4),
+    ),
+    Wrong(
+        "added",
+        2,
+        "in place of, not added: nothing of h is left in a value of the last third",
+        dict(mix=(1, 1)),
+    ),
+    Wrong(
+        "half of each",
+        2,
+        "in place of, not mixed: nothing of h is left in a value of the last third",
+        dict(mix=(0.5, 0.5)),
+    ),
+    Wrong(
+        "no matrix",
+        4,
+        "a value is the stream times this layer's W: F.linear(stream, W)",
+        dict(matrix=False),
     ),
     Wrong(
         "turned matrix",
-        2,
-        "W is (E, C), as PyTorch keeps it: a row makes one feature, so x @ W.T",
+        4,
+        "a row of W makes one feature, as in a torch Linear: F.linear(stream, W) or stream @ W.T",
         dict(turned=True),
     ),
-    Wrong(
-        "features first",
-        2,
-        "feature e belongs to head e // D: unflatten the last dimension into (heads, D)",
-        dict(mixed=True),
-    ),
     hints=[
-        "Three steps: RMS norm over the last dimension, a product with W, a split into heads.",
-        "norm(x) and F.linear(x, W) do the first two; .unflatten(-1, (heads, -1)) does the third.",
+        "Choose a stream first: x0 from layer 2 * layers // 3 on, h before it.",
+        "Then multiply by W, as torch's Linear does: F.linear(stream, W).",
+        "stream = x0 if n >= 2 * layers // 3 else h",
     ],
     level="easy",
-    minutes=5,
+    minutes=6,
 )
-def values_of(x, W, heads, *, by="mean", turned=False, mixed=False):
-    """norm(x) W_V, split into heads: x (B,T,C), W (E,C) -> (B,T,heads,D) with D = E / heads.
+def row_8(
+    n, layers, h, x0, W, *, first=None, late=0, up=False, last=None,
+    mix=(1, 0), matrix=True, turned=False,
+):  # fmt: skip
+    """The values of layer n, of `layers` in all, in row 8: (B,T,C).
 
-    norm divides each row of x by the root of its mean square. W holds W_V as a torch Linear does:
-    one row for each feature that comes out.
+    They are made from x0 in the last third of the layers, and from h in all others. n counts from
+    0; the last third begins at n = 2 * layers // 3. h and x0 (B,T,C): what this layer reads, and
+    the embedding, both normed already. W (C,C) holds W_V as a torch Linear does: one row for each
+    feature that comes out.
     """
-    B, T, _ = x.shape
-    E = len(W)
-    D = E // heads
-    out = np.zeros((B, T, heads, D))
+    third = -(-2 * layers // 3) if up else 2 * layers // 3
+    begins = third + late if first is None else first
+    begins = layers - last if last else begins
+    deep = n >= begins
+    B, T, C = h.shape
+    out = np.zeros((B, T, C))
     for b in range(B):
         for t in range(T):
-            row = normed(x[b, t], by)
-            for e in range(E):
-                h, d = (e % heads, e // heads) if mixed else (e // D, e % D)
-                out[b, t, h, d] = sum(
-                    row[c] * (W[c, e] if turned else W[e, c]) for c in range(len(row))
-                )
+            row = mix[0] * x0[b, t] + mix[1] * h[b, t] if deep else h[b, t]
+            for e in range(C):
+                weights = W[:, e] if turned else W[e]
+                out[b, t, e] = row @ weights if matrix else row[e]
     return out
 
 

@@ -204,6 +204,25 @@ def intervals(table, title, xlabel):
     return fig
 
 
+def interval_panels(tables, title, xlabel):
+    """{panel: rows of intervals.paired} side by side on one scale: the first panel's plans, in its
+    order, in every panel."""
+    names = [row["plan"] for row in next(iter(tables.values()))][::-1]
+    fig, panels = axes(title, "", "", 9.0, 1.3 + 0.32 * len(names), columns=len(tables))
+    for ax, (panel, rows) in zip(panels, tables.items()):
+        found = {row["plan"]: row for row in rows if row["difference"] is not None}
+        interval_marks(ax, [found.get(name) for name in names])
+        ax.set_title(panel, loc="left", fontsize=10)
+        ax.set_yticks(range(len(names)), names if ax is panels[0] else [""] * len(names))
+        ax.set_ylim(-0.6, len(names) - 0.4)
+        ax.locator_params(axis="x", nbins=5)
+    limits = [ax.get_xlim() for ax in panels]
+    for ax in panels:
+        ax.set_xlim(min(low for low, _ in limits), max(high for _, high in limits))
+    panels[-1].set_xlabel(f"{xlabel}\nfilled: clear of zero", loc="right")
+    return fig
+
+
 def interval_marks(ax, rows):
     """Rows upwards: mark and interval; a row that is None is left free."""
     for y, row in enumerate(rows):

@@ -3,6 +3,7 @@
 import torch
 import torch.nn.functional as F
 
+from minimal.analysis import attention_map, observe
 from minimal.model.init import generator
 from minimal.variants import build
 
@@ -95,3 +96,16 @@ def awake(plan, size="nano", seed=1, **changes):
             if name.endswith(SILENT) or p.dim() < 2:
                 p.normal_(0.0, 0.1 if p.dim() > 1 else 0.5, generator=draw)
     return model
+
+
+def pair_values(model, ids, at):
+    """What the tokens of one text, ids (1, T), say to each other in layer `at` of a model with
+    dynamic values and one head: the map (T, S), and v_ij = v_j + qR_i * kR_j by pairs, (T, S, C).
+    """
+    with torch.no_grad():
+        tape = observe(model, ids)
+        block = model.blocks[at]
+        h = block.first(tape.streams[at])  # (1, T, C)
+        v = tape.raw[at].flatten(2)[0]  # (S, C)
+        gate, offered = block.attention.read.query(h)[0], block.attention.read.key(h)[0]
+        return attention_map(model, tape, at)[0, 0], v[None] + gate[:, None] * offered[None]

@@ -4,6 +4,8 @@ It is drawn from the plans themselves: a source tells its `mark` (values.py), an
 say how that mark looks. The letter alone is enough to tell two sources apart.
 """
 
+from torch.nn import Module
+
 from course.figures import INK, PAPER, axes
 from minimal.model.attention import Dynamic, Gated
 from minimal.variants import PLANS, skeleton
@@ -25,7 +27,7 @@ SOURCES = dict(  # mark -> (colour, hatch, letter)
 
 WORDS = dict(
     own="own stream",
-    layer="an earlier layer (1 = the first layer's V₁)",
+    layer="an earlier layer (1 = the first, V₁)",
     x0="x0 W_V",
     table="table by token id",
     slots="table by the last n ids",
@@ -39,7 +41,7 @@ WORDS = dict(
 )
 
 TITLE = "Where do the values come from? One row a plan, one cell a layer"
-ALSO = "γ: learned gain   ⊙: gate on the way out\n·: queries, keys or reading changed"
+ALSO = "γ: learned coefficients   ⊙: gate on the way out\n·: queries, keys or reading changed"
 STRIP = 0.36  # of a cell: a row that joins the stream, on the side where it joins
 STRIPS = (
     "A strip in a cell: a row of a table joins the\n"
@@ -86,13 +88,19 @@ def described(attention):
     if joined is not source:
         marks.append(joined.mark)
         letters += letter_of(joined)
-    if source.gain is not None:
+    if learns(source):
         letters += "γ"
     if isinstance(attention.read, Gated):
         letters += "⊙"
     elif attention.query.label() or attention.key.label() or attention.read.label():
         letters += "·"
     return marks, letters
+
+
+def learns(source):
+    """Has a source a number of its own that is learned: a gain, or a weight in a mixture?"""
+    weights = [getattr(source, name, None) for name in ("gain", "a", "b")]
+    return any(isinstance(weight, Module) and [*weight.parameters()] for weight in weights)
 
 
 def plain(attention):

@@ -239,3 +239,27 @@ def test_the_table_of_what_was_compiled_fits_a_page():
 
     table = steps.as_table({"fixed-point masses": dict.fromkeys(steps.FIELDS, 1)})
     assert max(map(len, table.splitlines())) <= FITS
+
+
+def test_the_map_tells_a_learned_mixture_from_a_fixed_one_and_counts_layers_from_one():
+    looks = {
+        plan: described(skeleton(plan, "tiny").blocks[-1].attention)[1]
+        for plan in ("row10", "row11", "row12", "row13")
+    }
+    assert looks == dict(row10="+1", row11="+1γ", row12="+x", row13="+xγ")
+    ax = sources_map("tiny", ["standard"]).axes[0]
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == [str(n) for n in range(1, 13)]
+
+
+def test_panels_of_intervals_share_their_plans_and_their_scale():
+    row = lambda plan, d: dict(
+        plan=plan, n=3, difference=d, low=d - 1, high=d + 1, clear=abs(d) > 1
+    )
+    fig = figures.interval_panels(
+        dict(one=[row("a", 2.0), row("b", 0.5)], two=[row("b", -3.0)]), "title", "nats"
+    )
+    left, right = fig.axes
+    assert [tick.get_text() for tick in left.get_yticklabels()] == ["b", "a"]
+    assert left.get_xlim() == right.get_xlim() and left.get_ylim() == right.get_ylim()
+    marks = lambda ax: [line.get_ydata()[0] for line in ax.lines if line.get_marker() == "o"]
+    assert marks(left) == [0, 1] and marks(right) == [0], "a plan has one height in all panels"

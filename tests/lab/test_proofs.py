@@ -3,7 +3,17 @@
 import torch
 
 from course.one_line import by_our_names, started
-from course.proofs import awake, gap, gap_by, kept_bytes, logits_apart, models_apart, wake
+from course.proofs import (
+    awake,
+    gap,
+    gap_by,
+    kept_bytes,
+    logits_apart,
+    models_apart,
+    pair_values,
+    wake,
+)
+from minimal.analysis import observe
 from minimal.gpt import GPT, Layer
 from minimal.model.config import SIZES
 from minimal.variants import build
@@ -80,3 +90,14 @@ def test_what_the_backward_pass_needs_is_counted_once():
     assert kept_bytes(lambda x: x.exp(), x) == 4 * x.numel()
     assert kept_bytes(lambda x: (y := x.exp()) * y, x) == 4 * x.numel()
     assert kept_bytes(lambda x: x.exp().exp(), x) == 2 * 4 * x.numel()
+
+
+def test_values_by_pairs_are_what_a_model_with_dynamic_values_reads():
+    model = awake("dva", NANO).float().eval()
+    one = ids[:1, :12]
+    for at in range(len(model.blocks)):
+        a, pairs = pair_values(model, one, at)
+        heard = (a[:, :, None] * pairs).sum(1)
+        with torch.no_grad():
+            read = observe(model, one).out[at].flatten(2)[0]
+        assert (heard - read).abs().max() < 1e-4 < pairs.std()

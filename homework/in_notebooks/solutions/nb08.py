@@ -32,3 +32,11 @@ def with_bypass(x, W_V, alpha):
 def welch_t(a, b):
     error = (a.var() / len(a) + b.var() / len(b)).sqrt()
     return (b.mean() - a.mean()) / error
+
+
+def three_terms(V, R, alpha):
+    v, r = V - V.mean(), R - R.mean()  # (B, T, C) each, without their means
+    own = (v * v).mean().item()
+    added = alpha**2 * (r * r).mean().item()
+    together = 2 * alpha * (v * r).mean().item()
+    return own, added, together

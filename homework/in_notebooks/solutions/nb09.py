@@ -2,12 +2,10 @@
 
 import torch.nn.functional as F
 
-from minimal.model.layers import norm
 
-
-def values_of(x, W, heads):
-    v = F.linear(norm(x), W)  # (B, T, E)
-    return v.unflatten(-1, (heads, -1))  # (B, T, heads, D)
+def row_8(n, layers, h, x0, W):
+    stream = x0 if n >= 2 * layers // 3 else h  # (B, T, C)
+    return F.linear(stream, W)  # (B, T, E)
 
 
 def four_ways(V, other, a, b):

@@ -9,6 +9,7 @@ NAMES = dict(
     standard="standard attention",
     resformer="ResFormer",
     svformer="SVFormer",
+    row8="x₀ Wᵥ (row 8)",
     row9="x₀ Wᵥ (row 9)",
     bov="Bank of Values",
     vplus="V + gated table",
