@@ -9,7 +9,7 @@ import __future__
 
 import ast
 import contextlib
-import importlib
+import importlib.util
 import io
 import json
 import linecache
@@ -295,6 +295,20 @@ def wait(fork, seconds):
     return "died"
 
 
+def refuse_if_open(folders):
+    """What is graded must not find the answers, nor what others handed in: not in these folders,
+    nor in a copy of the course that is installed beside torch."""
+    try:
+        installed = importlib.util.find_spec("homework")
+        copies = installed.submodule_search_locations if installed else []
+    except PermissionError:
+        copies = []  # there is one, and it is closed
+    for folder in [*folders, *copies]:
+        if os.access(folder, os.X_OK):
+            hint = f"chmod 700 {folder}" if os.getuid() else "move it elsewhere, or uninstall it"
+            raise SystemExit(f"a submission can enter {folder}: {hint}")
+
+
 def serve(limits):
     """Answer questions until the grader hangs up. The learner's code runs in forks, which hold no
     pipe to it."""
@@ -302,6 +316,8 @@ def serve(limits):
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     os.dup2(null, 1)
+    if limits["closed"]:
+        refuse_if_open(limits["closed"])
     import torch
 
     torch.set_num_threads(1)

@@ -373,16 +373,19 @@ def test_a_class_in_which_one_did_not_rename_is_no_single_learner(tmp_path, caps
     assert json.loads(out.read_text())["score"] == 0
 
 
-def test_a_grader_that_is_killed_leaves_valid_results(tmp_path, way):
+def test_a_grader_that_is_killed_leaves_valid_results_and_nothing_else(tmp_path, way):
     (tmp_path / "kv_cache.py").write_text("import time\ntime.sleep(60)\n")
+    (tmp_path / "temporary").mkdir()
     file, out = str(tmp_path / "kv_cache.py"), str(tmp_path / "r.json")
     command = [sys.executable, "-m", "homework.grade", "hw03", file, "--out", out]
-    with subprocess.Popen(command, cwd=HOMEWORK.parent, stderr=subprocess.DEVNULL) as process:
+    how = dict(cwd=HOMEWORK.parent, env=dict(os.environ, TMPDIR=str(tmp_path / "temporary")))
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL, **how) as process:
         while not (tmp_path / "r.json").exists():
             assert process.poll() is None
         process.kill()
     result = json.loads((tmp_path / "r.json").read_text())
     assert "did not finish" in result["output"]
+    assert not list((tmp_path / "temporary").iterdir())
     assert_gradescope(result)
 
 

@@ -38,7 +38,7 @@ def look():
 
 def write_anywhere():
     written = []
-    for folder in ("/", "/dev", "/usr", "/tmp"):
+    for folder in ("/", "/dev", "/usr", tempfile.gettempdir()):
         try:
             open(folder + "/mine", "w").close()
             written.append(1)
@@ -132,6 +132,62 @@ def test_a_sandbox_that_answers_nothing_is_not_taken(monkeypatch, way):
         sandbox.check(way, 4)
 
 
+# ------------------------------------------------------------------ wherever the course is
+
+# Lays homework and .venv below a place, in mounts of its own; nothing of the machine is changed.
+# What lies in the place's first folder is covered, so this Python is put back there.
+LAID = """
+set -e; cover=$1; place=$2; homework=$3; venv=$4; base=$5; shift 5
+mount -t tmpfs tmpfs /sys
+mkdir /sys/homework /sys/venv /sys/base
+mount --bind "$homework" /sys/homework
+mount --bind "$venv" /sys/venv
+mount --bind "$base" /sys/base
+mount -t tmpfs tmpfs "$cover"
+mkdir -p "$base" "$place/homework" "$place/venv"
+mount --bind /sys/base "$base"
+mount --bind /sys/homework "$place/homework"
+mount --bind /sys/venv "$place/venv"
+ln -s venv "$place/link"; ln -s "$place/link" "$place/.venv"
+cd "$place"; exec "$@"
+"""
+WHAT_IS_SEEN = """
+import os, subprocess, sys
+from homework import sandbox
+inside = "import numpy, os, sys; print(sys.prefix, *map(os.listdir, sys.argv[1:]), sep='|')"
+uid = 60800 if os.geteuid() == 0 else None
+command = [next(sandbox.pythons()), "-I", "-c", inside, os.getcwd(), sandbox.OWN]
+sys.exit(subprocess.run(sandbox.in_namespaces(command, uid), env=sandbox.CLEAN, cwd="/").returncode)
+"""
+
+
+@pytest.mark.parametrize("venv", ["venv", ".venv"])
+@pytest.mark.parametrize(
+    "cover, name",
+    [
+        ("/tmp", "a/course"),
+        ("/usr/local", "course"),
+        ("/opt", "course"),
+        ("/home", "anna/course"),
+        ("/tmp", "ein Äpfelchen"),
+    ],
+)
+def test_the_sandbox_starts_wherever_the_course_and_its_python_are(cover, name, venv, way):
+    """The folder itself, and a link to a link to it; of the course, only Python is inside."""
+    if way != "namespaces":
+        pytest.skip("an own file system needs namespaces")
+    place = f"{cover}/{name}"
+    folders = [HOMEWORK, Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve()]
+    ours = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+    script = ["sh", "-c", LAID, "sh", cover, place, *folders]
+    python = [f"{place}/{venv}/bin/python", "-c", WHAT_IS_SEEN]
+    command = ["unshare", "--mount", *ours, *script, *python]
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True)
+    prefix, beside, own = (done.stdout or pytest.fail(done.stderr)).strip().split("|")
+    assert prefix == f"{place}/venv" and "venv" in beside and "homework" not in beside
+    assert own == "[]"
+
+
 # ------------------------------------------------------------- each way, whoever runs the grader
 
 HARD = {
@@ -161,7 +217,10 @@ def course():
 
 def run(course, account, *arguments):
     command = [sys.executable, "-m", "homework.grade", "hw03", *map(str, arguments)]
-    command = readable([*account, *command])
+    # The checkout that this Python is installed for is closed: its answers would be open to uid.
+    closing = 'mount -t tmpfs -o mode=700 tmpfs "$1"; shift; exec "$@"'
+    closed = ["unshare", "--mount", "sh", "-c", closing, "sh", HOMEWORK]
+    command = [*closed, *readable([*account, *command])]
     return subprocess.run(command, cwd=course / "course", capture_output=True, text=True)
 
 
@@ -212,9 +271,23 @@ def test_a_spare_account_is_refused_where_it_could_read_the_answers(course):
         (course / "course").chmod(0o700 if closed == "course" else 0o755)
         done = run(course, [], course / "handed", *uid)
         folder = course / open_one
-        assert done.returncode == 2 and f"chmod 700 {folder}" in done.stderr, done
+        assert done.returncode == 2 and f"can enter {folder}: chmod 700" in done.stderr, done
         assert not (course / "out").exists()
 
     (course / "handed").chmod(0o700)
     done = run(course, [], course / "handed", *uid)
     assert done.returncode == 0 and "100 of 100" in done.stdout, done
+
+
+def test_answers_among_pythons_own_libraries_are_refused(way, monkeypatch):
+    """A checkout may lie where every way has to let a submission in."""
+    libraries = Path(sys.prefix, "lib")
+    monkeypatch.setattr(sandbox, "HERE", libraries)
+    with pytest.raises(sandbox.GraderError, match=f"a submission can enter {libraries}: "):
+        sandbox.check(way, 4)
+
+
+def test_an_installed_copy_of_the_answers_is_refused():
+    """Here this process plays the sandbox: its Python can import the course."""
+    with pytest.raises(SystemExit, match=f"can enter {HOMEWORK}: "):
+        runner.refuse_if_open([])
