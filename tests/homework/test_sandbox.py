@@ -218,8 +218,10 @@ def course():
 def run(course, account, *arguments):
     command = [sys.executable, "-m", "homework.grade", "hw03", *map(str, arguments)]
     # The checkout that this Python is installed for is closed: its answers would be open to uid.
-    closing = 'mount -t tmpfs -o mode=700 tmpfs "$1"; shift; exec "$@"'
-    closed = ["unshare", "--mount", "sh", "-c", closing, "sh", HOMEWORK]
+    where = "import importlib.util as u; print(*u.find_spec('homework').submodule_search_locations)"
+    found = subprocess.run([sys.executable, "-I", "-c", where], capture_output=True, text=True)
+    closing = 'test -z "$0" || mount -t tmpfs -o mode=700 tmpfs "$0"; exec "$@"'
+    closed = ["unshare", "--mount", "sh", "-c", closing, found.stdout.strip()]
     command = [*closed, *readable([*account, *command])]
     return subprocess.run(command, cwd=course / "course", capture_output=True, text=True)
 
