@@ -29,7 +29,7 @@ exec "${PYTHON:-/opt/grader/bin/python}" -m homework.grade UNIT "$home/submissio
 """
 
 PARTS = ["__init__.py", "marking.py", "compare.py", "diagnosis.py", "by_index.py"]
-PARTS += ["runner.py", "sandbox.py", "grade.py", "reports.py"]
+PARTS += ["runner.py", "sandbox.py", "syscalls.py", "grade.py", "reports.py"]
 
 
 def build(unit, out):
