@@ -136,9 +136,12 @@ class Sandbox:
     """One child that answers questions about one submission. `way` is a key of WAYS."""
 
     taken, lock = set(), threading.Lock()
+    running, stopped = set(), False
 
     def __init__(self, source, way, seconds, memory, closed=()):
         self.uid, self.way = None, way
+        if self.stopped:
+            raise GraderError("the grader was stopped")
         self.take_account()
         self.words = tempfile.TemporaryFile()  # of the set-up; the learner's go to /dev/null
         try:
@@ -149,6 +152,13 @@ class Sandbox:
         if self.ask(source, 120) != b"ready\n":
             self.end()
             raise GraderError(f"the sandbox did not start: {self.last_words()}")
+
+    @classmethod
+    def end_all(cls):
+        """End what runs, and start nothing more: whoever grades has had enough."""
+        cls.stopped = True
+        for box in list(cls.running):
+            os.killpg(box.child.pid, signal.SIGKILL)
 
     def take_account(self):
         """A root's submission gets an account that nobody has."""
@@ -179,6 +189,7 @@ class Sandbox:
         pipes = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.words, bufsize=0)
         session = dict(cwd="/", env=env, start_new_session=True)
         self.child = subprocess.Popen(command, **pipes, **session, **options)
+        self.running.add(self)
         if self.way == "uid":  # before it has the source; a root that may set it for good does so
             Path(f"/proc/{self.child.pid}/oom_score_adj").write_text("1000")
         for pipe in (self.child.stdin, self.child.stdout):
@@ -224,6 +235,7 @@ class Sandbox:
         except ProcessLookupError:
             pass
         self.child.wait()
+        self.running.discard(self)
         if self.way == "uid":
             self.end_account()
 
