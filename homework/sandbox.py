@@ -65,10 +65,10 @@ exec chroot /sys setpriv $drop --bounding-set=-all --inh-caps=-all --no-new-priv
 WAYS = {
     "namespaces": "own empty file system, network and processes; as root also a spare account; "
     "all end with the grader",
-    "uid": "a spare account, whose processes are ended. OPEN: the network; files that anyone may "
-    "read or write",
+    "uid": "a spare account, whose processes are ended. OPEN: files that anyone may read or write",
     "none": "limits and a clean environment only; never as root. OPEN: whatever you may do "
-    "yourself: your files and processes, the network, processes left behind",
+    "yourself: your files and processes; where this is no Linux, the network and processes left "
+    "behind",
 }
 
 

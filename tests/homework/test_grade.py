@@ -217,9 +217,7 @@ def test_a_folder_loses_nobody_even_if_one_hangs(graded):
     assert not [path for path in graded.out.iterdir() if path.name.startswith(".")]
 
 
-def test_nobody_called_home(graded, home, way):
-    if way != "namespaces":
-        pytest.skip("the network is open here: no namespaces")
+def test_nobody_called_home(graded, home):
     assert home[1] == []
 
 

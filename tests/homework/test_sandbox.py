@@ -263,6 +263,7 @@ HARD = {
     "critical_point": "a loop that resets timers",
     "windowed_bytes": "a full disk",
     "svformer_step": "folders that nobody can sweep",
+    "owners": "rings, faults and descriptors of the kernel",
 }
 
 
