@@ -158,7 +158,7 @@ class Sandbox:
         """End what runs, and start nothing more: whoever grades has had enough."""
         cls.stopped = True
         for box in list(cls.running):
-            os.killpg(box.child.pid, signal.SIGKILL)
+            box.kill()
 
     def take_account(self):
         """A root's submission gets an account that nobody has."""
@@ -228,12 +228,15 @@ class Sandbox:
         said = self.words.read(10_000).decode("utf-8", "replace").strip().splitlines()
         return said[-1] if said else "it said nothing"
 
-    def end(self):
-        """Nothing of the child is alive after this (where the way allows that to be known)."""
+    def kill(self):
         try:
             os.killpg(self.child.pid, signal.SIGKILL)
         except ProcessLookupError:
-            pass
+            pass  # it has ended
+
+    def end(self):
+        """Nothing of the child is alive after this (where the way allows that to be known)."""
+        self.kill()
         self.child.wait()
         self.running.discard(self)
         if self.way == "uid":
