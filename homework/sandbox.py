@@ -190,6 +190,8 @@ class Sandbox:
         session = dict(cwd="/", env=env, start_new_session=True)
         self.child = subprocess.Popen(command, **pipes, **session, **options)
         self.running.add(self)
+        if self.stopped:  # meanwhile
+            self.kill()
         if self.way == "uid":  # before it has the source; a root that may set it for good does so
             Path(f"/proc/{self.child.pid}/oom_score_adj").write_text("1000")
         for pipe in (self.child.stdin, self.child.stdout):

@@ -241,3 +241,38 @@ def test_what_is_no_file_has_a_line(tmp_path, stub):
     assert grade.main(["hw03", str(tmp_path / "class"), "--out", str(tmp_path / "out")]) == 0
     (row,) = table(tmp_path / "out" / "grades.csv")
     assert row["score"] == "0" and "kv_cache.py is no file" in row["note"] and stub == []
+
+
+NAMES = {  # of a file: what the table says, what the terminal says
+    "a;=HYPERLINK(1)": ("a;'=HYPERLINK(1)", "a;=HYPERLINK(1)"),
+    "a|＋1": ("a|'＋1", "a|＋1"),
+    "＝1+1": ("'＝1+1", "＝1+1"),
+    "\u3164": ("\\u3164", "\\u3164"),
+    "~~~": ("~~~", "~~~"),
+    "# a": ("# a", "# a"),
+    "1. a": ("1. a", "1. a"),
+    ".ann": (".ann", ".ann"),
+    "__bob": ("__bob", "__bob"),
+}
+
+
+def test_every_name_has_a_line_and_speaks_to_no_program(tmp_path, stub, capsys):
+    """Formulas behind a separator or in wide letters, blank letters, marks of Markdown, and names
+    that are merely hidden. What systems and editors leave has none."""
+    handed, out = tmp_path / "class", tmp_path / "out"
+    for name in NAMES:
+        handed.mkdir(exist_ok=True)
+        (handed / f"{name}.py").write_text("first")
+    for folder in ("__eve", "__MACOSX", ".git", ".ipynb_checkpoints"):
+        (handed / folder).mkdir()
+        (handed / folder / UNIT.file).write_text("first")
+    (handed / "._ann.py").write_text("")
+    assert grade.main(["hw03", str(handed), "--out", str(out)]) == 0
+    said = capsys.readouterr().out
+    rows = [row["submission"] for row in table(out / "grades.csv")]
+    assert sorted(rows) == sorted([*(in_table for in_table, _ in NAMES.values()), "__eve"])
+    for name, (_, on_terminal) in NAMES.items():
+        assert f"\n{on_terminal} " in f"\n{said}"
+        head = (out / "cards" / f"{name}.md").read_text().splitlines()[2]
+        assert head.endswith(f"{UNIT.points} of {UNIT.points} points**")
+        assert not head.startswith(("~", "#", "1. ", " ")) and head[0].isprintable()
