@@ -5,13 +5,13 @@ This process makes secret inputs, starts the submission behind a sandbox (homewo
 runs there is homework/runner.py), takes back bytes, reads them as plain arrays and judges them
 here. It never imports, unpickles or runs a submission.
 
-Exit status: 0 all graded, 1 something in the folder was not graded, 2 a grader error.
+Exit status: 0 all graded, 1 something in the folder was not graded, 2 a grader error, 130 stopped
+by Ctrl-C.
 """
 
 import argparse
 import ast
 import builtins
-import csv
 import hashlib
 import importlib.util
 import io
@@ -23,20 +23,23 @@ import secrets
 import struct
 import sys
 import time
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
 
-from homework import reports, runner
+from homework import handed_in, reports, roster, runner
 from homework.marking import SAYS, Row, find, road_of
+from homework.reports import visible
 from homework.sandbox import WAYS, GraderError, Sandbox, best_way, check
 from minimal.command import command
 from minimal.data.files import DataError, write_whole
 
 MISHAP = "grader error: nothing was lost and this is not a mark; ask your instructor to grade again"
-OURS = re.compile(rb'\{\n "(score|output)": |submission,score,of,|# hw\d\d ')
+OURS = re.compile(rb'\{\n "(score|output)": |"?submission"?,|"?Student"?,|# hw\d\d ')
 SLOW = ("starved", "late")  # what a crowd on this machine can do to honest work
 
 
@@ -188,27 +191,17 @@ def put_results(path, unit, rows, spent, seed, note=""):
     put(path, json.dumps(results(unit, rows, spent, seed, note), indent=1))
 
 
-def printable(name):
-    """A file's name on a terminal or in a table: nothing in it moves a cursor or turns a line."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in name)
-
-
-def cell(text):
-    """A name in a table that a spreadsheet opens: text, never a formula."""
-    text = printable(text)
-    return f"'{text}" if text.startswith(tuple("=+-@")) else text
-
-
 @dataclass
 class Graded:
     """One learner's outcome: the rows, or None and what went wrong on this side."""
 
     rows: list | None = None
     notes: list = field(default_factory=list)
+    days: int | None = 0  # late, as far as is known
 
     @property
     def note(self):
-        return printable("; ".join(self.notes))
+        return visible("; ".join(self.notes))
 
     @property
     def mark(self):
@@ -222,136 +215,104 @@ class Graded:
         return [row for row in self.rows or [] if row.state in SLOW]
 
 
-def one(unit, path, out, options, before=None):
-    """Grade one file (or a folder that holds it), write its results whatever happens.
+def one(unit, mine, out, options, before=None):
+    """Grade what a learner handed in, write its results whatever happens.
 
     With `before`, an earlier outcome: ask again what was too slow then, and keep the rest.
     """
     start = time.monotonic()
-    graded = Graded()
     if before is None:
         put_results(out, unit, None, 0, options.seed, "it did not finish")
+    file, days = None, 0
     try:
-        file = handed_in(unit, path)
-        renamed = "" if file.name == unit.file or not path.is_dir() else printable(file.name)
-        note = refused(unit, path, file)
-        if note:
+        file, note = mine.choose(unit)
+        days = roster.days_late(mine, file, options.due)
+        if file is None or file.none:
             why = f"{unit.file} was not handed in as a file of at most 1 MB"
             rows = [Row(e.name, part.name, part.points, "missing", why) for e, part in unit.parts()]
-            graded = Graded(rows, [note])
+            graded = Graded(rows, [note or file.none])
         else:
             limits = (options.seconds, options.memory, options.most)
             kept = [row for row in before.rows if row not in before.slow()] if before else ()
             way = options.isolation
-            graded = Graded(grade(unit, file.read_bytes(), options.seed, way, *limits, kept))
-            if renamed:
-                graded.notes.append(f"{renamed} was graded: there is no other")
+            rows = grade(unit, file.read(), options.seed, way, *limits, kept)
+            graded = Graded(rows, [note] if note else [])
     except Exception as error:
         graded = Graded(None, [" ".join(f"{type(error).__name__}: {error}".split())[:200]])
+    graded.days = days
     said = graded.note.split(":")[0]
     put_results(out, unit, graded.rows, time.monotonic() - start, options.seed, said)
     return graded
 
 
-def handed_in(unit, path):
-    """The file to grade. A folder's only .py file will do with the number that a browser gave it:
-    `attention (1).py`."""
-    if not path.is_dir():
-        return path
-    file = path / unit.file
-    if path.is_symlink() or os.path.lexists(file):
-        return file
-    found = [p for p in entries(path) if p.suffix == ".py" and p.is_file() and not p.is_symlink()]
-    numbered = re.compile(re.escape(file.stem) + r"[ _-]?\(?\d+\)?")
-    alone = len(found) == 1 and numbered.fullmatch(found[0].stem)
-    return found[0] if alone else file
-
-
-def refused(unit, path, file):
-    """Why this is no file to grade, for the instructor; '' if it is one."""
-    if path.is_symlink():
-        return f"{path.name} is a link: each learner hands in a file of their own"
-    if file.is_symlink():
-        return f"{unit.file} is a link, or larger than 1 MB"
-    if not os.path.lexists(file):
-        return missing(unit, path)
-    if not file.is_file() or file.stat().st_size > 1 << 20:
-        return f"{unit.file} is no file, or larger than 1 MB"
-    return ""
-
-
-def missing(unit, folder):
-    """What an instructor wants to know of a folder without the file: what it holds instead."""
-    found = sorted(p.name for p in folder.iterdir() if p.suffix == ".py")
-    names = printable(", ".join(found[:3]))[:100] + ", …" * (len(found) > 3)
-    below = "; a folder below holds one" if any(folder.glob(f"*/{unit.file}")) else ""
-    return f"{unit.file} missing" + (f"; found {names}" if found else "") + below
-
-
 # ------------------------------------------------------------------------------------- a class
 
 
-def learner(path):
-    """Whose submission is this? A folder's whole name (j.smith), a file's without .py."""
-    return path.name if path.is_dir() else path.stem
-
-
-def results_file(path):
+def results_file(who):
     """The name of a learner's results: theirs, cut where a file system would refuse its length."""
-    name = os.fsencode(learner(path))
+    name = os.fsencode(who)
     if len(name) <= 200:
-        return f"{learner(path)}.json"
+        return f"{who}.json"
     mark = hashlib.sha256(name).hexdigest()[:12]
     return f"{name[:150].decode('utf-8', 'ignore')}-{mark}.json"
 
 
-def put_table(path, unit, done):
-    """grades.csv: a line a learner, as far as they are graded."""
-    text = io.StringIO()
-    table = csv.writer(text)
-    table.writerow(["submission", "score", "of", *unit.exercises, "note"])
-    for who, graded in done.items():
-        earned = [graded.of(name) for name in unit.exercises]
-        table.writerow([cell(learner(who)), graded.mark, unit.points, *earned, cell(graded.note)])
-    put(path, text.getvalue())
-
-
-def folder(unit, paths, out, options):
+def folder(unit, learners, out, options, people=None):
     """Many submissions side by side: a results file and a card each, grades.csv, a page for the
     class, and a table.
 
     Whoever was too slow beside the others is asked again at the end, alone.
     """
     done = {}
+    same = handed_in.shared(learners, unit)
 
-    def attempt(path, before=None):
+    def attempt(mine, before=None):
+        if mine.who in same:
+            others = ", ".join(same[mine.who])
+            why = f"one file on the disk, a hard link, is also {others}'s: hand in a copy each"
+            put_results(out / results_file(mine.who), unit, None, 0, options.seed, "a hard link")
+            return Graded(None, [why])
         try:
-            return one(unit, path, out / results_file(path), options, before)
-        except (OSError, DataError) as error:
+            return one(unit, mine, out / results_file(mine.who), options, before)
+        except DataError as error:
             return Graded(None, [f"results cannot be written: {error}"])
+        except OSError as error:
+            return Graded(None, [f"results cannot be written: {error.strerror}"])
 
-    def report(path, graded):
-        done[path] = graded
-        put_table(out / "grades.csv", unit, done)
+    def put_tables():
+        put(out / "grades.csv", roster.grades(unit, done.values(), people, options.late))
+        if options.canvas:
+            text = roster.canvas(done.values(), people, options.canvas, options.late)
+            put(out / "canvas.csv", text)
+
+    def report(mine, graded):
+        done[mine.who] = (mine, graded)
+        put_tables()
         if graded.rows is not None:
-            card = reports.card(unit, graded.rows, learner(path), graded.notes)
-            put((out / "cards" / results_file(path)).with_suffix(".md"), card)
-        name = printable(learner(path))
+            card = reports.card(unit, graded.rows, mine.who, graded.notes)
+            put((out / "cards" / results_file(mine.who)).with_suffix(".md"), card)
+        name = visible(mine.who)
         print(f"{name:<40} {graded.mark:>12} of {unit.points}  {graded.note}".rstrip(), flush=True)
 
-    put_table(out / "grades.csv", unit, done)
+    put_tables()
     with ThreadPoolExecutor(options.jobs) as workers:
-        for path, graded in zip(paths, workers.map(attempt, paths), strict=True):
-            report(path, graded)
+        try:
+            for mine, graded in zip(learners, workers.map(attempt, learners), strict=True):
+                report(mine, graded)
+        except KeyboardInterrupt:
+            workers.shutdown(wait=False, cancel_futures=True)
+            Sandbox.end_all()
+            raise
 
-    crowd = options.jobs > 1 and len(paths) > 1
-    for path in [path for path in paths if crowd and done[path].slow()]:
-        graded = attempt(path, before=done[path])
-        graded.notes.append(f"parts asked again alone, after a time-out: {len(done[path].slow())}")
-        report(path, graded)
-    page = reports.summary(unit, {learner(path): graded.rows for path, graded in done.items()})
+    crowd = options.jobs > 1 and len(learners) > 1
+    for mine in [mine for mine in learners if crowd and done[mine.who][1].slow()]:
+        before = done[mine.who][1]
+        graded = attempt(mine, before)
+        graded.notes.append(f"parts asked again alone, after a time-out: {len(before.slow())}")
+        report(mine, graded)
+    page = reports.summary(unit, {who: graded.rows for who, (_, graded) in done.items()})
     put(out / "grades.md", page)
-    return list(done.values())
+    return [graded for _, graded in done.values()]
 
 
 # ------------------------------------------------------------------------------- the command
@@ -373,6 +334,15 @@ def number(kind, least, most):
     return parse
 
 
+def moment(text):
+    """A type for argparse: a day, or a time on it."""
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        why = f"wanted a time like 2026-10-31T23:59, got {text!r}"
+        raise argparse.ArgumentTypeError(why) from None
+
+
 def options_of(parser):
     ways = "\n".join(f"  {way:<11} {what}" for way, what in WAYS.items())
     parser.epilog = (
@@ -381,13 +351,24 @@ def options_of(parser):
     )
     add = parser.add_argument
     add("unit", help="for example hw03")
-    add("submission", type=Path, help="the learner's file, or a folder with one of each learner")
+    add(
+        "submission",
+        type=Path,
+        help="the learner's file, or what the platform gives for a class: a folder or a .zip",
+    )
     add(
         "--out",
         type=Path,
         help="a file (default: results.json); for a class, a folder (default: results). With a "
         ".json a folder is one learner's, whatever it holds",
     )
+    add("--roster", type=Path, help="a .csv with the class: who handed in nothing is named")
+    add("--due", type=moment, help="when it was due: 2026-10-31T23:59 (this machine's clock)")
+    percent = dict(type=number(float, 0, 100), default=0)
+    add(
+        "--late", **percent, help="%% of the score that each day begun costs (default: %(default)s)"
+    )
+    add("--canvas", metavar="ASSIGNMENT", help="write canvas.csv for Canvas' gradebook, too")
     add("--seed", type=number(int, 0, 2**63), help="of the inputs (default: a new secret one)")
     jobs = dict(type=number(int, 1, 1000), default=os.cpu_count())
     add("--jobs", **jobs, help="submissions at a time (default: %(default)s)")
@@ -395,44 +376,61 @@ def options_of(parser):
     add("--seconds", type=seconds, default=10, help="for one part (default: %(default)s)")
     add("--most", type=seconds, default=150, help="for one submission (default: %(default)s)")
     memory = dict(type=number(int, 1, 1024), default=4)
-    add("--memory", **memory, help="GiB of address space beside torch's (default: %(default)s)")
+    add("--memory", **memory, help="GiB for a submission, beside torch (default: %(default)s)")
     ways = dict(choices=["auto", *WAYS], default="auto")
     add("--isolation", **ways, help="default: the best that works here")
     add("--require-isolation", action="store_true", help="refuse to run where it would be 'none'")
 
 
-def entries(path):
-    """What lies in a folder, without what systems and editors put there."""
-    return sorted(p for p in path.iterdir() if not p.name.startswith((".", "__")))
-
-
 def class_of(unit, path, error):
-    """The submissions in a folder, and the names of what is none."""
-    paths = [p for p in entries(path) if p.is_dir() or p.suffix == ".py"]
-    if not paths:
+    """What each learner handed in, and the names of what is nobody's."""
+    try:
+        learners, left, twice = handed_in.whole_class(path)
+    except (zipfile.BadZipFile, NotImplementedError, OSError) as why:
+        error(f"{path} cannot be read: {why}")
+    if not learners:
         error(f"{path} holds no {unit.file}, and no file or folder for each learner")
-    for name in {p.name for p in paths if p.is_dir()} & {p.stem for p in paths if p.is_file()}:
+    for name in twice:
         error(
-            f"{path} holds {printable(name)} as a file and as a folder: rename one, each gets "
+            f"{path} holds {visible(name)} as a file and as a folder: rename one, each gets "
             "results by its name"
         )
-    return paths, [printable(p.name) for p in entries(path) if p not in paths]
+    return learners, [visible(name) for name in left]
 
 
 def is_alone(unit, path, out, error):
     """One learner's file or folder? Refused where it could be a class as well."""
-    if path.is_file() or (out and out.suffix == ".json"):
+    if path.is_file():
+        return path.suffix != ".zip"
+    if not path.is_dir():
+        error(f"wanted a file, a folder or a .zip, got {path}, which is none of these")
+    if out and out.suffix == ".json":
         return True
+    if (path / "homework" / unit.folder / unit.file).is_file():
+        return True  # a clone
     if not (path / unit.file).is_file():
         return False
-    others = [p for p in entries(path) if p.name != unit.file and (p.is_dir() or p.suffix == ".py")]
+    names = sorted(p.name for p in path.iterdir() if not handed_in.ignored(p.name))
+    others = [n for n in names if n != unit.file and ((path / n).is_dir() or n.endswith(".py"))]
     if others:
-        names = printable(", ".join(p.name for p in others[:3]))
+        names = visible(", ".join(others[:3]))
         error(
             f"{path} holds {unit.file} beside {names}: if it is a class, rename {unit.file} after "
             "its learner; if it is one learner's folder, say --out results.json"
         )
     return True
+
+
+def known_people(options, error):
+    """The roster's lines, or None."""
+    if options.roster is None:
+        return None
+    wanted = f"wanted a roster, a .csv in UTF-8 with a line a learner, got {options.roster}"
+    try:
+        people = roster.read(options.roster)
+    except (OSError, ValueError) as why:
+        error(f"{wanted}: {why}")
+    return people or error(f"{wanted}, which holds no learner")
 
 
 def isolate(options, closed, error):
@@ -466,8 +464,14 @@ def main(parser, argv):
     # One learner, or a class: what is graded, and where its results go.
     alone = is_alone(unit, path, options.out, error)
     out = options.out or Path("results.json" if alone else "results")
-    out = out / results_file(path) if alone and out.is_dir() else out
-    paths, left = ([path.resolve()], []) if alone else class_of(unit, path, error)
+    people = known_people(options, error)
+    if alone:
+        learners, left = [handed_in.single(path.resolve())], []
+        out = out / results_file(learners[0].who) if out.is_dir() else out
+    else:
+        learners, left = class_of(unit, path, error)
+        if out.resolve().is_relative_to(path.resolve()):
+            error(f"--out {out} lies in {path}, and would be graded as a learner next time")
     if left:
         what = "not graded, neither a folder nor a .py file"
         print(f"{what}: {', '.join(left)}", file=sys.stderr)
@@ -478,12 +482,27 @@ def main(parser, argv):
         print(f"there is no Triton here: {why}", file=sys.stderr)
 
     try:
-        done = [one(unit, *paths, out, options)] if alone else folder(unit, paths, out, options)
+        if alone:
+            done = [one(unit, *learners, out, options)]
+        else:
+            done = folder(unit, learners, out, options, people)
     except (OSError, DataError) as why:
         error(f"results cannot be written to {out}: {why}")
     if alone:
         tell(unit, *done)
+    elif people:
+        tell_missing(people, learners)
     return 2 if any(graded.rows is None for graded in done) else 1 if left else 0
+
+
+def tell_missing(people, learners):
+    """Whose work is not there, and whose work is nobody's on the roster."""
+    found = [roster.find(people, mine) for mine in learners]
+    missing = [roster.called(row) for row in people if row not in found]
+    strangers = [mine.who for mine, row in zip(learners, found, strict=True) if row is None]
+    for what, names in (("handed in nothing", missing), ("not on the roster", strangers)):
+        if names:
+            print(f"{what}: {visible(', '.join(names))}")
 
 
 def tell(unit, graded):
@@ -498,4 +517,8 @@ def tell(unit, graded):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        print("\nstopped by Ctrl-C: what was graded until then is written", file=sys.stderr)
+        sys.exit(130)

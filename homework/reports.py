@@ -4,20 +4,30 @@ Markdown, since every learning platform takes it. Sentences are the grader's own
 not, and are made harmless.
 """
 
+import re
 import statistics
 import textwrap
 from collections import Counter
 
+# letters without a shape: fillers of Hangul, Braille's empty cell, what only changes a neighbour
+BLANK = {*"\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0", *map(chr, range(0xFE00, 0xFE10))}
 WIDTH = 80  # columns of a card on a terminal
 MOST = 5  # sentences of an exercise in the page for the class
 
 
+def visible(text):
+    """Text of which every character is seen: nothing moves a cursor, turns the line or is blank
+    but for a space."""
+    return "".join(c if c.isprintable() and c not in BLANK else ascii(c)[1:-1] for c in text)
+
+
 def safe(text):
-    """Text in a cell of a table: one line, and nothing that Markdown or HTML would read."""
-    plain = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in " ".join(text.split()))
-    for mark in "\\`*_[]<>|":
+    """Text in a cell or at the start of a line: one line, and nothing that Markdown or HTML would
+    read."""
+    plain = visible(" ".join(text.split()))
+    for mark in "\\`*_[]<>|~#":
         plain = plain.replace(mark, f"\\{mark}" if mark not in "<>" else f"&#{ord(mark)};")
-    return plain
+    return re.sub(r"^(\d*)([-+=.)])", r"\1\\\2", plain)
 
 
 def table(head, rows):

@@ -9,7 +9,7 @@ import __future__
 
 import ast
 import contextlib
-import importlib
+import importlib.util
 import io
 import json
 import linecache
@@ -28,10 +28,9 @@ import numpy as np
 
 MOST = 16 << 20  # bytes of one answer
 # What an account leaves behind when its processes have ended: its files in a folder, however deep
-# or closed, and its memory of System V.
+# or closed.
 SWEEP = """
 find "$1" -mindepth 1 -maxdepth 1 -user "$(id -u)" -exec chmod -R u+rwx {} + -exec rm -rf {} +
-ipcrm --all
 """
 START = re.compile(r"^(@|def |async def |class |import |from |\w+ *=)")
 
@@ -265,11 +264,30 @@ def confine(limits):
     except OSError:
         pass  # no Linux, or a /proc that is read-only since it has been said already
     try:
-        prctl = ctypes.CDLL(None).prctl
-        prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
-        prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: its forks cannot open or trace it
+        libc = ctypes.CDLL(None)
+        libc.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
+        libc.prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: its forks cannot open or trace it
+        known = limits["filter"] and libc.prctl(21, 0, 0, 0, 0) == 0  # PR_GET_SECCOMP
+        if known:
+            libc.syscall(limits["keyctl"], 1, None)  # a key ring of its own, not the instructor's
     except (OSError, AttributeError):
-        pass
+        known = False
+    if not known and limits["alone"]:
+        raise RuntimeError("this processor or kernel has no filter of system calls (seccomp)")
+
+
+def compute_only(program):
+    """From here on the kernel holds this process to homework/syscalls.py. Called in the fork of a
+    part, which cannot fork any more."""
+    import ctypes
+
+    class Program(ctypes.Structure):
+        _fields_ = [("steps", ctypes.c_ushort), ("at", ctypes.c_void_p)]
+
+    steps = ctypes.create_string_buffer(program, len(program))
+    told = Program(len(program) // 8, ctypes.addressof(steps))
+    if ctypes.CDLL(None).prctl(22, 2, ctypes.byref(told)):  # PR_SET_SECCOMP
+        raise OSError("the filter of system calls was refused")
 
 
 def sweep():
@@ -295,6 +313,20 @@ def wait(fork, seconds):
     return "died"
 
 
+def refuse_if_open(folders):
+    """What is graded must not find the answers, nor what others handed in: not in these folders,
+    nor in a copy of the course that is installed beside torch."""
+    try:
+        installed = importlib.util.find_spec("homework")
+        copies = installed.submodule_search_locations if installed else []
+    except PermissionError:
+        copies = []  # there is one, and it is closed
+    for folder in [*folders, *copies]:
+        if os.access(folder, os.X_OK):
+            hint = f"chmod 700 {folder}" if os.getuid() else "move it elsewhere, or uninstall it"
+            raise SystemExit(f"a submission can enter {folder}: {hint}")
+
+
 def serve(limits):
     """Answer questions until the grader hangs up. The learner's code runs in forks, which hold no
     pipe to it."""
@@ -302,6 +334,8 @@ def serve(limits):
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     os.dup2(null, 1)
+    if limits["closed"]:
+        refuse_if_open(limits["closed"])
     import torch
 
     torch.set_num_threads(1)
@@ -324,6 +358,8 @@ def serve(limits):
             if (fork := os.fork()) == 0:
                 try:
                     questions.close(), answers.close()
+                    if limits["filter"]:
+                        compute_only(bytes.fromhex(limits["filter"]))
                     write(sheet, source, question)
                 finally:
                     os._exit(0)

@@ -18,7 +18,7 @@ import threading
 import time
 from pathlib import Path
 
-from homework import runner
+from homework import runner, syscalls
 
 HERE = Path(__file__).parent
 PROGRAM = Path(runner.__file__).read_text(encoding="utf-8")
@@ -40,35 +40,35 @@ CLEAN = dict(
     TRITON_INTERPRET="1",
 )
 
-# As root of new namespaces: a root that is read-only, 64 MB in memory at /tmp, Python read-only,
-# no network, no other processes, nothing of System V that would stay when a process has ended.
+# As root of new namespaces: a root that is read-only, 64 MB in memory at OWN, Python read-only, no
+# network, no other processes. It is built over /sys, which every Linux has and nothing else lies
+# in, so nothing is left on the disk; OWN is no folder of anybody's, so nothing covers anything.
 # Short of memory, the kernel ends this one first; /proc is read-only, so nobody takes that back.
+OWN = "/own-folder-of-a-submission"
 SETUP = """
-set -e; umask 022; root=$1; drop=$2; shift 2
+set -e; umask 022; own=/sys$1; drop=$2; shift 2
 { echo 1000 > /proc/self/oom_score_adj; } 2>/dev/null || :
-for name in shmmni msgmni; do { echo 0 > /proc/sys/kernel/$name; } 2>/dev/null || :; done
-{ echo 0 0 0 0 > /proc/sys/kernel/sem; } 2>/dev/null || :
-mount -t tmpfs -o size=1m,mode=0755 tmpfs "$root"
+mount -t tmpfs -o size=1m,mode=0755 tmpfs /sys
 while [ "$1" != -- ]; do
-  mkdir -p "$root$1"; mount --rbind "$1" "$root$1"
-  mount -o remount,bind,ro,nosuid,nodev "$root$1"; shift
+  if [ -d "$1" ]; then mkdir -p "/sys$1"; else mkdir -p "/sys${1%/*}"; : > "/sys$1"; fi
+  mount --rbind "$1" "/sys$1"; mount -o remount,bind,ro,nosuid,nodev "/sys$1"; shift
 done; shift
-mkdir -p "$root/proc" "$root/dev" "$root/tmp"; mount -t proc -o ro proc "$root/proc"
-mount -t tmpfs -o size=64m,nr_inodes=16k,mode=1777 tmpfs "$root/tmp"
+mkdir -p /sys/proc /sys/dev "$own"; mount -t proc -o ro proc /sys/proc
+mount -t tmpfs -o size=64m,nr_inodes=16k,mode=1777 tmpfs "$own"
 for name in null zero random urandom; do
-  : > "$root/dev/$name"; mount --bind "/dev/$name" "$root/dev/$name"
+  : > "/sys/dev/$name"; mount --bind "/dev/$name" "/sys/dev/$name"
 done
-mount -o remount,bind,ro "$root"
-chroot "$root" setpriv $drop --bounding-set=-all --inh-caps=-all --no-new-privs "$@"; exit $?
+mount -o remount,bind,ro /sys
+exec chroot /sys setpriv $drop --bounding-set=-all --inh-caps=-all --no-new-privs "$@"
 """
 
 WAYS = {
     "namespaces": "own empty file system, network and processes; as root also a spare account; "
     "all end with the grader",
-    "uid": "a spare account, whose processes are ended. OPEN: the network; files that anyone may "
-    "read or write",
+    "uid": "a spare account, whose processes are ended. OPEN: files that anyone may read or write",
     "none": "limits and a clean environment only; never as root. OPEN: whatever you may do "
-    "yourself: your files and processes, the network, processes left behind",
+    "yourself: your files and processes; where this is no Linux, the network and processes left "
+    "behind",
 }
 
 
@@ -76,16 +76,39 @@ class GraderError(Exception):
     """Something on this side went wrong: never the learner's loss."""
 
 
+def pythons():
+    """This Python, in the folder where it really is, and what links at its end lead to."""
+    folder, name = os.path.split(sys.executable)
+    path = os.path.join(os.path.realpath(folder), name)
+    while os.path.islink(path):
+        yield path
+        path = os.path.join(os.path.dirname(path), os.readlink(path))
+    yield path
+
+
 def places():
-    """The folders that Python and torch need, none inside another."""
-    python = os.path.dirname(os.path.realpath(sys.executable))
-    wanted = ["/usr", "/bin", "/lib", "/lib64", "/etc", sys.prefix, sys.base_prefix, python]
+    """What Python and torch need, none inside another: programs and libraries, never a whole /usr,
+    /opt or home, where this course may lie with its answers."""
+    wanted = ["/bin", "/lib", "/lib64", "/usr/bin", "/usr/lib", "/usr/lib64", "/etc"]
+    wanted += map(os.path.dirname, pythons())
+    for prefix in (sys.prefix, os.path.realpath(sys.prefix), sys.base_prefix):
+        wanted += [f"{prefix}/{name}" for name in ("bin", "lib", "lib64", "pyvenv.cfg")]
+    wanted += [os.path.realpath(path) for path in wanted]
     found = []
-    for place in sorted({*wanted, *map(os.path.realpath, wanted)}):
-        inside = any(place.startswith(other + "/") for other in found)
-        if os.path.isdir(place) and not inside:
+    for place in sorted({os.path.normpath(path) for path in wanted}, key=Path):
+        inside = any(Path(place).is_relative_to(other) for other in found)
+        if os.path.exists(place) and not inside:
             found.append(place)
     return found
+
+
+def in_namespaces(command, uid=None):
+    """The command behind SETUP; as root under a spare account."""
+    drop = f"--reuid={uid} --regid={uid} --clear-groups" if uid else ""
+    ours = [] if uid else ["--user", "--map-root-user"]
+    own = ["--mount", "--net", "--ipc", "--uts", "--pid", "--fork", "--kill-child"]
+    script = ["sh", "-c", SETUP, "sh", OWN, drop, *places(), "--"]
+    return ["unshare", *ours, *own, *script, *command]
 
 
 def accounts():
@@ -113,19 +136,29 @@ class Sandbox:
     """One child that answers questions about one submission. `way` is a key of WAYS."""
 
     taken, lock = set(), threading.Lock()
+    running, stopped = set(), False
 
-    def __init__(self, source, way, seconds, memory):
-        self.uid, self.way, self.root = None, way, None
+    def __init__(self, source, way, seconds, memory, closed=()):
+        self.uid, self.way = None, way
+        if self.stopped:
+            raise GraderError("the grader was stopped")
         self.take_account()
         self.words = tempfile.TemporaryFile()  # of the set-up; the learner's go to /dev/null
         try:
-            self.start(seconds, memory)
+            self.start(seconds, memory, [HERE, *closed])
         except OSError as error:
-            self.clean_up()
+            self.taken.discard(self.uid)
             raise GraderError(f"the sandbox did not start: {error}") from None
         if self.ask(source, 120) != b"ready\n":
             self.end()
             raise GraderError(f"the sandbox did not start: {self.last_words()}")
+
+    @classmethod
+    def end_all(cls):
+        """End what runs, and start nothing more: whoever grades has had enough."""
+        cls.stopped = True
+        for box in list(cls.running):
+            box.kill()
 
     def take_account(self):
         """A root's submission gets an account that nobody has."""
@@ -137,33 +170,32 @@ class Sandbox:
             self.uid = secrets.choice(sorted(set(UIDS) - self.taken - accounts()))
             self.taken.add(self.uid)
 
-    def start(self, seconds, memory):
+    def start(self, seconds, memory, closed):
         alone = self.uid is not None or self.way == "namespaces"
         limits = dict(LIMITS)
         if not alone:
             del limits["RLIMIT_NPROC"]  # it would count everything else that this account runs
         told = dict(limits=limits, memory=memory, seconds=seconds, alone=alone)
-        command = [sys.executable, "-I", "-c", PROGRAM, json.dumps(told)]
-        options = {}
+        told["filter"] = syscalls.filter_program().hex()
+        told["keyctl"] = syscalls.number("keyctl")
+        told["closed"] = [] if self.way == "none" else list(map(str, closed))
+        command = [next(pythons()), "-I", "-c", PROGRAM, json.dumps(told)]
+        options, env = {}, dict(CLEAN)
         if self.way == "namespaces":
-            command = self.in_namespaces(command)
+            command = in_namespaces(command, self.uid)
+            env |= dict(HOME=OWN, TMPDIR=OWN)
         elif self.way == "uid":
             options = dict(user=self.uid, group=self.uid, extra_groups=[])
         pipes = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.words, bufsize=0)
-        session = dict(cwd="/", env=CLEAN, start_new_session=True)
+        session = dict(cwd="/", env=env, start_new_session=True)
         self.child = subprocess.Popen(command, **pipes, **session, **options)
+        self.running.add(self)
+        if self.stopped:  # meanwhile
+            self.kill()
         if self.way == "uid":  # before it has the source; a root that may set it for good does so
             Path(f"/proc/{self.child.pid}/oom_score_adj").write_text("1000")
         for pipe in (self.child.stdin, self.child.stdout):
             os.set_blocking(pipe.fileno(), False)
-
-    def in_namespaces(self, command):
-        self.root = tempfile.mkdtemp(prefix="grade-")
-        drop = f"--reuid={self.uid} --regid={self.uid} --clear-groups" if self.uid else ""
-        ours = [] if self.uid else ["--user", "--map-root-user"]
-        own = ["--mount", "--net", "--ipc", "--uts", "--pid", "--fork", "--kill-child"]
-        script = ["sh", "-c", SETUP, "sh", self.root, drop, *places(), "--"]
-        return ["unshare", *ours, *own, *script, *command]
 
     def ask(self, message, seconds):
         """Send a message, return the reply: nothing (b"") if it is late, None if it is broken."""
@@ -198,13 +230,17 @@ class Sandbox:
         said = self.words.read(10_000).decode("utf-8", "replace").strip().splitlines()
         return said[-1] if said else "it said nothing"
 
-    def end(self):
-        """Nothing of the child is alive after this (where the way allows that to be known)."""
+    def kill(self):
         try:
             os.killpg(self.child.pid, signal.SIGKILL)
         except ProcessLookupError:
-            pass
+            pass  # it has ended
+
+    def end(self):
+        """Nothing of the child is alive after this (where the way allows that to be known)."""
+        self.kill()
         self.child.wait()
+        self.running.discard(self)
         if self.way == "uid":
             self.end_account()
 
@@ -214,7 +250,7 @@ class Sandbox:
         waiting.start()
         waiting.join(5 if self.way != "none" else 0.1)
         self.child.stdin.close()
-        self.clean_up()
+        self.taken.discard(self.uid)
 
     def end_account(self):
         """End everything that runs under the spare account, then delete what it left in /tmp."""
@@ -224,30 +260,13 @@ class Sandbox:
                 break
         run_as(self.uid, "sh", "-c", runner.SWEEP, "sh", CLEAN["TMPDIR"])
 
-    def clean_up(self):
-        self.taken.discard(self.uid)
-        if self.root:
-            os.rmdir(self.root)
-
-
-def open_to_others(folders):
-    """The first of these folders that a spare account can enter, or None."""
-    uid = secrets.choice(sorted(set(UIDS) - accounts()))
-    for folder in folders:
-        if run_as(uid, "sh", "-c", 'test -x "$1"', "sh", str(folder)):
-            return folder
-    return None
-
 
 def check(way, memory, closed=()):
-    """GraderError, in a sentence, unless this way works here and closes these folders too."""
+    """GraderError, in a sentence, unless this way works here and closes these folders, too, to what
+    is graded."""
     if way == "uid" and os.geteuid():
         raise GraderError("only root can use a spare account")
-    if way == "uid" and (folder := open_to_others([HERE, *closed])):
-        raise GraderError(
-            f"the spare account, and so a submission, can enter {folder}: chmod 700 {folder}"
-        )
-    box = Sandbox(b"", way, 10, memory)
+    box = Sandbox(b"", way, 10, memory, closed)
     try:
         question = runner.pack(dict(function="nothing", cases=[[]], arrays=0))
         if not (box.ask(question, 30) or b"").startswith(b'[{"state": "missing"'):

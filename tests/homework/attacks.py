@@ -208,6 +208,36 @@ import ctypes
 for _ in range(32):
     ctypes.CDLL(None).shmget(0, 16 << 20, 0o1600)
 return torch.zeros_like(v1)""",
+    "memory that no process maps": """
+import os
+for number in range(20):
+    os.write(os.memfd_create("held"), bytes(1 << 28))
+return torch.zeros_like(v1)""",
+    "memory that many share": """
+import mmap, os, time
+for _ in range(8):
+    shared = mmap.mmap(-1, 1 << 30)
+    if os.fork() == 0:
+        for page in range(0, 1 << 30, 4096):
+            shared[page] = 1
+        time.sleep(600)
+return torch.zeros_like(v1)""",
+    "a note on the key ring": """
+import ctypes
+libc, session = ctypes.CDLL(None, use_errno=True), -3
+for call in (248, 217):  # add_key
+    libc.syscall(call, b"user", b"note", b"the hidden inputs", 17, session)
+for call in (250, 219):  # keyctl: search, read
+    key = libc.syscall(call, 10, session, b"user", b"secret", 0)
+    libc.syscall(call, 11, key, ctypes.create_string_buffer(99), 99)
+return torch.zeros_like(v1)""",
+    "rings, faults and descriptors of the kernel": """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+for call in (425, 426, 323, 282, 154, 321, 280):
+    libc.syscall(call, 8, ctypes.create_string_buffer(200), 0)
+libc.syscall(438, libc.syscall(434, os.getppid(), 0), 0, 0)
+return torch.zeros_like(v1)""",
     "a crowd in sessions of its own": """
 import os
 for _ in range(58):

@@ -17,6 +17,10 @@ def desk(tmp_path, monkeypatch):
     (tmp_path / "kv_cache.py").write_text("")
     (tmp_path / "file").write_text("")
     (tmp_path / "empty").mkdir()
+    (tmp_path / "class" / "anna").mkdir(parents=True)
+    (tmp_path / "no.zip").write_text("no")
+    (tmp_path / "empty.csv").write_text("name\n")
+    os.mkfifo(tmp_path / "pipe")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -67,6 +71,15 @@ def test_a_wrong_option_never_costs_points(desk, capsys, way, options, says):
         (grade.main, ["hw99", "kv_cache.py"], "wanted one of hw01_attention"),
         (grade.main, ["hw03", "nowhere.py"], "nowhere.py is not there"),
         (grade.main, ["hw03", "empty"], "empty holds no kv_cache.py"),
+        (grade.main, ["hw03", "pipe"], "wanted a file, a folder or a .zip, got pipe"),
+        (grade.main, ["hw03", "/dev/null"], "wanted a file, a folder or a .zip, got /dev/null"),
+        (grade.main, ["hw03", "no.zip"], "no.zip cannot be read: File is not a zip file"),
+        (grade.main, ["hw03", "class"], "results lies in class"),
+        (grade.main, ["hw03", "class", "--out", "class/marks"], "would be graded as a learner"),
+        (grade.main, ["hw03", "class", "--roster", "nowhere"], "wanted a roster, a .csv in UTF-8"),
+        (grade.main, ["hw03", "class", "--roster", "empty.csv"], "holds no learner"),
+        (grade.main, ["hw03", "class", "--due", "soon"], "wanted a time like 2026-10-31T23:59"),
+        (grade.main, ["hw03", "class", "--late", "110"], "--late: wanted a number from 0 to 100"),
         (reset.main, ["hw99"], "got 'hw99'"),
         (cells.main, ["nosuch"], "nb12, nb13, got nosuch"),
         (race.main, ["ada", "--keys", "0"], "--keys: wanted a whole number from 1 to 16,777,216"),
@@ -78,7 +91,12 @@ def test_a_wrong_option_never_costs_points(desk, capsys, way, options, says):
         (gradescope.main, ["hw03", "--out", "empty"], "got empty, which is a folder"),
     ],
 )
-def test_a_wrong_argument_is_answered_in_a_sentence(desk, capsys, command, arguments, says):
+def test_a_wrong_argument_is_answered_in_a_sentence(
+    desk, capsys, monkeypatch, command, arguments, says
+):
+    if "results lies" in says:  # where results go if nothing is said
+        monkeypatch.chdir(desk / "class")
+        arguments, says = ["hw03", "."], "results lies in ."
     assert says in refused(capsys, command, arguments)
 
 
@@ -152,8 +170,7 @@ def test_a_card_that_cannot_be_written_is_said_in_a_sentence(tmp_path):
 
 
 def test_a_name_that_is_almost_too_long_is_cut_and_stays_its_own(tmp_path):
-    long = [tmp_path / f"{'ü' * 120}{n}.py" for n in range(2)]
-    names = [grade.results_file(path) for path in long]
+    names = [grade.results_file(f"{'ü' * 120}{n}") for n in range(2)]
     assert len(set(names)) == 2
     for name in names:
         assert len(os.fsencode(name)) <= 200

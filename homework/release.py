@@ -1,0 +1,75 @@
+"""How do learners get the course without its solutions, and those of a unit when it is over?
+
+    python -m homework.release ../course         a repository with one commit, and no solutions
+    python -m homework.release ../course hw03    the solutions of hw03, as a commit of their own
+
+What is committed here is taken. Nothing is pushed: that stays with you.
+"""
+
+import argparse
+import io
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+from homework.marking import HERE, find
+
+ROOT = HERE.parent
+WITHHELD = ["homework/solutions", "tests/homework"]  # the tests prove the exercises by solutions
+
+
+def git(folder, *arguments):
+    """What git says on success; its last words end the command otherwise."""
+    done = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True)
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"]
+        raise SystemExit(f"git {arguments[0]} in {folder} failed: {said[-1]}")
+    return done.stdout
+
+
+def copy(out, *which):
+    """These files of the last commit, into another folder."""
+    packed = git(ROOT, "archive", "HEAD", "--", *which)
+    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+        archive.extractall(out, filter="data")
+
+
+def start(out):
+    """A repository whose whole history holds no solution."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise SystemExit(f"wanted a new or an empty folder, got {out}")
+    out.mkdir(parents=True, exist_ok=True)
+    copy(out, ".", *(f":!{name}" for name in WITHHELD))
+    git(out, "init", "--quiet", "--initial-branch=main")
+    git(out, "add", "--all", "--force")
+    git(out, "commit", "--quiet", "--message", "The course")
+    return f"{out} holds the course without {' and '.join(WITHHELD)}, as one commit"
+
+
+def release(out, unit):
+    """A unit's solutions, as a commit."""
+    if not (out / ".git").exists() or not (out / "homework" / unit.folder).is_dir():
+        raise SystemExit(f"wanted a course made by this command, got {out}: name only the folder")
+    folder = f"homework/solutions/{unit.folder}"
+    copy(out, folder)
+    git(out, "add", "--force", folder)
+    git(out, "commit", "--quiet", "--message", f"Solutions of {unit.short}", "--", folder)
+    return f"{out} holds the solutions of {unit.short}, as a commit: push it"
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("out", type=Path, help="the folder that learners get")
+    parser.add_argument("unit", nargs="?", help="for example hw03; left out, the course is made")
+    options = parser.parse_args(argv)
+    if options.unit:
+        print(release(options.out, find(options.unit)))
+    else:
+        print(start(options.out))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

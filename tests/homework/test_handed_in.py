@@ -1,0 +1,278 @@
+"""Is each class graded as it comes? Clones, Canvas, Moodle, a folder of names: one command each."""
+
+import csv
+import os
+import zipfile
+from datetime import datetime, timedelta
+
+import pytest
+
+from homework import grade, handed_in, marking, roster
+from tests.homework.classroom import HONEST, UNIT
+
+CLONED = f"homework/{UNIT.folder}/{UNIT.file}"
+
+
+def clones(root):
+    """`gh classroom clone student-repos`: a repository each, in one folder."""
+    for who, text in dict(ann="first", ben="second").items():
+        (root / f"hw03-{who}" / ".git").mkdir(parents=True)
+        for name, content in {CLONED: text, "README.md": "", "homework/grade.py": "no"}.items():
+            (root / f"hw03-{who}" / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / f"hw03-{who}" / name).write_text(content)
+    return root
+
+
+def zipped(path, **texts):
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in texts.items():
+            archive.writestr(name, text)
+    return path
+
+
+def canvas(root):
+    """`Download Submissions`: everything in one folder, names made of four parts."""
+    texts = {
+        "exampleann_123_4567_kv_cache.py": "first",
+        "jonesben_LATE_124_4570_kv_cache-1.py": "second",
+        "jonesben_124_4560_kv_cache.py": "an attempt before",
+        "jonesben_124_4561_notes.pdf": "no",
+    }
+    return zipped(root / "submissions.zip", **texts)
+
+
+def moodle(root):
+    """`Download all submissions`, in folders."""
+    texts = {
+        "Ann Example_123_assignsubmission_file_/kv_cache.py": "first",
+        "Ann Example_123_assignsubmission_onlinetext_/onlinetext.html": "see my file",
+        "Ben Jones_124_assignsubmission_file_/kv_cache (1).py": "second",
+    }
+    return zipped(root / "hw03.zip", **texts)
+
+
+def moodle_flat(root):
+    texts = {
+        "Ann Example_123_assignsubmission_file_kv_cache.py": "first",
+        "Ben Jones_124_assignsubmission_file_kv_cache.py": "second",
+    }
+    return zipped(root / "hw03.zip", **texts)
+
+
+def names(root):
+    (root / "ann").mkdir()
+    (root / "ann" / UNIT.file).write_text("first")
+    (root / "ben.py").write_text("second")
+    return root
+
+
+CLASSES = {  # how it comes: what to call the two learners, and what is said of the second
+    clones: (["hw03-ann", "hw03-ben"], f"{CLONED} was graded"),
+    canvas: (["exampleann", "jonesben"], "2 attempts: kv_cache-1.py, the last, was graded"),
+    moodle: (["Ann Example", "Ben Jones"], "kv_cache (1).py was graded"),
+    moodle_flat: (["Ann Example", "Ben Jones"], ""),
+    names: (["ann", "ben"], ""),
+}
+ROSTERS = {
+    clones: "identifier,github_username,name\n1,ann,Ann E.\n2,ben,Ben J.\n3,cy,Cy Young\n",
+    canvas: "Student,ID,SIS User ID,SIS Login ID,Section,hw03 (77)\n    Points Possible,,,,,100\n"
+    '"Example, Ann",123,s1,ae,A,\n"Jones, Ben",124,s2,bj,A,\n"Young, Cy",125,s3,cy,A,\n',
+    moodle: "Identifier,Full name\nParticipant 123,Ann E.\nParticipant 124,Ben J.\n"
+    "Participant 125,Cy Young\n",
+    moodle_flat: "Full name;Group\nAnn Example;A\nBen Jones;A\nCy Young;A\n",
+    names: "name;mail\nann;a@example.org\nBEN;b@example.org\nCy Young;c@example.org\n",
+}
+
+
+@pytest.fixture
+def stub(monkeypatch):
+    """Grading costs nothing here: a file that says "first" earns everything."""
+    asked = []
+
+    def fake(unit, source, *more):
+        asked.append(source.decode())
+        state = "ok" if source == b"first" else "shape"
+        return [marking.Row(e.name, p.name, p.points, state, "") for e, p in unit.parts()]
+
+    monkeypatch.setattr(grade, "grade", fake)
+    monkeypatch.setattr(grade, "isolate", lambda *a: None)
+    monkeypatch.setattr(grade, "find", lambda name: UNIT)
+    return asked
+
+
+def table(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("comes", CLASSES)
+def test_a_class_is_graded_as_it_comes(comes, tmp_path, stub, capsys):
+    (tmp_path / "class").mkdir()
+    (tmp_path / "roster.csv").write_text(ROSTERS[comes])
+    handed, out = comes(tmp_path / "class"), tmp_path / "out"
+    people = ["--roster", str(tmp_path / "roster.csv")]
+    assert grade.main(["hw03", str(handed), "--out", str(out), "--jobs", "1", *people]) == 0
+    called, note = CLASSES[comes]
+    ann, ben, cy = table(out / "grades.csv")
+    assert [ann["submission"], ben["submission"]] == called
+    assert stub == ["first", "second"] and [ann["score"], ben["score"]] == [str(UNIT.points), "0"]
+    assert note in ben["note"] and {f"{who}.json" for who in called} <= {*os.listdir(out)}
+    # Who handed in nothing is named, and everybody else is known.
+    assert cy["note"] == "handed in nothing" and cy["score"] == "0"
+    said = capsys.readouterr().out
+    assert "handed in nothing: " in said and "not on the roster" not in said + ann["note"]
+    assert ann["learner"] and ben["learner"] and cy["learner"] in ("Cy Young", "Young, Cy")
+
+
+@pytest.mark.parametrize("comes", [clones, canvas, moodle, names])
+def test_the_whole_way_from_a_platform_to_a_mark(comes, tmp_path, way, monkeypatch):
+    """The same classes with honest work in the first learner's place, behind the sandbox."""
+    monkeypatch.setattr(grade, "find", lambda name: UNIT)
+    (tmp_path / "class").mkdir()
+    handed, out = comes(tmp_path / "class"), tmp_path / "out"
+    if handed.is_file():
+        with zipfile.ZipFile(handed) as archive:
+            texts = {name: archive.read(name) for name in archive.namelist()}
+        texts = {name: HONEST if text == b"first" else text for name, text in texts.items()}
+        zipped(handed, **texts)
+    else:
+        for path in [p for p in handed.rglob("*.py") if p.read_text() == "first"]:
+            path.write_text(HONEST)
+    assert grade.main(["hw03", str(handed), "--out", str(out), "--isolation", way]) == 0
+    assert [row["score"] for row in table(out / "grades.csv")] == [str(UNIT.points), "0"]
+
+
+def test_one_clone_is_one_learner(tmp_path, stub, monkeypatch):
+    repository = clones(tmp_path) / "hw03-ann"
+    out = tmp_path / "results.json"
+    assert grade.main(["hw03", str(repository), "--out", str(out)]) == 0
+    assert grade.main(["hw03", str(repository), "--out", str(tmp_path / "r.json")]) == 0
+    assert stub == ["first", "first"] and f'"score": {UNIT.points}' in out.read_text()
+
+
+def test_late_is_counted_in_days_begun_and_told_where_nobody_knows(tmp_path, stub):
+    (tmp_path / "class").mkdir()
+    due = datetime(2026, 10, 31, 23, 59)
+    for name, hours in dict(early=-1, late=1, later=25).items():
+        path = tmp_path / "class" / f"{name}.py"
+        path.write_text("first")
+        when = (due + timedelta(hours=hours)).timestamp()
+        os.utime(path, (when, when))
+    (tmp_path / "class" / "clone" / ".git").mkdir(parents=True)
+    (tmp_path / "class" / "clone" / UNIT.file).write_text("first")
+    rule = ["--due", "2026-10-31T23:59", "--late", "10", "--out", str(tmp_path / "out")]
+    assert grade.main(["hw03", str(tmp_path / "class"), *rule]) == 0
+    rows = {row["submission"]: row for row in table(tmp_path / "out" / "grades.csv")}
+    days = {name: row["days late"] for name, row in rows.items()}
+    assert days == dict(early="0", late="1", later="2", clone="")
+    points = UNIT.points
+    assert float(rows["late"]["final"]) == round(points * 0.9, 2)
+    assert float(rows["later"]["final"]) == round(points * 0.8, 2)
+    assert float(rows["early"]["final"]) == float(rows["clone"]["final"]) == points
+    assert {row["score"] for row in rows.values()} == {str(points)}
+    assert "when it was handed in is not known" in rows["clone"]["note"]
+
+
+def test_canvas_gets_its_gradebook_back(tmp_path, stub):
+    """Its own columns and number of the assignment; its late mark costs at least one day."""
+    (tmp_path / "roster.csv").write_text(ROSTERS[canvas])
+    options = ["--canvas", "hw03", "--late", "50", "--out", str(tmp_path / "out")]
+    options += ["--roster", str(tmp_path / "roster.csv")]
+    archive = zipped(
+        tmp_path / "z.zip",
+        **{"exampleann_LATE_123_1_kv_cache.py": "first", "jonesben_124_2_kv_cache.py": "first"},
+    )
+    assert grade.main(["hw03", str(archive), *options]) == 0
+    head = "Student,ID,SIS User ID,SIS Login ID,Section,hw03 (77)"
+    half = round(UNIT.points * 0.5, 2)
+    lines = (tmp_path / "out" / "canvas.csv").read_text().splitlines()
+    first, second = '"Example, Ann",123,s1,ae,A', '"Jones, Ben",124,s2,bj,A'
+    assert lines == [head, f"{first},{half}", f"{second},{float(UNIT.points)}"]
+    # Without a roster, the archive's own names and numbers.
+    assert grade.main(["hw03", str(archive), *options[:-2]]) == 0
+    lines = (tmp_path / "out" / "canvas.csv").read_text().splitlines()
+    assert lines[0].endswith(",hw03") and lines[1] == f"exampleann,123,,,,{half}"
+
+
+def test_two_learners_of_one_name_are_told_apart_by_their_number(tmp_path, stub):
+    texts = {f"jonesben_{n}_{n}9_kv_cache.py": "first" for n in (11, 12)}
+    learners, left, twice = handed_in.whole_class(zipped(tmp_path / "z.zip", **texts))
+    assert [mine.who for mine in learners] == ["jonesben_11", "jonesben_12"] and not left + twice
+    assert roster.find([dict(ID="11", Student="Jones, B")], learners[0])["ID"] == "11"
+    assert roster.find([dict(ID="12"), dict(ID="12")], learners[1]) is None
+
+
+def test_a_file_with_two_names_is_graded_for_nobody(tmp_path, stub, capsys):
+    """A hard link to a neighbour's file: not a hundred for one, and not a zero for the other."""
+    (tmp_path / "class" / "ann").mkdir(parents=True)
+    (tmp_path / "class" / "mallory").mkdir()
+    (tmp_path / "class" / "ann" / UNIT.file).write_text("first")
+    os.link(tmp_path / "class" / "ann" / UNIT.file, tmp_path / "class" / "mallory" / UNIT.file)
+    (tmp_path / "class" / "ben.py").write_text("first")
+    os.link(tmp_path / "class" / "ben.py", tmp_path / "kept")  # nobody else's
+    assert grade.main(["hw03", str(tmp_path / "class"), "--out", str(tmp_path / "out")]) == 2
+    rows = {row["submission"]: row for row in table(tmp_path / "out" / "grades.csv")}
+    assert rows["ann"]["score"] == rows["mallory"]["score"] == "grader error"
+    assert "a hard link, is also ann's" in rows["mallory"]["note"]
+    assert rows["ben"]["score"] == str(UNIT.points) and stub == ["first"]
+
+
+def test_an_archive_writes_nothing_and_swells_to_nothing(tmp_path, stub):
+    """Names that climb out, a file of a gigabyte, and what macOS adds."""
+    path = tmp_path / "z.zip"
+    texts = {"../../escaped.py": "first", "__MACOSX/ann/._kv_cache.py": "no"}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in texts.items():
+            archive.writestr(name, text)
+        archive.writestr("bomb/kv_cache.py", bytes(handed_in.MOST + 1))
+    before = {*tmp_path.rglob("*")}
+    learners, left, _ = handed_in.whole_class(path)
+    assert {*tmp_path.rglob("*")} == before
+    bomb = next(mine for mine in learners if mine.who == "bomb")
+    assert "larger than 1 MB" in bomb.choose(UNIT)[0].none
+    assert not [mine for mine in learners if "MACOSX" in mine.who]
+    assert [mine.who for mine in learners] == ["bomb", "escaped"]
+
+
+def test_what_is_no_file_has_a_line(tmp_path, stub):
+    """A pipe in the place of a file holds nobody up."""
+    (tmp_path / "class" / "ann").mkdir(parents=True)
+    os.mkfifo(tmp_path / "class" / "ann" / UNIT.file)
+    assert grade.main(["hw03", str(tmp_path / "class"), "--out", str(tmp_path / "out")]) == 0
+    (row,) = table(tmp_path / "out" / "grades.csv")
+    assert row["score"] == "0" and "kv_cache.py is no file" in row["note"] and stub == []
+
+
+NAMES = {  # of a file: what the table says, what the terminal says
+    "a;=HYPERLINK(1)": ("a;'=HYPERLINK(1)", "a;=HYPERLINK(1)"),
+    "a|＋1": ("a|'＋1", "a|＋1"),
+    "＝1+1": ("'＝1+1", "＝1+1"),
+    "\u3164": ("\\u3164", "\\u3164"),
+    "~~~": ("~~~", "~~~"),
+    "# a": ("# a", "# a"),
+    "1. a": ("1. a", "1. a"),
+    ".ann": (".ann", ".ann"),
+    "__bob": ("__bob", "__bob"),
+}
+
+
+def test_every_name_has_a_line_and_speaks_to_no_program(tmp_path, stub, capsys):
+    """Formulas behind a separator or in wide letters, blank letters, marks of Markdown, and names
+    that are merely hidden. What systems and editors leave has none."""
+    handed, out = tmp_path / "class", tmp_path / "out"
+    for name in NAMES:
+        handed.mkdir(exist_ok=True)
+        (handed / f"{name}.py").write_text("first")
+    for folder in ("__eve", "__MACOSX", ".git", ".ipynb_checkpoints"):
+        (handed / folder).mkdir()
+        (handed / folder / UNIT.file).write_text("first")
+    (handed / "._ann.py").write_text("")
+    assert grade.main(["hw03", str(handed), "--out", str(out)]) == 0
+    said = capsys.readouterr().out
+    rows = [row["submission"] for row in table(out / "grades.csv")]
+    assert sorted(rows) == sorted([*(in_table for in_table, _ in NAMES.values()), "__eve"])
+    for name, (_, on_terminal) in NAMES.items():
+        assert f"\n{on_terminal} " in f"\n{said}"
+        head = (out / "cards" / f"{name}.md").read_text().splitlines()[2]
+        assert head.endswith(f"{UNIT.points} of {UNIT.points} points**")
+        assert not head.startswith(("~", "#", "1. ", " ")) and head[0].isprintable()

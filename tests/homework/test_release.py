@@ -1,0 +1,70 @@
+"""Do learners get solutions when, and only when, their teacher says so?"""
+
+import subprocess
+
+import pytest
+
+from homework import marking, release
+
+UNITS = [marking.find(name) for name in ("hw03", "hw04")]
+
+
+def git(folder, *arguments):
+    done = subprocess.run(["git", "-C", folder, *arguments], capture_output=True, text=True)
+    return done.stdout
+
+
+@pytest.fixture
+def course(tmp_path, monkeypatch):
+    """A small course with a history, and a teacher whom git knows."""
+    for role in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{role}_NAME", "A Teacher")
+        monkeypatch.setenv(f"GIT_{role}_EMAIL", "teacher@example.org")
+    texts = {"README.md": "read me", "tests/homework/test_proofs.py": "the SECRET"}
+    for unit in UNITS:
+        texts[f"homework/{unit.folder}/{unit.file}"] = "a stub"
+        texts[f"homework/solutions/{unit.folder}/reference.py"] = f"the SECRET of {unit.short}"
+    for name, text in texts.items():
+        (tmp_path / "course" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "course" / name).write_text(text)
+    release.git(tmp_path / "course", "init", "--quiet")
+    release.git(tmp_path / "course", "add", "--all")
+    release.git(tmp_path / "course", "commit", "--quiet", "--message", "all of it")
+    (tmp_path / "course" / "notes.txt").write_text("not committed")
+    monkeypatch.setattr(release, "ROOT", tmp_path / "course")
+    return tmp_path
+
+
+def test_the_history_that_learners_get_holds_a_solution_only_once_it_is_released(course, capsys):
+    out = course / "learners"
+    release.main([str(out)])
+    assert "without homework/solutions and tests/homework" in capsys.readouterr().out
+    held = {
+        line.partition(" ")[2] for line in git(out, "rev-list", "--objects", "--all").split("\n")
+    }
+    assert "README.md" in held and not [name for name in held if "solutions" in name]
+    assert git(out, "log", "--all", "--format=%s").split("\n") == ["The course", ""]
+    assert "SECRET" not in git(out, "log", "--all", "--patch")
+    assert not (out / "notes.txt").exists() and not (out / "tests").exists()
+
+    release.main([str(out), "hw03"])
+    patches = git(out, "log", "--all", "--patch")
+    assert "SECRET of hw03" in patches and "SECRET of hw04" not in patches
+    assert git(out, "log", "-1", "--format=%s") == "Solutions of hw03\n"
+    assert git(out, "status", "--short") == ""
+
+
+def test_a_folder_that_holds_something_is_left_alone(course):
+    (course / "full").mkdir()
+    (course / "full" / "thesis").write_text("mine")
+    with pytest.raises(SystemExit, match="wanted a new or an empty folder"):
+        release.main([str(course / "full")])
+    with pytest.raises(SystemExit, match="wanted a course made by this command"):
+        release.main([str(course / "full"), "hw03"])
+    assert [path.name for path in (course / "full").iterdir()] == ["thesis"]
+
+
+def test_git_gets_its_say(course, monkeypatch):
+    monkeypatch.setattr(release, "ROOT", course)
+    with pytest.raises(SystemExit, match="git archive in .* failed: .*not a git repository"):
+        release.main([str(course / "new")])
