@@ -26,6 +26,7 @@ WORDS, LINES = 130, 8  # a minute
 EQUATION, OUTPUT, FIGURE, GUESS = 0.5, 0.25, 1, 1  # minutes each
 PICTURE = re.compile(r"figures\.show\(|\b(?:addresses|pipeline)\(")
 PRINTS = re.compile(r"\b(?:print|answer|display|recorded)\(")
+HIDDEN = {"hide-input", "remove-input"}  # code that opens closed is not read
 WAIT = re.compile(r"\b(\d+|an?|one|two|five)(?: to (\d+))? minutes?( each)?\b")
 RUNS = re.compile(r"(\w+) training runs")
 NUMBERS = dict(a=1, an=1, one=1, two=2, five=5, seven=7, nine=9, eleven=11)
@@ -81,8 +82,8 @@ def pauses(cell):
 
 def minutes(of):
     """Minutes for these cells, not yet rounded."""
-    counted = [read(cell) for cell in of]
-    prose, lines = (sum(numbers) for numbers in zip(*counted, strict=True)) if counted else (0, 0)
+    prose = sum(read(cell)[0] for cell in of)
+    lines = sum(read(cell)[1] for cell in of if not HIDDEN & set(cells.tags(cell)))
     return prose / WORDS + lines / LINES + sum(map(pauses, of))
 
 

@@ -141,6 +141,8 @@ def test_what_stands_between_the_words_takes_time_too():
     shown = new.new_code_cell("figures.show(fig)\nprint(1)")
     drawing = new.new_code_cell("systems()", metadata=dict(tags=["drawing"]))
     assert [clock.pauses(cell) for cell in (equation, guess, shown, drawing)] == [1, 1, 1.25, 1]
+    plot = new.new_code_cell("x = 1\n" * 80, metadata=dict(tags=["hide-input"]))
+    assert clock.minutes([plot]) == 0, "code that opens closed is not read"
 
 
 @pytest.mark.parametrize(
