@@ -19,6 +19,8 @@ def two_scores(tasks):
     def make(r):
         old, new = 0.2 + 0.3 * r.random((2, tasks))
         old_error, new_error = 0.01 + 0.05 * r.random((2, tasks))
+        if tasks == 1:  # the new one is better; among many, some are worse
+            new = old + 0.1 + 0.1 * r.random(1)
         return new, new_error, old, old_error
 
     return make
@@ -59,6 +61,19 @@ def two_scores(tasks):
         "that is the variance of the difference; its error is the root of it",
         dict(errors="variance"),
     ),
+    Wrong(
+        "mean of squares",
+        2,
+        "the squares of the errors are added, not averaged: a difference is less certain than both",
+        dict(errors="mean square"),
+    ),
+    Wrong(
+        "two errors",
+        2,
+        "z counts single errors; that a difference is clear beyond two of them comes afterwards",
+        dict(errors="twice"),
+    ),
+    Wrong("without its sign", 1, "keep the sign: below zero the old one is better", dict(sign=0)),
     Wrong("turned round", 2, "new minus old: above zero the new one is better", dict(sign=-1)),
     hints=[
         "How uncertain is a difference of two numbers that are independent? Squares add up.",
@@ -80,8 +95,10 @@ def z_of(new, new_error, old, old_error, *, errors="both", sign=1):
         sum=new_error + old_error,
         mean=(new_error + old_error) / 2,
         variance=new_error**2 + old_error**2,
-    )[errors]
-    return sign * (new - old) / error
+        twice=2 * np.sqrt(new_error**2 + old_error**2),
+    ) | {"mean square": np.sqrt((new_error**2 + old_error**2) / 2)}
+    z = (new - old) / error[errors]
+    return sign * z if sign else abs(z)
 
 
 # ---- a paired interval ---------------------------------------------------------------------------
