@@ -1,7 +1,9 @@
 """How long does a notebook take a person, and how long a unit of homework? Counted, not felt.
 
-A notebook: 130 words or 8 lines of code a minute. Cells tagged `deeper` are counted for themselves;
-stubs and folded solutions are not read but written, and an exercise says how long that takes.
+A notebook: 130 words or 8 lines of code a minute, and what stands between them: an equation, what a
+cell prints, a figure, a guess, and the wait for what trains, as the head says it. Cells tagged
+`deeper` are counted for themselves, their exercises too; stubs and folded solutions are not read
+but written, and an exercise says how long that takes.
 
 An exercise of the homework: its docstring at 130 words a minute, a minute for every line of the
 reference solution, and a pause to think that depends on its level. A unit: its exercises, and its
@@ -23,6 +25,13 @@ from minimal.data.files import write_whole
 
 ROOT = Path(__file__).resolve().parents[1]
 WORDS, LINES = 130, 8  # a minute
+EQUATION, OUTPUT, FIGURE, GUESS = 0.5, 0.25, 1, 1  # minutes each
+PICTURE = re.compile(r"figures\.show\(|\b(?:addresses|pipeline)\(")
+PRINTS = re.compile(r"\b(?:print|answer|display|recorded)\(")
+HIDDEN = {"hide-input", "remove-input"}  # code that opens closed is not read
+WAIT = re.compile(r"\b(\d+|an?|one|two|five)(?: to (\d+))? minutes?( each)?\b")
+RUNS = re.compile(r"(\w+) training runs")
+NUMBERS = dict(a=1, an=1, one=1, two=2, five=5, seven=7, nine=9, eleven=11)
 THINKING = dict(easy=3, medium=7, hard=10, stretch=15)  # minutes, for an exercise of homework
 NOT_READ = re.compile(
     r"\$\$.*?\$\$|<[^>]+>|\*\*Beside it\.\*\* [^\n]*|(?<=\])\([^)\s]*\)", flags=re.S
@@ -62,11 +71,34 @@ def read(cell):
     return 0, sum(bool(line) and not line.startswith("#") for line in kept)
 
 
+def pauses(cell):
+    """Minutes for what a cell shows, and for what it asks the reader to guess."""
+    source = cell["source"]
+    if cell["cell_type"] == "markdown":
+        return EQUATION * (source.count("$$") // 2) + GUESS * source.count("**Predict.**")
+    if "drawing" in cells.tags(cell):
+        return FIGURE
+    shown = OUTPUT * bool(PRINTS.search(source))
+    return shown + FIGURE * bool(PICTURE.search(source))
+
+
 def minutes(of):
     """Minutes for these cells, not yet rounded."""
-    counted = [read(cell) for cell in of]
-    prose, lines = (sum(numbers) for numbers in zip(*counted, strict=True)) if counted else (0, 0)
-    return prose / WORDS + lines / LINES
+    prose = sum(read(cell)[0] for cell in of)
+    lines = sum(read(cell)[1] for cell in of if not HIDDEN & set(cells.tags(cell)))
+    return prose / WORDS + lines / LINES + sum(map(pauses, of))
+
+
+def waiting(head):
+    """How many minutes the head says that all cells run: what trains, and who waits for it."""
+    said = re.search(r"\*\*Time\.\*\* [^;]*;(.*?)(?:\n\n|\Z)", head, flags=re.S)
+    found = said and WAIT.search(said[1])
+    if not found:
+        return 0
+    least, most, each = found.groups()
+    number = int(most or NUMBERS.get(least) or least)
+    runs = RUNS.search(said[1])
+    return number * NUMBERS.get(runs[1].lower(), 1) if each and runs else number
 
 
 def written(cell):
@@ -79,9 +111,19 @@ def time(notebook):
     told = [cell for cell in notebook.cells if not written(cell)]
     deeper = [cell for cell in told if "deeper" in cells.tags(cell)]
     core = [cell for cell in told if "deeper" not in cells.tags(cell)]
-    exercises = [turn.exercise_of(unit, name) for name, unit in cells.turns(notebook).items()]
-    writing = sum(exercise.minutes for exercise in exercises)
-    return Time(round(minutes(core)), writing, round(minutes(deeper)))
+    exercises = {
+        name: turn.exercise_of(unit, name).minutes for name, unit in cells.turns(notebook).items()
+    }
+    folded = sum(exercises[name] for name in exercises if name in stubs(notebook))
+    wait = waiting(notebook.cells[0]["source"]) if notebook.cells else 0
+    reading = round(minutes(core) + wait)
+    return Time(reading, sum(exercises.values()) - folded, round(minutes(deeper)) + folded)
+
+
+def stubs(notebook):
+    """The names of the exercises that stand in what goes deeper."""
+    deeper = [cell for cell in notebook.cells if {"deeper", "your-turn"} <= set(cells.tags(cell))]
+    return {name for cell in deeper for name in re.findall(r"^def (\w+)", cell["source"], re.M)}
 
 
 def with_time(source, time):

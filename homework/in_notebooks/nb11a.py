@@ -51,7 +51,7 @@ def launch_add(x, y, BLOCK):
         "mask=mine)",
     ],
     level="easy",
-    minutes=3,
+    minutes=6,
 )
 def add(x, y, BLOCK, *, first=False, both=True):
     """out[i] = x[i] + y[i] for the BLOCK places of this program, those below n."""
@@ -94,7 +94,7 @@ def launch_transpose(x, M, N):
         "r[:, None] as it is: the addresses turn it.",
     ],
     level="easy",
-    minutes=5,
+    minutes=8,
 )
 def transpose(x, M, N, *, guess=False, turn=True):
     """out[c, r] = x[r, c] for one tile of M rows by N columns; x is (R, C), out is (C, R).
@@ -148,7 +148,7 @@ def launch_softmax(x, BLOCK):
         "e = tl.exp(row - tl.max(row, 0)); store e / tl.sum(e, 0) under the mask.",
     ],
     level="easy",
-    minutes=4,
+    minutes=8,
 )
 def softmax(x, BLOCK, *, idle=-np.inf, divide=True):
     """The softmax of one row of x (rows, C); BLOCK lanes, at least C."""
@@ -190,7 +190,7 @@ def launch_matmul(a, b, M, N, K):
         "the mask of the ragged edge.",
     ],
     level="medium",
-    minutes=6,
+    minutes=14,
 )
 def matmul(a, b, M, N, K, *, keep="all"):
     """out = a b for one tile of M rows by N columns: a (R, S), b (S, C), K of the S at a time."""
@@ -226,7 +226,7 @@ def launch_online(x, N):
         "tl.arange(0, 1).",
     ],
     level="medium",
-    minutes=6,
+    minutes=13,
 )
 def online(x, N, *, correct=True, top=True):
     """log(sum of exp) of one row of x (rows, C), read N numbers at a time and each of them once."""
@@ -326,7 +326,7 @@ CAUSAL = Wrong(
         "sums = tl.dot(e, values, sums * shrink[:, None]) with shrink = tl.exp(top - higher).",
     ],
     level="hard",
-    minutes=12,
+    minutes=20,
 )
 def flash(q, k, v, M, N, *, diagonal=True, shrink=(True, True), **how):
     """Causal attention of M queries, N keys at a time: q, k, v, out are (T, D), lse is (T,).
@@ -396,7 +396,7 @@ def named(T):
         "Copy your flash. Two places change: the address of the values, and the last store.",
     ],
     level="medium",
-    minutes=3,
+    minutes=8,
 )
 def gather(q, k, table, ids, gain, M, N, *, by="id", gained=True):
     """flash whose value at position p is row ids[p] of the table; out is gain times the mean.
@@ -451,7 +451,7 @@ def pushed(T):
         "dS = P * (dO V.T - delta[:, None]); grad_k += dS.T Q, times scale at the end.",
     ],
     level="hard",
-    minutes=10,
+    minutes=20,
 )
 def grad_keys(q, k, v, above, M, N, *, minus=True, scaled=True):
     """dK and dV of N keys, M queries at a time: all of (T, D), but lse and delta, which are (T,).
@@ -501,7 +501,7 @@ def spoken(r):
         "other=0.0, and tl.sum(…, 0) of them. Store even if there were none.",
     ],
     level="medium",
-    minutes=6,
+    minutes=13,
 )
 def token_sums(rows, ids, V, N, *, sort=True, tiles=None):
     """The gradient of one token's row: the sum of rows[p] over the positions p where it stands.

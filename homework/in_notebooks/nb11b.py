@@ -59,7 +59,7 @@ def launch_split(q, k, table, ids, splits, N):
         "and -inf where nothing was seen.",
     ],
     level="medium",
-    minutes=10,
+    minutes=20,
 )
 def split(q, k, table, ids, splits, N, *, nothing=0.0, stop=True):
     """One stretch of keys of one head: part is its mean of rows, lse the log of its sum.
@@ -130,7 +130,7 @@ def without_maximum(part, lse, gain):
         "tl.sum(weight[:, None] * means, 0) / tl.sum(weight, 0), times the gain.",
     ],
     level="easy",
-    minutes=4,
+    minutes=8,
 )
 def combine(part, lse, gain, *, weighted=True, gained=True):
     """One head: its parts (splits, H, D), weighted by the softmax of their lse (splits, H).
@@ -187,7 +187,7 @@ def weights(S):
         'tl.atomic_add(bins + h * V + token, mass, mask=key < S, sem="relaxed")',
     ],
     level="medium",
-    minutes=5,
+    minutes=9,
 )
 def scatter(q, k, ids, V, bound, N, *, add=True, heads=True):
     """bins[h, w] += exp(score - bound) for N keys of one head, w the key's token; bins is (H, V).
@@ -242,7 +242,7 @@ def read(r):
         "mass + run * H + h + tl.arange(0, 1).",
     ],
     level="medium",
-    minutes=4,
+    minutes=9,
 )
 def mass_of_runs(q, k, ids, bound, N, *, idle=False, tiles=None):
     """The sum of exp(score - bound) over one run of equal tokens, for one head; mass is (runs, H).

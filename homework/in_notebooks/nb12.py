@@ -10,68 +10,95 @@ from homework.marking import Part, Unit, Wrong
 unit = Unit("nb12_scale_and_evidence", "Scale and evidence", "The exercises of notebook 12.")
 
 
-# ---- a line through points -----------------------------------------------------------------------
+# ---- two scores, each with an error --------------------------------------------------------------
 
 
-def curve(points, noise):
-    """Sizes over two decades, and losses that fall as a power of them."""
+def two_scores(tasks):
+    """Scores of two models on some tasks, and their standard errors, of unlike sizes."""
 
     def make(r):
-        n = 10 ** np.linspace(4, 6, points) * (1 + 0.1 * r.random(points))
-        loss = (5 + r.random()) * (n / 1e5) ** -(0.05 + 0.2 * r.random())
-        return n, loss * np.exp(noise * r.normal(size=points))
+        old, new = 0.2 + 0.3 * r.random((2, tasks))
+        old_error, new_error = 0.01 + 0.05 * r.random((2, tasks))
+        if tasks == 1:  # the new one is better; among many, some are worse
+            new = old + 0.1 + 0.1 * r.random(1)
+        return new, new_error, old, old_error
 
     return make
 
 
 @unit.exercise(
-    Part("two sizes", 1, curve(2, 0.0)),
-    Part("five sizes, with chance", 1, curve(5, 0.05)),
+    Part("one task", 1, two_scores(1)),
+    Part("many tasks", 1, two_scores(21)),
     Wrong(
-        "no logarithms",
+        "one error",
         2,
-        "that is the slope of a straight line through the losses themselves; in a power law "
-        "log(loss) falls with log(n)",
-        dict(logs=(False, False)),
+        "you divided by one model's error; BOTH scores are uncertain, and so their difference is "
+        "more uncertain than either",
+        dict(errors="new"),
     ),
     Wrong(
-        "one logarithm",
+        "the other error",
         2,
-        "you took the logarithm of n only: loss falls along a line in log(n), log(LOSS)",
-        dict(logs=(True, False)),
+        "you divided by the old model's error alone; both scores are uncertain",
+        dict(errors="old"),
     ),
     Wrong(
-        "the sign",
+        "errors added",
         2,
-        "your exponent has the other sign: loss = A / n^b, so b is MINUS the slope",
-        dict(sign=1),
+        "you added the errors; chance of one model can cancel chance of the other, so their "
+        "SQUARES are added",
+        dict(errors="sum"),
     ),
     Wrong(
-        "axes exchanged",
-        1,
-        "you fitted n to the loss; chance is in the loss, so it stands on the left",
-        dict(exchanged=True),
+        "errors averaged",
+        2,
+        "the error of a difference is larger than either error, not between them: add squares",
+        dict(errors="mean"),
     ),
+    Wrong(
+        "no root",
+        2,
+        "that is the variance of the difference; its error is the root of it",
+        dict(errors="variance"),
+    ),
+    Wrong(
+        "mean of squares",
+        2,
+        "the squares of the errors are added, not averaged: a difference is less certain than both",
+        dict(errors="mean square"),
+    ),
+    Wrong(
+        "two errors",
+        2,
+        "z counts single errors; that a difference is clear beyond two of them comes afterwards",
+        dict(errors="twice"),
+    ),
+    Wrong("without its sign", 1, "keep the sign: below zero the old one is better", dict(sign=0)),
+    Wrong("turned round", 2, "new minus old: above zero the new one is better", dict(sign=-1)),
     hints=[
-        "log(loss) = log(A) - b log(n): a straight line. What is its slope by least squares?",
-        "slope = sum((x - mean x)(y - mean y)) / sum((x - mean x)²), with x = log n, y = log loss.",
-        "x = n.log() - n.log().mean(); y = loss.log() - loss.log().mean(); "
-        "return -(x * y).sum() / (x * x).sum()",
+        "How uncertain is a difference of two numbers that are independent? Squares add up.",
+        "error = sqrt(new_error² + old_error²); z is the difference in units of it.",
+        "return (new - old) / (new_error**2 + old_error**2).sqrt()",
     ],
     level="easy",
-    minutes=8,
+    minutes=5,
 )
-def exponent(n, loss, *, logs=(True, True), sign=-1, exchanged=False):
-    """The b of loss = A / n^b, by least squares of log(loss) on log(n); n and loss (points,) -> a
-    number.
+def z_of(new, new_error, old, old_error, *, errors="both", sign=1):
+    """The difference new - old in units of its own standard error; all are (n,), and so is it.
+
+    new_error and old_error are the standard errors of two independent scores.
     """
-    x = [math.log(value) if logs[0] else value for value in n]
-    y = [math.log(value) if logs[1] else value for value in loss]
-    x_mean, y_mean = sum(x) / len(x), sum(y) / len(y)
-    along = sum((a - x_mean) * (b - y_mean) for a, b in zip(x, y))
-    if exchanged:
-        return sign * sum((b - y_mean) ** 2 for b in y) / along
-    return sign * along / sum((a - x_mean) ** 2 for a in x)
+    error = dict(
+        both=np.sqrt(new_error**2 + old_error**2),
+        new=new_error,
+        old=old_error,
+        sum=new_error + old_error,
+        mean=(new_error + old_error) / 2,
+        variance=new_error**2 + old_error**2,
+        twice=2 * np.sqrt(new_error**2 + old_error**2),
+    ) | {"mean square": np.sqrt((new_error**2 + old_error**2) / 2)}
+    z = (new - old) / error[errors]
+    return sign * z if sign else abs(z)
 
 
 # ---- a paired interval ---------------------------------------------------------------------------

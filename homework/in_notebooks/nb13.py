@@ -53,7 +53,7 @@ def one_token(r):
         "torch.nn.functional.pad(ids + 1, (1, 0))[:, :-1] is the ids before, from 1, 0 for none.",
     ],
     level="easy",
-    minutes=6,
+    minutes=8,
 )
 def bigram_slots(ids, a, b, c, rows, *, step=1, around=False, swap=False, one=1):
     """(B, T): ((a here + b before + c) mod (2**31 - 1)) mod rows, with ids counted from 1.
@@ -106,7 +106,7 @@ def heads(r):
         "Sum over d first: q' [t, h, c] = sum over d of q[t, h, d] up[h, d, c]. One einsum.",
     ],
     level="medium",
-    minutes=8,
+    minutes=10,
     forbids=no_keys,
 )
 def absorbed_scores(q, latent, up, *, shared=False, summed=False):
@@ -173,7 +173,7 @@ def shapes(r):
         "and one of values. The bank's tables do not grow with the text.",
     ],
     level="medium",
-    minutes=8,
+    minutes=12,
 )
 def four_caches(
     tokens,
@@ -253,7 +253,7 @@ def gates(r):
         "K_R = V: then both sums are A V. Which q_R makes of 1 + q_R the gate?",
     ],
     level="easy",
-    minutes=4,
+    minutes=5,
 )
 def gate_as_dva(sigma, v):
     """(q_r, k_r), both (T, D), with which dynamic values are a gate: for every map A (T, T)

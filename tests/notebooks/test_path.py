@@ -19,7 +19,7 @@ def core(notebook):
 
 def long_cells(notebook):
     """{id: lines} of the visible code cells of the core that take more than a glance."""
-    visible = [cell for cell in core(notebook) if "remove-input" not in cells.tags(cell)]
+    visible = [cell for cell in core(notebook) if not clock.HIDDEN & set(cells.tags(cell))]
     lines = {cell.id: clock.read(cell)[1] for cell in visible if cell.cell_type == "code"}
     return {name: many for name, many in lines.items() if many > LINES}
 

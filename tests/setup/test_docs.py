@@ -115,7 +115,7 @@ def test_a_minute_is_130_words_or_8_lines():
     from homework import clock
 
     new = nbformat.v4
-    prose = new.new_markdown_cell("word " * 260 + "$$ x = not + counted $$ <b>tag</b>")
+    prose = new.new_markdown_cell("word " * 260 + "<b>tag</b>")
     code = new.new_code_cell("x = 1\n" * 16 + "# a comment\n\n")
     deeper = new.new_code_cell("x = 1\n" * 24, metadata=dict(tags=["deeper"]))
     stub = new.new_code_cell("x = 1\n" * 80, metadata=dict(tags=["your-turn"]))
@@ -124,6 +124,37 @@ def test_a_minute_is_130_words_or_8_lines():
     cells = [prose, code, deeper, stub, check, solved]
     assert clock.time(new.new_notebook(cells=[prose, code])) == clock.Time(4, 0, 0)
     assert clock.time(new.new_notebook(cells=cells)) == clock.Time(5, 5, 3)
+    stub["source"] = "def causal_mask(T):\n    raise NotImplementedError"
+    stub["metadata"]["tags"].append("deeper")
+    assert clock.time(new.new_notebook(cells=cells)) == clock.Time(5, 0, 8), "folded exercises"
     assert str(clock.Time(5, 5, 3)) == (
         "5 minutes to read and run, 5 to write, 3 more for what goes deeper"
     )
+
+
+def test_what_stands_between_the_words_takes_time_too():
+    from homework import clock
+
+    new = nbformat.v4
+    equation = new.new_markdown_cell("$$ x = 1 $$\n\n$$ y = 2 $$")
+    guess = new.new_markdown_cell("> **Predict.** Two?")
+    shown = new.new_code_cell("figures.show(fig)\nprint(1)")
+    drawing = new.new_code_cell("systems()", metadata=dict(tags=["drawing"]))
+    assert [clock.pauses(cell) for cell in (equation, guess, shown, drawing)] == [1, 1, 1.25, 1]
+    plot = new.new_code_cell("x = 1\n" * 80, metadata=dict(tags=["hide-input"]))
+    assert clock.minutes([plot]) == 0, "code that opens closed is not read"
+
+
+@pytest.mark.parametrize(
+    "said, minutes",
+    [
+        ("all cells run in about 6 minutes on a CPU, in less than 2 GB", 6),
+        ("all cells run in 5 to 8 minutes on a CPU and in about one later", 8),
+        ("nine training runs (five of them its own) take about a minute each", 9),
+        ("all cells run in about 30 seconds", 0),
+    ],
+)
+def test_what_trains_is_waited_for(said, minutes):
+    from homework import clock
+
+    assert clock.waiting(f"**Time.** 5 minutes to read and run; {said}. No GPU.") == minutes

@@ -5,11 +5,9 @@ import itertools
 import torch
 
 
-def exponent(n, loss):
-    x = n.log() - n.log().mean()  # (points,)
-    y = loss.log() - loss.log().mean()
-    slope = (x * y).sum() / (x * x).sum()
-    return -slope.item()
+def z_of(new, new_error, old, old_error):
+    error = (new_error**2 + old_error**2).sqrt()  # (n,): of the difference
+    return (new - old) / error
 
 
 def paired_interval(plan, baseline, t):

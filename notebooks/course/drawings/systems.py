@@ -25,7 +25,7 @@ WORDS = dict(
     table="from a table by token id",
     input="from the layer's input past W_V",
     slots="from a table by the last ids",
-    latent="from a latent that is kept in their place",
+    latent="from a latent that is kept in their place, and of which keys are made, too",
 )
 
 
@@ -80,9 +80,11 @@ def told(plan, found):
     return sentence
 
 
-def frame(c):
-    """What every system shares: the stream, layer 1, layer n, queries and keys that make the "
-    "map."""
+def frame(c, latent=False):
+    """What every system shares: the stream, layer 1, layer n, queries and keys that make the map.
+
+    Where keys and values share a latent, its own arrow leads to the keys.
+    """
     # the residual stream, from the token up
     c.box(14, 292, 40, 24, "x₀", "box")
     c.path([(34, 292), (34, 40)])
@@ -97,7 +99,8 @@ def frame(c):
     # routing: who is heard
     c.path([(34, 218), (84, 218)], tip=False)
     c.path([(84, 218), (84, 164)])
-    c.path([(84, 218), (110, 218), (110, 164)])
+    if not latent:
+        c.path([(84, 218), (110, 218), (110, 164)])
     c.box(73, 140, 22, 24, "q", "routing")
     c.box(99, 140, 22, 24, "k", "routing")
     c.path([(84, 140), (84, 118)])
@@ -152,9 +155,10 @@ def slots_arrow(c, several):
 
 
 def latent_arrow(c, several):
-    c.path([(110, 218), (130, 218)], "value")
-    c.box(130, 209, 20, 18, "c", "content", 12)
-    c.path([(150, 218), (176, 218), (176, 187 if several else 164)], "value")
+    c.path([(84, 218), (100, 218)], "value")
+    c.box(100, 209, 20, 18, "c", "content", 12)
+    c.path([(110, 209), (110, 164)])  # keys are made of it, too
+    c.path([(120, 218), (176, 218), (176, 187 if several else 164)], "value")
     c.box(160, 187, 32, 18, "Wᵥ", "box")
 
 
@@ -191,7 +195,7 @@ def panel(plan, title=None, size="tiny"):
     """One system on a canvas, and its wiring."""
     found, c = wiring(plan, size), Canvas(WIDTH, HEIGHT)
     c.text(WIDTH / 2, 10, title or NAMES.get(plan, plan), 15, bold=True)
-    frame(c)
+    frame(c, latent=any(kind == "latent" for kind, _ in found["leaves"]))
     several = len(found["leaves"]) > 1
     for kind, weight in found["leaves"]:
         ARROWS[kind](c, several)
