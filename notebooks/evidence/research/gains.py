@@ -7,8 +7,8 @@ from course.markdown import table
 from evidence.research import numbers, pairs
 from evidence.research.cells import GAINED, WRITING
 from evidence.research.leads import between
+from evidence.research.names import NAMES
 from evidence.research.numbers import number
-from evidence.research.tables import NAMES
 
 NEAR = 0.2  # a gain that ends nearer to zero is called closed
 SLOWER = ("0.05", "0.005")  # the paper's rate is 0.5

@@ -16,11 +16,14 @@ import jinja2
 
 from course import records
 from evidence.research import (
+    answer,
+    claims,
     gains,
     gpu_table,
     measured,
     numbers,
     pairs,
+    pictures,
     slopes,
     tables,
     text_leads,
@@ -45,6 +48,9 @@ def whole(*grids):
 
 
 NAMES = dict(
+    answer=answer,
+    claims=claims,
+    pictures=pictures,
     numbers=numbers,
     measured=measured,
     tables=tables,
