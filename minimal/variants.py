@@ -43,9 +43,11 @@ from minimal.model.pieces import (
     V1_DETACHED,
     V1_HALF,
     V1_LEARNED,
+    V1_PASSED,
     WHOLE,
     X0,
     X0_LEARNED,
+    X0_PASSED,
     anchor,
     behind_anchor,
     below,
@@ -210,6 +212,10 @@ TWISTS = dict(
     many=dict(heads=None),
     detached=dict(line=place(after_first, value=V1_DETACHED)),  # a control of resformer's
 )
+# "standard/v1-gradient": half V, half V1 (or x0 W_V), of which one half alone passes
+for _name, _passed in dict(v1=V1_PASSED, x0=X0_PASSED).items():
+    for _way, _value in _passed.items():
+        TWISTS[f"{_name}-{_way}"] = dict(line=place(after_first, value=_value))
 
 
 # ---- from a name to a model -------------------------------------------------------------------

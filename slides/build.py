@@ -137,8 +137,11 @@ def build(out, copies, profile, deck_copies, printing=True):
 
     # evidence
     at = "evidence/index.html"
-    findings = markdown("notebooks/evidence/README.md", at)
-    put(at, "Findings", evidence.with_figures(findings))
+    put(at, "Findings", markdown("notebooks/evidence/README.md", at))
+    for name, title in dict(ledger="Ledger", speed="Speed", gpu="On a GPU").items():
+        at = f"evidence/{name}.html"
+        found = markdown(f"notebooks/evidence/{name}.md", at)
+        put(at, title, evidence.with_figures(found))
     at = "evidence/claims.html"
     link = lambda file, words: anchor(file, at, words)
     put(at, "Claims", claims.claims(link), broad=True)

@@ -25,6 +25,7 @@ from minimal.compare import intervals
 
 PAGES = [
     ("Findings", "evidence/index.html"),
+    ("Ledger", "evidence/ledger.html"),
     ("Claims and verdicts", "evidence/claims.html"),
     ("What the sources print", "evidence/published.html"),
     ("Recorded runs", "evidence/recorded.html"),

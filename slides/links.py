@@ -22,6 +22,10 @@ HOME = {  # file or folder of the repository -> its page on the site
     "homework/README.md": "homework/instructors.html",
     "notebooks/evidence": "evidence/index.html",
     "notebooks/evidence/README.md": "evidence/index.html",
+    "notebooks/evidence/ledger.md": "evidence/ledger.html",
+    "notebooks/evidence/speed.md": "evidence/speed.html",
+    "notebooks/evidence/gpu.md": "evidence/gpu.html",
+    "notebooks/evidence/claims.md": "evidence/claims.html",
     "notebooks/evidence/claims.json": "evidence/claims.html",
     "notebooks/evidence/published.json": "evidence/published.html",
 }

@@ -59,7 +59,8 @@ def test_where_ten_seeds_are_not_recorded_the_lead_is_over_three_of_the_same_sta
     files = dict(gains_novel=slow, shares_novel=one)
     monkeypatch.setattr(pairs, "rows_of", lambda name: files.get(name, []))
     asked = []
-    monkeypatch.setattr(gains, "apart", lambda theirs, ours: asked.append((theirs, ours)))
+    monkeypatch.setattr(gains, "between", lambda ours, theirs: asked.append((theirs, ours)))
+    monkeypatch.setattr(numbers, "with_interval", lambda found: "")
     gains.lead("novel", "bov", "0.05")
     assert asked == [({0: 3.0}, {0: 2.9, 1: 2.9})]
 

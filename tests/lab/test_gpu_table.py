@@ -11,7 +11,7 @@ from minimal.data import results
 from minimal.kernels import dense
 from minimal.kernels.decode import split_bytes, summed_rows
 
-PAGE = (records.EVIDENCE / "page.md").read_text(encoding="utf-8")
+PAGE = (records.EVIDENCE / "pages" / "gpu.md.j2").read_text(encoding="utf-8")
 
 
 def cells(markdown):

@@ -3,13 +3,15 @@
 from dataclasses import replace
 
 import pytest
+import torch
 
-from evidence.research import why
+from evidence.research import title, why
 from evidence.research.grids import ASKED, EXPLORATORY, GRIDS
 from evidence.research.studies import largest_coefficients
 from minimal.compare.runs import asked_of
+from minimal.model import pieces
 from minimal.training.run import Run
-from minimal.variants import plan_named, skeleton
+from minimal.variants import build, plan_named, skeleton
 
 
 def shapes(grid):
@@ -155,3 +157,55 @@ def test_grids_that_were_chosen_after_looking_are_marked():
     assert sorted(name for name, kind in kinds.items() if kind == EXPLORATORY) == sorted(
         ["confound", "parameters", "code", "start", *early, *seen]
     )
+
+
+# ---- the grids of the title ----------------------------------------------------------------------
+
+ANSWERS = ("dose", "content_gradient", "who_needs")
+CELLS = [f"{grid} {run.plan}" for grid in ANSWERS for run in shapes(GRIDS[f"{grid}_code"])]
+
+
+@pytest.mark.parametrize("grid", ANSWERS)
+def test_an_answer_is_registered_on_both_texts_with_what_is_expected(grid):
+    code, novel = (GRIDS[f"{grid}_{text}"] for text in ("code", "novel"))
+    assert code.kind == novel.kind == ASKED and len(code.expected) > 200
+    assert [*map(str, code.cells)] == [*map(str, novel.cells)]
+    assert code.base.corpus != novel.base.corpus and len(code.seeds) == len(novel.seeds) == 5
+
+
+@pytest.mark.parametrize("plan", sorted({cell.split()[1] for cell in CELLS}))
+def test_every_cell_of_an_answer_takes_two_steps(plan):
+    """At the twelve layers that its name counts, four wide."""
+    torch.manual_seed(0)
+    model = build(plan, "smoke", layers=12, width=16, heads=2)
+    rate = torch.optim.SGD(model.parameters(), 0.01)
+    ids = torch.randint(model.config.vocab, (2, 9))
+    for _ in range(2):
+        rate.zero_grad()
+        loss = model(ids[:, :-1]).flatten(0, 1)
+        loss = torch.nn.functional.cross_entropy(loss.float(), ids[:, 1:].flatten())
+        loss.backward()
+        rate.step()
+    assert loss.isfinite()
+
+
+def test_cells_without_tables_are_as_large_as_standard_and_widened_ones_as_large_as_tables():
+    sizes = {}
+    for run in shapes(GRIDS["dose_code"]):
+        sizes[run.plan, run.config().get("hidden")] = parameters(run)
+    plain = sizes.pop(("standard", None))
+    for k, hidden in title.WIDENED.items():
+        wide = sizes.pop(("standard", hidden))
+        assert wide == sizes.pop((title.in_layers("bov-fixed", title.TOP[k]), None))
+    assert set(sizes.values()) == {plain}
+    for grid in ("content_gradient_code", "who_needs_code"):
+        assert {parameters(run) for run in shapes(GRIDS[grid])} == {plain}
+
+
+def test_what_passes_of_a_value_is_its_number_or_its_gradient():
+    x = torch.randn(2, 3, requires_grad=True)
+    passed = {way: pieces.PASSES[way](x) for way in title.WAYS}
+    assert torch.equal(passed["both"], x) and torch.equal(passed["forward"], x)
+    assert not passed["gradient"].any() and not passed["neither"].any()
+    assert torch.equal(passed["other"], x.flip(0))
+    assert [way for way, y in passed.items() if y.requires_grad] == ["both", "gradient"]

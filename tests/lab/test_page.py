@@ -5,96 +5,57 @@ import re
 import shutil
 import zlib
 
+import jinja2
 import pytest
 
 from course import records
-from evidence.research import measured, numbers, page, pairs, tables
-from evidence.research.grids import GRIDS
+from evidence.research import answer, measured, numbers, page, pairs, tables
+from evidence.research.grids import EXPLORATORY, GRIDS
 from minimal.compare.runs import asked_of
 from minimal.data import results
 
-TEMPLATE = (records.EVIDENCE / "page.md").read_text(encoding="utf-8")
+TEMPLATE = "".join(path.read_text(encoding="utf-8") for path in page.templates().values())
 
 
 @pytest.fixture(scope="module")
 def written():
-    return page.page()
+    return {name: page.page(name) for name in page.templates()}
 
 
 def test_the_page_is_what_the_records_say(written):
-    committed = (records.EVIDENCE / "README.md").read_text(encoding="utf-8")
-    assert written == committed, "python -m evidence.research.page writes it"
+    for name, text in written.items():
+        committed = (records.EVIDENCE / name).read_text(encoding="utf-8")
+        assert text == committed, "python -m evidence.research.page writes it"
 
 
-# What a sentence may say by itself: names, settings, definitions, and what was wanted.
-SETTINGS = (
-    r"12 layers of width 64|0\.7M parameters|1M tokens|500 steps|500 to 4,000 steps",
-    r"at 4,000 steps as at 500|500, 1,000, 2,000 and 4,000 steps|[24],000 steps|after [24],000",
-    r"64, 128 and 192|windows of 32 tokens",
-    r"(?:at|texts of) \d+ tokens|at 256\b",
-    r"[Rr]ows? \d+\b|layer 8\b|\d+ layers|24 corners|of 12 intervals|of 15 layers",
-    r"step 150 \| 300 \| 500",
-    r"95 %|\b5 %|0\.2 of zero|rate of 0\.5|Table 1|Figure 2a|Gemma 3n|GPT-2|\bF1\b|\bx0\b|\bd12\b",
-    r"H100|bf16|fp32|AVX2|x86|2 threads of a 4-core|sm_[89]0|131,072|262,144",
-    r"\| (?:55 %|0\.15|1\.4|1\.65|5|2) \|\s*$",  # the last column of "Speed": what was wanted
-)
+def test_the_first_page_is_short_and_has_few_figures(written):
+    first = written["README.md"]
+    assert len(first.split()) <= 6000 and first.count("![") <= 5
 
 
-def bare_numbers(template):
-    """The numbers of a template's own words."""
-    words = re.sub(r"\{\{.*?\}\}|`[^`]*`|\]\([^)]*\)", " ", template, flags=re.S)
-    words = re.sub(r"[ \t]*\n(?!\||\n)", " ", words)  # a phrase may go on in the next line
-    words = re.sub("|".join(SETTINGS), " ", words, flags=re.M)
-    return re.findall(r"\d[\d.,]*", words)
-
-
-def test_no_number_of_the_page_is_typed():
-    assert bare_numbers(TEMPLATE) == []
-    assert bare_numbers(TEMPLATE + "\nResFormer leads by .021 nats.") == ["021"]
-    assert bare_numbers("It gains 0.5 at {{lead()}} in 12 layers of width 64.") == ["0.5"]
+def test_a_grid_that_grew_after_it_was_recorded_is_exploratory():
+    """As git tells it; a shallow copy of the repository tells nothing."""
+    for name, grid in GRIDS.items():
+        if answer.grown(name):
+            assert grid.kind == EXPLORATORY, f"{name} grew: {answer.grown(name)}"
 
 
 def test_what_waits_for_a_grid_is_told_once_that_grid_is_whole(monkeypatch):
-    text = "a\n{{when noise_code gains_code}}\nb\n{{otherwise}}\nc\n{{end}}\nd\n"
+    text = 'a\n{% if whole("noise_code", "gains_code") %}\nb\n{% else %}\nc\n{% endif %}\nd\n'
     for there, told in [
         (("noise_code", "gains_code"), "a b d"),
         (("gains_code",), "a c d"),
         ((), "a c d"),
     ]:
         monkeypatch.setattr(pairs, "whole", lambda name, there=there: name in there)
-        assert page.chosen(text).split() == told.split()
+        assert page.filled(text).split() == told.split()
+    with pytest.raises(ValueError, match="wanted a grid of GRIDS, got nothing"):
+        page.filled('{% if whole("nothing") %}{% endif %}')
 
 
-@pytest.mark.parametrize(
-    "text, told",
-    [
-        ("{{when nothing}}\n{{end}}", "line 1: there is no grid nothing"),
-        ("{{when sizes}}\n", "wanted an end for every when"),
-        ("{{when sizes}}\n{{when lengths}}\n", "line 2: wanted an end before another when"),
-    ],
-)
-def test_a_template_that_cannot_be_read_is_said(text, told):
-    with pytest.raises(ValueError, match=told):
-        page.chosen(text)
-
-
-@pytest.mark.parametrize("words", ["lead(", "lead", "lead(bov)", "open('x').read()"])
-def test_only_calls_with_plain_values_are_marks(words):
-    with pytest.raises(ValueError, match="wanted a call such as"):
-        page.filled("{{" + words + "}}")
-    with pytest.raises(ValueError, match="there is no nobody"):
-        page.filled("{{nobody()}}")
-
-
-def test_every_grid_that_waits_is_told_when_it_is_there(monkeypatch):
-    """Both forms of every section can be read; what they would name is tried when it is whole."""
-    for whole in (False, True):
-        monkeypatch.setattr(pairs, "whole", lambda name, whole=whole: whole)
-        for words in page.MARK.findall(page.chosen(TEMPLATE)):
-            name = words.partition("(")[0]
-            prefix = next(prefix for prefix in page.ROOMS if name.startswith(prefix))
-            rooms, inner = page.ROOMS[prefix], name.removeprefix(prefix)
-            assert any(hasattr(room, inner) for room in rooms), name
+def test_a_mark_that_names_nothing_is_refused():
+    with pytest.raises(jinja2.UndefinedError, match="nobody"):
+        page.filled("{{ nobody.lead() }}")
 
 
 def test_code_and_links_stay_on_one_line():
@@ -167,7 +128,8 @@ def test_fewer_systems_stay_clear_the_harder_it_is_asked(place):
 
 
 def test_the_command_writes_checks_and_says_what_it_did(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(page, "page", lambda: "new\n")
+    monkeypatch.setattr(page, "page", lambda name: "new\n")
+    monkeypatch.setattr(page, "templates", lambda: {"README.md": None})
     monkeypatch.setattr(records, "EVIDENCE", tmp_path)
     (tmp_path / "README.md").write_text("old\n")
     with pytest.raises(SystemExit, match="python -m evidence.research.page writes it"):
@@ -176,12 +138,12 @@ def test_the_command_writes_checks_and_says_what_it_did(tmp_path, monkeypatch, c
     page.main(["--check"])
     assert (tmp_path / "README.md").read_text() == "new\n"
     said = capsys.readouterr().out
-    assert said == "page: README.md written\npage: README.md is what the records say\n"
+    assert said == "page: README.md written\npage: all pages are what the records say\n"
 
 
 # ---- the page of a day on which all is recorded --------------------------------------------------
 
-WAITING = [name for line in re.findall(r"\{\{when (.*?)\}\}", TEMPLATE) for name in line.split()]
+WAITING = re.findall(r'"(\w+)"', " ".join(re.findall(r"whole\((.*?)\)", TEMPLATE)))
 COEFFICIENTS = {f"blocks.{at}.attention.value.gain": 0.1 * at for at in (8, 9, 10, 11)}
 
 
@@ -207,6 +169,7 @@ def invented(name):
             ],
             parameters=700_000,
             coefficients=COEFFICIENTS,
+            held_out=[loss + at % 5 / 100 for at in range(8)],
             share={str(at): 0.3 for at in (8, 9, 10, 11)},
             depth={str(at): [1 / (at + 1)] * (at + 1) for at in range(1, 12)},
             **dict(x0_share=[0.4] + [0.6] * 15, turn=0.5, fell=13, crossed=[], rise=0.02),
@@ -224,8 +187,8 @@ def test_the_page_can_be_written_on_the_day_when_all_is_recorded(tmp_path, monke
     for name in {*WAITING, *pairs_of_texts, "ten_seeds_novel"}:
         results.write(tmp_path / f"{name}.json", head | dict(rows=list(invented(name))))
     monkeypatch.setattr(records, "EVIDENCE", tmp_path)
-    text = page.page()
-    assert "{{" not in text and "not whole" not in text
+    text = "".join(map(page.page, page.templates()))
+    assert "{{" not in text and "runs recorded" not in text
     for told in (
         "the systems with more seeds from [ten_seeds_code.json](ten_seeds_code.json)",
         "pairs of runs on code",

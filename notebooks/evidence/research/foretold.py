@@ -24,6 +24,7 @@ import numpy as np
 
 from course import records
 from evidence.research import why
+from evidence.research.leads import between
 from minimal.command import command
 from minimal.data import corpora
 from minimal.data.packing import pack, permutation
@@ -126,8 +127,7 @@ def lead_of(rows, plan="bov-fixed", changes=SLIM):
         kept = (row for row in rows if row["plan"] == plan)
         return {row["seed"]: row["loss"] for row in kept if row["asked"].get("changes") == changes}
 
-    plain, theirs = losses("standard", None), losses(plan, changes or None)
-    return [plain[seed] - theirs[seed] for seed in sorted(plain) if seed in theirs]
+    return list(between(losses(plan, changes or None), losses("standard", None)))
 
 
 def verdict(leads, seeds=3):

@@ -52,7 +52,7 @@ QUESTIONS = dict(
     frontier_forms=("Hashes, orders, half a cache in four ways, gates, other mixtures", FORMS),
     frontier_early=("Values by token in layers 3 to 6 or in the last third", EARLY),
 )
-SEEN = ("frontier_early",)  # asked after looking at the others
+SEEN = ("frontier_early", "frontier_forms")  # asked, or grown, after looking at the others
 
 
 def depth_study(result):

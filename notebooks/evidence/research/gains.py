@@ -6,8 +6,9 @@ from course import records
 from course.markdown import table
 from evidence.research import numbers, pairs
 from evidence.research.cells import GAINED, WRITING
+from evidence.research.leads import between
+from evidence.research.names import NAMES
 from evidence.research.numbers import number
-from evidence.research.tables import NAMES, apart
 
 NEAR = 0.2  # a gain that ends nearer to zero is called closed
 SLOWER = ("0.05", "0.005")  # the paper's rate is 0.5
@@ -62,7 +63,7 @@ def lead(text, plan, rate, over="standard"):
     theirs = at_the_papers_rate(text, over)
     if not ours.keys() & theirs.keys():
         return "not recorded"
-    return apart(theirs, ours)
+    return numbers.with_interval(between(ours, theirs))
 
 
 def at_the_papers_rate(text, plan):

@@ -8,6 +8,7 @@ from course import records
 from course.markdown import table
 from evidence.research import pairs
 from evidence.research.costs import FILE, PEAK
+from evidence.research.leads import between
 
 LONG = 65536  # positions in flight beyond which launches no longer count
 
@@ -188,8 +189,7 @@ def unfinished():
 def session_lead(plan):
     """By how many nats a plan's runs ended below standard's of the same seeds: ".034 and .038"."""
     ours, theirs = (pairs.by_seed(rows_of("run", FILE), name) for name in (plan, "standard"))
-    leads = [theirs[seed] - ours[seed] for seed in ours if seed in theirs]
-    return " and ".join(f"{lead:.3f}" for lead in leads)
+    return " and ".join(f"{lead:.3f}" for lead in between(ours, theirs))
 
 
 def epochs():

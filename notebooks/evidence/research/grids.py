@@ -285,3 +285,23 @@ for name, base in title.TEXTS.items():
         also=held_out,
         expected=title.EXPECTED,
     )
+
+# Five seeds: first looks lie .03 nats apart on the novel, and five tell .02. At the recipe's rates.
+ANSWERS = dict(
+    dose=("In how many layers may values be of the token alone?", title.DOSE, title.EXPECTED_DOSE),
+    content_gradient=(
+        "Is it what the value says, or the gradient's way home? V1 and x0, straight through",
+        title.CONTENT_GRADIENT,
+        title.EXPECTED_CONTENT,
+    ),
+    who_needs=(
+        "Query, key or value: who needs the stream? In all layers and in the last third",
+        title.WHO_NEEDS,
+        title.EXPECTED_WHO,
+    ),
+)
+for question, (what, cells, expected) in ANSWERS.items():
+    for name, base in title.TEXTS.items():
+        GRIDS[f"{question}_{name}"] = Grid(
+            f"{what}; {name}", cells, seeds=FIVE, base=base, also=held_out, expected=expected
+        )

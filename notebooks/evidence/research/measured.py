@@ -7,7 +7,7 @@ from collections import Counter
 
 from course import records
 from course.markdown import table
-from evidence.research import numbers, pairs, verdicts
+from evidence.research import factorial, numbers, pairs, verdicts
 from evidence.research.costs import ASSUMED, PAPERS, PEAK, hours, reached
 from evidence.research.grids import EXPLORATORY, GRIDS
 from evidence.research.numbers import number, signed
@@ -79,20 +79,12 @@ def first_shares(grid, plan):
 
 
 def effect(part, fixed=""):
-    """The mean effect of one factor of dva_factorial on the loss: "dva" against "standard", "noffn"
-    against "ffn", over the corners whose name holds `fixed`."""
-    other = dict(dva="standard", noffn="ffn").get(part, "standard")
-    losses = {}
-    for row in pairs.rows_of("dva_factorial"):
-        losses.setdefault(row["plan"], []).append(row["loss"])
-    changes = []
-    for plan in losses:
-        names = plan.split("/")
-        if part not in names or fixed and fixed not in names:
-            continue
-        rival = "/".join(other if name == part else name for name in names)
-        changes.append(statistics.fmean(losses[plan]) - statistics.fmean(losses[rival]))
-    return signed(statistics.fmean(changes))
+    """How much one factor of dva_factorial gains, over the corners whose name holds `fixed`."""
+    change = next(one for one in factorial.CHANGES if one[2] == part)
+    if part == "dva":  # against no modifier, where the notebook has it against a random one
+        change = (0, "standard", "dva")
+    rows = [row for row in pairs.rows_of("dva_factorial") if fixed in ("", *row["plan"].split("/"))]
+    return signed(-factorial.effect(rows, *change)["difference"])
 
 
 def overtaken(style):

@@ -13,22 +13,15 @@ import re
 import statistics
 
 from course import records
-from evidence.research import pairs, repeats, states, verdicts
+from evidence.research import leads, pairs, repeats, states, verdicts
 from evidence.research.grids import GRIDS
+from evidence.research.leads import number, signed  # noqa: F401 slides read them here
+from evidence.research.leads import told as with_interval
 from minimal.compare import intervals
 
 TABLES = re.compile("bov|vplus|modded")  # plans with tables by token
 
 TEXTS = dict(novel=verdicts.WAR, code=verdicts.CODE)
-
-
-def number(value, digits=3):
-    """A number as the page writes it: a true minus, no sign where it is not needed."""
-    return f"{value:.{digits}f}".replace("-", "−")
-
-
-def signed(value, digits=3):
-    return f"{value:+.{digits}f}".replace("-", "−")
 
 
 # ---- two cells on the same seeds -----------------------------------------------------------------
@@ -72,13 +65,13 @@ def differences(plan, place, over="standard"):
         if place in TEXTS:  # its two cells may stand in two files of one setting
             rows = [row for file in TEXTS[place] for row in pairs.rows_of(file)]
             ours, theirs = pairs.by_seed(rows, plan), pairs.by_seed(rows, over)
-            return [theirs[seed] - ours[seed] for seed in sorted(ours.keys() & theirs.keys())]
+            return list(leads.between(ours, theirs))
     check_states(file_of(plan, place), file_of(over, place))
     ours, theirs = by_seed(plan, place), by_seed(over, place)
-    both = sorted(ours.keys() & theirs.keys())
-    if not both:
+    found = leads.between(ours, theirs)
+    if not len(found):
         raise ValueError(f"wanted seeds that {plan} and {over} share in {place}, got none")
-    return [theirs[seed] - ours[seed] for seed in both]
+    return list(found)
 
 
 def best(plan, place, over="standard"):
@@ -130,18 +123,9 @@ def told(plan, place, over="standard", digits=3):
     return with_interval(differences(plan, place, over), digits)
 
 
-def with_interval(values, digits=3):
-    """Their mean and its interval; bold where it is clear of zero."""
-    change, low, high = intervals.interval(values)
-    words = signed(change, digits)
-    if intervals.clear(low, high, len(values)):
-        words = f"**{words}**"
-    return f"{words} ({signed(low, digits)} to {signed(high, digits)})"
-
-
-def apart(values, others):
-    """How much larger these are, pair by pair: their mean and its interval."""
-    return with_interval([one - other for one, other in zip(values, others, strict=True)])
+def apart(first, second):
+    """By how much one lead exceeds another, seed by seed."""
+    return with_interval(leads.change(*(dict(enumerate(values)) for values in (first, second))))
 
 
 def on_both(plan, grid, over="standard"):
@@ -162,16 +146,15 @@ def as_asked(name, place):
 def more(first, second, place, over="standard", under="standard", where=None):
     """By how much the lead of `first` over `over` exceeds that of `second` over `under`."""
     one, two = differences(first, place, over), differences(second, where or place, under)
-    return with_interval([a - b for a, b in zip(one, two)])
+    return apart(one, two)
 
 
 def lead_at(plan, place, step, over="standard"):
     """Its lead after so many steps of the recorded runs."""
     rows = pairs.rows_of(best(plan, place, over)["file"])
     curves = {(row["plan"], row["seed"]): dict(row["valid"]) for row in rows}
-    both = [seed for name, seed in curves if name == plan and (over, seed) in curves]
-    gaps = [curves[over, seed][step] - curves[plan, seed][step] for seed in both]
-    return number(statistics.fmean(gaps))
+    at = lambda name: {seed: curve[step] for (one, seed), curve in curves.items() if one == name}
+    return number(statistics.fmean(leads.between(at(plan), at(over))))
 
 
 # ---- counts over all systems ---------------------------------------------------------------------

@@ -1,28 +1,29 @@
-"""The page of findings: its words stand in page.md, its numbers and tables in the records.
+"""The pages of findings: words stand in notebooks/evidence/pages/*.j2, numbers in the records.
 
-    python -m evidence.research.page           write notebooks/evidence/README.md
-    python -m evidence.research.page --check   say whether it is what the records say
+    python -m evidence.research.page           write them into notebooks/evidence
+    python -m evidence.research.page --check   say whether they are what the records say
 
-In the template, `{{lead("bov", "novel")}}` becomes what that function returns: of `numbers` or
-`measured` beside this file; with `table_` before its name, of `tables`, `gains` or `text_leads`;
-with `gain_`, of `gains`; with `text_`, of `text_leads`; with `vocab_`, of `vocab_leads`; with
-`slope_`, of `slopes`; with `gpu_`, of `evidence.research.gpu_table`. What stands between
-`{{when GRID …}}` and `{{otherwise}}` or `{{end}}`, each on a line of its own, is told once these
-grids are whole: nothing is told from a part of a grid.
+The templates are Jinja2's. A module of this folder is a name in them, `numbers.lead("bov", "code")`
+is what that function returns, and `{% if whole("dose_code") %}` tells what waits for a grid:
+nothing is told from a part of one.
 """
 
-import ast
 import re
 import sys
 import textwrap
 
+import jinja2
+
 from course import records
 from evidence.research import (
+    answer,
+    claims,
     gains,
     gpu_table,
     measured,
     numbers,
     pairs,
+    pictures,
     slopes,
     tables,
     text_leads,
@@ -33,69 +34,45 @@ from minimal.command import command
 from minimal.data.files import write_whole
 
 WIDTH = 118  # columns of a paragraph
-MARK = re.compile(r"\{\{(.*?)\}\}", re.S)
 WHOLE = re.compile(r"`[^`]+`|\[[^\]]+\]\([^)]+\)")  # code and links stay on one line
 TIE = "\N{NO-BREAK SPACE}"
-# what a name begins with -> where it is looked for
-ROOMS = {
-    "table_": [tables, gains, text_leads],
-    "gain_": [gains],
-    "text_": [text_leads],
-    "vocab_": [vocab_leads],
-    "slope_": [slopes],
-    "gpu_": [gpu_table],
-    "": [numbers, measured],
-}
-TOLD = "written by `python -m evidence.research.page` from page.md and the records; edit those"
+TOLD = "written by `python -m evidence.research.page` from pages/{}.j2 and the records; edit those"
 
 
-# ---- what is told --------------------------------------------------------------------------------
+def whole(*grids):
+    """Are these grids whole? What is told of them waits until they are."""
+    unknown = [name for name in grids if name not in GRIDS]
+    if unknown:
+        raise ValueError(f"wanted a grid of GRIDS, got {', '.join(unknown)}: name one of them")
+    return all(map(pairs.whole, grids))
 
 
-def chosen(template):
-    """The template without what waits for grids that are not whole."""
-    kept, telling, inside = [], True, False
-    for at, line in enumerate(template.splitlines(), 1):
-        words = line.strip().removeprefix("{{").removesuffix("}}").split()
-        if line.startswith("{{when "):
-            if inside:
-                raise ValueError(f"page.md, line {at}: wanted an end before another when")
-            unknown = [name for name in words[1:] if name not in GRIDS]
-            if unknown:
-                raise ValueError(f"page.md, line {at}: there is no grid {', '.join(unknown)}")
-            telling, inside = all(map(pairs.whole, words[1:])), True
-        elif line.strip() == "{{otherwise}}":
-            telling = not telling
-        elif line.strip() == "{{end}}":
-            telling, inside = True, False
-        elif telling:
-            kept.append(line)
-    if inside:
-        raise ValueError("page.md: wanted an end for every when")
-    return "\n".join(kept) + "\n"
+NAMES = dict(
+    answer=answer,
+    claims=claims,
+    pictures=pictures,
+    numbers=numbers,
+    measured=measured,
+    tables=tables,
+    gains=gains,
+    texts=text_leads,
+    vocab=vocab_leads,
+    slopes=slopes,
+    gpu=gpu_table,
+    whole=whole,
+)
+
+
+def templates():
+    """{name of a page: path of its template}."""
+    found = sorted((records.EVIDENCE / "pages").glob("*.j2"))
+    return {path.stem: path for path in found}
 
 
 def filled(text):
-    """With every mark replaced by what it names."""
-    return MARK.sub(lambda match: value_of(match[1]), text)
-
-
-def value_of(words):
-    """What a call such as lead("bov", "novel") returns: a function by name, and plain values."""
-    try:
-        call = ast.parse(words.strip(), mode="eval").body
-        given = [ast.literal_eval(value) for value in call.args]
-        named = {one.arg: ast.literal_eval(one.value) for one in call.keywords}
-        name = call.func.id
-    except (SyntaxError, ValueError, AttributeError):
-        raise ValueError(f'page.md: wanted a call such as lead("bov"), got {words}') from None
-    found = [prefix for prefix in ROOMS if name.startswith(prefix)][0]
-    inner = name.removeprefix(found)
-    for room in ROOMS[found]:
-        if hasattr(room, inner):
-            return getattr(room, inner)(*given, **named)
-    files = ", ".join(f"{room.__name__.rpartition('.')[2]}.py" for room in ROOMS[found])
-    raise ValueError(f"page.md: there is no {name}: look into {files}")
+    """A template with what its marks name."""
+    how = dict(undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return jinja2.Environment(**how).from_string(text, NAMES).render()
 
 
 def wrapped(text):
@@ -105,7 +82,7 @@ def wrapped(text):
 
 
 def one_block(block):
-    if re.match(r"[#|`<]|```", block) or "\n|" in block or block.startswith("    "):
+    if re.match(r"[#|`<!]|```", block) or "\n|" in block or block.startswith("    "):
         return block
     how = dict(width=WIDTH, break_long_words=False, break_on_hyphens=False)
     parts = re.split(r"\n(?=- )", block)
@@ -119,10 +96,10 @@ def tied(match):
     return match[0].replace(" ", TIE)
 
 
-def page():
-    """The page as the records have it now."""
-    template = (records.EVIDENCE / "page.md").read_text(encoding="utf-8")
-    return wrapped(filled(chosen(template))) + f"\n<!-- {TOLD} -->\n"
+def page(name="README.md"):
+    """A page as the records have it now."""
+    text = templates()[name].read_text(encoding="utf-8")
+    return wrapped(filled(text)) + f"\n<!-- {TOLD.format(name)} -->\n"
 
 
 # ---- the command ---------------------------------------------------------------------------------
@@ -132,18 +109,20 @@ def page():
 def main(parser, argv):
     parser.add_argument("--check", action="store_true", help="write nothing")
     asked = parser.parse_args(argv)
-    path = records.EVIDENCE / "README.md"
-    new, old = page(), path.read_text(encoding="utf-8")
-    if new == old:
-        print("page: README.md is what the records say")
-    elif asked.check:
+    changed = []
+    for name in templates():
+        path, new = records.EVIDENCE / name, page(name)
+        if not path.exists() or path.read_text(encoding="utf-8") != new:
+            changed.append(name)
+            if not asked.check:
+                write_whole(path, new)
+    if changed and asked.check:
         raise ValueError(
-            "README.md is not what page.md and the records say: "
+            f"{', '.join(changed)} is not what templates and records say: "
             "python -m evidence.research.page writes it"
         )
-    else:
-        write_whole(path, new)
-        print("page: README.md written")
+    words = f"{', '.join(changed)} written" if changed else "all pages are what the records say"
+    print(f"page: {words}")
 
 
 if __name__ == "__main__":

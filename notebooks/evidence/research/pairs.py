@@ -8,8 +8,10 @@ import functools
 import json
 import statistics
 
+import pandas as pd
+
 from course import records
-from evidence.research import states
+from evidence.research import leads, states
 from evidence.research.grids import GRIDS
 from minimal.compare import intervals
 from minimal.compare.runs import asked_of
@@ -65,6 +67,21 @@ def rows_of(name):
     rows, _ = held(name)
     begun = name in GRIDS and any(row.get("commit") for row in rows)
     return rows if not begun or whole(name) else []
+
+
+def runs():
+    """Every run of every whole grid, as one table."""
+    return runs_when(records.stamp())
+
+
+@functools.lru_cache(maxsize=1)
+def runs_when(stamp):
+    return pd.concat([runs_of(name) for name in GRIDS if rows_of(name)])
+
+
+def runs_of(name):
+    """The runs of one grid as a table; an empty one until it is whole."""
+    return leads.frame(rows_of(name), name)
 
 
 def held(name):
@@ -180,15 +197,15 @@ def table_of(files, comparison):
         if at and size != at[1]:
             continue
         ours, theirs = by_seed(rows, first), by_seed(rows, second)
-        both = sorted(ours.keys() & theirs.keys())
-        if not both:
+        ahead = leads.between(ours, theirs)
+        if not len(ahead):
             continue
         row = dict(first=first, second=second, size=size, asked=json.loads(asked), file=files[0])
-        row |= dict(n=len(both), enough=len(both) >= SEEDS, holds=None, p=None)
+        row |= dict(n=len(ahead), enough=len(ahead) >= SEEDS, holds=None, p=None)
         if relation == "wider":
             row |= spread_apart(ours, theirs) if row["enough"] else dict(ratio=None)
         else:
-            differences = [ours[seed] - theirs[seed] for seed in both]
+            differences = [-value for value in ahead]
             change, low, high = intervals.interval(differences)
             row |= dict(difference=change, low=low, high=high)
             if row["enough"]:

@@ -122,9 +122,9 @@ def picture(name, axis):
     return fig
 
 
-def beside(panels, title=""):
+def beside(panels, title="", ylabel="nats, minus standard"):
     """{panel: leads by tokens}, one panel beside the other on one scale."""
-    words = title, "tokens read", "nats, minus standard"
+    words = title, "tokens read", ylabel
     fig, row = figures.panels_of(panels, *words, width=9.6)
     ends = [draw(ax, found) for ax, found in zip(row, panels.values())]
     low, high = zip(*(ax.get_ylim() for ax in row))
@@ -145,11 +145,21 @@ def by_tokens():
     if not all(panels.values()):
         return None
     counts = ("{} of {} on ".format(*shrunk(found)) + text for text, found in panels.items())
-    fig = beside(panels, f"Leads smaller at the end: {', '.join(counts)}")
+    ahead = {text: turned(found) for text, found in panels.items()}
+    title = f"Leads smaller at the end: {', '.join(counts)}"
+    fig = beside(ahead, title, "nats ahead of standard")
     return fig, (
-        "Held-out loss minus that of standard at as many tokens, one to eight million, a panel for "
-        f"each text, with intervals over three seeds. At the end {ends_of(panels.values())}."
+        "Lead over standard at as many tokens, one to eight million, a panel for "
+        f"each text, with intervals over three seeds. At the end {ends_of(ahead.values())}."
     )
+
+
+def turned(found):
+    """The same leads with ahead above zero."""
+    return {
+        name: [(x, -difference, -high, -low) for x, difference, low, high in points]
+        for name, points in found.items()
+    }
 
 
 def by_width():

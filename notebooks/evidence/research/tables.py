@@ -2,10 +2,13 @@
 
 import statistics
 
+import pandas as pd
+
 from course import records
 from course.markdown import table
-from evidence.research import measured, numbers, pairs, pictures, slopes, states
+from evidence.research import leads, measured, numbers, pairs, slopes, states
 from evidence.research.grids import EXPLORATORY, GRIDS
+from evidence.research.names import NAMES
 from evidence.research.numbers import number, signed
 from evidence.research.table import speed_table as speed  # noqa: F401, page.md asks for it
 
@@ -15,29 +18,6 @@ MIXINS = {  # (plan, recipe) of lambdas.json, in words
     ("modded", "modded-constant"): "rate constant",
     ("modded-moved", "modded"): "gap moved",
     ("modded-whole", "modded"): "no gap",
-}
-
-NAMES = pictures.HEADLINE | {
-    "modded": "modded-nanogpt: U-Net, mixin, value tables",
-    "vplus": "V + gated table in every second layer",
-    "row13": "V + x0 W_V, both gains learned (row 13)",
-    "bov-shared": "Bank of Values, one table for all layers",
-    "bov-every": "Bank of Values in every layer",
-    "row8": "x0 W_V, last third (row 8)",
-    "row3": "the first layer's V from layer 1 on (row 3: SVFormer, trained again)",
-    "row5": "the first layer's V, last third (row 5)",
-    "resformer-learned": "ResFormer, learned weights",
-    "row6": "the first layer's V, learned gain, last third (row 6)",
-    "row9": "x0 W_V, learned gain, last third (row 9)",
-    "row11": "V + the first layer's V, both gains learned (row 11)",
-    "row10": "half V, half the first layer's V, last third (row 10)",
-    "row12": "half V, half x0 W_V, last third (row 12)",
-    "row2": "V with a learned gain, last third (row 2)",
-    "bypass": "the bypass, in a decoder",
-    "cla": "keys and values shared by pairs of layers",
-    "row4": "the first layer's V, learned gain, every second layer (row 4)",
-    "row7": "x0 W_V, learned gain, every second layer (row 7)",
-    "dva": "dynamic value attention (one head, no feed-forward net)",
 }
 
 
@@ -53,7 +33,7 @@ def systems(place):
     average = f"{number(statistics.fmean(losses))} ± {number(statistics.stdev(losses))}"
     lines = [["standard", "`standard`", average, "", "", ""]]
     for row in found:
-        change = signed(row["difference"])
+        change = signed(-row["difference"])
         change = f"**{change}**" if row["clear"] else change
         lines.append(
             [
@@ -61,12 +41,19 @@ def systems(place):
                 f"`{row['plan']}`",
                 f"{number(row['mean'])} ± {number(row['spread'])}",
                 f"{change} {marks(row)}".strip(),
-                f"{signed(row['low'])} to {signed(row['high'])}",
-                f"{signed(row['pool_low'])} to {signed(row['pool_high'])}",
+                f"{signed(-row['high'])} to {signed(-row['low'])}",
+                f"{signed(-row['pool_high'])} to {signed(-row['pool_low'])}",
             ]
         )
     several = {row["n"] for row in found} != {len(losses)}
-    head = ["system", "plan", "nats", "minus standard", "95 % interval", "with the spread of all"]
+    head = [
+        "system",
+        "plan",
+        "nats",
+        "ahead of standard",
+        "95 % interval",
+        "with the spread of all",
+    ]
     if several:
         head.append("seeds")
         for line, n in zip(lines, [len(losses), *(row["n"] for row in found)]):
@@ -84,25 +71,19 @@ def marks(row):
 
 
 def against_standard(*grids):
-    """Every cell of whole grids against standard of the same grid and text, best first in the first
-    grid; a column a grid."""
-    grids = [grid for grid in grids if pairs.whole(grid)]
-    found = {}
-    for grid in grids:
-        for cell, values in cells_of(grid).items():
-            found.setdefault(cell, {})[grid] = values
-    lines = []
-    for cell, by_grid in found.items():
-        line = [f"`{cell}`"]
-        for grid in grids:
-            base = cells_of(grid).get("standard")
-            line.append(apart(by_grid[grid], base) if grid in by_grid and base else "")
-        lines.append((by_grid, line))
-    first = grids[0]
-    worst = float("inf")
-    order = lambda one: statistics.fmean(one[0][first].values()) if first in one[0] else worst
-    lines = [line for _, line in sorted(lines, key=order) if line[0] != "`standard`"]
-    return table(["plan", *(grid.rpartition("_")[2] for grid in grids)], lines)
+    """How far every cell of whole grids is ahead of standard of its grid, best first in the first
+    of them; a column a grid."""
+    columns, order = {}, {}
+    for grid in filter(pairs.whole, grids):
+        df = pairs.runs_of(grid)
+        cells = [cell for cell in df.cell.unique() if cell != "standard"]
+        name = grid.rpartition("_")[2]
+        columns[name] = {cell: leads.told(leads.lead(df, cell)) for cell in cells}
+        for cell in cells:
+            order.setdefault(cell, -leads.by_seed(df, cell).mean() if len(columns) == 1 else -9)
+    table_ = pd.DataFrame(columns).fillna("").rename_axis("plan")
+    table_ = table_.loc[sorted(table_.index, key=order.get, reverse=True)]
+    return leads.to_markdown(table_.rename("`{}`".format))
 
 
 def first_shares(plan, *grids):
@@ -120,17 +101,17 @@ def first_shares(plan, *grids):
 
 
 def budgets(text):
-    """The melting systems less standard at its own steps, by steps."""
+    """The melting systems ahead of standard at its own steps, by steps."""
     return by_setting(f"budgets_{text}", "steps", {})
 
 
 def widths():
-    """Every system less the standard of its width."""
+    """By how much every system is ahead of the standard of its width."""
     return by_setting("widths_code", "width", dict(width=64))
 
 
 def by_setting(grid, name, default):
-    """Every cell of a grid less the standard of its own setting, a column a setting."""
+    """How far every cell of a grid is ahead of standard of its setting; a column a setting."""
     found, settings = {}, {}
     for row in pairs.rows_of(grid):
         asked = default | row["asked"] | (row["asked"].get("changes") or {})
@@ -139,19 +120,10 @@ def by_setting(grid, name, default):
     ascending = sorted(settings)
     for at in (settings[value] for value in ascending):
         for cell in filter(at.__contains__, slopes.SYSTEMS):
-            found.setdefault(cell, []).append(apart(at[cell], at["standard"]))
+            ahead = leads.between(at[cell], at["standard"])
+            found.setdefault(cell, []).append(leads.told(ahead))
     columns = [f"{value:,} {name}" if name == "steps" else f"{name} {value}" for value in ascending]
     return table(["system", *columns], [[cell, *line] for cell, line in found.items()])
-
-
-def cells_of(grid):
-    """{plan and what was changed: {seed: loss}} of a whole grid; {} until then."""
-    found = {}
-    for row in pairs.rows_of(grid):
-        changed = row["asked"].get("changes") or {}
-        words = [row["plan"], *(f"{name} {value}" for name, value in changed.items())]
-        found.setdefault(", ".join(words), {})[row["seed"]] = row["loss"]
-    return found
 
 
 def mixins():
@@ -176,11 +148,6 @@ def mixin(rows, grid, plan, recipe, words):
         signed(statistics.fmean(row["rise"] for row in rows)),
         "" if words == "plain" else numbers.told("modded", f"{grid} recipe=modded", run),
     ]
-
-
-def apart(ours, theirs):
-    both = sorted(ours.keys() & theirs.keys())
-    return numbers.with_interval([ours[seed] - theirs[seed] for seed in both])
 
 
 # ---- what there is -------------------------------------------------------------------------------

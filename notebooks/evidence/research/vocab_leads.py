@@ -7,6 +7,7 @@ per byte, since a token is another piece of text in another vocabulary.
 from course import figures
 from course.markdown import table
 from evidence.research import pairs, why
+from evidence.research.leads import between
 from evidence.research.numbers import apart, number, with_interval
 
 AT_EQUAL_SIZE = "tables, against a standard as large"
@@ -42,7 +43,7 @@ def leads(text, vocab, compared=AT_EQUAL_SIZE):
         return []  # the tables alone outweigh all MLPs
     ours = losses(text, vocab, plan, slim and slim[vocab])
     theirs = losses(text, vocab, "standard", wide and wide[vocab])
-    return [theirs[seed] - ours[seed] for seed in sorted(ours) if seed in theirs]
+    return list(between(ours, theirs))
 
 
 def lead(text, vocab, compared=AT_EQUAL_SIZE):

@@ -1,0 +1,281 @@
+"""What do the records answer to the title? The parts of the first page of findings.
+
+A grid that is not whole says how many of its runs are recorded, and nothing else.
+"""
+
+import json
+import subprocess
+import textwrap
+
+import pandas as pd
+
+from course import figures, records
+from evidence.research import gains, leads, numbers, pairs, slopes, title, why
+from evidence.research.grids import GRIDS
+from evidence.research.names import HEADLINE
+from minimal.compare import intervals
+
+TEXTS = ("code", "novel")
+LATER = {  # systems of grids beside the big table: their grid
+    "ngram-hash": "frontier_forms",
+    "engram": "frontier",
+}
+
+
+# ---- what is there, and when it was asked --------------------------------------------------------
+
+
+def state(*grids):
+    """ "dose_code: 12 of 75 runs recorded"; what a part of a grid may say."""
+    told = []
+    for name in grids:
+        runs = len(list(GRIDS[name].runs()))
+        told.append(f"`{name}`: {runs - pairs.lacking(name)} of {runs} runs recorded")
+    return "; ".join(told)
+
+
+def grown(name):
+    """The plans of a grid that were added after another plan had all of its seeds, as git tells it
+    from the first recorded version of its file; none where there is no history."""
+    file = f"notebooks/evidence/{name}.json"
+    commits = said_by_git("log", "--reverse", "--format=%h", "--", file).split()
+    first = commits and said_by_git("show", f"{commits[0]}:{file}")
+    if not first:
+        return []
+    seeds = {}
+    for row in json.loads(first)["rows"]:
+        seeds.setdefault(row["plan"], set()).add(row["seed"])
+    if not any(set(GRIDS[name].seeds) <= some for some in seeds.values()):
+        return []  # it was recorded seed by seed, and is a part of a grid
+    return sorted({run.plan for run in GRIDS[name].runs()} - seeds.keys())
+
+
+def said_by_git(*words):
+    done = subprocess.run(["git", *words], cwd=records.CHECKOUT, capture_output=True, text=True)
+    return done.stdout if done.returncode == 0 else ""
+
+
+# ---- leads ---------------------------------------------------------------------------------------
+
+
+def slow(text, plan="bov-every", rate="0.005"):
+    """A plan with a learned gain at a slow rate: its lead over standard, by seed."""
+    ours = pairs.by_seed(gains.slowed(text, plan, rate), plan)
+    return leads.between(ours, gains.at_the_papers_rate(text, "standard"))
+
+
+def slow_less_layers(text, rate="0.005"):
+    """Tables in every layer over tables in the last third, both at a slow gain."""
+    ours, theirs = (
+        pairs.by_seed(gains.slowed(text, plan, rate), plan) for plan in ("bov-every", "bov")
+    )
+    return leads.between(ours, theirs)
+
+
+def later(text, plan):
+    """A system that came later, over the standard of its own grid."""
+    return leads.lead(pairs.runs_of(f"{LATER[plan]}_{text}"), plan)
+
+
+def widened(text):
+    """Tables in the last third over standard with as many parameters, in nats, by seed."""
+    df = pairs.runs_of(f"why_vocab_{text}")
+    df = df[~df.differs.str.contains("vocab")]
+    return leads.lead(df, "bov-fixed", f"standard, hidden {why.WIDE[1024]}")
+
+
+def as_large(text):
+    """Engram with MLPs that are narrower for its tables, over standard of its size."""
+    return leads.lead(pairs.runs_of(f"frontier_places_{text}"), "engram, hidden 75")
+
+
+def along(grid, system, at=-1, over=0):
+    """By how much a lead at the end of an axis exceeds that at its beginning: tested as a change,
+    seed by seed."""
+    axis = {}
+    for row in pairs.rows_of(grid):
+        axis.setdefault(row["steps"], {}).setdefault(slopes.name_of(row), {})[row["seed"]] = row[
+            "loss"
+        ]
+    ends = [axis[sorted(axis)[place]] for place in (at, over)]
+    return leads.change(*(leads.between(end[system], end["standard"]) for end in ends))
+
+
+def told(values):
+    return leads.told(values)
+
+
+# ---- tables --------------------------------------------------------------------------------------
+
+VALUES = {  # in words: what its lead is, by text
+    "SVFormer: every layer reads the first layer's V": lambda text: numbers.differences(
+        "svformer", text
+    ),
+    "x0 W_V in the last third (row 8)": lambda text: numbers.differences("row8", text),
+    "tables in the last third, gain fixed": lambda text: numbers.differences("bov-fixed", text),
+    "control: the same tables beside V": lambda text: numbers.differences("bov-keep", text),
+    "tables in all layers, slow gain": slow,
+}
+
+
+def values_of_the_token():
+    """Leads over standard of systems whose values are functions of the token."""
+    table = {text: {name: told(lead(text)) for name, lead in VALUES.items()} for text in TEXTS}
+    return leads.to_markdown(pd.DataFrame(table).rename_axis("values"))
+
+
+def systems():
+    """The best of every family on both texts, with those that came later: best on code first."""
+    found = {text: {row["plan"]: row for row in ranked(text)} for text in TEXTS}
+    names = sorted(found["code"], key=lambda name: -found["code"][name]["difference"])
+    words = {text: [mean_and_interval(found[text][name]) for name in names] for text in TEXTS}
+    return leads.to_markdown(pd.DataFrame(words, index=names).rename_axis("system"))
+
+
+def mean_and_interval(row):
+    words = leads.signed(row["difference"])
+    words = f"**{words}**" if row["clear"] else words
+    return f"{words} ({leads.signed(row['low'])} to {leads.signed(row['high'])})"
+
+
+def ranked(text, plans=None):
+    """Rows for figures.interval_marks, ahead above zero: systems of the big table and later ones,
+    best first."""
+    table = [row for row in numbers.systems(text) if row["plan"] in HEADLINE]
+    table = [
+        dict(plan=row["plan"], n=row["n"], difference=-row["difference"], low=-row["high"])
+        | dict(high=-row["low"], clear=row["clear"])
+        for row in table
+    ]
+    for plan, grid in LATER.items():
+        if pairs.whole(f"{grid}_{text}"):
+            table.append(one_row(plan, later(text, plan)))
+    named = [row | dict(plan=HEADLINE[row["plan"]]) for row in table]
+    return sorted(named, key=lambda row: -row["difference"])
+
+
+def one_row(name, values):
+    mean, low, high = intervals.interval(list(values))
+    clear = intervals.clear(low, high, len(values))
+    return dict(plan=name, n=len(values), difference=mean, low=low, high=high, clear=clear)
+
+
+# ---- pictures --------------------------------------------------------------------------------
+
+
+def beside(panels, title, xlabel, stacked=False):
+    """{panel: rows} as figures.intervals, side by side on one scale: the first panel names and
+    orders the plans, and each difference stands at its row's end. Or stacked, narrow as a phone."""
+    width, letters = (5.4, 48) if stacked else (9.4, 200)
+    names = [row["plan"] for row in next(iter(panels.values()))][::-1]
+    title, xlabel = (textwrap.fill(words, letters) for words in (title, xlabel))
+    fig, row = figures.panels_of(panels, title, "", "", width, stacked)
+    high = len(row) if stacked else 1
+    fig.set_figheight(1.3 + high * (0.32 * len(names) + 0.5 * stacked))
+    for ax, table in zip(row, panels.values()):
+        by_plan = {found["plan"]: found for found in table}
+        figures.interval_marks(ax, [by_plan.get(name) for name in names])
+        told = stacked or ax is row[0]
+        ax.set_yticks(range(len(names)), names if told else [""] * len(names))
+        ax.set_ylim(-0.6, len(names) - 0.4)
+        for y, name in enumerate(names):
+            if name in by_plan:
+                told = leads.signed(by_plan[name]["difference"])
+                place = dict(xycoords=("axes fraction", "data"), va="center", fontsize=9.5)
+                ax.annotate(told, (1.01, y), **place)
+    left, right = zip(*(ax.get_xlim() for ax in row))
+    for ax in row:
+        ax.set_xlim(min(left), max(right))
+        ax.locator_params(axis="x", nbins=5)
+    fig.supxlabel(xlabel, fontsize=figures.LETTER)
+    return fig
+
+
+# ---- what is being recorded ----------------------------------------------------------------------
+
+
+def choices(text):
+    """The rates of every plan of the tuning grid: its mean loss at each, and the one it gets."""
+    df = pairs.runs_of(f"tuning_{text}")
+    means = df.groupby(["plan", "differs"], sort=False).loss.mean().unstack("plan")
+    means.index = [rates_in_words(differs) for differs in means.index]
+    best = means.idxmin()
+    shown = means.map(lambda loss: "" if pd.isna(loss) else leads.number(loss))
+    for plan, rates in best.items():
+        shown.loc[rates, plan] = f"**{shown.loc[rates, plan]}**"
+    return leads.to_markdown(shown.rename_axis("rates"))
+
+
+def rates_in_words(differs):
+    """ "matrix, mlp, gate x 2" of what a row was asked, as text."""
+    overrides = json.loads(differs).get("overrides", {})
+    if not overrides:
+        return "the recipe's"
+    by = {round(how["lr"] / title.RECIPE.rows[role].lr, 3) for role, how in overrides.items()}
+    return f"{', '.join(overrides)} x {by.pop():g}"
+
+
+def dose(text):
+    """Leads of values of the token by place and by how many layers have them, as rows whose
+    intervals hold the error of the held-out rows."""
+    one = lambda plan: on_rows(f"dose_{text}", plan)
+    at = {"from the top": title.TOP, "from the bottom": title.BOTTOM}
+    return {
+        place: {
+            k: on_rows(f"dose_{text}", title.in_layers("x0-v", at_)) for k, at_ in doses.items()
+        }
+        for place, doses in at.items()
+    }
+
+
+def on_rows(grid, plan, over="standard"):
+    """A lead of plans as they are, with the error of the held-out rows beside that of the seeds."""
+    plain = [row for row in pairs.rows_of(grid) if not row["asked"].get("changes")]
+    ours, theirs = (
+        {row["seed"]: row["held_out"] for row in plain if row["plan"] == name}
+        for name in (plan, over)
+    )
+    mean, low, high = leads.with_rows(ours, theirs)
+    clear = intervals.clear(low, high, len(ours))
+    return dict(plan=plan, n=len(ours), difference=mean, low=low, high=high, clear=clear)
+
+
+def dose_figure():
+    """(figure, alt text): the lead by dose, a panel a text; None until both grids are whole."""
+    if not all(pairs.whole(f"dose_{text}") for text in TEXTS):
+        return None
+    fig, panels = figures.axes("Values of the token alone: the lead by dose", "", "", 9.4, 4.0, 2)
+    told = []
+    for ax, text in zip(panels, TEXTS):
+        for i, (place, by_dose) in enumerate(dose(text).items()):
+            rows = list(by_dose.values())
+            x, y = [0, *by_dose], [0.0, *(row["difference"] for row in rows)]
+            ax.plot(x, y, label=place, **figures.line_style(i))
+            for k, row in zip(by_dose, rows):
+                ax.plot([k, k], [row["low"], row["high"]], color=figures.COLOURS[i])
+            ends = ", ".join(
+                f"{k}: {leads.signed(row['difference'])}" for k, row in zip(x[1:], rows)
+            )
+            told.append(f"{text}, {place}: {ends}")
+        ax.set_title(text, loc="left", fontsize=10)
+        ax.axhline(0, color=figures.INK, linestyle=":", linewidth=1)
+        ax.set_xlabel("layers whose values are of the token alone")
+    panels[0].set_ylabel("nats ahead of standard")
+    panels[0].legend(frameon=False)
+    alt = "Lead over standard by how many of twelve layers have values of the token. "
+    return fig, alt + "; ".join(told) + "."
+
+
+def answer_figure():
+    """(figure, alt text): what is known of values of the token until the dose is whole."""
+    panels = {text: [one_row(name, lead(text)) for name, lead in VALUES.items()] for text in TEXTS}
+    title_ = "Values that are functions of the token lead standard attention"
+    xlabel = "nats ahead of standard, mean and 95 % interval of seeds; filled: clear of zero"
+    said = "; ".join(
+        f"{text}: " + ", ".join(f"{row['plan']} {leads.signed(row['difference'])}" for row in rows)
+        for text, rows in panels.items()
+    )
+    return beside(panels, title_, xlabel), (
+        "Four ways to make values of the token alone, and a control, down; their lead over "
+        f"standard attention across, with intervals, a panel a text. {said}."
+    )

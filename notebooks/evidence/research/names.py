@@ -1,0 +1,43 @@
+"""What are the systems called on pages and in pictures?"""
+
+HEADLINE = {
+    "modded": "modded-nanogpt: U-Net, mixin, tables",
+    "vplus": "V + gated table, every second layer",
+    "denseformer": "DenseFormer",
+    "row13": "V + x0 W_V, last third, learned gains",
+    "resformer": "ResFormer",
+    "svformer": "SVFormer",
+    "bov": "Bank of Values",
+    "neutreno": "NeuTRENO",
+    "gqa": "half the key and value heads",
+    "cla": "keys and values by pairs of layers",
+    "bypass": "the BERT bypass, in a decoder",
+    "dva": "dynamic value attention, no MLP",
+    "bov-fixed": "Bank of Values, gain fixed at 1",
+    "bov-keep": "Bank of Values that keeps V",
+    "ngram-hash": "a hashed table of id pairs, last third",
+    "engram": "Engram, into the stream",
+}
+
+NAMES = HEADLINE | {
+    "modded": "modded-nanogpt: U-Net, mixin, value tables",
+    "vplus": "V + gated table in every second layer",
+    "row13": "V + x0 W_V, both gains learned (row 13)",
+    "bov-shared": "Bank of Values, one table for all layers",
+    "bov-every": "Bank of Values in every layer",
+    "row8": "x0 W_V, last third (row 8)",
+    "row3": "the first layer's V from layer 1 on (row 3: SVFormer, trained again)",
+    "row5": "the first layer's V, last third (row 5)",
+    "resformer-learned": "ResFormer, learned weights",
+    "row6": "the first layer's V, learned gain, last third (row 6)",
+    "row9": "x0 W_V, learned gain, last third (row 9)",
+    "row11": "V + the first layer's V, both gains learned (row 11)",
+    "row10": "half V, half the first layer's V, last third (row 10)",
+    "row12": "half V, half x0 W_V, last third (row 12)",
+    "row2": "V with a learned gain, last third (row 2)",
+    "bypass": "the bypass, in a decoder",
+    "cla": "keys and values shared by pairs of layers",
+    "row4": "the first layer's V, learned gain, every second layer (row 4)",
+    "row7": "x0 W_V, learned gain, every second layer (row 7)",
+    "dva": "dynamic value attention (one head, no feed-forward net)",
+}

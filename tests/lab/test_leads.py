@@ -1,0 +1,65 @@
+"""Is a lead the mean over pairs, on rows whose leads are known?"""
+
+import pandas as pd
+import pytest
+from scipy import stats
+
+from evidence.research import leads, pairs
+from minimal.compare import intervals
+
+
+def row(plan, seed, loss, **asked):
+    return dict(plan=plan, seed=seed, loss=loss, asked=asked, curve=[1, 2])
+
+
+ROWS = [
+    *(row("standard", seed, 3.0 + seed / 10) for seed in range(3)),
+    *(row("bov", seed, 2.9 + seed / 10 - seed / 100) for seed in range(4)),
+    row("bov", 0, 2.95, changes=dict(hidden=96)),
+]
+
+
+def test_a_lead_is_of_one_cell_on_the_seeds_that_both_have():
+    df = leads.frame(ROWS)
+    assert list(leads.lead(df, "bov").round(9)) == [0.1, 0.11, 0.12]
+    assert list(leads.lead(df, "bov, hidden 96").round(9)) == [0.05]
+    assert list(leads.lead(df, "standard", over="bov").round(9)) == [-0.1, -0.11, -0.12]
+    with pytest.raises(ValueError, match="wanted one setting of bov, got several"):
+        leads.lead(pd.concat([df, df]), "bov")
+
+
+def test_the_change_of_a_lead_is_tested_as_a_change():
+    """Both leads scatter widely and together: their change hardly does."""
+    first, second = {0: 0.1, 1: 0.5, 2: 0.9}, {0: 0.09, 1: 0.48, 2: 0.89}
+    assert leads.told(first.values()).startswith("+0.500 (")
+    assert leads.told(leads.change(first, second)).startswith("+0.013 (")
+
+
+def test_intervals_of_the_table_are_those_of_scipy():
+    df = leads.frame(ROWS)
+    found = leads.lead(df, "bov")
+    _, low, high = intervals.interval(list(found))
+    wanted = stats.t.interval(0.95, 2, found.mean(), stats.sem(found))
+    assert (low, high) == pytest.approx(wanted)
+
+
+def test_a_lead_is_level_inside_a_margin_that_was_set_before():
+    assert leads.level([0.001, -0.001, 0.002], 0.01)
+    assert not leads.level([0.001, -0.03, 0.04], 0.01)
+    assert not leads.level([0.019, 0.02, 0.021], 0.01)
+
+
+def test_the_error_of_the_rows_makes_an_interval_wider_and_never_moves_its_middle():
+    theirs = {seed: [3.0, 3.2, 3.4, 3.1] for seed in range(3)}
+    alike = {seed: [2.9, 3.1, 3.3, 3.0 - seed / 100] for seed in range(3)}
+    apart = {seed: [2.6, 3.5, 3.0, 3.2 - seed / 100] for seed in range(3)}
+    one, two = leads.with_rows(alike, theirs), leads.with_rows(apart, theirs)
+    assert one[0] == pytest.approx(two[0]) == pytest.approx(0.1025)
+    assert two[2] - two[1] > one[2] - one[1]
+
+
+def test_every_recorded_run_is_a_row_of_the_table():
+    df = pairs.runs()
+    assert {"grid", "text", "cell", "seed", "loss", "bpb", "parameters", "flops"} <= {*df.columns}
+    assert not df[["grid", "plan", "seed"]].isna().any().any()
+    assert len(df) == sum(len(pairs.rows_of(name)) for name in df.grid.unique())
