@@ -43,6 +43,10 @@ from slides.links import ROOT, anchor, broken, relink, units  # noqa: E402
 from slides.shell import TITLE, shell  # noqa: E402
 
 BUILD = ROOT / "build"
+BESIDE = (  # pages as the repository has them: (file, page, name)
+    ("notebooks/README.md", "beside.html", "Beside the front page"),
+    ("CHANGELOG.md", "changes.html", "What is new"),
+)
 
 
 # ---- pages ---------------------------------------------------------------------------------------
@@ -130,6 +134,8 @@ def build(out, copies, profile, deck_copies, printing=True):
 
     # what leads to them
     put("index.html", TITLE, front.front(decks, printed), broad=True)
+    for source, at, name in BESIDE:
+        put(at, name, markdown(source, at), broad=True)
     put("slides/index.html", "Slides", front.deck_index(decks, printed))
     put("homework/index.html", "Homework", front.homework_index(), broad=True)
     at = "homework/instructors.html"

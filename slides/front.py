@@ -58,12 +58,7 @@ def card(path, decks, printed):
 def front(decks, printed):
     """The front page: what the course is, its notebooks, how to start."""
     told = sections((ROOT / "README.md").read_text(encoding="utf-8"))
-    shown = (
-        "How long do you have?",
-        "What is found so far",
-        "Two commands",
-        "Other ways to set it up",
-    )
+    shown = ("What is found so far", "Two commands", "To ask, to cite, to reuse")
     lost = [name for name in shown if name not in told]
     if lost:
         raise ValueError(

@@ -24,6 +24,7 @@ DARK = """
 @media (prefers-color-scheme: dark) { svg > g { filter: invert(.92) hue-rotate(180deg); } }
 """
 
+THREE = ("standard", "svformer", "bov")
 FIVE = ("standard", "resformer", "svformer", "bov", "bypass")
 NINE = ("standard", "resformer", "svformer", "row9", "bov", "vplus", "modded", "dva", "bypass")
 
@@ -43,6 +44,11 @@ HEADLINE = {
     "bov-fixed": "Bank of Values, gain fixed at 1",
     "bov-keep": "Bank of Values that keeps V",
 }
+
+
+def three_systems():
+    """For a column of 830 pixels, where its letters keep their size."""
+    return systems(*THREE)
 
 
 def five_systems():
@@ -110,6 +116,12 @@ def beside(panels, title, xlabel, stacked=False):
     return fig
 
 
+THREE_TOLD = (
+    "Three attention layers as boxes and arrows. Queries and keys make the map in each, and only "
+    "the thick arrow of the value moves: from the layer's own stream in standard attention, only "
+    "from layer 1 in SVFormer, from a table by token id in Bank of Values."
+)
+
 FIVE_TOLD = (
     "Five attention layers as boxes and arrows. Queries and keys make the map in each, and "
     "only the thick arrow of the value moves: from the layer's own stream in standard "
@@ -124,8 +136,9 @@ RECORDED_TOLD = (
     "value attention without a network is behind on both."
 )
 
-# file: (what draws it, its alt text, which README repeats)
+# file: (what draws it, its alt text, which README or the page beside it repeats)
 PICTURES = {
+    "three.svg": (three_systems, THREE_TOLD),
     "systems.svg": (five_systems, FIVE_TOLD),
     "systems-tall.svg": (five_systems_tall, FIVE_TOLD),
     "sources.svg": (
