@@ -65,9 +65,9 @@
   const excerpt = (words, text) => {
     const places = words.map(word => plain(text).indexOf(word)).filter(at => at >= 0);
     const from = Math.max(0, Math.min(...places, text.length) - 60);
-    const cut = safe((from ? "… " : "") + text.slice(from, from + 170));
-    const any = words.map(word => safe(word).replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("|");
-    return cut.replace(new RegExp(any, "gi"), "<mark>$&</mark>");
+    const cut = (from ? "… " : "") + text.slice(from, from + 170);
+    const any = words.map(word => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("|");
+    return cut.split(new RegExp(`(${any})`, "gi")).map((part, i) => i % 2 ? `<mark>${safe(part)}</mark>` : safe(part)).join("");
   };
   const search = async () => {
     const rows = await load();
