@@ -9,7 +9,7 @@ An exercise of the homework: its docstring at 130 words a minute, a minute for e
 reference solution, and a pause to think that depends on its level. A unit: its exercises, and its
 page at 130 words a minute.
 
-python -m homework.clock        writes today's minutes and hours into the units and into README.md
+python -m homework.clock        writes today's minutes and hours into the units and both front pages
 """
 
 import ast
@@ -269,7 +269,7 @@ def hours(notebooks, units):
 
 
 def told(text, notebooks, units):
-    """README with the minutes of its table and the hours below it as they are counted now."""
+    """A page with the minutes of its table and the hours of its ways as they are counted now."""
     for name, time in notebooks.items():
         row = re.compile(rf"(\(notebooks/{name}\) \| [^|]+\| )[\d +]+( \|)")
         text = row.sub(rf"\g<1>{time.core} + {time.writing} + {time.deeper}\2", text)
@@ -283,9 +283,9 @@ def main(parser, argv):
     parser.parse_args(argv)
     write_exercises()
     write_cards()
-    readme = ROOT / "README.md"
-    text = readme.read_text(encoding="utf-8")
-    write_whole(readme, told(text, notebooks(), units()))
+    books, pages = notebooks(), units()
+    for page in (ROOT / "README.md", ROOT / "notebooks" / "README.md"):
+        write_whole(page, told(page.read_text(encoding="utf-8"), books, pages))
 
 
 if __name__ == "__main__":

@@ -43,6 +43,10 @@ from slides.links import ROOT, anchor, broken, relink, units  # noqa: E402
 from slides.shell import TITLE, shell  # noqa: E402
 
 BUILD = ROOT / "build"
+BESIDE = (  # pages as the repository has them: (file, page, name)
+    ("notebooks/README.md", "beside.html", "Beside the front page"),
+    ("CHANGELOG.md", "changes.html", "What is new"),
+)
 
 
 # ---- pages ---------------------------------------------------------------------------------------
@@ -130,6 +134,9 @@ def build(out, copies, profile, deck_copies, printing=True):
 
     # what leads to them
     put("index.html", TITLE, front.front(decks, printed), broad=True)
+    for source, at, name in BESIDE:
+        put(at, name, markdown(source, at), broad=True)
+    (out / "404.html").write_text(lost(groups), encoding="utf-8")
     put("slides/index.html", "Slides", front.deck_index(decks, printed))
     put("homework/index.html", "Homework", front.homework_index(), broad=True)
     at = "homework/instructors.html"
@@ -153,6 +160,21 @@ def build(out, copies, profile, deck_copies, printing=True):
     row([(api.inside(path), f"api/{api.page(path)}", api.module(path)) for path in api.modules()])
 
     (out / "assets" / "index.js").write_text(search.index(found), encoding="utf-8")
+
+
+def lost(groups):
+    """What a host shows at an address without a page. It may stand in any folder, so its links
+    start from the address of the site, where the owner has said it."""
+    name = "Nothing stands here"
+    body = (
+        f"<h1>{name}</h1><p>The page has moved, or the address has a slip. The "
+        '<a href="index.html">front page</a> lists every notebook, and the search finds words '
+        "on all pages.</p>"
+    )
+    page = shell(name, body, "404.html", groups)
+    home = owner.published()
+    base = f'<head><base href="{home.rstrip("/")}/">' if home else "<head>"
+    return page.replace("<head>", base, 1)
 
 
 def put_decks(folder, copies):

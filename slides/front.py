@@ -58,12 +58,7 @@ def card(path, decks, printed):
 def front(decks, printed):
     """The front page: what the course is, its notebooks, how to start."""
     told = sections((ROOT / "README.md").read_text(encoding="utf-8"))
-    shown = (
-        "How long do you have?",
-        "What is found so far",
-        "Two commands",
-        "Other ways to set it up",
-    )
+    shown = ("What is found so far", "Two commands", "To ask, to cite, to reuse")
     lost = [name for name in shown if name not in told]
     if lost:
         raise ValueError(
@@ -79,6 +74,9 @@ def front(decks, printed):
         )
         return f"<h2>{name}</h2>{body}" if name else body
 
+    beside = sections((ROOT / "notebooks" / "README.md").read_text(encoding="utf-8"))
+    ways = page.markdown_html(beside["How long do you have?"])
+    ways = relink(f"<h2>How long do you have?</h2>{ways}", "notebooks/README.md", "index.html")
     from_readme = lambda *names: relink("\n".join(map(words, names)), "README.md", "index.html")
     cards = "".join(card(path, decks, printed) for path in run.chosen([]))
     start = (
@@ -87,7 +85,8 @@ def front(decks, printed):
     )
     return (
         f"<h1>{TITLE}</h1>{after_first_paragraph(from_readme(''), start)}"
-        f'<h2 id="notebooks">The course</h2><ul class="units">{cards}</ul>{from_readme(*shown)}'
+        f'<h2 id="notebooks">The course</h2><ul class="units">{cards}</ul>'
+        f"{ways}{from_readme(*shown)}"
     )
 
 

@@ -18,10 +18,6 @@ HOSTS = {
     ),
     "gitlab.com": (("Binder", "https://mybinder.org/v2/gl/{quoted_repo}/main?labpath={quoted}"),),
 }
-NOWHERE = (
-    "Buttons for Colab and Binder appear here once the owner of a copy has set "
-    "<code>Homepage</code> in <code>pyproject.toml</code>."
-)
 # the buttons as they stand on a page, and the line of its state below them
 TOOLS = re.compile(r'<div class="toolbar">.*?</div>(<p class="soft state">.*?</p>)?', flags=re.S)
 
@@ -52,8 +48,7 @@ def run_box(file):
                 "&amp;&amp; pip install --quiet ./course\n%cd course/notebooks</code></pre>"
             )
         ways.append(f'<li><a class="launch" href="{html.escape(address)}">{name}</a>{more}</li>')
-    note = "" if len(ways) > 1 else f"<p>{NOWHERE}</p>"
-    return f"<details><summary>Run it</summary><ul>{''.join(ways)}</ul>{note}</details>"
+    return f"<details><summary>Run it</summary><ul>{''.join(ways)}</ul></details>"
 
 
 def toolbar(path, at, decks=(), printed=(), homework=()):

@@ -15,6 +15,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PREPARED = re.compile(r"(notebooks|slides)/\d\d_\w+\.ipynb")  # may be linked to before it exists
 HOME = {  # file or folder of the repository -> its page on the site
     "README.md": "index.html",
+    "CHANGELOG.md": "changes.html",
+    "notebooks/README.md": "beside.html",
     "notebooks": "index.html",
     "slides": "slides/index.html",
     "minimal": "api/index.html",

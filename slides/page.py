@@ -110,14 +110,26 @@ def plain(text):
     return re.sub(r"[*`$]|\[([^\]]*)\]\([^)]*\)", r"\1", text)
 
 
+COURSE = "Where do the values come from?"
+ICON = (  # the thick arrow of the value
+    "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E"
+    "%3Cpath d='M8 15V4M3 8l5-6 5 6' fill='none' stroke='%23c1440e' stroke-width='3'/%3E%3C/svg%3E"
+)
+
+
+def titled(name):
+    """A page's name with the course's, as a tab and a list of results show it."""
+    return COURSE if plain(name) == COURSE else f"{plain(name)} · {COURSE}"
+
+
 def head(name, assets, *styles):
     """The head that every page shares: nothing in it comes from another machine."""
     sheets = ("fonts.css", "base.css", *styles)
     links = "\n".join(f'<link rel="stylesheet" href="{assets}/{sheet}">' for sheet in sheets)
     return f"""<meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{html.escape(plain(name))}</title>
-<link rel="icon" href="data:,">
+<title>{html.escape(titled(name))}</title>
+<link rel="icon" href="{ICON}">
 {links}
 <script src="{assets}/math.js"></script>
 <script src="{assets}/tex-svg-full.js" defer></script>"""

@@ -8,11 +8,11 @@ import html
 import re
 
 from course import owner
-from slides import formula, links
+from slides import formula, links, page
 from slides.browser import Browser
 from slides.launch import TOOLS
 
-TITLE = "Where do the values come from?"
+TITLE = page.COURSE
 ABOUT = (
     "A course in notebooks on the value path of attention: build it by hand, then move one arrow."
 )

@@ -15,9 +15,30 @@
   // words that stand everywhere count only where nothing else is asked for
   const fillers = new Set("an and are as at by do does for from how in is it of on or that the to what with".split(" "));
   const asked = text => {
-    const words = plain(text).split(/\s+/).filter(word => word.length > 1);
+    const words = plain(text).split(/[^\p{L}\p{N}_.]+/u).map(word => word.replace(/^\.+|\.+$/g, "")).filter(word => word.length > 1);
     const telling = words.filter(word => !fillers.has(word));
     return telling.length ? telling : words;
+  };
+
+  // words that mean one thing; each asks for the words behind it
+  const same = { "positional": "rope", "encoding": "rope", "kvcache": "cache", "backprop": "backward", "backpropagation": "backward" };
+  // one letter more, less or other, or two swapped
+  const near = (one, other) => {
+    if (Math.abs(one.length - other.length) > 1) return false;
+    let at = 0;
+    while (at < one.length && one[at] === other[at]) at++;
+    const rest = (text, from) => text.slice(from);
+    return rest(one, at + 1) === rest(other, at + 1) || rest(one, at) === rest(other, at + 1)
+      || rest(one, at + 1) === rest(other, at)
+      || (one[at] === other[at + 1] && one[at + 1] === other[at] && rest(one, at + 2) === rest(other, at + 2));
+  };
+  let known = null;  // every word of the course of five letters or more
+  const meant = (word, rows) => {  // the words that stand for one that stands nowhere
+    if (rows.some(row => row.slice(4).some(text => text.includes(word)))) return word;
+    if (same[word]) return same[word];
+    if (word.length < 5) return word;
+    known ??= [...new Set(rows.flatMap(row => row.slice(4).join(" ").match(/\p{L}{5,}/gu) ?? []))];
+    return known.find(other => other[0] === word[0] && near(word, other)) ?? word;
   };
 
   let loading = null;
@@ -44,13 +65,13 @@
   const excerpt = (words, text) => {
     const places = words.map(word => plain(text).indexOf(word)).filter(at => at >= 0);
     const from = Math.max(0, Math.min(...places, text.length) - 60);
-    const cut = safe((from ? "… " : "") + text.slice(from, from + 170));
-    const any = words.map(word => safe(word).replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("|");
-    return cut.replace(new RegExp(any, "gi"), "<mark>$&</mark>");
+    const cut = (from ? "… " : "") + text.slice(from, from + 170);
+    const any = words.map(word => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("|");
+    return cut.split(new RegExp(`(${any})`, "gi")).map((part, i) => i % 2 ? `<mark>${safe(part)}</mark>` : safe(part)).join("");
   };
   const search = async () => {
-    const words = asked(field.value);
     const rows = await load();
+    const words = [...new Set(asked(field.value).map(word => meant(word, rows)))];
     const found = words.length ? rows.map(row => [score(words, row), row]).filter(([sum]) => sum) : [];
     found.sort((a, b) => b[0] - a[0]);
     list.innerHTML = found.slice(0, shown).map(([, [at, page, heading, text]]) =>

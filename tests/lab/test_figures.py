@@ -118,8 +118,10 @@ def test_the_committed_pictures_are_those_of_today(name):
     )
 
 
-def test_readme_shows_the_pictures_in_the_words_that_stand_beside_them():
-    page = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+def test_readme_and_the_page_beside_it_show_the_pictures_in_the_words_that_stand_beside_them():
+    pages = (CHECKOUT / "README.md", CHECKOUT / "notebooks" / "README.md")
+    page = "".join(path.read_text(encoding="utf-8") for path in pages)
+    page = page.replace("../slides", "slides")
     for name, (_, alt) in pictures.PICTURES.items():
         file = f"slides/figures/{name}"
         narrow = f'<source media="(max-width: 900px)" srcset="{file}">'

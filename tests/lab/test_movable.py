@@ -264,6 +264,12 @@ def test_a_slider_moves_by_key_and_says_its_value(page):
 
 
 @pytest.mark.site
+def test_a_list_to_choose_from_says_its_value_by_itself(page):
+    """aria-valuetext belongs to sliders; on a list it is an error of accessibility."""
+    assert page.run("document.querySelectorAll('select[data-control]').length") > 0
+    assert page.run("document.querySelectorAll('select[aria-valuetext]').length") == 0
+
+
 def test_a_button_runs_to_the_end_and_steps_where_less_motion_is_wanted(page):
     step = "Number(document.querySelector('#movable-tiles [data-control=step]').value)"
     press = "document.querySelector('#movable-tiles [data-run]').click()"

@@ -148,7 +148,7 @@ def test_what_is_said_of_leads_by_width_is_what_the_curves_are():
     slim = leads["bov-fixed, equal parameters"]
     words = f"lead by {slim[-1][0]:.3f} at width 192, after {slim[0][0]:.3f} at 64"
     assert words in told("notebooks/12_scale_and_evidence.ipynb")
-    assert "In wider models no lead is smaller" in told("README.md")
+    assert "In wider models no lead is smaller" in told("notebooks/evidence/README.md")
 
 
 def test_the_pictures_of_the_site_wait_until_their_grids_are_whole(monkeypatch):

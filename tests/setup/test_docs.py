@@ -12,7 +12,8 @@ import pytest
 from nbclient import NotebookClient
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-README, CONTRIBUTING = (ROOT / name for name in ("README.md", "CONTRIBUTING.md"))
+NAMES = ("README.md", "CONTRIBUTING.md", "notebooks/README.md")
+README, CONTRIBUTING, BESIDE = (ROOT / name for name in NAMES)
 ROOM = re.compile(r"^    (\w+(?:\.py|/)) ", re.M)
 
 
@@ -49,7 +50,7 @@ def test_what_is_said_of_the_package_exists(tree):
     texts.pop("CHANGELOG.md")  # which names what is gone
     faults = {name: lost(text) for name, text in texts.items() if not name.startswith("tests/")}
     assert {name: found for name, found in faults.items() if found} == {}
-    assert len(re.findall(r"\bminimal/[\w/]+\.py\b", README.read_text())) >= 4
+    assert len(re.findall(r"\bminimal/[\w/]+\.py\b", README.read_text())) >= 2
 
 
 def test_a_module_that_moved_is_found():
@@ -60,8 +61,8 @@ def test_a_module_that_moved_is_found():
 
 
 def colab():
-    """The two lines that README gives to the owner of a fork."""
-    return re.findall(r"^    ([!%].*)$", README.read_text(), re.M)
+    """The two lines that the owner of a fork is given."""
+    return re.findall(r"^    ([!%].*)$", BESIDE.read_text(), re.M)
 
 
 def test_the_lines_for_colab_fetch_a_fork_and_import_from_it(tmp_path):

@@ -76,10 +76,10 @@ def test_lab_starts_on_a_free_port_answers_and_stops_with_all_its_children(tmp_p
 
 
 @pytest.mark.parametrize("told", [True, False])
-def test_the_conda_way_of_readme_opens_jupyterlab_as_make_lab_does(tmp_path, told):
+def test_the_conda_way_opens_jupyterlab_as_make_lab_does(tmp_path, told):
     """With the variables of environment.yml; the control, without them, is Jupyter's own Lab."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    (words,) = re.findall(r"^    jupyter lab (.*)$", readme, re.M)
+    page = (ROOT / "notebooks" / "README.md").read_text(encoding="utf-8")
+    (words,) = re.findall(r"^    jupyter lab (.*)$", page, re.M)
     conda = (ROOT / "environment.yml").read_text(encoding="utf-8").partition("variables:\n")[2]
     variables = dict(re.findall(r"^  (\w+): (\S+)", conda.partition("channels:")[0], re.M))
     assert list(variables) == ["JUPYTER_CONFIG_PATH", "PYTHONPATH", "GOMP_SPINCOUNT"]

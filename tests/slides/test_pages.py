@@ -364,7 +364,7 @@ def test_one_address_gives_a_fork_its_launch_buttons(monkeypatch, home, names, a
     path = links.ROOT / "notebooks" / "01_a.ipynb"
     made = launch.toolbar(path, "notebooks/01_a.html", {"01_a": ""}, (), ["hw01_attention"])
     assert re.findall(r'class="launch" href="[^"]*">(\w+)<', made) == names
-    assert address in made and ("Homepage" in made) == (not names)
+    assert address in made and "Homepage" not in made, "a reader is told nothing about owners"
     for link in ("../slides/01_a.html", "../homework/hw01_attention.html", "01_a.ipynb"):
         assert f'href="{link}"' in made
     assert "make lab" in made
@@ -394,6 +394,21 @@ def test_a_shared_link_shows_the_courses_picture(monkeypatch, home, image, url):
         == read["og:description"]
         == ("What is said here is long enough to be told.")
     )
+
+
+@pytest.mark.parametrize("home", [None, "https://example.com/course/"])
+def test_an_address_without_a_page_leads_home_from_any_folder(monkeypatch, home):
+    monkeypatch.setattr(owner, "published", lambda: home)
+    made = build.lost([])
+    assert ('<base href="https://example.com/course/">' in made) == bool(home)
+    assert '<a href="index.html">front page</a>' in made
+
+
+def test_a_tab_says_which_course_a_page_is_of():
+    head = page.head("01 · *Attention*", "assets")
+    assert "<title>01 · Attention · Where do the values come from?</title>" in head
+    assert "<title>Where do the values come from?</title>" in page.head(page.COURSE, "assets")
+    assert 'rel="icon" href="data:image/svg+xml,' in head
 
 
 def test_the_buttons_above_a_notebook_are_not_found():

@@ -10,7 +10,7 @@ function movable(id, stops, compute) {
     for (const control of controls) {
       const { value, words } = stops[control.dataset.control][Number(control.value)];
       values[control.dataset.control] = value;
-      control.setAttribute("aria-valuetext", words);
+      if (control.type === "range") control.setAttribute("aria-valuetext", words); // a list says its own
       const shown = root.querySelector(`[data-shown="${control.dataset.control}"]`);
       if (shown) shown.textContent = words;
     }

@@ -25,8 +25,14 @@ DARK = """
 @media (prefers-color-scheme: dark) { svg > g { filter: invert(.92) hue-rotate(180deg); } }
 """
 
+THREE = ("standard", "svformer", "bov")
 FIVE = ("standard", "resformer", "svformer", "bov", "bypass")
 NINE = ("standard", "resformer", "svformer", "row9", "bov", "vplus", "modded", "dva", "bypass")
+
+
+def three_systems():
+    """For a column of 830 pixels, where its letters keep their size."""
+    return systems(*THREE)
 
 
 def five_systems():
@@ -66,6 +72,12 @@ def recorded_tall():
     return recorded(stacked=True)
 
 
+THREE_TOLD = (
+    "Three attention layers as boxes and arrows. Queries and keys make the map in each, and only "
+    "the thick arrow of the value moves: from the layer's own stream in standard attention, only "
+    "from layer 1 in SVFormer, from a table by token id in Bank of Values."
+)
+
 FIVE_TOLD = (
     "Five attention layers as boxes and arrows. Queries and keys make the map in each, and "
     "only the thick arrow of the value moves: from the layer's own stream in standard "
@@ -80,8 +92,9 @@ RECORDED_TOLD = (
     "value attention without a network is behind on both."
 )
 
-# file: (what draws it, its alt text, which README repeats)
+# file: (what draws it, its alt text, which README or the page beside it repeats)
 PICTURES = {
+    "three.svg": (three_systems, THREE_TOLD),
     "systems.svg": (five_systems, FIVE_TOLD),
     "systems-tall.svg": (five_systems_tall, FIVE_TOLD),
     "sources.svg": (
