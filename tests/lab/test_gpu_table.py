@@ -113,7 +113,7 @@ def test_what_the_page_says_of_a_gpu_is_what_was_measured():
     assert narrow == [(1, 16384, False), (1, 131072, False), (4, 131072, True)]
     # generation: tables are slower than standard in every row, though bytes allow more
     rows = gpu_table.rows_of("generation", "gpu_session.json")
-    assert says("there every plan with tables is slower than `standard`")
+    assert says("every plan with tables is slower than `standard`")
     tables = [row for row in rows if row["plan"].startswith("bov")]
     assert len(tables) == 6 and all(
         row["times_standard"] < 1 < row["bytes_allow"] for row in tables

@@ -154,8 +154,9 @@ def test_grids_that_were_chosen_after_looking_are_marked():
     assert set(kinds.values()) == {ASKED, EXPLORATORY}
     seen = ["why_text_code", "why_text_novel", "why_vocab_code", "why_vocab_novel"]
     early = ["frontier_early_code", "frontier_early_novel", "shares_code", "shares_novel"]
+    grew = ["frontier_forms_code", "frontier_forms_novel"]
     assert sorted(name for name, kind in kinds.items() if kind == EXPLORATORY) == sorted(
-        ["confound", "parameters", "code", "start", *early, *seen]
+        ["confound", "parameters", "code", "start", *early, *grew, *seen]
     )
 
 

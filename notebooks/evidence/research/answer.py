@@ -30,7 +30,9 @@ def state(*grids):
     told = []
     for name in grids:
         runs = len(list(GRIDS[name].runs()))
-        told.append(f"`{name}`: {runs - pairs.lacking(name)} of {runs} runs recorded")
+        there = runs - pairs.lacking(name)
+        words = "whole" if there == runs else f"{there} of {runs} runs recorded"
+        told.append(f"`{name}`: {words}")
     return "; ".join(told)
 
 
@@ -220,9 +222,7 @@ def dose(text):
     intervals hold the error of the held-out rows."""
     at = {"from the top": title.TOP, "from the bottom": title.BOTTOM}
     return {
-        place: {
-            k: on_rows(f"dose_{text}", title.in_layers("x0-v", at_)) for k, at_ in doses.items()
-        }
+        place: {k: one(title.in_layers("x0-v", layers)) for k, layers in doses.items()}
         for place, doses in at.items()
     }
 
