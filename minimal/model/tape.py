@@ -57,7 +57,7 @@ class Tape:
     looked          what a layer looked up and added to its values: (B, T, C)
     """
 
-    def __init__(self, ids, banks, cache=None, windows=None, lengths=None, reach=None):
+    def __init__(self, ids, banks, cache=None, windows=None, lengths=None, reach=None, start=0):
         self.ids, self.banks, self.cache = ids, banks, cache
         self.windows, self.lengths, self.reach = windows, lengths, reach
         self.queries, self.keys, self.flat = {}, {}, {}
@@ -65,7 +65,7 @@ class Tape:
         self.streams, self.slots, self.looked = [], {}, {}
         self.rotation = None  # heads -> tables of rotary positions, as wide as their rows
         self.seen = {}  # "ids": of all visible positions, once a source has asked for them
-        self.start = 0 if cache is None else cache.length
+        self.start = start  # the position of the first new token
 
     @property
     def x0(self):
@@ -86,7 +86,7 @@ class Tape:
         In training the identity; in decoding, remember the new rows and return all visible ones.
         `last`: only that many rows stay for the next step.
         """
-        return new if self.cache is None else self.cache.append(name, new, last)
+        return new if self.cache is None else self.cache.bring(name, new, last)
 
     def keep_rows(self, name, at, new):
         """keep() for rows of layer `at`: with rings, as many as its widest reader's window."""

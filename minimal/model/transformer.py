@@ -157,7 +157,8 @@ class GPT(nn.Module):
         """A blank tape for one pass; hand it to forward to read afterwards what every layer saw."""
         windows = self.windows if windows is None else list(windows)
         checks.one_pass(self, ids, cache, windows, lengths)
-        return Tape(ids, self.banks, cache, windows, lengths, self.reach(windows))
+        start = 0 if cache is None else cache.begin(self)
+        return Tape(ids, self.banks, cache, windows, lengths, self.reach(windows), start)
 
     def hidden(self, ids, tape):
         """The stream before the head (B, T, C)."""
@@ -180,7 +181,7 @@ class GPT(nn.Module):
         # blocks
         x = self.through(x, tape)
         if tape.cache is not None:
-            tape.cache.length += t
+            tape.cache.end(t)
         return self.norm(x)
 
     def learned(self, positions, end):

@@ -36,9 +36,9 @@ class Probe(Cache):
         super().__init__(**how)
         self.last = {}
 
-    def append(self, name, new, last=None):
+    def bring(self, name, new, last=None):
         self.last[name] = last
-        return super().append(name, new, last)
+        return super().bring(name, new, last)
 
 
 @torch.no_grad()
