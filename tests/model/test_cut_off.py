@@ -81,7 +81,9 @@ def test_a_text_that_was_cut_off_goes_on():
     with pytest.raises(CutOff):
         generate(model, IDS[:, :9], 12, cache=cache)
     handle.remove()
-    assert torch.equal(generate(model, IDS[:, :9], 12, cache=cache), generate(model, IDS[:, :9], 12))
+    assert torch.equal(
+        generate(model, IDS[:, :9], 12, cache=cache), generate(model, IDS[:, :9], 12)
+    )
 
 
 def test_another_models_cache_is_refused():
