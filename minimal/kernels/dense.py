@@ -44,7 +44,8 @@ def attention(
             blind = ~mask.any(-1, keepdim=True)  # ([B, 1,] T, 1)
             mask = mask | blind
 
-    q, k, v = q.transpose(1, 2), k.transpose(1, 2), v.to(q.dtype).transpose(1, 2)
+    v = v if v.dtype == q.dtype else v.to(q.dtype)
+    q, k, v = q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)
     grouped = q.shape[1] != k.shape[1]
     y = F.scaled_dot_product_attention(
         q, k, v, mask, dropout, square, scale=scale, enable_gqa=grouped
@@ -93,7 +94,7 @@ def rows_of(table, ids):
     """table[ids], (B, S, G, D), by the call whose backward adds in a fixed order."""
     if not table.is_contiguous():
         return table[ids]
-    return F.embedding(ids, table.flatten(1)).unflatten(-1, table.shape[1:])
+    return F.embedding(ids, table.flatten(1)).view(*ids.shape, *table.shape[1:])
 
 
 def dense(q, k, table, ids, gain, *, bound=None, plan=None, **how):

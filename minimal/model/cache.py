@@ -8,14 +8,13 @@ SLACK = 128  # spare rows of a ring: it moves to the front once every so many to
 
 
 def laid_out(new, room):
-    """A buffer for `room` rows like `new`. Rows of heads (B, room, G, D) lie head by head.
-
-    Attention reads one head after another."""
+    """A buffer of zeros for `room` rows like `new`. Rows of heads (B, room, G, D) lie head by head:
+    attention reads one head after another."""
     batch, _, *row = new.shape
     if len(row) != 2:
-        return new.new_empty(batch, room, *row)
+        return new.new_zeros(batch, room, *row)
     heads, width = row
-    return new.new_empty(batch, heads, room, width).transpose(1, 2)
+    return new.new_zeros(batch, heads, room, width).transpose(1, 2)
 
 
 class Cache:
@@ -34,6 +33,7 @@ class Cache:
         self.kept = {}  # name -> rows, or the buffer that holds them
         self.filled = {}  # name -> rows of its buffer in use
         self.length = 0  # tokens so far
+        self.stays = {}  # name -> rows that stay of a buffer that is a ring
         self.coming = {}  # name -> (rows or buffer, rows in use): of the pass that goes on
         self.model = None  # a weak reference to the model whose rows these are
 
@@ -85,16 +85,15 @@ class Cache:
     # ---- buffers ------------------------------------------------------------------------------
     def room(self, last):
         """Rows of the buffer laid out for a layer of which `last` stay (None: all)."""
-        return min(self.capacity, last + SLACK) if last else self.capacity
+        return min(self.capacity, last + max(last, SLACK)) if last else self.capacity
 
     def place(self, name, new, last):
         """bring() into a buffer: layers grow to the right, a full ring begins a new buffer."""
         at, t, room = self.filled.get(name, 0), new.shape[1], self.room(last)
         if at + t > room and (not last or last > room):
-            raise ValueError(
-                f"the cache has room for {self.capacity} tokens, wanted {at + t}: "
-                "make it with a larger capacity"
-            )
+            self.refuse(at + t)
+        if last and last <= room:
+            self.stays[name] = last
         buffer = self.kept[name] if name in self.kept else laid_out(new, room)
         seen = min(at, last) if last else at  # older rows that the new ones may see
         # the ring is full: its last rows go to the front of a new one
@@ -110,6 +109,26 @@ class Cache:
         self.coming[name] = buffer, at + t
         return buffer[:, at - seen : at + t]
 
+    def refuse(self, tokens):
+        raise ValueError(
+            f"the cache has room for {self.capacity} tokens, wanted {tokens}: "
+            "make it with a larger capacity"
+        )
+
+    def make_room(self):
+        """Room for one token more in every buffer: the last rows of a full ring move to its front.
+
+        They fit before the place where they stand, so until they are counted they stand in both.
+        A ring that takes more than half of the capacity has no such place."""
+        for name, buffer in self.kept.items():
+            at, last = self.filled[name], self.stays.get(name)
+            if at < buffer.shape[1]:
+                continue
+            if not last or at < 2 * last:
+                self.refuse(at + 1)
+            buffer[:, :last] = buffer[:, at - last : at]
+            self.filled[name] = last
+
     # ---- the whole ----------------------------------------------------------------------------
     def bytes(self):
         """Bytes really held, each storage counted once."""
@@ -122,5 +141,6 @@ class Cache:
         for name, rows in self.kept.items():
             many = rows.expand(n, *rows.shape[1:])
             copy.kept[name] = many.clone() if self.capacity else many
-        copy.filled, copy.length, copy.model = dict(self.filled), self.length, self.model
+        copy.filled, copy.stays = dict(self.filled), dict(self.stays)
+        copy.length, copy.model = self.length, self.model
         return copy

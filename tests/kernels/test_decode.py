@@ -149,7 +149,7 @@ def test_more_query_rows_in_fp32_take_more_warps_where_they_would_spill():
 
 
 def test_a_recorded_step_is_the_step_itself_where_there_is_no_gpu():
-    from minimal.kernels.decode import Graphed
+    from minimal.kernels.recorded import Graphed
 
     inputs = Shape(T=1, S=40).tensors()
     step = Graphed(lambda: gather_attention(*inputs), "cpu")
