@@ -29,4 +29,4 @@ def attend(q, k, value, *, bound=None, mask=None, dropout=0.0, **how):
     by_token = isinstance(value, Bank) and mask is None and not q.is_meta
     if by_token and not torch.is_grad_enabled():
         return unchecked(q, k, value.table, value.ids, value.gain, bound=bound, **how)
-    return dense(q, k, value, mask=mask, dropout=dropout, **how)
+    return dense(q, k, value, mask=mask, dropout=dropout, bound=bound, **how)
