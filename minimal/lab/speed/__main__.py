@@ -10,11 +10,10 @@ import torch
 from minimal.command import command, number
 from minimal.data import results
 from minimal.lab.evidence.records import EVIDENCE
-from minimal.lab.speed import decode, step_profile
+from minimal.lab.speed import decode, generation, step_profile
 from minimal.lab.speed.bench import corners, machine, training
 from minimal.lab.speed.busy import busy
 from minimal.lab.speed.busy import report as report_busy
-from minimal.lab.speed.generation import generation
 from minimal.lab.speed.race import race
 from minimal.training.device import matmul_rate
 
@@ -86,7 +85,7 @@ PARTS = dict(
     dva=("dva", lambda asked: decode.dva()),
     corners=("corners", measure_corners),
     profile=("profile", measure_profile),
-    generate=("generate_cpu", lambda asked: generation()),
+    generate=("generate_cpu", lambda asked: generation.everything()),
     busy=("busy", measure_busy),
     gpu=("gpu", measure_gpu),
 )
