@@ -11,6 +11,7 @@ import torch
 from minimal.callable import call_as
 from minimal.command import command, number
 from minimal.model import checks
+from minimal.model.still import StillStep, Tried
 
 COLDEST = 1e-6  # below it, logits divided by the temperature overflow
 
@@ -19,8 +20,17 @@ def pick(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
     """One id a row from logits (B, V). top_k=1, like temperature 0, is argmax."""
     check_dials(temperature, top_k, top_p)
     check_logits(logits)
+    noise = torch.empty_like(logits).exponential_(generator=generator)
+    return choose(logits, temperature, top_k, top_p, noise)
+
+
+def choose(logits, temperature, top_k, top_p, noise):
+    """pick() without a look at anything, so that a CUDA graph may hold it (B, 1).
+
+    x with the largest p(x) / e(x), where e is exponential noise, comes with the chance p(x); it is
+    what torch.multinomial draws from the same generator."""
     if temperature == 0 or top_k == 1:
-        return logits.argmax(-1, keepdim=True)  # (B, 1)
+        return logits.argmax(-1, keepdim=True)
     z = logits / temperature
     # the k best
     if top_k is not None and top_k < z.shape[-1]:
@@ -31,9 +41,7 @@ def pick(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
         ranked, order = z.softmax(-1).sort(-1, descending=True)
         beyond = ranked.cumsum(-1) - ranked >= top_p  # (B, V), by rank
         z = z.masked_fill(beyond.gather(-1, order.argsort(-1)), -torch.inf)
-    p = z.softmax(-1).cpu()
-    check_logits(p)
-    return torch.multinomial(p, 1, generator=generator).to(z.device)  # (B, 1)
+    return z.softmax(-1).div(noise).argmax(-1, keepdim=True)
 
 
 def check_dials(temperature, top_k, top_p):
@@ -48,7 +56,7 @@ def check_dials(temperature, top_k, top_p):
 
 
 def check_logits(logits):
-    """Every row needs a largest number. On a GPU the probabilities are looked at, once fetched."""
+    """Every row needs a largest number. A GPU is not asked, it would have to be waited for."""
     if checks.may_look(logits):
         best = logits.amax(-1)  # (B,); nan wherever a row holds one
         if not best.isfinite().all():
@@ -69,6 +77,7 @@ def generate(
     rings=True,
     cache=None,
     slide=False,
+    compiled=None,
 ):
     """ids (B, T) and `tokens` more of them (B, T + tokens).
 
@@ -79,21 +88,71 @@ def generate(
     training never showed it. With `slide` it sees the last `context` tokens besides the one that
     asks, as in nanochat: up to there nothing changes, and the cache stops growing. Learned
     positions end with the context either way.
+
+    `compiled`: a step whose shapes stay the same, compiled on a CPU, which takes a minute, or
+    recorded as a CUDA graph on a GPU. The same tokens come out. None: a GPU tries both.
     """
     checks.tokens(ids, model.config.vocab)
     checks.whole("tokens", tokens, 0)
+    check_dials(temperature, top_k, top_p)
     if ids.shape[1] == 0:
         raise ValueError("generation continues a text: give at least one token, for example BOS")
     model.eval()
-    chance = torch.Generator().manual_seed(seed)
-    cache = model.cache(ids.shape[1] + tokens, rings) if cache is None else cache
-    windows = sliding(model) if slide else None
-    new = ids
-    for _ in range(tokens):
-        logits = model(new, cache=cache, windows=windows)[:, -1]  # (B, V)
-        new = pick(logits, temperature, top_k, top_p, chance)
-        ids = torch.cat([ids, new], dim=1)
-    return ids
+    if cache is None:
+        room = ids.shape[1] + tokens
+        # a compiler's work serves all caches of one shape: a power of two, so that there are few
+        cache = model.cache(1 << (room - 1).bit_length() if compiled else room, rings)
+    writer = Writer(model, cache, sliding(model) if slide else None, (temperature, top_k, top_p))
+    chance = torch.Generator(model.device).manual_seed(seed)
+    said = [ids]
+    for done in range(tokens):
+        step = writer.passes if done == 0 else writer.way(compiled)
+        said.append(step(said[-1], writer.noise(len(ids), chance)))
+    return torch.cat(said, dim=1)
+
+
+class Writer:
+    """The next token of texts, in two ways that give the same: a pass, or a step that stays still.
+
+    Each call keeps the ids that it is given and answers with the next ones (B, 1)."""
+
+    def __init__(self, model, cache, windows, dials):
+        self.model, self.cache, self.windows, self.dials = model, cache, windows, dials
+        self.then = None  # how the tokens after the first are made
+
+    def noise(self, texts, chance):
+        """Exponential noise (B, V), or None where nothing is left to chance: see choose."""
+        temperature, top_k, _ = self.dials
+        if temperature == 0 or top_k == 1:
+            return None
+        noise = torch.empty(texts, self.model.config.vocab, device=self.model.device)
+        return noise.exponential_(generator=chance)
+
+    def choose(self, logits, noise):
+        return choose(logits, *self.dials, noise)
+
+    def passes(self, ids, noise):
+        logits = self.model(ids, cache=self.cache, windows=self.windows)[:, -1]  # (B, V)
+        check_logits(logits)
+        return self.choose(logits, noise)
+
+    def way(self, compiled):
+        """As asked; unasked, passes on a CPU, and on a GPU what is faster in the beginning."""
+        if self.then is None:
+            self.then = self.chosen(compiled)
+        return self.then
+
+    def chosen(self, compiled):
+        on_gpu, laid_out = self.model.device.type == "cuda", self.cache.capacity is not None
+        if compiled and not laid_out:
+            raise ValueError(
+                "compiled: wanted a cache that is laid out, got one that grows: give it a capacity"
+            )
+        if compiled is False or not laid_out or not (compiled or on_gpu):
+            return self.passes
+        compile = self.dials if compiled else ()
+        still = StillStep(self.model, self.cache, self.windows, self.choose, compile)
+        return still if compiled else Tried(still, self.passes)
 
 
 def sliding(model):
@@ -124,6 +183,13 @@ def main(parser, argv):
         action="store_true",
         help="beyond the trained context, see only the last context tokens (nanochat's way); "
         "without it every token, at distances that training never showed",
+    )
+    parser.add_argument(
+        "--compiled",
+        action=argparse.BooleanOptionalAction,
+        help="a step whose shapes stay the same: compiled on a CPU, which takes half a minute and "
+        "pays from some thousand tokens on, recorded as a CUDA graph on a GPU; unasked, a GPU "
+        "tries both ways and keeps the faster",
     )
     asked = vars(parser.parse_args(argv))
     model, tok = load(asked.pop("folder"))

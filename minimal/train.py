@@ -18,6 +18,7 @@ from minimal.command import command, number
 from minimal.data import corpora, files, packing
 from minimal.data import tokenizer as tokenizers
 from minimal.data.documents import Corpus
+from minimal.kernels.recorded import Direct, Recorded
 from minimal.model.count import count, settings_of
 from minimal.model.init import generator
 from minimal.model.transformer import GPT
@@ -26,7 +27,6 @@ from minimal.training.compiling import compiled
 from minimal.training.device import compute_dtype, keep_memory, matmul_rate
 from minimal.training.loop import Loop
 from minimal.training.progress import progress
-from minimal.training.recorded import Direct, Recorded
 from minimal.training.run import HOW_OFTEN, NOT_IN_IDENTITY, Run, kind_of
 from minimal.training.team import Team, disband
 from minimal.variants import build, skeleton

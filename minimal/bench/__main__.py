@@ -7,11 +7,10 @@ from pathlib import Path
 
 import torch
 
-from minimal.bench import decode, step_profile
+from minimal.bench import decode, generation, step_profile
 from minimal.bench.bench import corners, machine, training
 from minimal.bench.busy import busy
 from minimal.bench.busy import report as report_busy
-from minimal.bench.generation import generation
 from minimal.bench.race import race
 from minimal.command import command, number
 from minimal.data import results
@@ -86,7 +85,7 @@ PARTS = dict(
     dva=("dva", lambda asked: decode.dva()),
     corners=("corners", measure_corners),
     profile=("profile", measure_profile),
-    generate=("generate_cpu", lambda asked: generation()),
+    generate=("generate_cpu", lambda asked: generation.everything()),
     busy=("busy", measure_busy),
     gpu=("gpu", measure_gpu),
 )

@@ -12,44 +12,71 @@ machine reads memory. A token reads every weight, every key, and the values of e
 positions where values are stored, and the rows of tokens that occur where a table names them. So
 tables in the last third of the layers can spare a sixth of what is read, and tables in all of them
 half.
+
+Beside the plans stand the same step compiled, two rivals (rivals.py), and passes over a prompt. The
+rounds begin when two of them agree; ratios are those of one round, and an interval holds the median
+ratio with 95 percent or more. With one thread the clock is the processor's, which a busy machine
+disturbs less; with several it is the one on the wall.
 """
+
+import math
+import time
 
 import torch
 
 from minimal.bench.memory import distinct_bytes, filled
+from minimal.bench.rivals import Loop, Transformers
 from minimal.bench.timing import clock, in_turn, medians, ratio
-from minimal.generate import generate
+from minimal.generate import Writer, generate
 from minimal.model.config import size as named
+from minimal.model.still import StillStep
 from minimal.model.tape import Bank
 from minimal.training.device import compute_dtype
 from minimal.variants import build
 
 PLANS = ("standard", "svformer", "bov", "bov-every")
 
-LENGTHS = (1024, 16384, 131072)
+# texts, tokens of context
+SHAPES = ((1, 1024), (1, 16384), (1, 131072), (4, 1024), (4, 16384), (64, 1024))
+
+PROMPTS = ((1, 1024), (4, 1024))
 
 BUFFER = 2**26  # fp32 numbers, 256 MB: what the rate of memory is measured on
 
 
 class Text:
-    """A model and a cache that some texts of one length have filled; every call continues them."""
+    """A model and a cache that some texts of one length have filled; every call continues them.
 
-    def __init__(self, plan, size, length, tokens, texts=1, where="cpu"):
-        self.tokens = tokens
+    `way`: "passes" as generate does it on a CPU, "recorded" or "compiled" steps that stay still."""
+
+    def __init__(self, plan, size, length, tokens, texts=1, where="cpu", way="passes"):
+        self.tokens, self.way = tokens, way
         config = named(size, windows="L")
         # weights as they are computed with: nothing is trained here
         self.model = build(plan, config, device=where).to(compute_dtype(where)).eval()
         self.cache = filled(self.model, length, batch=texts, capacity=length + tokens + 1)
         self.start = self.cache.length, dict(self.cache.filled)
         self.last = torch.zeros(texts, 1, dtype=torch.long, device=where)
+        self.writer, self.chance = None, torch.Generator(where).manual_seed(0)
 
     def rewind(self):
         """As if nothing had been generated: the rows stay, and are written over."""
         self.cache.length, self.cache.filled = self.start[0], dict(self.start[1])
 
+    @torch.inference_mode()
     def __call__(self):
         self.rewind()
-        return generate(self.model, self.last, self.tokens, cache=self.cache)
+        if self.way == "passes":
+            return generate(self.model, self.last, self.tokens, cache=self.cache, compiled=False)
+        if self.writer is None:  # its recordings serve every call
+            dials = (1.0, None, None)
+            self.writer = writer = Writer(self.model, self.cache, None, dials)
+            compile = dials if self.way == "compiled" else ()
+            self.step = StillStep(self.model, self.cache, None, writer.choose, compile)
+        said = [self.last]
+        for _ in range(self.tokens):
+            said.append(self.step(said[-1], self.writer.noise(len(self.last), self.chance)))
+        return torch.cat(said, 1)
 
     @torch.inference_mode()
     def read_bytes(self):
@@ -72,45 +99,132 @@ def value_bytes(value):
     return value.v.nbytes
 
 
-def generation(lengths=LENGTHS, plans=PLANS, size="tiny", tokens=8, rounds=7, **where):
-    """A row for each length and plan: tokens a second, its floor, times standard's and allowed."""
-    return [row for length in lengths for row in at(length, plans, size, tokens, rounds, **where)]
+# ---- in turn -------------------------------------------------------------------------------------
+def generation(shapes=SHAPES, plans=PLANS, size="tiny", tokens=8, rounds=9, prompts=(), **how):
+    """A row for each shape and plan: tokens a second, its floor, times standard's and allowed."""
+    rows = [row for shape in shapes for row in at(*shape, plans, size, tokens, rounds, **how)]
+    return rows + [row for shape in prompts for row in prefill(*shape, plans, size, rounds)]
 
 
-def at(length, plans, size, tokens, rounds, buffer=BUFFER, texts=1, where="cpu"):
-    """The rows of one length. A step continues all texts, so it gives as many tokens as there are
-    texts; a GPU's clock stops when its work is done."""
+def measure(where):
+    """A way to clock one call in milliseconds, and its name."""
+    own = torch.device(where).type == "cpu" and torch.get_num_threads() == 1
+    now = time.process_time if own else time.perf_counter
+    taken = lambda way: 1e3 * clock(way, 1, warm=0, where=where, now=now)[0]
+    return taken, "processor" if own else "wall"
+
+
+def warm_up(ways, measure, most=6, agreement=0.1):
+    """Rounds until two agree: until no way's time differs by more than a tenth."""
+    before = {}
+    for _ in range(most):
+        taken = {name: measure(way) for name, way in ways.items()}
+        near = [abs(ms / before[name] - 1) < agreement for name, ms in taken.items() if before]
+        if near and all(near):
+            return
+        before = taken
+
+
+def interval(ratios):
+    """The least and the greatest of the middle ratios: they hold the median 95 times in 100."""
+    ratios, n = sorted(ratios), len(ratios)
+    outside = lambda k: 2 * sum(math.comb(n, i) for i in range(k)) / 2**n  # without k at each end
+    k = max([0] + [k for k in range(1, n // 2 + 1) if outside(k) <= 0.05])
+    return [ratios[max(0, k - 1)], ratios[min(n - 1, n - k)]] if k else [ratios[0], ratios[-1]]
+
+
+def at(
+    texts, length, plans, size, tokens, rounds, buffer=BUFFER, where="cpu", way="passes",
+    compiled=(), rivals=False,
+):  # fmt: skip
+    """The rows of one shape. A step continues all texts, so it gives as many tokens as there are
+    texts; a GPU's clock stops when its work is done. `compiled`: plans that are compiled, too."""
     memory = torch.ones(buffer, device=where)
-    made = {plan: Text(plan, size, length, tokens, texts, where) for plan in plans}
+    shape = dict(length=length, tokens=tokens, texts=texts, where=where)
+    made = {plan: Text(plan, size, way=way, **shape) for plan in plans}
     read = {plan: text.read_bytes() for plan, text in made.items()}
-    milliseconds = lambda way: 1e3 * clock(way, 1, warm=0, where=where)[0]
-    taken = in_turn(made | dict(memory=memory.sum), rounds, milliseconds)
+    held = {plan: text.cache.bytes() for plan, text in made.items()}
+    for plan in compiled:
+        made[f"{plan}, compiled"] = Text(plan, size, way="compiled", **shape)
+        read[f"{plan}, compiled"] = read[plan]
+    if rivals:
+        made["plain loop"] = Loop(size, **shape)
+        if Transformers.is_here():
+            made["transformers"] = Transformers(size, **shape)
+    one, clock_name = measure(where)
+    ways = made | dict(memory=memory.sum)
+    warm_up(ways, one)
+    taken = in_turn(ways, rounds, one)
     rate = memory.nbytes / min(taken["memory"])  # bytes a millisecond
-    rows = []
-    for plan in plans:
-        step = medians(taken)[plan] / tokens
+    first, rows = plans[0], []
+    for name in made:
+        step = medians(taken)[name] / tokens
+        bytes_read = read.get(name, read[first])
+        ratios = [a / b for a, b in zip(taken[first], taken[name], strict=True)]
         rows.append(
             dict(
-                plan=plan,
+                plan=name,
                 size=size,
                 length=length,
                 texts=texts,
                 tokens_per_second=1e3 * texts / step,
-                floor_tokens_per_second=1e3 * texts * rate / read[plan],
-                read_bytes=read[plan],
-                held_bytes=made[plan].cache.bytes(),
-                times_standard=ratio(taken, plans[0], plan),
-                bytes_allow=read[plans[0]] / read[plan],
+                floor_tokens_per_second=1e3 * texts * rate / bytes_read,
+                share=bytes_read / rate / step,
+                read_bytes=bytes_read,
+                held_bytes=held.get(name),
+                times_standard=ratio(taken, first, name),
+                interval=interval(ratios),
+                bytes_allow=read[first] / bytes_read,
+                clock=clock_name,
             )
         )
         print(report(rows[-1]), flush=True)
     return rows
 
 
+def prefill(texts, length, plans, size, rounds, where="cpu"):
+    """Tokens a second of a prompt: one pass over all of it, into a cache."""
+    models = {plan: build(plan, named(size, windows="L"), device=where).eval() for plan in plans}
+    ids = torch.randint(named(size).vocab, (texts, length), device=where)
+
+    @torch.inference_mode()
+    def passing(model):
+        model(ids, cache=model.cache(length))
+
+    ways = {plan: lambda model=model: passing(model) for plan, model in models.items()}
+    one, clock_name = measure(where)
+    warm_up(ways, one)
+    taken, first, rows = in_turn(ways, rounds, one), plans[0], []
+    for plan in plans:
+        ratios = [a / b for a, b in zip(taken[first], taken[plan], strict=True)]
+        row = dict(plan=plan, size=size, length=length, texts=texts, prefill=True)
+        row |= dict(tokens_per_second=1e3 * texts * length / medians(taken)[plan])
+        row |= dict(times_standard=ratio(taken, first, plan), interval=interval(ratios))
+        rows.append(row | dict(clock=clock_name))
+        print(
+            "prefill, {texts} x {length:7,} tokens, {plan:18}: {tokens_per_second:8.0f} tokens/s, "
+            "{times_standard:5.2f} times standard [{interval[0]:.2f}, {interval[1]:.2f}]"
+            "".format(**row),
+            flush=True,
+        )
+    return rows
+
+
 def report(row):
     """One row in a line."""
     return (
-        "generate, {texts} x {length:7,} tokens of context, {plan:10}: "
-        "{tokens_per_second:7.1f} tokens/s, {times_standard:5.2f} times standard (bytes allow "
-        "{bytes_allow:.2f}); floor {floor_tokens_per_second:.0f} tokens/s".format(**row)
+        "generate, {texts:2} x {length:7,} tokens of context, {plan:18}: {tokens_per_second:8.1f} "
+        "tokens/s, {share:4.0%} of the floor; {times_standard:5.2f} times standard "
+        "[{interval[0]:.2f}, {interval[1]:.2f}] (bytes allow {bytes_allow:.2f})".format(**row)
     )
+
+
+def everything(**how):
+    """What `make bench PART=generate` prints: rivals everywhere, the compiled step where the past
+    is short and its overhead is all there is."""
+    rows = []
+    for shape in SHAPES:
+        compiled = ("standard", "bov") if shape == SHAPES[0] else ()
+        rounds = 7 if shape[0] * shape[1] > 65536 else 9
+        rows += generation((shape,), rounds=rounds, compiled=compiled, rivals=True, **how)
+    return rows + generation((), prompts=PROMPTS, rounds=7, **how)

@@ -36,9 +36,9 @@ class Probe(Cache):
         super().__init__(**how)
         self.last = {}
 
-    def append(self, name, new, last=None):
+    def bring(self, name, new, last=None):
         self.last[name] = last
-        return super().append(name, new, last)
+        return super().bring(name, new, last)
 
 
 @torch.no_grad()
@@ -57,6 +57,7 @@ def filled(model, length, rings=False, batch=1, capacity=None):
     cache.length = length
     for name, (row, last) in kept(model, rings, batch).items():
         cache.filled[name] = stay = min(length, last or length)
+        cache.stays |= {name: last} if last else {}
         room = cache.room(last) if capacity else stay
         rows = laid_out(row.expand(batch, *row.shape[1:]), room)
         if row.is_floating_point():

@@ -271,34 +271,6 @@ def summed_rows(share, table, stretches=STRETCHES):
     return torch.stack(sums)
 
 
-class Graphed:
-    """A decode step recorded once as a CUDA graph and replayed: no launches by Python.
-
-    step() must read everything that changes from tensors that stay where they are: q, the cache,
-    ids, lengths. Call it to replay and get its output tensor. On a CPU it simply calls step.
-    On an H100 a replay gave what the step gives; a whole generation called from Python waits for
-    Python there, and what graphs save of that is not yet measured."""
-
-    def __init__(self, step, device):
-        self.step, self.graph, self.out = step, None, None
-        if torch.device(device).type == "cuda":
-            # A first call compiles, and lets gather_attention look at the ids while it can.
-            side = torch.cuda.Stream()
-            side.wait_stream(torch.cuda.current_stream())
-            with torch.cuda.stream(side):
-                step()
-            torch.cuda.current_stream().wait_stream(side)
-            self.graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(self.graph):
-                self.out = step()
-
-    def __call__(self):
-        if self.graph is None:
-            return self.step()
-        self.graph.replay()
-        return self.out
-
-
 # ---- bytes ---------------------------------------------------------------------------------------
 def split_bytes(B, T, S, H, G, D, V, b=2, splits=1, distinct=None):
     """(from HBM, through L2): keys and ids once; rows that occur from HBM, a row a key from L2."""

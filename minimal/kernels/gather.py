@@ -27,7 +27,7 @@ from minimal.kernels.fastest import fastest
 from minimal.kernels.fused import fused
 from minimal.kernels.histogram import histogram_decode, rows_decode
 from minimal.kernels.reference import reference
-from minimal.kernels.route import is_close, kernels_run, route
+from minimal.kernels.route import choose, is_close, kernels_run
 
 
 def gather_attention(
@@ -43,9 +43,20 @@ def gather_attention(
     decoding the running maximum. way: one of WAYS instead of route's choice. plan: sort_ids(ids, V)
     if it is at hand."""
     check(q, k, table, ids, gain, window, lengths, scale)
+    how = dict(causal=causal, window=window, lengths=lengths, scale=scale)
+    return unchecked(q, k, table, ids, gain, bound=bound, way=way, plan=plan, **how)
+
+
+def unchecked(
+    q, k, table, ids, gain,
+    *,
+    causal=True, window=0, lengths=None, scale=None, bound=None, way=None, plan=None,
+):  # fmt: skip
+    """The same for a model, whose tensors fit and whose ids were looked at when they came in."""
     T, D, S = q.shape[1], q.shape[3], k.shape[1]
-    inputs = [x for x in (q, k, table, gain) if x is not None]
-    training = torch.is_grad_enabled() and any(x.requires_grad for x in inputs)
+    training = torch.is_grad_enabled() and any(
+        x.requires_grad for x in (q, k, table, gain) if x is not None
+    )
 
     # Which way: route's, unless the caller names one, and dense where Triton cannot run.
     chosen_here = way is None
@@ -80,7 +91,7 @@ def routed(q, k, table, training, window):
     (B, T, H, D), (_, S, G, _), V = q.shape, k.shape, len(table)
     bytes_each = dict(k_bytes=k.element_size(), table_bytes=table.element_size())
     known = dict(device=q.device.type, training=training, window=window)
-    return route(B, T, S, H, G, D, V, **known, **bytes_each)[0]
+    return choose(B, T, S, H, G, D, V, **known, **bytes_each)[0]
 
 
 def measured(way, given, how):

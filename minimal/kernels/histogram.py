@@ -30,6 +30,10 @@ SAFE_LOGIT = 60.0  # exp(60) times a million keys is still a number in fp32
 def seen_part(T, k, ids, causal, window, lengths):
     """The keys that some query can see, and the mask where one is still needed."""
     S = k.shape[1]
+    if (
+        lengths is not None and torch.compiler.is_compiling()
+    ):  # no number can be read: hide, not cut
+        return k, ids, visible(T, S, causal, window, lengths, k.device)
     last = S if lengths is None else max(1, int(lengths.max()))
     earliest = (last if lengths is None else int(lengths.min())) - T
     first = max(0, earliest - window) if window and T < S else 0  # a window makes the past short
@@ -175,7 +179,7 @@ def binned_rows(table, bins, ids):
 
     if B * R > 1 or bins.is_cuda:
         return product()
-    ways = dict(occurring=occurring, streamed=streamed, product=product)
+    ways = dict(product=product, occurring=occurring, streamed=streamed)
     sizes = (ids.shape[1].bit_length(), G, V, table.shape[2], table.stride())
     where = (table.dtype, table.device.type, torch.get_num_threads())
     return ways[fastest(("bins", *sizes, *where), ways)]()

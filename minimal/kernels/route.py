@@ -49,16 +49,44 @@ def is_close(B, T, S, H, G, V, window=0):
     return by_position <= CLOSE * by_token and by_token <= large_table * by_position
 
 
-def route(
-    B, T, S, H, G, D, V,
-    *,
-    device, training=False, window=0, k_bytes=4, table_bytes=4, triton=None,
-):  # fmt: skip
+REASONS = dict(
+    window="uncompiled, PyTorch's attention computes all {S} keys of a query, "
+    "the kernel about {window}; on an H100 that was 1.6 times as fast with a window of S/4",
+    training="rows that are looked up cost 3 to 11 % of the forward on an H100, and PyTorch's "
+    "attention was 1.2 to 1.7 times as fast as ours with them, its backward 2 to 4 times",
+    triton="Triton is not installed",
+    width="the kernels take head widths of 32 to 128 and no float64",
+    wide="rows twice as wide as keys: on an H100 0.9 times as fast as a V cache at 16,384 "
+    "keys, 1.1 to 1.2 times from 131,072 on, and 1.5 there with rows as wide as keys; keys of "
+    "one byte are not yet measured on a GPU",
+    long="keys from memory, table rows mostly from the L2 cache: 1.2 to 1.5 times as fast as a "
+    "V cache on an H100",
+    short="short: a V cache was 1.2 times as fast at 4,096 keys on an H100, but no V is stored",
+    few="{positions} rows of values are there before a cleverer way starts",
+    table="{by_token} rows of the whole table < {by_position} rows by position",
+    position="{by_position} rows by position <= {by_token} rows of the whole table",
+)
+
+
+def route(B, T, S, H, G, D, V, **known):
     """(way, reason), from shapes. On a GPU as one H100 said, in notebooks/evidence/gather_gpu.json:
     the histogram won there by a hair in one case of those where keys are smaller than table rows,
     and nowhere else, so a GPU takes it only where a caller names it.
 
     On a CPU, where rows and the histogram are close, gather_attention measures both once."""
+    way, why = choose(B, T, S, H, G, D, V, **known)
+    window = known.get("window", 0)
+    by_position, by_token = table_rows(B, T, S, H, G, V, window)
+    numbers = dict(S=S, window=window, by_position=by_position, by_token=by_token)
+    return way, REASONS[why].format(positions=B * in_reach(T, S, window), **numbers)
+
+
+def choose(
+    B, T, S, H, G, D, V,
+    *,
+    device, training=False, window=0, k_bytes=4, table_bytes=4, triton=None,
+):  # fmt: skip
+    """(way, name of the reason). A decode step asks in every layer and wants no words."""
     triton = HAS_TRITON if triton is None else triton
     gpu = device == "cuda"
     decoding = not training and T * (H // G) <= DECODE_QUERIES
@@ -69,24 +97,6 @@ def route(
     positions = B * in_reach(T, S, window)
 
     wide = k_bytes < table_bytes  # rows of fp32 beside keys of bf16, as in training
-
-    reasons = dict(
-        window=f"uncompiled, PyTorch's attention computes all {S} keys of a query, "
-        f"the kernel about {window}; on an H100 that was 1.6 times as fast with a window of S/4",
-        training="rows that are looked up cost 3 to 11 % of the forward on an H100, and PyTorch's "
-        "attention was 1.2 to 1.7 times as fast as ours with them, its backward 2 to 4 times",
-        triton="Triton is not installed",
-        width="the kernels take head widths of 32 to 128 and no float64",
-        wide="rows twice as wide as keys: on an H100 0.9 times as fast as a V cache at 16,384 "
-        "keys, 1.1 to 1.2 times from 131,072 on, and 1.5 there with rows as wide as keys; keys of "
-        "one byte are not yet measured on a GPU",
-        long="keys from memory, table rows mostly from the L2 cache: 1.2 to 1.5 times as fast as a "
-        "V cache on an H100",
-        short="short: a V cache was 1.2 times as fast at 4,096 keys on an H100, but no V is stored",
-        few=f"{positions} rows of values are there before a cleverer way starts",
-        table=f"{by_token} rows of the whole table < {by_position} rows by position",
-        position=f"{by_position} rows by position <= {by_token} rows of the whole table",
-    )
     kernels = gpu and triton and kernels_take
     # fmt: off
     rules = [  # the first that holds
@@ -102,5 +112,4 @@ def route(
         (True,                                "rows",      "position"),
     ]
     # fmt: on
-    way, why = next((way, why) for holds, way, why in rules if holds)
-    return way, reasons[why]
+    return next((way, why) for holds, way, why in rules if holds)

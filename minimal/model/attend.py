@@ -6,7 +6,7 @@ kernels/dense.py; here they are given a value of the seam, Rows or Bank, in the 
 import torch
 
 from minimal.kernels.dense import attention
-from minimal.kernels.gather import gather_attention
+from minimal.kernels.gather import unchecked
 from minimal.kernels.reference import by_definition
 from minimal.model.tape import Bank
 
@@ -25,29 +25,8 @@ def attend(q, k, value, *, bound=None, mask=None, dropout=0.0, **how):
     """q (B, T, H, D), k (B, S, G, D), value Rows or Bank over S -> (B, T, H, D).
 
     `bound` is the largest |logit| there can be, where QK norm gives one."""
-    # With rings, keys and values of different owners may reach back differently.
-    s = min(k.shape[1], length(value))
-    k, value = last(k, s), aligned(value, s)
-
     # A Bank trains through its rows: storing V costs little beside what the fused call gains.
     by_token = isinstance(value, Bank) and mask is None and not q.is_meta
     if by_token and not torch.is_grad_enabled():
-        return gather_attention(q, k, value.table, value.ids, value.gain, bound=bound, **how)
-    return dense(q, k, value, mask=mask, dropout=dropout, **how)
-
-
-def length(value):
-    """How many keys these values belong to."""
-    return (value.ids if isinstance(value, Bank) else value.v).shape[1]
-
-
-def last(rows, s):
-    """The last s of rows (B, S, …)."""
-    return rows if rows.shape[1] == s else rows[:, rows.shape[1] - s :]
-
-
-def aligned(value, s):
-    """The values of the last s keys."""
-    if isinstance(value, Bank):
-        return value._replace(ids=last(value.ids, s))
-    return value._replace(v=last(value.v, s))
+        return unchecked(q, k, value.table, value.ids, value.gain, bound=bound, **how)
+    return dense(q, k, value, mask=mask, dropout=dropout, bound=bound, **how)

@@ -9,8 +9,8 @@ from torch import nn
 
 from minimal.kernels.dynamic_values import dynamic_values
 from minimal.kernels.reference import visible, weights
-from minimal.model.attend import attend, last
-from minimal.model.layers import Linear, Part, norm, rotate_rows
+from minimal.model.attend import attend
+from minimal.model.layers import Linear, Module, Part, by_head, norm, rotate_rows
 from minimal.model.tape import Rows
 
 
@@ -34,7 +34,7 @@ class Own(Part):
         return tape.flat[self.name, at]
 
     def forward(self, h, at, tape):
-        x = self.flat(h, at, tape).unflatten(-1, (self.heads, self.config.head))  # (B, T, heads, D)
+        x = by_head(self.flat(h, at, tape), self.heads)  # (B, T, heads, D)
         # positions
         if tape.rotation is not None:
             x = rotate_rows(x, *tape.rotation[self.heads])
@@ -91,19 +91,20 @@ class Plain(Part):
         super().__init__()
         self.config, self.at = config, at
 
-    def how(self, at, tape):
+    def how(self, k, at, tape):
         style = self.config.style
         return dict(
             causal=style.causal,
             window=tape.windows[at],
-            lengths=tape.lengths,
+            lengths=tape.lengths_of(k),
             scale=style.attention_scale(self.config.head),
         )
 
     def forward(self, q, k, value, h, at, tape):
+        k, value = tape.lined_up(k, value)
         dropout = self.config.dropout if self.training else 0.0
         bound = self.config.style.logit_bound(self.config.head)
-        how = self.how(at, tape)
+        how = self.how(k, at, tape)
         return attend(q, k, value, dropout=dropout, bound=bound, **how)  # (B, T, H, D)
 
     def over_heads(self, v):
@@ -152,16 +153,17 @@ class Across(Plain):
         self.reads = (self.j,)
 
     def forward(self, q, k, value, h, at, tape):
-        how = self.how(at, tape)
-        v = value.dense()
-        k2, v2 = tape.keys[self.j], tape.values[self.j].dense()
-        # with rings the two layers may remember different lengths
-        s = min(k.shape[1], k2.shape[1], v2.shape[1])
-        keys = torch.cat([last(k, s), last(k2, s)], dim=1)  # (B, 2S, G, D)
-        values = torch.cat([last(v, s), last(v2, s)], dim=1)  # (B, 2S, G, D)
-        # one mask, for both halves
-        seen = visible(q.shape[1], s, how["causal"], how["window"], how["lengths"], q.device)
-        mask = torch.cat([seen, seen], dim=-1)  # (T, 2S)
+        j, masks, keys, values = self.j, [], [], []
+        for pair in ((k, value), (tape.keys[j], tape.values[j])):
+            key, rows = tape.lined_up(*pair)
+            keys.append(key)
+            values.append(rows.dense())
+            how = self.how(key, at, tape)
+            hides = how["causal"], how["window"], how["lengths"]
+            masks.append(visible(q.shape[1], key.shape[1], *hides, q.device))
+        # one softmax over both
+        keys, values = torch.cat(keys, 1), torch.cat(values, 1)  # (B, S + S', G, D)
+        mask = torch.cat(masks, -1)  # (T, S + S')
         return attend(q, keys, Rows(values), scale=how["scale"], mask=mask)
 
     def label(self):
@@ -227,7 +229,8 @@ class Pairs(Dynamic):
 
     def forward(self, q, k, value, h, at, tape):
         qr, kr = self.modifiers(h, at, tape)
-        a = weights(q, self.over_heads(k), **self.how(at, tape))  # (B, H, T, S)
+        k, value = tape.lined_up(k, value)
+        a = weights(q, self.over_heads(k), **self.how(k, at, tape))  # (B, H, T, S)
         # in the map's type, fp32 or better
         v = value.dense().to(a.dtype)
         if value.gain is not None:
@@ -259,7 +262,7 @@ class Gated(Plain):
 
 
 # ---- the layer --------------------------------------------------------------------------------
-class Attention(nn.Module):
+class Attention(Module):
     """Three doors (query, key, value), one way to read, one way out: fields of the LayerPlan."""
 
     def __init__(self, config, at, line):

@@ -91,13 +91,24 @@ def one_pass(model, ids, cache, windows, lengths):
             f"the cache holds {cache.batch} rows, and ids have {len(ids)}: expand it, or start a "
             "cache of their own"
         )
+    end = ids.shape[1] + (0 if cache is None else cache.length)
+    positions(model, end)
     if lengths is not None:
-        end = ids.shape[1] + (0 if cache is None else cache.length)
         whole_numbers("lengths", lengths)
         if lengths.shape != ids.shape[:1]:
             wanted, got = tuple(ids.shape[:1]), tuple(lengths.shape)
             raise ValueError(f"lengths: wanted shape {wanted}, one a row; got {got}")
         between("lengths", lengths, 0, end)
+
+
+def positions(model, end):
+    """Learned positions end with the context."""
+    learned = model.position is not None and not model.both_ways  # an encoder says it in its words
+    if learned and end > model.config.context:
+        raise ValueError(
+            f"wanted position {end} of a model with {model.config.context} learned positions: "
+            "shorten the text or train with a longer context"
+        )
 
 
 def tokens(ids, vocab):

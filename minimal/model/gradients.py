@@ -5,23 +5,41 @@ autograd makes more of them than the mathematics needs. Compilers fuse, and GPUs
 the plain expressions stay.
 """
 
+import functools
+
 import torch
 
 
 def by_hand(x):
-    """Do our own gradients pay here?"""
-    eager = not torch.compiler.is_compiling()
-    return x.device.type == "cpu" and x.dtype == torch.float32 and eager
+    """Do our own expressions, and their gradients, pay here?"""
+    return x.is_cpu and x.dtype == torch.float32 and not torch.compiler.is_compiling()
+
+
+def rms_norm(x, eps=None):
+    """y = x r with r = 1 / sqrt(mean x^2 + eps). Autograd is asked only where it has to learn."""
+    eps = torch.finfo(x.dtype).eps if eps is None else eps
+    if torch.is_grad_enabled():
+        return RMSNorm.apply(x, eps)
+    return x * scale_of(x, eps)
+
+
+def scale_of(x, eps):
+    """r (..., 1), in the place of the lengths that it is made of."""
+    length = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+    return length.square_().div_(constant(x.shape[-1])).add_(constant(eps)).rsqrt_()
+
+
+@functools.cache
+def constant(number):
+    """A number as a tensor: as a number of Python's, each operation would make one of it."""
+    with torch.inference_mode(False):
+        return torch.tensor(float(number))
 
 
 class RMSNorm(torch.autograd.Function):
-    """y = x r with r = 1 / sqrt(mean x^2 + eps)."""
-
     @staticmethod
     def forward(ctx, x, eps):
-        eps = torch.finfo(x.dtype).eps if eps is None else eps
-        length = torch.linalg.vector_norm(x, dim=-1, keepdim=True)  # (..., 1)
-        r = (length.square() / x.shape[-1] + eps).rsqrt()  # (..., 1)
+        r = scale_of(x, eps)  # (..., 1)
         y = x * r  # (..., C)
         ctx.save_for_backward(y, r)
         return y

@@ -3,6 +3,8 @@
 And coefficients: learned numbers with a role, which decides their learning rate.
 """
 
+import functools
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -10,7 +12,17 @@ from torch import nn
 from minimal.model import gradients
 
 
-class Part(nn.Module):
+class Module(nn.Module):
+    """nn.Module whose calls go straight to `forward` where nobody learns and nobody has hooked in:
+    on the way there PyTorch asks eight questions, 150 times a token."""
+
+    def __call__(self, *inputs, **how):
+        if torch.is_grad_enabled() or self._forward_hooks or self._forward_pre_hooks:
+            return super().__call__(*inputs, **how)
+        return self.forward(*inputs, **how)
+
+
+class Part(Module):
     """One part of an attention layer: a source of values, of queries, of keys, or a way to read.
 
     The rest of the package (cache, rings, counts, maps) asks a part for these and nothing else:
@@ -31,7 +43,7 @@ class Part(nn.Module):
         return ""
 
 
-class Coefficient(nn.Module):
+class Coefficient(Module):
     """A learned number (or a short vector) with a role. All of them are recorded in training."""
 
     def __init__(self, role, start, shape=()):
@@ -50,7 +62,7 @@ def coefficient(role, start, shape=()):
     return Coefficient(role, start, shape) if role else (lambda: start)
 
 
-class Embedding(nn.Module):
+class Embedding(Module):
     """Rows by id. `shape` is one row's shape: (C,) for tokens, (G, D) for a table of values."""
 
     def __init__(self, key, count, shape, role, start):
@@ -65,7 +77,7 @@ class Embedding(nn.Module):
         return self.weight
 
 
-class Linear(nn.Module):
+class Linear(Module):
     """y = x W^T (+ b), with W cast to x's type: master weights stay fp32 where x is bf16.
 
     `key` names the matrix's job ("3.v"), `kind` its row in the style's init table. Equal keys get
@@ -79,11 +91,29 @@ class Linear(nn.Module):
         self.bias = nn.Parameter(torch.empty(n_out)) if bias else None
 
     def forward(self, x):
-        bias = None if self.bias is None else self.bias.to(x.dtype)
-        return F.linear(x, self.weight.to(x.dtype), bias)
+        weight, bias = self.weight, self.bias
+        if weight.dtype != x.dtype:
+            weight = weight.to(x.dtype)
+            bias = None if bias is None else bias.to(x.dtype)
+        if one_row_compiled(x):
+            y = (x.flatten() * weight).sum(-1).view(*x.shape[:-1], -1)
+            return y if bias is None else y + bias
+        return F.linear(x, weight, bias)
 
 
-class MLP(nn.Module):
+def by_head(x, heads):
+    """(B, T, heads D) -> (B, T, heads, D)."""
+    return x.view(*x.shape[:-1], heads, x.shape[-1] // heads)
+
+
+def one_row_compiled(x):
+    """A compiler for a CPU joins a sum over one row with all that stands around it; a product is a
+    call of a library, 73 times a token."""
+    one = x.is_cpu and x.numel() == x.shape[-1]
+    return one and torch.compiler.is_compiling() and not torch.is_grad_enabled()
+
+
+class MLP(Module):
     """relu(W1 h)^2 W2 (nanochat), SwiGLU (llama), or GELU (gpt2, bert).
 
     GELU is the exact one, h Phi(h), as in BERT. OpenAI's GPT-2 has the tanh approximation of it:
@@ -113,19 +143,19 @@ class MLP(nn.Module):
 def norm(x, eps=None):
     """RMS-norm without weights; applying it twice changes nothing."""
     if gradients.by_hand(x):
-        return gradients.RMSNorm.apply(x, eps)
+        return gradients.rms_norm(x, eps)
     return F.rms_norm(x, (x.shape[-1],), eps=eps)
 
 
 def squared_relu(u):
     """relu(u)^2, the nonlinearity of nanochat's and modded-nanogpt's MLPs."""
-    if gradients.by_hand(u):
+    if torch.is_grad_enabled() and gradients.by_hand(u):
         return gradients.SquaredRelu.apply(u)
     u = F.relu(u)
     return u * u  # a product's gradient is cheaper than a power's
 
 
-class Norm(nn.Module):
+class Norm(Module):
     """A norm with weights: LayerNorm (gpt2, bert) or RMS-norm (llama)."""
 
     def __init__(self, width, kind, eps):
@@ -153,15 +183,22 @@ def rope_tables(positions, width, base, half=False):
 
     `half`: modded-nanogpt turns only the first half of the features, at (1/base)^linspace(0, 1).
     """
-    device = positions.device
-    if half:
-        turning = base ** -torch.linspace(0, 1, width // 4, device=device)
-        still = torch.zeros(width // 2 - width // 4, device=device)
-        rate = torch.cat([turning, still])  # (width/2,)
-    else:
-        rate = base ** -(torch.arange(0, width, 2, device=device) / width)  # (width/2,)
-    angle = positions[:, None].float() * rate  # (T, width/2)
+    # a compiler folds what is always the same by itself
+    rates = rope_rates if torch.compiler.is_compiling() else rates_once
+    angle = positions[:, None].float() * rates(width, base, half, positions.device)  # (T, width/2)
     return angle.cos()[:, None], angle.sin()[:, None]
+
+
+def rope_rates(width, base, half, device):
+    """How far each pair of features turns a position, (width // 2,)."""
+    if not half:
+        return base ** -(torch.arange(0, width, 2, device=device) / width)
+    turning = base ** -torch.linspace(0, 1, width // 4, device=device)
+    still = torch.zeros(width // 2 - width // 4, device=device)
+    return torch.cat([turning, still])
+
+
+rates_once = functools.cache(torch.inference_mode(False)(rope_rates))
 
 
 def rotate(x, cos, sin):

@@ -62,17 +62,17 @@ class Engram(Part):
         self.key = Linear(f"{at}.engram_k", joined, config.width)
         self.value = Linear(f"{at}.engram_v", joined, config.width)
 
-    def names(self, tape, t):
+    def names(self, tape):
         """Rows of the one table that holds all heads' (B, T, heads of all orders)."""
         ids, found = tape.token_ids(), []
         for n in self.orders:
             for head in range(self.heads):
                 start = self.rows * len(found)
-                found.append(start + slots(ids, n, self.rows, head)[:, -t:])
+                found.append(start + tape.new(slots(ids, n, self.rows, head)))
         return torch.stack(found, -1)
 
     def forward(self, h, tape):
-        e = self.table(self.names(tape, h.shape[1])).flatten(2).to(h.dtype)  # (B, T, joined)
+        e = self.table(self.names(tape)).flatten(2).to(h.dtype)  # (B, T, joined)
         match = (norm(h) * norm(self.key(e))).sum(-1, keepdim=True)  # (B, T, 1)
         return torch.sigmoid(match * h.shape[-1] ** -0.5) * self.value(e)  # (B, T, C)
 

@@ -82,7 +82,7 @@ class NGram(Table):
         return tape.slots[key]
 
     def rows(self, h, at, tape):
-        new = self.chosen(tape)[:, -h.shape[1] :]  # (B, T)
+        new = tape.new(self.chosen(tape))  # (B, T)
         return tape.banks[self.bank](new).to(h.dtype)  # (B, T, G, D)
 
     def values(self, h, at, tape):

@@ -18,6 +18,13 @@ class Rows(NamedTuple):
     def dense(self):
         return self.v
 
+    def kept(self):
+        """What has a row for each visible token; over(rows) is the same value over these."""
+        return self.v
+
+    def over(self, rows):
+        return self._replace(v=rows)
+
 
 class Bank(NamedTuple):
     """Values named by token id: row p is table[ids[p]]. Nothing but the ids is remembered."""
@@ -31,6 +38,12 @@ class Bank(NamedTuple):
         v = F.embedding(self.ids, self.table.flatten(1))  # (B, S, G D)
         return v.unflatten(-1, self.table.shape[1:])  # (B, S, G, D)
 
+    def kept(self):
+        return self.ids
+
+    def over(self, rows):
+        return self._replace(ids=rows)
+
 
 class Latent(NamedTuple):
     """Values that are a matrix away from what is kept: v = W c, head by head."""
@@ -42,6 +55,12 @@ class Latent(NamedTuple):
 
     def dense(self):
         return self.up(self.latent).unflatten(-1, (self.heads, -1))  # (B, S, H, D)
+
+    def kept(self):
+        return self.latent
+
+    def over(self, rows):
+        return self._replace(latent=rows)
 
 
 class Tape:
@@ -58,7 +77,7 @@ class Tape:
     looked          what a layer looked up and added to its values: (B, T, C)
     """
 
-    def __init__(self, ids, banks, cache=None, windows=None, lengths=None, reach=None):
+    def __init__(self, ids, banks, cache=None, windows=None, lengths=None, reach=None, start=0):
         self.ids, self.banks, self.cache = ids, banks, cache
         self.windows, self.lengths, self.reach = windows, lengths, reach
         self.queries, self.keys, self.flat = {}, {}, {}
@@ -66,7 +85,7 @@ class Tape:
         self.streams, self.slots, self.looked = [], {}, {}
         self.rotation = None  # heads -> tables of rotary positions, as wide as their rows
         self.seen = {}  # "ids": of all visible positions, once a source has asked for them
-        self.start = 0 if cache is None else cache.length
+        self.start = start  # the position of the first new token
 
     @property
     def x0(self):
@@ -87,7 +106,7 @@ class Tape:
         In training the identity; in decoding, remember the new rows and return all visible ones.
         `last`: only that many rows stay for the next step.
         """
-        return new if self.cache is None else self.cache.append(name, new, last)
+        return new if self.cache is None else self.cache.bring(name, new, last)
 
     def keep_rows(self, name, at, new):
         """keep() for rows of layer `at`: with rings, as many as its widest reader's window."""
@@ -96,11 +115,45 @@ class Tape:
             last = self.reach[at] or None
         return self.keep((name, at), new, last)
 
+    def before(self, name, new):
+        """The row before each new one (B, T, …), zeros before the first: one row is kept."""
+        rows = self.keep(name, new, last=1)  # (B, T or T + 1, …)
+        return F.pad(rows, (0, 0, 1, 0))[:, -new.shape[1] - 1 : -1]
+
     def token_ids(self):
         """Every visible token id (B, S), kept once for all layers. No ring: some reader is long."""
         if "ids" not in self.seen:
             self.seen["ids"] = self.keep("ids", self.ids.int())
         return self.seen["ids"]
+
+    # ---- which rows belong together? ----------------------------------------------------------
+    def positions(self):
+        """Of the new tokens (T,)."""
+        end = self.start + self.ids.shape[1]
+        return torch.arange(self.start, end, device=self.ids.device)
+
+    def new(self, rows):
+        """Of visible rows (B, S, …) those of the new tokens (B, T, …)."""
+        return self.last(rows, self.ids.shape[1])
+
+    def last(self, rows, s):
+        """The last s of visible rows (B, S, …): with rings, layers reach back differently."""
+        return rows if rows.shape[1] == s else rows[:, rows.shape[1] - s :]
+
+    def lined_up(self, k, value):
+        """Keys and values of as many tokens as both reach back to."""
+        kept = value.kept()
+        s = min(k.shape[1], kept.shape[1])
+        return self.last(k, s), value.over(self.last(kept, s))
+
+    def lengths_of(self, rows):
+        """How many of these rows are text (B,); None: all of them."""
+        return self.lengths
+
+    def end(self):
+        """The pass is over: what it brought is kept."""
+        if self.cache is not None:
+            self.cache.end(self.ids.shape[1])
 
 
 def made(rows, at):

@@ -13,6 +13,7 @@ from minimal.model.layers import (
     Coefficient,
     Embedding,
     Linear,
+    Module,
     Part,
     norm,
     norm_of,
@@ -24,7 +25,7 @@ from minimal.model.tape import Tape
 from minimal.model.values import Source
 
 
-class Block(nn.Module):
+class Block(Module):
     """Two residual branches; a plan may drop either (modded one attention, DVA every MLP)."""
 
     def __init__(self, config, at, line):
@@ -44,23 +45,24 @@ class Block(nn.Module):
         return self.norm2(x)
 
     def forward(self, x, at, tape):
+        attention, mlp = self.attention, self.mlp
         # attention
-        if self.attention is not None:
+        if attention is not None:
             h = x if self.post else self.first(x)
-            x = x + self.drop(self.attention(h, at, tape))
+            x = x + self.drop(attention(h, at, tape))
             x = self.first(x) if self.post else x
         # feed-forward
-        if self.mlp is not None:
+        if mlp is not None:
             h = x if self.post else self.second(x)
-            x = x + self.drop(self.mlp(h))
+            x = x + self.drop(mlp(h))
             x = self.second(x) if self.post else x
         return x
 
     def drop(self, y):
-        return F.dropout(y, self.dropout, self.training)
+        return F.dropout(y, self.dropout) if self.training and self.dropout else y
 
 
-class Smear(nn.Module):
+class Smear(Module):
     """x_t += w sigmoid(g . x_t[:24]) x_{t-1}: a little of the token before (nanochat; else off).
 
     With it x0 is no longer a function of the token alone, and a table by token no longer exact.
@@ -73,9 +75,7 @@ class Smear(nn.Module):
         self.weight = Coefficient("smear", 0.0)
 
     def forward(self, x, tape):
-        t = x.shape[1]
-        rows = tape.keep("smear", x, last=1)  # (B, T or T + 1, C)
-        before = F.pad(rows, (0, 0, 1, 0))[:, -t - 1 : -1]  # (B, T, C): the previous embedding
+        before = tape.before("smear", x)  # (B, T, C): the previous embedding
         opening = torch.sigmoid(self.gate(x[..., : self.features]))  # (B, T, 1)
         return x + self.weight() * opening * before
 
@@ -102,6 +102,7 @@ class GPT(nn.Module):
         lines = plan.lines(config)
         self.blocks = nn.ModuleList(Block(config, at, line) for at, line in enumerate(lines))
         self.check_order()
+        self.readers = self.find_readers()
         self.streams = nn.ModuleList(make(config=config) for make in plan.streams)
         self.banks = nn.ModuleDict(self.make_banks())
         # the way out
@@ -142,31 +143,36 @@ class GPT(nn.Module):
                     banks[source.bank] = table
         return banks
 
-    def reach(self, windows):
-        """How far back layer j's kept rows are read: its readers' widest window (0 = all)."""
-        seen = {at: [windows[at]] for at in range(self.config.layers)}
+    def find_readers(self):
+        """The layers that read layer j's kept rows, itself among them, for every j."""
+        found = [[at] for at in range(self.config.layers)]
         for at, block in enumerate(self.blocks):
             if block.attention:
                 a = block.attention
                 for j in (*a.value.reads, *a.key.reads, *a.read.reads):
-                    seen[j].append(windows[at])
-        return [0 if 0 in widths else max(widths) for widths in seen.values()]
+                    found[j].append(at)
+        return found
+
+    def reach(self, windows):
+        """How far back layer j's kept rows are read: its readers' widest window (0 = all)."""
+        seen = [[windows[at] for at in readers] for readers in self.readers]
+        return [0 if 0 in widths else max(widths) for widths in seen]
 
     # ---- one pass -----------------------------------------------------------------------------
     def tape(self, ids, cache=None, windows=None, lengths=None):
         """A blank tape for one pass; hand it to forward to read afterwards what every layer saw."""
         windows = self.windows if windows is None else list(windows)
         checks.one_pass(self, ids, cache, windows, lengths)
-        return Tape(ids, self.banks, cache, windows, lengths, self.reach(windows))
+        start = 0 if cache is None else cache.begin(self)
+        return Tape(ids, self.banks, cache, windows, lengths, self.reach(windows), start)
 
     def hidden(self, ids, tape):
         """The stream before the head (B, T, C)."""
-        style, t = self.config.style, ids.shape[1]
-        positions = torch.arange(tape.start, tape.start + t, device=ids.device)
+        style, positions = self.config.style, tape.positions()
         # embedding and positions
         x = self.embed(ids).to(self.dtype)  # (B, T, C)
         if self.position is not None:
-            x = x + self.learned(positions, tape.start + t).to(x.dtype)
+            x = x + self.position(positions).to(x.dtype)
         else:
             half = style.positions == "half-rope"
             tables = rope_tables(positions, self.config.head, style.rope_base, half)
@@ -179,27 +185,18 @@ class GPT(nn.Module):
             x = self.smear(x, tape)
         # blocks
         x = self.through(x, tape)
-        if tape.cache is not None:
-            tape.cache.length += t
+        tape.end()
         return self.norm(x)
-
-    def learned(self, positions, end):
-        """Learned positions (T, C), which end with the context."""
-        if end > self.config.context:
-            raise ValueError(
-                f"wanted position {end} of a model with {self.config.context} learned positions: "
-                "shorten the text or train with a longer context"
-            )
-        return self.position(positions)
 
     def through(self, x, tape):
         """The stream through all blocks, recorded before each and after the last (B, T, C)."""
-        for at in range(self.config.layers + 1):
+        streams = list(self.streams)
+        for at, block in enumerate((*self.blocks, None)):
             tape.streams.append(x)
-            for stream in self.streams:
+            for stream in streams:
                 x = stream.enter(x, at, tape)
-            if at < self.config.layers:
-                x = self.blocks[at](x, at, tape)
+            if block is not None:
+                x = block(x, at, tape)
         return x
 
     def logits(self, x):

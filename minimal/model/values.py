@@ -10,7 +10,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from minimal.model.layers import Coefficient, Linear, Part, coefficient, norm
+from minimal.model.layers import Coefficient, Linear, Part, by_head, coefficient, norm
 from minimal.model.tape import Bank, Rows
 
 ACTS = dict(relu=F.relu, gelu=F.gelu, silu=F.silu, none=lambda x: x)
@@ -73,7 +73,7 @@ class Own(Source):
         self.project = Linear(f"{self.at}.v", config.width, n_out, bias=config.style.qkv_bias)
 
     def through(self, h):
-        v = self.project(h).unflatten(-1, (self.groups, self.config.head))  # (B, T, G, D)
+        v = by_head(self.project(h), self.groups)  # (B, T, G, D)
         return norm(v) if self.config.style.value_norm else v
 
     def rows(self, h, at, tape):
@@ -273,9 +273,8 @@ class Heads(Source):
 
     def values(self, h, at, tape):
         own = super().values(h, at, tape)
-        s = own.v.shape[1]
-        first = tape.values[self.j].v[:, -s:, self.half :]  # (B, S, G/2, D)
-        return own._replace(v=torch.cat([own.v, first], dim=2))
+        first = tape.last(tape.values[self.j].v, own.v.shape[1])  # (B, S, G, D)
+        return own.over(torch.cat([own.v, first[:, :, self.half :]], dim=2))
 
     def word(self):
         return "½own ½V1"

@@ -13,13 +13,13 @@ from functools import partial
 import torch
 from torch._inductor.utils import run_and_get_code
 
-from minimal.kernels.decode import Graphed, run_histogram, run_split
+from minimal.kernels import recorded as recording
+from minimal.kernels.decode import run_histogram, run_split
 from minimal.kernels.dense import attention
 from minimal.kernels.fused import fused
 from minimal.kernels.gather import gather_attention
 from minimal.kernels.reference import TOLERANCE, by_definition, reference
 from minimal.train import Trainer
-from minimal.training import recorded as recording
 from minimal.training.run import Run
 from tests.kernels.shapes import DECODING, TRAINING, Shape
 
@@ -116,10 +116,12 @@ def graph():
     """A recorded graph reads the lengths that stand in the tensor now."""
     q, k, table, ids, gain = on_gpu(Shape(T=1, S=5000, D=128).tensors(), torch.bfloat16)
     lengths = torch.tensor([4000, 77], dtype=torch.int32, device="cuda")
-    step = Graphed(
-        lambda: gather_attention(q, k, table, ids, gain, lengths=lengths, way="split"), "cuda"
+    step = recording.Graphed(
+        lambda: gather_attention(q, k, table, ids, gain, lengths=lengths, way="split"),
+        "cuda",
+        warm=1,
     )
-    for new in ([4000, 77], [5000, 1]):
+    for new in ([4000, 77], [5000, 1], [1, 4096]):  # as it is, recorded, replayed
         lengths.copy_(torch.tensor(new))
         right = reference(q.double(), k.double(), table.double(), ids, gain, lengths=lengths)
         close(step(), right, torch.bfloat16, "graph")

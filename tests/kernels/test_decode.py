@@ -149,11 +149,31 @@ def test_more_query_rows_in_fp32_take_more_warps_where_they_would_spill():
 
 
 def test_a_recorded_step_is_the_step_itself_where_there_is_no_gpu():
-    from minimal.kernels.decode import Graphed
+    from minimal.kernels.recorded import Graphed
 
     inputs = Shape(T=1, S=40).tensors()
     step = Graphed(lambda: gather_attention(*inputs), "cpu")
     close(step(), reference(*inputs))
+
+
+@pytest.mark.parametrize("way", ("call", "products"))
+@pytest.mark.parametrize("bound", (None, 30.0))
+@pytest.mark.parametrize("dtype", (torch.float32, torch.bfloat16))
+def test_one_query_over_stored_values_is_the_same_by_every_product(way, bound, dtype, monkeypatch):
+    from minimal.kernels import dense
+    from minimal.kernels.reference import TOLERANCE, by_definition
+
+    monkeypatch.setattr(dense, "FEW_VALUES", 1)
+    monkeypatch.setattr(dense, "fastest", lambda question, ways: way)
+    g = torch.Generator().manual_seed(0)
+    for H, G in ((4, 4), (4, 2), (3, 1)):
+        q, k, v = (torch.randn(2, n, h, 16, generator=g) for n, h in ((1, H), (50, G), (50, G)))
+        gain = torch.tensor(-0.7)
+        right = by_definition(q, k, v, gain, scale=0.3)
+        inputs = (x.to(dtype) for x in (q, k, v))
+        with torch.no_grad():
+            got = dense.attention(*inputs, gain, scale=0.3, bound=bound)
+        assert (got - right).abs().max() < TOLERANCE[dtype]
 
 
 # ---- plain PyTorch -------------------------------------------------------------------------------

@@ -256,10 +256,8 @@ def test_a_models_table_reaches_attention_uncopied(monkeypatch):
     model, ids = half_a_model()
     from minimal.model import attend
 
-    seen, whole = [], attend.gather_attention
-    monkeypatch.setattr(
-        attend, "gather_attention", lambda *a, **b: seen.append(a[2]) or whole(*a, **b)
-    )
+    seen, whole = [], attend.unchecked
+    monkeypatch.setattr(attend, "unchecked", lambda *a, **b: seen.append(a[2]) or whole(*a, **b))
     with torch.inference_mode():
         model.eval()(ids, cache=model.cache())
     assert [table.data_ptr() for table in seen] == [

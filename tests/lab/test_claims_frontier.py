@@ -79,7 +79,7 @@ def test_addresses_are_known_before_anything_is_computed():
     read = []
     for model in (one, other):
         look = next(iter(model.streams[0].looks.values()))
-        read.append(look.names(model.tape(ids), 20))
+        read.append(look.names(model.tape(ids)))
     assert torch.equal(*read) and read[0].shape == (2, 20, 8)
 
 

@@ -46,11 +46,13 @@ def test_every_stage_runs_on_a_cpu_by_the_command_and_a_second_call_does_nothing
     assert first.returncode == 0 and first.stdout.endswith("all stages are on file\n"), first.stderr
     rows = json.loads((out / rented.FILE).read_text())["rows"]
     parts = [row["part"] for row in rows]
+    written = [row["plan"] for row in rows if row["part"] == "generation"]
+    assert written[:5] == [*rented.WRITERS, "plain loop"]
     wanted = [
         "kernels",
         "attention",
         *["training"] * 3,
-        *["generation"] * 4,
+        *["generation"] * len(written),
         "budget",
         *["run"] * 3,
     ]
@@ -100,7 +102,7 @@ def test_a_generation_that_was_measured_is_not_measured_again(place, monkeypatch
     one = session(place)
     assert rented.carry_out(one)
     rows = one.rows("generation")
-    assert [row["plan"] for row in rows] == list(rented.WRITERS)
+    assert [row["plan"] for row in rows][:4] == list(rented.WRITERS)
     assert not list(rented.measure_generation(one))
 
 
@@ -132,7 +134,7 @@ def test_the_plan_is_told_before_anything_starts(place):
     assert not one.path.exists()
     # the budget follows the minutes that the other stages leave, and what was measured
     rate = rented.PEAK * rented.ASSUMED
-    each = 60 * ((30 - 11.5) / 3 - rented.COMPILING)
+    each = 60 * ((30 - 14.5) / 3 - rented.COMPILING)
     assert one.budget() == pytest.approx(each * rate, rel=0.05)
     twice = rented.Session(minutes=60, out=place[0]).budget()
     assert twice - one.budget() == pytest.approx(60 * 30 / 3 * rate, rel=0.05)

@@ -16,7 +16,7 @@ from minimal.variants import build
 
 
 def test_generation_is_timed_end_to_end_beside_its_floor(capsys):
-    rows = generation.generation(lengths=(64, 200), size="smoke", tokens=2, rounds=2, buffer=1000)
+    rows = generation.generation(((1, 64), (1, 200)), size="smoke", tokens=2, rounds=2, buffer=1000)
     rows = json.loads(json.dumps(rows))
     assert [(row["length"], row["plan"]) for row in rows] == [
         (length, plan) for length in (64, 200) for plan in generation.PLANS
@@ -27,9 +27,34 @@ def test_generation_is_timed_end_to_end_beside_its_floor(capsys):
     assert "200 tokens of context, bov-every" in capsys.readouterr().out
 
 
+def test_rivals_the_recorded_step_and_prompts_stand_in_the_same_table(capsys):
+    how = dict(plans=("standard", "bov"), size="smoke", tokens=2, rounds=2, buffer=1000)
+    rows = generation.generation(((2, 64),), prompts=((2, 64),), way="recorded", rivals=True, **how)
+    names = [row["plan"] for row in rows]
+    here = ["transformers"] if generation.Transformers.is_here() else []
+    assert names == ["standard", "bov", "plain loop", *here, "standard", "bov"]
+    assert [row.get("prefill", False) for row in rows] == [False] * (len(rows) - 2) + [True] * 2
+    for row in rows:
+        low, high = row["interval"]
+        assert low <= row["times_standard"] <= high and row["clock"] == "processor"
+    assert "prefill" in capsys.readouterr().out
+
+
+def test_an_interval_holds_the_middle_of_the_rounds():
+    assert generation.interval([3, 1, 2]) == [1, 3], "of few rounds it is all of them"
+    assert generation.interval(range(9)) == [1, 7]  # 20 of 512 chances lie outside
+    assert generation.interval(range(20)) == [5, 14]
+
+
+def test_rounds_begin_when_two_agree():
+    times = iter([9.0, 2.0, 1.05, 1.0, 1.0])
+    generation.warm_up(dict(one=None), lambda way: next(times))
+    assert list(times) == [1.0]
+
+
 def test_several_texts_continue_together_and_read_their_own_keys():
-    how = dict(lengths=(64,), size="smoke", tokens=2, rounds=2, buffer=1000)
-    one, four = (generation.generation(texts=texts, **how) for texts in (1, 4))
+    how = dict(size="smoke", tokens=2, rounds=2, buffer=1000)
+    one, four = (generation.generation(((texts, 64),), **how) for texts in (1, 4))
     for alone, together in zip(one, four, strict=True):
         assert together["texts"] == 4 and alone["texts"] == 1
         # caches are rounded up alike; weights are read once for all texts

@@ -171,14 +171,14 @@ def test_no_step_copies_what_the_cache_keeps(monkeypatch):
 
     def watched(*how, **more):
         cache = made(*how, **more)
-        append = cache.append
+        bring = cache.bring
 
         def noted(name, *rows):
-            visible = append(name, *rows)
-            places.append((name, cache.kept[name].data_ptr()))
+            visible = bring(name, *rows)
+            places.append((name, cache.coming[name][0].data_ptr()))
             return visible
 
-        cache.append = noted
+        cache.bring = noted
         return cache
 
     monkeypatch.setattr(model, "cache", watched)

@@ -81,7 +81,7 @@ def test_rings_in_buffers_that_slide_give_the_same_answers(plan, monkeypatch):
     whole = model(ids)
     pieces, cache = decode(model, ids, [2, 14, 1, 1, 1, 1, 1, 1, 1, 5], capacity=28, rings=True)
     assert torch.allclose(pieces, whole, atol=2e-4), (pieces - whole).abs().max()
-    assert min(t.shape[1] for t in cache.kept.values()) <= 12
+    assert min(t.shape[1] for t in cache.kept.values()) <= 2 * 9  # a ring has room for two windows
 
 
 @torch.no_grad()

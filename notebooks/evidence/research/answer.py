@@ -220,6 +220,7 @@ def rates_in_words(differs):
 def dose(text):
     """Leads of values of the token by place and by how many layers have them, as rows whose
     intervals hold the error of the held-out rows."""
+    one = lambda plan: on_rows(f"dose_{text}", plan)
     at = {"from the top": title.TOP, "from the bottom": title.BOTTOM}
     return {
         place: {k: one(title.in_layers("x0-v", layers)) for k, layers in doses.items()}

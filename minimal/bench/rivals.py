@@ -1,0 +1,94 @@
+"""What does a decode step cost elsewhere? Two rivals of the same shape, to be timed in turn.
+
+`Transformers` is what everybody has: a Llama of that library, its cache, its `generate`. `Loop` is
+what one writes in an afternoon: forty lines of plain PyTorch over a cache that is laid out, with
+the norms of queries and keys that ours has. Both are standard transformers with random weights.
+"""
+
+import importlib.util
+
+import torch
+import torch.nn.functional as F
+
+from minimal.model.config import size as named
+from minimal.training.device import compute_dtype
+
+
+class Transformers:
+    """Its cache is full of random rows; after each call they are what they were."""
+
+    def __init__(self, size, length, tokens, texts=1, where="cpu"):
+        from transformers import DynamicCache, LlamaConfig, LlamaForCausalLM
+        from transformers.utils import logging
+
+        logging.set_verbosity_error()
+        c = named(size)
+        config = LlamaConfig(
+            vocab_size=c.vocab,
+            hidden_size=c.width,
+            intermediate_size=c.mlp_width,
+            num_hidden_layers=c.layers,
+            num_attention_heads=c.heads,
+            num_key_value_heads=c.kv,
+            max_position_embeddings=length + tokens + 1,
+        )
+        self.model = LlamaForCausalLM(config).to(where, compute_dtype(where)).eval()
+        self.tokens, self.length = tokens, length
+        self.cache = DynamicCache()
+        kind = dict(device=where, dtype=compute_dtype(where))
+        for at in range(c.layers):
+            self.cache.update(*torch.randn(2, texts, c.kv, length, c.head, **kind), at)
+        self.ids = torch.zeros(texts, length + 1, dtype=torch.long, device=where)
+
+    @staticmethod
+    def is_here():
+        return importlib.util.find_spec("transformers") is not None
+
+    @torch.inference_mode()
+    def __call__(self):
+        how = dict(max_new_tokens=self.tokens, min_new_tokens=self.tokens, do_sample=True)
+        self.model.generate(self.ids, past_key_values=self.cache, pad_token_id=0, **how)
+        self.cache.crop(self.length - self.cache.get_seq_length())  # that many fewer
+
+
+class Loop:
+    """Embedding, norms, products, attention, head, a draw: nothing else."""
+
+    def __init__(self, size, length, tokens, texts=1, where="cpu"):
+        c = self.config = named(size)
+        kind = dict(device=where, dtype=compute_dtype(where))
+        make = lambda *shape: torch.randn(*shape, **kind) * shape[-1] ** -0.5
+        self.embed, self.head = make(c.vocab, c.width), make(c.vocab, c.width)
+        one = lambda: [
+            *(make(c.width, c.width) for _ in range(4)),  # q, k, v, o
+            make(c.mlp_width, c.width),
+            make(c.width, c.mlp_width),
+            *torch.randn(2, texts, c.heads, length + tokens, c.head, **kind),  # the cache
+        ]
+        self.layers, self.length, self.tokens = [one() for _ in range(c.layers)], length, tokens
+        angle = torch.arange(length + tokens)[:, None] * 1e5 ** -torch.linspace(0, 1, c.head // 2)
+        turns = torch.cat([angle.cos()] * 2, -1), torch.cat([angle.sin(), -angle.sin()], -1)
+        self.cos, self.sin = (x.to(**kind) for x in turns)
+        self.first = torch.zeros(texts, dtype=torch.long, device=where)
+
+    @torch.inference_mode()
+    def __call__(self):
+        ids = self.first
+        for at in range(self.length, self.length + self.tokens):
+            ids = self.step(ids, at)
+
+    def step(self, ids, at):
+        c, cos, sin = self.config, self.cos[at], self.sin[at]
+        norm = lambda x: F.rms_norm(x, x.shape[-1:])
+        turn = lambda x: norm(x * cos + x.roll(c.head // 2, -1) * sin)
+        x = norm(self.embed[ids])  # (B, C)
+        for wq, wk, wv, wo, up, down, keys, values in self.layers:
+            h = norm(x)
+            q, k, v = (F.linear(h, w).view(len(ids), c.heads, 1, c.head) for w in (wq, wk, wv))
+            keys[:, :, at : at + 1], values[:, :, at : at + 1] = turn(k), v
+            seen = keys[:, :, : at + 1], values[:, :, : at + 1]
+            y = F.scaled_dot_product_attention(turn(q), *seen)  # (B, H, 1, D)
+            x = x + F.linear(y.flatten(1), wo)
+            x = x + F.linear(F.linear(norm(x), up).relu().square(), down)
+        p = F.linear(norm(x), self.head).softmax(-1)
+        return torch.multinomial(p, 1)[:, 0]

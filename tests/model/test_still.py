@@ -1,0 +1,138 @@
+"""Does the step whose shapes stay the same write the text that passes write, token by token?"""
+
+import pytest
+import torch
+
+from minimal.generate import generate
+from minimal.model import cache as caches
+from minimal.model import still
+from minimal.variants import PLANS
+from tests.model.test_cut_off import CutOff, awake, cut_off
+
+IDS = torch.randint(97, (3, 9), generator=torch.Generator().manual_seed(1))
+
+
+@pytest.fixture
+def as_it_is(monkeypatch):
+    """Buckets of 8 rows and more, rings that turn over often, and no compiler: the step itself."""
+    monkeypatch.setattr(caches, "SLACK", 3)
+    monkeypatch.setattr(still, "SHORTEST", 8)
+    monkeypatch.setattr(still, "Made", lambda: lambda work, *tensors: work())
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_every_plan_writes_the_same_text(plan, as_it_is):
+    model = awake(plan, smear=True)
+    how = dict(seed=3, top_k=40)
+    passes = generate(model, IDS, 18, **how)
+    assert torch.equal(generate(model, IDS, 18, compiled=True, **how), passes)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        dict(temperature=0),
+        dict(temperature=0.7, seed=5),
+        dict(top_p=0.8),
+        dict(rings=False),
+        dict(slide=True),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("texts", (1, 3))
+def test_so_it_does_at_every_dial(texts, how, as_it_is):
+    model = awake("bov", windows=(5, 3, 0, 0), context=16)
+    passes = generate(model, IDS[:texts], 40, **how)  # buckets 16, 32 and 49
+    assert torch.equal(generate(model, IDS[:texts], 40, compiled=True, **how), passes)
+
+
+def test_rings_alone_outlast_the_capacity(as_it_is):
+    model = awake("standard", windows=(5, 3, 6, 4))
+    texts = [
+        generate(model, IDS, 40, cache=model.cache(16, rings=True), compiled=compiled)
+        for compiled in (False, True)
+    ]
+    assert torch.equal(*texts)
+
+
+def test_where_they_have_no_place_to_turn_over_in_it_is_told_so(as_it_is):
+    model = awake("standard", windows=(5, 3, 6, 4))
+    with pytest.raises(ValueError, match="room for 10 tokens, wanted 11"):
+        generate(model, IDS, 40, cache=model.cache(10, rings=True), compiled=True)
+    cache = model.cache(10, rings=True)
+    generate(model, IDS, 5, cache=cache)  # passes turn them over, each by itself
+    with pytest.raises(ValueError, match="room for 10 tokens, wanted"):
+        generate(model, IDS[:, :1], 9, cache=cache, compiled=True)
+
+
+def test_a_full_cache_is_told_so_and_keeps_what_it_has(as_it_is):
+    model = awake("bov")
+    cache = model.cache(capacity=14, rings=True)
+    with pytest.raises(ValueError, match="room for 14 tokens, wanted 15"):
+        generate(model, IDS, 9, cache=cache, compiled=True)
+    assert cache.length == 14
+
+
+def test_positions_that_are_learned_end_with_the_context(as_it_is):
+    model = awake("gpt2", context=12)
+    with pytest.raises(ValueError, match="wanted position 13 of a model with 12 learned positions"):
+        generate(model, IDS, 9, compiled=True)
+
+
+def test_a_cache_that_grows_is_refused(as_it_is):
+    model = awake("bov")
+    with pytest.raises(ValueError, match="compiled: wanted a cache that is laid out, got one that"):
+        generate(model, IDS, 9, cache=model.cache(), compiled=True)
+
+
+@pytest.mark.parametrize("layer", range(4))
+@torch.inference_mode()
+def test_a_step_that_is_cut_off_is_taken_again(layer, as_it_is):
+    """At every place of a ring, whoever goes on with it."""
+    model = awake("resformer", smear=True)
+    right = generate(model, IDS, 20, temperature=0)
+    cache, said = model.cache(40, rings=True), [IDS]
+    for n in range(20):
+        if n:
+            handle = model.blocks[layer].register_forward_hook(cut_off)
+            step = still.StillStep(model, cache, None, lambda logits, noise: logits)
+            with pytest.raises(CutOff):
+                step(said[-1], None)
+            handle.remove()
+        # the next token by a step and by a pass in turn
+        if n and n % 2:
+            new = still.StillStep(model, cache, None, lambda z, noise: z.argmax(-1, True))(
+                said[-1], None
+            )
+        else:
+            new = model(said[-1], cache=cache)[:, -1].argmax(-1, True)
+        said.append(new)
+    assert torch.equal(torch.cat(said, 1), right)
+
+
+def test_unasked_a_gpu_keeps_the_way_that_was_faster():
+    now, taken = [0.0], []
+
+    def way(name, seconds):
+        def step(ids, noise):
+            taken.append(name)
+            now[0] += seconds
+            return ids
+
+        return step
+
+    for first, second in ((1.0, 2.0), (2.0, 1.0)):
+        tried = still.Tried(way("still", first), way("passes", second), clock=lambda: now[0])
+        for _ in range(2 * still.TRIES + 3):
+            tried(IDS, None)
+    one, other = taken[: len(taken) // 2], taken[len(taken) // 2 :]
+    assert one == ["still"] * still.TRIES + ["passes"] * still.TRIES + ["still"] * 3
+    assert other[-3:] == ["passes"] * 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plan", ("bov", "nanochat"))
+def test_the_compilers_step_writes_it_too(plan):
+    model = awake(plan)
+    passes = generate(model, IDS, 5, seed=3)
+    assert torch.equal(generate(model, IDS, 5, seed=3, compiled=True), passes)
