@@ -91,7 +91,7 @@ def across_study(model, ids):
     tape, rows = observe(model, ids), []
     layers = sorted(tape.raw)
     for below, n in zip(layers, layers[1:]):
-        how = model.blocks[n].attention.read.how(n, tape)
+        how = model.blocks[n].attention.read.how(tape.keys[n], n, tape)
         q, k, v = tape.queries[n], tape.keys[n], tape.values[n].dense()
         # Eq 2: one softmax over both layers' keys
         k2, v2 = tape.keys[below], tape.values[below].dense()

@@ -159,7 +159,7 @@ def test_without_a_gpu_the_command_says_what_is_wanted(capsys):
 
 
 def test_the_page_tells_the_cost_that_is_counted():
-    page = (records.EVIDENCE / "README.md").read_text(encoding="utf-8")
+    page = (records.EVIDENCE / "gpu.md").read_text(encoding="utf-8")
     for name, (flops, runs) in costs.PAPERS.items():
         line = f"| {name} | {flops:.3g}".replace("e+", "e")
         assert f"{line} | {runs * costs.hours(flops):,.1f} |" in page, line
