@@ -20,7 +20,7 @@ def observe(model, ids):
 
 def attention_map(model, tape, at):
     """A (B, H, T, S) of layer `at`, formed again from the queries and keys on the tape."""
-    how = model.blocks[at].attention.read.how(tape.keys[at], at, tape)
+    how = model.blocks[at].attention.read.how(at, tape)
     return weights(tape.queries[at], tape.keys[at], **how)
 
 
