@@ -20,7 +20,7 @@ def observe(model, ids):
 
 def attention_map(model, tape, at):
     """A (B, H, T, S) of layer `at`, formed again from the queries and keys on the tape."""
-    how = model.blocks[at].attention.read.how(tape.keys[at], at, tape)
+    how = model.blocks[at].attention.read.how(at, tape)
     return weights(tape.queries[at], tape.keys[at], **how)
 
 
@@ -91,7 +91,7 @@ def across_study(model, ids):
     tape, rows = observe(model, ids), []
     layers = sorted(tape.raw)
     for below, n in zip(layers, layers[1:]):
-        how = model.blocks[n].attention.read.how(tape.keys[n], n, tape)
+        how = model.blocks[n].attention.read.how(n, tape)
         q, k, v = tape.queries[n], tape.keys[n], tape.values[n].dense()
         # Eq 2: one softmax over both layers' keys
         k2, v2 = tape.keys[below], tape.values[below].dense()

@@ -225,6 +225,7 @@ def everything(**how):
     rows = []
     for shape in SHAPES:
         compiled = ("standard", "bov") if shape == SHAPES[0] else ()
-        rounds = 7 if shape[0] * shape[1] > 65536 else 9
-        rows += generation((shape,), rounds=rounds, compiled=compiled, rivals=True, **how)
+        long = shape[0] * shape[1] >= 65536
+        much = dict(rounds=7, tokens=4) if long else dict(rounds=9, tokens=8)
+        rows += generation((shape,), compiled=compiled, rivals=True, **much, **how)
     return rows + generation((), prompts=PROMPTS, rounds=7, **how)

@@ -90,7 +90,7 @@ def one_query(q, k, v, scale=None, bound=None):
         return finish(sums, total, None, q)
 
     ways = dict(call=call, products=products)
-    sizes = (B, S.bit_length(), H, G, D, k.stride(1) == D, q.dtype, torch.get_num_threads())
+    sizes = (B, S.bit_length(), H, G, D, k.stride(1) == D, q.dtype)
     return ways[fastest(("stored", *sizes), ways)]()
 
 

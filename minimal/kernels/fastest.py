@@ -37,9 +37,11 @@ def fastest(question, ways, rounds=5):
     """The name of the fastest of `ways`, {name: call}; asked again, the answer is remembered. While
     a graph is made nobody can measure, and the first way is taken.
 
-    The question holds what the answer hangs on: sizes to a power of two, types, threads."""
+    The question holds what the answer hangs on: sizes to a power of two, types; threads are
+    added to it."""
     if torch.compiler.is_compiling():
         return next(iter(ways))
+    question = *question, torch.get_num_threads()
     if question not in CHOSEN:
         taken = in_turn(ways, rounds)
         CHOSEN[question] = min(taken, key=lambda name: min(taken[name]))

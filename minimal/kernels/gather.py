@@ -102,7 +102,7 @@ def measured(way, given, how):
         return way
     ways = {name: partial(WAYS[name], *given, **how) for name in COUNTED}
     sizes = (B, T, S.bit_length(), H, G, D, V)
-    return fastest(("counted", *sizes, q.dtype, table.dtype, torch.get_num_threads()), ways)
+    return fastest(("counted", *sizes, q.dtype, table.dtype), ways)
 
 
 def split(q, k, table, ids, gain, *, causal, window, lengths, scale, bound=None, plan=None):

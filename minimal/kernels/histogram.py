@@ -62,7 +62,7 @@ def logits_of(q, k):
     ways = {name: lambda product=product: by(product) for name, product in PRODUCTS.items()}
     (B, S, G, D), R = k.shape, q.shape[2]
     by_head = k.stride(1) == D
-    machine = (q.dtype, q.device.type, torch.get_num_threads())
+    machine = (q.dtype, q.device.type)
     way = fastest(("logits", B, S.bit_length(), G, R, D, by_head, *machine), ways)
     found = ways[way]()  # (G, R, S) each
     return found[0][None] if B == 1 else torch.stack(found)
@@ -181,7 +181,7 @@ def binned_rows(table, bins, ids):
         return product()
     ways = dict(product=product, occurring=occurring, streamed=streamed)
     sizes = (ids.shape[1].bit_length(), G, V, table.shape[2], table.stride())
-    where = (table.dtype, table.device.type, torch.get_num_threads())
+    where = (table.dtype, table.device.type)
     return ways[fastest(("bins", *sizes, *where), ways)]()
 
 

@@ -91,12 +91,13 @@ class Plain(Part):
         super().__init__()
         self.config, self.at = config, at
 
-    def how(self, k, at, tape):
+    def how(self, at, tape, k=None):
+        """What hides keys from queries, and the scale; for the layer's own keys, or for these."""
         style = self.config.style
         return dict(
             causal=style.causal,
             window=tape.windows[at],
-            lengths=tape.lengths_of(k),
+            lengths=tape.lengths_of(tape.keys[at] if k is None else k),
             scale=style.attention_scale(self.config.head),
         )
 
@@ -104,7 +105,7 @@ class Plain(Part):
         k, value = tape.lined_up(k, value)
         dropout = self.config.dropout if self.training else 0.0
         bound = self.config.style.logit_bound(self.config.head)
-        how = self.how(k, at, tape)
+        how = self.how(at, tape, k)
         return attend(q, k, value, dropout=dropout, bound=bound, **how)  # (B, T, H, D)
 
     def over_heads(self, v):
@@ -158,7 +159,7 @@ class Across(Plain):
             key, rows = tape.lined_up(*pair)
             keys.append(key)
             values.append(rows.dense())
-            how = self.how(key, at, tape)
+            how = self.how(at, tape, key)
             hides = how["causal"], how["window"], how["lengths"]
             masks.append(visible(q.shape[1], key.shape[1], *hides, q.device))
         # one softmax over both
@@ -230,7 +231,7 @@ class Pairs(Dynamic):
     def forward(self, q, k, value, h, at, tape):
         qr, kr = self.modifiers(h, at, tape)
         k, value = tape.lined_up(k, value)
-        a = weights(q, self.over_heads(k), **self.how(k, at, tape))  # (B, H, T, S)
+        a = weights(q, self.over_heads(k), **self.how(at, tape, k))  # (B, H, T, S)
         # in the map's type, fp32 or better
         v = value.dense().to(a.dtype)
         if value.gain is not None:

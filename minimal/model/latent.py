@@ -95,9 +95,9 @@ class Read(Plain):
         self.up = Linear(f"{self.at}.up_k", self.latent, config.heads * config.head)
         self.scores = 1 + self.turning / config.head
 
-    def how(self, k, at, tape):
+    def how(self, at, tape, k=None):
         features = self.config.head + self.turning
-        return super().how(k, at, tape) | dict(scale=features**-0.5)
+        return super().how(at, tape, k) | dict(scale=features**-0.5)
 
     def forward(self, q, k, value, h, at, tape):
         # with a past, making keys and values of all of it anew would cost more than the reading
@@ -112,14 +112,14 @@ class Read(Plain):
         keys = tape.keys[at] = torch.cat([content, position], dim=-1)  # (B, S, H, D + R)
         dropout = self.config.dropout if self.training else 0.0
         values = Rows(value.dense(), value.gain)
-        return attend(q, keys, values, dropout=dropout, **self.how(k, at, tape))  # (B, T, H, D)
+        return attend(q, keys, values, dropout=dropout, **self.how(at, tape, k))  # (B, T, H, D)
 
     def absorbed(self, q, k, value, at, tape):
         content, position = q.split([self.config.head, self.turning], dim=-1)
         content = torch.einsum("bthd,hdc->bthc", content, self.by_head(self.up, q.dtype))
         queries = tape.queries[at] = torch.cat([content, position], dim=-1)  # (B, T, H, C + R)
         latent = Rows(value.latent[:, :, None], value.gain)  # (B, S, 1, C)
-        y = attend(queries, k, latent, **self.how(k, at, tape))  # (B, T, H, C)
+        y = attend(queries, k, latent, **self.how(at, tape, k))  # (B, T, H, C)
         return torch.einsum("bthc,hdc->bthd", y, self.by_head(value.up, y.dtype))  # (B, T, H, D)
 
     def by_head(self, up, dtype):

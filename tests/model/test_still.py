@@ -131,6 +131,28 @@ def test_unasked_a_gpu_keeps_the_way_that_was_faster():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("few", (1, 2**19), ids=("by_token", "by_position"))
+@pytest.mark.parametrize("plan", ("bov", "cross", "mla", "engram", "dva", "skipv1"))
+def test_the_step_is_one_graph(plan, few, as_it_is, monkeypatch):
+    """Whatever way the values are read, nothing in it asks for a number."""
+    from minimal.kernels import dense, route
+
+    def one_graph():
+        def call(work, *tensors):
+            torch._dynamo.reset()
+            return torch.compile(work, backend="eager", fullgraph=True)()
+
+        return call
+
+    monkeypatch.setattr(route, "FEW_VALUES", few)
+    monkeypatch.setattr(dense, "FEW_VALUES", few)
+    monkeypatch.setattr(still, "Made", one_graph)
+    model = awake(plan)
+    passes = generate(model, IDS, 3, temperature=0)
+    assert torch.equal(generate(model, IDS, 3, temperature=0, compiled=True), passes)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("plan", ("bov", "nanochat"))
 def test_the_compilers_step_writes_it_too(plan):
     model = awake(plan)
