@@ -36,9 +36,11 @@ import json, platform, sys, tempfile, torch
 from minimal.train import Trainer
 try:
     from minimal.training.run import Run
-    from minimal.compare.ledger import numerical_state
 except ImportError:
     from minimal.train import Run
+try:
+    from minimal.compare.ledger import numerical_state
+except ImportError:  # commits before that room name their machine as here
 
     def numerical_state():
         kernels = torch.backends.cpu.get_cpu_capability()
