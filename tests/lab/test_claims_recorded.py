@@ -953,36 +953,21 @@ def test_the_answer_to_the_title_is_what_notebook_09_says():
     assert cut.startswith("+0.004 (") and "falls from 0.055 nats to 0.004, not clear" in text
 
 
-def test_what_ten_seeds_decide_on_the_novel_is_what_the_notebooks_say():
-    """Notebooks 04 and 10 tell these numbers of ten_seeds_novel, README and the pictures which
-    systems lead."""
+def test_what_ten_seeds_decide_on_the_novel():
+    """What notebooks 04 and 10 tell of ten_seeds_novel."""
     ten = lambda plan, over="standard": told(plan, "ten_seeds_novel.json", over)
-    says = {
-        name: next((EVIDENCE.parent).glob(f"{name}_*.ipynb")).read_text(encoding="utf-8")
-        for name in ("04", "10")
-    }
     rows = [f"row{i}" for i in (2, 5, 6, 8, 9, 11, 13)]
     assert all(ten(row).startswith("**+") for row in rows), "all seven are ahead and clear"
     leads = {row: float(ten(row)[3:8]) for row in rows}
     assert max(leads, key=leads.get) == "row13" and min(leads, key=leads.get) == "row2"
     assert ten("bov-fixed", "bov") == "**+0.024** (+0.016 to +0.033)"
-    assert "0.024 worse on the novel (0.016 to 0.033)" in says["10"]
-    assert (
-        ten("bov-fixed").startswith("**+0.057**") and "on code and 0.057 on the novel" in says["10"]
-    )
+    assert ten("bov-fixed").startswith("**+0.057**")
     assert ten("bov-fixed", "bov-keep").startswith("**+0.006**")
-    assert ten("resformer").startswith("**+0.021**") and "clear with ten" in says["04"]
+    assert ten("resformer").startswith("**+0.021**")
 
 
 def test_the_decks_tell_what_their_pictures_of_most_seeds_show():
     """Notes of decks 04, 05, 09, 10 and 12: who is clear, by whom and by how much."""
-    says = {}
-    for name in ("04", "05", "09", "10", "12"):
-        deck = json.loads(
-            next((EVIDENCE.parents[1] / "slides").glob(f"{name}_*.ipynb")).read_text()
-        )
-        cell = next(cell for cell in deck["cells"] if cell["id"] == "recorded-notes")
-        says[name] = "".join(cell["source"])
     by_text = {
         text: {row["plan"]: row for row in numbers.systems(text)} for text in ("novel", "code")
     }
@@ -992,10 +977,8 @@ def test_the_decks_tell_what_their_pictures_of_most_seeds_show():
     # 04 and 05
     assert told("resformer", "novel", "denseformer").startswith("**−")
     assert told("resformer", "code", "denseformer").startswith("**+")
-    assert "it is clearly ahead of DenseFormer, as in the paper" in says["04"]
     assert ahead(novel["resformer"]) and 0.05 < -code["resformer"]["difference"] < 0.06
     assert ahead(novel["svformer"]) and -novel["svformer"]["difference"] < 0.02
-    assert "by less than two hundredths of a nat" in says["05"]
 
     # 09
     rows = ["row2", "row3", "row5", "row6", "row8", "row9", "row11", "row13"]
@@ -1003,25 +986,20 @@ def test_the_decks_tell_what_their_pictures_of_most_seeds_show():
     assert all(by_text[text][row]["n"] == 10 for text in by_text for row in shown)
     assert all(novel[row]["clear"] and code[row]["clear"] for row in shown)
     assert [row for row in shown if not ahead(code[row])] == ["row2"] and ahead(novel["row2"])
-    assert "All eight rows are clear of row one on both texts." in says["09"]
     by_loss = [sorted(shown, key=lambda row: some[row]["difference"]) for some in (novel, code)]
     assert by_loss[0][:2] == ["row13", "row8"] and by_loss[1][0] == "row8"
-    assert "is the lowest on code and second on the novel" in says["09"]
 
     # 10 and 12
     shown = ["row8", "bov", "bov-keep", "bov-fixed"]
     assert all(ahead(some[plan]) for plan in shown for some in (novel, code))
-    assert "All four systems have a lower loss than the standard model" in says["10"]
-    assert -novel["bov-fixed"]["difference"] > 0.055 and "almost six hundredths" in says["10"]
+    assert -novel["bov-fixed"]["difference"] > 0.055
     left = [sum(row["by_holm"] for row in some.values()) for some in (novel, code)]
     assert left == [13, 18]
-    assert "On the novel thirteen plans are left, on code eighteen." in says["12"]
     ps = [
         {row["plan"]: row["p"] for row in paired(read(name)["rows"], "loss") if row["p"]}
         for name in ("thirteen_rows", "stdlib")
     ]
     assert [sum(p < 0.05 for p in holm(some).values()) for some in ps] == [2, 6]
-    assert "two were left on the novel and six on code" in says["12"]
 
 
 def test_at_a_hundredth_of_its_rate_no_gain_closes_on_the_novel_and_the_bank_leads():

@@ -98,9 +98,17 @@ def test_there_are_enough_claims_each_told_once_and_from_every_source():
     )
 
 
+PAGES = ("README.md", "claims.md", "ledger.md", "speed.md", "gpu.md")
+
+
+def pages():
+    """All pages of findings as one text."""
+    return "\n\n".join((EVIDENCE / name).read_text(encoding="utf-8") for name in PAGES)
+
+
 def test_the_page_counts_what_is_wrong_as_the_file_does():
     kinds = Counter(row["kind"] for row in claims() if row["verdict"] == "wrong")
-    words = " ".join((EVIDENCE / "README.md").read_text(encoding="utf-8").split())
+    words = " ".join(pages().split())
     for kind, told in dict(
         misprint="{} are misprints",
         statement="{} are statements",
@@ -358,7 +366,7 @@ def test_rows_are_written_one_a_line(tmp_path):
 
 
 def test_the_page_of_findings_speaks_of_every_file():
-    text = (EVIDENCE / "README.md").read_text(encoding="utf-8")
+    text = pages()
     assert [
         path.name for path in EVIDENCE.glob("*.json") if f"[{path.name}]({path.name})" not in text
     ] == [], "link it there"
@@ -371,7 +379,7 @@ def test_the_page_of_findings_quotes_what_is_recorded(place, file):
     for seeds, more in {5: f"controls_{place}", 10: f"ten_seeds_{place}"}.items():
         if (EVIDENCE / f"{more}.json").exists():
             tables[seeds] = {row["plan"]: row for row in paired(read(more)["rows"], "loss")}
-    text = (EVIDENCE / "README.md").read_text(encoding="utf-8")
+    text = pages()
     _, _, text = text.partition(f"([{file}.json]({file}.json)")
     _, _, text = text.partition("| --- |")
     table, _, _ = text.partition("\n\n")
@@ -384,7 +392,9 @@ def test_the_page_of_findings_quotes_what_is_recorded(place, file):
         quoted_[cells[1].strip(" `")] = seeds, numbers
     assert quoted_.keys() == tables[3].keys()
     for plan, (seeds, numbers) in quoted_.items():
-        row = tables[seeds][plan]
+        row = dict(tables[seeds][plan])
+        if plan != "standard":  # the page says how far ahead
+            row |= dict(difference=-row["difference"], low=-row["high"], high=-row["low"])
         names = (
             ("mean", "spread")
             if plan == "standard"

@@ -122,19 +122,6 @@ def test_what_is_said_of_leads_by_tokens_is_what_the_curves_are():
     for name in ("resformer", "svformer"):
         assert 0.6 < ends(code, name)[1] / ends(code, name)[0] < 0.72
         assert novels[name][0][1] > 0 and all(low < 0 for _, low, _ in novels[name][2:])
-    # the table of notebook 12
-    rows = {
-        "tables on code, nats ahead": ends(code, "bov-fixed"),
-        "tables on code at equal parameters": ends(code, "bov, equal parameters"),
-        "tables on novels": ends(novels, "bov-fixed"),
-        "ResFormer on novels": ends(novels, "resformer"),
-    }
-    notebook = told("notebooks/12_scale_and_evidence.ipynb")
-    for name, (begins, stops) in rows.items():
-        assert f"| {name} | {begins:.3f} | {stops:.3f}" in notebook, name
-    begins, stops = zip(ends(code, "denseformer"), ends(novels, "denseformer"))
-    row = " | ".join(", ".join(f"{lead:.3f}" for lead in pair) for pair in (begins, stops))
-    assert f"| DenseFormer on code, on novels | {row} |" in notebook
     # how much text that is
     for grid, times in (("budgets_code", (2, 3)), ("budgets_novels", (0.4, 0.6))):
         file = records.read(grid)
@@ -145,10 +132,6 @@ def test_what_is_said_of_leads_by_tokens_is_what_the_curves_are():
 def test_what_is_said_of_leads_by_width_is_what_the_curves_are():
     leads = recorded_leads("widths_code", "size")
     assert len(leads) == 4 and all(points[-1] > points[0] for points in leads.values())
-    slim = leads["bov-fixed, equal parameters"]
-    words = f"lead by {slim[-1][0]:.3f} at width 192, after {slim[0][0]:.3f} at 64"
-    assert words in told("notebooks/12_scale_and_evidence.ipynb")
-    assert "In wider models no lead is smaller" in told("notebooks/evidence/README.md")
 
 
 def test_the_pictures_of_the_site_wait_until_their_grids_are_whole(monkeypatch):
