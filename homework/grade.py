@@ -488,6 +488,9 @@ def main(parser, argv):
             done = folder(unit, learners, out, options, people)
     except (OSError, DataError) as why:
         error(f"results cannot be written to {out}: {why}")
+    except KeyboardInterrupt:
+        print("\nstopped by Ctrl-C: what was graded until then is written", file=sys.stderr)
+        return 130
     if alone:
         tell(unit, *done)
     elif people:
@@ -517,8 +520,4 @@ def tell(unit, graded):
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        print("\nstopped by Ctrl-C: what was graded until then is written", file=sys.stderr)
-        sys.exit(130)
+    sys.exit(main())

@@ -54,8 +54,6 @@ SLIPS = [
         "(right / (left + right)).mean()",
         "right.sum() / (left + right).sum()",
     ),
-    ("nb09", "values_of", "norm(x)", "x"),
-    ("nb09", "values_of", "(heads, -1))", "(-1, heads)).mT"),
     ("nb09", "four_ways", "(V + other) / 2", "V + other"),
     ("nb09", "four_ways", "a * other\n", "V + a * other\n"),
     ("nb09", "four_ways", "a * V + b * other", "b * V + a * other"),
