@@ -20,7 +20,7 @@ UNITS = [marking.find(path.parent.name) for path in sorted(HOMEWORK.glob("hw*/ex
 EVERY = [exercise for unit in UNITS for exercise in unit.exercises.values()]
 UNIT = marking.find("hw03")
 HONEST = (HOMEWORK / "solutions" / UNIT.folder / "reference.py").read_text(encoding="utf-8")
-PLACE = re.compile(r"(minimal/[\w/]+\.py): (\w+(?:\.\w+)?)")
+PLACE = re.compile(r"((?:minimal|notebooks/evidence/research)/[\w/]+\.py): (\w+(?:\.\w+)?)")
 
 
 def one_line(text):
@@ -56,7 +56,8 @@ def defined(path):
 @pytest.mark.parametrize("exercise", EVERY, ids=lambda exercise: exercise.name)
 def test_what_it_is_in_the_package_is_there(exercise):
     places = PLACE.findall(exercise.after)
-    assert places and len(places) == exercise.after.count("minimal/")
+    named = exercise.after.count("minimal/") + exercise.after.count("research/")
+    assert places and len(places) == named
     for path, name in places:
         assert name in defined(path), f"{path} has no {name}"
 
