@@ -18,7 +18,8 @@ python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
 }
 python3 -m venv /opt/grader
 pins="$(dirname "$0")/constraints.txt"
-/opt/grader/bin/pip install -c "$pins" --index-url https://download.pytorch.org/whl/cpu torch
+cpu=https://download.pytorch.org/whl/cpu  # the builds without CUDA
+/opt/grader/bin/pip install -c "$pins" --index-url "$cpu" torch
 /opt/grader/bin/pip install -c "$pins" numpy triton
 """
 

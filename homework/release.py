@@ -6,7 +6,6 @@
 What is committed here is taken. Nothing is pushed: that stays with you.
 """
 
-import argparse
 import io
 import subprocess
 import sys
@@ -14,6 +13,7 @@ import tarfile
 from pathlib import Path
 
 from homework.marking import HERE, find
+from minimal.command import command
 
 ROOT = HERE.parent
 WITHHELD = ["homework/solutions", "tests/homework"]  # the tests prove the exercises by solutions
@@ -58,10 +58,8 @@ def release(out, unit):
     return f"{out} holds the solutions of {unit.short}, as a commit: push it"
 
 
-def main(argv=None):
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+@command("homework.release", __doc__)
+def main(parser, argv):
     parser.add_argument("out", type=Path, help="the folder that learners get")
     parser.add_argument("unit", nargs="?", help="for example hw03; left out, the course is made")
     options = parser.parse_args(argv)

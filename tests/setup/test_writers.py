@@ -458,6 +458,8 @@ MAY = {  # file -> why it may write, or delete, by itself
     "homework/reset.py": "keeps aside whatever is there, under a new name",
     "homework/runner.py": "inside the sandbox",
     "homework/sandbox.py": "the kernel's own files",
+    "notebooks/evidence/research/claims.py": "renames columns of a table",
+    "notebooks/evidence/research/tables.py": "renames columns of a table",
     "slides/build.py": "below build/, which make clean removes",
     "slides/deck.py": "below build/",
     "slides/preview.py": "below build/",
