@@ -618,7 +618,8 @@ def test_the_zip_brings_what_a_unit_asks_for():
     install = [line.split() for line in gradescope.SETUP.splitlines() if "pip install" in line]
     assert {"torch", "numpy", "triton"} <= {word for line in install for word in line}
     (torch,) = [line for line in install if "torch" in line]
-    assert torch[torch.index("--index-url") + 1].endswith("/cpu")
+    assert torch[torch.index("--index-url") + 1] == '"$cpu"'
+    assert "cpu=https://download.pytorch.org/whl/cpu " in gradescope.SETUP
 
 
 def test_gradescope_installs_what_the_course_pins(tmp_path):
