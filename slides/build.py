@@ -29,12 +29,12 @@ from slides import (  # noqa: E402
     api,
     claims,
     deck,
-    evidence,
     front,
     launch,
     lesson,
     page,
     preview,
+    recorded,
     screens,
     search,
     tables,
@@ -148,7 +148,7 @@ def build(out, copies, profile, deck_copies, printing=True):
     for name, title in dict(ledger="Ledger", speed="Speed", gpu="On a GPU").items():
         at = f"evidence/{name}.html"
         found = markdown(f"notebooks/evidence/{name}.md", at)
-        put(at, title, evidence.with_figures(found))
+        put(at, title, recorded.with_figures(found))
     at = "evidence/claims.html"
     link = lambda file, words: anchor(file, at, words)
     put(at, "Claims", claims.claims(link), broad=True)

@@ -128,8 +128,8 @@ def test_imports_run_one_way_and_in_no_circle():
         ),
         (
             "evidence.research.numbers",
-            "from slides import evidence",
-            "evidence.research.numbers (research) imports slides.evidence (slides)",
+            "from slides import recorded",
+            "evidence.research.numbers (research) imports slides.recorded (slides)",
         ),
         (
             "minimal.data.files",

@@ -7,7 +7,7 @@ import shutil
 from course import records
 from evidence.research import pairs, text_leads, vocab_leads, why
 from notebooks import run
-from slides import api, build, claims, deck, evidence, front, links, search, tables
+from slides import api, build, claims, deck, front, links, recorded, search, tables
 from slides.links import ROOT
 
 # ---- what leads to the pages ---------------------------------------------------------------------
@@ -153,7 +153,7 @@ def test_findings_have_a_figure_below_every_heading_that_has_data():
     source = "".join(path.read_text(encoding="utf-8") for path in pages)
     headings = re.findall(r"^## (.*)$", source, flags=re.M)
     assert set(evidence.BELOW) <= set(headings)
-    page = evidence.with_figures("".join(f"<h2>{name}</h2>" for name in headings))
+    page = recorded.with_figures("".join(f"<h2>{name}</h2>" for name in headings))
     drawn = {
         name: re.findall(r'alt="([^"]*)"', after)
         for name, after in re.findall(r"<h2>(.*?)</h2>((?:(?!<h2).)*)", page, flags=re.S)
@@ -175,10 +175,10 @@ def test_a_figure_of_the_findings_counts_what_it_says(monkeypatch):
         plan=plan, n=3, difference=(low + high) / 2, low=low, high=high, clear=not low <= 0 <= high
     )
     table = [row("good", -2, -1), row("even", -1, 1), row("bad", 1, 2), row("standard", 0, 0)]
-    fig, alt = evidence.differences("Some", table)
+    fig, alt = recorded.differences("Some", table)
     assert fig.get_suptitle() == "Some: of 3, 1 lead clearly, 1 trail clearly"
     assert "Clearly ahead: good. Clearly behind: bad." in alt
-    assert evidence.differences("None", [row("standard", 0, 0)]) is None
+    assert recorded.differences("None", [row("standard", 0, 0)]) is None
 
 
 def test_both_texts_stand_side_by_side_on_one_scale_with_what_each_of_them_counts():
@@ -187,7 +187,7 @@ def test_both_texts_stand_side_by_side_on_one_scale_with_what_each_of_them_count
     )
     code = [row("bad", 1, 2), row("good", -3, -1)]
     novel = [row("good", -1, 1), row("only here", -2, -1)]
-    fig, alt = evidence.both_texts("Some", dict(code=code, novel=novel))
+    fig, alt = recorded.both_texts("Some", dict(code=code, novel=novel))
     left, right = fig.axes
     assert (left.get_title("left"), right.get_title("left")) == ("code", "novel")
     assert left.get_xlim() == right.get_xlim() and left.get_ylim() == right.get_ylim()
@@ -195,17 +195,17 @@ def test_both_texts_stand_side_by_side_on_one_scale_with_what_each_of_them_count
     told = "on code 1 of 2 lead clearly, 1 trail clearly; on the novel 1 of 2 lead clearly, 0 trail"
     assert told in alt and "From the top: good, bad, only here." in alt
     assert fig._suptitle.get_fontweight() == "bold" and "\n" in fig.get_suptitle()
-    assert evidence.both_texts("None", dict(code=[], novel=[])) is None
+    assert recorded.both_texts("None", dict(code=[], novel=[])) is None
 
 
 def test_encoders_stand_by_size():
-    fig, _ = evidence.bypass()
+    fig, _ = recorded.bypass()
     names = [ax.get_title("left") for ax in fig.axes]
     assert names == ["2 layers of 32", "4 layers of 64", "6 layers of 96"]
 
 
 def test_gains_are_drawn_beside_the_papers():
-    fig, alt = evidence.gains_by_layer()
+    fig, alt = recorded.gains_by_layer()
     assert [ax.get_title("left") for ax in fig.axes] == ["the paper, read off", "code", "novel"]
     assert "the paper, read off: V1 12.0, x0 W_V 12.4" in alt
 
