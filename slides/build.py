@@ -84,7 +84,7 @@ def course_map(decks):
         ("Course", lectures),
         ("Slides", talks),
         ("Homework", exercises),
-        ("Evidence", evidence.PAGES),
+        ("Evidence", recorded.PAGES),
         ("Package", api.chapters()),
     ]
 

@@ -152,7 +152,7 @@ def test_findings_have_a_figure_below_every_heading_that_has_data():
     pages = (records.EVIDENCE / name for name in ("ledger.md", "speed.md"))
     source = "".join(path.read_text(encoding="utf-8") for path in pages)
     headings = re.findall(r"^## (.*)$", source, flags=re.M)
-    assert set(evidence.BELOW) <= set(headings)
+    assert set(recorded.BELOW) <= set(headings)
     page = recorded.with_figures("".join(f"<h2>{name}</h2>" for name in headings))
     drawn = {
         name: re.findall(r'alt="([^"]*)"', after)
@@ -164,8 +164,8 @@ def test_findings_have_a_figure_below_every_heading_that_has_data():
         for leads, names in asked.items()
         if not all(pairs.whole(leads.grid(name)) for name in names)
     }
-    assert {name: len(alts) for name, alts in drawn.items() if name in evidence.BELOW} == {
-        name: len(set(made) - waiting) for name, made in evidence.BELOW.items()
+    assert {name: len(alts) for name, alts in drawn.items() if name in recorded.BELOW} == {
+        name: len(set(made) - waiting) for name, made in recorded.BELOW.items()
     }
     assert all(len(alt) >= 40 for alts in drawn.values() for alt in alts)
 
