@@ -52,7 +52,18 @@ def foreign_code(model):
     trained anew when you have changed the class."""
     kinds = {type(part) for part in model.modules()}
     own = [kind for kind in kinds if kind.__module__.split(".")[0] not in ("minimal", "torch")]
-    return sorted(map(inspect.getsource, own))
+    return sorted(map(written, own))
+
+
+def written(kind):
+    """The source of a class; where it has none, as in some notebooks, the code of its methods."""
+    try:
+        return inspect.getsource(kind)
+    except (OSError, TypeError):
+        codes = [part.__code__ for part in vars(kind).values() if inspect.isfunction(part)]
+        return kind.__qualname__ + "".join(
+            code.co_code.hex() + repr(code.co_names) for code in codes
+        )
 
 
 def in_folder(run, folder):
