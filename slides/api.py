@@ -18,13 +18,14 @@ HANG = 18  # letters by which a long line is set in at most: a phone has some 38
 
 # room -> what is read first in it; the rest follows by name, and a room's own map comes before all
 FIRST = {
-    "": "__init__ variants train generate evaluate analysis command",
+    "": "__init__ gpt variants train generate evaluate analysis command",
     "model": "values tape attention attend cache residual transformer layers plan config init",
     "kernels": "reference gather dense forward backward decode histogram",
     "training": "run loop recipes optim",
     "data": "corpora tokenizer packing",
     "encoder": "bert bypass pretrain finetune",
-    "lab": "figures",
+    "compare": "comparison runs",
+    "bench": "bench",
 }
 
 

@@ -124,6 +124,10 @@ MOVED = {  # a module's name in a recorded command -> its name today
     "minimal.evidence": "evidence.research",
     "minimal.seeds": "evidence.research.bypass_seeds",
     "minimal.inside": "evidence.research.portraits",
+    "minimal.lab.evidence.portraits": "evidence.research.portraits",
+    "minimal.lab.evidence.states": "evidence.research.states",
+    "minimal.lab.evidence": "evidence.research",
+    "minimal.lab.speed.compiled": "minimal.bench.compiled",
 }
 
 
