@@ -147,8 +147,8 @@ def build(out, copies, profile, deck_copies, printing=True):
     put(at, "Findings", markdown("notebooks/evidence/README.md", at))
     for name, title in dict(ledger="Ledger", speed="Speed", gpu="On a GPU").items():
         at = f"evidence/{name}.html"
-        found = markdown(f"notebooks/evidence/{name}.md", at)
-        put(at, title, recorded.with_figures(found))
+        ledger = markdown(f"notebooks/evidence/{name}.md", at)
+        put(at, title, recorded.with_figures(ledger))
     at = "evidence/claims.html"
     link = lambda file, words: anchor(file, at, words)
     put(at, "Claims", claims.claims(link), broad=True)
