@@ -1,5 +1,6 @@
 """Does a reader find the way? Chapters, contents, search, copy and folds in a real browser."""
 
+import itertools
 import re
 import shutil
 
@@ -234,7 +235,7 @@ def test_text_code_and_figures_end_at_one_edge_and_nothing_is_wider_than_any_win
 
 
 @pytest.mark.parametrize(
-    "at", ["index.html", "api/lab.evidence.budgets.html", "api/lab.drawings.systems.html"]
+    "at", ["index.html", "api/compare.budgets.html", "api/model.attention.html"]
 )
 def test_nothing_else_is_wider_than_a_tablet_or_a_phone(browser, site, at):
     reader = opened(browser, site, at)
@@ -251,8 +252,9 @@ ROWS = """(heights => Math.max(...heights) / Math.min(...heights))(
 
 
 def test_at_a_desk_no_table_of_the_findings_moves_or_squeezes_its_words(browser, site):
-    reader = opened(browser, site, "evidence/index.html")
-    assert reader.run(MOVES) == []
+    for page in ("evidence/index.html", "evidence/ledger.html"):
+        reader = opened(browser, site, page)
+        assert reader.run(MOVES) == [], page
     assert reader.run(WORDS) > 140
 
 
@@ -390,9 +392,9 @@ def test_the_first_drawing_is_tall_on_a_phone_and_as_wide_as_the_screen(browser,
         "(e => [e.currentSrc.split('/').pop(), e.getBoundingClientRect().width / e.naturalWidth])"
     )
     for size, file, least in (
-        (DESK, "systems.svg", 0.6),
-        (TABLET, "systems-tall.svg", 1),
-        (PHONE, "systems-tall.svg", 0.65),  # letters of 13 pixels are more than 8
+        (DESK, "three.svg", 0.6),
+        (TABLET, "three-tall.svg", 1),
+        (PHONE, "three-tall.svg", 0.65),  # letters of 13 pixels are more than 8
     ):
         shown, scale = resized(reader, size).run(f"{told}(document.querySelector('.map img'))")
         assert shown == file and least <= scale <= 1, (size, shown, scale)
@@ -405,11 +407,14 @@ def test_the_first_drawing_is_tall_on_a_phone_and_as_wide_as_the_screen(browser,
 @pytest.mark.parametrize("system", ["dark", "light"])
 def test_drawings_of_the_front_page_have_the_paper_of_the_page(browser, site, system, tmp_path):
     """Of the page's own theme, which the reader may choose against her system's."""
-    reader = opened(browser, site, "index.html", dark=system == "dark")
-    files = ("figures/systems.svg", "figures/recorded.svg")
-    for theme in ("light", "dark"):
+    drawings = {
+        "index.html": ["figures/three.svg"],
+        "beside.html": ["figures/systems.svg", "figures/recorded.svg"],
+    }
+    for page, theme in itertools.product(drawings, ("light", "dark")):
+        reader = opened(browser, site, page, dark=system == "dark")
         reader.run(f"document.documentElement.dataset.theme = '{theme}'")
-        for file in files:
+        for file in drawings[page]:
             box = f"document.querySelector('main img[src$=\"{file}\"]').getBoundingClientRect()"
             reader.run(f"scrollTo(0, scrollY + {box}.y - 100)")
             settled(reader)

@@ -35,6 +35,11 @@ def three_systems():
     return systems(*THREE)
 
 
+def three_systems_tall():
+    """For a phone, where three side by side have letters of six pixels."""
+    return systems(*THREE, columns=2)
+
+
 def five_systems():
     return systems(*FIVE)
 
@@ -95,6 +100,7 @@ RECORDED_TOLD = (
 # file: (what draws it, its alt text, which README or the page beside it repeats)
 PICTURES = {
     "three.svg": (three_systems, THREE_TOLD),
+    "three-tall.svg": (three_systems_tall, THREE_TOLD),
     "systems.svg": (five_systems, FIVE_TOLD),
     "systems-tall.svg": (five_systems_tall, FIVE_TOLD),
     "sources.svg": (
