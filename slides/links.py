@@ -85,6 +85,16 @@ def anchor(file, at, words):
     return f'<a href="{to}">{words}</a>' if to else words
 
 
+def heading(file, part):
+    """The name that a heading of a Markdown file has on its page, by the one that links to it have:
+    forges write it small and without signs."""
+    if file.endswith(".md"):
+        for told in re.findall(r"^#+ (.*)$", (ROOT / file).read_text(encoding="utf-8"), re.M):
+            if re.sub(r"[^\w -]", "", told).lower().replace(" ", "-") == part:
+                return html.escape(told.replace(" ", "-"))
+    return part
+
+
 def relink(body, source, at):
     """Links as `source`, a file of the repository, has them, turned into links between pages.
 
@@ -98,7 +108,7 @@ def relink(body, source, at):
         file = posixpath.normpath(posixpath.join(posixpath.dirname(source), link))
         to = address(file, at)
         if to:
-            return f'{match["before"]}"{to}{"#" + part if part else ""}"'
+            return f'{match["before"]}"{to}{"#" + heading(file, part) if part else ""}"'
         if PREPARED.fullmatch(file):
             return f'{match["before"]}"#" title="in preparation"'
         if (ROOT / file).exists():

@@ -67,6 +67,7 @@ def test_links_are_turned_into_links_between_pages_and_one_that_leads_nowhere_is
     assert turn("https://arxiv.org/abs/2606.02780").count("arxiv") == 1 and 'href="#why"' in turn(
         "#why"
     )
+    assert 'evidence/index.html#Methods"' in turn("evidence/README.md#methods")
     assert "in preparation" in turn("99_not_yet.ipynb")
     with pytest.raises(ValueError, match="leads nowhere"):
         turn("../minimal/no_such.py")
