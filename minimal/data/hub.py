@@ -92,13 +92,24 @@ def fetched(place):
     return str(once(data_folder() / f"{digest(place)}{Path(place).suffix}", make))
 
 
+def the_library(what):
+    """`datasets`, which is an extra: nobody needs it for texts of this machine."""
+    try:
+        import datasets
+    except ImportError as error:
+        raise DataError(
+            f"{what} comes through `datasets`, which is not installed here: "
+            "pip install 'minimal[hub]', or take what is on this machine"
+        ) from error
+    return datasets
+
+
 def rows_of(name, hub, split):
     """The rows of one split, streaming. Whatever goes wrong on the way becomes one sentence."""
     # six lines about retries would stand before our one
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
+    datasets = the_library(f"corpus {name}")
     try:
-        import datasets
-
         places = None
         if hub.files:
             places = {part: fetched(place) for part, place in hub.files.items()}

@@ -16,6 +16,7 @@ import pytest
 from minimal.data import corpora, files, hub, manual
 from minimal.data.documents import books_folder, cut
 from minimal.data.files import DataError
+from minimal.tasks import rows
 from tests import warm
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -366,6 +367,15 @@ def test_war_and_peace_comes_from_gutenberg_without_its_licence_where_minimal_da
             corpora.find("war-and-peace")
     finally:
         server.shutdown()
+
+
+def test_without_the_extra_the_sentence_names_it(monkeypatch):
+    """`datasets` is no need of the package, and "go online" helps nobody who has not got it."""
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    with pytest.raises(DataError, match="not installed here: pip install 'minimal.hub.'"):
+        corpora.find("hub:no/such")
+    with pytest.raises(DataError, match="squad .*not installed here: pip install 'minimal.hub.'"):
+        rows.downloaded("squad", "a file", "squad", "train")
 
 
 # ---- sentences ----------------------------------------------------------------------------------
