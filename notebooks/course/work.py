@@ -128,7 +128,9 @@ def told(happened):
     """What a learner is told of an update: a line for each kind of news."""
     new = [name for name, what in happened if what == "new"]
     kept = [name.split("_")[0] for name, what in happened if what == "kept"]
-    lines = [f"work/ has {len(new)} new notebooks: yours to change, git ignores them"] if new else []
+    lines = (
+        [f"work/ has {len(new)} new notebooks: yours to change, git ignores them"] if new else []
+    )
     lines += [f"work/{name} is {what}" for name, what in happened if what.startswith("renewed")]
     if kept:
         lines.append(
