@@ -16,12 +16,13 @@ extras  := $(sort $(subst $(comma), ,$(EXTRAS)) $(patsubst $(VENV)/.extra-%,%,$(
 PROFILE ?= laptop
 MINUTES ?= 30
 quoted   = '$(subst ','\'',$(value $(1)))'
-unexport FILE HW PART PROFILE MINUTES PYTHON DRY
+unexport FILE HW NOTEBOOK PART PROFILE MINUTES PYTHON DRY
 as_root := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 $(if $(filter-out cpu cuda,$(TORCH)),$(error TORCH is cpu or cuda, not '$(TORCH)'))
 $(if $(filter-out site parity,$(extras)),$(error EXTRAS may name site and parity, not '$(EXTRAS)'))
-$(foreach goal,$(filter reset grade gradescope,$(MAKECMDGOALS)),$(if $(value HW),,$(error say which unit: make $(goal) HW=hw03)))
+$(foreach goal,$(filter grade gradescope,$(MAKECMDGOALS)),$(if $(value HW),,$(error say which unit: make $(goal) HW=hw03)))
+$(if $(filter reset,$(MAKECMDGOALS)),$(if $(value HW)$(value NOTEBOOK),,$(error say which unit: make reset HW=hw03, or which notebook: make reset NOTEBOOK=04)))
 $(if $(filter grade,$(MAKECMDGOALS)),$(if $(value FILE),,$(error say which file: make grade HW=$(value HW) FILE=submission.py)))
 
 .DELETE_ON_ERROR:
@@ -29,11 +30,16 @@ $(if $(filter grade,$(MAKECMDGOALS)),$(if $(value FILE),,$(error say which file:
 help:
 	@sed -n 's/^## //p' Makefile
 
-## make lab         set up .venv, then open JupyterLab on notebook 00 (LAB_ARGS=--no-browser for a server)
-first := notebooks/00_start_here.ipynb
+## make lab         set up .venv, copy notebooks into work/, open JupyterLab on 00 there (LAB_ARGS=--no-browser for a server)
+first := work/00_start_here.ipynb
 lab: export JUPYTER_CONFIG_PATH := $(CURDIR)/notebooks/lab$(addprefix :,$(JUPYTER_CONFIG_PATH))
-lab: setup
+lab: work
 	$(PY) -m jupyterlab --LabApp.default_url=/lab/tree/$(first) $(as_root) $(LAB_ARGS)
+
+## make work        your copies in work/: made where missing, renewed where you changed nothing
+.PHONY: work
+work: setup
+	@$(PY) -m course.work $(ARGS)
 
 ## make test        set up .venv, then run every test, on all cores (ARGS=-n0: in one process)
 test: setup
@@ -104,10 +110,11 @@ gpu: setup
 evidence: setup
 	$(PY) -m evidence.research $(ARGS)
 
-## make reset       put a homework's stub back; your file is kept aside (HW=hw03)
+## make reset       a notebook (NOTEBOOK=04) or a homework's stub (HW=hw03) as the course has it; yours is kept aside
 .PHONY: reset
 reset: setup
-	$(PY) -m homework.reset $(call quoted,HW) $(ARGS)
+	$(if $(value NOTEBOOK),$(PY) -m course.work --reset $(call quoted,NOTEBOOK))
+	$(if $(value HW),$(PY) -m homework.reset $(call quoted,HW) $(ARGS))
 
 ## make grade       grade a submission in isolation (HW=hw03 FILE=submission.py)
 .PHONY: grade

@@ -21,6 +21,8 @@ FLAGS = """--headless --no-sandbox --disable-gpu --no-first-run --disable-backgr
 --disable-component-update --disable-sync --disable-extensions --hide-scrollbars
 --disable-dev-shm-usage --remote-debugging-pipe""".split()
 SECONDS = 60  # for one answer
+KEYS = dict(Tab=9, Enter=13, End=35, Home=36)  # as Windows numbers them
+KEYS |= dict(ArrowLeft=37, ArrowUp=38, ArrowRight=39, ArrowDown=40)
 COMPLAINTS = ("error", "assert", "warning")  # of the console
 HERE = ("file:", "data:", "blob:", "about:")  # addresses on this machine
 
@@ -168,6 +170,12 @@ class Page:
 
     def click(self, selector):
         """Press the mouse on the first such element, and wait for the page that it leads to."""
+        before = self.loads
+        self.touch(selector)
+        self.settle(before)
+
+    def touch(self, selector):
+        """Press the mouse on the first such element, whatever comes of it."""
         at = self.run(f"""(() => {{
             const e = document.querySelector({json.dumps(selector)});
             if (!e) return null;
@@ -177,14 +185,12 @@ class Page:
         }})()""")
         if at is None:
             raise LookupError(f"{self.run('location.href')} has no {selector}")
-        before = self.loads
         click = dict(x=at[0], y=at[1], button="left", clickCount=1)
         for kind in ("mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=kind, **click)
-        self.settle(before)
 
     def press(self, key, code=None, shift=False):
-        number = {"Tab": 9, "Enter": 13, "ArrowRight": 39}.get(key, 0)
+        number = KEYS.get(key, 0)
         text = "\r" if key == "Enter" else ""
         stroke = dict(key=key, code=code or key, windowsVirtualKeyCode=number, text=text)
         for kind in ("keyDown", "keyUp"):

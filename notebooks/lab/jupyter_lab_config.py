@@ -18,6 +18,11 @@ c = get_config()  # noqa: F821
 c.LabApp.workspaces_dir = REMEMBERED
 c.LabApp.extra_labextensions_path = [str(HERE / "labextensions")]
 
+# kernels start in work/, where the relative PYTHONPATH of environment.yml leads nowhere
+NOTEBOOKS = HERE.parent
+paths = [str(NOTEBOOKS.parent), str(NOTEBOOKS), os.environ.get("PYTHONPATH", "")]
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+
 # a library that looks for ipywidgets apologises on pink where there are none
 os.environ.setdefault("PYTHONWARNINGS", "ignore::Warning:tqdm.auto")
 

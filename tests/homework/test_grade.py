@@ -633,6 +633,39 @@ def test_gradescope_installs_what_the_course_pins(tmp_path):
     assert all('-c "$pins"' in line and ">=" not in line for line in install)
 
 
+FAKE = """#!/bin/sh
+echo "$(basename "$0") $@" >> {calls}
+case "$2" in venv) mkdir -p "$3/bin"; cp "$0" "$3/bin/pip";; esac
+[ -z "$OLD" ] || case "$1" in -c) exit 1;; esac
+"""
+
+
+@pytest.mark.parametrize("old", ["", "1"])
+def test_gradescopes_image_is_set_up_step_by_step(tmp_path, old):
+    """setup.sh runs whole, on programs that only write down how they were called."""
+    shutil.unpack_archive(gradescope.build(WHOLE, tmp_path / "hw03.zip"), tmp_path / "source")
+    (tmp_path / "bin").mkdir()
+    for name in ("apt-get", "python3"):
+        (tmp_path / "bin" / name).write_text(FAKE.format(calls=tmp_path / "calls"))
+        (tmp_path / "bin" / name).chmod(0o755)
+    script = tmp_path / "source" / "setup.sh"
+    script.write_text(script.read_text().replace("/opt/grader", str(tmp_path / "grader")))
+    env = dict(PATH=f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}", OLD=old)
+    done = subprocess.run(["bash", str(script)], env=env, capture_output=True, text=True)
+    calls = (tmp_path / "calls").read_text().splitlines()
+    assert [call.split()[0] for call in calls[:3]] == ["apt-get", "apt-get", "python3"]
+    if old:
+        assert done.returncode == 1 and "wanted Python 3.11 or newer" in done.stderr
+        return
+    assert done.returncode == 0, done.stderr
+    pins, cpu = tmp_path / "source" / "constraints.txt", "https://download.pytorch.org/whl/cpu"
+    assert calls[3:] == [
+        f"python3 -m venv {tmp_path / 'grader'}",
+        f"pip install -c {pins} --index-url {cpu} torch",
+        f"pip install -c {pins} numpy triton",
+    ]
+
+
 def test_triton_kernels_are_graded_in_the_interpreter(tmp_path, way):
     pytest.importorskip("triton")
     unit = copy.copy(marking.find("hw08"))

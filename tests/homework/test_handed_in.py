@@ -124,7 +124,7 @@ def test_a_class_is_graded_as_it_comes(comes, tmp_path, stub, capsys):
     assert ann["learner"] and ben["learner"] and cy["learner"] in ("Cy Young", "Young, Cy")
 
 
-@pytest.mark.parametrize("comes", [clones, canvas, moodle, names])
+@pytest.mark.parametrize("comes", CLASSES)
 def test_the_whole_way_from_a_platform_to_a_mark(comes, tmp_path, way, monkeypatch):
     """The same classes with honest work in the first learner's place, behind the sandbox."""
     monkeypatch.setattr(grade, "find", lambda name: UNIT)

@@ -4,6 +4,7 @@ import ast
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -159,3 +160,29 @@ def test_what_trains_is_waited_for(said, minutes):
     from homework import clock
 
     assert clock.waiting(f"**Time.** 5 minutes to read and run; {said}. No GPU.") == minutes
+
+
+SCREEN = 900  # pixels, of a window 1440 wide
+FORGE = """body { margin: 0; width: 830px; font: 16px/1.5 "Noto Sans", Helvetica, Arial, sans-serif }
+h1, h2 { margin: 24px 0 16px; line-height: 1.25; padding-bottom: .3em; border-bottom: 1px solid }
+p, pre, table, details { margin: 0 0 16px } img { max-width: 100% }
+pre { padding: 16px; font-size: 85%; line-height: 1.45; overflow: auto } code { font-size: 85% }
+table { border-collapse: collapse } td, th { padding: 6px 13px; border: 1px solid }"""
+
+
+@pytest.mark.site
+def test_readme_is_three_screens_in_a_column_as_forges_have_it(tmp_path):
+    from slides import page as pages
+    from slides.browser import Browser
+
+    shutil.copytree(ROOT / "slides" / "figures", tmp_path / "slides" / "figures")
+    body = pages.markdown_html(README.read_text(encoding="utf-8"))
+    (tmp_path / "readme.html").write_text(
+        f"<!doctype html><html data-ready=yes><meta charset=utf-8><style>{FORGE}</style>{body}",
+        encoding="utf-8",
+    )
+    with Browser() as browser:
+        page = browser.page(1440, SCREEN)
+        page.open(tmp_path / "readme.html")
+        assert page.run("document.querySelector('img').naturalWidth") > 0
+        assert page.run("document.body.scrollHeight") <= 3 * SCREEN

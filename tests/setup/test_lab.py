@@ -15,6 +15,7 @@ import psutil
 import pytest
 from nbclient import NotebookClient
 
+from course import work
 from tests.setup import own_lab
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -87,7 +88,7 @@ def test_the_conda_way_opens_jupyterlab_as_make_lab_does(tmp_path, told):
     more = f"--no-browser --allow-root --port={port} --ServerApp.port_retries=0".split()
     with open(tmp_path / "log", "w") as log:
         lab = subprocess.Popen(
-            [sys.executable, "-m", "jupyterlab", *words.split(), *more],
+            [sys.executable, "-m", "jupyterlab", copied(words, tmp_path), *more],
             cwd=ROOT,
             env=os.environ | own_lab.folders(tmp_path) | (variables if told else {}),
             stdout=log,
@@ -101,7 +102,7 @@ def test_the_conda_way_opens_jupyterlab_as_make_lab_does(tmp_path, told):
 
         server = json.loads(wait_for(note).read_text())
         wait_for(lambda: own_lab.listens(port))
-        assert pathlib.Path(server["root_dir"]) == ROOT / "notebooks"
+        assert pathlib.Path(server["root_dir"]) == tmp_path / "work"
         plugin = "@jupyterlab/apputils-extension:notification"
         news = call(server, f"/lab/api/settings/{plugin}")["schema"]["properties"]["fetchNews"]
         assert (news["default"] == "false") == told, "no question about news"
@@ -112,6 +113,13 @@ def test_the_conda_way_opens_jupyterlab_as_make_lab_does(tmp_path, told):
     finally:
         lab.terminate()
         lab.wait(timeout=30)
+
+
+def copied(words, folder):
+    """The notebook that these words open, as the command above them copies it, in this folder."""
+    assert words.startswith("work/")
+    work.update(work.NOTEBOOKS, folder / "work")
+    return str(folder / words)
 
 
 def alive(process):

@@ -5,7 +5,6 @@ The notebooks are copies: JupyterLab saves what it shows.
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -13,16 +12,19 @@ from pathlib import Path
 
 import pytest
 
+from course import work
 from tests.setup import own_lab
 
 ROOT = Path(__file__).resolve().parents[2]
 TOKEN = "for-this-test-only"
+NAMES = ("00_start_here", "01_attention")
+OWN = ("CONFIG", "DATA", "RUNTIME", "workspaces", "settings", "ipython", "log")  # JupyterLab's here
 
 pytestmark = pytest.mark.site
 
 # what the notebook in front shows: (cell id, kind of output, its text), and helpers
 SCRIPT = """
-window.book = () => jupyterapp.shell.currentWidget;
+window.book = () => window.jupyterapp?.shell.currentWidget;
 window.cells = () => [...book().content.widgets];
 window.cell = (id) => cells().findIndex((cell) => cell.model.id === id);
 window.told = () => cells().filter((cell) => cell.model.type === "code").flatMap((cell) =>
@@ -51,21 +53,41 @@ window.edit = (id) => {
 
 
 def smoke(name, folder):
-    """A copy of a notebook with the smallest models."""
+    """A notebook with the smallest models."""
     source = (ROOT / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8")
     small = source.replace('profile: str = \\"laptop\\"', 'profile: str = \\"smoke\\"')
     assert small != source
     (folder / f"{name}.ipynb").write_text(small, encoding="utf-8")
 
 
-@pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    """A JupyterLab as `make lab` starts it, with folders of its own."""
-    home = tmp_path_factory.mktemp("lab")
+def git(folder, *words):
+    who = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+    done = subprocess.run(["git", *who, *words], cwd=folder, capture_output=True, check=True)
+    return done.stdout.decode()
+
+
+def clone(home):
+    """A repository with two notebooks, and a learner's copies of them."""
     (home / "notebooks").mkdir()
-    for name in ("00_start_here", "01_attention"):
+    for name in NAMES:
         smoke(name, home / "notebooks")
-    shutil.copytree(ROOT / "notebooks" / "evidence", home / "notebooks" / "evidence")
+    keys = (ROOT / ".gitignore").read_text(encoding="utf-8") + "".join(f"{one}\n" for one in OWN)
+    (home / ".gitignore").write_text(keys, encoding="utf-8")
+    git(home, "init", "-q")
+    git(home, "add", ".")
+    git(home, "commit", "-q", "-m", "the course")
+    work.update(home / "notebooks", home / "work")
+    return home
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    return clone(tmp_path_factory.mktemp("lab"))
+
+
+@pytest.fixture(scope="module")
+def address(home):
+    """A JupyterLab as `make lab` starts it, on copies of a clone, with folders of its own."""
     port = own_lab.free_port()
     folders = own_lab.folders(home) | {
         "JUPYTER_CONFIG_PATH": str(ROOT / "notebooks" / "lab"),
@@ -75,7 +97,7 @@ def address(tmp_path_factory):
     options = f"""--no-browser --allow-root --ip=127.0.0.1 --port={port}
         --ServerApp.port_retries=0 --ServerApp.root_dir={home} --IdentityProvider.token={TOKEN}
         --LabApp.expose_app_in_browser=True
-        --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb""".split()
+        --LabApp.default_url=/lab/tree/work/00_start_here.ipynb""".split()
     with open(home / "log", "w") as log:
         server = subprocess.Popen(
             [sys.executable, "-m", "jupyterlab", *options],
@@ -102,7 +124,7 @@ def opened(page, url, name):
     page.call("Page.navigate", url=f"{url}?token={TOKEN}")
     page.wait(lambda: page.loads > before)
     page.run(SCRIPT)
-    page.wait(lambda: page.run(f"book()?.context?.path === 'notebooks/{name}.ipynb'"))
+    page.wait(lambda: page.run(f"book()?.context?.path === 'work/{name}.ipynb'"))
     page.run("book().context.ready")
     page.wait(lambda: page.run("book().sessionContext.session?.kernel?.status === 'idle'"))
     page.wait(lambda: page.run("!!book().node.querySelector('.jp-RenderedMarkdown h1')"))
@@ -125,7 +147,7 @@ def told_by(page, which):
 
 
 def test_it_lands_on_notebook_00_with_its_contents_and_without_a_question(page):
-    assert page.run("location.pathname") == "/lab/tree/notebooks/00_start_here.ipynb"
+    assert page.run("location.pathname") == "/lab/tree/work/00_start_here.ipynb"
     assert page.run("document.querySelector('.jp-TableOfContents').getClientRects()[0].width") > 150
     contents = page.run("document.querySelector('.jp-TableOfContents').textContent")
     assert "00 · Start here" in contents and "Glossary" in contents
@@ -164,6 +186,44 @@ def test_00_runs_to_its_end_without_an_error_and_without_pink(page):
     assert faults == [] and away == []
 
 
+def test_what_ran_and_was_saved_leaves_git_clean(page, home):
+    page.run("jupyterapp.commands.execute('docmanager:save')")
+    saved = home / "work" / "00_start_here.ipynb"
+    page.wait(lambda: '"output_type"' in saved.read_text(encoding="utf-8"), "the saved copy")
+    assert git(home, "status", "--porcelain") == ""
+    assert work.update(home / "notebooks", home / "work") == [], "to run is not to change"
+
+
+SLIDER = ".movable input[type=range]"
+PIECE = """from course.movable import PIECES
+PIECES["rope"]()"""
+
+
+def test_a_movable_piece_obeys_arrows_home_and_end_as_on_the_site(page):
+    """By a click on it and by Tab: the notebook keeps its place, and no key is lost to it."""
+    page.run("book().content.activeCellIndex = cell('map')")
+    page.run("jupyterapp.commands.execute('notebook:insert-cell-below')")
+    page.run(f"book().content.activeCell.model.sharedModel.setSource({json.dumps(PIECE)})")
+    page.run("jupyterapp.commands.execute('notebook:run-cell')")
+    page.wait(lambda: page.run(f"!!document.querySelector({json.dumps(SLIDER)})"), "the piece")
+    page.run("jupyterapp.commands.execute('notebook:enter-command-mode')")
+    at = page.run("book().content.activeCellIndex")
+    value = lambda: int(page.run(f"document.querySelector({json.dumps(SLIDER)}).value"))
+    page.run(f"document.querySelector({json.dumps(SLIDER)}).scrollIntoView({{block: 'center'}})")
+    for how in ("click", "focus"):
+        if how == "click":
+            page.touch(SLIDER)
+        else:
+            page.run(f"document.querySelector({json.dumps(SLIDER)}).focus()")
+        found = []
+        for key in ("Home", "ArrowRight", "ArrowUp", "ArrowLeft", "ArrowDown", "End"):
+            page.press(key)
+            found.append(value())
+        assert found == [0, 1, 2, 1, 0, 256], how
+    assert page.run("book().content.activeCellIndex") == at, "the notebook kept its place"
+    page.run("jupyterapp.commands.execute('docmanager:save')")  # or the page asks before it goes
+
+
 def test_the_letters_of_a_figure_are_those_of_the_text(page):
     page.run("book().content.scrollToItem(cell('map'))")
     image = '.jp-OutputArea img[src^="data:image/png"]'
@@ -187,7 +247,7 @@ ANSWER = """def causal_mask(T, S):
 def turn(page, address):
     """Notebook 01 with everything run that stands above its first exercise."""
     name = "01_attention"
-    opened(page, f"{address}/lab/tree/notebooks/{name}.ipynb", name)
+    opened(page, f"{address}/lab/tree/work/{name}.ipynb", name)
     page.run("book().content.activeCellIndex = cell('turn-causal-mask')")
     told = told_by(page, "all-above")
     assert [output for output in told if output[1] in ("error", "stderr")] == []

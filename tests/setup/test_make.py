@@ -19,6 +19,7 @@ CALLS = dict(  # target: what it calls, with these arguments
     bench="-m minimal.bench --part race",
     gpu="-m evidence.research.rented --minutes 10 --dry",
     evidence="-m evidence.research",
+    work="-m course.work",
     reset="-m homework.reset hw03",
     grade="-m homework.grade hw03 mine.py",
     gradescope="-m homework.gradescope hw03",
@@ -82,7 +83,7 @@ def test_make_alone_lists_every_target_in_a_line_each(make):
 @pytest.mark.parametrize(
     "wish, words",
     [
-        (["reset"], "make reset HW=hw03"),
+        (["reset"], "make reset HW=hw03, or which notebook: make reset NOTEBOOK=04"),
         (["gradescope"], "make gradescope HW=hw03"),
         (["grade", "FILE=x.py"], "make grade HW=hw03"),
         (["grade", "HW=hw02"], "make grade HW=hw02 FILE=submission.py"),
@@ -118,6 +119,7 @@ STRANGE = [
 ONE_WORD = dict(  # variable: (target, what stands before it in the call)
     FILE=("grade", "-m homework.grade hw03 "),
     HW=("reset", "-m homework.reset "),
+    NOTEBOOK=("reset", "-m course.work --reset "),
     PROFILE=("course", "notebooks/run.py --profile "),
     PART=("bench", "-m minimal.bench --part "),
     MINUTES=("gpu", "-m evidence.research.rented --minutes "),
@@ -178,7 +180,8 @@ def test_every_variable_of_a_recipe_is_quoted_or_known_to_hold_words():
 def test_lab_test_and_check_set_up_first(house, make, target, call):
     assert make(house, target, "PYTHON=./fake").returncode == 0
     calls = (house / "calls").read_text().splitlines()
-    before = {"check": ["-m ruff check", "-m ruff format --check"]}.get(target, [])
+    before = {"check": ["-m ruff check", "-m ruff format --check"], "lab": ["-m course.work"]}
+    before = before.get(target, [])
     assert [line.strip() for line in calls[len(calls) - 1 - len(before) : -1]] == before
     assert "-e .[course,test]" in calls[-3 - len(before)] and calls[-1].startswith(call)
     assert calls[-2 - len(before)] == "notebooks/course/beside.py"
@@ -187,7 +190,7 @@ def test_lab_test_and_check_set_up_first(house, make, target, call):
 def test_lab_lands_on_the_first_notebook_with_the_settings_of_the_course(house, make):
     assert make(house, "lab", "PYTHON=./fake", JUPYTER_CONFIG_PATH="mine").returncode == 0
     address = re.search(r"default_url=/lab/tree/(\S+)", (house / "calls").read_text())[1]
-    assert address == "notebooks/00_start_here.ipynb" and (ROOT / address).exists()
+    assert address == "work/00_start_here.ipynb" and (ROOT / "notebooks" / address[5:]).exists()
     ours, theirs = (house / "jupyter").read_text().strip().split(":")
     assert ours == f"{house}/notebooks/lab" and theirs == "mine"
     assert (ROOT / "notebooks/lab/jupyter_lab_config.py").exists()

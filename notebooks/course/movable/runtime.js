@@ -54,4 +54,8 @@ function movable(id, stops, compute) {
   update();
   const picture = root.querySelector(".picture"); // on a phone it scrolls: by key, too
   if (picture.scrollWidth > picture.clientWidth) picture.tabIndex = 0;
+  // JupyterLab would take arrows, Home and End for its notebook, unless what has the focus says so
+  for (const one of root.querySelectorAll("input, select, button, .picture")) {
+    one.dataset.lmSuppressShortcuts = "true";
+  }
 }

@@ -1,0 +1,155 @@
+"""Does a learner who works on copies meet no conflict, and lose nothing? With two small clones."""
+
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from course import work
+from tests.setup.conftest import ROOT
+
+NAMES = ("00_start.ipynb", "01_next.ipynb")
+
+
+def book(*sources):
+    """A notebook of these cells, as the course publishes it."""
+    cells = [
+        dict(cell_type="code", id=f"c{at}", metadata={}, source=[text], outputs=[])
+        for at, text in enumerate(sources)
+    ]
+    return json.dumps(dict(cells=cells, metadata={}, nbformat=4, nbformat_minor=5)) + "\n"
+
+
+def git(folder, *words):
+    who = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+    done = subprocess.run(["git", *who, *words], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def course(tmp_path):
+    """The course's repository: two notebooks and its .gitignore."""
+    folder = tmp_path / "course"
+    (folder / "notebooks").mkdir(parents=True)
+    shutil.copy(ROOT / ".gitignore", folder)
+    for name in NAMES:
+        (folder / "notebooks" / name).write_text(book("x = 1"))
+    git(folder, "init", "-q")
+    publish(folder)
+    return folder
+
+
+def publish(course):
+    git(course, "add", ".")
+    git(course, "commit", "-q", "-m", "an update")
+
+
+@pytest.fixture
+def mine(course, tmp_path):
+    """A learner's clone, with copies."""
+    git(tmp_path, "clone", "-q", str(course), "mine")
+    assert updated(tmp_path / "mine") == [(name, "new") for name in NAMES]
+    return tmp_path / "mine"
+
+
+def updated(clone):
+    return work.update(clone / "notebooks", clone / "work")
+
+
+def change(path, source=None, outputs=()):
+    """What a learner types and what a run leaves behind, as JupyterLab saves it."""
+    notebook = json.loads(path.read_text())
+    cell = notebook["cells"][0]
+    cell["source"] = source or cell["source"]
+    cell.update(outputs=list(outputs), execution_count=3)
+    notebook["metadata"]["language_info"] = dict(name="python", version="3.13")
+    path.write_text(json.dumps(notebook))
+
+
+def source(path):
+    return "".join(json.loads(path.read_text())["cells"][0]["source"])
+
+
+PRINTED = [dict(output_type="stream", name="stdout", text=["1\n"])]
+
+
+def test_what_ran_and_was_saved_leaves_git_clean_and_an_update_has_no_conflict(course, mine):
+    first, second = (mine / "work" / name for name in NAMES)
+    change(first, "x = 'mine'", PRINTED)
+    assert git(mine, "status", "--porcelain") == ""
+    for name in NAMES:
+        (course / "notebooks" / name).write_text(book("x = 2"))
+    publish(course)
+    git(mine, "pull", "-q", "--ff-only")
+    assert updated(mine) == [(NAMES[0], "kept"), (NAMES[1], "renewed")]
+    assert source(first) == "x = 'mine'" and source(second) == "x = 2"
+    assert git(mine, "status", "--porcelain") == ""
+    again = work.told(updated(mine))
+    assert len(again) == 1 and "make reset NOTEBOOK=00" in again[0] and "yours" in again[0]
+
+
+def test_a_copy_that_only_ran_is_renewed_and_what_it_printed_is_kept_aside(course, mine):
+    copy = mine / "work" / NAMES[0]
+    change(copy, outputs=PRINTED)
+    assert updated(mine) == []
+    (mine / "notebooks" / NAMES[0]).write_text(book("x = 2"))
+    ((name, what),) = updated(mine)
+    aside = copy.with_name(what.split()[-1])
+    assert name == NAMES[0] and what.startswith("renewed; what had run is now 00_start.20")
+    assert source(copy) == "x = 2" and "1\\n" in aside.read_text()
+
+
+def test_a_reset_loses_nothing_however_often(mine):
+    copy = mine / "work" / NAMES[0]
+    kept = []
+    for text in ("one", "two", "three"):
+        change(copy, text)
+        kept.append(work.reset(mine / "notebooks" / NAMES[0], copy))
+        assert source(copy) == "x = 1"
+    assert [source(path) for path in kept] == ["one", "two", "three"]
+    assert len({path.name for path in kept}) == 3 and all(p.parent == copy.parent for p in kept)
+
+
+def test_a_copy_that_is_no_notebook_any_more_is_kept(mine):
+    copy = mine / "work" / NAMES[0]
+    for text in ("", "{", "[]", '{"cells": 3}'):
+        copy.write_text(text)
+        assert updated(mine) == [(NAMES[0], "kept")] and copy.read_text() == text
+
+
+def make_link(path):
+    path.symlink_to(path.parent / "elsewhere")
+
+
+@pytest.mark.parametrize("make, got", [(os.mkdir, "a folder"), (make_link, "a link")])
+def test_a_link_or_folder_in_a_copys_place_is_refused_in_a_sentence(mine, make, got):
+    for path in (mine / "work" / NAMES[1], mine / "work"):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+        if path.name == "work" and make is os.mkdir:
+            path.write_text("a file")
+            got = "a file"
+        else:
+            make(path)
+        with pytest.raises(ValueError, match=f"wanted a .* at .*{path.name}.*, got {got}: move it"):
+            updated(mine)
+    assert not (mine / "elsewhere").exists(), "nothing is written to where a link leads"
+
+
+def test_a_notebook_is_meant_by_its_number_or_its_name():
+    wanted = "11a_write_a_kernel.ipynb"
+    assert {work.named(w).name for w in ("11a", wanted, wanted[:-6])} == {wanted}
+    with pytest.raises(ValueError, match="wanted a notebook, one of 00, .*got '11'"):
+        work.named("11")
+
+
+def test_every_link_of_a_copy_leads_to_where_that_of_the_notebook_does():
+    """work/ stands beside notebooks/: what is linked is another copy, or named from the top."""
+    for path in sorted(work.NOTEBOOKS.glob("[0-9]*.ipynb")):
+        for cell in json.loads(path.read_text())["cells"]:
+            text = "".join(cell["source"])
+            for link in work.re.findall(r"\]\(([^)#\s:]+)(?:#[^)]*)?\)", text):
+                if cell["cell_type"] == "markdown":
+                    assert link.startswith("../") or work.NAME.fullmatch(link), (path.name, link)
