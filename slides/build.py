@@ -12,6 +12,7 @@ Notebooks and decks that were executed after the last change of what they are ma
 a build that was stopped goes on where it was.
 """
 
+import html
 import shutil
 import sys
 
@@ -22,7 +23,7 @@ if __name__ == "__main__":
 
 import nbformat  # noqa: E402
 
-from course import owner  # noqa: E402
+from course import doctor, owner  # noqa: E402
 from minimal.data.files import remove_folder  # noqa: E402
 from notebooks import run  # noqa: E402
 from slides import (  # noqa: E402
@@ -95,11 +96,13 @@ def course_map(decks):
 def build(out, copies, profile, deck_copies, printing=True):
     """Every page from what is at hand: executed copies {source: copy} of notebooks and of decks."""
     remove_folder(out)
-    deck.lay_out(out / "assets")
+    lay_out = deck.lay_out if deck.PACKAGES.is_dir() else deck.lay_out_theme
+    lay_out(out / "assets")
     shutil.copytree(ROOT / "slides" / "figures", out / "figures")
-    preview.draw(out)
+    if doctor.browser():
+        preview.draw(out)
     decks, found = put_decks(out / "slides", deck_copies)
-    if printing:
+    if printing and decks and doctor.browser():
         deck.print_all(out / "slides")
     printed = {path.stem for path in (out / "slides").glob("*.pdf")}
     groups = course_map(decks)
@@ -159,7 +162,25 @@ def build(out, copies, profile, deck_copies, printing=True):
     put("api/index.html", "The package", api.index())
     row([(api.inside(path), f"api/{api.page(path)}", api.module(path)) for path in api.modules()])
 
+    if home := owner.published():
+        (out / "sitemap.xml").write_text(sitemap(out, home), encoding="utf-8")
     (out / "assets" / "index.js").write_text(search.index(found), encoding="utf-8")
+
+
+def sitemap(out, home):
+    """Every page's whole address, for search engines; none without the address of the site."""
+    places = sorted(path.relative_to(out).as_posix() for path in out.rglob("*.html"))
+    rows = [
+        f"<url><loc>{html.escape(home.rstrip('/'))}/{at}</loc></url>"
+        for at in places
+        if at != "404.html"
+    ]
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
+        + "\n".join(rows)
+        + "\n</urlset>\n"
+    )
 
 
 def lost(groups):
@@ -226,6 +247,10 @@ def main(parser, argv):
     else:
         out, work = BUILD / "site", BUILD / "notebooks" / asked.profile
         chosen, decks = run.chosen(asked.only), deck.decks()
+        for line in left_out(asked.no_pdf):
+            run.say(line)
+        if not deck.PACKAGES.is_dir():
+            decks = []  # a deck is nothing without Reveal
         given = [path for path in decks if path.name in {one.name for one in chosen}]
         copies, faults = deck.executed(chosen, asked.profile, work)
         talks, more = deck.executed(given, "smoke", BUILD / "decks" / "smoke")
@@ -239,6 +264,20 @@ def main(parser, argv):
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file()) / 1e6
     print("\n".join(faults + [f"built {out.relative_to(ROOT)}, {size:.1f} MB"]))
     return int(bool(faults))
+
+
+def left_out(no_pdf=False):
+    """What this machine leaves out of the site, and what would bring it; pages never fail of it."""
+    lines = []
+    if not deck.PACKAGES.is_dir():
+        lines.append(
+            "site: no npm packages here, so no decks, and equations stand as typed: "
+            "make setup EXTRAS=site"
+        )
+    if not doctor.browser():
+        pdf = "" if no_pdf else " and no PDF"
+        lines.append(f"site: no Chromium here, so no picture to share{pdf}: make doctor says more")
+    return lines
 
 
 def pictures(folder, names):

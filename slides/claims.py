@@ -77,7 +77,8 @@ def card(claim, link):
     return (
         f'<li data-verdict="{verdict}"><p class="top"><span class="verdict">{sign(verdict)} '
         f'{verdict}</span> <span class="soft">{html.escape(claim["place"])}</span></p>'
-        f'<p class="said">{html.escape(claim["claim"])}</p><p>{grounds(claim, link)}</p></li>'
+        f'<p class="said">{html.escape(claim["claim"])}</p>'
+        f"<details><summary>On what it rests</summary><p>{grounds(claim, link)}</p></details></li>"
     )
 
 

@@ -112,17 +112,21 @@ def html(notebook, assets="assets"):
 """
 
 
+PACKAGES = ROOT / "node_modules"
+
+
 def lay_out(folder):
-    """What pages load, copied from the npm packages and from our theme."""
-    packages, folder = ROOT / "node_modules", Path(folder)
+    """What decks load, copied from the npm packages and from our theme."""
+    packages, folder = PACKAGES, Path(folder)
     if not packages.is_dir():
         sys.exit(
             "slides: wanted reveal.js, MathJax and fonts under node_modules/, found none: "
             "make setup EXTRAS=site"
         )
     (folder / "fonts").mkdir(parents=True, exist_ok=True)
-    for source in [*(packages / name for name in SCRIPTS), *(HERE / "theme").iterdir()]:
-        shutil.copy(source, folder)
+    lay_out_theme(folder)
+    for name in SCRIPTS:
+        shutil.copy(packages / name, folder)
 
     # fonts: of every style sheet the faces of the letters that the course uses
     faces = []
@@ -136,6 +140,14 @@ def lay_out(folder):
                 source = f'src: url(fonts/{file}) format("woff2");'
                 faces.append(re.sub(r"src:.*?;", source, face, flags=re.S))
     (folder / "fonts.css").write_text("\n".join(faces) + "\n", encoding="utf-8")
+
+
+def lay_out_theme(folder):
+    """What pages need at least: our theme, in the letters that the reader's machine has."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for source in (HERE / "theme").iterdir():
+        shutil.copy(source, folder)
+    (folder / "fonts.css").touch()
 
 
 # ---- building ------------------------------------------------------------------------------------

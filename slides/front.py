@@ -130,6 +130,8 @@ def deck_index(decks, printed):
         if printed:
             row.append(f'<a href="{stem}.pdf">PDF</a>' if stem in printed else "")
         rows.append(row)
+    if not rows:
+        return "<h1>Slides</h1><p>This copy of the site was built without its decks.</p>"
     columns = ("lecture", "as a page", "to print")[: 3 if printed else 2]
     return (
         "<h1>Slides</h1><p>One deck a lecture. Arrow keys or space move on, <kbd>s</kbd> opens "

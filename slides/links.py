@@ -47,7 +47,7 @@ def places():
     found = dict(HOME)
     for path in run.chosen([]):
         found[f"notebooks/{path.name}"] = f"notebooks/{path.stem}.html"
-    for path in deck.decks():
+    for path in deck.decks() if deck.PACKAGES.is_dir() else ():
         found[f"slides/{path.name}"] = f"slides/{path.stem}.html"
     for path in api.modules():
         found[f"minimal/{api.inside(path)}"] = f"api/{api.page(path)}"
@@ -136,6 +136,8 @@ class Links(HTMLParser):
     def handle_starttag(self, tag, attributes):
         told = dict(attributes)
         self.names |= {told.get("id"), told.get("name")}
+        if tag == "base" or told.get("rel") == "canonical":
+            return  # the page's own address: named, not loaded
         link = told.get("href") or told.get("src") or told.get("srcset")
         if not link or link.startswith("data:"):
             return

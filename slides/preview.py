@@ -7,7 +7,7 @@ Whoever makes a preview wants whole addresses: the owner of a copy of the site s
 import html
 import re
 
-from course import owner
+from course import doctor, owner
 from slides import formula, links, page
 from slides.browser import Browser
 from slides.launch import TOOLS
@@ -67,14 +67,18 @@ def tags(name, body, at):
         f'<meta property="og:description" content="{told}">',
         '<meta property="og:type" content="article">',
         f'<meta property="og:site_name" content="{html.escape(TITLE)}">',
-        f'<meta property="og:image" content="{whole(PICTURE, at)}">',
-        f'<meta property="og:image:width" content="{width}">',
-        f'<meta property="og:image:height" content="{height}">',
-        f'<meta property="og:image:alt" content="{html.escape(ALT, quote=True)}">',
-        '<meta name="twitter:card" content="summary_large_image">',
     ]
+    if doctor.browser():  # which draws the picture
+        lines += [
+            f'<meta property="og:image" content="{whole(PICTURE, at)}">',
+            f'<meta property="og:image:width" content="{width}">',
+            f'<meta property="og:image:height" content="{height}">',
+            f'<meta property="og:image:alt" content="{html.escape(ALT, quote=True)}">',
+            '<meta name="twitter:card" content="summary_large_image">',
+        ]
     if owner.published():
         lines.append(f'<meta property="og:url" content="{whole(at, at)}">')
+        lines.append(f'<link rel="canonical" href="{whole(at, at)}">')
     return "\n".join(lines)
 
 

@@ -6,7 +6,9 @@ import time
 import nbformat
 import pytest
 
-from slides import build, deck
+from course import doctor, owner
+from notebooks import run
+from slides import build, deck, links
 
 
 def copy_of(path, counts, error=False):
@@ -81,3 +83,31 @@ def test_every_deck_is_printed_the_second_half_of_a_lecture_too(tmp_path, monkey
         (tmp_path / f"{stem}.html").touch()
     deck.print_all(tmp_path)
     assert sorted(path.stem for path in tmp_path.glob("*.pdf")) == stems
+
+
+@pytest.mark.parametrize("home", [None, "https://example.com/course/"])
+def test_pages_need_neither_npm_nor_a_browser(monkeypatch, tmp_path, home):
+    """Not executed and without decks; every link still leads somewhere."""
+    monkeypatch.setattr(deck, "PACKAGES", tmp_path / "nothing")
+    monkeypatch.setattr(run, "MATHJAX", tmp_path / "nothing.js")
+    monkeypatch.setattr(doctor, "browser", lambda: None)
+    monkeypatch.setattr(owner, "published", lambda: home)
+    links.places.cache_clear()
+    try:
+        out = tmp_path / "site"
+        build.build(out, {}, "smoke", {})
+        assert links.broken(out) == []
+    finally:
+        links.places.cache_clear()
+    told = build.left_out()
+    assert len(told) == 2 and "npm" in told[0] and "Chromium" in told[1]
+    lesson = (out / "notebooks" / "01_attention.html").read_text(encoding="utf-8")
+    assert "tex-svg-full" not in lesson and "og:image" not in lesson
+
+    # with an address, search engines get every page under it once
+    address = '<link rel="canonical" href="https://example.com/course/notebooks/01_attention.html">'
+    assert (address in lesson) == bool(home) == (out / "sitemap.xml").exists()
+    if home:
+        listed = (out / "sitemap.xml").read_text(encoding="utf-8")
+        assert "<loc>https://example.com/course/notebooks/01_attention.html</loc>" in listed
+        assert "404.html" not in listed

@@ -278,3 +278,10 @@ def test_commands_of_a_docstring_are_lines_of_code():
     assert api.told("Make of it\nwhat you will.") == "<p>Make of it what you will.</p>"
     train = api.module(ROOT / "minimal" / "train.py")
     assert ">python -m minimal.train --plan bov" in train and ">torchrun --nproc" in train
+
+
+def test_on_what_a_claim_rests_is_folded_below_what_is_claimed():
+    """All of it open was 47,510 pixels high on a phone."""
+    cards = re.findall(r"<li data-verdict.*?</li>", claims.claims(lambda path, words: words), re.S)
+    for card in cards:
+        assert card.count("<details>") == 1 and 'class="said"' in card.partition("<details>")[0]
