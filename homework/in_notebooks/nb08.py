@@ -95,16 +95,6 @@ def edged(hidden, swapped):
     ),
     slip(
         2,
-        "80 % are meant of the chosen 15 %: a die below 0.12 hides, one below 0.135 swaps",
-        edged(0.8, 0.9),
-    ),
-    slip(
-        2,
-        "you hide all that are chosen; of every ten, one is swapped and one left as it is",
-        edged(0.15, 0.15),
-    ),
-    slip(
-        2,
         "the last tenth of the chosen pieces stays as it is; yours reads the mask",
         lambda i, d, o, s, m: (
             np.where(o & (d < 0.15) & ~((0.12 <= d) & (d < 0.135)), m, hide(i, d, o, s, m)[0]),
@@ -258,13 +248,9 @@ def by_score(scores, inside, either=False):
     ),
     slip(
         3,
-        "the scores of the two ends are ADDED",
+        "the largest SUM of the two scores is wanted, with their signs: not their product, nor "
+        "a size without its sign",
         lambda b, e, inside: by_score(np.outer(b, e), inside),
-    ),
-    slip(
-        3,
-        "the largest sum, with its sign: absolute values make the worst the best",
-        lambda b, e, inside: by_score(abs(b[:, None] + e), inside),
     ),
     slip(
         1,
@@ -570,7 +556,7 @@ def square(runs):
         lambda a, b: gap(a, b) / (square(a) + square(b)),
     ),
     slip(
-        1,
+        2,
         "each variance is divided by its OWN number of runs; you divided their sum by all",
         lambda a, b: (
             gap(a, b) / ((np.var(a, ddof=1) + np.var(b, ddof=1)) / (len(a) + len(b))) ** 0.5

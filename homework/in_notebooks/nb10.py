@@ -148,7 +148,7 @@ def stack(*kinds):
     """A model of these kinds of layers behind two ordinary ones, and its sizes in bytes."""
 
     def make(r):
-        layers = ["own", "own"] + [kind for kind in kinds for _ in range(int(r.integers(2, 5)))]
+        layers = ["own", "own"] + [kind for kind in kinds for _ in range(int(r.choice([3, 5])))]
         return layers, 64 * int(r.integers(2, 13)), int(r.choice([2, 4])), int(r.choice([3, 8]))
 
     return make

@@ -76,7 +76,8 @@ def slots(here, before, a, b, c, rows, first=PRIME):
     slip(3, "c is missing", lambda i, a, b, c, rows: bigram_slots(i, a, b, 0, rows)),
     slip(
         3,
-        "the remainder by 2**31 - 1 is missing; it comes before that by rows",
+        "the remainder by 2**31 - 1 comes first, then that by rows: yours is missing, or comes "
+        "last, where it changes nothing",
         lambda i, a, b, c, rows: slots(i + 1, shifted(i + 1), a, b, c, rows, 2**62),
     ),
     slip(
@@ -88,11 +89,6 @@ def slots(here, before, a, b, c, rows, first=PRIME):
         3,
         "2**31 - 1 is wanted, a prime; you took 2**31",
         lambda i, a, b, c, rows: slots(i + 1, shifted(i + 1), a, b, c, rows, 2**31),
-    ),
-    slip(
-        3,
-        "first the remainder by 2**31 - 1, then that by rows",
-        lambda i, a, b, c, rows: slots(i + 1, shifted(i + 1), a, b, c, PRIME, rows),
     ),
     slip(
         3,
@@ -213,12 +209,12 @@ def softmaxed(scores):
     ),
     slip(
         3,
-        "no scale is asked for: you divided by the root of the latent's width",
+        "no scale is asked for: you divided by the root of a width",
         lambda q, z, up: absorbed_scores(q, z, up) / z.shape[1] ** 0.5,
     ),
     slip(
         3,
-        "no scale is asked for: you divided by the root of a head's width",
+        "no scale is asked for: you divided by the root of a width",
         lambda q, z, up: absorbed_scores(q, z, up) / q.shape[2] ** 0.5,
     ),
     hints=[
