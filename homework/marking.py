@@ -89,6 +89,11 @@ class Wrong:
         return hash(self.name)
 
 
+def slip(loses, says, returns):
+    """A mistake that is shorter as a function of the inputs than as a switch of the oracle."""
+    return Wrong(says[:40], loses, says, returns=returns)
+
+
 @dataclass(frozen=True)
 class For:
     """A hint that helps with one part alone."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from homework.marking import Part, Unit, Wrong
+from homework.marking import Part, Unit, Wrong, slip
 
 unit = Unit("nb07_dva", "Dynamic value attention", "The exercises of notebook 07.")
 
@@ -51,6 +51,37 @@ TURNED = "your map is turned round: row i of a holds the weights with which quer
         "the static value is missing: v_ij = v_j + qR_i * kR_j",
         dict(static=0),
     ),
+    slip(
+        2,
+        "the gate qR is missing: the modifier is qR_i * kR_j",
+        lambda a, v, qR, kR: a @ v + a @ kR,
+    ),
+    slip(
+        1,
+        "you took qR and kR of the query itself; the modifier of a pair takes kR of the "
+        "key, and its weight",
+        lambda a, v, qR, kR: a @ v + qR * kR,
+    ),
+    slip(
+        1,
+        "qR and kR have changed places: the gate is the query's, qR_i, and what it opens "
+        "is the key's, kR_j",
+        lambda a, v, qR, kR: a @ v + kR * (a @ qR),
+    ),
+    slip(
+        2, "you gated v as well: v_ij = v_j + qR_i * kR_j", lambda a, v, qR, kR: qR * (a @ (v + kR))
+    ),
+    slip(
+        2,
+        "you took v of the query; a pair's static value is the key's, v_j",
+        lambda a, v, qR, kR: v * a.sum(1, keepdims=True) + qR * (a @ kR),
+    ),
+    slip(
+        2,
+        "you summed over the queries; query i hears the sum over the KEYS",
+        lambda a, v, qR, kR: a.sum(0)[:, None] * v + (a.T @ qR) * kR,
+    ),
+    slip(1, "you took the modifier off; it is added", lambda a, v, qR, kR: a @ v - qR * (a @ kR)),
     hints=[
         "Give every tensor a dimension of size 1 where it does not vary: v[None] and kR[None] are "
         "(1, S, C), qR[:, None] is (T, 1, C).",
@@ -104,6 +135,25 @@ def no_pairs(made, a, v, qR, kR):
         dict(carried=False),
     ),
     Wrong("a turned map", 2, TURNED, dict(turned=True)),
+    slip(
+        1,
+        "qR and kR have changed places: kR is what the map carries, qR the gate outside",
+        lambda a, v, qR, kR: a @ v + kR * (a @ qR),
+    ),
+    slip(
+        2,
+        "you gated v and not kR: the gate stands on the second stream",
+        lambda a, v, qR, kR: qR * (a @ v) + a @ kR,
+    ),
+    slip(2, "v is missing: the two streams are added", lambda a, v, qR, kR: qR * (a @ kR)),
+    slip(
+        1,
+        "you gated v once more; the second stream is kR",
+        lambda a, v, qR, kR: a @ v + qR * (a @ v),
+    ),
+    slip(
+        1, "you took the second stream off; it is added", lambda a, v, qR, kR: a @ v - qR * (a @ kR)
+    ),
     hints=[
         "In the sum over j of a_ij (v_j + qR_i * kR_j), which factor has no j? It may stand before "
         "the sum.",
@@ -151,6 +201,34 @@ def matrices(still):
     ),
     Wrong("the gate left out", 1, "the gate c is missing", dict(scaled="none")),
     Wrong("the second alone", 2, "W_V is missing: the two are added", dict(first=0)),
+    slip(
+        2,
+        "c @ W_KR mixes features; the gate multiplies each column by a number of its own",
+        lambda W, K, c: W + c @ K,
+    ),
+    slip(
+        2,
+        "W_KR @ c mixes features; the gate multiplies each column by a number of its own",
+        lambda W, K, c: W + K @ c,
+    ),
+    slip(
+        1,
+        "you scaled W_V and not W_KR: the gate stands on the second stream",
+        lambda W, K, c: W * c + K,
+    ),
+    slip(2, "the two matrices are added, not multiplied", lambda W, K, c: W @ K * c),
+    slip(2, "you took the second matrix off; it is added", lambda W, K, c: W - K * c),
+    slip(2, "you turned W_KR round: only its columns are scaled", lambda W, K, c: W + (K * c).T),
+    slip(
+        1,
+        "every column has its own c[i]; you used the mean of all",
+        lambda W, K, c: W + K * c.mean(),
+    ),
+    slip(
+        2,
+        "both matrices are turned round: a row belongs to an input, a column to a feature",
+        lambda W, K, c: (W + K * c).T,
+    ),
     hints=[
         "a @ (h @ W_V) + c * (a @ (h @ W_KR)): c has no index of a token, so it may move inward, "
         "up to the matrix.",
@@ -217,6 +295,36 @@ def shape(layers):
     ),
     Wrong("no last norm", 2, "one more norm stands before the head", dict(last=0)),
     Wrong("no positions", 2, "the learned positions are missing: context * C", dict(positions=0)),
+    slip(
+        1,
+        "five matrices a layer: W_Q, W_K, W_V, W_QR, W_KR",
+        lambda L, C, V, T: (2 * V + T) * C + L * (4 * C * C + 2 * C) + 2 * C,
+    ),
+    slip(
+        1,
+        "the LayerNorm of a layer has a shift, too: 2 C numbers",
+        lambda L, C, V, T: (2 * V + T) * C + L * (5 * C * C + C) + 2 * C,
+    ),
+    slip(
+        1,
+        "these matrices have no biases",
+        lambda L, C, V, T: (2 * V + T) * C + L * (5 * (C * C + C) + 2 * C) + 2 * C,
+    ),
+    slip(
+        1,
+        "there is no feed-forward network here: 5 C^2 a layer",
+        lambda L, C, V, T: (2 * V + T) * C + L * (13 * C * C + 2 * C) + 2 * C,
+    ),
+    slip(
+        2,
+        "positions have one table: only the embedding has a second, the head",
+        lambda L, C, V, T: 2 * (V + T) * C + L * (5 * C * C + 2 * C) + 2 * C,
+    ),
+    slip(
+        2,
+        "the last LayerNorm has a shift, too: 2 C numbers",
+        lambda L, C, V, T: (2 * V + T) * C + L * (5 * C * C + 2 * C) + C,
+    ),
     hints=[
         "Three tables stand outside the layers: embedding, head and positions. And one norm.",
         "A layer has 5 C² + 2 C, everything else (2 vocab + context) C + 2 C.",

@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from homework.marking import Part, Unit, Wrong
+from homework.marking import Part, Unit, Wrong, slip
 
 unit = Unit("nb08_bypass", "The BERT bypass", "The exercises of notebook 08.")
 
@@ -39,6 +39,11 @@ def ranked(ids, dice, ordinary, others, mask):
             elif rank < round(0.9 * len(chosen)):
                 inputs[text, t] = others[text, t]
     return inputs, wanted
+
+
+def edged(hidden, swapped):
+    """The dice's edges mistaken."""
+    return lambda *inputs: hide(*inputs, edges=(hidden, swapped, 0.15))
 
 
 @unit.exercise(
@@ -87,6 +92,50 @@ def ranked(ids, dice, ordinary, others, mask):
         1,
         "[CLS] and [SEP] are never chosen: look at `ordinary`",
         dict(spare=False),
+    ),
+    slip(
+        2,
+        "the last tenth of the chosen pieces stays as it is; yours reads the mask",
+        lambda i, d, o, s, m: (
+            np.where(o & (d < 0.15) & ~((0.12 <= d) & (d < 0.135)), m, hide(i, d, o, s, m)[0]),
+            hide(i, d, o, s, m)[1],
+        ),
+    ),
+    slip(
+        2,
+        "all chosen pieces that are not hidden are swapped; in the last 10 % the piece stays",
+        edged(0.12, 0.15),
+    ),
+    slip(
+        2,
+        "where none is chosen the target is -100, which the loss leaves out",
+        lambda i, d, o, s, m: (hide(i, d, o, s, m)[0], np.where(o & (d < 0.15), i, 0)),
+    ),
+    slip(
+        2,
+        "hidden and swapped have changed places: the lowest 80 % read the mask",
+        lambda i, d, o, s, m: (
+            np.where(o & (d < 0.12), s, np.where(o & (d < 0.135), m, i)),
+            hide(i, d, o, s, m)[1],
+        ),
+    ),
+    slip(
+        2,
+        "a chosen piece that is swapped is a target as well, and so is one that stays",
+        lambda i, d, o, s, m: (hide(i, d, o, s, m)[0], np.where(o & (d < 0.12), i, -100)),
+    ),
+    slip(
+        2,
+        "your targets are the wrong way round: -100 stands where a piece is NOT chosen",
+        lambda i, d, o, s, m: (hide(i, d, o, s, m)[0], np.where(o & (d < 0.15), -100, i)),
+    ),
+    slip(
+        2,
+        "chosen is a die BELOW 0.15",
+        lambda i, d, o, s, m: (
+            np.where(o & (d > 0.15) & (d < 0.12), m, np.where(o & (d > 0.15) & (d < 0.135), s, i)),
+            np.where(o & (d > 0.15), i, -100),
+        ),
     ),
     hints=[
         "chosen = ordinary & (dice < 0.15). Of these, which are hidden, and which are swapped?",
@@ -146,6 +195,12 @@ def greedy(begin, end, inside):
     return first, int(np.where(later, end, -np.inf).argmax())
 
 
+def by_score(scores, inside, either=False):
+    """The best of all pairs by other scores, or with one end anywhere."""
+    fits = inside[:, None] | inside if either else inside[:, None] & inside
+    return np.unravel_index(np.where(np.triu(fits), scores, -np.inf).argmax(), scores.shape)
+
+
 @unit.exercise(
     Part(
         "an end before its beginning",
@@ -177,8 +232,30 @@ def greedy(begin, end, inside):
     Wrong(
         "0 for what is no answer",
         3,
-        "scores may all be negative, and then a 0 wins: what is no answer gets -inf",
+        "your answer is (0, 0), no answer at all: scores may all be negative, and then a 0 "
+        "would win; what is no answer gets -inf, and the LARGEST sum is wanted",
         dict(hidden=0.0),
+    ),
+    slip(
+        2,
+        "begin and end have changed places: begin[first] + end[last]",
+        lambda b, e, inside: best_pair(e, b, inside),
+    ),
+    slip(
+        2,
+        "last is not BEFORE first; you kept the pairs the other way round",
+        lambda b, e, inside: best_pair(e, b, inside)[::-1],
+    ),
+    slip(
+        3,
+        "the largest SUM of the two scores is wanted, with their signs: not their product, nor "
+        "a size without its sign",
+        lambda b, e, inside: by_score(np.outer(b, e), inside),
+    ),
+    slip(
+        1,
+        "one end lies in the question: BOTH must be inside",
+        lambda b, e, inside: by_score(b[:, None] + e, inside, either=True),
     ),
     hints=[
         "All pairs at once: begin[:, None] + end[None] is (T, T), rows for beginnings. Which of "
@@ -219,6 +296,15 @@ def phrases(said, wanted):
     return make
 
 
+def common(said, wanted):
+    return (Counter(said) & Counter(wanted)).total()
+
+
+def f1_of(both, said, wanted):
+    """F1 with another count of words in common."""
+    return 2 * both / (len(said) + len(wanted)) if both else 0.0
+
+
 @unit.exercise(
     Part(
         "no word twice",
@@ -233,7 +319,12 @@ def phrases(said, wanted):
     Part(
         "words that occur twice",
         1,
-        [phrases("abcabd", "ab"), phrases("aab", "aacd"), phrases("aaa", "ab")],
+        [
+            phrases("abcabd", "ab"),
+            phrases("aab", "aacd"),
+            phrases("aaa", "ab"),
+            phrases("ab", "aac"),
+        ],
     ),
     Part("nothing is left", 1, [phrases("", "ab"), phrases("ab", ""), phrases("", "")]),
     Wrong(
@@ -265,6 +356,42 @@ def phrases(said, wanted):
         1,
         "two empty answers have no word in common: in the scorer of SQuAD v1 their F1 is 0",
         dict(empty=1.0),
+    ),
+    slip(2, "2 c / (p + g): the factor 2 is missing", lambda p, g: word_f1(p, g) / 2),
+    slip(
+        2,
+        "you averaged precision and recall; F1 is 2 c / (p + g), their harmonic mean",
+        lambda p, g: common(p, g) and (common(p, g) / len(p) + common(p, g) / len(g)) / 2,
+    ),
+    slip(
+        1,
+        "a said word counts at most as often as it is wanted",
+        lambda p, g: f1_of(sum(w in g for w in p), p, g),
+    ),
+    slip(
+        1,
+        "a wanted word counts at most as often as it was said",
+        lambda p, g: f1_of(sum(w in p for w in g), p, g),
+    ),
+    slip(
+        1,
+        "the order of words plays no part: you compared place by place",
+        lambda p, g: f1_of(sum(a == b for a, b in zip(p, g)), p, g),
+    ),
+    slip(
+        3,
+        "that is an exact match; F1 gives a share for words in common",
+        lambda p, g: float(p == g),
+    ),
+    slip(
+        1,
+        "c counts a word as often as both have it, not once",
+        lambda p, g: f1_of(len(set(p) & set(g)), p, g),
+    ),
+    slip(
+        1,
+        "p and g count words as often as they occur: len, not the size of a set",
+        lambda p, g: common(p, g) and 2 * common(p, g) / (len(set(p)) + len(set(g))),
     ),
     hints=[
         "Counter(said) & Counter(wanted) keeps of every word the smaller of its two counts.",
@@ -302,7 +429,7 @@ def stream(alpha):
 
 @unit.exercise(
     Part("alpha of zero", 1, stream(0.0)),
-    Part("alpha of one half", 1, stream(0.5)),
+    Part("alpha above and below zero", 1, [stream(0.5), stream(-0.4)]),
     Wrong(
         "relu of the values",
         1,
@@ -322,6 +449,46 @@ def stream(alpha):
         dict(share=True),
     ),
     Wrong("no relu", 1, "relu is missing: only what is above zero is added", dict(of="input")),
+    slip(
+        2,
+        "relu of X W_V is no bypass: X W_V stays, and alpha relu(X) is added",
+        lambda x, W, alpha: np.maximum(x @ W, 0),
+    ),
+    slip(
+        2,
+        "your matrix is turned round: X W_V is x @ W_V",
+        lambda x, W, alpha: x @ W.T + alpha * np.maximum(x, 0),
+    ),
+    slip(
+        2,
+        "alpha scales relu(X) alone; you scaled both terms",
+        lambda x, W, alpha: alpha * (x @ W + np.maximum(x, 0)),
+    ),
+    slip(2, "alpha is missing: it scales relu(X)", lambda x, W, alpha: x @ W + np.maximum(x, 0)),
+    slip(2, "the matrix is missing: V is X W_V", lambda x, W, alpha: x + alpha * np.maximum(x, 0)),
+    slip(
+        2,
+        "alpha belongs to relu(X), not to X W_V",
+        lambda x, W, alpha: alpha * (x @ W) + np.maximum(x, 0),
+    ),
+    slip(
+        1,
+        "what is added goes PAST the matrix; you sent it through W_V",
+        lambda x, W, alpha: (x + alpha * np.maximum(x, 0)) @ W,
+    ),
+    slip(
+        1, "you took relu(X) off; it is added", lambda x, W, alpha: x @ W - alpha * np.maximum(x, 0)
+    ),
+    slip(
+        2,
+        "X W_V is missing: the bypass is added to it",
+        lambda x, W, alpha: alpha * np.maximum(x, 0),
+    ),
+    slip(
+        1,
+        "you took relu of alpha X, which turns round where alpha is below zero",
+        lambda x, W, alpha: x @ W + np.maximum(alpha * x, 0),
+    ),
     hints=["One sum: x @ W_V, and alpha times F.relu(x)."],
     level="easy",
     minutes=2,
@@ -341,6 +508,15 @@ def with_bypass(x, W_V, alpha, *, of="relu", share=False):
 
 def runs_of(n, m):
     return lambda r: (70 + 3 * r.normal(size=n), 74 + 0.7 * r.normal(size=m))
+
+
+def gap(a, b, middle=np.mean):
+    return middle(b) - middle(a)
+
+
+def square(runs):
+    """The square of the standard error of a mean."""
+    return np.var(runs, ddof=1) / len(runs)
 
 
 @unit.exercise(
@@ -373,6 +549,59 @@ def runs_of(n, m):
     ),
     Wrong(
         "turned round", 2, "your sign is turned: wanted the mean of b less that of a", dict(sign=-1)
+    ),
+    slip(
+        2,
+        "the root is missing: the standard error is the ROOT of the sum",
+        lambda a, b: gap(a, b) / (square(a) + square(b)),
+    ),
+    slip(
+        2,
+        "each variance is divided by its OWN number of runs; you divided their sum by all",
+        lambda a, b: (
+            gap(a, b) / ((np.var(a, ddof=1) + np.var(b, ddof=1)) / (len(a) + len(b))) ** 0.5
+        ),
+    ),
+    slip(
+        1,
+        "each variance is divided by its OWN number of runs; you exchanged n and m",
+        lambda a, b: gap(a, b) / (np.var(a, ddof=1) / len(b) + np.var(b, ddof=1) / len(a)) ** 0.5,
+    ),
+    slip(
+        2,
+        "n - 1 is in the variance already; divide it by n",
+        lambda a, b: (
+            gap(a, b)
+            / (square(a) * len(a) / (len(a) - 1) + square(b) * len(b) / (len(b) - 1)) ** 0.5
+        ),
+    ),
+    slip(
+        2,
+        "you added the two standard errors; their SQUARES are added",
+        lambda a, b: gap(a, b) / (square(a) ** 0.5 + square(b) ** 0.5),
+    ),
+    slip(
+        2,
+        "you took medians; Welch's t is of means",
+        lambda a, b: (
+            gap(a, b, middle=lambda x: np.sort(x)[(len(x) - 1) // 2])
+            / (square(a) + square(b)) ** 0.5
+        ),
+    ),
+    slip(
+        2,
+        "the error of b's mean is missing: both groups are uncertain",
+        lambda a, b: gap(a, b) / square(a) ** 0.5,
+    ),
+    slip(
+        2,
+        "that is the spread of all scores together; the error is made of each group's own variance",
+        lambda a, b: gap(a, b) / np.std([*a, *b], ddof=1),
+    ),
+    slip(
+        2,
+        "you took mean deviations; s is the root of the mean SQUARE deviation, over n - 1",
+        lambda a, b: gap(a, b) / sum(abs(x - x.mean()).mean() ** 2 / len(x) for x in (a, b)) ** 0.5,
     ),
     hints=[
         "The error of a mean of n runs has the square s² / n, with s² over n - 1 (a.var() in "
@@ -485,6 +714,28 @@ def leaning(slope, alpha):
         2,
         "over ALL entries: one mean and one variance of the whole tensor",
         dict(each=True),
+    ),
+    slip(
+        2,
+        "over ALL entries: you took means over the features of each token",
+        lambda V, R, alpha: three_terms(
+            V - V.mean(-1, keepdims=True), R - R.mean(-1, keepdims=True), alpha
+        ),
+    ),
+    slip(
+        2,
+        "your third number is the variance of the sum; wanted is what the two have together",
+        lambda V, R, alpha: (*three_terms(V, R, alpha)[:2], np.var(V + alpha * R)),
+    ),
+    slip(
+        2,
+        "the sign of the last term is turned: it is below zero where the two go against each other",
+        lambda V, R, alpha: (*three_terms(V, R, alpha)[:2], -three_terms(V, R, alpha)[2]),
+    ),
+    slip(
+        2,
+        "R is multiplied by alpha: its own part is alpha squared times Var R",
+        lambda V, R, alpha: (np.var(V), np.var(R), three_terms(V, R, alpha)[2]),
     ),
     hints=[
         "Take the mean off V and off R; the three terms are means of products of what is left.",

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from homework.marking import Part, Unit, Wrong, normals
+from homework.marking import Part, Unit, Wrong, normals, slip
 
 unit = Unit("nb09_thirteen_rows", "Thirteen rows", "The exercises of notebook 09.")
 
@@ -98,6 +98,16 @@ def streams(layers, at, C):
         "a row of W makes one feature, as in a torch Linear: F.linear(stream, W) or stream @ W.T",
         dict(turned=True),
     ),
+    slip(
+        4,
+        "the two streams have changed places: x0 is for the last third",
+        lambda n, layers, h, x0, W: row_8(n, layers, x0, h, W),
+    ),
+    slip(
+        2,
+        "W is turned round in the layers before the last third: F.linear(h, W)",
+        lambda n, layers, h, x0, W: row_8(n, layers, h, x0, W if n >= 2 * layers // 3 else W.T),
+    ),
     hints=[
         "Choose a stream first: x0 from layer 2 * layers // 3 on, h before it.",
         "Then multiply by W, as torch's Linear does: F.linear(stream, W).",
@@ -170,6 +180,51 @@ def row_8(
         "row 6 is in place of V: nothing of V is left in it",
         dict(kept=True),
     ),
+    slip(
+        1,
+        "rows 2 and 6 have a gain: a times the source",
+        lambda V, o, a, b: (V, o, (V + o) / 2, a * V + b * o),
+    ),
+    slip(
+        2,
+        "the gain of row 6 is a, too; b occurs in row 11 alone",
+        lambda V, o, a, b: (a * V, b * o, (V + o) / 2, a * V + b * o),
+    ),
+    slip(
+        2,
+        "a and b are the weights of row 11 as they are: nothing is halved in it",
+        lambda V, o, a, b: (a * V, a * o, (V + o) / 2, (a * V + b * o) / 2),
+    ),
+    slip(
+        1,
+        "row 11 has two free coefficients: the other source takes b, not 1 - a",
+        lambda V, o, a, b: (a * V, a * o, (V + o) / 2, a * V + (1 - a) * o),
+    ),
+    slip(
+        1,
+        "a is missing in row 11: a times V, b times the other",
+        lambda V, o, a, b: (a * V, a * o, (V + o) / 2, V + b * o),
+    ),
+    slip(
+        1,
+        "row 10 has no gain: half of each",
+        lambda V, o, a, b: (a * V, a * o, a * (V + o) / 2, a * V + b * o),
+    ),
+    slip(
+        2,
+        "half of EACH in row 10; you took all of one source",
+        lambda V, o, a, b: (a * V, a * o, V + o / 2, a * V + b * o),
+    ),
+    slip(
+        2,
+        "row 2 is V with the gain alone: a * V",
+        lambda V, o, a, b: (V + a * V, a * o, (V + o) / 2, a * V + b * o),
+    ),
+    slip(
+        1,
+        "b alone belongs to the other source in row 11; you multiplied it by a as well",
+        lambda V, o, a, b: (a * V, a * o, (V + o) / 2, a * (V + b * o)),
+    ),
     hints=[
         "Four expressions, in the order of the list. V stands in three of them.",
         "return a * V, a * other, (V + other) / 2, a * V + b * other",
@@ -232,6 +287,48 @@ def fewer(r):
         "all layers share the cost: one unit of width costs 2 C numbers in EVERY layer",
         dict(shared=False),
     ),
+    slip(
+        2,
+        "to the NEAREST unit: you rounded up",
+        lambda L, C, F, extra: math.ceil(F - extra / (2 * C * L)),
+    ),
+    slip(
+        2,
+        "to the NEAREST unit: you rounded down",
+        lambda L, C, F, extra: math.floor(F - extra / (2 * C * L)),
+    ),
+    slip(2, "a width is a whole number: round it", lambda L, C, F, extra: F - extra / (2 * C * L)),
+    slip(
+        2,
+        "one unit of width costs a row and a column of C numbers: 2 C in every layer, "
+        "and C is missing",
+        lambda L, C, F, extra: round(F - extra / (2 * L)),
+    ),
+    slip(
+        2,
+        "a network has two matrices, not three: 2 C numbers a unit and layer",
+        lambda L, C, F, extra: round(F - extra / (3 * C * L)),
+    ),
+    slip(
+        2,
+        "W_in is (hidden, C): a unit of width costs 2 C numbers, not C^2",
+        lambda L, C, F, extra: round(F - extra / (C**2 * L)),
+    ),
+    slip(
+        2,
+        "a unit of width is a row of C numbers, not of hidden",
+        lambda L, C, F, extra: round(F - extra / (2 * F * L)),
+    ),
+    slip(
+        2,
+        "that is by how much the width changes; wanted the width that is left",
+        lambda L, C, F, extra: round(extra / (2 * C * L)),
+    ),
+    slip(
+        2,
+        "a unit of width costs 2 C numbers a layer, not 8 C: `hidden` is the width itself",
+        lambda L, C, F, extra: round(F - extra / (8 * C * L)),
+    ),
     hints=[
         "How many numbers does one more unit of width cost? It is a row in one matrix and a column "
         "in the other, in every layer.",
@@ -266,6 +363,12 @@ def groups(features, means):
     return make
 
 
+def token_means(y, ids, sums=False):
+    """For each place the mean of its token, or the sum."""
+    collect = np.sum if sums else np.mean
+    return np.stack([collect(y[ids == w], axis=0) for w in ids])
+
+
 @unit.exercise(
     Part("one feature", 1, groups(1, 1.0)),
     Part("several features", 1, groups(3, 1.0)),
@@ -294,6 +397,64 @@ def groups(features, means):
         "add the squares over all features first, then divide; you averaged a share for each "
         "feature",
         dict(each=True),
+    ),
+    slip(
+        2,
+        "within is over N less the number of tokens; you divided by N",
+        lambda y, ids: 1 - (1 - explained(y, ids)) * (len(y) - len(set(ids))) / len(y),
+    ),
+    slip(
+        2,
+        "whole is over N - 1; you divided by N",
+        lambda y, ids: 1 - (1 - explained(y, ids)) * len(y) / (len(y) - 1),
+    ),
+    slip(
+        2,
+        "within over whole, not whole over within",
+        lambda y, ids: 1 - 1 / (1 - explained(y, ids)),
+    ),
+    slip(
+        1,
+        "each feature has a mean of its own: y.mean(0)",
+        lambda y, ids: 1 - (1 - explained(y, ids)) * np.var(y, 0).sum() / np.var(y) / y.shape[1],
+    ),
+    slip(
+        2,
+        "you divided by what is within; the share is of the WHOLE",
+        lambda y, ids: 1 / (1 - explained(y, ids)) - 1,
+    ),
+    slip(2, "a share of variance is no root", lambda y, ids: explained(y, ids) ** 0.5),
+    slip(
+        2,
+        "within is over N less the number of tokens, and nothing more",
+        lambda y, ids: (
+            1 - (1 - explained(y, ids)) * (len(y) - len(set(ids))) / (len(y) - len(set(ids)) - 1)
+        ),
+    ),
+    slip(
+        2,
+        "within is over N LESS the number of tokens; you divided by that number",
+        lambda y, ids: 1 - (1 - explained(y, ids)) * (len(y) - len(set(ids))) / len(set(ids)),
+    ),
+    slip(
+        2,
+        "squares are wanted, you took absolute values",
+        lambda y, ids: (
+            1
+            - abs(y - token_means(y, ids)).sum()
+            / (len(y) - len(set(ids)))
+            / np.var(y, 0, ddof=1).sum()
+        ),
+    ),
+    slip(
+        2,
+        "around the MEAN of each token; you took off its sum",
+        lambda y, ids: (
+            1
+            - ((y - token_means(y, ids, sums=True)) ** 2).sum()
+            / (len(y) - len(set(ids)))
+            / np.var(y, 0, ddof=1).sum()
+        ),
     ),
     hints=[
         "The mean of each token's places, the squares that are left around it, and the squares "

@@ -1,8 +1,10 @@
 """Notebook 10: what would a dictionary of values hold?"""
 
+from collections import Counter
+
 import numpy as np
 
-from homework.marking import Part, Unit, Wrong, normals
+from homework.marking import Part, Unit, Wrong, normals, slip
 
 unit = Unit("nb10_bank_of_values", "Bank of Values", "The exercises of notebook 10.")
 
@@ -28,6 +30,16 @@ def over_queries(q, k, ids, table, gain, scale):
     score = np.where(np.arange(S) <= np.arange(T)[:, None] + S - T, score, -np.inf)
     e = np.exp(score - score.max(2, keepdims=True))
     return gain * np.einsum("bhts,bshd->bthd", e / e.sum(2, keepdims=True), table[ids])
+
+
+def masked(q, k, v, gain, scale, shift, ahead=False):
+    """Attention with a mask that is shifted, or turned round."""
+    T, S = q.shape[1], k.shape[1]
+    score = scale * np.einsum("bthd,bshd->bhts", q, k)
+    last = np.arange(T)[:, None] + S - T + shift
+    seen = np.arange(S) >= last if ahead else np.arange(S) <= last
+    e = np.where(seen, np.exp(score), 0)
+    return gain * np.einsum("bhts,bshd->bthd", e / e.sum(-1, keepdims=True), v)
 
 
 @unit.exercise(
@@ -56,6 +68,45 @@ def over_queries(q, k, ids, table, gain, scale):
         "with fewer queries than keys, the queries are the LAST positions: query t sees keys up "
         "to t + S - T",
         dict(corner=True),
+    ),
+    slip(
+        2,
+        "each of your queries sees one key too many: the last is t + S - T",
+        lambda q, k, i, t, g, s: masked(q, k, t[i], g, s, 1),
+    ),
+    slip(
+        2,
+        "the scale is an input; you took one over the root of D",
+        lambda q, k, i, t, g, s: bank_layer(q, k, i, t, g, q.shape[-1] ** -0.5),
+    ),
+    slip(
+        2,
+        "scale belongs to the scores alone; you multiplied what is read by it as well",
+        lambda q, k, i, t, g, s: bank_layer(q, k, i, t, g * s, s),
+    ),
+    slip(
+        2,
+        "gain belongs to what is read; you multiplied the scores by it",
+        lambda q, k, i, t, g, s: bank_layer(q, k, i, t, g, g),
+    ),
+    slip(
+        2,
+        "your mask is turned round: a query sees the keys up to its own place, not those "
+        "from there on",
+        lambda q, k, i, t, g, s: masked(q, k, t[i], g, s, 0, ahead=True),
+    ),
+    slip(
+        2,
+        "you turned the text round: the value of place s is the row of ids[s]",
+        lambda q, k, i, t, g, s: bank_layer(q, k, i[:, ::-1], t, g, s),
+    ),
+    slip(
+        2,
+        "the values are the table's rows alone; you added the keys",
+        lambda q, k, i, t, g, s: masked(q, k, t[i] + k, g, s, 0),
+    ),
+    slip(
+        2, "token w has row w, not w - 1", lambda q, k, i, t, g, s: bank_layer(q, k, i - 1, t, g, s)
     ),
     hints=[
         "Look up: v = table[ids] has the shape of values, (B, S, H, D). The rest is notebook 01.",
@@ -97,7 +148,7 @@ def stack(*kinds):
     """A model of these kinds of layers behind two ordinary ones, and its sizes in bytes."""
 
     def make(r):
-        layers = ["own", "own"] + [kind for kind in kinds for _ in range(int(r.integers(2, 5)))]
+        layers = ["own", "own"] + [kind for kind in kinds for _ in range(int(r.choice([3, 5])))]
         return layers, 64 * int(r.integers(2, 13)), int(r.choice([2, 4])), int(r.choice([3, 8]))
 
     return make
@@ -136,6 +187,53 @@ def stack(*kinds):
         2,
         "you counted numbers; wanted bytes: `number` bytes each, and `id` bytes for an id",
         dict(bytes_each=False),
+    ),
+    slip(
+        2,
+        "ids are kept only where a layer reads a table alone",
+        lambda L, kv, n, i: cached_bytes(L, kv, n, 0) + i,
+    ),
+    slip(
+        2,
+        "the ids are missing: a table is read by them",
+        lambda L, kv, n, i: cached_bytes(L, kv, n, 0),
+    ),
+    slip(
+        1,
+        "a layer that keeps its sum asks for no ids",
+        lambda L, kv, n, i: cached_bytes(L, kv, n, 0) + i * any("E" in word for word in L),
+    ),
+    slip(2, "a number takes `number` bytes", lambda L, kv, n, i: cached_bytes(L, kv, 1, i)),
+    slip(
+        1,
+        "a sum is kept like any other value: 'own+V1' and 'own+E' begin with own",
+        lambda L, kv, n, i: (len(L) + L.count("own")) * kv * n + i * ("E" in L),
+    ),
+    slip(
+        2,
+        "the keys are missing: every layer keeps its own",
+        lambda L, kv, n, i: cached_bytes(L, kv, n, i) - len(L) * kv * n,
+    ),
+    slip(
+        2,
+        "only layers with a value of their own keep one; you counted keys and values in "
+        "every layer",
+        lambda L, kv, n, i: 2 * len(L) * kv * n + i * ("E" in L),
+    ),
+    slip(
+        1,
+        "a sum is ONE row: what was added need not be kept beside it",
+        lambda L, kv, n, i: cached_bytes(L, kv, n, i) + L.count("own+V1") * kv * n,
+    ),
+    slip(
+        2,
+        "an id takes `id` bytes, whatever a number takes",
+        lambda L, kv, n, i: cached_bytes(L, kv, n, i * n),
+    ),
+    slip(
+        2,
+        "keys are kept in every layer, not once",
+        lambda L, kv, n, i: cached_bytes(L, kv, n, i) - (len(L) - 1) * kv * n,
     ),
     hints=[
         "Every layer keeps keys. Which of the four words also needs values of its own?",
@@ -179,9 +277,22 @@ def with_windows(r):
     return vocabulary, batch, [window, window, None, window][: r.integers(3, 5)]
 
 
+def with_wide_windows(r):
+    """It breaks even before the windows are full."""
+    return 1 + 35 * int(r.integers(20, 60)), int(r.choice([5, 7])), [8192, None, 8192]
+
+
+def counted(vocabulary, batch, rows, tables=None, full=False):
+    """The first context at which more rows are kept, by counting."""
+    tables, T = tables or vocabulary * len(rows), 1
+    while batch * sum(T if r is None else r if full else min(T, r) for r in rows) <= tables:
+        T += 1
+    return T
+
+
 @unit.exercise(
     Part("no windows", 1, without_windows),
-    Part("windows in all layers but one", 1, with_windows),
+    Part("windows in all layers but one", 1, [with_windows, with_wide_windows, with_windows]),
     Wrong(
         "one text",
         2,
@@ -207,6 +318,36 @@ def with_windows(r):
         "that is the number of places in all texts, B T; wanted the context T of each",
         dict(each=False),
     ),
+    slip(
+        2,
+        "every layer of the list has a table: count vocabulary times their number",
+        lambda V, B, rows: counted(V, B, rows, V),
+    ),
+    slip(
+        1,
+        "layers with a window keep rows as well: min(T, rows) each",
+        lambda V, B, rows: counted(V, B, [x and 0 for x in rows]),
+    ),
+    slip(
+        2,
+        "you counted one step too few: the first T at which the cache IS larger",
+        lambda V, B, rows: break_even(V, B, rows) - 1,
+    ),
+    slip(
+        2,
+        "you counted one step too many: the FIRST T at which the cache is larger",
+        lambda V, B, rows: break_even(V, B, rows) + 1,
+    ),
+    slip(
+        2,
+        "values alone are replaced: keys stay, and count on neither side",
+        lambda V, B, rows: break_even(V, 2 * B, rows),
+    ),
+    slip(
+        1,
+        "before a window is full a layer keeps T rows: min(T, rows)",
+        lambda V, B, rows: counted(V, B, rows, full=True),
+    ),
     hints=[
         "Cache: batch * sum(min(T, rows) for each layer). Tables: vocabulary * number of layers.",
         "Count T upwards from 1, or solve for T: what the windows keep is a constant once T is "
@@ -224,13 +365,8 @@ def break_even(vocabulary, batch, rows, *, batched=True, larger=True, windows=Tr
     rows: a list with an entry for each table layer, the most rows that it would keep of a text
     (its window), or None where it keeps all T. At least one is None.
     """
-    full = rows.count(None) if windows else len(rows)
-    kept = sum(row for row in rows if row is not None) if windows else 0
-    texts = batch if batched else 1
-    # texts * (full * T + kept) > vocabulary * layers, past the windows
-    needed = vocabulary * len(rows) - texts * kept
-    T = -(-needed // (texts * full))
-    T += larger and needed % (texts * full) == 0
+    texts, tables = batch if batched else 1, vocabulary * len(rows)
+    T = counted(vocabulary, texts, rows if windows else [None] * len(rows), tables - (not larger))
     return T if each else T * batch
 
 
@@ -244,6 +380,19 @@ def no_values(made, weights, ids, table):
             "you made the values: rows of the table, place by place. Add the weights by token "
             "first, then multiply each row once"
         )
+    # a row of the table, found by a Python number, that meets weights; a view is made of one tensor
+    rows = Counter(
+        start
+        for x in made
+        if {"weights", "table"} <= x.of and len(x.given) > 1
+        for start, names in x.given
+        if names == {"table"}
+    )
+    if max(rows.values(), default=0) > len(ids):
+        return (
+            "you multiplied a row of the table once for every place where its token stands. Add "
+            "the weights by token first, then multiply each row once"
+        )
     return ""
 
 
@@ -256,6 +405,12 @@ def weighed(distinct):
         return weights / weights.sum(-1, keepdims=True), np.stack(tokens), r.normal(size=(9, 3, 4))
 
     return make
+
+
+def massed(weights, ids, table, change):
+    """What is read with masses that were changed."""
+    mass = np.einsum("bhs,bsv->bhv", weights, np.eye(len(table))[ids])
+    return np.einsum("bhv,vhd->bhd", change(mass), table)
 
 
 @unit.exercise(
@@ -284,6 +439,26 @@ def weighed(distinct):
         2,
         "every head has weights of its own, and its own part of a row: keep the heads apart",
         dict(apart=False),
+    ),
+    slip(
+        2,
+        "the weights come from a softmax already; you took another",
+        lambda w, i, t: massed(w, i, t, lambda m: np.exp(m) / np.exp(m).sum(-1, keepdims=True)),
+    ),
+    slip(
+        2,
+        "you read the table's heads in another order",
+        lambda w, i, t: read_by_token(w, i, t[:, ::-1]),
+    ),
+    slip(
+        2,
+        "a token counts with its summed weight, not with one",
+        lambda w, i, t: massed(w, i, t, lambda m: m > 0),
+    ),
+    slip(
+        2,
+        "you added the texts of the batch: each has its own weights",
+        lambda w, i, t: massed(w, i, t, lambda m: m.sum(0, keepdims=True) + 0 * m),
     ),
     hints=[
         "First a number for each token of the vocabulary and each head: mass (B, H, V), zeros.",

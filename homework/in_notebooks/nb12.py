@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from homework.marking import Part, Unit, Wrong
+from homework.marking import Part, Unit, Wrong, slip
 
 unit = Unit("nb12_scale_and_evidence", "Scale and evidence", "The exercises of notebook 12.")
 
@@ -75,6 +75,31 @@ def two_scores(tasks):
     ),
     Wrong("without its sign", 1, "keep the sign: below zero the old one is better", dict(sign=0)),
     Wrong("turned round", 2, "new minus old: above zero the new one is better", dict(sign=-1)),
+    slip(
+        2,
+        "errors add up in squares: the larger alone is too small",
+        lambda n, e, o, f: (n - o) / np.maximum(e, f),
+    ),
+    slip(
+        2,
+        "errors add up in squares; you took their geometric mean",
+        lambda n, e, o, f: (n - o) / np.sqrt(e * f),
+    ),
+    slip(
+        2,
+        "the errors are squared BEFORE they are added",
+        lambda n, e, o, f: (n - o) / np.sqrt(e + f),
+    ),
+    slip(
+        2,
+        "divide the difference by the error of the difference; you took two z apart",
+        lambda n, e, o, f: n / e - o / f,
+    ),
+    slip(
+        2,
+        "the squares are ADDED, also for a difference",
+        lambda n, e, o, f: (n - o) / np.sqrt(abs(e**2 - f**2)),
+    ),
     hints=[
         "How uncertain is a difference of two numbers that are independent? Squares add up.",
         "error = sqrt(new_error² + old_error²); z is the difference in units of it.",
@@ -114,6 +139,18 @@ def runs(pairs, t):
     return make
 
 
+def lower_middle(d):
+    """The median as PyTorch takes it."""
+    return np.sort(d)[(len(d) - 1) // 2]
+
+
+def reached(plan, baseline, t, error, middle=np.mean):
+    """An interval with another error, or around another middle."""
+    d = plan - baseline
+    reach = t * error(d, len(d))
+    return middle(d), middle(d) - reach, middle(d) + reach
+
+
 @unit.exercise(
     Part("three pairs", 1, runs(3, 4.302653)),
     Part("eight pairs", 1, runs(8, 2.364624)),
@@ -141,6 +178,59 @@ def runs(pairs, t):
         2,
         "the difference is plan minus baseline: below zero the plan is better",
         dict(sign=-1),
+    ),
+    slip(
+        2,
+        "a mean of n scatters by the ROOT of n less; you divided by n",
+        lambda p, b, t: reached(p, b, t, lambda d, n: np.std(d, ddof=1) / n),
+    ),
+    slip(
+        2,
+        "you took the variance; the error is made of its root, d.std()",
+        lambda p, b, t: reached(p, b, t, lambda d, n: np.var(d, ddof=1) / n**0.5),
+    ),
+    slip(
+        2,
+        "t is missing: the ends lie t standard errors from the mean",
+        lambda p, b, t: reached(p, b, 1, lambda d, n: np.std(d, ddof=1) / n**0.5),
+    ),
+    slip(
+        2,
+        "1.96 is the number of many runs; t is given",
+        lambda p, b, t: reached(p, b, 1.96, lambda d, n: np.std(d, ddof=1) / n**0.5),
+    ),
+    slip(
+        2,
+        "n - 1 is in the spread already; a mean of n scatters by sqrt(n) less",
+        lambda p, b, t: reached(p, b, t, lambda d, n: np.std(d, ddof=1) / (n - 1) ** 0.5),
+    ),
+    slip(
+        2,
+        "you took the spread of one model's runs; a pair shares its seed, so take that "
+        "of the DIFFERENCES",
+        lambda p, b, t: reached(p, b, t, lambda d, n: np.std(p, ddof=1) / n**0.5),
+    ),
+    slip(
+        2,
+        "t standard errors lie on EITHER side of the mean; you halved them",
+        lambda p, b, t: reached(p, b, t / 2, lambda d, n: np.std(d, ddof=1) / n**0.5),
+    ),
+    slip(
+        2,
+        "you took mean deviations; the spread is the root of the mean SQUARE, over n - 1",
+        lambda p, b, t: reached(p, b, t, lambda d, n: abs(d - d.mean()).mean() / n**0.5),
+    ),
+    slip(
+        2,
+        "wanted the mean, not the median",
+        lambda p, b, t: reached(p, b, t, lambda d, n: np.std(d, ddof=1) / n**0.5, lower_middle),
+    ),
+    slip(
+        2,
+        "you added two spreads; a pair shares its seed, so take the spread of the DIFFERENCES",
+        lambda p, b, t: reached(
+            p, b, t, lambda d, n: (np.std(p, ddof=1) + np.std(b, ddof=1)) / n**0.5
+        ),
     ),
     hints=[
         "First the n differences. Then their mean, and their spread with n - 1.",
@@ -173,9 +263,21 @@ def paired_interval(plan, baseline, t, *, paired=True, root=True, free=1, sign=1
 # ---- a test without a bell curve -----------------------------------------------------------------
 
 
+def on_both_sides(r):
+    """Some below zero and some above, with a sum below zero."""
+    d = 0.03 + 0.05 * r.normal(size=6)
+    return (-d if d.sum() > 0 else d,)
+
+
 def above_only(d):
     sums = [float(np.dot(signs, d)) for signs in itertools.product([1, -1], repeat=len(d))]
     return np.mean([total >= d.sum() - 1e-6 * abs(d.sum()) for total in sums])
+
+
+def flipped(d, counts):
+    """The share of patterns whose distance from zero counts, beside the sum of d."""
+    sums = [np.dot(signs, d) for signs in itertools.product([1, -1], repeat=len(d))]
+    return np.mean([counts(abs(total), d.sum()) for total in sums])
 
 
 @unit.exercise(
@@ -188,7 +290,7 @@ def above_only(d):
             lambda r: (-(0.02 + 0.1 * r.random(5)),),
         ],
     ),
-    Part("six pairs on both sides", 1, lambda r: (0.03 + 0.05 * r.normal(size=6),)),
+    Part("six pairs on both sides", 1, on_both_sides),
     Wrong(
         "one side",
         2,
@@ -213,6 +315,51 @@ def above_only(d):
         1,
         "you counted how many signs agree; the sum of the flipped NUMBERS decides",
         dict(signs=True),
+    ),
+    slip(
+        2,
+        "as far from zero or further; you counted the nearer ones",
+        lambda d: flipped(d, lambda s, ours: s <= abs(ours) * (1 + 1e-6)),
+    ),
+    slip(
+        2,
+        "both sides have a distance: take the absolute value of d's sum, too",
+        lambda d: flipped(d, lambda s, ours: s >= ours - 1e-6 * abs(ours)),
+    ),
+    slip(
+        2,
+        "a share is wanted: divide by the number of patterns",
+        lambda d: sign_flips(d) * 2 ** len(d),
+    ),
+    slip(
+        2,
+        "both sides are in the patterns already; you doubled the share",
+        lambda d: 2 * sign_flips(d),
+    ),
+    slip(
+        2,
+        "you compared means with the sum of d: both must be sums, or both means",
+        lambda d: flipped(d, lambda s, ours: s / len(d) >= abs(ours) * (1 - 1e-6)),
+    ),
+    slip(
+        2,
+        "you compared sums with the mean of d: both must be sums, or both means",
+        lambda d: flipped(d, lambda s, ours: s >= abs(ours) / len(d) * (1 - 1e-6)),
+    ),
+    slip(
+        2,
+        "the pattern that was measured is one of the 2^n: none is left out",
+        lambda d: (sign_flips(d) * 2 ** len(d) - 1) / (2 ** len(d) - 1),
+    ),
+    slip(
+        2,
+        "all 2^n patterns are here: 1 is added only where patterns are drawn",
+        lambda d: sign_flips(d) * 2 ** len(d) / (2 ** len(d) + 1),
+    ),
+    slip(
+        1,
+        "d has a sum of its own, with the signs that were measured; you took the furthest possible",
+        lambda d: 2.0 ** (1 - len(d)),
     ),
     hints=[
         "n differences have 2^n patterns of signs. Each gives a sum; how many of them are as far "
@@ -261,6 +408,14 @@ def benjamini_hochberg(p):
     return out
 
 
+def stepped(p, times, keep=np.maximum, power=False):
+    """Holm's way with other factors, or another running choice."""
+    order, out = np.argsort(p), np.zeros(len(p))
+    each = 1 - (1 - p[order]) ** times if power else p[order] * times
+    out[order] = np.minimum(1, keep.accumulate(each))
+    return out
+
+
 @unit.exercise(
     Part("p that lie apart", 1, ps),
     Part("p that lie close", 1, crossing),
@@ -297,6 +452,42 @@ def benjamini_hochberg(p):
         returns=lambda p: benjamini_hochberg(p),
     ),
     Wrong("above one", 1, "a probability is at most 1: cut it there", dict(most=math.inf)),
+    slip(
+        2,
+        "p[order] sorts; to go back, write out[order] = …: indexing once more does not undo it",
+        lambda p: np.sort(holm(p))[np.argsort(p)],
+    ),
+    slip(
+        2,
+        "the smallest p is multiplied by m, and the largest by 1: you began one too low",
+        lambda p: stepped(p, np.arange(len(p) - 1, -1, -1)),
+    ),
+    slip(2, "sort from the SMALLEST p on", lambda p: stepped(-p, -np.arange(len(p), 0, -1))),
+    slip(
+        2,
+        "no corrected p is below that of a smaller p: the running MAXIMUM, from the smallest on",
+        lambda p: stepped(p, np.arange(len(p), 0, -1), np.minimum),
+    ),
+    slip(
+        2,
+        "that is Šidák's step, 1 - (1 - p)^k; Holm multiplies",
+        lambda p: stepped(p, np.arange(len(p), 0, -1), power=True),
+    ),
+    slip(
+        2,
+        "p is multiplied, not divided: a correction makes it larger",
+        lambda p: stepped(p, 1 / np.arange(len(p), 0, -1)),
+    ),
+    slip(
+        2,
+        "the p are sorted before they are multiplied; you went by the order in which they came",
+        lambda p: np.minimum(1, np.maximum.accumulate(p * np.arange(len(p), 0, -1))),
+    ),
+    slip(
+        2,
+        "the largest so far is kept; you added them up",
+        lambda p: stepped(p, np.arange(len(p), 0, -1), np.add),
+    ),
     hints=[
         "Sort, multiply the k-th smallest (from 0) by m - k, and go upwards.",
         "torch.cummax(…).values keeps the largest so far; .clamp(max=1) cuts.",

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from homework.marking import Part, Unit, Wrong, need, normals, refuse
+from homework.marking import Part, Unit, Wrong, need, normals, refuse, slip
 
 unit = Unit("nb13_what_came_next", "What came next?", "The exercises of notebook 13.")
 
@@ -19,6 +19,16 @@ def texts(r):
 def one_token(r):
     _, a, b, c, rows = texts(r)
     return r.integers(0, 50, size=(2, 1)), a, b, c, rows
+
+
+def shifted(ids):
+    """Each text one place to the right, a zero in front."""
+    return np.pad(ids, ((0, 0), (1, 0)))[:, :-1]
+
+
+def slots(here, before, a, b, c, rows, first=PRIME):
+    exact = [x.astype(object) for x in (here, before)]
+    return ((a * exact[0] + b * exact[1] + c) % first % rows).astype(np.int64)
 
 
 @unit.exercise(
@@ -47,6 +57,58 @@ def one_token(r):
         3,
         "id 0 and no id at all look alike in yours: ids are counted from 1 here",
         dict(one=0),
+    ),
+    slip(
+        3,
+        "the id before is counted from 1 as well: pad AFTER adding 1",
+        lambda i, a, b, c, rows: slots(i + 1, shifted(i), a, b, c, rows),
+    ),
+    slip(
+        3,
+        "before the first place stands 0, which no id has; you put a 1 there",
+        lambda i, a, b, c, rows: slots(i + 1, np.maximum(shifted(i + 1), 1), a, b, c, rows),
+    ),
+    slip(
+        3,
+        "a and b have changed places: a belongs to the id here",
+        lambda i, a, b, c, rows: bigram_slots(i, b, a, c, rows),
+    ),
+    slip(3, "c is missing", lambda i, a, b, c, rows: bigram_slots(i, a, b, 0, rows)),
+    slip(
+        3,
+        "the remainder by 2**31 - 1 comes first, then that by rows: yours is missing, or comes "
+        "last, where it changes nothing",
+        lambda i, a, b, c, rows: slots(i + 1, shifted(i + 1), a, b, c, rows, 2**62),
+    ),
+    slip(
+        3,
+        "the remainder by rows is missing: a slot is below rows",
+        lambda i, a, b, c, rows: slots(i + 1, shifted(i + 1), a, b, c, PRIME),
+    ),
+    slip(
+        3,
+        "2**31 - 1 is wanted, a prime; you took 2**31",
+        lambda i, a, b, c, rows: slots(i + 1, shifted(i + 1), a, b, c, rows, 2**31),
+    ),
+    slip(
+        3,
+        "you looked two places back; the id before stands one place earlier",
+        lambda i, a, b, c, rows: slots(i + 1, shifted(shifted(i + 1)), a, b, c, rows),
+    ),
+    slip(
+        3,
+        "c is added before the remainder by 2**31 - 1",
+        lambda i, a, b, c, rows: (slots(i + 1, shifted(i + 1), a, b, 0, PRIME) + c) % rows,
+    ),
+    slip(
+        3,
+        "you took the id here twice; the second is the one before",
+        lambda i, a, b, c, rows: slots(i + 1, i + 1, a, b, c, rows),
+    ),
+    slip(
+        3,
+        "you shifted the batch: the place before is in the same text",
+        lambda i, a, b, c, rows: slots(i + 1, shifted((i + 1).T).T, a, b, c, rows),
     ),
     hints=[
         "The ids before: the same tensor, one place to the right, with a column of zeros in front.",
@@ -86,6 +148,11 @@ def heads(r):
     return normals(r, (T, H, D), (S, C), (H, D, C))
 
 
+def softmaxed(scores):
+    e = np.exp(scores - scores.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
 @unit.exercise(
     Part("queries that read the latent", 3, heads),
     Wrong(
@@ -99,6 +166,56 @@ def heads(r):
         3,
         "your heads all ask the same: the sum over h belongs into no part of it",
         dict(summed=True),
+    ),
+    slip(
+        3,
+        "heads and queries have changed places: wanted (H, T, S)",
+        lambda q, z, up: absorbed_scores(q, z, up).swapaxes(0, 1),
+    ),
+    slip(
+        3,
+        "queries and places have changed places: wanted (H, T, S)",
+        lambda q, z, up: absorbed_scores(q, z, up).swapaxes(1, 2),
+    ),
+    slip(
+        3,
+        "every head has a query of its own: yours gives all heads the first one's",
+        lambda q, z, up: absorbed_scores(q[:, :1] + 0 * q, z, up),
+    ),
+    slip(
+        3,
+        "scores alone: no softmax is asked for",
+        lambda q, z, up: softmaxed(absorbed_scores(q, z, up)),
+    ),
+    slip(
+        3,
+        "every head has its own scores: you added the heads up",
+        lambda q, z, up: absorbed_scores(q, z, up).sum(0),
+    ),
+    slip(
+        3,
+        "the heads of q are turned round: head h of q meets up[h]",
+        lambda q, z, up: absorbed_scores(q[:, ::-1], z, up),
+    ),
+    slip(
+        3,
+        "no mask is asked for: all scores are wanted",
+        lambda q, z, up: np.tril(absorbed_scores(q, z, up)),
+    ),
+    slip(
+        3,
+        "every head has a query of its own: you averaged them",
+        lambda q, z, up: absorbed_scores(q.mean(1, keepdims=True) + 0 * q, z, up),
+    ),
+    slip(
+        3,
+        "no scale is asked for: you divided by the root of a width",
+        lambda q, z, up: absorbed_scores(q, z, up) / z.shape[1] ** 0.5,
+    ),
+    slip(
+        3,
+        "no scale is asked for: you divided by the root of a width",
+        lambda q, z, up: absorbed_scores(q, z, up) / q.shape[2] ** 0.5,
     ),
     hints=[
         "A score is the sum over d of q[t, h, d] times the sum over c of up[h, d, c] latent[s, c]. "
@@ -135,6 +252,13 @@ def shapes(r):
     return tokens, layers, 2 * half, head, latent, vocab
 
 
+def but(shape, which, change):
+    """The four caches, one of them mistaken."""
+    found = list(four_caches(*shape))
+    found[which] = change(found[which])
+    return tuple(found)
+
+
 @unit.exercise(
     Part("bytes", 4, shapes),
     Wrong(
@@ -166,6 +290,46 @@ def shapes(r):
         4,
         "gqa keeps keys and values for half of the heads",
         dict(grouped=False),
+    ),
+    slip(
+        4,
+        "gqa keeps two streams, keys AND values, of two bytes a number",
+        lambda *x: but(x, 0, lambda y: y // 2),
+    ),
+    slip(4, "mla keeps a latent in every layer", lambda *x: but(x, 1, lambda y: y // x[1])),
+    slip(
+        4, "mla keeps one latent for all heads together", lambda *x: but(x, 1, lambda y: y * x[2])
+    ),
+    slip(
+        4,
+        "svformer has the values of the first layer alone: layers + 1 streams",
+        lambda *x: but(x, 2, lambda y: y * 2 * x[1] // (x[1] + 1)),
+    ),
+    slip(
+        4,
+        "svformer keeps the values of its first layer: layers + 1 streams",
+        lambda *x: but(x, 2, lambda y: y * x[1] // (x[1] + 1)),
+    ),
+    slip(
+        4,
+        "the bank keeps the ids as well: four bytes a token",
+        lambda *x: but(x, 3, lambda y: y - 4 * x[0]),
+    ),
+    slip(4, "an id takes four bytes", lambda *x: but(x, 3, lambda y: y - 2 * x[0])),
+    slip(
+        4,
+        "the tables are included: one in every layer",
+        lambda *x: but(x, 3, lambda y: y - 2 * x[1] * x[5] * x[2] * x[3]),
+    ),
+    slip(
+        4,
+        "a table has a row for every head",
+        lambda *x: but(x, 3, lambda y: y - 2 * x[1] * x[5] * (x[2] - 1) * x[3]),
+    ),
+    slip(
+        4,
+        "a number of a table takes two bytes, too",
+        lambda *x: but(x, 3, lambda y: y - x[1] * x[5] * x[2] * x[3]),
     ),
     hints=[
         "Two bytes a number, four an id. What is kept for each token, and what is kept once?",

@@ -42,7 +42,7 @@ def readable(command):
 
 def lost(unit, e, wrong, seed):
     """(points that a named wrong answer loses, what it is told)."""
-    points, told = 0, []
+    points, told, asked = 0, [], []
     for part in e.parts:
         cases, answers = e.cases(part, seed), []
         for case, inputs in enumerate(cases):
@@ -55,7 +55,10 @@ def lost(unit, e, wrong, seed):
                         for x in found
                     ]
                 )
-        state, why = e.verdict(part, seed, [dict(state="ok")] * len(cases), answers)
+        asked.append((part, [dict(state="ok")] * len(cases), answers))
+    for part, states, answers in asked:
+        others = [other for other in asked if other[0] != part and not other[0].accept]
+        state, why = e.verdict(part, seed, states, answers, others=others)
         if state != "ok":
             points += part.points
             told.append(why)
