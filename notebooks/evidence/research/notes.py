@@ -38,8 +38,8 @@ NOTES = {
     "{entropy}. But the standard model does not concentrate at this size: it lies above the even "
     "map's entropy there, and above that line a higher entropy means nearness (notebook 03).",
     "sv-surpassed": "Smoothed over 5 recorded values, SVFormer's training loss is overtaken for "
-    "good in {crossed_novels} runs of 1,000 to 4,000 steps on novels and in {crossed_code} of 500 to "
-    "4,000 on code.",
+    "good in {crossed_novels} runs of 1,000 to 4,000 steps on novels and in {crossed_code} of "
+    "500 to 4,000 on code.",
     "bov-keep": "Both with tables in the last third: the gain fixed at 1 and V dropped, against V "
     "kept beside the table with learned weights. The paper's own form, a learned gain at the "
     "recipe's rate, silences layers on the novel and is no fair rival there.",

@@ -215,7 +215,7 @@ def main(parser, argv):
     write_whole(path, f"[\n {lines}\n]\n")
     changed = [new for old, new in zip(book, after) if old != new]
     for claim in changed:
-        print(f"{claim['id']:18}{claim['verdict']:28}{claim.get('measured', claim['note'])}")
+        print(f"{claim['id']:18}{claim['verdict']:28}{claim.get('measured') or claim['note']}")
     if not changed:
         print("verdicts: every claim already says what the records say")
 
