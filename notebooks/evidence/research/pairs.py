@@ -194,7 +194,8 @@ def table_of(files, comparison):
     little = LITTLE.get(first.partition(".")[2] or "loss", 0.0)
     table = []
     for (size, asked), rows in settings(files).items():
-        if at and size != at[1]:
+        steps = str(json.loads(asked).get("steps"))
+        if at and at[1] not in (size, steps):
             continue
         ours, theirs = by_seed(rows, first), by_seed(rows, second)
         ahead = leads.between(ours, theirs)
@@ -241,7 +242,11 @@ def sentence(found, several):
 
 def setting_of(found):
     """What a setting is beyond corpus and budget, or else its size."""
-    asked = {k: v for k, v in found["asked"].items() if k not in ("corpus", "steps", "batch")}
+    told = ("corpus", "steps", "batch", "overrides")
+    asked = {k: v for k, v in found["asked"].items() if k not in told}
+    rates = {row["lr"] for row in found["asked"].get("overrides", {}).values()}
+    if len(rates) == 1:
+        asked["rate"] = rates.pop()
     changes = asked.pop("changes", {})
     return (
         ", ".join(f"{name} {value}" for name, value in (changes | asked).items()) or found["size"]

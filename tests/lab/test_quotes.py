@@ -1,0 +1,60 @@
+"""Does every claim quote its source, and do the words stand there? The sources' texts are not in
+the repository: SOURCES names a folder that has them, and without it their comparison is skipped."""
+
+import os
+import re
+import unicodedata
+from pathlib import Path
+
+import pytest
+
+from course.records import CHECKOUT, claims
+
+FOLDERS = (os.environ.get("SOURCES", ""), CHECKOUT.parent / "shared" / "seeds")
+FILES = dict(bov="000", dva="001", resformer="002", lambdas="003", bypass="004")
+OF_THE_FIVE = [row for row in claims() if row["source"] in FILES]
+
+
+def plain(text):
+    """Letters and signs alone: no white space, no hyphen at a line's end, and no LaTeX, which the
+    text of Bank of Values has behind every formula."""
+    text = re.sub(r"-\n(?=[a-z])", "", text)
+    text = text.replace("\\uparrow", "↑").replace("\\downarrow", "↓")
+    text = re.sub(r"\\\S*?(?=[,.;:’)]*(?:\s|$))", "", text)
+    return re.sub(r"\s+", "", unicodedata.normalize("NFKC", text))
+
+
+def text_of(source):
+    """The text of a source, or None where nobody has it."""
+    for folder in FOLDERS:
+        found = sorted(Path(folder).glob(f"{FILES[source]}_*.txt")) if folder else []
+        if found:
+            return found[0].read_text(encoding="utf-8")
+    return None
+
+
+@pytest.mark.parametrize("row", OF_THE_FIVE, ids=lambda row: row["id"])
+def test_every_claim_of_the_five_sources_has_a_short_quote(row):
+    quote = row.get("quote", "")
+    assert quote, "wanted the source's own words, got none: add a quote"
+    assert len(quote.split()) <= 40, "wanted a sentence or less"
+
+
+@pytest.mark.parametrize("source", FILES)
+def test_quotes_stand_exactly_in_their_source(source):
+    text = text_of(source)
+    if text is None:
+        pytest.skip("the text of this source is not here")
+    there = plain(text)
+    rows = [row for row in OF_THE_FIVE if row["source"] == source]
+    # a formula may be quoted as LaTeX
+    inexact = [
+        row["id"] for row in rows if row["quote"] not in text and plain(row["quote"]) not in there
+    ]
+    assert not inexact
+
+
+def test_a_changed_word_would_be_noticed():
+    source = "of the values from the stan-\ndard  layer, 𝐕\\mathbf{V} and"
+    assert plain("the standard layer, V and") in plain(source)
+    assert plain("a standard layer") not in plain(source)
