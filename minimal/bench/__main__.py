@@ -63,8 +63,8 @@ def evidence_file(text):
     return text
 
 
-@command("minimal.bench", __doc__)
-def main(parser, argv):
+def measure(parser, argv):
+    """The command over PARTS; whoever has more parts than these adds them first."""
     parser.add_argument(
         "--part",
         type=some_parts,
@@ -90,8 +90,8 @@ def main(parser, argv):
     print(f"{found['machine']}\nfloor: {rate:.0f} GFLOP/s, fp32 1024^3, {asked.threads} threads")
     for name in PARTS:
         if name in asked.part:
-            field, measure = PARTS[name]
-            found[field] = measure(asked)
+            field, part = PARTS[name]
+            found[field] = part(asked)
             if asked.out and found[field]:
                 record(asked.out, field, found)
     print(json.dumps(found))
@@ -104,6 +104,11 @@ def record(path, field, found):
     head = results.header("speed: ratios within one run, each beside its floor", command, none)
     row = dict(part=field, machine=found["machine"], commit=head["commit"], result=found[field])
     results.append(path, row, head)
+
+
+@command("minimal.bench", __doc__)
+def main(parser, argv):
+    measure(parser, argv)
 
 
 if __name__ == "__main__":

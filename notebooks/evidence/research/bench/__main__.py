@@ -9,7 +9,8 @@ from evidence.research.bench import generation, step_profile
 from evidence.research.bench.busy import busy
 from evidence.research.bench.busy import report as report_busy
 from evidence.research.bench.race import race
-from minimal.bench.__main__ import PARTS, main
+from minimal.bench.__main__ import PARTS, measure
+from minimal.command import command
 from minimal.data.files import runs_folder
 
 
@@ -51,6 +52,12 @@ PARTS |= dict(
     busy=("busy", measure_busy),
     gpu=("gpu", measure_gpu),
 )
+
+
+@command("evidence.research.bench", __doc__)
+def main(parser, argv):
+    measure(parser, argv)
+
 
 if __name__ == "__main__":
     main()
