@@ -98,7 +98,7 @@ course: setup
 ## make bench       measure this machine's speed; the last line is JSON (PART=decode,dva,train|generate|busy|corners|profile|race|gpu)
 .PHONY: bench
 bench: setup
-	$(PY) -m minimal.bench $(if $(value PART),--part $(call quoted,PART)) $(ARGS)
+	$(PY) -m evidence.research.bench $(if $(value PART),--part $(call quoted,PART)) $(ARGS)
 
 ## make gpu         on a rented GPU: check, measure, train three models (MINUTES=30); DRY=1 tries it out on a CPU
 .PHONY: gpu

@@ -25,7 +25,7 @@ from. Then, room by room:
     training/     recipes, optimizers, what a run is, checkpoints, devices, teams of processes
     data/         corpora, tokenizer, packing, and files that are written whole or not at all
     encoder/      BERT, its value bypass, word pieces, pretraining and fine-tuning
-    tasks/        CORE's 21 tasks, SQuAD, an invented village of questions
+    tasks/        CORE's 21 tasks, SQuAD
     compare/      your plans, matched and paired by seed          python -m minimal.compare
     bench/        how fast this machine is, and the share used    python -m minimal.bench
 

@@ -127,7 +127,7 @@ MOVED = {  # a module's name in a recorded command -> its name today
     "minimal.lab.evidence.portraits": "evidence.research.portraits",
     "minimal.lab.evidence.states": "evidence.research.states",
     "minimal.lab.evidence": "evidence.research",
-    "minimal.lab.speed.compiled": "minimal.bench.compiled",
+    "minimal.lab.speed.compiled": "course.compiled",
 }
 
 

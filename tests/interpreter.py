@@ -11,7 +11,7 @@ import torch
 INHERITED = os.environ.get("TRITON_INTERPRET")
 if "triton" not in sys.modules and sys.platform == "linux":
     os.environ["TRITON_INTERPRET"] = "1"
-    from minimal.bench import gpu  # noqa: F401
+    from evidence.research.bench import gpu  # noqa: F401
     from minimal.kernels import backward, decode, fused, route  # noqa: F401 all files with kernels
 
     if route.HAS_TRITON:  # the first launch imports the rest of it

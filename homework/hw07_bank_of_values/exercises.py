@@ -447,7 +447,7 @@ def masses(distinct):
     "read: out = gamma · sum over tokens of mass · row. Over the whole vocabulary this reads "
     "all of the table, so minimal/kernels/histogram.py: histogram_decode reads it in order and "
     "once; with a list of the tokens in use only their rows are read, which is what "
-    "minimal/kernels/offload.py: Offloaded keeps on the card when the table is not there.",
+    "notebooks/course/offload.py: Offloaded keeps on the card when the table is not there.",
     level="medium",
     minutes=14,
 )

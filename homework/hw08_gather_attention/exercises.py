@@ -723,7 +723,7 @@ def slow_link(answer):
     after="The link is 47 times slower than the card's memory, so 22 distinct tokens in a thousand "
     "are enough for it to lose. If fetched rows stay on the "
     "card, only new tokens cross, and what stays is a value cache by token: "
-    "minimal/kernels/offload.py: Offloaded.",
+    "notebooks/course/offload.py: Offloaded.",
     level="medium",
     minutes=9,
 )

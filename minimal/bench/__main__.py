@@ -3,18 +3,13 @@ last."""
 
 import argparse
 import json
-from pathlib import Path
 
 import torch
 
-from minimal.bench import decode, generation, step_profile
+from minimal.bench import decode
 from minimal.bench.bench import corners, machine, training
-from minimal.bench.busy import busy
-from minimal.bench.busy import report as report_busy
-from minimal.bench.race import race
 from minimal.command import command, number
 from minimal.data import results
-from minimal.data.files import runs_folder
 from minimal.training.device import matmul_rate
 
 
@@ -29,17 +24,7 @@ def measure_training(asked):
                 "of it; {tokens_per_second:,} tokens/s; first step {first_step_s:.1f} s"
                 "".format(**row)
             )
-            if not compiled:
-                print(
-                    f"      its products alone, each at its own shape: {row['products_ms']:.0f} ms"
-                )
     return rows
-
-
-def measure_race(asked):
-    found = race(compile=asked.compile)
-    print(f"race: {found}")
-    return found
 
 
 def measure_corners(asked):
@@ -52,42 +37,12 @@ def measure_corners(asked):
     return rows
 
 
-def measure_profile(asked):
-    """One thread, whatever was asked: processor seconds of waiting threads say nothing."""
-    torch.set_num_threads(1)
-    rows = [step_profile.profile(plan) for plan in ("standard", "bov")]
-    torch.set_num_threads(asked.threads)
-    print(*map(step_profile.report, rows), sep="\n")
-    return rows
-
-
-def measure_busy(asked):
-    """Two threads a run, whatever was asked: that is what a busy laptop's two cores are about."""
-    found = busy()
-    print(report_busy(found))
-    return found
-
-
-def measure_gpu(asked):
-    if not torch.cuda.is_available():
-        print("gpu: not measured here: this machine has none that torch can use")
-        return None
-    from minimal.bench import gpu
-
-    return gpu.everything(Path(asked.out).parent if asked.out else runs_folder() / "gpu")
-
-
 # what --part names: (its field in the JSON and in the evidence file, what measures it)
 PARTS = dict(
     train=("train", measure_training),
-    race=("race", measure_race),
     decode=("decode_cpu", lambda asked: decode.decode()),
     dva=("dva", lambda asked: decode.dva()),
     corners=("corners", measure_corners),
-    profile=("profile", measure_profile),
-    generate=("generate_cpu", lambda asked: generation.everything()),
-    busy=("busy", measure_busy),
-    gpu=("gpu", measure_gpu),
 )
 
 
@@ -108,8 +63,8 @@ def evidence_file(text):
     return text
 
 
-@command("minimal.bench", __doc__)
-def main(parser, argv):
+def measure(parser, argv):
+    """The command over PARTS; whoever has more parts than these adds them first."""
     parser.add_argument(
         "--part",
         type=some_parts,
@@ -135,8 +90,8 @@ def main(parser, argv):
     print(f"{found['machine']}\nfloor: {rate:.0f} GFLOP/s, fp32 1024^3, {asked.threads} threads")
     for name in PARTS:
         if name in asked.part:
-            field, measure = PARTS[name]
-            found[field] = measure(asked)
+            field, part = PARTS[name]
+            found[field] = part(asked)
             if asked.out and found[field]:
                 record(asked.out, field, found)
     print(json.dumps(found))
@@ -149,6 +104,11 @@ def record(path, field, found):
     head = results.header("speed: ratios within one run, each beside its floor", command, none)
     row = dict(part=field, machine=found["machine"], commit=head["commit"], result=found[field])
     results.append(path, row, head)
+
+
+@command("minimal.bench", __doc__)
+def main(parser, argv):
+    measure(parser, argv)
 
 
 if __name__ == "__main__":

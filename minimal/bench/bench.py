@@ -6,7 +6,6 @@ import statistics
 
 import torch
 
-from minimal.bench import products
 from minimal.bench.timing import clock, in_turn, medians, ratio, zipf
 from minimal.data.results import cpu_model
 from minimal.training.device import matmul_rate
@@ -53,8 +52,7 @@ def stepper(plan, size, recipe, batch, compile, where="cpu"):
 
 
 def training(size="wide", plan="standard", batch=16, compile=False, repeats=20, where="cpu"):
-    """Warm training steps against the floor: counted FLOPs / best matmul rate, in the same run; and
-    what the step's products take alone, where PyTorch calls them one by one."""
+    """Warm training steps against the floor: counted FLOPs / best matmul rate, in the same run."""
     from minimal.model.count import count
     from minimal.variants import skeleton
 
@@ -71,14 +69,10 @@ def training(size="wide", plan="standard", batch=16, compile=False, repeats=20, 
     work = count(skeleton(plan, size))["flops_per_token"] * tokens
     median = statistics.median(seconds)
     floor = work / max(rates)
-    alone = None
-    if where == "cpu" and not compile:
-        alone = 1e3 * products.seconds_alone(products.products_of(step))
     return dict(
         plan=plan,
         size=size,
         compiled=compile,
-        products_ms=alone,
         floor_ms=1e3 * floor,
         step_ms=1e3 * median,
         best_ms=1e3 * min(seconds),

@@ -55,7 +55,7 @@ def compile_here(path, cases):
 
 def one(module, kernel, types, constants, arch, warps=4, stages=3):
     """One compilation: `types` by argument, as Triton names them; pointers divide by 16."""
-    from minimal.bench import compiled
+    from course import compiled
 
     kernel = getattr(module, kernel)
     done = compiled.compile_kernel(kernel, types, constants, arch, warps, stages)

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
+from course.village import make
 from evidence.research import bypass_seeds
 from minimal.encoder import finetune, pretrain, wordpiece
 from minimal.model import config
 from minimal.model.values import Bypass
-from minimal.tasks.village import make
 from minimal.training import checkpoint
 from minimal.training.checkpoint import CheckpointError
 from tests.encoder.small import TINY, WORDS, encoder

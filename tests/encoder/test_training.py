@@ -8,12 +8,12 @@ import pytest
 import torch
 
 from course import records
+from course.village import make
 from evidence.research import bypass_seeds
 from minimal.data import files, results
 from minimal.encoder import bert, finetune, pretrain, wordpiece
 from minimal.model.values import Bypass
 from minimal.tasks import squad
-from minimal.tasks.village import make
 from minimal.training.checkpoint import CheckpointError
 from minimal.training.run import Diverged
 from tests.encoder.small import TINY, encoder

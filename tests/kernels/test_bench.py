@@ -11,7 +11,8 @@ from torch.nn.attention import flex_attention
 
 from course import figures, records
 from evidence.research import gpu_table, table
-from minimal.bench import decode, graphs, products, step_profile, timing
+from evidence.research.bench import graphs, products, step_profile
+from minimal.bench import decode, timing
 from minimal.data import results
 from minimal.kernels import histogram
 from minimal.kernels.decode import split_bytes
@@ -90,7 +91,7 @@ def test_the_dva_bench_compares_the_identity_with_attention_of_the_same_width():
 
 
 def test_the_gpu_bench_runs_from_end_to_end_in_the_interpreter(interpreter, capsys):
-    from minimal.bench import gpu
+    from evidence.research.bench import gpu
 
     rows = tried_out(gpu)
     assert [row["part"] for row in rows] == [
@@ -144,7 +145,7 @@ def test_a_row_of_the_gpu_bench_is_on_file_before_the_next_is_measured(
 ):
     """A command that runs out of time, or a model out of memory, must not lose what was
     measured."""
-    from minimal.bench import gpu
+    from evidence.research.bench import gpu
 
     def dies(*_, **__):
         raise torch.OutOfMemoryError("CUDA out of memory")
@@ -163,7 +164,7 @@ def test_a_row_of_the_gpu_bench_is_on_file_before_the_next_is_measured(
 def test_flex_attention_is_a_rival_on_a_gpu_and_says_why_not_elsewhere(
     interpreter, monkeypatch, capsys
 ):
-    from minimal.bench import gpu
+    from evidence.research.bench import gpu
 
     tried_out(gpu, parts=("decode", "forward", "backward"))
     said = capsys.readouterr().out
@@ -189,7 +190,7 @@ def test_flex_attention_is_compiled_at_its_best_and_its_backward_may_run_again(m
 
 
 def test_flex_attention_is_compiled_for_shapes_that_are_measured():
-    from minimal.bench import gpu
+    from evidence.research.bench import gpu
 
     assert {*gpu.CACHED, *gpu.TRAINED} >= graphs.FLEX
     toy = graphs.Bench("cuda")
@@ -198,7 +199,7 @@ def test_flex_attention_is_compiled_for_shapes_that_are_measured():
 
 
 def test_pairs_of_a_window_are_those_of_its_mask():
-    from minimal.bench import gpu
+    from evidence.research.bench import gpu
     from minimal.kernels.reference import visible
 
     for T, window in ((40, 9), (300, 128), (12, 11)):
@@ -206,7 +207,7 @@ def test_pairs_of_a_window_are_those_of_its_mask():
 
 
 def test_one_token_is_made_as_hot_as_is_asked():
-    from minimal.bench import hot
+    from evidence.research.bench import hot
 
     ids = graphs.Bench("cpu", V=1000).ids(4, 5000)
     assert torch.equal(hot.heated(ids, 0.0), ids)
@@ -228,7 +229,7 @@ def test_a_cache_no_faster_than_memory_is_said(interpreter, monkeypatch, capsys)
     "part, kernel", (("decode", "run_split"), ("wide", "run_split"), ("forward", "run_forward"))
 )
 def test_a_kernel_that_is_wrong_is_not_timed(part, kernel, interpreter, monkeypatch):
-    from minimal.bench import gpu, gpu_decode
+    from evidence.research.bench import gpu, gpu_decode
 
     room = gpu if part == "forward" else gpu_decode
     whole = getattr(room, kernel)
@@ -265,7 +266,7 @@ def test_a_backend_that_refuses_is_left_out_and_no_other_error_is_swallowed(caps
     (
         ("__main__", ["--threads", "0"], "wanted a whole number from 1 to 1,024, got 0"),
         ("__main__", ["--threads", "-1"], "wanted a whole number from 1 to 1,024, got -1"),
-        ("__main__", ["--part", "sideways"], "wanted some of train, race, decode, dva, corners"),
+        ("__main__", ["--part", "sideways"], "wanted some of train, decode, dva, corners"),
         ("__main__", ["--out", "bench"], "wanted a file that ends in .json, got bench"),
         ("decode", ["--threads", "0"], "wanted a whole number from 1 to 1,024, got 0"),
         ("decode", ["--lengths", "0"], "wanted a whole number from 1, got 0"),
@@ -278,7 +279,8 @@ def test_a_backend_that_refuses_is_left_out_and_no_other_error_is_swallowed(caps
 )
 def test_a_wrong_option_is_answered_in_one_sentence(module, argv, sentence, monkeypatch, capsys):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    main = importlib.import_module(f"minimal.bench.{module}").main
+    room = "minimal.bench" if module in ("decode", "memory") else "evidence.research.bench"
+    main = importlib.import_module(f"{room}.{module}").main
     with pytest.raises(SystemExit) as ended:
         main(argv)
     said = capsys.readouterr().err
@@ -313,8 +315,8 @@ def test_the_bench_measures_its_parts_by_a_table_and_writes_each_at_once(
 def test_all_timing_of_the_lab_is_one():
     """bench, decode, gpu, race, offload and budgets take clock or in_turn; none has a clock of its
     own."""
-    bench = pathlib.Path(timing.__file__).parent
-    users = [*bench.glob("*.py"), bench.parent / "compare" / "budgets.py"]
+    bench, records = (pathlib.Path(part.__file__).parent for part in (timing, graphs))
+    users = [*bench.glob("*.py"), *records.glob("*.py"), bench.parent / "compare" / "budgets.py"]
     assert len(users) > 8
     assert [path.name for path in users if "perf_counter" in path.read_text()] == []
 

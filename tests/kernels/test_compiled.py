@@ -8,8 +8,7 @@ import sys
 
 import pytest
 
-from course import records
-from minimal.bench import compiled
+from course import compiled, records
 from minimal.kernels import route
 
 pytestmark = pytest.mark.slow
@@ -24,7 +23,7 @@ def fresh(tmp_path_factory):
     out = tmp_path_factory.mktemp("compiled") / "compiled.json"
     clean = {name: value for name, value in os.environ.items() if not name.startswith("TRITON_")}
     done = subprocess.run(
-        [sys.executable, "-m", "minimal.bench.compiled", "--out", str(out)],
+        [sys.executable, "-m", "course.compiled", "--out", str(out)],
         env=clean,
         capture_output=True,
         text=True,

@@ -438,8 +438,10 @@ import importlib.util
 find = importlib.util.find_spec
 importlib.util.find_spec = lambda name: None if name == "triton" else find(name)
 import torch
-from minimal.kernels import backward, decode, gather, histogram, offload, reference
-from minimal.bench import compiled, decode as bench, gpu
+from minimal.kernels import backward, decode, gather, histogram, reference
+from minimal.bench import decode as bench
+from course import compiled, offload
+from evidence.research.bench import gpu
 torch.manual_seed(0)
 q, k = torch.randn(2, 1, 9, 2, 32)
 table = torch.randn(5, 2, 32, requires_grad=True)

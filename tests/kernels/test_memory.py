@@ -6,9 +6,9 @@ import sys
 import pytest
 import torch
 
+from course.offload import Offloaded, fetched_bytes, mapped
 from minimal.bench import memory
 from minimal.kernels.gather import gather_attention
-from minimal.kernels.offload import Offloaded, fetched_bytes, mapped
 from minimal.kernels.reference import TOLERANCE
 from tests.kernels.shapes import DECODING
 
@@ -155,7 +155,7 @@ def test_tables_may_lie_in_a_file(tmp_path):
 
 
 def test_the_cost_of_offloading_is_the_distinct_tokens_once():
-    from minimal.bench.offload import cost
+    from evidence.research.bench.offload import cost
 
     found = cost(length=3000, steps=10, layers=2, G=2, D=16, V=500)
     assert found["prefill_bytes"] == found["distinct"] * 2 * 2 * 16 * 4

@@ -6,7 +6,7 @@ import pytest
 
 from course import records
 from evidence.research import gpu_table
-from minimal.bench import hot
+from evidence.research.bench import hot
 from minimal.data import results
 from minimal.kernels import dense
 from minimal.kernels.decode import split_bytes, summed_rows

@@ -7,7 +7,8 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from evidence.research import table
-from minimal.bench import busy, generation, memory
+from evidence.research.bench import busy, generation
+from minimal.bench import memory
 from minimal.generate import generate
 from minimal.model.config import size as named
 from minimal.variants import build

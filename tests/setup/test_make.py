@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 CALLS = dict(  # target: what it calls, with these arguments
     course="notebooks/run.py --profile smoke",
-    bench="-m minimal.bench --part race",
+    bench="-m evidence.research.bench --part race",
     gpu="-m evidence.research.rented --minutes 10 --dry",
     evidence="-m evidence.research",
     work="-m course.work",
@@ -121,7 +121,7 @@ ONE_WORD = dict(  # variable: (target, what stands before it in the call)
     HW=("reset", "-m homework.reset "),
     NOTEBOOK=("reset", "-m course.work --reset "),
     PROFILE=("course", "notebooks/run.py --profile "),
-    PART=("bench", "-m minimal.bench --part "),
+    PART=("bench", "-m evidence.research.bench --part "),
     MINUTES=("gpu", "-m evidence.research.rented --minutes "),
 )
 

@@ -20,12 +20,11 @@ import tempfile
 import pytest
 import torch
 
-from course import records
+from course import compiled, records
 from evidence.research import bypass_seeds, rented, verdicts
 from homework import grade, gradescope, marking
 from minimal import evaluate
 from minimal.bench import __main__ as speed
-from minimal.bench import compiled
 from minimal.compare import __main__ as compare_command
 from minimal.compare import comparison
 from minimal.data import files, results

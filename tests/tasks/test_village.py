@@ -8,9 +8,10 @@ import re
 
 import pytest
 
+from course import village
 from minimal.data import files
 from minimal.encoder import wordpiece
-from minimal.tasks import squad, village
+from minimal.tasks import squad
 
 MANY = [(level, split) for level in village.LEVELS for split in ("train", "test")]
 

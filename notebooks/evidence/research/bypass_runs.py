@@ -6,11 +6,11 @@ import io
 
 import torch
 
-from course import records
+from course import records, village
 from evidence.research import bypass_seeds
 from minimal.compare import intervals
 from minimal.data import files
-from minimal.tasks import squad, village
+from minimal.tasks import squad
 
 SHAPES = dict(smoke=(2, 32), laptop=(2, 64), gpu=(4, 128))  # layers, width
 

@@ -4,7 +4,7 @@ seeds x plans.
     nice -n 15 python -m evidence.research.bypass_seeds --seeds 5 --threads 1 --minutes 60
 
 Every run is whole: its own first weights, masked pieces on the village's questions and passages
-(minimal.tasks.village), then spans. Seeds are paired: one seed gives all plans the same first
+(course.village), then spans. Seeds are paired: one seed gives all plans the same first
 weights, masks and batches. A finished run is recorded at once, and the next call goes on with the
 cells that are missing.
 """
@@ -19,7 +19,7 @@ from pathlib import Path
 
 import torch
 
-from course import records
+from course import records, village
 from minimal.command import command, number
 from minimal.compare import intervals, ledger
 from minimal.data import files, results
@@ -29,7 +29,7 @@ from minimal.encoder.finetune import Spans, finetune
 from minimal.encoder.pretrain import RECIPE, fit, on_windows
 from minimal.encoder.wordpiece import learn_pieces
 from minimal.model.config import Config
-from minimal.tasks import squad, village
+from minimal.tasks import squad
 
 PLANS = {  # what is asked of each of section 4.2's dials; "bypass" is what the report ran
     "standard": "standard",

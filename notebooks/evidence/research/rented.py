@@ -20,10 +20,10 @@ import torch
 
 from course import records
 from course.records import CHECKOUT
+from evidence.research.bench.generation import PLANS as WRITERS
+from evidence.research.bench.generation import generation
 from evidence.research.costs import ASSUMED, FILE, PEAK, cost
 from minimal.bench.bench import training
-from minimal.bench.generation import PLANS as WRITERS
-from minimal.bench.generation import generation
 from minimal.command import command, number
 from minimal.compare import ledger
 from minimal.data import corpora, results
@@ -160,7 +160,7 @@ def check_kernels(session):
 
 def measure_attention(session):
     """Bandwidths first, then decode, forward, backward and a table's gradient beside rivals."""
-    from minimal.bench import gpu, graphs
+    from evidence.research.bench import gpu, graphs
 
     parts = ("decode", "wide", "forward", "backward", "table")
     if session.dry and not kernels_run("cpu"):

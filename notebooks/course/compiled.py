@@ -8,7 +8,7 @@ what must not be. These are facts about code, not timings. Most cases are in bf1
 in fp32, and in bf16 over a table in fp32, as a model has it. Decode is compiled for 16 query rows a
 key head, and in fp32, which has the fewest registers left, also for the most that there can be.
 
-    python -m minimal.bench.compiled --out notebooks/evidence/compiled.json
+    python -m course.compiled --out notebooks/evidence/compiled.json
 """
 
 import platform
@@ -265,7 +265,7 @@ def report():
     tool = subprocess.run(ask, capture_output=True, text=True).stdout
     head = header(
         "what the gather kernels compile to, without a GPU: facts about code, not timings",
-        "python -m minimal.bench.compiled --out notebooks/evidence/compiled.json",
+        "python -m course.compiled --out notebooks/evidence/compiled.json",
         corpus=dict(name="none", fingerprint="none", tokens=0),
     )
     versions = dict(
@@ -289,7 +289,7 @@ def line(row):
     return " ".join(f"{row.get(name, '')!s:>{width}}" for name, width in widths.items())
 
 
-@command("minimal.bench.compiled", __doc__.splitlines()[0])
+@command("course.compiled", __doc__.splitlines()[0])
 def main(parser, argv):
     parser.add_argument("--out", type=Path, help="where to write the table")
     asked = parser.parse_args(argv)

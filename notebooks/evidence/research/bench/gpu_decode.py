@@ -9,7 +9,7 @@ from functools import partial
 import torch
 import torch.nn.functional as F
 
-from minimal.bench.graphs import agree, backends, best, columns, flex, flex_joins, sdpa
+from evidence.research.bench.graphs import agree, backends, best, columns, flex, flex_joins, sdpa
 from minimal.kernels.decode import (
     STRETCHES,
     how_many_splits,

@@ -1,5 +1,5 @@
 """Who lives in the village, what is there, and what can be said and asked about it? The words and
-wordings of minimal.tasks.village."""
+wordings of course.village."""
 
 from dataclasses import dataclass
 

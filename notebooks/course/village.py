@@ -11,7 +11,7 @@ import random
 import re
 from dataclasses import dataclass
 
-from minimal.tasks.village_words import IDLE, KINDS, RELATIONS
+from course.village_words import IDLE, KINDS, RELATIONS
 
 HELD_OUT = 5  # of the things made of two parts, one in five is kept for the test split
 

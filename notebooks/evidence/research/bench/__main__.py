@@ -1,0 +1,63 @@
+"""How fast is the course's own work? `make bench`: the parts of minimal.bench, and what our records
+show besides: generation beside its rivals, two busy cores, a step's profile, a GPU's kernels."""
+
+from pathlib import Path
+
+import torch
+
+from evidence.research.bench import generation, step_profile
+from evidence.research.bench.busy import busy
+from evidence.research.bench.busy import report as report_busy
+from evidence.research.bench.race import race
+from minimal.bench.__main__ import PARTS, measure
+from minimal.command import command
+from minimal.data.files import runs_folder
+
+
+def measure_race(asked):
+    found = race(compile=asked.compile)
+    print(f"race: {found}")
+    return found
+
+
+def measure_profile(asked):
+    """One thread, whatever was asked: processor seconds of waiting threads say nothing."""
+    torch.set_num_threads(1)
+    rows = [step_profile.profile(plan) for plan in ("standard", "bov")]
+    torch.set_num_threads(asked.threads)
+    print(*map(step_profile.report, rows), sep="\n")
+    return rows
+
+
+def measure_busy(asked):
+    """Two threads a run, whatever was asked: that is what a busy laptop's two cores are about."""
+    found = busy()
+    print(report_busy(found))
+    return found
+
+
+def measure_gpu(asked):
+    if not torch.cuda.is_available():
+        print("gpu: not measured here: this machine has none that torch can use")
+        return None
+    from evidence.research.bench import gpu
+
+    return gpu.everything(Path(asked.out).parent if asked.out else runs_folder() / "gpu")
+
+
+PARTS |= dict(
+    race=("race", measure_race),
+    profile=("profile", measure_profile),
+    generate=("generate_cpu", lambda asked: generation.everything()),
+    busy=("busy", measure_busy),
+    gpu=("gpu", measure_gpu),
+)
+
+
+@command("evidence.research.bench", __doc__)
+def main(parser, argv):
+    measure(parser, argv)
+
+
+if __name__ == "__main__":
+    main()
