@@ -208,6 +208,41 @@ def choices(text):
     return leads.to_markdown(shown.rename_axis("rates"))
 
 
+def at_their_best(text):
+    """Leads over standard where each plan has the rates that its grid chose, as rows, best first."""
+    df = pairs.runs_of(f"tuning_{text}")
+    means = df.groupby(["plan", "differs"], sort=False).loss.mean()
+    chosen = {plan: means[plan].idxmin() for plan in means.index.unique("plan")}
+    of_rows = {plan: {} for plan in chosen}
+    for row, differs in zip(pairs.rows_of(f"tuning_{text}"), df.differs):
+        if differs == chosen[row["plan"]]:
+            of_rows[row["plan"]][row["seed"]] = row["held_out"]
+    theirs = of_rows.pop("standard")
+    found = [lead_with_rows(plan, ours, theirs) for plan, ours in of_rows.items()]
+    return sorted(found, key=lambda row: -row["difference"])
+
+
+def tuned_systems():
+    """The leads of the tuning grids on both texts, best on code first."""
+    found = {text: {row["plan"]: row for row in at_their_best(text)} for text in TEXTS}
+    words = {
+        text: [mean_and_interval(found[text][plan]) for plan in found["code"]] for text in TEXTS
+    }
+    return leads.to_markdown(pd.DataFrame(words, index=list(found["code"])).rename_axis("system"))
+
+
+def gained(text):
+    """What standard's own best rates gain it over those of the recipe."""
+    df = pairs.runs_of(f"tuning_{text}")
+    means = df[df.plan == "standard"].groupby("differs", sort=False).loss.mean()
+    return leads.number(means.iloc[0] - means.min())
+
+
+def tuned_lead(plan, text):
+    """One row of at_their_best."""
+    return next(row for row in at_their_best(text) if row["plan"] == plan)
+
+
 def rates_in_words(differs):
     """ "matrix, mlp, gate x 2" of what a row was asked, as text."""
     overrides = json.loads(differs).get("overrides", {})
@@ -235,6 +270,11 @@ def on_rows(grid, plan, over="standard"):
         {row["seed"]: row["held_out"] for row in plain if row["plan"] == name}
         for name in (plan, over)
     )
+    return lead_with_rows(plan, ours, theirs)
+
+
+def lead_with_rows(plan, ours, theirs):
+    """A row of a table; its interval holds the error of the seeds and that of the held-out rows."""
     mean, low, high = leads.with_rows(ours, theirs)
     clear = intervals.clear(low, high, len(ours))
     return dict(plan=plan, n=len(ours), difference=mean, low=low, high=high, clear=clear)
