@@ -163,7 +163,7 @@ def test_what_trains_is_waited_for(said, minutes):
 
 
 SCREEN = 900  # pixels, of a window 1440 wide
-FORGE = """body { margin: 0; width: 830px; font: 16px/1.5 "Noto Sans", Helvetica, Arial, sans-serif }
+FORGE = """body { margin: 0; width: 830px; font: 16px/1.5 "Noto Sans", Helvetica, sans-serif }
 h1, h2 { margin: 24px 0 16px; line-height: 1.25; padding-bottom: .3em; border-bottom: 1px solid }
 p, pre, table, details { margin: 0 0 16px } img { max-width: 100% }
 pre { padding: 16px; font-size: 85%; line-height: 1.45; overflow: auto } code { font-size: 85% }
