@@ -14,7 +14,7 @@ from homework.in_notebooks.kernels import (
     once,
     told,
 )
-from homework.marking import Part, Wrong, normals
+from homework.marking import Part, Wrong, normals, slip
 
 unit = KernelUnit(
     "nb11a_write_a_kernel",
@@ -43,6 +43,9 @@ def launch_add(x, y, BLOCK):
         dict(first=True),
     ),
     Wrong("only x", 6, "y is missing: load both, then add", dict(both=False)),
+    slip(6, "you multiplied; the two are added", lambda x, y, BLOCK: x * y),
+    slip(6, "you loaded x twice: the second is y", lambda x, y, BLOCK: x + x),
+    slip(6, "you took y off; it is added", lambda x, y, BLOCK: x - y),
     arguments="x, y, out, n, BLOCK: tl.constexpr",
     launch=launch_add,
     hints=[
@@ -84,6 +87,11 @@ def launch_transpose(x, M, N):
         8,
         "out has C rows of R places: what came from row r, column c goes to c * R + r",
         dict(turn=False),
+    ),
+    slip(
+        8,
+        "column c of x stands c * x_column further, not c",
+        lambda x, M, N: (x.T.ravel()[np.arange(len(x))[:, None] + np.arange(x.shape[1])]).T,
     ),
     arguments="x, out, R, C, x_row, x_column, M: tl.constexpr, N: tl.constexpr",
     launch=launch_transpose,
@@ -141,6 +149,24 @@ def launch_softmax(x, BLOCK):
         "exp(-120) is 0 in fp32, and 0 / 0 is NaN: subtract the row's maximum before exp",
         returns=lambda x, BLOCK: shares_of(np.exp(x.astype("f4"))),
     ),
+    slip(
+        8,
+        "exp is to the base e: tl.exp, not tl.exp2",
+        lambda x, BLOCK: shares_of(np.exp2(x - x.max(1, keepdims=True))),
+    ),
+    slip(
+        8,
+        "that is no share: divide the exponentials by their sum",
+        lambda x, BLOCK: (
+            (x - x.max(1, keepdims=True))
+            - np.log(np.exp(x - x.max(1, keepdims=True)).sum(1, keepdims=True))
+        ),
+    ),
+    slip(
+        8,
+        "divide by the SUM of the exponentials, not by their number",
+        lambda x, BLOCK: np.exp(x - x.max(1, keepdims=True)) / x.shape[1],
+    ),
     arguments="x, out, C, BLOCK: tl.constexpr",
     launch=launch_softmax,
     hints=[
@@ -166,6 +192,11 @@ def launch_matmul(a, b, M, N, K):
     return Launch(grid, (a, b, out, R, C, S), dict(M=M, N=N, K=K), (out,))
 
 
+def reading(a, b, starts, K):
+    """What a loop over these starts would add up."""
+    return sum((a[:, s : s + K] @ b[s : s + K] for s in starts), np.zeros((len(a), b.shape[1])))
+
+
 @unit.exercise(
     Part("whole tiles", 4, lambda r: (*normals(r, (32, 32), (32, 16)), 16, 16, 16)),
     Part("ragged tiles", 6, lambda r: (*normals(r, (20, 37), (37, 18)), 16, 16, 16)),
@@ -180,6 +211,31 @@ def launch_matmul(a, b, M, N, K):
         10,
         "your loop ends after one turn: it walks over all S in steps of K",
         dict(keep="first"),
+    ),
+    slip(
+        10,
+        "your loop ends before the last tile: it runs to S, in steps of K",
+        lambda a, b, M, N, K: reading(a, b, range(0, a.shape[1] - K, K), K),
+    ),
+    slip(
+        6,
+        "what is left after the last whole tile is missing: the loop runs to S",
+        lambda a, b, M, N, K: reading(a, b, range(0, a.shape[1] // K * K, K), K),
+    ),
+    slip(
+        10,
+        "your loop begins one tile late: it starts at 0",
+        lambda a, b, M, N, K: reading(a, b, range(K, a.shape[1], K), K),
+    ),
+    slip(
+        10,
+        "your loop takes steps of 1: tl.range(0, S, K)",
+        lambda a, b, M, N, K: reading(a, b, range(a.shape[1] // K), K),
+    ),
+    slip(
+        10,
+        "every turn of your loop reads the first tile: s = start + tl.arange(0, K)",
+        lambda a, b, M, N, K: blocks(a.shape[1], K) * reading(a, b, [0], K),
     ),
     arguments="a, b, out, R, C, S, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr",
     launch=launch_matmul,
@@ -205,9 +261,16 @@ def launch_online(x, N):
     return Launch((len(x),), (x, out, x.shape[1]), dict(N=N), (out,))
 
 
+def far_apart(r):
+    """Numbers so far apart that exp needs the running maximum, which occurs twice in a row."""
+    x = r.normal(size=(3, 13)) * 100 - 300
+    x[:, -1] = x.max(1)
+    return x, 4
+
+
 @unit.exercise(
     Part("whole tiles", 3, lambda r: (r.normal(size=(3, 16)) * 4, 4)),
-    Part("a ragged end", 5, lambda r: (r.normal(size=(3, 13)) * 40, 4)),
+    Part("a ragged end", 5, far_apart),
     Wrong(
         "not corrected",
         8,
@@ -215,6 +278,49 @@ def launch_online(x, N):
         dict(correct=False),
     ),
     Wrong("the sum alone", 8, "the answer is top + log(total)", dict(top=False)),
+    slip(
+        5,
+        "your idle lanes loaded 0, and exp of it counts in the sum: other=float('-inf')",
+        lambda x, N: online(np.pad(x, ((0, 0), (0, -x.shape[1] % N))), N),
+    ),
+    slip(
+        8,
+        "your loop ends before the last tile: it runs to C, in steps of N",
+        lambda x, N: online(x[:, : blocks(x.shape[1] - N, N) * N], N),
+    ),
+    slip(
+        8,
+        "a row of x begins at row * C",
+        lambda x, N: online(
+            np.stack([x.ravel()[i * N : i * N + x.shape[1]] for i in range(len(x))]), N
+        ),
+    ),
+    slip(
+        8,
+        "every turn of your loop reads the first tile: start + tl.arange(0, N)",
+        lambda x, N: online(np.tile(x[:, :N], (1, blocks(x.shape[1], N))), N),
+    ),
+    slip(
+        8,
+        "that is the maximum; the logarithm of the sum is missing: top + log(total)",
+        lambda x, N: x.max(1),
+    ),
+    slip(
+        8,
+        "that is the sum as it stands: the answer is top + log(total)",
+        lambda x, N: np.exp(online(x, N) - x.max(1)),
+    ),
+    slip(
+        8,
+        "top and log(total) are added, not multiplied",
+        lambda x, N: x.max(1) * (online(x, N) - x.max(1)),
+    ),
+    slip(8, "log(total) is added to top, not taken off", lambda x, N: 2 * x.max(1) - online(x, N)),
+    slip(
+        8,
+        "your top stays at -inf: at the end of each turn, top = higher",
+        lambda x, N: np.full(len(x), -np.inf),
+    ),
     arguments="x, out, C, N: tl.constexpr",
     launch=launch_online,
     forbids=(once("x"), at_a_time("x", "N")),
@@ -266,10 +372,15 @@ def launch_flash(q, k, v, M, N):
     return Launch((blocks(T, M),), arguments, dict(D=D, M=M, N=N), (out, lse))
 
 
-def sequence(T):
-    return lambda r: (*normals(r, (T, 16), (T, 16), (T, 16)), 16, 16)
+def sequence(T, size=1):
+    """Texts; with a size, scores so far apart that exp needs the running maximum."""
+    return lambda r: (size * r.normal(size=(T, 16)), *normals(r, (T, 16), (T, 16)), 16, 16)
 
 
+DIAGONAL = (
+    "within the tile of the diagonal keys behind the query are still seen: tl.where(key[None, :] "
+    "<= t[:, None], score, -inf)"
+)
 CAUSAL = Wrong(
     "the future is seen",
     16,
@@ -278,15 +389,34 @@ CAUSAL = Wrong(
 )
 
 
+def mapped(q, k, v, seen, hidden=-np.inf):
+    """(out, lse) with another mask: which keys s are in a query's sum, and what the future scores;
+    idle keys are zeros, as a kernel loads them."""
+    T, D = q.shape
+    keys, values = (np.pad(x, ((0, 16), (0, 0))) for x in (k, v))
+    t, s = np.arange(T)[:, None], np.arange(len(keys))
+    score = q @ keys.T / np.sqrt(D)
+    score = score if hidden == -np.inf else np.where(s <= t, score, hidden)
+    score = np.where(seen(s, t), score, -np.inf)
+    top = score.max(1, keepdims=True)
+    e = np.exp(score - top)
+    return e @ values / e.sum(1, keepdims=True), top[:, 0] + np.log(e.sum(1))
+
+
+def tops(q, k):
+    """The largest score of each query."""
+    score = q @ k.T / np.sqrt(q.shape[1])
+    return np.where(np.tri(len(q)), score, -np.inf).max(1)
+
+
 @unit.exercise(
     Part("whole tiles", 8, sequence(32)),
-    Part("ragged tiles", 8, sequence(41)),
+    Part("ragged tiles", 8, sequence(41, size=100)),
     CAUSAL,
     Wrong(
         "the tile of the diagonal",
         16,
-        "within the tile of the diagonal keys behind the query are still seen: tl.where(key[None, "
-        ":] <= t[:, None], score, -inf)",
+        DIAGONAL,
         dict(diagonal=False),
     ),
     Wrong(
@@ -314,6 +444,32 @@ CAUSAL = Wrong(
         16,
         "after the loop divide the sums by total: sums / total[:, None]",
         dict(divide=False),
+    ),
+    slip(
+        16,
+        DIAGONAL,
+        lambda q, k, v, M, N: mapped(q, k, v, lambda s, t: (s // N <= t // M) & (s < len(k))),
+    ),
+    slip(
+        16,
+        "keys that are not seen have a score of -inf, not 0: exp(0) counts",
+        lambda q, k, v, M, N: mapped(q, k, v, lambda s, t: s // N <= t // M, hidden=0.0),
+    ),
+    slip(
+        16,
+        "lse is top + log(total): top is missing",
+        lambda q, k, v, M, N: (attention(q, k, v)[0], attention(q, k, v)[1] - tops(q, k)),
+    ),
+    slip(
+        16,
+        "lse is top + log(total): log(total) is missing",
+        lambda q, k, v, M, N: (attention(q, k, v)[0], tops(q, k)),
+    ),
+    slip(16, "your values are the keys: load v", lambda q, k, v, M, N: attention(q, k, k)),
+    slip(
+        16,
+        "your mask is turned round: a query sees keys up to its own place",
+        lambda q, k, v, M, N: mapped(q, k, v, lambda s, t: (s >= t) & (s // N <= t // M)),
     ),
     arguments="q, k, v, out, lse, T, scale, D: tl.constexpr, M: tl.constexpr, N: tl.constexpr",
     launch=launch_flash,
@@ -376,6 +532,27 @@ def named(T):
     return make
 
 
+def scaled(q, k, rows, gain, seen=lambda s, t: s <= t):
+    out, lse = mapped(q, k, rows, lambda s, t: seen(s, t) & (s < len(k)))
+    return gain * out, lse
+
+
+def by_query(q, k, table, ids, gain, M):
+    """Row i of a tile of values is that of the tile's i-th query."""
+    rows = np.zeros_like(k)
+    out, lse = attention(q, k, rows)
+    behind = np.pad(ids, (0, -len(ids) % M))
+    for t in range(len(q)):
+        mine = table[behind[t // M * M :][np.arange(len(k)) % M]]
+        out[t] = attention(q[: t + 1], k[: t + 1], mine[: t + 1])[0][t]
+    return gain * out, lse
+
+
+def grown(q, k, rows, gain, M, N, shrink):
+    out, lse = by_tiles(q, k, rows, M, N, True, shrink)
+    return gain * out, lse
+
+
 @unit.exercise(
     Part("whole tiles", 4, named(32)),
     Part("ragged tiles", 4, named(41)),
@@ -386,6 +563,53 @@ def named(T):
         dict(by="position"),
     ),
     Wrong("no gain", 8, "out is gain times the mean: tl.load(gain), once", dict(gained=False)),
+    slip(
+        8,
+        "row w of the table begins at w * D",
+        lambda q, k, table, ids, gain, M, N: scaled(
+            q, k, np.stack([table.ravel()[w : w + 16] for w in ids]), gain
+        ),
+    ),
+    slip(
+        8,
+        "a query sees keys up to its own place alone",
+        lambda q, k, table, ids, gain, M, N: scaled(
+            q, k, table[ids], gain, lambda s, t: s // N <= t // M
+        ),
+    ),
+    slip(
+        8,
+        "gain belongs to what is read; you multiplied the scores by it as well",
+        lambda q, k, table, ids, gain, M, N: scaled(gain * q, k, table[ids], gain),
+    ),
+    slip(
+        8,
+        "the scores are not multiplied by scale",
+        lambda q, k, table, ids, gain, M, N: scaled(q * q.shape[1] ** 0.5, k, table[ids], gain),
+    ),
+    slip(
+        8,
+        "gain has no part in lse, which is of the weights alone",
+        lambda q, k, table, ids, gain, M, N: (
+            gain * attention(q, k, table[ids])[0],
+            attention(q, k, table[ids])[1] + np.log(gain),
+        ),
+    ),
+    slip(
+        8,
+        "the rows are the table's; you read those of k",
+        lambda q, k, table, ids, gain, M, N: scaled(q, k, k[ids], gain),
+    ),
+    slip(
+        8,
+        "the ids of the KEYS name the rows, not those of the queries",
+        lambda q, k, table, ids, gain, M, N: by_query(q, k, table, ids, gain, M),
+    ),
+    slip(
+        8,
+        "your sums do not shrink when the maximum grows: sums * shrink[:, None]",
+        lambda q, k, table, ids, gain, M, N: grown(q, k, table[ids], gain, M, N, (True, False)),
+    ),
     arguments="q, k, table, ids, gain, out, lse, T, scale, D: tl.constexpr, M: tl.constexpr, "
     "N: tl.constexpr",
     launch=launch_gather,
@@ -425,6 +649,25 @@ def pushed(T):
     return lambda r: (*normals(r, (T, 16), (T, 16), (T, 16), (T, 16)), 16, 16)
 
 
+def pushed_back(
+    q, k, v, above, score=lambda z: z, log=None, seen=lambda s, t: s <= t,
+    only=lambda s, t: s >= 0, slope=lambda P, dP, delta: P * (dP - delta), into=None,
+):  # fmt: skip
+    """(dK, dV) as products of matrices, with one of the steps mistaken."""
+    t, s = np.arange(len(q))[:, None], np.arange(len(k))
+    out, lse = attention(q, k, v)
+    z = score(q @ k.T / np.sqrt(q.shape[1])) - (lse[:, None] if log is None else log)
+    P = np.where(seen(s, t) & only(s, t), np.exp(z), 0)
+    dS = slope(P, above @ v.T, (above * out).sum(1, keepdims=True))
+    return dS.T @ (q if into is None else into) / np.sqrt(q.shape[1]), P.T @ above
+
+
+def last_tile(q, k, v, above, M, N):
+    """(dK, dV) of the last tile of queries alone."""
+    last = (len(q) - 1) // M * M
+    return pushed_back(q, k, v, above, only=lambda s, t: t >= last)
+
+
 @unit.exercise(
     Part("whole tiles", 6, pushed(32)),
     Part("ragged tiles", 6, pushed(41)),
@@ -440,6 +683,61 @@ def pushed(T):
         "the scores were multiplied by scale, so their gradient is too, on its way into dK",
         dict(scaled=False),
     ),
+    slip(
+        12,
+        "the scores are computed again as they were: times scale",
+        lambda *x: pushed_back(*x[:4], score=lambda z: z * x[0].shape[1] ** 0.5),
+    ),
+    slip(
+        12,
+        "lse is missing: the weights are exp(score - lse)",
+        lambda *x: pushed_back(*x[:4], log=0),
+    ),
+    slip(
+        12,
+        "a key is seen by the queries from its own place on, to the END: yours stop after its tile",
+        lambda *x: pushed_back(*x[:4], only=lambda s, t: t < (s // x[5] + 1) * x[5]),
+    ),
+    slip(
+        12,
+        "your mask is turned round: key <= query",
+        lambda *x: pushed_back(
+            *x[:4], seen=lambda s, t: s >= t, only=lambda s, t: t >= s // x[5] * x[5] // x[4] * x[4]
+        ),
+    ),
+    slip(
+        12,
+        "the mask is missing: queries before a key do not see it",
+        lambda *x: pushed_back(
+            *x[:4], seen=lambda s, t: s >= 0, only=lambda s, t: t >= s // x[5] * x[5] // x[4] * x[4]
+        ),
+    ),
+    slip(
+        12,
+        "dS = P * (dP - delta): you added delta",
+        lambda *x: pushed_back(*x[:4], slope=lambda P, dP, delta: P * (dP + delta)),
+    ),
+    slip(
+        12,
+        "grad_v adds up over the tiles of queries; yours keeps the last",
+        lambda *x: (grad_keys(*x)[0], last_tile(*x)[1]),
+    ),
+    slip(
+        12,
+        "grad_k adds up over the tiles of queries; yours keeps the last",
+        lambda *x: (last_tile(*x)[0], grad_keys(*x)[1]),
+    ),
+    slip(
+        12,
+        "dK is dS.T Q; you took dO for the queries",
+        lambda *x: (pushed_back(*x[:4], into=x[3])[0], grad_keys(*x)[1]),
+    ),
+    slip(
+        12,
+        "scale belongs to dK alone: the values were not multiplied by it",
+        lambda *x: (grad_keys(*x)[0], grad_keys(*x)[1] * x[0].shape[1] ** -0.5),
+    ),
+    slip(12, "you stored dV in grad_k", lambda *x: (grad_keys(*x)[1],) * 2),
     arguments="q, k, v, above, lse, delta, grad_k, grad_v, T, scale, D: tl.constexpr, "
     "M: tl.constexpr, N: tl.constexpr",
     launch=launch_keys,
@@ -483,6 +781,12 @@ def spoken(r):
     return r.normal(size=(21, 4)), r.choice([0, 2, 3, 6], 21), 8, 4
 
 
+def picked(rows, ids, V, places):
+    """Each token's sum over other places of the sorted order."""
+    found = [places(np.flatnonzero(ids == w)) for w in range(V)]
+    return np.stack([rows[p].sum(0) for p in found])
+
+
 @unit.exercise(
     Part("tokens that repeat, and one that is absent", 6, spoken),
     Wrong(
@@ -492,6 +796,40 @@ def spoken(r):
         dict(sort=False),
     ),
     Wrong("one tile only", 6, "a token may fill several tiles: loop to its stop", dict(tiles=1)),
+    slip(
+        6,
+        "the sum grows from tile to tile; yours keeps the last",
+        lambda rows, ids, V, N: picked(
+            rows, ids, V, lambda p: p[(len(p) - 1) // N * N :] if len(p) else p
+        ),
+    ),
+    slip(
+        6,
+        "a sum is wanted: you divided by the number of places",
+        lambda rows, ids, V, N: (
+            token_sums(rows, ids, V, N) / np.maximum(np.bincount(ids, minlength=V), 1)[:, None]
+        ),
+    ),
+    slip(
+        6,
+        "what is left after the last whole tile is missing: the loop runs to stop",
+        lambda rows, ids, V, N: picked(rows, ids, V, lambda p: p[: len(p) // N * N]),
+    ),
+    slip(
+        6,
+        "every turn of your loop reads the first tile: start + tl.arange(0, N)",
+        lambda rows, ids, V, N: picked(rows, ids, V, lambda p: np.tile(p[:N], blocks(len(p), N))),
+    ),
+    slip(
+        6,
+        "your loop leaves out the first place: it begins at start",
+        lambda rows, ids, V, N: picked(rows, ids, V, lambda p: p[1:]),
+    ),
+    slip(
+        6,
+        "order[place] says which row stands there; you took row w, the token itself",
+        lambda rows, ids, V, N: picked(rows, ids, V, lambda p: p * 0 + ids[p]),
+    ),
     arguments="rows, order, starts, out, D: tl.constexpr, N: tl.constexpr",
     launch=launch_tokens,
     hints=[

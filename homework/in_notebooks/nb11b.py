@@ -1,10 +1,12 @@
 """The exercises of notebook 11b: one query over a long past, whose values are named by ids."""
 
+import itertools
+
 import numpy as np
 import torch
 
-from homework.in_notebooks.kernels import KernelUnit, Launch, blocks, empty
-from homework.marking import Part, Wrong, normals
+from homework.in_notebooks.kernels import KernelUnit, Launch, blocks, empty, told
+from homework.marking import Part, Wrong, normals, slip
 
 unit = KernelUnit(
     "nb11b_decode_and_the_best_kernel",
@@ -33,6 +35,37 @@ def launch_split(q, k, table, ids, splits, N):
     return Launch((splits, H), arguments, dict(D=D, N=N), (part, lse))
 
 
+def stretches(
+    q, k, table, ids, splits, N, shrink=(True, True), start=lambda s, each: s * each,
+    stop=lambda s, each, S: min((s + 1) * each, S), idle=None,
+):  # fmt: skip
+    """(part, lse, lse less its top), tile by tile, with one of the steps mistaken."""
+    (S, H, D), each = k.shape, blocks(len(k), splits)
+    part, lse = np.zeros((splits, H, D)), np.full((splits, H), -np.inf)
+    logs = lse.copy()
+    for s, h in np.ndindex(splits, H):
+        top, total, sums = -np.inf, 0.0, np.zeros(D)
+        end = stop(s, each, S)
+        for first in range(start(s, each), end, N):
+            mine = np.arange(first, min(first + N, end))
+            score, rows = k[mine, h] @ q[h] / np.sqrt(D), table[ids[mine], h]
+            if idle is not None:
+                score = np.append(score, [idle] * (N - len(mine)))
+                rows = np.concatenate([rows, np.zeros((N - len(mine), D))])
+            new = max(top, score.max())
+            less, e = np.exp(top - new), np.exp(score - new)
+            total = total * (less if shrink[0] else 1) + e.sum()
+            sums, top = sums * (less if shrink[1] else 1) + e @ rows, new
+        if total:
+            part[s, h], logs[s, h] = sums / total, np.log(total)
+            lse[s, h] = top + logs[s, h]
+    return part, lse, logs
+
+
+def split_but(*inputs, **how):
+    return stretches(*inputs, **how)[:2]
+
+
 @unit.exercise(
     Part("even splits", 4, past(10, 2)),
     Part("a short last split", 4, past(9, 2)),
@@ -50,8 +83,50 @@ def launch_split(q, k, table, ids, splits, N):
         "your last tile reads on into the next split's keys: the mask is key < stop, not key < S",
         dict(stop=False),
     ),
+    slip(
+        8,
+        "your sums do not shrink when the maximum grows: sums * shrink",
+        lambda *x: split_but(*x, shrink=(True, False)),
+    ),
+    slip(
+        8,
+        "your total does not shrink when the maximum grows: total * shrink",
+        lambda *x: split_but(*x, shrink=(False, True)),
+    ),
+    slip(
+        14, "the scores are not multiplied by scale", lambda q, *x: split(q * q.shape[1] ** 0.5, *x)
+    ),
+    slip(
+        14,
+        "a split ends at (s + 1) * each: yours reads on to the end of the text",
+        lambda *x: split_but(*x, stop=lambda s, each, S: S),
+    ),
+    slip(
+        14,
+        "a split begins at s * each: yours begins with the text",
+        lambda *x: split_but(*x, start=lambda s, each: 0),
+    ),
+    slip(
+        14, "lse is top + log(total): top is missing", lambda *x: (split(*x)[0], stretches(*x)[2])
+    ),
+    slip(
+        14,
+        "part is the MEAN of the rows: divide the sums by total",
+        lambda *x: (split(*x)[0] * np.exp(stretches(*x)[2])[..., None], split(*x)[1]),
+    ),
+    slip(
+        14,
+        "k is (S, H, D): key s of head h begins at (s * H + h) * D",
+        lambda q, k, *x: split(q, k.reshape(k.shape[1], k.shape[0], -1).swapaxes(0, 1), *x),
+    ),
+    slip(
+        14,
+        "your idle lanes count: their score is 0 until tl.where puts -inf there",
+        lambda *x: split_but(*x, idle=0.0),
+    ),
     arguments="q, k, table, ids, part, lse, S, H, each, scale, D: tl.constexpr, N: tl.constexpr",
     launch=launch_split,
+    forbids=(told("ids"),),
     hints=[
         "stop = tl.minimum((s + 1) * each, S); the loop runs from s * each to stop. For the last "
         "of 4 splits of 5 keys that is from 6 to 5: not once.",
@@ -96,13 +171,30 @@ def launch_combine(part, lse, gain):
 def far_from_zero(r):
     """Logarithms of sums that fp32 cannot hold."""
     part, lse = normals(r, (5, 2, 16), (5, 2))
-    return part, lse + 200, 0.7
+    return part, lse - 200, 0.7
 
 
 def without_maximum(part, lse, gain):
     lse = lse.astype("f4").copy()
     lse[-1] = -np.inf
     weight = np.exp(lse)
+    return gain * (weight[..., None] * part).sum(0) / weight.sum(0)[:, None]
+
+
+def idle_zero(part, lse, gain):
+    """Lanes behind the last split have an lse of 0, and rows of zeros."""
+    idle = (1 << (len(part) - 1).bit_length()) - len(part)
+    lse = np.concatenate([lse[:-1], np.full((1, 2), -np.inf), np.zeros((idle, 2))])
+    weight = np.exp(lse - lse.max(0))
+    return gain * (weight[: len(part), :, None] * part).sum(0) / weight.sum(0)[:, None]
+
+
+def turned(part, lse, gain):
+    """lse read as if it were (H, splits)."""
+    lse = lse.copy()
+    lse[-1] = -np.inf
+    weight = lse.reshape(2, -1).T
+    weight = np.exp(weight - weight.max(0))
     return gain * (weight[..., None] * part).sum(0) / weight.sum(0)[:, None]
 
 
@@ -119,8 +211,39 @@ def without_maximum(part, lse, gain):
     Wrong(
         "no maximum",
         3,
-        "exp(200) is infinite in fp32: subtract the largest lse of the head before exp",
+        "exp(-200) is 0 in fp32, and 0 / 0 is NaN: subtract the largest lse of the head before exp",
         returns=without_maximum,
+    ),
+    slip(
+        6,
+        "divide by the sum of the weights",
+        lambda part, lse, gain: (
+            combine(part, lse, gain) * np.exp(lse[:-1] - lse[:-1].max(0)).sum(0)[:, None]
+        ),
+    ),
+    slip(
+        6,
+        "divide by the sum of the weights, not by the number of splits",
+        lambda part, lse, gain: (
+            combine(part, lse, gain)
+            * np.exp(lse[:-1] - lse[:-1].max(0)).sum(0)[:, None]
+            / len(part)
+        ),
+    ),
+    slip(
+        3,
+        "your idle lanes loaded 0, and exp of it counts in the sum: other=float('-inf')",
+        lambda part, lse, gain: idle_zero(part, lse, gain),
+    ),
+    slip(
+        6,
+        "lse is (splits, H): split s of head h stands at s * H + h",
+        lambda part, lse, gain: turned(part, lse, gain),
+    ),
+    slip(
+        6,
+        "part is (splits, H, D): split s of head h begins at (s * H + h) * D",
+        lambda part, lse, gain: combine(part.reshape(2, len(part), -1).swapaxes(0, 1), lse, gain),
     ),
     arguments="part, lse, gain, out, H, splits, PADDED: tl.constexpr, D: tl.constexpr",
     launch=launch_combine,
@@ -165,6 +288,30 @@ def weights(S):
     return make
 
 
+def binned(
+    q, k, ids, V, bound, N, weight=lambda z, bound: np.exp(z - bound), tile=False, first=False,
+    idle=False,
+):  # fmt: skip
+    """bins, with one of the steps mistaken."""
+    S, H, D = k.shape
+    bins = np.zeros((H, V))
+    for start, h in itertools.product(range(0, S, N), range(H)):
+        mine = np.arange(N) + (0 if first else start)
+        mine = mine[mine < S]
+        z = k[mine, h] @ q[h] / np.sqrt(D)
+        off = N - len(mine)
+        over = max(z.max(), 0 if off else -np.inf) if tile else bound
+        np.add.at(bins[h], ids[mine], weight(z, over))
+        bins[h, 0] += off * weight(0, bound) if idle else 0
+    return bins
+
+
+def turned_bins(q, k, ids, V, bound, N):
+    """Token w of head h at w * H + h."""
+    bins = scatter(q, k, ids, V, bound, N)
+    return bins.T.reshape(bins.shape)
+
+
 @unit.exercise(
     Part("whole tiles", 3, weights(16)),
     Part("a ragged end", 5, weights(21)),
@@ -179,6 +326,39 @@ def weights(S):
         8,
         "each head has its own bins: they begin at h * V",
         dict(heads=False),
+    ),
+    slip(
+        8,
+        "a weight is exp(score - bound): exp is missing",
+        lambda *x: binned(*x, weight=lambda z, bound: z - bound),
+    ),
+    slip(
+        8,
+        "bins is (H, V): token w of head h stands at h * V + w",
+        lambda q, k, ids, V, bound, N: turned_bins(q, k, ids, V, bound, N),
+    ),
+    slip(
+        8,
+        "the scores are not multiplied by scale",
+        lambda q, *x: scatter(q * q.shape[1] ** 0.5, *x),
+    ),
+    slip(
+        8,
+        "subtract the bound, which is the same for all programs; a tile's own maximum is not",
+        lambda *x: binned(*x, tile=True),
+    ),
+    slip(
+        8,
+        "every head has a query of its own, at q + h * D",
+        lambda q, *x: scatter(q[:1] + 0 * q, *x),
+    ),
+    slip(
+        8,
+        "program i has the keys from i * N on; yours all have the first",
+        lambda *x: binned(*x, first=True),
+    ),
+    slip(
+        5, "your idle lanes add a weight to token 0: mask=key < S", lambda *x: binned(*x, idle=True)
     ),
     arguments="q, k, ids, bins, S, H, V, scale, bound, D: tl.constexpr, N: tl.constexpr",
     launch=launch_scatter,
@@ -219,6 +399,15 @@ def read(r):
     return q, k, np.append(ids[:-6], [5] * 6), bound, 4  # six of one kind: more than a tile
 
 
+def run_masses(q, k, ids, bound, N, keep=lambda p, N: p, weight=lambda z, bound: np.exp(z - bound)):
+    """The mass of each run, over other places or of other weights."""
+    found = [keep(np.flatnonzero(ids == w), N) for w in sorted(set(ids.tolist()))]
+    D = q.shape[1]
+    return np.stack(
+        [[weight(k[p, h] @ q[h] / np.sqrt(D), bound).sum() for h in range(len(q))] for p in found]
+    )
+
+
 @unit.exercise(
     Part("runs of several lengths", 6, read),
     Wrong(
@@ -233,6 +422,31 @@ def read(r):
         6,
         "a run may fill several tiles: loop from start to stop in steps of N",
         dict(tiles=1),
+    ),
+    slip(
+        6,
+        "the mass grows from tile to tile; yours keeps the last",
+        lambda *x: run_masses(*x, keep=lambda p, N: p[(len(p) - 1) // N * N :]),
+    ),
+    slip(
+        6,
+        "what is left after the last whole tile is missing: the loop runs to stop",
+        lambda *x: run_masses(*x, keep=lambda p, N: p[: len(p) // N * N]),
+    ),
+    slip(
+        6,
+        "the scores are not multiplied by scale",
+        lambda q, *x: mass_of_runs(q * q.shape[1] ** 0.5, *x),
+    ),
+    slip(
+        6,
+        "a mass is exp(score - bound): exp is missing",
+        lambda *x: run_masses(*x, weight=lambda z, bound: z),
+    ),
+    slip(
+        6,
+        "every head has a query of its own, at q + h * D",
+        lambda q, *x: mass_of_runs(q[:1] + 0 * q, *x),
     ),
     arguments="q, k, starts, mass, H, scale, bound, D: tl.constexpr, N: tl.constexpr",
     launch=launch_runs,

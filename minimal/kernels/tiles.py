@@ -150,6 +150,9 @@ class Language:
     def sum(self, x, axis=None):
         return x.sum() if axis is None else x.sum(axis)
 
+    def softmax(self, x, dim=None, **_):
+        return x.softmax(0 if dim is None else dim)
+
     def trans(self, x):
         return x.T
 
@@ -160,6 +163,10 @@ class Language:
             )
         product = a.float() @ b.float()
         return product if acc is None else acc + product
+
+    def __getattr__(self, name):
+        known = ", ".join(x for x in dir(Language) if not x.startswith("_"))
+        raise AttributeError(f"wanted one of tl.'s {known}, got tl.{name}: no other is built here")
 
     # memory
     def load(self, pointer, mask=None, other=None, **_):

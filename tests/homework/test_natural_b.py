@@ -55,3 +55,8 @@ def test_right_answers_are_taken_wrong_ones_are_not_and_four_in_five_have_a_name
 
 def test_ten_wrong_answers_at_least_are_tried():
     assert all(len(answers(name)[1]) >= 10 for name in ASKED)
+
+
+def test_what_the_teaching_machine_does_not_have_is_said_with_what_it_has():
+    found = judged("nb11a add", "tl.store(out, tl.sigmoid(tl.load(x)))")
+    assert "wanted one of tl.'s abs, arange" in found.why and "got tl.sigmoid" in found.why
