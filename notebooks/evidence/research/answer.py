@@ -209,7 +209,7 @@ def choices(text):
 
 
 def at_their_best(text):
-    """Leads over standard where each plan has the rates that its grid chose, as rows, best first."""
+    """Leads over standard where each plan has the rates that its grid chose: rows, best first."""
     df = pairs.runs_of(f"tuning_{text}")
     means = df.groupby(["plan", "differs"], sort=False).loss.mean()
     chosen = {plan: means[plan].idxmin() for plan in means.index.unique("plan")}
