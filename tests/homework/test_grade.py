@@ -532,7 +532,9 @@ def test_ctrl_c_ends_the_grader_with_a_sentence_and_leaves_nothing_running(tmp_p
     command = [sys.executable, "-m", "homework.grade", "hw03", str(tmp_path / "class")]
     limits = ["--out", str(tmp_path / "out"), "--jobs", "2", "--seconds", seconds]
     how = dict(cwd=HOMEWORK.parent, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
-    with subprocess.Popen([*command, *limits], **how) as process:
+    # whoever started the tests in the background has Ctrl-C ignored, and its children too
+    heard = lambda: signal.signal(signal.SIGINT, signal.default_int_handler)
+    with subprocess.Popen([*command, *limits], preexec_fn=heard, **how) as process:
         while not (tmp_path / "out" / "ben.json").exists():
             assert process.poll() is None
             time.sleep(0.05)
