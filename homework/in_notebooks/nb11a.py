@@ -66,7 +66,7 @@ def add(x, y, BLOCK, *, first=False, both=True):
 
 def launch_transpose(x, M, N):
     R, C = x.shape
-    x = x.T.contiguous().T  # columns lie together: strides are not what one expects
+    x = x.T.contiguous().T  # columns are contiguous: strides are not what one expects
     out = empty(C, R)
     grid = (blocks(R, M), blocks(C, N))
     return Launch(grid, (x, out, R, C, x.stride(0), x.stride(1)), dict(M=M, N=N), (out,))
@@ -78,7 +78,7 @@ def launch_transpose(x, M, N):
     Wrong(
         "strides guessed",
         8,
-        "you stepped through x as if its rows lay together: row r, column c stands at "
+        "you stepped through x as if it were contiguous: row r, column c stands at "
         "r * x_row + c * x_column",
         dict(guess=True),
     ),
@@ -107,8 +107,7 @@ def launch_transpose(x, M, N):
 def transpose(x, M, N, *, guess=False, turn=True):
     """out[c, r] = x[r, c] for one tile of M rows by N columns; x is (R, C), out is (C, R).
 
-    x_row and x_column are the steps from a row of x, or a column, to the next; out's rows lie
-    together.
+    x_row and x_column are the steps from a row of x, or a column, to the next; out is contiguous.
     """
     R, C = x.shape
     if guess:
