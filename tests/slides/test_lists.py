@@ -84,9 +84,8 @@ def test_a_recorded_command_can_be_given_today_and_says_what_it_was():
         line = records.read(name)["command"]
         for module in re.findall(r"-m (minimal[\w.]*)", line):
             name = tables.MOVED.get(module, module)
-            now = (ROOT / "notebooks" if name.startswith("evidence.") else ROOT) / name.replace(
-                ".", "/"
-            )
+            folder = "" if name.startswith("minimal.") else "notebooks"
+            now = ROOT / folder / name.replace(".", "/")
             assert now.with_suffix(".py").exists() or (now / "__main__.py").exists(), module
 
 
