@@ -20,7 +20,7 @@ UNITS = [marking.find(path.parent.name) for path in sorted(HOMEWORK.glob("hw*/ex
 EVERY = [exercise for unit in UNITS for exercise in unit.exercises.values()]
 UNIT = marking.find("hw03")
 HONEST = (HOMEWORK / "solutions" / UNIT.folder / "reference.py").read_text(encoding="utf-8")
-PLACE = re.compile(r"((?:minimal|notebooks/evidence/research)/[\w/]+\.py): (\w+(?:\.\w+)?)")
+PLACE = re.compile(r"((?:minimal|notebooks/(?:evidence/research|course))/[\w/]+\.py): (\w+(?:\.\w+)?)")
 
 
 def one_line(text):
@@ -57,6 +57,7 @@ def defined(path):
 def test_what_it_is_in_the_package_is_there(exercise):
     places = PLACE.findall(exercise.after)
     named = exercise.after.count("minimal/") + exercise.after.count("research/")
+    named += exercise.after.count("course/")
     assert places and len(places) == named
     for path, name in places:
         assert name in defined(path), f"{path} has no {name}"
