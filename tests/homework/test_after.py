@@ -20,7 +20,9 @@ UNITS = [marking.find(path.parent.name) for path in sorted(HOMEWORK.glob("hw*/ex
 EVERY = [exercise for unit in UNITS for exercise in unit.exercises.values()]
 UNIT = marking.find("hw03")
 HONEST = (HOMEWORK / "solutions" / UNIT.folder / "reference.py").read_text(encoding="utf-8")
-PLACE = re.compile(r"((?:minimal|notebooks/(?:evidence/research|course))/[\w/]+\.py): (\w+(?:\.\w+)?)")
+PLACE = re.compile(
+    r"((?:minimal|notebooks/(?:evidence/research|course))/[\w/]+\.py): (\w+(?:\.\w+)?)"
+)
 
 
 def one_line(text):
