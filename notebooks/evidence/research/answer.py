@@ -128,8 +128,13 @@ def values_of_the_token():
 
 def systems():
     """The best of every family on both texts, with those that came later: best on code first."""
-    found = {text: {row["plan"]: row for row in ranked(text)} for text in TEXTS}
-    names = sorted(found["code"], key=lambda name: -found["code"][name]["difference"])
+    return on_both_texts(ranked)
+
+
+def on_both_texts(rows_of):
+    """A table of the leads that rows_of(text) gives, in its order on code."""
+    found = {text: {row["plan"]: row for row in rows_of(text)} for text in TEXTS}
+    names = list(found["code"])
     words = {text: [mean_and_interval(found[text][name]) for name in names] for text in TEXTS}
     return leads.to_markdown(pd.DataFrame(words, index=names).rename_axis("system"))
 
@@ -198,8 +203,7 @@ def beside(panels, title, xlabel, stacked=False):
 
 def choices(text):
     """The rates of every plan of the tuning grid: its mean loss at each, and the one it gets."""
-    df = pairs.runs_of(f"tuning_{text}")
-    means = df.groupby(["plan", "differs"], sort=False).loss.mean().unstack("plan")
+    means = at_each_choice(text)
     means.index = [rates_in_words(differs) for differs in means.index]
     best = means.idxmin()
     shown = means.map(lambda loss: "" if pd.isna(loss) else leads.number(loss))
@@ -208,14 +212,18 @@ def choices(text):
     return leads.to_markdown(shown.rename_axis("rates"))
 
 
+def at_each_choice(text):
+    """The mean loss of a plan (a column) where so much differs from the recipe (a row)."""
+    df = pairs.runs_of(f"tuning_{text}")
+    return df.groupby(["plan", "differs"], sort=False).loss.mean().unstack("plan")
+
+
 def at_their_best(text):
     """Leads over standard where each plan has the rates that its grid chose: rows, best first."""
-    df = pairs.runs_of(f"tuning_{text}")
-    means = df.groupby(["plan", "differs"], sort=False).loss.mean()
-    chosen = {plan: means[plan].idxmin() for plan in means.index.unique("plan")}
-    of_rows = {plan: {} for plan in chosen}
+    df, best = pairs.runs_of(f"tuning_{text}"), at_each_choice(text).idxmin()
+    of_rows = {plan: {} for plan in best.index}
     for row, differs in zip(pairs.rows_of(f"tuning_{text}"), df.differs):
-        if differs == chosen[row["plan"]]:
+        if differs == best[row["plan"]]:
             of_rows[row["plan"]][row["seed"]] = row["held_out"]
     theirs = of_rows.pop("standard")
     found = [lead_with_rows(plan, ours, theirs) for plan, ours in of_rows.items()]
@@ -224,23 +232,13 @@ def at_their_best(text):
 
 def tuned_systems():
     """The leads of the tuning grids on both texts, best on code first."""
-    found = {text: {row["plan"]: row for row in at_their_best(text)} for text in TEXTS}
-    words = {
-        text: [mean_and_interval(found[text][plan]) for plan in found["code"]] for text in TEXTS
-    }
-    return leads.to_markdown(pd.DataFrame(words, index=list(found["code"])).rename_axis("system"))
+    return on_both_texts(at_their_best)
 
 
 def gained(text):
     """What standard's own best rates gain it over those of the recipe."""
-    df = pairs.runs_of(f"tuning_{text}")
-    means = df[df.plan == "standard"].groupby("differs", sort=False).loss.mean()
-    return leads.number(means.iloc[0] - means.min())
-
-
-def tuned_lead(plan, text):
-    """One row of at_their_best."""
-    return next(row for row in at_their_best(text) if row["plan"] == plan)
+    standard = at_each_choice(text).standard
+    return leads.number(standard.iloc[0] - standard.min())
 
 
 def rates_in_words(differs):
