@@ -46,13 +46,17 @@ PARTS = dict(
 )
 
 
-def some_parts(text):
+def some_of(parts):
     """The type of --part: names with commas between."""
-    chosen = text.split(",")
-    unknown = [name for name in chosen if name not in PARTS]
-    if unknown:
-        names = ", ".join(unknown)
-        raise argparse.ArgumentTypeError(f"wanted some of {', '.join(PARTS)}, got {names}")
+
+    def chosen(text):
+        names = text.split(",")
+        unknown = [name for name in names if name not in parts]
+        if unknown:
+            got = ", ".join(unknown)
+            raise argparse.ArgumentTypeError(f"wanted some of {', '.join(parts)}, got {got}")
+        return names
+
     return chosen
 
 
@@ -63,13 +67,13 @@ def evidence_file(text):
     return text
 
 
-def measure(parser, argv):
-    """The command over PARTS; whoever has more parts than these adds them first."""
+def measure(parser, argv, parts):
+    """The command over a table of parts, such as PARTS."""
     parser.add_argument(
         "--part",
-        type=some_parts,
+        type=some_of(parts),
         default="train,decode,dva",
-        help=f"some of {', '.join(PARTS)}, with commas between",
+        help=f"some of {', '.join(parts)}, with commas between",
     )
     parser.add_argument("--threads", type=number(int, least=1, most=1024), default=2)
     parser.add_argument(
@@ -85,12 +89,12 @@ def measure(parser, argv):
     asked = parser.parse_args(argv)
     results.check_target(asked.out)
     torch.set_num_threads(asked.threads)
-    found = dict(machine=machine()) | {field: None for field, _ in PARTS.values()}
+    found = dict(machine=machine()) | {field: None for field, _ in parts.values()}
     rate = matmul_rate() / 1e9
     print(f"{found['machine']}\nfloor: {rate:.0f} GFLOP/s, fp32 1024^3, {asked.threads} threads")
-    for name in PARTS:
+    for name in parts:
         if name in asked.part:
-            field, part = PARTS[name]
+            field, part = parts[name]
             found[field] = part(asked)
             if asked.out and found[field]:
                 record(asked.out, field, found)
@@ -108,7 +112,7 @@ def record(path, field, found):
 
 @command("minimal.bench", __doc__)
 def main(parser, argv):
-    measure(parser, argv)
+    measure(parser, argv, PARTS)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from evidence.research.bench import generation, step_profile
 from evidence.research.bench.busy import busy
 from evidence.research.bench.busy import report as report_busy
 from evidence.research.bench.race import race
-from minimal.bench.__main__ import PARTS, measure
+from minimal.bench import __main__ as bench
 from minimal.command import command
 from minimal.data.files import runs_folder
 
@@ -45,7 +45,7 @@ def measure_gpu(asked):
     return gpu.everything(Path(asked.out).parent if asked.out else runs_folder() / "gpu")
 
 
-PARTS |= dict(
+PARTS = bench.PARTS | dict(
     race=("race", measure_race),
     profile=("profile", measure_profile),
     generate=("generate_cpu", lambda asked: generation.everything()),
@@ -56,7 +56,7 @@ PARTS |= dict(
 
 @command("evidence.research.bench", __doc__)
 def main(parser, argv):
-    measure(parser, argv)
+    bench.measure(parser, argv, PARTS)
 
 
 if __name__ == "__main__":
