@@ -23,6 +23,10 @@ LEADS = dict(
     entropy=(("inside", "standard"), ("inside", "resformer"), "entropy_deep"),
 )
 
+AT_SLOW_GAINS = (
+    "At gains' rates of .05 and .005, beside the .031 that the paper's rule of batch sizes gives "
+    "for ours."
+)
 NOTES = {
     "bov-skipv1": "SkipV1Former's abstract (2510.16807) reports better perplexity than standard "
     "attention. Ours: {skipv1} over standard (grid sharing).",
@@ -43,12 +47,9 @@ NOTES = {
     "bov-keep": "Both with tables in the last third: the gain fixed at 1 and V dropped, against V "
     "kept beside the table with learned weights. The paper's own form, a learned gain at the "
     "recipe's rate, silences layers on the novel and is no fair rival there.",
-    "bov-every-layer": "At gains' rates of .05 and .005, beside the .031 that the paper's rule of "
-    "batch sizes gives for ours.",
-    "bov-alternate": "At gains' rates of .05 and .005, beside the .031 that the paper's rule of "
-    "batch sizes gives for ours.",
-    "bov-shared": "At gains' rates of .05 and .005, beside the .031 that the paper's rule of batch "
-    "sizes gives for ours.",
+    "bov-every-layer": AT_SLOW_GAINS,
+    "bov-alternate": AT_SLOW_GAINS,
+    "bov-shared": AT_SLOW_GAINS,
 }
 
 
