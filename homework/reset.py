@@ -1,10 +1,12 @@
 """How do I start a unit over? `python -m homework.reset hw03` writes the stub again and keeps your
 file beside it."""
 
+import itertools
 import os
 
 from homework.marking import find
 from minimal.command import command
+from minimal.data import files
 
 
 def reset(unit):
@@ -15,9 +17,8 @@ def reset(unit):
         return None
     kept = None
     if os.path.lexists(path):
-        number = 1
-        while os.path.lexists(kept := path.with_name(f"{path.stem}.mine-{number}.py")):
-            number += 1
+        names = (f"{path.stem}.mine-{number}.py" for number in itertools.count(1))
+        kept = files.first_free(map(path.with_name, names))
         path.rename(kept)
     path.write_bytes(stub)
     return kept

@@ -9,7 +9,7 @@ learner has not; what had run, or was changed, is kept.
 """
 
 import datetime
-import hashlib
+import itertools
 import json
 import os
 import re
@@ -74,12 +74,8 @@ def state(content):
         given = book["metadata"].get("course", {}).get("given", "")
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
-    return dict(now=digest(cells), given=given, ran=ran)
-
-
-def digest(cells):
-    """Of what a learner writes: outputs, counts and folds are the machine's."""
-    return hashlib.sha256(json.dumps(cells).encode()).hexdigest()[:16]
+    # outputs, counts and folds are the machine's; the cells above are what a learner writes
+    return dict(now=files.digest(cells), given=given, ran=ran)
 
 
 def write(source, copy):
@@ -93,11 +89,9 @@ def write(source, copy):
 
 def set_aside(copy):
     """Give the learner's copy a dated name beside it, one that nothing has yet; the name."""
-    day, number = datetime.date.today().isoformat(), 1
-    aside = copy.with_name(f"{copy.stem}.{day}.ipynb")
-    while os.path.lexists(aside):
-        number += 1
-        aside = copy.with_name(f"{copy.stem}.{day}-{number}.ipynb")
+    dated = f"{copy.stem}.{datetime.date.today().isoformat()}"
+    ends = itertools.chain([""], (f"-{number}" for number in itertools.count(2)))
+    aside = files.first_free(copy.with_name(f"{dated}{end}.ipynb") for end in ends)
     with files.writing(copy):
         os.rename(copy, aside)
     return aside

@@ -38,6 +38,14 @@ def make(outside):
     return call
 
 
+def git(folder, *words):
+    """What git says in a folder, as somebody whom it knows."""
+    who = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+    done = subprocess.run(["git", *who, *words], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
 def text_of(path):
     try:
         return path.read_text(encoding="utf-8")

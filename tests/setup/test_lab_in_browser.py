@@ -14,6 +14,7 @@ import pytest
 
 from course import work
 from tests.setup import own_lab
+from tests.setup.conftest import git
 
 ROOT = Path(__file__).resolve().parents[2]
 TOKEN = "for-this-test-only"
@@ -21,6 +22,8 @@ NAMES = ("00_start_here", "01_attention")
 OWN = ("CONFIG", "DATA", "RUNTIME", "workspaces", "settings", "ipython", "log")  # JupyterLab's here
 
 pytestmark = pytest.mark.site
+
+LANDING = "work/00_start_here.ipynb"
 
 # what the notebook in front shows: (cell id, kind of output, its text), and helpers
 SCRIPT = """
@@ -60,12 +63,6 @@ def smoke(name, folder):
     (folder / f"{name}.ipynb").write_text(small, encoding="utf-8")
 
 
-def git(folder, *words):
-    who = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
-    done = subprocess.run(["git", *who, *words], cwd=folder, capture_output=True, check=True)
-    return done.stdout.decode()
-
-
 def clone(home):
     """A repository with two notebooks, and a learner's copies of them."""
     (home / "notebooks").mkdir()
@@ -97,7 +94,7 @@ def address(home):
     options = f"""--no-browser --allow-root --ip=127.0.0.1 --port={port}
         --ServerApp.port_retries=0 --ServerApp.root_dir={home} --IdentityProvider.token={TOKEN}
         --LabApp.expose_app_in_browser=True
-        --LabApp.default_url=/lab/tree/work/00_start_here.ipynb""".split()
+        --LabApp.default_url=/lab/tree/{LANDING}""".split()
     with open(home / "log", "w") as log:
         server = subprocess.Popen(
             [sys.executable, "-m", "jupyterlab", *options],
@@ -147,7 +144,7 @@ def told_by(page, which):
 
 
 def test_it_lands_on_notebook_00_with_its_contents_and_without_a_question(page):
-    assert page.run("location.pathname") == "/lab/tree/work/00_start_here.ipynb"
+    assert page.run("location.pathname") == f"/lab/tree/{LANDING}"
     assert page.run("document.querySelector('.jp-TableOfContents').getClientRects()[0].width") > 150
     contents = page.run("document.querySelector('.jp-TableOfContents').textContent")
     assert "00 · Start here" in contents and "Glossary" in contents
@@ -247,7 +244,7 @@ ANSWER = """def causal_mask(T, S):
 def turn(page, address):
     """Notebook 01 with everything run that stands above its first exercise."""
     name = "01_attention"
-    opened(page, f"{address}/lab/tree/work/{name}.ipynb", name)
+    opened(page, f"{address}/lab/tree/{Path('work', name)}.ipynb", name)
     page.run("book().content.activeCellIndex = cell('turn-causal-mask')")
     told = told_by(page, "all-above")
     assert [output for output in told if output[1] in ("error", "stderr")] == []

@@ -3,12 +3,11 @@
 import json
 import os
 import shutil
-import subprocess
 
 import pytest
 
 from course import work
-from tests.setup.conftest import ROOT
+from tests.setup.conftest import ROOT, git
 
 NAMES = ("00_start.ipynb", "01_next.ipynb")
 
@@ -20,13 +19,6 @@ def book(*sources):
         for at, text in enumerate(sources)
     ]
     return json.dumps(dict(cells=cells, metadata={}, nbformat=4, nbformat_minor=5)) + "\n"
-
-
-def git(folder, *words):
-    who = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
-    done = subprocess.run(["git", *who, *words], cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 @pytest.fixture
