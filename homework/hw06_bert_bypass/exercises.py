@@ -6,7 +6,7 @@ import string
 import numpy as np
 
 from homework import by_index
-from homework.marking import For, Part, Unit, Wrong, need, normals, refuse
+from homework.marking import For, Part, Unit, Wrong, need, normals, refuse, slip
 
 unit = Unit(
     "hw06_bert_bypass",
@@ -36,6 +36,20 @@ def encoder(alpha):
         )
 
     return make
+
+
+def attending(
+    x, wq, wk, wv, heads, lengths, alpha, added=lambda y: np.maximum(y, 0),
+    root=lambda D, C: D**0.5, hidden=-np.inf,
+):  # fmt: skip
+    """bypass by matrices, with one of its steps mistaken."""
+    (B, T, C), D = x.shape, x.shape[2] // heads
+    q, k, v, y = (z.reshape(B, T, heads, D) for z in (x @ wq, x @ wk, x @ wv, added(x)))
+    score = np.einsum("bthd,bshd->bhts", q, k) / root(D, C)
+    score = np.where(np.arange(T) < lengths[:, None, None, None], score, hidden)
+    e = np.exp(score - score.max(-1, keepdims=True))
+    out = np.einsum("bhts,bshd->bthd", e / e.sum(-1, keepdims=True), v + alpha[:, None] * y)
+    return out.reshape(B, T, C)
 
 
 @unit.exercise(
@@ -69,6 +83,43 @@ def encoder(alpha):
     ),
     Wrong(
         "causal", 14, "this is an encoder: a token also sees the tokens after it", dict(causal=True)
+    ),
+    slip(
+        10,
+        "relu is missing: only what is above zero is added",
+        lambda *x: attending(*x, added=lambda y: y),
+    ),
+    slip(
+        14, "the scores are not divided by sqrt(D)", lambda *x: attending(*x, root=lambda D, C: 1)
+    ),
+    slip(
+        14,
+        "the scores are divided by sqrt(D), the width of a HEAD, not by sqrt(C)",
+        lambda *x: attending(*x, root=lambda D, C: C**0.5),
+    ),
+    slip(
+        10,
+        "every head has an alpha of its own: you took their mean",
+        lambda x, q, k, v, heads, lengths, alpha: bypass(
+            x, q, k, v, heads, lengths, alpha.mean() + 0 * alpha
+        ),
+    ),
+    slip(
+        14,
+        "a text of length n has the keys 0 … n - 1: yours sees one key of padding",
+        lambda x, q, k, v, heads, lengths, alpha: bypass(
+            x, q, k, v, heads, np.minimum(lengths + 1, x.shape[1]), alpha
+        ),
+    ),
+    slip(
+        14,
+        "what is hidden has a score of -inf, not 0: exp(0) counts",
+        lambda *x: attending(*x, hidden=0.0),
+    ),
+    slip(
+        14,
+        "x wv is missing: the bypass is added to it",
+        lambda x, q, k, v, *rest: bypass(x, q, k, 0 * v, *rest),
     ),
     hints=[
         "relu(x) has the full width C. Split it into heads like the values, head h with the "
@@ -259,6 +310,18 @@ def logits(kind):
     return make
 
 
+def spanned(start, end, context, longest, threshold, least=0, score=lambda a, b: a + b):
+    """best_span with another score, or another shortest answer."""
+    pairs = [
+        (score(start[s], end[e]), s, e)
+        for s in range(len(start))
+        for e in range(s + least, min(len(start), s + longest))
+        if context[s] and context[e]
+    ]
+    best = max(pairs, key=lambda pair: pair[0], default=(-np.inf, 0, 0))
+    return best[1:] if best[0] > start[0] + end[0] + threshold else (0, 0)
+
+
 @unit.exercise(
     Part("an end before its start", 3, [logits("order"), logits("one token"), logits("order")]),
     Part("an end too far away", 3, logits("length")),
@@ -298,6 +361,8 @@ def logits(kind):
         "your span lies in the question; only context tokens can be answers",
         dict(inside="no"),
     ),
+    slip(3, "an answer may be one word long: s <= e", lambda *x: spanned(*x, least=1)),
+    slip(6, "the two logits are ADDED", lambda *x: spanned(*x, score=lambda a, b: a * b)),
     hints=[
         "All pairs at once: start[:, None] + end[None, :] is (T,T). Which entries are allowed?",
         "Set the others to -inf, take argmax of the flat matrix, and divmod by T.",
@@ -686,6 +751,37 @@ def sampled(K, N):
         "you multiplied the samples as they are; take each stream's mean off first",
         dict(centred=False),
     ),
+    slip(
+        8,
+        "the weights are missing: each stream counts with its own",
+        lambda streams, w: variance_parts(streams, np.ones(len(w))),
+    ),
+    slip(
+        8,
+        "what two streams have together belongs in it: the entries off the diagonal are not 0",
+        lambda streams, w: np.diag(np.diag(variance_parts(streams, w))),
+    ),
+    slip(
+        8,
+        "every stream has a mean of its own",
+        lambda streams, w: (
+            (w[:, None] * (streams - streams.mean()))
+            @ (w[:, None] * (streams - streams.mean())).T
+            / streams.shape[1]
+        ),
+    ),
+    slip(8, "divide by N", lambda streams, w: variance_parts(streams, w) * streams.shape[1]),
+    slip(
+        8,
+        "a weight enters once with each of the two streams, so its square stands on the "
+        "diagonal alone",
+        lambda streams, w: variance_parts(streams, w**2),
+    ),
+    slip(
+        8,
+        "a negative weight turns the sign of what its stream has with others",
+        lambda streams, w: variance_parts(streams, abs(w)),
+    ),
     hints=[
         "Expand E[S²] - (E[S])² for S = w_0 X_0 + w_1 X_1 + w_2 X_2. How many products are there, "
         "and which of them are equal?",
@@ -717,6 +813,19 @@ def variance_parts(streams, weights, *, printed=False, ddof=0, pair=1, centred=T
     return out
 
 
+def freedom(a, std, n, less=1):
+    u, w = np.var(a, ddof=1) / len(a), std**2 / n
+    return (u + w) ** 2 / (u**2 / (len(a) - less) + w**2 / (n - less))
+
+
+def tested(a, mean, std, runs, power=0.5, each=True):
+    """Welch's test with one of its steps mistaken."""
+    u, w = np.var(a, ddof=1), std**2
+    N, n = (len(a), runs) if each else (1, 1)
+    t = (mean - a.mean()) / (u / N + w / n) ** power
+    return t, (u / N + w / n) ** 2 / ((u / N) ** 2 / (len(a) - 1) + (w / n) ** 2 / (runs - 1))
+
+
 @unit.exercise(
     Part(
         "as many runs",
@@ -726,7 +835,7 @@ def variance_parts(streams, weights, *, printed=False, ddof=0, pair=1, centred=T
     Part(
         "fewer runs on one side",
         5,
-        lambda r: (r.normal(size=3) * 0.3 + 3, 4 + r.normal(), 0.5 + r.random(), 7),
+        lambda r: (r.normal(size=3) * 0.3 + 3, 1 + 0.3 * r.normal(), 0.5 + r.random(), 7),
     ),
     Wrong(
         "the deviation for the variance",
@@ -746,6 +855,52 @@ def variance_parts(streams, weights, *, printed=False, ddof=0, pair=1, centred=T
         10,
         "the sign: t is positive when the printed mean is larger",
         dict(sign=-1),
+    ),
+    slip(
+        10,
+        "the root is missing: t is the difference over the ROOT of the sum",
+        lambda a, m, s, n: tested(a, m, s, n, power=1),
+    ),
+    slip(
+        10,
+        "the degrees of freedom divide by n - 1, not by n",
+        lambda a, m, s, n: (welch(a, m, s, n)[0], freedom(a, s, n, less=0)),
+    ),
+    slip(
+        10,
+        "N + n - 2 is Student's number of degrees; Welch's has a formula of its own",
+        lambda a, m, s, n: (welch(a, m, s, n)[0], len(a) + n - 2.0),
+    ),
+    slip(
+        10,
+        "each variance is divided by its own number of runs",
+        lambda a, m, s, n: tested(a, m, s, n, each=False),
+    ),
+    slip(
+        10,
+        "the numerator of the degrees of freedom is the SQUARE of the sum",
+        lambda a, m, s, n: (
+            welch(a, m, s, n)[0],
+            freedom(a, s, n) / (np.var(a, ddof=1) / len(a) + s**2 / n),
+        ),
+    ),
+    slip(
+        10,
+        "the spread of your own runs counts as well",
+        lambda a, m, s, n: tested(0 * a + a.mean(), m, s, n),
+    ),
+    slip(
+        10,
+        "you added the two standard errors; their SQUARES are added",
+        lambda a, m, s, n: (
+            (m - a.mean()) / (np.std(a, ddof=1) / len(a) ** 0.5 + s / n**0.5),
+            freedom(a, s, n),
+        ),
+    ),
+    slip(
+        5,
+        "t has a sign: below zero the printed mean is the smaller",
+        lambda a, m, s, n: (abs(welch(a, m, s, n)[0]), welch(a, m, s, n)[1]),
     ),
     hints=[
         "Runs enter only by their mean, their variance (with n - 1) and their number. Of the row "

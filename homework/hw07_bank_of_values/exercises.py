@@ -3,7 +3,7 @@
 import numpy as np
 
 from homework import by_index
-from homework.marking import For, Part, Unit, Wrong, need, normals, per_cent, refuse
+from homework.marking import For, Part, Unit, Wrong, need, normals, per_cent, refuse, slip
 
 unit = Unit(
     "hw07_bank_of_values",
@@ -268,6 +268,10 @@ def embedded(C, E):
     )
 
 
+def rooted(x):
+    return x / np.sqrt((x**2).mean(-1, keepdims=True))
+
+
 @unit.exercise(
     Part("as many columns", 4, embedded(5, 5)),
     Part("a narrower value", 4, embedded(6, 4)),
@@ -302,6 +306,26 @@ def embedded(C, E):
         "you divided by the length; RMS-norm divides by the root of the MEAN square, so a row "
         "keeps length sqrt(C)",
         dict(norm="length"),
+    ),
+    slip(
+        8,
+        "one layer's table is near to that layer alone: take the mean of all",
+        lambda embedding, w: aligned_table(embedding, w[-1:]),
+    ),
+    slip(
+        8,
+        "the nearest table to all, in squares, is their MEAN, not their median",
+        lambda embedding, w: np.sort(rooted(embedding) @ w, 0)[(len(w) - 1) // 2],
+    ),
+    slip(
+        8,
+        "the norm is that of each token, over C",
+        lambda embedding, w: embedding / np.sqrt((embedding**2).mean(0, keepdims=True)) @ w.mean(0),
+    ),
+    slip(
+        8,
+        "RMSNorm divides by the ROOT of the mean square",
+        lambda embedding, w: embedding / (embedding**2).mean(-1, keepdims=True) @ w.mean(0),
     ),
     hints=[
         "With one layer it is notebook 10's table. With n layers: which vector has the smallest "
@@ -341,6 +365,16 @@ def lookup(T, S):
     )
 
 
+def heads_read(q, k, rows, gamma, shift=0, axis=3):
+    """bov_attention with other rows, a shifted mask or another axis of the softmax."""
+    (T, H, D), (S, G) = q.shape[1:], k.shape[1:3]
+    k, rows = np.repeat(k, H // G, 2), np.repeat(rows, H // G, 2)
+    score = np.einsum("bthd,bshd->bhts", q, k) / np.sqrt(D)
+    seen = np.arange(S) <= np.arange(T)[:, None] + S - T + shift
+    e = np.where(seen, np.exp(score), 0)
+    return gamma * np.einsum("bhts,bshd->bthd", e / e.sum(axis, keepdims=True), rows)
+
+
 @unit.exercise(
     Part("a whole sequence", 7, lookup(6, 6)),
     Part("behind a cache", 7, lookup(2, 7)),
@@ -366,6 +400,36 @@ def lookup(T, S):
         "query heads that follow each other share a key head and its rows: head h reads group "
         "h // (H // G), not h % G",
         dict(turns=True),
+    ),
+    slip(
+        14,
+        "the scores are not divided by sqrt(D)",
+        lambda q, *x: bov_attention(q * q.shape[3] ** 0.5, *x),
+    ),
+    slip(
+        14,
+        "the scores are divided by the ROOT of D",
+        lambda q, *x: bov_attention(q / q.shape[3] ** 0.5, *x),
+    ),
+    slip(
+        14,
+        "gamma belongs to the values; you multiplied the scores by it as well",
+        lambda q, k, ids, table, gamma: bov_attention(gamma * q, k, ids, table, gamma),
+    ),
+    slip(
+        14,
+        "the values are the table's rows alone; you added the keys",
+        lambda q, k, ids, table, gamma: heads_read(q, k, table[ids] + k, gamma),
+    ),
+    slip(
+        14,
+        "each of your queries sees one key too many: the last is t + S - T",
+        lambda q, k, ids, table, gamma: heads_read(q, k, table[ids], gamma, shift=1),
+    ),
+    slip(
+        14,
+        "your softmax runs over the queries; the weights of each QUERY sum to one",
+        lambda q, k, ids, table, gamma: heads_read(q, k, table[ids], gamma, axis=2),
     ),
     hints=[
         "table[ids] has the shape of values: (B,S,G,D). Repeat keys and values for the heads of "
@@ -414,6 +478,11 @@ def masses(distinct):
     return make
 
 
+def read_by(masses, weights, ids, table, gamma):
+    masses = np.broadcast_to(masses, (len(ids), table.shape[1], masses.shape[2]))
+    return gamma * np.einsum("bhu,uhd->bhd", masses, table[np.unique(ids)])
+
+
 @unit.exercise(
     Part("every token once", 3, masses(True)),
     Part("tokens that come again", 7, masses(False)),
@@ -435,6 +504,23 @@ def masses(distinct):
         10,
         "row u of the table is not token u of your list: read table[tokens]",
         dict(local=True),
+    ),
+    slip(
+        10,
+        "tokens are wanted in ASCENDING order",
+        lambda *x: (
+            histogram_decode(*x)[0][::-1],
+            histogram_decode(*x)[1][..., ::-1],
+            histogram_decode(*x)[2],
+        ),
+    ),
+    slip(
+        10,
+        "every head has weights of its own; out is read with a mean over heads",
+        lambda *x: (
+            *histogram_decode(*x)[:2],
+            read_by(histogram_decode(*x)[1].mean(1, keepdims=True), *x),
+        ),
     ),
     hints=[
         "tokens, place = ids.unique(return_inverse=True): place (B,S) says where in the list each "
@@ -594,6 +680,43 @@ def model(batch):
         "matrices are gone",
         dict(own=True),
     ),
+    slip(
+        12,
+        "matrices W_V are GONE: they are saved as well",
+        lambda L, n, B, T, V, E, C, size, i: saved_bytes(L, n, B, T, V, E, -C, size, i),
+    ),
+    slip(
+        8,
+        "every text of the batch has ids of its own",
+        lambda L, n, B, T, V, E, C, size, i: (
+            saved_bytes(L, n, B, T, V, E, C, size, i) + (B - 1) * T * i
+        ),
+    ),
+    slip(
+        12,
+        "values alone are gone: keys stay, and count on neither side",
+        lambda L, n, B, T, V, E, C, size, i: (
+            saved_bytes(L, n, B, T, V, E, C, size, i) + L * B * T * E * size
+        ),
+    ),
+    slip(
+        12,
+        "you counted numbers; wanted bytes",
+        lambda L, n, B, T, V, E, C, size, i: saved_bytes(L, n, B, T, V, E, C, 1, i),
+    ),
+    slip(
+        12,
+        "ids are new: they are taken off what is saved",
+        lambda L, n, B, T, V, E, C, size, i: saved_bytes(L, n, B, T, V, E, C, size, -i),
+    ),
+    slip(
+        12,
+        "every target layer loses a W_V, however many tables they share",
+        lambda L, n, B, T, V, E, C, size, i: (
+            saved_bytes(L, n, B, T, V, E, C, size, i) - (L - n) * C * E * size
+        ),
+    ),
+    slip(12, "your sign is turned: what is saved is positive", lambda *x: -saved_bytes(*x)),
     hints=[
         "What goes: `layers` value streams of B · T · E elements, and as many matrices C × E. "
         "What comes: `tables` tables V × E, and B · T ids.",

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from homework import by_index
-from homework.marking import For, Part, Unit, Wrong, need, normals, refuse
+from homework.marking import For, Part, Unit, Wrong, need, normals, refuse, slip
 
 unit = Unit(
     "hw10_frontier",
@@ -51,6 +51,19 @@ def packed(n, several):
     return make
 
 
+def hashed(ids, starts, factors, total, rows, late=0, still=False, prime=2**31 - 1, none=0):
+    """document_slots with one of its steps mistaken."""
+    out = np.zeros(ids.shape, np.int64)
+    for b, t in np.ndindex(*ids.shape):
+        began = max(np.flatnonzero(starts[b, : t + 1]), default=-late) + late
+        key = int(total)
+        for i, factor in enumerate(factors):
+            one = int(ids[b, t if still else t - i]) + 1 if t - i >= began else none
+            key += int(factor) * one
+        out[b, t] = key % prime % int(rows)
+    return out
+
+
 @unit.exercise(
     Part("one document", 6, [packed(2, False), packed(3, False), packed(4, False)]),
     Part("several documents in a text", 12, [packed(3, True), packed(4, True), packed(2, True)]),
@@ -79,6 +92,41 @@ def packed(n, several):
         18,
         "factors[0] belongs to the id here, factors[1] to the one before it, and so on",
         dict(forward=False),
+    ),
+    slip(
+        18,
+        "a document's first id belongs to it: the place where it starts counts",
+        lambda ids, starts, *x: hashed(ids, starts, *x, late=1),
+    ),
+    slip(
+        18,
+        "x_i is the id i places EARLIER; you took the id here for all",
+        lambda ids, starts, *x: hashed(ids, starts, *x, still=True),
+    ),
+    slip(
+        18,
+        "total is missing: it is added before the remainders",
+        lambda ids, starts, f, total, rows: document_slots(ids, starts, f, 0, rows),
+    ),
+    slip(
+        18,
+        "the remainder by p comes first, then that by rows: yours is missing",
+        lambda ids, starts, *x: hashed(ids, starts, *x, prime=2**80),
+    ),
+    slip(
+        18,
+        "the remainder by rows is missing: a slot is below rows",
+        lambda ids, starts, f, total, rows: document_slots(ids, starts, f, total, 2**31 - 1),
+    ),
+    slip(
+        18,
+        "p is the prime 2^31 - 1, not 2^31",
+        lambda ids, starts, *x: hashed(ids, starts, *x, prime=2**31),
+    ),
+    slip(
+        18,
+        "before a document stands 0, not an id: counting from 1 is for ids",
+        lambda ids, starts, *x: hashed(ids, starts, *x, none=1),
     ),
     hints=[
         "For i = 0 … n - 1: shift the ids i places to the right, and set to 0 whatever comes from "
@@ -201,6 +249,29 @@ def latent_cache(S, large=False):
     return make
 
 
+def stepped(q, q_turned, latent, turned, up_k, up_v, out):
+    """The scores of latent_step."""
+    score = np.einsum("hd,hdc,sc->hs", q, up_k, latent) + q_turned @ turned.T
+    return score / np.sqrt(q.shape[1] + q_turned.shape[1])
+
+
+def over_heads(*inputs):
+    """latent_step with a softmax over the heads."""
+    e = np.exp(stepped(*inputs) - stepped(*inputs).max(0))
+    mixed = e / e.sum(0) @ inputs[2]
+    return e / e.sum(0), mixed, np.einsum("mhe,hec,hc->m", inputs[6], inputs[5], mixed)
+
+
+def wide(q, q_turned, latent):
+    R = q_turned.shape[1]
+    return ((q.shape[1] + R) / (latent.shape[1] + R)) ** 0.5
+
+
+def rooted_sum(q, q_turned):
+    D, R = q.shape[1], q_turned.shape[1]
+    return (D + R) ** 0.5 / (D**0.5 + R**0.5)
+
+
 @unit.exercise(
     Part("a short past", 8, latent_cache([3, 4, 5])),
     Part("a longer past, large scores", 12, latent_cache([9, 11, 13], large=True)),
@@ -227,6 +298,49 @@ def latent_cache(S, large=False):
         20,
         "your values are made by up_k: wanted up_v, on the way out",
         dict(values="up_k"),
+    ),
+    slip(
+        20,
+        "the scores are not divided by the root of D + R",
+        lambda q, t, *x: latent_step(
+            q * (q.shape[1] + t.shape[1]) ** 0.5, t * (q.shape[1] + t.shape[1]) ** 0.5, *x
+        ),
+    ),
+    slip(
+        20,
+        "your softmax runs over the heads; the weights of each HEAD sum to one",
+        lambda *x: over_heads(*x),
+    ),
+    slip(
+        20,
+        "weights are wanted: the softmax of the scores",
+        lambda *x: (stepped(*x), *latent_step(*x)[1:]),
+    ),
+    slip(
+        20,
+        "scores are over the root of D + R, the widths of a query, whatever the latent's",
+        lambda q, t, z, *x: latent_step(wide(q, t, z) * q, wide(q, t, z) * t, z, *x),
+    ),
+    slip(
+        20,
+        "every head has a mixture of its own; you averaged them on the way out",
+        lambda *x: (
+            *latent_step(*x)[:2],
+            np.einsum("mhe,hec,c->m", x[6], x[5], latent_step(*x)[1].mean(0)),
+        ),
+    ),
+    slip(
+        20,
+        "the root of the SUM D + R, not the sum of two roots",
+        lambda q, t, *x: latent_step(q * rooted_sum(q, t), t * rooted_sum(q, t), *x),
+    ),
+    slip(
+        20,
+        "y is one vector of M numbers: the heads are added up",
+        lambda *x: (
+            *latent_step(*x)[:2],
+            np.einsum("mhe,hec,hc->mh", x[6], x[5], latent_step(*x)[1]),
+        ),
     ),
     hints=[
         "A head's query joins its up_k: (H,D) and (H,D,C) make (H,C), and what meets the cache is "
@@ -304,6 +418,24 @@ def layers(N):
     return make
 
 
+def rooted(x):
+    return x / np.sqrt((x**2).mean(-1, keepdims=True))
+
+
+def unit_length(x):
+    return x / np.sqrt((x**2).sum(-1, keepdims=True))
+
+
+def mixture(
+    streams, first, second, fixed, w, bend=None, early=rooted, late=rooted,
+    weigh=lambda a: a, each=lambda x: x, order=1,
+):  # fmt: skip
+    """mixed_values by matrices, with one of its steps mistaken."""
+    a = (bend or np.vectorize(gelu))(early(streams[-1]) @ first.T) @ second.T + fixed
+    mixed = np.einsum("tn,ntc->tc", weigh(a), each(streams[::order]))
+    return a, late(mixed) @ w.T
+
+
 @unit.exercise(
     Part("two streams", 6, layers(2)),
     Part("many streams", 10, [layers(4), layers(5), layers(6)]),
@@ -331,6 +463,38 @@ def layers(N):
         "`fixed` is missing: it is added to what the token makes",
         dict(base=False),
     ),
+    slip(16, "gelu, not relu", lambda *x: mixture(*x, bend=lambda z: np.maximum(z, 0))),
+    slip(
+        16,
+        "the exact gelu is wanted; yours is the approximation by tanh",
+        lambda *x: mixture(
+            *x, bend=lambda z: z / 2 * (1 + np.tanh((2 / np.pi) ** 0.5 * (z + 0.044715 * z**3)))
+        ),
+    ),
+    slip(16, "gelu, not silu", lambda *x: mixture(*x, bend=lambda z: z / (1 + np.exp(-z)))),
+    slip(
+        16,
+        "`second` is turned round: second times a column",
+        lambda s, f, g, fixed, w: mixture(s, f, g.T, fixed, w),
+    ),
+    slip(16, "the norm of the mixture is missing", lambda *x: mixture(*x, late=lambda z: z)),
+    slip(16, "the norm of x_t is missing", lambda *x: mixture(*x, early=lambda z: z)),
+    slip(
+        16,
+        "no softmax: the weights are used as they are",
+        lambda *x: mixture(*x, weigh=lambda a: np.exp(a) / np.exp(a).sum(1, keepdims=True)),
+    ),
+    slip(
+        16,
+        "norm divides by the root of the MEAN square, not of the sum",
+        lambda *x: mixture(*x, early=unit_length, late=unit_length),
+    ),
+    slip(
+        16,
+        "the streams are mixed as they are; the norm comes after",
+        lambda *x: mixture(*x, each=rooted),
+    ),
+    slip(16, "weight n belongs to stream n, oldest first", lambda s, *x: mixture(s, *x, order=-1)),
     hints=[
         "x is the newest stream, normed, (T,C). first takes it to N numbers, gelu, second to N "
         "weights a token; fixed is added to all tokens alike.",
