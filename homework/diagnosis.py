@@ -11,6 +11,7 @@ import itertools
 import numpy as np
 
 from homework.compare import compare, dtype_of
+from homework.relation import relation
 
 PAIRS = 60  # pairs of mistakes that are tried at most
 
@@ -80,29 +81,49 @@ def swapped(exercise, part, seed, states, answers):
 
 
 def factor(exercise, part, seed, states, answers):
-    """Is every number the same multiple of the wanted one?"""
+    """Is every number of one result the same multiple of the wanted one, and all others right?"""
+    wanted = [exercise.expected(part, seed, case) for case in range(len(answers))]
+    count = len(wanted[0])
+    if any(
+        [x.shape for x in a] != [x.shape for x in w] for a, w in zip(answers, wanted, strict=True)
+    ):
+        return ""
+    off = [n for n in range(count) if not same(answers, wanted, n)]
+    asked = exercise.asked(part, seed, 0)
+    if all_off := multiple(answers, wanted, range(count)):
+        return f"every number is {all_off:.4g} times the wanted one: {MULTIPLE}{asked}"
+    if len(off) == 1 < count and (times := multiple(answers, wanted, off)):
+        found = f"every number of result {off[0] + 1} is {times:.4g} times the wanted one"
+        return f"{found}: {MULTIPLE}{asked}"
+    return ""
+
+
+MULTIPLE = "a factor is missing or too many"
+
+
+def same(answers, wanted, result):
+    pairs = zip(answers, wanted, strict=True)
+    return all(np.allclose(a[result], w[result], rtol=1e-4) for a, w in pairs)
+
+
+def multiple(answers, wanted, results):
+    """The factor between these results and the wanted ones, or 0 where it is not one."""
     ratios = []
-    for case, answer in enumerate(answers):
-        wanted = exercise.expected(part, seed, case)
-        if [a.shape for a in answer] != [w.shape for w in wanted]:
-            return ""
-        got, right = (np.concatenate([np.ravel(x) for x in xs]) for xs in (answer, wanted))
+    for answer, right in zip(answers, wanted, strict=True):
+        got, right = (np.concatenate([np.ravel(xs[n]) for n in results]) for xs in (answer, right))
         if right.dtype.kind != "f" or got.dtype.kind not in "fiu":
-            return ""
+            return 0
         large = np.abs(right) > 1e-3 * np.abs(right).max(initial=0)
         if not np.allclose(got[~large], 0, atol=1e-2 * np.abs(right).max(initial=0)):
-            return ""
+            return 0
         ratios.append(got[large].astype("f8") / right[large])
     every = np.concatenate(ratios) if ratios else np.zeros(0)
     if every.size < 6 or not np.isfinite(every).all():
-        return ""
+        return 0
     middle = float(np.median(every))
     if abs(middle) < 1e-6 or abs(middle - 1) < 1e-2 or np.abs(every - middle).max() > 2e-3:
-        return ""
-    asked = exercise.asked(part, seed, 0)
-    return (
-        f"every number is {middle:.4g} times the wanted one: a factor is missing or too many{asked}"
-    )
+        return 0
+    return middle
 
 
 def explained(exercise, part, seed, states, answers, hidden, others=()):
@@ -115,6 +136,7 @@ def explained(exercise, part, seed, states, answers, hidden, others=()):
         or swapped(exercise, part, seed, states, answers)
         or first(exercise, seed, asked, pairs(tuple(exercise.wrongs)))
         or ("" if hidden else factor(exercise, part, seed, states, answers))
+        or ("" if hidden else relation(exercise, part, seed, answers))
     )
 
 

@@ -17,11 +17,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 @dataclass(frozen=True)
 class Made:
-    """A tensor that a function made: by which operation, of how many numbers, from which inputs."""
+    """A tensor that a function made: by which operation, of how many numbers, from which inputs,
+    and of which tensors: where each begins in its memory, and which inputs it comes from."""
 
     operation: str
     size: int
     of: frozenset
+    given: tuple = ()
 
 
 class Watch(TorchDispatchMode):
@@ -35,12 +37,15 @@ class Watch(TorchDispatchMode):
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
         found = operation(*args, **(kwargs or {}))
         given = tensors([*args, *(kwargs or {}).values()])
-        of = set().union(*(self.origins.get(place(x), set()) for x in given))
+        known = [frozenset(self.origins.get(place(x), ())) for x in given]
+        of = frozenset().union(*known)
+        starts = tuple((x.storage_offset(), names) for x, names in zip(given, known, strict=True))
         for x in tensors([found]):
             self.kept.append(x)
             self.origins[place(x)] = self.origins.get(place(x), set()) | of
             size = x.untyped_storage().nbytes() // x.element_size()
-            self.made.append(Made(operation.name(), size, frozenset(self.origins[place(x)])))
+            comes = frozenset(self.origins[place(x)])
+            self.made.append(Made(operation.name(), size, comes, starts))
         return found
 
 
