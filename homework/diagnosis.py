@@ -136,7 +136,7 @@ def explained(exercise, part, seed, states, answers, hidden, others=()):
         or swapped(exercise, part, seed, states, answers)
         or first(exercise, seed, asked, pairs(tuple(exercise.wrongs)))
         or ("" if hidden else factor(exercise, part, seed, states, answers))
-        or ("" if hidden else relation(exercise, part, seed, answers))
+        or ("" if hidden else relation(exercise, seed, asked))
     )
 
 

@@ -399,14 +399,14 @@ def tried(names, problems, exercise, part, seed, path):
     if state == "wrong" and hangs_on_layout(names, exercise, part, seed, states, answers, path):
         why = LAYOUT
     if state == "wrong" and NUMBERS.match(why) and not part.accept:
-        why = unused(names, exercise, part, seed, path) + why
+        why = unused(names, exercise, seed, path) + why
     return state, why, states, answers
 
 
 NUMBERS = re.compile(r"(result \d+: )?(right shape, wrong|wrong number)")
 
 
-def unused(names, exercise, part, seed, path):
+def unused(names, exercise, seed, path):
     """Which inputs do not matter to an answer, in words; '' where each does."""
 
     def call(inputs):
@@ -414,10 +414,10 @@ def unused(names, exercise, part, seed, path):
         return found if state["state"] == "ok" else None
 
     with alarm(SECONDS_MORE) as rung:
-        ignored = relation.ignored(exercise, part, seed, call)
+        ignored = relation.ignored(exercise, seed, call)
     if rung or not ignored:
         return ""
-    return f"your answer stays the same whatever `{'` and `'.join(ignored)}` is: "
+    return f"your answer does not depend on `{'` and `'.join(ignored)}`: "
 
 
 def stand_in(exercise, wrong=None):

@@ -1,7 +1,7 @@
 """How do the numbers of a wrong answer stand to those that were wanted?
 
-For mistakes that nobody named. Each sentence is said only if it is true of every case of a part,
-and of the one result that is wrong.
+For mistakes that nobody named. Each sentence is said only if it is true in every case that is
+wrong, whatever its part, and of the one result that is wrong.
 """
 
 import inspect
@@ -18,48 +18,50 @@ CURVES = {
     "one minus the wanted numbers": lambda x: 1 - x,
     "the wanted numbers without their signs": np.abs,
 }
-GATHERED = {"sum": np.sum, "mean": np.mean, "largest": np.max}
+GATHERED = {"sum": np.sum, "mean": np.mean}
 
 
 def near(got, wanted):
     return got.shape == wanted.shape and np.allclose(got, wanted, rtol=1e-3, atol=1e-5)
 
 
-def relation(exercise, part, seed, answers):
-    """A sentence, or ''."""
-    wanted = [exercise.expected(part, seed, case) for case in range(len(answers))]
-    if any(len(got) != len(right) for got, right in zip(answers, wanted, strict=True)):
-        return ""
-    off = [
-        n
-        for n in range(len(wanted[0]))
-        if not all(near(got[n], right[n]) for got, right in zip(answers, wanted, strict=True))
+def relation(exercise, seed, asked):
+    """A sentence, or ''. asked: (part, states, answers) of a part and of all others that are known;
+    those that are right say nothing."""
+    cases = [
+        (answer, exercise.expected(part, seed, case), exercise.cases(part, seed)[case])
+        for part, states, answers in asked
+        for case, (state, answer) in enumerate(zip(states, answers, strict=True))
+        if state["state"] == "ok"
     ]
-    if len(off) != 1:
+    wrong = [case for case in cases if not agree(*case[:2])]
+    count = len(cases[0][1])
+    if any(len(answer) != count for answer, _, _ in wrong):
         return ""
-    pairs = [
-        (got[off[0]].astype("f8"), right[off[0]].astype("f8"))
-        for got, right in zip(answers, wanted, strict=True)
-    ]
-    usable = all(np.isfinite(got).all() and np.isfinite(right).all() for got, right in pairs)
-    if not usable or sum(right.size for _, right in pairs) < ENOUGH:
+    off = [n for n in range(count) if not all(near(got[n], right[n]) for got, right, _ in wrong)]
+    if len(off) != 1 or sum(right[off[0]].size for _, right, _ in wrong) < ENOUGH:
+        return ""
+    pairs = [(got[off[0]].astype("f8"), right[off[0]].astype("f8")) for got, right, _ in wrong]
+    if not all(np.isfinite(got).all() and np.isfinite(right).all() for got, right in pairs):
         return ""
     with np.errstate(all="ignore"):
-        said = told(pairs, inputs_of(exercise, part, seed))
-    which = f"result {off[0] + 1}: " if said and len(wanted[0]) > 1 else ""
-    return which + said
+        said = told(pairs, inputs_of(exercise, [inputs for _, _, inputs in wrong]))
+    return f"result {off[0] + 1}: {said}" if said and count > 1 else said
 
 
-def inputs_of(exercise, part, seed):
+def agree(got, right):
+    return len(got) == len(right) and all(map(near, got, right))
+
+
+def inputs_of(exercise, cases):
     """{name: its arrays, case by case} of the inputs that are arrays of real numbers."""
-    cases = exercise.cases(part, seed)
-    names = list(inspect.signature(exercise.oracle).parameters)
-    found = {}
-    for at, name in enumerate(names[: len(cases[0])]):
-        arrays = [case[at] for case in cases]
-        if all(isinstance(x, np.ndarray) and x.dtype.kind == "f" for x in arrays):
-            found[name] = [x.astype("f8") for x in arrays]
-    return found
+    names = list(inspect.signature(exercise.oracle).parameters)[: len(cases[0])]
+    columns = dict(zip(names, zip(*cases, strict=True), strict=True))
+    return {
+        name: [x.astype("f8") for x in column]
+        for name, column in columns.items()
+        if all(isinstance(x, np.ndarray) and x.dtype.kind == "f" for x in column)
+    }
 
 
 def told(pairs, inputs):
@@ -93,7 +95,7 @@ def turned(pairs):
     """Are the numbers right, and stand in another order along one axis, or two?"""
     most = max(right.ndim for _, right in pairs)
     for i in range(most):
-        if all(near(np.flip(got, i), right) for got, right in pairs if got.ndim > i):
+        if all(got.ndim > i and near(np.flip(got, i), right) for got, right in pairs):
             return f"your numbers are right, and in reverse order along axis {i}"
         for j in range(i + 1, most):
             same = (got.ndim > j and near(got.swapaxes(i, j), right) for got, right in pairs)
@@ -130,8 +132,9 @@ def left_over(pairs, inputs):
             if not np.allclose(over, times[-1] * x, rtol=1e-3, atol=1e-4):
                 break
         else:
-            much = "too much" if times[0] > 0 else "missing"
-            return f"{abs(times[0]):.3g} times `{name}` is {much} in your numbers"
+            size = abs(times[0])
+            term = f"`{name}`" if abs(size - 1) < 1e-3 else f"{size:.3g} times `{name}`"
+            return f"your numbers {'lack' if times[0] < 0 else 'hold too much'}: {term}"
     return ""
 
 
@@ -161,10 +164,10 @@ def other(value):
     return 1.5 * value + 0.25 if isinstance(value, float) else value + 1
 
 
-def ignored(exercise, part, seed, call):
-    """Which inputs could be others without a change in the answer, though they should change it?
+def ignored(exercise, seed, call):
+    """Which inputs could be others without a change in any answer, though they should change it?
     call: inputs -> arrays, or None where it fails."""
-    cases = exercise.cases(part, seed)
+    cases = [case for part in exercise.parts for case in exercise.cases(part, seed)]
     names = list(inspect.signature(exercise.oracle).parameters)[: len(cases[0])]
     return [name for at, name in enumerate(names) if unmoved(exercise, cases, at, call)]
 
