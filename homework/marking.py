@@ -35,7 +35,6 @@ SAYS = {
     "broken": "line {line} cannot be read (syntax error)",
     "raised": "it raised {error} in line {line}",
     "changed": "it changed its own inputs; work on new tensors",
-    "input": "it returned one of its inputs, or a view of it; return a new tensor",
     "nothing": "it returned None: is a `return` missing?",
     "type": "it must return a tensor, a number, or a tuple of these",
     "time": "it did not finish in time",

@@ -134,7 +134,8 @@ def left_over(pairs, inputs):
         else:
             size = abs(times[0])
             term = f"`{name}`" if abs(size - 1) < 1e-3 else f"{size:.3g} times `{name}`"
-            return f"your numbers {'lack' if times[0] < 0 else 'hold too much'}: {term}"
+            verb = "lack" if times[0] < 0 else "hold too much"
+            return f"your numbers {verb}: {term}, in the first case that is wrong"
     return ""
 
 
@@ -155,13 +156,14 @@ def scaled(pairs):
 # ---- what does not matter to an answer -----------------------------------------------------------
 
 
-def other(value):
-    """Another input of the same kind, or None where none is known."""
+def others(value):
+    """More inputs of the same kind; none where it is not known how they look."""
     if isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.size:
-        return (1.5 * np.flip(value) + 0.25).astype(value.dtype)
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    return 1.5 * value + 0.25 if isinstance(value, float) else value + 1
+        return [(1.5 * np.flip(value) + 0.25).astype(value.dtype)]
+    if isinstance(value, float):
+        return [1.5 * value + 0.25]
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return [value + 1, 3 * value + 2] if whole else []
 
 
 def ignored(exercise, seed, call):
@@ -174,22 +176,20 @@ def ignored(exercise, seed, call):
 
 def unmoved(exercise, cases, at, call):
     """Do answers stay where they are when input number `at` is another one?"""
-    matters = False
+    matters = 0
     for inputs in cases:
-        changed = list(inputs)
-        changed[at] = other(inputs[at])
-        if changed[at] is None:
-            return False
-        try:
-            with np.errstate(all="ignore"):
-                before, after = (arrays(exercise.oracle(*x)) for x in (inputs, changed))
-        except Exception:
-            return False  # no such input is allowed
-        got, again = call(inputs), call(changed)
-        if not got or not again or not alike(got, again):
-            return False
-        matters |= not alike(before, after)
-    return matters
+        for value in others(inputs[at]):
+            changed = [*inputs[:at], value, *inputs[at + 1 :]]
+            try:
+                with np.errstate(all="ignore"):
+                    before, after = (arrays(exercise.oracle(*x)) for x in (inputs, changed))
+            except Exception:
+                continue  # no such input is allowed
+            got, again = call(inputs), call(changed)
+            if not got or not again or not alike(got, again):
+                return False
+            matters += not alike(before, after)
+    return matters > 0
 
 
 def arrays(value):

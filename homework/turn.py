@@ -111,8 +111,8 @@ def attempt(exercise, function):
 
 
 def generous(function):
-    """The same function, whatever container it returns and whosever memory: a view of an input is
-    copied, an iterator is a list, Python's numbers get the dtype of the inputs."""
+    """The same function, whatever container it returns: an iterator is a list, Python's numbers get
+    the dtype of the inputs."""
 
     def called(*inputs):
         real = [x.dtype for x in inputs if torch.is_tensor(x) and x.is_floating_point()]
@@ -123,10 +123,8 @@ def generous(function):
 
 def contained(value, dtype):
     """What was returned, as the judge knows it: tensors, numbers, lists and tuples of these."""
-    if torch.is_tensor(value):
-        return value.clone()
-    if isinstance(value, marking.np.ndarray):
-        return value.copy()
+    if torch.is_tensor(value) or isinstance(value, marking.np.ndarray):
+        return value
     if isinstance(value, (str, bytes, dict, set)) or not hasattr(value, "__iter__"):
         return value
     found = [contained(x, dtype) for x in value]

@@ -16,7 +16,7 @@ unit = Unit(
     you like.
     Letters: B batch, T new positions, S visible positions, H heads, D, E and C widths of heads,
     values and model.
-    Functions return new tensors, in the dtype of their inputs, and leave their inputs as they
+    Functions answer in the dtype of their inputs, and leave their inputs as they
     were.
 """,
 )

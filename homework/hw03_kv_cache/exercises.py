@@ -13,7 +13,7 @@ unit = Unit(
     like.
     Letters: B batch, T new positions, S visible positions, H query heads, G key/value heads, D
     and C widths.
-    Functions return new tensors, in the dtype of their inputs, and leave their inputs as they
+    Functions answer in the dtype of their inputs, and leave their inputs as they
     were.
 """,
 )
