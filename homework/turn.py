@@ -10,6 +10,7 @@ hint, and the solution stands in for it, so that the notebook runs to its end wh
 
 import importlib
 import inspect
+import sys
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -150,6 +151,7 @@ def your_turn(unit, function):
     the learner's function if it is right, else the solution."""
     name = plain(function).__name__
     exercise = exercise_of(unit, name)
+    offer()
     if stands_in(function):
         print(
             f"{name}: this is still the course's solution: run your own cell first, "
@@ -181,6 +183,14 @@ def your_turn(unit, function):
     at_hand = f'; case("{unit}", "{name}", {found.case}) is where it failed' if found.case else ""
     print(f"The solution stands in for it until yours is right{at_hand}.")
     return solution(unit, name)
+
+
+def offer():
+    """What learners are told to call is there, whatever their cells imported."""
+    notebook = sys.modules.get("IPython")
+    shell = notebook.get_ipython() if notebook else None
+    for function in (hint, case, solution) if shell else ():
+        shell.user_ns.setdefault(function.__name__, function)
 
 
 def text_of(function):
