@@ -106,20 +106,26 @@ def late(r):
         dict(everything=True),
         hint="the prefix is a condition on the KEY alone; where does a query enter yours?",
     ),
-    slip(
+    Wrong(
+        "the triangle above",
         8,
         "your rows see what comes AFTER them: queries are rows, keys are columns",
-        lambda T, S, prefix: above(T, S, prefix),
+        returns=lambda T, S, prefix: above(T, S, prefix),
+        hint="Row t holds what query t sees: the key s = 0 stands before every query.",
     ),
-    slip(
+    Wrong(
+        "both at once",
         8,
         "you asked for both at once; a key is seen if it comes before OR both are of the prefix",
-        lambda T, S, prefix: prefix_mask(T, S, 0) & whole_prefix(T, S, prefix),
+        returns=lambda T, S, prefix: prefix_mask(T, S, 0) & whole_prefix(T, S, prefix),
+        hint="Key 0 comes before the last query, which is of no prefix. Does it see it?",
     ),
-    slip(
+    Wrong(
+        "numbers",
         8,
         "yours holds numbers; wanted True and False: .bool()",
-        lambda *given: prefix_mask(*given).astype(float),
+        returns=lambda *given: prefix_mask(*given).astype(float),
+        hint="A comparison of two aranges is a mask already; | puts two masks together.",
     ),
     hints=[
         "Draw the square for T = S = 4 and a prefix of 3. Which keys does position 0 see? And "
