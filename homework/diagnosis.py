@@ -11,6 +11,7 @@ import itertools
 import numpy as np
 
 from homework.compare import compare, dtype_of
+from homework.relation import relation
 
 PAIRS = 60  # pairs of mistakes that are tried at most
 
@@ -135,6 +136,7 @@ def explained(exercise, part, seed, states, answers, hidden, others=()):
         or swapped(exercise, part, seed, states, answers)
         or first(exercise, seed, asked, pairs(tuple(exercise.wrongs)))
         or ("" if hidden else factor(exercise, part, seed, states, answers))
+        or ("" if hidden else relation(exercise, seed, asked))
     )
 
 

@@ -11,6 +11,7 @@ import functools
 import importlib.util
 import inspect
 import os
+import re
 import signal
 import sys
 import textwrap
@@ -21,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from homework import diagnosis, runner
+from homework import diagnosis, relation, runner
 from homework.compare import compare, dtype_of, floats, spread
 
 HERE = Path(__file__).parent
@@ -34,7 +35,6 @@ SAYS = {
     "broken": "line {line} cannot be read (syntax error)",
     "raised": "it raised {error} in line {line}",
     "changed": "it changed its own inputs; work on new tensors",
-    "input": "it returned one of its inputs, or a view of it; return a new tensor",
     "nothing": "it returned None: is a `return` missing?",
     "type": "it must return a tensor, a number, or a tuple of these",
     "time": "it did not finish in time",
@@ -397,7 +397,26 @@ def tried(names, problems, exercise, part, seed, path):
             state, why = exercise.verdict(part, seed, states, answers, others=others)
     if state == "wrong" and hangs_on_layout(names, exercise, part, seed, states, answers, path):
         why = LAYOUT
+    if state == "wrong" and NUMBERS.match(why) and not part.accept:
+        why = unused(names, exercise, seed, path) + why
     return state, why, states, answers
+
+
+NUMBERS = re.compile(r"(result \d+: )?(right shape, wrong|wrong number)")
+
+
+def unused(names, exercise, seed, path):
+    """Which inputs do not matter to an answer, in words; '' where each does."""
+
+    def call(inputs):
+        state, found = runner.answer(names, {}, exercise.name, inputs, path)
+        return found if state["state"] == "ok" else None
+
+    with alarm(SECONDS_MORE) as rung:
+        ignored = relation.ignored(exercise, seed, call)
+    if rung or not ignored:
+        return ""
+    return f"your answer does not depend on `{'` and `'.join(ignored)}`: "
 
 
 def stand_in(exercise, wrong=None):

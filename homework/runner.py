@@ -195,8 +195,6 @@ def answer(names, problems, function, inputs, path="submission.py"):
     ]
     if not all(np.array_equal(x, now) for x, now in kept):
         return dict(state="changed"), []
-    if any(np.may_share_memory(x, now) for x in found for _, now in kept):
-        return dict(state="input"), []
     return dict(state="ok") | (dict(stored=sum(STORED)) if STORED else {}), arrays
 
 

@@ -10,6 +10,7 @@ hint, and the solution stands in for it, so that the notebook runs to its end wh
 
 import importlib
 import inspect
+import sys
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,8 +112,8 @@ def attempt(exercise, function):
 
 
 def generous(function):
-    """The same function, whatever container it returns and whosever memory: a view of an input is
-    copied, an iterator is a list, Python's numbers get the dtype of the inputs."""
+    """The same function, whatever container it returns: an iterator is a list, Python's numbers get
+    the dtype of the inputs."""
 
     def called(*inputs):
         real = [x.dtype for x in inputs if torch.is_tensor(x) and x.is_floating_point()]
@@ -123,10 +124,8 @@ def generous(function):
 
 def contained(value, dtype):
     """What was returned, as the judge knows it: tensors, numbers, lists and tuples of these."""
-    if torch.is_tensor(value):
-        return value.clone()
-    if isinstance(value, marking.np.ndarray):
-        return value.copy()
+    if torch.is_tensor(value) or isinstance(value, marking.np.ndarray):
+        return value
     if isinstance(value, (str, bytes, dict, set)) or not hasattr(value, "__iter__"):
         return value
     found = [contained(x, dtype) for x in value]
@@ -152,6 +151,7 @@ def your_turn(unit, function):
     the learner's function if it is right, else the solution."""
     name = plain(function).__name__
     exercise = exercise_of(unit, name)
+    offer()
     if stands_in(function):
         print(
             f"{name}: this is still the course's solution: run your own cell first, "
@@ -183,6 +183,14 @@ def your_turn(unit, function):
     at_hand = f'; case("{unit}", "{name}", {found.case}) is where it failed' if found.case else ""
     print(f"The solution stands in for it until yours is right{at_hand}.")
     return solution(unit, name)
+
+
+def offer():
+    """What learners are told to call is there, whatever their cells imported."""
+    notebook = sys.modules.get("IPython")
+    shell = notebook.get_ipython() if notebook else None
+    for function in (hint, case, solution) if shell else ():
+        shell.user_ns.setdefault(function.__name__, function)
 
 
 def text_of(function):

@@ -4,7 +4,7 @@ Fill in the functions, in any order, and run `pytest homework/hw01_attention` as
 you like.
 Letters: B batch, T new positions, S visible positions, H heads, D, E and C widths of heads,
 values and model.
-Functions return new tensors, in the dtype of their inputs, and leave their inputs as they
+Functions answer in the dtype of their inputs, and leave their inputs as they
 were.
 """
 

@@ -6,7 +6,7 @@ import functools
 import numpy as np
 
 from homework import by_index
-from homework.marking import Part, Unit, Wrong, need, normals, refuse
+from homework.marking import Part, Unit, Wrong, need, normals, refuse, slip
 
 unit = Unit(
     "hw01_attention",
@@ -16,10 +16,34 @@ unit = Unit(
     you like.
     Letters: B batch, T new positions, S visible positions, H heads, D, E and C widths of heads,
     values and model.
-    Functions return new tensors, in the dtype of their inputs, and leave their inputs as they
+    Functions answer in the dtype of their inputs, and leave their inputs as they
     were.
 """,
 )
+
+
+def above(T, S, prefix):
+    t, s = np.arange(S - T, S)[:, None], np.arange(S)
+    return (s >= t) | whole_prefix(T, S, prefix)
+
+
+def whole_prefix(T, S, prefix):
+    return (np.arange(S - T, S)[:, None] < prefix) & (np.arange(S) < prefix)
+
+
+def joined(y, turned, exchanged=False, rest=1):
+    """The parts of a turned vector put together otherwise."""
+    first, second, others = np.split(y, [turned // 2, turned], -1)
+    halves = [second, first] if exchanged else [first, second]
+    return np.concatenate([*halves, rest * others], -1)
+
+
+def matrices(given):
+    return flops_per_token(*given[:-1], 0)
+
+
+def pairs_of(given):
+    return flops_per_token(*given) - matrices(given)
 
 
 def square(r):
@@ -81,6 +105,27 @@ def late(r):
         "others",
         dict(everything=True),
         hint="the prefix is a condition on the KEY alone; where does a query enter yours?",
+    ),
+    Wrong(
+        "the triangle above",
+        8,
+        "your rows see what comes AFTER them: queries are rows, keys are columns",
+        returns=lambda T, S, prefix: above(T, S, prefix),
+        hint="Row t holds what query t sees: the key s = 0 stands before every query.",
+    ),
+    Wrong(
+        "both at once",
+        8,
+        "you asked for both at once; a key is seen if it comes before OR both are of the prefix",
+        returns=lambda T, S, prefix: prefix_mask(T, S, 0) & whole_prefix(T, S, prefix),
+        hint="Key 0 comes before the last query, which is of no prefix. Does it see it?",
+    ),
+    Wrong(
+        "numbers",
+        8,
+        "yours holds numbers; wanted True and False: .bool()",
+        returns=lambda *given: prefix_mask(*given).astype(float),
+        hint="A comparison of two aranges is a mask already; | puts two masks together.",
     ),
     hints=[
         "Draw the square for T = S = 4 and a prefix of 3. Which keys does position 0 see? And "
@@ -304,6 +349,39 @@ def in_order(r):
         "2,048; keep positions and angles in float32 at least",
         dict(half_precision=True),
     ),
+    slip(
+        12,
+        "your positions are one too large: position 0 does not turn",
+        lambda x, positions, *how: rope(x, positions + 1, *how),
+    ),
+    slip(
+        12,
+        "you took neighbours as pairs, put into halves; the first half turns with the second",
+        lambda x, positions, base, n: rope(
+            np.concatenate([x[..., :n:2], x[..., 1:n:2], x[..., n:]], -1), positions, base, n
+        ),
+    ),
+    slip(
+        12,
+        "your y1 and y2 are in each other's place",
+        lambda *given: joined(rope(*given), given[3], exchanged=True),
+    ),
+    slip(
+        12,
+        "the features that do not turn stay as they are; yours are 0",
+        lambda *given: joined(rope(*given), given[3], rest=0),
+    ),
+    slip(
+        12,
+        "that is no turn: one of the two sines has a minus, y2 = x2 cos - x1 sin",
+        lambda x, positions, base, n: np.concatenate(
+            [
+                rope(x, positions, base, n)[..., : n // 2],
+                rope(x, -positions, base, n)[..., n // 2 :],
+            ],
+            -1,
+        ),
+    ),
     hints=[
         "Cut x in three along the last dimension: two halves of what turns, and the rest. Each "
         "pair turns by its own angle; the rest is put back behind them.",
@@ -503,6 +581,34 @@ def halves(size):
         "the joint lse is log(exp(a) + exp(b)), not the larger of the two",
         dict(joint="max"),
     ),
+    slip(
+        8,
+        "you added the two outputs; each counts by its share of the sum",
+        lambda a, la, b, lb: (a + b, np.logaddexp(la, lb)),
+    ),
+    slip(
+        8,
+        "logarithms of sums do not add up: logaddexp",
+        lambda a, la, b, lb: (merge(a, la, b, lb)[0], la + lb),
+    ),
+    slip(
+        8,
+        "that is the sum itself; its LOGARITHM is handed on",
+        lambda *given: (merge(*given)[0], np.exp(merge(*given)[1])),
+    ),
+    slip(
+        8,
+        "your weights are the logarithms; they are exp(lse - lse of both)",
+        lambda a, la, b, lb: (
+            (la[..., None] * a + lb[..., None] * b) / (la + lb)[..., None],
+            np.logaddexp(la, lb),
+        ),
+    ),
+    slip(
+        8,
+        "you took the half with the larger sum alone; each counts by its share",
+        lambda a, la, b, lb: (np.where((la > lb)[..., None], a, b), np.logaddexp(la, lb)),
+    ),
     hints=[
         "The share of half a is exp(lse_a) / (exp(lse_a) + exp(lse_b)): a sigmoid of the "
         "difference.",
@@ -683,6 +789,31 @@ def sizes(context):
         4,
         "you halved attention for the mask; the usual count takes the whole context",
         dict(attention=6),
+    ),
+    slip(
+        8,
+        "2 for every weight is the forward pass; training takes three times as much, 6",
+        lambda *given: matrices(given) / 3 + pairs_of(given),
+    ),
+    slip(
+        8,
+        "6 for every weight: 2 forward, 4 backward",
+        lambda *given: matrices(given) / 2 + pairs_of(given),
+    ),
+    slip(
+        4,
+        "your attention is the forward pass alone; training takes three times as much",
+        lambda *given: matrices(given) + pairs_of(given) / 3,
+    ),
+    slip(
+        4,
+        "every query head attends: H heads of width D make the whole width C",
+        lambda *given: matrices(given) + pairs_of(given) / given[2],
+    ),
+    slip(
+        4,
+        "every LAYER attends",
+        lambda *given: matrices(given) + pairs_of(given) / given[0],
     ),
     hints=[
         "Matrices of a layer: W_Q and W_O are C × C; W_K and W_V make `groups` heads of D = C / "

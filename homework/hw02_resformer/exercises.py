@@ -5,7 +5,7 @@ import functools
 import numpy as np
 
 from homework import by_index
-from homework.marking import Part, Unit, Wrong, need, normals, refuse
+from homework.marking import Part, Unit, Wrong, need, normals, refuse, slip
 
 unit = Unit(
     "hw02_resformer",
@@ -15,10 +15,27 @@ unit = Unit(
     you like.
     Letters: B batch, T positions, H heads, D head width, C model width, L layers. A: attention
     weights, a row a query.
-    Functions return new tensors, in the dtype of their inputs, and leave their inputs as they
+    Functions answer in the dtype of their inputs, and leave their inputs as they
     were.
 """,
 )
+
+
+def units(h):
+    return h / np.linalg.norm(h, axis=-1, keepdims=True)
+
+
+def of_texts(h, unit=True):
+    """A mean over pairs for each text; of dot products, less T as if they were cosines."""
+    u, T = units(h) if unit else h, h.shape[1]
+    return ((u.sum(1) ** 2).sum(-1) - T) / (T * (T - 1))
+
+
+def across(h):
+    """The mean dot product of two tokens of different texts."""
+    B, T, _ = h.shape
+    whole, own = (h.sum((0, 1)) ** 2).sum(), (h.sum(1) ** 2).sum()
+    return (whole - own) / (B * (B - 1) * T * T)
 
 
 def causal(r, *batch, T=5, sharp=1.5):
@@ -215,6 +232,44 @@ def texts_around(common, own):
         "your second number is the cosine of the texts' mean vectors; wanted the mean of the "
         "cosines",
         dict(means=True),
+    ),
+    slip(
+        8,
+        "the tokens of a text were centred; take them as they are",
+        lambda h: token_similarity(h - h.mean(1, keepdims=True)),
+    ),
+    slip(
+        8,
+        "two texts have T * T pairs: tokens at the same place in both are one of them",
+        lambda h: (token_similarity(h)[0], token_similarity(h)[1] * h.shape[1] / (h.shape[1] - 1)),
+    ),
+    slip(
+        8,
+        "B texts make B (B - 1) pairs of different texts; you divided by B * B",
+        lambda h: (token_similarity(h)[0], token_similarity(h)[1] * (len(h) - 1) / len(h)),
+    ),
+    slip(
+        8,
+        "your second mean holds the tokens of one text, too",
+        lambda h: (
+            token_similarity(h)[0],
+            (units(h).sum((0, 1)) ** 2).sum() / len(units(h).reshape(-1, h.shape[2])) ** 2,
+        ),
+    ),
+    slip(
+        8,
+        "the second number is the mean over two texts itself, not what the first has over it",
+        lambda h: (token_similarity(h)[0], token_similarity(h)[0] - token_similarity(h)[1]),
+    ),
+    slip(
+        8,
+        "a number for each text stands first in yours; wanted their mean",
+        lambda h: (of_texts(h), token_similarity(h)[1]),
+    ),
+    slip(
+        8,
+        "those are dot products; bring every token to length 1 first",
+        lambda h: (of_texts(h, unit=False).mean(), across(h)),
     ),
     hints=[
         "Bring every token to length 1; then all cosines are one matrix product of (B T, C), and "
@@ -578,6 +633,23 @@ def behind_a_cache(T, S):
         8,
         "you gave every head the strength of head 0; head h has lam[h]",
         dict(one=True),
+    ),
+    slip(
+        8,
+        "you added lam V_1 and forgot to take lam V_n away",
+        lambda A, v, v1, lam: neutreno(A, v, v1, lam) + lam[:, None] * v[:, -A.shape[2] :],
+    ),
+    slip(
+        8,
+        "your heads share the mean of lam; every head has its own",
+        lambda A, v, v1, lam: neutreno(A, v, v1, 0 * lam + lam.mean()),
+    ),
+    slip(
+        8,
+        "you took lam times the OUTPUT away; (A - lam I) V_n takes lam V_n",
+        lambda A, v, v1, lam: (
+            (1 - lam[:, None]) * neutreno(A, v, v1, 0 * lam) + lam[:, None] * v1[:, -A.shape[2] :]
+        ),
     ),
     hints=[
         "(A - lam I) V_n + lam V_1, multiplied out, has three terms. Which of them has a row for "

@@ -4,7 +4,7 @@ Fill in the functions, in any order, and run `pytest homework/hw02_resformer` as
 you like.
 Letters: B batch, T positions, H heads, D head width, C model width, L layers. A: attention
 weights, a row a query.
-Functions return new tensors, in the dtype of their inputs, and leave their inputs as they
+Functions answer in the dtype of their inputs, and leave their inputs as they
 were.
 """
 

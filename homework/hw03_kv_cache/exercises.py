@@ -3,7 +3,7 @@
 import numpy as np
 
 from homework import by_index
-from homework.marking import Part, Unit, Wrong, need, normals, per_cent, refuse
+from homework.marking import Part, Unit, Wrong, need, normals, per_cent, refuse, slip
 
 unit = Unit(
     "hw03_kv_cache",
@@ -13,10 +13,18 @@ unit = Unit(
     like.
     Letters: B batch, T new positions, S visible positions, H query heads, G key/value heads, D
     and C widths.
-    Functions return new tensors, in the dtype of their inputs, and leave their inputs as they
+    Functions answer in the dtype of their inputs, and leave their inputs as they
     were.
 """,
 )
+
+
+def by_turns(rows, q):
+    return np.tile(rows, (1, 1, q.shape[2] // rows.shape[2], 1))
+
+
+def side_by_side(rows, q):
+    return np.repeat(rows, q.shape[2] // rows.shape[2], 2)
 
 
 def plan(name):
@@ -302,6 +310,37 @@ def heads(T, S, H, G, K):
         "keys up to t + S - T",
         dict(corner=True),
     ),
+    slip(
+        7,
+        "your KEY heads go by turns; neighbours share one: repeat_interleave",
+        lambda q, k, v: by_index.attention(q, by_turns(k, q), side_by_side(v, q)),
+    ),
+    slip(
+        12,
+        "your VALUE heads go by turns; neighbours share one: repeat_interleave",
+        lambda q, k, v: by_index.attention(q, side_by_side(k, q), by_turns(v, q)),
+    ),
+    slip(
+        12,
+        "you divided the scores by D; wanted its root",
+        lambda q, k, v: by_index.attention(
+            q, side_by_side(k, q), side_by_side(v, q), scale=float(q.shape[-1])
+        ),
+    ),
+    slip(
+        12,
+        "you divided by the root of the values' width; wanted that of the keys, D",
+        lambda q, k, v: by_index.attention(
+            q, side_by_side(k, q), side_by_side(v, q), scale=v.shape[-1] ** 0.5
+        ),
+    ),
+    slip(
+        12,
+        "your softmax runs over the queries; the weights of every QUERY sum to 1",
+        lambda q, k, v: by_index.attention(
+            q, side_by_side(k, q), side_by_side(v, q), transposed=True
+        ),
+    ),
     hints=[
         "Give every query head its key head and its value head, then it is ordinary attention: "
         "repeat_interleave, not repeat.",
@@ -370,6 +409,23 @@ def grouped_attention(q, k, v, *, turns=False, as_keys=False, causal=True, root=
         8,
         "you put the layer's own heads last; they are the first half",
         dict(own_first=False),
+    ),
+    slip(
+        8,
+        "own and borrowed heads go by turns in yours; the first HALF is the layer's own",
+        lambda v, v1: np.stack(np.split(skip_heads(v, v1), 2, 2), 3).reshape(v1.shape),
+    ),
+    slip(
+        8,
+        "you took the mean of own and borrowed; each head is one or the other",
+        lambda v, v1: (np.repeat(v, v1.shape[2] // v.shape[2], 2) + v1) / 2,
+    ),
+    slip(
+        8,
+        "your borrowed heads are in reverse order; head h is head h of v1",
+        lambda v, v1: np.concatenate(
+            [skip_heads(v, v1)[:, :, : v1.shape[2] // 2], v1[:, :, : v1.shape[2] // 2 - 1 : -1]], 2
+        ),
     ),
     hints=[
         "With 8 heads and 2 of its own: heads 0 and 1 read head 0 of v, heads 2 and 3 read head 1, "
@@ -598,6 +654,18 @@ def touching(r):
         "your step is the end of the averaging window; the k-th average covers "
         "steps k to k + window - 1 and is called k",
         dict(end=True),
+    ),
+    slip(
+        3,
+        "where it is never overtaken the answer is -1",
+        lambda *given: max(critical_point(*given), 0),
+    ),
+    slip(
+        8,
+        "k is the FIRST step of its window, not the middle",
+        lambda *given: (
+            critical_point(*given) + (given[2] // 2 if critical_point(*given) >= 0 else 0)
+        ),
     ),
     hints=[
         "m[k] is the mean of (method - baseline)[k : k + window]; there are N - window + 1 of "

@@ -4,7 +4,7 @@ Fill in the functions, in any order, and run `pytest homework/hw03_kv_cache` as 
 like.
 Letters: B batch, T new positions, S visible positions, H query heads, G key/value heads, D
 and C widths.
-Functions return new tensors, in the dtype of their inputs, and leave their inputs as they
+Functions answer in the dtype of their inputs, and leave their inputs as they
 were.
 """
 

@@ -1,8 +1,10 @@
 """hw04: what do scalars that mix two streams tell us, and what do they not?"""
 
+import math
+
 import numpy as np
 
-from homework.marking import For, Part, Unit, Wrong, need, normals, per_cent, refuse
+from homework.marking import For, Part, Unit, Wrong, need, normals, per_cent, refuse, slip
 
 unit = Unit(
     "hw04_value_embeddings",
@@ -12,9 +14,17 @@ unit = Unit(
     often as you like.
     Letters: B batch, T positions, H heads, D head width, C model width, V vocabulary, L layers
     (numbered from 0). A value embedding ve is read from a table by token id.
-    Functions return new tensors, in the dtype of their inputs, and leave these as they were.
+    Functions answer in the dtype of their inputs, and leave these as they were.
 """,
 )
+
+
+def size(x):
+    return np.linalg.norm(x, axis=-1)
+
+
+def cubic(x):
+    return 4 * x**3 - 6 * x**2 + 3 * x
 
 
 def rms(x):
@@ -62,6 +72,40 @@ def gaps(r):
         8,
         "the last layers share the first layers' tables; yours have new ones",
         dict(shared=False),
+    ),
+    slip(
+        8,
+        "the FIRST layers with attention read tables, too",
+        lambda layers, tables, without: np.array(
+            [t if n > layers // 2 else -1 for n, t in enumerate(table_of(layers, tables, without))]
+        ),
+    ),
+    slip(
+        8,
+        "-1 stands where no table is read; 0 is the first table",
+        lambda *given: np.maximum(table_of(*given), 0),
+    ),
+    slip(
+        8,
+        "tables are counted from 0",
+        lambda *given: table_of(*given) + (np.array(table_of(*given)) >= 0),
+    ),
+    slip(
+        8,
+        "your list lacks the layers without attention; they read -1",
+        lambda layers, tables, without: np.delete(table_of(layers, tables, without), without),
+    ),
+    slip(
+        8,
+        "the layers between read none; you went round again and again",
+        lambda layers, tables, without: np.arange(layers) % tables,
+    ),
+    slip(
+        8,
+        "you read a table too few",
+        lambda layers, tables, without: np.array(
+            [-1 if t == tables - 1 else t for t in table_of(layers, tables, without)]
+        ),
     ),
     hints=[
         "List the layers that have attention, in order. Which of them read at the lower end, and "
@@ -132,6 +176,26 @@ def value(shared):
         "both normalised", 6, "the value embedding is not normalised; only v is", dict(norm="both")
     ),
     Wrong("lambdas exchanged", 10, "s0 belongs to v and s1 to the value embedding", dict(order=-1)),
+    slip(
+        10,
+        "yours have length 1 before they are mixed; wanted root mean SQUARE 1",
+        lambda v, ve, s0, s1: mixed_value(v, ve, s0 / v.shape[-1] ** 0.5, s1),
+    ),
+    slip(
+        6,
+        "s0 stands on the value and s1 on the table's row; you exchanged them",
+        lambda v, ve, s0, s1: mixed_value(v, ve, s0 if ve is None else s1, s0),
+    ),
+    slip(
+        6,
+        "s0 is missing: it multiplies the normed value",
+        lambda v, ve, s0, s1: mixed_value(v, ve, s0 if ve is None else 1.0, s1),
+    ),
+    slip(
+        6,
+        "the table's row is ADDED; the value stays",
+        lambda v, ve, s0, s1: mixed_value(v, ve, s0 if ve is None else 0.0, s1),
+    ),
     hints=[
         "v / sqrt(mean of v² over the last dimension), before anything else.",
         "ve comes flat, (B,T,G*D): unflatten it into heads of width D first. How many are there, "
@@ -338,6 +402,43 @@ def sized(unit_size):
         "v is normalised before its lambda meets it, so its own size does not count",
         dict(norm=False),
     ),
+    slip(
+        10,
+        "you compared the vectors without s0 and s1; wanted what is added",
+        lambda v, ve, s0, s1: (abs(s1) / (abs(s0) + abs(s1)), contribution(v, ve, 1.0, 1.0)[1]),
+    ),
+    slip(
+        10,
+        "you divided by the length of the sum; wanted the sum of the two lengths",
+        lambda v, ve, s0, s1: (
+            abs(s1) / (abs(s0) + abs(s1)),
+            (size(s1 * ve) / size(s0 * rms(v) + s1 * ve)).mean(),
+        ),
+    ),
+    slip(
+        10,
+        "your lengths are squares; take their roots first",
+        lambda v, ve, s0, s1: (
+            abs(s1) / (abs(s0) + abs(s1)),
+            (size(s1 * ve) ** 2 / (size(s0 * rms(v)) ** 2 + size(s1 * ve) ** 2)).mean(),
+        ),
+    ),
+    slip(
+        10,
+        "you divided by the root of the sum of squares; wanted the sum of the two lengths",
+        lambda v, ve, s0, s1: (
+            abs(s1) / (abs(s0) + abs(s1)),
+            (size(s1 * ve) / np.hypot(size(s0 * rms(v)), size(s1 * ve))).mean(),
+        ),
+    ),
+    slip(
+        10,
+        "that is a share for each token and head; wanted their mean",
+        lambda v, ve, s0, s1: (
+            abs(s1) / (abs(s0) + abs(s1)),
+            size(s1 * ve) / (size(s0 * rms(v)) + size(s1 * ve)),
+        ),
+    ),
     hints=[
         "The first number needs the two lambdas and nothing else.",
         "For every token and head: length of s1 ve over (length of s0 rmsnorm(v) + length of s1 "
@@ -492,6 +593,30 @@ def at_an_edge(late):
         4,
         "that grows in a straight line; the curve is 4x³ - 6x² + 3x",
         dict(cubic=False),
+    ),
+    slip(
+        8,
+        "wanted is a multiple of block",
+        lambda step, steps, longest, block: max(block, math.ceil(longest * cubic(step / steps))),
+    ),
+    slip(
+        4,
+        "to the multiple that is not BELOW: you rounded to the nearest",
+        lambda step, steps, longest, block: max(
+            block, block * round(longest * cubic(step / steps) / block)
+        ),
+    ),
+    slip(
+        4,
+        "a multiple itself stays; yours goes one block further",
+        lambda step, steps, longest, block: (
+            block * (math.floor(longest * cubic(step / steps) / block) + 1)
+        ),
+    ),
+    slip(
+        8,
+        "that is the number of blocks; times block",
+        lambda *given: window(*given) / given[3],
     ),
     hints=[
         "x = step / steps; raw = longest * (4x³ - 6x² + 3x); blocks = ceil(raw / block), at least "

@@ -4,7 +4,7 @@ Fill in the functions, in any order, and run `pytest homework/hw04_value_embeddi
 often as you like.
 Letters: B batch, T positions, H heads, D head width, C model width, V vocabulary, L layers
 (numbered from 0). A value embedding ve is read from a table by token id.
-Functions return new tensors, in the dtype of their inputs, and leave these as they were.
+Functions answer in the dtype of their inputs, and leave these as they were.
 """
 
 import torch  # noqa: F401

@@ -14,7 +14,7 @@ unit = Unit(
     Letters: B batch, T queries, S keys, C width (of the model and of its one head), F hidden
     width of an MLP, L layers, H heads of width D where there are several; qr and kr are the
     modifier's query and key.
-    Functions return new tensors, in the dtype of their inputs, and leave these as they were.
+    Functions answer in the dtype of their inputs, and leave these as they were.
 """,
 )
 

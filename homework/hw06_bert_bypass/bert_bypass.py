@@ -4,7 +4,7 @@ Fill in the functions, in any order, and run `pytest homework/hw06_bert_bypass` 
 you like.
 Letters: B batch, T positions, H heads, D head width, C = H D model width. This is an
 encoder.
-Functions return new tensors, in the dtype of their inputs, and leave their inputs as they
+Functions answer in the dtype of their inputs, and leave their inputs as they
 were.
 """
 

@@ -16,7 +16,7 @@ unit = Unit(
     you like.
     Letters: B batch, T positions, H heads, D head width, C = H D model width. This is an
     encoder.
-    Functions return new tensors, in the dtype of their inputs, and leave their inputs as they
+    Functions answer in the dtype of their inputs, and leave their inputs as they
     were.
 """,
 )

@@ -13,7 +13,7 @@ unit = Unit(
     as you like.
     Letters: B batch, T new positions, S visible positions, H heads, D head width, C model
     width, V vocabulary, L layers (numbered from 0).
-    Functions return new tensors, in the dtype of their inputs, and leave their inputs as they
+    Functions answer in the dtype of their inputs, and leave their inputs as they
     were.
 """,
 )

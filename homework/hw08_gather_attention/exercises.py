@@ -15,7 +15,7 @@ unit = Unit(
     the result. Where there is none, write a loop over programs in PyTorch.
     Letters: T queries, S keys, D key width, E value width, H heads, V vocabulary, P programs.
     Widths are powers of two.
-    Functions return new tensors, in the dtype of their inputs, and leave their inputs as they
+    Functions answer in the dtype of their inputs, and leave their inputs as they
     were.
 """,
     prelude="""

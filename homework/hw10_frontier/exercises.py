@@ -16,7 +16,7 @@ unit = Unit(
     Letters: B texts, T new positions, S visible positions, H heads, D key width, E value width, R
     width of what turns with positions, C width of a latent, M model width, N names or streams.
     A slot is the row of a table that a name is given by a hash. p is the prime 2**31 - 1.
-    Functions return new tensors, in the dtype of their inputs, and leave their inputs as they
+    Functions answer in the dtype of their inputs, and leave their inputs as they
     were.
 """,
 )

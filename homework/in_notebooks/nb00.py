@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from homework.marking import Part, Unit, Wrong, normals
+from homework.marking import Part, Unit, Wrong, normals, slip
 
 unit = Unit("nb00_start_here", "Start here", "The exercises of notebook 00.")
 
@@ -17,6 +17,15 @@ def far_rows(r):
     return (r.normal(size=(3, 5)) + 1000 * np.arange(1, 4)[:, None],)
 
 
+def far_scores(r):
+    """Rows in which one score is far above the others."""
+    return (1000 * np.eye(3, 5) + r.normal(size=(3, 5)),)
+
+
+def shifted(z):
+    return np.exp(z - z.max(-1, keepdims=True))
+
+
 def by_hand(made, z):
     if any("softmax" in x.operation for x in made):
         return "torch.softmax made them: here exp, a sum and a division do"
@@ -25,7 +34,7 @@ def by_hand(made, z):
 
 @unit.exercise(
     Part("small scores", 1, lambda r: normals(r, (2, 3, 4))),
-    Part("scores of 1,000 and more", 1, far_rows),
+    Part("scores of 1,000 and more", 1, [far_rows, far_scores]),
     Wrong(
         "over the wrong axis",
         2,
@@ -81,6 +90,32 @@ def by_hand(made, z):
         "those are logarithms of the weights; wanted the weights",
         dict(logarithm=True),
     ),
+    slip(
+        2,
+        "you divided by the sum over another axis; divide every row by its own sum, "
+        "sum(-1, keepdim=True)",
+        lambda z: shifted(z) / shifted(z).sum(-2, keepdims=True),
+    ),
+    slip(
+        2,
+        "you divided by sums along the first axis; every row of the last one has its own",
+        lambda z: shifted(z) / shifted(z).sum(0, keepdims=True),
+    ),
+    slip(
+        1,
+        "you divided by the sum along axis 1, which is not always the last: sum(-1, keepdim=True)",
+        lambda z: shifted(z) / shifted(z).sum(1, keepdims=True),
+    ),
+    slip(
+        2,
+        "your largest scores get the smallest weights: exp(z), not exp(-z)",
+        lambda z: (1 / shifted(z)) / (1 / shifted(z)).sum(-1, keepdims=True),
+    ),
+    slip(
+        2,
+        "you took a sigmoid; wanted exp of every score",
+        lambda z: (1 / (1 + np.exp(-z))) / (1 / (1 + np.exp(-z))).sum(-1, keepdims=True),
+    ),
     hints=[
         "Three lines: subtract the largest, exp, divide by the sum; each along the last axis.",
         "z.amax(-1, keepdim=True) has shape (…, 1), so it can be subtracted from z (…, S).",
@@ -101,6 +136,10 @@ def softmax(z, *, axis=-1, plain=False, one_peak=False, share="sum", bend="exp",
         return np.exp(z)
     whole = e.max(axis, keepdims=True) if share == "largest" else e.sum(axis, keepdims=True)
     return np.log(e / whole) if logarithm else e / whole
+
+
+def minus_others(p, targets):
+    return -np.log(1 - np.exp(-nats_of(p, targets)))
 
 
 def shares(T, V):
@@ -163,6 +202,28 @@ def shares(T, V):
         "you returned the sum; wanted a loss for every position",
         dict(total=True),
     ),
+    slip(
+        2,
+        "you looked up every target in every row; position t asks for one number, p[t, targets[t]]",
+        lambda p, targets: -np.log(p[:, targets]),
+    ),
+    slip(
+        2,
+        "you took whole rows, those of the tokens' numbers; position t asks for p[t, targets[t]]",
+        lambda p, targets: -np.log(p[targets]),
+    ),
+    slip(2, "that is the loss of everything BUT the target: -ln p, not -ln(1 - p)", minus_others),
+    slip(
+        2,
+        "cross_entropy wants scores and takes a softmax of them; p are probabilities already",
+        lambda p, targets: nats_of(np.exp(p) / np.exp(p).sum(-1, keepdims=True), targets),
+    ),
+    slip(
+        2,
+        "you weighted the loss with p, as in an entropy; the loss is -ln p alone",
+        lambda p, targets: nats_of(p, targets) * np.exp(-nats_of(p, targets)),
+    ),
+    slip(2, "yours is a column; wanted (T,)", lambda p, targets: nats_of(p, targets)[:, None]),
     hints=[
         "p[t, targets[t]] for every t at once: index with two vectors.",
         "torch.arange(len(targets)) is the vector of all t.",
@@ -238,6 +299,36 @@ def losses(begins):
         2,
         "that is the sum of bits; divide it by the bytes of the text",
         dict(alone=True),
+    ),
+    slip(
+        2,
+        "you divided by the number of tokens, and counted those of no byte; divide by the bytes",
+        lambda nats, count: bits_per_byte(nats, count) * count.sum() / len(nats),
+    ),
+    slip(
+        2,
+        "you took the logarithm of a loss, which is one already; divide the nats by ln 2",
+        lambda nats, count: np.log2(nats[count > 0]).sum() / count.sum(),
+    ),
+    slip(
+        2,
+        "you took the MEAN of bits above and the sum of bytes below; wanted the sum in both",
+        lambda nats, count: bits_per_byte(nats, count) / (count > 0).sum(),
+    ),
+    slip(
+        2,
+        "you divided by bits, 8 a byte; divide by the bytes",
+        lambda nats, count: bits_per_byte(nats, count) / 8,
+    ),
+    slip(
+        2,
+        "you added up a fraction for every token; wanted ONE fraction: all bits over all bytes",
+        lambda nats, count: (nats[count > 0] / LN2 / count[count > 0]).sum(),
+    ),
+    slip(
+        2,
+        "that is a fraction for every token; wanted ONE: all bits over all bytes",
+        lambda nats, count: nats[count > 0] / LN2 / count[count > 0],
     ),
     hints=[
         "One fraction: the sum of all losses in bits above, the sum of all bytes below.",

@@ -4,7 +4,7 @@ pieces."""
 import numpy as np
 
 from homework import by_index
-from homework.marking import Part, Unit, Wrong, normals
+from homework.marking import Part, Unit, Wrong, normals, slip
 
 unit = Unit("nb01_attention", "Attention from scratch", "The exercises of notebook 01.")
 
@@ -45,6 +45,26 @@ unit = Unit("nb01_attention", "Attention from scratch", "The exercises of notebo
     ),
     Wrong("itself alone", 8, "your positions see themselves alone", dict(alone=True)),
     Wrong("everything", 8, "yours hides nothing", dict(itself=-100)),
+    slip(
+        8,
+        "yours holds numbers; wanted True and False: .bool()",
+        lambda T, S: causal_mask(T, S).astype(float),
+    ),
+    slip(
+        8,
+        "that is what is ADDED to scores, 0 and -inf; wanted True where a key is seen",
+        lambda T, S: np.where(causal_mask(T, S), 0.0, -np.inf),
+    ),
+    slip(
+        4,
+        "yours has a column for every query; wanted one for every key: (T, S)",
+        lambda T, S: causal_mask(T, T),
+    ),
+    slip(
+        4,
+        "yours has a row for every position; wanted the last T of them: (T, S)",
+        lambda T, S: causal_mask(S, S),
+    ),
     hints=[
         "Draw the square for T = 2, S = 4: the first query stands at position 2. How many keys "
         "does it see?",
@@ -143,6 +163,27 @@ def queries_and_keys(T, S):
         2,
         "you multiplied queries with queries; the second factor is a key",
         dict(itself=True),
+    ),
+    slip(
+        2,
+        "your heads meet each other, position by position: put heads before positions first, "
+        "q.transpose(1, 2)",
+        lambda q, k: np.einsum("bthd,btgd->bthg", q, k),
+    ),
+    slip(
+        2,
+        "your keys are not turned: q @ k.transpose(-1, -2), so that the sum is over features",
+        lambda q, k: q.swapaxes(1, 2) @ k.swapaxes(1, 2),
+    ),
+    slip(
+        2,
+        "your keys are summed over their heads: query head h meets key head h, one letter in both",
+        lambda q, k: np.einsum("bthd,bsgd->bhts", q, k),
+    ),
+    slip(
+        2,
+        "you took distances; wanted products, summed over the features",
+        lambda q, k: -np.sqrt(((q[:, :, None] - k[:, None]) ** 2).sum(-1)).transpose(0, 3, 1, 2),
     ),
     hints=[
         'torch.einsum takes a letter for each axis: "bthd,bshd->…". Which letters should be left?',
@@ -287,7 +328,7 @@ def weights(z, seen, *, hide="before", over="keys"):
 
 
 def streams(T, S):
-    return lambda r: normals(r, (2, T, 3, 4), (2, S, 3, 4), (2, S, 3, 5))
+    return lambda r: normals(r, (2, T, 3, 4), (2, S, 3, 4), (2, S, 3, 4))
 
 
 @unit.exercise(
@@ -375,6 +416,22 @@ def streams(T, S):
         "you returned the weights; the values are still to be summed with them",
         dict(only_map=True),
     ),
+    slip(
+        2,
+        "your softmax runs over the queries; the weights of every QUERY sum to 1: the last axis",
+        lambda q, k, v: by_index.attention(q, k, v, transposed=True),
+    ),
+    slip(
+        2,
+        "your hidden scores are 0, and exp(0) is 1: put them to -inf",
+        lambda q, k, v: hidden_at_zero(q, k, v),
+    ),
+    slip(
+        1,
+        "you divided by the root of the number of keys; wanted D, the width of a head",
+        lambda q, k, v: attention(q, k, v, scale=float(np.sqrt(k.shape[1]))),
+    ),
+    slip(2, "you summed keys; what is summed are the values", lambda q, k, v: attention(q, k, k)),
     hints=[
         "Four lines, and three of them call what you wrote: causal_mask, scores over the root of "
         "D, weights; then the sum over the keys.",
@@ -431,6 +488,18 @@ def attention(
     for b, t, h in np.ndindex(B, T, H):
         out[b, t, h] = sum(A[b, h, t, s] * v[b, s, h] for s in range(S))
     return out.transpose(0, 2, 1, 3) if heads_first else out
+
+
+def hidden_at_zero(q, k, v):
+    z = scores(q, k) / np.sqrt(q.shape[-1])
+    seen = causal_mask(q.shape[1], k.shape[1])
+    return np.einsum("bhts,bshd->bthd", weights(z, seen, hide="zero"), v)
+
+
+def looking_ahead(q, k, v):
+    T = q.shape[1]
+    seen = np.broadcast_to(causal_mask(T, T, above=True), (len(q), T, T))
+    return by_index.attention(q, k, v, causal=False, seen=seen)
 
 
 def a_layer(H):
@@ -502,6 +571,63 @@ def a_layer(H):
         "your values are x itself; they are made by W_V",
         dict(order=(0, 1, None)),
     ),
+    Wrong(
+        "the root of the width",
+        3,
+        "you divided by the root of C; wanted D, the width of one head",
+        dict(way=lambda q, k, v: attention(q, k, v, scale=float(np.sqrt(6)))),
+    ),
+    Wrong(
+        "no root",
+        4,
+        "your scores lack the division by the root of D",
+        dict(way=lambda q, k, v: attention(q, k, v, scale=1.0)),
+    ),
+    Wrong(
+        "divided by D",
+        4,
+        "you divided the scores by D; wanted its root",
+        dict(way=lambda q, k, v: attention(q, k, v, scale=float(q.shape[-1]))),
+    ),
+    Wrong(
+        "no mask",
+        4,
+        "your queries see keys that come after them",
+        dict(way=lambda q, k, v: attention(q, k, v, causal=False)),
+    ),
+    Wrong(
+        "over the queries",
+        4,
+        "your softmax runs over the queries; the weights of every QUERY sum to 1: the last axis",
+        dict(way=lambda q, k, v: by_index.attention(q, k, v, transposed=True)),
+    ),
+    Wrong(
+        "the triangle above",
+        4,
+        "your queries see what comes after them, and not what came before",
+        dict(way=looking_ahead),
+    ),
+    slip(
+        4,
+        "your W_O is turned: here it is y @ W_O, without a transpose",
+        lambda x, Q, K, V, out, H: multi_head(x, Q, K, V, out.T, H),
+    ),
+    slip(
+        4,
+        "your W_Q is turned: here it is x @ W_Q, without a transpose",
+        lambda x, Q, K, V, out, H: multi_head(x, Q.T, K, V, out, H),
+    ),
+    slip(
+        3,
+        "your heads stand before the positions when they are joined: turn them back first, "
+        "(B, T, H, D), then flatten(2)",
+        lambda *given: multi_head(*given, joined="heads first"),
+    ),
+    slip(
+        3,
+        "you cut positions into heads: view(B, T, H, D) first, then transpose(1, 2)",
+        lambda *given: multi_head(*given, rows=True),
+    ),
     hints=[
         "x @ W_Q is (B, T, C). Cut its last axis into heads: unflatten(-1, (H, -1)) makes "
         "(B, T, H, D) of it. The same for keys and values.",
@@ -527,6 +653,8 @@ def multi_head(
     turned=False,
     order=(0, 1, 2),
     added=False,
+    rows=False,
+    way=attention,
 ):
     """A whole layer of attention: x (B, T, C) and four matrices (C, C) -> (B, T, C).
 
@@ -539,10 +667,13 @@ def multi_head(
     H = 1 if one else C // H if width else H
 
     def cut(y):
+        if rows:
+            return y.reshape(B, H, T, -1).swapaxes(1, 2)
         return y.reshape(B, T, -1, H).swapaxes(2, 3) if turns else y.reshape(B, T, H, -1)
 
     q, k, v = (cut(x if i is None else x @ matrices[i]) for i in order)
-    y = attention(q, k, v)  # (B, T, H, D)
+    y = way(q, k, v)  # (B, T, H, D)
+    y = y.swapaxes(1, 2) if joined == "heads first" else y
     if joined == "mean":
         y = np.repeat(y.mean(2, keepdims=True), H, 2)
     y = y.swapaxes(2, 3) if joined == "turns" else y
@@ -617,6 +748,45 @@ def rows_at(positions):
         dict(first=1),
     ),
     Wrong("not turned", 2, "yours is x as it came", dict(sign=0)),
+    Wrong(
+        "rates twice as steep",
+        2,
+        "your rates fall twice as fast: base ** (-2 i / D), with D and not D/2 below",
+        dict(steep=4),
+    ),
+    slip(
+        2,
+        "you took neighbours as pairs and put the halves one behind the other; here entry i turns "
+        "with entry i + D/2",
+        lambda x, *how: turn(np.concatenate([x[..., ::2], x[..., 1::2]], -1), *how),
+    ),
+    slip(
+        2,
+        "your y1 and y2 stand by turns; y1 is the first half, y2 the second: torch.cat",
+        lambda x, *how: (
+            turn(x, *how).reshape(*x.shape[:-1], 2, -1).swapaxes(-1, -2).reshape(x.shape)
+        ),
+    ),
+    slip(
+        2,
+        "your positions are one too large: the first of them is 0, and does not turn",
+        lambda x, positions, base: turn(x, positions + 1, base),
+    ),
+    slip(
+        2,
+        "your y1 and y2 are in each other's place",
+        lambda x, *how: np.roll(turn(x, *how), x.shape[-1] // 2, -1),
+    ),
+    slip(
+        2,
+        "you turned the first half alone; y2 = x2 cos - x1 sin",
+        lambda x, *how: np.concatenate([turn(x, *how)[..., :4], x[..., 4:]], -1),
+    ),
+    slip(
+        2,
+        "you took the angles for degrees; cos and sin want radians, as they are",
+        lambda x, positions, base: turn(x, np.deg2rad(positions), base),
+    ),
     hints=[
         "x1, x2 = x.chunk(2, -1): pair i is (x1[i], x2[i]). Each pair turns by its own angle.",
         "rate = base ** (-torch.arange(0, D, 2) / D), (D/2,); angle = positions[:, None] * rate, "
@@ -658,6 +828,25 @@ def turn(
 
 
 # ---- a tile at a time ----------------------------------------------------------------------------
+
+
+def with_exponents(m, total, out, scores, values, exponents, every=False):
+    """A step with other exponents, or with one largest score for all."""
+    found = scores.max() if every else scores.max(-1, keepdims=True)
+    largest = np.maximum(m, found)
+    shrink, e = np.exp(m - largest), np.exp(exponents(scores, largest))
+    return largest, total * shrink + e.sum(-1, keepdims=True), out * shrink + e @ values
+
+
+def out_with(m, total, out, scores, values, weights):
+    """The third result with other weights of the values."""
+    largest = np.maximum(m, scores.max(-1, keepdims=True))
+    return out * np.exp(m - largest) + weights(np.exp(scores - largest)) @ values
+
+
+def by_rows(z):
+    e = np.exp(z - z.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
 
 
 def later_tile(size):
@@ -713,6 +902,34 @@ def first_tile(r):
         "exp(score - largest), not by the number of scores",
         dict(counted=True),
     ),
+    slip(
+        3,
+        "your exponents are the scores themselves; subtract the largest score so far first",
+        lambda *given: with_exponents(*given, lambda scores, largest: scores),
+    ),
+    slip(
+        2,
+        "your exponents are relative to the largest score of the tile; take the largest so far, "
+        "the one that you return",
+        lambda *given: with_exponents(*given, lambda s, _: s - s.max(-1, keepdims=True)),
+    ),
+    slip(
+        3,
+        "you took ONE largest score for all; every query has its own: amax(-1, keepdim=True)",
+        lambda m, total, out, scores, values: with_exponents(
+            m, total, out, scores, values, lambda s, largest: s - largest, every=True
+        ),
+    ),
+    slip(
+        3,
+        "you weighted values with a softmax of this tile; that divides too early: exp alone",
+        lambda *given: (*add_tile(*given)[:2], out_with(*given, lambda e: by_rows(e))),
+    ),
+    slip(
+        3,
+        "you weighted values with the scores; wanted exp(score - largest)",
+        lambda *given: (*add_tile(*given)[:2], out_with(*given, lambda e: given[3])),
+    ),
     hints=[
         "largest = torch.maximum(m, scores.amax(-1, keepdim=True)), (…, T, 1). All exponents are "
         "taken relative to it.",
@@ -760,6 +977,27 @@ def add_tile(
 
 
 # ---- a token at a time ---------------------------------------------------------------------------
+
+
+def in_front(q, k, v, k_cache, v_cache, keys):
+    """One of the two new rows in front of its cache."""
+    k_cache = np.concatenate([k, k_cache] if keys else [k_cache, k], 1)
+    v_cache = np.concatenate([v_cache, v] if keys else [v, v_cache], 1)
+    return by_index.attention(q, k_cache, v_cache, causal=False), k_cache, v_cache
+
+
+def over(q, keys, values, axis=-1, keys_twice=False):
+    """One query with a softmax along another axis, or with keys as values."""
+    z = np.einsum("bthd,bshd->bhts", q, keys) / np.sqrt(q.shape[-1])
+    a = np.exp(z) / np.exp(z).sum(axis, keepdims=True)
+    read = keys if keys_twice else values
+    return np.einsum("bhts,bshd->bthd", a, read), keys, values
+
+
+def heads_to_heads(q, keys, values):
+    """Attention as scaled_dot_product_attention does it on (B, T, H, D)."""
+    z = np.einsum("bhd,bsgd->bshg", q[:, 0], keys) / np.sqrt(q.shape[-1])
+    return np.einsum("bshg,bsgd->bshd", by_rows(z), values), keys, values
 
 
 def step(S):
@@ -817,6 +1055,47 @@ def step(S):
         1,
         "you dropped the oldest row of each cache; they grow by one row in every step",
         dict(forget=True),
+    ),
+    slip(
+        1,
+        "you put the new key in front of the cached ones; it belongs behind them, as its value",
+        lambda *given: in_front(*given, keys=True),
+    ),
+    slip(
+        1,
+        "you put the new value in front of the cached ones; it belongs behind them, as its key",
+        lambda *given: in_front(*given, keys=False),
+    ),
+    slip(
+        1,
+        "you divided the scores by D; wanted its root",
+        lambda q, *rest: (
+            by_index.attention(
+                q, *decode_step(q, *rest)[1:], causal=False, scale=float(q.shape[-1])
+            ),
+            *decode_step(q, *rest)[1:],
+        ),
+    ),
+    slip(
+        2,
+        "your heads attend to each other: PyTorch's own function wants (B, H, T, D), so give it "
+        "q.transpose(1, 2), and turn its answer back",
+        lambda q, *rest: heads_to_heads(q, *decode_step(q, *rest)[1:]),
+    ),
+    slip(
+        2,
+        "you summed keys; what is summed are the values",
+        lambda q, *rest: over(q, *decode_step(q, *rest)[1:], keys_twice=True),
+    ),
+    slip(
+        2,
+        "your softmax runs over the heads; a query's weights sum to 1 over the keys: softmax(-1)",
+        lambda q, *rest: over(q, *decode_step(q, *rest)[1:], axis=1),
+    ),
+    slip(
+        1,
+        "you returned the new rows alone; the caches hold all rows so far",
+        lambda q, k, v, *caches: (decode_step(q, k, v, *caches)[0], k, v),
     ),
     hints=[
         "torch.cat([k_cache, k], 1) first: positions are axis 1. Then one query against all keys.",

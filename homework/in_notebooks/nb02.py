@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from homework.in_notebooks import models
-from homework.marking import Part, Unit, Wrong, normals
+from homework.marking import Part, Unit, Wrong, normals, slip
 
 unit = Unit("nb02_transformer", "A transformer that trains", "The exercises of notebook 02.")
 
@@ -100,6 +100,21 @@ def vectors(*shape, size=1, offset=0):
         "you multiplied by the root mean square; divide by it",
         dict(size="turned"),
     ),
+    slip(
+        1,
+        "you took the mean along axis 1, which is not always the last: mean(-1, keepdim=True)",
+        lambda x: x / np.sqrt((x**2).mean(1, keepdims=True)),
+    ),
+    slip(
+        2,
+        "you took the mean along the first axis; every vector has its own: mean(-1, keepdim=True)",
+        lambda x: x / np.sqrt((x**2).mean(0, keepdims=True)),
+    ),
+    slip(
+        2,
+        "you subtracted the mean; here the vector keeps its direction, and is divided alone",
+        lambda x: (x - x.mean(-1, keepdims=True)) / np.sqrt((x**2).mean(-1, keepdims=True)),
+    ),
     hints=[
         "x.square().mean(-1, keepdim=True) has shape (…, 1) and can divide x (…, C) after a root.",
         "x * (x.square().mean(-1, keepdim=True) + eps).rsqrt()",
@@ -136,6 +151,11 @@ def norm(x, *, size="root mean square", centred=False):
     return out
 
 
+def between(says, bend):
+    """The mistake of another bend between the two matrices."""
+    return slip(2, says, lambda self, h: self.down(bend(self.up(h))))
+
+
 def a_layer(r):
     return models.Layer(r, 4), r.normal(size=(2, 3, 4))
 
@@ -167,6 +187,23 @@ def a_layer(r):
         dict(added=True),
     ),
     Wrong("wide", 2, "yours is still wide: `down` is missing", dict(narrow=False)),
+    between("you took the root; wanted the square", lambda x: np.sqrt(np.maximum(x, 0))),
+    between("you kept what is BELOW zero; cut that off", lambda x: np.maximum(-x, 0) ** 2),
+    between("you doubled; wanted the square", lambda x: 2 * np.maximum(x, 0)),
+    between("you took a sigmoid; wanted relu, squared", lambda x: 1 / (1 + np.exp(-x))),
+    between(
+        "you squared and kept the sign; cut off what is negative first", lambda x: np.sign(x) * x**2
+    ),
+    slip(
+        2,
+        "you cut off and squared behind `down` once more; what comes out of `down` is the answer",
+        lambda self, h: np.maximum(mlp(self, h), 0) ** 2,
+    ),
+    slip(
+        2,
+        "you cut off and squared behind `down`; both belong between the two matrices",
+        lambda self, h: np.maximum(self.down(self.up(h)), 0) ** 2,
+    ),
     hints=[
         "self.up(h) is (B, T, 4 C), and self.down brings it back to (B, T, C).",
         "self.down(self.up(h).relu().square())",
@@ -291,6 +328,36 @@ def a_model(layers):
         "you asked layer.value(h); ask self.value(n, h, v1, ids), the line that the course changes",
         dict(v1="not asked"),
     ),
+    Wrong(
+        "no attention",
+        4,
+        "your layers have no attention: what it returns is added to x",
+        dict(first="mlp alone"),
+    ),
+    Wrong(
+        "the MLP replaces",
+        4,
+        "your MLP replaces the stream; what it returns is added to it",
+        dict(adds="by attention alone"),
+    ),
+    Wrong(
+        "the MLP added to h",
+        4,
+        "you added the MLP to h; it is added to the stream x, which attention has grown",
+        dict(adds="h at the MLP"),
+    ),
+    Wrong(
+        "the norm behind the MLP",
+        4,
+        "your norm stands behind the MLP; it stands before it, layer.mlp(norm(x))",
+        dict(mlp_reads="normed behind"),
+    ),
+    Wrong(
+        "v1 for all",
+        3,
+        "attention reads v1 in every layer; it reads v, which self.value makes of h and v1",
+        dict(v1="read"),
+    ),
     Wrong("no scores", 4, "that is the stream; self.scores(x) is missing", dict(scored=False)),
     Wrong(
         "the first layer for all",
@@ -340,16 +407,21 @@ def forward(
         if v1 == "below" or n == 0:
             kept = None if v1 == "none" else v
         stream = {"h": h, "h at attention": h, "nothing": 0, "by the MLP alone": 0}.get(adds, x)
+        v = kept if v1 == "read" else v
         if first == "mlp":
             x = stream + layer.mlp(h)
             x = x + layer.attention(models.normed(x), v)
             continue
-        x = stream + layer.attention(x if reads == "x" else h, v)
+        if first != "mlp alone":
+            x = stream + layer.attention(x if reads == "x" else h, v)
         if first == "attention alone":
             continue
         second = models.normed(x)
-        read = {"x": x, "h": h, "norm": second}[mlp_reads]
-        x = {"h": second, "nothing": 0}.get(adds, x) + layer.mlp(read)
+        read = {"h": h, "norm": second}.get(mlp_reads, x)
+        added = layer.mlp(read)
+        added = models.normed(added) if mlp_reads == "normed behind" else added
+        none = {"nothing": 0, "by attention alone": 0, "h": second, "h at the MLP": h}
+        x = none.get(adds, x) + added
     return self.scores(x) if scored else x
 
 
@@ -423,6 +495,29 @@ def to_train(many):
         "you step twice for every batch; once is wanted",
         dict(twice=True),
     ),
+    Wrong(
+        "last batch first",
+        4,
+        "you read the batches from the last to the first; their order is that of the list",
+        dict(back=True),
+    ),
+    Wrong(
+        "divided by the batches",
+        4,
+        "you divided the loss by the number of batches before backward: every batch has a step of "
+        "its own, from its whole loss",
+        dict(divided=True),
+    ),
+    slip(
+        4,
+        "your list has one entry: append inside the loop, for every batch",
+        lambda *given: training(*given)[-1:],
+    ),
+    slip(
+        4,
+        "your list lacks the first loss, that of the model before any step",
+        lambda *given: training(*given)[1:],
+    ),
     hints=[
         "for ids, targets in batches: four things happen in it, and a number is kept.",
         "loss = model.loss(ids, targets); optimizer.zero_grad(); loss.backward(); "
@@ -443,6 +538,8 @@ def training(
     returns="all",
     same=False,
     twice=False,
+    back=False,
+    divided=False,
 ):
     """Train a model: a step of the optimizer for every (ids, targets) of batches, in their order.
 
@@ -450,10 +547,11 @@ def training(
     """
     w, before, losses = model.start.copy(), np.zeros(2), []
     rate = optimizer.defaults["lr"]
-    for x, y in batches.pairs:
+    for x, y in batches.pairs[::-1] if back else batches.pairs:
         x, y = batches.pairs[0] if same else (x, y)
         loss, new = loss_and_slope(w, x, y)
         slope = before if late else before + new if clear == "never" else new
+        slope = slope / len(batches.pairs) if divided else slope
         w = w - rate * slope * (2 if twice else 1) * moves
         before = new if late else slope
         losses.append(loss_and_slope(w, x, y)[0] if after else loss)
@@ -468,6 +566,11 @@ def loss_and_slope(w, x, y):
 
 
 # ---- from a gradient to a step -------------------------------------------------------------------
+
+
+def mean_of(p, g, m, s, step, rule):
+    """A step with another running mean."""
+    return adamw_step(p, g, m, s, step, mean_of=rule)
 
 
 def a_tensor(step):
@@ -538,6 +641,52 @@ def a_tensor(step):
         "you added the step; it leads downhill, so subtract",
         dict(sign=-1),
     ),
+    Wrong(
+        "the other correction only",
+        2,
+        "you corrected the mean of the squares but not that of the gradients",
+        dict(corrected=(False, True)),
+    ),
+    Wrong(
+        "decay after the step",
+        2,
+        "your decay comes after the step, so it shrinks the step, too; it shrinks the old p alone",
+        dict(pull="after"),
+    ),
+    Wrong(
+        "decay twice",
+        2,
+        "your decay stands in the gradient as well; it stands beside the step alone",
+        dict(inside="both"),
+    ),
+    Wrong("steps from 2", 2, "your correction is a step ahead: 1 - beta ** step", dict(late=-1)),
+    Wrong("no rate", 2, "your step lacks lr", dict(sign=100)),
+    Wrong(
+        "the gradient itself",
+        1,
+        "you step along the gradient g; the step goes along the corrected mean",
+        dict(along="g"),
+    ),
+    slip(
+        2,
+        "your betas are in each other's place: the first is that of the gradients",
+        lambda *given: adamw_step(*given, betas=(0.95, 0.8)),
+    ),
+    slip(
+        2,
+        "beta is the share of what was BEFORE: m = b1 * m + (1 - b1) * g",
+        lambda *given: mean_of(*given, lambda m, g: 0.2 * m + 0.8 * g),
+    ),
+    slip(
+        2,
+        "your gradient enters in full; its share is 1 - b1, so that m stays a mean",
+        lambda *given: mean_of(*given, lambda m, g: 0.8 * m + g),
+    ),
+    slip(
+        1,
+        "your correction is a step behind from the second step on: 1 - beta ** step",
+        lambda p, g, m, s, step: adamw_step(p, g, m, s, step, late=1 if step > 1 else 0),
+    ),
     hints=[
         "The new means first: m = b1 * m + (1 - b1) * g, s = b2 * s + (1 - b2) * g * g.",
         "Corrected, for this step alone: m / (1 - b1 ** step) and s / (1 - b2 ** step).",
@@ -564,6 +713,8 @@ def adamw_step(
     inside=False,
     pull="rate",
     sign=1,
+    along="mean",
+    mean_of=None,
 ):
     """Step 1, 2, … of one tensor p of any shape, with gradient g -> new p, m and s.
 
@@ -575,13 +726,15 @@ def adamw_step(
     for at in np.ndindex(*p.shape):
         slope = g[at] + decay * p[at] if inside else g[at]
         mean = betas[0] * m[at] + (1 - betas[0]) * slope
+        mean = mean_of(m[at], g[at]) if mean_of else mean
         square = betas[1] * s[at] + (1 - betas[1]) * slope**2
         fair = mean / (1 - betas[0] ** count) if corrected[0] else mean
         fair_square = square / (1 - betas[1] ** count) if corrected[1] else square
-        factor = {"rate": 1 - lr * decay, "none": 1, "whole": 1 - decay}[pull]
-        pulled = p[at] if inside else p[at] * factor
+        factor = {"rate": 1 - lr * decay, "whole": 1 - decay}.get(pull, 1)
+        pulled = p[at] if inside is True else p[at] * factor
         divisor = np.sqrt(fair_square) if root else fair_square
-        new_p[at] = pulled - sign * lr * fair / (divisor + eps)
+        new_p[at] = pulled - sign * lr * (slope if along == "g" else fair) / (divisor + eps)
+        new_p[at] *= 1 - lr * decay if pull == "after" else 1
         new_m[at], new_s[at] = (fair, fair_square) if kept else (mean, square)
     return new_p, new_m, new_s
 
@@ -593,6 +746,16 @@ FIVE = (
     (3.28575, -2.36813, 0.464490),
     (2.34654, -1.70978, 0.423236),
 )
+
+
+def divided_by(says, size):
+    """The mistake of another size at the start."""
+    return slip(2, says, lambda G, rounds: orthogonal(G / (size(G) + 1e-6), rounds, scaled=False))
+
+
+def other_rounds(says, change):
+    """The mistake of another (a, b, c) in every round."""
+    return slip(2, says, lambda G, rounds: orthogonal(G, [change(*round) for round in rounds]))
 
 
 def matrix(rows, columns, rounds):
@@ -632,6 +795,27 @@ def matrix(rows, columns, rounds):
         "your sum lacks a * X itself: the new X is a * X + (b * A + c * A @ A) @ X",
         dict(lacks=True),
     ),
+    divided_by("you left out the 1.01 in front of the norm", lambda G: np.linalg.norm(G)),
+    divided_by("the norm is the ROOT of the sum of squares", lambda G: 1.01 * (G**2).sum()),
+    divided_by("you summed absolute values; the norm sums squares", lambda G: 1.01 * abs(G).sum()),
+    divided_by(
+        "you divided every row by its own norm; one norm of the whole matrix is wanted",
+        lambda G: 1.01 * np.linalg.norm(G, axis=-1, keepdims=True),
+    ),
+    divided_by(
+        "you divided by the largest singular value; wanted the root of the sum of all squares",
+        lambda G: 1.01 * np.linalg.norm(G, 2),
+    ),
+    other_rounds("c stands on A @ A, not on A", lambda a, b, c: (a, b + c, 0)),
+    other_rounds("A @ A has the factor c, not b", lambda a, b, c: (a, b, b)),
+    other_rounds("a and b are in each other's place", lambda a, b, c: (b, a, c)),
+    other_rounds("a and c are in each other's place", lambda a, b, c: (c, b, a)),
+    other_rounds("c * A @ A is added, not subtracted", lambda a, b, c: (a, b, -c)),
+    slip(
+        1,
+        "you made one round of five: the loop goes over all of them, and `return` stands behind it",
+        lambda G, rounds: orthogonal(G, rounds[:1]),
+    ),
     hints=[
         "X = G / (1.01 * G.norm() + 1e-6); then the loop over rounds.",
         "In the loop: A = X @ X.T, (rows, rows), and X = a * X + (b * A + c * A @ A) @ X.",
@@ -658,6 +842,30 @@ def orthogonal(G, rounds, *, scaled=True, entries=False, square=False, stale=Fal
 
 
 # ---- the schedule --------------------------------------------------------------------------------
+
+
+def rising(says, rate):
+    """The mistake of another way up, by the share x of it."""
+    return slip(
+        1,
+        says,
+        lambda step, steps, warmup: (
+            rate(step / warmup) if step < warmup else learning_rate(step, steps, warmup)
+        ),
+    )
+
+
+def falling(says, rate):
+    """The mistake of another way down, by the share of it that is left."""
+    return slip(
+        1,
+        says,
+        lambda step, steps, warmup: (
+            rate((steps - step) / (0.65 * steps))
+            if step > 0.35 * steps
+            else learning_rate(step, steps, warmup)
+        ),
+    )
 
 
 def moment(low, high):
@@ -698,6 +906,33 @@ def moment(low, high):
         2,
         "your rate falls right after the warm-up; it stays at 1 until the last 65 % begin",
         dict(at_once=True),
+    ),
+    rising(
+        "your rate rises above 1: a line from start to 1 is start + (1 - start) * x",
+        lambda x: 0.025 + x,
+    ),
+    rising("your rate falls on the way up; it goes from start up to 1", lambda x: 0.025 * (1 - x)),
+    rising("your rate has no warm-up; it begins at `start`", lambda x: 1.0),
+    rising("your rate stays at `start`; it rises in a line to 1 at step warmup", lambda x: 0.025),
+    slip(
+        1,
+        "your warm-up is a step ahead: step 0 has the rate `start`",
+        lambda step, steps, warmup: learning_rate(step + (step < warmup), steps, warmup),
+    ),
+    slip(
+        1,
+        "your way down is a step ahead: it would reach `end` at step `steps`, not before",
+        lambda step, steps, warmup: learning_rate(step + (step > 0.35 * steps), steps, warmup),
+    ),
+    falling("your rate jumps: on the way down it goes from 1 to `end`", lambda left: 0.05 * left),
+    falling("your rate RISES on the way down; left goes from 1 to 0", lambda left: 1 - left),
+    falling("your rate RISES on the way down; left goes from 1 to 0", lambda left: 1 - 0.95 * left),
+    falling("your rate is at `end` at once; it goes down in a line", lambda left: 0.05),
+    falling("your rate never falls; it does so over the last 65 %", lambda left: 1.0),
+    falling("your rate falls by powers; a line is wanted", lambda left: 0.05 ** (1 - left)),
+    falling(
+        "your rate falls along a cosine; a line is wanted",
+        lambda left: 0.05 + 0.95 * (1 + math.cos(math.pi * (1 - left))) / 2,
     ),
     hints=[
         "Three stretches: step < warmup, step <= begin with begin = steps - round(falls * steps), "

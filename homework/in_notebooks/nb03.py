@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from homework.marking import Part, Unit, Wrong, normals
+from homework.marking import Part, Unit, Wrong, normals, slip
 
 unit = Unit("nb03_inside", "Inside the stack", "The exercises of notebook 03.")
 
@@ -14,6 +14,10 @@ def maps(r, *batch, T=6):
 
 
 # ---- what a head looks at ------------------------------------------------------------------------
+
+
+def diagonals(A, back):
+    return np.stack([np.diagonal(head, -back) for head in A])
 
 
 @unit.exercise(
@@ -51,6 +55,43 @@ def maps(r, *batch, T=6):
         "that is one number for all heads; every head has its own: (H,)",
         dict(together=True),
     ),
+    slip(
+        3,
+        "your diagonal lies one too far from the main one",
+        lambda A, back: weight_back(A, back + 1),
+    ),
+    slip(
+        3,
+        "your diagonal lies one too near to the main one, or above it",
+        lambda A, back: diagonals(A, back - 1).mean(-1),
+    ),
+    slip(
+        3, "you took the last query alone; wanted all queries", lambda A, b: diagonals(A, b)[:, -1]
+    ),
+    slip(3, "you took the largest; wanted the mean", lambda A, b: diagonals(A, b).max(-1)),
+    slip(
+        3,
+        "you took the median; wanted the mean",
+        lambda A, b: np.sort(diagonals(A, b))[:, (A.shape[1] - b - 1) // 2],
+    ),
+    slip(
+        3,
+        "you summed all keys `back` or more positions before; wanted the one key at t - back",
+        lambda A, back: np.tril(A, -back).sum(-1).mean(-1),
+    ),
+    slip(
+        3,
+        "you took a mean of whole rows; of each row one weight is meant, that of key t - back",
+        lambda A, back: A[:, back:].mean((1, 2)),
+    ),
+    slip(
+        3,
+        "you averaged the heads; every head has its own mean over the queries: mean(-1)",
+        lambda A, back: diagonals(A, back).mean(0),
+    ),
+    slip(
+        3, "those are the weights of every query; wanted their mean", lambda A, b: diagonals(A, b)
+    ),
     hints=[
         "Draw a map of 4 by 4 and mark the weights that query t gives to key t - 1. They lie on a "
         "diagonal below the main one.",
@@ -73,6 +114,10 @@ def weight_back(A, back, *, ahead=False, fixed=False, every=False, mean=True, to
 
 
 # ---- Eq 11 as it should be -----------------------------------------------------------------------
+
+
+def entropy_of(p):
+    return -sum(x * np.log(x) for x in p if x > 0)
 
 
 def first_only(r):
@@ -126,6 +171,43 @@ def first_only(r):
         "that is a number for each text; wanted their mean",
         dict(texts=True),
     ),
+    slip(
+        3,
+        "that is the sum over the texts; wanted their mean",
+        lambda A: token_entropy(A, texts=True).sum(),
+    ),
+    slip(
+        4,
+        "you divided by the total of ALL texts; the importance in each text sums to 1",
+        lambda A: np.mean([entropy_of(m.sum(0) / A.mean(1).sum()) for m in A.mean(1)]),
+    ),
+    slip(
+        3,
+        "you averaged entropies of rows, head by head; importance is one distribution for a text",
+        lambda A: np.mean([entropy_of(row) for row in A.reshape(-1, A.shape[-1])]),
+    ),
+    slip(
+        3,
+        "entropy is a SUM over the tokens; you took the mean",
+        lambda A: token_entropy(A) / A.shape[-1],
+    ),
+    slip(
+        3,
+        "you divided by log T; the entropy itself is wanted, in nats",
+        lambda A: token_entropy(A) / np.log(A.shape[-1]),
+    ),
+    slip(
+        4,
+        "you took a softmax of what tokens receive; divide it by its sum",
+        lambda A: np.mean(
+            [entropy_of(np.exp(m.sum(0)) / np.exp(m.sum(0)).sum()) for m in A.mean(1)]
+        ),
+    ),
+    slip(
+        3,
+        "you took the largest of the heads; wanted their mean",
+        lambda A: np.mean([entropy_of(m.sum(0) / m.sum()) for m in A.max(1)]),
+    ),
     hints=[
         "(B, H, T, S): mean over the heads, sum over the QUERIES, divide by the total. That is one "
         "distribution over S keys for each text.",
@@ -170,6 +252,26 @@ def token_entropy(
 
 
 # ---- Eq 13 without its pairs ---------------------------------------------------------------------
+
+
+def units(h):
+    return h / np.linalg.norm(h, axis=-1, keepdims=True)
+
+
+def of_pairs(h, bend):
+    """The mean over pairs of bent cosines."""
+    cosines, T = units(h) @ units(h).swapaxes(1, 2), h.shape[1]
+    return (bend(cosines).sum((1, 2)) - T) / (T * (T - 1))
+
+
+def lengths(says, length):
+    """The mistake of another length: T is taken off, as if a token's product with itself were 1."""
+
+    def mistaken(h):
+        T = h.shape[1]
+        return (((h / length(h)).sum(1) ** 2).sum(-1) - T) / (T * (T - 1))
+
+    return slip(2, says, mistaken)
 
 
 def sized(r, common):
@@ -218,6 +320,47 @@ def sized(r, common):
         2,
         "you compared tokens of different texts; every text gives a number of its own: (B,)",
         dict(together=True),
+    ),
+    lengths(
+        "those are dot products; bring every token to length 1 first to get cosines",
+        lambda h: 1.0,
+    ),
+    lengths(
+        "you divided by lengths along the positions; a token's length is over its features: dim=-1",
+        lambda h: np.linalg.norm(h, axis=1, keepdims=True),
+    ),
+    lengths("you took one norm of everything; every token has its own", np.linalg.norm),
+    lengths(
+        "your tokens have root mean square 1, that is length sqrt(C); wanted length 1",
+        lambda h: np.sqrt((h**2).mean(-1, keepdims=True)),
+    ),
+    lengths(
+        "you divided by the SQUARE of the length",
+        lambda h: (h**2).sum(-1, keepdims=True),
+    ),
+    slip(
+        2,
+        "you subtracted the mean of the tokens first; Eq 13 takes them as they are",
+        lambda h: similarity(h - h.mean(1, keepdims=True)),
+    ),
+    slip(2, "you squared the cosines; wanted their mean", lambda h: of_pairs(h, np.square)),
+    slip(
+        2,
+        "you compared features; wanted tokens: (T, T) products, u @ u.mT",
+        lambda h: (
+            (np.einsum("btc,btd->b", units(h), units(h)) - h.shape[1])
+            / (h.shape[1] * (h.shape[1] - 1))
+        ),
+    ),
+    slip(
+        2,
+        "you compared each token with its neighbour; wanted all pairs",
+        lambda h: (units(h)[:, 1:] * units(h)[:, :-1]).sum(-1).mean(-1),
+    ),
+    slip(
+        2,
+        "you compared the tokens with their mean; wanted the pairs",
+        lambda h: (units(h) * units(h.mean(1, keepdims=True))).sum(-1).mean(-1),
     ),
     hints=[
         "h / h.norm(dim=-1, keepdim=True) has tokens of length 1: u (B, T, C). Sum u over the "
@@ -289,6 +432,28 @@ def offset(*shape):
         3,
         "you put all texts into one second moment; take the spectrum of each text, then the mean",
         dict(together=True),
+    ),
+    slip(3, "you took the first text alone; wanted the mean over texts", lambda v: spectrum(v[:1])),
+    slip(
+        4,
+        "those are shares of their sum; wanted the eigenvalues themselves",
+        lambda v: np.mean([spectrum(x[None]) / spectrum(x[None]).sum() for x in v], 0),
+    ),
+    slip(
+        4,
+        "you took the diagonal of the second moment; wanted its eigenvalues",
+        lambda v: (v**2).mean(1).mean(0),
+    ),
+    slip(4, "you summed them up one by one; wanted each", lambda v: np.cumsum(spectrum(v))),
+    slip(
+        4,
+        "you brought every value to length 1 first; Eq 12 takes them as they are",
+        lambda v: spectrum(units(v)),
+    ),
+    slip(
+        4,
+        "that is a spectrum for each text; wanted their mean",
+        lambda v: np.stack([spectrum(x[None]) for x in v]),
     ),
     hints=[
         "v.mT @ v is the sum over the tokens of v vᵀ, a (C, C) for each text. It is symmetric.",

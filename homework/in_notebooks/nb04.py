@@ -3,7 +3,7 @@
 import numpy as np
 
 from homework import by_index
-from homework.marking import Part, Unit, Wrong, normals
+from homework.marking import Part, Unit, Wrong, normals, slip
 
 unit = Unit("nb04_resformer", "ResFormer", "The exercises of notebook 04.")
 
@@ -57,6 +57,33 @@ unit = Unit("nb04_resformer", "ResFormer", "The exercises of notebook 04.")
         3,
         "you halved this layer's values alone: put brackets around the sum",
         dict(theirs_whole=True),
+    ),
+    slip(
+        3,
+        "those are this layer's own values; the first layer's are the other half",
+        lambda V: V[-1],
+    ),
+    slip(3, "you took the difference; Eq 7 ADDS half of each", lambda V: (V[-1] - V[0]) / 2),
+    slip(
+        3,
+        "you took the mean of all layers but the first, and the first is what is added",
+        lambda V: V[1:].mean(0),
+    ),
+    slip(
+        2,
+        "your other half is the mean of all layers before; Eq 7 takes the FIRST layer alone",
+        lambda V: V[-1] / 2 + V[:-1].mean(0) / 2,
+    ),
+    slip(
+        2,
+        "you added half of ALL layers before; Eq 7 takes the first layer alone",
+        lambda V: V[-1] / 2 + V[:-1].sum(0) / 2,
+    ),
+    slip(3, "you multiplied the two; Eq 7 adds half of each", lambda V: V[0] * V[-1]),
+    slip(
+        3,
+        "layers are the FIRST axis of V (n, B, T, H, D): V[0] and V[-1]",
+        lambda V: (V[:, 0] + V[:, -1]) / 2,
     ),
     hints=[
         "V[-1] is what this layer made itself. Which of the others is the first layer's?",
@@ -159,6 +186,16 @@ def two_layers(same_keys):
         "the keys of both layers",
         dict(apart=True, share=1),
     ),
+    slip(
+        3,
+        "you divided the scores by D; wanted its root",
+        lambda q, *rest: two_layer_attention(q / q.shape[-1] ** 0.5, *rest),
+    ),
+    slip(
+        3,
+        "you added the keys, and the values, of both layers; they stand side by side, 2 T of them",
+        lambda q, k, v, k_m, v_m: by_index.attention(q, k + k_m, v + v_m),
+    ),
     hints=[
         "Put the keys of both layers side by side along the positions, torch.cat([k, k_m], 1), and "
         "the values likewise. The scores are (B, H, T, 2 T).",
@@ -208,6 +245,10 @@ def two_layer_attention(
 # ---- Eq 8 ----------------------------------------------------------------------------------------
 
 
+def carried(A, v):
+    return np.einsum("bhts,bshd->bthd", A, v)
+
+
 def a_layer(T, lam):
     def make(r):
         q, k, v, v1 = normals(r, *[(2, T, 2, 3)] * 4)
@@ -253,6 +294,31 @@ def a_layer(T, lam):
         "your map carries the values the other way: queries are its rows (t), keys its columns "
         '(s), and the sum runs over s: "bhts,bshd->bthd"',
         dict(turned=True),
+    ),
+    slip(
+        2,
+        "you took lam times the OUTPUT away; (A - lam I) V_n takes lam V_n, past the map",
+        lambda A, v, v1, lam: (1 - lam) * carried(A, v) + lam * v1,
+    ),
+    slip(
+        2,
+        "your map carries V_1, too; lam V_1 goes PAST the map",
+        lambda A, v, v1, lam: carried(A, v) - lam * v + lam * carried(A, v1),
+    ),
+    slip(
+        3,
+        "you took lam itself away; lam I V_n is lam times V_n",
+        lambda A, v, v1, lam: carried(A, v) - lam + lam * v1,
+    ),
+    slip(
+        3,
+        "your v and v1 are in each other's place",
+        lambda A, v, v1, lam: neutreno(A, v1, v, lam),
+    ),
+    slip(
+        3,
+        "heads stand before positions in yours: wanted (B, T, H, D)",
+        lambda *given: neutreno(*given).swapaxes(1, 2),
     ),
     hints=[
         "Multiply out (A - lam I) V_n + lam V_1: three terms. What does I V_n do to V_n?",
@@ -315,6 +381,26 @@ def shares(by_head):
         3,
         "you gave V_1 the rest, 1 - a; it has a share of its own, b",
         dict(rest=True),
+    ),
+    slip(
+        2,
+        "your heads share the mean of a, and of b; every head has its own",
+        lambda v, v1, a, b: a.mean() * v + b.mean() * v1,
+    ),
+    slip(
+        2,
+        "all your heads take the shares of the first head; every head has its own",
+        lambda v, v1, a, b: a[0] * v + b[0] * v1,
+    ),
+    slip(
+        3,
+        "you took a sigmoid of the shares; they are used as they were learned",
+        lambda v, v1, a, b: learned_mix(v, v1, 1 / (1 + np.exp(-a)), 1 / (1 + np.exp(-b))),
+    ),
+    slip(
+        3,
+        "you multiplied the two; they are added",
+        lambda v, v1, a, b: (a * b)[:, None] * v * v1,
     ),
     hints=[
         "The shapes: v is (B, T, H, D), a is (H,). Broadcasting lines up the LAST dimensions: "

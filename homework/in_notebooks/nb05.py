@@ -3,12 +3,23 @@
 import numpy as np
 
 from homework import by_index
-from homework.marking import Part, Unit, Wrong, normals
+from homework.marking import Part, Unit, Wrong, normals, slip
 
 unit = Unit("nb05_svformer", "SVFormer and the KV cache", "The exercises of notebook 05.")
 
 
 # ---- whose rows ----------------------------------------------------------------------------------
+
+
+def each(says, owner, loses=3):
+    """The mistake of another owner for every layer."""
+    return slip(
+        loses, says, lambda layers, anchors: np.array([owner(n, anchors) for n in range(layers)])
+    )
+
+
+def latest(n, anchors):
+    return max(a for a in anchors if a <= n)
 
 
 def one_or_all(one):
@@ -55,6 +66,34 @@ def some(r):
         "an anchor owns its rows: it reads itself, not the anchor before it",
         dict(below=True),
     ),
+    each("all your layers read layer 0; they read the LATEST anchor", lambda n, anchors: 0),
+    each("all your layers read themselves; only anchors do", lambda n, anchors: n),
+    each(
+        "your layers read the NEXT anchor, which is made after them; they read the latest before",
+        lambda n, anchors: min((a for a in anchors if a >= n), default=max(anchors)),
+        2,
+    ),
+    each("your layers begin at 1; the first is layer 0", lambda n, anchors: latest(n + 1, anchors)),
+    each(
+        "all but anchors read layer 0 in yours; they read the LATEST anchor",
+        lambda n, anchors: n if n in anchors else 0,
+        2,
+    ),
+    each(
+        "all but anchors read the LAST anchor in yours; it may be made after them",
+        lambda n, anchors: n if n in anchors else max(anchors),
+        2,
+    ),
+    each(
+        "yours says -1 where a layer makes no rows; wanted whose rows it reads",
+        lambda n, anchors: n if n in anchors else -1,
+    ),
+    each("yours says whether a layer is an anchor; wanted its number", lambda n, a: n in a),
+    slip(
+        3,
+        "your list has an entry too few: one for every layer, layer 0 too",
+        lambda layers, anchors: owners_of(layers, anchors)[1:],
+    ),
     hints=[
         "Write it down for 6 layers with anchors [0, 3]: whose rows does layer 2 read, and layer "
         "3, and layer 5?",
@@ -76,6 +115,15 @@ def owners_of(layers, anchors, *, nearest=False, count=False, below=False):
 
 
 # ---- how many bytes ------------------------------------------------------------------------------
+
+
+def owns(owners):
+    return len(set(owners))
+
+
+def rows(says, loses, count):
+    """The mistake of another number of rows."""
+    return slip(loses, says, lambda k, v, groups, width, size: count(k, v) * groups * width * size)
 
 
 def a_plan(shared):
@@ -125,6 +173,41 @@ def a_plan(shared):
         3,
         "you counted numbers; each of them takes `size` bytes",
         dict(sized=False),
+    ),
+    rows(
+        "you counted the owners of values twice; keys have owners of their own",
+        2,
+        lambda k, v: 2 * owns(v),
+    ),
+    rows("you counted the values; keys are kept, too", 3, lambda k, v: owns(v)),
+    rows("you divided by 8: size is in bytes already", 3, lambda k, v: (owns(k) + owns(v)) / 8),
+    rows("those are bits; size is in bytes already", 3, lambda k, v: (owns(k) + owns(v)) * 8),
+    rows(
+        "you counted the layers that READ keys; keys that several layers read are kept once",
+        2,
+        lambda k, v: len(k) + owns(v),
+    ),
+    rows(
+        "you counted the layers that READ values; values that several layers read are kept once",
+        2,
+        lambda k, v: owns(k) + len(v),
+    ),
+    rows(
+        "you multiplied the two counts; keys and values ADD up", 3, lambda k, v: owns(k) * owns(v)
+    ),
+    rows(
+        "you took the highest number of a layer; count the owners", 3, lambda k, v: max(k) + max(v)
+    ),
+    rows("you added up the numbers of layers; count the owners", 3, lambda k, v: sum(k) + sum(v)),
+    rows(
+        "you counted pairs of a key's and a value's owner; count the owners of each",
+        2,
+        lambda k, v: 2 * len(set(zip(k, v, strict=True))),
+    ),
+    slip(
+        3,
+        "a row has groups TIMES width numbers; you added them",
+        lambda k, v, groups, width, size: (owns(k) + owns(v)) * (groups + width) * size,
     ),
     hints=[
         "How many different layers own keys, and how many own values? len(set(…)) says it.",
@@ -192,6 +275,41 @@ def grouped(G, H):
         "times",
         dict(times=True),
     ),
+    slip(
+        3,
+        "you repeated each head G times; it is needed H // G times",
+        lambda rows, H: np.repeat(rows, rows.shape[2], 2),
+    ),
+    slip(
+        3,
+        "you repeated texts; the heads are dimension 2 of (B, S, G, D)",
+        lambda rows, H: np.repeat(rows, H // rows.shape[2], 0),
+    ),
+    slip(
+        2,
+        "all your query heads read the first shared head; neighbours share one",
+        lambda rows, H: np.repeat(rows[:, :, :1], H, 2),
+    ),
+    slip(
+        2,
+        "all your query heads read the last shared head; neighbours share one",
+        lambda rows, H: np.repeat(rows[:, :, -1:], H, 2),
+    ),
+    slip(
+        2,
+        "all your query heads read the mean of the shared ones; neighbours share one",
+        lambda rows, H: np.repeat(rows.mean(2, keepdims=True), H, 2),
+    ),
+    slip(
+        3,
+        "your copies have an axis of their own; put it into the heads: flatten(2, 3)",
+        lambda rows, H: np.repeat(rows[:, :, :, None], H // rows.shape[2], 3),
+    ),
+    slip(
+        3,
+        "you filled up with zeros; neighbours share a head",
+        lambda rows, H: np.pad(rows, ((0, 0), (0, 0), (0, H - rows.shape[2]), (0, 0))),
+    ),
     hints=[
         "With G = 2 and H = 4, which of the two heads do query heads 0, 1, 2, 3 read?",
         "Each head is needed H // G times, next to itself: repeat_interleave along dimension 2.",
@@ -214,6 +332,12 @@ def shared_heads(rows, H, *, turns=False, axis=2, times=False):
 
 
 # ---- a decoding step -----------------------------------------------------------------------------
+
+
+def heads_to_heads(q, keys, value):
+    """Attention as scaled_dot_product_attention does it on (B, T, H, D)."""
+    e = np.exp(np.einsum("bhd,bsgd->bshg", q[:, 0], keys) / np.sqrt(q.shape[-1]))
+    return np.einsum("bshg,bsgd->bshd", e / e.sum(-1, keepdims=True), value), keys
 
 
 def a_step(S):
@@ -254,6 +378,27 @@ def a_step(S):
         3,
         "the two results are exchanged: first what attention puts out, then the keys",
         dict(exchanged=True),
+    ),
+    slip(
+        2,
+        "you divided the scores by the head's width; wanted its root",
+        lambda q, *rest: deep_step(q / q.shape[-1] ** 0.5, *rest),
+    ),
+    slip(
+        2,
+        "your values are turned round: value s belongs to key s",
+        lambda q, k, keys, value: deep_step(q, k, keys, value[:, ::-1]),
+    ),
+    slip(
+        3,
+        "that is the output alone; the keys, grown by one, are the second result",
+        lambda *given: deep_step(*given)[0],
+    ),
+    slip(
+        3,
+        "your heads attend to each other: PyTorch's own function wants (B, H, T, D), so give it "
+        "q.transpose(1, 2), and turn its answer back",
+        lambda q, k, keys, value: heads_to_heads(q, np.concatenate([keys, k], 1), value),
     ),
     hints=[
         "First append: keys = torch.cat([keys, k], 1), now (B, S + 1, H, D), as many as there are "

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from homework.marking import Part, Unit, Wrong
+from homework.marking import Part, Unit, Wrong, slip
 
 unit = Unit("nb06_value_embeddings", "Value embeddings", "The exercises of notebook 06.")
 
@@ -61,6 +61,40 @@ def look_up(weights):
         2,
         "you normed the row; it is added as it stands in the table",
         dict(normed=True),
+    ),
+    slip(
+        2,
+        "you brought the row to length 1; it is added as it stands in the table",
+        lambda v, table, ids, a, b: (
+            a * v + b * (table / np.linalg.norm(table, axis=-1, keepdims=True))[ids]
+        ),
+    ),
+    slip(
+        1,
+        "your a multiplies the row, too; it stands on the value alone",
+        lambda v, table, ids, a, b: a * (v + b * table[ids]),
+    ),
+    slip(2, "the row is ADDED, not taken away", lambda v, t, ids, a, b: a * v - b * t[ids]),
+    slip(2, "you multiplied; the row is added", lambda v, t, ids, a, b: a * v * b * t[ids]),
+    slip(
+        2,
+        "you took the mean row of the texts; each position takes the row of its own token",
+        lambda v, t, ids, a, b: a * v + b * t[ids].mean(0),
+    ),
+    slip(
+        2,
+        "all your texts take the rows of the first one; each has its own ids",
+        lambda v, t, ids, a, b: a * v + b * t[ids[0]],
+    ),
+    slip(
+        2,
+        "your row numbers are one too small: token 0 has row 0",
+        lambda v, t, ids, a, b: a * v + b * t[ids - 1],
+    ),
+    slip(
+        2,
+        "you averaged the heads of a row; every head has its own part of it",
+        lambda v, t, ids, a, b: a * v + b * t[ids].mean(2, keepdims=True),
     ),
     hints=[
         "ids (B, T) holds a row number for every position: index the table with it.",
@@ -185,6 +219,38 @@ def run_of(falls):
         "step number steps - falling still has the whole rate; yours falls there already",
         dict(late=1),
     ),
+    slip(
+        2,
+        "the area of a triangle is not quite the sum of its steps: falling + 1 halves, not falling",
+        lambda lr, steps, falling: lr * (steps - falling) + lr * falling / 2,
+    ),
+    slip(
+        1,
+        "you forgot to divide by falling: step number i has lr * (steps - i) / falling",
+        lambda lr, steps, falling: lr * (steps - falling) + lr * falling * (falling + 1) / 2,
+    ),
+    slip(
+        1,
+        "your rate falls a step too late: step number steps - falling + 1 is below lr already",
+        lambda lr, steps, falling: (
+            furthest(lr, steps, falling) + (lr if falling > 1 else 0) - lr / falling * (falling > 1)
+        ),
+    ),
+    slip(
+        2,
+        "you did not hold the rate at lr before it falls: at most 1 times lr",
+        lambda lr, steps, falling: lr * sum((steps - i) / falling for i in range(steps)),
+    ),
+    slip(
+        2,
+        "you took the larger of the two; the rate is never above lr: min",
+        lambda lr, steps, falling: lr * sum(max(1, (steps - i) / falling) for i in range(steps)),
+    ),
+    slip(
+        2,
+        "you counted a step too many at the whole rate: steps - falling come before it falls",
+        lambda lr, steps, falling: furthest(lr, steps, falling) + lr,
+    ),
     hints=[
         "The first steps - falling steps have the rate lr. Of the others, step number i has "
         "lr * (steps - i) / falling.",
@@ -210,18 +276,34 @@ def furthest(lr, steps, falling, *, fall="line", mean=False, late=0):
 # ---- a share of what is there --------------------------------------------------------------------
 
 
+def share_with(left, right):
+    return (right / (left + right)).mean()
+
+
+def of_lengths(says, share, gather=np.mean):
+    """The mistake of another fraction of the two lengths, or of what becomes of the tokens."""
+    return slip(
+        2,
+        says,
+        lambda a, x, b, y: gather(
+            share(np.linalg.norm(a * x, axis=-1), np.linalg.norm(b * y, axis=-1))
+        ),
+    )
+
+
 def sums(sign):
     def make(r):
         lengths = np.array([0.2, 5.0, 1.0, 2.0, 0.5])[:, None]  # of the tokens
         x, y = r.normal(size=(2, 5, 6)) * [lengths, 1.5 + lengths[::-1]]
-        return float(r.uniform(0.8, 1.5)), x, sign * float(r.uniform(0.4, 0.7)), y
+        a, b = float(r.uniform(0.8, 1.5)), float(r.uniform(0.4, 0.7))
+        return (a if sign != "a" else -a), x, (-b if sign == "b" else b), y
 
     return make
 
 
 @unit.exercise(
-    Part("both weights above zero", 1, sums(1)),
-    Part("a negative weight", 1, sums(-1)),
+    Part("both weights above zero", 1, sums("")),
+    Part("a negative weight", 1, [sums("b"), sums("a")]),
     Wrong(
         "by the weights",
         2,
@@ -271,6 +353,33 @@ def sums(sign):
         "a length is never negative, whatever the sign of its weight",
         dict(signed=True),
     ),
+    of_lengths("you divided by the other length; wanted the sum of both", lambda x, y: y / x),
+    of_lengths(
+        "you divided by the root of the sum of squares; wanted the sum of the two lengths",
+        lambda x, y: y / np.hypot(x, y),
+    ),
+    of_lengths("you took the difference of the two shares", lambda x, y: (x - y) / (x + y)),
+    of_lengths("that is per cent; wanted a share of one", lambda x, y: 100 * y / (x + y)),
+    of_lengths(
+        "that is a share for each token; wanted their mean", lambda x, y: y / (x + y), np.array
+    ),
+    of_lengths("that is the sum over tokens; wanted their mean", lambda x, y: y / (x + y), np.sum),
+    of_lengths("you took the median; wanted the mean", lambda x, y: y / (x + y), np.median),
+    slip(
+        2,
+        "you summed absolute values; a length is the root of the sum of SQUARES",
+        lambda a, x, b, y: share_with(abs(a * x).sum(-1), abs(b * y).sum(-1)),
+    ),
+    slip(
+        2,
+        "you took a length for every feature; every TOKEN has one: norm(dim=-1)",
+        lambda a, x, b, y: share_with(np.linalg.norm(a * x, axis=0), np.linalg.norm(b * y, axis=0)),
+    ),
+    slip(
+        2,
+        "you summed the features; a length is the root of the sum of their squares",
+        lambda a, x, b, y: share_with((a * x).sum(-1), (b * y).sum(-1)),
+    ),
     hints=[
         "A length for every token: (a * x).norm(dim=-1).",
         "(right / (left + right)).mean(), with left = (a * x).norm(dim=-1) and right the same of "
@@ -290,7 +399,7 @@ def share_of_lengths(
         own, other = np.sqrt((x[place] ** 2).sum()), np.sqrt((y[place] ** 2).sum())
         whole = np.sqrt(((a * x[place] + b * y[place]) ** 2).sum())
         lengths = {
-            "parts": (abs(a) * own, (b if signed else abs(b)) * other),
+            "parts": ((a if signed else abs(a)) * own, (b if signed else abs(b)) * other),
             "weights": (abs(a), abs(b)),
             "vectors": (own, other),
             "other": (abs(b) * other, abs(a) * own),
@@ -306,6 +415,16 @@ def share_of_lengths(
 
 
 # ---- nanochat's gate -----------------------------------------------------------------------------
+
+
+def of_gates(says, mixed):
+    """The mistake of another use of the gates g (B, T, H, 1) and the table's rows."""
+
+    def mistaken(v, table, ids, h, W):
+        z = np.einsum("btc,hc->bth", h[..., :12], W)
+        return mixed(v, 3 / (1 + np.exp(-z))[..., None], table[ids])
+
+    return slip(2, says, mistaken)
 
 
 def gates(width):
@@ -412,6 +531,25 @@ def gates(width):
         "table[ids]",
         dict(by="place"),
     ),
+    of_gates("the gated row is ADDED, not taken away", lambda v, g, e: v - g * e),
+    of_gates(
+        "you mixed with shares g and 1 - g; the value stays whole, and g E[id] is added to it",
+        lambda v, g, e: (1 - g) * v + g * e,
+    ),
+    of_gates(
+        "your heads share one gate, the mean of theirs; each head has a gate of its own",
+        lambda v, g, e: v + g.mean(2, keepdims=True) * e,
+    ),
+    of_gates(
+        "your tokens share one gate, the mean of theirs; each token has a gate of its own",
+        lambda v, g, e: v + g.mean(1, keepdims=True) * e,
+    ),
+    of_gates("your gate is turned: sigmoid(z), not sigmoid(-z)", lambda v, g, e: v + (3 - g) * e),
+    of_gates(
+        "you took the third power of the sigmoid; multiply by 3",
+        lambda v, g, e: v + (g / 3) ** 3 * e,
+    ),
+    of_gates("you added 3; the sigmoid is multiplied by 3", lambda v, g, e: v + (3 + g / 3) * e),
     hints=[
         "The product with the first twelve features, h[..., :12] @ W.T, is (B, T, H). Which "
         "dimension must be added before it can meet the rows (B, T, H, D)?",

@@ -4,9 +4,11 @@ import ast
 import inspect
 import json
 import linecache
+import sys
 import textwrap
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -366,3 +368,11 @@ def test_other_right_loops_are_right(loop, capsys):
     loop.__name__ = "training"
     for _ in range(2):  # the model of a case begins anew
         assert turn.your_turn("nb02", loop) is loop
+
+
+def test_what_a_notebook_tells_to_call_is_there(monkeypatch):
+    """Whoever imports your_turn alone may still type hint("nb01", "scores"); own names stay."""
+    shell = SimpleNamespace(user_ns=dict(case="mine"))
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    turn.your_turn("nb01", turn.solution("nb01", "scores"))
+    assert shell.user_ns == dict(case="mine", hint=turn.hint, solution=turn.solution)

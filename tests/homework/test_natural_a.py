@@ -1,0 +1,58 @@
+"""Right and wrong answers that were written before anybody looked at the named mistakes.
+
+natural_a.txt: for each exercise ("== unit name") its right answers, with -- between them, then what
+a learner may write instead: a whole body, an expression, or "this text => that text" in the first
+right answer (\\n is a new line).
+"""
+
+import re
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from homework import turn
+from tests.homework.test_judged import new_kernel, tried  # noqa: F401 a fixture
+
+LIST = Path(__file__).with_name("natural_a.txt").read_text(encoding="utf-8")
+ASKED = dict(re.findall(r"^== (.+)\n((?:(?!== ).*\n)*)", LIST, re.M))
+UNNAMED = re.compile(r"(result \d+: )?(right shape, wrong|wrong number|wanted shape|wanted dtype)")
+
+
+def answers(name):
+    """(right bodies, {what a learner wrote: body})."""
+    right, wrong = ASKED[name].split("WRONG\n")
+    right = right.strip().split("\n--\n")
+    return right, {line: body(right[0], line) for line in wrong.split("\n") if line}
+
+
+def body(right, line):
+    """The body of an answer that is given as a change, a body or an expression."""
+    if " =>" not in line:
+        line = line if "return " in line else f"return {line}"
+        return line.replace("\\n", "\n")
+    old, new = line.replace("\\n", "\n").split(" =>", 1)
+    assert old in right, line
+    return right.replace(old, new.removeprefix(" "))
+
+
+def judged(name, lines):
+    unit, exercise = name.split()
+    head = turn.exercise_of(unit, exercise).head()
+    return tried(unit, f"{head}\n{textwrap.indent(lines, '    ')}\n")
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_right_answers_are_taken_wrong_ones_are_not_and_four_in_five_have_a_name(name, note):
+    right, wrong = answers(name)
+    for lines in right:
+        assert judged(name, lines).state == "ok", (lines, judged(name, lines).why)
+    found = {line: judged(name, lines) for line, lines in wrong.items()}
+    assert [line for line, x in found.items() if x.state == "ok"] == []
+    silent = [line for line, x in found.items() if x.state == "wrong" and UNNAMED.match(x.why)]
+    note("blind list", name, f"{len(wrong) - len(silent)} of {len(wrong)} named")
+    assert len(silent) <= 0.2 * len(wrong), silent
+
+
+def test_ten_wrong_answers_at_least_are_tried():
+    assert all(len(answers(name)[1]) >= 10 for name in ASKED)
