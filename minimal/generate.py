@@ -10,6 +10,7 @@ import torch
 
 from minimal.callable import call_as
 from minimal.command import command, number
+from minimal.kernels.route import worth_storing
 from minimal.model import checks
 from minimal.model.still import StillStep, Tried
 
@@ -81,8 +82,9 @@ def generate(
 ):
     """ids (B, T) and `tokens` more of them (B, T + tokens).
 
-    The model's own windows become rings; a Bank of Values model stores no values for its table
-    layers, only the ids. The cache is laid out once, so no step copies what is kept.
+    The model's own windows become rings. For a long text a Bank of Values model stores no values
+    for its table layers, only the ids; a short one is read faster where they are stored. The cache
+    is laid out once, so no step copies what is kept.
 
     Beyond the trained context a layer without a window still sees every token, at distances that
     training never showed it. With `slide` it sees the last `context` tokens besides the one that
@@ -101,7 +103,8 @@ def generate(
     if cache is None:
         room = ids.shape[1] + tokens
         # a compiler's work serves all caches of one shape: a power of two, so that there are few
-        cache = model.cache(1 << (room - 1).bit_length() if compiled else room, rings)
+        room = 1 << (room - 1).bit_length() if compiled else room
+        cache = model.cache(room, rings, stores(model, len(ids), room))
     writer = Writer(model, cache, sliding(model) if slide else None, (temperature, top_k, top_p))
     chance = torch.Generator(model.device).manual_seed(seed)
     said = [ids]
@@ -109,6 +112,12 @@ def generate(
         step = writer.passes if done == 0 else writer.way(compiled)
         said.append(step(said[-1], writer.noise(len(ids), chance)))
     return torch.cat(said, dim=1)
+
+
+def stores(model, texts, room):
+    """Does a cache with room for so many tokens of so many texts store rows of tables, too?"""
+    numbers = model.config.kv * model.config.head  # of one position's values
+    return worth_storing(texts * room, numbers, model.device.type)
 
 
 class Writer:

@@ -42,20 +42,20 @@ class Probe(Cache):
 
 
 @torch.no_grad()
-def kept(model, rings=False, batch=1):
+def kept(model, rings=False, batch=1, stored=False):
     """{name: (one row, how many rows stay or None for all)}: what one token leaves in the cache."""
-    probe = Probe(rings=rings)
+    probe = Probe(rings=rings, stored=stored)
     model(torch.zeros(batch, 1, dtype=torch.long, device=model.device), cache=probe)
     return {name: (row, probe.last[name]) for name, row in probe.kept.items()}
 
 
-def filled(model, length, rings=False, batch=1, capacity=None):
+def filled(model, length, rings=False, batch=1, capacity=None, stored=False):
     """The cache that `length` tokens leave behind, made of random rows.
 
     With `capacity` it is laid out once, for that many."""
-    cache = Cache(capacity, rings)
+    cache = Cache(capacity, rings, stored)
     cache.length = length
-    for name, (row, last) in kept(model, rings, batch).items():
+    for name, (row, last) in kept(model, rings, batch, stored).items():
         cache.filled[name] = stay = min(length, last or length)
         cache.stays |= {name: last} if last else {}
         room = cache.room(last) if capacity else stay

@@ -22,6 +22,12 @@ CLOSE = 4
 CLOSE_TO_BINS = 8
 
 
+def worth_storing(positions, numbers, device):
+    """Is a past of so many positions read faster where values are stored than where it names them?
+    `numbers`: of one position's values, G D. As REASONS has it: few, and short."""
+    return positions < FEW_KEYS if device == "cuda" else positions * numbers < FEW_VALUES
+
+
 def kernels_run(device):
     """Triton is here and can run: on a GPU, or in its interpreter.
 

@@ -22,14 +22,15 @@ class Cache:
 
     Without `capacity` it holds exactly the rows it needs (bytes equal the formulas) and copies them
     as it grows; with it, buffers are laid out once and filled in place. `rings`: layers with a
-    window keep no more rows than they can see.
+    window keep no more rows than they can see. `stored`: rows of a table are kept like any values;
+    a short past is read faster so than it is named.
 
     A pass that ends is kept whole, and of one that is cut off nothing: until `end`, new rows stand
     behind those in use or in a tensor of their own, so the next pass goes on from where it was.
     """
 
-    def __init__(self, capacity=None, rings=False):
-        self.capacity, self.rings = capacity, rings
+    def __init__(self, capacity=None, rings=False, stored=False):
+        self.capacity, self.rings, self.stored = capacity, rings, stored
         self.kept = {}  # name -> rows, or the buffer that holds them
         self.filled = {}  # name -> rows of its buffer in use
         self.length = 0  # tokens so far
@@ -137,7 +138,7 @@ class Cache:
 
     def expand(self, n):
         """This cache for n copies of its one sequence; the copy grows, the original does not."""
-        copy = Cache(self.capacity, self.rings)
+        copy = Cache(self.capacity, self.rings, self.stored)
         for name, rows in self.kept.items():
             many = rows.expand(n, *rows.shape[1:])
             copy.kept[name] = many.clone() if self.capacity else many

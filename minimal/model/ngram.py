@@ -8,7 +8,6 @@ reads a bank by ids, kernels included, reads it by slots.
 import torch
 import torch.nn.functional as F
 
-from minimal.model.tape import Bank
 from minimal.model.values import Table
 
 PRIME = 2**31 - 1  # products of two numbers below it stay below 2^62
@@ -70,7 +69,7 @@ class NGram(Table):
         self.vocab = self.config.padded(self.config.style.pad_embed)
         self.size = times * self.vocab
 
-    def chosen(self, tape):
+    def named(self, tape):
         """The slots of all visible positions (B, S), made once a pass."""
         key = (self.n, self.times, self.by)
         if key not in tape.slots:
@@ -82,11 +81,8 @@ class NGram(Table):
         return tape.slots[key]
 
     def rows(self, h, at, tape):
-        new = tape.new(self.chosen(tape))  # (B, T)
+        new = tape.new(self.named(tape))  # (B, T)
         return tape.banks[self.bank](new).to(h.dtype)  # (B, T, G, D)
-
-    def values(self, h, at, tape):
-        return Bank(tape.banks[self.bank].rows(), self.chosen(tape), self.scale())
 
     def word(self):
         return f"E[{self.n}-gram]"

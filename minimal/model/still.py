@@ -26,8 +26,9 @@ class Still(Tape):
     `buffers`: {name: rows}. `used`: {rows that are shown: how many of them hold older tokens (1,)};
     all rows that are shown in the same number belong to the same tokens."""
 
-    def __init__(self, model, ids, position, buffers, used, windows):
+    def __init__(self, model, ids, position, buffers, used, windows, stored):
         super().__init__(ids, model.banks, windows=windows)
+        self.stored = stored
         self.position, self.buffers, self.used = position, buffers, used
         self.bucket = max(used)
 
@@ -118,9 +119,9 @@ def bucket_of(tokens, capacity):
 
 
 # ---- a whole token ------------------------------------------------------------------------------
-def token(model, windows, choose, ids, noise, position, buffers, used):
+def token(model, windows, stored, choose, ids, noise, position, buffers, used):
     """Embedding, layers, head, and the choice of the next id (B, 1)."""
-    tape = Still(model, ids, position, buffers, used, windows)
+    tape = Still(model, ids, position, buffers, used, windows, stored)
     logits = model.logits(model.hidden(ids, tape))[:, -1]  # (B, V)
     return choose(logits, noise)
 
@@ -151,7 +152,7 @@ class StillStep:
         position, buffers, used = stand.position, stand.cache.kept, stand.shown(bucket)
 
         def work():
-            how = self.model, self.windows, self.choose
+            how = self.model, self.windows, stand.cache.stored, self.choose
             return (token(*how, ids, noise, position, buffers, used),)
 
         if not self.compile:
@@ -164,7 +165,7 @@ def made_for(model, bucket, stand, windows, dials):
     """The compiled step of this model for caches of this shape."""
     cache = stand.cache
     where = model.device, model.dtype, model.embed.weight.dtype, torch.get_num_threads()
-    key = bucket, cache.capacity, cache.rings, cache.batch, *windows, *dials, *where
+    key = bucket, cache.capacity, cache.rings, cache.stored, cache.batch, *windows, *dials, *where
     return MADE.setdefault(model, {}).setdefault(key, Made())
 
 

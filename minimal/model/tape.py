@@ -86,6 +86,7 @@ class Tape:
         self.rotation = None  # heads -> tables of rotary positions, as wide as their rows
         self.seen = {}  # "ids": of all visible positions, once a source has asked for them
         self.start = start  # the position of the first new token
+        self.stored = cache is not None and cache.stored  # rows of tables, as any values
 
     @property
     def x0(self):

@@ -232,8 +232,8 @@ class GPT(nn.Module):
         y = targets.flatten().clamp(min=-1)
         return F.cross_entropy(z, y, ignore_index=-1, reduction=reduction)
 
-    def cache(self, capacity=None, rings=False):
-        return Cache(capacity, rings)
+    def cache(self, capacity=None, rings=False, stored=False):
+        return Cache(capacity, rings, stored)
 
     # ---- what it is ---------------------------------------------------------------------------
     def to(self, *where, compute=None, **how):

@@ -48,8 +48,11 @@ class Source(Part):
         return None if self.gain is None else self.gain()
 
     def values(self, h, at, tape):
+        return self.stored(self.keeps, h, at, tape)
+
+    def stored(self, name, h, at, tape):
         tape.rows[at] = self.rows(h, at, tape)  # (B, T, G, D)
-        kept = tape.keep_rows(self.keeps, at, tape.rows[at])  # (B, S, G, D)
+        kept = tape.keep_rows(name, at, tape.rows[at])  # (B, S, G, D)
         return Rows(kept, self.scale())
 
     def word(self):
@@ -127,8 +130,9 @@ class Layer(Source):
 class Table(Source):
     """V = E[id]: a row of a table by token id (value embeddings; Bank of Values, Eq 5).
 
-    Alone it keeps only ids. `start`: "aligned" rows equal norm(x0) W_V at step 0; "uniform" is
-    nanochat's, "normal" modded-nanogpt's. Layers that name one `bank` share one table.
+    Alone it keeps only ids, unless the cache stores rows. `start`: "aligned" rows equal norm(x0) W_V
+    at step 0; "uniform" is nanochat's, "normal" modded-nanogpt's. Layers that name one `bank` share
+    one table.
     """
 
     keeps = "ids"
@@ -141,9 +145,15 @@ class Table(Source):
     def rows(self, h, at, tape):
         return tape.banks[self.bank](tape.ids).to(h.dtype)  # (B, T, G, D)
 
+    def named(self, tape):
+        """The row of every visible position (B, S)."""
+        return tape.token_ids()
+
     def values(self, h, at, tape):
+        if tape.stored:
+            return self.stored("v", h, at, tape)
         table = tape.banks[self.bank].rows()  # (V, G, D), cast where it is read
-        return Bank(table, tape.token_ids(), self.scale())
+        return Bank(table, self.named(tape), self.scale())
 
     def word(self):
         return "E" if self.bank == str(self.at) else f"E[{self.bank}]"

@@ -102,6 +102,25 @@ def test_a_cache_with_capacity_gives_the_same_answers(plan):
 
 
 @EVERY
+@torch.no_grad()
+def test_a_cache_that_stores_the_rows_of_tables_gives_the_same_answers(plan):
+    model, ids = awake(plan, windows=(9, 0, 5, 9, 7, 0)), tokens(28)
+    whole = model(ids)
+    pieces, cache = decode(model, ids, [12, 1, 1, 5, 9], rings=True, stored=True)
+    assert torch.allclose(pieces, whole, atol=2e-4), (pieces - whole).abs().max()
+    named, _ = decode(model, ids, [12, 16], rings=True)
+    assert torch.allclose(pieces, named, atol=2e-4)
+    # where it matters, something else is kept
+    tables = [at for at, block in enumerate(model.blocks) if plain_table(block)]
+    assert all(("v", at) in cache.kept for at in tables)
+
+
+def plain_table(block):
+    """Are this layer's values rows of a table and nothing beside them?"""
+    return isinstance(getattr(block.attention, "value", None), Table)
+
+
+@EVERY
 def test_every_parameter_is_initialised_and_learns(plan):
     model, ids = awake(plan).train(), tokens(24)
     model.loss(ids[:, :-1], ids[:, 1:]).backward()

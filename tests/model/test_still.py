@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+import minimal.generate as generating
 from minimal.generate import generate
 from minimal.model import cache as caches
 from minimal.model import still
@@ -20,8 +21,14 @@ def as_it_is(monkeypatch):
     monkeypatch.setattr(still, "Made", lambda: lambda work, *tensors: work())
 
 
+@pytest.fixture
+def long_texts(monkeypatch):
+    """As if they were long: a table's rows are named, not stored."""
+    monkeypatch.setattr(generating, "worth_storing", lambda *sizes: False)
+
+
 @pytest.mark.parametrize("plan", PLANS)
-def test_every_plan_writes_the_same_text(plan, as_it_is):
+def test_every_plan_writes_the_same_text(plan, as_it_is, long_texts):
     model = awake(plan, smear=True)
     how = dict(seed=3, top_k=40)
     passes = generate(model, IDS, 18, **how)
@@ -44,6 +51,24 @@ def test_so_it_does_at_every_dial(texts, how, as_it_is):
     model = awake("bov", windows=(5, 3, 0, 0), context=16)
     passes = generate(model, IDS[:texts], 40, **how)  # buckets 16, 32 and 49
     assert torch.equal(generate(model, IDS[:texts], 40, compiled=True, **how), passes)
+
+
+@pytest.mark.parametrize("plan", ("bov", "bov-every", "ngram"))
+@pytest.mark.parametrize("compiled", (False, True))
+def test_whether_rows_of_a_table_are_stored_changes_no_token(plan, compiled, as_it_is, monkeypatch):
+    model, said, kept = awake(plan, windows=(5, 3, 0, 0)), [], []
+    for stored in (True, False):
+        monkeypatch.setattr(generating, "worth_storing", lambda *sizes, stored=stored: stored)
+        cache = model.cache(64, rings=True, stored=generating.stores(model, 3, 64))
+        said.append(generate(model, IDS, 18, temperature=0, cache=cache, compiled=compiled))
+        kept.append(cache.bytes())
+    assert torch.equal(*said) and kept[0] > kept[1]
+
+
+def test_a_short_text_stores_them_and_a_long_one_names_them():
+    model = awake("bov")
+    assert generating.stores(model, 1, 1024) and not generating.stores(model, 1, 2**20)
+    assert not generating.stores(model, 2**10, 2**10)
 
 
 def test_rings_alone_outlast_the_capacity(as_it_is):

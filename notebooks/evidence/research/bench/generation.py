@@ -27,7 +27,7 @@ import torch
 from evidence.research.bench.rivals import Loop, Transformers
 from minimal.bench.memory import distinct_bytes, filled
 from minimal.bench.timing import clock, in_turn, medians, ratio
-from minimal.generate import Writer, generate
+from minimal.generate import Writer, generate, stores
 from minimal.model.config import size as named
 from minimal.model.still import StillStep
 from minimal.model.tape import Bank
@@ -54,7 +54,9 @@ class Text:
         config = named(size, windows="L")
         # weights as they are computed with: nothing is trained here
         self.model = build(plan, config, device=where).to(compute_dtype(where)).eval()
-        self.cache = filled(self.model, length, batch=texts, capacity=length + tokens + 1)
+        room = length + tokens + 1
+        stored = stores(self.model, texts, room)
+        self.cache = filled(self.model, length, batch=texts, capacity=room, stored=stored)
         self.start = self.cache.length, dict(self.cache.filled)
         self.last = torch.zeros(texts, 1, dtype=torch.long, device=where)
         self.writer, self.chance = None, torch.Generator(where).manual_seed(0)
