@@ -130,9 +130,9 @@ class Layer(Source):
 class Table(Source):
     """V = E[id]: a row of a table by token id (value embeddings; Bank of Values, Eq 5).
 
-    Alone it keeps only ids, unless the cache stores rows. `start`: "aligned" rows equal norm(x0) W_V
-    at step 0; "uniform" is nanochat's, "normal" modded-nanogpt's. Layers that name one `bank` share
-    one table.
+    Alone it keeps only ids, unless the cache stores rows. Layers that name one `bank` share one
+    table. `start`: "aligned" rows equal norm(x0) W_V at step 0; "uniform" is nanochat's, "normal"
+    modded-nanogpt's.
     """
 
     keeps = "ids"
