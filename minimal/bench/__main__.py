@@ -6,8 +6,7 @@ import json
 
 import torch
 
-from minimal.bench import decode
-from minimal.bench.bench import corners, machine, training
+from minimal.bench.bench import machine, training
 from minimal.command import command, number
 from minimal.data import results
 from minimal.training.device import matmul_rate
@@ -27,22 +26,9 @@ def measure_training(asked):
     return rows
 
 
-def measure_corners(asked):
-    rows = corners()
-    for row in rows:
-        print(
-            "{size:6}{plan:>25}: a step {ms:.0f} ms, {time:.2f} of the plain one's time, "
-            "{arithmetic:.2f} of its arithmetic".format(**row)
-        )
-    return rows
-
-
 # what --part names: (its field in the JSON and in the evidence file, what measures it)
 PARTS = dict(
     train=("train", measure_training),
-    decode=("decode_cpu", lambda asked: decode.decode()),
-    dva=("dva", lambda asked: decode.dva()),
-    corners=("corners", measure_corners),
 )
 
 
@@ -67,12 +53,12 @@ def evidence_file(text):
     return text
 
 
-def measure(parser, argv, parts):
-    """The command over a table of parts, such as PARTS."""
+def measure(parser, argv, parts, usual):
+    """The command over a table of parts, such as PARTS; unasked it measures the `usual` ones."""
     parser.add_argument(
         "--part",
         type=some_of(parts),
-        default="train,decode,dva",
+        default=usual,
         help=f"some of {', '.join(parts)}, with commas between",
     )
     parser.add_argument("--threads", type=number(int, least=1, most=1024), default=2)
@@ -112,7 +98,7 @@ def record(path, field, found):
 
 @command("minimal.bench", __doc__)
 def main(parser, argv):
-    measure(parser, argv, PARTS)
+    measure(parser, argv, PARTS, "train")
 
 
 if __name__ == "__main__":

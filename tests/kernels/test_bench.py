@@ -11,13 +11,12 @@ from torch.nn.attention import flex_attention
 
 from course import figures, records
 from evidence.research import gpu_table, table
-from evidence.research.bench import graphs, products, step_profile
-from minimal.bench import decode, timing
+from evidence.research.bench import decode, graphs, moved, products, step_profile
+from evidence.research.bench.moved import forward_bytes, split_bytes
+from minimal.bench import timing
 from minimal.data import results
 from minimal.kernels import histogram
-from minimal.kernels.decode import split_bytes
 from minimal.kernels.dynamic_values import dynamic_values, mix
-from minimal.kernels.forward import forward_bytes
 from minimal.model import gradients
 from tests.kernels.shapes import Shape
 
@@ -279,7 +278,7 @@ def test_a_backend_that_refuses_is_left_out_and_no_other_error_is_swallowed(caps
 )
 def test_a_wrong_option_is_answered_in_one_sentence(module, argv, sentence, monkeypatch, capsys):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    room = "minimal.bench" if module in ("decode", "memory") else "evidence.research.bench"
+    room = "course" if module == "memory" else "evidence.research.bench"
     main = importlib.import_module(f"{room}.{module}").main
     with pytest.raises(SystemExit) as ended:
         main(argv)
@@ -376,9 +375,7 @@ def test_the_floors_of_the_table_that_was_computed_by_hand():
     cpu = dict(b=4)
     for S, times in ((131072, 1.6), (262144, 1.78)):
         both = 2 * S * 768 * 4
-        assert (
-            abs(both / histogram.histogram_bytes(1, 1, S, 6, 6, 128, 32768, **cpu) - times) < 0.03
-        )
+        assert abs(both / moved.histogram_bytes(1, 1, S, 6, 6, 128, 32768, **cpu) - times) < 0.03
 
 
 # ---- the profile of a step ---------------------------------------------------------------------

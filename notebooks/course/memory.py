@@ -1,6 +1,6 @@
 """What does a decode step hold, and what does it need at its peak? Memory, counted and measured.
 
-    python -m minimal.bench.memory [--length 131072]
+    python -m course.memory [--length 131072]
 
 gives a JSON line each for standard, SVFormer and Bank of Values. A cache is filled with random
 rows, as `length` tokens would have left it, and one more token is decoded in a process of its own.
@@ -135,14 +135,14 @@ def one_step(plan, size="tiny", length=131072, rings=False, threads=2):
 def in_a_child(plan, **how):
     """one_step in a fresh process, so that nobody else's memory is counted."""
     call = f"memory.one_step({plan!r}, **{how!r})"
-    code = f"import json; from minimal.bench import memory; print(json.dumps({call}))"
+    code = f"import json; from course import memory; print(json.dumps({call}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"the child that measured {plan} failed:\n{done.stderr[-2000:]}")
     return json.loads(done.stdout.splitlines()[-1])
 
 
-@command("minimal.bench.memory", __doc__.splitlines()[0])
+@command("course.memory", __doc__.splitlines()[0])
 def main(parser, argv):
     parser.add_argument("--length", type=number(int, least=1), default=131072)
     parser.add_argument("--size", default="tiny")
