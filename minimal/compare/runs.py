@@ -113,7 +113,7 @@ def watched(run, note, every=25):
 def trained_once(room, run, train, *more, wait=True):
     """What train(folder) returned, kept in the folder of that run (and of what `more` names), with
     the numerical state it was trained in; None if another process is at it and `wait` is False."""
-    corpus = corpora.find(run.corpus, run.tokens, run.mix)
+    corpus = corpora.find(run.corpus, run.tokens)
     key = run_key(run, corpus.fingerprint)
     name = f"{run.plan}-{files.digest(key, *more) if more else key}"
     folder = files.runs_folder() / room / name
@@ -228,7 +228,7 @@ def record(grid, path, command, until=math.inf, quiet=True):
     check_machine(grid, here, f"start the command with ATEN_CPU_CAPABILITY={grid.on.lower()}")
     todo = missing(grid, path)
     if todo:  # a file of another corpus is refused before anything is trained
-        corpus = corpora.find(todo[0].corpus, todo[0].tokens, todo[0].mix)
+        corpus = corpora.find(todo[0].corpus, todo[0].tokens)
         results.check_corpus(path, dict(name=corpus.name, fingerprint=corpus.fingerprint))
 
     def make(run):
