@@ -13,6 +13,7 @@ import pytest
 
 from course import comparison as course_comparison
 from course import records
+from course.watched import watched
 from evidence.research import __main__ as evidence_command
 from evidence.research import bypass_runs, bypass_seeds, repeats
 from evidence.research.grids import GRIDS, Grid
@@ -372,12 +373,12 @@ def test_a_watched_run_that_is_killed_goes_on(base, monkeypatch, tmp_path):
 
     monkeypatch.setattr(Trainer, "step", counted)
     with pytest.raises(KeyboardInterrupt):
-        runs_module.watched(run, first_weight, every=2)
-    again = runs_module.watched(run, first_weight, every=2)
+        watched(run, first_weight, every=2)
+    again = watched(run, first_weight, every=2)
     assert steps == [0, 1, 2, 3, 2, 3, 4, 5]
     monkeypatch.setattr(Trainer, "step", step)
     monkeypatch.setenv("MINIMAL_RUNS", str(tmp_path / "elsewhere"))
-    whole = runs_module.watched(run, first_weight, every=2)
+    whole = watched(run, first_weight, every=2)
     assert again.pop("folder") != whole.pop("folder")
     assert again == whole and again["steps"] == [0, 2, 4, 6]
     assert len(set(again["notes"])) == 4, "noted before the first step, and at three others"
