@@ -50,14 +50,6 @@ def passes(model):
     return sum(calls), per_token, held[0] - per_token
 
 
-def cache_of_one(model):
-    """What a model without storage keeps of one token."""
-    cache = model.cache()
-    with Shapes():
-        model(torch.zeros(1, 1, dtype=torch.long, device="meta"), cache=cache)
-    return cache
-
-
 tensor = torch.Tensor
 ALIKE = {F.rms_norm, F.layer_norm, F.silu, F.gelu, F.relu, torch.tanh}  # as their first argument
 ALIKE |= {tensor.roll, tensor.neg, tensor.cos, tensor.sin}

@@ -19,6 +19,7 @@ from minimal.bench.timing import zipf
 from minimal.command import command, number
 from minimal.model.cache import Cache, laid_out
 from minimal.model.config import size as named
+from minimal.model.count import Shapes
 
 PLANS = ("standard", "svformer", "bov")
 
@@ -45,7 +46,8 @@ class Probe(Cache):
 def kept(model, rings=False, batch=1):
     """{name: (one row, how many rows stay or None for all)}: what one token leaves in the cache."""
     probe = Probe(rings=rings)
-    model(torch.zeros(batch, 1, dtype=torch.long, device=model.device), cache=probe)
+    with Shapes():
+        model(torch.zeros(batch, 1, dtype=torch.long, device=model.device), cache=probe)
     return {name: (row, probe.last[name]) for name, row in probe.kept.items()}
 
 

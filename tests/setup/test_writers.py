@@ -449,6 +449,7 @@ MAY = {  # file -> why it may write, or delete, by itself
     "minimal/data/files.py": "the writer",
     "minimal/data/documents.py": "in a part that the writer handed over",
     "minimal/data/packing.py": "in such a part",
+    "minimal/data/hub.py": "in such a part",
     "minimal/compare/comparison.py": "in such a part",
     "notebooks/course/beside.py": "a line file of the environment that make setup makes",
     "notebooks/course/work.py": "keeps a learner's copy aside, under a new name",
