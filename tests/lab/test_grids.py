@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from evidence.research import title, why
+from evidence.research import passes, title, why
 from evidence.research.grids import ASKED, EXPLORATORY, GRIDS
 from evidence.research.studies import largest_coefficients
 from minimal.compare.runs import asked_of
