@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
-from minimal.model.layers import Linear, Part
+from minimal.model.layers import Linear
 
 
 def count(model):
@@ -117,20 +117,6 @@ def table_bytes(model):
     sources = [block.attention.value for block in model.blocks if block.attention]
     read = {source.bank for source in sources if source.keeps == "ids"}
     return sum(2 * model.banks[bank].weight.numel() for bank in read)
-
-
-def kept(model):
-    """What decoding keeps by token, as the parts say it: ("k", layer), ("v", layer), …, "ids"."""
-    names = set()
-    for at, block in enumerate(model.blocks):
-        if block.attention:
-            a = block.attention
-            for name in (a.key.keeps, a.value.keeps, a.read.keeps):
-                if name is not None:
-                    names.add(name if name == "ids" else (name, at))
-    if any(part.recalls for part in model.modules() if isinstance(part, Part)):
-        names.add("ids")
-    return names
 
 
 def settings_of(model):

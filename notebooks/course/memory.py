@@ -20,6 +20,7 @@ from minimal.command import command, number
 from minimal.model.cache import Cache, laid_out
 from minimal.model.config import size as named
 from minimal.model.count import Shapes
+from minimal.model.layers import Part
 
 PLANS = ("standard", "svformer", "bov")
 
@@ -49,6 +50,20 @@ def kept(model, rings=False, batch=1):
     with Shapes():
         model(torch.zeros(batch, 1, dtype=torch.long, device=model.device), cache=probe)
     return {name: (row, probe.last[name]) for name, row in probe.kept.items()}
+
+
+def names_by_parts(model):
+    """What decoding keeps by token, as the parts say it: ("k", layer), ("v", layer), …, "ids"."""
+    names = set()
+    for at, block in enumerate(model.blocks):
+        if block.attention:
+            a = block.attention
+            for name in (a.key.keeps, a.value.keeps, a.read.keeps):
+                if name is not None:
+                    names.add(name if name == "ids" else (name, at))
+    if any(part.recalls for part in model.modules() if isinstance(part, Part)):
+        names.add("ids")
+    return names
 
 
 def filled(model, length, rings=False, batch=1, capacity=None):

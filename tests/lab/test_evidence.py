@@ -21,7 +21,7 @@ from minimal import variants
 from minimal.compare import __main__ as compare_command
 from minimal.compare import budgets, comparison, intervals, ledger
 from minimal.compare import runs as runs_module
-from minimal.compare.budgets import MATCH, shape, work
+from minimal.compare.budgets import MATCH, shape
 from minimal.compare.runs import cached, missing, record, row_of, run_key, same
 from minimal.data import results
 from minimal.model import attention
@@ -261,14 +261,14 @@ def test_status_says_what_is_missing(capsys, monkeypatch, tmp_path):
 
 def test_the_work_of_a_run_is_its_steps_and_a_third_for_what_is_evaluated(base):
     per_token = count(skeleton(base.plan, base.size, **base.config()))["flops_per_token"]
-    assert work(base, shape(base)) == pytest.approx(
+    assert evidence_command.work(base, shape(base)) == pytest.approx(
         per_token * (6 * 4 * 32 + 8 * 32 * 2 / 3), rel=1e-12
     )
     deep, shallow = (replace(base, changes=dict(layers=layers)) for layers in (6, 3))
     assert evidence_command.all_work([deep], {}) > 1.5 * evidence_command.all_work([shallow], {})
-    assert evidence_command.all_work([base, replace(base, seed=1)], {}) == 2 * work(
-        base, shape(base)
-    )
+    assert evidence_command.all_work(
+        [base, replace(base, seed=1)], {}
+    ) == 2 * evidence_command.work(base, shape(base))
 
 
 # ---- what a record says of its making, and whether it comes again --------------------------------
