@@ -1,5 +1,8 @@
-"""How fast is this machine, and how much of it do we use? `make bench`: the floor first, JSON
-last."""
+"""How fast is this machine, and how much of it do we use? The floor first, JSON last.
+
+python -m minimal.bench                 a training step, generation, gather attention; on a GPU
+                                        where there is one
+"""
 
 import argparse
 import json
@@ -7,9 +10,10 @@ import json
 import torch
 
 from minimal.bench.bench import machine, training
+from minimal.bench.decoding import gathering, generating
 from minimal.command import command, number
 from minimal.data import results
-from minimal.training.device import matmul_rate
+from minimal.training.device import device, matmul_rate
 
 
 def measure_training(asked):
@@ -26,9 +30,31 @@ def measure_training(asked):
     return rows
 
 
+def measure_generating(asked):
+    rows = generating(where=device())
+    for row in rows:
+        print(
+            "generate, {plan:9}: {tokens_per_second:7.0f} tokens/s behind a prompt of {prompt}, "
+            "{times:.2f} times standard".format(**row)
+        )
+    return rows
+
+
+def measure_gathering(asked):
+    rows = gathering(where=device())
+    for row in rows:
+        print(
+            "one query, {keys:7,} keys: V stored {stored:.2f} ms, looked up {looked_up:.2f}, "
+            "gathered {gathered:.2f}: {times:.2f} times as fast as stored".format(**row)
+        )
+    return rows
+
+
 # what --part names: (its field in the JSON and in the evidence file, what measures it)
 PARTS = dict(
     train=("train", measure_training),
+    generate=("generate", measure_generating),
+    gather=("gather", measure_gathering),
 )
 
 
@@ -98,7 +124,7 @@ def record(path, field, found):
 
 @command("minimal.bench", __doc__)
 def main(parser, argv):
-    measure(parser, argv, PARTS, "train")
+    measure(parser, argv, PARTS, ",".join(PARTS))
 
 
 if __name__ == "__main__":

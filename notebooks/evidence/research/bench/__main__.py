@@ -56,7 +56,8 @@ def measure_gpu(asked):
     return gpu.everything(Path(asked.out).parent if asked.out else runs_folder() / "gpu")
 
 
-PARTS = bench.PARTS | dict(
+PARTS = dict(
+    train=bench.PARTS["train"],
     decode=("decode_cpu", lambda asked: decode.decode()),
     dva=("dva", lambda asked: decode.dva()),
     corners=("corners", measure_corners),
