@@ -116,7 +116,7 @@ def domains(names):
     for name in names:
         if name in HUB and HUB[name].mix:
             for domain in HUB[name].mix:
-                yield domain, find(name, tokens=1_000_000, mix={domain: 1})
+                yield domain, find(f"{name}:{domain}", tokens=1_000_000)
         elif Path(name).is_dir():
             texts = sorted(Path(name).glob("*.txt"))
             if not texts:

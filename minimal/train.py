@@ -59,7 +59,7 @@ def prepare(run):
     recipe = run.whole_recipe()
 
     # text
-    corpus = corpora.find(run.corpus, run.tokens, run.mix)
+    corpus = corpora.find(run.corpus, run.tokens)
     tok = tokenizers.tokenizer(corpus, empty.config.vocab)
     data = packing.pack(corpus, tok, empty.config.context, run.packing, run.tokens)
 

@@ -40,14 +40,11 @@ from minimal.model.pieces import (
     OPEN,
     TABLE,
     V1,
-    V1_DETACHED,
     V1_HALF,
     V1_LEARNED,
-    V1_PASSED,
     WHOLE,
     X0,
     X0_LEARNED,
-    X0_PASSED,
     anchor,
     behind_anchor,
     below,
@@ -202,7 +199,7 @@ PLANS = {
 }
 # fmt: on
 
-# A name may carry twists, "dva/ffn/wo": a factorial is then a list of names.
+# A name may carry twists, "dva/ffn/wo": a factorial is then a list of names. Add one of your own.
 TWISTS = dict(
     ffn=dict(every=dict(mlp=True)),
     noffn=dict(every=dict(mlp=False)),
@@ -210,12 +207,7 @@ TWISTS = dict(
     nowo=dict(every=dict(output=False)),
     one=dict(heads=1),
     many=dict(heads=None),
-    detached=dict(line=place(after_first, value=V1_DETACHED)),  # a control of resformer's
 )
-# "standard/v1-gradient": half V, half V1 (or x0 W_V), of which one half alone passes
-for _name, _passed in dict(v1=V1_PASSED, x0=X0_PASSED).items():
-    for _way, _value in _passed.items():
-        TWISTS[f"{_name}-{_way}"] = dict(line=place(after_first, value=_value))
 
 
 # ---- from a name to a model -------------------------------------------------------------------

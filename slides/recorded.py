@@ -20,7 +20,7 @@ from evidence.research import (
     text_leads,
     vocab_leads,
 )
-from minimal.bench.decode import LENGTHS
+from evidence.research.bench.decode import LENGTHS
 from minimal.compare import intervals
 
 PAGES = [

@@ -1003,8 +1003,9 @@ def formula_counter_example():
     after="When the keys agree, Eq 2 is exactly the mix, so least squares must find one half "
     "and one half; otherwise both numbers move, and nothing makes them sum to 1. The "
     "two streams overlap, so they are fitted together: two solutions solve the two "
-    "normal equations, the third leaves them to lstsq. minimal/analysis.py: "
-    "across_study asks the same of a trained model, by cosines.",
+    "normal equations, the third leaves them to lstsq. "
+    "notebooks/evidence/research/across.py: across_study asks the same of a trained model, "
+    "by cosines.",
     level="stretch",
     minutes=19,
 )

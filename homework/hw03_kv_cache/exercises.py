@@ -776,7 +776,7 @@ def near(which, value, why, within=5):
     after="Six value streams for 24 layers save 37.5 per cent. One for all saves 33.7 with three "
     "windows to a full layer, and 4.0 with one full layer in twelve. The "
     "windowed layers had little to save, and V_1 must stay whole as long as one reader "
-    "sees everything. minimal/bench/memory.py: counter counts it for any plan, with "
+    "sees everything. notebooks/course/memory.py: counter counts it for any plan, with "
     "rings=True.",
     level="easy",
     minutes=5,

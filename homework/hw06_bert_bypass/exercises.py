@@ -792,7 +792,7 @@ def sampled(K, N):
     "the report's line for two has lost one of them, and a covariance may be negative. README's "
     "question: the equation is about one model's activations over tokens, the table about a score "
     "over seeds, and nothing in it leads from one to the other. To connect them, measure the first "
-    "in every run and see whether what has more of it scatters more: minimal/encoder/bypass.py: "
+    "in every run and see whether what has more of it scatters more: notebooks/course/variance.py: "
     "variance_of_sum, recorded for each seed by notebooks/evidence/research/bypass_seeds.py: run.",
     level="medium",
     minutes=9,
@@ -911,7 +911,7 @@ def tested(a, mean, std, runs, power=0.5, each=True):
     after="Each side's variance is divided by its own number of runs, and the side that "
     "scatters more pulls the degrees of freedom towards its own n - 1: 4.07 in the "
     "report's first row, where a pooled test would claim 8. In the package: "
-    "minimal/compare/intervals.py: welch, from means and spreads as papers print "
+    "notebooks/course/significance.py: welch, from means and spreads as papers print "
     "them.",
     level="medium",
     minutes=9,
@@ -972,7 +972,7 @@ TEN_RUNS = 4.11 / np.sqrt((0.32**2 + 3.32**2) / 10)
     "it. With ten runs the t is 3.897, root two times that of five. With the five of the "
     "report the t is 2.755, and at 4.07 degrees of freedom the 5 per cent line is 2.757: "
     "with these rounded numbers p is 0.0501, exactly on the fence. Both come from "
-    "minimal/compare/intervals.py: welch and minimal/compare/intervals.py: "
+    "notebooks/course/significance.py: welch and minimal/compare/intervals.py: "
     "t_quantile.",
     level="medium",
     minutes=9,
@@ -1037,7 +1037,7 @@ def shrinks(answer):
     after="R is blind to negative inputs. So V may follow X on the whole and yet oppose relu(X), "
     "and a look at the correlation of V and X says nothing. The sum falls wherever Cov(V, R) is "
     "below -alpha Var(R) / 2; 'cannot decrease' would need a covariance that is never so negative. "
-    "minimal/encoder/bypass.py: variance_of_sum says for a trained layer whether it "
+    "notebooks/course/variance.py: variance_of_sum says for a trained layer whether it "
     "falls.",
     level="medium",
     minutes=10,

@@ -728,7 +728,7 @@ def model(batch):
     "plus the matrices that are gone. "
     "README asks which fraction saturates at a sixth: that of the whole K and V cache, "
     "a third of the layers and one of two streams; of the V cache it would be a third. "
-    "minimal/bench/memory.py: break_even counts it on a model, ids included.",
+    "notebooks/course/memory.py: break_even counts it on a model, ids included.",
     level="medium",
     minutes=9,
 )
@@ -821,7 +821,7 @@ def near(which, value, within, why):
     "prompt, 16 caches of 3,000 rows would have been larger than the table from the first "
     "word on: whatever shrinks a cache moves break-even away. At most all values of half of "
     "the layers can go, and values are half of the cache: a quarter. "
-    "minimal/bench/memory.py: break_even counts a model's bytes for a batch.",
+    "notebooks/course/memory.py: break_even counts a model's bytes for a batch.",
     level="medium",
     minutes=9,
 )
@@ -996,7 +996,7 @@ def windowed(kind):
     "tokens, where Eq 6 says 32,768. A shared prompt counts once, and in a windowed layer only as "
     "long as it is seen. One solution solves for T between the edges of the "
     "windows and two search for it: the held rows never shrink, so both find the same. "
-    "minimal/bench/memory.py: break_even with rings=True asks it of a model.",
+    "notebooks/course/memory.py: break_even with rings=True asks it of a model.",
     level="stretch",
     minutes=23,
 )

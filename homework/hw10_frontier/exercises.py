@@ -205,7 +205,7 @@ def texts(heads):
     ],
     after="With rows of its own, an id with many pairs crowds its rows and an id with few has them "
     "for itself; a common hash spreads all names evenly. Frequent ids have many pairs, so "
-    "places suffer more than names. minimal/model/ngram.py: collisions counts what this "
+    "places suffer more than names. notebooks/course/collisions.py: collisions counts what this "
     "expects, and minimal/model/lookup.py: Engram is the system that asks several hashes.",
     level="medium",
     minutes=12,
@@ -574,7 +574,7 @@ TWO = (1 - math.exp(-1e5 / 5e5)) ** 2
     ],
     after="In the large table 9.5 per cent of the names share a row; in a half as large one 18.1 "
     "per cent do, and under both hashes 3.3 per cent. So two small tables separate names "
-    "better than a large one, until they are crowded. minimal/model/ngram.py: collisions "
+    "better than a large one, until they are crowded. notebooks/course/collisions.py: collisions "
     "counts it for a text; the vectors of both hashes are narrower by half, which the count "
     "does not see.",
     level="easy",

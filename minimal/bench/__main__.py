@@ -1,16 +1,19 @@
-"""How fast is this machine, and how much of it do we use? `make bench`: the floor first, JSON
-last."""
+"""How fast is this machine, and how much of it do we use? The floor first, JSON last.
+
+python -m minimal.bench                 a training step, generation, gather attention; on a GPU
+                                        where there is one
+"""
 
 import argparse
 import json
 
 import torch
 
-from minimal.bench import decode
-from minimal.bench.bench import corners, machine, training
+from minimal.bench.bench import machine, training
+from minimal.bench.decoding import gathering, generating
 from minimal.command import command, number
 from minimal.data import results
-from minimal.training.device import matmul_rate
+from minimal.training.device import device, matmul_rate
 
 
 def measure_training(asked):
@@ -27,12 +30,22 @@ def measure_training(asked):
     return rows
 
 
-def measure_corners(asked):
-    rows = corners()
+def measure_generating(asked):
+    rows = generating(where=device())
     for row in rows:
         print(
-            "{size:6}{plan:>25}: a step {ms:.0f} ms, {time:.2f} of the plain one's time, "
-            "{arithmetic:.2f} of its arithmetic".format(**row)
+            "generate, {plan:9}: {tokens_per_second:7.0f} tokens/s behind a prompt of {prompt}, "
+            "{times:.2f} times standard".format(**row)
+        )
+    return rows
+
+
+def measure_gathering(asked):
+    rows = gathering(where=device())
+    for row in rows:
+        print(
+            "one query, {keys:7,} keys: V stored {stored:.2f} ms, looked up {looked_up:.2f}, "
+            "gathered {gathered:.2f}: {times:.2f} times as fast as stored".format(**row)
         )
     return rows
 
@@ -40,9 +53,8 @@ def measure_corners(asked):
 # what --part names: (its field in the JSON and in the evidence file, what measures it)
 PARTS = dict(
     train=("train", measure_training),
-    decode=("decode_cpu", lambda asked: decode.decode()),
-    dva=("dva", lambda asked: decode.dva()),
-    corners=("corners", measure_corners),
+    generate=("generate", measure_generating),
+    gather=("gather", measure_gathering),
 )
 
 
@@ -67,12 +79,12 @@ def evidence_file(text):
     return text
 
 
-def measure(parser, argv, parts):
-    """The command over a table of parts, such as PARTS."""
+def measure(parser, argv, parts, usual):
+    """The command over a table of parts, such as PARTS; unasked it measures the `usual` ones."""
     parser.add_argument(
         "--part",
         type=some_of(parts),
-        default="train,decode,dva",
+        default=usual,
         help=f"some of {', '.join(parts)}, with commas between",
     )
     parser.add_argument("--threads", type=number(int, least=1, most=1024), default=2)
@@ -112,7 +124,7 @@ def record(path, field, found):
 
 @command("minimal.bench", __doc__)
 def main(parser, argv):
-    measure(parser, argv, PARTS)
+    measure(parser, argv, PARTS, ",".join(PARTS))
 
 
 if __name__ == "__main__":

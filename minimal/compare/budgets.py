@@ -89,11 +89,3 @@ def parameters(run):
 
 def tokens_a_step(run):
     return run.batch * skeleton(run.plan, run.size, **run.config()).config.context
-
-
-def work(run, counted):
-    """Counted FLOPs of a run of that shape: its steps, and for every token evaluated a third of
-    what a token of a step takes."""
-    held = run.rows * (run.steps // run.evaluate) / 3
-    rows = run.steps * run.batch + held
-    return counted["flops_per_token"] * counted["context"] * rows

@@ -1,4 +1,4 @@
-"""What do the curves of a run say? Relative losses, critical points, paths of coefficients."""
+"""What do the curves of a run say? Relative losses, critical points."""
 
 import torch
 
@@ -32,13 +32,3 @@ def critical_point(losses, baseline, window=100):
     if not ahead or ahead[-1] == len(curve) - 1:
         return None
     return ahead[-1] + 1 + window
-
-
-# ---- coefficients --------------------------------------------------------------------------------
-
-
-def trajectories(result, end=""):
-    """{name: values over the steps} of every coefficient whose name ends so, of a training
-    result."""
-    names, steps = result["coefficients"]["names"], result["coefficients"]["steps"]
-    return {name: [step[i] for step in steps] for i, name in enumerate(names) if name.endswith(end)}

@@ -1,23 +1,17 @@
-"""Did the mean move, or only the seeds? Intervals, paired differences, and tests of their size.
+"""Did the mean move, or only the seeds? Plans against a baseline, paired by seed, and the interval
+of a mean.
 
-    paired, compare            plans against a baseline: paired by seed, or as two groups
-    pooled                     the same differences with one spread, that of all plans together
-    sign_flips, equivalence    a test without a bell curve; a test that two plans are alike
-    holm, benjamini_hochberg   what a table of many tests may still call clear
-
-Samples are lists of numbers; a p is two-sided unless its docstring says otherwise.
+Samples are lists of numbers; a p is two-sided.
 """
 
 import functools
-import itertools
 import math
 import statistics
 
 FEWEST = 3  # pairs: two may agree by luck, and their interval has no width then
-MOST_FLIPPED = 20  # pairs: 2^20 patterns of signs are counted in seconds
 
 
-# ---- the distributions of t and F ----------------------------------------------------------------
+# ---- the distribution of t ----------------------------------------------------------------
 
 
 def simpson(f, end, steps=400):
@@ -47,16 +41,6 @@ def t_quantile(p, dof):
         else:
             high = middle
     return math.sqrt(dof) * math.tan((low + high) / 2)
-
-
-def f_test(std1, n1, std2, n2):
-    """The p of equal variances, for normal samples: the share of a Beta((n1 - 1)/2, (n2 - 1)/2)
-    below S1 / (S1 + S2), sums of squares. In x = sin(a)^2 its density is smooth."""
-    one, two = (n1 - 1) * std1**2, (n2 - 1) * std2**2
-    density = lambda a: math.sin(a) ** (n1 - 2) * math.cos(a) ** (n2 - 2)
-    angle = math.asin(math.sqrt(one / (one + two)))
-    share = simpson(density, angle) / simpson(density, math.pi / 2)
-    return 2 * min(share, 1 - share)
 
 
 # ---- one sample: values, or differences of pairs -------------------------------------------------
@@ -89,60 +73,6 @@ def t_test(differences):
         return None
     t = mean / (spread / math.sqrt(len(differences)))
     return 2 * (1 - student(abs(t), len(differences) - 1))
-
-
-def sign_flips(differences):
-    """The p of a mean difference of 0, exact and without a bell curve: if plan and baseline were
-    one, each difference might as well have had the other sign. The share of all patterns of signs
-    whose mean is as far from 0 as ours: n pairs cannot bring it below 2 / 2^n (.25 for three)."""
-    if len(differences) > MOST_FLIPPED:
-        raise ValueError(
-            f"wanted at most {MOST_FLIPPED} differences, got {len(differences)}: "
-            "use the t-test, which so many pairs can carry"
-        )
-    ours = abs(math.fsum(differences)) * (1 - 1e-12)  # an equal sum may round to a smaller one
-    as_far = 0
-    for signs in itertools.product((1, -1), repeat=len(differences)):
-        total = math.fsum(sign * value for sign, value in zip(signs, differences))
-        as_far += abs(total) >= ours
-    return as_far / 2 ** len(differences)
-
-
-def equivalence(differences, margin):
-    """The p of "they differ by `margin` or more", by two one-sided t-tests: below .05 exactly when
-    the 90 % interval lies within the margin. None where no spread was seen."""
-    if not margin > 0:
-        raise ValueError(f"wanted a margin above 0, got {margin}: name the least that matters")
-    mean, spread = mean_spread(differences)
-    if not spread:
-        return None
-    error, dof = spread / math.sqrt(len(differences)), len(differences) - 1
-    too_low = 1 - student((mean + margin) / error, dof)
-    too_high = student((mean - margin) / error, dof)
-    return max(too_low, too_high)
-
-
-# ---- many tests at once --------------------------------------------------------------------------
-
-
-def holm(ps):
-    """{name: p} -> {name: adjusted p}. Whatever is called clear below .05 then holds a single false
-    alarm with a chance of 5 % at most, however the tests hang together."""
-    adjusted, largest = {}, 0.0
-    for rank, name in enumerate(sorted(ps, key=ps.get)):
-        largest = max(largest, (len(ps) - rank) * ps[name])
-        adjusted[name] = min(1.0, largest)
-    return {name: adjusted[name] for name in ps}
-
-
-def benjamini_hochberg(ps):
-    """{name: p} -> {name: adjusted p}. Of what is called clear below .05 then 5 % at most are false
-    alarms in the mean, for tests that are independent or rise together."""
-    adjusted, smallest = {}, 1.0
-    for rank, name in reversed(list(enumerate(sorted(ps, key=ps.get), 1))):
-        smallest = min(smallest, ps[name] * len(ps) / rank)
-        adjusted[name] = smallest
-    return {name: adjusted[name] for name in ps}
 
 
 # ---- plans against a baseline, paired by (size, seed) --------------------------------------------
@@ -188,103 +118,3 @@ def paired(rows, metric, baseline="standard", share=0.95, plans=None, cells=None
         row["missing"] = [cell for cell in wanted if cell not in both]
         table.append(row)
     return table
-
-
-def pooled(rows, metric, baseline="standard", share=0.95):
-    """Each plan against the baseline with one spread for all plans: what is left of the values once
-    the mean of each plan and of each (size, seed) is taken out, a two-way analysis of variance.
-
-    It has (plans - 1)(cells - 1) degrees of freedom where a paired interval has cells - 1, so no
-    plan is clear by the luck of its own three seeds; the price is the belief that all plans
-    scatter alike. Only cells that every plan has count. With two plans it is paired's interval."""
-    grid = by_cell(rows, metric)
-    if baseline not in grid:
-        raise ValueError(f"wanted a baseline of {', '.join(grid)}; got {baseline!r}")
-    cells = sorted(set.intersection(*map(set, grid.values())), key=str)
-    dof = (len(grid) - 1) * (len(cells) - 1)
-    if dof < 1:
-        raise ValueError(
-            f"wanted two plans and two (size, seed) that all have, got {len(grid)} and "
-            f"{len(cells)}: leave out the plans that lack rows"
-        )
-    # a value is its plan's mean plus its cell's, less the mean of all, plus chance
-    mean = {plan: statistics.fmean(values[cell] for cell in cells) for plan, values in grid.items()}
-    level = {cell: statistics.fmean(values[cell] for values in grid.values()) for cell in cells}
-    whole = statistics.fmean(mean.values())
-    chance = [
-        values[cell] - mean[plan] - level[cell] + whole
-        for plan, values in grid.items()
-        for cell in cells
-    ]
-    spread = math.sqrt(math.fsum(value**2 for value in chance) / dof)
-    reach = t_quantile((1 + share) / 2, dof) * spread * math.sqrt(2 / len(cells))
-    table = []
-    for plan in grid:
-        change = mean[plan] - mean[baseline]
-        row = dict(plan=plan, n=len(cells), spread=spread, dof=dof, difference=change)
-        row |= dict(low=change - reach, high=change + reach, clear=abs(change) > reach)
-        table.append(row)
-    return table
-
-
-# ---- two groups of runs that nothing pairs -------------------------------------------------------
-
-COMPARED = ("difference", "low", "high", "t", "dof", "p", "ratio", "ratio_p")
-
-
-def welch(mean1, std1, n1, mean2, std2, n2):
-    """Welch's t of the second less the first: t, degrees of freedom, p."""
-    a, b = std1**2 / n1, std2**2 / n2
-    t = (mean2 - mean1) / math.sqrt(a + b)
-    dof = (a + b) ** 2 / (a**2 / (n1 - 1) + b**2 / (n2 - 1))
-    return t, dof, 2 * (1 - student(abs(t), dof))
-
-
-def compare(groups, baseline):
-    """{name: scores by seed} -> a row a group: n, mean, std, and against the baseline the
-    difference, its 95 % interval (Welch's), t, degrees of freedom, p; the ratio of the spreads and
-    its p (F test, which believes in normal scores). What one run cannot tell is None."""
-    if baseline not in groups:
-        raise ValueError(
-            f"there is no group {baseline!r} to compare with: one of {', '.join(groups)}"
-        )
-    table = []
-    for name, scores in groups.items():
-        mean, std = mean_spread(scores)
-        row = dict(name=name, n=len(scores), mean=mean, std=std) | dict.fromkeys(COMPARED)
-        if name != baseline:
-            row |= against(groups[baseline], scores)
-        table.append(row)
-    return table
-
-
-def against(base, scores):
-    """What two groups of scores tell of each other: the fields of COMPARED that they can fill."""
-    (mean1, std1), (mean2, std2) = mean_spread(base), mean_spread(scores)
-    found = dict(difference=mean2 - mean1)
-    if std1 is None or std2 is None:
-        return found
-    if std1:
-        found["ratio"] = std2 / std1
-    if std1 or std2:
-        t, dof, p = welch(mean1, std1, len(base), mean2, std2, len(scores))
-        error = math.sqrt(std1**2 / len(base) + std2**2 / len(scores))
-        reach = t_quantile(0.975, dof) * error
-        found |= dict(t=t, dof=dof, p=p, low=mean2 - mean1 - reach, high=mean2 - mean1 + reach)
-        found["ratio_p"] = f_test(std1, len(base), std2, len(scores))
-    return found
-
-
-def sentence(row):
-    """One row of `compare` in words."""
-    if row["difference"] is None:
-        spread = f" ± {row['std']:.2f}" if row["std"] is not None else ""
-        return f"{row['name']}: {row['mean']:.2f}{spread} (n = {row['n']})"
-    change = f"{row['name']}: {row['difference']:+.2f}"
-    if row["t"] is None:
-        return f"{change}; one run cannot say whether that is chance (n = {row['n']})"
-    welch_t = f"Welch t = {row['t']:.2f}, {row['dof']:.1f} degrees of freedom, p = {row['p']:.3f}"
-    spread = "from none"
-    if row["ratio"] is not None:
-        spread = f"× {row['ratio']:.1f} (F test p = {row['ratio_p']:.3f})"
-    return f"{change} ({welch_t}), spread {spread}"

@@ -9,7 +9,6 @@ import math
 import platform
 import subprocess
 import time
-from collections import Counter
 from pathlib import Path
 
 from minimal.data import results
@@ -21,12 +20,6 @@ def rows_of(path):
     """The rows of an evidence file; none where there is no file yet."""
     path = Path(path)
     return results.read(path)["rows"] if path.exists() and path.stat().st_size else []
-
-
-def commits(rows):
-    """{commit: how many of these rows were made by it}, most first; None for rows that do not say,
-    as those recorded before rows named it. More than one: no single state of the numbers."""
-    return dict(Counter(row.get("commit") for row in rows).most_common())
 
 
 # ---- the state of the numbers --------------------------------------------------------------------

@@ -81,39 +81,10 @@ def cached(run, minutes=None, quiet=None, wait=True):
     return trained_once("trained", run, train, wait=wait)
 
 
-class Watched(Trainer):
-    """A run that says something of its model whenever it evaluates."""
-
-    note = None
-
-    def evaluate(self):
-        return dict(note=self.note(self.model)) | super().evaluate()
-
-
-def watched(run, note, every=25):
-    """What note(model) says before the first step of a run, after every so many and at its end:
-    steps, notes, the last held-out loss and the folder. A note written otherwise is another run."""
-
-    def train(folder):
-        trainer = Watched(replace(run, out=str(folder), evaluate=every), quiet=True)
-        trainer.note = note
-        start = folder / "start.json"  # kept, since a run that goes on is past its first step
-        if not start.exists():
-            files.write_whole(start, json.dumps(note(trainer.model)))
-        rows = trainer.fit()["valid"]
-        return dict(
-            steps=[0, *(row["step"] for row in rows)],
-            notes=[json.loads(start.read_text()), *(row["note"] for row in rows)],
-            loss=rows[-1]["loss"],
-        )
-
-    return trained_once("watched", run, train, inspect.getsource(note), every)
-
-
 def trained_once(room, run, train, *more, wait=True):
     """What train(folder) returned, kept in the folder of that run (and of what `more` names), with
     the numerical state it was trained in; None if another process is at it and `wait` is False."""
-    corpus = corpora.find(run.corpus, run.tokens, run.mix)
+    corpus = corpora.find(run.corpus, run.tokens)
     key = run_key(run, corpus.fingerprint)
     name = f"{run.plan}-{files.digest(key, *more) if more else key}"
     folder = files.runs_folder() / room / name
@@ -228,7 +199,7 @@ def record(grid, path, command, until=math.inf, quiet=True):
     check_machine(grid, here, f"start the command with ATEN_CPU_CAPABILITY={grid.on.lower()}")
     todo = missing(grid, path)
     if todo:  # a file of another corpus is refused before anything is trained
-        corpus = corpora.find(todo[0].corpus, todo[0].tokens, todo[0].mix)
+        corpus = corpora.find(todo[0].corpus, todo[0].tokens)
         results.check_corpus(path, dict(name=corpus.name, fingerprint=corpus.fingerprint))
 
     def make(run):

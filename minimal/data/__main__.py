@@ -28,11 +28,10 @@ def main(parser, argv):
         type=positive,
         help="training tokens; also how much of a streamed corpus is fetched",
     )
-    parser.add_argument("--mix", help="weights of slimpajama's domains, as C4=.7,Github=.3")
     asked = parser.parse_args(argv)
 
     start = time.perf_counter()
-    corpus = corpora.find(asked.corpus, asked.tokens, asked.mix)
+    corpus = corpora.find(asked.corpus, asked.tokens)
     tok = tokenizer(corpus, asked.vocab)
     data = pack(corpus, tok, asked.context, asked.packing, asked.tokens)
     seconds = time.perf_counter() - start

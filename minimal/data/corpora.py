@@ -4,14 +4,13 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from minimal.data.derived import PYTHON, RULES, derived
 from minimal.data.documents import books, books_folder, files, path_corpus, python_tree, stdlib
 from minimal.data.files import DataError
-from minimal.data.hub import HUB, Hub, materialise, weights
+from minimal.data.hub import HUB, Hub, materialise
 from minimal.data.manual import manual
 
 
-def find(name="auto", tokens=None, mix=None):
+def find(name="auto", tokens=None):
     """The corpus of this name: one of `known()`.
 
     A name that says so, and no other, reaches for the network, for about `tokens` tokens (10
@@ -20,10 +19,11 @@ def find(name="auto", tokens=None, mix=None):
     name = str(name)
     if name == "auto":
         name = "war-and-peace" if war_and_peace().is_file() else "stdlib"
-    if by_rule(name):
-        text, _, rule = name.rpartition(":")
-        return derived(find(text), rule)
-    hub = hub_of(name, mix)
+    for finder in FINDERS:
+        found = finder(name)
+        if found:
+            return found
+    hub = hub_of(name)
     if name == "war-and-peace" and war_and_peace().is_file():
         return files(name, [war_and_peace()])
     if hub:
@@ -43,6 +43,9 @@ def find(name="auto", tokens=None, mix=None):
     )
 
 
+# name -> Corpus, or None: whoever has texts of another kind adds a function here
+FINDERS = []
+
 LOCAL = dict(stdlib=stdlib, manual=manual, books=books)
 
 
@@ -61,35 +64,18 @@ def book(name):
     return files(name, [path])
 
 
-def by_rule(name):
-    """Does this name ask for a text derived from another, of those on this machine?"""
-    text, _, rule = name.rpartition(":")
-    source = name.split(":")[0]
-    if rule not in RULES or source not in ("stdlib", "books", "war-and-peace"):
-        return False
-    if rule in PYTHON and source != "stdlib":
-        raise DataError(f"{rule} is a rule for Python, and {text} is prose: stdlib:{rule}")
-    if source == "war-and-peace" and not war_and_peace().is_file():
-        raise DataError(
-            f"corpus {name} is derived from $MINIMAL_DATA/books/war-and-peace.txt: "
-            "set MINIMAL_DATA to a folder that has it"
-        )
-    return True
-
-
-def hub_of(name, mix=None):
-    """What `datasets` must be told for this name, in this mix; None if it is no such name."""
-    hub = HUB.get(name)
+def hub_of(name):
+    """What `datasets` must be told for this name; None if it is no such name."""
     if name.startswith("hub:"):
         path, column, config, *_ = [*name.removeprefix("hub:").split(":"), "", ""]
         if not path:
             raise DataError(f"wanted hub:NAME, as in hub:roneneldan/TinyStories, got {name}")
-        hub = Hub(path, config or None, column or "text")
-    if not mix:
-        return hub
-    if not (hub and hub.domain):
-        raise DataError(f"corpus {name} has no domains to mix: leave mix out, or take slimpajama")
-    return replace(hub, mix=weights(mix))
+        return Hub(path, config or None, column or "text")
+    set_, _, domain = name.partition(":")
+    hub = HUB.get(set_)
+    if domain:
+        return replace(hub, mix={domain: 1}) if hub and domain in (hub.mix or ()) else None
+    return hub
 
 
 def known():
@@ -97,8 +83,8 @@ def known():
         "auto",
         *LOCAL,
         *HUB,
+        "slimpajama:DOMAIN",
         "books:TITLE",
-        f"one of these by a rule, as stdlib:RULE ({', '.join(RULES)})",
         "a text file or folder",
         "python:DIR",
         "hub:NAME[:COLUMN[:CONFIG]]",

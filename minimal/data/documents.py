@@ -1,6 +1,7 @@
 """What is a corpus? Documents in one fixed order, a fingerprint, and the part that is held out."""
 
 import hashlib
+import json
 import os
 import re
 import sysconfig
@@ -8,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Callable
 
-from minimal.data.files import DataError, data_folder, digest, slug
+from minimal.data.files import DataError, data_folder, digest, once, slug
 
 BLOCK, EVERY = 4_000, 25  # every 25th block of 4,000 characters is held out
 
@@ -71,6 +72,36 @@ def survey(name, read, own_valid=None):
     if not characters:
         raise DataError(f"corpus {name} is empty: give it a file or folder that holds text")
     return Corpus(name, digest.hexdigest()[:12], characters, texts, read, own_valid)
+
+
+def kept(name, key, parts):
+    """A corpus whose documents are made once, and then read from files of the cache: the `parts`
+    "train" and, where the source holds text out, "valid", each a function. They hang on the key."""
+
+    def make(folder):
+        folder.mkdir()
+        for part, documents in parts.items():
+            with open(folder / f"{part}.jsonl", "w", encoding="utf-8") as file:
+                for text in documents():
+                    file.write(json.dumps(text, ensure_ascii=False) + "\n")
+        made = survey(name, *(lines(folder / f"{part}.jsonl") for part in parts))
+        about = {field: getattr(made, field) for field in ("fingerprint", "characters", "texts")}
+        (folder / "about.json").write_text(json.dumps(about))
+
+    folder = once(data_folder() / f"{slug(name)}-{key}", make)
+    about = json.loads((folder / "about.json").read_text())
+    train, *valid = (lines(folder / f"{part}.jsonl") for part in parts)
+    return Corpus(name, **about, read=train, own_valid=valid[0] if valid else None)
+
+
+def lines(path):
+    """A function that reads a file of JSON strings, one a line."""
+
+    def read():
+        with open(path, encoding="utf-8") as file:
+            yield from map(json.loads, file)
+
+    return read
 
 
 TEXT = (".txt", ".md", ".rst")

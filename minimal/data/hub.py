@@ -1,17 +1,16 @@
 """How does text come from the network? Through `datasets`, streaming, into a file of the cache."""
 
-import json
 import logging
-import math
 import re
 import shutil
 import urllib.request
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Callable
 
-from minimal.data.documents import EVERY, Corpus, survey
-from minimal.data.files import DataError, data_folder, digest, once, slug
+from minimal.data.documents import EVERY, kept
+from minimal.data.files import DataError, data_folder, digest, once
 
 
 def without_licence(text):
@@ -164,7 +163,7 @@ def mixed(name, rows, hub):
             late = [domain for domain in share if taken[domain] <= share[domain] * total]
             raise DataError(
                 f"corpus {name}: {PATIENCE:,} documents and none from {' or '.join(late)}: "
-                "change mix"
+                "take another corpus, or a domain that it has, as in slimpajama:C4"
             )
 
 
@@ -174,58 +173,21 @@ def materialise(name, hub, tokens):
     wanted = {"train": (hub.train, characters)}
     if hub.valid:
         wanted["valid"] = hub.valid, characters // (EVERY - 1)
-
-    def make(folder):
-        folder.mkdir()
-        for part, (split, limit) in wanted.items():
-            texts = documents_of(name, hub, split)
-            write_documents(folder / f"{part}.jsonl", texts, limit, f"{name} {part}")
-        corpus = survey(name, *(lines(folder / f"{part}.jsonl") for part in wanted))
-        about = dict(
-            fingerprint=corpus.fingerprint, characters=corpus.characters, texts=corpus.texts
-        )
-        (folder / "about.json").write_text(json.dumps(about))
-
-    folder = once(data_folder() / f"{slug(name)}-{digest(repr(hub), characters)}", make)
-    about = json.loads((folder / "about.json").read_text())
-    own_valid = lines(folder / "valid.jsonl") if hub.valid else None
-    return Corpus(name, read=lines(folder / "train.jsonl"), own_valid=own_valid, **about)
+    parts = {part: partial(some_documents, name, hub, *what) for part, what in wanted.items()}
+    return kept(name, digest(repr(hub), characters), parts)
 
 
-def write_documents(path, texts, limit, title):
-    """A line of JSON a document, up to `limit` characters in all."""
+def some_documents(name, hub, split, limit):
+    """The documents of a split, up to `limit` characters in all."""
     from tqdm.auto import tqdm
 
-    bar = tqdm(total=limit, desc=title, unit="char", unit_scale=True, disable=None)
-    with open(path, "w", encoding="utf-8") as file, bar:
-        for text in texts:
+    with tqdm(
+        total=limit, desc=f"{name} {split}", unit="char", unit_scale=True, disable=None
+    ) as bar:
+        for text in documents_of(name, hub, split):
             text = text[:limit]
-            file.write(json.dumps(text, ensure_ascii=False) + "\n")
+            yield text
             bar.update(len(text))
             limit -= len(text)
             if not limit:
                 return
-
-
-def lines(path):
-    """A function that reads such a file."""
-
-    def read():
-        with open(path, encoding="utf-8") as file:
-            yield from map(json.loads, file)
-
-    return read
-
-
-def weights(mix):
-    """{"C4": .7, "Github": .3} from itself or from "C4=.7,Github=.3"."""
-    try:
-        pairs = mix.items() if isinstance(mix, dict) else [p.split("=") for p in mix.split(",")]
-        table = {domain.strip(): float(weight) for domain, weight in pairs}
-    except ValueError:
-        table = {}
-    if not table or not all(0 < weight < math.inf for weight in table.values()):
-        raise DataError(
-            f"mix {mix!r} is not a list of domains and positive weights: say C4=.7,Github=.3"
-        )
-    return table

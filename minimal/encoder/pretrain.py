@@ -155,22 +155,6 @@ def pretrain(model, corpus, pieces, stages=REPORT, seed=0, lr=None, **how):
     return fit(model, loss_at, ends[-1], seed=seed, lr=lr, **how)
 
 
-def on_windows(model, pieces, rows, batch, seed):
-    """loss_at(step) of masked pieces in questions with their passages (passages.windows): how they
-    fit together is learned before anybody asks for an answer."""
-
-    def loss_at(step):
-        which = places(len(rows.ids), batch, seed, step)
-        lengths = rows.lengths[which]
-        width = int(lengths.max())
-        ids = rows.ids[which, :width]  # (B, T)
-        segments = rows.segments[which, :width].to(model.device)
-        lengths = lengths.to(model.device)
-        return masked_loss(model, pieces, ids, seed, step, segments, lengths)
-
-    return loss_at
-
-
 @torch.no_grad()
 def masked_score(model, corpus, pieces, length, rows=64):
     """Held-out loss in nats a masked piece, and the share guessed right; always the same rows and

@@ -269,13 +269,3 @@ def summed_rows(share, table, stretches=STRETCHES):
     parts = share.unflatten(2, (stretches, -1)).transpose(1, 2)  # (G, stretches, N, V / stretches)
     sums = [torch.bmm(parts[head], rows[:, :, head]).sum(0) for head in range(G)]
     return torch.stack(sums)
-
-
-# ---- bytes ---------------------------------------------------------------------------------------
-def split_bytes(B, T, S, H, G, D, V, b=2, splits=1, distinct=None):
-    """(from HBM, through L2): keys and ids once; rows that occur from HBM, a row a key from L2."""
-    keys = B * S * G * D * b + B * S * 4
-    partial = 2 * splits * B * T * H * (D + 1) * 4 if splits > 1 else 0
-    edges = 2 * B * T * H * D * b + partial
-    rows = min(distinct or V, B * S) * G * D * b
-    return keys + edges + rows, keys + edges + B * S * G * D * b

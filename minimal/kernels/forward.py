@@ -241,14 +241,3 @@ def run_forward(q, k, table, ids, gain, lengths, causal, window, scale, keep, st
     tensors = (q, k, table, ids, gain, lengths, out, unscaled, lse)
     forward[grid](*tensors, *numbers, scale, **constants, **launch)
     return out, unscaled, lse
-
-
-def forward_bytes(B, T, S, H, G, D, V, b=2, distinct=None, keep=True):
-    """What must cross HBM once: q, k, ids, the table rows that occur, out.
-
-    Training (`keep`) also writes the unscaled out and lse. Attention over stored values reads
-    B*S*G*D*b where this reads `distinct` rows (all of V unless told)."""
-    queries, keys, ids = B * T * H * D * b, B * S * G * D * b, B * S * 4
-    rows = min(distinct or V, B * S) * G * D * b
-    kept = queries + B * H * T * 4 if keep else 0
-    return 2 * queries + keys + ids + rows + kept

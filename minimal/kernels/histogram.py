@@ -6,18 +6,15 @@ reading S rows and reading at most V:
 
     rows_decode       a weighted sum of S table rows, no V in memory: best while S < V
     histogram_decode  masses scattered into V bins a head, then every row that occurs, once
-    SortedCache       keys permuted by token once after prefill: equal tokens are neighbours, one
-                      row a run is read
 
-Plain PyTorch without gradients, equal to the reference within TOLERANCE; the bytes that each must
-move stand at the end. R = T * H/G query rows share a key head. Keys are read fastest where each
-head's lie together: k as a transposed view of (B, G, S, D).
+Plain PyTorch without gradients, equal to the reference within TOLERANCE. R = T * H/G query rows
+share a key head. Keys are read fastest where each head's lie together: k as a transposed view of
+(B, G, S, D).
 """
 
 import torch
 import torch.nn.functional as F
 
-from minimal.kernels.check import want
 from minimal.kernels.fastest import fastest
 from minimal.kernels.reference import visible
 
@@ -199,74 +196,3 @@ def shrink(table, ids):
     many steps."""
     tokens, local = ids.unique(return_inverse=True)
     return table[tokens], local.int()
-
-
-class SortedCache:
-    """A finished prefix, permuted by token id: attention does not care about the order of keys that
-    carry their positions inside. New tokens follow as they arrive, each a run of its own. No window
-    can be applied."""
-
-    def __init__(self, k, ids, room=256):
-        (B, S, G, D) = k.shape
-        ids, order = ids.sort(dim=1, stable=True)
-
-        # Keys by token and by head: a head's keys lie together.
-        self.keys = k.new_empty(B, G, S + room, D)
-        for b in range(B):
-            self.keys[b, :, :S] = k[b, order[b]].transpose(0, 1)
-
-        # Runs of equal tokens: which token, how many keys. Unused runs have none.
-        runs = [ids[b].unique_consecutive(return_counts=True) for b in range(B)]
-        self.filled = S
-        self.runs = max(len(tokens) for tokens, _ in runs)
-        self.tokens = ids.new_zeros(B, self.runs + room)
-        self.counts = ids.new_zeros(B, G, self.runs + room, dtype=torch.int64)
-        for b, (tokens, counts) in enumerate(runs):
-            self.tokens[b, : len(tokens)] = tokens
-            self.counts[b, :, : len(tokens)] = counts
-
-    def append(self, k, ids):
-        """k (B, T, G, D), ids (B, T) of new tokens."""
-        T, room = k.shape[1], self.keys.shape[2] - self.filled
-        full = "the sorted cache has room for {} more tokens, got {}: make it with more room"
-        want(T <= room, full, room, T)
-        self.keys[:, :, self.filled : self.filled + T] = k.transpose(1, 2)
-        self.tokens[:, self.runs : self.runs + T] = ids
-        self.counts[:, :, self.runs : self.runs + T] = 1
-        self.filled, self.runs = self.filled + T, self.runs + T
-
-    @torch.no_grad()
-    def attend(self, q, table, gain=None, *, scale=None, bound=None):
-        """q (B, 1, H, D), which sees everything in the cache."""
-        want(q.shape[1] == 1, "sorted decode wants one query a sequence, got {}", q.shape[1])
-        keys = self.keys[:, :, : self.filled].transpose(1, 2)
-        scale = q.shape[-1] ** -0.5 if scale is None else scale
-        mass, total = masses(q, keys, None, scale, bound, table.dtype)
-        by_key = mass.transpose(2, 3).contiguous()  # (B, G, S, R)
-        lengths = self.counts[:, :, : self.runs].contiguous()
-        by_run = torch.segment_reduce(
-            by_key, "sum", lengths=lengths, axis=2, unsafe=True, initial=0
-        )  # (B, G, runs, R)
-        sums = weighted_rows(table, self.tokens[:, : self.runs], by_run.transpose(2, 3))
-        return finish(sums, total, gain, q)
-
-
-# ---- bytes ---------------------------------------------------------------------------------------
-def rows_bytes(B, T, S, H, G, D, V, b=4, distinct=None):
-    """(from memory, through the caches): keys and ids once, and rows, the distinct ones or all."""
-    keys = B * S * G * D * b + B * S * 4
-    rows = min(distinct or V, B * S) * G * D * b
-    return keys + rows, keys + B * T * H * S * D * b
-
-
-def histogram_bytes(B, T, S, H, G, D, V, b=4, distinct=None):
-    """Keys and ids once, bins cleared, filled and read, rows once: those that occur, or all."""
-    keys = B * S * G * D * b + B * S * 4
-    bins = B * T * H * V * 4
-    return keys + 4 * bins + (distinct or V) * G * D * b
-
-
-def sorted_bytes(B, T, S, H, G, D, runs, b=4):
-    """Keys once, one row a run and query head, run lengths and tokens."""
-    keys = B * S * G * D * b
-    return keys + B * T * H * runs * D * b + B * runs * 12

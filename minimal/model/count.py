@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
-from minimal.model.layers import Linear, Part
+from minimal.model.layers import Linear
 
 
 def count(model):
@@ -48,14 +48,6 @@ def passes(model):
         hook.remove()
     per_token = held[1] - held[0]
     return sum(calls), per_token, held[0] - per_token
-
-
-def cache_of_one(model):
-    """What a model without storage keeps of one token."""
-    cache = model.cache()
-    with Shapes():
-        model(torch.zeros(1, 1, dtype=torch.long, device="meta"), cache=cache)
-    return cache
 
 
 tensor = torch.Tensor
@@ -125,20 +117,6 @@ def table_bytes(model):
     sources = [block.attention.value for block in model.blocks if block.attention]
     read = {source.bank for source in sources if source.keeps == "ids"}
     return sum(2 * model.banks[bank].weight.numel() for bank in read)
-
-
-def kept(model):
-    """What decoding keeps by token, as the parts say it: ("k", layer), ("v", layer), …, "ids"."""
-    names = set()
-    for at, block in enumerate(model.blocks):
-        if block.attention:
-            a = block.attention
-            for name in (a.key.keeps, a.value.keeps, a.read.keeps):
-                if name is not None:
-                    names.add(name if name == "ids" else (name, at))
-    if any(part.recalls for part in model.modules() if isinstance(part, Part)):
-        names.add("ids")
-    return names
 
 
 def settings_of(model):

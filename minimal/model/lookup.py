@@ -117,11 +117,6 @@ class IntoStream(nn.Module):
         at = str(at - 1 if self.behind else at)
         return x + self.looks[at](x, tape) if at in self.looks else x
 
-    def beside(self, sources):
-        """For the map of sources: {layer: (its side at which a row joins, the mark of the row)}."""
-        side = "behind" if self.behind else "before"
-        return {int(at): (side, look.mark) for at, look in self.looks.items()}
-
 
 class AlsoIntoStream(nn.Module):
     """What a layer looked up for its values joins the stream behind that layer, too."""
@@ -131,12 +126,3 @@ class AlsoIntoStream(nn.Module):
 
     def enter(self, x, at, tape):
         return x + tape.looked[at - 1] if at - 1 in tape.looked else x
-
-    def beside(self, sources):
-        """The same, of the layers that look something up for their values."""
-        found = {}
-        for at, parts in sources.items():
-            for part in parts:
-                if isinstance(part, Looked):
-                    found[at] = ("behind", part.mark)
-        return found

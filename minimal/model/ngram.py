@@ -5,7 +5,6 @@ An n-gram of a vocabulary of V has V^n names, too many for a table; a hash gives
 reads a bank by ids, kernels included, reads it by slots.
 """
 
-import torch
 import torch.nn.functional as F
 
 from minimal.model.values import Table
@@ -86,19 +85,3 @@ class NGram(Table):
 
     def word(self):
         return f"E[{self.n}-gram]"
-
-
-def collisions(ids, n, rows, slot_of=slots):
-    """How often do names meet? Of the n-grams of ids (B, S): names, slots in use, and the shares of
-    names, and of positions, whose slot another name uses, too."""
-    names = torch.stack([x[:, n - 1 :] for x in last_ids(ids, n)], -1).flatten(0, 1)  # (N, n)
-    chosen = slot_of(ids, n, rows)[:, n - 1 :].flatten().long()  # (N,)
-    unique, which, times = names.unique(dim=0, return_inverse=True, return_counts=True)
-    slot = torch.empty(len(unique), dtype=torch.long).index_put_((which,), chosen)
-    shared = torch.bincount(slot, minlength=rows)[slot] > 1  # by name
-    return dict(
-        names=len(unique),
-        used=len(slot.unique()),
-        names_sharing=shared.float().mean().item(),
-        positions_sharing=(times * shared).sum().item() / len(chosen),
-    )

@@ -4,7 +4,6 @@ from functools import partial
 
 from minimal.model import latent
 from minimal.model.attention import Shared
-from minimal.model.layers import norm
 from minimal.model.lookup import Looked
 from minimal.model.plan import by_layer
 from minimal.model.residual import Backout, Lambdas, UNet, falling
@@ -14,46 +13,6 @@ from minimal.model.values import Gate, Input, Layer, Mix, Own, Table
 def first(**more):
     """V_1, the values of the first layer."""
     return partial(Layer, 0, **more)
-
-
-class Detached(Layer):
-    """V_j as a term of a mixture, with the gradient's short way home cut: a control of ResFormer's,
-    which has its numbers and not its way for gradients."""
-
-    def rows(self, h, at, tape):
-        return super().rows(h, at, tape).detach()
-
-
-# what passes of a value: its number, the gradient's way home, or neither; or another text's number
-PASSES = dict(
-    both=lambda x: x,
-    forward=lambda x: x.detach(),
-    gradient=lambda x: x - x.detach(),  # straight through: zero, with the gradient of x
-    neither=lambda x: 0 * x.detach(),
-    other=lambda x: x.roll(1, 0).detach(),  # of the text beside it in the batch
-)
-
-
-class PassedLayer(Layer):
-    """V_j as a term of a mixture, of which `passes` comes through: a control of ResFormer's."""
-
-    def __init__(self, j, passes, **where):
-        super().__init__(j, **where)
-        self.passes = passes
-
-    def rows(self, h, at, tape):
-        return PASSES[self.passes](super().rows(h, at, tape))
-
-
-class PassedInput(Input):
-    """norm(x0) W_V as a term of a mixture, where `passes` comes through of x0 itself."""
-
-    def __init__(self, passes, **where):
-        super().__init__(**where)
-        self.passes = passes
-
-    def rows(self, h, at, tape):
-        return self.through(PASSES[self.passes](norm(tape.x0)))
 
 
 def mixed_with(y, a, b, **more):
@@ -128,9 +87,6 @@ OPEN = dict(roles=("alpha", "beta"))  # a starts at 1 and learns slowly, b at 0 
 
 V1, X0 = first(), partial(Input)
 V1_HALF = mixed_with(V1, 0.5, 0.5)
-V1_DETACHED = mixed_with(partial(Detached, 0), 0.5, 0.5)
-V1_PASSED = {way: mixed_with(partial(PassedLayer, 0, way), 0.5, 0.5) for way in PASSES}
-X0_PASSED = {way: mixed_with(partial(PassedInput, way), 0.5, 0.5, tie=True) for way in PASSES}
 V1_LEARNED = first(**LEARNED)
 X0_LEARNED = partial(Input, **LEARNED)
 TABLE = partial(Table, **LEARNED)

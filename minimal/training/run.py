@@ -66,7 +66,6 @@ class Run:
     seed: int = option(0, "of weights, order and dropout")
     packing: str = option("stream", "stream or bestfit")
     tokens: int | None = option(None, "cap on the training tokens that are prepared")
-    mix: str | None = option(None, "weights of slimpajama's domains")
     evaluate: int = option(250, "steps between evaluations (the last step always)")
     rows: int = option(64, "held-out rows an evaluation reads")
     save: int = option(100, "steps between checkpoints")

@@ -1,8 +1,9 @@
 """What did the sources print, what do they claim, what have we measured? Readers of evidence."""
 
+from collections import Counter
 from pathlib import Path
 
-from minimal.compare.ledger import commits, rows_of  # noqa: F401 read with the records
+from minimal.compare.ledger import rows_of  # noqa: F401 read with the records
 from minimal.data import results
 from minimal.data.results import load
 
@@ -28,6 +29,12 @@ WRONG = dict(  # what a wrong claim is
     condition="leaves out a condition, or a name, that the source has elsewhere",
     inference="does not follow from what is shown; it may be true",
 )
+
+
+def commits(rows):
+    """{commit: how many of these rows were made by it}, most first; None for rows that do not say,
+    as those recorded before rows named it. More than one: no single state of the numbers."""
+    return dict(Counter(row.get("commit") for row in rows).most_common())
 
 
 # ---- what the sources print and claim ------------------------------------------------------------

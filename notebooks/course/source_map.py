@@ -8,6 +8,7 @@ from torch.nn import Module
 
 from course.figures import INK, PAPER, axes
 from minimal.model.attention import Dynamic, Gated
+from minimal.model.lookup import AlsoIntoStream, IntoStream, Looked
 from minimal.variants import PLANS, skeleton
 
 SOURCES = dict(  # mark -> (colour, hatch, letter)
@@ -118,8 +119,14 @@ def beside(model):
     """{layer: (side, mark)} of the rows of tables that join the stream and not the values."""
     found = {}
     for stream in model.streams:
-        if hasattr(stream, "beside"):
-            found |= stream.beside(model.sources())
+        if isinstance(stream, IntoStream):
+            side = "behind" if stream.behind else "before"
+            found |= {int(at): (side, look.mark) for at, look in stream.looks.items()}
+        if isinstance(stream, AlsoIntoStream):
+            for at, sources in model.sources().items():
+                for part in sources:
+                    if isinstance(part, Looked):
+                        found[at] = ("behind", part.mark)
     return found
 
 

@@ -273,27 +273,30 @@ def test_slimpajama_keeps_to_the_weights_of_its_domains_at_every_point(cache, tm
     assert sum(map(len, train)) == 250_000
     for part in (train, train[: len(train) // 3], train[len(train) // 3 :]):
         assert shares(part) == pytest.approx([0.5, 0.2, 0.1, 0.05, 0.05, 0.05, 0.05], abs=0.02)
-    two = corpora.find("slimpajama", tokens=10_000, mix="C4=3,Github=1")
-    assert shares(two.documents("train")) == pytest.approx([0, 0.75, 0.25, 0, 0, 0, 0], abs=0.02)
-    assert (
-        two.fingerprint
-        != corpora.find("slimpajama", tokens=10_000, mix={"C4": 1, "Github": 3}).fingerprint
-    )
+    one = corpora.find("slimpajama:Github", tokens=1_000)
+    assert one.name == "slimpajama:Github" and shares(one.documents("train"))[2] == 1
 
 
-def test_a_mix_that_cannot_be_had_says_so(cache, tmp_path, row_at, monkeypatch):
+def test_a_domain_that_cannot_be_had_says_so(cache, tmp_path, row_at, monkeypatch):
     rows = [{"text": "some words", "meta": {"redpajama_set_name": "RedPajamaC4"}}] * 200
     write_rows(tmp_path / "train.jsonl", rows)
     write_rows(tmp_path / "validation.jsonl", rows)
     row_at("slimpajama", tmp_path)
     monkeypatch.setattr(hub, "PATIENCE", 50)
-    with pytest.raises(DataError, match="none from Book: change mix"):
-        corpora.find("slimpajama", mix="C4=.5,Book=.5")
-    for bad in ("C4", "C4=x", "C4=-1,Book=1"):
-        with pytest.raises(DataError, match="positive weights: say"):
-            corpora.find("slimpajama", mix=bad)
-    with pytest.raises(DataError, match="no domains to mix"):
-        corpora.find("stdlib", mix="C4=1")
+    with pytest.raises(DataError, match="none from Book: take another corpus, or a domain"):
+        corpora.find("slimpajama:Book")
+    for name in ("slimpajama:Poems", "stdlib:C4", "tinystories:C4"):
+        with pytest.raises(DataError, match=f"unknown corpus '{name}': one of .*slimpajama:DOMAIN"):
+            corpora.find(name)
+
+
+def test_texts_of_another_kind_are_found_where_somebody_knows_them(tmp_path, monkeypatch):
+    (tmp_path / "poems.txt").write_text("A rose is a rose.\n")
+    poems = lambda name: corpora.files(name, [tmp_path / "poems.txt"]) if name == "poems" else None
+    monkeypatch.setattr(corpora, "FINDERS", [poems])
+    assert list(corpora.find("poems").documents("train")) == ["A rose is a rose.\n"]
+    with pytest.raises(DataError, match="unknown corpus 'prose'"):
+        corpora.find("prose")
 
 
 def test_any_other_dataset_is_read_by_name_and_column(cache, tmp_path):

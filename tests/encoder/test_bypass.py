@@ -7,6 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from course.variance import spread, variance_of_sum
 from minimal.encoder import bert, bypass
 from minimal.kernels.reference import weights
 from minimal.model.config import Config
@@ -219,7 +220,7 @@ def test_the_identity_holds_on_tensors_of_any_shape_scale_and_sign():
         for a in (0.5, -1.3, 0.0, 10.0):
             v = torch.randn(shape, generator=random) * 3 - 1
             r = F.relu(torch.randn(shape, generator=random) + 0.4 * v)
-            got = bypass.variance_of_sum(v, r, a)
+            got = variance_of_sum(v, r, a)
             assert got["left"] == pytest.approx(got["right"], rel=1e-10)
             assert got["right"] == pytest.approx(got["v"] + got["r"] + got["cross"])
             assert got["falls"] == (got["left"] < got["v"])
@@ -229,7 +230,7 @@ def test_the_report_s_own_formula_misses_by_its_lost_alpha():
     random = torch.Generator().manual_seed(1)
     x = torch.randn(4000, generator=random)
     v, r, a = x + 0.1 * torch.randn(4000, generator=random), F.relu(x), 0.5
-    got = bypass.variance_of_sum(v, r, a)
+    got = variance_of_sum(v, r, a)
     assert (
         got["v"] + got["r"] + got["cross"] / a - got["left"]
         == pytest.approx(got["cross"], rel=1e-9)
@@ -239,17 +240,17 @@ def test_the_report_s_own_formula_misses_by_its_lost_alpha():
 
 def test_variance_falls_to_a_quarter_where_v_is_minus_relu():
     x = torch.randn(200_000, generator=torch.Generator().manual_seed(2))
-    got = bypass.variance_of_sum(-F.relu(x), F.relu(x), 0.5)
+    got = variance_of_sum(-F.relu(x), F.relu(x), 0.5)
     assert got["v"] == pytest.approx(1 / 2 - 1 / (2 * math.pi), abs=0.01)  # .341
     assert got["left"] == pytest.approx(got["v"] / 4) and got["falls"]
-    at_the_border = bypass.variance_of_sum(-F.relu(x), F.relu(x), 2.0)  # Cov = -a Var(R) / 2
+    at_the_border = variance_of_sum(-F.relu(x), F.relu(x), 2.0)  # Cov = -a Var(R) / 2
     assert at_the_border["left"] == pytest.approx(got["v"])
 
 
 def test_spread_measures_the_identity_on_real_activations_layer_by_layer():
     for plan in ("standard", dict(alpha="fixed", start=0.5)):
         made = model(plan)
-        rows = bypass.spread(made, IDS, a=0.5)
+        rows = spread(made, IDS, a=0.5)
         assert len(rows) == 3 and all(
             row["left"] == pytest.approx(row["right"], rel=1e-9) for row in rows
         )

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from course.significance import welch
 from homework import clock, grade, marking, reports, runner, turn
 from minimal.compare import intervals
 from tests import warm
@@ -91,7 +92,7 @@ def numbers():
     small = (12, 768, 50257, 256)
     sizes = [units["hw05"].parameters(plan, *small) / 1e6 for plan in ("dva", "dva-wo")]
     variance, t = units["hw06"].predict_statistics()
-    t_again, dof, p = intervals.welch(55.51, 0.32, 5, 59.62, 3.32, 5)
+    t_again, dof, p = welch(55.51, 0.32, 5, 59.62, 3.32, 5)
     windows = [512, 512, 512, 2048] * 3
     costs = [units["hw07"].flops_and_tokens(12, 768, 32768, windows, n) for n in (0, 4, 11)]
     far = units["hw07"].windowed_break_even([512, 512, 512, 0], 1, 0, 32768)

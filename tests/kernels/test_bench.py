@@ -11,13 +11,12 @@ from torch.nn.attention import flex_attention
 
 from course import figures, records
 from evidence.research import gpu_table, table
-from evidence.research.bench import graphs, products, step_profile
-from minimal.bench import decode, timing
+from evidence.research.bench import decode, graphs, moved, products, step_profile
+from evidence.research.bench.moved import forward_bytes, split_bytes
+from minimal.bench import decoding, timing
 from minimal.data import results
 from minimal.kernels import histogram
-from minimal.kernels.decode import split_bytes
 from minimal.kernels.dynamic_values import dynamic_values, mix
-from minimal.kernels.forward import forward_bytes
 from minimal.model import gradients
 from tests.kernels.shapes import Shape
 
@@ -59,6 +58,31 @@ def test_ids_of_the_bench_are_distributed_as_in_text():
     counts = ids.bincount(minlength=32768).sort(descending=True).values
     assert 0.02 < counts[0] / 131072 < 0.05 and ids.dtype == torch.int32
     assert ids.bincount(minlength=32768).argmax() > 10  # frequent tokens do not stand together
+
+
+def test_a_stranger_hears_how_fast_tokens_are_made(monkeypatch):
+    rows = decoding.generating(("standard", "bov"), size="smoke", tokens=3, rounds=2)
+    assert [row["plan"] for row in rows] == ["standard", "bov"] and rows[0]["times"] == 1
+    assert all(row["tokens_per_second"] > 0 and row["prompt"] == 64 for row in rows)
+    (row,) = decoding.gathering((300,), H=2, D=32, V=50, rounds=2)
+    assert row["keys"] == 300 and min(row[name] for name in ("stored", "gathered", "times")) > 0
+    monkeypatch.setattr(decoding, "gather_attention", lambda q, k, table, ids, bound: 2 * q)
+    with pytest.raises(AssertionError, match="300 keys: the ways differ by .*: nothing to time"):
+        decoding.gathering((300,), H=2, D=32, V=50, rounds=1)
+
+
+def test_the_parts_of_a_stranger_are_told_line_by_line(monkeypatch, capsys):
+    bench = importlib.import_module("minimal.bench.__main__")
+    made = dict(plan="bov", tokens_per_second=123.4, prompt=64, times=1.5)
+    read = dict(keys=4096, stored=1.0, looked_up=3.0, gathered=0.5, times=2.0)
+    monkeypatch.setattr(bench, "generating", lambda where: [made])
+    monkeypatch.setattr(bench, "gathering", lambda where: [read])
+    bench.measure_generating(None)
+    bench.measure_gathering(None)
+    said = capsys.readouterr().out
+    assert "bov      :     123 tokens/s behind a prompt of 64, 1.50 times standard" in said
+    assert "gathered 0.50: 2.00 times as fast as stored" in said
+    assert list(bench.PARTS) == ["train", "generate", "gather"]
 
 
 def test_two_streams_share_one_map():
@@ -279,7 +303,7 @@ def test_a_backend_that_refuses_is_left_out_and_no_other_error_is_swallowed(caps
 )
 def test_a_wrong_option_is_answered_in_one_sentence(module, argv, sentence, monkeypatch, capsys):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    room = "minimal.bench" if module in ("decode", "memory") else "evidence.research.bench"
+    room = "course" if module == "memory" else "evidence.research.bench"
     main = importlib.import_module(f"{room}.{module}").main
     with pytest.raises(SystemExit) as ended:
         main(argv)
@@ -376,9 +400,7 @@ def test_the_floors_of_the_table_that_was_computed_by_hand():
     cpu = dict(b=4)
     for S, times in ((131072, 1.6), (262144, 1.78)):
         both = 2 * S * 768 * 4
-        assert (
-            abs(both / histogram.histogram_bytes(1, 1, S, 6, 6, 128, 32768, **cpu) - times) < 0.03
-        )
+        assert abs(both / moved.histogram_bytes(1, 1, S, 6, 6, 128, 32768, **cpu) - times) < 0.03
 
 
 # ---- the profile of a step ---------------------------------------------------------------------

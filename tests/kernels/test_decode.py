@@ -4,6 +4,7 @@ bytes it says."""
 import pytest
 import torch
 
+from evidence.research.bench.sorted_keys import SortedCache
 from minimal.kernels import histogram
 from minimal.kernels.gather import gather_attention
 from minimal.kernels.reference import TOLERANCE, reference
@@ -234,7 +235,7 @@ def test_a_table_in_fp32_may_be_read_by_the_kernels_in_half_precision(interprete
     for mine in (
         run_split(q, k, table, ids, gain, splits=3, **how),
         run_histogram(q, k, table, ids, gain, bound=bound, **how),
-        histogram.SortedCache(k, ids).attend(q, table, gain, bound=bound),
+        SortedCache(k, ids).attend(q, table, gain, bound=bound),
     ):
         assert mine.dtype == torch.float16
         close(mine, right, TOLERANCE[torch.float16])
@@ -285,7 +286,7 @@ def test_a_table_of_the_tokens_that_occur_gives_the_same_answer():
 @pytest.mark.parametrize("bound", (None, 6.0))
 def test_a_sorted_prefix_with_a_tail_equals_the_reference_at_every_step(shape, bound):
     (q, k, table, ids, gain), _ = bounded(shape)
-    cache = histogram.SortedCache(k[:, :50], ids[:, :50], room=10)
+    cache = SortedCache(k[:, :50], ids[:, :50], room=10)
     for length in range(50, 61):
         close(
             cache.attend(q, table, gain, bound=bound),
@@ -298,13 +299,13 @@ def test_a_sorted_prefix_with_a_tail_equals_the_reference_at_every_step(shape, b
 def test_a_sorted_cache_lies_where_its_keys_lie():
     _, k, _, ids, _ = Shape(B=1, T=1, S=20).tensors()
     with torch.device("meta"):  # wherever else new tensors would go
-        cache = histogram.SortedCache(k, ids)
+        cache = SortedCache(k, ids)
     assert {x.device for x in (cache.keys, cache.tokens, cache.counts)} == {k.device}
 
 
 def test_a_sorted_cache_reads_one_row_a_run_and_says_when_it_is_full():
     q, k, table, ids, _ = Shape(B=1, T=1, S=60, V=7).tensors()
-    cache = histogram.SortedCache(k, ids, room=2)
+    cache = SortedCache(k, ids, room=2)
     assert cache.runs == ids.unique().numel() and cache.counts.sum(-1).unique().tolist() == [60]
     with pytest.raises(ValueError, match="room for 2 more tokens, got 3"):
         cache.append(k[:, :3], ids[:, :3])
@@ -315,7 +316,7 @@ def test_a_sorted_cache_reads_one_row_a_run_and_says_when_it_is_full():
 def test_counting_by_token_gives_the_same_bits_in_every_run():
     shape = Shape(B=2, T=1, S=5000, V=50, H=4, G=4)
     inputs = shape.tensors()
-    cache = histogram.SortedCache(*inputs[1:4:2])
+    cache = SortedCache(*inputs[1:4:2])
     for decode in (
         lambda: gather_attention(*inputs, way="histogram"),
         lambda: cache.attend(inputs[0], inputs[2]),

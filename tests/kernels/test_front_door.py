@@ -439,7 +439,6 @@ find = importlib.util.find_spec
 importlib.util.find_spec = lambda name: None if name == "triton" else find(name)
 import torch
 from minimal.kernels import backward, decode, gather, histogram, reference
-from minimal.bench import decode as bench
 from course import compiled, offload
 from evidence.research.bench import gpu
 torch.manual_seed(0)

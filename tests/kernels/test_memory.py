@@ -6,8 +6,8 @@ import sys
 import pytest
 import torch
 
+from course import memory
 from course.offload import Offloaded, fetched_bytes, mapped
-from minimal.bench import memory
 from minimal.kernels.gather import gather_attention
 from minimal.kernels.reference import TOLERANCE
 from tests.kernels.shapes import DECODING

@@ -3,8 +3,9 @@
 import pytest
 import torch
 
+from evidence.research.bench.sorted_keys import SortedCache
 from minimal.kernels.gather import gather_attention
-from minimal.kernels.histogram import SortedCache, histogram_decode, rows_decode, shrink
+from minimal.kernels.histogram import histogram_decode, rows_decode, shrink
 from minimal.kernels.reference import TOLERANCE, reference
 from minimal.model import ngram
 from tests.kernels.shapes import Shape

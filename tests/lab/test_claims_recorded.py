@@ -9,12 +9,13 @@ import pytest
 import torch
 
 from course.records import EVIDENCE, published, quoted, read
+from course.significance import holm
 from evidence.research import gains, numbers
 from evidence.research.cells import GAINED
 from evidence.research.numbers import lead_at, told
 from minimal import analysis
 from minimal.compare.curves import critical_point, relative
-from minimal.compare.intervals import holm, interval, paired
+from minimal.compare.intervals import interval, paired
 from minimal.training.recipes import RECIPES, laptop
 
 ROWS = read("thirteen_rows")["rows"]

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 
 from course.records import published, quoted
-from minimal.compare.intervals import welch
+from course.significance import welch
 from minimal.model.attention import Dynamic
 from minimal.variants import build
 from tests.lab.algebra import attention, counted, covariance, draw, variance

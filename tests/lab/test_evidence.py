@@ -13,6 +13,7 @@ import pytest
 
 from course import comparison as course_comparison
 from course import records
+from course.watched import watched
 from evidence.research import __main__ as evidence_command
 from evidence.research import bypass_runs, bypass_seeds, repeats
 from evidence.research.grids import GRIDS, Grid
@@ -20,7 +21,7 @@ from minimal import variants
 from minimal.compare import __main__ as compare_command
 from minimal.compare import budgets, comparison, intervals, ledger
 from minimal.compare import runs as runs_module
-from minimal.compare.budgets import MATCH, shape, work
+from minimal.compare.budgets import MATCH, shape
 from minimal.compare.runs import cached, missing, record, row_of, run_key, same
 from minimal.data import results
 from minimal.model import attention
@@ -260,14 +261,14 @@ def test_status_says_what_is_missing(capsys, monkeypatch, tmp_path):
 
 def test_the_work_of_a_run_is_its_steps_and_a_third_for_what_is_evaluated(base):
     per_token = count(skeleton(base.plan, base.size, **base.config()))["flops_per_token"]
-    assert work(base, shape(base)) == pytest.approx(
+    assert evidence_command.work(base, shape(base)) == pytest.approx(
         per_token * (6 * 4 * 32 + 8 * 32 * 2 / 3), rel=1e-12
     )
     deep, shallow = (replace(base, changes=dict(layers=layers)) for layers in (6, 3))
     assert evidence_command.all_work([deep], {}) > 1.5 * evidence_command.all_work([shallow], {})
-    assert evidence_command.all_work([base, replace(base, seed=1)], {}) == 2 * work(
-        base, shape(base)
-    )
+    assert evidence_command.all_work(
+        [base, replace(base, seed=1)], {}
+    ) == 2 * evidence_command.work(base, shape(base))
 
 
 # ---- what a record says of its making, and whether it comes again --------------------------------
@@ -372,12 +373,12 @@ def test_a_watched_run_that_is_killed_goes_on(base, monkeypatch, tmp_path):
 
     monkeypatch.setattr(Trainer, "step", counted)
     with pytest.raises(KeyboardInterrupt):
-        runs_module.watched(run, first_weight, every=2)
-    again = runs_module.watched(run, first_weight, every=2)
+        watched(run, first_weight, every=2)
+    again = watched(run, first_weight, every=2)
     assert steps == [0, 1, 2, 3, 2, 3, 4, 5]
     monkeypatch.setattr(Trainer, "step", step)
     monkeypatch.setenv("MINIMAL_RUNS", str(tmp_path / "elsewhere"))
-    whole = runs_module.watched(run, first_weight, every=2)
+    whole = watched(run, first_weight, every=2)
     assert again.pop("folder") != whole.pop("folder")
     assert again == whole and again["steps"] == [0, 2, 4, 6]
     assert len(set(again["notes"])) == 4, "noted before the first step, and at three others"

@@ -7,9 +7,10 @@ import pytest
 from course import records
 from evidence.research import gpu_table
 from evidence.research.bench import hot
+from evidence.research.bench.moved import split_bytes
 from minimal.data import results
 from minimal.kernels import dense
-from minimal.kernels.decode import split_bytes, summed_rows
+from minimal.kernels.decode import summed_rows
 
 PAGE = (records.EVIDENCE / "pages" / "gpu.md.j2").read_text(encoding="utf-8")
 

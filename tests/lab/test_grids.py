@@ -5,11 +5,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from evidence.research import title, why
+from evidence.research import passes, title, why
 from evidence.research.grids import ASKED, EXPLORATORY, GRIDS
 from evidence.research.studies import largest_coefficients
 from minimal.compare.runs import asked_of
-from minimal.model import pieces
 from minimal.training.run import Run
 from minimal.variants import build, plan_named, skeleton
 
@@ -205,7 +204,7 @@ def test_cells_without_tables_are_as_large_as_standard_and_widened_ones_as_large
 
 def test_what_passes_of_a_value_is_its_number_or_its_gradient():
     x = torch.randn(2, 3, requires_grad=True)
-    passed = {way: pieces.PASSES[way](x) for way in title.WAYS}
+    passed = {way: passes.PASSES[way](x) for way in title.WAYS}
     assert torch.equal(passed["both"], x) and torch.equal(passed["forward"], x)
     assert not passed["gradient"].any() and not passed["neither"].any()
     assert torch.equal(passed["other"], x.flip(0))

@@ -4,6 +4,8 @@ import math
 
 import pytest
 
+from course import significance
+from evidence.research.pooled import pooled
 from minimal.compare import intervals
 from minimal.compare.intervals import t_quantile
 
@@ -16,21 +18,25 @@ def test_the_reports_own_table_gives_the_t_that_facts_say():
         scale = std / math.sqrt(sum(s * s for s in shape) / (n - 1))
         return [mean + scale * s for s in shape]
 
-    rows = intervals.compare(dict(base=group(55.51, 0.32, 5), bypass=group(59.62, 3.32, 5)), "base")
+    rows = significance.compare_groups(
+        dict(base=group(55.51, 0.32, 5), bypass=group(59.62, 3.32, 5)), "base"
+    )
     assert rows[1]["t"] == pytest.approx(2.76, abs=0.01) and rows[1]["dof"] == pytest.approx(
         4.07, abs=0.02
     )
     assert rows[1]["ratio"] == pytest.approx(10.4, abs=0.1) and rows[1]["p"] == pytest.approx(
         0.050, abs=0.002
     )
-    rows = intervals.compare(dict(base=group(63.15, 0.07, 3), bypass=group(64.74, 1.47, 3)), "base")
+    rows = significance.compare_groups(
+        dict(base=group(63.15, 0.07, 3), bypass=group(64.74, 1.47, 3)), "base"
+    )
     assert rows[1]["t"] == pytest.approx(1.87, abs=0.01) and rows[1]["low"] < 0 < rows[1]["high"]
 
 
 def test_welch_by_hand():
     """a = 1, 2, 3 and b = 2, 4, 6, 8: variances 1 and 20/3; t = 3 / sqrt(1/3 + 5/3) with
     4 / (1/18 + 25/27) degrees of freedom."""
-    a, b = intervals.compare(dict(a=[1, 2, 3], b=[2, 4, 6, 8]), "a")
+    a, b = significance.compare_groups(dict(a=[1, 2, 3], b=[2, 4, 6, 8]), "a")
     assert (a["mean"], a["std"], b["mean"]) == (2, 1, 5) and b["difference"] == 3
     assert b["t"] == pytest.approx(3 / math.sqrt(2)) and b["dof"] == pytest.approx(
         4 / (1 / 18 + 25 / 27)
@@ -39,39 +45,43 @@ def test_welch_by_hand():
     assert (b["high"] - b["low"]) / 2 == pytest.approx(
         t_quantile(0.975, b["dof"]) * math.sqrt(1 / 3 + 5 / 3)
     )
-    assert intervals.compare(dict(a=[2, 4, 6, 8], b=[1, 2, 3]), "a")[1]["t"] == pytest.approx(
-        -b["t"]
-    )
+    assert significance.compare_groups(dict(a=[2, 4, 6, 8], b=[1, 2, 3]), "a")[1][
+        "t"
+    ] == pytest.approx(-b["t"])
 
 
 def test_the_f_test_has_the_quantiles_of_the_tables():
     """The 97.5 % quantiles of F: 9.605 at (4, 4), 39.00 at (2, 2), 14.47 at (9, 3) degrees."""
     for n1, n2, quantile in ((5, 5, 9.605), (3, 3, 39.00), (10, 4, 14.473)):
-        assert intervals.f_test(math.sqrt(quantile), n1, 1.0, n2) == pytest.approx(0.05, abs=5e-5)
-        assert intervals.f_test(1.0, n2, math.sqrt(quantile), n1) == pytest.approx(0.05, abs=5e-5)
-    assert intervals.f_test(2.0, 5, 2.0, 5) == pytest.approx(1)
+        assert significance.f_test(math.sqrt(quantile), n1, 1.0, n2) == pytest.approx(
+            0.05, abs=5e-5
+        )
+        assert significance.f_test(1.0, n2, math.sqrt(quantile), n1) == pytest.approx(
+            0.05, abs=5e-5
+        )
+    assert significance.f_test(2.0, 5, 2.0, 5) == pytest.approx(1)
 
 
 def test_what_one_run_or_no_spread_cannot_tell_is_none():
-    one = intervals.compare(dict(a=[1.0, 2.0], b=[3.0]), "a")[1]
+    one = significance.compare_groups(dict(a=[1.0, 2.0], b=[3.0]), "a")[1]
     assert one["difference"] == 1.5 and one["std"] is one["t"] is one["p"] is one["low"] is None
-    assert "one run cannot say" in intervals.sentence(one)
-    same = intervals.compare(dict(a=[1.0, 1.0], b=[1.0, 1.0]), "a")[1]
+    assert "one run cannot say" in significance.sentence(one)
+    same = significance.compare_groups(dict(a=[1.0, 1.0], b=[1.0, 1.0]), "a")[1]
     assert same["t"] is None and same["ratio"] is None
-    equal = intervals.compare(dict(a=[1.0, 3.0], b=[0.0, 4.0]), "a")[1]
+    equal = significance.compare_groups(dict(a=[1.0, 3.0], b=[0.0, 4.0]), "a")[1]
     assert equal["t"] == 0 and equal["p"] == pytest.approx(1)
     assert equal["low"] < 0 < equal["high"], "an interval needs no difference"
     with pytest.raises(ValueError, match="no group 'c'"):
-        intervals.compare(dict(a=[1.0]), "c")
+        significance.compare_groups(dict(a=[1.0]), "c")
 
 
 def test_sentences_carry_the_numbers():
-    base, other = intervals.compare(dict(base=[10, 11, 12], bypass=[11, 14, 17]), "base")
-    assert intervals.sentence(base) == "base: 11.00 ± 1.00 (n = 3)"
+    base, other = significance.compare_groups(dict(base=[10, 11, 12], bypass=[11, 14, 17]), "base")
+    assert significance.sentence(base) == "base: 11.00 ± 1.00 (n = 3)"
     assert (
-        "+3.00" in intervals.sentence(other)
-        and "p = " in intervals.sentence(other)
-        and "× 3.0" in intervals.sentence(other)
+        "+3.00" in significance.sentence(other)
+        and "p = " in significance.sentence(other)
+        and "× 3.0" in significance.sentence(other)
     )
 
 
@@ -98,21 +108,21 @@ def test_students_t_of_differences_by_hand():
     ],
 )
 def test_flipped_signs_are_counted_one_by_one(differences, p):
-    assert intervals.sign_flips(differences) == p
-    assert intervals.sign_flips([-value for value in differences]) == p
+    assert significance.sign_flips(differences) == p
+    assert significance.sign_flips([-value for value in differences]) == p
 
 
 def test_darwins_fifteen_pairs_of_maize_have_the_p_that_fisher_counted():
     """The Design of Experiments, section 21: 1,726 of 2^15 patterns give a sum of 314 or more away
     from 0, a p of 5.267 %; Student's t is 2.148 with 14 degrees of freedom, p = 4.97 %."""
     maize = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]
-    assert intervals.sign_flips(maize) == 1726 / 2**15
+    assert significance.sign_flips(maize) == 1726 / 2**15
     assert intervals.t_test(maize) == pytest.approx(0.0497, abs=1e-4)
 
 
 def test_too_many_pairs_for_counting_are_refused():
     with pytest.raises(ValueError, match="wanted at most 20 differences, got 21: use the t-test"):
-        intervals.sign_flips([1.0] * 21)
+        significance.sign_flips([1.0] * 21)
 
 
 def test_two_one_sided_tests_by_hand():
@@ -120,12 +130,12 @@ def test_two_one_sided_tests_by_hand():
     the larger p is the upper one's, (1 - t / sqrt(2 + t^2)) / 2 with t = 2 sqrt 3."""
     t = 2 * math.sqrt(3)
     by_hand = (1 - t / math.sqrt(2 + t**2)) / 2
-    assert intervals.equivalence([0, 1, 2], 3) == pytest.approx(by_hand, abs=1e-9)
-    assert intervals.equivalence([0, -1, -2], 3) == pytest.approx(by_hand, abs=1e-9)
-    assert intervals.equivalence([0, 1, 2], 1) == pytest.approx(0.5), "the mean is at the margin"
-    assert intervals.equivalence([0.5], 3) is None
+    assert significance.equivalence([0, 1, 2], 3) == pytest.approx(by_hand, abs=1e-9)
+    assert significance.equivalence([0, -1, -2], 3) == pytest.approx(by_hand, abs=1e-9)
+    assert significance.equivalence([0, 1, 2], 1) == pytest.approx(0.5), "the mean is at the margin"
+    assert significance.equivalence([0.5], 3) is None
     with pytest.raises(ValueError, match="wanted a margin above 0, got 0"):
-        intervals.equivalence([0, 1, 2], 0)
+        significance.equivalence([0, 1, 2], 0)
 
 
 @pytest.mark.parametrize("margin", [0.02, 0.027, 0.028, 0.05])
@@ -133,7 +143,7 @@ def test_equivalence_at_5_per_cent_is_a_90_per_cent_interval_within_the_margin(m
     differences = [0.01, -0.012, 0.02, 0.013, 0.03]
     _, low, high = intervals.interval(differences, share=0.9)
     within = -margin < low and high < margin
-    assert (intervals.equivalence(differences, margin) < 0.05) == within
+    assert (significance.equivalence(differences, margin) < 0.05) == within
 
 
 # ---- many tests ----------------------------------------------------------------------------------
@@ -146,7 +156,7 @@ FIFTEEN += [0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.0]
 def test_corrections_call_clear_what_their_papers_do():
     """Four of fifteen by the false discovery rate, three by Holm."""
     ps = {f"endpoint {n}": p for n, p in reversed(list(enumerate(FIFTEEN, 1)))}
-    for correct, clear in ((intervals.benjamini_hochberg, 4), (intervals.holm, 3)):
+    for correct, clear in ((significance.benjamini_hochberg, 4), (significance.holm, 3)):
         adjusted = correct(ps)
         assert list(adjusted) == list(ps), "in the order of the table"
         found = {name for name, p in adjusted.items() if p <= 0.05}
@@ -156,11 +166,11 @@ def test_corrections_call_clear_what_their_papers_do():
 def test_corrections_by_hand():
     """.01, .03, .04, .2: Holm 4 x .01, 3 x .03, no less for .04, .2; BH 4/1 to 4/4 times each."""
     ps = dict(a=0.04, b=0.01, c=0.03, d=0.2)
-    assert intervals.holm(ps) == pytest.approx(dict(a=0.09, b=0.04, c=0.09, d=0.2))
+    assert significance.holm(ps) == pytest.approx(dict(a=0.09, b=0.04, c=0.09, d=0.2))
     step_up = dict(a=0.16 / 3, b=0.04, c=0.16 / 3, d=0.2)
-    assert intervals.benjamini_hochberg(ps) == pytest.approx(step_up)
-    assert intervals.holm(dict(a=0.6, b=0.9)) == dict(a=1.0, b=1.0)
-    assert intervals.holm({}) == intervals.benjamini_hochberg({}) == {}
+    assert significance.benjamini_hochberg(ps) == pytest.approx(step_up)
+    assert significance.holm(dict(a=0.6, b=0.9)) == dict(a=1.0, b=1.0)
+    assert significance.holm({}) == significance.benjamini_hochberg({}) == {}
 
 
 # ---- one spread for all plans --------------------------------------------------------------------
@@ -178,7 +188,7 @@ def test_a_pooled_interval_is_the_one_computed_by_hand():
     """Three plans x three seeds. Seeds' means 4, 5, 6 and plans' means 3, 5, 7 leave chance of
     (1, 0, -1), (0, 0, 0), (-1, 0, 1): a sum of squares of 4 with 2 x 2 degrees of freedom."""
     rows = runs(standard=[3, 3, 3], other=[4, 5, 6], third=[5, 7, 9])
-    standard, other, third = intervals.pooled(rows, "loss")
+    standard, other, third = pooled(rows, "loss")
     assert (other["dof"], other["n"]) == (4, 3) and other["spread"] == pytest.approx(1)
     reach = 2.776445 * math.sqrt(2 / 3)
     assert (other["low"], other["high"]) == pytest.approx((2 - reach, 2 + reach), abs=1e-5)
@@ -188,19 +198,19 @@ def test_a_pooled_interval_is_the_one_computed_by_hand():
 
 def test_with_two_plans_a_pooled_interval_is_the_paired_one():
     rows = runs(standard=[3.40, 3.50, 3.60], bov=[3.36, 3.45, 3.57])
-    pooled, paired = intervals.pooled(rows, "loss")[1], intervals.paired(rows, "loss")[1]
+    one_spread, paired = pooled(rows, "loss")[1], intervals.paired(rows, "loss")[1]
     for name in ("difference", "low", "high"):
-        assert pooled[name] == pytest.approx(paired[name], abs=1e-9)
+        assert one_spread[name] == pytest.approx(paired[name], abs=1e-9)
     assert paired["p"] == pytest.approx(intervals.t_test([-0.04, -0.05, -0.03]))
 
 
 def test_pooling_takes_only_seeds_that_every_plan_has_and_needs_two():
     rows = runs(standard=[1.0, 2.0, 3.0, 9.0], bov=[2.0, 3.0, 4.5])
-    assert {row["n"] for row in intervals.pooled(rows, "loss")} == {3}
+    assert {row["n"] for row in pooled(rows, "loss")} == {3}
     with pytest.raises(ValueError, match="two .size, seed. that all have, got 2 and 1"):
-        intervals.pooled(runs(standard=[1.0], bov=[2.0, 3.0]), "loss")
+        pooled(runs(standard=[1.0], bov=[2.0, 3.0]), "loss")
     with pytest.raises(ValueError, match="wanted a baseline of bov; got 'standard'"):
-        intervals.pooled(runs(bov=[2.0, 3.0]), "loss")
+        pooled(runs(bov=[2.0, 3.0]), "loss")
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from collections import Counter
 import pytest
 
 from course.records import EVIDENCE, VERDICTS, WRONG, claims, published, quoted, read
+from course.significance import welch
 from minimal.compare import intervals
 from minimal.compare.intervals import paired, t_quantile
 from minimal.compare.ledger import fill
@@ -287,11 +288,11 @@ def test_t_quantiles_are_those_of_the_tables(p, dof, t):
 
 def test_welch_agrees_with_a_textbook_case():
     """Equal spreads and sizes: Student's own test with 2n - 2 degrees of freedom."""
-    t, dof, p = intervals.welch(10.0, 2.0, 5, 13.0, 2.0, 5)
+    t, dof, p = welch(10.0, 2.0, 5, 13.0, 2.0, 5)
     assert (t, dof) == pytest.approx((3 / math.sqrt(8 / 5), 8)) and p == pytest.approx(
         0.0451, abs=1e-4
     )
-    assert intervals.welch(10.0, 0.1, 3, 10.0, 3.0, 3)[1] == pytest.approx(2, abs=0.01), (
+    assert welch(10.0, 0.1, 3, 10.0, 3.0, 3)[1] == pytest.approx(2, abs=0.01), (
         "the wide group decides"
     )
 

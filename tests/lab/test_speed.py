@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch.profiler import ProfilerActivity, profile
 
+from course import memory
 from evidence.research import table
 from evidence.research.bench import busy, generation
-from minimal.bench import memory
 from minimal.generate import generate
 from minimal.model.config import size as named
 from minimal.variants import build

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 import torch
 
+from course.watched import watched
 from evidence.research import studies
+from evidence.research.across import across_study
 from minimal import analysis
-from minimal.compare import curves, runs
+from minimal.compare import curves
 from minimal.train import Trainer
 from minimal.training.run import Run
 from minimal.variants import build
@@ -102,10 +104,10 @@ def test_maps_on_the_tape_are_the_maps_that_attention_used():
 def test_the_cosine_study_finds_equation_3_exact_where_layers_agree():
     """Let layer n's keys equal layer m's: then Eq 2 and Eq 3 are the same and Eq 6 is not."""
     model = awake("share-k")
-    study = analysis.across_study(model, IDS)
+    study = across_study(model, IDS)
     assert [r["layer"] for r in study] == [1, 2, 3]
     assert all(r["eq3"] == pytest.approx(1, abs=1e-4) and r["eq6"] < 0.999 for r in study)
-    other = analysis.across_study(awake(), IDS)
+    other = across_study(awake(), IDS)
     assert all(r["eq3"] < 0.9999 for r in other)
 
 
@@ -158,7 +160,7 @@ def test_a_watched_run_is_trained_once_and_noted_at_every_step_asked(tmp_path, m
     Path(corpus).write_text("the cat sat on the mat, and the dog lay by the door. " * 3000)
     monkeypatch.setenv("MINIMAL_RUNS", str(tmp_path))
     run = Run(plan="row9", size="smoke", corpus=corpus, vocab=280, steps=6)
-    first = runs.watched(run, gains, every=2)
+    first = watched(run, gains, every=2)
     assert first["steps"] == [0, 2, 4, 6] and len(first["notes"]) == 4
     assert first["notes"][0] == [1.0] and first["notes"][-1] != [1.0], (
         "the gain starts at one and learns"
@@ -168,7 +170,7 @@ def test_a_watched_run_is_trained_once_and_noted_at_every_step_asked(tmp_path, m
         "watching changes nothing"
     )
     monkeypatch.setattr(Trainer, "step", None)  # a second training would fail
-    assert runs.watched(run, gains, every=2) == first
+    assert watched(run, gains, every=2) == first
 
 
 def test_what_is_left_of_the_token_is_all_of_it_until_the_blocks_write(tmp_path, monkeypatch):

@@ -7,9 +7,10 @@ from functools import cache
 import pytest
 import torch
 
+from course.memory import names_by_parts
 from minimal.model import count as counting
 from minimal.model.config import SIZES
-from minimal.model.count import count, kept
+from minimal.model.count import count
 from minimal.model.layers import Linear, Part
 from minimal.variants import PLANS, describe, plan_named, skeleton, summary
 from tests import warm
@@ -253,7 +254,7 @@ def test_cache_bytes_equal_the_closed_formula(plan):
     kv = model.config.kv * model.config.head
     elements = closed_form(plan, n, kv, width, model.config.heads)
     if elements is None:
-        says = kept(model)
+        says = names_by_parts(model)
         elements = kv * len(says - {"ids"}) + 2 * ("ids" in says)
     assert count(model)["cache_bytes_per_token"] == 2 * elements
 
@@ -265,7 +266,7 @@ def test_a_cache_holds_what_the_parts_say_that_they_keep(plan):
     cache = model.cache()
     with counting.Shapes():
         model(torch.zeros(1, 5, dtype=torch.long, device="meta"), cache=cache)
-    assert cache.kept.keys() - {"smear"} == kept(model)
+    assert cache.kept.keys() - {"smear"} == names_by_parts(model)
     for block in model.blocks:
         for part in block.modules():
             if isinstance(part, Part):

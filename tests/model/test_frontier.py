@@ -6,6 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from course.collisions import collisions
 from minimal.kernels.gather import gather_attention
 from minimal.kernels.histogram import histogram_decode, rows_decode
 from minimal.kernels.reference import reference
@@ -49,7 +50,7 @@ def test_names_meet_as_often_as_chance_would_have_it():
     """Of N names in m slots, one is alone with probability (1 - 1/m)^(N - 1)."""
     ids = torch.randint(32768, (1600, 2), generator=torch.Generator().manual_seed(0))
     for rows in (400, 1600, 6400, 25600):
-        found = ngram.collisions(ids, 2, rows)
+        found = collisions(ids, 2, rows)
         assert found["names"] == 1600
         alone = (1 - 1 / rows) ** 1599
         assert found["names_sharing"] == pytest.approx(1 - alone, abs=0.05)
@@ -60,7 +61,7 @@ def test_collisions_are_counted_by_name_and_by_position():
     """Three names: 4 5, which is seen twice and alone, and 5 4 and 5 6, which share a slot."""
     by_hand = lambda ids, n, rows: torch.tensor([[0, 3, 7, 3, 7]]).int()
     ids = torch.tensor([[4, 5, 4, 5, 6]])
-    found = ngram.collisions(ids, 2, 10, by_hand)
+    found = collisions(ids, 2, 10, by_hand)
     assert found == dict(names=3, used=2, names_sharing=pytest.approx(2 / 3), positions_sharing=0.5)
 
 

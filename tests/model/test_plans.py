@@ -6,6 +6,7 @@ import re
 import pytest
 import torch
 
+from evidence.research import passes  # noqa: F401 whose twists of plans are then known
 from minimal.model import attention
 from minimal.model import cache as cache_module
 from minimal.model.attend import dense, reference

@@ -447,7 +447,7 @@ def test_a_log_that_is_no_file_is_neither_waited_for_nor_written(place, thing):
 WRITES = {"write_text", "write_bytes", "unlink", "rename", "rmtree", "rmdir"}
 MAY = {  # file -> why it may write, or delete, by itself
     "minimal/data/files.py": "the writer",
-    "minimal/data/derived.py": "in a part that the writer handed over",
+    "minimal/data/documents.py": "in a part that the writer handed over",
     "minimal/data/packing.py": "in such a part",
     "minimal/data/hub.py": "in such a part",
     "minimal/compare/comparison.py": "in such a part",

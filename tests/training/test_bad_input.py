@@ -54,8 +54,7 @@ TRAIN = [
     ("--size bert-4l",                "python -m minimal.encoder.pretrain"),
     ("--size huge",                   "huge"),
     ("--plan bovv",                   "unknown plan 'bovv'"),
-    ("--mix C4=nan",                  "has no domains to mix"),
-    ("--corpus slimpajama --mix C4=nan", "positive weights"),
+    ("--corpus slimpajama:C5",        "unknown corpus 'slimpajama:C5'"),
     ("--packing tight",               "unknown packing 'tight'"),
     ("--device cuda:x",               "device"),
     ("--out /proc/nowhere",           "cannot write /proc/nowhere"),
@@ -77,7 +76,6 @@ DATA = [
     ("--corpus {place}/binary.txt",   "wanted plain text"),
     ("--corpus hub:",                 "wanted hub:NAME, as in hub:roneneldan/TinyStories"),
     ("--corpus hub::text",            "wanted hub:NAME, as in hub:roneneldan/TinyStories"),
-    ("--mix x",                       "has no domains to mix"),
     ("--zzz",                         "unrecognized arguments: --zzz"),
 ]
 EVALUATE = [

@@ -1,7 +1,8 @@
 """What does a machine hold and load? The cache, tiles of the causal triangle, levels of memory."""
 
+from course import memory
 from course.drawings.canvas import Canvas, side_by_side
-from minimal.model.count import cache_of_one, count
+from minimal.model.count import count
 from minimal.variants import skeleton
 
 # ---- what the cache holds ------------------------------------------------------------------------
@@ -9,7 +10,7 @@ from minimal.variants import skeleton
 
 def kept_names(model):
     """Names of what one token leaves in the cache, from a pass that needs no storage."""
-    return set(cache_of_one(model).kept)
+    return set(memory.kept(model))
 
 
 def cache_column(plan, size):

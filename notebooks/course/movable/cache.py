@@ -3,8 +3,9 @@
 import json
 from functools import lru_cache
 
+from course.memory import kept
 from course.movable.piece import WIDE, Control, Piece, bar_row, fixed, powers
-from minimal.model.count import cache_of_one, count
+from minimal.model.count import count
 from minimal.variants import skeleton
 
 CACHE_PLANS = ("standard", "gqa", "mqa", "cla", "svformer", "resformer", "bov", "bov-keep", "dva")
@@ -16,7 +17,7 @@ def kept_bytes(plan, size):
     """Bytes that a token adds as keys, values and ids, and what stands there once: the tables."""
     model = skeleton(plan, size)
     found = dict(keys=0, values=0, ids=0)
-    for name, rows in cache_of_one(model).kept.items():
+    for name, (rows, _) in kept(model).items():
         kind = "ids" if name == "ids" else "keys" if name[0] == "k" else "values"  # DVA's k_R, too
         found[kind] += rows.numel() * (2 if rows.is_floating_point() else 4)
     return found | dict(tables=count(model)["cache_bytes_fixed"])

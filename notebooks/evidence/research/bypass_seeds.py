@@ -19,14 +19,15 @@ from pathlib import Path
 
 import torch
 
-from course import records, village
+from course import records, significance, village
+from course.variance import spread
 from minimal.command import command, number
-from minimal.compare import intervals, ledger
+from minimal.compare import ledger
 from minimal.data import files, results
 from minimal.data.files import digest
-from minimal.encoder import bert, bypass
+from minimal.encoder import bert
 from minimal.encoder.finetune import Spans, finetune
-from minimal.encoder.pretrain import RECIPE, fit, on_windows
+from minimal.encoder.pretrain import RECIPE, fit, masked_loss, places
 from minimal.encoder.wordpiece import learn_pieces
 from minimal.model.config import Config
 from minimal.tasks import squad
@@ -88,6 +89,22 @@ def model_of(plan, layers, width, task, seed=0):
     return bert.build(PLANS.get(plan, plan), config, seed=seed)
 
 
+def on_windows(model, pieces, rows, batch, seed):
+    """loss_at(step) of masked pieces in questions with their passages (passages.windows): how they
+    fit together is learned before anybody asks for an answer."""
+
+    def loss_at(step):
+        which = places(len(rows.ids), batch, seed, step)
+        lengths = rows.lengths[which]
+        width = int(lengths.max())
+        ids = rows.ids[which, :width]  # (B, T)
+        segments = rows.segments[which, :width].to(model.device)
+        lengths = lengths.to(model.device)
+        return masked_loss(model, pieces, ids, seed, step, segments, lengths)
+
+    return loss_at
+
+
 def run(plan, layers, width, seed, **changes):
     """One whole run: -> (the row for the record, the model). `variances`, a layer: Var V,
     a² Var R, 2a Cov(V, R) for a = 1/2 and R = relu(X), whether the plan adds it or not, and the
@@ -110,7 +127,7 @@ def run(plan, layers, width, seed, **changes):
     # What the values and the learned numbers have become.
     ids = task.held.ids[:64, : int(task.held.lengths[:64].min())]
     variances = []
-    for row in bypass.spread(model, ids):
+    for row in spread(model, ids):
         variances.append([round(row[name], 5) for name in ("v", "r", "cross", "attended")])
     learned = {}
     for name, numbers in model.coefficients().items():
@@ -194,7 +211,7 @@ def table(rows, metric="f1", baseline="standard"):
     for row in sorted(rows, key=lambda r: (r["size"], r["seed"])):
         groups.setdefault(row["size"], {}).setdefault(row["plan"], []).append(row[metric])
     return groups, {
-        size: intervals.compare(group, baseline)
+        size: significance.compare_groups(group, baseline)
         for size, group in groups.items()
         if baseline in group
     }
@@ -272,7 +289,7 @@ def main(parser, argv):
     grid(asked.out, asked.plans, asked.sizes, range(asked.seeds), asked.minutes, **settings)
     rows = records.read(asked.out)["rows"] if asked.out.exists() else []
     for size, told in table(rows)[1].items():
-        print(size, *(intervals.sentence(row) for row in told), sep="\n  ")
+        print(size, *(significance.sentence(row) for row in told), sep="\n  ")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,12 @@ first and then adds seeds where it suits will find what suits.
 
 from dataclasses import dataclass, replace
 
-from evidence.research import frontier, title, why
+from evidence.research import (
+    frontier,
+    passes,  # noqa: F401 whose twists of plans are then known
+    title,
+    why,
+)
 from evidence.research.cells import (
     AS_LARGE,
     AS_LONG,

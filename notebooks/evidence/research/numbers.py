@@ -13,10 +13,12 @@ import re
 import statistics
 
 from course import records
+from course.significance import benjamini_hochberg, holm
 from evidence.research import leads, pairs, repeats, states, verdicts
 from evidence.research.grids import GRIDS
 from evidence.research.leads import number, signed  # noqa: F401 slides read them here
 from evidence.research.leads import told as with_interval
+from evidence.research.pooled import pooled
 from minimal.compare import intervals
 
 TABLES = re.compile("bov|vplus|modded")  # plans with tables by token
@@ -171,7 +173,7 @@ def systems_of(place, stamp):
     names = dict.fromkeys(run.plan for run in GRIDS[TEXTS[place][0]].runs())
     table = [spread_of(name, place) for name in names if name != "standard"]
     ps = {row["plan"]: row["p"] for row in table if row["p"] is not None}
-    by_rate, by_holm = intervals.benjamini_hochberg(ps), intervals.holm(ps)
+    by_rate, by_holm = benjamini_hochberg(ps), holm(ps)
     for row in table:
         row["by_rate"] = by_rate.get(row["plan"], 1) < 0.05
         row["by_holm"] = by_holm.get(row["plan"], 1) < 0.05
@@ -201,7 +203,7 @@ def pools(file):
 @functools.cache
 def pools_of(file, stamp):
     rows = [row for row in pairs.rows_of(file) if row["steps"] == 500]
-    return intervals.pooled(rows, "loss")
+    return pooled(rows, "loss")
 
 
 def leading(place, by="clear"):

@@ -11,6 +11,7 @@ import statistics
 import pandas as pd
 
 from course import records
+from course.significance import f_test
 from evidence.research import leads, states
 from evidence.research.grids import GRIDS
 from minimal.compare import intervals
@@ -154,7 +155,7 @@ def p_of(relation, differences, little):
 def spread_apart(ours, theirs):
     """The ratio of two spreads between seeds, and what an F test at 5 % says of it."""
     one, two = (intervals.mean_spread(list(values.values()))[1] for values in (ours, theirs))
-    p = intervals.f_test(one, len(ours), two, len(theirs))
+    p = f_test(one, len(ours), two, len(theirs))
     return dict(ratio=one / two, p=p, holds=one > two if p < 0.05 else None)
 
 

@@ -15,6 +15,7 @@ from dataclasses import replace
 import torch
 
 from course import records
+from evidence.research.across import across_study
 from evidence.research.cells import CODE, EQUAL, WAR
 from minimal import analysis
 from minimal.command import command
@@ -121,7 +122,7 @@ def measured(run, plan):
     row |= dict(loss=result["valid"][-1]["loss"]) | portrait(model, ids)
     row |= dict(asked=dict(corpus=run.corpus, steps=run.steps), trained=result["commit"])
     if run.plan == "standard":
-        study = analysis.across_study(model, ids)
+        study = across_study(model, ids)
         for name in ("eq3", "eq6"):
             row[name] = statistics.fmean(layer[name] for layer in study)
     return rounded(row), result["corpus"]

@@ -23,7 +23,7 @@ def repeat(name, plan, seed, number=None, minutes=None, command=""):
     stopped goes on."""
     run = chosen(name, plan, seed, number)
     recorded, corpus = recorded_row(name, run)
-    here = corpora.find(run.corpus, run.tokens, run.mix)
+    here = corpora.find(run.corpus, run.tokens)
     if here.fingerprint != corpus["fingerprint"]:
         raise ValueError(
             f"wanted corpus {corpus['name']} ({corpus['fingerprint']}), on which {name} is "

@@ -4,9 +4,15 @@ import torch
 import torch.nn.functional as F
 
 from minimal.analysis import observe
-from minimal.compare.curves import trajectories
 
 # ---- coefficients --------------------------------------------------------------------------------
+
+
+def trajectories(result, end=""):
+    """{name: values over the steps} of every coefficient whose name ends so, of a training
+    result."""
+    names, steps = result["coefficients"]["names"], result["coefficients"]["steps"]
+    return {name: [step[i] for step in steps] for i, name in enumerate(names) if name.endswith(end)}
 
 
 def largest_coefficients(result):

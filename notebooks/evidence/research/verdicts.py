@@ -9,11 +9,11 @@ files, and a test fails when the two disagree.
 import json
 
 from course import records
+from course.significance import benjamini_hochberg, holm
 from evidence.research import notes
 from evidence.research.grids import EXPLORATORY, GRIDS
 from evidence.research.pairs import compared, sentence
 from minimal.command import command
-from minimal.compare import intervals
 from minimal.data.files import write_whole
 
 # one corpus, size and budget: runs of these files compare with each other
@@ -145,7 +145,7 @@ def corrected(on_code=False):
         for i, one in enumerate(every)
         if one["p"] is not None
     }
-    adjusted = [correct(ps) for correct in (intervals.benjamini_hochberg, intervals.holm)]
+    adjusted = [correct(ps) for correct in (benjamini_hochberg, holm)]
     stays = {}
     for claim, every in found.items():
         false = [(claim, i) for i, one in enumerate(every) if one["holds"] is False]

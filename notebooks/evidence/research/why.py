@@ -2,6 +2,8 @@
 and what is foretold of them from the text alone (evidence.research.foretold).
 """
 
+from evidence.research import derived  # noqa: F401 whose names of texts are then known
+
 # name of a grid -> corpus. The novels are the two longest of the folder and its longest English
 # one: a run reads them .85 to 1.5 times, and .3 to .5 of the Python texts. Comments go first,
 # since a third of the library is prose about it, which no renaming of names would touch.

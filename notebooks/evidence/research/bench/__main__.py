@@ -5,9 +5,10 @@ from pathlib import Path
 
 import torch
 
-from evidence.research.bench import generation, step_profile
+from evidence.research.bench import decode, generation, step_profile
 from evidence.research.bench.busy import busy
 from evidence.research.bench.busy import report as report_busy
+from evidence.research.bench.corners import corners
 from evidence.research.bench.race import race
 from minimal.bench import __main__ as bench
 from minimal.command import command
@@ -18,6 +19,16 @@ def measure_race(asked):
     found = race(compile=asked.compile)
     print(f"race: {found}")
     return found
+
+
+def measure_corners(asked):
+    rows = corners()
+    for row in rows:
+        print(
+            "{size:6}{plan:>25}: a step {ms:.0f} ms, {time:.2f} of the plain one's time, "
+            "{arithmetic:.2f} of its arithmetic".format(**row)
+        )
+    return rows
 
 
 def measure_profile(asked):
@@ -45,7 +56,11 @@ def measure_gpu(asked):
     return gpu.everything(Path(asked.out).parent if asked.out else runs_folder() / "gpu")
 
 
-PARTS = bench.PARTS | dict(
+PARTS = dict(
+    train=bench.PARTS["train"],
+    decode=("decode_cpu", lambda asked: decode.decode()),
+    dva=("dva", lambda asked: decode.dva()),
+    corners=("corners", measure_corners),
     race=("race", measure_race),
     profile=("profile", measure_profile),
     generate=("generate_cpu", lambda asked: generation.everything()),
@@ -56,7 +71,7 @@ PARTS = bench.PARTS | dict(
 
 @command("evidence.research.bench", __doc__)
 def main(parser, argv):
-    bench.measure(parser, argv, PARTS)
+    bench.measure(parser, argv, PARTS, "train,decode,dva")
 
 
 if __name__ == "__main__":

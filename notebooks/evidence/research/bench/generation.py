@@ -24,8 +24,8 @@ import time
 
 import torch
 
+from course.memory import distinct_bytes, filled
 from evidence.research.bench.rivals import Loop, Transformers
-from minimal.bench.memory import distinct_bytes, filled
 from minimal.bench.timing import clock, in_turn, medians, ratio
 from minimal.generate import Writer, generate, stores
 from minimal.model.config import size as named

@@ -35,12 +35,13 @@ from evidence.research.bench.graphs import (
     sdpa,
 )
 from evidence.research.bench.hot import HOTTEST, table_gradient
+from evidence.research.bench.moved import forward_bytes
 from minimal.bench.bench import training
 from minimal.command import command, number
 from minimal.data import results
 from minimal.data.files import runs_folder
 from minimal.kernels.dense import tiles_of
-from minimal.kernels.forward import forward_bytes, run_forward, triton
+from minimal.kernels.forward import run_forward, triton
 from minimal.kernels.gather import gather_attention
 from minimal.kernels.reference import visible
 

@@ -10,13 +10,8 @@ import torch
 import torch.nn.functional as F
 
 from evidence.research.bench.graphs import agree, backends, best, columns, flex, flex_joins, sdpa
-from minimal.kernels.decode import (
-    STRETCHES,
-    how_many_splits,
-    run_histogram,
-    run_split,
-    split_bytes,
-)
+from evidence.research.bench.moved import split_bytes
+from minimal.kernels.decode import STRETCHES, how_many_splits, run_histogram, run_split
 
 # fmt: off
 CACHED = [  # B, tokens in the cache, query heads, key heads, D

@@ -1,6 +1,6 @@
 """What does a decode step hold, and what does it need at its peak? Memory, counted and measured.
 
-    python -m minimal.bench.memory [--length 131072]
+    python -m course.memory [--length 131072]
 
 gives a JSON line each for standard, SVFormer and Bank of Values. A cache is filled with random
 rows, as `length` tokens would have left it, and one more token is decoded in a process of its own.
@@ -19,6 +19,8 @@ from minimal.bench.timing import zipf
 from minimal.command import command, number
 from minimal.model.cache import Cache, laid_out
 from minimal.model.config import size as named
+from minimal.model.count import Shapes
+from minimal.model.layers import Part
 
 PLANS = ("standard", "svformer", "bov")
 
@@ -45,8 +47,23 @@ class Probe(Cache):
 def kept(model, rings=False, batch=1, stored=False):
     """{name: (one row, how many rows stay or None for all)}: what one token leaves in the cache."""
     probe = Probe(rings=rings, stored=stored)
-    model(torch.zeros(batch, 1, dtype=torch.long, device=model.device), cache=probe)
+    with Shapes():
+        model(torch.zeros(batch, 1, dtype=torch.long, device=model.device), cache=probe)
     return {name: (row, probe.last[name]) for name, row in probe.kept.items()}
+
+
+def names_by_parts(model):
+    """What decoding keeps by token, as the parts say it: ("k", layer), ("v", layer), …, "ids"."""
+    names = set()
+    for at, block in enumerate(model.blocks):
+        if block.attention:
+            a = block.attention
+            for name in (a.key.keeps, a.value.keeps, a.read.keeps):
+                if name is not None:
+                    names.add(name if name == "ids" else (name, at))
+    if any(part.recalls for part in model.modules() if isinstance(part, Part)):
+        names.add("ids")
+    return names
 
 
 def filled(model, length, rings=False, batch=1, capacity=None, stored=False):
@@ -135,14 +152,14 @@ def one_step(plan, size="tiny", length=131072, rings=False, threads=2):
 def in_a_child(plan, **how):
     """one_step in a fresh process, so that nobody else's memory is counted."""
     call = f"memory.one_step({plan!r}, **{how!r})"
-    code = f"import json; from minimal.bench import memory; print(json.dumps({call}))"
+    code = f"import json; from course import memory; print(json.dumps({call}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"the child that measured {plan} failed:\n{done.stderr[-2000:]}")
     return json.loads(done.stdout.splitlines()[-1])
 
 
-@command("minimal.bench.memory", __doc__.splitlines()[0])
+@command("course.memory", __doc__.splitlines()[0])
 def main(parser, argv):
     parser.add_argument("--length", type=number(int, least=1), default=131072)
     parser.add_argument("--size", default="tiny")

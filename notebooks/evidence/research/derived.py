@@ -1,6 +1,7 @@
 """What does a text become when one thing about it is taken away? Corpora derived from others.
 
-`stdlib:bare` is the standard library by the rule `bare`, `stdlib:bare:fresh` that text by one more.
+`stdlib:bare` is the standard library by the rule `bare`, `stdlib:bare:fresh` that text by one more;
+where this file is imported, `corpora.find` knows these names.
 Each rule reads one document and depends on nothing but its text, so the same text has the same
 descendants everywhere:
 
@@ -18,7 +19,6 @@ Python 3.12, and stay.
 
 import ast
 import io
-import json
 import keyword
 import re
 import sys
@@ -26,9 +26,9 @@ import tokenize
 
 import numpy as np
 
-from minimal.data.documents import Corpus, survey
-from minimal.data.files import data_folder, digest, once, slug
-from minimal.data.hub import lines
+from minimal.data import corpora
+from minimal.data.documents import kept
+from minimal.data.files import DataError, digest
 
 FORMAT = 1  # raise it when a rule changes its text: old caches are then left alone
 
@@ -152,22 +152,24 @@ def derived(corpus, rule):
             if new.strip():
                 yield new
 
-    return kept(f"{corpus.name}:{rule}", (corpus.fingerprint, rule), read)
+    key = digest(corpus.fingerprint, rule, sys.version_info[:2], FORMAT)
+    return kept(f"{corpus.name}:{rule}", f"from-{key}", dict(train=read))
 
 
-def kept(name, made_from, read):
-    """The corpus of these documents, made once and then read from a file; `made_from` is what the
-    text follows from, beside the version of Python."""
+def by_name(name):
+    """The corpus of a name such as stdlib:bare, of the texts on this machine; None of any other."""
+    text, _, rule = name.rpartition(":")
+    source = name.split(":")[0]
+    if rule not in RULES or source not in ("stdlib", "books", "war-and-peace"):
+        return None
+    if rule in PYTHON and source != "stdlib":
+        raise DataError(f"{rule} is a rule for Python, and {text} is prose: stdlib:{rule}")
+    if source == "war-and-peace" and not corpora.war_and_peace().is_file():
+        raise DataError(
+            f"corpus {name} is derived from $MINIMAL_DATA/books/war-and-peace.txt: "
+            "set MINIMAL_DATA to a folder that has it"
+        )
+    return derived(corpora.find(text), rule)
 
-    def make(folder):
-        folder.mkdir()
-        with open(folder / "train.jsonl", "w", encoding="utf-8") as file:
-            file.writelines(json.dumps(text) + "\n" for text in read())
-        made = survey(name, lines(folder / "train.jsonl"))
-        about = {field: getattr(made, field) for field in ("fingerprint", "characters", "texts")}
-        (folder / "about.json").write_text(json.dumps(about))
 
-    key = digest(*made_from, sys.version_info[:2], FORMAT)
-    folder = once(data_folder() / f"{slug(name)}-from-{key}", make)
-    about = json.loads((folder / "about.json").read_text())
-    return Corpus(name, read=lines(folder / "train.jsonl"), **about)
+corpora.FINDERS.append(by_name)
