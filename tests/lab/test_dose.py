@@ -1,74 +1,138 @@
-"""Does the picture of the dose show what is recorded, and say what is not?"""
+"""Is the dose told from whole grids only, with the right sign, and in sentences that hold?"""
+
+import json
 
 import pytest
 
-from course import dose
+from course import records
+from evidence.research import dose, leads, pairs
+from evidence.research.grids import GRIDS
+from minimal.compare.runs import asked_of
+from minimal.data import results
+
+AHEAD = {"standard, hidden 416": 0.02, "standard, hidden 736": 0.045}
+A_LAYER = {"x0-v": 0.009, "row12": 0.008, "bov-fixed": 0.04}
 
 
-def rows(plans, seeds=range(5), **more):
-    """Recorded rows: a plan's loss is 3 less its lead, and a little of the seed."""
-    return [
-        dict(plan=plan, size="tiny", seed=s, steps=500, loss=3 - lead + s / 100 + s * lead / 50)
-        | more
-        for plan, lead in plans.items()
-        for s in seeds
-    ]
+def ahead(cell, scale=1.0):
+    """An invented lead: so much a layer, and half as much for layers that are not the last."""
+    if cell.startswith("standard"):
+        return scale * AHEAD.get(cell, 0.0)
+    plan, layers = cell.split("@")
+    where = [int(at) for at in layers.split(",")]
+    at_the_top = where == list(range(12 - len(where), 12))
+    return scale * A_LAYER[plan] * len(where) * (1 if at_the_top else 0.5)
+
+
+def invented(name, scale):
+    """Rows of a whole grid, whose leads lie a little apart from seed to seed and row to row."""
+    state = records.read("states")["rows"][0]
+    for run in GRIDS[name].runs():
+        lead = ahead(leads.cell_of(run.plan, run.changes or {}), scale)
+        lead *= 1 + 0.02 * (run.seed - 2)
+        held_out = [3.1 + 0.01 * run.seed + at / 20 - lead for at in range(20)]
+        yield dict(
+            **dict(plan=run.plan, size=run.size, seed=run.seed, steps=run.steps),
+            **dict(held_out=held_out, loss=sum(held_out) / 20),
+            asked=json.loads(json.dumps(asked_of(run))),
+            **{name: state[name] for name in ("commit", "torch", "machine")},
+        )
 
 
 @pytest.fixture
-def shown(monkeypatch):
-    pictures = []
-    monkeypatch.setattr(dose.figures, "show", lambda fig, alt: pictures.append(fig))
-    return pictures
+def record(tmp_path, monkeypatch):
+    """record(code=1, novel=.5) writes both grids, their leads times so much."""
+    head, states = records.read("tuning_code"), records.read("states")
+    monkeypatch.setattr(records, "EVIDENCE", tmp_path)
+    results.write(tmp_path / "states.json", states)
+
+    def written(**scales):
+        for text, scale in scales.items():
+            rows = list(invented(f"dose_{text}", scale))
+            results.write(tmp_path / f"dose_{text}.json", head | dict(rows=rows))
+
+    return written
 
 
-def test_which_layers_a_plan_changes_is_read_off_its_model():
-    assert dose.changed("standard") == [] and dose.changed("row8") == [8, 9, 10, 11]
-    assert dose.changed("x0-v") == list(range(12))
-    # a gain, another source and an unknown name are no dose
-    assert dose.changed("row9") is None is dose.changed("resformer") is dose.changed("nobody")
-    assert dose.cell_of([8, 9, 10, 11]) == (dose.TOP, 4)
-    assert dose.cell_of([0, 1]) == (dose.BOTTOM, 2) and dose.cell_of([1, 4]) is None
-    assert dose.cell_of(list(range(1, 12, 2))) == (dose.SECOND, 6)
+def test_a_lead_is_above_zero_and_its_interval_holds_it(record):
+    record(code=1, novel=-1)
+    row = dose.lead("code", dose.ALL)
+    assert row["difference"] == pytest.approx(0.108)
+    assert row["low"] < row["difference"] < row["high"] and row["n"] == 5
+    assert dose.lead("novel", dose.ALL)["difference"] == pytest.approx(-0.108)
+    over = dose.lead("code", dose.TABLES[4], dose.AS_LARGE[4])
+    assert over["difference"] == pytest.approx(0.16 - 0.02)
 
 
-def test_what_is_there_is_drawn_and_what_is_missing_is_said(shown, capsys):
-    some = rows(dict(standard=0, row8=0.06)) + rows({"x0-v": 0.1}, seeds=range(3))
-    tables = dose.draw(dict(code=some), "title", "alt")
-    found = tables["code"]
-    assert set(found) == {(dose.NONE, 0), (dose.TOP, 4), (dose.ALL, 12)}
-    assert found[dose.TOP, 4]["difference"] == pytest.approx(-0.06 + 0.04 * 0.06)
-    told = capsys.readouterr().out
-    assert "from the bottom 4" in told and "all 12 (3 of 5 seeds)" in told
-    assert "from the top 4" not in told
-    assert [line.get_label() for line in shown[0].axes[0].lines][0] == dose.TOP
+def test_every_cell_of_the_grids_is_told_once():
+    told = [cell for cells in (dose.DOSES | dose.BESIDE).values() for cell in cells.values()]
+    grid = {leads.cell_of(run.plan, run.changes or {}) for run in GRIDS["dose_code"].runs()}
+    assert len(told) == len(set(told)) and {*told, "standard"} == grid
 
 
-def test_nothing_is_drawn_of_a_grid_that_is_not_there(shown, capsys):
-    assert dose.draw(dict(code=[]), "title", "alt") == dict(code={}) and not shown
-    assert capsys.readouterr().out.startswith("code: not recorded yet: none 0, from the top 2")
+@pytest.mark.parametrize(
+    "code, novel, opens, says, mind",
+    [
+        (1, 0.3, "At this scale, no", "leads `standard` by +0.032", "it did not"),
+        (1, 0.0, "At this scale, no", "is level with `standard` on the novel", "it did not"),
+        (0.0, 0.0, "At this scale, no", "is level with `standard` on code", "it did ("),
+        (1, -1, "At this scale it depends", "is behind `standard` on the novel", "it did not"),
+        (-1, -1, "At this scale, yes", "is behind `standard` on code: −0.108", "it did ("),
+    ],
+)
+def test_the_answer_is_chosen_by_what_all_twelve_layers_show(
+    record, code, novel, opens, says, mind
+):
+    record(code=code, novel=novel)
+    heading, first = dose.opening()
+    assert first.startswith(opens) and says in dose.sentence()
+    assert ("do not need" in heading) == ("no" in first.split())
+    assert dose.our_mind()[1].startswith(mind)
 
 
-def test_a_whole_grid_lacks_nothing_and_other_budgets_stand_aside(shown, monkeypatch):
-    names = {f"{place} {k}": (place, k) for place, k in dose.WANTED}
-    at = {
-        dose.NONE: lambda k: [],
-        dose.ALL: lambda k: list(range(12)),
-        dose.TOP: lambda k: list(range(12 - k, 12)),
-        dose.BOTTOM: lambda k: list(range(k)),
-        dose.SECOND: lambda k: list(range(1, 12, 2)),
-    }
-    layers = {name: at[place](k) for name, (place, k) in names.items()}
-    monkeypatch.setattr(dose, "changed", lambda plan, size: layers[plan])
-    whole = rows({name: k / 100 for name, (_, k) in names.items()})
-    longer = rows({"none 0": 1.0}, steps=4000) + rows(
-        {"none 0": 1.0}, asked=dict(changes=dict(a=1))
-    )
-    found = dose.draw(dict(code=whole + longer), "title", "alt")["code"]
-    assert dose.missing(found) == [] and len(found) == len(dose.WANTED)
-    drawn = [line for line in shown[0].axes[0].lines if line.get_label() in at]
-    assert [list(line.get_xdata()) for line in drawn] == [
-        [0, 2, 4, 8, 12],
-        [0, 2, 4, 8, 12],
-        [0, 6, 12],
-    ]
+def test_what_a_mean_alone_says_is_called_so():
+    row = dict(difference=0.012, low=0.004, high=0.02, clear=True)
+    assert dose.above(row, 0.01).startswith("so, in the mean: **+0.012**")
+    assert dose.above(row, 0.0).startswith("so: ") and dose.above(row, 0.03).startswith("not so: ")
+    assert dose.below(row, 0.05).startswith("so: ")
+    assert dose.within(row, 0.021).startswith("so: ")
+    assert dose.within(row, 0.01).startswith("not so, in the mean")
+    assert dose.came_between(row, 0.02, 0.04).startswith("less: ")
+    assert dose.standing(row) == "ahead"
+    assert dose.standing(row | dict(high=0.009)) == "level"
+    assert dose.standing(row | dict(low=-0.01, clear=False)) == "open"
+
+
+def test_foretold_stands_beside_what_came(record):
+    record(code=1, novel=0.3)
+    lines = dict(line[2:-2].split(" | ") for line in dose.foretold().splitlines())
+    assert lines["all twelve lead by .08 to .13 on code"].startswith("so: **+0.108**")
+    steps = lines["on code every further layer from the top gains or costs less than .02"]
+    assert steps.startswith("so, in the mean: 0.009 a layer at most")
+    four = "four from the bottom gain less than four from the top, by .01 or more on code"
+    assert lines[four].startswith("so: **+0.018**")
+    between = lines["every second layer lies between four and eight from the top"]
+    assert between.startswith("not so on code, in the mean: +0.027 where they have +0.036")
+
+
+def test_the_figure_shows_all_cells_and_its_words_say_their_means(record):
+    record(code=1, novel=0.3)
+    fig, alt = dose.picture()
+    names = [text.get_text() for text in fig.axes[1].texts]
+    assert {"from the top", "from the bottom", "every second", "tables"} <= set(names)
+    lines = [line for line in fig.axes[0].lines if line.get_marker() != "None"]
+    assert len({(line.get_marker(), line.get_linestyle()) for line in lines}) == 6
+    assert "code: from the top 2: +0.018, 4: +0.036, 8: +0.072, 12: +0.108" in alt
+    for line in dose.doses().splitlines()[2:-2]:
+        place, k, *words = line.strip("| ").split(" | ")
+        assert f"{k}: {words[0].strip('*')[:6]}" in alt
+
+
+def test_nothing_is_told_from_a_part(record, tmp_path):
+    record(code=1, novel=1)
+    path = tmp_path / "dose_novel.json"
+    content = results.read(path)
+    results.write(path, content | dict(rows=content["rows"][:-1]))
+    assert dose.picture() is None and not dose.whole()
+    assert dose.state() == "`dose_code`: whole; `dose_novel`: 74 of 75 runs recorded"
+    assert pairs.rows_of("dose_novel") == []

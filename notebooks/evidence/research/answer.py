@@ -250,58 +250,11 @@ def rates_in_words(differs):
     return f"{', '.join(overrides)} x {by.pop():g}"
 
 
-def dose(text):
-    """Leads of values of the token by place and by how many layers have them, as rows whose
-    intervals hold the error of the held-out rows."""
-    one = lambda plan: on_rows(f"dose_{text}", plan)
-    at = {"from the top": title.TOP, "from the bottom": title.BOTTOM}
-    return {
-        place: {k: one(title.in_layers("x0-v", layers)) for k, layers in doses.items()}
-        for place, doses in at.items()
-    }
-
-
-def on_rows(grid, plan, over="standard"):
-    """A lead of plans as they are, with the error of the held-out rows beside that of the seeds."""
-    plain = [row for row in pairs.rows_of(grid) if not row["asked"].get("changes")]
-    ours, theirs = (
-        {row["seed"]: row["held_out"] for row in plain if row["plan"] == name}
-        for name in (plan, over)
-    )
-    return lead_with_rows(plan, ours, theirs)
-
-
 def lead_with_rows(plan, ours, theirs):
     """A row of a table; its interval holds the error of the seeds and that of the held-out rows."""
     mean, low, high = leads.with_rows(ours, theirs)
     clear = intervals.clear(low, high, len(ours))
     return dict(plan=plan, n=len(ours), difference=mean, low=low, high=high, clear=clear)
-
-
-def dose_figure():
-    """(figure, alt text): the lead by dose, a panel a text; None until both grids are whole."""
-    if not all(pairs.whole(f"dose_{text}") for text in TEXTS):
-        return None
-    fig, panels = figures.axes("Values of the token alone: the lead by dose", "", "", 9.4, 4.0, 2)
-    told = []
-    for ax, text in zip(panels, TEXTS):
-        for i, (place, by_dose) in enumerate(dose(text).items()):
-            rows = list(by_dose.values())
-            x, y = [0, *by_dose], [0.0, *(row["difference"] for row in rows)]
-            ax.plot(x, y, label=place, **figures.line_style(i))
-            for k, row in zip(by_dose, rows):
-                ax.plot([k, k], [row["low"], row["high"]], color=figures.COLOURS[i])
-            ends = ", ".join(
-                f"{k}: {leads.signed(row['difference'])}" for k, row in zip(x[1:], rows)
-            )
-            told.append(f"{text}, {place}: {ends}")
-        ax.set_title(text, loc="left", fontsize=10)
-        ax.axhline(0, color=figures.INK, linestyle=":", linewidth=1)
-        ax.set_xlabel("layers whose values are of the token alone")
-    panels[0].set_ylabel("nats ahead of standard")
-    panels[0].legend(frameon=False)
-    alt = "Lead over standard by how many of twelve layers have values of the token. "
-    return fig, alt + "; ".join(told) + "."
 
 
 OF_THE_TOKEN = {  # and two controls, as the first picture names them

@@ -18,6 +18,7 @@ from course import records
 from evidence.research import (
     answer,
     claims,
+    dose,
     gains,
     gpu_table,
     measured,
@@ -50,6 +51,7 @@ def whole(*grids):
 NAMES = dict(
     answer=answer,
     claims=claims,
+    dose=dose,
     pictures=pictures,
     numbers=numbers,
     measured=measured,

@@ -11,7 +11,7 @@ from course.drawings.canvas import Drawing
 from course.drawings.systems import systems
 from course.records import CHECKOUT
 from course.source_map import sources_map
-from evidence.research import answer, slopes, text_leads
+from evidence.research import answer, dose, slopes, text_leads
 from evidence.research.answer import beside
 from evidence.research.names import HEADLINE
 from minimal.command import command
@@ -122,7 +122,7 @@ PICTURES = {
 # of the pages of findings: what returns (figure, alt text), or None before its grids are whole
 FINDINGS = {
     "answer.svg": answer.answer_figure,
-    "dose.svg": answer.dose_figure,
+    "dose.svg": dose.picture,
     "tokens.svg": slopes.by_tokens,
     "texts.svg": text_leads.picture,
 }

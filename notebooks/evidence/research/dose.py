@@ -1,0 +1,301 @@
+"""In how many layers may values be functions of the token alone? The dose, from its two grids.
+
+    lead("code", ALL)   how far a cell is ahead of standard; the interval holds the error of the
+                        seeds and that of the held-out rows
+    picture()           the figure of the course; None until both grids are whole
+
+What was foretold stands in title.EXPECTED_DOSE; here each of its sentences meets what came.
+"""
+
+from course import figures
+from course.markdown import table
+from evidence.research import answer, leads, pairs
+from evidence.research.answer import TEXTS, mean_and_interval
+from evidence.research.leads import number, signed
+from evidence.research.title import BOTTOM, LAYERS, MARGIN, SECOND, TOP, WIDENED, in_layers
+
+GRIDS = tuple(f"dose_{text}" for text in TEXTS)
+
+
+def alone(layers):
+    """The cell in which these layers make their values from the token alone, by x0 W_V."""
+    return in_layers("x0-v", layers)
+
+
+ALL = alone(TOP[LAYERS])
+HALF = {k: in_layers("row12", TOP[k]) for k in WIDENED}
+TABLES = {k: in_layers("bov-fixed", TOP[k]) for k in WIDENED}
+AS_LARGE = {k: f"standard, hidden {hidden}" for k, hidden in WIDENED.items()}
+DOSES = {  # where the layers lie: {how many: the cell}
+    "from the top": {k: alone(layers) for k, layers in TOP.items()},
+    "from the bottom": {k: alone(layers) for k, layers in BOTTOM.items()},
+    "every second": {len(SECOND): alone(SECOND)},
+}
+BESIDE = {
+    "half of it V, from the top": HALF,
+    "tables, from the top": TABLES,
+    "standard as large as tables": AS_LARGE,
+}
+
+
+# ---- leads ---------------------------------------------------------------------------------------
+
+
+def whole():
+    return all(map(pairs.whole, GRIDS))
+
+
+def state():
+    """How much of the two grids is recorded; what a part of them may say."""
+    return answer.state(*GRIDS)
+
+
+def held_out(text):
+    """{cell: {seed: a loss a stretch of held-out rows}}; nothing until the grid is whole."""
+    found = {}
+    for row in pairs.rows_of(f"dose_{text}"):
+        cell = leads.cell_of(row["plan"], row["asked"].get("changes") or {})
+        found.setdefault(cell, {})[row["seed"]] = row["held_out"]
+    return found
+
+
+def lead(text, cell, over="standard"):
+    """How far a cell is ahead of another: a row of a table, ahead above zero."""
+    found = held_out(text)
+    return answer.lead_with_rows(cell, found[cell], found[over])
+
+
+def standing(row):
+    """What a lead shows. "level": its interval lies within the margin that was set before the runs;
+    "ahead" and "behind": it excludes zero; else it is "open"."""
+    if -MARGIN < row["low"] and row["high"] < MARGIN:
+        return "level"
+    if row["clear"]:
+        return "ahead" if row["difference"] > 0 else "behind"
+    return "open"
+
+
+# ---- the answer ----------------------------------------------------------------------------------
+
+SAID = dict(
+    ahead="leads `standard` by {} on {}",
+    behind="is behind `standard` on {1}: {0}",
+    level="is level with `standard` on {1}: {0}",
+    open="cannot be told from `standard` on {1}: {0}",
+)
+NAMED = dict(code="code", novel="the novel")
+WORDS = dict(
+    ahead="clearly ahead",
+    behind="clearly behind",
+    level=f"level (within {MARGIN})",
+    open="not told apart",
+)
+
+
+def opening():
+    """(heading of the finding, first words of the answer), by what all twelve layers show."""
+    found = [standing(lead(text, ALL)) for text in TEXTS]
+    if set(found) == {"behind"}:
+        return "Values need the context of their layer, at this scale", "At this scale, yes"
+    if "behind" in found:
+        where = "Whether values need the context of their layer depends on the text"
+        return where, "At this scale it depends on the text"
+    return "Values do not need the context of their layer, at this scale", "At this scale, no"
+
+
+def sentence():
+    """All twelve layers on both texts, in words."""
+    parts = []
+    for text in TEXTS:
+        row = lead(text, ALL)
+        words = f"{signed(row['difference'])} ({signed(row['low'])} to {signed(row['high'])})"
+        parts.append(SAID[standing(row)].format(words, NAMED[text]))
+    return f"With x0 W_V in all twelve layers a model {', and it '.join(parts)}"
+
+
+def tuned():
+    """The same at each plan's own best rates, from the grids of tuning."""
+    found = {
+        text: {row["plan"]: row for row in answer.at_their_best(text)}["x0-v"] for text in TEXTS
+    }
+    clear = [NAMED[text] for text, row in found.items() if row["clear"]]
+    which = "neither is clear" if not clear else f"clear on {' and on '.join(clear)}"
+    words = (f"{mean_and_interval(row)} on {NAMED[text]}" for text, row in found.items())
+    return f"{' and '.join(words)}; {which}"
+
+
+def counts():
+    """How many doses of x0 W_V stand where, on each text."""
+    cells = [cell for by_dose in DOSES.values() for cell in by_dose.values()]
+    parts = []
+    for text in TEXTS:
+        found = [standing(lead(text, cell)) for cell in cells]
+        there = {how: found.count(how) for how in SAID if how in found}
+        words = ", ".join(f"{n} {WORDS[how]}" for how, n in there.items())
+        parts.append(f"on {NAMED[text]} {words}")
+    return f"Of {len(cells)} doses of x0 W_V: {'; '.join(parts)}"
+
+
+# ---- tables --------------------------------------------------------------------------------------
+
+
+def doses():
+    """Every cell of the two grids ahead of standard, and tables ahead of standard as large."""
+    lines = []
+    for place, by_dose in (DOSES | BESIDE).items():
+        for k, cell in by_dose.items():
+            words = (mean_and_interval(lead(text, cell)) for text in TEXTS)
+            lines.append([place, k, *words])
+    for k in WIDENED:
+        words = (mean_and_interval(lead(text, TABLES[k], AS_LARGE[k])) for text in TEXTS)
+        lines.append(["tables over standard as large", k, *words])
+    return table(["values of the token", "layers", *TEXTS], lines)
+
+
+def foretold():
+    """What was written before the first run, and what came."""
+    return table(["foretold", "came"], [*along_the_layers(), *of_the_others(), our_mind()])
+
+
+def along_the_layers():
+    """The sentences on x0 W_V alone, on code first."""
+    top = DOSES["from the top"]
+    means = {0: 0.0} | {k: lead("code", cell)["difference"] for k, cell in top.items()}
+    steps = {
+        (a, b): abs(means[b] - means[a]) / (b - a) for a, b in zip(list(means), list(means)[1:])
+    }
+    (a, b), most = max(steps.items(), key=lambda step: step[1])
+    word = "so" if most < 0.02 else "not so"
+    yield [
+        "on code every further layer from the top gains or costs less than .02",
+        f"{word}, in the mean: {number(most)} a layer at most, from {a} to {b} layers",
+    ]
+    for text, low, high in (("code", 0.08, 0.13), ("novel", 0.02, 0.04)):
+        yield [
+            f"all twelve lead by {decimals(low)} to {decimals(high)} on {NAMED[text]}",
+            came_between(lead(text, ALL), low, high),
+        ]
+    yield [
+        "four from the bottom gain less than four from the top, by .01 or more on code",
+        above(lead("code", top[4], DOSES["from the bottom"][4]), 0.01),
+    ]
+    yield ["every second layer lies between four and eight from the top", between_doses()]
+
+
+def of_the_others():
+    """The sentences on V beside the token, and on tables."""
+    halves = []
+    for text in TEXTS:
+        for k in WIDENED:
+            row = lead(text, HALF[k], DOSES["from the top"][k])
+            halves.append(f"{k} layers, {text}: {within(row, 0.02)}")
+    yield ["V at one half beside x0 W_V is within .02 of x0 W_V alone", "; ".join(halves)]
+    for text, words in (
+        ("code", "tables in four layers lead standard as large on code"),
+        ("novel", "and not by .05 on the novel"),
+    ):
+        row = lead(text, TABLES[4], AS_LARGE[4])
+        yield [words, above(row, 0.0) if text == "code" else below(row, 0.05)]
+
+
+def between_doses():
+    parts = []
+    for text in TEXTS:
+        ends = sorted(lead(text, DOSES["from the top"][k])["difference"] for k in (4, 8))
+        (cell,) = DOSES["every second"].values()
+        mean = lead(text, cell)["difference"]
+        word = "so" if ends[0] <= mean <= ends[1] else "not so"
+        words = f"{signed(mean)} where they have {signed(ends[0])} and {signed(ends[1])}"
+        parts.append(f"{word} on {NAMED[text]}, in the mean: {words}")
+    return "; ".join(parts)
+
+
+def our_mind():
+    """The condition under which the answer would be another: level or behind on both texts."""
+    found = {text: standing(lead(text, ALL)) for text in TEXTS}
+    changed = all(how in ("behind", "level") for how in found.values())
+    words = "; ".join(f"{NAMED[text]}: {how}" for text, how in found.items())
+    foretold_words = "our mind changes: all twelve behind, or within .01, on both texts"
+    return [foretold_words, f"{'it did' if changed else 'it did not'} ({words})"]
+
+
+# ---- did it come as foretold? --------------------------------------------------------------------
+
+
+def decimals(value):
+    return f"{value:.2f}".removeprefix("0")
+
+
+def came_between(row, low, high):
+    mean = row["difference"]
+    word = "so" if low <= mean <= high else "less" if mean < low else "more"
+    return f"{word}: {mean_and_interval(row)}"
+
+
+def above(row, least):
+    """Is a lead at least so large? The interval says so, or the mean alone does."""
+    return judged(row, row["low"] >= least, row["difference"] >= least, row["high"] < least)
+
+
+def below(row, most):
+    return judged(row, row["high"] < most, row["difference"] < most, row["low"] >= most)
+
+
+def within(row, margin):
+    inside = -margin < row["low"] and row["high"] < margin
+    outside = row["low"] >= margin or row["high"] <= -margin
+    return judged(row, inside, abs(row["difference"]) < margin, outside)
+
+
+def judged(row, shown, likely, refuted):
+    """ "so" and "not so" where the interval decides, else what the mean alone says."""
+    word = "so" if likely else "not so"
+    if not (shown or refuted):
+        word += ", in the mean"
+    return f"{word}: {mean_and_interval(row)}"
+
+
+# ---- the figure ----------------------------------------------------------------------------------
+
+
+def picture():
+    """(figure, alt text): the lead by dose, a panel a text; None until both grids are whole."""
+    if not whole():
+        return None
+    ends = ", ".join(f"{signed(lead(text, ALL)['difference'])} on {text}" for text in TEXTS)
+    title = f"Values of the token, nats ahead of standard: in all twelve layers {ends}"
+    panels = {"code": "code", "the novel (a scale of its own)": "novel"}
+    fig, row = figures.panels_of(panels, title, "layers", "ahead of standard", 10.4)
+    fig.set_figheight(4.6)
+    told = [panel(ax, text) for ax, text in zip(row, panels.values())]
+    alt = (
+        "Lead over standard, ahead above zero, by how many of twelve layers have values of the "
+        "token alone: x0 W_V from the top, from the bottom and in every second layer; half of "
+        "it V; tables, and a standard as large as these; with 95 % intervals of seeds and rows. "
+    )
+    return fig, alt + " ".join(told)
+
+
+def panel(ax, text):
+    """The lines of one text, each named in place. -> all of its means, in words."""
+    told, ends = [], []
+    for i, (name, by_dose) in enumerate((DOSES | BESIDE).items()):
+        rows = {k: lead(text, cell) for k, cell in by_dose.items()}
+        look = figures.line_style(i)
+        aside = [k + 0.09 * i for k in rows]  # so that no bar hides another
+        y = [row["difference"] for row in rows.values()]
+        ax.plot([0, *aside] if i < 2 else aside, [0.0, *y] if i < 2 else y, **look)
+        for x, row in zip(aside, rows.values()):
+            ax.plot([x, x], [row["low"], row["high"]], color=look["color"], linewidth=1)
+        words = ", ".join(f"{k}: {signed(mean)}" for k, mean in zip(rows, y))
+        told.append(f"{name} {words}")
+        ends.append([y[-1], aside[-1], name.removesuffix(", from the top"), look["color"]])
+    ax.axhline(0, color=figures.INK, linestyle=":", linewidth=1)
+    ax.set_xticks((0, 2, 4, 6, 8, 12))
+    ax.set_xlim(-0.4, 12.8)
+    figures.label_ends(ax, [end for end in ends if end[1] > 11])
+    for y, x, name, colour in ends:
+        if x < 11:  # it ends inside the panel
+            place = dict(textcoords="offset points", va="center", backgroundcolor="#ffffffa0")
+            ax.annotate(name, (x, y), (8, -9), color=colour, fontsize=9.5, zorder=1, **place)
+    return f"{text}: {'; '.join(told)}."
