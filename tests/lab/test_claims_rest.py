@@ -9,7 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from course.records import published, quoted
+from course.records import claims, published, quoted
 from course.significance import welch
 from minimal.model.attention import Dynamic
 from minimal.variants import build
@@ -166,6 +166,14 @@ def test_a_share_of_lambdas_is_not_a_share_of_contributions_since_tables_are_not
     assert lt / (lt + lv) == 0.25 and lt / 10 / (lt / 10 + lv) < 0.04
 
 
+def test_a_share_falls_where_its_weight_falls_so_one_cannot_reverse_without_the_other():
+    """Two sentences on layers without value embeddings, whose other weight stands still."""
+    (row,) = (row for row in claims() if row["id"] == "lam-reverses")
+    assert "never reverses course" in row["quote"] and "slightly falling" in row["note"]
+    share = lambda weight, still: weight / (weight + still)
+    assert all(share(6.5, still) < share(7.0, still) for still in (0.1, 0.5, 1.0))
+
+
 def test_the_article_names_layer_14_both_as_negative_and_as_the_one_that_stays_positive():
     said = {
         row["statement"]: set(row["layers"])
@@ -244,6 +252,16 @@ def test_three_epochs_of_squad_are_4100_steps_of_64():
         round(3 * 87_599 / quoted("bypass", "batch")["value"], -2)
         == quoted("bypass", "steps")["value"]
     )
+
+
+def test_berts_corpora_are_larger_in_tokens_than_in_words():
+    """A word has one token or more, so 0.6B tokens are considerably fewer whichever of the two is
+    meant."""
+    ours, berts = (
+        quoted("bypass", name)["value"]
+        for name in ("corpus, tokens", "BERT's corpus as quoted, tokens")
+    )
+    assert ours < berts / 5 and published("bypass", "SQuAD")
 
 
 def test_pre_training_sees_more_tokens_than_the_corpus_has():

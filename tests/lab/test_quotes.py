@@ -54,6 +54,22 @@ def test_quotes_stand_exactly_in_their_source(source):
     assert not inexact
 
 
+def test_what_came_after_the_five_sources_quotes_a_public_page_or_is_our_own_question():
+    others = [row for row in claims() if row["source"] not in FILES]
+    without = [row["place"] for row in others if "quote" not in row]
+    assert without == ["Notebook 13, our own question"]
+    for row in others:
+        if "quote" in row:
+            assert row["address"].startswith("https://"), row["id"]
+            assert 4 < len(row["quote"].split()) <= 40, "wanted a sentence or less"
+
+
+def test_what_bank_of_values_authors_reported_afterwards_waits_for_runs():
+    after = {row["id"]: row for row in claims() if row["id"].startswith("new-after-")}
+    assert set(after) == {f"new-after-{what}" for what in ("shared", "apart", "depth", "mlp")}
+    assert all(row["verdict"] == "open" and row["decide"] for row in after.values())
+
+
 def test_a_changed_word_would_be_noticed():
     source = "of the values from the stan-\ndard  layer, 𝐕\\mathbf{V} and"
     assert plain("the standard layer, V and") in plain(source)

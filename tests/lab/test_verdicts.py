@@ -151,7 +151,7 @@ def test_what_another_text_says_stands_beside_a_verdict_and_does_not_change_it(
     )
     (told,) = verdicts.settled([claim])
     assert told["verdict"] == "reproduced" and told["verdict_on_code"] == "not reproduced"
-    assert told["on_code"].startswith("bov less bov-fixed: +0.09")
+    assert told["on_code"].startswith("bov ahead of bov-fixed: −0.09")
 
 
 # ---- whole grids, one state, most seeds ----------------------------------------------------------
@@ -270,7 +270,7 @@ def test_a_comparison_must_hold_at_every_depth(tmp_path, monkeypatch):
     record(tmp_path, monkeypatch, {3: ahead, 6: behind}, "sizes")
     verdict, _, said = verdicts.judged("res-beats")
     assert (
-        verdict == "not reproduced" and "at layers 3: -0.09" in said and "at layers 6: +0.1" in said
+        verdict == "not reproduced" and "at layers 3: +0.09" in said and "at layers 6: −0.1" in said
     )
 
 

@@ -5,13 +5,13 @@ import pandas as pd
 from course import records
 from evidence.research import leads, verdicts
 
-BY_RUNS = ("test_claims_recorded", "test_claims_frontier")  # tests that read records
+BY_RUNS = "test_claims_recorded"  # the tests that read records
 
 
 def by(claim):
     """What decided a claim: recorded runs, or algebra and the sources themselves."""
     evidence = claim["evidence"] or ""
-    recorded = evidence.endswith(".json") or any(name in evidence for name in BY_RUNS)
+    recorded = evidence.endswith(".json") or BY_RUNS in evidence
     return "runs" if claim["id"] in verdicts.ASKED or recorded else "algebra"
 
 
@@ -22,6 +22,12 @@ def frame():
 
 def quoted():
     return f"{sum('quote' in claim for claim in records.claims())} of {len(records.claims())}"
+
+
+def after_a_look():
+    """The claims whose comparisons were chosen after the records had been looked at."""
+    *some, last = (f"`{name}`" for name in verdicts.AFTER_A_LOOK)
+    return f"{', '.join(some)} and {last}"
 
 
 def counts():

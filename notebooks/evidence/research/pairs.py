@@ -14,6 +14,7 @@ from course import records
 from course.significance import f_test
 from evidence.research import leads, states
 from evidence.research.grids import GRIDS
+from evidence.research.leads import signed
 from minimal.compare import intervals
 from minimal.compare.runs import asked_of
 
@@ -233,12 +234,18 @@ def sentence(found, several):
         if found["ratio"]:
             spread = f"{found['ratio']:.1f} times (F test p = {found['p']:.2f}, {n})"
         return f"spread of {one} against {other}{at}: {spread}"
+    change, low, high = (found[name] for name in ("difference", "low", "high"))
     names = f"{found['first']} less {found['second']}"
     if field == other_field:
-        names = f"{one} less {other}" + (f", {field}" if field else "")
-    unit = "" if field else " nats"
-    interval = "" if found["low"] is None else f"{found['low']:+.3f} to {found['high']:+.3f}, "
-    return f"{names}{at}: {found['difference']:+.3f}{unit} ({interval}{n})"
+        names = f"{one} less {other}, {field}"
+    if not field or field == other_field == "early":  # losses: what ends lower is ahead
+        names = f"{one} ahead of {other}" + (", early" if field else "")
+        change, low, high = (x if x is None else -x for x in (change, high, low))
+    elif field == other_field == "f1":  # points: what ends higher is
+        names = f"{one} ahead of {other}, f1"
+    unit = " nats" if field in ("", "early") else ""
+    interval = "" if low is None else f"{signed(low)} to {signed(high)}, "
+    return f"{names}{at}: {signed(change)}{unit} ({interval}{n})"
 
 
 def setting_of(found):

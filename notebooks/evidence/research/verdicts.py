@@ -71,6 +71,8 @@ ASKED = {
     "bov-every": (WAR, ["standard < row3", "row5 < standard"]),
     "bov-alternate": (SLOW, ["row6 < row4", "row9 < row7"]),
     "bov-adding-v": (WAR, ["row11 ~ row6", "row13 ~ row9"]),
+    "bov-gains": (WAR, ["row5 <~ row10", "row8 <~ row12", "bov-fixed <~ bov-keep"]),
+    "bov-no-cost": (WAR, ["row5 <~ standard", "row8 <~ standard", "bov-fixed <~ standard"]),
     "bov-specific": (WAR, ["row8 < row5", "row9 < row6"]),
     "bov-uneven": (WAR, ["row11 < row10", "row13 < row12"]),
     "bov-shared": (SLOW, ["bov < bov-shared"]),
@@ -101,6 +103,18 @@ ASKED = {
         [f"bypass-{which}.f1 ~ bypass.f1" for which in ("global", "layer", "head")],
     ),
 }
+
+
+# their comparisons were chosen after the records had been looked at
+AFTER_A_LOOK = (
+    "bov-keep",
+    "bov-every-layer",
+    "bov-alternate",
+    "bov-shared",
+    "sv-surpassed",
+    "bov-gains",
+    "bov-no-cost",
+)
 
 
 # ---- verdicts ------------------------------------------------------------------------------------
@@ -200,7 +214,8 @@ def in_doubt(claim, verdict, files, correction):
         words = f" Among the {number} comparisons behind verdicts: {STAYS[stays[claim]]}."
     read = {found["file"] for found in comparisons_of(claim, files)[0]}
     late = sorted(name for name in read if name in GRIDS and GRIDS[name].kind == EXPLORATORY)
-    return words + f" Exploratory: {', '.join(late)}." * bool(late)
+    words += f" Exploratory: {', '.join(late)}." * bool(late)
+    return words + " The comparison was chosen after a look." * (claim in AFTER_A_LOOK)
 
 
 @command("evidence.research.verdicts", __doc__)
