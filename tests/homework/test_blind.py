@@ -1,6 +1,6 @@
 """Right and wrong answers that were written before anybody looked at the named mistakes.
 
-natural_b.txt: for each exercise ("== unit name") its right answers, with -- between them, then what
+blind.txt: for each exercise ("== unit name") its right answers, with -- between them, then what
 a learner may write instead: a whole body, an expression, or "this text => that text" in the first
 right answer (\\n is a new line).
 """
@@ -14,7 +14,7 @@ import pytest
 from homework import turn
 from tests.homework.test_judged import new_kernel, tried  # noqa: F401 a fixture
 
-LIST = Path(__file__).with_name("natural_b.txt").read_text(encoding="utf-8")
+LIST = Path(__file__).with_name("blind.txt").read_text(encoding="utf-8")
 ASKED = dict(re.findall(r"^== (.+)\n((?:(?!== ).*\n)*)", LIST, re.M))
 UNNAMED = re.compile(r"(result \d+: )?(right shape, wrong|wrong number|wanted shape|wanted dtype)")
 
@@ -29,10 +29,11 @@ def answers(name):
 def body(right, line):
     """The body of an answer that is given as a change, a body or an expression."""
     if " =>" not in line:
-        return line if "return " in line else f"return {line}"
-    old, new = (text.strip(" ").replace("\\n", "\n") for text in line.split(" =>", 1))
+        line = line if "return " in line else f"return {line}"
+        return line.replace("\\n", "\n")
+    old, new = line.replace("\\n", "\n").split(" =>", 1)
     assert old in right, line
-    return right.replace(old, new)
+    return right.replace(old, new.removeprefix(" "))
 
 
 def judged(name, lines):
