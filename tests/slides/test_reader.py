@@ -9,7 +9,6 @@ from matplotlib import image
 from course import figures, shades
 from notebooks import run
 from slides import preview, screens, shell
-from slides.links import ROOT
 
 pytestmark = pytest.mark.site
 LESSON = "notebooks/01_attention.html"
