@@ -43,6 +43,7 @@ def shell(name, body, at, groups=(), before=None, after=None, broad=False):
 {chapters if front else ""}
 </div>
 <script src="{relative("assets/site.js", at)}" defer></script>
+<script src="{relative("assets/find.js", at)}" defer></script>
 <script src="{relative("assets/search.js", at)}" data-root="{relative(".", at)}" defer></script>
 </body></html>
 """

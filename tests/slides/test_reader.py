@@ -2,15 +2,13 @@
 
 import itertools
 import re
-import shutil
 
 import pytest
 from matplotlib import image
 
 from course import figures, shades
 from notebooks import run
-from slides import preview, screens, search, shell
-from slides.links import ROOT
+from slides import preview, screens, shell
 
 pytestmark = pytest.mark.site
 LESSON = "notebooks/01_attention.html"
@@ -133,34 +131,6 @@ def test_a_slash_searches_the_whole_course_from_a_folder(browser, site):
     reader.settle(before)
     assert "notebooks/01_attention.html" in reader.run("location.href")
     assert reader.errors == [] and reader.strangers() == []
-
-
-def test_words_that_stand_everywhere_are_not_searched_where_others_are(browser, tmp_path):
-    (tmp_path / "assets").mkdir()
-    rows = [("a.html", "A", "", "A gradient, a table."), ("b.html", "B", "", "Of the rest.")]
-    rows += [("c.html", "C", "", "The KV cache & its bytes."), ("d.html", "D", "KV-cache", "Rope.")]
-    (tmp_path / "assets" / "index.js").write_text(search.index(rows), encoding="utf-8")
-    shutil.copy(ROOT / "slides" / "theme" / "search.js", tmp_path / "assets")
-    page = '<!doctype html><html data-ready="yes"><button id="find">Search</button>'
-    script = '<script src="assets/search.js" data-root="."></script>'
-    (tmp_path / "index.html").write_text(page + script, encoding="utf-8")
-    reader = browser.page(*DESK)
-    reader.open(tmp_path / "index.html")
-    reader.run("document.getElementById('find').click()")
-    found = "[...document.querySelectorAll('dialog li a')].map(a => a.getAttribute('href'))"
-    for asked, pages in (
-        ("the gradient of the table", ["./a.html"]),
-        ("of the", ["./b.html"]),
-        ("gradient?", ["./a.html"]),  # a question mark is no letter
-        ("KV-cache", ["./d.html", "./c.html"]),  # nor is a hyphen
-        ("positional encoding", ["./d.html"]),
-        ("bytes amp", []),  # &amp; is a sign, not a word
-        ("gradeint", ["./a.html"]),  # two letters swapped
-    ):
-        reader.run("document.querySelector('dialog input').value = ''")
-        reader.call("Input.insertText", text=asked)
-        reader.wait(lambda: reader.run(found) == pages, asked)
-    assert reader.errors == []
 
 
 def test_search_leads_to_a_slide_by_its_notes(browser, site):
