@@ -133,6 +133,13 @@ def test_nothing_is_told_from_a_part(record, tmp_path):
     path = tmp_path / "dose_novel.json"
     content = results.read(path)
     results.write(path, content | dict(rows=content["rows"][:-1]))
-    assert dose.picture() is None and not dose.whole()
+    assert dose.texts() == ["code"] and not dose.whole()
     assert dose.state() == "`dose_code`: whole; `dose_novel`: 74 of 75 runs recorded"
     assert pairs.rows_of("dose_novel") == []
+    # of the text that is whole all is told, of the other nothing
+    fig, alt = dose.picture()
+    assert len(fig.axes) == 1 and "novel" not in alt
+    told = "".join((dose.doses(), dose.counts(), dose.sentence(), dose.tables_over_standard()))
+    assert "novel" not in told + dose.foretold().replace("behind, or within .01, on both", "")
+    (tmp_path / "dose_code.json").unlink()
+    assert dose.picture() is None and dose.texts() == []

@@ -9,7 +9,7 @@ import jinja2
 import pytest
 
 from course import records
-from evidence.research import answer, measured, numbers, page, pairs, tables
+from evidence.research import answer, dose, measured, numbers, page, pairs, tables
 from evidence.research.grids import EXPLORATORY, GRIDS
 from minimal.compare.runs import asked_of
 from minimal.data import results
@@ -144,6 +144,7 @@ def test_the_command_writes_checks_and_says_what_it_did(tmp_path, monkeypatch, c
 # ---- the page of a day on which all is recorded --------------------------------------------------
 
 WAITING = re.findall(r'"(\w+)"', " ".join(re.findall(r"whole\((.*?)\)", TEMPLATE)))
+WAITING += dose.GRIDS
 COEFFICIENTS = {f"blocks.{at}.attention.value.gain": 0.1 * at for at in (8, 9, 10, 11)}
 
 

@@ -2,7 +2,7 @@
 
     lead("code", ALL)   how far a cell is ahead of standard; the interval holds the error of the
                         seeds and that of the held-out rows
-    picture()           the figure of the course; None until both grids are whole
+    picture()           the figure of the course; a panel for each text whose grid is whole
 
 What was foretold stands in title.EXPECTED_DOSE; here each of its sentences meets what came.
 """
@@ -41,8 +41,13 @@ BESIDE = {
 # ---- leads ---------------------------------------------------------------------------------------
 
 
+def texts():
+    """The texts whose grid is whole: only of these anything is told."""
+    return [text for text, grid in zip(TEXTS, GRIDS) if pairs.whole(grid)]
+
+
 def whole():
-    return all(map(pairs.whole, GRIDS))
+    return len(texts()) == len(TEXTS)
 
 
 def state():
@@ -94,7 +99,7 @@ WORDS = dict(
 
 def opening():
     """(heading of the finding, first words of the answer), by what all twelve layers show."""
-    found = [standing(lead(text, ALL)) for text in TEXTS]
+    found = [standing(lead(text, ALL)) for text in texts()]
     if set(found) == {"behind"}:
         return "Values need the context of their layer, at this scale", "At this scale, yes"
     if "behind" in found:
@@ -104,9 +109,9 @@ def opening():
 
 
 def sentence():
-    """All twelve layers on both texts, in words."""
+    """All twelve layers on each text, in words."""
     parts = []
-    for text in TEXTS:
+    for text in texts():
         row = lead(text, ALL)
         words = f"{signed(row['difference'])} ({signed(row['low'])} to {signed(row['high'])})"
         parts.append(SAID[standing(row)].format(words, NAMED[text]))
@@ -128,7 +133,7 @@ def counts():
     """How many doses of x0 W_V stand where, on each text."""
     cells = [cell for by_dose in DOSES.values() for cell in by_dose.values()]
     parts = []
-    for text in TEXTS:
+    for text in texts():
         found = [standing(lead(text, cell)) for cell in cells]
         there = {how: found.count(how) for how in SAID if how in found}
         words = ", ".join(f"{n} {WORDS[how]}" for how, n in there.items())
@@ -144,48 +149,64 @@ def doses():
     lines = []
     for place, by_dose in (DOSES | BESIDE).items():
         for k, cell in by_dose.items():
-            words = (mean_and_interval(lead(text, cell)) for text in TEXTS)
+            words = (mean_and_interval(lead(text, cell)) for text in texts())
             lines.append([place, k, *words])
     for k in WIDENED:
-        words = (mean_and_interval(lead(text, TABLES[k], AS_LARGE[k])) for text in TEXTS)
+        words = (mean_and_interval(lead(text, TABLES[k], AS_LARGE[k])) for text in texts())
         lines.append(["tables over standard as large", k, *words])
-    return table(["values of the token", "layers", *TEXTS], lines)
+    return table(["values of the token", "layers", *texts()], lines)
 
 
 def foretold():
     """What was written before the first run, and what came."""
-    return table(["foretold", "came"], [*along_the_layers(), *of_the_others(), our_mind()])
+    rows = [*along_the_layers(), *of_the_others(), our_mind()]
+    return table(["foretold", "came"], [row for row in rows if row])
+
+
+def tables_over_standard():
+    """Tables in four layers ahead of a standard as large, on each text, in words."""
+    leads_ = {text: lead(text, TABLES[4], AS_LARGE[4]) for text in texts()}
+    words = (f"by {mean_and_interval(row)} on {NAMED[text]}" for text, row in leads_.items())
+    return f"Tables in four layers lead a `standard` as large {' and '.join(words)}"
 
 
 def along_the_layers():
     """The sentences on x0 W_V alone, on code first."""
+    if "code" in texts():
+        yield each_layer()
+    for text, low, high in (("code", 0.08, 0.13), ("novel", 0.02, 0.04)):
+        if text in texts():
+            yield [
+                f"all twelve lead by {decimals(low)} to {decimals(high)} on {NAMED[text]}",
+                came_between(lead(text, ALL), low, high),
+            ]
+    if "code" in texts():
+        four = DOSES["from the top"][4], DOSES["from the bottom"][4]
+        yield [
+            "four from the bottom gain less than four from the top, by .01 or more on code",
+            above(lead("code", *four), 0.01),
+        ]
+    yield ["every second layer lies between four and eight from the top", between_doses()]
+
+
+def each_layer():
+    """Does any further layer from the top gain or cost much?"""
     top = DOSES["from the top"]
     means = {0: 0.0} | {k: lead("code", cell)["difference"] for k, cell in top.items()}
-    steps = {
-        (a, b): abs(means[b] - means[a]) / (b - a) for a, b in zip(list(means), list(means)[1:])
-    }
+    doses_ = list(means)
+    steps = {(a, b): abs(means[b] - means[a]) / (b - a) for a, b in zip(doses_, doses_[1:])}
     (a, b), most = max(steps.items(), key=lambda step: step[1])
     word = "so" if most < 0.02 else "not so"
-    yield [
+    return [
         "on code every further layer from the top gains or costs less than .02",
         f"{word}, in the mean: {number(most)} a layer at most, from {a} to {b} layers",
     ]
-    for text, low, high in (("code", 0.08, 0.13), ("novel", 0.02, 0.04)):
-        yield [
-            f"all twelve lead by {decimals(low)} to {decimals(high)} on {NAMED[text]}",
-            came_between(lead(text, ALL), low, high),
-        ]
-    yield [
-        "four from the bottom gain less than four from the top, by .01 or more on code",
-        above(lead("code", top[4], DOSES["from the bottom"][4]), 0.01),
-    ]
-    yield ["every second layer lies between four and eight from the top", between_doses()]
 
 
 def of_the_others():
     """The sentences on V beside the token, and on tables."""
     halves = []
-    for text in TEXTS:
+    for text in texts():
         for k in WIDENED:
             row = lead(text, HALF[k], DOSES["from the top"][k])
             halves.append(f"{k} layers, {text}: {within(row, 0.02)}")
@@ -194,13 +215,14 @@ def of_the_others():
         ("code", "tables in four layers lead standard as large on code"),
         ("novel", "and not by .05 on the novel"),
     ):
-        row = lead(text, TABLES[4], AS_LARGE[4])
-        yield [words, above(row, 0.0) if text == "code" else below(row, 0.05)]
+        if text in texts():
+            row = lead(text, TABLES[4], AS_LARGE[4])
+            yield [words, above(row, 0.0) if text == "code" else below(row, 0.05)]
 
 
 def between_doses():
     parts = []
-    for text in TEXTS:
+    for text in texts():
         ends = sorted(lead(text, DOSES["from the top"][k])["difference"] for k in (4, 8))
         (cell,) = DOSES["every second"].values()
         mean = lead(text, cell)["difference"]
@@ -212,11 +234,16 @@ def between_doses():
 
 def our_mind():
     """The condition under which the answer would be another: level or behind on both texts."""
-    found = {text: standing(lead(text, ALL)) for text in TEXTS}
-    changed = all(how in ("behind", "level") for how in found.values())
+    found = {text: standing(lead(text, ALL)) for text in texts()}
+    against = [how in ("behind", "level") for how in found.values()]
+    word = "it did" if all(against) else "it did not"
+    if all(against) and not whole():
+        word = "not decided before both grids are whole"
     words = "; ".join(f"{NAMED[text]}: {how}" for text, how in found.items())
-    foretold_words = "our mind changes: all twelve behind, or within .01, on both texts"
-    return [foretold_words, f"{'it did' if changed else 'it did not'} ({words})"]
+    return [
+        "our mind changes: all twelve behind, or within .01, on both texts",
+        f"{word} ({words})",
+    ]
 
 
 # ---- did it come as foretold? --------------------------------------------------------------------
@@ -259,12 +286,13 @@ def judged(row, shown, likely, refuted):
 
 
 def picture():
-    """(figure, alt text): the lead by dose, a panel a text; None until both grids are whole."""
-    if not whole():
+    """(figure, alt text): the lead by dose, a panel a text; None until a grid is whole."""
+    if not texts():
         return None
-    ends = ", ".join(f"{signed(lead(text, ALL)['difference'])} on {text}" for text in TEXTS)
+    ends = ", ".join(f"{signed(lead(text, ALL)['difference'])} on {text}" for text in texts())
     title = f"Values of the token, nats ahead of standard: in all twelve layers {ends}"
     panels = {"code": "code", "the novel (a scale of its own)": "novel"}
+    panels = {name: text for name, text in panels.items() if text in texts()}
     fig, row = figures.panels_of(panels, title, "layers", "ahead of standard", 10.4)
     fig.set_figheight(4.6)
     told = [panel(ax, text) for ax, text in zip(row, panels.values())]
