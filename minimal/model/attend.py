@@ -26,7 +26,7 @@ def attend(q, k, value, *, bound=None, mask=None, dropout=0.0, **how):
 
     `bound` is the largest |logit| there can be, where QK norm gives one."""
     # A Bank trains through its rows: storing V costs little beside what the fused call gains.
-    by_token = isinstance(value, Bank) and mask is None and not q.is_meta
+    by_token = isinstance(value, Bank) and mask is None
     if by_token and not torch.is_grad_enabled():
         return unchecked(q, k, value.table, value.ids, value.gain, bound=bound, **how)
     return dense(q, k, value, mask=mask, dropout=dropout, bound=bound, **how)
