@@ -123,7 +123,7 @@ def test_latent_attention_pays_for_the_matrix_that_makes_its_values():
 @pytest.mark.parametrize("plan", PLANS)
 @torch.no_grad()
 def test_what_is_counted_on_no_text_is_what_a_text_meets_and_leaves(plan):
-    """Weights that are one zero each, and no text: the matrices and rows are those of a real one."""
+    """With weights of one zero each, too: the matrices and rows are those of a real text."""
     model = build(plan, "smoke")
     before = [p.clone() for p in model.parameters()]
     counted = passes(model)
