@@ -27,7 +27,7 @@ from minimal.training.compiling import compiled
 from minimal.training.device import compute_dtype, keep_memory, matmul_rate
 from minimal.training.loop import Loop
 from minimal.training.progress import progress
-from minimal.training.run import HOW_OFTEN, NOT_IN_IDENTITY, Run, kind_of
+from minimal.training.run import HOW_OFTEN, NOT_IN_IDENTITY, Run, type_of
 from minimal.training.team import Team, disband
 from minimal.variants import build, skeleton
 
@@ -314,7 +314,7 @@ def add_option(parser, entry):
     if entry.type is bool:
         how |= dict(action="store_true")
     else:
-        how |= dict(type=kind_of(entry), default=entry.default)
+        how |= dict(type=type_of(entry), default=entry.default)
     parser.add_argument(f"--{entry.name}", **how)
 
 

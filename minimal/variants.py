@@ -297,10 +297,10 @@ def main(parser, argv):
         print(json.dumps(rows, indent=1, ensure_ascii=not letters))
     else:
         print(f"{asked.size}: bytes at 2 an element, int32 ids, full context, batch 1\n")
-        print(table(rows))
+        print(in_columns(rows))
 
 
-def table(rows):
+def in_columns(rows):
     """One line a plan."""
     heads = ("plan", "parameters", "FLOPs/token", "cache B/token", "fixed B", "values by layer")
     line = "{:20} {:>13} {:>15} {:>14} {:>13}  {}"

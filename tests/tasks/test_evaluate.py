@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from course import records
 from minimal import evaluate
 from minimal.data import corpora, packing
-from minimal.evaluate import bits_per_byte, domains, table, tokens_of, windows
+from minimal.evaluate import bits_per_byte, domains, passes_over, table, tokens_of
 from minimal.train import Run, Trainer
 from minimal.variants import build
 from tests.tasks.toys import Knows, tokenizer, uniform
@@ -34,7 +34,7 @@ def small(context=32, **changes):
     [(2, 8, 8), (9, 8, 8), (10, 8, 3), (100, 16, 16), (101, 16, 5), (64, 7, 1)],
 )
 def test_every_token_but_the_first_is_scored_once_with_the_promised_context(length, window, stride):
-    passes = list(windows(length, window, stride))
+    passes = list(passes_over(length, window, stride))
     assert [n for _, scored, end in passes for n in range(scored, end)] == list(range(1, length))
     assert {end - start for start, _, end in passes} == {min(window + 1, length)}
     assert all(scored - start >= window - stride + 1 for start, scored, _ in passes[1:])
@@ -43,7 +43,7 @@ def test_every_token_but_the_first_is_scored_once_with_the_promised_context(leng
 @pytest.mark.parametrize("stride", [0, 9, -1])
 def test_a_stride_that_would_skip_or_stand_still_is_refused(stride):
     with pytest.raises(ValueError, match="stride .* with window 8: wanted 1 to 8"):
-        list(windows(20, 8, stride))
+        list(passes_over(20, 8, stride))
 
 
 @pytest.mark.parametrize("window, stride", [(16, 16), (64, 20)])
@@ -61,7 +61,7 @@ def test_a_uniform_model_needs_log2_of_the_vocabulary_a_token(window, stride):
 @pytest.mark.parametrize("window, stride", [(16, 16), (20, 7), (4000, 4000)])
 def test_it_equals_a_token_by_token_reckoning(window, stride):
     model, tok, ids, nats = small(), tokenizer(), ids_of(TEXT)[:40], 0.0
-    for start, scored, end in windows(len(ids), window, stride):
+    for start, scored, end in passes_over(len(ids), window, stride):
         for n in range(scored, end):
             with torch.no_grad():
                 nats += F.cross_entropy(
