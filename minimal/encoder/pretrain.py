@@ -181,7 +181,7 @@ def masked_score(model, corpus, pieces, length, rows=64):
 # ---- what is kept -------------------------------------------------------------------------------
 def identity(plan, config, pieces, **more):
     """What a folder of weights must say about itself, so that it can be read without being told."""
-    return dict(plan=plan, config=asdict(config), pieces=pieces.fingerprint, **more)
+    return dict(plan=plan, config=config.stored(), pieces=pieces.fingerprint, **more)
 
 
 def restore(folder):

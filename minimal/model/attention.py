@@ -21,7 +21,7 @@ class Own(Part):
     def __init__(self, name, *, config, at):
         super().__init__()
         self.name, self.config = name, config
-        self.heads = config.heads if name == "q" else config.kv
+        self.heads = config.heads if name == "q" else config.groups
         n_out = self.heads * config.head
         self.project = Linear(f"{at}.{name}", config.width, n_out, bias=config.style.qkv_bias)
 

@@ -30,9 +30,9 @@ def config(wanted):
             f"width {wanted.width} does not split into {wanted.heads} heads: "
             "choose heads that divide it"
         )
-    if wanted.heads % wanted.kv:
+    if wanted.heads % wanted.groups:
         raise ValueError(
-            f"{wanted.heads} query heads do not share {wanted.kv} key/value heads evenly: "
+            f"{wanted.heads} query heads do not share {wanted.groups} key/value heads evenly: "
             "choose groups that divide the heads"
         )
     if not is_pattern(wanted.windows) and not are_widths(wanted.windows):

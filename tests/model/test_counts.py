@@ -245,7 +245,7 @@ def test_cache_bytes_equal_the_closed_formula(plan):
     """Two bytes an element and four an id, so an id is worth two elements."""
     n, width = 6, 768
     model = skeleton(plan, "d12", layers=n)
-    kv = model.config.kv * model.config.head
+    kv = model.config.groups * model.config.head
     elements = closed_form(plan, n, kv, width, model.config.heads)
     if elements is None:
         says = names_by_parts(model)
