@@ -13,7 +13,17 @@ import numpy as np
 import torch
 from numpy.lib.stride_tricks import sliding_window_view
 
+from minimal.data import corpora
 from minimal.data.files import DataError, digest, once
+from minimal.data.tokenizer import tokenizer
+
+
+# ---- from a name to rows ------------------------------------------------------------------------
+def prepare_text(name, vocab, context, how="stream", tokens=None):
+    """(corpus, tokenizer, rows): find the text, learn its tokenizer, pack it; each is made once."""
+    corpus = corpora.find(name, tokens)
+    tok = tokenizer(corpus, vocab)
+    return corpus, tok, pack(corpus, tok, context, how, tokens)
 
 
 # ---- packing ------------------------------------------------------------------------------------
