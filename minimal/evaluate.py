@@ -54,7 +54,7 @@ def passes_over(length, window, stride):
 
 
 @torch.inference_mode()
-def bits_per_byte(model, tok, ids, window=None, stride=None):
+def score_text(model, tok, ids, window=None, stride=None):
     """One text as token ids: bits per byte with their standard error over passes, and counts.
 
     Tokens that stand for no byte (BOS) are read, not counted.
@@ -155,7 +155,7 @@ def table(model, tok, corpora, part="valid", window=None, stride=None, character
     for name, corpus in corpora:
         ids = tokens_of(corpus, tok, part, characters)
         about = dict(domain=name, corpus=corpus.fingerprint, part=part, uniform=uniform(tok, ids))
-        rows.append(about | bits_per_byte(model, tok, ids, window, stride))
+        rows.append(about | score_text(model, tok, ids, window, stride))
     mean = dict(domain="mean")
     for key in ("bits_per_byte", "nats_per_token", "uniform"):
         mean[key] = sum(row[key] for row in rows) / len(rows)

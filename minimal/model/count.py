@@ -78,7 +78,8 @@ def table_bytes(model):
 
 
 def settings_of(model):
-    """Every part with its plain settings: one name with other numbers is another plan."""
+    """Every part with its plain settings: one name with other numbers is another plan. A class that
+    was renamed keeps the name under which runs were kept."""
     plain = (int, float, str, list, tuple, dict)
     found = []
     for name, part in model.named_modules():
@@ -87,7 +88,8 @@ def settings_of(model):
             for key, value in vars(part).items()
             if isinstance(value, plain) and key[0] != "_" and key != "training"
         }
-        found.append([name, type(part).__name__, settings])
+        kind = vars(type(part)).get("stored_as", type(part).__name__)
+        found.append([name, kind, settings])
     return found
 
 

@@ -11,8 +11,8 @@ class LayerPlan(NamedTuple):
     """One layer of a plan. Each door is a class, or a partial of one, that takes config and at."""
 
     value: Any = Own  # a values.Source; None: a layer without attention
-    query: Any = attention.Own
-    key: Any = attention.Own
+    query: Any = attention.Projection
+    key: Any = attention.Projection
     read: Any = attention.Plain
     mlp: bool = True
     output: bool = True  # W_O
