@@ -48,10 +48,17 @@ def passes(model):
 @torch.no_grad()
 def of_no_text(model, cache):
     """A token of no texts at all, with weights that are one zero each: all shapes come out, nothing
-    is stored, and nothing is computed."""
-    nothing = {name: torch.zeros(()).expand(p.shape) for name, p in model.named_parameters()}
-    ids = torch.zeros(0, 1, dtype=torch.long)
-    torch.func.functional_call(model, nothing, (ids,), dict(cache=cache))
+    is stored, and nothing is computed. (A matrix may belong to two parts, and
+    torch.func.functional_call would put one of both back.)"""
+    own = [(part, dict(part._parameters)) for part in model.modules()]
+    try:
+        for part, weights in own:
+            for name, p in weights.items():
+                part._parameters[name] = None if p is None else torch.zeros(()).expand(p.shape)
+        model(torch.zeros(0, 1, dtype=torch.long), cache=cache)
+    finally:
+        for part, weights in own:
+            part._parameters.update(weights)
 
 
 def bytes_of(rows):
