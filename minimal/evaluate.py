@@ -35,7 +35,7 @@ def opened(folder, where="auto"):
 
 
 # ---- one text -----------------------------------------------------------------------------------
-def windows(length, window, stride):
+def passes_over(length, window, stride):
     """(start, scored, end) of every pass over `length` tokens.
 
     A pass reads `window` tokens (all of a shorter text) and scores those that no pass before it
@@ -54,7 +54,7 @@ def windows(length, window, stride):
 
 
 @torch.inference_mode()
-def bits_per_byte(model, tok, ids, window=None, stride=None):
+def score_text(model, tok, ids, window=None, stride=None):
     """One text as token ids: bits per byte with their standard error over passes, and counts.
 
     Tokens that stand for no byte (BOS) are read, not counted.
@@ -63,7 +63,7 @@ def bits_per_byte(model, tok, ids, window=None, stride=None):
     model.eval()
     window = model.config.context if window is None else window
     stride = window if stride is None else stride
-    passes = list(windows(len(ids), window, stride))  # all of one length
+    passes = list(passes_over(len(ids), window, stride))  # all of one length
     batch = max(1, LOGITS // (window * tok.vocab))
     sums = []  # (nats, bytes, tokens), a pass
     for first in range(0, len(passes), batch):
@@ -82,7 +82,7 @@ def bits_per_byte(model, tok, ids, window=None, stride=None):
     return dict(
         bits_per_byte=nats / size / math.log(2),
         nats_per_token=nats / tokens,
-        error=standard_error(sums),
+        error=error_of_rate(sums),
         tokens=tokens,
         bytes=size,
         window=window,
@@ -90,7 +90,7 @@ def bits_per_byte(model, tok, ids, window=None, stride=None):
     )
 
 
-def standard_error(sums):
+def error_of_rate(sums):
     """Of the ratio all nats / all bytes, in bits: how far each pass is from the common rate."""
     nats, size = sum(n for n, _, _ in sums), sum(b for _, b, _ in sums)
     count = len(sums)
@@ -155,7 +155,7 @@ def table(model, tok, corpora, part="valid", window=None, stride=None, character
     for name, corpus in corpora:
         ids = tokens_of(corpus, tok, part, characters)
         about = dict(domain=name, corpus=corpus.fingerprint, part=part, uniform=uniform(tok, ids))
-        rows.append(about | bits_per_byte(model, tok, ids, window, stride))
+        rows.append(about | score_text(model, tok, ids, window, stride))
     mean = dict(domain="mean")
     for key in ("bits_per_byte", "nats_per_token", "uniform"):
         mean[key] = sum(row[key] for row in rows) / len(rows)

@@ -95,7 +95,7 @@ def generate(
     recorded as a CUDA graph on a GPU. The same tokens come out. None: a GPU tries both.
     """
     checks.tokens(ids, model.config.vocab)
-    checks.whole("tokens", tokens, 0)
+    checks.whole_number("tokens", tokens, 0)
     check_dials(temperature, top_k, top_p)
     if ids.shape[1] == 0:
         raise ValueError("generation continues a text: give at least one token, for example BOS")
@@ -105,7 +105,8 @@ def generate(
         # a compiler's work serves all caches of one shape: a power of two, so that there are few
         room = 1 << (room - 1).bit_length() if compiled else room
         cache = model.cache(room, rings, stores(model, len(ids), room))
-    writer = Writer(model, cache, sliding(model) if slide else None, (temperature, top_k, top_p))
+    windows, dials = context_windows(model) if slide else None, (temperature, top_k, top_p)
+    writer = Writer(model, cache, windows, dials)
     chance = torch.Generator(model.device).manual_seed(seed)
     said = [ids]
     for done in range(tokens):
@@ -116,7 +117,7 @@ def generate(
 
 def stores(model, texts, room):
     """Does a cache with room for so many tokens of so many texts store rows of tables, too?"""
-    numbers = model.config.kv * model.config.head  # of one position's values
+    numbers = model.config.groups * model.config.head  # of one position's values
     return worth_storing(texts * room, numbers, model.device.type)
 
 
@@ -164,7 +165,7 @@ class Writer:
         return still if compiled else Tried(still, self.passes)
 
 
-def sliding(model):
+def context_windows(model):
     """Keys to the left by layer where full layers see no farther back than the context."""
     return [window or model.config.context for window in model.windows]
 

@@ -9,15 +9,14 @@ The loop itself, with its clock, its checkpoints and its ways to stop, is minima
 import functools
 import math
 import os
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 import torch
 
 from minimal.callable import call_as
 from minimal.command import command, number
-from minimal.data import corpora, files, packing
+from minimal.data import files, packing
 from minimal.data import tokenizer as tokenizers
-from minimal.data.documents import Corpus
 from minimal.kernels.recorded import Direct, Recorded
 from minimal.model.count import count, settings_of
 from minimal.model.init import generator
@@ -27,50 +26,9 @@ from minimal.training.compiling import compiled
 from minimal.training.device import compute_dtype, keep_memory, matmul_rate
 from minimal.training.loop import Loop
 from minimal.training.progress import progress
-from minimal.training.run import HOW_OFTEN, NOT_IN_IDENTITY, Run, kind_of
+from minimal.training.run import HOW_OFTEN, NOT_IN_IDENTITY, Run, type_of
 from minimal.training.team import Team, disband
 from minimal.variants import build, skeleton
-
-
-# ---- what a run is made of ----------------------------------------------------------------------
-@dataclass
-class Parts:
-    """What a run is made of, ready for its first step."""
-
-    team: Team
-    corpus: Corpus
-    tokenizer: tokenizers.Tokenizer
-    data: packing.Dataset
-    model: GPT
-    counted: dict  # minimal.model.count: parameters, FLOPs and bytes
-    steps: int
-    optimizer: optim.Optimizer
-
-
-def prepare(run):
-    """Find the text, learn its tokenizer, pack it, build the model and its optimizer."""
-    # cheap questions first: what is wrong with a run should be said before anything is made
-    team = Team(run.device)
-    team.check_batch(run.batch, run.accumulate)
-    empty = skeleton(run.plan, run.size, **run.config())
-    counted = count(empty)
-    tokens_a_step = run.batch * empty.config.context
-    steps = run.total_steps(counted["flops_per_token"] * tokens_a_step)
-    recipe = run.whole_recipe()
-
-    # text
-    corpus = corpora.find(run.corpus, run.tokens)
-    tok = tokenizers.tokenizer(corpus, empty.config.vocab)
-    data = packing.pack(corpus, tok, empty.config.context, run.packing, run.tokens)
-
-    # model and optimizer
-    keep_memory()
-    compute = compute_dtype(team.device)
-    model = build(run.plan, run.size, run.seed, team.device, compute, **run.config())
-    how = dict(batch_tokens=tokens_a_step, steps=steps, scale=run.scale, lr=run.lr, team=team)
-    how["backend"] = None if run.graph else "auto"  # a graph's launches cost nothing
-    optimizer = optim.Optimizer(model, recipe, **how)
-    return Parts(team, corpus, tok, data, model, counted, steps, optimizer)
 
 
 @functools.cache
@@ -84,19 +42,33 @@ class Trainer(Loop):
     """The loop with a GPT's step, evaluation and words. Trainer(run).fit() -> the result."""
 
     def __init__(self, run, quiet=None):
-        parts = prepare(run)
+        # cheap questions first: what is wrong with a run should be said before anything is made
+        self.run, self.team = run, Team(run.device)
+        self.team.check_batch(run.batch, run.accumulate)
+        empty = skeleton(run.plan, run.size, **run.config())
+        config, recipe = empty.config, run.whole_recipe()
+        self.counted, self.tokens_a_step = count(empty), run.batch * config.context
+        steps = run.total_steps(self.counted["flops_per_token"] * self.tokens_a_step)
+
+        # text, model, optimizer: each is given what it needs of the run
+        wanted = config.vocab, config.context, run.packing, run.tokens
+        corpus, self.tok, self.data = packing.prepare_text(run.corpus, *wanted)
+        keep_memory()
+        compute = compute_dtype(self.team.device)
+        model = build(empty.plan, config, run.seed, self.team.device, compute)
+        how = dict(steps=steps, scale=run.scale, lr=run.lr, team=self.team)
+        how["backend"] = None if run.graph else "auto"  # a graph's launches cost nothing
+        optimizer = optim.Optimizer(model, recipe, batch_tokens=self.tokens_a_step, **how)
+
+        # the loop, and how a step runs in it
         every = dict(evaluate=run.evaluate, save=run.save)
-        super().__init__(parts.model, parts.optimizer, parts.steps, run.out, every)
-        self.run, self.team, self.data, self.tok = run, parts.team, parts.data, parts.tokenizer
-        self.counted, self.tokens_a_step = parts.counted, run.batch * self.model.config.context
+        super().__init__(model, optimizer, steps, run.out, every)
         self.corpus = dict(
-            name=parts.corpus.name,
-            fingerprint=parts.corpus.fingerprint,
+            name=corpus.name,
+            fingerprint=corpus.fingerprint,
             tokens=self.data.about["train"]["tokens"],
         )
-        self.loss = self.model.loss
-        if run.compile:
-            self.loss = compiled(self.model.loss)
+        self.loss = compiled(self.model.loss) if run.compile else self.model.loss
         self.replayed, self.scored = None, Direct(self.held_out_nats, self.team.to_device)
         if run.graph and self.team.device.type == "cuda":
             self.team.alone("a step as one CUDA graph")
@@ -314,7 +286,7 @@ def add_option(parser, entry):
     if entry.type is bool:
         how |= dict(action="store_true")
     else:
-        how |= dict(type=kind_of(entry), default=entry.default)
+        how |= dict(type=type_of(entry), default=entry.default)
     parser.add_argument(f"--{entry.name}", **how)
 
 

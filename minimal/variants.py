@@ -81,8 +81,8 @@ from minimal.model.values import Bypass, Gate, Heads, Input, Mean, Own, Slots, T
 PLANS = {
     # The transformer, and fewer key/value heads
     "standard": Plan(),
-    "gqa": Plan(kv=half_heads),
-    "mqa": Plan(kv=lambda heads: 1),
+    "gqa": Plan(groups=half_heads),
+    "mqa": Plan(groups=lambda heads: 1),
 
     # ResFormer and SVFormer (2410.17897), and what the paper compares them with
     "resformer": Plan(place(after_first, value=V1_HALF)),
@@ -90,7 +90,7 @@ PLANS = {
     "resformer-nearest": Plan(place(after_first, value=by_layer(half_below))),
     "svformer": Plan(place(after_first, value=first())),
     "svformer-anchors": Plan(place(behind_anchor, value=by_layer(anchor))),
-    "svformer-gqa": Plan(place(after_first, value=V1), kv=half_heads),
+    "svformer-gqa": Plan(place(after_first, value=V1), groups=half_heads),
     "cross": Plan(place(after_first, read=Across)),
     "cross-mean": Plan(place(after_first, value=by_layer(half_below))),
     "cross-all": Plan(place(after_first, value=Mean)),
@@ -135,7 +135,7 @@ PLANS = {
     "bov-early": Plan(place(early_third, value=TABLE)),
     "row9-early": Plan(place(early_third, value=X0_LEARNED)),
     "bov-keep": Plan(place(last_third, value=mixed_with(Table, 1.0, 0.0, **OPEN))),
-    "bov-gqa": Plan(place(last_third, value=TABLE), kv=half_heads),
+    "bov-gqa": Plan(place(last_third, value=TABLE), groups=half_heads),
     "vplus": Plan(place(alternate, value=GATED)),
     "x0-detach": Plan(place(last_third, value=partial(Input, True, **LEARNED))),
 
@@ -297,10 +297,10 @@ def main(parser, argv):
         print(json.dumps(rows, indent=1, ensure_ascii=not letters))
     else:
         print(f"{asked.size}: bytes at 2 an element, int32 ids, full context, batch 1\n")
-        print(table(rows))
+        print(in_columns(rows))
 
 
-def table(rows):
+def in_columns(rows):
     """One line a plan."""
     heads = ("plan", "parameters", "FLOPs/token", "cache B/token", "fixed B", "values by layer")
     line = "{:20} {:>13} {:>15} {:>14} {:>13}  {}"

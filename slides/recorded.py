@@ -20,7 +20,6 @@ from evidence.research import (
     text_leads,
     vocab_leads,
 )
-from evidence.research.bench.decode import LENGTHS
 from minimal.compare import intervals
 
 PAGES = [
@@ -279,7 +278,7 @@ def decoding():
         "Decoding against the best V cache of each processor",
         "keys in the cache",
         "times as fast",
-        x=LENGTHS,
+        x=table.LENGTHS,
         logx=True,
         baseline=1,
         one_legend=True,

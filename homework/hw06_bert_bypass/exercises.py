@@ -1081,7 +1081,7 @@ def features(r):
     after="In alpha the variance is a parabola: lowest at -Cov / Var R, and back at Var V at "
     "twice that. Whether one divides by n or by n - 1 does not matter, because it "
     "cancels in the ratio: one solution uses torch.cov. The terms of a trained encoder, "
-    "layer by layer, are in minimal/encoder/bypass.py: spread.",
+    "layer by layer, are in notebooks/course/variance.py: spread.",
     level="stretch",
     minutes=18,
 )

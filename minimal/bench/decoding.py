@@ -19,7 +19,7 @@ PLANS = ("standard", "svformer", "bov")
 LENGTHS = (4096, 32768)
 
 
-def milliseconds(where):
+def timer(where):
     """How in_turn times one call on this device: until its answer is there."""
     return lambda way: 1e3 * clock(way, 1, warm=0, where=where)[0]
 
@@ -32,7 +32,7 @@ def generating(plans=PLANS, size="tiny", tokens=32, rounds=5, where="cpu"):
     ids = zipf(config.vocab, config.context, torch.Generator().manual_seed(0))
     how = dict(ids=ids[None].long().to(where), tokens=tokens, compiled=False)
     ways = {plan: partial(generate, model, **how) for plan, model in zip(plans, models)}
-    taken = in_turn(ways, rounds, milliseconds(where))
+    taken = in_turn(ways, rounds, timer(where))
     rows = []
     for plan, ms in medians(taken).items():
         row = dict(plan=plan, size=size, prompt=config.context, tokens=tokens)
@@ -61,6 +61,6 @@ def gathering(lengths=LENGTHS, H=6, D=128, V=32768, rounds=9, where="cpu"):
         off = (ways["gathered"]() - ways["stored"]()).abs().max().item()
         if not off <= TOLERANCE[q.dtype]:
             raise AssertionError(f"{S} keys: the ways differ by {off:.1e}: nothing to time")
-        taken = in_turn(ways, rounds, milliseconds(where))
+        taken = in_turn(ways, rounds, timer(where))
         rows.append(dict(keys=S, **medians(taken), times=ratio(taken, "stored", "gathered")))
     return rows

@@ -113,7 +113,8 @@ def draw(rows, baseline, folder):
     # every plan's loss, against what it was given
     for axis in ("steps", "tokens", "flops"):
         series = {plan: (along(row, axis), row["train"]) for plan, row in first.items()}
-        write(lines(series, "Training loss", axis, "nats a token"), folder / f"loss-{axis}.svg")
+        plot = line_plot(series, "Training loss", axis, "nats a token")
+        write_picture(plot, folder / f"loss-{axis}.svg")
 
     # less the baseline's, where all curves are of one length
     base = first.pop(baseline, None)
@@ -126,7 +127,8 @@ def draw(rows, baseline, folder):
         lead = relative(row["train"], base["train"], window)
         series[plan] = range(len(lead)), lead
     title = f"Below zero: ahead of {baseline}"
-    write(lines(series, title, f"{base['every']} steps", "nats"), folder / "relative.svg")
+    plot = line_plot(series, title, f"{base['every']} steps", "nats")
+    write_picture(plot, folder / "relative.svg")
 
 
 def along(row, axis):
@@ -135,7 +137,7 @@ def along(row, axis):
     return [a_point * (i + 0.5) for i in range(len(row["train"]))]
 
 
-def lines(series, title, xlabel, ylabel):
+def line_plot(series, title, xlabel, ylabel):
     """{name: (x, y)} as lines that differ in dash as in colour."""
     from matplotlib.figure import Figure
 
@@ -150,7 +152,7 @@ def lines(series, title, xlabel, ylabel):
     return fig
 
 
-def write(fig, path):
+def write_picture(fig, path):
     """A picture, equal for equal numbers."""
     import matplotlib
 

@@ -38,7 +38,7 @@ def numerical_state():
     else:
         kernels = torch.backends.cpu.get_cpu_capability()  # AVX2, AVX512 and the like
         machine = of_maker(f"{platform.machine()} {kernels}, {torch.get_num_threads()} threads")
-    return dict(commit=commit(), torch=torch.__version__, machine=machine)
+    return dict(commit=commit_here(), torch=torch.__version__, machine=machine)
 
 
 def of_maker(machine, maker=None):
@@ -60,7 +60,7 @@ def told_maker():
     return results.cpu_says("vendor_id")
 
 
-def commit():
+def commit_here():
     """The commit of this checkout, with a + where minimal/ was changed since; None without git."""
     made = results.commit()
     if made is None:

@@ -36,7 +36,7 @@ def run_key(run, fingerprint):
     asked = {name: value for name, value in run.asked().items() if name not in NOT_IN_IDENTITY}
     return files.digest(
         asked,
-        asdict(model.config),
+        model.config.stored(),
         settings_of(model),
         count(model),
         repr(recipes.named(run.recipe)),

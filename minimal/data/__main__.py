@@ -7,8 +7,8 @@ import time
 
 from minimal.command import command, number
 from minimal.data import corpora
-from minimal.data.packing import pack
-from minimal.data.tokenizer import SMALLEST, tokenizer
+from minimal.data.packing import prepare_text
+from minimal.data.tokenizer import SMALLEST
 
 
 @command("minimal.data", __doc__)
@@ -31,11 +31,9 @@ def main(parser, argv):
     asked = parser.parse_args(argv)
 
     start = time.perf_counter()
-    corpus = corpora.find(asked.corpus, asked.tokens)
-    tok = tokenizer(corpus, asked.vocab)
-    data = pack(corpus, tok, asked.context, asked.packing, asked.tokens)
+    made = prepare_text(asked.corpus, asked.vocab, asked.context, asked.packing, asked.tokens)
     seconds = time.perf_counter() - start
-    for name, value in description(corpus, tok, data, seconds).items():
+    for name, value in description(*made, seconds).items():
         print(f"{name:20}{value}")
 
 

@@ -74,7 +74,7 @@ def survey(name, read, own_valid=None):
     return Corpus(name, digest.hexdigest()[:12], characters, texts, read, own_valid)
 
 
-def kept(name, key, parts):
+def kept_corpus(name, key, parts):
     """A corpus whose documents are made once, and then read from files of the cache: the `parts`
     "train" and, where the source holds text out, "valid", each a function. They hang on the key."""
 

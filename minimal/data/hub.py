@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Callable
 
-from minimal.data.documents import EVERY, kept
+from minimal.data.documents import EVERY, kept_corpus
 from minimal.data.files import DataError, data_folder, digest, once
 
 
@@ -103,7 +103,7 @@ def the_library(what):
     return datasets
 
 
-def rows_of(name, hub, split):
+def streamed_rows(name, hub, split):
     """The rows of one split, streaming. Whatever goes wrong on the way becomes one sentence."""
     # six lines about retries would stand before our one
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
@@ -125,7 +125,7 @@ def rows_of(name, hub, split):
 
 
 def documents_of(name, hub, split):
-    rows = rows_of(name, hub, split)
+    rows = streamed_rows(name, hub, split)
     if hub.mix:
         rows = mixed(name, rows, hub)
     for row in rows:
@@ -174,7 +174,7 @@ def materialise(name, hub, tokens):
     if hub.valid:
         wanted["valid"] = hub.valid, characters // (EVERY - 1)
     parts = {part: partial(some_documents, name, hub, *what) for part, what in wanted.items()}
-    return kept(name, digest(repr(hub), characters), parts)
+    return kept_corpus(name, digest(repr(hub), characters), parts)
 
 
 def some_documents(name, hub, split, limit):

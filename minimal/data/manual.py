@@ -10,7 +10,7 @@ import importlib.util
 import inspect
 import sys
 
-from minimal.data.documents import kept, stdlib
+from minimal.data.documents import kept_corpus, stdlib
 from minimal.data.files import digest
 
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -46,4 +46,4 @@ def manual():
         return sorted((text for text in told if text.strip()), key=digest)
 
     made_of = library.fingerprint, sorted(chapters.items()), sys.version_info[:2], FORMAT
-    return kept("manual", f"from-{digest(*made_of)}", dict(train=read))
+    return kept_corpus("manual", f"from-{digest(*made_of)}", dict(train=read))

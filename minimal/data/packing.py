@@ -13,7 +13,17 @@ import numpy as np
 import torch
 from numpy.lib.stride_tricks import sliding_window_view
 
+from minimal.data import corpora
 from minimal.data.files import DataError, digest, once
+from minimal.data.tokenizer import tokenizer
+
+
+# ---- from a name to rows ------------------------------------------------------------------------
+def prepare_text(name, vocab, context, how="stream", tokens=None):
+    """(corpus, tokenizer, rows): find the text, learn its tokenizer, pack it; each is made once."""
+    corpus = corpora.find(name, tokens)
+    tok = tokenizer(corpus, vocab)
+    return corpus, tok, pack(corpus, tok, context, how, tokens)
 
 
 # ---- packing ------------------------------------------------------------------------------------
@@ -47,15 +57,15 @@ def pack(corpus, tok, context=128, how="stream", tokens=None):
         print(f"bestfit: {cropped:.1%} of the training tokens cropped")
 
     # rows
-    rows = rows_of(corpus, "train", train, context, stride)
+    rows = overlapping_rows(corpus, "train", train, context, stride)
     if tokens is not None:
         rows = rows[: tokens // context]
-    held_rows = rows_of(corpus, "valid", held, context, context)
+    held_rows = overlapping_rows(corpus, "valid", held, context, context)
     fingerprint = digest(corpus.fingerprint, tok.fingerprint, how, context, len(rows))
     return Dataset(rows, held_rows, context, cropped, about, fingerprint)
 
 
-def rows_of(corpus, part, flat, context, stride):
+def overlapping_rows(corpus, part, flat, context, stride):
     """A view of a token file as rows; nothing is copied until a batch is."""
     if len(flat) <= context:
         raise DataError(

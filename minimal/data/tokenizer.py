@@ -97,7 +97,7 @@ def learn(corpus, vocab, folder):
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    raw.train_from_iterator(sample(corpus), trainer)
+    raw.train_from_iterator(text_to_learn(corpus), trainer)
     if raw.get_vocab_size() < vocab:
         raise DataError(
             f"corpus {corpus.name} is too short for {vocab} tokens: its pairs run out at "
@@ -107,7 +107,7 @@ def learn(corpus, vocab, folder):
     raw.save(str(folder / "tokenizer.json"))
 
 
-def sample(corpus):
+def text_to_learn(corpus):
     """The first 10,000 characters of every document, then the next of every one, to 20 million.
 
     Of many short documents this is the usual crop, and one long novel is still read whole.

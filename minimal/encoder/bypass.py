@@ -76,7 +76,7 @@ def plan(spec):
     if isinstance(spec, str):
         return plan_named(spec)
     dials = DIALS | spec
-    check(dials)
+    check_spec(dials)
     alpha, start, layers = dials["alpha"], dials["start"], dials["where"]
     chosen = LAYERS[layers] if isinstance(layers, str) else numbered(layers)
     past = partial(Bypass, dials["act"], dials["on"])
@@ -86,7 +86,7 @@ def plan(spec):
     return OneAlpha(layer_values, start=start) if alpha == "global" else Plan(layer_values)
 
 
-def check(dials):
+def check_spec(dials):
     """One sentence about the first dial that cannot be set so."""
     for name, value in dials.items():
         if name not in DIALS:

@@ -25,7 +25,7 @@ BATCH = 64  # windows that are scored at once
 
 
 @dataclass
-class Spans:
+class SpanTask:
     """Questions about passages: where does the answer begin, where does it end?"""
 
     train: list
@@ -70,7 +70,7 @@ class Spans:
 
     def score(self, model):
         threshold = 0.0 if self.v2 else None
-        said = passages.choose(self.found(model), threshold)
+        said = passages.chosen_answers(self.found(model), threshold)
         return squad.score(self.test, said, self.v2)
 
 
@@ -115,7 +115,7 @@ def task_of(name, train, test, pieces, length):
     train = squad.load(train, "train", report)
     test = squad.load(test, "validation", report)
     stride = min(128, length // 3)
-    return Spans(train, test, pieces, length, stride, name == "squad_v2", report)
+    return SpanTask(train, test, pieces, length, stride, name == "squad_v2", report)
 
 
 def encoder(asked):
@@ -150,7 +150,7 @@ def options(parser):
     add("--seeds", type=number(int, least=0), nargs="+", default=[42], help=seeds)
 
 
-def check(parser, asked):
+def check_options(parser, asked):
     """An encoder, from one place."""
     if not asked.encoder and not (asked.weights and asked.pieces):
         parser.error(
@@ -167,7 +167,7 @@ def check(parser, asked):
 def main(parser, argv):
     options(parser)
     asked = parser.parse_args(argv)
-    check(parser, asked)
+    check_options(parser, asked)
     model, pieces = encoder(asked)
     length = min(asked.length, model.config.context)
     task = task_of(asked.task, asked.train, asked.test, pieces, length)

@@ -125,7 +125,7 @@ def framed(rows, pieces):
     return F.pad(rows, (0, 1), value=pieces.sep)
 
 
-def rows_of(corpus, pieces, length):
+def packed_rows(corpus, pieces, length):
     """Running text in rows that, framed, have this length. (pack's rows hold one piece more.)"""
     return pack(corpus, pieces, length - 3)
 
@@ -142,7 +142,7 @@ def masked_loss(model, pieces, ids, seed, step, segments=None, lengths=None):
 
 def pretrain(model, corpus, pieces, stages=REPORT, seed=0, lr=None, **how):
     """The stages one after the other under one schedule of warm-up and decay. -> losses"""
-    rows = {stage.length: rows_of(corpus, pieces, stage.length).train for stage in stages}
+    rows = {stage.length: packed_rows(corpus, pieces, stage.length).train for stage in stages}
     ends = list(accumulate(stage.steps for stage in stages))
 
     def loss_at(step):
@@ -160,7 +160,7 @@ def masked_score(model, corpus, pieces, length, rows=64):
     """Held-out loss in nats a masked piece, and the share guessed right; always the same rows and
     masks."""
     # Rows that are spread over the held-out text.
-    held = rows_of(corpus, pieces, length).held
+    held = packed_rows(corpus, pieces, length).held
     rows = min(rows, len(held))
     spread = [i * len(held) // rows for i in range(rows)]
     ids = framed(held[spread].astype("int64"), pieces)  # (rows, length)
@@ -181,7 +181,7 @@ def masked_score(model, corpus, pieces, length, rows=64):
 # ---- what is kept -------------------------------------------------------------------------------
 def identity(plan, config, pieces, **more):
     """What a folder of weights must say about itself, so that it can be read without being told."""
-    return dict(plan=plan, config=asdict(config), pieces=pieces.fingerprint, **more)
+    return dict(plan=plan, config=config.stored(), pieces=pieces.fingerprint, **more)
 
 
 def restore(folder):

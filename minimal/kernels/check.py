@@ -46,7 +46,7 @@ def check(q, k, table, ids, gain, window, lengths, scale):
         want(here, "all tensors want one device, got q on {} and {} elsewhere", q.device, name)
 
     # the integers
-    if ids.numel() and may_look(ids, V):
+    if ids.numel() and may_look_now(ids, V):
         low, high = (int(x) for x in ids.aminmax())
         named = 0 <= low and high < V
         want(named, "ids want to name rows 0 to {}, padding too, got {} to {}", V - 1, low, high)
@@ -60,7 +60,7 @@ def stamp(ids, vocabulary):
     return vocabulary, None if ids.is_inference() else ids._version
 
 
-def may_look(ids, vocabulary):
+def may_look_now(ids, vocabulary):
     """On a CPU always. On a GPU a look waits for the device: once for these ids, not once a layer.
 
     While a CUDA graph is recorded, or a model compiled, nobody can look: make one call before."""

@@ -128,7 +128,7 @@ def tiles_of(T, window, device):
     return create_block_mask(rule, None, None, T, T, device=device)
 
 
-def rows_of(table, ids):
+def look_up(table, ids):
     """table[ids], (B, S, G, D), by the call whose backward adds in a fixed order."""
     if not table.is_contiguous():
         return table[ids]
@@ -137,4 +137,4 @@ def rows_of(table, ids):
 
 def dense(q, k, table, ids, gain, *, plan=None, **how):
     """A way of gather_attention: rows of the table first, then PyTorch's attention; it trains."""
-    return attention(q, k, rows_of(table, ids), gain, **how)
+    return attention(q, k, look_up(table, ids), gain, **how)

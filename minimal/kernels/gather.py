@@ -27,7 +27,7 @@ from minimal.kernels.fastest import fastest
 from minimal.kernels.fused import fused
 from minimal.kernels.histogram import histogram_decode, rows_decode
 from minimal.kernels.reference import reference
-from minimal.kernels.route import choose, is_close, kernels_run
+from minimal.kernels.route import choose_way, is_close, kernels_run
 
 
 def gather_attention(
@@ -91,7 +91,7 @@ def routed(q, k, table, training, window):
     (B, T, H, D), (_, S, G, _), V = q.shape, k.shape, len(table)
     bytes_each = dict(k_bytes=k.element_size(), table_bytes=table.element_size())
     known = dict(device=q.device.type, training=training, window=window)
-    return choose(B, T, S, H, G, D, V, **known, **bytes_each)[0]
+    return choose_way(B, T, S, H, G, D, V, **known, **bytes_each)[0]
 
 
 def measured(way, given, how):

@@ -80,14 +80,14 @@ def route(B, T, S, H, G, D, V, **known):
     and nowhere else, so a GPU takes it only where a caller names it.
 
     On a CPU, where rows and the histogram are close, gather_attention measures both once."""
-    way, why = choose(B, T, S, H, G, D, V, **known)
+    way, why = choose_way(B, T, S, H, G, D, V, **known)
     window = known.get("window", 0)
     by_position, by_token = table_rows(B, T, S, H, G, V, window)
     numbers = dict(S=S, window=window, by_position=by_position, by_token=by_token)
     return way, REASONS[why].format(positions=B * in_reach(T, S, window), **numbers)
 
 
-def choose(
+def choose_way(
     B, T, S, H, G, D, V,
     *,
     device, training=False, window=0, k_bytes=4, table_bytes=4, triton=None,

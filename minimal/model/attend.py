@@ -11,12 +11,12 @@ from minimal.kernels.reference import by_definition
 from minimal.model.tape import Bank
 
 
-def reference(q, k, value, **how):
+def as_defined(q, k, value, **how):
     """Attention as it is defined. Everything else here and in the kernels must equal this."""
     return by_definition(q, k, value.dense(), value.gain, **how)
 
 
-def dense(q, k, value, **how):
+def in_one_call(q, k, value, **how):
     """PyTorch's fused attention over values that exist."""
     return attention(q, k, value.dense(), value.gain, **how)
 
@@ -26,7 +26,7 @@ def attend(q, k, value, *, bound=None, mask=None, dropout=0.0, **how):
 
     `bound` is the largest |logit| there can be, where QK norm gives one."""
     # A Bank trains through its rows: storing V costs little beside what the fused call gains.
-    by_token = isinstance(value, Bank) and mask is None and not q.is_meta
+    by_token = isinstance(value, Bank) and mask is None
     if by_token and not torch.is_grad_enabled():
         return unchecked(q, k, value.table, value.ids, value.gain, bound=bound, **how)
-    return dense(q, k, value, mask=mask, dropout=dropout, bound=bound, **how)
+    return in_one_call(q, k, value, mask=mask, dropout=dropout, bound=bound, **how)

@@ -15,13 +15,15 @@ from minimal.model.tape import Rows
 
 
 # ---- queries and keys -------------------------------------------------------------------------
-class Own(Part):
+class Projection(Part):
     """q or k = W h, then positions, then norm. `name` is "q" or "k". Keys are kept."""
+
+    stored_as = "Own"
 
     def __init__(self, name, *, config, at):
         super().__init__()
         self.name, self.config = name, config
-        self.heads = config.heads if name == "q" else config.kv
+        self.heads = config.heads if name == "q" else config.groups
         n_out = self.heads * config.head
         self.project = Linear(f"{at}.{name}", config.width, n_out, bias=config.style.qkv_bias)
 
@@ -45,7 +47,7 @@ class Own(Part):
         return tape.keep_rows(self.keeps, at, x) if self.keeps else x
 
 
-class Residual(Own):
+class Residual(Projection):
     """(x_n + x_1) / 2 before positions and norm: ResFormer's Fig 6, which prints no formula."""
 
     def flat(self, h, at, tape):
@@ -55,7 +57,7 @@ class Residual(Own):
         return f", {self.name} mixed with {self.name}1"
 
 
-class FromInput(Own):
+class FromInput(Projection):
     """W norm(x0): queries or keys of the token embedding, as values.Input has values of it."""
 
     def flat(self, h, at, tape):

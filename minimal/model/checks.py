@@ -9,7 +9,7 @@ import numbers
 import torch
 
 
-def whole(name, value, least):
+def whole_number(name, value, least):
     """A whole number of at least so much."""
     if not isinstance(value, numbers.Integral) or value < least:
         raise ValueError(f"{name}: wanted a whole number from {least}, got {value!r}")
@@ -18,11 +18,11 @@ def whole(name, value, least):
 def config(wanted):
     """The fields of a Config."""
     for name in ("layers", "width", "heads", "context", "vocab"):
-        whole(name, getattr(wanted, name), 1)
+        whole_number(name, getattr(wanted, name), 1)
     for name in ("groups", "hidden"):
         value = getattr(wanted, name)
         if value is not None:
-            whole(name, value, 1)
+            whole_number(name, value, 1)
     if not (isinstance(wanted.dropout, numbers.Real) and 0 <= wanted.dropout < 1):
         raise ValueError(f"dropout: wanted a share from 0 to below 1, got {wanted.dropout}")
     if wanted.width % wanted.heads:
@@ -30,9 +30,9 @@ def config(wanted):
             f"width {wanted.width} does not split into {wanted.heads} heads: "
             "choose heads that divide it"
         )
-    if wanted.heads % wanted.kv:
+    if wanted.heads % wanted.groups:
         raise ValueError(
-            f"{wanted.heads} query heads do not share {wanted.kv} key/value heads evenly: "
+            f"{wanted.heads} query heads do not share {wanted.groups} key/value heads evenly: "
             "choose groups that divide the heads"
         )
     if not is_pattern(wanted.windows) and not are_widths(wanted.windows):

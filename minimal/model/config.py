@@ -1,7 +1,7 @@
 """How large is the model, and in what style are its blocks built? Configs, styles, sizes."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from minimal.model import checks
 
@@ -136,7 +136,7 @@ class Config:
     heads: int
     context: int
     vocab: int
-    groups: int | None = None  # key/value heads; None = heads
+    groups: int | None = None  # key/value heads; None becomes `heads`
     hidden: int | None = None  # MLP width; None = 4 width
     style: Style | str = "nanochat"  # a name is enough: here it becomes the Style
     windows: str | tuple[int, ...] = "SSSL"  # a pattern, or keys to the left by layer (0 = all)
@@ -145,14 +145,11 @@ class Config:
 
     def __post_init__(self):
         object.__setattr__(self, "style", style_named(self.style))
+        if self.groups is None:
+            object.__setattr__(self, "groups", self.heads)
         checks.config(self)
         if isinstance(self.windows, list):  # as JSON carries them
             object.__setattr__(self, "windows", tuple(self.windows))
-
-    @property
-    def kv(self):
-        """Key/value heads."""
-        return self.groups or self.heads
 
     @property
     def head(self):
@@ -194,8 +191,16 @@ class Config:
         return long
 
     def but(self, **changes):
-        """The same, with changes."""
-        return replace(self, **changes)
+        """The same, with changes; heads that are not grouped stay so."""
+        return replace(self, **self.ungrouped() | changes)
+
+    def ungrouped(self):
+        """{groups: None} where every head has keys and values of its own."""
+        return dict(groups=None) if self.groups == self.heads else {}
+
+    def stored(self):
+        """Its fields as files have them, from which Config(**fields) makes it again."""
+        return asdict(self) | self.ungrouped()
 
 
 # ---- sizes ------------------------------------------------------------------------------------

@@ -6,14 +6,12 @@ And what it is, in words and in numbers: what every layer reads, and the setting
 import itertools
 
 import torch
-import torch.nn.functional as F
-from torch.overrides import TorchFunctionMode
 
 from minimal.model.layers import Linear
 
 
 def count(model):
-    """Parameters, FLOPs per token and cache bytes, counted on the structure (meta tensors).
+    """Parameters, FLOPs per token and cache bytes, counted on its structure.
 
     FLOPs: 6 for every weight of a matrix that one token meets, 6 H D for each of q k^T and A V per
     visible position, the window counted whole, without causality's half (the rule of the Bank of
@@ -31,74 +29,41 @@ def count(model):
 def passes(model):
     """(weights of matrices that a token meets, cache bytes a token, cache bytes once).
 
-    From two tokens in a row: what the second adds to the cache is per token, the rest is fixed.
+    From two tokens in a row: the first meets the matrices as in training; what the second adds to
+    the cache is per token, the rest is fixed.
     """
-    calls, held = [], []
+    calls, cache = [], model.cache()
     matrices = [m for m in model.modules() if isinstance(m, Linear) and m.kind != "smear"]
     note = lambda module, *_: calls.append(module.weight.numel())
     hooks = [matrix.register_forward_hook(note) for matrix in matrices]
-    ids = torch.zeros(1, 1, dtype=torch.long, device="meta")
-    cache = model.cache()
-    for _ in range(2):
-        calls.clear()
-        with Shapes():
-            model(ids, cache=cache)
-        held.append(sum(map(bytes_of, cache.kept.values())))
+    of_no_text(model, cache)
     for hook in hooks:
         hook.remove()
-    per_token = held[1] - held[0]
-    return sum(calls), per_token, held[0] - per_token
+    first = sum(map(bytes_of, cache.kept.values()))
+    of_no_text(model, cache)
+    per_token = sum(map(bytes_of, cache.kept.values())) - first
+    return sum(calls), per_token, first - per_token
 
 
-tensor = torch.Tensor
-ALIKE = {F.rms_norm, F.layer_norm, F.silu, F.gelu, F.relu, torch.tanh}  # as their first argument
-ALIKE |= {tensor.roll, tensor.neg, tensor.cos, tensor.sin}
-PAIRS = {tensor.mul, tensor.add, tensor.sub, tensor.__mul__, tensor.__add__, tensor.__sub__}
-PAIRS |= {tensor.__rmul__, tensor.__radd__, tensor.__rpow__}
-
-
-class Shapes(TorchFunctionMode):
-    """Answers for the commonest operations of meta tensors: PyTorch works out each of their shapes
-    in a fifth of a millisecond of Python, and a pass through twelve layers has hundreds. The first
-    time it imports its compiler for that, which takes longer than all of them."""
-
-    def __torch_function__(self, function, types, args=(), kwargs=None):
-        x, *rest = args or (None,)
-        if isinstance(x, tensor) and x.is_meta:
-            if function in ALIKE:
-                return empty(x.shape, x.dtype)
-            if function in PAIRS:
-                return pair(x, *rest)
-            if function is tensor.div and not isinstance(rest[0], tensor):
-                return empty(x.shape, torch.result_type(x, 1.0))
-            if function is F.linear:
-                return empty((*x.shape[:-1], len(rest[0])), x.dtype)
-            if function is F.scaled_dot_product_attention:
-                return empty((*x.shape[:-1], rest[1].shape[-1]), x.dtype)
-        if function is torch.cat and x[0].is_meta:
-            return joined(x, *rest, **(kwargs or {}))
-        return function(*args, **(kwargs or {}))
-
-
-def empty(shape, dtype):
-    return torch.empty(shape, dtype=dtype, device="meta")
-
-
-def pair(x, y):
-    """Of the shape that both are stretched to."""
-    if not isinstance(y, tensor) or x.shape == y.shape:
-        return empty(x.shape, torch.result_type(x, y))
-    return empty(torch.broadcast_shapes(x.shape, y.shape), torch.result_type(x, y))
-
-
-def joined(parts, dim=0):
-    shape = list(parts[0].shape)
-    shape[dim] = sum(part.shape[dim] for part in parts)
-    return empty(shape, parts[0].dtype)
+@torch.no_grad()
+def of_no_text(model, cache):
+    """A token of no texts at all, with weights that are one zero each: all shapes come out, nothing
+    is stored, and nothing is computed. (A matrix may belong to two parts, and
+    torch.func.functional_call would put one of both back.)"""
+    own = [(part, dict(part._parameters)) for part in model.modules()]
+    try:
+        for part, weights in own:
+            for name, p in weights.items():
+                part._parameters[name] = None if p is None else torch.zeros(()).expand(p.shape)
+        model(torch.zeros(0, 1, dtype=torch.long), cache=cache)
+    finally:
+        for part, weights in own:
+            part._parameters.update(weights)
 
 
 def bytes_of(rows):
-    return rows.numel() * (2 if rows.is_floating_point() else 4)
+    """Of one text's rows: 2 an element, 4 an id."""
+    return rows.shape[1:].numel() * (2 if rows.is_floating_point() else 4)
 
 
 def attention_flops(model):
@@ -120,7 +85,8 @@ def table_bytes(model):
 
 
 def settings_of(model):
-    """Every part with its plain settings: one name with other numbers is another plan."""
+    """Every part with its plain settings: one name with other numbers is another plan. A class that
+    was renamed keeps the name under which runs were kept."""
     plain = (int, float, str, list, tuple, dict)
     found = []
     for name, part in model.named_modules():
@@ -129,7 +95,8 @@ def settings_of(model):
             for key, value in vars(part).items()
             if isinstance(value, plain) and key[0] != "_" and key != "training"
         }
-        found.append([name, type(part).__name__, settings])
+        kind = vars(type(part)).get("stored_as", type(part).__name__)
+        found.append([name, kind, settings])
     return found
 
 

@@ -90,7 +90,7 @@ def role_of(module, leaf):
     raise TypeError(f"{type(module).__name__}.{leaf} has no role: give it one in role_of")
 
 
-def fill(tensor, start, fan_in, random):
+def start_tensor(tensor, start, fan_in, random):
     """Fill a tensor as a row of INITS says; returns it."""
     distribution, size, *rule = start
     if rule:
@@ -111,7 +111,7 @@ def init(model, seed=0):
     for module in model.modules():
         if isinstance(module, Linear):
             random = generator(seed, module.key)
-            fill(module.weight, starts[module.kind], module.weight.shape[1], random)
+            start_tensor(module.weight, starts[module.kind], module.weight.shape[1], random)
             if module.bias is not None:
                 module.bias.zero_()
         elif isinstance(module, Norm):
@@ -134,7 +134,7 @@ def embed(model, rows, starts, seed):
     """Token embeddings, learned positions, and tables that are not aligned."""
     kind = "position" if rows.role == "position" else rows.start
     key = f"table {rows.key}" if rows.role == "table" else rows.key
-    fill(rows.weight, starts[kind], model.config.width, generator(seed, key))
+    start_tensor(rows.weight, starts[kind], model.config.width, generator(seed, key))
 
 
 def align(model, bank, starts, seed):
@@ -143,9 +143,9 @@ def align(model, bank, starts, seed):
     g, d = bank.weight.shape[-2:]
     # the W_V and the embedding that this seed gives, whether the model holds them or not
     w_v = torch.empty(g * d, width)
-    fill(w_v, starts["matrix"], width, generator(seed, bank.key))
+    start_tensor(w_v, starts["matrix"], width, generator(seed, bank.key))
     tokens = torch.empty(model.embed.weight.shape)
-    fill(tokens, starts["embed"], width, generator(seed, model.embed.key))
+    start_tensor(tokens, starts["embed"], width, generator(seed, model.embed.key))
     # a table holds what attention would have read
     rows = (norm(tokens) @ w_v.T).unflatten(-1, (g, d))  # (V, G, D)
     rows = norm(rows) if model.config.style.value_norm else rows

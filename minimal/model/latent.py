@@ -101,7 +101,7 @@ class Read(Plain):
 
     def forward(self, q, k, value, h, at, tape):
         # with a past, making keys and values of all of it anew would cost more than the reading
-        absorbed = q.shape[1] < k.shape[1] and not q.is_meta
+        absorbed = q.shape[1] < k.shape[1]
         read = self.absorbed if absorbed else self.written_out
         return read(q, k, value, at, tape)
 

@@ -87,17 +87,17 @@ class Looked(Source):
     def __init__(self, look, **where):
         super().__init__(**where)
         config = self.config
-        if config.kv != config.heads:
+        if config.groups != config.heads:
             raise ValueError(
                 f"a lookup is {config.width} wide, and grouped heads make values "
-                f"{config.kv * config.head} wide: use groups = heads"
+                f"{config.groups * config.head} wide: use groups = heads"
             )
         self.look = look(**where)
         self.mark = self.look.mark
 
     def rows(self, h, at, tape):
         tape.looked[at] = self.look(h, tape)
-        return tape.looked[at].unflatten(-1, (self.config.kv, self.config.head))  # (B, T, G, D)
+        return tape.looked[at].unflatten(-1, (self.config.groups, self.config.head))  # (B, T, G, D)
 
     def word(self):
         return self.look.label()

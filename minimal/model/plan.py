@@ -11,8 +11,8 @@ class LayerPlan(NamedTuple):
     """One layer of a plan. Each door is a class, or a partial of one, that takes config and at."""
 
     value: Any = Own  # a values.Source; None: a layer without attention
-    query: Any = attention.Own
-    key: Any = attention.Own
+    query: Any = attention.Projection
+    key: Any = attention.Projection
     read: Any = attention.Plain
     mlp: bool = True
     output: bool = True  # W_O
@@ -100,7 +100,7 @@ class Plan:
     line: Any = place()
     streams: tuple = ()  # of model/residual.py
     heads: int | None = None  # DVA has one head
-    kv: Any = None  # heads -> key/value heads
+    groups: Any = None  # heads -> key/value heads
     style: str | None = None
     smear: bool = False
     name: str = "own"
@@ -116,8 +116,8 @@ class Plan:
             config = config.but(style=self.style)
         if self.smear:
             config = config.but(smear=True)
-        if self.kv is not None:
-            config = config.but(groups=self.kv(config.heads))
+        if self.groups is not None:
+            config = config.but(groups=self.groups(config.heads))
         return config
 
     def lines(self, config):

@@ -133,7 +133,7 @@ class GPT(nn.Module):
 
     def make_banks(self):
         """The tables that this model's sources name; one that several layers name exists once."""
-        banks, vector = {}, (self.config.kv, self.config.head)
+        banks, vector = {}, (self.config.groups, self.config.head)
         for at, sources in self.sources().items():
             for source in sources:
                 if source.bank and source.bank not in banks:
@@ -177,8 +177,8 @@ class GPT(nn.Module):
             half = style.positions == "half-rope"
             tables = rope_tables(positions, self.config.head, style.rope_base, half)
             cos, sin = (table.to(x.dtype) for table in tables)  # (T, 1, D/2) each
-            groups = {self.config.heads, self.config.kv}
-            tape.rotation = {heads: whole_rows(cos, sin, heads) for heads in groups}
+            kinds = {self.config.heads, self.config.groups}
+            tape.rotation = {heads: whole_rows(cos, sin, heads) for heads in kinds}
         if style.embed_norm:
             x = norm(x)
         if self.smear is not None:

@@ -71,7 +71,7 @@ class Own(Source):
     def __init__(self, groups=None, **where):
         super().__init__(**where)
         config = self.config
-        self.groups = groups or config.kv
+        self.groups = groups or config.groups
         n_out = self.groups * config.head
         self.project = Linear(f"{self.at}.v", config.width, n_out, bias=config.style.qkv_bias)
 
@@ -170,16 +170,16 @@ class Bypass(Source):
         super().__init__(**where)
         self.act, self.on = act, on
         config = self.config
-        if config.kv != config.heads:
+        if config.groups != config.heads:
             raise ValueError(
                 f"the bypass adds the {config.width}-wide input to the values, which grouped heads "
-                f"make {config.kv * config.head} wide: use groups = heads"
+                f"make {config.groups * config.head} wide: use groups = heads"
             )
 
     def rows(self, h, at, tape):
         x = F.layer_norm(h, h.shape[-1:]) if self.on == "norm" else h
         y = ACTS[self.act](x) if self.ramp == 1 else self.ramp * ACTS[self.act](x)
-        return y.unflatten(-1, (self.config.kv, self.config.head))  # (B, T, G, D)
+        return y.unflatten(-1, (self.config.groups, self.config.head))  # (B, T, G, D)
 
     def word(self):
         return self.act + "(x)"
@@ -201,7 +201,7 @@ class Mix(Source):
         self.starts = tuple(
             weight.start if isinstance(weight, Coefficient) else weight for weight in (a, b)
         )
-        shape = (self.config.kv, 1) if by_head else ()
+        shape = (self.config.groups, 1) if by_head else ()
         self.a = coefficient(roles[0], a, shape)
         self.b = coefficient(roles[1], b, shape)
         if tie:
@@ -244,7 +244,7 @@ class Gate(Source):
         self.y = y(**where)
         self.top = top
         self.features = min(12, self.config.width)
-        self.gate = Linear(f"{self.at}.gate", self.features, self.config.kv, kind="gate")
+        self.gate = Linear(f"{self.at}.gate", self.features, self.config.groups, kind="gate")
 
     def opening(self, h):
         scores = self.gate(h[..., : self.features])  # (B, T, G)
@@ -267,7 +267,7 @@ class Heads(Source):
 
     def __init__(self, x, j=0, gain=None, **where):
         super().__init__(gain=gain, **where)
-        groups = self.config.kv
+        groups = self.config.groups
         if groups % 2:
             raise ValueError(
                 f"SkipV1Former splits the key/value heads in two halves; {groups} do not split: "
@@ -305,11 +305,11 @@ class Slots(Source):
         self.x = x(**where)
         self.bank = bank
         self.slots = max(1, config.layers // 2)
-        n_out = config.kv * (self.slots + 1)
+        n_out = config.groups * (self.slots + 1)
         self.router = Linear(f"{self.at}.router", config.width, n_out, kind="zero")
 
     def rows(self, h, at, tape):
-        scores = self.router(h).unflatten(-1, (self.config.kv, self.slots + 1))
+        scores = self.router(h).unflatten(-1, (self.config.groups, self.slots + 1))
         g = 2 * torch.sigmoid(scores)  # (B, T, G, M+1)
         e = tape.banks[self.bank](tape.ids).to(h.dtype)  # (B, T, M, G, D)
         stored = torch.einsum("btgm,btmgd->btgd", g[..., 1:], e)

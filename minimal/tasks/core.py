@@ -18,7 +18,7 @@ from minimal.data import files
 from minimal.data.results import check_target, header, write
 from minimal.evaluate import opened
 from minimal.tasks.core_scores import RULES, judge, score
-from minimal.tasks.core_tasks import LM, SUITES, TASKS, find, question, read, sample
+from minimal.tasks.core_tasks import LM, SUITES, TASKS, file_of, question, read, sample
 from minimal.training.progress import progress
 
 # ResFormer does not say which; OpenBookQA below chance points at sums.
@@ -231,7 +231,7 @@ def chosen(parser, asked):
         if unknown:
             parser.error(f"no task {', '.join(unknown)}; the suite has {', '.join(tasks)}")
         tasks = {label: tasks[label] for label in labels}
-    found = [task for task in tasks.values() if find(task, asked.data)]
+    found = [task for task in tasks.values() if file_of(task, asked.data)]
     absent = [label for label, task in tasks.items() if task not in found]
     if absent:
         print(f"not run, their files are not there: {', '.join(absent)}")

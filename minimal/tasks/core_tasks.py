@@ -102,7 +102,7 @@ def is_address(where):
     return "://" in str(where)
 
 
-def find(task, where):
+def file_of(task, where):
     """The task's file: <where>/<file>.jsonl or <where>/<category>/<file>.jsonl (the public layout);
     None if absent."""
     name, folder = f"{task.file}.jsonl", task.category.replace(" ", "_")
@@ -115,7 +115,7 @@ def find(task, where):
 def read(task, where):
     """All items of a task, checked, and their fingerprint. A URL goes through `datasets`, a folder
     is read here."""
-    source = find(task, where)
+    source = file_of(task, where)
     if source is None:
         raise DataError(
             f"wanted {task.file}.jsonl in {where}: put the CORE files there, or name another "
@@ -123,7 +123,7 @@ def read(task, where):
         )
     items = from_address(source) if is_address(source) else from_file(source)
     for line, item in items.items():
-        check(task, item, f"{task.file}.jsonl, line {line}")
+        check_item(task, item, f"{task.file}.jsonl, line {line}")
     items = list(items.values())
     return items, hashlib.sha256(json.dumps(items, sort_keys=True).encode()).hexdigest()[:12]
 
@@ -157,7 +157,7 @@ def parse(line, place):
         ) from None
 
 
-def check(task, item, place):
+def check_item(task, item, place):
     """One sentence about the first thing that keeps an item from being scored."""
     problem = problem_of(item, KINDS[task.kind])
     if problem:

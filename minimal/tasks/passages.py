@@ -58,7 +58,7 @@ def windows(questions, pieces, length, stride, report, train=False):
             report.change(question.id, told)
         for first, end in parts:
             part = context.ids[first:end]
-            rows.append(window(words, part, first, answer, pieces) | dict(owner=number))
+            rows.append(window_row(words, part, first, answer, pieces) | dict(owner=number))
     if not rows:
         raise ValueError(f"none of {len(questions)} questions can be used; {report}")
 
@@ -129,7 +129,7 @@ def answer_tokens(question, context, parts, report, train):
     return answer
 
 
-def window(words, part, first, answer, pieces):
+def window_row(words, part, first, answer, pieces):
     """One window: `part` are the context's tokens from number `first` on."""
     before = len(words) + 2
     shift = before - first
@@ -190,7 +190,7 @@ def answers(questions, rows, first, last, n=20, longest=30):
     return ranked
 
 
-def choose(found, threshold=None):
+def chosen_answers(found, threshold=None):
     """id -> text. With a threshold (v2): "", no answer, where its score beats the best span's by
     more than that."""
     said = {}

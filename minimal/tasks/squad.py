@@ -109,14 +109,14 @@ def checked(items, report):
             need(isinstance(id, str) and id, "it has no id, so that no prediction could name it")
             place = id if id not in questions else f"{place} (another {id})"
             need(id not in questions, "an earlier question has the same id")
-            question = text_of(item.get("question"), "question")
-            questions[id] = Question(id, question, text_of(context, "context"), answers_of(item))
+            question = some_text(item.get("question"), "question")
+            questions[id] = Question(id, question, some_text(context, "context"), answers_of(item))
         except Skip as why:
             report.skipped[place] = str(why)
     return list(questions.values())
 
 
-def text_of(text, what):
+def some_text(text, what):
     need(isinstance(text, str) and text.strip(), f"its {what} is empty")
     return text
 

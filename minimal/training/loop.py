@@ -168,7 +168,7 @@ class Loop:
     def begin(self):
         """Start from what the folder holds by now, and with a log that says no more than that."""
         self.model.train()
-        if self.out and stamp(self.out / CHECKPOINT) != self.opened:
+        if self.out and file_stamp(self.out / CHECKPOINT) != self.opened:
             self.resume()
         if self.out and self.writes:
             self.cut_log()
@@ -259,7 +259,7 @@ class Loop:
         progress = {name: getattr(self, name) for name in PROGRESS}
         state = progress | dict(identity=self.identity()) | self.extra()
         checkpoint.save(self.out / CHECKPOINT, tensors, state)
-        self.opened = stamp(self.out / CHECKPOINT)
+        self.opened = file_stamp(self.out / CHECKPOINT)
 
     def resume(self):
         """Go on from the folder's checkpoint, where there is one; refuse the one of another run."""
@@ -281,7 +281,7 @@ class Loop:
             raise checkpoint.CheckpointError(f"{path}: {error}") from None
         for name in PROGRESS:
             setattr(self, name, state[name])
-        self.opened = stamp(path)
+        self.opened = file_stamp(path)
 
 
 def refuse_another_run(path, theirs, ours):
@@ -296,7 +296,7 @@ def refuse_another_run(path, theirs, ours):
         )
 
 
-def stamp(path):
+def file_stamp(path):
     """What changes when somebody else writes this file; None where there is none."""
     try:
         seen = path.stat()

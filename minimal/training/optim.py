@@ -115,7 +115,7 @@ class Stack:
         }
 
 
-class Dense:
+class Elementwise:
     """Parameters under one AdamW row, by torch's fused kernel: on a CPU 3.4 times as fast."""
 
     def __init__(self, named, row):
@@ -191,7 +191,7 @@ class Optimizer:
         if self.team:
             own = {name: p for name, p in own.items() if self.owner[name] == team.rank}
         rows = {name: self.rows[name] for name in own}
-        self.dense = [Dense(group, row) for row, group in groups(rows, own, "adamw")]
+        self.dense = [Elementwise(group, row) for row, group in groups(rows, own, "adamw")]
         self.stacks = [Stack(group, row) for row, group in groups(rows, own, "muon")]
         cuda = any(p.is_cuda for p in self.named.values())
         self.tensors = bool(backend) if backend != "auto" else cuda

@@ -124,7 +124,7 @@ class Run:
         return recipe
 
 
-def kind_of(entry):
+def type_of(entry):
     """The type of a field, without its `| None`."""
     if entry.type is Any:
         return str
@@ -132,7 +132,7 @@ def kind_of(entry):
 
 
 def check_kind(entry, value):
-    kind = kind_of(entry)
+    kind = type_of(entry)
     if value is None and entry.type != kind:
         return
     good = {float: (int, float)}.get(kind, kind)

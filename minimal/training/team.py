@@ -13,12 +13,12 @@ class Team:
     """The processes that train together: one alone, or what torchrun started."""
 
     def __init__(self, where):
-        self.world = whole_number("WORLD_SIZE", 1, least=1)
-        self.rank = whole_number("RANK", 0, most=self.world - 1)
+        self.world = environment_number("WORLD_SIZE", 1, least=1)
+        self.rank = environment_number("RANK", 0, most=self.world - 1)
         self.device = device(where)
         if self.world > 1:
             if self.device.type == "cuda":
-                self.device = torch.device("cuda", whole_number("LOCAL_RANK", self.rank))
+                self.device = torch.device("cuda", environment_number("LOCAL_RANK", self.rank))
                 torch.cuda.set_device(self.device)
             if not dist.is_initialized():
                 dist.init_process_group("nccl" if self.device.type == "cuda" else "gloo")
@@ -106,7 +106,7 @@ def disband():
         dist.destroy_process_group()
 
 
-def whole_number(name, default, least=0, most=None):
+def environment_number(name, default, least=0, most=None):
     """A number that torchrun puts into the environment."""
     text = os.environ.get(name, str(default))
     number = int(text) if text.isdecimal() else -1

@@ -19,7 +19,7 @@ from minimal.bench.timing import zipf
 from minimal.command import command, number
 from minimal.model.cache import Cache, laid_out
 from minimal.model.config import size as named
-from minimal.model.count import Shapes
+from minimal.model.count import of_no_text
 from minimal.model.layers import Part
 
 PLANS = ("standard", "svformer", "bov")
@@ -46,10 +46,12 @@ class Probe(Cache):
 @torch.no_grad()
 def kept(model, rings=False, batch=1, stored=False):
     """{name: (one row, how many rows stay or None for all)}: what one token leaves in the cache."""
-    probe = Probe(rings=rings, stored=stored)
-    with Shapes():
-        model(torch.zeros(batch, 1, dtype=torch.long, device=model.device), cache=probe)
-    return {name: (row, probe.last[name]) for name, row in probe.kept.items()}
+    probe, found = Probe(rings=rings, stored=stored), {}
+    of_no_text(model, probe)
+    for name, rows in probe.kept.items():
+        row = rows.new_empty(batch, *rows.shape[1:], device=model.device)
+        found[name] = row, probe.last[name]
+    return found
 
 
 def names_by_parts(model):

@@ -147,14 +147,14 @@ def test_the_tokenizer_learns_from_training_text_only_10000_characters_a_round(m
     class Two:
         documents = staticmethod(lambda split: cut([marks, "short"], held=split == "valid"))
 
-    pieces = list(tokenizers.sample(Two))
+    pieces = list(tokenizers.text_to_learn(Two))
     assert sum(map(len, pieces)) == 192_005 and max(map(len, pieces)) == 10_000
     assert [len(piece) for piece in pieces[:3]] == [10_000, 10_000, 5] and pieces[3] == marks[
         10_000:20_000
     ]
     assert not {chr(0x4E00 + 24), chr(0x4E00 + 49)} & set("".join(pieces))
     monkeypatch.setattr(tokenizers, "SAMPLE", 25_000)
-    assert [len(piece) for piece in tokenizers.sample(Two)] == [10_000, 10_000, 5, 4_995]
+    assert [len(piece) for piece in tokenizers.text_to_learn(Two)] == [10_000, 10_000, 5, 4_995]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")

@@ -157,7 +157,7 @@ def test_the_ramp_moves_alpha_over_the_run():
 
 def test_spans_are_learned_from_chance_to_all_of_the_training_questions(village):
     train, _, pieces = village
-    task = finetune.Spans(train[:12], train[:12], pieces, length=64)
+    task = finetune.SpanTask(train[:12], train[:12], pieces, length=64)
     model = encoder(pieces.vocab, dropout=0.0)
     model.with_head(bert.Spans).eval()
     with torch.no_grad():
@@ -170,7 +170,7 @@ def test_no_answer_is_learned_in_v2(village):
     tree = make(1, 12, 3, unanswerable=0.5)
     questions = squad.read(tree, files.Report())
     pieces = wordpiece.learn_pieces([q.context + " " + q.question for q in questions], 400)
-    task = finetune.Spans(questions, questions, pieces, length=64, v2=True)
+    task = finetune.SpanTask(questions, questions, pieces, length=64, v2=True)
     got = finetune.finetune(encoder(pieces.vocab, dropout=0.0), task, steps=120, batch=16, lr=5e-3)
     assert got["unanswerable_exact"] > 80 and got["answerable_f1"] > 60
 
@@ -178,14 +178,14 @@ def test_no_answer_is_learned_in_v2(village):
 def test_windows_longer_than_the_model_are_refused_before_training(village):
     train, _, pieces = village
     long = squad.read(make(5, 1), files.Report())
-    task = finetune.Spans(train, long, pieces, length=96)
+    task = finetune.SpanTask(train, long, pieces, length=96)
     with pytest.raises(ValueError, match="rows of 96 positions for a model that has 64"):
         finetune.finetune(encoder(pieces.vocab), task, steps=1)
 
 
 def test_padding_never_wins_and_batches_do_not_change_the_answer(village):
     train, test, pieces = village
-    task = finetune.Spans(train, test, pieces, length=64)
+    task = finetune.SpanTask(train, test, pieces, length=64)
     model = encoder(pieces.vocab).with_head(bert.Spans).eval()
     with torch.no_grad():
         model.head.out.bias.fill_(50)
@@ -211,7 +211,7 @@ XQUAD = pathlib.Path(os.environ.get("MINIMAL_DATA", "")) / "squad" / "xquad-en.j
 def test_the_same_loop_runs_on_real_questions_in_windows():
     questions = squad.read(XQUAD, files.Report())[:120]
     pieces = wordpiece.learn_pieces([q.context + " " + q.question for q in questions], 800)
-    task = finetune.Spans(questions[:90], questions[90:], pieces, length=64, stride=24)
+    task = finetune.SpanTask(questions[:90], questions[90:], pieces, length=64, stride=24)
     assert len(task.rows.ids) > 3 * 90 and not task.report.skipped
     got = finetune.finetune(encoder(pieces.vocab), task, steps=30, batch=16, lr=2e-3)
     assert got["total"] == 30 and got["missing"] == [] and got["losses"][-1] < got["losses"][0]

@@ -11,7 +11,7 @@ import torch
 
 from course import records
 from minimal.kernels import fastest, gather, histogram, reference
-from minimal.kernels.check import check, may_look
+from minimal.kernels.check import check, may_look_now
 from minimal.kernels.gather import gather_attention
 from minimal.kernels.route import is_close, route, table_rows
 from tests.kernels.shapes import DECODING, TRAINING, Shape
@@ -231,11 +231,11 @@ def test_a_look_at_the_ids_of_a_gpu_is_once_a_step_in_inference_too(monkeypatch)
     for mode in (torch.no_grad, torch.inference_mode):
         with mode():
             ids = torch.zeros(1, 4, dtype=torch.int32).as_subclass(OnGPU)
-            assert [may_look(ids, V) for V in (11, 11, 12)] == [True, False, True]
+            assert [may_look_now(ids, V) for V in (11, 11, 12)] == [True, False, True]
     ids = torch.zeros(1, 4, dtype=torch.int32).as_subclass(OnGPU)
-    assert may_look(ids, 11) and not may_look(ids, 11)
+    assert may_look_now(ids, 11) and not may_look_now(ids, 11)
     ids[0, 0] = 1
-    assert may_look(ids, 11)
+    assert may_look_now(ids, 11)
 
 
 # ---- a model's table, in fp32 under bf16 activations ---------------------------------------------

@@ -331,15 +331,15 @@ def test_a_commit_knows_when_the_code_was_changed_since(tmp_path, monkeypatch):
     code = tmp_path / "minimal" / "code.py"
     code.parent.mkdir()
     code.write_text("one\n")
-    assert ledger.commit() is None, "no repository"
+    assert ledger.commit_here() is None, "no repository"
     person = ["-c", "user.name=n", "-c", "user.email=e@example.org"]
     for words in (["init"], ["add", "."], [*person, "commit", "-m", "one"]):
         subprocess.run(["git", *words], cwd=tmp_path, check=True, capture_output=True)
-    clean = ledger.commit()
+    clean = ledger.commit_here()
     (tmp_path / "evidence.json").write_text("{}\n")  # what is recorded changes no number
-    assert len(clean) >= 7 and ledger.commit() == clean
+    assert len(clean) >= 7 and ledger.commit_here() == clean
     code.write_text("two\n")
-    assert ledger.commit() == clean + "+"
+    assert ledger.commit_here() == clean + "+"
 
 
 def test_a_run_taken_up_by_other_code_names_both(base, monkeypatch):

@@ -144,7 +144,7 @@ def nanochat(Config, Model, config, device="cpu", **flags):
                 vocab_size=config.vocab,
                 n_layer=config.layers,
                 n_head=config.heads,
-                n_kv_head=config.kv,
+                n_kv_head=config.groups,
                 n_embd=config.width,
                 **flags,
             )
@@ -168,7 +168,7 @@ def nanochat_cache(config, rows, length):
     """Their cache for decoding, out of a file that wants a GPU's tools beside it."""
     file = checkout("nanochat") / "nanochat" / "engine.py"
     code = executed(file, "class KVCache", "@torch.inference_mode()", torch=torch)
-    kv, head, layers = config.kv, config.head, config.layers
+    kv, head, layers = config.groups, config.head, config.layers
     return code.KVCache(rows, kv, length, head, layers, device="cpu", dtype=torch.float32)
 
 
@@ -370,7 +370,7 @@ class Llama(nn.Module):
         size = SimpleNamespace(
             hidden_size=config.width,
             num_attention_heads=config.heads,
-            num_key_value_heads=config.kv,
+            num_key_value_heads=config.groups,
             head_dim=config.head,
             intermediate_size=config.mlp_width,
             max_position_embeddings=config.context,
@@ -408,7 +408,7 @@ def turned(config):
     """Llama turns queries and keys the other way round: the same scores, once half of each head's
     rows change sign."""
     half = torch.tensor([1.0, -1.0]).repeat_interleave(config.head // 2)[:, None]  # (D, 1)
-    heads = dict(query=config.heads, key=config.kv)
+    heads = dict(query=config.heads, key=config.groups)
 
     def sign(name):
         found = re.search(r"attention\.(query|key)\.project", name)

@@ -91,7 +91,7 @@ def test_widths_may_repeat_in_layers_that_they_divide():
 @pytest.mark.parametrize("groups", [1, 2])
 def test_a_plan_of_one_head_has_no_groups_to_share(plan, groups):
     config = skeleton(plan, "nano", heads=4, groups=groups).config
-    assert (config.heads, config.groups) == (1, None)
+    assert (config.heads, config.groups) == (1, 1)
     model = build(plan, "nano", **SMALL | dict(heads=4, groups=groups))
     assert model(IDS).shape == (2, 9, 97)
 

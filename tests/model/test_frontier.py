@@ -11,7 +11,7 @@ from minimal.kernels.gather import gather_attention
 from minimal.kernels.histogram import histogram_decode, rows_decode
 from minimal.kernels.reference import reference
 from minimal.model import latent, ngram
-from minimal.model.attend import reference as attend_by_definition
+from minimal.model.attend import as_defined as attend_by_definition
 from minimal.model.count import count
 from minimal.model.layers import Coefficient, norm
 from minimal.model.lookup import Engram, PerLayer

@@ -26,7 +26,7 @@ def started(plan, **changes):
     tape = model.tape(tokens(T))
     x = torch.randn(2, T, model.config.width, generator=torch.Generator().manual_seed(4))
     cos, sin = rope_tables(torch.arange(T), model.config.head, 10_000.0)
-    groups = {model.config.heads, model.config.kv}
+    groups = {model.config.heads, model.config.groups}
     tape.rotation = {heads: whole_rows(cos, sin, heads) for heads in groups}
     tape.streams.append(x)
     return model, tape, x

@@ -120,16 +120,16 @@ def test_t6_equation_3_is_equation_4():
     """One softmax over [K_n; K_n] with values [V_n; V_m] equals half the attention over V_n + V_m,
     causal mask and all."""
     from minimal.kernels.reference import visible
-    from minimal.model.attend import dense, reference
+    from minimal.model.attend import as_defined, in_one_call
     from minimal.model.tape import Rows
 
     g = torch.Generator().manual_seed(0)
     q, k, v, w = torch.randn(4, 2, 9, 3, 8, generator=g)
     seen = visible(9, 9)
-    twice = reference(
+    twice = as_defined(
         q, torch.cat([k, k], 1), Rows(torch.cat([v, w], 1)), mask=torch.cat([seen, seen], -1)
     )
-    assert torch.allclose(twice, dense(q, k, Rows((v + w) / 2)), atol=1e-6)
+    assert torch.allclose(twice, in_one_call(q, k, Rows((v + w) / 2)), atol=1e-6)
 
 
 def test_t7_dva_by_pairs_equals_dva_by_its_identity():
@@ -166,7 +166,7 @@ def test_dynamic_values_come_from_any_source_gained_or_not(value):
 
 
 def test_a_mask_is_heard_whatever_the_values_are_and_whoever_learns():
-    from minimal.model.attend import attend, dense
+    from minimal.model.attend import attend, in_one_call
     from minimal.model.tape import Bank
 
     g = torch.Generator().manual_seed(0)
@@ -181,7 +181,7 @@ def test_a_mask_is_heard_whatever_the_values_are_and_whoever_learns():
     )
     with torch.no_grad():
         assert torch.allclose(attend(q, k, value, mask=mask), value.dense(), atol=1e-6)
-    assert torch.allclose(dense(q, k, value, mask=mask), value.dense(), atol=1e-6)
+    assert torch.allclose(in_one_call(q, k, value, mask=mask), value.dense(), atol=1e-6)
 
 
 def test_dva_by_position_would_be_another_model():
@@ -303,12 +303,12 @@ def test_resformer_with_neutreno_is_the_sum_that_the_code_computes():
     tape = model.tape(IDS)
     with torch.no_grad():
         model(IDS, tape=tape)
-    from minimal.model.attend import reference
+    from minimal.model.attend import as_defined
     from minimal.model.tape import Rows
 
     v1, vn = tape.raw[0], tape.raw[3]
     scale = model.config.style.attention_scale(model.config.head)
-    plain = reference(tape.queries[3], tape.keys[3], Rows(0.5 * (v1 + vn)), scale=scale)
+    plain = as_defined(tape.queries[3], tape.keys[3], Rows(0.5 * (v1 + vn)), scale=scale)
     assert torch.allclose(tape.out[3], plain + 0.1 * (v1 - vn), atol=1e-5)
 
 

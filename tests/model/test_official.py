@@ -19,7 +19,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from minimal.generate import sliding
+from minimal.generate import context_windows
 from minimal.model.count import count
 from minimal.model.residual import DenseFormer
 from minimal.model.tape import Tape
@@ -189,7 +189,7 @@ def test_past_the_context_sliding_is_their_rule(plan):
     ids, _ = batch(300)
     theirs = their_decoding(other, model.config, ids, 280)
     gaps = {}
-    for name, windows in dict(slide=sliding(model), whole=None).items():
+    for name, windows in dict(slide=context_windows(model), whole=None).items():
         cache = model.eval().cache(rings=True)
         step = lambda piece, cache=cache, w=windows: model(piece, cache=cache, windows=w)
         gaps[name] = (decoded(step, ids, 280) - theirs).abs().amax((0, 2))  # (T,)

@@ -9,7 +9,7 @@ import torch
 from evidence.research import passes  # noqa: F401 whose twists of plans are then known
 from minimal.model import attention
 from minimal.model import cache as cache_module
-from minimal.model.attend import dense, reference
+from minimal.model.attend import as_defined, in_one_call
 from minimal.model.count import count
 from minimal.model.layers import Coefficient
 from minimal.model.tape import Rows
@@ -199,7 +199,9 @@ def test_the_fused_route_equals_the_reference(heads, groups, window, lengths):
         k, v = torch.randn(2, 2, 9, groups, 8, generator=g)
         how = dict(window=window, lengths=torch.tensor(lengths) if lengths else None)
         value = Rows(v, torch.tensor(-0.7))
-        assert torch.allclose(dense(q, k, value, **how), reference(q, k, value, **how), atol=1e-5)
+        assert torch.allclose(
+            in_one_call(q, k, value, **how), as_defined(q, k, value, **how), atol=1e-5
+        )
 
 
 def test_a_name_may_twist_a_plan_and_place_it():

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from course import records
 from minimal import evaluate
 from minimal.data import corpora, packing
-from minimal.evaluate import bits_per_byte, domains, table, tokens_of, windows
+from minimal.evaluate import domains, passes_over, score_text, table, tokens_of
 from minimal.train import Run, Trainer
 from minimal.variants import build
 from tests.tasks.toys import Knows, tokenizer, uniform
@@ -34,7 +34,7 @@ def small(context=32, **changes):
     [(2, 8, 8), (9, 8, 8), (10, 8, 3), (100, 16, 16), (101, 16, 5), (64, 7, 1)],
 )
 def test_every_token_but_the_first_is_scored_once_with_the_promised_context(length, window, stride):
-    passes = list(windows(length, window, stride))
+    passes = list(passes_over(length, window, stride))
     assert [n for _, scored, end in passes for n in range(scored, end)] == list(range(1, length))
     assert {end - start for start, _, end in passes} == {min(window + 1, length)}
     assert all(scored - start >= window - stride + 1 for start, scored, _ in passes[1:])
@@ -43,13 +43,13 @@ def test_every_token_but_the_first_is_scored_once_with_the_promised_context(leng
 @pytest.mark.parametrize("stride", [0, 9, -1])
 def test_a_stride_that_would_skip_or_stand_still_is_refused(stride):
     with pytest.raises(ValueError, match="stride .* with window 8: wanted 1 to 8"):
-        list(windows(20, 8, stride))
+        list(passes_over(20, 8, stride))
 
 
 @pytest.mark.parametrize("window, stride", [(16, 16), (64, 20)])
 def test_a_uniform_model_needs_log2_of_the_vocabulary_a_token(window, stride):
     tok, ids = tokenizer(), ids_of(TEXT)
-    found = bits_per_byte(Knows(uniform()), tok, ids, window, stride)
+    found = score_text(Knows(uniform()), tok, ids, window, stride)
     assert found["bits_per_byte"] == pytest.approx(
         math.log2(512) * (len(ids) - 1) / len(TEXT.encode())
     )
@@ -61,13 +61,13 @@ def test_a_uniform_model_needs_log2_of_the_vocabulary_a_token(window, stride):
 @pytest.mark.parametrize("window, stride", [(16, 16), (20, 7), (4000, 4000)])
 def test_it_equals_a_token_by_token_reckoning(window, stride):
     model, tok, ids, nats = small(), tokenizer(), ids_of(TEXT)[:40], 0.0
-    for start, scored, end in windows(len(ids), window, stride):
+    for start, scored, end in passes_over(len(ids), window, stride):
         for n in range(scored, end):
             with torch.no_grad():
                 nats += F.cross_entropy(
                     model(torch.tensor([ids[start:n]]))[0, -1:], torch.tensor([ids[n]])
                 ).item()
-    found = bits_per_byte(model, tok, ids, window, stride)
+    found = score_text(model, tok, ids, window, stride)
     assert found["bits_per_byte"] == pytest.approx(nats / math.log(2) / found["bytes"], rel=1e-5)
     assert found["bytes"] == len(tok.decode(ids[1:]).encode())
 
@@ -83,7 +83,7 @@ def test_it_agrees_with_what_training_reports_on_the_same_windows():
                 model.loss(x, y, reduction="none").view_as(y), y, tok.bytes
             )
         nats, size = nats + some, size + more
-    found = bits_per_byte(model, tok, ids)
+    found = score_text(model, tok, ids)
     assert (
         found["bits_per_byte"] == pytest.approx(nats / size / math.log(2), rel=1e-6)
         and found["bytes"] == size
@@ -94,11 +94,11 @@ def test_tokens_that_stand_for_no_byte_are_read_and_not_counted():
     tok = tokenizer()
     one, two = ids_of("hello there"), ids_of("hello there") + ids_of("general remarks")
     model = Knows(uniform())
-    first, both = (bits_per_byte(model, tok, ids, 8) for ids in (one, two))
+    first, both = (score_text(model, tok, ids, 8) for ids in (one, two))
     assert both["bytes"] == len("hello theregeneral remarks") and both["tokens"] == len(two) - 2
     assert first["bytes"] == len("hello there")
     with pytest.raises(ValueError, match="no text to score"):
-        bits_per_byte(model, tok, [tok.bos, tok.bos])
+        score_text(model, tok, [tok.bos, tok.bos])
 
 
 def test_the_error_is_that_of_a_mean_over_passes():
@@ -115,7 +115,7 @@ def test_the_error_is_that_of_a_mean_over_passes():
         return z
 
     level = list(range(4))
-    found = bits_per_byte(Knows(tell), tok, [letter] * 17, 4)
+    found = score_text(Knows(tell), tok, [letter] * 17, 4)
     assert found["nats_per_token"] == pytest.approx(3.0, rel=1e-4)
     spread = math.sqrt(sum((x - 3) ** 2 for x in losses) / 3)
     assert found["error"] == pytest.approx(spread / 2 / math.log(2), rel=1e-4)
@@ -164,7 +164,7 @@ def test_held_out_text_is_taken_unless_asked_otherwise(tmp_path):
 
 def test_another_models_tokenizer_is_refused():
     with pytest.raises(ValueError, match="the tokenizer has 512 tokens, the model 300"):
-        bits_per_byte(Knows(uniform(300), vocab=300), tokenizer(), ids_of("text"))
+        score_text(Knows(uniform(300), vocab=300), tokenizer(), ids_of("text"))
 
 
 def test_the_command_scores_a_trained_checkpoint(tmp_path, capsys):

@@ -335,10 +335,10 @@ def test_no_answer_wins_only_where_its_score_beats_the_best_span_by_the_threshol
     found = passages.answers(questions[:1], rows, first, last)
     ((best, null),) = found.values()
     assert null == 1.0 and best[0][1] == pytest.approx(0.6)
-    assert passages.choose(found) == {"po-1": best[0][0]}, "v1 always answers"
-    assert passages.choose(found, threshold=0.0) == {"po-1": ""}
-    assert passages.choose(found, threshold=0.5) == {"po-1": best[0][0]}
-    assert passages.choose({"y": ([], 0.0)}) == {"y": ""}
+    assert passages.chosen_answers(found) == {"po-1": best[0][0]}, "v1 always answers"
+    assert passages.chosen_answers(found, threshold=0.0) == {"po-1": ""}
+    assert passages.chosen_answers(found, threshold=0.5) == {"po-1": best[0][0]}
+    assert passages.chosen_answers({"y": ([], 0.0)}) == {"y": ""}
 
 
 # ---- the official score, by hand ----------------------------------------------------------------
@@ -453,5 +453,7 @@ def test_an_oracle_reaches_the_ceiling_on_real_questions():
     first, last = torch.zeros(2, *rows.ids.shape)
     here = rows.spans[:, 0] > 0
     first[here, rows.spans[here, 0]] = last[here, rows.spans[here, 1]] = 9
-    got = squad.score(questions, passages.choose(passages.answers(questions, rows, first, last)))
+    got = squad.score(
+        questions, passages.chosen_answers(passages.answers(questions, rows, first, last))
+    )
     assert got["exact"] > 99 and got["missing"] == []

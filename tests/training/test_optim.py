@@ -385,7 +385,7 @@ def test_adamw_is_six_lines_of_arithmetic(eps):
     p = torch.nn.Parameter(torch.randn(7, 3, dtype=torch.float64))
     row = Row("adamw", 0.1, 0.2, (0.8, 0.96), eps)
     part, oracle = (
-        optim.Dense(dict(p=p), row),
+        optim.Elementwise(dict(p=p), row),
         (p.detach().clone(), torch.zeros(7, 3).double(), torch.zeros(7, 3).double()),
     )
     for t in range(1, 6):

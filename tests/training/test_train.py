@@ -16,7 +16,7 @@ from minimal.model.count import attention_flops
 from minimal.model.layers import Linear
 from minimal.train import Trainer, load
 from minimal.training import checkpoint
-from minimal.training.loop import stamp
+from minimal.training.loop import file_stamp
 from minimal.training.run import Diverged, Run, Stop, TimeIsUp
 from tests import warm
 from tests.training.toys import CLI, TINY, made, trained
@@ -266,11 +266,11 @@ def test_twenty_kills_lose_at_most_the_steps_since_the_last_checkpoint(corpus, t
     with Worker(run, pace=0.014) as worker:
         longest = 60.0  # seconds of a life up to its first checkpoint, on this machine as it is now
         for life in range(20):
-            pid, start, before = worker.start(), time.monotonic(), stamp(saved)
+            pid, start, before = worker.start(), time.monotonic(), file_stamp(saved)
             if life % 2:  # at any moment up to the first checkpoint, and in its writing
                 time.sleep(chance.uniform(0.2, 1) * longest)
             else:  # at any moment after it
-                while stamp(saved) == before and time.monotonic() < start + 60:
+                while file_stamp(saved) == before and time.monotonic() < start + 60:
                     time.sleep(0.005)
                 longest = min(longest, time.monotonic() - start)
                 time.sleep(chance.uniform(0, 0.3))

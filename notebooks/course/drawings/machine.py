@@ -17,7 +17,7 @@ def cache_column(plan, size):
     """One plan: its layers up, keys and values across; what is kept is filled."""
     model = skeleton(plan, size)
     kept, layers, side = kept_names(model), len(model.blocks), 18
-    wide = 24 * model.config.kv / model.config.heads  # fewer key/value heads, narrower squares
+    wide = 24 * model.config.groups / model.config.heads  # fewer key/value heads, narrower squares
     c = Canvas(118, 78 + layers * side)
     c.text(59, 10, plan, 12, bold=True)
     c.text(34 + wide / 2, 32, "K", 11)

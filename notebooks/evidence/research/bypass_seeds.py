@@ -26,7 +26,7 @@ from minimal.compare import ledger
 from minimal.data import files, results
 from minimal.data.files import digest
 from minimal.encoder import bert
-from minimal.encoder.finetune import Spans, finetune
+from minimal.encoder.finetune import SpanTask, finetune
 from minimal.encoder.pretrain import RECIPE, fit, masked_loss, places
 from minimal.encoder.wordpiece import learn_pieces
 from minimal.model.config import Config
@@ -78,7 +78,7 @@ def texts(level, paragraphs, test, vocab):
 def village_task(**settings):
     """(task, fingerprint); the entities of its test questions never occur in training."""
     train, held, pieces, fingerprint = texts(**settings)
-    return Spans(train, held, pieces, length=512), fingerprint
+    return SpanTask(train, held, pieces, length=512), fingerprint
 
 
 def model_of(plan, layers, width, task, seed=0):

@@ -27,7 +27,7 @@ import tokenize
 import numpy as np
 
 from minimal.data import corpora
-from minimal.data.documents import kept
+from minimal.data.documents import kept_corpus
 from minimal.data.files import DataError, digest
 
 FORMAT = 1  # raise it when a rule changes its text: old caches are then left alone
@@ -153,7 +153,7 @@ def derived(corpus, rule):
                 yield new
 
     key = digest(corpus.fingerprint, rule, sys.version_info[:2], FORMAT)
-    return kept(f"{corpus.name}:{rule}", f"from-{key}", dict(train=read))
+    return kept_corpus(f"{corpus.name}:{rule}", f"from-{key}", dict(train=read))
 
 
 def by_name(name):

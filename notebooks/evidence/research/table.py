@@ -56,6 +56,8 @@ def of_race(found):
     return [(what, f"{found['share']:.2f} ({found['course_steps']} steps)", "0.15")]
 
 
+LENGTHS = (8192, 32768, 131072, 262144)  # of the texts that decode is recorded for
+
 WANTED = {"131072": "1.4", "262144": "1.65"}  # times the V cache, by length
 
 

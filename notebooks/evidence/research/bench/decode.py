@@ -23,6 +23,7 @@ import torch.nn.functional as F
 
 from evidence.research.bench.moved import histogram_bytes, rows_bytes, sorted_bytes
 from evidence.research.bench.sorted_keys import SortedCache
+from evidence.research.table import LENGTHS
 from minimal.bench.timing import in_turn, medians, ratio, zipf
 from minimal.command import command, number
 from minimal.kernels.dynamic_values import dynamic_values
@@ -34,8 +35,6 @@ from minimal.kernels.histogram import (
     rows_decode,
     weighted_rows,
 )
-
-LENGTHS = (8192, 32768, 131072, 262144)
 
 BEST_OF = ("rows", "sorted", "v_cache")  # what the front door should never be slower than
 

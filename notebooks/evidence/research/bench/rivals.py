@@ -29,7 +29,7 @@ class Transformers:
             intermediate_size=c.mlp_width,
             num_hidden_layers=c.layers,
             num_attention_heads=c.heads,
-            num_key_value_heads=c.kv,
+            num_key_value_heads=c.groups,
             max_position_embeddings=length + tokens + 1,
         )
         self.model = LlamaForCausalLM(config).to(where, compute_dtype(where)).eval()
@@ -37,7 +37,7 @@ class Transformers:
         self.cache = DynamicCache()
         kind = dict(device=where, dtype=compute_dtype(where))
         for at in range(c.layers):
-            self.cache.update(*torch.randn(2, texts, c.kv, length, c.head, **kind), at)
+            self.cache.update(*torch.randn(2, texts, c.groups, length, c.head, **kind), at)
         self.ids = torch.zeros(texts, length + 1, dtype=torch.long, device=where)
 
     @staticmethod
