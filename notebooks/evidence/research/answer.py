@@ -111,9 +111,9 @@ def as_large(text):
 def along(grid, system, at=-1, over=0):
     """By how much a lead at the end of an axis exceeds that at its beginning: tested as a change,
     seed by seed."""
-    axis = {}
+    axis, (place_of, *_) = {}, slopes.AXES[slopes.CURVES[grid][0]]
     for row in pairs.rows_of(grid):
-        axis.setdefault(row["steps"], {}).setdefault(slopes.name_of(row), {})[row["seed"]] = row[
+        axis.setdefault(place_of(row), {}).setdefault(slopes.name_of(row), {})[row["seed"]] = row[
             "loss"
         ]
     ends = [axis[sorted(axis)[place]] for place in (at, over)]
