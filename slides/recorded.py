@@ -11,8 +11,10 @@ import textwrap
 
 from course import figures, records
 from evidence.research import (
+    answer,
     gains,
     numbers,
+    pairs,
     pictures,
     slopes,
     table,
@@ -34,7 +36,7 @@ FAMILY = (
     "neutreno denseformer svformer svformer-anchors gqa cla share-q share-k share-k2 share-v2"
 ).split()
 TITLE = 78  # letters of a title's line over two panels
-NATS = "held-out nats a token minus {base}'s; left is better"
+NATS = "held-out nats a token ahead of {base}"
 
 
 def rows(*files):
@@ -55,14 +57,14 @@ def differences(what, table, base="standard"):
     table = [row for row in table if row["difference"] is not None and row["plan"] != base]
     if not table:
         return None
-    table.sort(key=lambda row: row["difference"])
-    ahead = [row["plan"] for row in table if row["clear"] and row["difference"] < 0]
-    behind = [row["plan"] for row in table if row["clear"] and row["difference"] > 0]
+    table = sorted(figures.ahead(table), key=lambda row: -row["difference"])
+    ahead = [row["plan"] for row in table if row["clear"] and row["difference"] > 0]
+    behind = [row["plan"] for row in table if row["clear"] and row["difference"] < 0]
     title = f"{what}: of {len(table)}, {len(ahead)} lead clearly, {len(behind)} trail clearly"
     fig = figures.intervals(table, title, NATS.format(base=base))
     listed = lambda names: ", ".join(names) or "none"
     alt = (
-        f"{what}: {len(table)} rows down, the difference of their held-out loss from {base} "
+        f"{what}: {len(table)} rows down, how far they end ahead of {base} in held-out loss "
         f"across, with 95 per cent intervals. Clearly ahead: {listed(ahead)}. "
         f"Clearly behind: {listed(behind)}."
     )
@@ -70,17 +72,17 @@ def differences(what, table, base="standard"):
 
 
 def both_texts(what, by_text):
-    """{text: rows of intervals.paired} as panels side by side, on one scale: best on code first."""
+    """{text: rows, ahead above zero} as panels side by side, on one scale: best on code first."""
     if not any(by_text.values()):
         return None
-    best_first = [sorted(some, key=lambda row: row["difference"]) for some in by_text.values()]
+    best_first = [sorted(some, key=lambda row: -row["difference"]) for some in by_text.values()]
     names = list(dict.fromkeys(row["plan"] for some in best_first for row in some))[::-1]
 
     # the title counts who leads
     counted = []
     for text, some in by_text.items():
-        ahead = sum(row["clear"] and row["difference"] < 0 for row in some)
-        behind = sum(row["clear"] and row["difference"] > 0 for row in some)
+        ahead = sum(row["clear"] and row["difference"] > 0 for row in some)
+        behind = sum(row["clear"] and row["difference"] < 0 for row in some)
         place = "the novel" if text == "novel" else text
         counted.append(f"on {place} {ahead} of {len(some)} lead clearly, {behind} trail clearly")
     words = f"{what}: {'; '.join(counted)}"
@@ -101,7 +103,7 @@ def both_texts(what, by_text):
         ax.set_xlim(min(low for low, _ in limits), max(high for _, high in limits))
     fig.supxlabel(NATS.format(base="standard") + "; filled: clear of zero", fontsize=9.5)
     alt = (
-        f"{words}. {len(names)} rows down, the difference of their held-out loss from standard "
+        f"{words}. {len(names)} rows down, how far they end ahead of standard in held-out loss "
         f"across, with 95 per cent intervals, a panel for each text. From the top: "
         f"{', '.join(names[::-1])}."
     )
@@ -110,15 +112,22 @@ def both_texts(what, by_text):
 
 def systems_like(what, pattern=""):
     """Systems of the big table whose names match, on both texts."""
-    chosen = {
-        text: [row for row in numbers.systems(text) if re.match(pattern, row["plan"])]
-        for text in ("code", "novel")
-    }
-    return both_texts(what, chosen)
+    return both_texts(what, {text: named(text, pattern) for text in ("code", "novel")})
+
+
+def named(text, pattern):
+    some = [row for row in numbers.systems(text) if re.match(pattern, row["plan"])]
+    return figures.ahead(some)
 
 
 def everything():
-    return systems_like("All systems")
+    """All systems of the big table, and those of later grids that stand in the ranking."""
+    found = {text: named(text, "") for text in ("code", "novel")}
+    for text, some in found.items():
+        for plan, grid in answer.LATER.items():
+            if pairs.whole(f"{grid}_{text}"):
+                some.append(answer.one_row(plan, answer.later(text, plan)))
+    return both_texts("All systems", found)
 
 
 def tables_by_token():
@@ -133,7 +142,7 @@ def as_large():
         kept = [row for row in rows(slim) if "hidden" in (row["asked"].get("changes") or {})]
         base = [row for row in rows(whole) if row["plan"] == "standard"]
         table = intervals.paired(kept + base, "loss") if kept and base else []
-        found[text] = [row for row in table if row["plan"] != "standard"]
+        found[text] = figures.ahead(row for row in table if row["plan"] != "standard")
     return both_texts("Tables at the parameters of standard", found)
 
 
@@ -143,7 +152,8 @@ def resformers():
     plans = [plan for plan in FAMILY if any(row["plan"] == plan for row in some)]
     novel = intervals.paired(some, "loss", plans=plans) if some else []
     code = [row for row in numbers.systems("code") if row["plan"] in FAMILY]
-    return both_texts("Values shared upwards", dict(code=code, novel=novel))
+    by_text = dict(code=figures.ahead(code), novel=figures.ahead(novel))
+    return both_texts("Values shared upwards", by_text)
 
 
 def along():

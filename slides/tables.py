@@ -6,7 +6,7 @@ None of them is typed here.
 import html
 import re
 
-from course import records
+from course import figures, records
 from evidence.research.numbers import signed
 from minimal.compare import intervals
 
@@ -195,12 +195,12 @@ def differences(rows):
     if all(row["n"] < 2 for row in found):
         one = '<p class="soft">One seed carries no interval.</p>'
     lines = []
-    for row in sorted(found, key=lambda row: row["difference"]):
+    for row in sorted(figures.ahead(found), key=lambda row: -row["difference"]):
         low, high = row["low"], row["high"]
         interval = "" if low is None else f"{signed(low)} to {signed(high)}"
         clear = "yes" if row["clear"] else "no"
         lines.append((row["plan"], row["n"], signed(row["difference"]), interval, clear))
-    columns = ("plan", "pairs", "held-out nats minus standard", "95 % interval", "excludes 0")
+    columns = ("plan", "pairs", "held-out nats ahead of standard", "95 % interval", "excludes 0")
     return one + table(columns, lines)
 
 

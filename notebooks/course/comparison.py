@@ -1,16 +1,16 @@
 """What does a recorded grid say of these plans?"""
 
-from course import records
+from course import figures, records
 from minimal.compare import intervals
 
 
 def recorded(grid, base, *plans):
-    """Print the paired differences from `base` that a recorded grid has for these plans, as they
-    are (rows with changes aside); {plan: row of intervals.paired}, {} where nothing is recorded."""
+    """Print how far ahead of `base` a recorded grid has these plans, as they are (rows with changes
+    aside); {plan: row of intervals.paired, ahead above zero}, {} where nothing is recorded."""
     rows = records.rows_of(records.EVIDENCE / f"{grid}.json")
     rows = [row for row in rows if "changes" not in row["asked"]]
     table = intervals.paired(rows, "loss", base) if rows else []
-    found = {row["plan"]: row for row in table if row["n"]}
+    found = {row["plan"]: row for row in figures.ahead(table) if row["n"]}
     if not found:
         print(f"{grid}: not recorded yet")
     for plan in (plan for plan in plans if plan in found):
@@ -19,5 +19,5 @@ def recorded(grid, base, *plans):
         if row["low"] is not None:
             reach = f"{row['low']:+.3f} to {row['high']:+.3f}"
         words = f"{row['difference']:+.3f} nats ({reach}, n = {row['n']})"
-        print(f"{grid:22} {plan:12} minus {base}: {words}")
+        print(f"{grid:22} {plan:12} ahead of {base}: {words}")
     return found

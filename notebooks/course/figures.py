@@ -189,6 +189,17 @@ def name_groups(ax, members, spread):
     ax.set_xlim(-0.6, len(names) - 0.4)
 
 
+def ahead(table):
+    """Rows of intervals.paired turned: how far a plan ends below its rival, ahead above zero."""
+    turned = lambda x: None if x is None else -x
+    return [
+        row
+        | dict(difference=turned(row["difference"]))
+        | dict(low=turned(row["high"]), high=turned(row["low"]))
+        for row in table
+    ]
+
+
 def intervals(table, title, xlabel):
     """Rows of intervals.paired as differences with their intervals; the mark is open where an
     interval crosses 0 or is missing."""

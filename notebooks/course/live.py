@@ -3,7 +3,7 @@
 live = Live(size="tiny", steps=250, corpus="auto")
 live.train("standard", "resformer", seeds=2)
 live.say("resformer")  # by seed, its interval, and whether that is clear of zero
-live.draw({"resformer": ("resformer", 0)}, "ResFormer minus standard", alt="…")
+live.draw({"resformer": ("resformer", 0)}, "ResFormer against standard", alt="…")
 """
 
 from dataclasses import dataclass, field
@@ -47,14 +47,14 @@ class Live:
         """Held-out nats a token."""
         return self.results[plan, seed]["valid"][-1]["loss"]
 
-    def against(self, plan, seed=0, baseline="standard"):
-        """Held-out nats a token, less the baseline's with the same seed."""
-        return self.loss(plan, seed) - self.loss(baseline, seed)
+    def ahead(self, plan, seed=0, baseline="standard"):
+        """Held-out nats a token by which it ends below the baseline of the same seed."""
+        return self.loss(baseline, seed) - self.loss(plan, seed)
 
     def by_seed(self, plan):
         """The same for every seed that was trained."""
         seeds = sorted(seed for name, seed in self.results if name == plan)
-        return [self.against(plan, seed) for seed in seeds]
+        return [self.ahead(plan, seed) for seed in seeds]
 
     def apart(self, plan):
         """What chance does to a difference: how far the seeds of one plan lie apart."""
@@ -65,7 +65,8 @@ class Live:
         """A plan against standard: by seed, and its interval where there are two seeds or more."""
         differences = self.by_seed(plan)
         _, low, high = intervals.interval(differences)
-        told = f"{plan} minus standard on {self.book}, by seed {[round(x, 4) for x in differences]}"
+        by_seed = [round(x, 4) for x in differences]
+        told = f"{plan} ahead of standard on {self.book}, by seed {by_seed}"
         if low is None:
             print(f"{told}: one seed, no interval")
             return
@@ -78,8 +79,8 @@ class Live:
         )
 
     def lead(self, plan, seed=0):
-        """The smoothed training loss, less that of standard with the same seed, step by step."""
-        losses = [self.results[name, seed]["losses"] for name in (plan, "standard")]
+        """How far ahead of standard of the same seed in training loss, smoothed, step by step."""
+        losses = [self.results[name, seed]["losses"] for name in ("standard", plan)]
         return relative(*losses, self.window)
 
     def draw(self, runs, title, alt):
@@ -90,9 +91,7 @@ class Live:
         series = {label: self.lead(*run) for label, run in runs.items()}
         series["standard"] = [0.0] * len(at)
         xlabel = f"step (average of {self.window}), {self.book}"
-        figures.show(
-            figures.lines(series, title, xlabel, "nats below or above standard", x=at), alt
-        )
+        figures.show(figures.lines(series, title, xlabel, "nats ahead of standard", x=at), alt)
 
 
 # ---- recorded rows -------------------------------------------------------------------------------
@@ -112,12 +111,12 @@ def recorded(*names):
 
 
 def tell(rows, plans, alt, title="", baseline="standard", words=lambda plan: ""):
-    """Print and draw recorded plans against a baseline, seed by seed; the table. `words` says more
-    of a plan."""
+    """Print and draw how far recorded plans are ahead of a baseline, seed by seed; the table, ahead
+    above zero. `words` says more of a plan."""
     from course import figures
 
     found = intervals.paired(rows, "loss", baseline, plans=plans) if rows else []
-    table = [row for row in found if row["n"]]
+    table = figures.ahead(row for row in found if row["n"])
     if not table:
         print("None of these plans is recorded yet: `make evidence` says what is missing.")
     longest = max((len(row["plan"]) for row in table), default=0)
@@ -129,7 +128,7 @@ def tell(rows, plans, alt, title="", baseline="standard", words=lambda plan: "")
         print(f"{told}   {words(row['plan'])}".rstrip())
     if table:
         clear = ", ".join(row["plan"] for row in table if row["clear"]) or "none yet"
-        xlabel = f"held-out nats minus {baseline} (recorded)"
+        xlabel = f"held-out nats ahead of {baseline} (recorded)"
         title = title or f"Clear of zero: {clear}"
         figures.show(figures.intervals(table, title, xlabel), alt)
     return table

@@ -96,14 +96,14 @@ def beside(kinds, size, book, steps, seed=0, upto=None, rows=16):
 
 
 def look(losses, book, title, window=10):
-    """Draw what `beside` returned: every model's smoothed loss, less that of the first."""
+    """Draw what `beside` returned: how far every model is ahead of the first, smoothed."""
     first, *others = losses
-    series = {name: relative(losses[name], losses[first], window) for name in others}
+    series = {name: relative(losses[first], losses[name], window) for name in others}
     at = list(range(window, len(losses[first]) + 1))  # an average is named by its last step
     series[first] = [0.0] * len(at)
-    xlabel, ylabel = f"step (average of {window}), {book.name}", f"nats below or above {first}"
-    alt = f"Smoothed training loss of {' and '.join(others)} minus that of {first} over "
-    alt += f"{at[-1]} training steps, and a level line at zero; below zero is ahead of {first}."
+    xlabel, ylabel = f"step (average of {window}), {book.name}", f"nats ahead of {first}"
+    alt = f"Smoothed lead of {' and '.join(others)} over {first} in training loss over "
+    alt += f"{at[-1]} training steps, and a level line at zero; above zero is ahead of {first}."
     fig = figures.lines(series, title, xlabel, ylabel, x=at)
     fig.axes[0].xaxis.get_major_locator().set_params(integer=True)  # half a step is none
     figures.show(fig, alt)

@@ -12,15 +12,15 @@ def test_a_plan_is_read_from_the_grid_with_the_most_seeds():
     for text in ("code", "novel"):
         (row,) = paired(records.read(f"ten_seeds_{text}")["rows"], "loss", plans=["resformer"])
         ours = table[text]["ResFormer"]
-        assert ours["n"] == 10 and ours["difference"] == pytest.approx(row["difference"])
-        assert ours["low"] == pytest.approx(row["low"]) and ours["clear"]
+        assert ours["n"] == 10 and ours["difference"] == pytest.approx(-row["difference"])
+        assert ours["low"] == pytest.approx(-row["high"]) and ours["clear"]
 
 
 def test_a_cell_of_a_grid_is_compared_inside_it():
     wider = ("why_vocab", "standard hidden=416", "standard hidden=None")
     found = ending.found({"wider": wider})
     assert [found[text]["wider"]["n"] for text in ("code", "novel")] == [3, 3]
-    assert -0.03 < found["code"]["wider"]["difference"] < 0
+    assert 0 < found["code"]["wider"]["difference"] < 0.03
 
 
 def test_what_is_not_whole_is_said_and_not_drawn(capsys):

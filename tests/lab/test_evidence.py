@@ -507,10 +507,10 @@ def test_what_is_recorded_is_printed_with_its_interval_and_changed_models_are_le
     rows += [row("bov", seed, 9.0, changes=dict(hidden=96)) for seed in range(3)]
     monkeypatch.setattr(records, "rows_of", lambda path: rows)
     found = course_comparison.recorded("grid", "standard", "bov", "mla")
-    assert round(found["bov"]["difference"], 6) == -0.09 and found["bov"]["n"] == 3
+    assert round(found["bov"]["difference"], 6) == 0.09 and found["bov"]["n"] == 3
     said = capsys.readouterr().out
     assert said.startswith(
-        "grid                   bov          minus standard: -0.090 nats (-0.115"
+        "grid                   bov          ahead of standard: +0.090 nats (+0.065"
     )
     assert said.count("\n") == 1 and "n = 3" in said, "mla has no rows, and no line"
 

@@ -32,10 +32,10 @@ def runs():
 
 
 def test_plans_are_compared_seed_by_seed(runs):
-    assert runs.by_seed("better") == pytest.approx([-0.1, -0.101, -0.1005])
-    assert runs.against("better", 1, "even") == pytest.approx(-0.001)
+    assert runs.by_seed("better") == pytest.approx([0.1, 0.101, 0.1005])
+    assert runs.ahead("better", 1, "even") == pytest.approx(0.001)
     assert runs.apart("even") == pytest.approx(0.2)
-    assert runs.lead("better") == pytest.approx([-0.1] * 9)
+    assert runs.lead("better") == pytest.approx([0.1] * 9)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_it_says_what_an_interval_allows(runs, capsys, plan, words):
     runs.say(plan)
     said = capsys.readouterr().out
     assert "n = 2" in said and "not distinguishable here" in said, "two may agree by luck"
-    runs.results[plan, 1]["valid"][-1]["loss"] = runs.loss("standard", 1) + runs.against(plan)
+    runs.results[plan, 1]["valid"][-1]["loss"] = runs.loss("standard", 1) - runs.ahead(plan)
     runs.say(plan)
     said = capsys.readouterr().out
     assert "not distinguishable here: so few may agree by luck" in said, "the interval is 0 wide"
@@ -80,7 +80,7 @@ def test_a_drawing_has_a_line_for_every_run_and_for_standard(runs, monkeypatch):
     monkeypatch.setattr(figures, "show", lambda fig, alt: None)
     runs.draw({"ours": ("better", 0)}, "A title", ALT)
     assert list(drawn) == ["ours", "standard", "x"] and len(drawn["x"]) == 9
-    assert drawn["standard"] == [0.0] * 9 and drawn["ours"][0] == pytest.approx(-0.1)
+    assert drawn["standard"] == [0.0] * 9 and drawn["ours"][0] == pytest.approx(0.1)
 
 
 def test_a_recorded_plan_comes_from_the_first_file_that_has_it():
@@ -97,7 +97,7 @@ def test_recorded_plans_are_told_with_their_intervals(capsys):
     table = tell(rows, ["better", "even", "absent"], ALT, words=lambda plan: f"({plan}!)")
     assert [(row["plan"], row["clear"]) for row in table] == [("better", True), ("even", False)]
     said = capsys.readouterr().out
-    assert "-0.1005" in said and "(better!)" in said and "absent" not in said
+    assert "+0.1005" in said and "(better!)" in said and "absent" not in said
     assert f"[figure] {ALT}" in said
     assert tell([], ["better"], ALT) == []
     assert "recorded yet" in capsys.readouterr().out

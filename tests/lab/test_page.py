@@ -40,6 +40,30 @@ def test_a_grid_that_grew_after_it_was_recorded_is_exploratory():
             assert grid.kind == EXPLORATORY, f"{name} grew: {answer.grown(name)}"
 
 
+def test_a_cell_that_came_after_a_whole_recording_is_noticed(monkeypatch):
+    runs = list(GRIDS["noise_code"].runs())
+    rows = [dict(plan=run.plan, seed=run.seed, asked=asked_of(run)) for run in runs]
+    without = [row for row in rows if row["plan"] != "resformer"]
+    versions = dict(part=without[:4], before=without, after=rows)
+
+    def git(*words):
+        if words[0] == "log":
+            return " ".join(versions)
+        return json.dumps(dict(rows=versions[words[1].partition(":")[0]]))
+
+    monkeypatch.setattr(answer, "said_by_git", git)
+    assert answer.grown("noise_code") == ["resformer"]
+    del versions["before"]
+    assert answer.grown("noise_code") == [], "it was recorded part by part"
+
+
+def test_a_grid_that_is_said_to_be_prepared_names_its_cells_in_that_commit():
+    for name, commit in answer.PREPARED.items():
+        said = answer.said_by_git("grep", "-h", "-A4", f"{name}=Grid", commit, "--", "*.py")
+        if said:  # a shallow copy tells nothing
+            assert all(word in said for word in ("nanochat", "llama", "1e-2", "0.4"))
+
+
 def test_what_waits_for_a_grid_is_told_once_that_grid_is_whole(monkeypatch):
     text = 'a\n{% if whole("noise_code", "gains_code") %}\nb\n{% else %}\nc\n{% endif %}\nd\n'
     for there, told in [

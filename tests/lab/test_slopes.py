@@ -46,7 +46,7 @@ def test_a_lead_is_paired_with_the_baseline_of_as_many_tokens(recorded):
     assert {"bov", "bov-fixed", "bov, slow gain", "bov, equal parameters"} - set(found) == {"bov"}
     x, difference, low, high = zip(*found["resformer"], strict=True)
     assert list(x) == [2048 * steps for steps in (500, 1000, 2000, 4000)]
-    wanted = [-100 / steps + 0.001 for steps in (500, 1000, 2000, 4000)]
+    wanted = [100 / steps - 0.001 for steps in (500, 1000, 2000, 4000)]
     assert all(math.isclose(a, b, abs_tol=1e-9) for a, b in zip(difference, wanted, strict=True))
     assert all(a < b < c for a, b, c in zip(low, difference, high, strict=True))
     assert all(point[1] == 0 for point in found["denseformer"])
@@ -55,8 +55,8 @@ def test_a_lead_is_paired_with_the_baseline_of_as_many_tokens(recorded):
 def test_the_sentence_counts_leads_and_not_lags(recorded):
     found = slopes.leads(recorded("budgets_code", melting), "tokens")
     assert slopes.sentence(found) == "1 of 1 leads are smaller at the end than at the beginning"
-    found["svformer"] = [(1, 0.2, 0.1, 0.3), (2, 0.4, 0.3, 0.5)]  # behind, and further behind
-    found["bov-fixed"] = [(1, -0.2, -0.3, -0.1), (2, -0.4, -0.5, -0.3)]
+    found["svformer"] = [(1, -0.2, -0.3, -0.1), (2, -0.4, -0.5, -0.3)]  # behind, and further
+    found["bov-fixed"] = [(1, 0.2, 0.1, 0.3), (2, 0.4, 0.3, 0.5)]
     assert slopes.sentence(found) == "1 of 2 leads are smaller at the end than at the beginning"
 
 
@@ -66,7 +66,7 @@ def test_widths_are_paired_at_one_width_and_named_by_the_baselines_parameters(re
     assert set(found) == {"bov-fixed", "resformer", "denseformer", "bov-fixed, equal parameters"}
     for points in found.values():
         assert [point[0] for point in points] == [640_000, 1_280_000, 1_920_000]
-        assert all(math.isclose(point[1], -0.1) for point in points)
+        assert all(math.isclose(point[1], 0.1) for point in points)
 
 
 @pytest.mark.parametrize("name, axis", [("budgets_code", "tokens"), ("widths_code", "size")])
@@ -94,7 +94,7 @@ def told(name):
 def recorded_leads(grid, axis="tokens"):
     """{system: [(ahead, low, high), …]} along the axis: what is ahead is above zero."""
     found = slopes.leads(records.rows_of(records.EVIDENCE / f"{grid}.json"), axis)
-    return {name: [(-d, -high, -low) for _, d, low, high in found[name]] for name in found}
+    return {name: [point[1:] for point in found[name]] for name in found}
 
 
 def test_what_is_said_of_leads_by_tokens_is_what_the_curves_are():

@@ -15,7 +15,7 @@ ON_PHONE = PHONE_LABEL - SHORTER * LEFT
 
 
 def differences(rows, baseline):
-    """{plan: [[plan minus baseline at each recorded step] for each seed]}, and the steps."""
+    """{plan: [[ahead of the baseline at each recorded step] for each seed]}, and the steps."""
     curves = {(row["plan"], row["seed"]): row["valid"] for row in rows}
     seeds = sorted(seed for plan, seed in curves if plan == baseline)
     steps = [step for step, _ in curves[baseline, seeds[0]]]
@@ -25,7 +25,7 @@ def differences(rows, baseline):
             continue
         pairs = [(curves[plan, seed], curves[baseline, seed]) for seed in seeds]
         found[plan] = [
-            [round(ours - theirs, 4) for (_, ours), (_, theirs) in zip(*pair, strict=True)]
+            [round(theirs - ours, 4) for (_, ours), (_, theirs) in zip(*pair, strict=True)]
             for pair in pairs
         ]
     return found, steps
@@ -55,9 +55,9 @@ def seeds_and_steps(rows, plans, baseline="standard"):
             ring = f"M{fixed(x - 6)} {y} a6 6 0 1 0 12 0 a6 6 0 1 0 -12 0 z"
             found[f"filled{at}"], found[f"open{at}"] = (ring, "") if surely else ("", ring)
             clear += [plan] if surely else []
-        best = min(means, key=means.get)
+        best = max(means, key=means.get)
         found["clear"] = f"clear of zero: {', '.join(clear) or 'none'}"
-        found["best"] = f"furthest ahead on average: {best}, {fixed(-means[best], 3)} nats"
+        found["best"] = f"furthest ahead on average: {best}, {fixed(means[best], 3)} nats"
         return found
 
     def draw(c, moving):
@@ -80,7 +80,7 @@ def seeds_and_steps(rows, plans, baseline="standard"):
     script = f"""
 const data = {json.dumps(data)}, reach = {json.dumps(reach)}, out = {{}}, clear = [];
 const place = (nats) => {MIDDLE:g} + {WIDE / 2:g} * Math.max(-1, Math.min(1, nats / {FAR}));
-let best = null, least = Infinity;
+let best = null, most = -Infinity;
 Object.keys(data).forEach((plan, at) => {{
   const y = {TOP} + {HIGH} * at;
   const values = data[plan].slice(0, v.seeds).map((curve) => curve[v.step]);
@@ -97,15 +97,15 @@ Object.keys(data).forEach((plan, at) => {{
   out["filled" + at] = surely ? ring : "";
   out["open" + at] = surely ? "" : ring;
   if (surely) clear.push(plan);
-  if (mean < least) [best, least] = [plan, mean];
+  if (mean > most) [best, most] = [plan, mean];
 }});
 out.clear = "clear of zero: " + (clear.join(", ") || "none");
-out.best = `furthest ahead on average: ${{best}}, ${{(-least).toFixed(3)}} nats`;
+out.best = `furthest ahead on average: ${{best}}, ${{most.toFixed(3)}} nats`;
 return out;
 """
     said = compute(dict(seeds=seeds, step=len(steps) - 1))
     alt = (
-        f"Differences of {len(plans)} plans from {baseline}, a row each, with 95 percent intervals "
+        f"Leads of {len(plans)} plans over {baseline}, a row each, with 95 percent intervals "
         f"over paired seeds; marks are filled where the interval excludes zero. With {seeds} "
         f"seeds after {steps[-1]} steps: {said['clear']}; {said['best']}."
     )
@@ -115,7 +115,7 @@ return out;
         Control("step", "after", moments, len(steps) - 1),
     )
     size, says = (LEFT + WIDE + 40, TOP + HIGH * len(plans) + 14), ("clear", "best")
-    caption = f"Held-out nats a token minus {baseline}: left is better."
+    caption = f"Held-out nats a token ahead of {baseline}: right is better."
     return Piece(
         "seeds",
         "Seeds and steps",

@@ -14,6 +14,7 @@ from evidence.research import gains, leads, numbers, pairs, slopes, title, why
 from evidence.research.grids import GRIDS
 from evidence.research.names import HEADLINE
 from minimal.compare import intervals
+from minimal.compare.runs import asked_of
 
 TEXTS = ("code", "novel")
 LATER = {  # systems of grids beside the big table: their grid
@@ -36,20 +37,36 @@ def state(*grids):
     return "; ".join(told)
 
 
+# grids recorded part by part, and the commit before that which names all of their cells
+PREPARED = dict(critical_point="905fb24")
+
+
 def grown(name):
-    """The plans of a grid that were added after another plan had all of its seeds, as git tells it
-    from the first recorded version of its file; none where there is no history."""
-    file = f"notebooks/evidence/{name}.json"
-    commits = said_by_git("log", "--reverse", "--format=%h", "--", file).split()
-    first = commits and said_by_git("show", f"{commits[0]}:{file}")
-    if not first:
+    """The plans of the cells that a grid was given after all that it then had was recorded with the
+    same seeds, as git tells it; none where there is no history."""
+    if name in PREPARED:
         return []
-    seeds = {}
-    for row in json.loads(first)["rows"]:
-        seeds.setdefault(row["plan"], set()).add(row["seed"])
-    if not any(set(GRIDS[name].seeds) <= some for some in seeds.values()):
-        return []  # it was recorded seed by seed, and is a part of a grid
-    return sorted({run.plan for run in GRIDS[name].runs()} - seeds.keys())
+    file = f"notebooks/evidence/{name}.json"
+    for commit in said_by_git("log", "--reverse", "--format=%h", "--", file).split():
+        version = said_by_git("show", f"{commit}:{file}")
+        there = cells_of(json.loads(version)["rows"]) if version else {}
+        seeds = {tuple(sorted(some)) for some in there.values()}
+        if len(seeds) == 1 and len(*seeds) >= pairs.SEEDS:
+            return sorted({run.plan for run in GRIDS[name].runs() if cell_of(run) not in there})
+    return []
+
+
+def cells_of(rows):
+    """{(plan, what was asked): its seeds}."""
+    found = {}
+    for row in rows:
+        asked = pairs.words_of(row.get("asked", {}))
+        found.setdefault((row["plan"], asked), set()).add(row["seed"])
+    return found
+
+
+def cell_of(run):
+    return run.plan, pairs.words_of(asked_of(run))
 
 
 def said_by_git(*words):
@@ -94,9 +111,9 @@ def as_large(text):
 def along(grid, system, at=-1, over=0):
     """By how much a lead at the end of an axis exceeds that at its beginning: tested as a change,
     seed by seed."""
-    axis = {}
+    axis, (place_of, *_) = {}, slopes.AXES[slopes.CURVES[grid][0]]
     for row in pairs.rows_of(grid):
-        axis.setdefault(row["steps"], {}).setdefault(slopes.name_of(row), {})[row["seed"]] = row[
+        axis.setdefault(place_of(row), {}).setdefault(slopes.name_of(row), {})[row["seed"]] = row[
             "loss"
         ]
     ends = [axis[sorted(axis)[place]] for place in (at, over)]

@@ -7,6 +7,7 @@ A system is the name of a plan, which is read from the whole grid with the most 
 or a grid, a plan in it, and what it is compared with there ("standard" unless said).
 """
 
+from course import figures
 from evidence.research import numbers, pairs
 from minimal.compare import intervals
 
@@ -17,13 +18,13 @@ def row_of(name, system, text):
     """What `figures.interval_marks` draws of a system on a text; None while it is not recorded."""
     if isinstance(system, str):
         found = numbers.against_standard([system], text)
-        return found[0] | dict(plan=name) if found else None
+        return figures.ahead(found)[0] | dict(plan=name) if found else None
     grid, plan, *base = system
     if not pairs.whole(f"{grid}_{text}"):  # nothing is decided from a part of a grid
         return None
     ours, theirs = (cell_of(grid, words, text) for words in (plan, *(base or ["standard"])))
     ahead = numbers.differences(ours, "", theirs)
-    mean, low, high = intervals.interval([-value for value in ahead])
+    mean, low, high = intervals.interval(ahead)
     clear = intervals.clear(low, high, len(ahead))
     return dict(plan=name, n=len(ahead), difference=mean, low=low, high=high, clear=clear)
 
@@ -48,18 +49,16 @@ def picture(table, title=""):
     from evidence.research import pictures
 
     panels = {words: list(table[text].values()) for words, text in TEXTS.items()}
-    xlabel = "held-out nats a token minus standard's (left: lower loss); filled: clear of zero"
+    xlabel = "held-out nats a token ahead of standard; filled: clear of zero"
     return pictures.beside(panels, title, xlabel)
 
 
 def show(systems, title, alt):
     """Print and draw the systems; what `found` says."""
-    from course import figures
-
     table = found(systems)
     longest = max(map(len, systems))
     for words, text in TEXTS.items():
-        print(f"{words}: held-out nats a token, minus standard's")
+        print(f"{words}: held-out nats a token ahead of standard")
         for name in systems:
             row = table[text].get(name)
             print(f"  {name:{longest}}  {words_of(row) if row else 'not recorded yet'}")

@@ -11,7 +11,7 @@ from evidence.research.names import NAMES
 from evidence.research.numbers import number
 
 NEAR = 0.2  # a gain that ends nearer to zero is called closed
-SLOWER = ("0.05", "0.005")  # the paper's rate is 0.5
+SLOWER = ("0.05", "0.005")  # the recipe's rate is 0.5
 SILENT = 0.05  # attention's share of the output; no layer of standard has so little
 WORDS = ("no", "one", "two", "three", "four", "five")
 DEEP = ("8", "9", "10", "11")  # the last third, as rows name layers
@@ -30,7 +30,7 @@ def gains_of(row):
 
 
 def final_gains(place, plan):
-    """[{layer: gain}] of the runs of a plan at the paper's rate."""
+    """[{layer: gain}] of the runs of a plan at the rate 0.5."""
     rows = pairs.rows_of(numbers.TEXTS[place][0])
     return [gains_of(row) for row in rows if row["plan"] == plan]
 
@@ -58,7 +58,7 @@ def share(rows):
 
 
 def lead(text, plan, rate, over="standard"):
-    """Over a plan at the paper's rate, which may be itself, on the seeds that both have."""
+    """Over a plan at the rate 0.5, which may be itself, on the seeds that both have."""
     ours = pairs.by_seed(slowed(text, plan, rate), plan)
     theirs = at_the_papers_rate(text, over)
     if not ours.keys() & theirs.keys():
@@ -138,7 +138,7 @@ def gains_slowed(text):
 
 
 def shares():
-    """At the paper's rate: of the last third of layers, how many hardly write, and what they do."""
+    """At the rate 0.5: of the last third of layers, how many hardly write, and what they do."""
     lines = []
     for plan in WRITING:
         line = [NAMES.get(plan, plan)]

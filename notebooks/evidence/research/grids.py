@@ -172,7 +172,7 @@ GRIDS = dict(
         on="AVX2",
     ),
     # All systems, five seeds: ten_seeds_novel was made on a GPU, and the gains of the novel on a
-    # processor, where their rivals at the paper's rate have to come from.
+    # processor, where their rivals at the rate 0.5 have to come from.
     noise_novel=Grid(
         "The systems of ten_seeds_novel, five seeds again on another machine: the noise floor",
         plans(*UNDECIDED),
@@ -208,17 +208,17 @@ GRIDS = dict(
         seeds=FIVE,
         also=gain_study,
     ),
-    # A gain alone is not identified: how much does attention write at the paper's rate? Asked after
+    # A gain alone is not identified: how much does attention write at the rate 0.5? Asked after
     # the gains were seen; the runs are those of other grids, measured again.
     shares_code=Grid(
-        "How much does attention write where a gain was learned at the paper's rate? On code",
+        "How much does attention write where a gain was learned at the rate 0.5? On code",
         plans(*WRITING),
         base=CODE,
         kind=EXPLORATORY,
         also=layer_shares,
     ),
     shares_novel=Grid(
-        "How much does attention write where a gain was learned at the paper's rate? On the novel",
+        "How much does attention write where a gain was learned at the rate 0.5? On the novel",
         plans(*WRITING),
         kind=EXPLORATORY,
         also=layer_shares,

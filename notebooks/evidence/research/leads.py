@@ -67,9 +67,12 @@ def change(first, second):
 def told(values, digits=3):
     """Their mean and its interval; bold where it is clear of zero."""
     values = list(values)
-    mean, low, high = intervals.interval(values)
+    return in_words(*intervals.interval(values), len(values), digits)
+
+
+def in_words(mean, low, high, n, digits=3):
     words = signed(mean, digits)
-    if intervals.clear(low, high, len(values)):
+    if intervals.clear(low, high, n):
         words = f"**{words}**"
     return words if low is None else f"{words} ({signed(low, digits)} to {signed(high, digits)})"
 

@@ -3,7 +3,6 @@
 import itertools
 import statistics
 
-from course import records
 from evidence.research import factorial, pairs
 from evidence.research.cells import WAR
 from evidence.research.leads import between, number, signed
@@ -136,9 +135,8 @@ def crossed(grid, least):
 
 def saved(corner, size):
     """Per cent of standard's time that a training step saves."""
-    found = records.rows_of(records.EVIDENCE / "bench.json")
-    (corners,) = (row["result"] for row in found if row["part"] == "corners")
-    row = next(one for one in corners if (one["plan"], one["size"]) == (corner, size))
+    (corners,) = recorded("bench", part="corners")
+    row = next(x for x in corners["result"] if (x["plan"], x["size"]) == (corner, size))
     return f"{100 * (1 - row['time']):.0f}"
 
 

@@ -192,8 +192,8 @@ def spread_of(plan, place):
     row["clear"] = intervals.clear(row["low"], row["high"], row["n"])
     pool = next(one for one in pools(file) if one["plan"] == plan)
     row |= dict(pool_low=pool["low"], pool_high=pool["high"], pool_clear=pool["clear"])
-    margin = [abs(bound) < pairs.LITTLE["loss"] for bound in (found["low"], found["high"])]
-    return row | dict(alike=all(margin))
+    bounds = [row[name] for name in ("low", "high", "pool_low", "pool_high")]
+    return row | dict(alike=all(abs(bound) < pairs.LITTLE["loss"] for bound in bounds))
 
 
 def pools(file):

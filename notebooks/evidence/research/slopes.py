@@ -28,6 +28,8 @@ CURVES = dict(
     widths_code=("size", "code"),
 )
 
+AHEAD = "nats ahead of standard"
+
 # by name_of, in the order in which they are told; a system has one line style in all pictures
 SYSTEMS = (
     *("bov-fixed", "bov, slow gain", "bov, equal parameters", "bov-fixed, equal parameters"),
@@ -44,14 +46,14 @@ def name_of(row):
 
 
 def leads(rows, axis, base="standard"):
-    """{system: [(x, difference, low, high), …]} of paired differences to the baseline, ascending
-    in x: tokens, or the baseline's parameters at the same width."""
+    """{system: [(x, lead, low, high), …]} over the baseline, seed by seed, ahead above zero,
+    ascending in x: tokens, or the baseline's parameters at the same width."""
     key, x_of, _ = AXES[axis]
     found = {}
     for place in sorted({key(row) for row in rows}):
         here = [dict(row, plan=name_of(row)) for row in rows if key(row) == place]
         x = next(x_of(row) for row in here if row["plan"] == base)
-        for row in intervals.paired(here, "loss", base):
+        for row in figures.ahead(intervals.paired(here, "loss", base)):
             if row["plan"] != base:
                 point = (x, row["difference"], row["low"], row["high"])
                 found.setdefault(row["plan"], []).append(point)
@@ -78,8 +80,8 @@ def points_of(grid, system):
 
 def lead(grid, system, at):
     """By how much a system is ahead at one place of its axis, with the interval: 0 is the first."""
-    _, difference, low, high = points_of(grid, system)[at]
-    return f"{number(-difference)} ({signed(-high)} to {signed(-low)})"
+    _, ahead, low, high = points_of(grid, system)[at]
+    return f"{number(ahead)} ({signed(low)} to {signed(high)})"
 
 
 def left(grid, system):
@@ -92,10 +94,10 @@ def left(grid, system):
 
 
 def shrunk(found):
-    """(how many leads are smaller at the end of the axis than at its beginning, of how many); a
-    lead is a loss below the baseline's at the first point."""
-    led = [points for points in found.values() if points[0][1] < 0]
-    return sum(points[-1][1] > points[0][1] for points in led), len(led)
+    """(how many leads are smaller at the end of the axis than at its beginning, of how many); who
+    is behind at the first point has none."""
+    led = [points for points in found.values() if points[0][1] > 0]
+    return sum(points[-1][1] < points[0][1] for points in led), len(led)
 
 
 def sentence(found):
@@ -116,13 +118,13 @@ def picture(name, axis):
         )
         return None
     found = leads(records.read(path)["rows"], axis)
-    words = sentence(found), AXES[axis][2], "nats, minus standard"
+    words = sentence(found), AXES[axis][2], AHEAD
     fig, (ax,) = figures.panels_of([CURVES[name][1]], *words, width=7.0)
     figures.label_ends(ax, draw(ax, found))
     return fig
 
 
-def beside(panels, title="", ylabel="nats, minus standard"):
+def beside(panels, title="", ylabel=AHEAD):
     """{panel: leads by tokens}, one panel beside the other on one scale."""
     words = title, "tokens read", ylabel
     fig, row = figures.panels_of(panels, *words, width=9.6)
@@ -145,21 +147,11 @@ def by_tokens():
     if not all(panels.values()):
         return None
     counts = ("{} of {} on ".format(*shrunk(found)) + text for text, found in panels.items())
-    ahead = {text: turned(found) for text, found in panels.items()}
-    title = f"Leads smaller at the end: {', '.join(counts)}"
-    fig = beside(ahead, title, "nats ahead of standard")
+    fig = beside(panels, f"Leads smaller at the end: {', '.join(counts)}")
     return fig, (
         "Lead over standard at as many tokens, one to eight million, a panel for "
-        f"each text, with intervals over three seeds. At the end {ends_of(ahead.values())}."
+        f"each text, with intervals over three seeds. At the end {ends_of(panels.values())}."
     )
-
-
-def turned(found):
-    """The same leads with ahead above zero."""
-    return {
-        name: [(x, -difference, -high, -low) for x, difference, low, high in points]
-        for name, points in found.items()
-    }
 
 
 def by_width():
@@ -167,7 +159,7 @@ def by_width():
     fig = picture("widths_code", "size")
     return fig and (
         fig,
-        "Held-out loss on code minus that of standard at the same width, against standard's "
+        "Lead over standard of the same width in held-out loss on code, against standard's "
         "parameters, with intervals over three seeds. At the end "
         f"{ends_of([found_in('widths_code')])}.",
     )
@@ -186,14 +178,11 @@ def draw(ax, found):
     ends = []
     for system in filter(found.__contains__, SYSTEMS):
         i, points = SYSTEMS.index(system), found[system]
-        x, difference, low, high = (list(column) for column in zip(*points))
-        reach = [
-            [d - b for d, b in zip(difference, low)],
-            [t - d for d, t in zip(difference, high)],
-        ]
+        x, ahead, low, high = (list(column) for column in zip(*points))
+        reach = [[d - b for d, b in zip(ahead, low)], [t - d for d, t in zip(ahead, high)]]
         aside = [1.02 ** (i - 3) * place for place in x]  # so that no bar hides another
-        ax.errorbar(aside, difference, reach, capsize=3, **figures.line_style(i))
-        ends.append([difference[-1], aside[-1], system, figures.COLOURS[i % 8]])
+        ax.errorbar(aside, ahead, reach, capsize=3, **figures.line_style(i))
+        ends.append([ahead[-1], aside[-1], system, figures.COLOURS[i % 8]])
     ax.axhline(0, color=figures.INK, linestyle=":", linewidth=1)
     ax.set_xscale("log", base=2)
     places = [point[0] for point in next(iter(found.values()))]

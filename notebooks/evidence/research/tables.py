@@ -12,6 +12,8 @@ from evidence.research.names import NAMES
 from evidence.research.numbers import number, signed
 from evidence.research.table import speed_table as speed  # noqa: F401, page.md asks for it
 
+BASE = "standard"
+
 MIXINS = {  # (plan, recipe) of lambdas.json, in words
     ("modded", "modded"): "plain",
     ("modded", "modded-open"): "window open",
@@ -78,12 +80,32 @@ def against_standard(*grids):
         df = pairs.runs_of(grid)
         cells = [cell for cell in df.cell.unique() if cell != "standard"]
         name = grid.rpartition("_")[2]
-        columns[name] = {cell: leads.told(leads.lead(df, cell)) for cell in cells}
+        columns[name] = {cell: lead_of(grid, cell) for cell in cells}
         for cell in cells:
             order.setdefault(cell, -leads.by_seed(df, cell).mean() if len(columns) == 1 else -9)
     table_ = pd.DataFrame(columns).fillna("").rename_axis("plan")
     table_ = table_.loc[sorted(table_.index, key=order.get, reverse=True)]
     return leads.to_markdown(table_.rename("`{}`".format))
+
+
+def lead_of(grid, cell):
+    """A cell's lead over standard; where a grid kept the held-out rows, the interval holds their
+    error, too."""
+    sides = {name: {row["seed"]: row for row in rows_of_cell(grid, name)} for name in (cell, BASE)}
+    ours, theirs = sides.values()
+    if not all("held_out" in row for side in (ours, theirs) for row in side.values()):
+        return leads.told(leads.lead(pairs.runs_of(grid), cell))
+    kept = [
+        {seed: side[seed]["held_out"] for seed in ours if seed in theirs} for side in sides.values()
+    ]
+    return leads.in_words(*leads.with_rows(*kept), len(kept[0]))
+
+
+def rows_of_cell(grid, cell):
+    def name(row):
+        return leads.cell_of(row["plan"], row["asked"].get("changes") or {})
+
+    return [row for row in pairs.rows_of(grid) if name(row) == cell]
 
 
 def first_shares(plan, *grids):
