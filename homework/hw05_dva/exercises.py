@@ -206,7 +206,7 @@ def gated(x, wq, wk, wv, wqr, wkr, modifier):
         lambda *given: dva(*given, transposed=True),
     ),
     slip(
-        10,
+        14,
         "your gate meets the mixed VALUES; it gates A kr",
         lambda x, wq, wk, wv, *w: gated(x, wq, wk, wv, *w, lambda A, g, s: g * (A @ (x @ wv))),
     ),
@@ -406,7 +406,7 @@ def model(plan):
         lambda plan, L, C, V, T: parameters(plan, L, C, V, T) - 2 * C,
     ),
     slip(
-        12,
+        8,
         "the bias of W_O is missing",
         lambda plan, L, C, V, T: parameters(plan, L, C, V, T) - (plan != "dva") * L * C,
     ),
@@ -644,7 +644,7 @@ def stepped(
     ),
     Wrong("new rows in front", 8, "new rows belong behind the cached ones", dict(front=True)),
     slip(
-        12,
+        8,
         "your scores are not divided by sqrt(C)",
         lambda *given: (stepped(*given, root=False), *dva_step(*given)[1:]),
     ),
@@ -667,12 +667,12 @@ def stepped(
         ),
     ),
     slip(
-        8,
+        12,
         "the caches come back grown by the new row",
         lambda *given: (dva_step(*given)[0], *given[5:]),
     ),
     slip(
-        12,
+        8,
         "kr is kept as it came; A kr is no cache",
         lambda *given: (*dva_step(*given)[:3], stepped(*given, mixed=True)),
     ),
@@ -685,7 +685,7 @@ def stepped(
         ),
     ),
     slip(
-        12,
+        8,
         "one row of scores: the softmax runs over the keys, its last axis",
         lambda *given: (stepped(*given, even=True), *dva_step(*given)[1:]),
     ),
@@ -992,10 +992,8 @@ def running(
     total="",
     o="",
     r="",
-    keep=True,
     divided=True,
     back=False,
-    runs=True,
     again=False,
 ):
     """The same by tiles, with one step of the running sums done otherwise."""
@@ -1003,13 +1001,13 @@ def running(
     for start in range(0, scores.shape[1], tile):
         part = slice(start, start + tile)
         top = scores[:, part].max(1, keepdims=True)
-        new = np.maximum(m, top) if runs else top
+        new = np.maximum(m, top)
         p, shrink = np.exp(scores[:, part] - new), np.exp(new - m if back else m - new)
         brings = [p.sum(1, keepdims=True), p @ v[part], p @ kr[part]]
         for i, how in enumerate((total, o, r)):
             before = 0 if how == "new" else sums[i] if how == "grows" else sums[i] * shrink
             sums[i] = before + brings[i]
-        m = new if keep else m
+        m = new
         out.append((sums[1] + qr * sums[2]) / (sums[0] if divided else 1))
         sums[1] = out[-1] if again else sums[1]
     return np.stack(out)
@@ -1055,11 +1053,6 @@ def running(
     ),
     slip(
         10,
-        "you keep the first maximum: after each tile, the new one is the old one",
-        lambda *given: running(*given, keep=False),
-    ),
-    slip(
-        10,
         "divide both streams by the running sum",
         lambda *given: running(*given, divided=False),
     ),
@@ -1082,11 +1075,6 @@ def running(
         10,
         "shrink is exp(old maximum - new), at most 1",
         lambda *given: running(*given, back=True),
-    ),
-    slip(
-        10,
-        "the maximum runs: it is the larger of the old one and the tile's",
-        lambda *given: running(*given, runs=False),
     ),
     slip(
         10,

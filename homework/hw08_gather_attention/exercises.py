@@ -670,13 +670,6 @@ def causal(q, k, values, block_m, block_n, **how):
     ),
     slip(
         14,
-        "a query sees itself; only the keys after it are hidden",
-        lambda q, k, v, ids, table, gain, m, n: causal(
-            q, k, v + gain * table[ids], m, n, own=lambda t: np.minimum(t, 1)
-        ),
-    ),
-    slip(
-        14,
         "keys after the query are not masked",
         lambda q, k, v, ids, table, gain, m, n: causal(
             q, k, v + gain * table[ids], m, n, own=-10_000
@@ -1165,7 +1158,7 @@ def attended(gain):
         dict(divide=True),
     ),
     slip(
-        5,
+        10,
         "out is gain * u, so d gain is sum(dout * u), without the gain",
         lambda P, dout, ids, table, gain: (
             table_gradient(P, dout, ids, table, gain)[0],
@@ -1222,7 +1215,7 @@ def attended(gain):
         ),
     ),
     slip(
-        10,
+        5,
         "the row itself is no factor of its gradient",
         lambda P, dout, ids, table, gain: (
             table_gradient(P, dout, ids, table, gain)[0] * table,
