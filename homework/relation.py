@@ -1,7 +1,7 @@
 """How do the numbers of a wrong answer stand to those that were wanted?
 
 For mistakes that nobody named. Each sentence is said only if it is true in every case that is
-wrong, whatever its part, and of the one result that is wrong.
+wrong, whatever its part, of the first result of which one is true.
 """
 
 import inspect
@@ -36,17 +36,34 @@ def relation(exercise, seed, asked):
     ]
     wrong = [case for case in cases if not agree(*case[:2])]
     count = len(cases[0][1])
-    if any(len(answer) != count for answer, _, _ in wrong):
+    if not wrong or any(len(answer) != count for answer, _, _ in wrong):
         return ""
-    off = [n for n in range(count) if not all(near(got[n], right[n]) for got, right, _ in wrong)]
-    if len(off) != 1 or sum(right[off[0]].size for _, right, _ in wrong) < ENOUGH:
-        return ""
-    pairs = [(got[off[0]].astype("f8"), right[off[0]].astype("f8")) for got, right, _ in wrong]
-    if not all(np.isfinite(got).all() and np.isfinite(right).all() for got, right in pairs):
-        return ""
-    with np.errstate(all="ignore"):
-        said = told(pairs, inputs_of(exercise, [inputs for _, _, inputs in wrong]))
-    return f"result {off[0] + 1}: {said}" if said and count > 1 else said
+    given = inputs_of(exercise, [inputs for _, _, inputs in wrong])
+    for n in range(count):
+        pairs = [(got[n].astype("f8"), right[n].astype("f8")) for got, right, _ in wrong]
+        if not known(pairs):
+            continue
+        with np.errstate(all="ignore"):
+            said = told(pairs, given) or elsewhere(wrong, n)
+        if said:
+            return f"result {n + 1}: {said}" if count > 1 else said
+    return ""
+
+
+def known(pairs):
+    """Is this result wrong, finite, and of enough numbers to say how?"""
+    if all(near(*pair) for pair in pairs) or sum(right.size for _, right in pairs) < ENOUGH:
+        return False
+    return all(np.isfinite(x).all() for pair in pairs for x in pair)
+
+
+def elsewhere(wrong, n):
+    """Is this result what another one should be?"""
+    for m in range(len(wrong[0][1])):
+        if m != n and all(near(got[n], right[m]) for got, right, _ in wrong):
+            if not all(near(right[n], right[m]) for _, right, _ in wrong):
+                return f"that is what result {m + 1} should be"
+    return ""
 
 
 def agree(got, right):
@@ -77,7 +94,14 @@ def told(pairs, inputs):
             return f"those are {says}"
     if moved := shifted(pairs):
         return moved
-    return turned(pairs) or gathered(pairs) or left_over(pairs, inputs) or scaled(pairs)
+    return (
+        turned(pairs)
+        or gathered(pairs)
+        or apart(pairs)
+        or cut(pairs)
+        or left_over(pairs, inputs)
+        or scaled(pairs)
+    )
 
 
 def shifted(pairs):
@@ -116,6 +140,43 @@ def gathered(pairs):
             ):
                 return f"that is the {name} of what is wanted, along axis {axis}"
     return ""
+
+
+def apart(pairs):
+    """Was something left apart that was wanted together?"""
+    for name, gather in GATHERED.items():
+        if all(got.size > 1 == right.size and near(gather(got), right) for got, right in pairs):
+            return f"the {name} of all your numbers is right; wanted that one number"
+        for axis in range(min(got.ndim for got, _ in pairs)):
+            if all(got.shape[axis] > 1 and near(gather(got, axis), right) for got, right in pairs):
+                return f"the {name} of your numbers along axis {axis} is right, and wanted alone"
+    return ""
+
+
+def cut(pairs):
+    """Are the numbers right, and some too many or missing at one end of an axis?"""
+    for axis in range(max(right.ndim for _, right in pairs)):
+        for end, kept in (("end", at_first), ("beginning", at_last)):
+            if all(longer(got, right, axis, kept) for got, right in pairs):
+                return f"those are the wanted numbers, and more at the {end} of axis {axis}"
+            if all(longer(right, got, axis, kept) for got, right in pairs):
+                return f"your numbers are right, and some are missing at the {end} of axis {axis}"
+    return ""
+
+
+def longer(more, less, axis, kept):
+    """Does `more` hold all of `less`, and something besides along an axis?"""
+    if more.ndim != less.ndim or more.ndim <= axis or more.shape[axis] <= less.shape[axis]:
+        return False
+    return less.size > 0 and near(np.take(more, kept(more, less, axis), axis), less)
+
+
+def at_first(more, less, axis):
+    return np.arange(less.shape[axis])
+
+
+def at_last(more, less, axis):
+    return np.arange(more.shape[axis] - less.shape[axis], more.shape[axis])
 
 
 def left_over(pairs, inputs):

@@ -32,6 +32,8 @@ MOST = 16 << 20  # bytes of one answer
 SWEEP = """
 find "$1" -mindepth 1 -maxdepth 1 -user "$(id -u)" -exec chmod -R u+rwx {} + -exec rm -rf {} +
 """
+IMPORTS = dict(F="import torch.nn.functional as F", np="import numpy as np")
+IMPORTS |= {name: f"import {name}" for name in ("math", "torch", "itertools", "functools")}
 START = re.compile(r"^(@|def |async def |class |import |from |\w+ *=)")
 
 
@@ -155,6 +157,12 @@ def copied(x):
     return apart(x) if x.ndim == 1 and not x.flags.c_contiguous else x.copy(order="K")
 
 
+def to_import(error):
+    """The line that is missing, where a known name is."""
+    missing = isinstance(error, NameError) and IMPORTS.get(error.name)
+    return f": write `{missing}` above your function" if missing else ""
+
+
 def answer(names, problems, function, inputs, path="submission.py"):
     """({"state": …}, arrays) of one call, on tensors made from the inputs. Nothing that the
     function raises escapes."""
@@ -180,7 +188,8 @@ def answer(names, problems, function, inputs, path="submission.py"):
             if frame.filename == path
         ]
         line = lines[-1] if lines else 0
-        return dict(state="raised", line=line, error=type(error).__name__, detail=str(error)), []
+        detail = str(error) + to_import(error)
+        return dict(state="raised", line=line, error=type(error).__name__, detail=detail), []
     if returned is None:
         return dict(state="nothing"), []
     try:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from homework import by_index
-from homework.marking import For, Part, Unit, Wrong, need, normals, per_cent, refuse
+from homework.marking import For, Part, Unit, Wrong, need, normals, per_cent, refuse, slip
 
 unit = Unit(
     "hw05_dva",
@@ -51,6 +51,51 @@ def heads(G):
         "the static value is missing: v_ij = v_j + qr_i * kr_j",
         dict(static=0),
     ),
+    slip(
+        8,
+        "you gated the static value, too; the gate stands at kr alone: v_j + qr_i * kr_j",
+        lambda v, qr, kr: pair_values(0 * v, qr, kr) + qr[:, None] * v,
+    ),
+    slip(
+        8,
+        "you multiplied v + qr by kr; v is added to the product",
+        lambda v, qr, kr: pair_values(0 * v, qr, kr) * (1 + v / qr[:, None]),
+    ),
+    slip(
+        8,
+        "you multiplied all three; v is added to the product of qr and kr",
+        lambda v, qr, kr: v * pair_values(0 * v, qr, kr),
+    ),
+    slip(
+        8,
+        "you took the modifier away; it is added",
+        lambda v, qr, kr: pair_values(v, -qr, kr),
+    ),
+    slip(
+        8,
+        "you summed the product over the entries; it stays entry by entry",
+        lambda v, qr, kr: v + pair_values(0 * v, qr, kr).sum(-1, keepdims=True),
+    ),
+    slip(
+        8,
+        "all your heads read the first head of kr; H // G neighbours share one",
+        lambda v, qr, kr: pair_values(v, qr, kr[:, :1]),
+    ),
+    slip(
+        8,
+        "your heads read the mean of kr's heads; H // G neighbours share one",
+        lambda v, qr, kr: pair_values(v, qr, kr.mean(1, keepdims=True)),
+    ),
+    slip(
+        8,
+        "those are the static values alone: add qr_i * kr_j",
+        lambda v, qr, kr: pair_values(v, 0 * qr, kr),
+    ),
+    slip(
+        8,
+        "no sigmoid stands around the product: v_j + qr_i * kr_j",
+        lambda v, qr, kr: v + 1 / (1 + np.exp(-pair_values(0 * v, qr, kr))),
+    ),
     hints=[
         "Which of the three depend on the query i, and which on the key j?",
         "Give each a dimension of size 1 where it does not vary: v[None], qr[:, None], kr[None]; "
@@ -84,6 +129,16 @@ def layer(T, M):
     return lambda r: (r.normal(size=(2, T, 6)), *(0.5 * x for x in normals(r, *matrices)))
 
 
+def gated(x, wq, wk, wv, wqr, wkr, modifier):
+    """The layer with another modifier: (A, qr, kr) of a text -> (T, C)."""
+    out = []
+    for text in x:
+        A = by_index.weights(text @ wq, text @ wk)
+        gates = zip(text @ wqr, text @ wkr, strict=True)
+        out.append(A @ (text @ wv) + sum(modifier(A, g, s) for g, s in gates))
+    return np.stack(out)
+
+
 @unit.exercise(
     Part("one token", 4, layer(1, 2)),
     Part("a sequence", 10, layer(5, 3)),
@@ -114,6 +169,56 @@ def layer(T, M):
         10,
         "you added qr times the plain sum of kr; every pair's modifier is weighted like its value",
         dict(weighted=False),
+    ),
+    slip(
+        10,
+        "qr and kr have changed places: the query's x wqr gates, the keys' x wkr are mixed",
+        lambda x, wq, wk, wv, wqr, wkr: dva(x, wq, wk, wv, wkr, wqr),
+    ),
+    slip(
+        10,
+        "the gate belongs to the query itself; you mixed it over the keys, too",
+        lambda x, *w: gated(x, *w, lambda A, g, s: (A @ g) * (A @ s)),
+    ),
+    slip(
+        10,
+        "you gated each position's own kr; kr is mixed over the keys first",
+        lambda x, *w: gated(x, *w, lambda A, g, s: g * s),
+    ),
+    slip(
+        14,
+        "you added qr to the mixed kr; the gate multiplies",
+        lambda x, *w: gated(x, *w, lambda A, g, s: g + A @ s),
+    ),
+    slip(
+        14,
+        "the static values are missing: A v is added to the modifiers",
+        lambda x, wq, wk, wv, *others: dva(x, wq, wk, 0 * wv, *others),
+    ),
+    slip(
+        14,
+        "you took the mean over the modifiers; they are summed",
+        lambda x, wq, wk, wv, wqr, wkr: dva(x, wq, wk, wv, wqr / len(wqr), wkr),
+    ),
+    slip(
+        10,
+        "your softmax runs over the queries; the weights of a query sum to 1 over the keys",
+        lambda *given: dva(*given, transposed=True),
+    ),
+    slip(
+        14,
+        "your gate meets the mixed VALUES; it gates A kr",
+        lambda x, wq, wk, wv, *w: gated(x, wq, wk, wv, *w, lambda A, g, s: g * (A @ (x @ wv))),
+    ),
+    slip(
+        14,
+        "the gate has no sigmoid: qr multiplies as it is",
+        lambda x, *w: gated(x, *w, lambda A, g, s: (A @ s) / (1 + np.exp(-g))),
+    ),
+    slip(
+        14,
+        "the layer's input is not added here",
+        lambda x, *w: x + dva(x, *w),
     ),
     hints=[
         "For one modifier: sum_j a_ij (v_j + qr_i * kr_j). Which factor does not depend on j? Take "
@@ -172,6 +277,71 @@ def dva(x, wq, wk, wv, wqr, wkr, *, reading=False, weighted=True, which="all", *
     Wrong(
         "one mixed stream", 8, "the factored form mixes two streams: A V and A K_R", dict(streams=1)
     ),
+    slip(
+        8,
+        "naive: every query has a value from EVERY key, so the tokens count twice",
+        lambda b, t, w, s: (b * t * w * s, pair_bytes(b, t, w, s)[1]),
+    ),
+    slip(
+        8,
+        "the weights A are made on the way, too: tokens * tokens numbers",
+        lambda b, t, w, s: (pair_bytes(b, t, w, s)[0], 2 * b * t * w * s),
+    ),
+    slip(
+        8,
+        "only two mixed streams are made on the way; the value and the gate are there before",
+        lambda b, t, w, s: (pair_bytes(b, t, w, s)[0], b * t * (t + 3 * w) * s),
+    ),
+    slip(
+        8,
+        "there is one map A; both streams share it",
+        lambda b, t, w, s: (pair_bytes(b, t, w, s)[0], 2 * b * t * (t + w) * s),
+    ),
+    slip(
+        8,
+        "a value has `width` numbers, not their square",
+        lambda b, t, w, s: (pair_bytes(b, t, w, s)[0] * w, pair_bytes(b, t, w, s)[1]),
+    ),
+    slip(
+        8,
+        "naive asks for the tensor of all v_ij alone, without the weights",
+        lambda b, t, w, s: (b * t * t * (w + 1) * s, pair_bytes(b, t, w, s)[1]),
+    ),
+    slip(
+        8,
+        "you left the size of a number out of the first count",
+        lambda b, t, w, s: (pair_bytes(b, t, w, 1)[0], pair_bytes(b, t, w, s)[1]),
+    ),
+    slip(
+        8,
+        "you left the size of a number out of the second count",
+        lambda b, t, w, s: (pair_bytes(b, t, w, s)[0], pair_bytes(b, t, w, 1)[1]),
+    ),
+    slip(
+        5,
+        "the batch is missing in the first count",
+        lambda b, t, w, s: (pair_bytes(1, t, w, s)[0], pair_bytes(b, t, w, s)[1]),
+    ),
+    slip(
+        5,
+        "the batch is missing in the second count",
+        lambda b, t, w, s: (pair_bytes(b, t, w, s)[0], pair_bytes(1, t, w, s)[1]),
+    ),
+    slip(
+        8,
+        "wanted bytes, not megabytes",
+        lambda *given: tuple(x / 1e6 for x in pair_bytes(*given)),
+    ),
+    slip(
+        8,
+        "no mask is asked for: every query has a value from every key",
+        lambda b, t, w, s: (b * t * (t + 1) // 2 * w * s, pair_bytes(b, t, w, s)[1]),
+    ),
+    slip(
+        8,
+        "map and streams are added; you multiplied tokens by both widths",
+        lambda b, t, w, s: (pair_bytes(b, t, w, s)[0], b * t * t * 2 * w * s),
+    ),
     hints=[
         "All v_ij: B · T · T · C numbers. The weights: B · T · T. One mixed stream: B · T · C.",
         "For one sequence of 512, width 768, 4 bytes: 805,306,368 and 4,194,304.",
@@ -224,6 +394,78 @@ def model(plan):
         8,
         "the modifiers are two C × C matrices, W_QR and W_KR",
         dict(modifier=1),
+    ),
+    slip(
+        12,
+        "the table of positions is missing: context * width",
+        lambda plan, L, C, V, T: parameters(plan, L, C, V, 0),
+    ),
+    slip(
+        12,
+        "the last LayerNorm is missing",
+        lambda plan, L, C, V, T: parameters(plan, L, C, V, T) - 2 * C,
+    ),
+    slip(
+        8,
+        "the bias of W_O is missing",
+        lambda plan, L, C, V, T: parameters(plan, L, C, V, T) - (plan != "dva") * L * C,
+    ),
+    slip(
+        4,
+        "the two biases of the MLP are missing: 4 C and C",
+        lambda plan, L, C, V, T: parameters(plan, L, C, V, T) - (plan == "gpt2") * 5 * L * C,
+    ),
+    slip(
+        4,
+        "the MLP's biases are 4 C and C, five C in all",
+        lambda plan, L, C, V, T: parameters(plan, L, C, V, T) - (plan == "gpt2") * 3 * L * C,
+    ),
+    slip(
+        4,
+        "the norm before the MLP is missing",
+        lambda plan, L, C, V, T: parameters(plan, L, C, V, T) - (plan == "gpt2") * 2 * L * C,
+    ),
+    slip(
+        12,
+        "a LayerNorm has a scale AND a shift: 2 C",
+        lambda plan, L, C, V, T: parameters(plan, L, C, V, T) - C - L * C * (1 + (plan == "gpt2")),
+    ),
+    slip(
+        12,
+        "the norm before attention is missing",
+        lambda plan, L, C, V, T: parameters(plan, L, C, V, T) - 2 * L * C,
+    ),
+    slip(
+        4,
+        "plain dva has no W_O",
+        lambda plan, L, C, V, T: parameters("dva-wo" if plan == "dva" else plan, L, C, V, T),
+    ),
+    slip(
+        4,
+        "dva has two more matrices, W_QR and W_KR; you counted one",
+        lambda plan, L, C, V, T: parameters(plan, L, C, V, T) - (plan == "dva") * L * C**2,
+    ),
+    slip(
+        4,
+        "dva has no MLP",
+        lambda plan, L, C, V, T: (
+            parameters(plan, L, C, V, T) + (plan == "dva") * L * (8 * C**2 + 7 * C)
+        ),
+    ),
+    slip(
+        4,
+        "without the MLP, the norm before it goes too",
+        lambda plan, L, C, V, T: parameters(plan, L, C, V, T) + (plan == "dva") * L * 2 * C,
+    ),
+    slip(
+        4,
+        "the MLP has two matrices, C -> 4C and 4C -> C: eight C² in all",
+        lambda plan, L, C, V, T: parameters(plan, L, C, V, T) - (plan == "gpt2") * L * 4 * C**2,
+    ),
+    slip(
+        12,
+        "the tables are missing: tokens, positions, and the output head",
+        lambda plan, L, C, V, T: parameters(plan, L, C, 0, 0),
     ),
     hints=[
         "GPT-2 small with 50,257 tokens and context 256, head not tied: 162,419,712. Reproduce it "
@@ -291,6 +533,50 @@ def weighted(sharp):
         "the static values are not gated: dv is Aᵀ dout",
         dict(gated_v=True),
     ),
+    slip(
+        12,
+        "the gradient passes the gate BEFORE it goes through Aᵀ: Aᵀ (dout * qr)",
+        lambda A, v, qr, kr, dout: (
+            A.T @ dout,
+            dout * (A @ kr),
+            (A.T @ dout) * qr[np.arange(len(v)) % len(qr)],
+        ),
+    ),
+    slip(
+        12,
+        "dqr is dout TIMES what the gate multiplies, A kr",
+        lambda A, v, qr, kr, dout: (A.T @ dout, A @ kr, A.T @ (dout * qr)),
+    ),
+    slip(
+        12,
+        "dkr starts from dout: Aᵀ (dout * qr)",
+        lambda A, v, qr, kr, dout: (A.T @ dout, dout * (A @ kr), A.T @ qr),
+    ),
+    slip(
+        12,
+        "dv is Aᵀ dout alone: what passes the gate belongs to kr",
+        lambda A, v, qr, kr, dout: (A.T @ (dout + dout * qr), dout * (A @ kr), A.T @ (dout * qr)),
+    ),
+    slip(
+        12,
+        "v does not pass the gate, so it has no part in dqr: dout * (A kr)",
+        lambda A, v, qr, kr, dout: (A.T @ dout, dout * (A @ (v + kr)), A.T @ (dout * qr)),
+    ),
+    slip(
+        12,
+        "kr is no factor of its own gradient: Aᵀ (dout * qr)",
+        lambda A, v, qr, kr, dout: (A.T @ dout, dout * (A @ kr), A.T @ (dout * qr) * kr),
+    ),
+    slip(
+        12,
+        "qr is no factor of its own gradient: dout * (A kr)",
+        lambda A, v, qr, kr, dout: (A.T @ dout, dout * (A @ kr) * qr, A.T @ (dout * qr)),
+    ),
+    slip(
+        12,
+        "dqr takes kr as the query weighs it, A kr, not its plain sum",
+        lambda A, v, qr, kr, dout: (A.T @ dout, dout * kr.sum(0), A.T @ (dout * qr)),
+    ),
     hints=[
         "out = A v + qr * (A kr). Three products, each differentiated by one factor.",
         "Through A @ (…) the gradient goes back as A.T @ (…).",
@@ -323,6 +609,24 @@ def step(S):
     )
 
 
+def stepped(
+    q, k, v, qr, kr, *caches, root=True, exchanged=False, mixed=False, even=False, front=""
+):
+    """What a step returns, (B,1,C), by slips that change no cache."""
+    rows = [np.concatenate([old, new], 1) for old, new in zip(caches, (k, v, kr), strict=True)]
+    A = np.stack(
+        [by_index.weights(q[b], rows[0][b], causal=False, root=root) for b in range(len(q))]
+    )
+    A = A * 0 + 1 if even else A
+    if front:
+        place = dict(v=1, kr=2)[front]
+        rows[place] = np.concatenate([(v, kr)[place - 1], caches[place]], 1)
+    values, others = A @ rows[1], A @ rows[2]
+    if mixed:
+        return others
+    return qr * values + others if exchanged else values + qr * others
+
+
 @unit.exercise(
     Part("the first token, from empty caches", 4, step(0)),
     Part("a later token", 8, step(4)),
@@ -339,6 +643,71 @@ def step(S):
         dict(product=True),
     ),
     Wrong("new rows in front", 8, "new rows belong behind the cached ones", dict(front=True)),
+    slip(
+        8,
+        "your scores are not divided by sqrt(C)",
+        lambda *given: (stepped(*given, root=False), *dva_step(*given)[1:]),
+    ),
+    slip(
+        12,
+        "the modifiers are missing: qr * (A kr) is added",
+        lambda q, k, v, qr, *others: dva_step(q, k, v, 0 * qr, *others),
+    ),
+    slip(
+        12,
+        "the query's gate is missing: qr * (A kr)",
+        lambda q, k, v, qr, *others: dva_step(q, k, v, 0 * qr + 1, *others),
+    ),
+    slip(
+        12,
+        "you gate the values and add kr; qr multiplies A kr",
+        lambda q, k, v, qr, kr, *caches: (
+            stepped(q, k, v, qr, kr, *caches, exchanged=True),
+            *dva_step(q, k, v, qr, kr, *caches)[1:],
+        ),
+    ),
+    slip(
+        12,
+        "the caches come back grown by the new row",
+        lambda *given: (dva_step(*given)[0], *given[5:]),
+    ),
+    slip(
+        8,
+        "kr is kept as it came; A kr is no cache",
+        lambda *given: (*dva_step(*given)[:3], stepped(*given, mixed=True)),
+    ),
+    slip(
+        12,
+        "v is kept as it came: a later query brings its own qr",
+        lambda q, k, v, qr, kr, kc, vc, krc: (
+            dva_step(q, k, v, qr, kr, kc, vc, krc)[0] + 0,
+            *dva_step(q, k, v + qr * kr, qr, kr, kc, vc, krc)[1:],
+        ),
+    ),
+    slip(
+        8,
+        "one row of scores: the softmax runs over the keys, its last axis",
+        lambda *given: (stepped(*given, even=True), *dva_step(*given)[1:]),
+    ),
+    slip(
+        8,
+        "new rows of kr belong behind the cached ones, as those of k and v",
+        lambda *given: (
+            stepped(*given, front="kr"),
+            *dva_step(*given)[1:3],
+            dva_step(*given, front=True)[3],
+        ),
+    ),
+    slip(
+        8,
+        "new rows of v belong behind the cached ones, as those of k and kr",
+        lambda *given: (
+            stepped(*given, front="v"),
+            dva_step(*given)[1],
+            dva_step(*given, front=True)[2],
+            dva_step(*given)[3],
+        ),
+    ),
     hints=[
         "Three streams grow by one row: k, v and kr. qr is used once and forgotten.",
         "out = weights @ v + qr * (weights @ kr), with one row of weights.",
@@ -614,6 +983,36 @@ def tiles(S, size):
     return make
 
 
+def running(
+    scores,
+    v,
+    qr,
+    kr,
+    tile,
+    total="",
+    o="",
+    r="",
+    divided=True,
+    back=False,
+    again=False,
+):
+    """The same by tiles, with one step of the running sums done otherwise."""
+    m, sums, out = np.full((len(scores), 1), -np.inf), [0.0, 0.0, 0.0], []
+    for start in range(0, scores.shape[1], tile):
+        part = slice(start, start + tile)
+        top = scores[:, part].max(1, keepdims=True)
+        new = np.maximum(m, top)
+        p, shrink = np.exp(scores[:, part] - new), np.exp(new - m if back else m - new)
+        brings = [p.sum(1, keepdims=True), p @ v[part], p @ kr[part]]
+        for i, how in enumerate((total, o, r)):
+            before = 0 if how == "new" else sums[i] if how == "grows" else sums[i] * shrink
+            sums[i] = before + brings[i]
+        m = new
+        out.append((sums[1] + qr * sums[2]) / (sums[0] if divided else 1))
+        sums[1] = out[-1] if again else sums[1]
+    return np.stack(out)
+
+
 @unit.exercise(
     Part("ordinary scores, whole tiles", 4, tiles(12, 1)),
     Part("scores in the hundreds, a short last tile", 6, tiles(10, 50)),
@@ -641,6 +1040,51 @@ def tiles(S, size):
         10,
         "the modifier stream is divided by the running sum too",
         dict(divided=False),
+    ),
+    slip(
+        10,
+        "the running sum shrinks, too, when the maximum grows",
+        lambda *given: running(*given, total="grows"),
+    ),
+    slip(
+        10,
+        "the stream of the values shrinks, too, when the maximum grows",
+        lambda *given: running(*given, o="grows"),
+    ),
+    slip(
+        10,
+        "divide both streams by the running sum",
+        lambda *given: running(*given, divided=False),
+    ),
+    slip(
+        10,
+        "the gate is missing: o + qr * r",
+        lambda scores, v, qr, kr, tile: dva_tiles(scores, v, 0 * qr + 1, kr, tile),
+    ),
+    slip(
+        10,
+        "the modifier stream is missing: o + qr * r",
+        lambda scores, v, qr, kr, tile: dva_tiles(scores, v, 0 * qr, kr, tile),
+    ),
+    slip(
+        10,
+        "wanted the result after every tile, one under another; yours is the last",
+        lambda *given: dva_tiles(*given)[-1],
+    ),
+    slip(
+        10,
+        "shrink is exp(old maximum - new), at most 1",
+        lambda *given: running(*given, back=True),
+    ),
+    slip(
+        10,
+        "the modifier stream lost what the tiles before brought",
+        lambda *given: running(*given, r="new"),
+    ),
+    slip(
+        10,
+        "you divided the running stream itself; only what goes out is divided",
+        lambda *given: running(*given, again=True),
     ),
     hints=[
         "hw01's online softmax with two running outputs, one for v and one for kr, that share the "

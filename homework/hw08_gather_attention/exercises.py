@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from homework.marking import For, Part, Unit, Wrong, need, normals, refuse
+from homework.marking import For, Part, Unit, Wrong, need, normals, refuse, slip
 
 unit = Unit(
     "hw08_gather_attention",
@@ -35,6 +35,19 @@ unit = Unit(
 
 
 # ------------------------------------------------------------------------------------ copy, softmax
+
+
+def longer_by_one(x, block):
+    """One program more than whole blocks, whether or not something is left."""
+    offsets = np.arange((len(x) // block + 1) * block).reshape(-1, block)
+    return x[::-1], offsets, offsets < len(x)
+
+
+def strided(x, block):
+    """Every program takes each P-th place."""
+    programs = -(-len(x) // block)
+    offsets = np.arange(programs)[:, None] + np.arange(block) * programs
+    return x[::-1], offsets, offsets < len(x)
 
 
 @unit.exercise(
@@ -70,6 +83,49 @@ unit = Unit(
         4,
         "lanes at or behind N must be off, or they read and write what is not theirs",
         dict(mask=False),
+    ),
+    slip(
+        6,
+        "x came out forwards: the lane that stores at i loads at N - 1 - i",
+        lambda x, block: (x, *copy_tiles(x, block)[1:]),
+    ),
+    slip(
+        6,
+        "offsets say where a lane STORES: program * block + lane; only the load runs backwards",
+        lambda x, block: (
+            copy_tiles(x, block)[0],
+            len(x) - 1 - copy_tiles(x, block)[1],
+            copy_tiles(x, block)[2],
+        ),
+    ),
+    slip(
+        6,
+        "every program starts at program * block; yours all start at 0",
+        lambda x, block: (x[::-1], copy_tiles(x, block)[1] % block, copy_tiles(x, block)[2]),
+    ),
+    slip(
+        6,
+        "your mask is True where a lane is OFF",
+        lambda x, block: (*copy_tiles(x, block)[:2], ~copy_tiles(x, block)[2]),
+    ),
+    slip(
+        2,
+        "ceil(N / block) programs: where the blocks fit exactly, you launched one too many",
+        lambda x, block: longer_by_one(x, block),
+    ),
+    slip(
+        4,
+        "idle lanes keep their offsets: arithmetic puts them behind N, the mask switches them off",
+        lambda x, block: (
+            x[::-1],
+            copy_tiles(x, block)[1] * copy_tiles(x, block)[2],
+            copy_tiles(x, block)[2],
+        ),
+    ),
+    slip(
+        6,
+        "a program has neighbouring lanes: program * block + lane",
+        lambda x, block: strided(x, block),
     ),
     hints=[
         "Program p stores at offsets = p * block + arange(block), where mask = offsets < N, and "
@@ -113,6 +169,29 @@ def ragged(empty, large=False):
     return make
 
 
+def wide(x, block):
+    return np.pad(x, ((0, 0), (0, block - x.shape[1])))
+
+
+def by_top(x, lengths, block, top, sign=1):
+    """The lanes less another number than the maximum of what counts, in float32."""
+    lanes = np.zeros((len(x), block), np.float32)
+    for r, n in enumerate(lengths):
+        lanes[r, :n] = np.exp((sign * (x[r, :n] - (top(x[r], n) if n else 0.0))).astype("f4"))
+    return divided(lanes, x, lengths), lanes
+
+
+def padded(x, lengths, block, idle):
+    """Idle lanes hold a number, which counts for the maximum and the sum."""
+    tile = np.where(np.arange(block) < lengths[:, None], wide(x, block), idle)
+    top = np.where(lengths > 0, tile.max(1), 0.0)[:, None]
+    return divided(np.exp(tile - top), x, lengths), np.exp(tile - top)
+
+
+def divided(lanes, x, lengths):
+    return (lanes / np.where(lengths > 0, lanes.sum(1), 1)[:, None])[:, : x.shape[1]]
+
+
 @unit.exercise(
     Part("rows of any length", 3, ragged(False)),
     Part("an empty row, large numbers", 5, ragged(True, large=True)),
@@ -136,6 +215,76 @@ def ragged(empty, large=False):
         dict(nothing=np.nan),
     ),
     Wrong("maximum not subtracted", 8, "subtract the row's maximum before exp", dict(shift=False)),
+    slip(
+        8,
+        "out is divided by the sum of the lanes",
+        lambda *given: (softmax_rows(*given)[1][:, : given[0].shape[1]], softmax_rows(*given)[1]),
+    ),
+    slip(
+        8,
+        "lanes are exp(tile - maximum) before the division",
+        lambda x, lengths, block: (
+            softmax_rows(x, lengths, block)[0],
+            wide(softmax_rows(x, lengths, block)[0], block),
+        ),
+    ),
+    slip(
+        8,
+        "the maximum is that of the row's own numbers; yours is that of all x",
+        lambda x, lengths, block: by_top(x, lengths, block, lambda row, n: x.max()),
+    ),
+    slip(
+        8,
+        "the maximum is that of the first lengths[r] numbers; yours saw those behind, too",
+        lambda x, lengths, block: by_top(x, lengths, block, lambda row, n: row.max()),
+    ),
+    slip(
+        8,
+        "a row has lengths[r] numbers; yours took one more",
+        lambda x, lengths, block: softmax_rows(x, np.minimum(lengths + 1, x.shape[1]), block),
+    ),
+    slip(
+        8,
+        "load idle lanes as -inf: any finite number is a score like others",
+        lambda x, lengths, block: padded(x, lengths, block, -1.0),
+    ),
+    slip(
+        5,
+        "a row of length 0 is all 0 in out, and not even",
+        lambda x, lengths, block: (
+            np.where(lengths[:, None] == 0, 1 / x.shape[1], softmax_rows(x, lengths, block)[0]),
+            softmax_rows(x, lengths, block)[1],
+        ),
+    ),
+    slip(
+        8,
+        "out is divided by the SUM of the lanes; you divided by their mean",
+        lambda x, *given: (softmax_rows(x, *given)[0] * x.shape[1], softmax_rows(x, *given)[1]),
+    ),
+    slip(
+        8,
+        "subtract the row's maximum before exp: lanes are exp(tile - maximum)",
+        lambda x, lengths, block: by_top(x, lengths, block, lambda row, n: 0.0),
+    ),
+    slip(
+        8,
+        "the sign is turned: exp(tile - maximum), not exp(maximum - tile)",
+        lambda x, lengths, block: by_top(x, lengths, block, lambda row, n: row[:n].max(), -1),
+    ),
+    slip(
+        8,
+        "idle lanes of yours hold 0, so exp of that counts in the sum: load them as -inf",
+        lambda x, lengths, block: padded(x, lengths, block, 0.0),
+    ),
+    slip(
+        8,
+        "nothing is added to the sum: a row's sum is at least 1, and an empty row has none",
+        lambda x, lengths, block: (
+            softmax_rows(x, lengths, block)[1][:, : x.shape[1]]
+            / (softmax_rows(x, lengths, block)[1].sum(1, keepdims=True) + 1e-2),
+            softmax_rows(x, lengths, block)[1],
+        ),
+    ),
     hints=[
         "tl.load(pointer, mask=lane < length, other=-float('inf')): exp(-inf) is 0, so idle lanes "
         "fall out of the sum by themselves. A row starts at row * x.stride(0).",
@@ -233,6 +382,44 @@ def prefixed(T, large=False):
     return make
 
 
+def tiled(
+    q,
+    k,
+    v,
+    prefix,
+    block_m,
+    block_n,
+    own=0,
+    more=0,
+    acc=True,
+    total=True,
+    lse=lambda m, total: m + np.log(total),
+    reach=None,
+    divided=True,
+):
+    """Flash as a learner's loop writes it, with one step done otherwise."""
+    T, D = q.shape
+    outs, lses, visited = [], [], []
+    for first in range(0, T, block_m):
+        rows = np.arange(first, min(first + block_m, T))
+        m, sums, o = np.full((len(rows), 1), -np.inf), 0.0, 0.0
+        last = reach(first, T) if reach else min(max(first + block_m, prefix), T)
+        starts = range(0, last, block_n)
+        for start in starts:
+            keys = np.arange(start, min(start + block_n, T))
+            seen = (keys <= rows[:, None] - own) | (keys < prefix + more)
+            s = np.where(seen, q[rows] @ k[keys].T / np.sqrt(D), -np.inf)
+            new = np.maximum(m, s.max(1, keepdims=True))
+            shrink, p = np.exp(m - new), np.exp(s - new)
+            sums = sums * (shrink if total else 1) + p.sum(1, keepdims=True)
+            o = o * (shrink if acc else 1) + p @ v[keys]
+            m = new
+        outs.append(o / sums if divided else o)
+        lses.append(lse(m, sums)[:, 0])
+        visited.append(len(starts))
+    return np.concatenate(outs), np.concatenate(lses), np.array(visited)
+
+
 @unit.exercise(
     Part("whole tiles", 6, prefixed([64])),
     Part(
@@ -290,6 +477,78 @@ def prefixed(T, large=False):
         "lse is the maximum PLUS the log of the sum of exp(score - maximum)",
         dict(lse_of="max"),
     ),
+    slip(
+        16,
+        "your scores are not divided by sqrt(D)",
+        lambda q, k, v, prefix, m, n: flash(q * np.sqrt(q.shape[1]), k, v, prefix, m, n),
+    ),
+    slip(
+        16,
+        "a query sees itself: the own key is at or before the query",
+        lambda q, k, v, prefix, m, n: tiled(q, k, v, prefix, m, n, own=1),
+    ),
+    slip(
+        16,
+        "the prefix is the keys 0 to prefix - 1; yours shows key number `prefix` as well",
+        lambda q, k, v, prefix, m, n: tiled(q, k, v, prefix, m, n, more=1),
+    ),
+    slip(
+        16,
+        "acc shrinks when the maximum grows, as the sum does: acc * exp(m - new)",
+        lambda q, k, v, prefix, m, n: tiled(q, k, v, prefix, m, n, acc=False),
+    ),
+    slip(
+        16,
+        "the sum shrinks when the maximum grows, as acc does: total * exp(m - new)",
+        lambda q, k, v, prefix, m, n: tiled(q, k, v, prefix, m, n, total=False),
+    ),
+    slip(
+        16,
+        "lse is the running maximum PLUS the log of the sum; the maximum is missing",
+        lambda q, k, v, prefix, m, n: tiled(q, k, v, prefix, m, n, lse=lambda m, t: np.log(t)),
+    ),
+    slip(
+        16,
+        "lse takes the natural log of the sum, not its log2",
+        lambda q, k, v, prefix, m, n: tiled(q, k, v, prefix, m, n, lse=lambda m, t: m + np.log2(t)),
+    ),
+    slip(
+        16,
+        "maximum and log of the sum are added, not multiplied",
+        lambda q, k, v, prefix, m, n: tiled(q, k, v, prefix, m, n, lse=lambda m, t: m * np.log(t)),
+    ),
+    slip(
+        16,
+        "lse is the maximum plus the LOG of the sum; yours is the sum itself",
+        lambda q, k, v, prefix, m, n: tiled(q, k, v, prefix, m, n, lse=lambda m, t: t),
+    ),
+    slip(
+        16,
+        "the loop ends at the program's last query, or at the prefix's end, whichever is later",
+        lambda q, k, v, prefix, m, n: tiled(
+            q, k, v, prefix, m, n, reach=lambda first, T: min(first + m, T)
+        ),
+    ),
+    slip(
+        16,
+        "your loop ends with the tile of the program's FIRST query; go on to its last one",
+        lambda q, k, v, prefix, m, n: tiled(
+            q, k, v, prefix, m, n, reach=lambda first, T: first + 1
+        ),
+    ),
+    slip(
+        16,
+        "visited counts tiles, not keys",
+        lambda q, k, v, prefix, m, n: (
+            *flash(q, k, v, prefix, m, n)[:2],
+            flash(q, k, v, prefix, m, n)[2] * n,
+        ),
+    ),
+    slip(
+        16,
+        "divide acc by the sum at the end",
+        lambda q, k, v, prefix, m, n: tiled(q, k, v, prefix, m, n, divided=False),
+    ),
     hints=[
         "Program p: queries p * block_m …; keys in steps of block_n up to the last query's own "
         "position, or to the end of the prefix, whichever is later. State: m, l, acc (hw01's "
@@ -333,6 +592,11 @@ def named(T, large=False):
     return make
 
 
+def causal(q, k, values, block_m, block_n, **how):
+    """Flash without a prefix over these values: (out, lse)."""
+    return tiled(q, k, values, 0, block_m, block_n, **how)[:2]
+
+
 @unit.exercise(
     Part("whole tiles", 6, named([32, 64])),
     Part("ragged tiles", 8, named([41, 43, 47], True)),
@@ -367,6 +631,85 @@ def named(T, large=False):
         8,
         "exp of a score in the hundreds overflows: subtract the running maximum first",
         dict(shift=False),
+    ),
+    slip(
+        14,
+        "gain belongs to the table's rows; you scaled the own values instead",
+        lambda q, k, v, ids, table, gain, m, n: causal(q, k, gain * v + table[ids], m, n),
+    ),
+    slip(
+        14,
+        "the own value is v[position]; you looked it up by token id",
+        lambda q, k, v, ids, table, gain, m, n: causal(
+            q, k, v[ids % len(v)] + gain * table[ids], m, n
+        ),
+    ),
+    slip(
+        14,
+        "the rows are ADDED to the own values; you multiplied",
+        lambda q, k, v, ids, table, gain, m, n: causal(q, k, v * (1 + gain * table[ids]), m, n),
+    ),
+    slip(
+        14,
+        "the own values come whole, without 1 - gain",
+        lambda q, k, v, ids, table, gain, m, n: causal(
+            q, k, (1 - gain) * v + gain * table[ids], m, n
+        ),
+    ),
+    slip(
+        14,
+        "the table's rows are missing",
+        lambda q, k, v, ids, table, gain, m, n: causal(q, k, v, m, n),
+    ),
+    slip(
+        14,
+        "your scores are not divided by sqrt(D)",
+        lambda q, k, v, ids, table, gain, m, n: causal(
+            q * np.sqrt(q.shape[1]), k, v + gain * table[ids], m, n
+        ),
+    ),
+    slip(
+        14,
+        "keys after the query are not masked",
+        lambda q, k, v, ids, table, gain, m, n: causal(
+            q, k, v + gain * table[ids], m, n, own=-10_000
+        ),
+    ),
+    slip(
+        14,
+        "acc shrinks when the maximum grows, as the sum does",
+        lambda q, k, v, ids, table, gain, m, n: causal(
+            q, k, v + gain * table[ids], m, n, acc=False
+        ),
+    ),
+    slip(
+        14,
+        "the sum shrinks when the maximum grows, as acc does",
+        lambda q, k, v, ids, table, gain, m, n: causal(
+            q, k, v + gain * table[ids], m, n, total=False
+        ),
+    ),
+    slip(
+        14,
+        "lse is the running maximum PLUS the log of the sum",
+        lambda q, k, v, ids, table, gain, m, n: causal(
+            q, k, v + gain * table[ids], m, n, lse=lambda top, t: np.log(t)
+        ),
+    ),
+    slip(
+        14,
+        "divide acc by the sum at the end",
+        lambda q, k, v, ids, table, gain, m, n: causal(
+            q, k, v + gain * table[ids], m, n, divided=False
+        ),
+    ),
+    slip(
+        14,
+        "you added the QUERY's own row to the sum; every key brings its row, weighed as its value",
+        lambda q, k, v, ids, table, gain, m, n: (
+            gather_flash(q, k, v, ids, table, gain, m, n)[0] + gain * table[ids],
+            causal(q, k, v, m, n)[1],
+        ),
     ),
     hints=[
         "The value tile is v[keys of the tile] + gain * table[ids[keys of the tile]]: three loads, "
@@ -414,6 +757,39 @@ def cache(S, splits, large=False):
     return make
 
 
+def merged(q, k, ids, table, gain, splits, weigh):
+    parts, lse, _ = split_decode(q, k, ids, table, gain, splits)
+    return parts, lse, gain * (weigh(lse)[..., None] * parts).sum(0)
+
+
+def by_head(lse):
+    share = np.exp(lse - lse.max(1, keepdims=True))
+    return share / share.sum(1, keepdims=True)
+
+
+def staged(q, k, ids, table, gain, splits, early, late):
+    parts, lse, out = split_decode(q, k, ids, table, 1.0, splits)
+    return parts * early, lse, out * early * late
+
+
+def with_lse(q, k, ids, table, gain, splits, other):
+    """Another number in the place of lse, which then weighs the splits; top: their maxima."""
+    parts, lse, _ = split_decode(q, k, ids, table, gain, splits)
+    size, shared = -(-len(k) // splits), len(q) // k.shape[1]
+    scores = np.stack([k[:, h // shared] @ q[h] for h in range(len(q))], 1) / np.sqrt(q.shape[1])
+    top = np.stack([scores[n : n + size].max(0) for n in range(0, len(k), size)])
+    found = other(top, lse)
+    share = np.exp(found - found.max(0))
+    return parts, found, gain * ((share / share.sum(0))[..., None] * parts).sum(0)
+
+
+def unnormalised(q, k, ids, table, gain, splits):
+    parts, lse, _ = split_decode(q, k, ids, table, gain, splits)
+    share = np.exp(lse - lse.max(0))
+    parts = parts * np.exp(lse)[..., None]
+    return parts, lse, gain * ((share / share.sum(0))[..., None] * parts).sum(0)
+
+
 @unit.exercise(
     Part("even splits", 6, cache([8, 12, 16], 4)),
     Part("uneven splits", 8, cache([10, 13, 14], 4, True)),
@@ -441,6 +817,77 @@ def cache(S, splits, large=False):
         8,
         "a split has ceil(S / splits) keys; rounded down, the last keys belong to nobody",
         dict(up=False),
+    ),
+    slip(
+        14,
+        "your scores are not divided by sqrt(D)",
+        lambda q, k, ids, table, gain, splits: split_decode(
+            q * np.sqrt(q.shape[1]), k, ids, table, gain, splits
+        ),
+    ),
+    slip(
+        14,
+        "you summed the splits; each counts by exp(lse), and all of them sum to 1",
+        lambda q, k, ids, table, gain, splits: merged(
+            q, k, ids, table, gain, splits, lambda lse: np.ones_like(lse)
+        ),
+    ),
+    slip(
+        14,
+        "exp(lse) must be divided by its sum over the splits",
+        lambda q, k, ids, table, gain, splits: merged(q, k, ids, table, gain, splits, np.exp),
+    ),
+    slip(
+        14,
+        "weigh the splits by exp(lse); you took lse itself",
+        lambda q, k, ids, table, gain, splits: merged(
+            q, k, ids, table, gain, splits, lambda lse: lse / lse.sum(0)
+        ),
+    ),
+    slip(
+        14,
+        "the splits of one head share the weight; your softmax of lse runs over the heads",
+        lambda q, k, ids, table, gain, splits: merged(
+            q, k, ids, table, gain, splits, lambda lse: by_head(lse)
+        ),
+    ),
+    slip(
+        14,
+        "the parts come without the gain; in yours it stands there, and in out again",
+        lambda q, k, ids, table, gain, splits: staged(q, k, ids, table, gain, splits, gain, gain),
+    ),
+    slip(
+        14,
+        "a part is normalised within its split: divide by its own sum of exp",
+        lambda q, k, ids, table, gain, splits: unnormalised(q, k, ids, table, gain, splits),
+    ),
+    slip(
+        14,
+        "lse is the maximum PLUS the log of the sum; yours is the maximum alone",
+        lambda q, k, ids, table, gain, splits: with_lse(
+            q, k, ids, table, gain, splits, lambda top, lse: top
+        ),
+    ),
+    slip(
+        14,
+        "lse is the LOG of the sum of exp",
+        lambda q, k, ids, table, gain, splits: with_lse(
+            q, k, ids, table, gain, splits, lambda top, lse: np.exp(lse)
+        ),
+    ),
+    slip(
+        14,
+        "lse is a natural logarithm; yours has base 2",
+        lambda q, k, ids, table, gain, splits: with_lse(
+            q, k, ids, table, gain, splits, lambda top, lse: lse / np.log(2)
+        ),
+    ),
+    slip(
+        14,
+        "your table is read by position in the split; the id that stands there names the row",
+        lambda q, k, ids, table, gain, splits: split_decode(
+            q, k, np.arange(len(ids)) % -(-len(ids) // splits), table, gain, splits
+        ),
     ),
     hints=[
         "Split n reads keys n * size … with size = ceil(S / splits), and stores for every query "
@@ -503,6 +950,33 @@ def spoken(distinct):
     return make
 
 
+def softmaxed(scores):
+    e = np.exp(scores - scores.max(1, keepdims=True))
+    return e / e.sum(1, keepdims=True)
+
+
+def collected(weights, ids, table, gain, after=False, mean=False, largest=False):
+    """The bins of these weights, by slips of one step."""
+    tokens = np.unique(ids)
+    bins = [weights[:, ids == t] for t in tokens]
+    how = np.max if largest else np.mean if mean else np.sum
+    masses = np.stack([how(one, 1) for one in bins], 1)
+    masses = softmaxed(masses) if after or largest else masses
+    return tokens, masses, gain * np.einsum("hu,uhe->he", masses, table[tokens])
+
+
+def rank(ids, table):
+    """For each row of the table: which of the distinct ids it is (0 where it is none)."""
+    found = np.zeros(len(table), int)
+    found[np.unique(ids)] = np.arange(len(np.unique(ids)))
+    return found
+
+
+def every(weights, ids, table, gain):
+    masses = np.stack([weights[:, ids == t].sum(1) for t in range(len(table))], 1)
+    return masses, gain * np.einsum("hv,vhe->he", masses, table)
+
+
 @unit.exercise(
     Part("all tokens distinct", 4, spoken(True)),
     Part("tokens that repeat", 8, spoken(False)),
@@ -523,6 +997,86 @@ def spoken(distinct):
         12,
         "divide by the sum over all keys: the masses of a head sum to 1",
         dict(norm=False),
+    ),
+    slip(
+        12,
+        "those are sums of scores: take the softmax of each head first",
+        lambda scores, ids, table, gain: collected(scores, ids, table, gain),
+    ),
+    slip(
+        12,
+        "the softmax runs over the keys of a head; yours runs over the heads",
+        lambda scores, ids, table, gain: collected(
+            np.exp(scores) / np.exp(scores).sum(0), ids, table, gain
+        ),
+    ),
+    slip(
+        8,
+        "softmax first, then collect; you collected the scores and took the softmax of the sums",
+        lambda scores, ids, table, gain: collected(scores, ids, table, gain, after=True),
+    ),
+    slip(
+        12,
+        "row u of the product is the row of token u: table[tokens], not the first U rows",
+        lambda scores, ids, table, gain: (
+            *collected(softmaxed(scores), ids, table, gain)[:2],
+            collected(
+                softmaxed(scores),
+                ids,
+                np.concatenate([table[: len(np.unique(ids))], table])[rank(ids, table)],
+                gain,
+            )[2],
+        ),
+    ),
+    slip(
+        12,
+        "a mass is a sum of softmax weights, not how often a token occurs",
+        lambda scores, ids, table, gain: (
+            *collected(0 * scores + 1 / scores.shape[1], ids, table, gain)[:2],
+            collected(softmaxed(scores), ids, table, gain)[2],
+        ),
+    ),
+    slip(
+        12,
+        "wanted the distinct tokens, each once, with all of their weights",
+        lambda scores, ids, table, gain: (
+            ids,
+            softmaxed(scores),
+            collected(softmaxed(scores), ids, table, gain)[2],
+        ),
+    ),
+    slip(
+        8,
+        "a mass is the SUM of a token's weights; you took their mean",
+        lambda scores, ids, table, gain: collected(softmaxed(scores), ids, table, gain, mean=True),
+    ),
+    slip(
+        12,
+        "the scores come scaled already",
+        lambda scores, ids, table, gain: collected(
+            softmaxed(scores) * scores.shape[1] ** -0.5, ids, table, gain
+        ),
+    ),
+    slip(
+        12,
+        "out weighs each row by its mass; yours is a plain mean",
+        lambda scores, ids, table, gain: (
+            *collected(softmaxed(scores), ids, table, gain)[:2],
+            gain * table[np.unique(ids)].mean(0),
+        ),
+    ),
+    slip(
+        8,
+        "each place of a token adds its weight; yours kept the largest score of a token",
+        lambda scores, ids, table, gain: collected(scores, ids, table, gain, largest=True),
+    ),
+    slip(
+        12,
+        "wanted the distinct ids that occur, not every row of the table",
+        lambda scores, ids, table, gain: (
+            np.arange(len(table)),
+            *every(softmaxed(scores), ids, table, gain),
+        ),
     ),
     hints=[
         "tokens, local = torch.unique(ids, return_inverse=True): local is each position's rank "
@@ -602,6 +1156,79 @@ def attended(gain):
         "out / gain is NaN at gain 0: keep the unscaled output u = P V, then d gain = "
         "sum(dout * u)",
         dict(divide=True),
+    ),
+    slip(
+        10,
+        "out is gain * u, so d gain is sum(dout * u), without the gain",
+        lambda P, dout, ids, table, gain: (
+            table_gradient(P, dout, ids, table, gain)[0],
+            gain * table_gradient(P, dout, ids, table, gain)[1],
+        ),
+    ),
+    slip(
+        10,
+        "d gain is a sum over all entries of dout * u, not their mean",
+        lambda P, dout, ids, table, gain: (
+            table_gradient(P, dout, ids, table, gain)[0],
+            table_gradient(P, dout, ids, table, gain)[1] / dout.size,
+        ),
+    ),
+    slip(
+        10,
+        "d gain starts from dout: sum(dout * (P V))",
+        lambda P, dout, ids, table, gain: (
+            table_gradient(P, dout, ids, table, gain)[0],
+            (P @ table[ids]).sum(),
+        ),
+    ),
+    slip(
+        10,
+        "gain is one number: sum dout * u over all entries",
+        lambda P, dout, ids, table, gain: (
+            table_gradient(P, dout, ids, table, gain)[0],
+            dout * (P @ table[ids]),
+        ),
+    ),
+    slip(
+        10,
+        "gain is one number: sum over queries and entries both",
+        lambda P, dout, ids, table, gain: (
+            table_gradient(P, dout, ids, table, gain)[0],
+            (dout * (P @ table[ids])).sum(1),
+        ),
+    ),
+    slip(
+        10,
+        "those rows belong to places; add them up in rows of the table, by id",
+        lambda P, dout, ids, table, gain: (
+            gain * P.T @ dout,
+            table_gradient(P, dout, ids, table, gain)[1],
+        ),
+    ),
+    slip(
+        5,
+        "the places of a token are summed, not averaged",
+        lambda P, dout, ids, table, gain: (
+            table_gradient(P, dout, ids, table, gain)[0]
+            / np.maximum(np.bincount(ids, minlength=len(table)), 1)[:, None],
+            table_gradient(P, dout, ids, table, gain)[1],
+        ),
+    ),
+    slip(
+        5,
+        "the row itself is no factor of its gradient",
+        lambda P, dout, ids, table, gain: (
+            table_gradient(P, dout, ids, table, gain)[0] * table,
+            table_gradient(P, dout, ids, table, gain)[1],
+        ),
+    ),
+    slip(
+        10,
+        "a gradient starts from zeros; yours starts from the table",
+        lambda P, dout, ids, table, gain: (
+            table + table_gradient(P, dout, ids, table, gain)[0],
+            table_gradient(P, dout, ids, table, gain)[1],
+        ),
     ),
     hints=[
         "dv = gain * Pᵀ dout, as always; then rows with the same id are added: index_add.",
@@ -739,6 +1366,19 @@ def offload_counter_example():
     return np.arange(1000) % 22, 768
 
 
+EDGES = [
+    ([7, 300], 12, 132, 2, 3),
+    ([216, 98, 501, 31, 401], 12, 8, 67, 2),  # only the overhead decides
+    ([392, 223], 12, 8, 77, 1),  # one piece for each text
+    ([100], 1, 132, 5, 0),  # pieces of one tile
+]
+
+
+def always(case):
+    tiles, *others = case
+    return lambda r: (np.array(tiles), *others)
+
+
 def load(r):
     tiles = r.integers(20, 700, size=int(r.integers(2, 6)))
     return (
@@ -750,11 +1390,36 @@ def load(r):
     )
 
 
+def cheapest(
+    tiles,
+    heads,
+    slots,
+    overhead,
+    merge,
+    least=False,
+    cost=False,
+    most=max,
+    leave=0,
+    start=1,
+    all_of_them=False,
+):
+    """(size, programs) of least cost, with one step of the search done otherwise."""
+    found = None
+    for size in range(min(start, max(tiles)), max(max(tiles) - leave, 1) + 1):
+        pieces = [-(-int(n) // size) for n in tiles]
+        programs = heads * sum(pieces)
+        merging = programs if all_of_them else most(pieces)
+        price = -(-programs // slots) * (size + overhead) + merge * merging
+        if found is None or price < found[0] or (price == found[0] and not least):
+            found = price, size, programs
+    return found[1], found[0] if cost else found[2]
+
+
 @unit.exercise(
     Part(
         "many shapes",
         8,
-        [*[load] * 6, lambda r: (np.array([7, 300]), 12, 132, 2, 3)],
+        [*[load] * 6, *map(always, EDGES)],
     ),
     Wrong(
         "fractions of waves",
@@ -774,6 +1439,74 @@ def load(r):
         8,
         "short texts have fewer pieces: count the programs text by text",
         dict(padded=True),
+    ),
+    slip(
+        8,
+        "among equal costs the largest size is wanted",
+        lambda tiles, heads, slots, overhead, merge: cheapest(
+            tiles, heads, slots, overhead, merge, least=True
+        ),
+    ),
+    slip(
+        8,
+        "every piece of every HEAD is a program",
+        lambda tiles, heads, slots, overhead, merge: (
+            best_splits(tiles, heads, slots, overhead, merge)[0],
+            best_splits(tiles, heads, slots, overhead, merge)[1] // heads,
+        ),
+    ),
+    slip(
+        8,
+        "second comes the number of programs; yours is the cost",
+        lambda tiles, heads, slots, overhead, merge: cheapest(
+            tiles, heads, slots, overhead, merge, cost=True
+        ),
+    ),
+    slip(
+        8,
+        "merging waits for the text with the MOST pieces, the longest",
+        lambda tiles, heads, slots, overhead, merge: cheapest(
+            tiles, heads, slots, overhead, merge, most=min
+        ),
+    ),
+    slip(
+        8,
+        "wanted the size of a piece; yours is how many pieces the longest text has",
+        lambda tiles, heads, slots, overhead, merge: (
+            -(-max(tiles) // best_splits(tiles, heads, slots, overhead, merge)[0]),
+            best_splits(tiles, heads, slots, overhead, merge)[1],
+        ),
+    ),
+    slip(
+        8,
+        "every wave pays the overhead: waves * (size + overhead)",
+        lambda tiles, heads, slots, overhead, merge: cheapest(tiles, heads, slots, 0, merge),
+    ),
+    slip(
+        8,
+        "the largest size is that of the longest text: the search ends one before",
+        lambda tiles, heads, slots, overhead, merge: cheapest(
+            tiles, heads, slots, overhead, merge, leave=1
+        ),
+    ),
+    slip(
+        8,
+        "a size of 1 may be the best, too",
+        lambda tiles, heads, slots, overhead, merge: cheapest(
+            tiles, heads, slots, overhead, merge, start=2
+        ),
+    ),
+    slip(
+        8,
+        "a program for every head: the waves are counted over heads and pieces",
+        lambda tiles, heads, slots, overhead, merge: cheapest(tiles, 1, slots, overhead, merge),
+    ),
+    slip(
+        8,
+        "merge counts the pieces of one text, not all programs",
+        lambda tiles, heads, slots, overhead, merge: cheapest(
+            tiles, heads, slots, overhead, merge, all_of_them=True
+        ),
     ),
     hints=[
         "For a size: pieces of a text = ceil(its tiles / size); programs = heads times the sum "

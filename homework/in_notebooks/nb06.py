@@ -256,6 +256,8 @@ def run_of(falls):
         "lr * (steps - i) / falling.",
         "lr * (steps - falling), plus the sum of lr * left / falling over left = 1, …, falling.",
     ],
+    after="A cosine in place of the line gives the same sum, and so does every fall that is "
+    "symmetrical about its middle: what one step has less, another has more.",
     level="easy",
     minutes=6,
 )

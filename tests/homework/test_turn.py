@@ -268,6 +268,14 @@ def test_a_wrong_answer_names_the_case_and_the_case_is_at_hand(capsys):
         turn.case("nb01", "causal_mask", 7)
 
 
+def test_a_name_that_was_not_imported_comes_with_its_line(capsys):
+    broken = function_of("def causal_mask(T, S):\n    return F.pad(torch.ones(T, S), (0, 0))\n")
+    turn.plain(broken).__globals__.pop("F", None)
+    turn.your_turn("nb01", broken)
+    said = capsys.readouterr().out
+    assert "write `import torch.nn.functional as F` above your function" in said
+
+
 def test_an_error_names_its_line_and_hints_come_when_asked_for(capsys):
     broken = function_of("def causal_mask(T, S):\n    x = 1\n    return T / 0\n")
     turn.your_turn("nb01", broken)

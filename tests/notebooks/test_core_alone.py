@@ -7,6 +7,7 @@ import symtable
 import nbformat
 import pytest
 
+from homework import clock
 from notebooks import run
 
 
@@ -67,3 +68,23 @@ def test_a_name_that_is_made_deeper_or_later_is_seen():
     assert (
         unmade(book(cell("h = print", "deeper"), cell("k = h = 1"), cell("len and str(h)"))) == {}
     )
+
+
+@pytest.mark.parametrize("path", sorted(run.HERE.glob("*.ipynb")), ids=lambda path: path.stem)
+def test_an_hour_is_an_hour_and_its_numbers_can_be_kept_in_mind(path):
+    notebook = nbformat.read(path, 4)
+    assert clock.time(notebook).core <= 60
+    assert clock.numbers_of_core(notebook) <= 80
+
+
+@pytest.mark.parametrize(
+    "text, count",
+    [
+        ("a lead of 0.186 nats on code, and of 5.7 per cent", 2),
+        ("| 1 | 2.5 |\n|---|---|\n$x = 0.5\\, x_0$", 3),
+        ("Rows 8 and 9 of Table 1, layer 12, an H100, fp32: [paper 5](2606.02780)", 0),
+        ("1. first\n2. second\n\n**Time.** 47 minutes\n\n## References\n\n- 2026, 2606.02780", 0),
+    ],
+)
+def test_names_and_indices_are_no_numbers(text, count):
+    assert clock.numbers(nbformat.v4.new_markdown_cell(text)) == count
