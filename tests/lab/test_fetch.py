@@ -53,16 +53,24 @@ def test_an_earlier_answer_says_nothing_of_the_next(kind):
     assert together.max() < 1.6 * together.float().mean()
 
 
-def test_values_of_the_token_are_so_and_the_control_differs_in_values_alone():
+def test_values_of_the_token_are_so_and_those_of_the_stream_change_with_another_text():
     ids, _ = some("closed", 2)
     changed = ids.clone()
     changed[:, 0] = (ids[:, 0] + 1) % fetch.SYMBOLS  # another a, before the first key
     for system in fetch.DOORS:
         net = fetch.model(system, 2, 0)
+        # fresh output matrices are zero: awake, what a layer hears reaches the stream
+        for block in net.blocks:
+            block.attention.out.weight.data.normal_()
         tapes = [net.tape(x) for x in (ids, changed)]
-        for x, tape in zip((ids, changed), tapes):
-            net(x, tape=tape)
-        last = [tape.values[1].dense()[:, 2] for tape in tapes]
+        outputs = [net(x, tape=tape) for x, tape in zip((ids, changed), tapes)]
+        one, two = (tape.values[1].dense()[:, 2] for tape in tapes)  # of the first key
         of_the_token = system not in ("standard", "last")
-        net.blocks[0].attention.out.weight.data.normal_()
-        assert torch.equal(*last) or not of_the_token
+        assert torch.equal(one, two) == of_the_token, system
+        assert not torch.equal(*(out[:, 2] for out in outputs)), system
+
+
+def test_the_grid_asks_every_cell_once_and_seed_by_seed():
+    cells = list(fetch.cells())
+    assert len({str(cell) for cell in cells}) == len(cells) == 3 * 38
+    assert [cell["seed"] for cell in cells] == sorted(cell["seed"] for cell in cells)
