@@ -49,7 +49,7 @@ def grown(name):
         seeds.setdefault(row["plan"], set()).add(row["seed"])
     if not any(set(GRIDS[name].seeds) <= some for some in seeds.values()):
         return []  # it was recorded seed by seed, and is a part of a grid
-    return sorted({run.plan for run in GRIDS[name].runs()} - seeds.keys())
+    return sorted({str(run.plan) for run in GRIDS[name].runs()} - seeds.keys())
 
 
 def said_by_git(*words):
