@@ -153,11 +153,16 @@ def invented(name):
     order = {run.plan: i for i, run in enumerate(plans_)}
     state = records.read("states")["rows"][0]
     for i, run in enumerate(grid.runs()):
-        loss = 3.2 - 0.002 * order.get(run.plan, i % 30) + 0.01 * run.seed + 1e-3 * (i * 7919 % 13)
+        loss = (
+            3.2
+            - 0.002 * order.get(str(run.plan), i % 30)
+            + 0.01 * run.seed
+            + 1e-3 * (i * 7919 % 13)
+        )
         loss += 1e-4 * (i * zlib.crc32(name.encode()) % 11)  # no two grids have the same leads
         steps = run.steps
         yield dict(
-            plan=run.plan,
+            plan=str(run.plan),
             size=run.size,
             seed=run.seed,
             steps=steps,
