@@ -3,7 +3,9 @@
 import pytest
 import torch
 
+from course import records
 from evidence.research import fetch
+from minimal.data import results
 
 KINDS = pytest.mark.parametrize("kind", fetch.TEXTS)
 
@@ -53,16 +55,79 @@ def test_an_earlier_answer_says_nothing_of_the_next(kind):
     assert together.max() < 1.6 * together.float().mean()
 
 
-def test_values_of_the_token_are_so_and_the_control_differs_in_values_alone():
+def test_values_of_the_token_are_so_and_those_of_the_stream_change_with_another_text():
     ids, _ = some("closed", 2)
     changed = ids.clone()
     changed[:, 0] = (ids[:, 0] + 1) % fetch.SYMBOLS  # another a, before the first key
     for system in fetch.DOORS:
         net = fetch.model(system, 2, 0)
+        # fresh output matrices are zero: awake, what a layer hears reaches the stream
+        for block in net.blocks:
+            block.attention.out.weight.data.normal_()
         tapes = [net.tape(x) for x in (ids, changed)]
-        for x, tape in zip((ids, changed), tapes):
-            net(x, tape=tape)
-        last = [tape.values[1].dense()[:, 2] for tape in tapes]
+        outputs = [net(x, tape=tape) for x, tape in zip((ids, changed), tapes)]
+        one, two = (tape.values[1].dense()[:, 2] for tape in tapes)  # of the first key
         of_the_token = system not in ("standard", "last")
-        net.blocks[0].attention.out.weight.data.normal_()
-        assert torch.equal(*last) or not of_the_token
+        assert torch.equal(one, two) == of_the_token, system
+        assert not torch.equal(*(out[:, 2] for out in outputs)), system
+
+
+def test_the_grid_asks_every_cell_once_and_seed_by_seed():
+    cells = list(fetch.cells())
+    assert len({str(cell) for cell in cells}) == len(cells) == 3 * 38
+    assert [cell["seed"] for cell in cells] == sorted(cell["seed"] for cell in cells)
+
+
+# ---- the page ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def record(tmp_path, monkeypatch):
+    """record(share) writes all rows: standard answers all, others share(cell) of them."""
+    monkeypatch.setattr(fetch, "PATH", tmp_path / "compute_then_fetch.json")
+    head = records.read("tuning_code")
+
+    def written(share, count=None):
+        rows = []
+        for cell in list(fetch.cells())[:count]:
+            right = 0.99 if cell["plan"] in ("standard", "last") else share(cell)
+            rows.append(cell | dict(exact=right - cell["seed"] / 1000))
+        results.write(fetch.PATH, head | dict(rows=rows))
+
+    return written
+
+
+def foretold():
+    return dict(line.strip("| ").split(" | ") for line in fetch.foretold().splitlines())
+
+
+def needs_the_stream(cell):
+    if cell["text"] == "closed":
+        return 0.5 + 0.1 * (cell["depth"] - 2)
+    return 0.97 if cell["last_mlp"] or cell["text"] == "raw" else 0.45
+
+
+def test_what_came_stands_beside_what_was_predicted(record):
+    record(needs_the_stream)
+    came = foretold()
+    assert came["`closed`: x0 W_V behind standard by .2 or more in two layers"] == "so: by 0.49"
+    assert came["and by less in three and in four"] == "so: by 0.39 and 0.29"
+    assert came["and below .6 there without the last MLP"] == "so: at most 0.45"
+    assert came["our mind changes: x0 W_V within .05 in `closed`, two layers"] == "not so"
+    assert fetch.sentence().startswith("Where a place has computed")
+    first = next(line for line in fetch.answered().splitlines() if "closed" in line)
+    assert "| 2 | 0.99 (0.99 to 0.99) | 0.50 (0.50 to 0.50) |" in first
+    fig, alt = fetch.picture()
+    assert "closed, x0 W_V: 0.50, 0.60, 0.70" in alt and len(fig.axes) == 3
+
+
+def test_values_of_the_token_that_answer_as_well_change_our_mind(record):
+    record(lambda cell: 0.98)
+    assert foretold()["our mind changes: x0 W_V within .05 in `closed`, two layers"] == "so"
+    assert fetch.sentence().startswith("A need for values of the stream is not shown")
+
+
+def test_nothing_is_told_of_a_part(record):
+    record(needs_the_stream, count=-1)
+    assert not fetch.whole() and fetch.picture() is None
+    assert fetch.state() == "113 of 114 runs recorded"

@@ -178,11 +178,16 @@ def invented(name):
     order = {run.plan: i for i, run in enumerate(plans_)}
     state = records.read("states")["rows"][0]
     for i, run in enumerate(grid.runs()):
-        loss = 3.2 - 0.002 * order.get(run.plan, i % 30) + 0.01 * run.seed + 1e-3 * (i * 7919 % 13)
+        loss = (
+            3.2
+            - 0.002 * order.get(str(run.plan), i % 30)
+            + 0.01 * run.seed
+            + 1e-3 * (i * 7919 % 13)
+        )
         loss += 1e-4 * (i * zlib.crc32(name.encode()) % 11)  # no two grids have the same leads
         steps = run.steps
         yield dict(
-            plan=run.plan,
+            plan=str(run.plan),
             size=run.size,
             seed=run.seed,
             steps=steps,
@@ -209,7 +214,7 @@ def test_the_page_can_be_written_on_the_day_when_all_is_recorded(tmp_path, monke
     shutil.copytree(records.EVIDENCE, tmp_path, dirs_exist_ok=True)
     head = records.read("thirteen_rows")
     pairs_of_texts = {name for name in GRIDS if name.startswith("frontier_")}
-    for name in {*WAITING, *pairs_of_texts, "ten_seeds_novel"}:
+    for name in {*WAITING, *dose.GRIDS, *pairs_of_texts, "ten_seeds_novel"}:
         results.write(tmp_path / f"{name}.json", head | dict(rows=list(invented(name))))
     monkeypatch.setattr(records, "EVIDENCE", tmp_path)
     text = "".join(map(page.page, page.templates()))
@@ -229,6 +234,9 @@ def test_the_page_can_be_written_on_the_day_when_all_is_recorded(tmp_path, monke
         "| 0 of 20 | 0 of 20 | 0.30 | 0.30 |",
         "| 5,960 steps, window open | 13, 13 and 13 | 50 % | 15, 15 and 15 |",
         "In all of these runs no weight of the embedding changes sign",
+        "With x0 W_V in all twelve layers a model ",
+        "| tables over standard as large | 12 |",
+        "| every second layer lies between four and eight from the top |",
     ):
         assert told in " ".join(text.split()), told
     table = text.partition("On code ([stdlib.json]")[2].partition("\n\nOn the novel")[0]

@@ -52,7 +52,7 @@ def grown(name):
         there = cells_of(json.loads(version)["rows"]) if version else {}
         seeds = {tuple(sorted(some)) for some in there.values()}
         if len(seeds) == 1 and len(*seeds) >= pairs.SEEDS:
-            return sorted({run.plan for run in GRIDS[name].runs() if cell_of(run) not in there})
+            return sorted({str(run.plan) for run in GRIDS[name].runs() if cell_of(run) not in there})
     return []
 
 
@@ -66,7 +66,7 @@ def cells_of(rows):
 
 
 def cell_of(run):
-    return run.plan, pairs.words_of(asked_of(run))
+    return str(run.plan), pairs.words_of(asked_of(run))
 
 
 def said_by_git(*words):

@@ -8,6 +8,7 @@ first and then adds seeds where it suits will find what suits.
 from dataclasses import dataclass, replace
 
 from evidence.research import (
+    doors,
     frontier,
     passes,  # noqa: F401 whose twists of plans are then known
     title,
@@ -33,7 +34,14 @@ from evidence.research.cells import (
     of_width,
     plans,
 )
-from evidence.research.studies import gain_study, held_out, layer_shares, mixin_study, token_left
+from evidence.research.studies import (
+    gain_study,
+    held_out,
+    layer_shares,
+    mixin_study,
+    own_mixture,
+    token_left,
+)
 from minimal.compare import runs
 from minimal.training.run import Run
 
@@ -310,3 +318,15 @@ for question, (what, cells, expected) in ANSWERS.items():
         GRIDS[f"{question}_{name}"] = Grid(
             f"{what}; {name}", cells, seeds=FIVE, base=base, also=held_out, expected=expected
         )
+
+# Five seeds, as the others have. Plans of our own: no checkpoint holds their code.
+for name, base in title.TEXTS.items():
+    GRIDS[f"own_mixture_{name}"] = Grid(
+        "Does each of query, key and value choose its own mixture of stream and token, or of the "
+        f"layers below? {name}",
+        doors.CELLS,
+        seeds=FIVE,
+        base=base,
+        also=own_mixture,
+        expected=doors.EXPECTED,
+    )

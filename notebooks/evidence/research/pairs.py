@@ -56,7 +56,7 @@ def lacking(name):
     rows = records.rows_of(records.EVIDENCE / f"{name}.json")
     there = {(row["plan"], row["seed"], words_of(row["asked"])) for row in rows}
     runs = GRIDS[name].runs()
-    return sum((run.plan, run.seed, words_of(asked_of(run))) not in there for run in runs)
+    return sum((str(run.plan), run.seed, words_of(asked_of(run))) not in there for run in runs)
 
 
 def words_of(asked):

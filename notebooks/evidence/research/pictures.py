@@ -11,7 +11,7 @@ from course.drawings.canvas import Drawing
 from course.drawings.systems import systems
 from course.records import CHECKOUT
 from course.source_map import sources_map
-from evidence.research import answer, dose, slopes, text_leads
+from evidence.research import answer, dose, fetch, slopes, text_leads
 from evidence.research.answer import beside
 from evidence.research.names import HEADLINE
 from minimal.command import command
@@ -123,6 +123,7 @@ PICTURES = {
 FINDINGS = {
     "answer.svg": answer.answer_figure,
     "dose.svg": dose.picture,
+    "fetch.svg": fetch.picture,
     "tokens.svg": slopes.by_tokens,
     "texts.svg": text_leads.picture,
 }

@@ -3,6 +3,7 @@
 import torch
 import torch.nn.functional as F
 
+from evidence.research import doors
 from minimal.analysis import observe
 
 # ---- coefficients --------------------------------------------------------------------------------
@@ -56,12 +57,19 @@ def mixin_study(result):
 # ---- what a trained model does with held-out text ------------------------------------------------
 
 
+def loaded(result):
+    """(model, tokenizer) of a training result; code is not in a checkpoint, so a plan of our own is
+    handed over."""
+    from minimal.train import load
+
+    return load(result["folder"], plan=doors.PLANS.get(result["run"]["plan"]))
+
+
 def trained(result, texts=16):
     """The model of a training result, and the ids (texts, T) of its first held-out texts."""
     from minimal.data import corpora, packing
-    from minimal.train import load
 
-    model, tok = load(result["folder"])
+    model, tok = loaded(result)
     text = corpora.find(result["run"]["corpus"])
     held = packing.pack(text, tok, model.config.context)
     ids, _ = next(iter(held.valid(texts, texts)))
@@ -72,9 +80,8 @@ def held_out(result, at_once=16):
     """The loss of every 16 held-out rows, in the order of the text: two runs over the same rows are
     compared row by row, so that a difference has the error of its rows beside that of its seeds."""
     from minimal.data import corpora, packing
-    from minimal.train import load
 
-    model, tok = load(result["folder"])
+    model, tok = loaded(result)
     run = result["run"]
     corpus = corpora.find(run["corpus"])
     held = packing.pack(corpus, tok, model.config.context)
@@ -127,3 +134,8 @@ def token_left(result):
     streams = observe(model, ids).streams
     cosines = [F.cosine_similarity(x, streams[0], dim=-1).mean().item() for x in streams]
     return dict(token_left=[round(cosine, 4) for cosine in cosines])
+
+
+def own_mixture(result):
+    """The loss of the held-out rows, and what query, key and value mix each for itself."""
+    return held_out(result) | doors.study(*trained(result))
