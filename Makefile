@@ -136,6 +136,11 @@ slides: setup
 site: setup
 	$(PY) slides/site.py $(ARGS)
 
+## make read        notebook 00, executed, as Markdown that every forge shows: notebooks/read/
+.PHONY: read
+read: setup
+	$(PY) -m slides.read $(ARGS)
+
 ## make figures     redraw the pictures of README and slides
 .PHONY: figures
 figures: setup
