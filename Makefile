@@ -136,6 +136,16 @@ slides: setup
 site: setup
 	$(PY) slides/site.py $(ARGS)
 
+## make pdf         the whole course as one PDF, build/course.pdf, from the site (needs a Chromium; ARGS as for make site)
+.PHONY: pdf
+pdf: site
+	$(PY) -m slides.book
+
+## make read        notebook 00, executed, as Markdown that every forge shows: notebooks/read/
+.PHONY: read
+read: setup
+	$(PY) -m slides.read $(ARGS)
+
 ## make figures     redraw the pictures of README and slides
 .PHONY: figures
 figures: setup

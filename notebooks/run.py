@@ -461,6 +461,10 @@ def main(parser, argv):
             made = nbformat.writes(clean(nbformat.read(path, 4), path.stem)) + "\n"
             if made != path.read_text(encoding="utf-8"):
                 write_whole(path, made)
+        readme = ROOT / "README.md"
+        told = readme.read_text(encoding="utf-8")
+        if owner.with_site(told) != told:
+            write_whole(readme, owner.with_site(told))
         return 0
 
     parameters = {name: value_of(text) for name, text in asked.p}

@@ -30,6 +30,9 @@ HERE = ("file:", "data:", "blob:", "about:")  # addresses on this machine
 class Browser:
     """`with Browser() as browser: page = browser.page()`; one process, closed with the block."""
 
+    def __init__(self, seconds=SECONDS):
+        self.seconds = seconds
+
     def __enter__(self):
         binary = doctor.browser()
         if not binary:
@@ -75,14 +78,14 @@ class Browser:
         if session:
             message["sessionId"] = session
         os.write(self.asks, json.dumps(message).encode() + b"\0")
-        end = time.monotonic() + SECONDS
+        end = time.monotonic() + self.seconds
         while time.monotonic() < end:
             answer = self.hear(end)
             if answer.get("id") == number:
                 if "error" in answer:
                     raise RuntimeError(f"{method}: {answer['error']['message']}")
                 return answer["result"]
-        raise TimeoutError(f"{method}: no answer in {SECONDS} s")
+        raise TimeoutError(f"{method}: no answer in {self.seconds} s")
 
     def hear(self, end):
         """The next message; events are handed to their page at once."""
@@ -148,7 +151,8 @@ class Page:
             raise RuntimeError(error.get("description", "JavaScript failed"))
         return done["result"].get("value")
 
-    def wait(self, fact, what="the page", seconds=SECONDS):
+    def wait(self, fact, what="the page", seconds=None):
+        seconds = seconds or self.browser.seconds
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             if fact():
@@ -222,6 +226,7 @@ class Page:
         size = self.call("Page.getLayoutMetrics")["cssContentSize"]
         return dict(x=0, y=0, width=size["width"], height=min(size["height"], 16000), scale=1)
 
-    def pdf(self, path):
-        done = self.call("Page.printToPDF", preferCSSPageSize=True, printBackground=True)
+    def pdf(self, path, **how):
+        how = dict(preferCSSPageSize=True, printBackground=True) | how
+        done = self.call("Page.printToPDF", **how)
         Path(path).write_bytes(base64.b64decode(done["data"]))

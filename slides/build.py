@@ -96,8 +96,7 @@ def course_map(decks):
 def build(out, copies, profile, deck_copies, printing=True):
     """Every page from what is at hand: executed copies {source: copy} of notebooks and of decks."""
     remove_folder(out)
-    lay_out = deck.lay_out if deck.PACKAGES.is_dir() else deck.lay_out_theme
-    lay_out(out / "assets")
+    deck.lay_out(out / "assets")
     shutil.copytree(ROOT / "slides" / "figures", out / "figures")
     if doctor.browser():
         preview.draw(out)
@@ -246,11 +245,9 @@ def main(parser, argv):
             deck.print_all(out)
     else:
         out, work = BUILD / "site", BUILD / "notebooks" / asked.profile
-        chosen, decks = run.chosen(asked.only), deck.decks()
+        chosen, decks = run.chosen(asked.only), deck.at_hand()
         for line in left_out(asked.no_pdf):
             run.say(line)
-        if not deck.PACKAGES.is_dir():
-            decks = []  # a deck is nothing without Reveal
         given = [path for path in decks if path.name in {one.name for one in chosen}]
         copies, faults = deck.executed(chosen, asked.profile, work)
         talks, more = deck.executed(given, "smoke", BUILD / "decks" / "smoke")
@@ -269,7 +266,7 @@ def main(parser, argv):
 def left_out(no_pdf=False):
     """What this machine leaves out of the site, and what would bring it; pages never fail of it."""
     lines = []
-    if not deck.PACKAGES.is_dir():
+    if not deck.at_hand():
         lines.append(
             "site: no npm packages here, so no decks, and equations stand as typed: "
             "make setup EXTRAS=site"

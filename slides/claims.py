@@ -1,4 +1,5 @@
-"""What did the sources claim, and what became of it? Every claim as a card with its verdict."""
+"""What did the sources claim, and what became of it? Every claim as a card with its verdict, folded
+by source: a phone shows the sources on a few screens."""
 
 import html
 import re
@@ -50,7 +51,8 @@ def claims(link):
             parts += [
                 f'<h2 id="{source}">{html.escape(about["short"])}</h2>',
                 f'<p class="soft">{cited(about)}. Here: {tally(some)}.</p>',
-                f'<ul class="claims">{cards}</ul>',
+                f"<details><summary>All {len(some)}</summary>"
+                f'<ul class="claims">{cards}</ul></details>',
             ]
     return "\n".join(parts)
 

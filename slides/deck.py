@@ -37,6 +37,11 @@ def decks():
     return run.numbered(HERE)
 
 
+def at_hand():
+    """The decks that can be shown here: none without the npm packages, of which Reveal is one."""
+    return decks() if PACKAGES.is_dir() else []
+
+
 def slide_type(cell):
     if "injected-parameters" in page.tags(cell):
         return "skip"
@@ -116,15 +121,16 @@ PACKAGES = ROOT / "node_modules"
 
 
 def lay_out(folder):
-    """What decks load, copied from the npm packages and from our theme."""
+    """What pages and decks load: our theme, and what is there of the npm packages. Without them
+    pages are in the letters that the reader's machine has."""
     packages, folder = PACKAGES, Path(folder)
-    if not packages.is_dir():
-        sys.exit(
-            "slides: wanted reveal.js, MathJax and fonts under node_modules/, found none: "
-            "make setup EXTRAS=site"
-        )
-    (folder / "fonts").mkdir(parents=True, exist_ok=True)
-    lay_out_theme(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    for source in (HERE / "theme").iterdir():
+        shutil.copy(source, folder)
+    if not at_hand():
+        (folder / "fonts.css").touch()
+        return
+    (folder / "fonts").mkdir(exist_ok=True)
     for name in SCRIPTS:
         shutil.copy(packages / name, folder)
 
@@ -140,14 +146,6 @@ def lay_out(folder):
                 source = f'src: url(fonts/{file}) format("woff2");'
                 faces.append(re.sub(r"src:.*?;", source, face, flags=re.S))
     (folder / "fonts.css").write_text("\n".join(faces) + "\n", encoding="utf-8")
-
-
-def lay_out_theme(folder):
-    """What pages need at least: our theme, in the letters that the reader's machine has."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for source in (HERE / "theme").iterdir():
-        shutil.copy(source, folder)
-    (folder / "fonts.css").touch()
 
 
 # ---- building ------------------------------------------------------------------------------------
@@ -195,6 +193,11 @@ def executed(paths, profile, folder, jobs=2):
 
 def build(out, work, names=()):
     """Decks as HTML under `out`, executed copies under `work`; their faults."""
+    if not at_hand():
+        sys.exit(
+            "slides: wanted reveal.js, MathJax and fonts under node_modules/, found none: "
+            "make setup EXTRAS=site"
+        )
     wanted = [path for path in decks() if not names or path.stem.startswith(tuple(names))]
     copies, faults = executed(wanted, "smoke", work)
     lay_out(out / "assets")

@@ -18,6 +18,7 @@ HOME = {  # file or folder of the repository -> its page on the site
     "CHANGELOG.md": "changes.html",
     "notebooks/README.md": "beside.html",
     "notebooks": "index.html",
+    "notebooks/read/00_start_here.md": "notebooks/00_start_here.html",
     "slides": "slides/index.html",
     "minimal": "api/index.html",
     "homework": "homework/index.html",
@@ -47,7 +48,7 @@ def places():
     found = dict(HOME)
     for path in run.chosen([]):
         found[f"notebooks/{path.name}"] = f"notebooks/{path.stem}.html"
-    for path in deck.decks() if deck.PACKAGES.is_dir() else ():
+    for path in deck.at_hand():
         found[f"slides/{path.name}"] = f"slides/{path.stem}.html"
     for path in api.modules():
         found[f"minimal/{api.inside(path)}"] = f"api/{api.page(path)}"

@@ -21,6 +21,7 @@ DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)
 MARKS = "osD^vPX*"
 
 SHORTEST_ALT = 40
+KIND = "COURSE_FIGURES"  # in the environment: svg, where a page for forges is written
 LETTER = 11  # points: the size of the words in a figure
 
 
@@ -318,15 +319,20 @@ def picture(fig, kind="png"):
 def show(fig, alt):
     """Put the figure on the page as <figure><img alt>, which Lab, VS Code, Colab, HTML and reveal
     all keep; outside a notebook, print its alt text."""
+    import matplotlib
+
     check_alt(alt)
     inches = fig.get_size_inches()[0]
-    image = picture(fig)
+    kind = os.environ.get(KIND, "png")
+    media = dict(svg="svg+xml").get(kind, kind)
+    with matplotlib.rc_context({"svg.fonttype": "none"}):  # letters as letters, not as paths
+        image = picture(fig, kind)
     if not in_notebook():
         print(f"[figure] {alt}")
         return
     from IPython.display import HTML, display
 
-    display(HTML(on_page(image, "png", alt, inches, shades.boxes(fig))))
+    display(HTML(on_page(image, media, alt, inches, shades.boxes(fig))))
 
 
 def on_page(image, kind, alt, inches=None, shaded=""):

@@ -6,6 +6,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 BESIDE = "**Beside it.** "  # in the head of a notebook, before its links
+EXECUTED = "[notebook 00, executed](notebooks/read/00_start_here.md)"  # in README
+SITE = re.compile(r", or \[the whole course as pages\]\([^)]*\)")
 RENDERED = re.compile(r"\[Page\]\([^)]*\) · ")
 
 
@@ -39,3 +41,12 @@ def with_page(source, name):
 def without_page(source):
     """The head as the page itself shows it, which needs no link to where the reader is."""
     return RENDERED.sub("", source, count=1)
+
+
+def with_site(readme):
+    """README with a link to the published site behind the one to the page that needs none."""
+    readme, home = SITE.sub("", readme), published()
+    if not home:
+        return readme
+    link = f", or [the whole course as pages]({home.rstrip('/')}/index.html)"
+    return readme.replace(EXECUTED, EXECUTED + link, 1)

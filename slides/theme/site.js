@@ -96,6 +96,7 @@ for (const button of all("[data-show]")) button.addEventListener("click", () => 
   const wanted = button.dataset.show, cards = all(".claims li");
   for (const other of all("[data-show]")) other.setAttribute("aria-pressed", other === button);
   for (const card of cards) card.hidden = Boolean(wanted) && card.dataset.verdict !== wanted;
+  for (const list of all(".claims")) list.parentElement.open = Boolean(list.querySelector("li:not([hidden])"));
   const shown = cards.filter(card => !card.hidden).length;
   document.querySelector(".chooser [role=status]").textContent = `${shown} of ${cards.length} shown`;
 });

@@ -11,6 +11,7 @@ import pytest
 
 from course import doctor, figures
 from notebooks import run
+from slides import read
 from tests import warm
 
 PATHS = run.chosen([])
@@ -37,6 +38,15 @@ def test_the_whole_course_runs_at_the_smallest_scale(course, note):
     note("the course at the smallest scale", done.stdout.partition("\n\n")[2])
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"profile smoke: {len(PATHS)} of {len(PATHS)} notebooks whole" in done.stdout
+
+
+def test_the_page_to_read_says_what_the_notebook_says_when_it_runs(course):
+    """Every word of it; its figures have files of their own."""
+    written = (read.FOLDER / f"{read.NOTEBOOK.stem}.md").read_text(encoding="utf-8")
+    if written.partition("\n")[0] != read.origin(read.NOTEBOOK):
+        pytest.skip("the page was written from another Python's library: its numbers differ")
+    executed = nbformat.read(course[1] / read.NOTEBOOK.name, 4)
+    assert read.page(executed, read.NOTEBOOK) == written
 
 
 # ---- pictures that can be heard ------------------------------------------------------------------

@@ -63,7 +63,8 @@ def test_actions_are_pinned_by_commit_and_may_only_read(published):
 
 
 def test_npm_packages_have_one_version_and_a_hash_each():
-    wanted = json.loads((ROOT / "package.json").read_text())["dependencies"]
+    package = json.loads((ROOT / "package.json").read_text())
+    wanted = package["dependencies"] | package["devDependencies"]
     locked = json.loads((ROOT / "package-lock.json").read_text())["packages"]
     for name, version in wanted.items():
         entry = locked[f"node_modules/{name}"]

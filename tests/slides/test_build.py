@@ -85,6 +85,24 @@ def test_every_deck_is_printed_the_second_half_of_a_lecture_too(tmp_path, monkey
     assert sorted(path.stem for path in tmp_path.glob("*.pdf")) == stems
 
 
+def test_decks_alone_want_their_packages_in_a_sentence(monkeypatch, tmp_path):
+    monkeypatch.setattr(deck, "PACKAGES", tmp_path / "nothing")
+    monkeypatch.setattr(deck, "executed", lambda *_: ({}, []))
+    with pytest.raises(SystemExit, match="wanted reveal.js, .* found none: make setup EXTRAS=site"):
+        deck.build(tmp_path, tmp_path)
+
+
+def test_readme_links_the_site_where_it_has_an_address_and_once(monkeypatch):
+    plain = (links.ROOT / "README.md").read_text(encoding="utf-8")
+    monkeypatch.setattr(owner, "published", lambda: None)
+    assert owner.with_site(plain) == plain and owner.EXECUTED in plain
+    monkeypatch.setattr(owner, "published", lambda: "https://example.com/course/")
+    linked = owner.with_site(owner.with_site(plain))
+    assert linked.count("https://example.com/course/index.html") == 1
+    monkeypatch.setattr(owner, "published", lambda: None)
+    assert owner.with_site(linked) == plain
+
+
 @pytest.mark.parametrize("home", [None, "https://example.com/course/"])
 def test_pages_need_neither_npm_nor_a_browser(monkeypatch, tmp_path, home):
     """Not executed and without decks; every link still leads somewhere."""

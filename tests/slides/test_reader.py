@@ -299,6 +299,8 @@ def test_a_notebook_leads_to_its_deck_homework_file_and_to_running_it(lesson):
 def test_claims_are_shown_by_verdict(browser, site):
     reader = opened(browser, site, "evidence/claims.html", TABLET)
     shown = "[...document.querySelectorAll('.claims li')].filter(e => e.offsetParent)"
+    assert reader.run(f"{shown}.length") == 0, "folded by source"
+    reader.run("document.querySelector('[data-show=\"\"]').click()")
     whole = reader.run(f"{shown}.length")
     reader.run("document.querySelector('[data-show=\"not reproduced\"]').click()")
     kinds = reader.run(f"[...new Set({shown}.map(e => e.dataset.verdict))]")
@@ -317,8 +319,15 @@ def test_no_claim_is_cut_off(browser, site):
         ".filter(e => e.getBoundingClientRect().right > innerWidth"
         " || e.clientWidth && e.scrollWidth > e.clientWidth + 1).length"
     )
+    reader.run(screens.UNFOLD)
     for size in (TABLET, PHONE):
         assert resized(reader, size).run(cut) == 0, size
+
+
+def test_the_sources_of_the_claims_are_a_few_screens_of_a_phone(browser, site):
+    reader = opened(browser, site, "evidence/claims.html", PHONE)
+    assert reader.run("document.querySelectorAll('main > details > .claims').length") >= 5
+    assert reader.run("document.body.scrollHeight") < 6000
 
 
 def test_figures_of_lines_turn_dark_shades_keep_a_softer_paper_and_all_a_margin(browser, site):

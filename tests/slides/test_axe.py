@@ -1,0 +1,56 @@
+"""What would hinder a reader who listens, types or needs contrast? axe-core looks at every kind of
+page, with every fold open, in three widths and both themes."""
+
+import pytest
+
+from slides import screens
+from slides.links import ROOT
+
+AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
+pytestmark = [
+    pytest.mark.site,
+    pytest.mark.skipif(not AXE.is_file(), reason="no axe-core here: make setup EXTRAS=site"),
+]
+PAGES = (
+    "index.html",
+    "beside.html",
+    "404.html",
+    "notebooks/00_start_here.html",
+    "notebooks/05_svformer.html",  # with lists to choose from
+    "homework/index.html",
+    "homework/hw01_attention.html",
+    "homework/instructors.html",
+    "evidence/index.html",
+    "evidence/ledger.html",
+    "evidence/claims.html",
+    "evidence/published.html",
+    "evidence/recorded.html",
+    "api/index.html",
+    "api/model.values.html",
+    "slides/index.html",
+)
+WINDOWS = ((1440, False), (820, True), (390, False))  # (width, dark?)
+LOOK = """axe.run(document, {resultTypes: ["violations"]}).then(({violations}) =>
+    violations.map(({id, nodes}) => `${id}: ${nodes.length} x ${nodes[0].html.slice(0, 160)}`))"""
+
+
+def violations(browser, path, width, dark):
+    page = browser.page(width, 900, dark=dark, phone=width < 500)
+    page.open(path)
+    page.run(screens.UNFOLD)
+    page.run(AXE.read_text(encoding="utf-8"))
+    return page.run(LOOK)
+
+
+@pytest.mark.parametrize("at", PAGES)
+def test_nothing_hinders_a_reader_in_any_window(browser, site, at):
+    found = {width: violations(browser, site[0] / at, width, dark) for width, dark in WINDOWS}
+    assert {width: faults for width, faults in found.items() if faults} == {}
+
+
+def test_a_hindrance_is_seen(browser, tmp_path):
+    words = '<html lang="en" data-ready="yes"><title>A</title><main><h1>A</h1>'
+    listed = '<select aria-label="one" aria-valuetext="two"><option>1</select>'
+    (tmp_path / "a.html").write_text(f"<!doctype html>{words}{listed}<img src='data:,'></main>")
+    found = " ".join(violations(browser, tmp_path / "a.html", 390, dark=False))
+    assert "image-alt" in found and "aria-allowed-attr" in found
