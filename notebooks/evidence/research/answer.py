@@ -52,7 +52,8 @@ def grown(name):
         there = cells_of(json.loads(version)["rows"]) if version else {}
         seeds = {tuple(sorted(some)) for some in there.values()}
         if len(seeds) == 1 and len(*seeds) >= pairs.SEEDS:
-            return sorted({str(run.plan) for run in GRIDS[name].runs() if cell_of(run) not in there})
+            later = (run.plan for run in GRIDS[name].runs() if cell_of(run) not in there)
+            return sorted(set(map(str, later)))
     return []
 
 
