@@ -76,7 +76,7 @@ def parts_of(tape, at):
 # ---- the doors -----------------------------------------------------------------------------------
 
 
-class Asking(attention.Own):
+class Asking(attention.Projection):
     """q or k = W of a mixture in place of h."""
 
     def __init__(self, name, mixture, config, at):
