@@ -62,7 +62,7 @@ def notebook_page(path, copies, profile, decks=(), printed=()):
     state = f"Executed at {profile} scale." if copy else "Not executed: figures are missing here."
     tools = launch.toolbar(path, at, decks, printed, homework)
     note = f'{tools}<p class="soft state">{state}</p>'
-    notebook.cells[0].source = owner.without_page(notebook.cells[0].source)
+    notebook.cells[0].source = owner.on_its_page(notebook.cells[0].source)
     mark = "<!-- tools -->"
     body = relink(lesson.body(notebook, mark), source, at).replace(mark, note)
     return page.title(notebook, path.stem), at, body

@@ -79,19 +79,13 @@ def page(notebook, path, pictures=None):
 
 def head(source, path):
     """The title, how this page came to be, and the rest of the first cell."""
-    source = owner.without_page(source).replace(itself(path), "")
-    title, _, rest = source.partition("\n")
+    title, _, rest = owner.on_its_page(source).partition("\n")
     made = (
         f"*[`{path.name}`](../{path.name}), executed at the smallest scale. To run it yourself: "
         "`make lab`, as [README](../../README.md#two-commands) says. Answers to predictions are "
         "folded.*"
     )
     return f"{title}\n\n{made}\n{moved(rest)}"
-
-
-def itself(path):
-    """The link in a notebook's head to the page that is written here."""
-    return f"[executed, to read](../notebooks/read/{path.stem}.md) · "
 
 
 def told(cells, path, pictures):
