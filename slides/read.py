@@ -41,8 +41,9 @@ OF_THIS_MACHINE = re.compile(r"\bdoctor\.examine\(")  # what such a cell prints 
 
 
 def source_hash(path):
-    """A hash of all that is written in a notebook."""
+    """A hash of all that is written in a notebook, but for links of a fork's owner."""
     cells = nbformat.read(path, 4).cells
+    cells[0].source = owner.on_its_page(cells[0].source)
     told = "\n".join(f"{cell.cell_type} {tags(cell)}\n{cell.source}" for cell in cells)
     return hashlib.sha256(told.encode()).hexdigest()
 
