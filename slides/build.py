@@ -13,6 +13,7 @@ a build that was stopped goes on where it was.
 """
 
 import html
+import re
 import shutil
 import sys
 
@@ -120,8 +121,9 @@ def build(out, copies, profile, deck_copies, printing=True):
             put(at, name, body, before=before, after=after, **more)
 
     def markdown(source, at):
-        text = (ROOT / source).read_text(encoding="utf-8")
-        return tables.numbers_whole(relink(page.markdown_html(text), source, at))
+        body = page.markdown_html((ROOT / source).read_text(encoding="utf-8"))
+        body = re.sub(r"<p>(<img[^>]*>)</p>", r"<figure>\1</figure>", body)  # moves on a phone
+        return tables.numbers_whole(relink(body, source, at))
 
     # notebooks and units of homework
     row([notebook_page(path, copies, profile, decks, printed) for path in run.chosen([])])
