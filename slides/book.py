@@ -37,7 +37,7 @@ body { background: #fff; }
 .chapter, .listed { break-before: page; }
 h1, h2, h3 { break-after: avoid; }
 figure, tr, .guess { break-inside: avoid; }
-figure img { max-height: 230mm; }
+figure img { min-width: 0 !important; max-width: 100% !important; max-height: 230mm; }
 pre { white-space: pre-wrap; }
 .scroll, figure { overflow: visible !important; }
 .listed ol { list-style: none; padding-left: 1.2em; }

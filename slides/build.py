@@ -13,6 +13,7 @@ a build that was stopped goes on where it was.
 """
 
 import html
+import re
 import shutil
 import sys
 
@@ -62,7 +63,7 @@ def notebook_page(path, copies, profile, decks=(), printed=()):
     state = f"Executed at {profile} scale." if copy else "Not executed: figures are missing here."
     tools = launch.toolbar(path, at, decks, printed, homework)
     note = f'{tools}<p class="soft state">{state}</p>'
-    notebook.cells[0].source = owner.without_page(notebook.cells[0].source)
+    notebook.cells[0].source = owner.on_its_page(notebook.cells[0].source)
     mark = "<!-- tools -->"
     body = relink(lesson.body(notebook, mark), source, at).replace(mark, note)
     return page.title(notebook, path.stem), at, body
@@ -120,8 +121,9 @@ def build(out, copies, profile, deck_copies, printing=True):
             put(at, name, body, before=before, after=after, **more)
 
     def markdown(source, at):
-        text = (ROOT / source).read_text(encoding="utf-8")
-        return tables.numbers_whole(relink(page.markdown_html(text), source, at))
+        body = page.markdown_html((ROOT / source).read_text(encoding="utf-8"))
+        body = re.sub(r"<p>(<img[^>]*>)</p>", r"<figure>\1</figure>", body)  # moves on a phone
+        return tables.numbers_whole(relink(body, source, at))
 
     # notebooks and units of homework
     row([notebook_page(path, copies, profile, decks, printed) for path in run.chosen([])])

@@ -41,8 +41,9 @@ OF_THIS_MACHINE = re.compile(r"\bdoctor\.examine\(")  # what such a cell prints 
 
 
 def source_hash(path):
-    """A hash of all that is written in a notebook."""
+    """A hash of all that is written in a notebook, but for links of a fork's owner."""
     cells = nbformat.read(path, 4).cells
+    cells[0].source = owner.on_its_page(cells[0].source)
     told = "\n".join(f"{cell.cell_type} {tags(cell)}\n{cell.source}" for cell in cells)
     return hashlib.sha256(told.encode()).hexdigest()
 
@@ -79,19 +80,13 @@ def page(notebook, path, pictures=None):
 
 def head(source, path):
     """The title, how this page came to be, and the rest of the first cell."""
-    source = owner.without_page(source).replace(itself(path), "")
-    title, _, rest = source.partition("\n")
+    title, _, rest = owner.on_its_page(source).partition("\n")
     made = (
         f"*[`{path.name}`](../{path.name}), executed at the smallest scale. To run it yourself: "
         "`make lab`, as [README](../../README.md#two-commands) says. Answers to predictions are "
         "folded.*"
     )
     return f"{title}\n\n{made}\n{moved(rest)}"
-
-
-def itself(path):
-    """The link in a notebook's head to the page that is written here."""
-    return f"[executed, to read](../notebooks/read/{path.stem}.md) · "
 
 
 def told(cells, path, pictures):

@@ -8,6 +8,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BESIDE = "**Beside it.** "  # in the head of a notebook, before its links
 EXECUTED = "[notebook 00, executed](notebooks/read/00_start_here.md)"  # in README
 SITE = re.compile(r", or \[the whole course as pages\]\([^)]*\)")
+TO_READ = re.compile(r"\[executed, to read\]\([^)]*\) · ")  # in the head of notebook 00
 RENDERED = re.compile(r"\[Page\]\([^)]*\) · ")
 
 
@@ -39,8 +40,12 @@ def with_page(source, name):
 
 
 def without_page(source):
-    """The head as the page itself shows it, which needs no link to where the reader is."""
     return RENDERED.sub("", source, count=1)
+
+
+def on_its_page(source):
+    """The head as a page shows it, which needs no link to where the reader is."""
+    return TO_READ.sub("", without_page(source), count=1)
 
 
 def with_site(readme):

@@ -5,7 +5,7 @@
 
 // One line, one thing. Words of a name stand together; commas part the names.
 const SAME = `
-  kv cache, kvcache, key value cache
+  kv cache, kvcache
   positional encoding, position encoding, positional embedding, position embedding, rope, rotary
   backprop, backpropagation, backward pass, backward
   apple silicon, macos, mac, macbook, mps

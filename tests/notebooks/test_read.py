@@ -4,7 +4,7 @@ import re
 
 import nbformat
 
-from course import figures
+from course import figures, owner
 from notebooks import run
 from slides import lesson, read
 
@@ -31,6 +31,11 @@ def test_every_cell_stands_in_it_but_those_that_judge_what_a_reader_wrote():
             assert read.moved(cell.source) in TEXT, cell.id
         elif "remove-input" not in cell.metadata.get("tags", []):
             assert (cell.source in TEXT) != bool(lesson.checks_turn(cell)), cell.id
+
+
+def test_the_notebook_leads_to_it_and_it_does_not_lead_to_itself():
+    assert owner.TO_READ.search(CELLS[0].source) and not owner.TO_READ.search(TEXT)
+    assert f"({'../notebooks/read/' + PAGE.name})" in CELLS[0].source
 
 
 def test_every_link_and_picture_leads_to_a_file():

@@ -280,6 +280,15 @@ def test_letters_of_figures_can_be_read_on_a_phone(browser, site):
     assert phone.run("document.documentElement.scrollWidth") <= 390
 
 
+def test_a_picture_of_the_findings_is_moved_on_a_phone_and_not_shrunk(browser, site):
+    phone = opened(browser, site, "evidence/index.html", PHONE)
+    shown = phone.run("""[...document.querySelectorAll('main img')]
+        .map(e => e.clientWidth / e.naturalWidth)""")
+    assert len(shown) >= 3 and min(shown) > 0.95
+    assert phone.run("document.querySelectorAll('figure.scrolls').length") == len(shown)
+    assert phone.run("document.documentElement.scrollWidth") <= 390
+
+
 def test_a_notebook_leads_to_its_deck_homework_file_and_to_running_it(lesson):
     links = lesson.run(
         "[...document.querySelectorAll('.toolbar a')].map(a => a.getAttribute('href'))"
@@ -298,7 +307,7 @@ def test_a_notebook_leads_to_its_deck_homework_file_and_to_running_it(lesson):
 
 def test_claims_are_shown_by_verdict(browser, site):
     reader = opened(browser, site, "evidence/claims.html", TABLET)
-    shown = "[...document.querySelectorAll('.claims li')].filter(e => e.offsetParent)"
+    shown = "[...document.querySelectorAll('.claims li')].filter(e => e.checkVisibility())"
     assert reader.run(f"{shown}.length") == 0, "folded by source"
     reader.run("document.querySelector('[data-show=\"\"]').click()")
     whole = reader.run(f"{shown}.length")
