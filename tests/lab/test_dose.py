@@ -119,8 +119,10 @@ def test_the_figure_shows_all_cells_and_its_words_say_their_means(record):
     record(code=1, novel=0.3)
     fig, alt = dose.picture()
     names = [text.get_text() for text in fig.axes[1].texts]
-    assert {"from the top", "from the bottom", "every second", "tables"} <= set(names)
-    lines = [line for line in fig.axes[0].lines if line.get_marker() != "None"]
+    assert {"from the top", "half of it V", "tables", "standard as large as tables"} == set(names)
+    in_a_box = [text.get_text() for text in fig.axes[1].get_legend().get_texts()]
+    assert in_a_box == ["from the bottom", "every second"]
+    lines = [line for line in fig.axes[0].lines if line.get_marker() not in ("None", "")]
     assert len({(line.get_marker(), line.get_linestyle()) for line in lines}) == 6
     assert "code: from the top 2: +0.018, 4: +0.036, 8: +0.072, 12: +0.108" in alt
     for line in dose.doses().splitlines()[2:-2]:

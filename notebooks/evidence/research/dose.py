@@ -305,25 +305,29 @@ def picture():
 
 
 def panel(ax, text):
-    """The lines of one text, each named in place. -> all of its means, in words."""
+    """The lines of one text: those that end at twelve layers are named there, the others in a box.
+    -> all of its means, in words."""
     told, ends = [], []
     for i, (name, by_dose) in enumerate((DOSES | BESIDE).items()):
         rows = {k: lead(text, cell) for k, cell in by_dose.items()}
-        look = figures.line_style(i)
-        aside = [k + 0.09 * i for k in rows]  # so that no bar hides another
-        y = [row["difference"] for row in rows.values()]
-        ax.plot([0, *aside] if i < 2 else aside, [0.0, *y] if i < 2 else y, **look)
-        for x, row in zip(aside, rows.values()):
-            ax.plot([x, x], [row["low"], row["high"]], color=look["color"], linewidth=1)
-        words = ", ".join(f"{k}: {signed(mean)}" for k, mean in zip(rows, y))
+        means = [row["difference"] for row in rows.values()]
+        words = ", ".join(f"{k}: {signed(mean)}" for k, mean in zip(rows, means))
         told.append(f"{name} {words}")
-        ends.append([y[-1], aside[-1], name.removesuffix(", from the top"), look["color"]])
+
+        # means and intervals, so far aside that no bar hides another
+        look, places = figures.line_style(i), [k + 0.09 * i for k in rows]
+        reaches_all = max(rows) == LAYERS
+        ax.plot(places, means, label=None if reaches_all else name, **look)
+        for x, row in zip(places, rows.values()):
+            ax.plot([x, x], [row["low"], row["high"]], color=look["color"], linewidth=1)
+        if name in DOSES and len(rows) > 1:  # no layer at all is standard
+            ax.plot([0, places[0]], [0, means[0]], **look | dict(marker=""))
+        if reaches_all:
+            short = name.removesuffix(", from the top")
+            ends.append([means[-1], places[-1], short, look["color"]])
     ax.axhline(0, color=figures.INK, linestyle=":", linewidth=1)
     ax.set_xticks((0, 2, 4, 6, 8, 12))
     ax.set_xlim(-0.4, 12.8)
-    figures.label_ends(ax, [end for end in ends if end[1] > 11])
-    for y, x, name, colour in ends:
-        if x < 11:  # it ends inside the panel
-            place = dict(textcoords="offset points", va="center", backgroundcolor="#ffffffa0")
-            ax.annotate(name, (x, y), (8, -9), color=colour, fontsize=9.5, zorder=1, **place)
+    figures.label_ends(ax, ends)
+    ax.legend(frameon=False, fontsize=9.5, loc="upper left")
     return f"{text}: {'; '.join(told)}."

@@ -28,8 +28,9 @@ from minimal.model.plan import LayerPlan, Plan
 from minimal.model.values import Own, Table
 from minimal.variants import build
 
-# Predicted from the construction, before the first run of the grid. Sizes were chosen on `standard`
-# alone and a seed that is not recorded: so that it learns `closed` at depth 2 in the steps below.
+# Predicted from the construction, before the first run of the grid. Sizes and steps were chosen on
+# `standard` alone and a seed that is not recorded (99), so that it learns: it answered .99 of
+# `closed` at depth 2 in 1,000 of 1,500 steps, and .83 at depth 3 in a run of 1,000.
 EXPECTED = """Values of the token alone move functions of one token; what a place has computed stays
 there. f(a, b) is no sum of a part of a and a part of b, so it needs an MLP at a place that holds
 both. Standard: a first layer brings the record together, its MLP computes f, a second layer fetches
@@ -46,7 +47,7 @@ SYMBOLS, KEYS, RECORDS = 3, 4, 2
 ASK = SYMBOLS + KEYS  # the token between records and questions
 TEXTS = ("raw", "open", "closed")
 SEEDS = (0, 1, 2)
-STEPS, BATCH, RATE = 1000, 64, 3e-3
+STEPS, BATCH, RATE = 1500, 64, 3e-3
 
 
 # ---- the text ------------------------------------------------------------------------------------
@@ -133,10 +134,11 @@ def trained(system, kind, depth=2, seed=0, last_mlp=True, steps=STEPS):
 # (texts, systems, depths, is there an MLP in the last layer?)
 TOKEN = ("x0", "svformer", "tables")
 ASKED = (
-    (TEXTS, ("standard", *TOKEN), (2, 3), True),
+    (("raw",), ("standard", *TOKEN), (2,), True),
+    (("open", "closed"), ("standard", *TOKEN), (2, 3), True),
     (("open", "closed"), ("standard", *TOKEN), (2,), False),
     (("closed",), ("last",), (2, 3), True),
-    (("open", "closed"), ("standard", "x0"), (4,), True),
+    (("closed",), ("standard", "x0"), (4,), True),
 )
 
 
