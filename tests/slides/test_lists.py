@@ -284,3 +284,8 @@ def test_on_what_a_claim_rests_is_folded_below_what_is_claimed():
     cards = re.findall(r"<li data-verdict.*?</li>", claims.claims(lambda path, words: words), re.S)
     for card in cards:
         assert card.count("<details>") == 1 and 'class="said"' in card.partition("<details>")[0]
+
+
+def test_the_best_system_stands_in_the_picture_of_all():
+    _, alt = recorded.everything()
+    assert "From the top: ngram-hash, " in alt and "engram" in alt
