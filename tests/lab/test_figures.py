@@ -265,3 +265,11 @@ def test_panels_of_intervals_share_their_plans_and_their_scale():
     assert left.get_xlim() == right.get_xlim() and left.get_ylim() == right.get_ylim()
     marks = lambda ax: [line.get_ydata()[0] for line in ax.lines if line.get_marker() == "o"]
     assert marks(left) == [0, 1] and marks(right) == [0], "a plan has one height in all panels"
+
+
+def test_a_row_that_is_turned_is_ahead_above_zero():
+    row = dict(plan="bov", n=3, difference=-0.2, low=-0.3, high=-0.1, clear=True)
+    (turned,) = figures.ahead([row])
+    assert turned == row | dict(difference=0.2, low=0.1, high=0.3)
+    (alone,) = figures.ahead([dict(plan="bov", difference=None, low=None, high=None)])
+    assert alone["difference"] is alone["low"] is None

@@ -198,9 +198,12 @@ def test_a_look_shows_the_difference_from_the_first_model(monkeypatch, capsys):
     monkeypatch.setattr(figures, "show", show)
     losses = dict(standard=[3.0, 2.0, 1.0], changed=[3.0, 2.5, 2.0])
     look(losses, corpora.find("stdlib"), "A title", window=2)
-    assert drawn == dict(changed=[0.25, 0.75], standard=[0.0, 0.0], x=[2, 3])
+    assert drawn == dict(changed=[-0.25, -0.75], standard=[0.0, 0.0], x=[2, 3])
     assert ticks and all(at == round(at) for at in ticks), "a step is a whole number"
-    assert "changed minus that of standard over 3 training steps" in capsys.readouterr().out
+    assert (
+        "lead of changed over standard in training loss over 3 training steps"
+        in capsys.readouterr().out
+    )
 
 
 def test_weights_that_a_line_leaves_without_work_are_not_trained():

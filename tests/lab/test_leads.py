@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from evidence.research import leads, pairs
+from evidence.research import leads, pairs, tables
 from minimal.compare import intervals
 
 
@@ -63,3 +63,21 @@ def test_every_recorded_run_is_a_row_of_the_table():
     assert {"grid", "text", "cell", "seed", "loss", "bpb", "parameters", "flops"} <= {*df.columns}
     assert not df[["grid", "plan", "seed"]].isna().any().any()
     assert len(df) == sum(len(pairs.rows_of(name)) for name in df.grid.unique())
+
+
+def test_a_table_against_standard_holds_the_held_out_rows_where_a_grid_kept_them(monkeypatch):
+    """Seeds agree and rows do not: the interval of seeds alone would be too narrow."""
+    apart = [0.3, -0.1, 0.2, 0.0]
+
+    def row(plan, seed, rows):
+        loss = sum(rows) / len(rows)
+        return dict(plan=plan, seed=seed, loss=loss, held_out=rows, asked=dict(corpus="toy"))
+
+    made = [row("standard", s, [3.0 + 0.01 * s] * 4) for s in range(3)]
+    made += [row("bov", s, [3.0 + 0.012 * s - x for x in apart]) for s in range(3)]
+    monkeypatch.setattr(tables.pairs, "rows_of", lambda grid: made)
+    with_rows = tables.lead_of("toy", "bov")
+    for one in made:
+        del one["held_out"]
+    of_seeds = tables.lead_of("toy", "bov")
+    assert of_seeds.startswith("**+0.098** (+0.093") and with_rows.startswith("+0.098 (−")

@@ -28,6 +28,15 @@ def test_the_page_is_what_the_records_say(written):
         assert text == committed, "python -m evidence.research.page writes it"
 
 
+def test_readme_begins_its_findings_with_two_numbers_of_the_records():
+    text = (records.CHECKOUT / "README.md").read_text(encoding="utf-8")
+    section = " ".join(text.partition("## What is found so far\n")[2].partition("\n## ")[0].split())
+    told = [f"{answer.widened(name).mean():.3f}" for name in ("code", "novel")]
+    assert f"by {told[0]} nats on code and by {told[1]} on a novel" in section
+    first, _, against = section.partition("**What our own tables say against it.**")
+    assert "parameters, 1M tokens and three seeds" in first and against.strip()
+
+
 def test_the_first_page_is_short_and_has_few_figures(written):
     first = written["README.md"]
     assert len(first.split()) <= 6000 and first.count("![") <= 5

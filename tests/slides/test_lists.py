@@ -187,8 +187,8 @@ def test_both_texts_stand_side_by_side_on_one_scale_with_what_each_of_them_count
     row = lambda plan, low, high: dict(
         plan=plan, n=3, difference=(low + high) / 2, low=low, high=high, clear=not low <= 0 <= high
     )
-    code = [row("bad", 1, 2), row("good", -3, -1)]
-    novel = [row("good", -1, 1), row("only here", -2, -1)]
+    code = [row("bad", -2, -1), row("good", 1, 3)]
+    novel = [row("good", -1, 1), row("only here", 1, 2)]
     fig, alt = recorded.both_texts("Some", dict(code=code, novel=novel))
     left, right = fig.axes
     assert (left.get_title("left"), right.get_title("left")) == ("code", "novel")
@@ -284,3 +284,8 @@ def test_on_what_a_claim_rests_is_folded_below_what_is_claimed():
     cards = re.findall(r"<li data-verdict.*?</li>", claims.claims(lambda path, words: words), re.S)
     for card in cards:
         assert card.count("<details>") == 1 and 'class="said"' in card.partition("<details>")[0]
+
+
+def test_the_best_system_stands_in_the_picture_of_all():
+    _, alt = recorded.everything()
+    assert "From the top: ngram-hash, " in alt and "engram" in alt
