@@ -10,6 +10,8 @@ reference solution, and a pause to think that depends on its level. A unit: its 
 page at 130 words a minute.
 
 python -m homework.clock        writes today's minutes and hours into the units and both front pages
+
+What is said stays while it is near what is counted: a few sentences more change no number.
 """
 
 import ast
@@ -33,10 +35,18 @@ WAIT = re.compile(r"\b(\d+|an?|one|two|five)(?: to (\d+))? minutes?( each)?\b")
 RUNS = re.compile(r"(\w+) training runs")
 NUMBERS = dict(a=1, an=1, one=1, two=2, five=5, seven=7, nine=9, eleven=11)
 THINKING = dict(easy=3, medium=7, hard=10, stretch=15)  # minutes, for an exercise of homework
+THIS_PAGE = re.compile(r"^\| \| this page \|.*?(\d+) min \|$", re.M)
 NOT_READ = re.compile(
     r"\$\$.*?\$\$|<[^>]+>|\*\*Beside it\.\*\* [^\n]*|(?<=\])\([^)\s]*\)", flags=re.S
 )
 TIME = re.compile(r"(?<=\*\*Time\.\*\* )[^;]*(?=;)")
+SAID = re.compile(r"(\d+) (?:minutes to read and run|(to write)|(more for))")
+NEAR = 0.2  # of what is counted: no two readers agree better than that
+
+
+def near(said, counted):
+    """Does a number of minutes still tell what is counted? To a fifth of it, or to two minutes."""
+    return abs(said - counted) <= max(2, NEAR * counted)
 
 
 # what holds digits and is no number to remember: links, sources, time, indices, names of things
@@ -157,9 +167,23 @@ def stubs(notebook):
     return {name for cell in deeper for name in re.findall(r"^def (\w+)", cell["source"], re.M)}
 
 
+def said(source):
+    """The Time that the head of a notebook tells; None where it tells none."""
+    words = TIME.search(source)
+    parts = {write or more: int(n) for n, write, more in SAID.findall(words[0] if words else "")}
+    return Time(parts[""], parts.get("to write", 0), parts.get("more for", 0)) if parts else None
+
+
+def tells(told, time):
+    """Are these two Times one, as near as it matters?"""
+    pairs = zip((told.core, told.writing, told.deeper), (time.core, time.writing, time.deeper))
+    return all(near(*pair) and bool(pair[0]) == bool(pair[1]) for pair in pairs)
+
+
 def with_time(source, time):
-    """The head of a notebook, with the time that was counted."""
-    return TIME.sub(str(time), source, count=1)
+    """The head of a notebook with the time that was counted; as it is, where it is near to that."""
+    told = said(source)
+    return source if told and tells(told, time) else TIME.sub(str(time), source, count=1)
 
 
 # ---- homework ------------------------------------------------------------------------------------
@@ -210,8 +234,15 @@ def page_minutes(page):
     return round(words("\n".join(read)) / WORDS)
 
 
+def said_of_page(page):
+    """The minutes that a unit's page says of itself; those that are counted, where it says none
+    or what is no longer near."""
+    counted, row = page_minutes(page), THIS_PAGE.search(page)
+    return int(row[1]) if row and near(int(row[1]), counted) else counted
+
+
 def unit_minutes(unit, page):
-    return sum(exercise.minutes for exercise in unit.exercises.values()) + page_minutes(page)
+    return sum(exercise.minutes for exercise in unit.exercises.values()) + said_of_page(page)
 
 
 def graded():
@@ -233,12 +264,7 @@ def with_card(page, unit):
         row = re.compile(rf"^(\| \d+ \| `{exercise.name}` \| \d+ \|)[^|]+\|[^|]+\|$", re.M)
         told = rf"\g<1> {exercise.level} | {exercise.minutes} min |"
         page = row.sub(told, page)
-    page = re.sub(
-        r"^\| \| this page \|.*$",
-        f"| | this page | | | {page_minutes(page)} min |",
-        page,
-        flags=re.M,
-    )
+    page = THIS_PAGE.sub(f"| | this page | | | {said_of_page(page)} min |", page)
     return re.sub(
         r"^About \d+ minutes", f"About {unit_minutes(unit, page)} minutes", page, flags=re.M
     )
@@ -249,10 +275,15 @@ def write_exercises():
     for unit in graded():
         path = unit.path.with_name("exercises.py")
         if (ROOT / "homework" / "solutions" / unit.folder).is_dir():
-            source, minutes = path.read_text(encoding="utf-8"), counted(unit)
+            source, exercises = path.read_text(encoding="utf-8"), unit.exercises
+            minutes = {
+                name: number
+                for name, number in counted(unit).items()
+                if not near(exercises[name].minutes, number)
+            }
             write_whole(path, with_minutes(source, minutes))
             for name, number in minutes.items():
-                unit.exercises[name].minutes = number
+                exercises[name].minutes = number
 
 
 def write_cards():
@@ -302,10 +333,15 @@ def hours(notebooks, units):
 def told(text, notebooks, units):
     """A page with the minutes of its table and the hours of its ways as they are counted now."""
     for name, time in notebooks.items():
-        row = re.compile(rf"(\(notebooks/{name}\) \| [^|]+\| )[\d +]+( \|)")
-        text = row.sub(rf"\g<1>{time.core} + {time.writing} + {time.deeper}\2", text)
+        row = re.compile(rf"(\(notebooks/{name}\) \| [^|]+\| )(\d+) \+ (\d+) \+ (\d+)( \|)")
+        found = row.search(text)
+        if found and not tells(Time(*map(int, found.groups()[1:4])), time):
+            text = row.sub(rf"\g<1>{time.core} + {time.writing} + {time.deeper}\5", text)
     for words, number in hours(notebooks, units).items():
-        text = re.sub(rf"({words}\s)\(\d+ hours\)", rf"\1({number} hours)", text)
+        row = re.compile(rf"({words}\s)\((\d+) hours\)")
+        found = row.search(text)
+        if found and not near(int(found[2]), number):
+            text = row.sub(rf"\1({number} hours)", text)
     return text
 
 

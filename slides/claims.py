@@ -124,7 +124,8 @@ def grounds(claim, link):
     path, _, test = (claim["evidence"] or "").partition("::")
     if not path:
         return said
-    # a test is named by what it finds
-    name = "Test: " + test.removeprefix("test_").replace("_", " ")
+    # a test, or a statement of the records, is named by what it finds
+    kind = "Test" if test.startswith("test_") else "Records"
+    name = f"{kind}: " + test.removeprefix("test_").replace("_", " ")
     name = name if test else path.rpartition("/")[2]
     return f"{link(path, html.escape(name))}. {said}".strip()

@@ -7,10 +7,12 @@
 Samples are lists of numbers; a p is two-sided unless its docstring says otherwise.
 """
 
-import itertools
+import functools
 import math
 
-from minimal.compare.intervals import mean_spread, simpson, student, t_quantile
+from scipy import stats
+
+from minimal.compare.intervals import mean_spread, student, t_quantile
 
 MOST_FLIPPED = 20  # pairs: 2^20 patterns of signs are counted in seconds
 
@@ -27,12 +29,11 @@ def sign_flips(differences):
             f"wanted at most {MOST_FLIPPED} differences, got {len(differences)}: "
             "use the t-test, which so many pairs can carry"
         )
-    ours = abs(math.fsum(differences)) * (1 - 1e-12)  # an equal sum may round to a smaller one
-    as_far = 0
-    for signs in itertools.product((1, -1), repeat=len(differences)):
-        total = math.fsum(sign * value for sign, value in zip(signs, differences))
-        as_far += abs(total) >= ours
-    return as_far / 2 ** len(differences)
+    if len(differences) < 2:
+        return 1.0  # one sign, and its mirror
+    total = lambda signed, axis: signed.sum(axis=axis)
+    how = dict(permutation_type="samples", n_resamples=math.inf, batch=10_000, vectorized=True)
+    return float(stats.permutation_test((differences,), total, **how).pvalue)
 
 
 def equivalence(differences, margin):
@@ -40,13 +41,12 @@ def equivalence(differences, margin):
     the 90 % interval lies within the margin. None where no spread was seen."""
     if not margin > 0:
         raise ValueError(f"wanted a margin above 0, got {margin}: name the least that matters")
-    mean, spread = mean_spread(differences)
-    if not spread:
+    if not mean_spread(differences)[1]:
         return None
-    error, dof = spread / math.sqrt(len(differences)), len(differences) - 1
-    too_low = 1 - student((mean + margin) / error, dof)
-    too_high = student((mean - margin) / error, dof)
-    return max(too_low, too_high)
+    test = functools.partial(stats.ttest_1samp, differences)
+    too_low = test(-margin, alternative="greater").pvalue
+    too_high = test(margin, alternative="less").pvalue
+    return float(max(too_low, too_high))
 
 
 # ---- many tests at once --------------------------------------------------------------------------
@@ -65,11 +65,10 @@ def holm(ps):
 def benjamini_hochberg(ps):
     """{name: p} -> {name: adjusted p}. Of what is called clear below .05 then 5 % at most are false
     alarms in the mean, for tests that are independent or rise together."""
-    adjusted, smallest = {}, 1.0
-    for rank, name in reversed(list(enumerate(sorted(ps, key=ps.get), 1))):
-        smallest = min(smallest, ps[name] * len(ps) / rank)
-        adjusted[name] = smallest
-    return {name: adjusted[name] for name in ps}
+    if not ps:
+        return {}
+    adjusted = stats.false_discovery_control(list(ps.values()))
+    return dict(zip(ps, map(float, adjusted)))
 
 
 # ---- two groups of runs that nothing pairs -------------------------------------------------------
@@ -79,12 +78,10 @@ COMPARED = ("difference", "low", "high", "t", "dof", "p", "ratio", "ratio_p")
 
 def f_test(std1, n1, std2, n2):
     """The p of equal variances, for normal samples: the share of a Beta((n1 - 1)/2, (n2 - 1)/2)
-    below S1 / (S1 + S2), sums of squares. In x = sin(a)^2 its density is smooth."""
+    below S1 / (S1 + S2), sums of squares."""
     one, two = (n1 - 1) * std1**2, (n2 - 1) * std2**2
-    density = lambda a: math.sin(a) ** (n1 - 2) * math.cos(a) ** (n2 - 2)
-    angle = math.asin(math.sqrt(one / (one + two)))
-    share = simpson(density, angle) / simpson(density, math.pi / 2)
-    return 2 * min(share, 1 - share)
+    share = stats.beta.cdf(one / (one + two), (n1 - 1) / 2, (n2 - 1) / 2)
+    return 2 * float(min(share, 1 - share))
 
 
 def welch(mean1, std1, n1, mean2, std2, n2):

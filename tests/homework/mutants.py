@@ -3,6 +3,7 @@ one, index, mask."""
 
 import ast
 import copy
+import itertools
 
 OPERATORS = {
     ast.Add: [ast.Sub],
@@ -95,12 +96,14 @@ def places(tree):
                     yield parent, field, position, node
 
 
-def mutants(source):
-    """(function, line, what it reads now, module text) of each slip in each function."""
-    tree = ast.parse(source)
+def mutants(source, step=1):
+    """(function, line, what it reads now, module text) of every `step`-th slip."""
+    tree, number = ast.parse(source), itertools.count()
     for function in [node for node in tree.body if isinstance(node, ast.FunctionDef)]:
         for parent, field, position, node in list(places(ast.Module(function.body, []))):
             for slip in slips(node):
+                if next(number) % step:
+                    continue
                 put(parent, field, position, slip)
                 line = ast.fix_missing_locations(copy.copy(slip))
                 yield (

@@ -257,9 +257,11 @@ def test_the_minutes_of_the_instructors_page_are_the_exercises():
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.short)
 def test_minutes_follow_from_words_lines_and_level(unit):
-    assert {name: exercise.minutes for name, exercise in unit.exercises.items()} == (
-        clock.counted(unit)
-    ), "python -m homework.clock writes them"
+    """To a fifth: a sentence more in an exercise changes no number."""
+    counted = clock.counted(unit)
+    said = {name: exercise.minutes for name, exercise in unit.exercises.items()}
+    far = {name for name in counted if not clock.near(said[name], counted[name])}
+    assert far == set() and said.keys() == counted.keys(), "python -m homework.clock writes them"
 
 
 def test_the_rule_of_the_instructors_page_is_the_one_that_counts():

@@ -3,6 +3,7 @@ counting decides."""
 
 import math
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import torch.nn.functional as F
 from course.records import claims, published, quoted
 from course.significance import welch
 from minimal.model.attention import Dynamic
+from minimal.training.recipes import RECIPES, laptop
 from minimal.variants import build
 from tests.lab.algebra import attention, counted, covariance, draw, variance
 
@@ -295,3 +297,36 @@ def test_the_report_both_made_and_did_not_make_experiments_with_a_trainable_alph
         quoted("bypass", f"trainable alpha, Section {number}")["value"] for number in ("2", "4.2.1")
     )
     assert before == "experiments were not conducted" and after == "having no impact"
+
+
+# ---- how far a recipe carries a coefficient ------------------------------------------------------
+
+
+def farthest(role, steps):
+    """How far Adam can carry a coefficient: the sum of its learning rates."""
+    recipe = laptop(RECIPES["bov"])
+    return recipe.rows[role].lr * sum(recipe.lr(step, steps) for step in range(steps))
+
+
+def test_in_500_steps_no_weight_on_v_can_reach_6_and_no_skip_the_articles():
+    """Weights on V begin at .5. Skips end after 5,960 steps at .4, .5 and .3."""
+    assert 0.5 + farthest("lambda", 500) < 3
+    assert farthest("skip", 500) < 0.1 * 0.015 * 5960
+
+
+def test_in_the_articles_5960_steps_the_rates_would_carry_a_weight_on_v_to_6():
+    recipe = RECIPES["modded"]
+    summed = sum(recipe.lr(step, 5960) for step in range(5960)) * recipe.rows["lambda"].lr
+    (printed,) = published("lambdas", "Value lambdas")["rows"]
+    assert summed > 5 * printed["low"]
+
+
+def test_a_warm_up_hardly_moves_the_summed_rate_so_no_grid_of_both_can_tell_them_apart():
+    """A climbing line averages .50 of the peak, the cosine that falls to a tenth .55: four rates
+    move the sum 33-fold."""
+    recipe = laptop(RECIPES["resformer"])
+    sums = [
+        sum(replace(recipe.lr, warmup=share)(step, 500) for step in range(500))
+        for share in (0.01, 0.1, 0.4)
+    ]
+    assert max(sums) / min(sums) < 1.04

@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from scipy import stats
 
 from course import significance
 from evidence.research.pooled import pooled
@@ -60,6 +61,7 @@ def test_the_f_test_has_the_quantiles_of_the_tables():
             0.05, abs=5e-5
         )
     assert significance.f_test(2.0, 5, 2.0, 5) == pytest.approx(1)
+    assert significance.f_test(2.0, 5, 0.0, 5) == significance.f_test(0.0, 5, 2.0, 5) == 0
 
 
 def test_what_one_run_or_no_spread_cannot_tell_is_none():
@@ -118,6 +120,18 @@ def test_darwins_fifteen_pairs_of_maize_have_the_p_that_fisher_counted():
     maize = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]
     assert significance.sign_flips(maize) == 1726 / 2**15
     assert intervals.t_test(maize) == pytest.approx(0.0497, abs=1e-4)
+
+
+def test_one_pair_cannot_be_told_from_its_mirror():
+    assert significance.sign_flips([0.3]) == 1
+
+
+@pytest.mark.parametrize("dof", [1, 2, 4, 9, 9.7, 56])
+def test_students_t_is_scipys(dof):
+    for t in (0.1, 1.0, 2.776, 20.0):
+        assert intervals.student(t, dof) == pytest.approx(stats.t.cdf(t, dof), abs=1e-9)
+    for share in (0.6, 0.95, 0.975, 0.9995):
+        assert t_quantile(share, dof) == pytest.approx(stats.t.ppf(share, dof), rel=1e-8)
 
 
 def test_too_many_pairs_for_counting_are_refused():

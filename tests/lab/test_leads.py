@@ -43,12 +43,6 @@ def test_intervals_of_the_table_are_those_of_scipy():
     assert (low, high) == pytest.approx(wanted)
 
 
-def test_a_lead_is_level_inside_a_margin_that_was_set_before():
-    assert leads.level([0.001, -0.001, 0.002], 0.01)
-    assert not leads.level([0.001, -0.03, 0.04], 0.01)
-    assert not leads.level([0.019, 0.02, 0.021], 0.01)
-
-
 def test_the_error_of_the_rows_makes_an_interval_wider_and_never_moves_its_middle():
     theirs = {seed: [3.0, 3.2, 3.4, 3.1] for seed in range(3)}
     alike = {seed: [2.9, 3.1, 3.3, 3.0 - seed / 100] for seed in range(3)}

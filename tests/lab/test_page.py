@@ -9,7 +9,16 @@ import jinja2
 import pytest
 
 from course import records
-from evidence.research import answer, dose, measured, numbers, page, pairs, tables
+from evidence.research import (
+    answer,
+    dose,
+    measured,
+    numbers,
+    page,
+    pairs,
+    statements,
+    tables,
+)
 from evidence.research.grids import EXPLORATORY, GRIDS
 from minimal.compare.runs import asked_of
 from minimal.data import results
@@ -17,15 +26,10 @@ from minimal.data import results
 TEMPLATE = "".join(path.read_text(encoding="utf-8") for path in page.templates().values())
 
 
-@pytest.fixture(scope="module")
-def written():
-    return {name: page.page(name) for name in page.templates()}
-
-
-def test_the_page_is_what_the_records_say(written):
-    for name, text in written.items():
-        committed = (records.EVIDENCE / name).read_text(encoding="utf-8")
-        assert text == committed, "python -m evidence.research.page writes it"
+def test_what_is_written_from_the_records_is_what_they_say():
+    """Verdicts, pages, statements, pictures: the one test that a recorded number moves."""
+    assert page.stale() == [], "python -m evidence.research.page writes it: read what has changed"
+    assert statements.untrue() == [], "change what says it, or the sentence"
 
 
 def test_readme_begins_its_findings_with_two_numbers_of_the_records():
@@ -37,8 +41,8 @@ def test_readme_begins_its_findings_with_two_numbers_of_the_records():
     assert "parameters, 1M tokens and three seeds" in first and against.strip()
 
 
-def test_the_first_page_is_short_and_has_few_figures(written):
-    first = written["README.md"]
+def test_the_first_page_is_short_and_has_few_figures():
+    first = (records.EVIDENCE / "README.md").read_text(encoding="utf-8")
     assert len(first.split()) <= 6000 and first.count("![") <= 5
 
 
@@ -161,17 +165,57 @@ def test_fewer_systems_stay_clear_the_harder_it_is_asked(place):
 
 
 def test_the_command_writes_checks_and_says_what_it_did(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(page, "page", lambda name: "new\n")
-    monkeypatch.setattr(page, "templates", lambda: {"README.md": None})
+    """What is stale alone is written, and a sentence that is no longer so is named."""
+    said = f"| so it is | {statements.YES} | |\n| so it was | {statements.NO} | |\n"
+    texts = {"README.md": "new\n", "same.md": "same\n", "statements.md": said}
+    monkeypatch.setattr(page, "written", lambda: ((tmp_path / n, t) for n, t in texts.items()))
     monkeypatch.setattr(records, "EVIDENCE", tmp_path)
-    (tmp_path / "README.md").write_text("old\n")
-    with pytest.raises(SystemExit, match="python -m evidence.research.page writes it"):
+    for name, text in (texts | {"README.md": "old\n"}).items():
+        (tmp_path / name).write_text(text)
+    with pytest.raises(
+        SystemExit, match="README.md is not what .*python -m evidence.research.page"
+    ):
         page.main(["--check"])
     page.main([])
     page.main(["--check"])
     assert (tmp_path / "README.md").read_text() == "new\n"
-    said = capsys.readouterr().out
-    assert said == "page: README.md written\npage: all pages are what the records say\n"
+    told = capsys.readouterr().out.splitlines()
+    assert told[0] == "page: README.md written" and told[2].startswith("page: all pages are")
+    assert told[1] == told[3] == "no longer so: so it was; change what says it, or the sentence"
+
+
+# ---- statements ----------------------------------------------------------------------------------
+
+
+def test_a_statement_is_told_with_what_was_found_and_two_of_one_name_are_refused(monkeypatch):
+    monkeypatch.setattr(statements, "SAID", {})
+    monkeypatch.setattr(statements, "MODULES", ())
+
+    @statements.said
+    def it_rises():
+        return dict(so=False, by_how_much=0.5, of=[1, 2])
+
+    assert "| it rises | **no** | by how much: 0.500; of: 1, 2 |" in statements.page()
+    with pytest.raises(ValueError, match="wanted a sentence of its own, got it_rises twice"):
+        statements.said(it_rises)
+
+
+def test_a_loss_moved_by_a_thousandth_moves_what_is_told(tmp_path, monkeypatch):
+    before = statements.all_of_them()["on_code_who_is_ahead_of_whom"]()
+    shutil.copytree(records.EVIDENCE, tmp_path, dirs_exist_ok=True)
+    book = json.loads((tmp_path / "stdlib.json").read_text())
+    next(row for row in book["rows"] if row["plan"] == "bov")["loss"] += 0.001
+    (tmp_path / "stdlib.json").write_text(json.dumps(book))
+    monkeypatch.setattr(records, "EVIDENCE", tmp_path)
+    after = statements.all_of_them()["on_code_who_is_ahead_of_whom"]()
+    moved = {name for name in before if before[name] != after[name]}
+    assert after["so"] and moved and all(name.startswith("bov ") for name in moved)
+
+
+def test_a_mean_is_clear_above_zero_below_or_neither():
+    assert statements.ahead([0.1, 0.11, 0.12]) == 1
+    assert statements.ahead([-0.1, -0.11, -0.12]) == -1
+    assert statements.ahead([0.1, -0.1, 0.2]) == statements.ahead([0.1, 0.1]) == 0
 
 
 # ---- the page of a day on which all is recorded --------------------------------------------------

@@ -12,7 +12,6 @@ from evidence.research.grids import GRIDS
 from minimal.compare import ledger
 from minimal.data import results
 
-SAME = ("plan", "seed", "asked")  # what a run and its repetition have in common
 KNOWN = {("aaa", "2", "cpu"): "one", ("bbb", "2", "cpu"): "one", ("ccc", "2", "cpu"): "two"}
 
 
@@ -112,40 +111,6 @@ def test_every_grid_on_file_is_of_one_state_and_the_oldest_are_all_of_the_same()
     assert all(made.values()), [name for name, state in made.items() if state is None]
     assert len(oldest) == 16
     assert len({made[name] for name in oldest}) == 1
-
-
-def test_a_run_that_two_grids_of_one_state_share_ends_at_the_same_loss():
-    """To the last digit that is recorded: nothing shows better that it is one state."""
-    losses, twins = {}, 0
-    for name in BEGUN:
-        content = records.read(name)
-        state = states.state_of_file(content)
-        for row in content["rows"]:
-            plan = "svformer" if row["plan"] == "row3" else row["plan"]  # one under two names
-            key = state, plan, row["size"], row["seed"], plain(row["asked"])
-            twins += key in losses
-            assert losses.setdefault(key, row["loss"]) == row["loss"], f"{name}: {key}"
-    assert twins > 100
-
-
-def plain(asked):
-    """What was asked, without what is so anyway."""
-    changes = {k: v for k, v in asked.get("changes", {}).items() if (k, v) != ("layers", 12)}
-    asked = asked | dict(changes=changes)
-    return str(sorted((k, v) for k, v in asked.items() if v and (k, v) != ("context", 128)))
-
-
-def test_one_run_of_each_of_the_oldest_grids_comes_again_to_the_last_digit():
-    """What names the processor's kernels in their heads. Of thirteen_rows the repetitions are in
-    the file; the first recording has what they repeat."""
-    grids = set()
-    for row in records.read("oldest_again")["rows"]:
-        first = "thirteen_older" if row["grid"] == "thirteen_rows" else row["grid"]
-        same = [old for old in records.read(first)["rows"] if all(old[k] == row[k] for k in SAME)]
-        assert [(old["loss"], old["valid"]) for old in same] == [(row["loss"], row["valid"])]
-        assert row["machine"] == records.read(row["grid"])["machine"]
-        grids.add(row["grid"])
-    assert grids == set(filter(silent, BEGUN))
 
 
 def silent(name):

@@ -14,17 +14,6 @@ from minimal.data.files import write_whole
 from minimal.training.run import Run
 
 
-def test_the_file_says_what_the_records_say():
-    changed = [
-        new["id"]
-        for old, new in zip(records.claims(), verdicts.settled(records.claims()))
-        if old != new
-    ]
-    assert not changed, (
-        f"python -m evidence.research.verdicts brings {', '.join(changed)} up to date"
-    )
-
-
 @pytest.mark.parametrize("claim", verdicts.ASKED)
 def test_what_is_asked_is_a_claim_whose_runs_some_grid_makes(claim):
     files, comparisons = verdicts.ASKED[claim]

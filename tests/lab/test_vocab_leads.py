@@ -7,7 +7,6 @@ import pytest
 from course import figures
 from evidence.research import pairs, vocab_leads, why
 from evidence.research.grids import GRIDS
-from minimal.compare import intervals
 
 
 def made(text):
@@ -74,57 +73,3 @@ def test_the_picture_waits_for_both_texts_and_tells_their_leads(recorded, monkey
     assert len(fig.axes) == 2 and "novel, ResFormer −0.500, −0.500, −0.500" in alt
     monkeypatch.setattr(pairs, "whole", lambda name: name != "why_vocab_code")
     assert vocab_leads.picture() is None
-
-
-# ---- what is said of the recorded runs -----------------------------------------------------------
-
-SMALL, MIDDLE, LARGE = why.VOCABS
-
-
-def mean(text, vocab):
-    found = vocab_leads.leads(text, vocab)
-    return sum(found) / len(found)
-
-
-def side(values):
-    """1 clearly ahead, -1 clearly behind, 0 neither."""
-    _, low, high = intervals.interval(values)
-    return (low > 0) - (high < 0)
-
-
-def apart(vocab):
-    pairs_of_seeds = zip(*(vocab_leads.leads(text, vocab) for text in why.SEEN), strict=True)
-    return [code - novel for code, novel in pairs_of_seeds]
-
-
-SAID = {
-    "code is clearly ahead of the novel but at the smallest": lambda: (
-        [side(apart(vocab)) for vocab in why.VOCABS] == [0, 1, 1]
-    ),
-    "the texts lie furthest apart in the middle": lambda: (
-        min(apart(MIDDLE)) > max(apart(SMALL) + apart(LARGE))
-    ),
-    "on code the lead is largest in the middle": lambda: (
-        mean("code", MIDDLE) > mean("code", LARGE) > mean("code", SMALL)
-    ),
-    "on the novel it grows with every vocabulary": lambda: (
-        mean("novel", SMALL) < mean("novel", MIDDLE) < mean("novel", LARGE)
-    ),
-    "both grow from the smallest to the largest": lambda: all(
-        vocab_leads.largest_less_smallest(text).startswith("**+") for text in why.SEEN
-    ),
-    "at the smallest tables gain nothing on code": lambda: (
-        side(vocab_leads.leads("code", SMALL)) == 0 and abs(mean("code", SMALL)) < 0.005
-    ),
-    "and lose on the novel": lambda: side(vocab_leads.leads("novel", SMALL)) == -1,
-    "neither guess orders vocabularies": lambda: all(
-        guess[text][0] > guess[text][1] > guess[text][2]
-        for guess in (why.BY_VOCAB, why.FARTHER_BY_VOCAB)
-        for text in why.SEEN
-    ),
-}
-
-
-@pytest.mark.parametrize("sentence", SAID)
-def test_what_the_page_says_of_the_recorded_vocabularies(sentence):
-    assert SAID[sentence]()

@@ -49,16 +49,21 @@ def decode(model, ids, splits, **how):
     return torch.cat(out, 1), cache
 
 
+MIXED = [12, 1, 1, 5, 9]  # a prefill, single tokens, chunks
+
+
 @EVERY
 @torch.no_grad()
-@pytest.mark.parametrize("rings", [False, True])
-def test_decoding_equals_the_forward_pass(plan, rings):
+@pytest.mark.parametrize(
+    "rings, splits", [(False, [MIXED]), (True, [MIXED, [1] * 28, [3] * 9 + [1]])]
+)
+def test_decoding_equals_the_forward_pass(plan, rings, splits):
     """Any split into prefill, chunks and single tokens; windows of 9 on some layers, so that rings
-    are full early."""
+    are full early. Where nothing is overwritten, every split takes the way of the mixed one."""
     model, ids = awake(plan, windows=(9, 0, 5, 9, 7, 0)), tokens(28)
     whole = model(ids)
-    for splits in ([1] * 28, [12, 1, 1, 5, 9], [3] * 9 + [1]):
-        pieces, _ = decode(model, ids, splits, rings=rings)
+    for split in splits:
+        pieces, _ = decode(model, ids, split, rings=rings)
         assert torch.allclose(pieces, whole, atol=2e-4), (pieces - whole).abs().max()
 
 

@@ -113,6 +113,21 @@ def test_readme_is_told_new_minutes_by_a_command():
     )
 
 
+def test_a_few_sentences_more_change_no_minute_and_many_do():
+    from homework import clock
+
+    head = "**Time.** 40 minutes to read and run, 9 to write, 20 more for what goes deeper; wait."
+    assert clock.said(head) == clock.Time(40, 9, 20)
+    for time in (clock.Time(43, 9, 20), clock.Time(38, 10, 23)):
+        assert clock.with_time(head, time) == head
+    for time in (clock.Time(51, 9, 20), clock.Time(40, 9, 0)):
+        assert clock.with_time(head, time) == head.replace(str(clock.said(head)), str(time))
+    row = "[x](notebooks/01_attention.ipynb) | Who? | 40 + 9 + 20 |"
+    books = {"01_attention.ipynb": clock.Time(43, 9, 21)}
+    books |= dict.fromkeys("abcd", clock.Time(0, 0, 0))
+    assert clock.told(row, books, dict(hw01_attention=60)) == row
+
+
 def test_a_minute_is_130_words_or_8_lines():
     from homework import clock
 

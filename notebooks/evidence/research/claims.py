@@ -5,13 +5,13 @@ import pandas as pd
 from course import records
 from evidence.research import leads, verdicts
 
-BY_RUNS = "test_claims_recorded"  # the tests that read records
+BY_RUNS = ("statements/", "test_claims_frontier")  # what reads records
 
 
 def by(claim):
     """What decided a claim: recorded runs, or algebra and the sources themselves."""
     evidence = claim["evidence"] or ""
-    recorded = evidence.endswith(".json") or BY_RUNS in evidence
+    recorded = evidence.endswith(".json") or any(name in evidence for name in BY_RUNS)
     return "runs" if claim["id"] in verdicts.ASKED or recorded else "algebra"
 
 

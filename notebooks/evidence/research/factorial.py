@@ -27,16 +27,21 @@ CHANGES = [  # the factor's place in the name, before, after
 ]
 
 
-def effect(rows, factor, before, after):
-    """The mean change of the loss over all pairs that differ in one factor alone."""
+def gains(rows, factor, before, after):
+    """How far the loss falls with one change, by seed: the mean over all pairs of twins."""
     loss = {(row["plan"], row["seed"]): row["loss"] for row in rows}
     by_seed = {}
     for plan, seed in loss:
         parts = plan.split("/")
         twin = "/".join([*parts[:factor], after, *parts[factor + 1 :]]), seed
         if parts[factor] == before and twin in loss:
-            by_seed.setdefault(seed, []).append(loss[twin] - loss[plan, seed])
-    means = [sum(changes) / len(changes) for changes in by_seed.values()]
+            by_seed.setdefault(seed, []).append(loss[plan, seed] - loss[twin])
+    return [sum(changes) / len(changes) for changes in by_seed.values()]
+
+
+def effect(rows, factor, before, after):
+    """The mean change of the loss over all pairs that differ in one factor alone."""
+    means = [-gain for gain in gains(rows, factor, before, after)]
     mean, low, high = intervals.interval(means)
     clear = intervals.clear(low, high, len(means))
     name = f"{WORDS[before]} → {WORDS[after]}"

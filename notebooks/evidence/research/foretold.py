@@ -24,7 +24,7 @@ import numpy as np
 
 from course import records
 from evidence.research import why
-from evidence.research.leads import between
+from evidence.research.leads import between, rank_correlation
 from minimal.command import command
 from minimal.data import corpora
 from minimal.data.packing import pack, permutation
@@ -111,12 +111,6 @@ def foretold_of(name, vocab=1024, context=128):
 
 
 # ---- beside what was recorded --------------------------------------------------------------------
-
-
-def rank_correlation(a, b):
-    """Spearman's, of values without ties."""
-    ranks = [np.argsort(np.argsort(values)) for values in (a, b)]
-    return float(np.corrcoef(*ranks)[0, 1])
 
 
 def lead_of(rows, plan="bov-fixed", changes=SLIM):

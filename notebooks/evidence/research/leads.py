@@ -9,6 +9,7 @@ a cell that has two rows for one seed is refused.
 """
 
 import json
+import math
 
 import pandas as pd
 from scipy import stats
@@ -55,13 +56,27 @@ def lead(df, cell, over="standard", value="loss"):
 
 
 def between(ours, theirs):
-    """How far ours lie below theirs, of two {seed: value}."""
-    return (pd.Series(theirs, dtype=float) - pd.Series(ours, dtype=float)).dropna().sort_index()
+    """How far ours lie below theirs, of two {seed: value}, as a Series."""
+    return pd.Series(paired(ours, theirs), dtype=float)
+
+
+def paired(ours, theirs):
+    """The same as a dict; a run that blew up has no lead. The one home of "ahead, by seed"."""
+    both = sorted(set(ours.keys()) & set(theirs.keys()))
+    pairs = {seed: (ours[seed], theirs[seed]) for seed in both}
+    known = {seed: pair for seed, pair in pairs.items() if None not in pair}
+    ahead = {seed: float(their - our) for seed, (our, their) in known.items()}
+    return {seed: lead for seed, lead in ahead.items() if not math.isnan(lead)}
 
 
 def change(first, second):
     """By how much the first of two leads exceeds the second, seed by seed: tested as a change."""
     return between(second, first)
+
+
+def rank_correlation(first, second):
+    """Spearman's: how alike two lists order the same things."""
+    return float(stats.spearmanr(first, second).statistic)
 
 
 def told(values, digits=3):
@@ -91,14 +106,6 @@ def to_markdown(df):
     lines = [[df.index.name or "", *df.columns], ["---"] * (len(df.columns) + 1)]
     lines += [[name, *line] for name, line in zip(df.index, df.values)]
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
-
-
-def level(values, margin):
-    """Is the mean shown to be within a margin that was set before? Two one-sided t-tests, 5 %."""
-    values = list(values)
-    above = stats.ttest_1samp(values, -margin, alternative="greater").pvalue
-    below = stats.ttest_1samp(values, margin, alternative="less").pvalue
-    return max(above, below) < 0.05
 
 
 # ---- the error of the held-out text --------------------------------------------------------------

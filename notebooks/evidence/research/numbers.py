@@ -223,7 +223,7 @@ def rank_correlation(tables=True):
         some = [plan for plan in rows if tables or not TABLES.match(plan)]
         ranks.append({plan: rank for rank, plan in enumerate(some)})
     novel, code = ranks
-    return number(statistics.correlation(list(novel.values()), [code[plan] for plan in novel]), 2)
+    return number(leads.rank_correlation([*novel.values()], [code[plan] for plan in novel]), 2)
 
 
 # ---- what a difference is worth ------------------------------------------------------------------
@@ -294,4 +294,10 @@ def check_states(*files):
 
 
 def state(file):
-    return states.state_of_file(records.read(file)) or "older"
+    path = records.EVIDENCE / f"{file}.json"
+    return state_when(path, path.stat().st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=128)  # the page asks for each of fifty files sixty times
+def state_when(path, written):
+    return states.state_of_file(records.read(path)) or "older"

@@ -1,7 +1,9 @@
-"""The pages of findings: words stand in notebooks/evidence/pages/*.j2, numbers in the records.
+"""What is written from the records: verdicts, pages, statements, pictures. One command renews all.
 
-    python -m evidence.research.page           write them into notebooks/evidence
-    python -m evidence.research.page --check   say whether they are what the records say
+    python -m evidence.research.page           write what is stale
+    python -m evidence.research.page --check   say whether all is what the records say
+
+Words of the pages stand in notebooks/evidence/pages/*.j2, numbers in the records.
 
 The templates are Jinja2's. A module of this folder is a name in them, `numbers.lead("bov", "code")`
 is what that function returns, and `{% if whole("dose_code") %}` tells what waits for a grid:
@@ -28,8 +30,10 @@ from evidence.research import (
     pairs,
     pictures,
     slopes,
+    statements,
     tables,
     text_leads,
+    verdicts,
     vocab_leads,
 )
 from evidence.research.grids import GRIDS
@@ -108,20 +112,39 @@ def page(name="README.md"):
     return wrapped(filled(text)) + f"\n<!-- {TOLD.format(name)} -->\n"
 
 
-# ---- the command ---------------------------------------------------------------------------------
+# ---- all that is written from the records --------------------------------------------------------
+
+
+def written():
+    """(file, its text as the records have it now) of each, in the order in which they lean on one
+    another: pages count the verdicts. A picture that is of today has the text of its file."""
+    yield records.EVIDENCE / "claims.json", verdicts.book()
+    for name in templates():
+        yield records.EVIDENCE / name, page(name)
+    yield records.EVIDENCE / "statements.md", statements.page()
+    for name in pictures.FROM_RECORDS:
+        path = pictures.FIGURES / name
+        today = pictures.is_of_today(name)
+        yield path, path.read_text() if today else pictures.drawn(name).decode()
+
+
+def stale(write=False):
+    """The names of the files that are not what the records say; written, if asked."""
+    found = []
+    for path, new in written():
+        if path.exists() and path.read_text(encoding="utf-8") == new:
+            continue
+        found.append(path.name)
+        if write:
+            write_whole(path, new)
+    return found
 
 
 @command("evidence.research.page", __doc__)
 def main(parser, argv):
     parser.add_argument("--check", action="store_true", help="write nothing")
     asked = parser.parse_args(argv)
-    changed = []
-    for name in templates():
-        path, new = records.EVIDENCE / name, page(name)
-        if not path.exists() or path.read_text(encoding="utf-8") != new:
-            changed.append(name)
-            if not asked.check:
-                write_whole(path, new)
+    changed = stale(write=not asked.check)
     if changed and asked.check:
         raise ValueError(
             f"{', '.join(changed)} is not what templates and records say: "
@@ -129,6 +152,8 @@ def main(parser, argv):
         )
     words = f"{', '.join(changed)} written" if changed else "all pages are what the records say"
     print(f"page: {words}")
+    for name in statements.untrue():
+        print(f"no longer so: {name.replace('_', ' ')}; change what says it, or the sentence")
 
 
 if __name__ == "__main__":

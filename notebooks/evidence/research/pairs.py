@@ -196,12 +196,11 @@ def table_of(files, comparison):
     little = LITTLE.get(first.partition(".")[2] or "loss", 0.0)
     table = []
     for (size, asked), rows in settings(files).items():
-        steps = str(json.loads(asked).get("steps"))
-        if at and at[1] not in (size, steps):
+        if at and at[1] not in (size, str(json.loads(asked).get("steps"))):
             continue
         ours, theirs = by_seed(rows, first), by_seed(rows, second)
-        ahead = leads.between(ours, theirs)
-        if not len(ahead):
+        ahead = leads.paired(ours, theirs).values()
+        if not ahead:
             continue
         row = dict(first=first, second=second, size=size, asked=json.loads(asked), file=files[0])
         row |= dict(n=len(ahead), enough=len(ahead) >= SEEDS, holds=None, p=None)

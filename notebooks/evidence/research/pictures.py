@@ -119,6 +119,8 @@ PICTURES = {
     "recorded-tall.svg": (recorded_tall, RECORDED_TOLD),
 }
 
+FROM_RECORDS = ("recorded.svg", "recorded-tall.svg")  # the others are drawn from plans alone
+
 # of the pages of findings: what returns (figure, alt text), or None before its grids are whole
 FINDINGS = {
     "answer.svg": answer.answer_figure,
@@ -143,6 +145,18 @@ def drawn(name):
     if isinstance(made, Drawing):
         return made.svg.encode()
     return turning(figures.picture(made, Path(name).suffix[1:]))
+
+
+def shown(svg):
+    """Text and cells of a picture, not its bytes: another Matplotlib may write another file."""
+    words = re.findall(r"<!-- (.*?) -->", svg)
+    return words, re.findall(r"fill: (#[0-9a-f]{6})|(<(?:path|rect|text) .*)", svg)
+
+
+def is_of_today(name):
+    """Does the file show what is drawn now?"""
+    path = FIGURES / name
+    return path.exists() and shown(path.read_text()) == shown(drawn(name).decode())
 
 
 def turning(svg):

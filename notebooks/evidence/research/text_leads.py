@@ -8,6 +8,7 @@ import statistics
 from course import figures
 from course.markdown import table
 from evidence.research import foretold, pairs, why
+from evidence.research.leads import rank_correlation
 from evidence.research.numbers import apart, number, with_interval
 from minimal.compare import intervals
 
@@ -69,7 +70,7 @@ def agreement(guess="next", plan="bov-fixed", changes=foretold.SLIM):
     new = [name for name in why.FORETOLD if name not in why.SEEN]
     ahead = [guessed(name, guess) for name in new]
     found = [statistics.fmean(leads(name, plan, changes)) for name in new]
-    return number(foretold.rank_correlation(ahead, found), 2)
+    return number(rank_correlation(ahead, found), 2)
 
 
 def line(guess="next"):

@@ -3,7 +3,7 @@
     python -m evidence.research.verdicts      write them into notebooks/evidence/claims.json
 
 A claim is a few comparisons. Nobody chooses a verdict that is listed here: it follows from the
-files, and a test fails when the two disagree.
+files, and a test fails when the two disagree. `python -m evidence.research.page` writes them, too.
 """
 
 import json
@@ -218,17 +218,23 @@ def in_doubt(claim, verdict, files, correction):
     return words + " The comparison was chosen after a look." * (claim in AFTER_A_LOOK)
 
 
+def book():
+    """The file of claims as the records have it now."""
+    before = records.claims()
+    lost = ASKED.keys() - {claim["id"] for claim in before}
+    if lost:
+        raise ValueError(f"claims.json has no {', '.join(sorted(lost))}: add its row")
+    lines = ",\n ".join(json.dumps(claim, ensure_ascii=False) for claim in settled(before))
+    return f"[\n {lines}\n]\n"
+
+
 @command("evidence.research.verdicts", __doc__)
 def main(parser, argv):
     parser.parse_args(argv)
-    path, book = records.EVIDENCE / "claims.json", records.claims()
-    lost = ASKED.keys() - {claim["id"] for claim in book}
-    if lost:
-        raise ValueError(f"claims.json has no {', '.join(sorted(lost))}: add its row")
-    after = settled(book)
-    lines = ",\n ".join(json.dumps(claim, ensure_ascii=False) for claim in after)
-    write_whole(path, f"[\n {lines}\n]\n")
-    changed = [new for old, new in zip(book, after) if old != new]
+    path, before, text = records.EVIDENCE / "claims.json", records.claims(), book()
+    write_whole(path, text)
+    after = json.loads(text)
+    changed = [new for old, new in zip(before, after) if old != new]
     for claim in changed:
         print(f"{claim['id']:18}{claim['verdict']:28}{claim.get('measured') or claim['note']}")
     if not changed:
