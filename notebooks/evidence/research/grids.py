@@ -1,8 +1,8 @@
 """What does the course want to know, and which runs would tell? Grids in the order in which they
 should be answered.
 
-A grid's number of seeds is fixed before its first run, with the reason beside it: whoever looks
-first and then adds seeds where it suits will find what suits.
+A grid's plans and seeds are committed before its first run, with the reason beside them: whoever
+looks first and then adds seeds where it suits will find what suits. One that grew is exploratory.
 """
 
 from dataclasses import dataclass, replace
