@@ -454,6 +454,39 @@ def tiles(size, ragged):
     return make
 
 
+def by_tiles(
+    scores,
+    values,
+    tiles,
+    runs=True,
+    keeps=True,
+    shown="",
+    often=False,
+    more=0,
+    plain=False,
+):
+    """The walk over tiles, with one step done otherwise."""
+    m = np.full(len(scores), -np.inf)
+    total, o = np.zeros(len(scores)), np.zeros((len(scores), values.shape[1]))
+    maxima, sums = [], []
+    with np.errstate(all="ignore"):
+        for start, end in tiles:
+            s, v = scores[:, start : end + more], values[start : end + more]
+            new = np.maximum(m, s.max(1)) if runs else s.max(1)
+            safe = np.where(np.isinf(new), 0, new)
+            shrink, p = np.exp(m - safe), np.exp(s - safe[:, None])
+            if plain:
+                shrink, p = np.ones_like(m), np.exp(s)
+            total, o = total * shrink + p.sum(1), o * shrink[:, None] + p @ v
+            m = new if keeps else m
+            top = s.max(1)
+            maxima.append(np.where(np.isinf(top), 0, top) if shown == "tile" else safe)
+            lse = safe + np.log(total)
+            sums.append(dict(tile=p.sum(1), lse=lse).get(shown, total))
+            o = o / total[:, None] if often else o
+        return o / total[:, None], np.stack(maxima), np.stack(sums)
+
+
 @unit.exercise(
     Part("ordinary scores, from left to right", 6, tiles(2, False)),
     Part("scores in the hundreds, hidden keys, any order", 8, tiles(100, True)),
@@ -500,6 +533,50 @@ def tiles(size, ragged):
         "its maximum",
         dict(guard=False),
         hint="safe = torch.where(new == -torch.inf, 0, new), and exp(… - safe) everywhere",
+    ),
+    slip(
+        14,
+        "the maximum runs: the larger of the old one and the tile's",
+        lambda s, v, t: by_tiles(s, v, t, runs=False),
+    ),
+    slip(
+        14,
+        "after a tile the new maximum is the old one of the next: m = new",
+        lambda s, v, t: by_tiles(s, v, t, keeps=False),
+    ),
+    slip(
+        14,
+        "maxima are those of all tiles so far; yours are each tile's own",
+        lambda s, v, t: (
+            online_softmax(s, v, t)[0],
+            by_tiles(s, v, t, shown="tile")[1],
+            online_softmax(s, v, t)[2],
+        ),
+    ),
+    slip(
+        14,
+        "sums are those of all tiles so far; yours are each tile's own",
+        lambda s, v, t: (*online_softmax(s, v, t)[:2], by_tiles(s, v, t, shown="tile")[2]),
+    ),
+    slip(
+        14,
+        "wanted the sum itself, not maximum + log of the sum",
+        lambda s, v, t: (*online_softmax(s, v, t)[:2], by_tiles(s, v, t, shown="lse")[2]),
+    ),
+    slip(
+        14,
+        "the running output is divided once, at the end",
+        lambda s, v, t: by_tiles(s, v, t, often=True),
+    ),
+    slip(
+        14,
+        "a tile ends BEFORE column tiles[n, 1]; yours takes it too",
+        lambda s, v, t: by_tiles(s, v, t, more=1),
+    ),
+    slip(
+        14,
+        "the maximum goes into the exponent: exp(s - maximum), and old sums shrink",
+        lambda s, v, t: by_tiles(s, v, t, plain=True),
     ),
     hints=[
         "Keep three things: m (T,) the maximum so far, total (T,) the sum of exp(score - m), o "
@@ -650,6 +727,35 @@ def step(filled):
     return make
 
 
+def seen_rows(q, k, v, k_cache, v_cache, lengths, seen, hidden=-np.inf):
+    """What a step returns under another mask: seen(row, length) -> bool."""
+    _, keys, values = decode_step(q, k, v, k_cache, v_cache, lengths)
+    out = np.zeros(q.shape)
+    for b, h in np.ndindex(len(q), q.shape[2]):
+        scores = keys[b, :, h] @ q[b, 0, h] / np.sqrt(q.shape[-1])
+        scores = np.where(seen(np.arange(len(scores)), lengths[b]), scores, hidden)
+        out[b, 0, h] = by_index.softmax(scores) @ values[b, :, h]
+    return out
+
+
+def written_at(q, k, v, k_cache, v_cache, lengths, places):
+    """The new rows stand elsewhere; the mask is the right one."""
+    keys, values = k_cache.copy(), v_cache.copy()
+    for b, place in enumerate(places):
+        keys[b, place], values[b, place] = k[b, 0], v[b, 0]
+    out = np.zeros(q.shape)
+    for b, h in np.ndindex(len(q), q.shape[2]):
+        rows = slice(lengths[b] + 1)
+        scores = keys[b, rows, h] @ q[b, 0, h] / np.sqrt(q.shape[-1])
+        out[b, 0, h] = by_index.softmax(scores) @ values[b, rows, h]
+    return out, keys, values
+
+
+def behind(q, k, v, k_cache, v_cache):
+    keys, values = np.concatenate([k_cache, k], 1), np.concatenate([v_cache, v], 1)
+    return by_index.attention(q, keys, values, causal=False), keys, values
+
+
 @unit.exercise(
     Part("the first token of every text", 4, step(False)),
     Part("texts of several lengths", 6, step(True)),
@@ -683,6 +789,61 @@ def step(filled):
         6,
         "your query saw only the new key; it must see what its text has filled, too",
         dict(forgets=True),
+    ),
+    slip(
+        6,
+        "your scores are not divided by sqrt(D)",
+        lambda q, k, v, kc, vc, lengths: decode_step(
+            q * np.sqrt(q.shape[-1]), k, v, kc, vc, lengths
+        ),
+    ),
+    slip(
+        6,
+        "the ROOT of D divides the scores",
+        lambda q, k, v, kc, vc, lengths: decode_step(
+            q / np.sqrt(q.shape[-1]), k, v, kc, vc, lengths
+        ),
+    ),
+    slip(
+        10,
+        "your mask is turned round: filled rows are seen, the others hidden",
+        lambda q, k, v, kc, vc, lengths: (
+            seen_rows(q, k, v, kc, vc, lengths, lambda s, n: s > n),
+            *decode_step(q, k, v, kc, vc, lengths)[1:],
+        ),
+    ),
+    slip(
+        10,
+        "the new row's number is lengths[b]: rows 0 to lengths[b] - 1 are filled",
+        lambda q, k, v, kc, vc, lengths: written_at(q, k, v, kc, vc, lengths, lengths - 1),
+    ),
+    slip(
+        10,
+        "new rows are written INTO the cache, at lengths[b], not behind all S rows",
+        lambda q, k, v, kc, vc, lengths: behind(q, k, v, kc, vc),
+    ),
+    slip(
+        6,
+        "every text has a length of its own; you wrote all new rows at the longest",
+        lambda q, k, v, kc, vc, lengths: written_at(
+            q, k, v, kc, vc, lengths, 0 * lengths + lengths.max()
+        ),
+    ),
+    slip(
+        10,
+        "the weights mix values; you mixed the keys",
+        lambda q, k, v, kc, vc, lengths: (
+            decode_step(q, k, k, kc, kc, lengths)[0],
+            *decode_step(q, k, v, kc, vc, lengths)[1:],
+        ),
+    ),
+    slip(
+        10,
+        "a hidden score is -inf; 0 is a score like others",
+        lambda q, k, v, kc, vc, lengths: (
+            seen_rows(q, k, v, kc, vc, lengths, lambda s, n: s <= n, 0.0),
+            *decode_step(q, k, v, kc, vc, lengths)[1:],
+        ),
     ),
     hints=[
         "Copy both caches. Text b's new row goes to place lengths[b]: an index for the text beside "
@@ -1054,6 +1215,32 @@ def tile(T, start, S):
     return make
 
 
+def by_steps(
+    q,
+    k,
+    v,
+    out,
+    lse,
+    dout,
+    start,
+    dv=None,
+    own=0,
+    inner=None,
+    soft=False,
+    less=False,
+    dP=None,
+):
+    """The three gradients, with one step done otherwise."""
+    scale = q.shape[-1] ** -0.5
+    hidden = np.arange(len(k)) + start + own > np.arange(len(q))[:, None]
+    exponent = q @ k.T * (inner or scale) - lse[:, None]
+    P = np.stack([by_index.softmax(row) for row in exponent]) if soft else np.exp(exponent)
+    P = np.where(hidden, 0, P)
+    dP = dout @ v.T if dP is None else dP
+    dS = P * (1 - P if less else 1) * (dP - (dout * out).sum(1, keepdims=True)) * scale
+    return dS @ k, dS.T @ q, dv(P, dP) if dv else P.T @ dout
+
+
 @unit.exercise(
     Part("a tile that is the whole sequence", 4, tile(4, 0, 4)),
     Part("a tile of a longer sequence", 8, tile(9, 3, 3)),
@@ -1089,6 +1276,47 @@ def tile(T, start, S):
         "you compared the query's position with the key's place in the tile; key s stands at "
         "start + s",
         dict(local=True),
+    ),
+    slip(
+        12,
+        "dv is Pᵀ dout, with the weights themselves",
+        lambda q, k, v, out, lse, dout, start: by_steps(
+            q, k, v, out, lse, dout, start, dv=lambda P, dP: dP.T @ dout
+        ),
+    ),
+    slip(
+        12,
+        "dv is Pᵀ DOUT, not Pᵀ out",
+        lambda q, k, v, out, lse, dout, start: by_steps(
+            q, k, v, out, lse, dout, start, dv=lambda P, dP: P.T @ out
+        ),
+    ),
+    slip(
+        12,
+        "a query sees its own key; only keys after it are hidden",
+        lambda q, k, v, out, lse, dout, start: by_steps(q, k, v, out, lse, dout, start, own=1),
+    ),
+    slip(
+        12,
+        "the scores in P are not divided by sqrt(D)",
+        lambda q, k, v, out, lse, dout, start: by_steps(q, k, v, out, lse, dout, start, inner=1.0),
+    ),
+    slip(
+        12,
+        "P is exp(score - lse), and no softmax over the tile: lse knows all keys",
+        lambda q, k, v, out, lse, dout, start: by_steps(q, k, v, out, lse, dout, start, soft=True),
+    ),
+    slip(
+        12,
+        "through a softmax: P * (dP - sum(dout * out)); there is no 1 - P",
+        lambda q, k, v, out, lse, dout, start: by_steps(q, k, v, out, lse, dout, start, less=True),
+    ),
+    slip(
+        12,
+        "dP is DOUT vᵀ, not out vᵀ",
+        lambda q, k, v, out, lse, dout, start: by_steps(
+            q, k, v, out, lse, dout, start, dP=out @ v.T
+        ),
     ),
     hints=[
         "P = exp(q kᵀ / sqrt(D) - lse), 0 where start + s > t. dv = Pᵀ dout. dP = dout vᵀ.",

@@ -75,6 +75,23 @@ def padded(r):
     return A, lengths
 
 
+def entropies(A, lengths, whole=False, share=None, rows=True, queries=False):
+    """The difference to even attention, with one step done otherwise."""
+
+    def entropy(a):
+        if queries:
+            return -np.where(a > 0, a * np.log(np.where(a > 0, a, 1)), 0).sum(1).mean()
+        p = share(a.sum(0)) if share else a.sum(0) / a.sum()
+        return -np.where(p > 0, p * np.log(np.where(p > 0, p, 1)), 0).sum()
+
+    found = []
+    for text, T in zip(A.mean(1), lengths, strict=True):
+        even = np.tril(np.ones((T, T)))
+        even = even / even.sum(1, keepdims=True) if rows else even
+        found.append(entropy(even) - entropy(text if whole else text[:T, :T]))
+    return np.array(found)
+
+
 @unit.exercise(
     Part("texts of one length", 4, [whole(None), whole(lambda T: np.eye(T)[[0] * T]), whole(even)]),
     Part("texts of several lengths", 6, padded),
@@ -132,6 +149,36 @@ def padded(r):
         "you counted padding: text b ends at lengths[b], as a query and as a key, and its even map "
         "is of that length, too",
         dict(padding=True),
+    ),
+    slip(
+        6,
+        "padding counts for nothing: both entropies are taken over the text's own tokens",
+        lambda A, lengths: entropies(A, lengths, whole=True),
+    ),
+    slip(
+        10,
+        "a share is what a token receives over the sum of all; no softmax",
+        lambda A, lengths: entropies(A, lengths, share=lambda x: np.exp(x) / np.exp(x).sum()),
+    ),
+    slip(
+        10,
+        "average the heads; you took the first",
+        lambda A, lengths: entropies(A[:, :1], lengths),
+    ),
+    slip(
+        10,
+        "even attention gives query t the weight 1 / (t + 1) on each key: its rows sum to 1",
+        lambda A, lengths: entropies(A, lengths, rows=False),
+    ),
+    slip(
+        10,
+        "an entropy is a sum over tokens, not their mean",
+        lambda A, lengths: concentration(A, lengths) / lengths,
+    ),
+    slip(
+        10,
+        "that is the entropy of each query's weights; wanted that of what tokens RECEIVE",
+        lambda A, lengths: entropies(A, lengths, queries=True),
     ),
     hints=[
         "For one text: A[b, :, :n, :n] -> mean over heads -> sum over queries -> divide by the "
@@ -319,6 +366,11 @@ def decaying(T, D):
     return make
 
 
+def held(v, count):
+    """A count of each text's eigenvalues, the largest first."""
+    return np.array([count(np.linalg.svd(text, compute_uv=False) ** 2) for text in v])
+
+
 @unit.exercise(
     Part("many tokens", 4, decaying(12, 8)),
     Part("fewer tokens than dimensions", 4, decaying(7, 9)),
@@ -352,6 +404,35 @@ def decaying(T, D):
         8,
         "that many directions do not yet hold the share; one more is needed",
         dict(more=0),
+    ),
+    slip(
+        8,
+        "the mean is that of a text's tokens, one for each feature; you took it over the features",
+        lambda v, share: (
+            directions(v, share)[0],
+            directions(v - v.mean(-1, keepdims=True), share)[0],
+        ),
+    ),
+    slip(
+        8,
+        "every text has a mean of its own; yours is that of all texts",
+        lambda v, share: (directions(v, share)[0], directions(v - v.mean((0, 1)), share)[0]),
+    ),
+    slip(
+        8,
+        "how many hold the share TOGETHER; you counted those that hold it alone",
+        lambda v, share: tuple(
+            held(x, lambda e: (e / e.sum() >= share).sum())
+            for x in (v, v - v.mean(1, keepdims=True))
+        ),
+    ),
+    slip(
+        8,
+        "count the directions up to the share, not those behind it",
+        lambda v, share: tuple(
+            held(x, lambda e: (np.cumsum(e) / e.sum() > share).sum())
+            for x in (v, v - v.mean(1, keepdims=True))
+        ),
     ),
     hints=[
         "For each text one (D,D) matrix, v.mT @ v / T; torch.linalg.eigvalsh gives its "
@@ -424,6 +505,14 @@ def gold(q, k, v, blind=False, swap=False, apart=False, left=False, two=False):
     return out, won
 
 
+def unmasked(q, k, v):
+    (M, _, S, D), weights = k.shape, np.zeros((*q.shape[:2], len(k), k.shape[2]))
+    for b, t in np.ndindex(*q.shape[:2]):
+        scores = np.concatenate([k[m, b] @ q[b, t] for m in range(M)]) / np.sqrt(D)
+        weights[b, t] = by_index.softmax(scores).reshape(M, S)
+    return np.einsum("btms,mbsd->btd", weights, v), weights.sum(-1)
+
+
 @unit.exercise(
     Part("all layers have the same keys (Eq 3)", 4, many_layers(6, 6, True)),
     Part("four layers, behind a cache (Eq 2)", 8, many_layers(3, 7, False)),
@@ -455,6 +544,31 @@ def gold(q, k, v, blind=False, swap=False, apart=False, left=False, two=False):
         dict(left=True),
     ),
     Wrong("values crossed", 8, "a layer's keys met another layer's values", dict(swap=True)),
+    slip(
+        12,
+        "your scores are not divided by sqrt(D)",
+        lambda q, k, v: cross_layer(q * np.sqrt(q.shape[-1]), k, v),
+    ),
+    slip(
+        12,
+        "sqrt(D) divides the scores, whatever the number of layers",
+        lambda q, k, v: cross_layer(q / np.sqrt(len(k)), k, v),
+    ),
+    slip(
+        12,
+        "your queries also see the keys after them",
+        lambda q, k, v: unmasked(q, k, v),
+    ),
+    slip(
+        12,
+        "the output mixes the values of ALL layers; yours are layer n's alone",
+        lambda q, k, v: (cross_layer(q, k, np.stack([v[-1]] * len(v)))[0], cross_layer(q, k, v)[1]),
+    ),
+    slip(
+        8,
+        "every layer's values are weighed by its OWN keys' weights; you took a mean of values",
+        lambda q, k, v: (cross_layer(q, k[-1:], v.mean(0)[None])[0], cross_layer(q, k, v)[1]),
+    ),
     hints=[
         "The scores are (M,B,T,S), and the causal mask (T,S) is the same for every layer. Over "
         "which two of these dimensions does the softmax run?",
@@ -505,6 +619,18 @@ def dense_shares(r, L):
     return np.tril(r.uniform(0.2, 1.0, size=(L, L)))
 
 
+def stacked(x, wq, wk, wv, wo, lam, residual=1, early=False, **how):
+    """The stack, with one step done otherwise."""
+    made = []
+    for n in range(len(wq)):
+        made.append(x if early else x @ wv[n])
+        v = sum(lam[n, m] * made[m] for m in range(n + 1))
+        v = v @ wv[n] if early else v
+        maps = [by_index.weights(text @ wq[n], text @ wk[n], **how) for text in x]
+        x = residual * x + np.stack(maps) @ v @ wo[n]
+    return x
+
+
 @unit.exercise(
     Part("the mean in some layers", 4, stack(in_some)),
     Part("every layer mixes all before it", 8, stack(dense_shares)),
@@ -542,6 +668,43 @@ def dense_shares(r, L):
         "you divided by the sum of the row; shares are used as they were learned, whatever their "
         "sum",
         dict(total=True),
+    ),
+    slip(
+        12,
+        "a layer ADDS to its input",
+        lambda x, wq, wk, wv, wo, lam: stacked(x, wq, wk, wv, wo, lam, residual=0),
+    ),
+    slip(
+        12,
+        "every layer has a value matrix of its own",
+        lambda x, wq, wk, wv, wo, lam: resformer(x, wq, wk, np.stack([wv[0]] * len(wv)), wo, lam),
+    ),
+    slip(
+        12,
+        "V_m is made by layer m's OWN matrix; you mixed the streams first",
+        lambda x, wq, wk, wv, wo, lam: stacked(x, wq, wk, wv, wo, lam, early=True),
+    ),
+    slip(
+        12,
+        "your scores are not divided by sqrt(C)",
+        lambda x, wq, wk, wv, wo, lam: resformer(x, wq * np.sqrt(x.shape[-1]), wk, wv, wo, lam),
+    ),
+    slip(
+        12,
+        "your queries also see the keys after them",
+        lambda x, wq, wk, wv, wo, lam: stacked(x, wq, wk, wv, wo, lam, causal=False),
+    ),
+    slip(
+        12,
+        "your softmax runs over the queries; the weights of a query sum to 1",
+        lambda x, wq, wk, wv, wo, lam: stacked(x, wq, wk, wv, wo, lam, transposed=True),
+    ),
+    slip(
+        12,
+        "lam[n, m] belongs to layer m, counted from the first; yours counts from layer n down",
+        lambda x, wq, wk, wv, wo, lam: stacked(
+            x, wq, wk, wv, wo, np.stack([np.roll(lam[n, ::-1], n + 1) for n in range(len(lam))])
+        ),
     ),
     hints=[
         "Keep a list of the layers' own projections, V_1 to V_n, each appended before it is mixed.",
@@ -691,6 +854,19 @@ def dense(L, dilation, period):
     return make
 
 
+def averaged(x, w, a, dilation, period, start=1, stays=0, residual=1, last=False, normed=False):
+    """The stream with its averages, with one step done otherwise."""
+    X = [x]
+    for n in range(len(w)):
+        x = residual * x + np.tanh(x @ w[n])
+        X.append(x)
+        if (n + 1) % period == 0:
+            places = list(range(n + start, -1, -dilation))
+            size = sum(a[n, j] for j in places) if normed else 1
+            x = stays * x + sum(a[n, j] / size * X[j] for j in places)
+    return X[-1] if last else x
+
+
 @unit.exercise(
     Part("an average after every block", 4, [dense(4, 2, 1), dense(5, 3, 1)]),
     Part("an average now and then", 8, [dense(6, 2, 3), dense(5, 3, 2), dense(6, 1, 2)]),
@@ -733,6 +909,31 @@ def dense(L, dilation, period):
         "your blocks eat the raw output of the block below; after an average the next block eats "
         "the average",
         dict(passed=False),
+    ),
+    slip(
+        12,
+        "j begins at n + 1, the output of block n itself",
+        lambda x, w, a, dilation, period: averaged(x, w, a, dilation, period, start=0),
+    ),
+    slip(
+        12,
+        "the average takes the stream's place; it is not added to it",
+        lambda x, w, a, dilation, period: averaged(x, w, a, dilation, period, stays=1),
+    ),
+    slip(
+        12,
+        "a block adds to its input: x + tanh(x @ w[n])",
+        lambda x, w, a, dilation, period: averaged(x, w, a, dilation, period, residual=0),
+    ),
+    slip(
+        12,
+        "the caller gets the last average, too, where one is due",
+        lambda x, w, a, dilation, period: averaged(x, w, a, dilation, period, last=True),
+    ),
+    slip(
+        12,
+        "the weights a are taken as they are; they need not sum to 1",
+        lambda x, w, a, dilation, period: averaged(x, w, a, dilation, period, normed=True),
     ),
     hints=[
         "Keep a list X = [x]. Block n: append its output, and that is the next x, unless an "
@@ -978,6 +1179,24 @@ def formula_counter_example():
     return 3, np.eye(3), np.eye(3), np.eye(3) + LAST, 0.4
 
 
+def shared(x):
+    return x / x.sum()
+
+
+def fitted(q, k, v, k_m, v_m, columns=None, goal=None, summed=False, causal=True):
+    """The fit, with another goal or other columns."""
+    scores = np.stack([q @ x.swapaxes(1, 2) / np.sqrt(q.shape[-1]) for x in (k, k_m)])
+    hidden = np.triu(np.ones(scores.shape[-2:], bool), 1) & causal
+    e = np.where(hidden, 0, np.exp(scores))
+    A, A_m = e / e.sum(-1, keepdims=True)
+    both = e / e.sum((0, 3), keepdims=True)
+    y = goal(A, A_m) if goal else both[0] @ v + both[1] @ v_m
+    X = columns(A, A_m) if columns else (A @ v, A @ v_m)
+    X, y = ([x.sum(-1) for x in X], y.sum(-1)) if summed else (X, y)
+    X = np.stack([x.ravel() for x in X], 1)
+    return np.linalg.lstsq(X, y.ravel(), rcond=None)[0]
+
+
 @unit.exercise(
     Part("both layers have the same keys", 4, two_layers(True)),
     Part("two layers", 8, two_layers(False)),
@@ -993,6 +1212,50 @@ def formula_counter_example():
         8,
         "you forced the two to sum to 1; nothing says they do",
         dict(sum_one=True),
+    ),
+    slip(
+        8,
+        "V_m stands under layer n's OWN map A, not under that of layer m's keys",
+        lambda q, k, v, k_m, v_m: fitted(
+            q, k, v, k_m, v_m, columns=lambda A, A_m: (A @ v, A_m @ v_m)
+        ),
+    ),
+    slip(
+        8,
+        "least squares asks for no sum of 1",
+        lambda q, k, v, k_m, v_m: shared(best_mix(q, k, v, k_m, v_m)),
+    ),
+    slip(
+        12,
+        "the columns are A V_n and A V_m; you fitted the values before they are mixed",
+        lambda q, k, v, k_m, v_m: fitted(q, k, v, k_m, v_m, columns=lambda A, A_m: (v, v_m)),
+    ),
+    slip(
+        8,
+        "in Eq 2 the keys of layer m are its own; you took layer n's twice",
+        lambda q, k, v, k_m, v_m: fitted(q, k, v, k, v_m),
+    ),
+    slip(
+        8,
+        "Eq 2 is ONE softmax over both layers' keys, not a mean of two attentions",
+        lambda q, k, v, k_m, v_m: fitted(
+            q, k, v, k_m, v_m, goal=lambda A, A_m: (A @ v + A_m @ v_m) / 2
+        ),
+    ),
+    slip(
+        8,
+        "your scores are not divided by sqrt(D)",
+        lambda q, k, v, k_m, v_m: best_mix(q * np.sqrt(q.shape[-1]), k, v, k_m, v_m),
+    ),
+    slip(
+        8,
+        "all ENTRIES count, not their sums over the features",
+        lambda q, k, v, k_m, v_m: fitted(q, k, v, k_m, v_m, summed=True),
+    ),
+    slip(
+        8,
+        "your queries also see the keys after them",
+        lambda q, k, v, k_m, v_m: fitted(q, k, v, k_m, v_m, causal=False),
     ),
     hints=[
         "X = A v and Y = A v_m, flattened, are two columns; the target is the flattened output of "

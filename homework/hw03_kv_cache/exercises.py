@@ -40,6 +40,21 @@ def plan(name):
     return make
 
 
+def owned(plan, windows, anchors, first=None, paired=None, latest=None, same=None):
+    """The two lists, with one rule changed."""
+    keys, values = [], []
+    for n, window in enumerate(windows):
+        kind = [m for m in range(n + 1) if (same or np.equal)(windows[m], window)]
+        pair = paired(kind, n) if paired else kind[(len(kind) - 1) // 2 * 2]
+        anchor = max([m for m in kind if m in anchors], default=n)
+        anchor = latest(kind, n) if latest else anchor
+        value = dict(svformer=first(kind) if first else kind[0], cla=pair, anchors=anchor)
+        value["share-v2"] = pair
+        keys.append(pair if plan in ("cla", "share-k2") else n)
+        values.append(value.get(plan, n))
+    return keys, values
+
+
 @unit.exercise(
     Part("standard and SVFormer", 4, [plan("svformer"), plan("standard")]),
     Part(
@@ -73,6 +88,74 @@ def plan(name):
         "you took the nearest anchor of its window, even one that lies above; a layer can only "
         "read what was computed before it",
         dict(nearest=True),
+    ),
+    slip(
+        4,
+        "SVFormer's layers share within their window: the first layer WITH IT, not layer 0",
+        lambda plan, windows, anchors: owned(plan, windows, anchors, first=lambda kind: 0),
+    ),
+    slip(
+        3,
+        "pairs are counted among the layers of one window; you counted all layers",
+        lambda plan, windows, anchors: owned(
+            plan, windows, anchors, paired=lambda kind, n: n - n % 2
+        ),
+    ),
+    slip(
+        3,
+        "the first and second layer with a window are a pair; yours starts with the second",
+        lambda plan, windows, anchors: owned(
+            plan,
+            windows,
+            anchors,
+            paired=lambda kind, n: kind[(len(kind) // 2 * 2) - (len(kind) % 2 == 0)],
+        ),
+    ),
+    slip(
+        3,
+        "an anchor must have the layer's own window",
+        lambda plan, windows, anchors: owned(
+            plan,
+            windows,
+            anchors,
+            latest=lambda kind, n: max([m for m in range(n + 1) if m in anchors], default=n),
+        ),
+    ),
+    slip(
+        3,
+        "a layer reads the LATEST anchor below it, not the first",
+        lambda plan, windows, anchors: owned(
+            plan,
+            windows,
+            anchors,
+            latest=lambda kind, n: min([m for m in kind if m in anchors], default=n),
+        ),
+    ),
+    slip(
+        3,
+        "a layer that is no anchor reads the latest anchor below it, not the first layer",
+        lambda plan, windows, anchors: owned(
+            plan, windows, anchors, latest=lambda kind, n: n if n in anchors else kind[0]
+        ),
+    ),
+    slip(
+        3,
+        "pairs: the third layer with a window begins a new one",
+        lambda plan, windows, anchors: owned(
+            plan, windows, anchors, paired=lambda kind, n: kind[0]
+        ),
+    ),
+    slip(
+        3,
+        "pairs: every second layer keeps its own; you let each read the one before it",
+        lambda plan, windows, anchors: owned(
+            plan, windows, anchors, paired=lambda kind, n: kind[-2] if len(kind) > 1 else n
+        ),
+    ),
+    slip(
+        10,
+        "layers share only with layers of the SAME window; a wider one does not count",
+        lambda plan, windows, anchors: owned(plan, windows, anchors, same=lambda a, b: a >= b),
     ),
     hints=[
         "Write it for windows [512, 512, 0, 512, 0] by hand. Which layers may share at all, and "
@@ -148,6 +231,37 @@ def model(plan, key_bits, value_bits, odd=0):
     return make
 
 
+def held(
+    plan,
+    layers,
+    batch,
+    tokens,
+    heads,
+    groups,
+    width,
+    key_bits,
+    value_bits,
+    scale=16,
+    scales="each",
+    scale_at_16=False,
+    **otherwise,
+):
+    """The bytes, with one rule changed: a plan's sum, or how scales are counted."""
+
+    def stream(bits):
+        rows = batch * tokens * groups
+        more = scale if bits < 16 or scale_at_16 else 0
+        return (rows * width * bits + (rows if scales == "each" else 1) * more) // 8
+
+    rules = dict(
+        svformer=lambda L, k, v: L * k + v,
+        cla=lambda L, k, v: (L + 1) // 2 * (k + v),
+        skipv1=lambda L, k, v: L * k + v + (L - 1) * v // 2,
+        standard=lambda L, k, v: L * (k + v),
+    )
+    return (rules | otherwise)[plan](layers, stream(key_bits), stream(value_bits))
+
+
 @unit.exercise(
     Part(
         "standard, with grouped heads",
@@ -211,6 +325,71 @@ def model(plan, key_bits, value_bits, odd=0):
         "SkipV1Former's first layer is a standard layer: only the layers above it "
         "keep half of their value heads",
         dict(skip_from=0),
+    ),
+    slip(
+        8,
+        "at 16 bits there is no scale",
+        lambda *given: held(*given, scale_at_16=True),
+    ),
+    slip(
+        4,
+        "SVFormer keeps one value stream and all key streams, not half of both",
+        lambda *given: held(*given, svformer=lambda L, k, v: L * (k + v) // 2),
+    ),
+    slip(
+        4,
+        "with an odd number of layers, the last one of CLA keeps its own",
+        lambda *given: held(*given, cla=lambda L, k, v: L // 2 * (k + v)),
+    ),
+    slip(
+        4,
+        "SkipV1Former's first layer keeps all its value heads; each of the OTHERS half",
+        lambda *given: held(*given, skipv1=lambda L, k, v: L * k + v + L * v // 2),
+    ),
+    slip(
+        4,
+        "half of the value heads above the first layer are their own, and cached",
+        lambda *given: held(*given, skipv1=lambda L, k, v: L * k + v),
+    ),
+    slip(
+        12,
+        "every ROW has a scale: one token in one head",
+        lambda *given: held(*given, scales="one"),
+    ),
+    slip(
+        4,
+        "every layer has a cache of its own",
+        lambda *given: held(*given, standard=lambda L, k, v: k + v),
+    ),
+    slip(
+        4,
+        "SVFormer's layers keep their own keys",
+        lambda *given: held(*given, svformer=lambda L, k, v: k + v),
+    ),
+    slip(
+        4,
+        "SVFormer shares values, not keys",
+        lambda *given: held(*given, svformer=lambda L, k, v: k + L * v),
+    ),
+    slip(
+        12,
+        "groups are the key/value heads already; query heads keep nothing",
+        lambda *given: held(*given) * given[4],
+    ),
+    slip(
+        4,
+        "CLA's pairs share keys AND values",
+        lambda *given: held(*given, cla=lambda L, k, v: L * k + (L + 1) // 2 * v),
+    ),
+    slip(
+        12,
+        "a scale has 16 bits; two BYTES",
+        lambda *given: held(*given, scale=2),
+    ),
+    slip(
+        4,
+        "SkipV1Former keeps all keys",
+        lambda *given: held(*given, skipv1=lambda L, k, v: L * k // 2 + v + (L - 1) * v // 2),
     ),
     hints=[
         "A row of one head is D numbers of so many bits, and below 16 bits a scale of 16 more. How "
@@ -474,6 +653,17 @@ def one_head(q, k, v, **how):
     return by_index.attention(q[:, :, None], k[:, :, None], v[:, :, None], **how)[:, :, 0]
 
 
+def layered(x, wq, wk, wv, wo, values=None, mixed=False, **how):
+    """The stack, with one step done otherwise."""
+    v = x @ wv
+    for n in range(len(wq)):
+        given = values(v, x) if values else v
+        heard = one_head(x @ wq[n], x @ wk[n], given, **how)
+        v = heard if mixed else v
+        x = x + heard @ wo[n]
+    return x
+
+
 @unit.exercise(
     Part("one layer", 4, stack(1)),
     Part("several layers", 8, stack(3)),
@@ -491,6 +681,53 @@ def one_head(q, k, v, **how):
         dict(residual=0),
     ),
     Wrong("no mask", 12, "your queries also see the keys after them", dict(causal=False)),
+    slip(
+        12,
+        "your scores are not divided by sqrt(C)",
+        lambda x, wq, wk, wv, wo: svformer(x, wq * np.sqrt(x.shape[-1]), wk, wv, wo),
+    ),
+    slip(
+        12,
+        "your softmax runs over the queries; the weights of a query sum to 1",
+        lambda x, wq, wk, wv, wo: layered(x, wq, wk, wv, wo, transposed=True),
+    ),
+    slip(
+        12,
+        "values are V_1 alone, without the stream",
+        lambda x, wq, wk, wv, wo: layered(x, wq, wk, wv, wo, values=lambda v, x: v + x),
+    ),
+    slip(
+        12,
+        "queries and keys have changed places",
+        lambda x, wq, wk, wv, wo: svformer(x, wk, wq, wv, wo),
+    ),
+    slip(
+        8,
+        "V_1 stays as it is: every layer weighs the same values, not those that the last one mixed",
+        lambda x, wq, wk, wv, wo: layered(x, wq, wk, wv, wo, mixed=True),
+    ),
+    slip(
+        12,
+        "x stands before its matrix: x @ wq[n], without a transpose",
+        lambda x, wq, wk, wv, wo: svformer(x, wq.swapaxes(1, 2), wk.swapaxes(1, 2), wv, wo),
+    ),
+    slip(
+        8,
+        "every layer has a map of its own, from its own stream",
+        lambda x, wq, wk, wv, wo: svformer(
+            x, np.stack([wq[0]] * len(wq)), np.stack([wk[0]] * len(wk)), wv, wo
+        ),
+    ),
+    slip(
+        8,
+        "a layer adds to the stream that the layer below left, not to the input",
+        lambda x, wq, wk, wv, wo: svformer(x, wq[-1:], wk[-1:], wv, wo[-1:]),
+    ),
+    slip(
+        12,
+        "wo stands behind the mixed values as it is: no transpose",
+        lambda x, wq, wk, wv, wo: svformer(x, wq, wk, wv, wo.swapaxes(1, 2)),
+    ),
     hints=[
         "Compute v = x @ wv once, before the loop over layers.",
         "In the loop: q = x @ wq[n], k = x @ wk[n], causal weights, x = x + weights @ v @ wo[n].",
@@ -518,6 +755,19 @@ def svformer(x, wq, wk, wv, wo, *, fresh=False, residual=1, causal=True):
             + one_head(x @ wq[n], x @ wk[n], x @ wv if fresh else v, causal=causal) @ wo[n]
         )
     return x
+
+
+def one_step(x, keys, value, wq, wk, wv, wo, residual=1, first=False, front=""):
+    """A step, with one thing done otherwise."""
+
+    def append(old, new, turned):
+        return np.concatenate([new, old] if turned else [old, new], 1)
+
+    x0, grown, value = x, [], append(value, x @ wv, front == "v")
+    for n in range(len(wq)):
+        grown.append(append(keys[n], (x0 if first else x) @ wk[n], front == "k"))
+        x = residual * x + one_head(x @ wq[n], grown[-1], value) @ wo[n]
+    return x, np.stack(grown), value
 
 
 @unit.exercise(
@@ -548,6 +798,33 @@ def svformer(x, wq, wk, wv, wo, *, fresh=False, residual=1, causal=True):
         "the value row you cached comes from a deeper layer's stream; V_1 is "
         "computed from the input of the first layer",
         dict(deep=True),
+    ),
+    slip(
+        12,
+        "the layer's output is added to its input, not put in its place",
+        lambda x, keys, value, wq, wk, wv, wo: one_step(x, keys, value, wq, wk, wv, wo, residual=0),
+    ),
+    slip(
+        8,
+        "your scores are not divided by sqrt(C)",
+        lambda x, keys, value, wq, wk, wv, wo: one_step(
+            x, keys, value, wq * np.sqrt(x.shape[-1]), wk, wv, wo
+        ),
+    ),
+    slip(
+        12,
+        "every layer's key comes from its own stream, not from the input of the first",
+        lambda x, keys, value, wq, wk, wv, wo: one_step(x, keys, value, wq, wk, wv, wo, first=True),
+    ),
+    slip(
+        8,
+        "the new value row belongs behind the cached ones",
+        lambda x, keys, value, wq, wk, wv, wo: one_step(x, keys, value, wq, wk, wv, wo, front="v"),
+    ),
+    slip(
+        8,
+        "the new key rows belong behind the cached ones",
+        lambda x, keys, value, wq, wk, wv, wo: one_step(x, keys, value, wq, wk, wv, wo, front="k"),
     ),
     hints=[
         "The value row is made once, from the input x of the first layer, and appended to `value` "
@@ -896,6 +1173,31 @@ def windowed(keys=OWN, values=OWN):
     return make
 
 
+def rows_kept(
+    key_owners,
+    value_owners,
+    windows,
+    batch,
+    tokens,
+    groups,
+    width,
+    size,
+    keep=None,
+    gather=max,
+    streams=2,
+    joined=False,
+):
+    """The bytes, with one rule changed."""
+    needs = [keep(w, tokens) if keep else min(tokens, w + 1) if w else tokens for w in windows]
+    rows, lists = 0, [list(key_owners), list(value_owners)][:streams]
+    if joined:
+        lists, needs = [lists[0] + lists[1]], needs * 2
+    for reads in lists:
+        for owner in set(reads):
+            rows += gather([need for need, read in zip(needs, reads, strict=True) if read == owner])
+    return rows * batch * groups * width * size
+
+
 @unit.exercise(
     Part("every layer its own", 4, windowed()),
     Part(
@@ -936,6 +1238,46 @@ def windowed(keys=OWN, values=OWN):
         6,
         "key_owners says whose keys each layer reads: keys can be shared as well",
         dict(own_keys=True),
+    ),
+    slip(
+        10,
+        "a window of 0 means that the layer sees everything",
+        lambda *given: rows_kept(*given, keep=lambda w, T: min(T, w + 1)),
+    ),
+    slip(
+        10,
+        "a windowed stream keeps its window alone, not all tokens",
+        lambda *given: rows_kept(*given, keep=lambda w, T: T),
+    ),
+    slip(
+        6,
+        "readers of one stream share its rows: the longest need counts, not the sum",
+        lambda *given: rows_kept(*given, gather=sum),
+    ),
+    slip(
+        6,
+        "keys and values have owners of their own: you took the keys' for both",
+        lambda k, v, *others: rows_kept(k, k, *others),
+    ),
+    slip(
+        10,
+        "keys AND values are cached; you counted the keys alone",
+        lambda k, v, *others: rows_kept(k, v, *others, streams=1),
+    ),
+    slip(
+        10,
+        "keys and values are counted by their owners already: nothing is doubled",
+        lambda *given: 2 * rows_kept(*given),
+    ),
+    slip(
+        10,
+        "a layer sees w keys to its left, and itself: w + 1, not 2 w + 1",
+        lambda *given: rows_kept(*given, keep=lambda w, T: min(T, 2 * w + 1) if w else T),
+    ),
+    slip(
+        10,
+        "a stream of keys and one of values are two, even if one layer owns both",
+        lambda *given: rows_kept(*given, joined=True),
     ),
     hints=[
         "Rows that reader n needs: all of them for window 0, else min(tokens, window + 1).",

@@ -247,6 +247,37 @@ def streams(mixing, skipping):
     return make
 
 
+def stream(
+    x0,
+    w,
+    lambdas,
+    skips,
+    weights,
+    stays=1,
+    last=False,
+    keep=True,
+    residual=1,
+    behind=False,
+    early=False,
+):
+    """The stream, with one step done otherwise."""
+    x, out = x0, []
+    for i in range(len(w)):
+        for (source, end), weight in zip(skips, weights, strict=True):
+            if end == i:
+                x = stays * x + weight * out[-1 if last else source]
+
+        def mix(x):
+            other = (out[-1] if out else x) if early else x0
+            return (lambdas[i, 0] if keep else 1) * x + lambdas[i, 1] * other
+
+        x = x if behind else mix(x)
+        x = residual * x + np.tanh(x @ w[i])
+        x = mix(x) if behind else x
+        out.append(x)
+    return x
+
+
 @unit.exercise(
     Part("x0 alone", 4, streams(True, False)),
     Part("skips alone", 4, streams(False, True)),
@@ -274,6 +305,43 @@ def streams(mixing, skipping):
         12,
         "a skip is added, x + w · earlier; you took a weighted mean of the two",
         dict(mean=True),
+    ),
+    slip(
+        12,
+        "a skip is ADDED to the stream",
+        lambda x0, w, lambdas, skips, weights: stream(x0, w, lambdas, skips, weights, stays=0),
+    ),
+    slip(
+        12,
+        "a skip comes from the layer that it names, not from the one below",
+        lambda x0, w, lambdas, skips, weights: stream(x0, w, lambdas, skips, weights, last=True),
+    ),
+    slip(
+        12,
+        "lambdas[i, 0] scales the stream; it is missing in yours",
+        lambda x0, w, lambdas, skips, weights: stream(x0, w, lambdas, skips, weights, keep=False),
+    ),
+    slip(
+        16,
+        "a block adds to the stream: x + tanh(x @ w[i])",
+        lambda x0, w, lambdas, skips, weights: stream(x0, w, lambdas, skips, weights, residual=0),
+    ),
+    slip(
+        12,
+        "the lambdas come BEFORE the block",
+        lambda x0, w, lambdas, skips, weights: stream(x0, w, lambdas, skips, weights, behind=True),
+    ),
+    slip(
+        16,
+        "x0 has a lambda of its own, lambdas[i, 1]",
+        lambda x0, w, lambdas, skips, weights: stream(
+            x0, w, np.stack([lambdas[:, 0]] * 2, 1), skips, weights
+        ),
+    ),
+    slip(
+        12,
+        "x0 is mixed in in every layer, not the output of the layer below",
+        lambda x0, w, lambdas, skips, weights: stream(x0, w, lambdas, skips, weights, early=True),
     ),
     hints=[
         "Keep a list out = []; after each block out.append(x).",
@@ -324,6 +392,19 @@ def gating(size):
     )
 
 
+def sigmoid(z):
+    return 1 / (1 + np.exp(-z))
+
+
+def gates(x, w):
+    return sigmoid(x[..., :12] @ w.T)
+
+
+def gated(v, ve, x, w, gate):
+    """v + another gate of x's first 12 entries, times ve."""
+    return v + gate(x[..., :12] @ w.T)[..., None] * ve
+
+
 @unit.exercise(
     Part("a gate that has learned nothing", 4, gating(0)),
     Part("any gate", 6, gating(1)),
@@ -343,6 +424,68 @@ def gating(size):
         dict(both=True),
     ),
     Wrong("one gate for all heads", 6, "every head has its own gate", dict(each=False)),
+    slip(
+        10,
+        "the 3 is missing: a gate goes up to 3",
+        lambda v, ve, x, w: gated(v, ve, x, w, lambda z: sigmoid(z)),
+    ),
+    slip(
+        10,
+        "the 3 stands before the sigmoid, not inside",
+        lambda v, ve, x, w: gated(v, ve, x, w, lambda z: sigmoid(3 * z)),
+    ),
+    slip(
+        10,
+        "the gate is a sigmoid, not a tanh",
+        lambda v, ve, x, w: gated(v, ve, x, w, lambda z: 3 * np.tanh(z)),
+    ),
+    slip(
+        10,
+        "the gate belongs to ve; you gated v",
+        lambda v, ve, x, w: gated(ve, v, x, w, lambda z: 3 * sigmoid(z)),
+    ),
+    slip(
+        10,
+        "v comes whole: nothing is taken away from it",
+        lambda v, ve, x, w: gated((1 - gates(x, w))[..., None] * v, ve, x, w, sigmoid),
+    ),
+    slip(
+        10,
+        "heads do not compete: a sigmoid for each, no softmax over them",
+        lambda v, ve, x, w: gated(
+            v, ve, x, w, lambda z: 3 * np.exp(z) / np.exp(z).sum(-1, keepdims=True)
+        ),
+    ),
+    slip(
+        6,
+        "every head has a gate of its own; yours share their mean",
+        lambda v, ve, x, w: gated(
+            v, ve, x, w, lambda z: 3 * sigmoid(z.mean(-1, keepdims=True) + 0 * z)
+        ),
+    ),
+    slip(
+        10,
+        "the sigmoid is missing",
+        lambda v, ve, x, w: gated(v, ve, x, w, lambda z: 3 * z),
+    ),
+    slip(
+        6,
+        "every token has a gate of its own; all of yours are those of the first",
+        lambda v, ve, x, w: gated(
+            v, ve, np.repeat(x[:, :1], x.shape[1], 1), w, lambda z: 3 * sigmoid(z)
+        ),
+    ),
+    slip(
+        6,
+        "the entries of x come as they are, not brought to length 1",
+        lambda v, ve, x, w: gated(
+            v,
+            ve,
+            x[..., :12] / np.linalg.norm(x[..., :12], axis=-1, keepdims=True),
+            w,
+            lambda z: 3 * sigmoid(z),
+        ),
+    ),
     hints=[
         "x[..., :12] @ w.T is (B,T,H): one number a token and head.",
         "Give it a last dimension before it meets ve.",
@@ -478,6 +621,33 @@ def gradients(same):
     return [maker(1e-10), maker(0.1), maker(1e-10)]
 
 
+def stepped(
+    start,
+    gradients,
+    lr,
+    beta1,
+    beta2,
+    eps,
+    first=1,
+    mean=None,
+    square=None,
+    root=None,
+    kept=None,
+    of=lambda g, m: g**2,
+):
+    """Adam, with one step done otherwise."""
+    p, m, s, values = start, 0 * start, 0 * start, []
+    with np.errstate(all="ignore"):
+        for n, g in enumerate(gradients, first):
+            m = kept(m, g) if kept else beta1 * m + (1 - beta1) * g
+            s = beta2 * s + (1 - beta2) * of(g, m)
+            top = mean(m, n) if mean else m / (1 - beta1**n)
+            below = square(s, n) if square else s / (1 - beta2**n)
+            p = p - lr * top / (root(below) if root else np.sqrt(below) + eps)
+            values.append(p)
+    return np.stack(values)
+
+
 @unit.exercise(
     Part("layer 0: both see the same gradient", 6, gradients(True)),
     Part("another layer", 6, gradients(False)),
@@ -501,6 +671,81 @@ def gradients(same):
         dict(adam=False),
     ),
     Wrong("one mean square for both", 6, "each scalar has its own mean square", dict(shared=True)),
+    slip(
+        12,
+        "the mean of gradients is not corrected: divide it by 1 - beta1 to the power of the step",
+        lambda start, g, lr, b1, b2, eps: stepped(start, g, lr, b1, b2, eps, mean=lambda m, n: m),
+    ),
+    slip(
+        12,
+        "the mean of squares is not corrected: divide it by 1 - beta2 to the power of the step",
+        lambda start, g, lr, b1, b2, eps: stepped(start, g, lr, b1, b2, eps, square=lambda s, n: s),
+    ),
+    slip(
+        12,
+        "the first step is number 1; your corrections start at 2",
+        lambda start, g, lr, b1, b2, eps: stepped(start, g, lr, b1, b2, eps, first=2),
+    ),
+    slip(
+        12,
+        "a root is missing: the mean of SQUARES stands below as its root",
+        lambda start, g, lr, b1, b2, eps: stepped(
+            start, g, lr, b1, b2, eps, root=lambda s: s + eps
+        ),
+    ),
+    slip(
+        12,
+        "a step goes AGAINST the gradient: minus",
+        lambda start, g, lr, b1, b2, eps: stepped(start, g, -lr, b1, b2, eps),
+    ),
+    slip(
+        12,
+        "beta1 keeps the old mean, 1 - beta1 takes the new gradient; you exchanged them",
+        lambda start, g, lr, b1, b2, eps: stepped(
+            start, g, lr, b1, b2, eps, kept=lambda m, g: (1 - b1) * m + b1 * g
+        ),
+    ),
+    slip(
+        12,
+        "square the gradients before they are averaged",
+        lambda start, g, lr, b1, b2, eps: stepped(start, g, lr, b1, b2, eps, of=lambda g, m: g),
+    ),
+    slip(
+        12,
+        "a mean takes (1 - beta1) of the new gradient, not all of it",
+        lambda start, g, lr, b1, b2, eps: stepped(
+            start, g, lr, b1, b2, eps, kept=lambda m, g: b1 * m + g
+        ),
+    ),
+    slip(
+        12,
+        "wanted the values after EVERY step, (N,2); yours are the last",
+        lambda start, g, lr, b1, b2, eps: stepped(start, g, lr, b1, b2, eps)[-1],
+    ),
+    slip(
+        12,
+        "square the gradient, not its running mean",
+        lambda start, g, lr, b1, b2, eps: stepped(start, g, lr, b1, b2, eps, of=lambda g, m: m**2),
+    ),
+    slip(
+        12,
+        "a step goes on from where the last one ended, not from the start",
+        lambda start, g, lr, b1, b2, eps: (
+            start + np.diff(np.vstack([start, stepped(start, g, lr, b1, b2, eps)]), axis=0)
+        ),
+    ),
+    slip(
+        12,
+        "a value is kept AFTER its step; yours stands before it",
+        lambda start, g, lr, b1, b2, eps: np.vstack(
+            [start, stepped(start, g, lr, b1, b2, eps)[:-1]]
+        ),
+    ),
+    slip(
+        12,
+        "the squares have a beta of their own, beta2",
+        lambda start, g, lr, b1, b2, eps: stepped(start, g, lr, b1, b1, eps),
+    ),
     hints=[
         "m = beta1 m + (1 - beta1) g; s = beta2 s + (1 - beta2) g²; step n from 1: m / (1 - beta1 "
         "** n), s / (1 - beta2 ** n).",
@@ -598,13 +843,6 @@ def at_an_edge(late):
         8,
         "wanted is a multiple of block",
         lambda step, steps, longest, block: max(block, math.ceil(longest * cubic(step / steps))),
-    ),
-    slip(
-        4,
-        "to the multiple that is not BELOW: you rounded to the nearest",
-        lambda step, steps, longest, block: max(
-            block, block * round(longest * cubic(step / steps) / block)
-        ),
     ),
     slip(
         4,
@@ -793,6 +1031,12 @@ def lookups(repeat):
     return make
 
 
+def others(ids, table, v, s0, s1, dout, first=1, second=1, third=1):
+    """The three gradients, each with a factor too many."""
+    right = lambda_gradients(ids, table, v, s0, s1, dout)
+    return tuple(x * factor for x, factor in zip(right, (first, second, third), strict=True))
+
+
 @unit.exercise(
     Part("every token once", 4, lookups(False)),
     Part("tokens that come again", 8, lookups(True)),
@@ -810,6 +1054,54 @@ def lookups(repeat):
     ),
     Wrong(
         "s1 forgotten", 12, "on its way into the table the gradient passes s1", dict(scaled=False)
+    ),
+    slip(
+        12,
+        "ds0 is a SUM over all entries, not their mean",
+        lambda ids, table, v, s0, s1, dout: others(ids, table, v, s0, s1, dout, first=1 / v.size),
+    ),
+    slip(
+        12,
+        "s0 is no factor of its own gradient",
+        lambda ids, table, v, s0, s1, dout: others(ids, table, v, s0, s1, dout, first=s0),
+    ),
+    slip(
+        12,
+        "s1 is no factor of its own gradient",
+        lambda ids, table, v, s0, s1, dout: others(ids, table, v, s0, s1, dout, second=s1),
+    ),
+    slip(
+        12,
+        "ds1 is a SUM over all entries, not their mean",
+        lambda ids, table, v, s0, s1, dout: others(ids, table, v, s0, s1, dout, second=1 / v.size),
+    ),
+    slip(
+        12,
+        "those are gradients of places; add them up in the table's rows, by id",
+        lambda ids, table, v, s0, s1, dout: (
+            *others(ids, table, v, s0, s1, dout)[:2],
+            s1 * dout.reshape(*ids.shape, -1),
+        ),
+    ),
+    slip(
+        12,
+        "norm brings v to root mean square 1; yours has length 1",
+        lambda ids, table, v, s0, s1, dout: others(
+            ids, table, v, s0, s1, dout, first=v.shape[-1] ** -0.5
+        ),
+    ),
+    slip(
+        8,
+        "the places of a token are summed, not averaged",
+        lambda ids, table, v, s0, s1, dout: others(
+            ids,
+            table,
+            v,
+            s0,
+            s1,
+            dout,
+            third=1 / np.maximum(np.bincount(ids.ravel(), minlength=len(table)), 1)[:, None],
+        ),
     ),
     hints=[
         "ds0 = sum of dout * rmsnorm(v), ds1 = sum of dout * ve, with ve = table[ids] in the "
