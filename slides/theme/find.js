@@ -195,7 +195,9 @@ function searchIn(rows) {
     const scored = [...sums].filter(([, [, many]]) => many === most).map(([at, [sum]]) => {
       const [page, heading, text] = joined[at], named = ` ${phrase} `;
       const title = rows[at][2] ? heading : page;
-      const said = title === question ? 4 : title.includes(named) ? 2 : text.includes(named) ? 1.3 : 1;
+      const unnumbered = title.replace(/^ (hw)?\d+[a-z]? /, " ");  // 10 · Bank of Values
+      const exact = unnumbered === question && !rows[at][0].startsWith("api/");
+      const said = exact ? 4 : title.includes(named) ? 2 : text.includes(named) ? 1.3 : 1;
       return [sum * said * weightOf(rows[at], asked), at];
     });
     scored.sort((a, b) => b[0] - a[0]);

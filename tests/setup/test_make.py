@@ -25,6 +25,8 @@ CALLS = dict(  # target: what it calls, with these arguments
     gradescope="-m homework.gradescope hw03",
     slides="slides/site.py --decks",
     site="slides/site.py",
+    pdf="-m slides.book",
+    read="-m slides.read",
     figures="-m evidence.research.pictures",
 )
 BY_UV = "--python .venv/bin/python -c constraints.txt"
