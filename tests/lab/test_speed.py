@@ -91,12 +91,12 @@ def test_a_cache_that_continues_gives_the_tokens_of_the_whole_text(plan):
 
 
 def test_what_a_token_reads_is_counted_on_the_tensors_that_it_reads():
-    text = {plan: generation.Text(plan, "tiny", 5000, 1) for plan in generation.PLANS}
+    text = {plan: generation.Text(plan, "tiny", 9000, 1) for plan in generation.PLANS}
     read = {plan: one.read_bytes() for plan, one in text.items()}
-    layer = 5001 * 64 * 4  # keys, or stored values, of one layer
-    words = {name: text[name].cache.kept["ids"][:, :5000] for name in ("bov", "bov-every")}
+    layer = 9001 * 64 * 4  # keys, or stored values, of one layer
+    words = {name: text[name].cache.kept["ids"][:, :9000] for name in ("bov", "bov-every")}
     words = {name: torch.cat([ids, ids.new_zeros(1, 1)], 1) for name, ids in words.items()}
-    rows = {name: ids.unique().numel() * 64 * 4 + 4 * 5001 for name, ids in words.items()}
+    rows = {name: ids.unique().numel() * 64 * 4 + 4 * 9001 for name, ids in words.items()}
     weights = lambda plan: read[plan] - text[plan].model.config.layers * layer
     assert read["standard"] == read["svformer"] + weights("standard") - weights("svformer")
     spared = {"bov": 4 * (layer - rows["bov"]), "bov-every": 12 * (layer - rows["bov-every"])}
@@ -104,7 +104,7 @@ def test_what_a_token_reads_is_counted_on_the_tensors_that_it_reads():
         matrices = {"bov": 4, "bov-every": 12}[plan] * 64 * 64 * 4  # W_V, which tables replace
         gains = {"bov": 4, "bov-every": 12}[plan] * 4
         assert read[plan] == read["standard"] - bytes_spared - matrices + gains
-    assert text["bov"].cache.length == 5000, "as if nothing had been read"
+    assert text["bov"].cache.length == 9000, "as if nothing had been read"
 
 
 @pytest.mark.parametrize("plan", (*generation.PLANS, "bov-gqa"))
