@@ -458,7 +458,6 @@ def by_tiles(
     scores,
     values,
     tiles,
-    runs=True,
     keeps=True,
     shown="",
     often=False,
@@ -472,7 +471,7 @@ def by_tiles(
     with np.errstate(all="ignore"):
         for start, end in tiles:
             s, v = scores[:, start : end + more], values[start : end + more]
-            new = np.maximum(m, s.max(1)) if runs else s.max(1)
+            new = np.maximum(m, s.max(1))
             safe = np.where(np.isinf(new), 0, new)
             shrink, p = np.exp(m - safe), np.exp(s - safe[:, None])
             if plain:
@@ -533,11 +532,6 @@ def by_tiles(
         "its maximum",
         dict(guard=False),
         hint="safe = torch.where(new == -torch.inf, 0, new), and exp(… - safe) everywhere",
-    ),
-    slip(
-        14,
-        "the maximum runs: the larger of the old one and the tile's",
-        lambda s, v, t: by_tiles(s, v, t, runs=False),
     ),
     slip(
         14,
