@@ -1112,7 +1112,7 @@ def others(ids, table, v, s0, s1, dout, first=1, second=1, third=1):
     "product with one-hot rows and automatic differentiation give the same sum. "
     "README's question: a row whose token does not occur has gradient 0, and AdamW "
     "moves it all the same, by weight decay and by the mean of earlier gradients. In "
-    "the package the tables are trained so by minimal/training/optim.py: Dense.",
+    "the package the tables are trained so by minimal/training/optim.py: Elementwise.",
     level="stretch",
     minutes=19,
 )
