@@ -141,7 +141,8 @@ def test_nothing_is_told_from_a_part(record, tmp_path):
     # of the text that is whole all is told, of the other nothing
     fig, alt = dose.picture()
     assert len(fig.axes) == 1 and "novel" not in alt
-    told = "".join((dose.doses(), dose.counts(), dose.sentence(), dose.tables_over_standard()))
+    words = dose.doses, dose.counts, dose.sentence, dose.tables_over_standard, dose.top_and_bottom
+    told = "".join(word() for word in words)
     assert "novel" not in told + dose.foretold().replace("behind, or within .01, on both", "")
     (tmp_path / "dose_code.json").unlink()
     assert dose.picture() is None and dose.texts() == []

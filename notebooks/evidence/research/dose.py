@@ -163,6 +163,27 @@ def foretold():
     return table(["foretold", "came"], [row for row in rows if row])
 
 
+def top_and_bottom():
+    """Which layers carry it: four from the top beside all twelve, and beside four from the bottom."""
+    top, bottom = DOSES["from the top"], DOSES["from the bottom"]
+    parts = []
+    for text in texts():
+        few, more, other = (
+            mean_and_interval(row)
+            for row in (
+                lead(text, top[2]),
+                lead(text, ALL, top[4]),
+                lead(text, top[4], bottom[4]),
+            )
+        )
+        parts.append(
+            f"On {NAMED[text]} the two layers at the top lead by {few} alone. Lead of all twelve less "
+            f"that of the four at the top: {more}; lead of these less that of the four at the "
+            f"bottom: {other}"
+        )
+    return ". ".join(parts)
+
+
 def tables_over_standard():
     """Tables in four layers ahead of a standard as large, on each text, in words."""
     leads_ = {text: lead(text, TABLES[4], AS_LARGE[4]) for text in texts()}
