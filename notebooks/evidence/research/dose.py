@@ -164,7 +164,7 @@ def foretold():
 
 
 def top_and_bottom():
-    """Which layers carry it: four from the top beside all twelve, and beside four from the bottom."""
+    """Which layers carry it: four at the top beside all twelve, and beside four at the bottom."""
     top, bottom = DOSES["from the top"], DOSES["from the bottom"]
     parts = []
     for text in texts():
@@ -177,8 +177,8 @@ def top_and_bottom():
             )
         )
         parts.append(
-            f"On {NAMED[text]} the two layers at the top lead by {few} alone. Lead of all twelve less "
-            f"that of the four at the top: {more}; lead of these less that of the four at the "
+            f"On {NAMED[text]} the two layers at the top lead by {few} alone. Lead of all twelve "
+            f"less that of the four at the top: {more}; lead of these less that of the four at the "
             f"bottom: {other}"
         )
     return ". ".join(parts)
