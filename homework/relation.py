@@ -24,6 +24,8 @@ GATHERED = {"sum": np.sum, "mean": np.mean}
 def near(got, wanted):
     return got.shape == wanted.shape and np.allclose(got, wanted, rtol=1e-3, atol=1e-5)
 
+NUMBERS = "biuf"  # kinds of dtypes that a difference can be told of
+
 
 def relation(exercise, seed, asked):
     """A sentence, or ''. asked: (part, states, answers) of a part and of all others that are known;
@@ -40,6 +42,8 @@ def relation(exercise, seed, asked):
         return ""
     given = inputs_of(exercise, [inputs for _, _, inputs in wrong])
     for n in range(count):
+        if any(case[0][n].dtype.kind not in NUMBERS for case in wrong):
+            continue
         pairs = [(got[n].astype("f8"), right[n].astype("f8")) for got, right, _ in wrong]
         if not known(pairs):
             continue

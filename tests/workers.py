@@ -1,10 +1,8 @@
 """How are the tests spread over the cores? In files, the longest first, by `make test`.
 
-`pytest -n auto` starts half as many workers again as there are cores, if memory allows, since a
-worker waits for a third of its time: for kernels, for a browser, for the end of what runs too long.
-Plain `pytest` starts none. What one worker is given at a time is a unit: a file, so that what a
-file prepares for its tests is prepared once; or several files that share more than that, a row of
-TOGETHER.
+`pytest -n auto` starts as many workers as cores and memory allow, and plain `pytest` none. What
+one worker is given at a time is a unit: a file, so that what a file prepares for its tests is
+prepared once; or several files that share more than that, a row of TOGETHER.
 """
 
 import os
@@ -72,7 +70,7 @@ def memory(limit=pathlib.Path("/sys/fs/cgroup/memory.max")):
 
 def fitting(cores, gigabytes):
     """How many workers; 0 where a second one has no room: then there is one process, without."""
-    number = min(cores + cores // 2, int(gigabytes / GIGABYTES), MOST)
+    number = min(cores, int(gigabytes / GIGABYTES), MOST)
     return number if number > 1 else 0
 
 

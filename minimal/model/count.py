@@ -36,26 +36,26 @@ def passes(model):
     matrices = [m for m in model.modules() if isinstance(m, Linear) and m.kind != "smear"]
     note = lambda module, *_: calls.append(module.weight.numel())
     hooks = [matrix.register_forward_hook(note) for matrix in matrices]
-    of_no_text(model, cache)
+    of_one_token(model, cache)
     for hook in hooks:
         hook.remove()
     first = sum(map(bytes_of, cache.kept.values()))
-    of_no_text(model, cache)
+    of_one_token(model, cache)
     per_token = sum(map(bytes_of, cache.kept.values())) - first
     return sum(calls), per_token, first - per_token
 
 
 @torch.no_grad()
-def of_no_text(model, cache):
-    """A token of no texts at all, with weights that are one zero each: all shapes come out, nothing
-    is stored, and nothing is computed. (A matrix may belong to two parts, and
+def of_one_token(model, cache):
+    """A token of one text, with weights that are one zero each: all shapes come out, and no matrix
+    is stored. A part of somebody's own may loop over texts, so there has to be one. (A matrix may belong to two parts, and
     torch.func.functional_call would put one of both back.)"""
     own = [(part, dict(part._parameters)) for part in model.modules()]
     try:
         for part, weights in own:
             for name, p in weights.items():
                 part._parameters[name] = None if p is None else torch.zeros(()).expand(p.shape)
-        model(torch.zeros(0, 1, dtype=torch.long), cache=cache)
+        model(torch.zeros(1, 1, dtype=torch.long), cache=cache)
     finally:
         for part, weights in own:
             part._parameters.update(weights)

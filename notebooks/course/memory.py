@@ -19,7 +19,7 @@ from minimal.bench.timing import zipf
 from minimal.command import command, number
 from minimal.model.cache import Cache, laid_out
 from minimal.model.config import size as named
-from minimal.model.count import of_no_text
+from minimal.model.count import of_one_token
 from minimal.model.layers import Part
 
 PLANS = ("standard", "svformer", "bov")
@@ -47,7 +47,7 @@ class Probe(Cache):
 def kept(model, rings=False, batch=1, stored=False):
     """{name: (one row, how many rows stay or None for all)}: what one token leaves in the cache."""
     probe, found = Probe(rings=rings, stored=stored), {}
-    of_no_text(model, probe)
+    of_one_token(model, probe)
     for name, rows in probe.kept.items():
         row = rows.new_empty(batch, *rows.shape[1:], device=model.device)
         found[name] = row, probe.last[name]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 BESIDE = "**Beside it.** "  # in the head of a notebook, before its links
-EXECUTED = "[notebook 00, executed](notebooks/read/00_start_here.md)"  # in README
+EXECUTED = "[Notebook 00, executed](notebooks/read/00_start_here.md)"  # in README
 SITE = re.compile(r", or \[the whole course as pages\]\([^)]*\)")
 TO_READ = re.compile(r"\[executed, to read\]\([^)]*\) · ")  # in the head of notebook 00
 RENDERED = re.compile(r"\[Page\]\([^)]*\) · ")

@@ -8,7 +8,7 @@ import torch
 
 from course.memory import names_by_parts
 from minimal.model.config import SIZES
-from minimal.model.count import bytes_of, count, of_no_text, passes
+from minimal.model.count import bytes_of, count, of_one_token, passes
 from minimal.model.layers import Linear, Part
 from minimal.variants import PLANS, build, describe, plan_named, skeleton, summary
 from tests import warm
@@ -258,7 +258,7 @@ def test_a_cache_holds_what_the_parts_say_that_they_keep(plan):
     """And what a layer reads of others is kept by somebody."""
     model = skeleton(plan, "nano", layers=6)
     cache = model.cache()
-    of_no_text(model, cache)
+    of_one_token(model, cache)
     assert cache.kept.keys() - {"smear"} == names_by_parts(model)
     for block in model.blocks:
         for part in block.modules():

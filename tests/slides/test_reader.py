@@ -129,7 +129,7 @@ def test_a_slash_searches_the_whole_course_from_a_folder(browser, site):
     before = reader.loads
     reader.run("document.activeElement.click()")
     reader.settle(before)
-    assert "notebooks/01_attention.html" in reader.run("location.href")
+    assert "/01_attention.html" in reader.run("location.href")
     assert reader.errors == [] and reader.strangers() == []
 
 
