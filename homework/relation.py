@@ -24,6 +24,7 @@ GATHERED = {"sum": np.sum, "mean": np.mean}
 def near(got, wanted):
     return got.shape == wanted.shape and np.allclose(got, wanted, rtol=1e-3, atol=1e-5)
 
+
 NUMBERS = "biuf"  # kinds of dtypes that a difference can be told of
 
 

@@ -48,8 +48,9 @@ def passes(model):
 @torch.no_grad()
 def of_one_token(model, cache):
     """A token of one text, with weights that are one zero each: all shapes come out, and no matrix
-    is stored. A part of somebody's own may loop over texts, so there has to be one. (A matrix may belong to two parts, and
-    torch.func.functional_call would put one of both back.)"""
+    is stored. A part of somebody's own may loop over texts, so there has to be one.
+
+    A matrix may belong to two parts, and torch.func.functional_call would put one of both back."""
     own = [(part, dict(part._parameters)) for part in model.modules()]
     try:
         for part, weights in own:

@@ -164,14 +164,14 @@ def test_what_shares_something_goes_to_one_worker_and_the_longest_go_first():
     "cores, gigabytes, number",
     [
         (1, 64.0, 0),
-        (2, 16.0, 3),
+        (2, 16.0, 2),
         (2, 5.0, 2),
         (2, 3.9, 0),
         (16, 12.0, 6),
         (64, 500.0, workers.MOST),
     ],
 )
-def test_workers_are_half_as_many_again_as_cores_if_memory_allows(cores, gigabytes, number):
+def test_workers_are_as_many_as_cores_if_memory_allows(cores, gigabytes, number):
     """0: one process and no worker."""
     assert workers.fitting(cores, gigabytes) == number
 
