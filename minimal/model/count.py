@@ -6,6 +6,8 @@ And what it is, in words and in numbers: what every layer reads, and the setting
 import itertools
 
 import torch
+import torch.nn.functional as F
+from torch.overrides import TorchFunctionMode
 
 from minimal.model.layers import Linear
 
@@ -56,10 +58,21 @@ def of_one_token(model, cache):
         for part, weights in own:
             for name, p in weights.items():
                 part._parameters[name] = None if p is None else torch.zeros(()).expand(p.shape)
-        model(torch.zeros(1, 1, dtype=torch.long), cache=cache)
+        with NoProducts():
+            model(torch.zeros(1, 1, dtype=torch.long), cache=cache)
     finally:
         for part, weights in own:
             part._parameters.update(weights)
+
+
+class NoProducts(TorchFunctionMode):
+    """Zeros for x W^T: PyTorch would lay a matrix of one zero out in full to multiply by it."""
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        if function is F.linear and len(args) > 1:
+            x, weight, *_ = args
+            return x.new_zeros(*x.shape[:-1], len(weight))
+        return function(*args, **(kwargs or {}))
 
 
 def bytes_of(rows):

@@ -5,12 +5,14 @@ from functools import cache
 
 import pytest
 import torch
+from torch.profiler import ProfilerActivity, profile
 
 from course.memory import names_by_parts
+from minimal.model.attention import Plain
 from minimal.model.config import SIZES
 from minimal.model.count import bytes_of, count, of_one_token, passes
 from minimal.model.layers import Linear, Part
-from minimal.variants import PLANS, build, describe, plan_named, skeleton, summary
+from minimal.variants import PLANS, Plan, build, describe, place, plan_named, skeleton, summary
 from tests import warm
 
 
@@ -377,3 +379,21 @@ def test_the_command_prints_the_agreed_schema():
         for r in rows
     )
     assert rows[0] == summary("standard", "smoke")
+
+
+def test_counting_lays_no_matrix_out():
+    """A pass of one token; a matrix of d12 alone has 2.4 MB, and its largest 9.4."""
+    model = skeleton("standard", "d12")
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
+        count(model)
+    largest = max(event.self_cpu_memory_usage for event in seen.events())
+    assert largest < 2**20, largest
+
+
+def test_a_way_to_read_that_goes_text_by_text_is_counted():
+    class TextByText(Plain):
+        def forward(self, q, k, value, h, at, tape):
+            return torch.stack([q[b] for b in range(len(q))])
+
+    model = skeleton(Plan(place(read=TextByText), name="by text"), "nano")
+    assert count(model)["flops_per_token"] == count(skeleton("standard", "nano"))["flops_per_token"]
