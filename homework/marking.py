@@ -89,9 +89,10 @@ class Wrong:
         return hash(self.name)
 
 
-def slip(loses, says, returns):
-    """A mistake that is shorter as a function of the inputs than as a switch of the oracle."""
-    return Wrong(says[:40], loses, says, returns=returns)
+def slip(loses, says, returns, **switches):
+    """A mistake that is shorter as a function of the inputs, with switches of its own, than as a
+    switch of the oracle."""
+    return Wrong(says[:40], loses, says, switches, returns)
 
 
 @dataclass(frozen=True)

@@ -536,7 +536,8 @@ def by_tiles(
     slip(
         14,
         "after a tile the new maximum is the old one of the next: m = new",
-        lambda s, v, t: by_tiles(s, v, t, keeps=False),
+        by_tiles,
+        keeps=False,
     ),
     slip(
         14,
@@ -560,17 +561,20 @@ def by_tiles(
     slip(
         14,
         "the running output is divided once, at the end",
-        lambda s, v, t: by_tiles(s, v, t, often=True),
+        by_tiles,
+        often=True,
     ),
     slip(
         14,
         "a tile ends BEFORE column tiles[n, 1]; yours takes it too",
-        lambda s, v, t: by_tiles(s, v, t, more=1),
+        by_tiles,
+        more=1,
     ),
     slip(
         14,
         "the maximum goes into the exponent: exp(s - maximum), and old sums shrink",
-        lambda s, v, t: by_tiles(s, v, t, plain=True),
+        by_tiles,
+        plain=True,
     ),
     hints=[
         "Keep three things: m (T,) the maximum so far, total (T,) the sum of exp(score - m), o "
@@ -1288,22 +1292,26 @@ def by_steps(
     slip(
         12,
         "a query sees its own key; only keys after it are hidden",
-        lambda q, k, v, out, lse, dout, start: by_steps(q, k, v, out, lse, dout, start, own=1),
+        by_steps,
+        own=1,
     ),
     slip(
         12,
         "the scores in P are not divided by sqrt(D)",
-        lambda q, k, v, out, lse, dout, start: by_steps(q, k, v, out, lse, dout, start, inner=1.0),
+        by_steps,
+        inner=1.0,
     ),
     slip(
         12,
         "P is exp(score - lse), and no softmax over the tile: lse knows all keys",
-        lambda q, k, v, out, lse, dout, start: by_steps(q, k, v, out, lse, dout, start, soft=True),
+        by_steps,
+        soft=True,
     ),
     slip(
         12,
         "through a softmax: P * (dP - sum(dout * out)); there is no 1 - P",
-        lambda q, k, v, out, lse, dout, start: by_steps(q, k, v, out, lse, dout, start, less=True),
+        by_steps,
+        less=True,
     ),
     slip(
         12,

@@ -153,12 +153,14 @@ def entropies(A, lengths, whole=False, share=None, rows=True, queries=False):
     slip(
         6,
         "padding counts for nothing: both entropies are taken over the text's own tokens",
-        lambda A, lengths: entropies(A, lengths, whole=True),
+        entropies,
+        whole=True,
     ),
     slip(
         10,
         "a share is what a token receives over the sum of all; no softmax",
-        lambda A, lengths: entropies(A, lengths, share=lambda x: np.exp(x) / np.exp(x).sum()),
+        entropies,
+        share=lambda x: np.exp(x) / np.exp(x).sum(),
     ),
     slip(
         10,
@@ -168,7 +170,8 @@ def entropies(A, lengths, whole=False, share=None, rows=True, queries=False):
     slip(
         10,
         "even attention gives query t the weight 1 / (t + 1) on each key: its rows sum to 1",
-        lambda A, lengths: entropies(A, lengths, rows=False),
+        entropies,
+        rows=False,
     ),
     slip(
         10,
@@ -178,7 +181,8 @@ def entropies(A, lengths, whole=False, share=None, rows=True, queries=False):
     slip(
         10,
         "that is the entropy of each query's weights; wanted that of what tokens RECEIVE",
-        lambda A, lengths: entropies(A, lengths, queries=True),
+        entropies,
+        queries=True,
     ),
     hints=[
         "For one text: A[b, :, :n, :n] -> mean over heads -> sum over queries -> divide by the "
@@ -672,7 +676,8 @@ def stacked(x, wq, wk, wv, wo, lam, residual=1, early=False, **how):
     slip(
         12,
         "a layer ADDS to its input",
-        lambda x, wq, wk, wv, wo, lam: stacked(x, wq, wk, wv, wo, lam, residual=0),
+        stacked,
+        residual=0,
     ),
     slip(
         12,
@@ -682,7 +687,8 @@ def stacked(x, wq, wk, wv, wo, lam, residual=1, early=False, **how):
     slip(
         12,
         "V_m is made by layer m's OWN matrix; you mixed the streams first",
-        lambda x, wq, wk, wv, wo, lam: stacked(x, wq, wk, wv, wo, lam, early=True),
+        stacked,
+        early=True,
     ),
     slip(
         12,
@@ -692,12 +698,14 @@ def stacked(x, wq, wk, wv, wo, lam, residual=1, early=False, **how):
     slip(
         12,
         "your queries also see the keys after them",
-        lambda x, wq, wk, wv, wo, lam: stacked(x, wq, wk, wv, wo, lam, causal=False),
+        stacked,
+        causal=False,
     ),
     slip(
         12,
         "your softmax runs over the queries; the weights of a query sum to 1",
-        lambda x, wq, wk, wv, wo, lam: stacked(x, wq, wk, wv, wo, lam, transposed=True),
+        stacked,
+        transposed=True,
     ),
     slip(
         12,
@@ -913,27 +921,32 @@ def averaged(x, w, a, dilation, period, start=1, stays=0, residual=1, last=False
     slip(
         12,
         "j begins at n + 1, the output of block n itself",
-        lambda x, w, a, dilation, period: averaged(x, w, a, dilation, period, start=0),
+        averaged,
+        start=0,
     ),
     slip(
         12,
         "the average takes the stream's place; it is not added to it",
-        lambda x, w, a, dilation, period: averaged(x, w, a, dilation, period, stays=1),
+        averaged,
+        stays=1,
     ),
     slip(
         12,
         "a block adds to its input: x + tanh(x @ w[n])",
-        lambda x, w, a, dilation, period: averaged(x, w, a, dilation, period, residual=0),
+        averaged,
+        residual=0,
     ),
     slip(
         12,
         "the caller gets the last average, too, where one is due",
-        lambda x, w, a, dilation, period: averaged(x, w, a, dilation, period, last=True),
+        averaged,
+        last=True,
     ),
     slip(
         12,
         "the weights a are taken as they are; they need not sum to 1",
-        lambda x, w, a, dilation, period: averaged(x, w, a, dilation, period, normed=True),
+        averaged,
+        normed=True,
     ),
     hints=[
         "Keep a list X = [x]. Block n: append its output, and that is the next x, unless an "
@@ -1250,12 +1263,14 @@ def fitted(q, k, v, k_m, v_m, columns=None, goal=None, summed=False, causal=True
     slip(
         8,
         "all ENTRIES count, not their sums over the features",
-        lambda q, k, v, k_m, v_m: fitted(q, k, v, k_m, v_m, summed=True),
+        fitted,
+        summed=True,
     ),
     slip(
         8,
         "your queries also see the keys after them",
-        lambda q, k, v, k_m, v_m: fitted(q, k, v, k_m, v_m, causal=False),
+        fitted,
+        causal=False,
     ),
     hints=[
         "X = A v and Y = A v_m, flattened, are two columns; the target is the flattened output of "

@@ -92,24 +92,20 @@ def owned(plan, windows, anchors, first=None, paired=None, latest=None, same=Non
     slip(
         4,
         "SVFormer's layers share within their window: the first layer WITH IT, not layer 0",
-        lambda plan, windows, anchors: owned(plan, windows, anchors, first=lambda kind: 0),
+        owned,
+        first=lambda kind: 0,
     ),
     slip(
         3,
         "pairs are counted among the layers of one window; you counted all layers",
-        lambda plan, windows, anchors: owned(
-            plan, windows, anchors, paired=lambda kind, n: n - n % 2
-        ),
+        owned,
+        paired=lambda kind, n: n - n % 2,
     ),
     slip(
         3,
         "the first and second layer with a window are a pair; yours starts with the second",
-        lambda plan, windows, anchors: owned(
-            plan,
-            windows,
-            anchors,
-            paired=lambda kind, n: kind[(len(kind) // 2 * 2) - (len(kind) % 2 == 0)],
-        ),
+        owned,
+        paired=lambda kind, n: kind[(len(kind) // 2 * 2) - (len(kind) % 2 == 0)],
     ),
     slip(
         3,
@@ -141,21 +137,20 @@ def owned(plan, windows, anchors, first=None, paired=None, latest=None, same=Non
     slip(
         3,
         "pairs: the third layer with a window begins a new one",
-        lambda plan, windows, anchors: owned(
-            plan, windows, anchors, paired=lambda kind, n: kind[0]
-        ),
+        owned,
+        paired=lambda kind, n: kind[0],
     ),
     slip(
         3,
         "pairs: every second layer keeps its own; you let each read the one before it",
-        lambda plan, windows, anchors: owned(
-            plan, windows, anchors, paired=lambda kind, n: kind[-2] if len(kind) > 1 else n
-        ),
+        owned,
+        paired=lambda kind, n: kind[-2] if len(kind) > 1 else n,
     ),
     slip(
         10,
         "layers share only with layers of the SAME window; a wider one does not count",
-        lambda plan, windows, anchors: owned(plan, windows, anchors, same=lambda a, b: a >= b),
+        owned,
+        same=lambda a, b: a >= b,
     ),
     hints=[
         "Write it for windows [512, 512, 0, 512, 0] by hand. Which layers may share at all, and "
@@ -329,47 +324,56 @@ def held(
     slip(
         8,
         "at 16 bits there is no scale",
-        lambda *given: held(*given, scale_at_16=True),
+        held,
+        scale_at_16=True,
     ),
     slip(
         4,
         "SVFormer keeps one value stream and all key streams, not half of both",
-        lambda *given: held(*given, svformer=lambda L, k, v: L * (k + v) // 2),
+        held,
+        svformer=lambda L, k, v: L * (k + v) // 2,
     ),
     slip(
         4,
         "with an odd number of layers, the last one of CLA keeps its own",
-        lambda *given: held(*given, cla=lambda L, k, v: L // 2 * (k + v)),
+        held,
+        cla=lambda L, k, v: L // 2 * (k + v),
     ),
     slip(
         4,
         "SkipV1Former's first layer keeps all its value heads; each of the OTHERS half",
-        lambda *given: held(*given, skipv1=lambda L, k, v: L * k + v + L * v // 2),
+        held,
+        skipv1=lambda L, k, v: L * k + v + L * v // 2,
     ),
     slip(
         4,
         "half of the value heads above the first layer are their own, and cached",
-        lambda *given: held(*given, skipv1=lambda L, k, v: L * k + v),
+        held,
+        skipv1=lambda L, k, v: L * k + v,
     ),
     slip(
         12,
         "every ROW has a scale: one token in one head",
-        lambda *given: held(*given, scales="one"),
+        held,
+        scales="one",
     ),
     slip(
         4,
         "every layer has a cache of its own",
-        lambda *given: held(*given, standard=lambda L, k, v: k + v),
+        held,
+        standard=lambda L, k, v: k + v,
     ),
     slip(
         4,
         "SVFormer's layers keep their own keys",
-        lambda *given: held(*given, svformer=lambda L, k, v: k + v),
+        held,
+        svformer=lambda L, k, v: k + v,
     ),
     slip(
         4,
         "SVFormer shares values, not keys",
-        lambda *given: held(*given, svformer=lambda L, k, v: k + L * v),
+        held,
+        svformer=lambda L, k, v: k + L * v,
     ),
     slip(
         12,
@@ -379,17 +383,20 @@ def held(
     slip(
         4,
         "CLA's pairs share keys AND values",
-        lambda *given: held(*given, cla=lambda L, k, v: L * k + (L + 1) // 2 * v),
+        held,
+        cla=lambda L, k, v: L * k + (L + 1) // 2 * v,
     ),
     slip(
         12,
         "a scale has 16 bits; two BYTES",
-        lambda *given: held(*given, scale=2),
+        held,
+        scale=2,
     ),
     slip(
         4,
         "SkipV1Former keeps all keys",
-        lambda *given: held(*given, skipv1=lambda L, k, v: L * k // 2 + v + (L - 1) * v // 2),
+        held,
+        skipv1=lambda L, k, v: L * k // 2 + v + (L - 1) * v // 2,
     ),
     hints=[
         "A row of one head is D numbers of so many bits, and below 16 bits a scale of 16 more. How "
@@ -689,7 +696,8 @@ def layered(x, wq, wk, wv, wo, values=None, mixed=False, **how):
     slip(
         12,
         "your softmax runs over the queries; the weights of a query sum to 1",
-        lambda x, wq, wk, wv, wo: layered(x, wq, wk, wv, wo, transposed=True),
+        layered,
+        transposed=True,
     ),
     slip(
         12,
@@ -704,7 +712,8 @@ def layered(x, wq, wk, wv, wo, values=None, mixed=False, **how):
     slip(
         8,
         "V_1 stays as it is: every layer weighs the same values, not those that the last one mixed",
-        lambda x, wq, wk, wv, wo: layered(x, wq, wk, wv, wo, mixed=True),
+        layered,
+        mixed=True,
     ),
     slip(
         12,
@@ -802,7 +811,8 @@ def one_step(x, keys, value, wq, wk, wv, wo, residual=1, first=False, front=""):
     slip(
         12,
         "the layer's output is added to its input, not put in its place",
-        lambda x, keys, value, wq, wk, wv, wo: one_step(x, keys, value, wq, wk, wv, wo, residual=0),
+        one_step,
+        residual=0,
     ),
     slip(
         8,
@@ -814,17 +824,20 @@ def one_step(x, keys, value, wq, wk, wv, wo, residual=1, first=False, front=""):
     slip(
         12,
         "every layer's key comes from its own stream, not from the input of the first",
-        lambda x, keys, value, wq, wk, wv, wo: one_step(x, keys, value, wq, wk, wv, wo, first=True),
+        one_step,
+        first=True,
     ),
     slip(
         8,
         "the new value row belongs behind the cached ones",
-        lambda x, keys, value, wq, wk, wv, wo: one_step(x, keys, value, wq, wk, wv, wo, front="v"),
+        one_step,
+        front="v",
     ),
     slip(
         8,
         "the new key rows belong behind the cached ones",
-        lambda x, keys, value, wq, wk, wv, wo: one_step(x, keys, value, wq, wk, wv, wo, front="k"),
+        one_step,
+        front="k",
     ),
     hints=[
         "The value row is made once, from the input x of the first layer, and appended to `value` "
@@ -1242,17 +1255,20 @@ def rows_kept(
     slip(
         10,
         "a window of 0 means that the layer sees everything",
-        lambda *given: rows_kept(*given, keep=lambda w, T: min(T, w + 1)),
+        rows_kept,
+        keep=lambda w, T: min(T, w + 1),
     ),
     slip(
         10,
         "a windowed stream keeps its window alone, not all tokens",
-        lambda *given: rows_kept(*given, keep=lambda w, T: T),
+        rows_kept,
+        keep=lambda w, T: T,
     ),
     slip(
         6,
         "readers of one stream share its rows: the longest need counts, not the sum",
-        lambda *given: rows_kept(*given, gather=sum),
+        rows_kept,
+        gather=sum,
     ),
     slip(
         6,
@@ -1272,12 +1288,14 @@ def rows_kept(
     slip(
         10,
         "a layer sees w keys to its left, and itself: w + 1, not 2 w + 1",
-        lambda *given: rows_kept(*given, keep=lambda w, T: min(T, 2 * w + 1) if w else T),
+        rows_kept,
+        keep=lambda w, T: min(T, 2 * w + 1) if w else T,
     ),
     slip(
         10,
         "a stream of keys and one of values are two, even if one layer owns both",
-        lambda *given: rows_kept(*given, joined=True),
+        rows_kept,
+        joined=True,
     ),
     hints=[
         "Rows that reader n needs: all of them for window 0, else min(tokens, window + 1).",

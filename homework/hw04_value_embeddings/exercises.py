@@ -309,27 +309,32 @@ def stream(
     slip(
         12,
         "a skip is ADDED to the stream",
-        lambda x0, w, lambdas, skips, weights: stream(x0, w, lambdas, skips, weights, stays=0),
+        stream,
+        stays=0,
     ),
     slip(
         12,
         "a skip comes from the layer that it names, not from the one below",
-        lambda x0, w, lambdas, skips, weights: stream(x0, w, lambdas, skips, weights, last=True),
+        stream,
+        last=True,
     ),
     slip(
         12,
         "lambdas[i, 0] scales the stream; it is missing in yours",
-        lambda x0, w, lambdas, skips, weights: stream(x0, w, lambdas, skips, weights, keep=False),
+        stream,
+        keep=False,
     ),
     slip(
         16,
         "a block adds to the stream: x + tanh(x @ w[i])",
-        lambda x0, w, lambdas, skips, weights: stream(x0, w, lambdas, skips, weights, residual=0),
+        stream,
+        residual=0,
     ),
     slip(
         12,
         "the lambdas come BEFORE the block",
-        lambda x0, w, lambdas, skips, weights: stream(x0, w, lambdas, skips, weights, behind=True),
+        stream,
+        behind=True,
     ),
     slip(
         16,
@@ -341,7 +346,8 @@ def stream(
     slip(
         12,
         "x0 is mixed in in every layer, not the output of the layer below",
-        lambda x0, w, lambdas, skips, weights: stream(x0, w, lambdas, skips, weights, early=True),
+        stream,
+        early=True,
     ),
     hints=[
         "Keep a list out = []; after each block out.append(x).",
@@ -674,17 +680,20 @@ def stepped(
     slip(
         12,
         "the mean of gradients is not corrected: divide it by 1 - beta1 to the power of the step",
-        lambda start, g, lr, b1, b2, eps: stepped(start, g, lr, b1, b2, eps, mean=lambda m, n: m),
+        stepped,
+        mean=lambda m, n: m,
     ),
     slip(
         12,
         "the mean of squares is not corrected: divide it by 1 - beta2 to the power of the step",
-        lambda start, g, lr, b1, b2, eps: stepped(start, g, lr, b1, b2, eps, square=lambda s, n: s),
+        stepped,
+        square=lambda s, n: s,
     ),
     slip(
         12,
         "the first step is number 1; your corrections start at 2",
-        lambda start, g, lr, b1, b2, eps: stepped(start, g, lr, b1, b2, eps, first=2),
+        stepped,
+        first=2,
     ),
     slip(
         12,
@@ -725,7 +734,8 @@ def stepped(
     slip(
         12,
         "square the gradient, not its running mean",
-        lambda start, g, lr, b1, b2, eps: stepped(start, g, lr, b1, b2, eps, of=lambda g, m: m**2),
+        stepped,
+        of=lambda g, m: m**2,
     ),
     slip(
         12,

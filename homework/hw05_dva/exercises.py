@@ -1044,17 +1044,20 @@ def running(
     slip(
         10,
         "the running sum shrinks, too, when the maximum grows",
-        lambda *given: running(*given, total="grows"),
+        running,
+        total="grows",
     ),
     slip(
         10,
         "the stream of the values shrinks, too, when the maximum grows",
-        lambda *given: running(*given, o="grows"),
+        running,
+        o="grows",
     ),
     slip(
         10,
         "divide both streams by the running sum",
-        lambda *given: running(*given, divided=False),
+        running,
+        divided=False,
     ),
     slip(
         10,
@@ -1074,17 +1077,20 @@ def running(
     slip(
         10,
         "shrink is exp(old maximum - new), at most 1",
-        lambda *given: running(*given, back=True),
+        running,
+        back=True,
     ),
     slip(
         10,
         "the modifier stream lost what the tiles before brought",
-        lambda *given: running(*given, r="new"),
+        running,
+        r="new",
     ),
     slip(
         10,
         "you divided the running stream itself; only what goes out is divided",
-        lambda *given: running(*given, again=True),
+        running,
+        again=True,
     ),
     hints=[
         "hw01's online softmax with two running outputs, one for v and one for kr, that share the "

@@ -87,15 +87,15 @@ def attending(
     slip(
         10,
         "relu is missing: only what is above zero is added",
-        lambda *x: attending(*x, added=lambda y: y),
+        attending,
+        added=lambda y: y,
     ),
-    slip(
-        14, "the scores are not divided by sqrt(D)", lambda *x: attending(*x, root=lambda D, C: 1)
-    ),
+    slip(14, "the scores are not divided by sqrt(D)", attending, root=lambda D, C: 1),
     slip(
         14,
         "the scores are divided by sqrt(D), the width of a HEAD, not by sqrt(C)",
-        lambda *x: attending(*x, root=lambda D, C: C**0.5),
+        attending,
+        root=lambda D, C: C**0.5,
     ),
     slip(
         10,
@@ -114,7 +114,8 @@ def attending(
     slip(
         14,
         "what is hidden has a score of -inf, not 0: exp(0) counts",
-        lambda *x: attending(*x, hidden=0.0),
+        attending,
+        hidden=0.0,
     ),
     slip(
         14,
@@ -361,8 +362,8 @@ def spanned(start, end, context, longest, threshold, least=0, score=lambda a, b:
         "your span lies in the question; only context tokens can be answers",
         dict(inside="no"),
     ),
-    slip(3, "an answer may be one word long: s <= e", lambda *x: spanned(*x, least=1)),
-    slip(6, "the two logits are ADDED", lambda *x: spanned(*x, score=lambda a, b: a * b)),
+    slip(3, "an answer may be one word long: s <= e", spanned, least=1),
+    slip(6, "the two logits are ADDED", spanned, score=lambda a, b: a * b),
     hints=[
         "All pairs at once: start[:, None] + end[None, :] is (T,T). Which entries are allowed?",
         "Set the others to -inf, take argmax of the flat matrix, and divmod by T.",
@@ -859,7 +860,8 @@ def tested(a, mean, std, runs, power=0.5, each=True):
     slip(
         10,
         "the root is missing: t is the difference over the ROOT of the sum",
-        lambda a, m, s, n: tested(a, m, s, n, power=1),
+        tested,
+        power=1,
     ),
     slip(
         10,
@@ -874,7 +876,8 @@ def tested(a, mean, std, runs, power=0.5, each=True):
     slip(
         10,
         "each variance is divided by its own number of runs",
-        lambda a, m, s, n: tested(a, m, s, n, each=False),
+        tested,
+        each=False,
     ),
     slip(
         10,

@@ -485,27 +485,32 @@ def tiled(
     slip(
         16,
         "a query sees itself: the own key is at or before the query",
-        lambda q, k, v, prefix, m, n: tiled(q, k, v, prefix, m, n, own=1),
+        tiled,
+        own=1,
     ),
     slip(
         16,
         "the prefix is the keys 0 to prefix - 1; yours shows key number `prefix` as well",
-        lambda q, k, v, prefix, m, n: tiled(q, k, v, prefix, m, n, more=1),
+        tiled,
+        more=1,
     ),
     slip(
         16,
         "acc shrinks when the maximum grows, as the sum does: acc * exp(m - new)",
-        lambda q, k, v, prefix, m, n: tiled(q, k, v, prefix, m, n, acc=False),
+        tiled,
+        acc=False,
     ),
     slip(
         16,
         "the sum shrinks when the maximum grows, as acc does: total * exp(m - new)",
-        lambda q, k, v, prefix, m, n: tiled(q, k, v, prefix, m, n, total=False),
+        tiled,
+        total=False,
     ),
     slip(
         16,
         "lse is the running maximum PLUS the log of the sum; the maximum is missing",
-        lambda q, k, v, prefix, m, n: tiled(q, k, v, prefix, m, n, lse=lambda m, t: np.log(t)),
+        tiled,
+        lse=lambda m, t: np.log(t),
     ),
     slip(
         16,
@@ -520,7 +525,8 @@ def tiled(
     slip(
         16,
         "lse is the maximum plus the LOG of the sum; yours is the sum itself",
-        lambda q, k, v, prefix, m, n: tiled(q, k, v, prefix, m, n, lse=lambda m, t: t),
+        tiled,
+        lse=lambda m, t: t,
     ),
     slip(
         16,
@@ -532,9 +538,8 @@ def tiled(
     slip(
         16,
         "your loop ends with the tile of the program's FIRST query; go on to its last one",
-        lambda q, k, v, prefix, m, n: tiled(
-            q, k, v, prefix, m, n, reach=lambda first, T: first + 1
-        ),
+        tiled,
+        reach=lambda first, T: first + 1,
     ),
     slip(
         16,
@@ -547,7 +552,8 @@ def tiled(
     slip(
         16,
         "divide acc by the sum at the end",
-        lambda q, k, v, prefix, m, n: tiled(q, k, v, prefix, m, n, divided=False),
+        tiled,
+        divided=False,
     ),
     hints=[
         "Program p: queries p * block_m …; keys in steps of block_n up to the last query's own "
@@ -1013,7 +1019,8 @@ def every(weights, ids, table, gain):
     slip(
         8,
         "softmax first, then collect; you collected the scores and took the softmax of the sums",
-        lambda scores, ids, table, gain: collected(scores, ids, table, gain, after=True),
+        collected,
+        after=True,
     ),
     slip(
         12,
@@ -1068,7 +1075,8 @@ def every(weights, ids, table, gain):
     slip(
         8,
         "each place of a token adds its weight; yours kept the largest score of a token",
-        lambda scores, ids, table, gain: collected(scores, ids, table, gain, largest=True),
+        collected,
+        largest=True,
     ),
     slip(
         12,
@@ -1443,9 +1451,8 @@ def cheapest(
     slip(
         8,
         "among equal costs the largest size is wanted",
-        lambda tiles, heads, slots, overhead, merge: cheapest(
-            tiles, heads, slots, overhead, merge, least=True
-        ),
+        cheapest,
+        least=True,
     ),
     slip(
         8,
@@ -1458,16 +1465,14 @@ def cheapest(
     slip(
         8,
         "second comes the number of programs; yours is the cost",
-        lambda tiles, heads, slots, overhead, merge: cheapest(
-            tiles, heads, slots, overhead, merge, cost=True
-        ),
+        cheapest,
+        cost=True,
     ),
     slip(
         8,
         "merging waits for the text with the MOST pieces, the longest",
-        lambda tiles, heads, slots, overhead, merge: cheapest(
-            tiles, heads, slots, overhead, merge, most=min
-        ),
+        cheapest,
+        most=min,
     ),
     slip(
         8,
@@ -1485,16 +1490,14 @@ def cheapest(
     slip(
         8,
         "the largest size is that of the longest text: the search ends one before",
-        lambda tiles, heads, slots, overhead, merge: cheapest(
-            tiles, heads, slots, overhead, merge, leave=1
-        ),
+        cheapest,
+        leave=1,
     ),
     slip(
         8,
         "a size of 1 may be the best, too",
-        lambda tiles, heads, slots, overhead, merge: cheapest(
-            tiles, heads, slots, overhead, merge, start=2
-        ),
+        cheapest,
+        start=2,
     ),
     slip(
         8,
@@ -1504,9 +1507,8 @@ def cheapest(
     slip(
         8,
         "merge counts the pieces of one text, not all programs",
-        lambda tiles, heads, slots, overhead, merge: cheapest(
-            tiles, heads, slots, overhead, merge, all_of_them=True
-        ),
+        cheapest,
+        all_of_them=True,
     ),
     hints=[
         "For a size: pieces of a text = ceil(its tiles / size); programs = heads times the sum "

@@ -1059,12 +1059,14 @@ def step(S):
     slip(
         1,
         "you put the new key in front of the cached ones; it belongs behind them, as its value",
-        lambda *given: in_front(*given, keys=True),
+        in_front,
+        keys=True,
     ),
     slip(
         1,
         "you put the new value in front of the cached ones; it belongs behind them, as its key",
-        lambda *given: in_front(*given, keys=False),
+        in_front,
+        keys=False,
     ),
     slip(
         1,

@@ -346,7 +346,8 @@ def counted(vocabulary, batch, rows, tables=None, full=False):
     slip(
         1,
         "before a window is full a layer keeps T rows: min(T, rows)",
-        lambda V, B, rows: counted(V, B, rows, full=True),
+        counted,
+        full=True,
     ),
     hints=[
         "Cache: batch * sum(min(T, rows) for each layer). Tables: vocabulary * number of layers.",

@@ -86,12 +86,14 @@ def split_but(*inputs, **how):
     slip(
         8,
         "your sums do not shrink when the maximum grows: sums * shrink",
-        lambda *x: split_but(*x, shrink=(True, False)),
+        split_but,
+        shrink=(True, False),
     ),
     slip(
         8,
         "your total does not shrink when the maximum grows: total * shrink",
-        lambda *x: split_but(*x, shrink=(False, True)),
+        split_but,
+        shrink=(False, True),
     ),
     slip(
         14, "the scores are not multiplied by scale", lambda q, *x: split(q * q.shape[1] ** 0.5, *x)
@@ -99,12 +101,14 @@ def split_but(*inputs, **how):
     slip(
         14,
         "a split ends at (s + 1) * each: yours reads on to the end of the text",
-        lambda *x: split_but(*x, stop=lambda s, each, S: S),
+        split_but,
+        stop=lambda s, each, S: S,
     ),
     slip(
         14,
         "a split begins at s * each: yours begins with the text",
-        lambda *x: split_but(*x, start=lambda s, each: 0),
+        split_but,
+        start=lambda s, each: 0,
     ),
     slip(
         14, "lse is top + log(total): top is missing", lambda *x: (split(*x)[0], stretches(*x)[2])
@@ -122,7 +126,8 @@ def split_but(*inputs, **how):
     slip(
         14,
         "your idle lanes count: their score is 0 until tl.where puts -inf there",
-        lambda *x: split_but(*x, idle=0.0),
+        split_but,
+        idle=0.0,
     ),
     arguments="q, k, table, ids, part, lse, S, H, each, scale, D: tl.constexpr, N: tl.constexpr",
     launch=launch_split,
@@ -330,7 +335,8 @@ def turned_bins(q, k, ids, V, bound, N):
     slip(
         8,
         "a weight is exp(score - bound): exp is missing",
-        lambda *x: binned(*x, weight=lambda z, bound: z - bound),
+        binned,
+        weight=lambda z, bound: z - bound,
     ),
     slip(
         8,
@@ -345,7 +351,8 @@ def turned_bins(q, k, ids, V, bound, N):
     slip(
         8,
         "subtract the bound, which is the same for all programs; a tile's own maximum is not",
-        lambda *x: binned(*x, tile=True),
+        binned,
+        tile=True,
     ),
     slip(
         8,
@@ -355,11 +362,10 @@ def turned_bins(q, k, ids, V, bound, N):
     slip(
         8,
         "program i has the keys from i * N on; yours all have the first",
-        lambda *x: binned(*x, first=True),
+        binned,
+        first=True,
     ),
-    slip(
-        5, "your idle lanes add a weight to token 0: mask=key < S", lambda *x: binned(*x, idle=True)
-    ),
+    slip(5, "your idle lanes add a weight to token 0: mask=key < S", binned, idle=True),
     arguments="q, k, ids, bins, S, H, V, scale, bound, D: tl.constexpr, N: tl.constexpr",
     launch=launch_scatter,
     hints=[
@@ -426,12 +432,14 @@ def run_masses(q, k, ids, bound, N, keep=lambda p, N: p, weight=lambda z, bound:
     slip(
         6,
         "the mass grows from tile to tile; yours keeps the last",
-        lambda *x: run_masses(*x, keep=lambda p, N: p[(len(p) - 1) // N * N :]),
+        run_masses,
+        keep=lambda p, N: p[(len(p) - 1) // N * N :],
     ),
     slip(
         6,
         "what is left after the last whole tile is missing: the loop runs to stop",
-        lambda *x: run_masses(*x, keep=lambda p, N: p[: len(p) // N * N]),
+        run_masses,
+        keep=lambda p, N: p[: len(p) // N * N],
     ),
     slip(
         6,
@@ -441,7 +449,8 @@ def run_masses(q, k, ids, bound, N, keep=lambda p, N: p, weight=lambda z, bound:
     slip(
         6,
         "a mass is exp(score - bound): exp is missing",
-        lambda *x: run_masses(*x, weight=lambda z, bound: z),
+        run_masses,
+        weight=lambda z, bound: z,
     ),
     slip(
         6,
