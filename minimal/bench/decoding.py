@@ -6,7 +6,7 @@ from functools import partial
 import torch
 import torch.nn.functional as F
 
-from minimal.bench.timing import clock, in_turn, medians, ratio, zipf
+from minimal.bench.timing import in_turn, medians, ratio, timer, zipf
 from minimal.generate import generate
 from minimal.kernels.dense import attention
 from minimal.kernels.gather import gather_attention
@@ -17,11 +17,6 @@ from minimal.variants import build
 PLANS = ("standard", "svformer", "bov")
 
 LENGTHS = (4096, 32768)
-
-
-def timer(where):
-    """How in_turn times one call on this device: until its answer is there."""
-    return lambda way: 1e3 * clock(way, 1, warm=0, where=where)[0]
 
 
 def generating(plans=PLANS, size="tiny", tokens=32, rounds=5, where="cpu"):

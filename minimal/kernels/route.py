@@ -113,7 +113,7 @@ def choose_way(
         (gpu and wide,                        "split",     "wide"),
         (gpu and B * S >= FEW_KEYS,           "split",     "long"),
         (gpu,                                 "split",     "short"),
-        (positions * G * D < FEW_VALUES,      "dense",     "few"),
+        (worth_storing(positions, G * D, device), "dense", "few"),
         (by_token < by_position,              "histogram", "table"),
         (True,                                "rows",      "position"),
     ]

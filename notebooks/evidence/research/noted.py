@@ -1,11 +1,11 @@
 """Numbers in notes that are no difference of losses: a function for each name in braces."""
 
-import itertools
 import statistics
 
 from evidence.research import factorial, pairs
 from evidence.research.cells import WAR
 from evidence.research.leads import between, number, signed
+from evidence.research.statements import ends_of, of
 from minimal.compare import intervals
 from minimal.compare.curves import critical_point
 from minimal.model.count import count
@@ -34,12 +34,6 @@ def rows(grid, plan, **asked):
     return [row for row in found if asked.items() <= row["asked"].items()]
 
 
-def extent(values, digits=2):
-    """ "0.46 to 1.84" of some numbers."""
-    values = list(values)
-    return f"{number(min(values), digits)} to {number(max(values), digits)}"
-
-
 def each(values):
     """ "14, 14 and 14" of counts by seed."""
     *some, last = map(str, values)
@@ -58,9 +52,7 @@ def over_seeds(values, digits=2):
 
 
 def ends(grid, plan, letter, **asked):
-    """Final coefficients of one name, over layers and seeds."""
-    found = (row["coefficients"].items() for row in rows(grid, plan, **asked))
-    return [x for name, x in itertools.chain(*found) if name.endswith(f"value.{letter}")]
+    return ends_of(rows(grid, plan, **asked), letter)
 
 
 def row2_most():
@@ -88,7 +80,7 @@ def larger(plan, text):
 
 def on_v(plan):
     """Where V's coefficient ends, on both texts."""
-    return extent(x for grid in BY_TEXT.values() for x in ends(grid, plan, "a"))
+    return of(x for grid in BY_TEXT.values() for x in ends(grid, plan, "a"))
 
 
 def gains_above_2(text):
@@ -99,7 +91,7 @@ def gains_above_2(text):
 
 def of_the_token(field):
     """What the token explains of row 13's value in the last layer: "token" as read, or its own."""
-    return extent(row[field][-1] for row in recorded("inside", plan="row13"))
+    return of(row[field][-1] for row in recorded("inside", plan="row13"))
 
 
 def arithmetic_saved():
@@ -171,7 +163,7 @@ WITH_TABLES = (0, 1, 2, 13, 14, 15)
 def weights(grid, form, *layers, recipe="modded"):
     """Where the weights of these layers end, over seeds."""
     found = [weight(row, form, layer) for row in mixed(grid, recipe=recipe) for layer in layers]
-    return extent(map(abs, found) if form == X0 else found)
+    return of(map(abs, found) if form == X0 else found)
 
 
 def value_gains(grid):
@@ -206,7 +198,7 @@ def fell(grid, recipe="modded"):
 
 
 def turn():
-    return extent(row["turn"] for row in mixed(LONG))
+    return of(row["turn"] for row in mixed(LONG))
 
 
 def turn_moved():
@@ -263,7 +255,7 @@ def gap_on_layer_8():
 
 def stream_share(layer):
     """The stream's share by weights in a layer, over seeds."""
-    return extent(1 - row["x0_share"][layer] for row in mixed(LONG))
+    return of(1 - row["x0_share"][layer] for row in mixed(LONG))
 
 
 def crossings():
@@ -273,7 +265,7 @@ def crossings():
 
 
 def rise(recipe):
-    return extent((row["rise"] for row in mixed(LONG, recipe=recipe)), 3)
+    return of((row["rise"] for row in mixed(LONG, recipe=recipe)), 3)
 
 
 # ---- the bypass ----------------------------------------------------------------------------------

@@ -241,7 +241,7 @@ def computed(name, words):
         both = [difference(*sides) for sides in CHANGES[name]]
         return told(change(*both)) if all(map(len, both)) else "not recorded"
     found = getattr(noted, name)(*(int(w) if w.isdigit() else WORDS.get(w, w) for w in words))
-    return found if isinstance(found, str) else noted.extent(found)
+    return found if isinstance(found, str) else noted.of(found)
 
 
 def lead(ours, theirs, value="loss"):

@@ -26,7 +26,7 @@ import torch
 
 from course.memory import distinct_bytes, filled
 from evidence.research.bench.rivals import Loop, Transformers
-from minimal.bench.timing import clock, in_turn, medians, ratio
+from minimal.bench.timing import in_turn, medians, ratio, timer
 from minimal.generate import Writer, generate, stores
 from minimal.model.config import size as named
 from minimal.model.still import StillStep
@@ -112,8 +112,7 @@ def measure(where):
     """A way to clock one call in milliseconds, and its name."""
     own = torch.device(where).type == "cpu" and torch.get_num_threads() == 1
     by = dict(now=time.process_time) if own else {}
-    taken = lambda way: 1e3 * clock(way, 1, warm=0, where=where, **by)[0]
-    return taken, "processor" if own else "wall"
+    return timer(where, **by), "processor" if own else "wall"
 
 
 def warm_up(ways, measure, most=6, agreement=0.1):

@@ -67,6 +67,16 @@ def lead(ours, theirs, field="loss"):
     return list(paired(values(ours, field), values(theirs, field)).values())
 
 
+def ends_of(some, letter):
+    """Final coefficients whose names end so, over layers and rows."""
+    return [
+        value
+        for row in some
+        for name, value in row["coefficients"].items()
+        if name.endswith(f"value.{letter}")
+    ]
+
+
 def per_seed(runs, what):
     """What a function finds in each run, a list."""
     return [what(row) for row in runs.values()]
@@ -85,6 +95,7 @@ def ahead(differences):
 
 def of(numbers, digits=2):
     """The least and the most of some numbers."""
+    numbers = list(numbers)
     return f"{number(min(numbers), digits)} to {number(max(numbers), digits)}"
 
 

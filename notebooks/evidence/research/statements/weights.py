@@ -9,6 +9,7 @@ from evidence.research.statements import (
     ahead,
     between,
     count,
+    ends_of,
     lead,
     mean,
     of,
@@ -31,13 +32,7 @@ def near_zero(gain):
 
 
 def ends(grid, plan, letter):
-    """Final coefficients whose names end so, over layers and seeds."""
-    return [
-        value
-        for row in rows(grid, plan)
-        for name, value in row["coefficients"].items()
-        if name.endswith(f"value.{letter}")
-    ]
+    return ends_of(rows(grid, plan), letter)
 
 
 # ---- gains ---------------------------------------------------------------------------------------
