@@ -23,7 +23,6 @@ $(if $(filter-out cpu cuda,$(TORCH)),$(error TORCH is cpu or cuda, not '$(TORCH)
 $(if $(filter-out site parity,$(extras)),$(error EXTRAS may name site and parity, not '$(EXTRAS)'))
 $(foreach goal,$(filter grade gradescope,$(MAKECMDGOALS)),$(if $(value HW),,$(error say which unit: make $(goal) HW=hw03)))
 $(if $(filter reset,$(MAKECMDGOALS)),$(if $(value HW)$(value NOTEBOOK),,$(error say which unit: make reset HW=hw03, or which notebook: make reset NOTEBOOK=04)))
-$(if $(filter grade,$(MAKECMDGOALS)),$(if $(value FILE),,$(error say which file: make grade HW=$(value HW) FILE=submission.py)))
 
 .DELETE_ON_ERROR:
 .PHONY: help setup lab test check doctor clean
@@ -116,10 +115,10 @@ reset: setup
 	$(if $(value NOTEBOOK),$(PY) -m course.work --reset $(call quoted,NOTEBOOK))
 	$(if $(value HW),$(PY) -m homework.reset $(call quoted,HW) $(ARGS))
 
-## make grade       grade a submission in isolation (HW=hw03 FILE=submission.py)
+## make grade       grade your own file, or another, in isolation (HW=hw03, and FILE=submission.py)
 .PHONY: grade
 grade: setup
-	$(PY) -m homework.grade $(call quoted,HW) $(call quoted,FILE) $(ARGS)
+	$(PY) -m homework.grade $(call quoted,HW) $(if $(value FILE),$(call quoted,FILE)) $(ARGS)
 
 ## make gradescope  the autograder zip of a homework (HW=hw03)
 .PHONY: gradescope

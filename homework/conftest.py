@@ -130,6 +130,7 @@ def pytest_terminal_summary(terminalreporter, config):
                     f"{name} of {unit.file} could not be read or run: {problem.get('detail', '')}",
                     red=True,
                 )
+        line(f"your file: {unit.shown}")
         if road := road_of(unit):
             line(road)
             text[-2:-2] = [road, ""]

@@ -354,7 +354,9 @@ def options_of(parser):
     add(
         "submission",
         type=Path,
-        help="the learner's file, or what the platform gives for a class: a folder or a .zip",
+        nargs="?",
+        help="the learner's file, or what the platform gives for a class: a folder or a .zip "
+        "(default: your own file of this unit)",
     )
     add(
         "--out",
@@ -457,7 +459,8 @@ def main(parser, argv):
     if not hasattr(os, "fork"):
         error("this grader needs a system that can fork (Linux, macOS, WSL)")
     options.seed = secrets.randbits(48) if options.seed is None else options.seed
-    unit, path = find(options.unit), options.submission
+    unit = find(options.unit)
+    path = options.submission or unit.path
     if not path.exists():
         error(f"{path} is not there")
 

@@ -1,7 +1,7 @@
 """Who handed in what? A folder or a .zip, as learning platforms and git give them.
 
     ann.py, ann/kv_cache.py                               a file or a folder a learner
-    hw03-ann/homework/hw03_kv_cache/kv_cache.py           clones of GitHub Classroom
+    hw03-ann/work/hw03_kv_cache/kv_cache.py               clones of GitHub Classroom
     jonesben_LATE_123_456_kv_cache-1.py                   Canvas: learner's and upload's numbers
     Ann Example_123_assignsubmission_file_/kv_cache.py    Moodle
 
@@ -35,6 +35,13 @@ class File:
     order: tuple = ()  # among attempts: the last counts
     called: str = ""  # as the learner called it
 
+    def is_written(self, unit):
+        """Does it say more than the stub? What cannot be read is for the grader to tell."""
+        try:
+            return bool(self.none) or self.read() != unit.stub().encode()
+        except Exception:  # an archive may be damaged in many ways
+            return True
+
 
 @dataclass
 class HandedIn:
@@ -62,14 +69,19 @@ class HandedIn:
             names = sorted(f.called for f in self.files)
             said = ", ".join(names[:3])[:100] + ", …" * (len(names) > 3)
             return None, f"{unit.file} missing" + (f"; found {said}" if names else "")
-        places = [PurePosixPath(unit.file), PurePosixPath("homework", unit.folder, unit.file)]
+        rooms = ("", f"work/{unit.folder}", f"homework/{unit.folder}")
+        places = [PurePosixPath(room, unit.file) for room in rooms]
         usual = [f for place in places for f in found if f.path == place]
         if not usual and len(found) > 1:
             names = ", ".join(str(f.path) for f in found[:3])
             return None, f"several files are called {unit.file}: {names}"
-        file = (usual or found)[0]
+        usual = usual or found
+        file = next((f for f in usual if f.is_written(unit)), usual[0])
         known = self.alone or file.path == PurePosixPath(unit.file)
-        return file, "" if known else f"{file.path} was graded"
+        notes = [] if known else [f"{file.path} was graded"]
+        if not file.is_written(unit):
+            notes.append("it is the stub, with nothing written in it")
+        return file, "; ".join(notes)
 
 
 # ------------------------------------------------------------------------------- what lies there

@@ -465,8 +465,34 @@ class Unit:
         self.exercises, self.rows, self.names, self.problems = {}, [], {}, {}
 
     @property
-    def path(self):
+    def given(self):
+        """The stub as the course has it, in its folder."""
         return HERE / self.folder / self.file
+
+    @property
+    def copy(self):
+        """Where a learner writes: git ignores it, and `make work` puts the stub there."""
+        return HERE.parent / "work" / self.folder / self.file
+
+    @property
+    def path(self):
+        """The learner's file: her copy, unless nothing is written there and something where the
+        stub was."""
+        here = [path for path in (self.copy, self.given) if os.path.lexists(path)]
+        written = [path for path in here if not self.is_stub(path)]
+        return next(iter([*written, *here]), self.copy)
+
+    @property
+    def shown(self):
+        """The learner's file as seen from the course's folder."""
+        return self.path.relative_to(HERE.parent).as_posix()
+
+    def is_stub(self, path):
+        """Is this the file as the learner got it? What is no file is something else."""
+        try:
+            return path.is_file() and path.read_bytes() == self.stub().encode()
+        except OSError:
+            return False
 
     @property
     def points(self):
@@ -530,14 +556,14 @@ class Unit:
         part = next(p for p in exercise.parts if p.name == part)
         if not self.path.exists():
             again = f"`make reset HW={self.short}` writes it anew"
-            raise Lost(f"{self.folder}/{self.file} is not there; {again}")
+            raise Lost(f"{self.shown} is not there; {again}")
         import torch  # noqa: F401  its slow first import is not the learner's
 
         with alarm(SECONDS) as rung:
             try:
                 self.names, self.problems = learners(self.path, self.path.stat().st_mtime_ns)
             except OSError as error:
-                raise Lost(f"{self.folder}/{self.file} cannot be read: {error.strerror}") from None
+                raise Lost(f"{self.shown} cannot be read: {error.strerror}") from None
             row = self.mark(self.names, self.problems, exercise, part, path=str(self.path))
         if rung:
             row = Row(exercise.name, part.name, part.points, "time", SAYS["time"])

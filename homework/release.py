@@ -14,9 +14,17 @@ from pathlib import Path
 
 from homework.marking import HERE, find
 from minimal.command import command
+from minimal.data.files import write_whole
 
 ROOT = HERE.parent
 WITHHELD = ["homework/solutions", "tests/homework"]  # the tests prove the exercises by solutions
+
+HANDED_IN = """
+# homework is handed in by git: what learners write for it, and none of their notebooks
+!work
+work/*
+!work/hw*
+"""
 
 
 def git(folder, *arguments):
@@ -36,11 +44,15 @@ def copy(out, *which):
 
 
 def start(out):
-    """A repository whose whole history holds no solution."""
+    """A repository whose whole history holds no solution, and whose git takes homework from
+    work/."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise SystemExit(f"wanted a new or an empty folder, got {out}")
     out.mkdir(parents=True, exist_ok=True)
     copy(out, ".", *(f":!{name}" for name in WITHHELD))
+    ignored = out / ".gitignore"
+    known = ignored.read_text(encoding="utf-8") if ignored.is_file() else ""
+    write_whole(ignored, known + HANDED_IN)
     git(out, "init", "--quiet", "--initial-branch=main")
     git(out, "add", "--all", "--force")
     git(out, "commit", "--quiet", "--message", "The course")

@@ -1,7 +1,7 @@
 """hw09 · A value path of your own: the template, which runs as it stands.
 
-    python homework/hw09_open_project/project.py --smoke          everything once, in a minute
-    python homework/hw09_open_project/project.py --seeds 0 1 2    the runs that you report
+    python work/hw09_open_project/project.py --smoke          everything once, in a minute
+    python work/hw09_open_project/project.py --seeds 0 1 2    the runs that you report
 
 Four things are yours: SENTENCE, the class, its control, and PREDICTED. Write the last one before
 the first run; the file prints it beside what came out.

@@ -1,11 +1,12 @@
-"""Where does a learner work? On copies of the notebooks in work/, which git ignores.
+"""Where does a learner work? On copies in work/, which git ignores.
 
     python -m course.work                make the copies that are missing, renew the untouched ones
     python -m course.work --reset 04     a fresh copy of one; yours stays beside it, with its date
 
-`make lab` does the first, so an update, by git pull, meets no changed file and has no conflict. A
-copy remembers in its metadata what it was made from. It is renewed when the course changes and the
-learner has not; what had run, or was changed, is kept.
+`make lab` does the first, so an update, by git pull, meets no changed file and has no conflict.
+Copied are notebooks, decks, and the files that homework asks for. What each was made from is noted
+beside them. A copy is renewed when the course changes and the learner has not; what had run, or was
+changed, is kept.
 """
 
 import datetime
@@ -18,52 +19,84 @@ from pathlib import Path
 from minimal.command import command
 from minimal.data import files
 
-NOTEBOOKS = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 NAME = re.compile(r"\d\d[a-z]?_\w+\.ipynb")
+PROJECT = ("project.py", "report.md")  # of hw09; each other unit asks for one file, of its own name
+GIVEN = ".given.json"  # in work/: what each copy was made from
+DECK = re.compile(rb"\]\(\.\./(slides/\w+\.ipynb)\)")  # as a notebook links it
 
 
-def update(course, work):
-    """Copies of every notebook of `course` in `work`; [(name, what happened)] where anything did:
-    new, renewed, set aside as another name, or kept although the course has a newer one."""
-    paths = sorted(path for path in course.iterdir() if NAME.fullmatch(path.name))
-    refuse(work, "a folder")
-    for path in paths:
-        refuse(work / path.name, "a file")
+def sources(root):
+    """{place in work/: the course's own file} of all that a learner runs or changes."""
+    found = {path.name: path for path in numbered(root / "notebooks")}
+    found |= {f"slides/{path.name}": path for path in numbered(root / "slides")}
+    for folder in sorted(root.glob("homework/hw*_*")):
+        asked = [folder.name.partition("_")[2] + ".py", *PROJECT]
+        here = [name for name in asked if (folder / name).is_file()]
+        found |= {f"{folder.name}/{name}": folder / name for name in here}
+    return found
+
+
+def numbered(folder):
+    return sorted(path for path in folder.glob("*.ipynb") if NAME.fullmatch(path.name))
+
+
+def update(root, work):
+    """A copy in `work` of each of the course's sources; [(place, what happened)] where anything
+    did: new, renewed, set aside as another name, or kept although the course has a newer one."""
+    found = sources(root)
+    check(work, found)
+    given, happened = noted(work), []
     work.mkdir(exist_ok=True)
-    found = [(path.name, update_one(path, work / path.name)) for path in paths]
-    return [(name, what) for name, what in found if what]
+    for place, source in found.items():
+        fresh = as_copied(source)
+        what = update_one(fresh, work / place, given.get(place))
+        if same(fresh, work / place):
+            given[place] = state(fresh, place)["now"]
+        happened += [(place, what)] if what else []
+    note(work, given)
+    return happened
 
 
-def update_one(source, copy):
+def update_one(fresh, copy, given):
     """The copy as it should be after an update, and in a word what had to be done."""
     if not copy.exists():
-        write(source, copy)
+        write(copy, fresh)
         return "new"
-    theirs, mine = state(copy.read_bytes()), state(source.read_bytes())
+    theirs, mine = state(copy.read_bytes(), copy.name), state(fresh, copy.name)
     if theirs and theirs["now"] == mine["now"]:
         return ""
-    if not theirs or theirs["now"] != theirs["given"]:
-        return "kept" if not theirs or theirs["given"] != mine["now"] else ""
-    aside = set_aside(copy) if theirs["ran"] else None
-    write(source, copy)
-    return f"renewed; what had run is now {aside.name}" if aside else "renewed"
+    if not theirs or theirs["now"] != given:
+        return "kept" if not theirs or given != mine["now"] else ""
+    aside = set_aside(copy) if theirs["worth"] else None
+    write(copy, fresh)
+    return f"renewed; the one before is now {aside.name}" if aside else "renewed"
 
 
-def reset(source, copy):
+def reset(root, work, place):
     """A fresh copy, and where the learner's went: None where there was none."""
-    refuse(copy.parent, "a folder")
-    refuse(copy, "a file")
-    copy.parent.mkdir(exist_ok=True)
+    check(work, [place])
+    fresh, copy = as_copied(sources(root)[place]), work / place
     aside = set_aside(copy) if copy.exists() else None
-    write(source, copy)
+    write(copy, fresh)
+    note(work, noted(work) | {place: state(fresh, place)["now"]})
     return aside
 
 
 # ---- one copy ------------------------------------------------------------------------------------
 
 
-def state(content):
-    """What a notebook says now, what it was made from, and whether it ran; None: no notebook."""
+def as_copied(source):
+    """What a copy of this file holds: a notebook in work/ links the deck that lies there, too."""
+    content = source.read_bytes()
+    return DECK.sub(rb"](\1)", content) if source.suffix == ".ipynb" else content
+
+
+def state(content, name):
+    """What a file says now, and whether it is worth a name of its own once it is renewed; None: no
+    notebook, though it is called one."""
+    if not name.endswith(".ipynb"):
+        return dict(now=files.digest(content.hex()), worth=True)
     try:
         book = json.loads(content)
         cells = [
@@ -71,34 +104,59 @@ def state(content):
             for cell in book["cells"]
         ]
         ran = any(cell.get("outputs") for cell in book["cells"])
-        given = book["metadata"].get("course", {}).get("given", "")
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
     # outputs, counts and folds are the machine's; the cells above are what a learner writes
-    return dict(now=files.digest(cells), given=given, ran=ran)
+    return dict(now=files.digest(cells), worth=ran)
 
 
-def write(source, copy):
-    """The copy, with a word of what it was made from."""
-    content = source.read_bytes()
-    book = json.loads(content)
-    book["metadata"]["course"] = dict(given=state(content)["now"])
-    text = json.dumps(book, indent=1, ensure_ascii=False)
-    files.write_whole(copy, text + "\n")
+def same(fresh, copy):
+    """Does the copy say what the course says?"""
+    theirs = state(copy.read_bytes(), copy.name)
+    return bool(theirs) and theirs["now"] == state(fresh, copy.name)["now"]
+
+
+def write(copy, content):
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    files.write_whole(copy, content)
 
 
 def set_aside(copy):
     """Give the learner's copy a dated name beside it, one that nothing has yet; the name."""
     dated = f"{copy.stem}.{datetime.date.today().isoformat()}"
     ends = itertools.chain([""], (f"-{number}" for number in itertools.count(2)))
-    aside = files.first_free(copy.with_name(f"{dated}{end}.ipynb") for end in ends)
+    aside = files.first_free(copy.with_name(f"{dated}{end}{copy.suffix}") for end in ends)
     with files.writing(copy):
         os.rename(copy, aside)
     return aside
 
 
+# ---- all of them ---------------------------------------------------------------------------------
+
+
+def noted(work):
+    """{place: what its copy was made from}; empty where nobody noted it."""
+    try:
+        given = json.loads((work / GIVEN).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return given if isinstance(given, dict) else {}
+
+
+def note(work, given):
+    files.write_whole(work / GIVEN, json.dumps(given, indent=1) + "\n")
+
+
+def check(work, places):
+    """Nothing but folders and files of its own is written to: not what a link leads to."""
+    refuse(work, "a folder")
+    for place in places:
+        refuse((work / place).parent, "a folder")
+        refuse(work / place, "a file")
+    refuse(work / GIVEN, "a file")
+
+
 def refuse(path, wanted):
-    """Nothing but a folder or a file of its own is written to: not what a link leads to."""
     kind = files.kind_of(path)
     if kind not in ("", wanted):
         where = "/".join(path.parts[-2:]) if wanted == "a file" else f"{path.name}/"
@@ -110,41 +168,48 @@ def refuse(path, wanted):
 
 def named(word):
     """The notebook that a learner means by 04, 11a, 04_resformer or 04_resformer.ipynb."""
-    ours = sorted(path for path in NOTEBOOKS.iterdir() if NAME.fullmatch(path.name))
+    ours = numbered(ROOT / "notebooks")
     meant = [path for path in ours if word in (path.stem.split("_")[0], path.stem, path.name)]
     if not meant:
         numbers = ", ".join(path.stem.split("_")[0] for path in ours)
         raise ValueError(f"wanted a notebook, one of {numbers}, got {word!r}: NOTEBOOK=04")
-    return meant[0]
+    return meant[0].name
 
 
 def told(happened):
     """What a learner is told of an update: a line for each kind of news."""
-    new = [name for name, what in happened if what == "new"]
-    kept = [name.split("_")[0] for name, what in happened if what == "kept"]
-    lines = (
-        [f"work/ has {len(new)} new notebooks: yours to change, git ignores them"] if new else []
-    )
-    lines += [f"work/{name} is {what}" for name, what in happened if what.startswith("renewed")]
-    if kept:
-        lines.append(
-            f"you changed {', '.join(kept)}, and the course has newer ones: yours are kept, and "
-            f"`make reset NOTEBOOK={kept[0]}` gets the new one, with yours beside it"
-        )
+    new = sum(what == "new" for _, what in happened)
+    what = "notebooks, decks and homework: yours to change, git ignores them"
+    lines = [f"work/ has {new} new files, {what}"] if new else []
+    lines += [f"work/{place} is {what}" for place, what in happened if what.startswith("renewed")]
+    for place, what in happened:
+        if what == "kept":
+            lines.append(f"you changed work/{place}, and the course has a newer one: {way(place)}")
     return lines
+
+
+def way(place):
+    """How a learner gets the course's own, where hers is kept."""
+    folder, _, name = place.rpartition("/")
+    short, _, rest = (folder or name).partition("_")
+    asked = f"HW={short}" if name == f"{rest}.py" else ""
+    asked = asked if folder else f"NOTEBOOK={short}"
+    if not asked:
+        return "yours is kept; move it away, and `make work` brings that one"
+    return f"yours is kept, and `make reset {asked}` gets that one, with yours beside it"
 
 
 @command("course.work", __doc__)
 def main(parser, argv):
     parser.add_argument("--reset", metavar="NOTEBOOK", help="a fresh copy of one, such as 04")
-    asked, work = parser.parse_args(argv), NOTEBOOKS.parent / "work"
+    asked, work = parser.parse_args(argv), ROOT / "work"
     if asked.reset is None:
-        print("\n".join(told(update(NOTEBOOKS, work))) or "work/ is up to date")
+        print("\n".join(told(update(ROOT, work))) or "work/ is up to date")
         return
-    source = named(asked.reset)
-    aside = reset(source, work / source.name)
+    place = named(asked.reset)
+    aside = reset(ROOT, work, place)
     also = f"; yours is now {aside.name} beside it" if aside else ""
-    print(f"work/{source.name} is as the course has it{also}")
+    print(f"work/{place} is as the course has it{also}")
 
 
 if __name__ == "__main__":

@@ -74,7 +74,7 @@ def test_a_name_that_is_not_there_would_be_noticed():
 def test_the_questions_of_the_statements_are_answered():
     """As many answers in a unit as its page has boxes that ask."""
     for unit in UNITS:
-        asked = (unit.path.parent / "README.md").read_text(encoding="utf-8").count("**Question.**")
+        asked = (unit.given.parent / "README.md").read_text(encoding="utf-8").count("**Question.**")
         texts = [exercise.after for exercise in unit.exercises.values()]
         answered = sum(len(re.findall(r"README's question", text)) for text in texts)
         assert answered >= asked, (unit.short, asked, answered)
@@ -248,7 +248,7 @@ def test_a_notebook_exercise_that_has_one_says_it_once_it_is_right(capsys, monke
 def test_the_minutes_of_the_instructors_page_are_the_exercises():
     page = (HOMEWORK / "README.md").read_text(encoding="utf-8")
     said = dict(re.findall(r"\| `(hw\d\d_\w+)` \|.*\| (\d+) \|", page))
-    texts = {unit: unit.path.with_name("README.md").read_text(encoding="utf-8") for unit in UNITS}
+    texts = {unit: unit.given.with_name("README.md").read_text(encoding="utf-8") for unit in UNITS}
     wanted = {unit.folder: str(clock.unit_minutes(unit, texts[unit])) for unit in UNITS}
     assert said == wanted
     for unit, text in texts.items():

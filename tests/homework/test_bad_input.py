@@ -121,7 +121,8 @@ def mine(tmp_path, monkeypatch):
 def test_reset_keeps_a_file_that_is_no_text(mine, capsys, text):
     mine.write_bytes(text)
     reset.main(["hw03"])
-    assert "your file is now kv_cache.mine-1.py" in capsys.readouterr().out
+    kept = f"homework/{UNIT.folder}/kv_cache.mine-1.py"
+    assert f"your file is now {kept}" in capsys.readouterr().out
     assert mine.with_name("kv_cache.mine-1.py").read_bytes() == text
     assert mine.read_text() == UNIT.stub()
 

@@ -232,12 +232,34 @@ def test_hints_come_in_levels(course):
 
 def test_reset_writes_the_stub_and_keeps_every_file_of_the_learner(course, monkeypatch):
     monkeypatch.setattr(marking, "HERE", course / "homework")
-    UNIT.path.write_text("first = 1\n")
-    assert reset.reset(UNIT).read_text() == "first = 1\n" and UNIT.path.read_text() == UNIT.stub()
-    assert reset.reset(UNIT) is None
-    UNIT.path.write_text("second = 2\n")
-    assert reset.reset(UNIT).read_text() == "second = 2\n"
-    assert len(list(UNIT.path.parent.glob("kv_cache.mine-*.py"))) == 2
+    UNIT.given.write_text("first = 1\n")
+    (kept,) = reset.reset(UNIT)
+    assert kept.read_text() == "first = 1\n" and kept.parent == UNIT.given.parent
+    assert UNIT.given.read_text() == UNIT.copy.read_text() == UNIT.stub()
+    assert reset.reset(UNIT) == []
+    for text in ("second = 2\n", "third = 3\n"):
+        UNIT.copy.write_text(text)
+        (kept,) = reset.reset(UNIT)
+        assert kept.read_text() == text and UNIT.copy.read_text() == UNIT.stub()
+    assert len(list(UNIT.copy.parent.glob("kv_cache.mine-*.py"))) == 2
+    shutil.rmtree(UNIT.copy.parents[1])
+
+
+def test_a_learner_writes_in_a_copy_and_the_card_says_which_file_it_read(course, monkeypatch):
+    """What is written counts, wherever that is; the copy where both are."""
+    monkeypatch.setattr(marking, "HERE", course / "homework")
+    copy, given = (f"{folder}/{UNIT.folder}/{UNIT.file}" for folder in ("work", "homework"))
+    UNIT.given.write_text(UNIT.stub())
+    assert UNIT.shown == given, "without a copy there is one place"
+    UNIT.copy.parent.mkdir(parents=True)
+    UNIT.copy.write_text(UNIT.stub())
+    assert UNIT.shown == copy
+    text = card(course, HONEST)
+    assert f"your file: {given}" in text and "100 of 100 points" in text
+    UNIT.copy.write_text(HALF)
+    text = card(course, HONEST, "-k", "windowed")
+    assert f"your file: {copy}" in text and "no function of this name" in text
+    shutil.rmtree(UNIT.copy.parents[1])
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="this system has no alarm")

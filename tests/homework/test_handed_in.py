@@ -150,6 +150,38 @@ def test_one_clone_is_one_learner(tmp_path, stub, monkeypatch):
     assert stub == ["first", "first"] and f'"score": {UNIT.points}' in out.read_text()
 
 
+def test_a_clone_hands_in_what_is_written_be_it_the_copy_or_where_the_stub_was(tmp_path, stub):
+    """The stub in the other place is not graded in its stead; where there is nothing else, it is,
+    and the table says so."""
+    written = dict(copy=("first", UNIT.stub()), place=(UNIT.stub(), "first"), both=("first", "no"))
+    written["nothing"] = (UNIT.stub(), UNIT.stub())
+    for who, texts in written.items():
+        for room, text in zip(("work", "homework"), texts, strict=True):
+            path = tmp_path / "class" / who / room / UNIT.folder / UNIT.file
+            path.parent.mkdir(parents=True)
+            path.write_text(text)
+        (tmp_path / "class" / who / ".git").mkdir()
+    assert grade.main(["hw03", str(tmp_path / "class"), "--out", str(tmp_path / "out")]) == 0
+    rows = {row["submission"]: row for row in table(tmp_path / "out" / "grades.csv")}
+    whole = str(UNIT.points)
+    assert {who: row["score"] for who, row in rows.items()} == dict(
+        copy=whole, place=whole, both=whole, nothing="0"
+    )
+    assert f"work/{UNIT.folder}/{UNIT.file} was graded" in rows["copy"]["note"]
+    assert f"{CLONED} was graded" in rows["place"]["note"]
+    assert "it is the stub, with nothing written in it" in rows["nothing"]["note"]
+    assert not [who for who in ("copy", "place", "both") if "the stub" in rows[who]["note"]]
+
+
+def test_without_a_file_the_learners_own_is_graded(tmp_path, stub, monkeypatch, capsys):
+    monkeypatch.setattr(marking, "HERE", tmp_path / "homework")
+    UNIT.copy.parent.mkdir(parents=True)
+    UNIT.copy.write_text("first")
+    monkeypatch.chdir(tmp_path)
+    assert grade.main(["hw03"]) == 0
+    assert stub == ["first"] and f"{UNIT.points} of {UNIT.points}" in capsys.readouterr().out
+
+
 def test_late_is_counted_in_days_begun_and_told_where_nobody_knows(tmp_path, stub):
     (tmp_path / "class").mkdir()
     due = datetime(2026, 10, 31, 23, 59)

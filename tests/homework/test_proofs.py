@@ -62,7 +62,7 @@ def test_the_reference_and_two_other_right_answers_earn_everything(unit):
 @units
 def test_the_stub_earns_nothing_and_fails_by_not_being_written_alone(unit):
     assert {row.state for row in marks(unit, unit.stub())} == {"todo"}
-    text = unit.path.read_text(encoding="utf-8")
+    text = unit.given.read_text(encoding="utf-8")
     if text != unit.stub() and not os.environ.get("CI"):
         pytest.skip(f"{unit.file} holds a learner's own work; with CI=true it must be the stub")
     assert text == unit.stub(), (
@@ -193,7 +193,7 @@ def test_a_unit_has_the_shape_that_the_course_promises(unit):
 
 @units
 def test_the_public_tests_are_worth_what_the_exercises_say(unit):
-    path = unit.path.with_name(f"test_{unit.file}")
+    path = unit.given.with_name(f"test_{unit.file}")
     module = importlib.import_module(f"homework.{unit.folder}.{path.stem}")
     assert module.unit is unit, f"{path.name} asks another unit"
     (parametrize,) = module.test_part.pytestmark
@@ -205,7 +205,7 @@ def test_the_public_tests_are_worth_what_the_exercises_say(unit):
 
 @units
 def test_the_statement_names_every_exercise_with_its_points_and_minutes(unit):
-    text = (unit.path.parent / "README.md").read_text(encoding="utf-8")
+    text = (unit.given.parent / "README.md").read_text(encoding="utf-8")
     for e in unit.exercises.values():
         row = next(
             (line for line in text.splitlines() if line.startswith("|") and f"`{e.name}`" in line),

@@ -54,6 +54,19 @@ def test_the_history_that_learners_get_holds_a_solution_only_once_it_is_released
     assert git(out, "status", "--short") == ""
 
 
+def test_in_the_learners_repository_git_takes_homework_and_no_notebook_from_their_copies(course):
+    (course / "course" / ".gitignore").write_text("work\n*.lock\n")
+    release.git(course / "course", "add", ".gitignore")
+    release.git(course / "course", "commit", "--quiet", "--message", "keys")
+    out = course / "learners"
+    release.main([str(out)])
+    for place in ("01_attention.ipynb", ".given.json", "slides/01.ipynb", "hw03_kv_cache/kv_cache.py"):
+        (out / "work" / place).parent.mkdir(parents=True, exist_ok=True)
+        (out / "work" / place).write_text("mine")
+    git(out, "add", ".")
+    assert git(out, "diff", "--cached", "--name-only") == "work/hw03_kv_cache/kv_cache.py\n"
+
+
 def test_a_folder_that_holds_something_is_left_alone(course):
     (course / "full").mkdir()
     (course / "full" / "thesis").write_text("mine")

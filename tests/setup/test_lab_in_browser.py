@@ -73,7 +73,7 @@ def clone(home):
     git(home, "init", "-q")
     git(home, "add", ".")
     git(home, "commit", "-q", "-m", "the course")
-    work.update(home / "notebooks", home / "work")
+    work.update(home, home / "work")
     return home
 
 
@@ -188,7 +188,7 @@ def test_what_ran_and_was_saved_leaves_git_clean(page, home):
     saved = home / "work" / "00_start_here.ipynb"
     page.wait(lambda: '"output_type"' in saved.read_text(encoding="utf-8"), "the saved copy")
     assert git(home, "status", "--porcelain") == ""
-    assert work.update(home / "notebooks", home / "work") == [], "to run is not to change"
+    assert work.update(home, home / "work") == [], "to run is not to change"
 
 
 SLIDER = ".movable input[type=range]"

@@ -88,12 +88,11 @@ def test_make_alone_lists_every_target_in_a_line_each(make):
         (["reset"], "make reset HW=hw03, or which notebook: make reset NOTEBOOK=04"),
         (["gradescope"], "make gradescope HW=hw03"),
         (["grade", "FILE=x.py"], "make grade HW=hw03"),
-        (["grade", "HW=hw02"], "make grade HW=hw02 FILE=submission.py"),
     ],
 )
 def test_a_target_that_wants_a_name_asks_before_any_set_up(house, make, wish, words):
     done = make(house, *wish)
-    assert f"say which unit: {words}" in done.stdout or f"say which file: {words}" in done.stdout
+    assert f"say which unit: {words}" in done.stdout
     assert done.returncode != 0 and not (house / ".venv").exists()
 
 
@@ -154,6 +153,11 @@ def test_a_python_in_a_folder_with_a_blank_is_found(house, make):
     (house / "fake").rename(house / "my tools" / "fake")
     done = make(house, "setup", "PYTHON=my tools/fake")
     assert done.returncode == 0 and "with my tools/fake" in done.stdout
+
+
+def test_without_a_file_the_learners_own_is_graded(ready, make):
+    assert make(ready, "grade", "HW=hw03").returncode == 0
+    assert (ready / "words").read_text().split() == ["-m", "homework.grade", "hw03"]
 
 
 def test_only_args_is_a_list_of_words(ready, make):

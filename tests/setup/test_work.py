@@ -10,6 +10,8 @@ from course import work
 from tests.setup.conftest import ROOT, git
 
 NAMES = ("00_start.ipynb", "01_next.ipynb")
+DECK, STUB = "slides/00_start.ipynb", "hw01_first/first.py"
+REPORT = "hw09_open_project/report.md"
 
 
 def book(*sources):
@@ -23,12 +25,17 @@ def book(*sources):
 
 @pytest.fixture
 def course(tmp_path):
-    """The course's repository: two notebooks and its .gitignore."""
+    """The course's repository: two notebooks, a deck, homework, and its .gitignore."""
     folder = tmp_path / "course"
     (folder / "notebooks").mkdir(parents=True)
     shutil.copy(ROOT / ".gitignore", folder)
     for name in NAMES:
         (folder / "notebooks" / name).write_text(book("x = 1"))
+    texts = {DECK: book("y = 1"), f"homework/{STUB}": "first = 1\n", f"homework/{REPORT}": "# R\n"}
+    texts["homework/hw01_first/exercises.py"] = "the oracle"
+    for place, text in texts.items():
+        (folder / place).parent.mkdir(parents=True, exist_ok=True)
+        (folder / place).write_text(text)
     git(folder, "init", "-q")
     publish(folder)
     return folder
@@ -43,12 +50,12 @@ def publish(course):
 def mine(course, tmp_path):
     """A learner's clone, with copies."""
     git(tmp_path, "clone", "-q", str(course), "mine")
-    assert updated(tmp_path / "mine") == [(name, "new") for name in NAMES]
+    assert updated(tmp_path / "mine") == [(place, "new") for place in (*NAMES, DECK, STUB, REPORT)]
     return tmp_path / "mine"
 
 
 def updated(clone):
-    return work.update(clone / "notebooks", clone / "work")
+    return work.update(clone, clone / "work")
 
 
 def change(path, source=None, outputs=()):
@@ -83,6 +90,53 @@ def test_what_ran_and_was_saved_leaves_git_clean_and_an_update_has_no_conflict(c
     assert len(again) == 1 and "make reset NOTEBOOK=00" in again[0] and "yours" in again[0]
 
 
+def test_homework_and_decks_are_copies_too_and_nothing_that_was_written_is_lost(course, mine):
+    assert not (mine / "work" / "hw01_first" / "exercises.py").exists()
+    (mine / "work" / STUB).write_text("mine")
+    change(mine / "work" / DECK, "y = 'mine'", PRINTED)
+    assert git(mine, "status", "--porcelain") == ""
+    (course / DECK).write_text(book("y = 2"))
+    for place in (STUB, REPORT):
+        (course / "homework" / place).write_text("second")
+    publish(course)
+    git(mine, "pull", "-q", "--ff-only")
+    happened = dict(updated(mine))
+    assert happened.pop(REPORT).startswith("renewed; the one before is now report.20")
+    assert happened == {DECK: "kept", STUB: "kept"}
+    assert (mine / "work" / STUB).read_text() == "mine"
+    assert (mine / "work" / REPORT).read_text() == "second"
+    deck, stub = work.told(updated(mine))
+    assert "make reset HW=hw01" in stub and "move it away, and `make work`" in deck
+
+
+def test_what_a_learner_wrote_where_the_stub_was_is_in_no_danger(course, mine):
+    """Who edited the course's file takes it along, also when that file is given back to git."""
+    shutil.rmtree(mine / "work")
+    (mine / "homework" / STUB).write_text("mine")
+    updated(mine)
+    assert (mine / "work" / STUB).read_text() == "mine"
+    git(mine, "checkout", "-q", f"homework/{STUB}")
+    aside = dict(updated(mine))[STUB].split()[-1]
+    assert (mine / "work" / STUB).with_name(aside).read_text() == "mine"
+
+
+def test_a_copy_that_was_made_before_anything_was_noted_is_kept(mine):
+    (mine / "work" / work.GIVEN).write_text("no JSON")
+    assert updated(mine) == []
+    (mine / "work" / work.GIVEN).unlink()
+    (mine / "notebooks" / NAMES[0]).write_text(book("x = 2"))
+    assert updated(mine) == [(NAMES[0], "kept")]
+
+
+def test_a_copy_links_the_copy_of_its_deck(course, tmp_path):
+    linked = book("see [Slides](../slides/00_start.ipynb) and [a map](../slides/figures/a.svg)")
+    (course / "notebooks" / NAMES[0]).write_text(linked)
+    work.update(course, tmp_path / "copies")
+    copy = source(tmp_path / "copies" / NAMES[0])
+    assert copy == "see [Slides](slides/00_start.ipynb) and [a map](../slides/figures/a.svg)"
+    assert work.update(course, tmp_path / "copies") == []
+
+
 def test_a_copy_that_only_ran_is_renewed_and_what_it_printed_is_kept_aside(course, mine):
     copy = mine / "work" / NAMES[0]
     change(copy, outputs=PRINTED)
@@ -90,7 +144,7 @@ def test_a_copy_that_only_ran_is_renewed_and_what_it_printed_is_kept_aside(cours
     (mine / "notebooks" / NAMES[0]).write_text(book("x = 2"))
     ((name, what),) = updated(mine)
     aside = copy.with_name(what.split()[-1])
-    assert name == NAMES[0] and what.startswith("renewed; what had run is now 00_start.20")
+    assert name == NAMES[0] and what.startswith("renewed; the one before is now 00_start.20")
     assert source(copy) == "x = 2" and "1\\n" in aside.read_text()
 
 
@@ -99,7 +153,7 @@ def test_a_reset_loses_nothing_however_often(mine):
     kept = []
     for text in ("one", "two", "three"):
         change(copy, text)
-        kept.append(work.reset(mine / "notebooks" / NAMES[0], copy))
+        kept.append(work.reset(mine, mine / "work", NAMES[0]))
         assert source(copy) == "x = 1"
     assert [source(path) for path in kept] == ["one", "two", "three"]
     assert len({path.name for path in kept}) == 3 and all(p.parent == copy.parent for p in kept)
@@ -132,14 +186,14 @@ def test_a_link_or_folder_in_a_copys_place_is_refused_in_a_sentence(mine, make, 
 
 def test_a_notebook_is_meant_by_its_number_or_its_name():
     wanted = "11a_write_a_kernel.ipynb"
-    assert {work.named(w).name for w in ("11a", wanted, wanted[:-6])} == {wanted}
+    assert {work.named(w) for w in ("11a", wanted, wanted[:-6])} == {wanted}
     with pytest.raises(ValueError, match="wanted a notebook, one of 00, .*got '11'"):
         work.named("11")
 
 
 def test_every_link_of_a_copy_leads_to_where_that_of_the_notebook_does():
     """work/ stands beside notebooks/: what is linked is another copy, or named from the top."""
-    for path in sorted(work.NOTEBOOKS.glob("[0-9]*.ipynb")):
+    for path in work.numbered(work.ROOT / "notebooks"):
         for cell in json.loads(path.read_text())["cells"]:
             text = "".join(cell["source"])
             for link in work.re.findall(r"\]\(([^)#\s:]+)(?:#[^)]*)?\)", text):
