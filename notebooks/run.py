@@ -262,15 +262,20 @@ def publish(notebook, copy, page=True):
 
 
 def equations(folder):
-    """The tags that draw equations from a copy of MathJax beside the pages; empty without it."""
+    """A copy of MathJax beside the pages, and its tags; empty without it."""
     if not MATHJAX.is_file():
         return ""
     for source in (ROOT / "slides" / "theme" / "math.js", MATHJAX):
         write_whole(folder / "assets" / source.name, source.read_text(encoding="utf-8"))
-    return (
-        '<script src="assets/math.js"></script>\n'
-        '<script src="assets/tex-svg-full.js" defer></script>'
-    )
+    return drawing("assets")
+
+
+def drawing(assets):
+    """The tags of what draws equations from this folder; without MathJax they stand as typed."""
+    tags = f'<script src="{assets}/math.js"></script>'
+    if MATHJAX.is_file():
+        tags += f'\n<script src="{assets}/{MATHJAX.name}" defer></script>'
+    return tags
 
 
 def joined(outputs):

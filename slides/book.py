@@ -50,7 +50,7 @@ FOOT = (
 )
 READY = """<script>
 addEventListener("load", () => Promise.all([
-  window.MathJax?.startup?.promise, document.fonts.ready,
+  window.equationsDrawn(), document.fonts.ready,
 ]).then(() => { document.documentElement.dataset.ready = "yes"; }));
 </script>"""
 

@@ -148,16 +148,16 @@ def build(out, copies, profile, deck_copies, printing=True):
 
     # evidence
     at = "evidence/index.html"
-    put(at, "Findings", markdown("notebooks/evidence/README.md", at))
+    put(at, "Findings", markdown("notebooks/evidence/README.md", at), folded=True)
     for name, title in dict(ledger="Ledger", speed="Speed", gpu="On a GPU").items():
         at = f"evidence/{name}.html"
         ledger = markdown(f"notebooks/evidence/{name}.md", at)
-        put(at, title, recorded.with_figures(ledger))
+        put(at, title, recorded.with_figures(ledger), folded=name == "ledger")
     at = "evidence/claims.html"
     link = lambda file, words: anchor(file, at, words)
     put(at, "Claims", claims.claims(link), broad=True)
-    put("evidence/published.html", "Published tables", tables.published())
-    put("evidence/recorded.html", "Recorded runs", tables.recorded())
+    put("evidence/published.html", "Published tables", tables.published(), folded=True)
+    put("evidence/recorded.html", "Recorded runs", tables.recorded(), folded=True)
 
     # the package
     put("api/index.html", "The package", api.index())

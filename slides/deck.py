@@ -25,7 +25,6 @@ SCRIPTS = (
     "reveal.js/dist/reveal.js",
     "reveal.js/dist/reveal.css",
     "reveal.js/plugin/notes/notes.js",
-    "mathjax/es5/tex-svg-full.js",
 )
 FACES = (
     *(("source-sans-3", f"{weight}.css") for weight in ("400", "400-italic", "600", "700")),
@@ -131,8 +130,8 @@ def lay_out(folder):
         (folder / "fonts.css").touch()
         return
     (folder / "fonts").mkdir(exist_ok=True)
-    for name in SCRIPTS:
-        shutil.copy(packages / name, folder)
+    for source in (*(packages / name for name in SCRIPTS), run.MATHJAX):
+        shutil.copy(source, folder)
 
     # fonts: of every style sheet the faces of the letters that the course uses
     faces = []

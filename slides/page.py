@@ -127,13 +127,9 @@ def head(name, assets, *styles):
     """The head that every page shares: nothing in it comes from another machine."""
     sheets = ("fonts.css", "base.css", *styles)
     links = "\n".join(f'<link rel="stylesheet" href="{assets}/{sheet}">' for sheet in sheets)
-    drawn = ""  # without MathJax equations stand as typed
-    if run.MATHJAX.is_file():
-        drawn = f'<script src="{assets}/{run.MATHJAX.name}" defer></script>'
     return f"""<meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{html.escape(titled(name))}</title>
 <link rel="icon" href="{ICON}">
 {links}
-<script src="{assets}/math.js"></script>
-{drawn}"""
+{run.drawing(assets)}"""

@@ -18,13 +18,14 @@ NAV = (
 FOLDERS = dict(notebooks="Course", slides="Slides", homework="Homework", evidence="Evidence")
 
 
-def shell(name, body, at, groups=(), before=None, after=None, broad=False):
-    """A whole page around its body. `groups`: (part of the course, [(name, address)])."""
+def shell(name, body, at, groups=(), before=None, after=None, broad=False, folded=False):
+    """A whole page around its body. `groups`: (part of the course, [(name, address)]). `folded`: a
+    phone shows the sections below their headings when it is asked to."""
     body, headings = anchored(dark.turned(body))
     here = part(at)
     front = at == "index.html"
     chapters = sidebar(groups, at, here)
-    kind = " ".join(["broad"] * broad + ["front"] * front)
+    kind = " ".join(["broad"] * broad + ["folded"] * folded + ["front"] * front)
     # the front page lists the chapters itself: there they wait behind the button of a phone
     return f"""<!doctype html>
 <html lang="en"><head>
@@ -36,7 +37,7 @@ def shell(name, body, at, groups=(), before=None, after=None, broad=False):
 <div class="page">
 {"" if front else chapters}
 {contents(headings)}
-<main id="main"{' class="broad"' if broad else ""}>
+<main id="main">
 {body}
 {pager(before, after, at)}
 </main>

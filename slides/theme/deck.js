@@ -51,6 +51,5 @@ const scroll = () => {
 };
 
 // equations first, while every slide has its size
-const drawn = window.MathJax?.startup?.promise ?? Promise.resolve();
-Promise.all([drawn, document.fonts.ready]).then(upright.matches && !printing ? scroll : show).then(ready);
+Promise.all([window.equationsDrawn(), document.fonts.ready]).then(upright.matches && !printing ? scroll : show).then(ready);
 if (!printing) upright.addEventListener("change", () => { if (!matchMedia("print").matches) location.reload(); });

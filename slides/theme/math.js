@@ -4,6 +4,7 @@ window.MathJax = {
   svg: { fontCache: "local" },
   options: { enableMenu: false, skipHtmlTags: ["script", "noscript", "style", "textarea", "pre", "code"] },
 };
+window.equationsDrawn = () => window.MathJax.startup?.promise ?? Promise.resolve();  // at once where none is drawn
 // Light or dark: the reader's choice here, else what the system asks for.
 (() => {
   const root = document.documentElement, system = matchMedia("(prefers-color-scheme: dark)");

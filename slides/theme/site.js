@@ -58,11 +58,28 @@ if (contents) {
   follow();
 }
 
+// on a phone the sections of a long page are folded below their headings, which say what was found
+const phone = matchMedia("(max-width: 600px)");
+const fold = () => {
+  for (const heading of all(".folded main > h2")) {
+    const box = document.createElement("details"), summary = document.createElement("summary");
+    box.className = "section";
+    summary.textContent = "Read on";
+    box.append(summary);
+    while (heading.nextElementSibling?.matches(":not(h2, .pager)")) box.append(heading.nextElementSibling);
+    heading.after(box);
+  }
+};
+if (phone.matches) fold();
+else phone.addEventListener("change", fold, { once: true });
+
 // a link into something folded opens it; paper shows everything
 const unfold = () => {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
   for (let box = target; box; box = box.parentElement) if (box.localName === "details") box.open = true;
-  if (target?.closest("details")) target.scrollIntoView();
+  const section = target?.matches(":has(+ .section)") ? target.nextElementSibling : null;
+  if (section) section.open = true;
+  if (section || target?.closest("details")) target.scrollIntoView();
 };
 addEventListener("hashchange", unfold);
 if (location.hash) unfold();
@@ -101,8 +118,7 @@ for (const button of all("[data-show]")) button.addEventListener("click", () => 
   document.querySelector(".chooser [role=status]").textContent = `${shown} of ${cards.length} shown`;
 });
 
-const drawn = window.MathJax?.startup?.promise ?? Promise.resolve();
-Promise.all([drawn, document.fonts.ready]).then(() => {
+Promise.all([window.equationsDrawn(), document.fonts.ready]).then(() => {
   reachable();
   addEventListener("resize", reachable);
   addEventListener("toggle", reachable, true);

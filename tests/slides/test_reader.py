@@ -339,6 +339,34 @@ def test_the_sources_of_the_claims_are_a_few_screens_of_a_phone(browser, site):
     assert reader.run("document.body.scrollHeight") < 6000
 
 
+WHOLE = "document.querySelector('main').textContent.replaceAll('Read on', '').replace(/\\s+/g, '')"
+
+
+def test_a_phone_shows_the_answer_and_each_finding_as_its_heading_until_it_is_opened(browser, site):
+    """No word is lost: a desk, paper and a link to a finding show what is folded."""
+    at = "evidence/index.html"
+    phone, desk = opened(browser, site, at, PHONE), opened(browser, site, at)
+    folds = "[...document.querySelectorAll('main > h2 + details.section')]"
+    named = phone.run("document.querySelectorAll('main > h2').length")
+    assert named >= 6 and phone.run(f"{folds}.length") == named
+    assert phone.run(f"{folds}.filter(fold => fold.open).length") == 0
+    assert phone.run("document.body.scrollHeight") < 4000
+    answer = "document.querySelector('main strong').getBoundingClientRect().bottom"
+    assert phone.run(answer) < PHONE[1], "the answer stands on the first screen"
+    assert desk.run(f"{folds}.length") == 0 and phone.run(WHOLE) == desk.run(WHOLE)
+    phone.run("location.hash = 'Methods'")
+    opens = "document.getElementById('Methods').nextElementSibling.open"
+    phone.wait(lambda: phone.run(opens), "the fold of a heading that is linked")
+    phone.run("dispatchEvent(new Event('beforeprint'))")
+    assert phone.run(f"{folds}.every(fold => fold.open)")
+
+
+@pytest.mark.parametrize("at", ["ledger", "published", "recorded"])
+def test_long_lists_of_evidence_are_a_few_screens_of_a_phone(browser, site, at):
+    phone = opened(browser, site, f"evidence/{at}.html", PHONE)
+    assert phone.run("document.body.scrollHeight") < 12 * PHONE[1]
+
+
 def test_figures_of_lines_turn_dark_shades_keep_a_softer_paper_and_all_a_margin(browser, site):
     reader = opened(browser, site, dark=True)
     reader.run("localStorage.removeItem('theme')")
