@@ -60,7 +60,12 @@ def test_in_the_learners_repository_git_takes_homework_and_no_notebook_from_thei
     release.git(course / "course", "commit", "--quiet", "--message", "keys")
     out = course / "learners"
     release.main([str(out)])
-    for place in ("01_attention.ipynb", ".given.json", "slides/01.ipynb", "hw03_kv_cache/kv_cache.py"):
+    for place in (
+        "01_attention.ipynb",
+        ".given.json",
+        "slides/01.ipynb",
+        "hw03_kv_cache/kv_cache.py",
+    ):
         (out / "work" / place).parent.mkdir(parents=True, exist_ok=True)
         (out / "work" / place).write_text("mine")
     git(out, "add", ".")

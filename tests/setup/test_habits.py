@@ -1,14 +1,19 @@
 """Does what a stranger's machine reads hold? The container, the citation, the forms for issues."""
 
 import json
+import os
 import re
 import shlex
+import shutil
+import subprocess
 import tomllib
 
 import pytest
 import yaml
 
+import minimal
 from tests.setup.conftest import ROOT
+from tests.setup.test_make import FAKE
 
 CONTAINER = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text())
 FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("[!c]*.yml"))
@@ -20,27 +25,54 @@ def steps():
     return [line.split(maxsplit=1) for line in lines if line and not line.startswith("#")]
 
 
-def asked():
-    """Every call of make in the Dockerfile and in the dev container, as words."""
-    found = [shlex.split(rest) for word, rest in steps() if word == "RUN"]
-    found += [json.loads(rest) for word, rest in steps() if word == "CMD"]
-    found += [shlex.split(CONTAINER[name]) for name in ("postCreateCommand", "postAttachCommand")]
-    return found
+STEPS = {  # as a stranger's machine takes them: what builds it, then what starts it
+    "the image": [
+        *(shlex.split(rest) for word, rest in steps() if word == "RUN"),
+        *(json.loads(rest) for word, rest in steps() if word == "CMD"),
+    ],
+    "the dev container": [
+        shlex.split(CONTAINER[name]) for name in ("postCreateCommand", "postAttachCommand")
+    ],
+}
 
 
-def test_the_containers_commands_are_those_of_the_course(make, published, tmp_path):
-    """make says what it would do in a clean copy, and the last command opens JupyterLab."""
-    said = []
-    for program, *words in asked():
-        assert program == "make"
-        done = make(published, "-n", *words)
-        assert done.returncode == 0, done.stdout
-        said.append(done.stdout)
-    assert len(said) == 4
-    for create, start in (said[:2], said[2:]):
-        assert "whl/cpu" in create, "TORCH=cpu: no CUDA in the image"
-        assert "jupyterlab" in start and "--no-browser" in start
-    assert "--ip=0.0.0.0" in said[1], "a port of a container is reached from outside of it"
+@pytest.fixture
+def workdir(published, tmp_path):
+    """What `COPY . .` leaves of a checkout in which somebody has worked already, and beside it a
+    Python that only writes down how it was called."""
+    context, inside = tmp_path / "checkout", tmp_path / "values"
+    shutil.copytree(published, context)
+    for path in (".venv/.ready", ".venv/bin/python", "work/00_start_here.ipynb"):
+        (context / path).parent.mkdir(parents=True, exist_ok=True)
+        (context / path).touch()
+    lines = (context / ".dockerignore").read_text().splitlines()
+    left_out = [line.removeprefix("**/") for line in lines if line and line[0] != "#"]
+    shutil.copytree(context, inside, ignore=shutil.ignore_patterns(*left_out))
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python3").write_text(FAKE)
+    (tmp_path / "bin" / "python3").chmod(0o755)
+    return inside
+
+
+@pytest.mark.parametrize("where", STEPS)
+def test_a_container_is_set_up_and_started_step_by_step(where, workdir, outside):
+    """Each command runs, in order: the first installs the CPU build, the second installs nothing
+    and opens JupyterLab where a browser outside can reach it."""
+    path = f"{workdir.parent / 'bin'}{os.pathsep}{outside['PATH']}"
+    calls = []
+    for words in STEPS[where]:
+        (workdir / "calls").write_text("")
+        done = subprocess.run(
+            words, cwd=workdir, env=outside | dict(PATH=path), capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        calls.append((workdir / "calls").read_text().splitlines())
+    create, start = calls
+    installed = [call for call in create if " install " in call]
+    assert "whl/cpu torch" in installed[0] and "-e .[course,test]" in installed[-1]
+    assert not [call for call in start if " install " in call]
+    assert start[-1].startswith("-m jupyterlab") and "--no-browser" in start[-1]
+    assert where != "the image" or "--ip=0.0.0.0" in start[-1]
 
 
 def test_the_image_has_a_python_that_the_set_up_takes_and_nothing_of_this_checkout():
@@ -59,12 +91,24 @@ def makefile():
     return (ROOT / "Makefile").read_text()
 
 
-def test_the_citation_is_of_this_version_and_names_what_the_course_reads():
+KEYS = set(  # of a CITATION.cff of version 1.2.0
+    "abstract authors cff-version commit contact date-released doi identifiers keywords license "
+    "license-url message preferred-citation references repository repository-artifact "
+    "repository-code title type url version".split()
+)
+
+
+def project():
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def test_the_citation_is_valid_and_names_what_the_course_reads():
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert {"cff-version", "message", "title", "authors", "date-released"} <= set(cited)
-    assert cited["version"] == project["version"]
-    assert " AND ".join(cited["license"]) == project["license"]
+    assert {"cff-version", "message", "title", "authors"} <= set(cited) <= KEYS
+    assert all({"authors", "title", "type"} <= set(one) for one in cited["references"])
+    assert {one["type"] for one in cited["references"]} <= {"article", "blog", "report"}
+    # a list of licences would be a choice between them
+    assert project()["license"].split(" AND ")[0] == cited["license"]
     sources = json.loads((ROOT / "notebooks" / "evidence" / "published.json").read_text())[
         "sources"
     ]
@@ -72,10 +116,13 @@ def test_the_citation_is_of_this_version_and_names_what_the_course_reads():
     assert sorted(one["title"] for one in cited["references"]) == sorted(read)
 
 
-def test_the_changelog_begins_with_this_version():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    first = re.findall(r"^## \[(.*?)\]", (ROOT / "CHANGELOG.md").read_text(), re.M)[0]
-    assert first in ("Unreleased", project["version"])
+def test_version_and_date_are_the_same_wherever_they_are_told():
+    """While changes wait for a release, the changelog begins with them."""
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    news = re.findall(r"^## \[(.*?)\](?: - (.*))?", (ROOT / "CHANGELOG.md").read_text(), re.M)
+    version, date = next(row for row in news if row[0] != "Unreleased")
+    assert version == project()["version"] == cited["version"] == minimal.__version__
+    assert date == str(cited["date-released"])
 
 
 @pytest.mark.parametrize("path", FORMS, ids=lambda path: path.stem)
