@@ -80,13 +80,14 @@ def pytest_report_teststatus(report, config):
 
 
 def next_hints(unit, row, level):
-    """The hints up to this level, numbered, and how to ask for the next. To a mistake that has a
-    hint of its own that one speaks, and the general ones wait until they are asked for."""
+    """The hints up to this level, numbered, and how to ask for the next. Where the mistake is
+    named, only its own hint speaks: the general ones lead away from it, and wait to be asked."""
     tried = row.exercise in unit.exercises and row.state not in ("ok", "broken", "missing", "road")
     hints = unit.exercises[row.exercise].hints_for(row.part) if tried else ()
     named = unit.exercises[row.exercise].named(row.why) if tried else None
-    if named is not None and named.hint and level is None:
-        return [f"hint: {named.hint}", "(--hint 1 says more)"]
+    if named is not None and level is None:
+        own = [f"hint: {named.hint}"] if named.hint else []
+        return own + ["(--hint 1 says more)"] * bool(hints)
     level = (row.state != "todo") if level is None else max(level, 0)
     shown = [f"hint {i} of {len(hints)}: {hint}" for i, hint in enumerate(hints[:level], 1)]
     return shown + [f"(--hint {level + 1} says more)"] * (len(hints) > level)

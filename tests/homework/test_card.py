@@ -92,7 +92,10 @@ def test_a_broken_line_a_wrong_answer_and_a_missing_function_each_cost_only_thei
     assert "raised ValueError in line" in line["critical_point"]
     assert "not written yet" in line["predict_savings"] and "4/4" in line["owners"]
     assert "nonsense_that_is_not_installed" in text and "Traceback" not in text
-    assert "hint 1 of 2: Give every query head" in text and "--hint 2 says more" in text
+    after = one_line(text).partition("grouped_attention:")[2].partition("skip_heads:")[0]
+    assert "(--hint 1 says more)" in after and "hint 1 of" not in after, "the mistake is named"
+    raised = one_line(text).partition("critical_point:")[2]
+    assert "hint 1 of" in raised.partition("(--hint 2 says more)")[0], "and that one is not"
     markdown = (course / "card.md").read_text()
     assert markdown.startswith("# hw03") and "| part | points | why | next hint |" in markdown
     assert (
@@ -195,6 +198,10 @@ def test_the_first_hint_speaks_to_the_diagnosis():
         told = conftest.next_hints(unit, row, None)
         assert told == [f"hint: {wrong.hint}", "(--hint 1 says more)"] and wrong.hint
         assert conftest.next_hints(unit, row, 1)[0] == f"hint 1 of 2: {exercise.hints[0]}"
+    others = unit.exercises["attention"]
+    row = marking.Row(others.name, others.parts[0].name, 14, "wrong", others.wrongs[-1].says)
+    assert not others.wrongs[-1].hint, "what is wrong is said, and nothing leads away from it"
+    assert conftest.next_hints(unit, row, None) == ["(--hint 1 says more)"]
     row = marking.Row(exercise.name, exercise.parts[0].name, 4, "wrong", "right shape, wrong …")
     assert conftest.next_hints(unit, row, None)[0].startswith("hint 1 of 2: ")
 

@@ -177,12 +177,21 @@ def test_what_trains_is_waited_for(said, minutes):
     assert clock.waiting(f"**Time.** 5 minutes to read and run; {said}. No GPU.") == minutes
 
 
-SCREEN = 900  # pixels, of a window 1440 wide
-FORGE = """body { margin: 0; width: 830px; font: 16px/1.5 "Noto Sans", Helvetica, sans-serif }
-h1, h2 { margin: 24px 0 16px; line-height: 1.25; padding-bottom: .3em; border-bottom: 1px solid }
-p, pre, table, details { margin: 0 0 16px } img { max-width: 100% }
-pre { padding: 16px; font-size: 85%; line-height: 1.45; overflow: auto } code { font-size: 85% }
-table { border-collapse: collapse } td, th { padding: 6px 13px; border: 1px solid }"""
+SCREEN, COLUMN = 900, 830  # pixels: a window 1440 wide, and the text in it
+FORGE = f"""body {{ margin: 0; width: {COLUMN}px }}
+body {{ font: 16px/1.5 "Noto Sans", Helvetica, sans-serif }}
+h1, h2 {{ margin: 24px 0 16px; line-height: 1.25; padding-bottom: .3em; border-bottom: 1px solid }}
+p, pre, table, details {{ margin: 0 0 16px }} img {{ max-width: 100% }}
+pre {{ padding: 16px; font-size: 85%; line-height: 1.45; overflow: auto }} code {{ font-size: 85% }}
+table {{ border-collapse: collapse }} td, th {{ padding: 6px 13px; border: 1px solid }}"""
+
+
+def test_the_letters_of_the_first_drawing_are_12_pixels_in_a_column_of_a_forge():
+    found = re.search(r'<img src="(\S+)" alt="[^"]{40,}"', README.read_text(encoding="utf-8"))
+    drawing = (ROOT / found[1]).read_text(encoding="utf-8")
+    wide = float(re.search(r'<svg[^>]* width="(\d+)"', drawing)[1])
+    letters = [float(size) for size in re.findall(r'font-size="([\d.]+)"', drawing)]
+    assert len(letters) > 20 and min(letters) * min(1, COLUMN / wide) >= 12
 
 
 @pytest.mark.site
