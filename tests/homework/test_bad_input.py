@@ -108,20 +108,21 @@ STRANGE = {
 }
 
 
-@pytest.fixture
-def mine(tmp_path, monkeypatch):
-    """The place of a learner's file, in a course of its own."""
-    (tmp_path / "homework" / UNIT.folder).mkdir(parents=True)
+@pytest.fixture(params=["copy", "given"])
+def mine(request, tmp_path, monkeypatch):
+    """The place of a learner's file, her copy or where the stub was, in a course of its own."""
     monkeypatch.setattr(marking, "HERE", tmp_path / "homework")
     monkeypatch.setattr(reset, "find", lambda name: UNIT)
-    return UNIT.path
+    for path in (UNIT.copy, UNIT.given):
+        path.parent.mkdir(parents=True)
+    return getattr(UNIT, request.param)
 
 
 @pytest.mark.parametrize("text", STRANGE.values(), ids=STRANGE)
 def test_reset_keeps_a_file_that_is_no_text(mine, capsys, text):
     mine.write_bytes(text)
     reset.main(["hw03"])
-    kept = f"homework/{UNIT.folder}/kv_cache.mine-1.py"
+    kept = f"{mine.parts[-3]}/{UNIT.folder}/kv_cache.mine-1.py"
     assert f"your file is now {kept}" in capsys.readouterr().out
     assert mine.with_name("kv_cache.mine-1.py").read_bytes() == text
     assert mine.read_text() == UNIT.stub()
@@ -142,7 +143,8 @@ def test_reset_keeps_what_is_no_file(mine, kind):
 
 def test_reset_says_why_it_cannot_write(mine, capsys):
     mine.parent.rmdir()
-    assert "kv_cache.py cannot be written: No such file" in refused(capsys, reset.main, ["hw03"])
+    mine.parent.write_text("a file")
+    assert "kv_cache.py cannot be written: " in refused(capsys, reset.main, ["hw03"])
 
 
 @pytest.mark.parametrize("start", [b"\xef\xbb\xbf", "# für Übung 3\n".encode("cp1252")])
