@@ -87,6 +87,17 @@ def test_the_image_has_a_python_that_the_set_up_takes_and_nothing_of_this_checko
     assert {".git", ".venv", "runs", "build", "node_modules"} <= set(left_out)
 
 
+def test_which_python_it_takes_is_said_alike_everywhere():
+    low, high = re.search(r"not \((3, 11)\) <= .* <= \((3, 14)\)", makefile()).groups()
+    versions = [f"3.{minor}" for minor in range(int(low.split()[1]), int(high.split()[1]) + 1)]
+    told = re.compile(r"Python\s+(3\.\d+)\s+to\s+(3\.\d+)")
+    for name in ("README.md", "Makefile", "constraints.txt"):
+        said = set(told.findall((ROOT / name).read_text()))
+        assert said == {(versions[0], versions[-1])}, name
+    kinds = [kind.rpartition(" ")[2] for kind in project()["classifiers"] if "Python :: 3." in kind]
+    assert kinds == versions and project()["requires-python"] == f">={versions[0]}"
+
+
 def makefile():
     return (ROOT / "Makefile").read_text()
 
