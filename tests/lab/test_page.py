@@ -287,7 +287,7 @@ def test_the_page_can_be_written_on_the_day_when_all_is_recorded(tmp_path, monke
         "| 0 of 20 | 0 of 20 | 0.30 | 0.30 |",
         "| 5,960 steps, window open | 13, 13 and 13 | 50 % | 15, 15 and 15 |",
         "In all of these runs no weight of the embedding changes sign",
-        "With x0 W_V in all twelve layers a model ",
+        "A model whose twelve layers all make their values from the token alone ",
         "| tables over standard as large | 12 |",
         "| every second layer lies between four and eight from the top |",
     ):

@@ -273,30 +273,3 @@ def lead_with_rows(plan, ours, theirs):
     mean, low, high = leads.with_rows(ours, theirs)
     clear = intervals.clear(low, high, len(ours))
     return dict(plan=plan, n=len(ours), difference=mean, low=low, high=high, clear=clear)
-
-
-OF_THE_TOKEN = {  # and two controls, as the first picture names them
-    "bov-fixed": "tables, last third, 34 % larger",
-    "x0-v": "x0 W_V in all layers",
-    "svformer": "SVFormer",
-    "resformer": "ResFormer: keeps V",
-    "denseformer": "DenseFormer: mixes streams",
-}
-
-
-def answer_figure():
-    """(figure, alt text): what is known of values of the token until the dose is whole."""
-    panels = {
-        text: [row | dict(plan=OF_THE_TOKEN[row["plan"]]) for row in at_their_best(text)]
-        for text in TEXTS
-    }
-    title_ = "Values of the token lead standard attention on code; on the novel only tables do"
-    xlabel = "nats ahead of standard, each at its own best rates; 95 % intervals; filled: clear"
-    said = "; ".join(
-        f"{text}: " + ", ".join(f"{row['plan']} {leads.signed(row['difference'])}" for row in rows)
-        for text, rows in panels.items()
-    )
-    return beside(panels, title_, xlabel), (
-        "Three ways to make values of the token alone, and two controls, down; their lead over "
-        f"standard attention across, with intervals, a panel a text. {said}."
-    )

@@ -50,11 +50,6 @@ def whole():
     return len(texts()) == len(TEXTS)
 
 
-def state():
-    """How much of the two grids is recorded; what a part of them may say."""
-    return answer.state(*GRIDS)
-
-
 def held_out(text):
     """{cell: {seed: a loss a stretch of held-out rows}}; nothing until the grid is whole."""
     found = {}
@@ -83,11 +78,12 @@ def standing(row):
 # ---- the answer ----------------------------------------------------------------------------------
 
 SAID = dict(
-    ahead="leads `standard` by {} on {}",
-    behind="is behind `standard` on {1}: {0}",
-    level="is level with `standard` on {1}: {0}",
-    open="cannot be told from `standard` on {1}: {0}",
+    ahead="leads `standard`",
+    behind="is behind `standard`",
+    level="is level with `standard`",
+    open="cannot be told from `standard`",
 )
+ON_A_TEXT = dict.fromkeys(SAID, "on {1}: {0}") | dict(ahead="by {} on {}")
 NAMED = dict(code="code", novel="the novel")
 WORDS = dict(
     ahead="clearly ahead",
@@ -109,13 +105,17 @@ def opening():
 
 
 def sentence():
-    """All twelve layers on each text, in words."""
-    parts = []
+    """All twelve layers on each text, in words; texts that show the same share a verb."""
+    told = {}
     for text in texts():
         row = lead(text, ALL)
         words = f"{signed(row['difference'])} ({signed(row['low'])} to {signed(row['high'])})"
-        parts.append(SAID[standing(row)].format(words, NAMED[text]))
-    return f"With x0 W_V in all twelve layers a model {', and it '.join(parts)}"
+        told.setdefault(standing(row), []).append(
+            ON_A_TEXT[standing(row)].format(words, NAMED[text])
+        )
+    parts = (f"{SAID[how]} {' and '.join(where)}" for how, where in told.items())
+    what = "A model whose twelve layers all make their values from the token alone"
+    return f"{what} {', and it '.join(parts)}"
 
 
 def tuned():
@@ -182,6 +182,13 @@ def top_and_bottom():
             f"bottom: {other}"
         )
     return ". ".join(parts)
+
+
+def half_of_v():
+    """What half of V, kept beside the token, does to the lead at four layers, in words."""
+    costs = {text: lead(text, DOSES["from the top"][4], HALF[4]) for text in texts()}
+    words = (f"{mean_and_interval(row)} on {NAMED[text]}" for text, row in costs.items())
+    return f"V kept at one half beside the token in four layers takes away {' and '.join(words)}"
 
 
 def tables_over_standard():

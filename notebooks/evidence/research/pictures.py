@@ -123,7 +123,6 @@ FROM_RECORDS = ("recorded.svg", "recorded-tall.svg")  # the others are drawn fro
 
 # of the pages of findings: what returns (figure, alt text), or None before its grids are whole
 FINDINGS = {
-    "answer.svg": answer.answer_figure,
     "dose.svg": dose.picture,
     "fetch.svg": fetch.picture,
     "tokens.svg": slopes.by_tokens,
