@@ -1,8 +1,10 @@
 """How far apart are systems? What notebooks and decks tell of leads that no claim asks for."""
 
 from course import records
+from course.owner import ROOT
 from course.significance import holm
-from evidence.research import gains, numbers, pairs
+from evidence.research import dose, gains, numbers, pairs
+from evidence.research.answer import TEXTS, at_their_best
 from evidence.research.leads import rank_correlation
 from evidence.research.statements import ahead, count, lead, mean, of, rows, runs, said, told
 from minimal.compare.intervals import paired
@@ -147,20 +149,44 @@ def leads_of_tables_on_code_grow_and_shrink_long_before_the_end_on_the_novel():
     return dict(so=so) | about
 
 
+def of_dose(*cells):
+    """The lead of a cell of the dose on both texts, over standard or over another cell."""
+    return [f"{dose.lead(place, *cells)['difference']:.3f}" for place in TEXTS]
+
+
 @said
 def the_answer_to_the_title_is_what_notebook_09_says():
-    """Its three numbers to remember, and what stands against them: leads, code first."""
-    places = ("code", "novel")
-    svformer = [numbers.lead("svformer", place) for place in places]
-    slow = [gains.lead(place, "bov-every", "0.005").strip("*+")[:5] for place in places]
-    kept = [numbers.lead("bov-fixed", place, "bov-keep") for place in places]
+    """Its three numbers to remember, and what stands beside and against them: leads, code first."""
+    top, bottom = dose.DOSES["from the top"], dose.DOSES["from the bottom"]
+    all_twelve, at_the_top = of_dose(dose.ALL), of_dose(top[2])
+    half, bottom = of_dose(top[4], dose.HALF[4]), of_dose(bottom[8])
+    svformer = [numbers.lead("svformer", place) for place in TEXTS]
+    slow = [gains.lead(place, "bov-every", "0.005").strip("*+")[:5] for place in TEXTS]
     cut, whole = (numbers.lead(p, "controls_code") for p in ("resformer/detached", "resformer"))
     text = notebook("09")
-    so = "by {} nats on code and {} on the novel".format(*svformer) in text
+    so = "by {} nats on code and by {} on the novel".format(*all_twelve) in text
+    so = so and "- **{}** on code, values".format(all_twelve[0]) in text
+    so = so and "- **{}** on code, in the two layers at the top".format(at_the_top[0]) in text
+    so = so and "takes {} and {} of the lead away, clear on both".format(*half) in text
+    so = so and f"eight layers from the bottom lead by {bottom[1]}" in text
+    so = so and "by {} nats on code and {} on the novel".format(*svformer) in text
     so = so and "lead by {} and {}".format(*slow) in text
-    so = so and "by {} and {}, clear on both".format(*kept) in text
     so = so and f"falls from {whole} nats to {cut}, not clear" in text
-    return dict(so=so, svformer=svformer, slow=slow, kept=kept, detached=[whole, cut])
+    found = dict(all_twelve=all_twelve, two_at_the_top=at_the_top, half_of_v=half)
+    return dict(so=so) | found | dict(svformer=svformer, slow=slow, detached=[whole, cut])
+
+
+@said
+def the_front_page_answers_from_the_dose():
+    """README: all twelve layers, and tables over a standard as large; leads, code first."""
+    all_twelve, tables = of_dose(dose.ALL), of_dose(dose.TABLES[4], dose.AS_LARGE[4])
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    so = "by {} nats on code and by {} on a novel. That is 0.7M".format(*all_twelve) in text
+    so = so and "by {} nats on code and by {} on a novel. That is 0.97M".format(*tables) in text
+    tuned = {place: {row["plan"]: row for row in at_their_best(place)}["x0-v"] for place in TEXTS}
+    so = so and not any(row["clear"] for row in tuned.values())
+    so = so and "three seeds show it clearly on neither text" in text
+    return dict(so=so, all_twelve=all_twelve, tables=tables)
 
 
 @said
