@@ -87,6 +87,8 @@ def fill(path, cells, recorded, make, until=math.inf):
     for cell in missing(path, cells, recorded):
         if time.monotonic() >= until:
             break
+        if cell not in missing(path, cells, recorded):
+            continue  # another process has made it meanwhile
         made = make(cell)
         if made is None or cell not in missing(path, cells, recorded):
             continue

@@ -209,6 +209,21 @@ def test_a_row_that_another_writer_adds_meanwhile_is_not_added_twice(tmp_path, m
     assert len(read(path)["rows"]) == 1
 
 
+def test_what_another_process_has_made_is_not_made_again(tmp_path):
+    """It made the second of three cells while this one made the first: that one is passed over."""
+    path, begun = tmp_path / "grid.json", []
+
+    def make(cell):
+        begun.append(cell)
+        if cell == "one":
+            append(path, dict(plan="two", seed=0), HEAD)  # by another process
+        return dict(plan=cell, seed=0), HEAD, "made"
+
+    there = lambda row, cell: row["plan"] == cell
+    assert fill(path, ["one", "two", "three"], there, make) == []
+    assert begun == ["one", "three"]
+
+
 def test_rows_of_another_corpus_are_refused(tmp_path):
     append(tmp_path / "grid.json", dict(plan="standard"), HEAD)
     other = HEAD | dict(corpus=dict(name="other", fingerprint="xyz", tokens=1))
