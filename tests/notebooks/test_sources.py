@@ -138,6 +138,30 @@ def test_it_predicts_checks_asks_and_cites(notebook):
     assert not re.search(r"seed 00\d", text), "a source is cited by title and arXiv id"
 
 
+def unasked(notebook):
+    """The cells that take a guess for which no prediction has been asked since the guess before."""
+    found, asked = [], False
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            asked |= "> **Predict.**" in cell.source
+        elif re.search(r"^guess\w*.*= .*None", cell.source, flags=re.M):
+            found += [] if asked else [cell.id]
+            asked = False
+    return found
+
+
+def test_a_guess_is_asked_for_before_it_is_taken(notebook):
+    assert unasked(notebook) == []
+
+
+def test_a_guess_that_nobody_asked_for_is_seen():
+    ask = nbformat.v4.new_markdown_cell("> **Predict.** How many?")
+    taken, again = (nbformat.v4.new_code_cell("guess_many = None  # a number") for _ in range(2))
+    book = lambda *cells: nbformat.v4.new_notebook(cells=list(cells))
+    assert unasked(book(ask, taken)) == []
+    assert unasked(book(ask, taken, again)) == [again.id]
+
+
 def test_every_check_says_what_it_claims(notebook):
     checks = [cell for cell in run.code(notebook) if "checks" in run.tags(cell)]
     asserts = [
