@@ -187,6 +187,8 @@ def draws(special, edges=False):
         if edges:  # dice that show a threshold, in float64 exactly
             share[0, :3], action[0, :3], hidden[0, :3] = [0.15, 0.1, 0.1], [0.1, 0.8, 0.9], False
             starts[0, :4] = True
+            # and a word of two pieces that is swapped
+            share[1, 0], action[1, 0], starts[1, 1], hidden[1, :2] = 0.1, 0.85, False, False
         # a special token is a word of its own
         starts |= hidden
         starts[:, 1:] |= hidden[:, :-1]
@@ -194,6 +196,22 @@ def draws(special, edges=False):
         return ids, share, action, r.integers(100, 199, (2, 60)), hidden, starts, 3
 
     return make
+
+
+def of_first(dice, starts):
+    """For every piece the die of its word's first piece: all (B,T)."""
+    begun = np.where(starts, np.arange(starts.shape[1]), 0)
+    return np.take_along_axis(dice, np.maximum.accumulate(begun, axis=1), 1)
+
+
+def labelled(by):
+    """The masking with other labels: by(inputs, labels, ids)."""
+
+    def made(*given):
+        inputs, labels = mask_tokens(*given)
+        return inputs, by(inputs, labels, given[0])
+
+    return made
 
 
 @unit.exercise(
@@ -225,6 +243,54 @@ def draws(special, edges=False):
         "a draw of exactly 0.15 is not chosen, an action of exactly 0.8 takes the random "
         "token and one of exactly 0.9 stays: <, not <=",
         dict(below=np.less_equal),
+    ),
+    slip(
+        10,
+        "a word is chosen by the draw of its FIRST piece; yours is chosen piece by piece",
+        lambda ids, draw, action, others, special, starts, mask: mask_tokens(
+            ids, draw, of_first(action, starts), others, special, starts, mask, words=False
+        ),
+    ),
+    slip(
+        10,
+        "what a chosen word becomes is decided by the action of its FIRST piece",
+        lambda ids, draw, action, others, special, starts, mask: mask_tokens(
+            ids, of_first(draw, starts), action, others, special, starts, mask, words=False
+        ),
+    ),
+    slip(
+        10,
+        "every piece has its OWN entry of random_ids, not that of the word's first piece",
+        lambda ids, draw, action, others, special, starts, mask: mask_tokens(
+            ids, draw, action, of_first(others, starts), special, starts, mask
+        ),
+    ),
+    slip(
+        10,
+        "you chose the first pieces of words alone: all pieces of a chosen word are chosen",
+        lambda ids, draw, action, others, special, starts, mask: mask_tokens(
+            ids, np.where(starts, draw, 1), action, others, special, starts, mask, words=False
+        ),
+    ),
+    slip(
+        10,
+        "a word is chosen where its draw lies BELOW 0.15",
+        lambda ids, draw, *rest: mask_tokens(ids, 0.3 - draw, *rest),
+    ),
+    slip(
+        10,
+        "where nothing is chosen the label is -100, not 0: cross entropy leaves -100 out",
+        labelled(lambda inputs, labels, ids: np.where(labels < 0, 0, labels)),
+    ),
+    slip(
+        10,
+        "your labels hold what the model reads; it has to guess what stood there",
+        labelled(lambda inputs, labels, ids: np.where(labels < 0, -100, inputs)),
+    ),
+    slip(
+        10,
+        "a chosen piece that stays as it is has a label, too",
+        labelled(lambda inputs, labels, ids: np.where(inputs == ids, -100, labels)),
     ),
     hints=[
         "Where does the word of each piece begin? torch.where(starts, position, 0).cummax(1) says "
@@ -422,31 +488,40 @@ WORDS = ["tower", "river", "north", "of", "castle", "king", "old", "1066", "norm
 
 
 def tokens_of(text, keep):
-    text = text.lower()
-    if keep in (
-        "articles in marks",
-        "articles with marks",
-    ):  # dropped too early: as patterns, or as whole words
+    text = text if keep == "case" else text.lower()
+    if keep.startswith("articles "):  # dropped too early: as patterns, or as whole words
         text = (
             ARTICLES.sub(" ", text)
             if keep == "articles in marks"
             else " ".join(word for word in text.split() if not ARTICLES.fullmatch(word))
         )
-    mark = {"marks": None, "gaps": " "}.get(keep, "")
+    mark = {"marks": None, "articles beside marks": None, "gaps": " "}.get(keep, "")
     gone = dict(underscores=string.punctuation.replace("_", "")).get(keep, string.punctuation)
     text = "".join(c if c not in gone or mark is None else mark for c in text)
     text = "".join(c for c in text if c.isascii()) if keep == "ASCII" else text
     return (text if keep.startswith("articles") else ARTICLES.sub(" ", text)).split()
 
 
-def scores(prediction, golds, keep="", multiset=True, nothing=1.0, of=max, heard=None, spare=True):
+def harmonic(common, p, g):
+    """F1 of two lists of words that have so many in common."""
+    return 2 * common / (len(p) + len(g))
+
+
+def average(found):
+    return sum(found) / len(found)
+
+
+def scores(
+    prediction, golds, keep="", multiset=True, nothing=1.0, of=max, heard=None, spare=True,
+    score=harmonic, best_of=max, people_of=average,
+):  # fmt: skip
     """EM and F1 of a prediction, and F1 of a person: each gold text against the others."""
 
     def f1(said, wanted):
         p, g = tokens_of(said, keep), tokens_of(wanted, keep)
         p, g = (p, g) if multiset else (sorted(set(p)), sorted(set(g)))
         common = sum(min(p.count(w), g.count(w)) for w in set(p))
-        return 2 * common / (len(p) + len(g)) if p or g else nothing
+        return score(common, p, g) if p and g else nothing if p == g else 0.0
 
     def same(gold):
         p, g = tokens_of(prediction, keep), tokens_of(gold, keep)
@@ -457,8 +532,8 @@ def scores(prediction, golds, keep="", multiset=True, nothing=1.0, of=max, heard
         others = [f1(gold, other) for j, other in enumerate(golds) if j != i or not spare]
         people.append(of(others) if others else 1.0)
     heard = golds[:heard]
-    best = max(f1(prediction, gold) for gold in heard)
-    return max(map(same, heard)), best, sum(people) / len(people)
+    best = best_of([f1(prediction, gold) for gold in heard])
+    return max(map(same, heard)), best, people_of(people)
 
 
 def sentence(r, n):
@@ -510,7 +585,7 @@ def sentence(r, n):
         "the mean over the others",
         12,
         "a person is scored as a prediction is: the best over the others' texts, not their mean",
-        returns=lambda p, golds: scores(p, golds, of=lambda found: sum(found) / len(found)),
+        returns=lambda p, golds: scores(p, golds, of=average),
     ),
     Wrong(
         "notebook 08's F1",
@@ -573,6 +648,61 @@ def sentence(r, n):
         "take the best score over ALL gold answers",
         returns=lambda p, golds: scores(p, golds, heard=1),
     ),
+    slip(12, "compare in lower case: The is an article, and Tower is tower", scores, keep="case"),
+    slip(
+        12,
+        "delete punctuation before you drop articles and compare: tower! is tower",
+        scores,
+        keep="articles beside marks",
+    ),
+    slip(
+        7,
+        "a word that both have twice is twice in common: count with a Counter, not in sets",
+        scores,
+        score=lambda common, p, g: harmonic(len(set(p) & set(g)), p, g),
+    ),
+    slip(
+        12,
+        "F1 is the harmonic mean of precision and recall; yours is their plain mean",
+        scores,
+        score=lambda common, p, g: (common / len(p) + common / len(g)) / 2,
+    ),
+    slip(
+        12,
+        "that is precision alone; F1 is its harmonic mean with recall",
+        scores,
+        score=lambda common, p, g: common / len(p),
+    ),
+    slip(
+        12,
+        "that is recall alone; F1 is its harmonic mean with precision",
+        scores,
+        score=lambda common, p, g: common / len(g),
+    ),
+    slip(12, "the best gold text counts for F1, not the mean over all", scores, best_of=average),
+    slip(
+        12,
+        "F1 is the best over ALL gold texts; you took the first",
+        scores,
+        best_of=lambda found: found[0],
+    ),
+    slip(
+        12,
+        "EM compares normalised texts, as F1 does",
+        lambda prediction, golds: (
+            float(prediction in golds),
+            *scores(prediction, golds)[1:],
+        ),
+    ),
+    slip(
+        12,
+        "one gold text alone has nobody to differ from: person is 1",
+        lambda prediction, golds: (
+            *scores(prediction, golds)[:2],
+            scores(prediction, golds)[2] if golds[1:] else 0.0,
+        ),
+    ),
+    slip(12, "person is the mean over all persons, not the best of them", scores, people_of=max),
     hints=[
         "Normalise both: lower case, no punctuation, no a / an / the as words, single spaces; "
         "then split.",
@@ -602,6 +732,19 @@ def em_f1(prediction, golds):
     texts of the others; the mean of these. One gold text alone has nobody to differ from: 1.
     """
     return scores(prediction, golds)
+
+
+def seen_best(side=np.minimum, back=False):
+    """best_windows with each token in the window where side(left, right) is largest; `back`: the
+    last window is moved back to end with the document."""
+
+    def made(length, size, overlap):
+        starts, _ = best_windows(length, size, overlap)
+        starts[-1] = max(0, length - size) if back else starts[-1]
+        left = np.arange(length)[:, None] - starts
+        return starts, side(left, size - 1 - left).argmax(1)
+
+    return made
 
 
 @unit.exercise(
@@ -652,6 +795,34 @@ def em_f1(prediction, golds):
         8,
         "where two windows give a token equally much, it belongs to the earlier",
         dict(best="later"),
+    ),
+    slip(
+        8,
+        "neighbours share `overlap` tokens; yours share none",
+        lambda length, size, overlap: best_windows(length, size, 0),
+    ),
+    slip(
+        8,
+        "as few windows as cover the document: stop with the first that reaches its end",
+        lambda length, size, overlap: best_windows(length, size, overlap, extra=overlap),
+    ),
+    slip(8, "the POORER side decides, the smaller of the two", seen_best(np.maximum)),
+    slip(8, "you looked at the left side alone", seen_best(lambda left, right: left)),
+    slip(
+        8,
+        "the token itself is on neither side: to its right stand start + size - 1 - t tokens",
+        seen_best(lambda left, right: np.minimum(left, right + 1)),
+    ),
+    slip(8, "the last window is not moved back: it may reach beyond the end", seen_best(back=True)),
+    slip(
+        8,
+        "name a window by its number, 0 to W - 1, not by where it starts",
+        lambda *given: (best_windows(*given)[0], best_windows(*given)[0][best_windows(*given)[1]]),
+    ),
+    slip(
+        8,
+        "windows are counted from 0",
+        lambda *given: (best_windows(*given)[0], best_windows(*given)[1] + 1),
     ),
     hints=[
         "Starts are 0, size - overlap, 2 (size - overlap), …; stop with the first window that "
@@ -1062,6 +1233,16 @@ def features(r):
     return r.normal(size=(60, 4)) * 0.5 + np.maximum(x, 0) * [-1, -0.4, 0.6, -2], np.maximum(x, 0)
 
 
+def times(factor):
+    """calming_alpha with the lowest point of the parabola at factor(v, r) times where it is."""
+
+    def made(v, r):
+        best = np.maximum(factor(v, r) * calming_alpha(v, r, clip=False)[0], 0)
+        return best, 2 * best
+
+    return made
+
+
 @unit.exercise(
     Part("where the two oppose each other, and where not", 12, features),
     Wrong(
@@ -1075,6 +1256,44 @@ def features(r):
         12,
         "the variance stays below that of v until twice the best alpha",
         dict(reach=1),
+    ),
+    Wrong(
+        "half of the best",
+        12,
+        "the limit is twice the best alpha, not half of it",
+        dict(reach=0.5),
+    ),
+    slip(
+        12,
+        "your sign is turned: the variance falls where the covariance is BELOW zero",
+        times(lambda v, r: -1),
+    ),
+    slip(
+        12,
+        "where the covariance is above zero no positive alpha helps: its size is no alpha",
+        times(lambda v, r: np.sign(calming_alpha(v, r, clip=False)[0])),
+    ),
+    slip(
+        12,
+        "you doubled it: the lowest point is at -Cov / Var R, and at twice that it is back",
+        times(lambda v, r: 2),
+    ),
+    slip(12, "divide by the variance of R, not of V", times(lambda v, r: r.var(0) / v.var(0))),
+    slip(12, "divide by the VARIANCE of R, not by its root", times(lambda v, r: r.std(0))),
+    slip(
+        12,
+        "that is a correlation; alpha is the covariance over the variance of R",
+        times(lambda v, r: r.std(0) / v.std(0)),
+    ),
+    slip(
+        12,
+        "covariance and variance are divided by the same number, N or N - 1",
+        times(lambda v, r: 1 - 1 / len(v)),
+    ),
+    slip(
+        12,
+        "take the means off first: a covariance is that of what is left",
+        lambda v, r: np.outer([1, 2], np.maximum(-(v * r).sum(0) / (r * r).sum(0), 0)),
     ),
     hints=[
         "Var V + alpha² Var R + 2 alpha Cov is a parabola in alpha. Where is its lowest point, "

@@ -58,6 +58,17 @@ def by_none(r):
     return [i - 1 for i in targets(rule, layers)], layers
 
 
+def with_rule(rule, picks):
+    """which_rules with one rule mistaken: picks(L) are the layers that it is taken for."""
+
+    def made(picked, layers):
+        found = list(which_rules(picked, layers))
+        found[RULES.index(rule)] = int(list(picked) == list(picks(layers)))
+        return tuple(found)
+
+    return made
+
+
 @unit.exercise(
     Part(
         "one rule",
@@ -67,6 +78,7 @@ def by_none(r):
             picked_by("every second"),
             picked_by("last half"),
             picked_by("last third", 2),
+            lambda r: ([0, 2, 4, 6, 8], 9),
         ],
     ),
     Part(
@@ -78,6 +90,10 @@ def by_none(r):
             by_none,
             lambda r: ([1, 2], 3),
             lambda r: (list(range(1, 8)), 8),
+            lambda r: ([7, 8], 9),
+            lambda r: ([6, 8], 9),
+            lambda r: ([0, 1, 2], 9),
+            lambda r: ([5, 6, 7, 8], 9),
         ],
     ),
     Wrong(
@@ -104,6 +120,49 @@ def by_none(r):
         4,
         "you compared how many layers there are, not which",
         dict(number=True),
+    ),
+    slip(
+        2,
+        "every second is counted from the LAST layer down: at an odd depth these are 0, 2, 4, …",
+        with_rule("every second", lambda L: range(1, L, 2)),
+    ),
+    slip(
+        2,
+        "`picked` ascends; your list of every second layer descends, and is never equal to it",
+        with_rule("every second", lambda L: range(L - 1, -1, -2)),
+    ),
+    slip(
+        4,
+        "layers are counted from 0: the last third begins AT layer 2L // 3",
+        with_rule("last third", lambda L: range(2 * L // 3 + 1, L)),
+    ),
+    slip(
+        4,
+        "the LAST third begins at 2L // 3; yours has two thirds",
+        with_rule("last third", lambda L: range(L // 3, L)),
+    ),
+    slip(
+        4,
+        "you took the first third; the last one begins at 2L // 3",
+        with_rule("last third", lambda L: range(L // 3)),
+    ),
+    slip(
+        2,
+        "the last half begins at L / 2 rounded DOWN",
+        with_rule("last half", lambda L: range((L + 1) // 2, L)),
+    ),
+    slip(
+        4,
+        "layers are counted from 0: the last half begins AT layer L // 2",
+        with_rule("last half", lambda L: range(L // 2 + 1, L)),
+    ),
+    slip(
+        2,
+        "a rule picks ALL of its layers: some of the last third are not the last third",
+        lambda picked, layers: (
+            int(set(picked) <= set(targets("last third", layers))),
+            *which_rules(picked, layers)[1:],
+        ),
     ),
     hints=[
         "For 12 layers: [8, 9, 10, 11], [1, 3, 5, 7, 9, 11], [6, …, 11]. And for 4?",
@@ -142,14 +201,25 @@ def row(*numbers, inside=True):
 
     def case(r, n):
         layers = int(r.integers(7, 20))
+        layers += n == 4 and layers % 2 == 0  # at an odd depth every second layer is an even one
         chosen, deep = target_layers(n, layers), targets("last third", layers)
         # layers in which the rules differ
         telling = [i for i in range(layers) if n not in (3, 4, 7) or i not in deep]
         layer = r.choice([i for i in telling if (i in chosen) == inside])
+        if n in (6, 11):  # where the last third begins, or just before
+            layer = deep[0] - (not inside)
         tensors = normals(r, *[(2, 4, 3, 5)] * 3)
         return n, int(layer), layers, *tensors, 2 + r.normal(), r.normal() - 2
 
     return [lambda r, n=n: case(r, n) for n in numbers]
+
+
+DEEP = (2, 5, 6, 8, 9, 10, 11, 12, 13)  # rows that change the last third
+
+
+def in_rows(*rows, made):
+    """value with what `made` makes of the same inputs in these rows."""
+    return lambda row, *given: (made if row in rows else value)(row, *given)
 
 
 @unit.exercise(
@@ -190,6 +260,73 @@ def row(*numbers, inside=True):
         16,
         "you took V1 where x0 W_V was meant, or the other way round: see the table's first column",
         dict(swap=True),
+    ),
+    slip(
+        8,
+        "row 3 changes ALL layers but layer 0, not the last third",
+        in_rows(3, made=lambda row, *given: value(5, *given)),
+    ),
+    slip(
+        8,
+        "row 3 does not change layer 0: V1 is made there",
+        in_rows(3, made=lambda row, layer, layers, v, v1, *rest: v1.copy()),
+    ),
+    slip(
+        8,
+        "rows 4 and 7 change every second layer, not the last third",
+        in_rows(4, 7, made=lambda row, *given: value(row + 2, *given)),
+    ),
+    slip(
+        8,
+        "every second layer is counted from the LAST one down: at an odd depth these are even",
+        in_rows(4, 7, made=lambda row, layer, L, *rest: value(row, layer, L + L % 2, *rest)),
+    ),
+    slip(
+        16,
+        "the last third begins AT layer 2L // 3, counted from 0; yours begins later",
+        in_rows(
+            *DEEP,
+            made=lambda row, layer, L, v, *rest: (
+                v.copy() if layer == 2 * L // 3 else value(row, layer, L, v, *rest)
+            ),
+        ),
+    ),
+    slip(
+        16,
+        "you changed the last half; these rows change the last third, from 2L // 3 on",
+        in_rows(
+            *DEEP,
+            made=lambda row, layer, L, *rest: value(
+                row, L - 1 if layer >= L // 2 else layer, L, *rest
+            ),
+        ),
+    ),
+    slip(
+        8,
+        "the coefficient a is missing in rows 4 and 6",
+        in_rows(4, 6, made=lambda row, *given: value(row, *given[:-2], 1.0, 0.0)),
+    ),
+    slip(
+        8,
+        "rows 7 and 9 take x0 W_V, not V1",
+        in_rows(
+            7, 9, made=lambda row, layer, L, v, v1, vx, a, b: value(row, layer, L, v, v1, v1, a, b)
+        ),
+    ),
+    slip(
+        8,
+        "V has a coefficient of its own in rows 11 and 13: a",
+        in_rows(11, 13, made=lambda row, *given: value(row, *given[:-2], 1.0, given[-1])),
+    ),
+    slip(
+        8,
+        "a belongs to V and b to the other; yours have changed places",
+        in_rows(11, 13, made=lambda row, *given: value(row, *given[:-2], given[-1], given[-2])),
+    ),
+    slip(
+        8,
+        "a and b are two numbers; yours add up to one",
+        in_rows(11, 13, made=lambda row, *given: value(row, *given[:-2], 1 - given[-1], given[-1])),
     ),
     hints=[
         "First: is this layer one of the row's? The rules are those of number 1, but for row 3, "
@@ -567,6 +704,16 @@ def budget(r):
     return L, 64 * r.integers(4, 30), r.integers(8000, 60000), windows, r.integers(1, L)
 
 
+def costed(
+    layers, width, vocabulary, windows, without, weight=6, heads=1, gone=6, attend=12, more=None
+):
+    """flops_and_tokens with one of its factors mistaken."""
+    matrices = 12 * layers * width**2 + heads * width * vocabulary
+    standard = weight * matrices + attend * width * sum(windows)
+    mine = standard - gone * without * width**2
+    return mine, more(standard, mine) if more else 100 * (standard / mine - 1)
+
+
 @unit.exercise(
     Part(
         "the models of the paper",
@@ -591,6 +738,35 @@ def budget(r):
         10,
         "each layer attends over its own window: add them up",
         dict(each=False),
+    ),
+    slip(
+        10,
+        "that is how much CHEAPER a token is; more tokens are standard's cost over yours, less 1",
+        costed,
+        more=lambda standard, mine: 100 * (1 - mine / standard),
+    ),
+    slip(
+        10,
+        "wanted per cent: a hundred times your share",
+        costed,
+        more=lambda standard, mine: standard / mine - 1,
+    ),
+    slip(10, "a weight of W_V costs 6 FLOPs, too, as every other", costed, gone=1),
+    slip(10, "W_V is C² of a layer's 12 C²: the layer's other matrices stay", costed, gone=72),
+    slip(10, "attention costs 12 C · window as it is: the 6 is for weights", costed, attend=72),
+    slip(10, "the windows are not halved here: 12 C · window a layer", costed, attend=6),
+    slip(10, "looking an embedding up is no multiplication: one head C V", costed, heads=2),
+    slip(10, "the head is missing: C V weights", costed, heads=0),
+    slip(10, "training costs 6 a weight: 2 forward and 4 backward", costed, weight=2),
+    slip(
+        10,
+        "the first answer is what a token costs WITHOUT these W_V",
+        lambda *given: (flops_and_tokens(*given[:-1], 0)[0], flops_and_tokens(*given)[1]),
+    ),
+    slip(
+        10,
+        "`without` counts the layers that have NO W_V",
+        lambda layers, *given: flops_and_tokens(layers, *given[:-1], layers - given[-1]),
     ),
     hints=[
         "The 12-layer model: 759,693,312 for standard attention, 745,537,536 for BoV, 720,764,928 "
@@ -911,11 +1087,46 @@ def windowed(kind):
     return make
 
 
+def kept_rows(window, batch, own, seen, prompt):
+    """Rows of a layer: `own` of each sequence, and `seen` of the prompt once."""
+    return batch * own + seen
+
+
+def breaking(held=kept_rows, tables=lambda windows, batch: len(windows), beyond=0):
+    """windowed_break_even with other rows of a layer, other tables, or so many rows beyond them."""
+
+    def made(windows, batch, prompt, vocabulary):
+        def rows(T):
+            total = 0
+            for window in windows:
+                own = min(T, window + 1) if window else T
+                seen = min(prompt, max(0, window + 1 - T)) if window else prompt
+                total += held(window, batch, own, seen, prompt)
+            return total
+
+        wanted = tables(windows, batch) * vocabulary + beyond
+        low, high = 0, wanted + 1
+        if rows(high) < wanted:
+            return -1
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if rows(middle) >= wanted else (middle, high)
+        return high
+
+    return made
+
+
 @unit.exercise(
     Part(
         "all targets see everything",
         3,
-        [lambda r: ([0, 0], 3, 0, 32768), windowed("full"), windowed("prompt"), windowed("prompt")],
+        [
+            lambda r: ([0, 0], 3, 0, 32768),
+            windowed("full"),
+            windowed("prompt"),
+            windowed("prompt"),
+            lambda r: ([0, 0], 4, 0, 32768),
+        ],
     ),
     Part(
         "some are windowed",
@@ -983,6 +1194,64 @@ def windowed(kind):
         "a windowed layer lets go of the prompt as it moves out of sight: after T tokens of its "
         "own a sequence sees at most window + 1 - T of it",
         dict(shared="stays"),
+    ),
+    slip(
+        9,
+        "the prompt is kept once in a layer that sees everything, too",
+        breaking(
+            lambda window, batch, own, seen, prompt: (
+                batch * own + (seen if window else batch * seen)
+            )
+        ),
+    ),
+    slip(
+        6,
+        "a windowed layer shows a part of the prompt, as long as it is in sight",
+        breaking(lambda window, batch, own, seen, prompt: batch * own + (0 if window else seen)),
+    ),
+    slip(
+        9,
+        "a layer that sees everything keeps the whole prompt, too",
+        breaking(lambda window, batch, own, seen, prompt: batch * own + (seen if window else 0)),
+    ),
+    slip(
+        6,
+        "window + 1 rows are shared by the prompt and what is written: of the prompt they show "
+        "window + 1 - T",
+        breaking(
+            lambda window, batch, own, seen, prompt: (
+                batch * own + (min(prompt, window + 1) if window else prompt)
+            )
+        ),
+    ),
+    slip(
+        9,
+        "in a windowed layer, too, every sequence has rows of its own: times `batch`",
+        breaking(lambda window, batch, own, seen, prompt: own * (1 if window else batch) + seen),
+    ),
+    slip(9, "AT LEAST as many rows as the tables: as many are enough", breaking(beyond=1)),
+    slip(
+        12,
+        "every target layer has a table: as many tables as windows",
+        breaking(tables=lambda windows, batch: 1),
+    ),
+    slip(
+        9,
+        "windowed layers have tables, too, though they keep few rows",
+        breaking(tables=lambda windows, batch: list(windows).count(0)),
+    ),
+    slip(
+        12,
+        "the tables are shared by all sequences: they count once",
+        breaking(tables=lambda windows, batch: len(windows) * batch),
+    ),
+    slip(3, "if never, the answer is -1", lambda *given: max(0, windowed_break_even(*given))),
+    slip(
+        9,
+        "wanted are the tokens of each sequence's OWN; yours count the prompt as well",
+        lambda windows, batch, prompt, vocabulary: (
+            windowed_break_even(windows, batch, prompt, vocabulary) + prompt * (0 in windows)
+        ),
     ),
     hints=[
         "Rows that the standard cache would hold in a target layer after T own tokens: B times T "

@@ -176,6 +176,21 @@ def texts(heads):
     return make
 
 
+def instead(hashed=None, owned=None):
+    """expected_sharing with one of its two shares mistaken, a function of the same inputs."""
+
+    def made(*given):
+        right = expected_sharing(*given)
+        return hashed(*given) if hashed else right[0], owned(*given) if owned else right[1]
+
+    return made
+
+
+def shared(names, rows, heads):
+    """The chance that one of so many names shares its row under every hash."""
+    return (1 - (1 - 1 / rows) ** (names - 1)) ** heads
+
+
 @unit.exercise(
     Part("one hash", 6, texts(lambda r: 1)),
     Part("several hashes", 8, texts(lambda r: int(r.integers(2, 5)))),
@@ -196,6 +211,56 @@ def texts(heads):
         8,
         "that is the chance to share a row under one hash at least; wanted: under all of them",
         dict(every=False),
+    ),
+    slip(
+        14,
+        "hashed: a name does not meet itself, so N - 1 others may share its row",
+        instead(lambda last, count, rows, each, heads: shared(len(last) + 1, rows, heads)),
+    ),
+    slip(
+        14,
+        "owned: a name does not meet itself, so it is one less than end with its id",
+        lambda *given: (expected_sharing(*given)[0], expected_sharing(*given, others=0)[1]),
+    ),
+    slip(
+        8,
+        "several hashes: a place counts if it shares its row under EVERY one of them",
+        lambda *given: expected_sharing(*given[:-1], 1),
+    ),
+    slip(
+        8,
+        "hashed: under all hashes, not under one of them at least",
+        lambda *given: (expected_sharing(*given, every=False)[0], expected_sharing(*given)[1]),
+    ),
+    slip(
+        14,
+        "hashed: different NAMES meet in a row, however often each stands in the text",
+        instead(lambda last, count, rows, each, heads: shared(count.sum(), rows, heads)),
+    ),
+    slip(
+        14,
+        "hashed: names meet, not ids: there are N of them",
+        instead(lambda last, count, rows, each, heads: shared(len(set(last)), rows, heads)),
+    ),
+    slip(
+        14,
+        "that is the chance to be alone in a row; wanted: to share it",
+        instead(lambda last, count, rows, each, heads: (1 - 1 / rows) ** (heads * (len(last) - 1))),
+    ),
+    slip(
+        14,
+        "owned: an id has `each` rows, not all of the table",
+        lambda last, count, rows, each, heads: expected_sharing(last, count, rows, rows, heads),
+    ),
+    slip(
+        14,
+        "owned: only names that end with the same id meet",
+        instead(None, lambda last, count, rows, each, heads: shared(len(last), each, heads)),
+    ),
+    slip(
+        14,
+        "owned is a share of all places: divide by the number of places",
+        instead(None, lambda *given: expected_sharing(*given)[1] * given[1].sum()),
     ),
     hints=[
         "The chance that m other names all miss a row of R is (1 - 1/R)^m. Several hashes are "
@@ -685,6 +750,24 @@ def going_on(n, T):
     return make
 
 
+def gone_on(
+    kept, ids, starts, factors, total, rows, one=1, known=True, begins=True, own=True, turn=-1,
+    prime=PRIME,
+):  # fmt: skip
+    """slots_go_on with one of its steps mistaken."""
+    slots, left = np.zeros(ids.shape, np.int64), np.zeros_like(kept)
+    for b, text in enumerate(ids):
+        name = [int(x) if known else 0 for x in kept[b]]
+        for t, x in enumerate(text):
+            new = starts[b, t] and begins
+            name = [*([0] * len(name) if new else name), int(x) + one if own or not new else 0]
+            key = sum(int(f) * y for f, y in zip(factors, name[::turn])) + int(total)
+            slots[b, t] = key % prime % int(rows)
+            name = name[1:]
+        left[b] = name
+    return slots, left
+
+
 @unit.exercise(
     Part("one id at a time", 8, [going_on(3, 1), going_on(4, 1), going_on(3, 1)]),
     Part("some ids at once", 10, [going_on(4, 2), going_on(3, 4), going_on(5, 3)]),
@@ -711,6 +794,33 @@ def going_on(n, T):
         18,
         "`kept` holds numbers that count from 1 already: only the new ids get 1 more",
         dict(again=1),
+    ),
+    slip(18, "factors[0] belongs to the NEWEST id; yours are turned round", gone_on, turn=1),
+    slip(18, "ids count from 1 in a slot: each gets 1 more", gone_on, one=0),
+    slip(
+        18,
+        "your slots look through the start of a document: before it there is nothing, 0",
+        gone_on,
+        begins=False,
+    ),
+    slip(18, "a document's first id is a part of its own names", gone_on, own=False),
+    slip(
+        18,
+        "you forgot `kept`: the ids of earlier calls come before the new ones",
+        gone_on,
+        known=False,
+    ),
+    slip(18, "p is 2**31 - 1, one less than yours", gone_on, prime=2**31),
+    slip(
+        18,
+        "`total` is missing in the sum",
+        lambda *given: slots_go_on(*given[:4], 0, given[5]),
+    ),
+    slip(18, "mod rows is missing", lambda *given: slots_go_on(*given[:5], PRIME)),
+    slip(
+        18,
+        "what you keep are ids; `kept` holds 1 more than each",
+        lambda *given: (slots_go_on(*given)[0], slots_go_on(*given)[1] - 1),
     ),
     hints=[
         "Put kept and the new ids plus 1 side by side: (B, n - 1 + T). Every window of n of them "
