@@ -19,8 +19,8 @@ from minimal.variants import main as count
 SENTENCE = "A token offers its own value, stretched by what a table knows of the token."
 RIVAL = "standard"  # what your system is when its new part is zero
 
-# Your guess at (mine - rival) in nats at the real budget, and how sure you are, in per cent. Before
-# the first run. None: you have not guessed yet.
+# Your guess at the lead over RIVAL (its loss minus yours) in nats at the real budget, and how sure
+# you are, in per cent. Before the first run. None: you have not guessed yet.
 PREDICTED = None
 SURE = None
 
@@ -73,7 +73,7 @@ def main(parser, argv):
     # the question
     print(SENTENCE)
     guess = "nothing was predicted" if PREDICTED is None else f"{PREDICTED:+.3f} nats, {SURE} %"
-    print(f"predicted, mine less {RIVAL}: {guess}\n")
+    print(f"predicted, lead over {RIVAL}: {guess}\n")
 
     # the account: parameters, FLOPs and cache, before anybody speaks of a lead
     size = "smoke" if asked.smoke else "tiny"

@@ -38,9 +38,10 @@ def compare(
     out: str | None = None,
     command: str = "minimal.compare.compare",
 ) -> list:
-    """Train plans (names, or a Plan of your own) with equal `match` of `budget`, print their paired
-    differences from the baseline, and draw them; the table, a dict a plan. Runs are kept: a second
-    call goes on, or only looks."""
+    """Train plans (names, or a Plan of your own) with equal `match` of `budget`, print their leads
+    over the baseline, seed by seed, and draw them; the table, a dict a plan. A lead is the
+    baseline's loss minus the plan's: above zero the plan is better. Runs are kept: a second call
+    goes on, or only looks."""
     until = math.inf if minutes is None else time.monotonic() + 60 * minutes
     named = {str(plan): plan for plan in [baseline, *plans]}
     base = Run(size=size, corpus=corpus, batch=batch, vocab=vocab, evaluate=10**9)
@@ -78,22 +79,27 @@ def compare(
         figures = "no figures without Matplotlib: pip install 'minimal[compare]'"
     more = f"; {to_go} runs to go: the same command goes on" if to_go else ""
     print(f"written: {path}; {figures}{more}")
-    return intervals.paired(rows, "loss", baseline)
+    return leads(rows, baseline)
+
+
+def leads(rows, baseline):
+    """How far each plan's loss ends below the baseline's: rows of `intervals.paired`, turned."""
+    return intervals.ahead(intervals.paired(rows, "loss", baseline))
 
 
 def print_table(rows, baseline):
     print(
-        f"{'plan':20}{'n':>3}{'nats':>9}{'spread':>9}{'minus ' + baseline:>18}   "
-        "95 % interval of the paired difference"
+        f"{'plan':20}{'n':>3}{'nats':>9}{'spread':>9}{'lead over ' + baseline:>22}   "
+        "95 % interval of the lead; above zero is better"
     )
-    for row in intervals.paired(rows, "loss", baseline):
+    for row in leads(rows, baseline):
         known = f"{row['plan']:20}{row['n']:3}{row['mean']:9.4f}{row['spread'] or 0:9.4f}"
-        change = "" if row["difference"] is None else f"{row['difference']:+.4f}"
-        print(f"{known}{change:>18}   {verdict(row, baseline)}")
+        lead = "" if row["difference"] is None else f"{row['difference']:+.4f}"
+        print(f"{known}{lead:>22}   {verdict(row, baseline)}")
 
 
 def verdict(row, baseline):
-    """The interval of a difference in words."""
+    """The interval of a lead in words."""
     if row["difference"] is None:
         return f"no {baseline} to pair it with yet"
     if row["low"] is None:
@@ -103,7 +109,7 @@ def verdict(row, baseline):
 
 
 def draw(rows, baseline, folder):
-    """Loss and relative loss against steps, tokens and FLOPs, as pictures in `folder`."""
+    """Losses against steps, tokens and FLOPs, and leads against steps, as pictures in `folder`."""
     import matplotlib  # noqa: F401 before a folder is made
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -116,7 +122,7 @@ def draw(rows, baseline, folder):
         plot = line_plot(series, "Training loss", axis, "nats a token")
         write_picture(plot, folder / f"loss-{axis}.svg")
 
-    # less the baseline's, where all curves are of one length
+    # the baseline's less every plan's, where all curves are of one length
     base = first.pop(baseline, None)
     lengths = {len(row["train"]) for row in first.values()}
     if base is None or lengths != {len(base["train"])}:
@@ -124,11 +130,11 @@ def draw(rows, baseline, folder):
     window = min(5, len(base["train"]))
     series = {}
     for plan, row in first.items():
-        lead = relative(row["train"], base["train"], window)
+        lead = relative(base["train"], row["train"], window)
         series[plan] = range(len(lead)), lead
-    title = f"Below zero: ahead of {baseline}"
+    title = f"Above zero: a lower loss than {baseline}'s"
     plot = line_plot(series, title, f"{base['every']} steps", "nats")
-    write_picture(plot, folder / "relative.svg")
+    write_picture(plot, folder / "lead.svg")
 
 
 def along(row, axis):

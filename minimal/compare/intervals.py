@@ -118,3 +118,15 @@ def paired(rows, metric, baseline="standard", share=0.95, plans=None, cells=None
         row["missing"] = [cell for cell in wanted if cell not in both]
         table.append(row)
     return table
+
+
+def ahead(table):
+    """Rows of `paired` turned, for what is better when it is lower: by how much a plan's loss ends
+    below the baseline's. Ahead is above zero."""
+    turned = lambda x: None if x is None else 0 - x  # a 0 stays 0, without a sign
+    return [
+        row
+        | dict(difference=turned(row["difference"]))
+        | dict(low=turned(row["high"]), high=turned(row["low"]))
+        for row in table
+    ]

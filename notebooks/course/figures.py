@@ -9,6 +9,7 @@ import io
 import os
 
 from course import shades
+from minimal.compare.intervals import ahead as ahead  # figures.ahead turns what is drawn
 from minimal.compare.intervals import mean_spread
 from minimal.training.progress import in_notebook
 
@@ -188,17 +189,6 @@ def name_groups(ax, members, spread):
     slant = dict(rotation=30, ha="right") if len(names) > 5 else {}
     ax.set_xticks(range(len(names)), names, **slant)
     ax.set_xlim(-0.6, len(names) - 0.4)
-
-
-def ahead(table):
-    """Rows of intervals.paired turned: how far a plan ends below its rival, ahead above zero."""
-    turned = lambda x: None if x is None else -x
-    return [
-        row
-        | dict(difference=turned(row["difference"]))
-        | dict(low=turned(row["high"]), high=turned(row["low"]))
-        for row in table
-    ]
 
 
 def intervals(table, title, xlabel):

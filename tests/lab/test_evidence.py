@@ -230,6 +230,32 @@ def test_a_plan_without_its_baseline_is_shown_alone(capsys):
     assert "no standard to pair it with yet" in capsys.readouterr().out
 
 
+def test_ahead_is_above_zero_in_what_a_comparison_prints_returns_and_draws(
+    tmp_path, capsys, monkeypatch
+):
+    """A plan of a lower loss than its baseline, by .1, .12 and .14."""
+    losses = {("standard", seed): 3.0 for seed in range(3)}
+    losses |= {("bov", seed): 2.9 - 0.02 * seed for seed in range(3)}
+    given = dict(size="smoke", steps=2, tokens=9, flops=9, every=1)
+    rows = [
+        given | dict(plan=plan, seed=seed, loss=loss, train=[loss + 1, loss])
+        for (plan, seed), loss in losses.items()
+    ]
+
+    comparison.print_table(rows, "standard")
+    head, standard, bov = capsys.readouterr().out.splitlines()
+    assert "lead over standard" in head and "+0.0000" in standard
+    assert "+0.1200   +0.0703 … +0.1697" in bov
+    lead = comparison.leads(rows, "standard")[1]
+    assert lead["clear"] and 0 < lead["low"] < lead["difference"] < lead["high"]
+
+    drawn = {}
+    monkeypatch.setattr(comparison, "line_plot", lambda series, title, *_: drawn.update(series))
+    monkeypatch.setattr(comparison, "write_picture", lambda *_: None)
+    comparison.draw(rows, "standard", tmp_path / "drawn")
+    assert drawn["bov"][1] == pytest.approx([0.1])
+
+
 def test_the_command_compares_draws_and_goes_on(base, tmp_path, capsys, monkeypatch):
     words = f"--plans bov --match flops --budget 2e9 --seeds 0 --out {tmp_path}/mine.json".split()
     command = ask_for(base, *words)

@@ -112,7 +112,8 @@ def test_a_model_is_trained_resumed_and_writes_text_far_from_the_checkout(away):
 def test_two_plans_are_compared_far_from_the_checkout(away):
     what = "--plans gqa --size nano --vocab 512 --batch 4 --match steps --budget 2 --seeds 0 1"
     told = run(away, "-m", "minimal.compare", *what.split())
-    assert "gqa" in told and "minus standard" in told and "no figures without Matplotlib" in told
+    assert "gqa" in told and "lead over standard" in told
+    assert "no figures without Matplotlib" in told
     assert list((away / "empty").iterdir()) == []
 
 
@@ -131,5 +132,5 @@ def test_a_value_source_of_ones_own_is_a_file_of_25_lines(away):
     (away / "mine").mkdir()
     (away / "mine" / "mine.py").write_text(code)
     told = run(away, "mine.py", folder="mine")
-    assert "minus standard" in told and "mine  " in told
+    assert "lead over standard" in told and "mine  " in told
     assert {path.name for path in (away / "mine").iterdir()} == {"mine.py", "runs"}
