@@ -249,6 +249,11 @@ def shared(names, rows, heads):
     ),
     slip(
         14,
+        "hashed: that is how many meet a name on average; wanted: the chance of one at least",
+        instead(lambda last, count, rows, each, heads: ((len(last) - 1) / rows) ** heads),
+    ),
+    slip(
+        14,
         "owned: an id has `each` rows, not all of the table",
         lambda last, count, rows, each, heads: expected_sharing(last, count, rows, rows, heads),
     ),
