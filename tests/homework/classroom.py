@@ -15,14 +15,31 @@ WHOLE = marking.find("hw03")
 UNIT = copy.copy(WHOLE)  # three of its exercises, for a class of more than 30
 UNIT.exercises = {name: WHOLE.exercises[name] for name in ("owners", "skip_heads", "svformer")}
 HONEST = (HOMEWORK / "solutions" / UNIT.folder / "reference.py").read_text()
+DOORS = ("skip_heads", "skip_heads_2", "skip_heads_3")  # where attacks stand in one file
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 
 
-def attacked(name, body):
-    """The honest file with one function that attacks in its stead."""
-    inputs, body = "v, v1" if name == "skip_heads" else "*inputs", textwrap.dedent(body).strip()
+def with_doors(unit):
+    """The unit with skip_heads three times, and svformer behind it. One sandbox, which takes two
+    seconds to start, meets three attacks; honest work behind them meets what they leave."""
+    wide = copy.copy(unit)
+    wide.exercises = {}
+    for name in DOORS:
+        wide.exercises[name] = copy.copy(unit.exercises["skip_heads"])
+        wide.exercises[name].name = name
+    wide.exercises["svformer"] = unit.exercises["svformer"]
+    return wide
+
+
+def attacked(**attacks):
+    """The honest file with functions that attack in the place of its own: name=body."""
+    return HONEST + "".join(attacking(name, body) for name, body in attacks.items())
+
+
+def attacking(name, body):
+    inputs, body = "v, v1" if name in DOORS else "*inputs", textwrap.dedent(body).strip()
     body = textwrap.indent(body, "    ")
-    return f"{HONEST}\nimport numpy as np\n\n\ndef {name}({inputs}):\n{body}\n"
+    return f"\nimport numpy as np\n\n\ndef {name}({inputs}):\n{body}\n"
 
 
 def readable(command):

@@ -24,11 +24,12 @@ import pytest
 from homework import grade, gradescope, handed_in, marking, runner, sandbox
 from homework.compare import compare, dtype_of
 from tests.homework.attacks import INSIDE, OUTSIDE, SHIPPED
-from tests.homework.classroom import HOMEWORK, HONEST, UNIT, WHOLE, attacked
+from tests.homework.classroom import DOORS, HOMEWORK, HONEST, UNIT, WHOLE, attacked, with_doors
 
-BESIDE = (
-    UNIT.points - UNIT.exercises["skip_heads"].points
-)  # what the honest part of every attack is worth
+WIDE = with_doors(UNIT)
+ALL_HONEST = HONEST + "".join(f"\n{name} = skip_heads\n" for name in DOORS[1:])
+ALONE = f"{HONEST}\ndel skip_heads\n"  # only what stands behind the doors
+BESIDE = WIDE.exercises["svformer"].points  # what that is worth
 
 
 def options(way):
@@ -64,7 +65,7 @@ def home():
 
 
 LONG = "l" * 252
-NAMES = {  # how a file of honest work can be called, and how the table and the terminal call it
+NAMES = {  # how a learner's file can be called, and how the table and the terminal call it
     "not UTF-8": (b"m\xfcller", "m\\udcfcller"),
     "as long as a name can be": (LONG.encode(), LONG),
     "moves the cursor": (b"\x1b[2K\x1b[1Aeve", "\\x1b[2K\\x1b[1Aeve"),
@@ -82,6 +83,7 @@ class Class:
         self.handed, self.out, self.marker = root / "handed", root / "out", root / "marker"
         self.handed.mkdir()
         self.port, self.stems, self.scenes = port, {}, {}
+        self.doors = {}  # what stands in another than the first
 
     def hand_in(self, name, text, stem=None, **files):
         """One learner's file, or a folder where files lie beside it."""
@@ -104,13 +106,14 @@ class Class:
         limits = ["--seconds", 2, "--most", 15, "--jobs", max(2, os.cpu_count())]
         said = io.StringIO()
         with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(said):
-            patch.setattr(grade, "find", lambda name: UNIT)
+            patch.setattr(grade, "find", lambda name: WIDE)
             said.reconfigure = lambda **how: None
             self.status = grade.main([*map(str, arguments + limits)])
         self.terminal = said.getvalue()
         for name, stem in self.stems.items():
             path = self.out / grade.results_file(os.fsdecode(stem))
-            self.scenes[name] = Scene(json.loads(path.read_text()))
+            door = self.doors.get(name, DOORS[0])
+            self.scenes[name] = Scene(json.loads(path.read_text()), door)
         with open(self.out / "grades.csv", newline="") as file:
             self.table = list(csv.DictReader(file))
 
@@ -124,37 +127,49 @@ class Class:
 
 
 class Scene:
-    """What the results say of one learner."""
+    """What the results say of one learner, and of one door in particular."""
 
-    def __init__(self, result):
-        self.result, self.score, self.earned = result, result.get("score"), {}
-        for test in result["tests"]:
-            exercise = test["name"].split(":")[0]
-            self.earned[exercise] = self.earned.get(exercise, 0) + test["score"]
+    def __init__(self, result, door):
+        self.result, self.score = result, result.get("score")
+        self.at_door = [test for test in result["tests"] if test["name"].split(":")[0] == door]
+        self.earned = sum(test["score"] for test in self.at_door)
 
 
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory, home, way):
-    """A class of more than 30: attacks, strange names, and honest work between them."""
+    """A class of more than 30: attacks, three to a file and some under strange names, honest work,
+    and a dozen who handed in nothing."""
     handed = Class(tmp_path_factory.mktemp("class"), home[0])
-    handed.hand_in("honest", HONEST)
-    for name, body in INSIDE.items():
-        if name != "a full disk" or way == "namespaces":  # elsewhere it would be this machine's
-            handed.hand_in(name, attacked("skip_heads", body))
+    handed.hand_in("honest", ALL_HONEST)
+    attacks = list(INSIDE)
+    if way != "namespaces":
+        attacks.remove("a full disk")  # elsewhere it would be this machine's
+    files = -(-len(attacks) // len(DOORS))
+    strange = dict(enumerate(NAMES, 1))  # the first attack writes where its own results will be
+    for at in range(files):
+        inside = dict(zip(DOORS, attacks[at::files], strict=False))
+        text = attacked(**{door: INSIDE[name] for door, name in inside.items()})
+        stem = NAMES[strange[at]][0] if at in strange else None
+        for door, name in inside.items():
+            handed.doors[name] = door
+            handed.hand_in(name, text, stem)
+            stem = handed.stems[name]
+        if at in strange:
+            handed.stems[strange[at]] = stem
     for name, text in OUTSIDE.items():
-        handed.hand_in(name, f"{HONEST}\ndel skip_heads\n{text}\n")
-    for name, (stem, _) in NAMES.items():
-        handed.hand_in(name, HONEST, stem)
-    handed.hand_in("shipped files", f"{HONEST}\ndel skip_heads\n", **SHIPPED)
-    handed.hand_in("hangs when read", f"{HONEST}\nwhile True:\n    pass\n")
+        handed.hand_in(name, f"{ALONE}\n{text}\n")
+    handed.hand_in("shipped files", ALONE, **SHIPPED)
+    handed.hand_in("hangs when read", f"{ALL_HONEST}\nwhile True:\n    pass\n")
 
     # A link to somebody else's folder, one to somebody else's file, and an empty folder.
-    handed.hand_in("victim", HONEST, b"victim", **{"notes.txt": ""})
+    handed.hand_in("victim", ALL_HONEST, b"victim", **{"notes.txt": ""})
     (handed.handed / "mallory").symlink_to("victim")
     (handed.handed / "trudy").mkdir()
     (handed.handed / "trudy" / UNIT.file).symlink_to(f"../victim/{UNIT.file}")
-    (handed.handed / "nothing").mkdir()
-    handed.stems |= {name: name.encode() for name in ("mallory", "trudy", "nothing")}
+    nothing = [f"nothing-{number:02}" for number in range(12)]
+    for name in nothing:
+        (handed.handed / name).mkdir()
+    handed.stems |= {name: name.encode() for name in ("mallory", "trudy", *nothing)}
 
     before = {path: path.read_bytes() for path in HOMEWORK.rglob("*.py")}
     handed.grade(way)
@@ -167,21 +182,22 @@ def test_an_attack_earns_nothing_and_the_honest_work_beside_it_earns_its_points(
     if name not in graded.scenes:
         pytest.skip(f"not tried under {way}")
     scene = graded[name]
-    assert scene.earned["skip_heads"] == 0, scene.result
+    assert scene.earned == 0, scene.result
     assert scene.score == BESIDE, scene.result
     assert_gradescope(scene.result)
 
 
 def test_honest_work_earns_everything(graded):
-    assert graded["honest"].score == UNIT.points
-    assert graded["victim"].score == UNIT.points
+    assert graded["honest"].score == WIDE.points
+    assert graded["victim"].score == WIDE.points
+    assert graded["honest"].earned == WIDE.exercises[DOORS[0]].points
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_honest_work_earns_everything_under_any_name(graded, name):
-    assert graded[name].score == UNIT.points
+def test_honest_work_earns_its_points_under_any_name(graded, name):
+    assert graded[name].score == BESIDE
     row = graded.row(NAMES[name][1])
-    assert row["score"] == str(UNIT.points)
+    assert row["score"] == str(BESIDE)
     assert row["submission"].startswith("'") == ("formula" in name)
     assert f"{NAMES[name][1]} " in graded.terminal
 
@@ -200,11 +216,11 @@ def test_a_link_to_somebody_elses_work_earns_nothing(graded, name, told):
 def test_a_folder_loses_nobody_even_if_one_hangs(graded):
     rows = graded.table
     assert len(rows) >= 30
-    assert all(row["score"] != "" and row["of"] == str(UNIT.points) for row in rows)
-    assert graded["hangs when read"].score == 0 and graded["nothing"].score == 0
-    sums = [sum(int(row[name]) for name in UNIT.exercises) for row in rows]
+    assert all(row["score"] != "" and row["of"] == str(WIDE.points) for row in rows)
+    assert graded["hangs when read"].score == 0 and graded["nothing-00"].score == 0
+    sums = [sum(int(row[name]) for name in WIDE.exercises) for row in rows]
     assert sums == [int(row["score"]) for row in rows]
-    assert graded.status == 0 and len(rows) == len(graded.stems)
+    assert graded.status == 0 and len(rows) == len({*graded.stems.values()})
     assert not [path for path in graded.out.iterdir() if path.name.startswith(".")]
 
 
@@ -233,9 +249,8 @@ def test_no_file_of_the_course_was_touched(graded):
     ],
 )
 def test_the_results_say_why(graded, name, why):
-    tests = graded[name].result["tests"]
-    (said,) = [test["output"] for test in tests if test["name"].startswith("skip_heads")]
-    assert why in said
+    (test,) = graded[name].at_door
+    assert why in test["output"]
 
 
 def test_hidden_results_hold_prepared_sentences_only(graded):
@@ -498,7 +513,7 @@ def test_without_isolation_the_grader_says_so_and_refuses_if_told_to_or_if_it_is
     assert "OPEN" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", [WHOLE.file, "kv_cache (1).py", "my_cache.py"])
+@pytest.mark.parametrize("name", ["kv_cache (1).py", "my_cache.py"])
 def test_the_zip_grades_as_gradescope_would_run_it(name, tmp_path, way):
     """A file of another name is not graded, but it has its results, and they say why."""
     archive = gradescope.build(WHOLE, tmp_path / "hw03.zip")

@@ -180,7 +180,7 @@ def test_what_the_kernel_ends_first_cannot_change_its_mind(ask, way):
     assert ask("outlive") == 1000
 
 
-@pytest.mark.parametrize("memory", [-3, 0, 9_000_000_000])
+@pytest.mark.parametrize("memory", [0, 9_000_000_000])
 def test_a_limit_that_cannot_be_set_is_no_sandbox(memory, way):
     with pytest.raises(sandbox.GraderError, match="memory|RLIMIT_AS"):
         sandbox.Sandbox(b"", way, 1, memory).end()
@@ -227,15 +227,15 @@ sys.exit(subprocess.run(sandbox.in_namespaces(command, uid), env=sandbox.CLEAN, 
 """
 
 
-@pytest.mark.parametrize("venv", ["venv", ".venv"])
 @pytest.mark.parametrize(
-    "cover, name",
+    "cover, name, venv",
     [
-        ("/tmp", "a/course"),
-        ("/usr/local", "course"),
-        ("/opt", "course"),
-        ("/home", "anna/course"),
-        ("/tmp", "ein Äpfelchen"),
+        ("/tmp", "a/course", "venv"),
+        ("/tmp", "a/course", ".venv"),
+        ("/usr/local", "course", ".venv"),
+        ("/opt", "course", ".venv"),
+        ("/home", "anna/course", ".venv"),
+        ("/tmp", "ein Äpfelchen", ".venv"),
     ],
 )
 def test_the_sandbox_starts_wherever_the_course_and_its_python_are(cover, name, venv, way):
@@ -312,9 +312,8 @@ def test_each_way_of_isolation_holds_by_itself(course, played, account):
     """A spare account without namespaces (as in a container), and a user's own namespaces without
     root."""
     attacks = {n: a for n, a in HARD.items() if played == "namespaces" or a != "a full disk"}
-    bodies = [attacked(name, INSIDE[attack]) for name, attack in attacks.items()]
     file = course / UNIT.file
-    file.write_text(HONEST + "".join(body[len(HONEST) :] for body in bodies))
+    file.write_text(attacked(**{name: INSIDE[attack] for name, attack in attacks.items()}))
     if played == "uid":
         (course / "course").chmod(0o700)
     mark = f"2.{secrets.randbits(40)}1"  # seconds for a part, and a name for all that it starts
