@@ -1,9 +1,11 @@
 """The kill matrix, printed at the end of the run: what each wrong answer lost, and which mutants
 lived."""
 
+import functools
+
 import pytest
 
-from homework import sandbox
+from homework import grade, sandbox
 from tests import interpreter  # noqa: F401 before an exercise imports Triton
 
 
@@ -27,6 +29,16 @@ def way():
     if found == "none":
         pytest.skip(f"no isolation on this system ({'; '.join(notes)})")
     return found
+
+
+checked = functools.cache(sandbox.check)
+
+
+@pytest.fixture(autouse=True)
+def checked_once(monkeypatch):
+    """Each command first tries its sandbox, which takes two seconds. Here it does so once; how it
+    tries, and that it is refused what lies open, is asked of processes of its own."""
+    monkeypatch.setattr(grade, "check", lambda way, memory, closed=(): checked(way, memory))
 
 
 @pytest.fixture

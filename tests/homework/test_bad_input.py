@@ -147,14 +147,21 @@ def test_reset_says_why_it_cannot_write(mine, capsys):
     assert "kv_cache.py cannot be written: " in refused(capsys, reset.main, ["hw03"])
 
 
-@pytest.mark.parametrize("start", [b"\xef\xbb\xbf", "# für Übung 3\n".encode("cp1252")])
-def test_a_file_that_a_windows_editor_saved_is_read_like_any_other(mine, start, way, tmp_path):
-    """In the public tests and behind the grader alike."""
-    mine.write_bytes(start + HONEST[HONEST.index("import") :].encode())
+EDITORS = [b"\xef\xbb\xbf", "# für Übung 3\n".encode("cp1252")]
+PLAIN = HONEST[HONEST.index("import") :].encode()
+
+
+@pytest.mark.parametrize("start", EDITORS)
+def test_a_file_that_a_windows_editor_saved_is_read_like_any_other(mine, start):
+    mine.write_bytes(start + PLAIN)
     for exercise, part in UNIT.parts():
         UNIT.check(exercise.name, part.name)
     UNIT.rows.clear()
-    rows = grade.grade(UNIT, mine.read_bytes(), 3, way)
+
+
+@pytest.mark.parametrize("start", EDITORS)
+def test_the_grader_reads_a_file_that_a_windows_editor_saved(start, way):
+    rows = grade.grade(UNIT, start + PLAIN, 3, way)
     assert {row.state for row in rows} == {"ok"}
 
 
