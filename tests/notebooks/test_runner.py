@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from notebooks import run
+from tests import warm
 
 
 def notebook(path, *sources, **tagged):
@@ -37,13 +38,9 @@ def notebook(path, *sources, **tagged):
 @pytest.fixture
 def executed(tmp_path):
     def execute(*sources, parameters=None, limits=(60, 120), **tagged):
-        return run.execute(
-            notebook(tmp_path / "99_made.ipynb", *sources, **tagged),
-            "smoke",
-            tmp_path / "out",
-            parameters,
-            limits,
-        )
+        path = notebook(tmp_path / "99_made.ipynb", *sources, **tagged)
+        with warm.kernels():  # below, a command starts some truly
+            return run.execute(path, "smoke", tmp_path / "out", parameters, limits)
 
     return execute
 
