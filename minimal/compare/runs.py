@@ -5,6 +5,7 @@ Whoever wants a run that another process is training waits for it; what was kill
 last checkpoint.
 """
 
+import functools
 import inspect
 import json
 import math
@@ -135,14 +136,18 @@ class Grid:
                 yield replace(self.base, seed=seed, **cell)
 
 
+@functools.cache
+def defaults():
+    return asdict(Run())
+
+
 def asked_of(run):
     """What a run was asked beyond the defaults and beyond what its row says anyway."""
-    defaults = asdict(Run())
     said = NOT_IN_IDENTITY | HOW_OFTEN | {"plan", "size", "seed"}
     return {
         name: value
         for name, value in run.asked().items()
-        if value != defaults[name] and name not in said
+        if value != defaults()[name] and name not in said
     }
 
 

@@ -1,5 +1,6 @@
 """What decides a training run? The fields of a Run; and the ways in which a run can end early."""
 
+import functools
 import math
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
@@ -124,6 +125,7 @@ class Run:
         return recipe
 
 
+@functools.cache  # a grid has thousands of runs
 def type_of(entry):
     """The type of a field, without its `| None`."""
     if entry.type is Any:
