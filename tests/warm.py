@@ -1,8 +1,8 @@
 """A Python that has torch already, for tests that ask what a command says.
 
 `python -m pytest homework/hw03` spends two seconds on importing torch and half a second on its
-tests. `run` answers like subprocess.run, from a fork of one process that has imported torch and
-pytest and nothing of ours. A command that many tests ask has one test that starts it truly.
+tests. `run` answers like subprocess.run, from a fork of one process that has imported torch,
+pytest and papermill and nothing of ours. A command that many tests ask has one test that starts it truly.
 
 A notebook's kernel imports as much before its first cell: within `kernels` it is such a fork too.
 """
@@ -20,6 +20,9 @@ from notebooks.run import QUIET
 SERVE = """
 import atexit, json, os, resource, runpy, signal, socket, traceback
 import pytest
+sys.modules["rfc3987_syntax"] = None  # as notebooks/run.py does
+import papermill
+del sys.modules["rfc3987_syntax"]
 
 torch.set_num_threads(1)
 for line in sys.stdin:
@@ -111,6 +114,7 @@ KERNELS = """
 import contextlib, json, os, select, socket, threading, traceback
 from ipykernel import kernelapp
 import IPython, matplotlib_inline.backend_inline
+import pandas, scipy.optimize, scipy.stats  # of whatever reads our records: three CPU seconds
 
 torch.set_num_threads(1)
 door = socket.socket(socket.AF_UNIX)

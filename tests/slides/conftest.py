@@ -1,8 +1,10 @@
 """Decks and site, built once for all tests of this folder."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,14 +17,22 @@ sys.path.append(str(Path(__file__).parent))  # walk.py
 def copies(tmp_path_factory):
     """Every deck executed by the command's own function: the copies, and what went wrong.
 
-    $MINIMAL_EXECUTED/decks keeps them from one run of the tests to the next.
+    Its runners are forks, one after the other; those of the notebooks are started truly.
+    $MINIMAL_EXECUTED/decks keeps the copies from one run of the tests to the next.
     """
+    from notebooks import run
     from slides import deck
 
+    forks = SimpleNamespace(run=forked, TimeoutExpired=subprocess.TimeoutExpired)
     by_hand = os.environ.get("MINIMAL_EXECUTED")
     folder = Path(by_hand, "decks") if by_hand else tmp_path_factory.mktemp("decks")
-    with warm.kernels():
-        return deck.executed(deck.decks(), "smoke", folder, jobs=2)
+    with warm.kernels(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run, "subprocess", forks)
+        return deck.executed(deck.decks(), "smoke", folder, jobs=1)
+
+
+def forked(command, env, **how):
+    return warm.run(command[1:], env=env)
 
 
 @pytest.fixture(scope="session")
