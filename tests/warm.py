@@ -2,7 +2,8 @@
 
 `python -m pytest homework/hw03` spends two seconds on importing torch and half a second on its
 tests. `run` answers like subprocess.run, from a fork of one process that has imported torch,
-pytest and papermill and nothing of ours. A command that many tests ask has one test that starts it truly.
+pytest and papermill, and nothing of ours. A command that many tests ask has one test that starts
+it truly.
 
 A notebook's kernel imports as much before its first cell: within `kernels` it is such a fork too.
 """
