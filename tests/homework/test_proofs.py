@@ -127,7 +127,7 @@ def test_nine_in_ten_mutants_of_the_reference_lose_points(unit, matrix):
 def test_what_once_slipped_through_loses_points_with_any_inputs(short, name, instead):
     unit = marking.find(short)
     text = f"{solutions(unit)['reference']}\nimport re\nright = {name}\n{name} = {instead}\n"
-    for seed in [*SEEDS, *range(10, 17)]:
+    for seed in [*SEEDS, 10, 11]:
         rows = marks(unit, text, seed, only=name)
         assert {row.state for row in rows} & {"wrong"}, (seed, rows)
         assert {row.state for row in rows} <= {"ok", "wrong"}, (seed, rows)

@@ -51,6 +51,12 @@ def away(published, tmp_path_factory):
     (site / "shared.pth").write_text(sysconfig.get_path("purelib") + "\n")
     (site / "sitecustomize.py").write_text(ALONE)
     (home / "empty").mkdir()
+
+    # runs of its own over the texts that other tests have prepared
+    texts = pathlib.Path(os.environ["MINIMAL_RUNS"], "data")
+    texts.mkdir(exist_ok=True)
+    (home / "runs").mkdir()
+    (home / "runs" / "data").symlink_to(texts, target_is_directory=True)
     return home
 
 
