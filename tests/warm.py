@@ -2,8 +2,8 @@
 
 `python -m pytest homework/hw03` spends two seconds on importing torch and half a second on its
 tests. `run` answers like subprocess.run, from a fork of one process that has imported torch,
-pytest and papermill, and nothing of ours. A command that many tests ask has one test that starts
-it truly.
+pytest, papermill and nbconvert, and nothing of ours. A command that many tests ask has one test
+that starts it truly.
 
 A notebook's kernel imports as much before its first cell: within `kernels` it is such a fork too.
 """
@@ -15,14 +15,15 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
-from notebooks.run import QUIET
+from notebooks import run as runner
 
 SERVE = """
 import atexit, json, os, resource, runpy, signal, socket, traceback
 import pytest
 sys.modules["rfc3987_syntax"] = None  # as notebooks/run.py does
-import papermill
+import nbconvert, papermill
 del sys.modules["rfc3987_syntax"]
 
 torch.set_num_threads(1)
@@ -195,7 +196,7 @@ def kernels():
         folders.append(tempfile.TemporaryDirectory(prefix="kernels-"))
         os.environ["FORKED_KERNELS"] = str(Path(folders[0].name, "door"))
         # what libraries read as they are imported is what the runner tells its kernels
-        told = QUIET | dict(MPLBACKEND="module://matplotlib_inline.backend_inline")
+        told = runner.QUIET | dict(MPLBACKEND="module://matplotlib_inline.backend_inline")
         server(KERNELS, os.environ["FORKED_KERNELS"], **told).stdout.readline()
     before = os.environ.get("PYTHONPATH")
     paths = [str(Path(__file__).with_name("forked")), before]
@@ -204,6 +205,18 @@ def kernels():
         yield
     finally:
         os.environ.pop("PYTHONPATH") if before is None else os.environ.update(PYTHONPATH=before)
+
+
+@contextlib.contextmanager
+def runners():
+    """Within, the runner that is started for each notebook is a fork; there is one at a time."""
+    fork = lambda command, env, **how: run(command[1:], env=env)
+    runner.subprocess = SimpleNamespace(run=fork, TimeoutExpired=subprocess.TimeoutExpired)
+    try:
+        with kernels():
+            yield
+    finally:
+        runner.subprocess = subprocess
 
 
 def run(words, cwd=".", env=None, seconds=300, processes=1):

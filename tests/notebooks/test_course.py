@@ -1,10 +1,12 @@
 """Does the whole course run at the smallest scale, and are its pages fit to be read?"""
 
+import contextlib
+import io
 import re
 import subprocess
-import sys
 from html import escape
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import nbformat
 import pytest
@@ -19,13 +21,13 @@ PATHS = run.chosen([])
 
 @pytest.fixture(scope="session")
 def course(tmp_path_factory):
-    """Every notebook executed by the command that `make course` calls, in kernels that are forks:
-    the last test below starts one truly, and compares."""
-    out = tmp_path_factory.mktemp("course")
-    command = [sys.executable, run.__file__, "--profile", "smoke", "--out", out]
-    with warm.kernels():
-        done = subprocess.run(command, capture_output=True, text=True, timeout=1500)
-    return done, out / "smoke"
+    """Every notebook executed by the command that `make course` calls, in runners and kernels that
+    are forks: the last test below starts a kernel truly and compares, test_runner.py the command.
+    """
+    out, said = tmp_path_factory.mktemp("course"), io.StringIO()
+    with warm.runners(), contextlib.redirect_stdout(said):
+        status = run.main(["--profile", "smoke", "--jobs", "1", "--out", str(out)])
+    return SimpleNamespace(returncode=status, stdout=said.getvalue()), out / "smoke"
 
 
 @pytest.fixture(params=[path.stem for path in PATHS])
@@ -36,7 +38,7 @@ def executed(request, course):
 def test_the_whole_course_runs_at_the_smallest_scale(course, note):
     done, _ = course
     note("the course at the smallest scale", done.stdout.partition("\n\n")[2])
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == 0, done.stdout
     assert f"profile smoke: {len(PATHS)} of {len(PATHS)} notebooks whole" in done.stdout
 
 

@@ -1,10 +1,8 @@
 """Decks and site, built once for all tests of this folder."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -17,22 +15,14 @@ sys.path.append(str(Path(__file__).parent))  # walk.py
 def copies(tmp_path_factory):
     """Every deck executed by the command's own function: the copies, and what went wrong.
 
-    Its runners are forks, one after the other; those of the notebooks are started truly.
     $MINIMAL_EXECUTED/decks keeps the copies from one run of the tests to the next.
     """
-    from notebooks import run
     from slides import deck
 
-    forks = SimpleNamespace(run=forked, TimeoutExpired=subprocess.TimeoutExpired)
     by_hand = os.environ.get("MINIMAL_EXECUTED")
     folder = Path(by_hand, "decks") if by_hand else tmp_path_factory.mktemp("decks")
-    with warm.kernels(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run, "subprocess", forks)
+    with warm.runners():
         return deck.executed(deck.decks(), "smoke", folder, jobs=1)
-
-
-def forked(command, env, **how):
-    return warm.run(command[1:], env=env)
 
 
 @pytest.fixture(scope="session")
@@ -70,8 +60,8 @@ def site(copies, tmp_path_factory):
     found = {path: ready[path.name] for path in sources if path.name in ready}
     if not found:
         folder = tmp_path_factory.mktemp("executed")
-        with warm.kernels():
-            found, faults = deck.executed(sources[:2], "smoke", folder, jobs=2)
+        with warm.runners():
+            found, faults = deck.executed(sources[:2], "smoke", folder, jobs=1)
     out = tmp_path_factory.mktemp("site")
     build.build(out, found, "smoke", copies[0], printing=False)
     return out, faults
