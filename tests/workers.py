@@ -25,9 +25,14 @@ FIRST = (  # they take longest, so they begin first: no core waits for another a
     *TOGETHER,
     "tests/model/test_plans.py",
     "tests/training/test_train.py",
+    "tests/notebooks/test_second_text.py",
     "tests/setup/test_lab_in_browser.py",
-    "tests/kernels/test_compiled.py",
+    "tests/homework/test_proofs.py",
+    "tests/homework/test_blind.py",
+    "tests/setup/test_wheel.py",
     "tests/model/test_new_variant.py",
+    "tests/homework/test_card.py",
+    "tests/kernels/test_compiled.py",
 )
 
 

@@ -120,7 +120,14 @@ def test_a_name_on_a_card_is_harmless():
     assert not any(line.startswith("# f") for line in card.splitlines())
 
 
-def test_a_class_gets_a_card_each_and_a_browsers_number_is_no_obstacle(tmp_path, way, capsys):
+def test_a_class_gets_a_card_each_and_a_browsers_number_is_no_obstacle(
+    tmp_path, way, capsys, monkeypatch
+):
+    """What is read earns everything: nothing runs, since the sandbox has tests of its own."""
+    right = lambda unit, *rest: [
+        Row(e.name, part.name, part.points, "ok", "") for e, part in unit.parts()
+    ]
+    monkeypatch.setattr(grade, "grade", right)
     handed, out = tmp_path / "handed", tmp_path / "out"
     names = dict(anna="kv_cache (1).py", ben="kv_cache.py", carla="other.py", dan="kv_cache-2.py")
     for who, name in names.items():

@@ -99,12 +99,12 @@ def copy_tiles(x, block):
 
 
 def test_the_grader_looks_at_what_ran(triton, way):
+    """Right numbers without kernels; with them, test_grade.py has the same exercises graded."""
     few = [name for name in UNIT.exercises if name in ("copy_tiles", "gather_flash")]
     unit = copy.copy(UNIT)
     unit.exercises = {name: UNIT.exercises[name] for name in few}
-    for file, state in (("reference.py", "road"), ("triton_kernels.py", "ok")):
-        rows = grade.grade(unit, (SOLUTIONS / file).read_bytes(), 5, way, seconds=30)
-        assert {row.state for row in rows} == {state}, (file, rows)
+    rows = grade.grade(unit, (SOLUTIONS / "reference.py").read_bytes(), 5, way, seconds=30)
+    assert {row.state for row in rows} == {"road"}, rows
 
 
 def test_wrong_numbers_are_told_before_the_road(triton):

@@ -260,7 +260,7 @@ def test_twenty_kills_lose_at_most_the_steps_since_the_last_checkpoint(corpus, t
     Each time the file on disk is whole and no finished checkpoint is lost; at the end the losses
     are, to the bit, those of a run that nobody disturbed.
     """
-    run = dict(corpus=corpus, out=str(tmp_path / "run"), steps=500, save=5, evaluate=1000, **TINY)
+    run = dict(corpus=corpus, out=str(tmp_path / "run"), steps=350, save=5, evaluate=1000, **TINY)
     chance, reached = random.Random(0), 0
     saved = tmp_path / "run" / "last.safetensors"
     with Worker(run, pace=0.014) as worker:
@@ -279,7 +279,7 @@ def test_twenty_kills_lose_at_most_the_steps_since_the_last_checkpoint(corpus, t
                 state = checkpoint.load(tmp_path / "run")[1]
                 assert state["done"] >= reached and len(state["history"]) == state["done"]
                 reached = state["done"]
-        assert 0 < reached < 500, (
+        assert 0 < reached < 350, (
             "the lives were too short to save anything, or so long that the run ended"
         )
         worker.finish()
