@@ -15,7 +15,11 @@ GIGABYTES = 2  # of memory for a worker, with the notebooks or the browser that 
 
 # unit: the files, or folders, that share what is there once
 TOGETHER = {
-    "the executed course": ("tests/notebooks/test_course.py", "tests/slides/"),
+    "the executed course": (  # and the kernel that is forked: it takes six seconds to start
+        *(f"tests/notebooks/test_{name}.py" for name in "course runner second_text".split()),
+        "tests/setup/test_warm.py",
+        "tests/slides/",
+    ),
     "the spare accounts of this machine": tuple(
         f"tests/homework/test_{name}.py"
         for name in "grade sandbox reports road bad_input handed_in".split()
@@ -25,7 +29,6 @@ FIRST = (  # they take longest, so they begin first: no core waits for another a
     *TOGETHER,
     "tests/model/test_plans.py",
     "tests/training/test_train.py",
-    "tests/notebooks/test_second_text.py",
     "tests/setup/test_lab_in_browser.py",
     "tests/homework/test_proofs.py",
     "tests/homework/test_blind.py",

@@ -152,7 +152,7 @@ def test_what_shares_something_goes_to_one_worker_and_the_longest_go_first():
     assert workers.unit("tests/data/test_files.py::test_a[x::y]") == "tests/data/test_files.py"
     course = "tests/notebooks/test_course.py::test_a"
     assert workers.unit(course) == workers.unit("tests/slides/test_site.py::test_b[1]")
-    assert workers.unit("tests/notebooks/test_runner.py::test_c") != workers.unit(course)
+    assert workers.unit("tests/notebooks/test_sources.py::test_c") != workers.unit(course)
     ids = ["tests/data/test_a.py::test_1", "tests/homework/test_grade.py::test_2", course]
     assert sorted(ids, key=workers.turn) == ids[::-1]
     named = [place for places in workers.TOGETHER.values() for place in places]
