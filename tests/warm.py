@@ -20,11 +20,13 @@ from types import SimpleNamespace
 from notebooks import run as runner
 
 SERVE = """
-import atexit, json, os, resource, runpy, signal, socket, traceback
+import atexit, gc, json, os, resource, runpy, signal, socket, traceback
 import pytest
 sys.modules["rfc3987_syntax"] = None  # as notebooks/run.py does
 import nbconvert, papermill
 del sys.modules["rfc3987_syntax"]
+gc.collect()
+gc.freeze()  # pytest collects at its end, and need not look through torch
 
 torch.set_num_threads(1)
 for line in sys.stdin:
@@ -113,10 +115,12 @@ assert not [name for name in sys.modules if name.startswith("triton")]
 """
 
 KERNELS = """
-import contextlib, json, os, select, socket, threading, traceback
+import contextlib, gc, json, os, select, socket, threading, traceback
 from ipykernel import kernelapp
 import IPython, matplotlib_inline.backend_inline
 import pandas, scipy.optimize, scipy.stats  # of whatever reads our records: three CPU seconds
+gc.collect()
+gc.freeze()
 
 torch.set_num_threads(1)
 door = socket.socket(socket.AF_UNIX)
