@@ -30,20 +30,20 @@ from tests.workers import (  # noqa: F401 pytest finds its hooks here
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# Seconds a folder may take: what it took in a whole run on two quiet cores, rounded up, so that
-# over its budget means slower than it was; the three short ones have some room.
+# Seconds a folder may take: what it took in a whole run on two quiet cores, rounded up, less what
+# was saved since by count. Over its budget means slower than that.
 BUDGET = dict(
-    setup=140,
-    model=125,
-    training=95,
+    setup=130,
+    model=105,
+    training=85,
     data=60,
-    kernels=115,
+    kernels=80,
     encoder=90,
     tasks=60,
-    lab=85,
-    homework=310,
-    notebooks=215,
-    slides=190,
+    lab=80,
+    homework=180,
+    notebooks=165,
+    slides=140,
 )
 REQUIRED = set(filter(None, os.environ.get("REQUIRE", "").split(",")))
 EXTRAS = dict(  # what must be there for a test with this mark
