@@ -1,6 +1,7 @@
 """How do the cells of an executed notebook become HTML? On pages and on slides alike."""
 
 import base64
+import functools
 import html
 import io
 import re
@@ -15,6 +16,7 @@ from notebooks import run
 from notebooks.run import tags
 
 
+@functools.cache
 def code_html(source):
     coloured = highlight(source, PythonLexer(), HtmlFormatter(nowrap=True))
     return f"<pre><code>{coloured.rstrip()}</code></pre>"

@@ -43,7 +43,7 @@ BUDGET = dict(
     lab=80,
     homework=180,
     notebooks=165,
-    slides=140,
+    slides=120,
 )
 REQUIRED = set(filter(None, os.environ.get("REQUIRE", "").split(",")))
 EXTRAS = dict(  # what must be there for a test with this mark

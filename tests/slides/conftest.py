@@ -1,5 +1,6 @@
 """Decks and site, built once for all tests of this folder."""
 
+import functools
 import os
 import sys
 from pathlib import Path
@@ -9,6 +10,16 @@ import pytest
 from tests import warm
 
 sys.path.append(str(Path(__file__).parent))  # walk.py
+
+
+@pytest.fixture(scope="session", autouse=True)
+def drawn_once():
+    """The site is built four times here; the figures of its findings take a third of a build."""
+    from slides import recorded
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recorded, "with_figures", functools.cache(recorded.with_figures))
+        yield
 
 
 @pytest.fixture(scope="session")
