@@ -133,7 +133,7 @@ def test_values_of_the_token_that_answer_as_well_change_our_mind(record):
         == "it did: behind by 0.01"
     )
     assert fetch.sentence().startswith("A need for values of the stream is not shown")
-    assert "answer 0.98 or more of it. One layer answers 0.99 with values of the stream" in (
+    assert "answer at least 0.98 of it. One layer answers 0.99 with values of the stream" in (
         fetch.sentence()
     )
 

@@ -298,7 +298,7 @@ def sentence():
     one = [f"{mean('closed', system, 1):.2f}" for system in ("standard", "x0")]
     return (
         "A need for values of the stream is not shown by this text: in two layers models with "
-        f"values of the token alone answer {least:.2f} or more of it. One layer answers {one[0]} "
+        f"values of the token alone answer at least {least:.2f} of it. One layer answers {one[0]} "
         f"with values of the stream and {one[1]} with x0 W_V"
     )
 
