@@ -223,3 +223,15 @@ def test_generation_and_a_busy_machine_are_told_with_what_bytes_allow():
     assert "bov, times standard | 1.10 (bytes 1.20) | 1.3, more than bytes allow |" in told
     assert "bov-every, times standard | 1.80 (bytes 1.90) | 1.3 |" in told
     assert "2.10 (with libgomp's own spinning 99.0) | 2.5 |" in told
+
+
+def test_whole_generations_are_told_with_their_interval_and_prompts_apart():
+    whole = dict(texts=4, length=1024, tokens_per_second=730.6, interval=[0.91, 1.05])
+    step = whole | dict(plan="bov", times_standard=0.96, bytes_allow=1.01, share=0.15)
+    prompt = whole | dict(plan="bov", times_standard=1.0, prefill=True)
+    rows = [dict(part="generate_cpu", machine=NEW, result=found) for found in ([], [step, prompt])]
+    assert table.steps(rows) == [step]
+    assert "bov, times standard" not in table.speed_table(rows)
+    told = table.generation_table(rows).splitlines()[2:]
+    assert told[0] == "| 4 x 1,024 | bov | 731 | 15% | 0.96 (0.91 to 1.05) | 1.01 |"
+    assert told[1] == "| 4 x 1,024 | bov, prompt | 731 |  | 1.00 (0.91 to 1.05) |  |"

@@ -7,6 +7,7 @@ number names its processor, and machines that were measured stand beside each ot
 """
 
 from course import records
+from course.markdown import table
 from minimal.command import command
 
 HEAD = "| what | measured | wanted | on |\n|---|---|---|---|"
@@ -135,12 +136,50 @@ def wished(times, allowed):
 def of_generation(found):
     lines = []
     for row in found:
-        if row["plan"] != "standard":
+        if row["plan"] != "standard" and "interval" not in row:  # those have a table of their own
             length = f"{row['length']:,} tokens of context"
             what = f"`generate` at {length}, {row['plan']}, times standard"
             measured = f"{row['times_standard']:.2f} (bytes {row['bytes_allow']:.2f})"
             lines.append((what, measured, wanted_of(row)))
     return lines
+
+
+def generations(rows=None):
+    """Whole generations as they were timed last on a processor: a row a plan and shape, and how
+    fast a prompt is read (`prefill`)."""
+    rows = records.rows_of(records.EVIDENCE / "bench.json") if rows is None else rows
+    return [row for row in rows if row["part"] == "generate_cpu"][-1]
+
+
+def steps(rows=None):
+    """Of these the steps that make a token each; those of the course's own eager step first."""
+    return [row for row in generations(rows)["result"] if not row.get("prefill")]
+
+
+def generated_on(rows=None):
+    return machine_of(generations(rows))
+
+
+def generation_table(rows=None):
+    """Markdown: tokens a second, the share of their floor by bytes, and how many times standard."""
+    lines = []
+    for row in generations(rows)["result"]:
+        what = f"{row['plan']}, prompt" if row.get("prefill") else row["plan"]
+        share = f"{row['share']:.0%}" if "share" in row else ""
+        low, high = row["interval"]
+        times = f"{row['times_standard']:.2f} ({low:.2f} to {high:.2f})"
+        allowed = f"{row['bytes_allow']:.2f}" if "bytes_allow" in row else ""
+        shape = f"{row['texts']} x {row['length']:,}"
+        lines.append([shape, what, f"{row['tokens_per_second']:,.0f}", share, times, allowed])
+    head = [
+        "texts x tokens",
+        "what",
+        "tokens a second",
+        "of its floor",
+        "times `standard`",
+        "bytes",
+    ]
+    return table(head, lines)
 
 
 def wanted_of(row, length=131072, times=1.3):
@@ -196,6 +235,7 @@ def speed_table(rows=None):
 def main(parser, argv):
     parser.parse_args(argv)
     print(speed_table())
+    print(generation_table())
 
 
 if __name__ == "__main__":
