@@ -356,6 +356,7 @@ def panel(ax, text):
     ax.axhline(0, color=figures.INK, linestyle=":", linewidth=1)
     ax.set_xticks((0, 2, 4, 6, 8, 12))
     ax.set_xlim(-0.4, 12.8)
+    ax.set_ylim(top=1.25 * ax.get_ylim()[1])  # room for the box above all intervals
     figures.label_ends(ax, ends)
     ax.legend(frameon=False, fontsize=9.5, loc="upper left")
     return f"{text}: {'; '.join(told)}."
