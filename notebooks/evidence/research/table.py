@@ -151,7 +151,7 @@ def generations(rows=None):
     return [row for row in rows if row["part"] == "generate_cpu"][-1]
 
 
-def steps(rows=None):
+def whole_steps(rows=None):
     """Of these the steps that make a token each; those of the course's own eager step first."""
     return [row for row in generations(rows)["result"] if not row.get("prefill")]
 
