@@ -1,10 +1,11 @@
 """Who handed in what? A folder or a .zip, as learning platforms and git give them.
 
     ann.py, ann/kv_cache.py                               a file or a folder a learner
-    hw03-ann/work/hw03_kv_cache/kv_cache.py               clones of GitHub Classroom
+    hw03-ann/homework/hw03_kv_cache/kv_cache.py           clones of GitHub Classroom
     jonesben_LATE_123_456_kv_cache-1.py                   Canvas: learner's and upload's numbers
     Ann Example_123_assignsubmission_file_/kv_cache.py    Moodle
 
+A clone has the file twice: the stub, and the copy in its folder `work`, which is filled in.
 Nothing is unpacked, and no link is followed.
 """
 
@@ -38,7 +39,7 @@ class File:
     def is_written(self, unit):
         """Does it say more than the stub? What cannot be read is for the grader to tell."""
         try:
-            return bool(self.none) or self.read() != unit.stub().encode()
+            return bool(self.none) or not unit.is_stub(self.read())
         except Exception:  # an archive may be damaged in many ways
             return True
 
@@ -76,10 +77,11 @@ class HandedIn:
             names = ", ".join(str(f.path) for f in found[:3])
             return None, f"several files are called {unit.file}: {names}"
         usual = usual or found
-        file = next((f for f in usual if f.is_written(unit)), usual[0])
+        written = [f for f in usual if f.is_written(unit)]
+        file = (written or usual)[0]
         known = self.alone or file.path == PurePosixPath(unit.file)
         notes = [] if known else [f"{file.path} was graded"]
-        if not file.is_written(unit):
+        if not written:
             notes.append("it is the stub, with nothing written in it")
         return file, "; ".join(notes)
 

@@ -479,7 +479,7 @@ class Unit:
         """The learner's file: her copy, unless nothing is written there and something where the
         stub was."""
         here = [path for path in (self.copy, self.given) if os.path.lexists(path)]
-        written = [path for path in here if not self.is_stub(path)]
+        written = [path for path in here if not self.is_untouched(path)]
         return next(iter([*written, *here]), self.copy)
 
     @property
@@ -487,10 +487,14 @@ class Unit:
         """The learner's file as seen from the course's folder."""
         return self.path.relative_to(HERE.parent).as_posix()
 
-    def is_stub(self, path):
-        """Is this the file as the learner got it? What is no file is something else."""
+    def is_stub(self, content):
+        """Are these bytes the file as the learner got it?"""
+        return content == self.stub().encode()
+
+    def is_untouched(self, path):
+        """Does the stub lie there as the learner got it? What is no file is something else."""
         try:
-            return path.is_file() and path.read_bytes() == self.stub().encode()
+            return path.is_file() and self.is_stub(path.read_bytes())
         except OSError:
             return False
 
@@ -554,17 +558,18 @@ class Unit:
         its row behind."""
         exercise = self.exercises[exercise]
         part = next(p for p in exercise.parts if p.name == part)
-        if not self.path.exists():
+        path = self.path
+        if not path.exists():
             again = f"`make reset HW={self.short}` writes it anew"
             raise Lost(f"{self.shown} is not there; {again}")
         import torch  # noqa: F401  its slow first import is not the learner's
 
         with alarm(SECONDS) as rung:
             try:
-                self.names, self.problems = learners(self.path, self.path.stat().st_mtime_ns)
+                self.names, self.problems = learners(path, path.stat().st_mtime_ns)
             except OSError as error:
                 raise Lost(f"{self.shown} cannot be read: {error.strerror}") from None
-            row = self.mark(self.names, self.problems, exercise, part, path=str(self.path))
+            row = self.mark(self.names, self.problems, exercise, part, path=str(path))
         if rung:
             row = Row(exercise.name, part.name, part.points, "time", SAYS["time"])
         self.rows.append(row)

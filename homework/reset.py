@@ -19,7 +19,7 @@ def reset(unit):
 
 def put_stub(unit, path):
     """The stub at this path; where what was there has gone, or None."""
-    if unit.is_stub(path):
+    if unit.is_untouched(path):
         return None
     kept = None
     if os.path.lexists(path):

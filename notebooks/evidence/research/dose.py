@@ -109,13 +109,19 @@ def sentence():
     told = {}
     for text in texts():
         row = lead(text, ALL)
+        how = standing(row)
         words = f"{signed(row['difference'])} ({signed(row['low'])} to {signed(row['high'])})"
-        told.setdefault(standing(row), []).append(
-            ON_A_TEXT[standing(row)].format(words, NAMED[text])
-        )
+        told.setdefault(how, []).append(ON_A_TEXT[how].format(words, NAMED[text]))
     parts = (f"{SAID[how]} {' and '.join(where)}" for how, where in told.items())
     what = "A model whose twelve layers all make their values from the token alone"
     return f"{what} {', and it '.join(parts)}"
+
+
+def on_each(leads_, by=""):
+    """{text: a lead} in words, code first."""
+    return " and ".join(
+        f"{by}{mean_and_interval(row)} on {NAMED[text]}" for text, row in leads_.items()
+    )
 
 
 def tuned():
@@ -125,8 +131,7 @@ def tuned():
     }
     clear = [NAMED[text] for text, row in found.items() if row["clear"]]
     which = "neither is clear" if not clear else f"clear on {' and on '.join(clear)}"
-    words = (f"{mean_and_interval(row)} on {NAMED[text]}" for text, row in found.items())
-    return f"{' and '.join(words)}; {which}"
+    return f"{on_each(found)}; {which}"
 
 
 def counts():
@@ -187,15 +192,13 @@ def top_and_bottom():
 def half_of_v():
     """What half of V, kept beside the token, does to the lead at four layers, in words."""
     costs = {text: lead(text, DOSES["from the top"][4], HALF[4]) for text in texts()}
-    words = (f"{mean_and_interval(row)} on {NAMED[text]}" for text, row in costs.items())
-    return f"V kept at one half beside the token in four layers takes away {' and '.join(words)}"
+    return f"V kept at one half beside the token in four layers takes away {on_each(costs)}"
 
 
 def tables_over_standard():
     """Tables in four layers ahead of a standard as large, on each text, in words."""
     leads_ = {text: lead(text, TABLES[4], AS_LARGE[4]) for text in texts()}
-    words = (f"by {mean_and_interval(row)} on {NAMED[text]}" for text, row in leads_.items())
-    return f"Tables in four layers lead a `standard` as large {' and '.join(words)}"
+    return f"Tables in four layers lead a `standard` as large {on_each(leads_, by='by ')}"
 
 
 def along_the_layers():

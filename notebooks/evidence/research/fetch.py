@@ -146,11 +146,10 @@ AFTERWARDS = ((("closed",), ("standard", "x0"), (1,), True),)
 
 def cells():
     """Seed by seed, so that an interrupted grid is a whole grid with fewer seeds."""
-    for asked in (ASKED, AFTERWARDS):
-        for seed in SEEDS:
-            for kinds, systems, depths, last_mlp in asked:
-                for depth, kind, system in itertools.product(depths, kinds, systems):
-                    yield dict(plan=system, text=kind, depth=depth, seed=seed, last_mlp=last_mlp)
+    for asked, seed in itertools.product((ASKED, AFTERWARDS), SEEDS):
+        for kinds, systems, depths, last_mlp in asked:
+            for depth, kind, system in itertools.product(depths, kinds, systems):
+                yield dict(plan=system, text=kind, depth=depth, seed=seed, last_mlp=last_mlp)
 
 
 def same(row, cell):
@@ -285,21 +284,33 @@ def so(holds):
     return "so" if holds else "not so"
 
 
-def sentence():
-    """When must a value come from the stream? By what `closed` shows in two layers."""
+def is_needed():
+    """Does `closed` show in two layers that a value must come from the stream?"""
     token = max(max(shares("closed", system, 2)) for system in TOKEN)
-    if min(shares("closed", "standard", 2)) > token + 0.05:
+    return min(shares("closed", "standard", 2)) > token + 0.05
+
+
+def claim():
+    """When must a value come from the stream? As the title of the picture."""
+    if is_needed():
         return (
             "Where a place has computed what a later one fetches, and nothing else can name it, "
             "no model with values of the token alone answered as well as any with values of the "
             "stream, in two layers"
         )
+    return "A need for values of the stream is not shown by this text"
+
+
+def sentence():
+    """The claim, with its numbers where it is that nothing is shown."""
+    if is_needed():
+        return claim()
     least = min(mean("closed", system, 2) for system in TOKEN)
     one = [f"{mean('closed', system, 1):.2f}" for system in ("standard", "x0")]
     return (
-        "A need for values of the stream is not shown by this text: in two layers models with "
-        f"values of the token alone answer at least {least:.2f} of it. One layer answers {one[0]} "
-        f"with values of the stream and {one[1]} with x0 W_V"
+        f"{claim()}: in two layers models with values of the token alone answer at least "
+        f"{least:.2f} of it. One layer answers {one[0]} with values of the stream and {one[1]} "
+        "with x0 W_V"
     )
 
 
@@ -307,7 +318,7 @@ def picture():
     """(figure, alt text): exact answers by depth, a panel a text; None until all is recorded."""
     if not whole():
         return None
-    title = f"Exact answers. {sentence().partition(':')[0]}"
+    title = f"Exact answers. {claim()}"
     title = textwrap.fill(title, 96)
     fig, panels = figures.panels_of(MEANT.values(), title, "layers", "exact answers", 9.6)
     told = []
