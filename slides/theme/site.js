@@ -58,20 +58,16 @@ if (contents) {
   follow();
 }
 
-// on a phone the sections of a long page are folded below their headings, which say what was found
-const phone = matchMedia("(max-width: 600px)");
-const fold = () => {
-  for (const heading of all(".folded main > h2")) {
-    const box = document.createElement("details"), summary = document.createElement("summary");
-    box.className = "section";
-    summary.textContent = "Read on";
-    box.append(summary);
-    while (heading.nextElementSibling?.matches(":not(h2, .pager)")) box.append(heading.nextElementSibling);
-    heading.after(box);
-  }
-};
-if (phone.matches) fold();
-else phone.addEventListener("change", fold, { once: true });
+// a page that opens on a phone has its sections folded below their headings, which say what was found
+const phone = matchMedia("(max-width: 600px)").matches;
+for (const heading of phone ? all(".folded main > h2") : []) {
+  const box = document.createElement("details"), summary = document.createElement("summary");
+  box.className = "section";
+  summary.textContent = "Read on";
+  box.append(summary);
+  while (heading.nextElementSibling?.matches(":not(h2, .pager)")) box.append(heading.nextElementSibling);
+  heading.after(box);
+}
 
 // a link into something folded opens it; paper shows everything
 const unfold = () => {

@@ -342,7 +342,9 @@ def test_the_sources_of_the_claims_are_a_few_screens_of_a_phone(browser, site):
 WHOLE = "document.querySelector('main').textContent.replaceAll('Read on', '').replace(/\\s+/g, '')"
 
 
-def test_a_phone_shows_the_answer_and_each_finding_as_its_heading_until_it_is_opened(browser, site):
+def test_a_phone_shows_the_answer_and_each_finding_as_its_heading_until_it_is_opened(
+    browser, site, tmp_path
+):
     """No word is lost: a desk, paper and a link to a finding show what is folded."""
     at = "evidence/index.html"
     phone, desk = opened(browser, site, at, PHONE), opened(browser, site, at)
@@ -354,6 +356,8 @@ def test_a_phone_shows_the_answer_and_each_finding_as_its_heading_until_it_is_op
     answer = "document.querySelector('main strong').getBoundingClientRect().bottom"
     assert phone.run(answer) < PHONE[1], "the answer stands on the first screen"
     assert desk.run(f"{folds}.length") == 0 and phone.run(WHOLE) == desk.run(WHOLE)
+    desk.tiles(tmp_path / "desk", 3000)  # a window that is narrow for a moment
+    assert desk.run(f"{folds}.length") == 0
     phone.run("location.hash = 'Methods'")
     opens = "document.getElementById('Methods').nextElementSibling.open"
     phone.wait(lambda: phone.run(opens), "the fold of a heading that is linked")
