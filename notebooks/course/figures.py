@@ -100,7 +100,8 @@ def lines(series, title, xlabel, ylabel, x=None, marks=12, logx=False):
 def label_ends(ax, ends):
     """Names at the right ends of lines, pushed apart where they would overlap."""
     low, high = ax.get_ylim()
-    gap, last = (high - low) * 0.055, None
+    points = 72 * ax.get_position().height * ax.figure.get_figheight()
+    gap, last = (high - low) * 14 / points, None  # a line of letters, on a slide too
     for y, x, name, colour in sorted(ends):
         at = y if last is None else max(y, last + gap)
         ax.annotate(

@@ -119,7 +119,7 @@ def test_the_figure_shows_all_cells_and_its_words_say_their_means(record):
     record(code=1, novel=0.3)
     fig, alt = dose.picture()
     names = [text.get_text() for text in fig.axes[1].texts]
-    assert {"from the top", "half of it V", "tables", "standard as large as tables"} == set(names)
+    assert {"from the top", "half of it V", "tables", "standard as large"} == set(names)
     in_a_box = [text.get_text() for text in fig.axes[1].get_legend().get_texts()]
     assert in_a_box == ["from the bottom", "every second"]
     lines = [line for line in fig.axes[0].lines if line.get_marker() not in ("None", "")]

@@ -316,7 +316,7 @@ def judged(row, shown, likely, refuted):
 # ---- the figure ----------------------------------------------------------------------------------
 
 
-def picture():
+def picture(width=10.4, height=4.6):
     """(figure, alt text): the lead by dose, a panel a text; None until a grid is whole."""
     if not texts():
         return None
@@ -324,8 +324,8 @@ def picture():
     title = f"Values of the token, nats ahead of standard: in all twelve layers {ends}"
     panels = {"code": "code", "the novel (a scale of its own)": "novel"}
     panels = {name: text for name, text in panels.items() if text in texts()}
-    fig, row = figures.panels_of(panels, title, "layers", "ahead of standard", 10.4)
-    fig.set_figheight(4.6)
+    fig, row = figures.panels_of(panels, title, "layers", "ahead of standard", width)
+    fig.set_figheight(height)
     told = [panel(ax, text) for ax, text in zip(row, panels.values())]
     alt = (
         "Lead over standard, ahead above zero, by how many of twelve layers have values of the "
@@ -354,7 +354,7 @@ def panel(ax, text):
         if name in DOSES and len(rows) > 1:  # no layer at all is standard
             ax.plot([0, places[0]], [0, means[0]], **look | dict(marker=""))
         if reaches_all:
-            short = name.removesuffix(", from the top")
+            short = name.removesuffix(", from the top").removesuffix(" as tables")
             ends.append([means[-1], places[-1], short, look["color"]])
     ax.axhline(0, color=figures.INK, linestyle=":", linewidth=1)
     ax.set_xticks((0, 2, 4, 6, 8, 12))
