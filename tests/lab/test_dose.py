@@ -1,11 +1,12 @@
 """Is the dose told from whole grids only, with the right sign, and in sentences that hold?"""
 
 import json
+from functools import partial
 
 import pytest
 
 from course import records
-from evidence.research import dose, leads, pairs
+from evidence.research import asked, dose, leads, pairs
 from evidence.research.grids import GRIDS
 from minimal.compare.runs import asked_of
 from minimal.data import results
@@ -24,11 +25,11 @@ def ahead(cell, scale=1.0):
     return scale * A_LAYER[plan] * len(where) * (1 if at_the_top else 0.5)
 
 
-def invented(name, scale):
-    """Rows of a whole grid, whose leads lie a little apart from seed to seed and row to row."""
+def rows_with(name, lead_of):
+    """Rows of a whole grid with invented leads, a little apart from seed to seed and row to row."""
     state = records.read("states")["rows"][0]
     for run in GRIDS[name].runs():
-        lead = ahead(leads.cell_of(run.plan, run.changes or {}), scale)
+        lead = lead_of(leads.cell_of(run.plan, run.changes or {}))
         lead *= 1 + 0.02 * (run.seed - 2)
         held_out = [3.1 + 0.01 * run.seed + at / 20 - lead for at in range(20)]
         yield dict(
@@ -48,7 +49,7 @@ def record(tmp_path, monkeypatch):
 
     def written(**scales):
         for text, scale in scales.items():
-            rows = list(invented(f"dose_{text}", scale))
+            rows = list(rows_with(f"dose_{text}", partial(ahead, scale=scale)))
             results.write(tmp_path / f"dose_{text}.json", head | dict(rows=rows))
 
     return written
@@ -92,15 +93,17 @@ def test_the_answer_is_chosen_by_what_all_twelve_layers_show(
 
 def test_what_a_mean_alone_says_is_called_so():
     row = dict(difference=0.012, low=0.004, high=0.02, clear=True)
-    assert dose.above(row, 0.01).startswith("so, in the mean: **+0.012**")
-    assert dose.above(row, 0.0).startswith("so: ") and dose.above(row, 0.03).startswith("not so: ")
-    assert dose.below(row, 0.05).startswith("so: ")
-    assert dose.within(row, 0.021).startswith("so: ")
-    assert dose.within(row, 0.01).startswith("not so, in the mean")
-    assert dose.came_between(row, 0.02, 0.04).startswith("less: ")
-    assert dose.standing(row) == "ahead"
-    assert dose.standing(row | dict(high=0.009)) == "level"
-    assert dose.standing(row | dict(low=-0.01, clear=False)) == "open"
+    assert asked.above(row, 0.01).startswith("so, in the mean: **+0.012**")
+    assert asked.above(row, 0.0).startswith("so: ") and asked.above(row, 0.03).startswith(
+        "not so: "
+    )
+    assert asked.below(row, 0.05).startswith("so: ")
+    assert asked.within(row, 0.021).startswith("so: ")
+    assert asked.within(row, 0.01).startswith("not so, in the mean")
+    assert asked.came_between(row, 0.02, 0.04).startswith("less: ")
+    assert asked.standing(row) == "ahead"
+    assert asked.standing(row | dict(high=0.009)) == "level"
+    assert asked.standing(row | dict(low=-0.01, clear=False)) == "open"
 
 
 def test_foretold_stands_beside_what_came(record):

@@ -9,12 +9,11 @@ What was foretold stands in title.EXPECTED_DOSE; here each of its sentences meet
 
 from course import figures
 from course.markdown import table
-from evidence.research import answer, leads, pairs
+from evidence.research import answer, asked
 from evidence.research.answer import TEXTS, mean_and_interval
+from evidence.research.asked import NAMED, above, below, came_between, on_each, standing, within
 from evidence.research.leads import number, signed
 from evidence.research.title import BOTTOM, LAYERS, MARGIN, SECOND, TOP, WIDENED, in_layers
-
-GRIDS = tuple(f"dose_{text}" for text in TEXTS)
 
 
 def alone(layers):
@@ -43,36 +42,16 @@ BESIDE = {
 
 def texts():
     """The texts whose grid is whole: only of these anything is told."""
-    return [text for text, grid in zip(TEXTS, GRIDS) if pairs.whole(grid)]
+    return asked.texts("dose")
 
 
 def whole():
     return len(texts()) == len(TEXTS)
 
 
-def held_out(text):
-    """{cell: {seed: a loss a stretch of held-out rows}}; nothing until the grid is whole."""
-    found = {}
-    for row in pairs.rows_of(f"dose_{text}"):
-        cell = leads.cell_of(row["plan"], row["asked"].get("changes") or {})
-        found.setdefault(cell, {})[row["seed"]] = row["held_out"]
-    return found
-
-
 def lead(text, cell, over="standard"):
     """How far a cell is ahead of another: a row of a table, ahead above zero."""
-    found = held_out(text)
-    return answer.lead_with_rows(cell, found[cell], found[over])
-
-
-def standing(row):
-    """What a lead shows. "level": its interval lies within the margin that was set before the runs;
-    "ahead" and "behind": it excludes zero; else it is "open"."""
-    if -MARGIN < row["low"] and row["high"] < MARGIN:
-        return "level"
-    if row["clear"]:
-        return "ahead" if row["difference"] > 0 else "behind"
-    return "open"
+    return asked.lead("dose", text, cell, over)
 
 
 # ---- the answer ----------------------------------------------------------------------------------
@@ -84,7 +63,6 @@ SAID = dict(
     open="cannot be told from `standard`",
 )
 ON_A_TEXT = dict.fromkeys(SAID, "on {1}: {0}") | dict(ahead="by {} on {}")
-NAMED = dict(code="code", novel="the novel")
 WORDS = dict(
     ahead="clearly ahead",
     behind="clearly behind",
@@ -115,13 +93,6 @@ def sentence():
     parts = (f"{SAID[how]} {' and '.join(where)}" for how, where in told.items())
     what = "A model whose twelve layers all make their values from the token alone"
     return f"{what} {', and it '.join(parts)}"
-
-
-def on_each(leads_, by=""):
-    """{text: a lead} in words, code first."""
-    return " and ".join(
-        f"{by}{mean_and_interval(row)} on {NAMED[text]}" for text, row in leads_.items()
-    )
 
 
 def tuned():
@@ -282,35 +253,6 @@ def our_mind():
 
 def decimals(value):
     return f"{value:.2f}".removeprefix("0")
-
-
-def came_between(row, low, high):
-    mean = row["difference"]
-    word = "so" if low <= mean <= high else "less" if mean < low else "more"
-    return f"{word}: {mean_and_interval(row)}"
-
-
-def above(row, least):
-    """Is a lead at least so large? The interval says so, or the mean alone does."""
-    return judged(row, row["low"] >= least, row["difference"] >= least, row["high"] < least)
-
-
-def below(row, most):
-    return judged(row, row["high"] < most, row["difference"] < most, row["low"] >= most)
-
-
-def within(row, margin):
-    inside = -margin < row["low"] and row["high"] < margin
-    outside = row["low"] >= margin or row["high"] <= -margin
-    return judged(row, inside, abs(row["difference"]) < margin, outside)
-
-
-def judged(row, shown, likely, refuted):
-    """ "so" and "not so" where the interval decides, else what the mean alone says."""
-    word = "so" if likely else "not so"
-    if not (shown or refuted):
-        word += ", in the mean"
-    return f"{word}: {mean_and_interval(row)}"
 
 
 # ---- the figure ----------------------------------------------------------------------------------

@@ -314,6 +314,15 @@ def sentence():
     )
 
 
+def in_short():
+    """What the first page says of it."""
+    if is_needed():
+        return "and did: no model with values of the token alone answers as well"
+    least = min(mean("closed", system, 2) for system in TOKEN)
+    words = "and did not: in two layers models with values of the token alone, too, give"
+    return f"{words} {least:.0%} of the answers".replace("%", " %")
+
+
 def picture():
     """(figure, alt text): exact answers by depth, a panel a text; None until all is recorded."""
     if not whole():

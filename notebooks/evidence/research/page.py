@@ -35,6 +35,7 @@ from evidence.research import (
     text_leads,
     verdicts,
     vocab_leads,
+    who,
 )
 from evidence.research.grids import GRIDS
 from minimal.command import command
@@ -69,6 +70,7 @@ NAMES = dict(
     vocab=vocab_leads,
     slopes=slopes,
     gpu=gpu_table,
+    who=who,
     whole=whole,
 )
 

@@ -11,7 +11,7 @@ from course.drawings.canvas import Drawing
 from course.drawings.systems import systems
 from course.records import CHECKOUT
 from course.source_map import sources_map
-from evidence.research import answer, dose, fetch, slopes, text_leads
+from evidence.research import answer, dose, fetch, slopes, text_leads, who
 from evidence.research.answer import beside
 from evidence.research.names import HEADLINE
 from minimal.command import command
@@ -124,6 +124,7 @@ FROM_RECORDS = ("recorded.svg", "recorded-tall.svg")  # the others are drawn fro
 # of the pages of findings: what returns (figure, alt text), or None before its grids are whole
 FINDINGS = {
     "dose.svg": dose.picture,
+    "who.svg": who.picture,
     "fetch.svg": fetch.picture,
     "tokens.svg": slopes.by_tokens,
     "texts.svg": text_leads.picture,

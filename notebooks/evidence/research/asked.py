@@ -1,0 +1,84 @@
+"""A question of the title, put to two texts: one grid each, told once that grid is whole.
+
+texts("dose")                   of which texts anything may be told
+lead("dose", "code", a, b)      how far cell a is ahead of cell b; the interval holds the error
+                                of the seeds and that of the held-out rows
+standing(row)                   what such a lead shows, by the margin set before the runs
+"""
+
+from evidence.research import answer, leads, pairs
+from evidence.research.answer import TEXTS, mean_and_interval
+from evidence.research.title import MARGIN
+
+NAMED = dict(code="code", novel="the novel")
+
+
+def texts(question):
+    """The texts whose grid is whole: only of these anything is told."""
+    return [text for text in TEXTS if pairs.whole(f"{question}_{text}")]
+
+
+def held_out(question, text):
+    """{cell: {seed: a loss a stretch of held-out rows}}; nothing until the grid is whole."""
+    found = {}
+    for row in pairs.rows_of(f"{question}_{text}"):
+        cell = leads.cell_of(row["plan"], row["asked"].get("changes") or {})
+        found.setdefault(cell, {})[row["seed"]] = row["held_out"]
+    return found
+
+
+def lead(question, text, cell, over="standard"):
+    """How far a cell is ahead of another: a row of a table, ahead above zero."""
+    found = held_out(question, text)
+    return answer.lead_with_rows(cell, found[cell], found[over])
+
+
+def standing(row):
+    """What a lead shows. "level": its interval lies within the margin that was set before the runs;
+    "ahead" and "behind": it excludes zero; else it is "open"."""
+    if -MARGIN < row["low"] and row["high"] < MARGIN:
+        return "level"
+    if row["clear"]:
+        return "ahead" if row["difference"] > 0 else "behind"
+    return "open"
+
+
+# ---- in words ------------------------------------------------------------------------------------
+
+
+def on_each(leads_, by=""):
+    """{text: a lead} in words, code first."""
+    return " and ".join(
+        f"{by}{mean_and_interval(row)} on {NAMED[text]}" for text, row in leads_.items()
+    )
+
+
+# Did it come as foretold? "so" and "not so" where the interval decides, else what the mean says.
+
+
+def came_between(row, low, high):
+    mean = row["difference"]
+    word = "so" if low <= mean <= high else "less" if mean < low else "more"
+    return f"{word}: {mean_and_interval(row)}"
+
+
+def above(row, least):
+    """Is a lead at least so large? The interval says so, or the mean alone does."""
+    return judged(row, row["low"] >= least, row["difference"] >= least, row["high"] < least)
+
+
+def below(row, most):
+    return judged(row, row["high"] < most, row["difference"] < most, row["low"] >= most)
+
+
+def within(row, margin):
+    inside = -margin < row["low"] and row["high"] < margin
+    outside = row["low"] >= margin or row["high"] <= -margin
+    return judged(row, inside, abs(row["difference"]) < margin, outside)
+
+
+def judged(row, shown, likely, refuted):
+    word = "so" if likely else "not so"
+    if not (shown or refuted):
+        word += ", in the mean"
+    return f"{word}: {mean_and_interval(row)}"

@@ -1,0 +1,90 @@
+"""Is query, key or value told from whole grids only, in sentences that hold for what came?"""
+
+import pytest
+
+from course import records
+from evidence.research import leads, who
+from evidence.research.grids import GRIDS
+from minimal.data import results
+from tests.lab.test_dose import rows_with
+
+ONES = dict(q=-0.03, k=-0.04, v=0.10)
+
+
+@pytest.fixture
+def record(tmp_path, monkeypatch):
+    """record(code=dict(q=…, k=…, v=…), novel=…) writes grids in which these leads add up; in the
+    last third they are a third as large."""
+    head, states = records.read("tuning_code"), records.read("states")
+    monkeypatch.setattr(records, "EVIDENCE", tmp_path)
+    results.write(tmp_path / "states.json", states)
+
+    def written(**texts):
+        for text, ones in texts.items():
+
+            def ahead(cell, ones=ones):
+                doors, _, layers = cell.removeprefix("x0-").partition("@")
+                of_all = 0 if cell == "standard" else sum(ones[door] for door in doors)
+                return of_all / 3 if layers else of_all
+
+            rows = list(rows_with(f"who_needs_{text}", ahead))
+            results.write(tmp_path / f"who_needs_{text}.json", head | dict(rows=rows))
+
+    return written
+
+
+def test_every_cell_of_the_grid_is_told_once():
+    told = [*who.EVERYWHERE.values(), *who.LAST_THIRD.values(), "standard"]
+    grid = {leads.cell_of(run.plan, run.changes or {}) for run in GRIDS["who_needs_code"].runs()}
+    assert len(told) == len(set(told)) and set(told) == grid
+
+
+def test_nothing_is_told_before_a_grid_is_whole(record):
+    record()
+    assert not who.whole() and who.picture() is None
+
+
+@pytest.mark.parametrize(
+    "novel, heading",
+    [
+        (ONES, "Queries and keys need the stream of their layer, values do not"),
+        (dict(ONES, k=0.0), "Queries need the stream of their layer, values do not"),
+        (dict(q=-0.03, k=-0.04, v=-0.05), "Queries and keys need the stream of their layer"),
+        (dict(q=0.03, k=0.04, v=0.05), "No part of attention is clearly worse without the stream"),
+    ],
+)
+def test_the_heading_says_who_is_behind_on_every_text(record, novel, heading):
+    record(code=ONES, novel=novel)
+    found = who.heading()
+    assert found.startswith(heading)
+    assert ("do not" in heading) == ("do not" in found)
+    assert "queries **−0.030**" in who.sentence() and "on code" in who.sentence()
+
+
+def test_one_text_alone_is_told_as_one(record):
+    record(code=ONES)
+    assert who.where() == "code alone" and "novel" not in who.sentence() + who.cells()
+    record(novel=ONES)
+    assert who.where() == "both texts" and "all layers, novel" in who.cells()
+
+
+def test_foretold_stands_beside_what_came(record):
+    record(code=ONES, novel=dict(q=-0.02, k=-0.02, v=-0.03))
+    lines = dict(line[2:-2].split(" | ") for line in who.foretold().splitlines())
+    assert lines["queries lead by −0.05 to −0.01 on code"].startswith("so: **−0.030**")
+    assert lines["values lead by +0.02 to +0.04 on the novel"].startswith("less: **−0.030**")
+    sums = lines["queries and keys cost more than the sum of each on code"]
+    assert "not clear: +0.000" in sums or "not clear: −0.000" in sums
+    assert lines["values gain beside keys of the token on code"].startswith("so: ")
+    assert lines["values gain beside keys of the token on the novel"].startswith("not so: ")
+    third = lines["in the last third the same signs, at most half as large, on code"]
+    assert third.count(" so,") == 3 and "not so" not in third
+    assert who.our_mind()[1] == "it did, on the novel"
+
+
+def test_the_figure_shows_each_mean(record):
+    record(code=ONES, novel=ONES)
+    fig, alt = who.picture()
+    assert [ax.get_title(loc="left") for ax in fig.axes] == ["code", "the novel"]
+    for words in ("queries −0.030", "keys and values +0.060", "queries, keys and values +0.030"):
+        assert alt.count(words) == 2
