@@ -223,7 +223,7 @@ def test_a_mean_is_clear_above_zero_below_or_neither():
 
 WAITING = re.findall(r'"(\w+)"', " ".join(re.findall(r"whole\((.*?)\)", TEMPLATE)))
 # told a text at a time, by modules that ask for their grids themselves
-for question in ("dose", "who_needs"):
+for question in ("dose", "who_needs", "content_gradient"):
     WAITING += [f"{question}_code", f"{question}_novel"]
 COEFFICIENTS = {f"blocks.{at}.attention.value.gain": 0.1 * at for at in (8, 9, 10, 11)}
 
@@ -294,6 +294,7 @@ def test_the_page_can_be_written_on_the_day_when_all_is_recorded(tmp_path, monke
         "| tables over standard as large | 12 |",
         "| every second layer lies between four and eight from the top |",
         "| queries and values |",
+        "| another text's number |",
         "| queries and keys cost more than the sum of each on code |",
     ):
         assert told in " ".join(text.split()), told

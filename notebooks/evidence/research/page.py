@@ -20,6 +20,7 @@ from course import records
 from evidence.research import (
     answer,
     claims,
+    content,
     dose,
     fetch,
     gains,
@@ -58,6 +59,7 @@ def whole(*grids):
 NAMES = dict(
     answer=answer,
     claims=claims,
+    content=content,
     dose=dose,
     fetch=fetch,
     mean_values=mean_values,

@@ -1,0 +1,135 @@
+"""Is it what a value says, or the gradient's way home? From the two grids `content_gradient_…`.
+
+Half of V is the layer's own; of the other half, V1 or x0 W_V, the number passes, the gradient,
+both, neither, or another text's number. What a part gains is counted from the cell in which
+neither passes. What was foretold stands in title.EXPECTED_CONTENT.
+"""
+
+from course.markdown import table
+from evidence.research import asked
+from evidence.research.answer import mean_and_interval
+from evidence.research.asked import NAMED, above, below, on_each, standing, within
+from evidence.research.leads import signed
+
+PASSED = dict(
+    both="number and gradient",
+    forward="the number alone",
+    gradient="the gradient alone",
+    neither="neither",
+    other="another text's number",
+)
+OF = dict(v1="V1", x0="x0 W_V")
+
+
+def cell(what, way):
+    return f"standard/{what}-{way}"
+
+
+def texts():
+    return asked.texts("content_gradient")
+
+
+def whole():
+    return bool(texts())
+
+
+def lead(text, ours, over="standard"):
+    return asked.lead("content_gradient", text, ours, over)
+
+
+def gain(text, what, way):
+    """How far the model is ahead of the one in which neither number nor gradient passes."""
+    return lead(text, cell(what, way), cell(what, "neither"))
+
+
+def is_ahead(what, way):
+    """On every text that is told?"""
+    return {standing(gain(text, what, way)) for text in texts()} == {"ahead"}
+
+
+def heading():
+    number, gradient = is_ahead("v1", "forward"), is_ahead("v1", "gradient")
+    if number and gradient:
+        return "Of the first layer's value the number helps, and so does the gradient's way home"
+    if number:
+        return "Of the first layer's value the number helps; the gradient alone is not shown to"
+    if gradient:
+        return (
+            "Of the first layer's value the gradient's way home helps; its number is not shown to"
+        )
+    return "Neither the number of the first layer's value nor its gradient clearly helps alone"
+
+
+def sentence():
+    """What each half of V1 gains by itself, on each text."""
+    parts = []
+    for way in ("both", "forward", "gradient"):
+        gains = {text: gain(text, "v1", way) for text in texts()}
+        parts.append(f"{PASSED[way]} {on_each(gains)}")
+    return f"Ahead of the model in which neither passes: {'; '.join(parts)}"
+
+
+def cells():
+    """Every cell ahead of standard, a column a source and a text."""
+    heads = [f"{name}, {text}" for name in OF.values() for text in texts()]
+    lines = []
+    for way, words in PASSED.items():
+        found = [lead(text, cell(what, way)) for what in OF for text in texts()]
+        lines.append([words, *map(mean_and_interval, found)])
+    return table(["what passes", *heads], lines)
+
+
+# ---- did it come as foretold? --------------------------------------------------------------------
+
+
+def foretold():
+    """What was written before the first run, and what came."""
+    return table(["foretold", "came"], [*on_code(), *of_neither(), *on_the_novel(), our_mind()])
+
+
+def of_both(text, what, way):
+    """Does one part alone gain at least half of what both gain? By the means."""
+    part, whole_ = (gain(text, what, w)["difference"] for w in (way, "both"))
+    word = "so" if part >= whole_ / 2 else "not so"
+    return f"{word}, in the mean: {signed(part)} of {signed(whole_)}"
+
+
+def on_code():
+    if "code" not in texts():
+        return
+    for what, most, little in (("v1", "gradient", "forward"), ("x0", "forward", "gradient")):
+        name = OF[what]
+        yield [
+            f"{name}: {PASSED[most]} gains at least half of what both gain on code",
+            of_both("code", what, most),
+        ]
+        yield [
+            f"{name}: {PASSED[little]} gains less than .02 on code",
+            below(gain("code", what, little), 0.02),
+        ]
+    costs = lead("code", cell("v1", "neither"), cell("v1", "other"))
+    yield ["another text's V1 costs .01 or more against neither on code", above(costs, 0.01)]
+
+
+def of_neither():
+    for text in texts():
+        for what, name in OF.items():
+            row = lead(text, cell(what, "neither"))
+            yield [f"neither, for {name}: within .02 of standard on {text}", within(row, 0.02)]
+
+
+def on_the_novel():
+    if "novel" in texts():
+        for way in ("both", "forward", "gradient"):
+            row = gain("novel", "v1", way)
+            yield [f"V1: {PASSED[way]} gains less than .02 on the novel", below(row, 0.02)]
+
+
+def our_mind():
+    """The condition under which the answer would be another."""
+    parts = []
+    for text in texts():
+        row = lead(text, cell("v1", "forward"), cell("v1", "both"))
+        word = "behind" if standing(row) == "behind" else "not shown to be behind"
+        parts.append(f"{word} on {NAMED[text]}, {mean_and_interval(row)}")
+    return ["our mind changes: V1's number alone as good as both", "; ".join(parts)]

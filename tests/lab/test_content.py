@@ -1,0 +1,71 @@
+"""Is content or gradient told from whole grids only, in sentences that hold for what came?"""
+
+import pytest
+
+from course import records
+from evidence.research import content, leads
+from evidence.research.grids import GRIDS
+from minimal.data import results
+from tests.lab.test_dose import rows_with
+
+HOME = dict(both=0.05, forward=0.005, gradient=0.04, neither=0.0, other=-0.02)
+SAID = dict(both=0.05, forward=0.05, gradient=0.0, neither=0.0, other=-0.02)
+NOTHING = dict.fromkeys(HOME, 0.0)
+
+
+@pytest.fixture
+def record(tmp_path, monkeypatch):
+    """record(code=by_way, novel=…) writes grids with these leads, for V1 and for x0 alike."""
+    head, states = records.read("tuning_code"), records.read("states")
+    monkeypatch.setattr(records, "EVIDENCE", tmp_path)
+    results.write(tmp_path / "states.json", states)
+
+    def written(**texts):
+        for text, by_way in texts.items():
+            rows = rows_with(f"content_gradient_{text}", lambda c: by_way.get(c.split("-")[-1], 0))
+            path = tmp_path / f"content_gradient_{text}.json"
+            results.write(path, head | dict(rows=list(rows)))
+
+    return written
+
+
+def test_every_cell_of_the_grid_is_told_once():
+    told = {content.cell(what, way) for what in content.OF for way in content.PASSED}
+    grid = {leads.cell_of(run.plan, {}) for run in GRIDS["content_gradient_code"].runs()}
+    assert told | {"standard"} == grid
+
+
+@pytest.mark.parametrize(
+    "by_way, heading",
+    [
+        (HOME, "The gradient's way home through the first layer's value helps"),
+        (SAID, "the number helps; the gradient alone is not shown to"),
+        (dict(HOME, forward=0.03), "the number helps, and so does the gradient's way home"),
+        (NOTHING, "Neither the number"),
+    ],
+)
+def test_the_heading_says_which_part_helps_alone(record, by_way, heading):
+    record(code=by_way)
+    assert heading in content.heading()
+
+
+def test_foretold_stands_beside_what_came(record):
+    record(code=HOME, novel=SAID)
+    lines = dict(line[2:-2].split(" | ") for line in content.foretold().splitlines())
+    half = "gains at least half of what both gain on code"
+    assert lines[f"V1: the gradient alone {half}"] == "so, in the mean: +0.040 of +0.050"
+    assert lines[f"x0 W_V: the number alone {half}"].startswith("not so, in the mean: +0.005")
+    assert lines["V1: the number alone gains less than .02 on code"].startswith("so: ")
+    other = lines["another text's V1 costs .01 or more against neither on code"]
+    assert other.startswith("so: **+0.020**")
+    assert lines["neither, for V1: within .02 of standard on code"].startswith("so: ")
+    assert lines["V1: the number alone gains less than .02 on the novel"].startswith("not so: ")
+    assert content.our_mind()[1].startswith("behind on code")
+    assert "not shown to be behind on the novel" in content.our_mind()[1]
+
+
+def test_one_text_alone_is_told_as_one(record):
+    record()
+    assert not content.whole()
+    record(code=HOME)
+    assert content.whole() and "novel" not in content.cells() + content.sentence()
