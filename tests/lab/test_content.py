@@ -38,7 +38,7 @@ def test_every_cell_of_the_grid_is_told_once():
 @pytest.mark.parametrize(
     "by_way, heading",
     [
-        (HOME, "The gradient's way home through the first layer's value helps"),
+        (HOME, "The gradient's way home to the first layer helps"),
         (SAID, "the number helps; the gradient alone is not shown to"),
         (dict(HOME, forward=0.03), "the number helps, and so does the gradient's way home"),
         (NOTHING, "Neither the number"),

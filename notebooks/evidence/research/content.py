@@ -54,9 +54,7 @@ def heading():
     if number:
         return "Of the first layer's value the number helps; the gradient alone is not shown to"
     if gradient:
-        return (
-            "Of the first layer's value the gradient's way home helps; its number is not shown to"
-        )
+        return "The gradient's way home to the first layer helps; the number is not shown to"
     return "Neither the number of the first layer's value nor its gradient clearly helps alone"
 
 
