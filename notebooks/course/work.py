@@ -2,6 +2,7 @@
 
     python -m course.work                make the copies that are missing, renew the untouched ones
     python -m course.work --reset 04     a fresh copy of one; yours stays beside it, with its date
+    python -m course.work --reset slides/04_resformer.ipynb     the same of a deck, or of any copy
 
 `make lab` does the first, so an update, by git pull, meets no changed file and has no conflict.
 Copied are notebooks, decks, and the files that homework asks for. What each was made from is noted
@@ -167,12 +168,17 @@ def refuse(path, wanted):
 
 
 def named(word):
-    """The notebook that a learner means by 04, 11a, 04_resformer or 04_resformer.ipynb."""
+    """The copy that a learner means by 04, 11a, 04_resformer, or by its place in work/."""
+    if word in sources(ROOT):
+        return word
     ours = numbered(ROOT / "notebooks")
-    meant = [path for path in ours if word in (path.stem.split("_")[0], path.stem, path.name)]
+    meant = [path for path in ours if word in (path.stem.split("_")[0], path.stem)]
     if not meant:
         numbers = ", ".join(path.stem.split("_")[0] for path in ours)
-        raise ValueError(f"wanted a notebook, one of {numbers}, got {word!r}: NOTEBOOK=04")
+        raise ValueError(
+            f"wanted a notebook, one of {numbers}, or a file of work/, got {word!r}: NOTEBOOK=04, "
+            f"or NOTEBOOK=slides/{ours[0].name}"
+        )
     return meant[0].name
 
 
@@ -192,10 +198,7 @@ def way(place):
     """How a learner gets the course's own, where hers is kept."""
     folder, _, name = place.rpartition("/")
     short, _, rest = (folder or name).partition("_")
-    asked = f"HW={short}" if name == f"{rest}.py" else ""
-    asked = asked if folder else f"NOTEBOOK={short}"
-    if not asked:
-        return "yours is kept; move it away, and `make work` brings that one"
+    asked = f"HW={short}" if name == f"{rest}.py" else f"NOTEBOOK={place if folder else short}"
     return f"yours is kept, and `make reset {asked}` gets that one, with yours beside it"
 
 

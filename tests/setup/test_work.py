@@ -106,7 +106,7 @@ def test_homework_and_decks_are_copies_too_and_nothing_that_was_written_is_lost(
     assert (mine / "work" / STUB).read_text() == "mine"
     assert (mine / "work" / REPORT).read_text() == "second"
     deck, stub = work.told(updated(mine))
-    assert "make reset HW=hw01" in stub and "move it away, and `make work`" in deck
+    assert "make reset HW=hw01" in stub and f"make reset NOTEBOOK={DECK}" in deck
 
 
 def test_what_a_learner_wrote_where_the_stub_was_is_in_no_danger(course, mine):
@@ -199,3 +199,19 @@ def test_every_link_of_a_copy_leads_to_where_that_of_the_notebook_does():
             for link in work.re.findall(r"\]\(([^)#\s:]+)(?:#[^)]*)?\)", text):
                 if cell["cell_type"] == "markdown":
                     assert link.startswith("../") or work.NAME.fullmatch(link), (path.name, link)
+
+
+@pytest.mark.parametrize("place", [DECK, REPORT])
+def test_a_deck_and_a_report_are_started_over_by_their_place(mine, monkeypatch, capsys, place):
+    monkeypatch.setattr(work, "ROOT", mine)
+    (mine / "work" / place).write_text(book("y = 'mine'"))
+    work.main(["--reset", place])
+    assert f"work/{place} is as the course has it; yours is now " in capsys.readouterr().out
+    assert (mine / "work" / place).read_bytes() == (work.sources(mine)[place]).read_bytes()
+
+
+@pytest.mark.parametrize("word", ["04", "hw99", "slides/99.ipynb", "../README.md"])
+def test_what_is_no_copy_is_not_started_over(mine, monkeypatch, word):
+    monkeypatch.setattr(work, "ROOT", mine)
+    with pytest.raises(ValueError, match="wanted a notebook, one of 00, 01, or a file of work/"):
+        work.named(word)
