@@ -1,11 +1,12 @@
 """Do the grids name plans that exist, at the sizes and with the seeds that their comments say?"""
 
+import json
 from dataclasses import replace
 
 import pytest
 import torch
 
-from evidence.research import passes, title, why
+from evidence.research import answer, passes, title, why
 from evidence.research.grids import ASKED, EXPLORATORY, GRIDS
 from evidence.research.studies import largest_coefficients
 from minimal.compare.runs import asked_of
@@ -209,3 +210,16 @@ def test_what_passes_of_a_value_is_its_number_or_its_gradient():
     assert not passed["gradient"].any() and not passed["neither"].any()
     assert torch.equal(passed["other"], x.flip(0))
     assert [way for way, y in passed.items() if y.requires_grad] == ["both", "gradient"]
+
+
+@pytest.mark.parametrize("text", ["code", "novel"])
+def test_the_fair_grid_takes_the_rates_that_the_tuning_grid_chose_and_none_of_its_seeds(text):
+    fair, tuning = GRIDS[f"fair_{text}"], GRIDS[f"tuning_{text}"]
+    assert not set(fair.seeds) & set(tuning.seeds) and len(fair.seeds) == 10
+    assert fair.kind == ASKED and fair.base == tuning.base
+    best = answer.at_each_choice(text).idxmin()
+    for run in shapes(fair):
+        asked = json.loads(best[run.plan]).get("overrides", {})
+        assert {role: how["lr"] for role, how in (run.overrides or {}).items()} == {
+            role: how["lr"] for role, how in asked.items()
+        }

@@ -299,6 +299,18 @@ for name, base in title.TEXTS.items():
         expected=title.EXPECTED,
     )
 
+# Ten seeds, since three left both leads open, and others than those that chose the rates: a choice
+# favours whom their noise favoured.
+for name, base in title.TEXTS.items():
+    GRIDS[f"fair_{name}"] = Grid(
+        f"A fair start, decided: standard and x0 W_V, each at the rates that it chose; {name}",
+        title.FAIR[name],
+        seeds=title.FRESH,
+        base=base,
+        also=held_out,
+        expected=title.EXPECTED_FAIR,
+    )
+
 # Five seeds: first looks lie .03 nats apart on the novel, and five tell .02. At the recipe's rates.
 ANSWERS = dict(
     dose=("In how many layers may values be of the token alone?", title.DOSE, title.EXPECTED_DOSE),
