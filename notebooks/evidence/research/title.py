@@ -71,9 +71,9 @@ FAIR = {
 FRESH = tuple(range(3, 13))
 
 # Written before the first run of these grids.
-EXPECTED_FAIR = """x0 W_V in all layers leads standard by .06 to .13 nats on code and by .003 to .015
-on the novel, and both are clear of zero. What would change our mind: on either text the lead's
-interval lies below .01, which was said to be little before any run of the title."""
+EXPECTED_FAIR = """x0 W_V in all layers leads standard by .06 to .13 nats on code and by
+.003 to .015 on the novel, and both are clear of zero. What would change our mind: on either
+text the lead's interval lies below .01, which was said to be little before any run of the title."""
 
 # ---- the dose: in how many layers may values be functions of the token? --------------------------
 
