@@ -1,6 +1,7 @@
 """Is the dose told from whole grids only, with the right sign, and in sentences that hold?"""
 
 import json
+import shutil
 from functools import partial
 
 import pytest
@@ -149,3 +150,22 @@ def test_nothing_is_told_from_a_part(record, tmp_path):
     assert "novel" not in told + dose.foretold().replace("behind, or within .01, on both", "")
     (tmp_path / "dose_code.json").unlink()
     assert dose.picture() is None and dose.texts() == []
+
+
+def test_a_fair_start_is_told_from_fresh_seeds_once_they_are_whole(record):
+    """Before that from those that chose the rates, and no reader is told otherwise."""
+    for text in ("code", "novel"):
+        shutil.copy(records.CHECKOUT / f"notebooks/evidence/tuning_{text}.json", records.EVIDENCE)
+    assert "with 3 seeds; neither is clear" in dose.a_fair_start()
+    assert "other seeds" not in dose.a_fair_start() and dose.fair_foretold().count("\n") < 3
+    head = records.read("tuning_code")
+    for text, size in (("code", 0.09), ("novel", 0.002)):
+        rows = list(rows_with(f"fair_{text}", lambda cell, size=size: size * (cell == "x0-v")))
+        results.write(records.EVIDENCE / f"fair_{text}.json", head | dict(rows=rows))
+    told = dose.a_fair_start()
+    assert "which other seeds chose" in told and "with 10 seeds; clear on code" in told
+    lines = dict(line[2:-2].split(" | ") for line in dose.fair_foretold().splitlines())
+    assert lines["between .060 and .130 on code"].startswith("so: **+0.100**")
+    assert lines["between .003 and .015 on the novel"].startswith("less: ")
+    assert lines["our mind changes: below .01 on the novel"] == "it did"
+    assert lines["our mind changes: below .01 on code"] == "it did not"

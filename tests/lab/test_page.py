@@ -223,7 +223,7 @@ def test_a_mean_is_clear_above_zero_below_or_neither():
 
 WAITING = re.findall(r'"(\w+)"', " ".join(re.findall(r"whole\((.*?)\)", TEMPLATE)))
 # told a text at a time, by modules that ask for their grids themselves
-for question in ("dose", "who_needs", "content_gradient"):
+for question in ("dose", "who_needs", "content_gradient", "fair"):
     WAITING += [f"{question}_code", f"{question}_novel"]
 COEFFICIENTS = {f"blocks.{at}.attention.value.gain": 0.1 * at for at in (8, 9, 10, 11)}
 

@@ -95,14 +95,46 @@ def sentence():
     return f"{what} {', and it '.join(parts)}"
 
 
-def tuned():
-    """The same at each plan's own best rates, from the grids of tuning."""
-    found = {
-        text: {row["plan"]: row for row in answer.at_their_best(text)}["x0-v"] for text in TEXTS
+def at_own_rates():
+    """{text: the lead of all twelve layers where each of the two has its own best rates}: on the
+    fresh seeds of the fair grid once it is whole, before that on those that chose the rates."""
+    fresh = asked.texts("fair")
+    return {
+        text: asked.lead("fair", text, "x0-v") if text in fresh else chosen_on_the_same(text)
+        for text in TEXTS
     }
+
+
+def chosen_on_the_same(text):
+    return {row["plan"]: row for row in answer.at_their_best(text)}["x0-v"]
+
+
+def a_fair_start():
+    """What becomes of the lead there, in a sentence."""
+    found = at_own_rates()
     clear = [NAMED[text] for text, row in found.items() if row["clear"]]
     which = "neither is clear" if not clear else f"clear on {' and on '.join(clear)}"
-    return f"{on_each(found)}; {which}"
+    seeds = " and ".join(dict.fromkeys(str(row["n"]) for row in found.values()))
+    how = "which other seeds chose, " if len(asked.texts("fair")) == len(TEXTS) else ""
+    return (
+        f"Where each of the two has its own best rates, {how}the lead is {on_each(found)}, "
+        f"with {seeds} seeds; {which}"
+    )
+
+
+def fair_foretold():
+    """What was written before the first run of the fair grids, and what came."""
+    rows = []
+    for text, low, high in (("code", 0.06, 0.13), ("novel", 0.003, 0.015)):
+        if text not in asked.texts("fair"):
+            continue
+        row = asked.lead("fair", text, "x0-v")
+        words = f"between {decimals(low, 3)} and {decimals(high, 3)} on {NAMED[text]}"
+        rows.append([words, came_between(row, low, high)])
+        rows.append([f"clear on {NAMED[text]}", "so" if row["clear"] else "not so"])
+        below_little = "it did" if row["high"] < MARGIN else "it did not"
+        rows.append([f"our mind changes: below .01 on {NAMED[text]}", below_little])
+    return table(["foretold", "came"], rows)
 
 
 def counts():
@@ -251,8 +283,8 @@ def our_mind():
 # ---- did it come as foretold? --------------------------------------------------------------------
 
 
-def decimals(value):
-    return f"{value:.2f}".removeprefix("0")
+def decimals(value, digits=2):
+    return f"{value:.{digits}f}".removeprefix("0")
 
 
 # ---- the figure ----------------------------------------------------------------------------------
