@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from course import records
-from evidence.research import asked, dose, leads, pairs
+from evidence.research import asked, dose, leads, pairs, title
 from evidence.research.grids import GRIDS
 from minimal.compare.runs import asked_of
 from minimal.data import results
@@ -42,9 +42,15 @@ def rows_with(name, lead_of):
 
 
 @pytest.fixture
-def record(tmp_path, monkeypatch):
+def head():
+    """What a file of records says above its rows."""
+    return records.read("tuning_code")
+
+
+@pytest.fixture
+def record(head, tmp_path, monkeypatch):
     """record(code=1, novel=.5) writes both grids, their leads times so much."""
-    head, states = records.read("tuning_code"), records.read("states")
+    states = records.read("states")
     monkeypatch.setattr(records, "EVIDENCE", tmp_path)
     results.write(tmp_path / "states.json", states)
 
@@ -169,3 +175,15 @@ def test_a_fair_start_is_told_from_fresh_seeds_once_they_are_whole(record):
     assert lines["between .003 and .015 on the novel"].startswith("less: ")
     assert lines["our mind changes: below .01 on the novel"] == "it did"
     assert lines["our mind changes: below .01 on code"] == "it did not"
+
+
+def test_what_is_recorded_elsewhere_stands_beside_what_was_foretold(head, record):
+    assert dose.recorded_elsewhere() == {} and dose.still_to_come().count(";") == 5
+    for grid, size in (("dose_dombey", 0.03), ("dose_wide_code", -0.02)):
+        rows = list(rows_with(grid, lambda cell, size=size: size * cell.startswith("x0-v")))
+        results.write(records.EVIDENCE / f"{grid}.json", head | dict(rows=rows))
+    assert "Dombey" not in dose.still_to_come() and "Misérables" in dose.still_to_come()
+    first, second = dose.elsewhere().splitlines()[2:]
+    assert first.startswith("| Dombey and Son | 5 | **+0.03") and first.endswith("| so |")
+    assert second.startswith("| code, width 192 | 3 | **−0.0") and second.endswith("| less |")
+    assert dose.FORETOLD_ELSEWHERE.keys() == title.ELSEWHERE.keys()

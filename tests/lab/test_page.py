@@ -18,6 +18,7 @@ from evidence.research import (
     pairs,
     statements,
     tables,
+    title,
 )
 from evidence.research.grids import EXPLORATORY, GRIDS
 from minimal.compare.runs import asked_of
@@ -225,6 +226,7 @@ WAITING = re.findall(r'"(\w+)"', " ".join(re.findall(r"whole\((.*?)\)", TEMPLATE
 # told a text at a time, by modules that ask for their grids themselves
 for question in ("dose", "who_needs", "content_gradient", "fair"):
     WAITING += [f"{question}_code", f"{question}_novel"]
+WAITING += title.ELSEWHERE
 COEFFICIENTS = {f"blocks.{at}.attention.value.gain": 0.1 * at for at in (8, 9, 10, 11)}
 
 

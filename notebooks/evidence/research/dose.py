@@ -9,11 +9,20 @@ What was foretold stands in title.EXPECTED_DOSE; here each of its sentences meet
 
 from course import figures
 from course.markdown import table
-from evidence.research import answer, asked
+from evidence.research import answer, asked, leads, pairs
 from evidence.research.answer import TEXTS, mean_and_interval
 from evidence.research.asked import NAMED, above, below, came_between, on_each, standing, within
 from evidence.research.leads import number, signed
-from evidence.research.title import BOTTOM, LAYERS, MARGIN, SECOND, TOP, WIDENED, in_layers
+from evidence.research.title import (
+    BOTTOM,
+    ELSEWHERE,
+    LAYERS,
+    MARGIN,
+    SECOND,
+    TOP,
+    WIDENED,
+    in_layers,
+)
 
 
 def alone(layers):
@@ -35,6 +44,16 @@ BESIDE = {
     "tables, from the top": TABLES,
     "standard as large as tables": AS_LARGE,
 }
+
+
+FORETOLD_ELSEWHERE = dict(  # (lowest, highest) lead; title.EXPECTED_ELSEWHERE in numbers
+    dose_dombey=(0.01, 0.05),
+    dose_miserables=(0.01, 0.05),
+    dose_long_code=(0.03, 0.10),
+    dose_long_novels=(-0.02, 0.02),
+    dose_wide_code=(0.08, 0.16),
+    dose_wide_novel=(0.01, 0.05),
+)
 
 
 # ---- leads ---------------------------------------------------------------------------------------
@@ -278,6 +297,39 @@ def our_mind():
         "our mind changes: all twelve behind, or within .01, on both texts",
         f"{word} ({words})",
     ]
+
+
+# ---- elsewhere -----------------------------------------------------------------------------------
+
+
+def recorded_elsewhere():
+    """{grid: its lead} of the grids on other texts, lengths and widths that are whole."""
+    found = {}
+    for grid, (_, _, shared, _) in ELSEWHERE.items():
+        if pairs.whole(grid):
+            question, _, text = grid.rpartition("_")
+            changes = shared.get("changes", {})
+            cells = (leads.cell_of(plan, changes) for plan in ("x0-v", "standard"))
+            found[grid] = asked.lead(question, text, *cells)
+    return found
+
+
+def elsewhere():
+    """A row for each of them, beside what was foretold."""
+    lines = []
+    for grid, row in recorded_elsewhere().items():
+        low, high = FORETOLD_ELSEWHERE[grid]
+        came = came_between(row, low, high).partition(":")[0]
+        foretold_ = f"{signed(low, 2)} to {signed(high, 2)}"
+        lines.append([ELSEWHERE[grid][0], row["n"], mean_and_interval(row), foretold_, came])
+    return table(["where", "seeds", "ahead of standard", "foretold", "came"], lines)
+
+
+def still_to_come():
+    """Which of them are not recorded, in words; nothing where all are."""
+    there = recorded_elsewhere()
+    waiting = [words for grid, (words, *_) in ELSEWHERE.items() if grid not in there]
+    return f"Registered, and not recorded: {'; '.join(waiting)}." if waiting else ""
 
 
 # ---- did it come as foretold? --------------------------------------------------------------------

@@ -331,6 +331,17 @@ for question, (what, cells, expected) in ANSWERS.items():
             f"{what}; {name}", cells, seeds=FIVE, base=base, also=held_out, expected=expected
         )
 
+# The two ends of the dose alone. Five seeds where a run is short, three where it costs eight.
+for name, (where, corpus, shared, seeds) in title.ELSEWHERE.items():
+    GRIDS[name] = Grid(
+        f"Does the lead of values of the token hold elsewhere? {where}",
+        plans("standard", "x0-v", **shared),
+        seeds=range(seeds),
+        base=replace(title.TEXTS["code"], corpus=corpus),
+        also=held_out,
+        expected=title.EXPECTED_ELSEWHERE,
+    )
+
 # Five seeds, as the others have. Plans of our own: no checkpoint holds their code.
 for name, base in title.TEXTS.items():
     GRIDS[f"own_mixture_{name}"] = Grid(

@@ -112,6 +112,29 @@ between four and eight. V at one half beside x0 W_V is within .02 of x0 W_V alon
 Tables in four layers lead standard widened to their size on code and not by .05 on the novel. What
 would change our mind: x0 W_V in all layers behind standard, or within .01 of it, on both texts."""
 
+# ---- the dose elsewhere: on two more texts, for eight times as long, in wider models -------------
+
+ELSEWHERE = {  # grid: (in words, its corpus, what its cells share, its seeds)
+    "dose_dombey": ("Dombey and Son", "books:dombey-and-son", {}, 5),
+    "dose_miserables": ("Les Misérables, in French", "books:les-mis-rables", {}, 5),
+    "dose_long_code": ("code, 4,000 steps", "stdlib", dict(steps=4000), 3),
+    "dose_long_novels": ("a folder of novels, 4,000 steps", "books", dict(steps=4000), 3),
+    "dose_wide_code": ("code, width 192", "stdlib", dict(changes=dict(width=192, heads=6)), 3),
+    "dose_wide_novel": (
+        "the novel, width 192",
+        "war-and-peace",
+        dict(changes=dict(width=192, heads=6)),
+        3,
+    ),
+}
+
+# Written before the first run of these grids.
+EXPECTED_ELSEWHERE = """x0 W_V in all twelve layers ahead of standard, at the recipe's rates. On
+both other novels by .01 to .05, clear. After 4,000 steps by .03 to .10 on code, clear, and by
+-.02 to .02 on the novels, not clear: leads of the token shrink with the tokens read. At width 192
+by .08 to .16 on code and by .01 to .05 on the novel. What would change our mind: behind standard,
+clearly, on any of these."""
+
 # ---- content or gradient -------------------------------------------------------------------------
 
 WAYS = ("both", "forward", "gradient", "neither", "other")
