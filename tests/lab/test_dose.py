@@ -158,18 +158,19 @@ def test_nothing_is_told_from_a_part(record, tmp_path):
     assert dose.picture() is None and dose.texts() == []
 
 
-def test_a_fair_start_is_told_from_fresh_seeds_once_they_are_whole(record):
-    """Before that from those that chose the rates, and no reader is told otherwise."""
+def test_the_answer_is_that_of_a_fair_start_once_it_is_whole_on_both_texts(head, record):
+    """Ten seeds at each plan's own rates go before five at one recipe, on both texts or on none."""
+    record(code=1, novel=0.3)
     for text in ("code", "novel"):
         shutil.copy(records.CHECKOUT / f"notebooks/evidence/tuning_{text}.json", records.EVIDENCE)
-    assert "with 3 seeds; neither is clear" in dose.a_fair_start()
-    assert "other seeds" not in dose.a_fair_start() and dose.fair_foretold().count("\n") < 3
-    head = records.read("tuning_code")
-    for text, size in (("code", 0.09), ("novel", 0.002)):
+    assert "with three seeds, the lead is" in dose.of_the_rates()
+    for text, size in (("code", 0.09), ("novel", -0.03)):
+        assert "+0.108" in dose.sentence() and dose.opening()[1] == "At this scale, no"
         rows = list(rows_with(f"fair_{text}", lambda cell, size=size: size * (cell == "x0-v")))
         results.write(records.EVIDENCE / f"fair_{text}.json", head | dict(rows=rows))
-    told = dose.a_fair_start()
-    assert "which other seeds chose" in told and "with 10 seeds; clear on code" in told
+    assert "by +0.10" in dose.sentence() and "is behind `standard` on the novel" in dose.sentence()
+    assert dose.opening()[1] == "At this scale it depends on the text"
+    assert "ten others tried" in dose.of_the_rates() and "+0.108" in dose.of_the_rates()
     lines = dict(line[2:-2].split(" | ") for line in dose.fair_foretold().splitlines())
     assert lines["between .060 and .130 on code"].startswith("so: **+0.100**")
     assert lines["between .003 and .015 on the novel"].startswith("less: ")

@@ -90,10 +90,19 @@ WORDS = dict(
 )
 
 
+def decided():
+    """{text: the lead of all twelve layers that answers the title}: where each of the two has its
+    own best rates, on seeds that chose nothing, once these grids are whole; before that, of the
+    dose, with one recipe for both."""
+    if asked.texts("fair") == [*TEXTS]:
+        return {text: asked.lead("fair", text, "x0-v") for text in TEXTS}
+    return {text: lead(text, ALL) for text in texts()}
+
+
 def opening():
     """(heading of the finding, first words of the answer), by what all twelve layers show."""
-    found = [standing(lead(text, ALL)) for text in texts()]
-    if set(found) == {"behind"}:
+    found = {standing(row) for row in decided().values()}
+    if found == {"behind"}:
         return "Values need the context of their layer, at this scale", "At this scale, yes"
     if "behind" in found:
         where = "Whether values need the context of their layer depends on the text"
@@ -104,8 +113,7 @@ def opening():
 def sentence():
     """All twelve layers on each text, in words; texts that show the same share a verb."""
     told = {}
-    for text in texts():
-        row = lead(text, ALL)
+    for text, row in decided().items():
         how = standing(row)
         words = f"{signed(row['difference'])} ({signed(row['low'])} to {signed(row['high'])})"
         told.setdefault(how, []).append(ON_A_TEXT[how].format(words, NAMED[text]))
@@ -114,30 +122,22 @@ def sentence():
     return f"{what} {', and it '.join(parts)}"
 
 
-def at_own_rates():
-    """{text: the lead of all twelve layers where each of the two has its own best rates}: on the
-    fresh seeds of the fair grid once it is whole, before that on those that chose the rates."""
-    fresh = asked.texts("fair")
-    return {
-        text: asked.lead("fair", text, "x0-v") if text in fresh else chosen_on_the_same(text)
-        for text in TEXTS
+def of_the_rates():
+    """Which rates and seeds the answer has, and what the lead is with others."""
+    if asked.texts("fair") == [*TEXTS]:
+        one_recipe = on_each({text: lead(text, ALL) for text in TEXTS})
+        return (
+            "Each of the two has its own best rates, which three seeds chose and ten others tried. "
+            f"With one recipe for both, as in the picture, five seeds say {one_recipe}"
+        )
+    found = {
+        text: {row["plan"]: row for row in answer.at_their_best(text)}["x0-v"] for text in TEXTS
     }
-
-
-def chosen_on_the_same(text):
-    return {row["plan"]: row for row in answer.at_their_best(text)}["x0-v"]
-
-
-def a_fair_start():
-    """What becomes of the lead there, in a sentence."""
-    found = at_own_rates()
     clear = [NAMED[text] for text, row in found.items() if row["clear"]]
     which = "neither is clear" if not clear else f"clear on {' and on '.join(clear)}"
-    seeds = " and ".join(dict.fromkeys(str(row["n"]) for row in found.values()))
-    how = "which other seeds chose, " if len(asked.texts("fair")) == len(TEXTS) else ""
     return (
-        f"Where each of the two has its own best rates, {how}the lead is {on_each(found)}, "
-        f"with {seeds} seeds; {which}"
+        "Both have one recipe and five seeds. Where each has its own best rates, with three seeds, "
+        f"the lead is {on_each(found)}; {which}"
     )
 
 
