@@ -80,7 +80,7 @@ def line_style(i):
 # ---- lines and bands -----------------------------------------------------------------------------
 
 
-def lines(series, title, xlabel, ylabel, x=None, marks=12, logx=False):
+def lines(series, title, xlabel, ylabel, x=None, marks=12, logx=False, logy=False):
     """{name: values} or {name: (x, values)} as lines, each named at its own end, without a box."""
     fig, ax = axes(title, xlabel, ylabel)
     ends = []
@@ -93,22 +93,29 @@ def lines(series, title, xlabel, ylabel, x=None, marks=12, logx=False):
         ends.append([ys[-1], xs[-1], name, COLOURS[i % 8]])
     if logx:
         ax.set_xscale("log", base=2)
+    if logy:
+        ax.set_yscale("log")
     label_ends(ax, ends)
     return fig
 
 
 def label_ends(ax, ends):
-    """Names at the right ends of lines, pushed apart where they would overlap."""
-    low, high = ax.get_ylim()
+    """Names at the right ends of lines, pushed apart where they would overlap.
+
+    They stay at their lines when something that is drawn later moves the axis.
+    """
+    ax.get_ylim()  # settles the axis
+    to_axes = ax.transData + ax.transAxes.inverted()
     points = 72 * ax.get_position().height * ax.figure.get_figheight()
-    gap, last = (high - low) * 14 / points, None  # a line of letters, on a slide too
+    gap, last = 14 / points, None  # a line of letters, on a slide too
     for y, x, name, colour in sorted(ends):
-        at = y if last is None else max(y, last + gap)
+        at = to_axes.transform((x, y))[1]  # a share of the height
+        at = at if last is None else max(at, last + gap)
         ax.annotate(
             name,
             (x, y),
-            (1.01, (at - low) / (high - low)),
-            textcoords=ax.transAxes,
+            (1.01, to_axes.inverted().transform((1.01, at))[1]),
+            textcoords=ax.get_yaxis_transform(),
             color=colour,
             va="center",
             fontsize=9.5,

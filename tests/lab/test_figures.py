@@ -268,3 +268,30 @@ def test_a_row_that_is_turned_is_ahead_above_zero():
     assert turned == row | dict(difference=0.2, low=0.1, high=0.3)
     (alone,) = figures.ahead([dict(plan="bov", difference=None, low=None, high=None)])
     assert alone["difference"] is alone["low"] is None
+
+
+def name_and_end(fig):
+    """{name: (height of the name, height of its line's end)}, as shares of the axes."""
+    ax = fig.axes[0]
+    fig.canvas.draw()
+    to_axes = ax.transAxes.inverted()
+    heights = {}
+    for text in ax.texts:
+        middle = text.get_window_extent().y0 / 2 + text.get_window_extent().y1 / 2
+        end = ax.transData.transform(text.xy)
+        heights[text.get_text()] = to_axes.transform([(0, middle), end])[:, 1]
+    return heights
+
+
+def test_names_stay_at_the_ends_of_their_lines_when_the_axis_moves_later():
+    fig = figures.lines({"low": [1.1, 1.2], "high": [3.0, 3.8]}, "Two lines", "x", "y")
+    fig.axes[0].axhline(-1)
+    for name, (label, end) in name_and_end(fig).items():
+        assert abs(label - end) < 0.02, name
+
+
+def test_names_stand_apart_at_the_ends_of_lines_on_a_logarithmic_axis():
+    far = {"a": [1, 2], "b": [1, 20], "c": [1, 2000], "d": [1, 2000]}
+    heights = name_and_end(figures.lines(far, "Four lines", "x", "y", logy=True))
+    assert all(abs(label - end) < 0.02 for label, end in map(heights.get, "abc"))
+    assert 0.04 < abs(heights["d"][0] - heights["c"][0]) < 0.09
