@@ -82,6 +82,11 @@ TURNED = "your map is turned round: row i of a holds the weights with which quer
         lambda a, v, qR, kR: a.sum(0)[:, None] * v + (a.T @ qR) * kR,
     ),
     slip(1, "you took the modifier off; it is added", lambda a, v, qR, kR: a @ v - qR * (a @ kR)),
+    slip(
+        2,
+        "a is a map already: no softmax is asked for",
+        lambda a, v, qR, kR: by_pairs(np.exp(a) / np.exp(a).sum(1, keepdims=True), v, qR, kR),
+    ),
     hints=[
         "Give every tensor a dimension of size 1 where it does not vary: v[None] and kR[None] are "
         "(1, S, C), qR[:, None] is (T, 1, C).",

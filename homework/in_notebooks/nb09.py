@@ -29,7 +29,7 @@ def streams(layers, at, C):
 @unit.exercise(
     Part("a layer of the last third", 1, [streams(12, 10, 6), streams(7, 6, 4)]),
     Part("where the last third begins", 1, [streams(12, 8, 6), streams(7, 4, 4)]),
-    Part("the layer before it", 1, [streams(12, 7, 6), streams(7, 3, 4)]),
+    Part("the layer before it", 1, [streams(12, 7, 6), streams(7, 3, 4), streams(8, 4, 4)]),
     Part("the first layer", 1, streams(6, 0, 5)),
     Wrong(
         "everywhere",
@@ -97,6 +97,11 @@ def streams(layers, at, C):
         4,
         "a row of W makes one feature, as in a torch Linear: F.linear(stream, W) or stream @ W.T",
         dict(turned=True),
+    ),
+    slip(
+        1,
+        "layers // 3 * 2 rounds before it doubles; with 8 layers the last third begins at n = 5",
+        lambda n, layers, h, x0, W: row_8(n, layers, h, x0, W, first=layers // 3 * 2),
     ),
     slip(
         4,
@@ -352,13 +357,14 @@ def equal_width(layers, width, hidden, extra, *, sign=-1, matrices=2, shared=Tru
 
 
 def groups(features, means):
-    """A quantity with a part that the token decides, off-centre, each token once or more."""
+    """A quantity with a part that the token decides, off-centre. Each of four tokens stands there
+    once or more, and not all ids occur."""
 
     def make(r):
-        ids = np.concatenate([np.arange(4), r.integers(0, 4, 9)])
+        which = np.concatenate([np.arange(4), r.integers(0, 4, 9)])
         token = means * r.normal(size=(4, features))
         scale = 1 + np.arange(features)
-        return (3 + token[ids] + r.normal(size=(13, features))) * scale, ids
+        return (3 + token[which] + r.normal(size=(13, features))) * scale, 5 * which + 2
 
     return make
 
@@ -402,6 +408,13 @@ def token_means(y, ids, sums=False):
         2,
         "within is over N less the number of tokens; you divided by N",
         lambda y, ids: 1 - (1 - explained(y, ids)) * (len(y) - len(set(ids))) / len(y),
+    ),
+    slip(
+        2,
+        "count the tokens that occur; the largest id does not say how many there are",
+        lambda y, ids: (
+            1 - (1 - explained(y, ids)) * (len(y) - len(set(ids))) / (len(y) - ids.max() - 1)
+        ),
     ),
     slip(
         2,

@@ -32,14 +32,15 @@ def over_queries(q, k, ids, table, gain, scale):
     return gain * np.einsum("bhts,bshd->bthd", e / e.sum(2, keepdims=True), table[ids])
 
 
-def masked(q, k, v, gain, scale, shift, ahead=False):
-    """Attention with a mask that is shifted, or turned round."""
+def masked(q, k, v, gain, scale, shift, ahead=False, hidden=0, late=False):
+    """Attention with a mask that is shifted, turned round, of other numbers, or late."""
     T, S = q.shape[1], k.shape[1]
     score = scale * np.einsum("bthd,bshd->bhts", q, k)
     last = np.arange(T)[:, None] + S - T + shift
     seen = np.arange(S) >= last if ahead else np.arange(S) <= last
-    e = np.where(seen, np.exp(score), 0)
-    return gain * np.einsum("bhts,bshd->bthd", e / e.sum(-1, keepdims=True), v)
+    e = np.where(seen, np.exp(score), hidden)
+    whole = np.exp(score) if late else e
+    return gain * np.einsum("bhts,bshd->bthd", e / whole.sum(-1, keepdims=True), v)
 
 
 @unit.exercise(
@@ -88,6 +89,21 @@ def masked(q, k, v, gain, scale, shift, ahead=False):
         2,
         "gain belongs to what is read; you multiplied the scores by it",
         lambda q, k, i, t, g, s: bank_layer(q, k, i, t, g, g),
+    ),
+    slip(
+        2,
+        "gain belongs to what is read; it stands in your scores",
+        lambda q, k, i, t, g, s: bank_layer(q, k, i, t, 1, g * s),
+    ),
+    slip(
+        2,
+        "a score of 0 is a weight like others; what a query may not see has the score -inf",
+        lambda q, k, i, t, g, s: masked(q, k, t[i], g, s, 0, hidden=1),
+    ),
+    slip(
+        2,
+        "mask before the softmax: the weights of the keys that a query sees sum to one",
+        lambda q, k, i, t, g, s: masked(q, k, t[i], g, s, 0, late=True),
     ),
     slip(
         2,

@@ -212,6 +212,16 @@ def reached(plan, baseline, t, error, middle=np.mean):
     ),
     slip(
         2,
+        "wanted (mean, low, high), in this order",
+        lambda p, b, t: [paired_interval(p, b, t)[at] for at in (1, 0, 2)],
+    ),
+    slip(
+        2,
+        "low and high are the ends: the mean less the reach, and the mean plus it",
+        lambda p, b, t: (np.mean(p - b), *2 * [np.mean(p - b) - paired_interval(p, b, t)[1]]),
+    ),
+    slip(
+        2,
         "t standard errors lie on EITHER side of the mean; you halved them",
         lambda p, b, t: reached(p, b, t / 2, lambda d, n: np.std(d, ddof=1) / n**0.5),
     ),

@@ -390,6 +390,8 @@ def is_the_gate(answer, sigma, v):
     )
     extra = np.abs(q_r * (MAPS[1] @ k_r) - sigma * (MAPS[1] @ v)).max()
     refuse(extra < 1e-4, "A V stands in the sum already: yours has one A V too many")
+    turned = np.abs(q_r * (MAPS[1] @ k_r) + (sigma - 1) * (MAPS[1] @ v)).max()
+    refuse(turned < 1e-4, "what you add to A V has the wrong sign: sigma is less than one")
     refuse(max(gaps) >= 1e-4, "A V + q_R * (A K_R) is not sigma * (A V)")
 
 
@@ -411,6 +413,12 @@ def gates(r):
         3,
         "right where a token sees itself alone",
         returns=lambda sigma, v: (np.ones_like(v), (sigma - 1) * v),
+    ),
+    Wrong(
+        "the wrong sign",
+        3,
+        "what you add to A V has the wrong sign",
+        returns=lambda sigma, v: (1 - sigma, v),
     ),
     hints=[
         "Write sigma * (A V) as A V + something. What is the something?",
