@@ -320,6 +320,12 @@ def far_apart(r):
         "your top stays at -inf: at the end of each turn, top = higher",
         lambda x, N: np.full(len(x), -np.inf),
     ),
+    slip(
+        8,
+        "at the first tile top is -inf, and exp(tile - top) infinite: subtract higher, the maximum "
+        "with this tile in it",
+        lambda x, N: np.full(len(x), np.inf),
+    ),
     arguments="x, out, C, N: tl.constexpr",
     launch=launch_online,
     forbids=(once("x"), at_a_time("x", "N")),
@@ -371,9 +377,10 @@ def launch_flash(q, k, v, M, N):
     return Launch((blocks(T, M),), arguments, dict(D=D, M=M, N=N), (out, lse))
 
 
-def sequence(T, size=1):
-    """Texts; with a size, scores so far apart that exp needs the running maximum."""
-    return lambda r: (size * r.normal(size=(T, 16)), *normals(r, (T, 16), (T, 16)), 16, 16)
+def sequence(T, size=1, M=16):
+    """Texts, in tiles of M queries by 16 keys; with a size, scores so far apart that exp needs the
+    running maximum."""
+    return lambda r: (size * r.normal(size=(T, 16)), *normals(r, (T, 16), (T, 16)), M, 16)
 
 
 DIAGONAL = (
@@ -409,7 +416,8 @@ def tops(q, k):
 
 
 @unit.exercise(
-    Part("whole tiles", 8, sequence(32)),
+    Part("whole tiles", 4, sequence(32)),
+    Part("more queries than keys in a tile", 4, sequence(64, M=32)),
     Part("ragged tiles", 8, sequence(41, size=100)),
     CAUSAL,
     Wrong(
@@ -447,12 +455,20 @@ def tops(q, k):
     slip(
         16,
         DIAGONAL,
-        lambda q, k, v, M, N: mapped(q, k, v, lambda s, t: (s // N <= t // M) & (s < len(k))),
+        lambda q, k, v, M, N: mapped(q, k, v, lambda s, t: (s < (t // M + 1) * M) & (s < len(k))),
+    ),
+    slip(
+        4,
+        "the loop ends too early: M queries may need several tiles of N keys, all below the end of "
+        "their own tile, (tl.program_id(0) + 1) * M",
+        lambda q, k, v, M, N: mapped(
+            q, k, v, lambda s, t: (s <= t) & (s < (t // M * M // N + 1) * N)
+        ),
     ),
     slip(
         16,
         "keys that are not seen have a score of -inf, not 0: exp(0) counts",
-        lambda q, k, v, M, N: mapped(q, k, v, lambda s, t: s // N <= t // M, hidden=0.0),
+        lambda q, k, v, M, N: mapped(q, k, v, lambda s, t: s < (t // M + 1) * M, hidden=0.0),
     ),
     slip(
         16,
@@ -468,7 +484,7 @@ def tops(q, k):
     slip(
         16,
         "your mask is turned round: a query sees keys up to its own place",
-        lambda q, k, v, M, N: mapped(q, k, v, lambda s, t: (s >= t) & (s // N <= t // M)),
+        lambda q, k, v, M, N: mapped(q, k, v, lambda s, t: (s >= t) & (s < (t // M + 1) * M)),
     ),
     arguments="q, k, v, out, lse, T, scale, D: tl.constexpr, M: tl.constexpr, N: tl.constexpr",
     launch=launch_flash,

@@ -397,3 +397,14 @@ def test_what_was_named_falsely_or_not_at_all_has_its_name(how):
     unit, code, says = SAID[how]
     found = tried(unit, code)
     assert found.state == "wrong" and says in found.why, found
+
+
+def test_an_infinite_mistake_explains_only_the_same_infinity():
+    from homework import diagnosis
+
+    below = np.full(3, -np.inf)
+    for given in (np.full(3, np.inf, "float32"), np.full(3, np.nan, "float32")):
+        got, found = diagnosis.in_range(given, below)
+        assert not (got == found).any()
+    got, found = diagnosis.in_range(below.astype("float32"), below)
+    assert (got == found).all()
