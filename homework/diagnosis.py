@@ -113,7 +113,7 @@ def multiple(answers, wanted, results):
     ratios = []
     for answer, right in zip(answers, wanted, strict=True):
         got, right = (np.concatenate([np.ravel(xs[n]) for n in results]) for xs in (answer, right))
-        if right.dtype.kind != "f" or got.dtype.kind not in "fiu":
+        if right.dtype.kind != "f" or got.dtype.kind not in "fiu" or not np.isfinite(right).all():
             return 0
         large = np.abs(right) > 1e-3 * np.abs(right).max(initial=0)
         if not np.allclose(got[~large], 0, atol=1e-2 * np.abs(right).max(initial=0)):

@@ -1,5 +1,6 @@
 """Nothing right is refused, nothing forbidden is taken, nothing false is said: case by case."""
 
+import inspect
 import itertools
 import linecache
 import math
@@ -408,3 +409,14 @@ def test_an_infinite_mistake_explains_only_the_same_infinity():
         assert not (got == found).any()
     got, found = diagnosis.in_range(below.astype("float32"), below)
     assert (got == found).all()
+
+
+def test_an_empty_sums_logarithm_is_called_minus_infinity(monkeypatch, recwarn):
+    from homework.in_notebooks.solutions import nb11b
+
+    monkeypatch.setenv("HOMEWORK_ROAD", "torch")
+    ended = "top + tl.log(safe)"
+    kernel = inspect.getsource(getattr(nb11b.split, "fn", nb11b.split))
+    assert ended in kernel
+    found = tried("nb11b", kernel.replace(ended, f"tl.where(total > 0.0, {ended}, 0.0)"))
+    assert "wanted -inf, got 0" in found.why and not recwarn.list
