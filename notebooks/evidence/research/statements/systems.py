@@ -158,7 +158,8 @@ def of_dose(*cells):
 def the_answer_to_the_title_is_what_notebook_09_says():
     """Its three numbers to remember, and what stands beside and against them: leads, code first."""
     top, bottom = dose.DOSES["from the top"], dose.DOSES["from the bottom"]
-    all_twelve, at_the_top = of_dose(dose.ALL), of_dose(top[2])
+    all_twelve = [leads.number(row["difference"]) for row in dose.decided().values()]
+    one_recipe, at_the_top = of_dose(dose.ALL), of_dose(top[2])
     half, bottom = of_dose(top[4], dose.HALF[4]), of_dose(bottom[8])
     svformer = [numbers.lead("svformer", place) for place in TEXTS]
     slow = [gains.lead(place, "bov-every", "0.005").strip("*+")[:5] for place in TEXTS]
@@ -167,6 +168,7 @@ def the_answer_to_the_title_is_what_notebook_09_says():
     so = "by {} nats on code and by {} on the novel".format(*all_twelve) in text
     so = so and "- **{}** on code, values".format(all_twelve[0]) in text
     so = so and "- **{}** on code, in the two layers at the top".format(at_the_top[0]) in text
+    so = so and f"With one recipe for both it was {one_recipe[1]}," in text
     so = so and "takes {} and {} of the lead away, clear on both".format(*half) in text
     so = so and f"eight layers from the bottom lead by {bottom[1]}" in text
     so = so and "by {} nats on code and {} on the novel".format(*svformer) in text
