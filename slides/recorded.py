@@ -13,6 +13,7 @@ from course import figures, records
 from evidence.research import (
     answer,
     gains,
+    leads,
     numbers,
     pairs,
     pictures,
@@ -126,7 +127,7 @@ def everything():
     for text, some in found.items():
         for plan, grid in answer.LATER.items():
             if pairs.whole(f"{grid}_{text}"):
-                some.append(answer.one_row(plan, answer.later(text, plan)))
+                some.append(leads.as_row(plan, answer.later(text, plan)))
     return both_texts("All systems", found)
 
 
@@ -162,7 +163,7 @@ def along():
     panels = {}
     for text in ("code", "novel"):
         curves = {}
-        for row in rows(numbers.TEXTS[text][0]):
+        for row in rows(numbers.FILES_OF[text][0]):
             curves[row["plan"], row["seed"]] = dict(row["valid"])
         steps = list(next(iter(curves.values())))
         panels[text] = {}

@@ -12,7 +12,7 @@ from minimal.training.run import Run
 from minimal.variants import build
 
 SIZE = dict(layers=4, width=16, heads=2)
-EACH = pytest.mark.parametrize("name", doors.PLANS)
+EACH = pytest.mark.parametrize("name", doors.MIXES)
 
 
 def model(plan, awake=False):
@@ -30,7 +30,7 @@ def some(count=2, length=9):
 
 @EACH
 def test_the_start_is_standard_attention(name):
-    plain, ours = model("standard"), model(doors.PLANS[name])
+    plain, ours = model("standard"), model(doors.MIXES[name])
     for made in (plain, ours):
         for block in made.blocks:
             block.attention.out.weight.data.fill_(0.03)
@@ -40,16 +40,16 @@ def test_the_start_is_standard_attention(name):
 @EACH
 def test_what_is_learned_is_counted_once(name):
     more = {
-        name: sum(w.numel() for w in model(plan).parameters()) for name, plan in doors.PLANS.items()
+        name: sum(w.numel() for w in model(plan).parameters()) for name, plan in doors.MIXES.items()
     }
     plain = sum(w.numel() for w in model("standard").parameters())
-    each = dict(zip(doors.PLANS, (2, 6, 16, 48)))
+    each = dict(zip(doors.MIXES, (2, 6, 16, 48)))
     assert more[name] - plain == 4 * each[name]
 
 
 @EACH
 def test_decode_equals_forward(name):
-    made, ids = model(doors.PLANS[name], awake=True), some()
+    made, ids = model(doors.MIXES[name], awake=True), some()
     whole = made(ids)
     cache = Cache()
     parts = [made(ids[:, :5], cache=cache)]
@@ -58,20 +58,20 @@ def test_decode_equals_forward(name):
 
 
 def test_apart_each_door_has_its_own_mixture_and_together_one():
-    together = model(doors.PLANS["coef-shared"], awake=True).blocks[1].attention
-    own = model(doors.PLANS["coef-apart"], awake=True).blocks[1].attention
+    together = model(doors.MIXES["coef-shared"], awake=True).blocks[1].attention
+    own = model(doors.MIXES["coef-apart"], awake=True).blocks[1].attention
     found = [[d.mixture.b().item() for d in (x.query, x.key, x.value)] for x in (together, own)]
     assert len(set(found[0])) == 1 and len(set(found[1])) == 3
 
 
 def test_what_was_mixed_is_told_by_door_and_layer():
-    mixed = doors.study(model(doors.PLANS["depth-apart"], awake=True), some())["mixed"]
+    mixed = doors.mixtures(model(doors.MIXES["depth-apart"], awake=True), some())["mixed"]
     assert set(mixed) == {"q", "k", "v"}
     for by_layer in mixed.values():
         assert [len(shares) for shares in by_layer] == [1, 2, 3, 4]
         assert all(sum(shares) == pytest.approx(1, abs=0.001) for shares in by_layer)
-    weights = doors.study(model(doors.PLANS["coef-apart"]), some())["mixed"]
-    assert weights["v"] == [0.0] * 4 and doors.study(model("standard"), some()) == {}
+    weights = doors.mixtures(model(doors.MIXES["coef-apart"]), some())["mixed"]
+    assert weights["v"] == [0.0] * 4 and doors.mixtures(model("standard"), some()) == {}
 
 
 def test_a_run_of_a_plan_of_our_own_is_recorded_whole(tmp_path, monkeypatch):
@@ -92,4 +92,4 @@ def test_the_grid_is_registered_on_both_texts():
         grid = GRIDS[f"own_mixture_{text}"]
         assert len(grid.expected) > 200 and len(list(grid.runs())) == 25
         names = [str(run.plan) for run in grid.runs()][:5]
-        assert names == ["standard", *doors.PLANS]
+        assert names == ["standard", *doors.MIXES]

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from evidence.research.factorial import effect, effects, whole_seeds
+from evidence.research.factorial import effect_row, effects, whole_seeds
 
 COST = dict(standard=0.1, dva=0.0, one=-0.02, noffn=0.3, nowo=0.05) | {"dva-random": 0.12}
 FACTORS = ("standard", "dva-random", "dva"), ("one", "many"), ("ffn", "noffn"), ("wo", "nowo")
@@ -21,10 +21,10 @@ def grid(seeds=(0, 1)):
 
 
 def test_an_effect_is_what_one_change_does_on_the_mean_of_all_twins():
-    found = effect(grid(), 1, "many", "one")
+    found = effect_row(grid(), 1, "many", "one")
     assert found["difference"] == pytest.approx(-0.02) and found["n"] == 2
     assert found["plan"] == "many heads → one head"
-    assert effect(grid(), 2, "ffn", "noffn")["difference"] == pytest.approx(0.3 - 0.1 / 3)
+    assert effect_row(grid(), 2, "ffn", "noffn")["difference"] == pytest.approx(0.3 - 0.1 / 3)
 
 
 def test_all_effects_and_the_two_that_ask_for_the_network():
@@ -38,4 +38,4 @@ def test_all_effects_and_the_two_that_ask_for_the_network():
 def test_a_seed_that_lacks_a_run_does_not_count():
     rows = grid((0, 1))[:-1]
     assert {row["seed"] for row in whole_seeds(rows)} == {0}
-    assert effect(whole_seeds(rows), 3, "wo", "nowo")["low"] is None
+    assert effect_row(whole_seeds(rows), 3, "wo", "nowo")["low"] is None

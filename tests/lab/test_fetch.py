@@ -7,11 +7,11 @@ from course import records
 from evidence.research import fetch
 from minimal.data import results
 
-KINDS = pytest.mark.parametrize("kind", fetch.TEXTS)
+KINDS = pytest.mark.parametrize("kind", fetch.TASKS)
 
 
 def some(kind, count=400):
-    return fetch.texts(kind, count, torch.Generator().manual_seed(1))
+    return fetch.made_texts(kind, count, torch.Generator().manual_seed(1))
 
 
 @KINDS
@@ -59,7 +59,7 @@ def test_values_of_the_token_are_so_and_those_of_the_stream_change_with_another_
     ids, _ = some("closed", 2)
     changed = ids.clone()
     changed[:, 0] = (ids[:, 0] + 1) % fetch.SYMBOLS  # another a, before the first key
-    for system in fetch.DOORS:
+    for system in fetch.VALUE_OF:
         net = fetch.model(system, 2, 0)
         # fresh output matrices are zero: awake, what a layer hears reaches the stream
         for block in net.blocks:
@@ -73,7 +73,7 @@ def test_values_of_the_token_are_so_and_those_of_the_stream_change_with_another_
 
 
 def test_the_grid_asks_every_cell_once_and_seed_by_seed():
-    cells = list(fetch.cells())
+    cells = list(fetch.asked_cells())
     assert len({str(cell) for cell in cells}) == len(cells) == 3 * 34
     for part in (cells[:96], cells[96:]):
         assert [cell["seed"] for cell in part] == sorted(cell["seed"] for cell in part)
@@ -90,7 +90,7 @@ def record(tmp_path, monkeypatch):
 
     def written(share, count=None):
         rows = []
-        for cell in list(fetch.cells())[:count]:
+        for cell in list(fetch.asked_cells())[:count]:
             right = 0.99 if cell["plan"] in ("standard", "last") else share(cell)
             rows.append(cell | dict(exact=right - cell["seed"] / 1000))
         results.write(fetch.PATH, head | dict(rows=rows))
@@ -140,5 +140,5 @@ def test_values_of_the_token_that_answer_as_well_change_our_mind(record):
 
 def test_nothing_is_told_of_a_part(record):
     record(needs_the_stream, count=-1)
-    assert not fetch.whole() and fetch.picture() is None
-    assert fetch.state() == "101 of 102 runs recorded"
+    assert not fetch.recorded_rows() and fetch.picture() is None
+    assert fetch.progress_in_cells() == "101 of 102 runs recorded"

@@ -27,7 +27,7 @@ def told(make, n=400, vocab=V):
     ids = [0, 0, 0]
     for _ in range(2 * n * (T + 1)):
         ids.append(make(ids, random))
-    return foretold.foretold(*rows_of(ids[3:], n), vocab, back=(1, 2))
+    return foretold.guesses(*rows_of(ids[3:], n), vocab, back=(1, 2))
 
 
 def test_ids_that_know_nothing_of_each_other_foretell_nothing():
@@ -68,12 +68,12 @@ def test_pairs_that_were_seen_once_are_not_believed():
 
 
 def test_the_order_that_was_foretold_is_that_of_its_numbers_and_stands_in_the_grids():
-    assert set(why.FORETOLD) == set(why.TEXTS)
+    assert set(why.FORETOLD) == set(why.CORPUS_OF)
     ahead = [numbers[0] for numbers in why.FORETOLD.values()]
     assert ahead == sorted(ahead, reverse=True)
     for place, name in enumerate(why.FORETOLD, 1):
         grid = GRIDS[f"why_text_{name}"]
-        assert f"lead {place} of 9" in grid.what and grid.base.corpus == why.TEXTS[name]
+        assert f"lead {place} of 9" in grid.what and grid.base.corpus == why.CORPUS_OF[name]
         assert ("exploratory" in grid.what) == (name in why.SEEN)
         assert ("confirmatory" in grid.what) == (name not in why.SEEN)
     assert all("exploratory" in GRIDS[f"why_vocab_{name}"].what for name in why.SEEN)

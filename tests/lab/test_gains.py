@@ -42,13 +42,13 @@ def test_runs_are_told_apart_by_their_rate(recorded):
 
 def test_a_share_is_the_mean_over_layers_that_have_a_gain(recorded):
     """0.04 times 8, 9, 10 and 11; the layers below have 0.9 and no gain."""
-    assert gains.share(gains.slowed("code", "bov", "0.05")) == "0.38"
+    assert gains.written_share(gains.slowed("code", "bov", "0.05")) == "0.38"
 
 
 def test_a_lead_is_over_standard_on_the_same_seeds(recorded):
     """0.100 and 0.110 of two seeds; the third seed of standard has no partner."""
-    assert gains.lead("code", "bov", "0.05").startswith("+0.105 (")
-    assert gains.lead("code", "row6", "0.05") == "not recorded"
+    assert gains.slow_lead("code", "bov", "0.05").startswith("+0.105 (")
+    assert gains.slow_lead("code", "row6", "0.05") == "not recorded"
 
 
 def test_where_ten_seeds_are_not_recorded_the_lead_is_over_three_of_the_same_state(
@@ -60,14 +60,14 @@ def test_where_ten_seeds_are_not_recorded_the_lead_is_over_three_of_the_same_sta
     monkeypatch.setattr(pairs, "rows_of", lambda name: files.get(name, []))
     asked = []
     monkeypatch.setattr(gains, "between", lambda ours, theirs: asked.append((theirs, ours)))
-    monkeypatch.setattr(numbers, "with_interval", lambda found: "")
-    gains.lead("novel", "bov", "0.05")
+    monkeypatch.setattr(gains, "with_interval", lambda found: "")
+    gains.slow_lead("novel", "bov", "0.05")
     assert asked == [({0: 3.0}, {0: 2.9, 1: 2.9})]
 
 
 def test_a_slow_gain_is_held_against_its_fast_self_on_the_same_seeds(recorded):
     """0.05 and 0.04 of two seeds."""
-    assert gains.lead("code", "bov", "0.05", "bov").startswith("+0.045 (")
+    assert gains.slow_lead("code", "bov", "0.05", "bov").startswith("+0.045 (")
 
 
 def test_the_table_has_a_cell_for_every_rate(recorded):
@@ -83,14 +83,14 @@ def test_layers_of_the_last_third_that_hardly_write_are_counted(monkeypatch):
     low["share"]["9"], low["share"]["3"] = 0.04, 0.0
     monkeypatch.setattr(pairs, "rows_of", lambda name: [loud, low])
     monkeypatch.setattr(gains, "WRITING", ("bov",))
-    cells = [cell.strip() for cell in gains.shares().splitlines()[-1].strip("|").split("|")]
+    cells = [cell.strip() for cell in gains.shares_table().splitlines()[-1].strip("|").split("|")]
     assert cells[1:] == ["1 of 8", "0.34", "1 of 8", "0.34"]
 
 
 def test_gains_are_not_held_against_a_file_of_another_state(recorded, monkeypatch):
-    monkeypatch.setattr(numbers, "state", lambda file: "a" if file == "gains_code" else "b")
+    monkeypatch.setattr(numbers, "state_in", lambda file: "a" if file == "gains_code" else "b")
     with pytest.raises(ValueError, match="gains_code is of a, ten_seeds_code is of b"):
-        gains.lead("code", "bov", "0.05")
+        gains.slow_lead("code", "bov", "0.05")
 
 
 def test_a_lead_is_over_the_twins_of_another_machine_where_those_are_of_the_same_state(
@@ -102,8 +102,8 @@ def test_a_lead_is_over_the_twins_of_another_machine_where_those_are_of_the_same
     files["noise_novel"] = [run("standard", seed, loss=3.0) for seed in range(5)]
     monkeypatch.setattr(pairs, "rows_of", lambda name: files.get(name, []))
     monkeypatch.setattr(pairs, "whole", files.__contains__)
-    monkeypatch.setattr(numbers, "state", lambda file: "b" if file == "ten_seeds_novel" else "a")
-    assert gains.lead("novel", "bov", "0.05").startswith("+0.100 (")
+    monkeypatch.setattr(numbers, "state_in", lambda file: "b" if file == "ten_seeds_novel" else "a")
+    assert gains.slow_lead("novel", "bov", "0.05").startswith("+0.100 (")
 
 
 def test_the_seeds_of_a_lead_are_told_in_words(recorded):

@@ -85,7 +85,7 @@ def test_tables_and_standard_have_each_others_parameters_at_every_vocabulary(voc
 
 
 def test_every_text_has_slim_tables_of_standards_parameters():
-    for name in why.TEXTS:
+    for name in why.CORPUS_OF:
         (slim,) = (run for run in shapes(GRIDS[f"why_text_{name}"]) if run.changes)
         assert (slim.plan, parameters(slim)) == ("bov-fixed", parameters(STANDARD))
 
@@ -123,7 +123,7 @@ def test_dva_as_large_as_standard_has_its_parameters_to_one_per_cent():
         ("frontier_forms_novel", 17, 3, "war-and-peace"),
         ("frontier_early_code", 5, 3, "stdlib"),
         ("frontier_early_novel", 5, 3, "war-and-peace"),
-        *((f"why_text_{name}", 4, 3, corpus) for name, corpus in why.TEXTS.items()),
+        *((f"why_text_{name}", 4, 3, corpus) for name, corpus in why.CORPUS_OF.items()),
         ("why_vocab_code", 14, 3, "stdlib"),
         ("why_vocab_novel", 14, 3, "war-and-peace"),
     ],

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from course.proofs import wake
-from evidence.research.lambdas import curves, measured, share, sums, told
+from evidence.research.lambdas import curves, measured, share, sums
+from evidence.research.leads import mean_and_range
 from minimal.variants import build
 
 NAMES = ["streams.1.residual.0.value", "streams.1.x0.0.value"]
@@ -40,7 +41,10 @@ def test_sums_are_gathered_by_layer():
 
 
 def test_one_run_has_no_range():
-    assert told([0.5]) == "0.50" and told([0.25, 0.75], "{:.0%}") == "50% (25% to 75%)"
+    assert (
+        mean_and_range([0.5]) == "0.50"
+        and mean_and_range([0.25, 0.75], "{:.0%}") == "50% (25% to 75%)"
+    )
 
 
 def test_every_sum_of_a_model_is_weighed_and_handed_over():

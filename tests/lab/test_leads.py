@@ -31,8 +31,8 @@ def test_a_lead_is_of_one_cell_on_the_seeds_that_both_have():
 def test_the_change_of_a_lead_is_tested_as_a_change():
     """Both leads scatter widely and together: their change hardly does."""
     first, second = {0: 0.1, 1: 0.5, 2: 0.9}, {0: 0.09, 1: 0.48, 2: 0.89}
-    assert leads.told(first.values()).startswith("+0.500 (")
-    assert leads.told(leads.change(first, second)).startswith("+0.013 (")
+    assert leads.with_interval(first.values()).startswith("+0.500 (")
+    assert leads.with_interval(leads.change(first, second)).startswith("+0.013 (")
 
 
 def test_intervals_of_the_table_are_those_of_scipy():
@@ -47,9 +47,9 @@ def test_the_error_of_the_rows_makes_an_interval_wider_and_never_moves_its_middl
     theirs = {seed: [3.0, 3.2, 3.4, 3.1] for seed in range(3)}
     alike = {seed: [2.9, 3.1, 3.3, 3.0 - seed / 100] for seed in range(3)}
     apart = {seed: [2.6, 3.5, 3.0, 3.2 - seed / 100] for seed in range(3)}
-    one, two = leads.with_rows(alike, theirs), leads.with_rows(apart, theirs)
-    assert one[0] == pytest.approx(two[0]) == pytest.approx(0.1025)
-    assert two[2] - two[1] > one[2] - one[1]
+    one, two = (leads.as_row_with_rows("bov", ours, theirs) for ours in (alike, apart))
+    assert one["difference"] == pytest.approx(two["difference"]) == pytest.approx(0.1025)
+    assert two["high"] - two["low"] > one["high"] - one["low"]
 
 
 def test_every_recorded_run_is_a_row_of_the_table():
@@ -70,8 +70,8 @@ def test_a_table_against_standard_holds_the_held_out_rows_where_a_grid_kept_them
     made = [row("standard", s, [3.0 + 0.01 * s] * 4) for s in range(3)]
     made += [row("bov", s, [3.0 + 0.012 * s - x for x in apart]) for s in range(3)]
     monkeypatch.setattr(tables.pairs, "rows_of", lambda grid: made)
-    with_rows = tables.lead_of("toy", "bov")
+    with_rows = tables.lead_in_table("toy", "bov")
     for one in made:
         del one["held_out"]
-    of_seeds = tables.lead_of("toy", "bov")
+    of_seeds = tables.lead_in_table("toy", "bov")
     assert of_seeds.startswith("**+0.098** (+0.093") and with_rows.startswith("+0.098 (−")

@@ -42,11 +42,11 @@ def test_means_are_those_of_brute_force(net):
 def test_the_first_layer_loses_nothing_and_the_others_do(net):
     training, held = [some(64, 1)], [(some(8, 2), some(8, 3))]
     by_token, _ = mean_values.mean_values(net, training)
-    plain = mean_values.losses(net, held)
-    first = mean_values.losses(mean_values.with_means(net, {0: by_token[0]}), held)
-    third = mean_values.losses(mean_values.with_means(net, {2: by_token[2]}), held)
+    plain = mean_values.batch_losses(net, held)
+    first = mean_values.batch_losses(mean_values.with_means(net, {0: by_token[0]}), held)
+    third = mean_values.batch_losses(mean_values.with_means(net, {2: by_token[2]}), held)
     assert first == plain != third
-    assert mean_values.losses(net, held) == plain  # the model itself is as it was
+    assert mean_values.batch_losses(net, held) == plain  # the model itself is as it was
 
 
 def test_a_replaced_value_knows_the_token_alone(net):
@@ -80,14 +80,14 @@ def record(tmp_path, monkeypatch):
             found |= {f"token, last {k}": held(k * cost / 12, seed) for k in (2, 4, 8, 12)}
             rows.append(dict(plan="standard", size="tiny", seed=seed, steps=500, held_out=found))
         for text in mean_values.TEXTS:
-            results.write(mean_values.path_of(text), head | dict(rows=rows))
+            results.write(mean_values.record_of(text), head | dict(rows=rows))
 
     return written
 
 
 def test_what_is_lost_is_below_zero_and_told_by_layers(record):
     record(0.12)
-    assert mean_values.whole()
+    assert mean_values.both_recorded()
     lines = [line.strip("| ").split(" | ") for line in mean_values.losses_by_layers().splitlines()]
     told = {line[0]: line[1] for line in lines[2:]}
     assert told["by the token's mean: all twelve layers"].startswith("**−0.122**")
@@ -110,7 +110,7 @@ def test_no_loss_is_no_use_of_the_context(record):
 
 def test_nothing_is_told_before_all_seeds_are_there(record):
     record(0.1)
-    path = mean_values.path_of("code")
+    path = mean_values.record_of("code")
     content = results.read(path)
     results.write(path, content | dict(rows=content["rows"][:2]))
-    assert mean_values.rows("code") == [] and not mean_values.whole()
+    assert mean_values.recorded_rows("code") == [] and not mean_values.both_recorded()

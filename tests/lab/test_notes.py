@@ -39,7 +39,7 @@ def test_a_note_follows_the_records(monkeypatch):
     rows = [(plan, seed, x) for plan, run in losses.items() for seed, x in enumerate(run)]
     table = pd.DataFrame(rows, columns=["cell", "seed", "loss"])
     monkeypatch.setattr(pairs, "runs_of", lambda grid: table)
-    assert notes.lead(*notes.LEADS["skipv1"]).startswith("0.097 nats (0.08")
+    assert notes.lead_with_seeds(*notes.LEADS["skipv1"]).startswith("0.097 nats (0.08")
     assert notes.note("bov-skipv1").endswith("3 seeds, clear) over standard (grid sharing).")
 
 

@@ -112,11 +112,11 @@ def test_a_lead_is_that_of_the_file_that_a_cell_names():
     losses = {(row["plan"], row["seed"]): row["loss"] for row in rows}
     slim = {row["seed"]: row["loss"] for row in pairs.rows_of("parameters") if is_slim(row)}
     by_hand = sum(losses["standard", seed] - slim[seed] for seed in range(3)) / 3
-    assert numbers.lead("bov-fixed", "parameters", "standard in novel") == f"{by_hand:.3f}"
+    assert numbers.mean_lead("bov-fixed", "parameters", "standard in novel") == f"{by_hand:.3f}"
     with pytest.raises(ValueError, match="wanted one setting of bov in code.json, got several"):
-        numbers.lead("bov", "code.json", "standard in code")
+        numbers.mean_lead("bov", "code.json", "standard in code")
     with pytest.raises(ValueError, match="wanted seeds that bov and standard share in sizes"):
-        numbers.lead("bov", "sizes layers=3")
+        numbers.mean_lead("bov", "sizes layers=3")
 
 
 def is_slim(row):
@@ -125,9 +125,9 @@ def is_slim(row):
 
 def test_cells_of_two_states_of_the_numbers_are_not_compared(monkeypatch):
     states = dict(parameters="one", thirteen_rows="older")
-    monkeypatch.setattr(numbers, "state", states.get)
+    monkeypatch.setattr(numbers, "state_in", states.get)
     with pytest.raises(ValueError, match="wanted files of one state of the numbers, but "):
-        numbers.lead("bov-fixed", "parameters", "standard in novel")
+        numbers.mean_lead("bov-fixed", "parameters", "standard in novel")
 
 
 def test_the_first_stream_is_counted_where_it_has_a_rival(monkeypatch):
@@ -146,7 +146,7 @@ def test_the_share_of_the_first_stream_is_told_by_stretches_of_layers(monkeypatc
     monkeypatch.setattr(pairs, "rows_of", lambda grid: rows)
     assert measured.first_shares("any", "attnres") == [[0.4, 0.5, 0.1], [0.8, 0.9, 0.3]]
     rows[:] = [dict(plan="attnres", depth=depth) for depth in whole]
-    told = tables.first_shares("attnres", "any_code")
+    told = tables.shares_of_first("attnres", "any_code")
     assert [line.split(" | ")[1] for line in told.splitlines()[2:]] == [
         "60 % (50 %) |",
         "20 % (10 %) |",
@@ -162,7 +162,7 @@ def test_fewer_systems_stay_clear_the_harder_it_is_asked(place):
         assert row["clear"] >= row["by_rate"] >= row["by_holm"]
         assert row["pool_low"] < row["difference"] < row["pool_high"]
     assert 0 < sum(row["by_holm"] for row in rows) < sum(row["clear"] for row in rows)
-    marked = [line for line in tables.systems(place).splitlines() if "‡" in line]
+    marked = [line for line in tables.systems_table(place).splitlines() if "‡" in line]
     assert len(marked) == sum(row["by_holm"] for row in rows)
 
 
@@ -197,7 +197,7 @@ def test_a_statement_is_told_with_what_was_found_and_two_of_one_name_are_refused
     def it_rises():
         return dict(so=False, by_how_much=0.5, of=[1, 2])
 
-    assert "| it rises | **no** | by how much: 0.500; of: 1, 2 |" in statements.page()
+    assert "| it rises | **no** | by how much: 0.500; of: 1, 2 |" in statements.statements_page()
     with pytest.raises(ValueError, match="wanted a sentence of its own, got it_rises twice"):
         statements.said(it_rises)
 

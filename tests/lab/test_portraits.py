@@ -113,8 +113,8 @@ def test_texts_are_held_out_and_fill_whole_rows(tmp_path):
     (tmp_path / "book.txt").write_text(
         "\n\n".join(f"Paragraph {i} of a book that is long enough." for i in range(4000))
     )
-    ids = portraits.texts(str(tmp_path / "book.txt"), Letters, 16)
-    assert ids.shape == (portraits.TEXTS, 16)
+    ids = portraits.held_texts(str(tmp_path / "book.txt"), Letters, 16)
+    assert ids.shape == (portraits.HELD_TEXTS, 16)
     held = "".join(portraits.corpora.find(str(tmp_path / "book.txt")).documents("valid"))
     assert held.startswith(bytes(ids.flatten().tolist()).decode())
 
@@ -126,9 +126,9 @@ def test_the_command_measures_what_the_file_lacks_and_says_when_it_lacks_nothing
     (tmp_path / "book.txt").write_text("the cat sat on the mat, and the dog lay down.\n" * 3000)
     monkeypatch.setenv("MINIMAL_RUNS", str(tmp_path / "runs"))
     monkeypatch.setattr(records, "EVIDENCE", tmp_path)
-    monkeypatch.setattr(portraits, "TEXTS", 4)
+    monkeypatch.setattr(portraits, "HELD_TEXTS", 4)
     plans = {"standard": dict(), "ours": dict(plan="bov")}
-    monkeypatch.setattr(portraits, "PLANS", plans)
+    monkeypatch.setattr(portraits, "PORTRAYED", plans)
     run = Run(corpus=str(tmp_path / "book.txt"), steps=2, rows=8, size="smoke", vocab=280)
     monkeypatch.setattr(portraits, "CODE" if text else "WAR", run)
     portraits.main(text)

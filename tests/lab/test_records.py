@@ -396,7 +396,7 @@ def test_the_table_of_systems_tells_what_is_recorded(place, file):
     for seeds, more in {5: f"controls_{place}", 10: f"ten_seeds_{place}"}.items():
         if (EVIDENCE / f"{more}.json").exists():
             tables[seeds] = {row["plan"]: row for row in paired(read(more)["rows"], "loss")}
-    table = tables_.systems(place)
+    table = tables_.systems_table(place)
     lines = [line.split("|")[1:-1] for line in table.splitlines() if "| `" in line]
     quoted_ = {}
     for cells in lines:

@@ -89,7 +89,7 @@ def test_more_seeds_go_on_where_the_first_seed_ended(place, monkeypatch):
     assert rented.carry_out(session(place, minutes=5))
     first = session(place).rows("run")
     more = session(place, minutes=5, seeds=2)
-    assert not rented.whole(more, "runs") and rented.carry_out(more)
+    assert not rented.session_whole(more, "runs") and rented.carry_out(more)
     rows = more.rows("run")
     assert rows[:3] == first and [row["seed"] for row in rows] == [0] * 3 + [1] * 3
     assert [row["plan"] for row in rows] == 2 * list(rented.PLANS)

@@ -42,7 +42,7 @@ def melting(row):
 
 
 def test_a_lead_is_paired_with_the_baseline_of_as_many_tokens(recorded):
-    found = slopes.leads(recorded("budgets_code", melting), "tokens")
+    found = slopes.leads_along(recorded("budgets_code", melting), "tokens")
     assert {"bov", "bov-fixed", "bov, slow gain", "bov, equal parameters"} - set(found) == {"bov"}
     x, difference, low, high = zip(*found["resformer"], strict=True)
     assert list(x) == [2048 * steps for steps in (500, 1000, 2000, 4000)]
@@ -53,16 +53,16 @@ def test_a_lead_is_paired_with_the_baseline_of_as_many_tokens(recorded):
 
 
 def test_the_sentence_counts_leads_and_not_lags(recorded):
-    found = slopes.leads(recorded("budgets_code", melting), "tokens")
-    assert slopes.sentence(found) == "1 of 1 leads are smaller at the end than at the beginning"
+    found = slopes.leads_along(recorded("budgets_code", melting), "tokens")
+    assert slopes.shrunk_words(found) == "1 of 1 leads are smaller at the end than at the beginning"
     found["svformer"] = [(1, -0.2, -0.3, -0.1), (2, -0.4, -0.5, -0.3)]  # behind, and further
     found["bov-fixed"] = [(1, 0.2, 0.1, 0.3), (2, 0.4, 0.3, 0.5)]
-    assert slopes.sentence(found) == "1 of 2 leads are smaller at the end than at the beginning"
+    assert slopes.shrunk_words(found) == "1 of 2 leads are smaller at the end than at the beginning"
 
 
 def test_widths_are_paired_at_one_width_and_named_by_the_baselines_parameters(recorded):
     lead = lambda row: 0.0 if row["plan"] == "standard" else -0.1
-    found = slopes.leads(recorded("widths_code", lead), "size")
+    found = slopes.leads_along(recorded("widths_code", lead), "size")
     assert set(found) == {"bov-fixed", "resformer", "denseformer", "bov-fixed, equal parameters"}
     for points in found.values():
         assert [point[0] for point in points] == [640_000, 1_280_000, 1_920_000]
@@ -73,13 +73,13 @@ def test_widths_are_paired_at_one_width_and_named_by_the_baselines_parameters(re
 def test_nothing_is_drawn_from_a_part_of_a_grid(recorded, capsys, name, axis):
     runs = len(list(grids.GRIDS[name].runs()))
     recorded(name, melting, runs - 1)
-    assert slopes.picture(name, axis) is None
+    assert slopes.drawn_along(name, axis) is None
     said = f"{name}: {runs - 1} of {runs} runs are recorded; nothing is drawn from a part of a grid"
     assert capsys.readouterr().out == said + "\n"
     recorded(name, melting)
-    fig = slopes.picture(name, axis)
+    fig = slopes.drawn_along(name, axis)
     assert fig is not None and capsys.readouterr().out == ""
-    assert len(fig.axes[0].containers) == len(slopes.leads(records.read(name)["rows"], axis))
+    assert len(fig.axes[0].containers) == len(slopes.leads_along(records.read(name)["rows"], axis))
 
 
 # ---- what is told of the recorded curves ---------------------------------------------------------
@@ -93,7 +93,7 @@ def told(name):
 
 def recorded_leads(grid, axis="tokens"):
     """{system: [(ahead, low, high), …]} along the axis: what is ahead is above zero."""
-    found = slopes.leads(records.rows_of(records.EVIDENCE / f"{grid}.json"), axis)
+    found = slopes.leads_along(records.rows_of(records.EVIDENCE / f"{grid}.json"), axis)
     return {name: [point[1:] for point in found[name]] for name in found}
 
 
@@ -137,14 +137,16 @@ def test_what_is_said_of_leads_by_width_is_what_the_curves_are():
 def test_the_pictures_of_the_site_wait_until_their_grids_are_whole(monkeypatch):
     assert all(len(draw()) == 2 for draw in (slopes.by_tokens, slopes.by_width))
     monkeypatch.setattr(slopes.pairs, "rows_of", lambda grid: [])
-    monkeypatch.setattr(slopes, "missing", lambda grid, path: [1])
+    monkeypatch.setattr(slopes.pairs, "lacking", lambda name: 1)
     assert slopes.by_tokens() is None and slopes.by_width() is None
 
 
 def test_a_lead_is_told_with_its_interval_and_with_what_is_left_of_it(recorded, monkeypatch):
     rows = recorded("budgets_code", melting)
     monkeypatch.setattr(slopes.pairs, "rows_of", lambda grid: rows)
-    assert slopes.lead("budgets_code", "resformer", 0).startswith("0.199 (+0.197 to +0.201")
+    assert slopes.lead_at_place("budgets_code", "resformer", 0).startswith(
+        "0.199 (+0.197 to +0.201"
+    )
     assert slopes.left("budgets_code", "resformer") == "12 %"
     assert [slopes.counted(value) for value in (720_896, 2_785_280, 8_192_000)] == [
         *("0.72M", "3M", "8M"),

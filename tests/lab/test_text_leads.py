@@ -14,7 +14,7 @@ def rows(lead):
     made = []
     for seed in range(3):
         loss = 3.0 + seed / 10
-        losses = [("standard", {}, 0), ("bov-fixed", foretold.SLIM, lead + seed / 100)]
+        losses = [("standard", {}, 0), ("bov-fixed", foretold.SLIM_CHANGES, lead + seed / 100)]
         losses += [("bov-fixed", {}, 2 * lead), ("resformer", {}, -0.1)]
         for plan, changes, ahead in losses:
             asked = dict(changes=changes) if changes else {}
@@ -25,23 +25,25 @@ def rows(lead):
 @pytest.fixture
 def recorded(monkeypatch):
     """Leads as what was foretold, in thousandths."""
-    files = {text_leads.grid(name): rows(told[0] / 10) for name, told in why.FORETOLD.items()}
+    files = {text_leads.grid_of(name): rows(told[0] / 10) for name, told in why.FORETOLD.items()}
     monkeypatch.setattr(pairs, "rows_of", lambda name: files.get(name, []))
     monkeypatch.setattr(pairs, "whole", files.__contains__)
     return files
 
 
 def test_a_lead_is_at_equal_parameters_and_seed_by_seed(recorded):
-    assert text_leads.leads("bare") == pytest.approx([0.2209, 0.2309, 0.2409])
-    assert text_leads.leads("bare", changes={}) == pytest.approx([0.4418] * 3)
-    assert text_leads.leads("bare", "resformer", {}) == pytest.approx([-0.1] * 3)
-    assert text_leads.mean("bare") == "0.231" and text_leads.mean("bare", changes={}) == "0.442"
+    assert text_leads.leads_on("bare") == pytest.approx([0.2209, 0.2309, 0.2409])
+    assert text_leads.leads_on("bare", changes={}) == pytest.approx([0.4418] * 3)
+    assert text_leads.leads_on("bare", "resformer", {}) == pytest.approx([-0.1] * 3)
+    assert (
+        text_leads.mean_on("bare") == "0.231" and text_leads.mean_on("bare", changes={}) == "0.442"
+    )
 
 
 def test_the_table_has_a_line_for_every_text_in_the_order_that_was_foretold(recorded):
-    head, _, *lines = text_leads.texts().splitlines()
+    head, _, *lines = text_leads.nine_texts().splitlines()
     assert [line.split("|")[1].strip().removesuffix(" (seen before)") for line in lines] == [
-        text_leads.NAMES[name] for name in why.FORETOLD
+        text_leads.TEXT_TITLES[name] for name in why.FORETOLD
     ]
     assert sum("seen before" in line for line in lines) == 2
     cells = [cell.strip() for cell in lines[0].strip("|").split("|")]
@@ -63,16 +65,16 @@ def test_the_rival_guess_orders_and_sizes_the_same_leads(recorded):
     assert text_leads.agreement("farther") == "0.86", "Dombey, the shuffled library"
     assert float(text_leads.line("next")) == 1.0
     for name, (_, farther, _) in why.FORETOLD.items():
-        recorded[text_leads.grid(name)][:] = rows(farther)
+        recorded[text_leads.grid_of(name)][:] = rows(farther)
     assert text_leads.agreement("farther") == text_leads.line("farther") == "1.00"
     assert text_leads.agreement() == "0.86" and float(text_leads.line("next")) < 1
 
 
 def test_texts_are_compared_seed_by_seed(recorded):
-    assert text_leads.more("bare", "renamed") == "**+0.003** (+0.003 to +0.003)"
-    assert text_leads.left("bare", of="bare") == "100"
+    assert text_leads.beyond("bare", "renamed") == "**+0.003** (+0.003 to +0.003)"
+    assert text_leads.left_of("bare", of="bare") == "100"
     recorded["why_text_fresh"][:] = rows(0.0)  # one hundredth of noise in three seeds is .01
-    assert text_leads.left("fresh", of="bare") == "4"
+    assert text_leads.left_of("fresh", of="bare") == "4"
 
 
 def test_the_picture_waits_for_all_nine_and_tells_their_leads(recorded, monkeypatch):

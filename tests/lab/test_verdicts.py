@@ -19,7 +19,7 @@ def test_what_is_asked_is_a_claim_whose_runs_some_grid_makes(claim):
     files, comparisons = verdicts.ASKED[claim]
     encoders = [Run(plan=plan) for plan in bypass_seeds.PLANS]
     others = dict(
-        inside=[Run(**changes) for changes in portraits.PLANS.values()],
+        inside=[Run(**changes) for changes in portraits.PORTRAYED.values()],
         bypass=encoders,
         bypass_dials=encoders,
     )
@@ -42,14 +42,14 @@ def test_what_is_asked_is_a_claim_whose_runs_some_grid_makes(claim):
 def test_the_files_compared_with_each_other_share_their_setting():
     asked = {
         json.dumps([r.corpus, r.steps, r.size, r.rows])
-        for file in verdicts.WAR
+        for file in verdicts.ON_NOVEL
         for r in GRIDS[file].runs()
     }
     assert len(asked) == 1
 
 
 def test_a_comparison_without_its_claim_is_told_so(monkeypatch, tmp_path):
-    monkeypatch.setitem(verdicts.ASKED, "nobody-said-so", (verdicts.WAR, ["bov < standard"]))
+    monkeypatch.setitem(verdicts.ASKED, "nobody-said-so", (verdicts.ON_NOVEL, ["bov < standard"]))
     with pytest.raises(SystemExit, match="claims.json has no nobody-said-so: add its row"):
         verdicts.main([])
 
@@ -221,7 +221,7 @@ def test_a_verdict_says_whether_it_stands_among_all_comparisons(tmp_path, monkey
         verdicts,
         "ASKED",
         {
-            name: (verdicts.WAR, [comparison])
+            name: (verdicts.ON_NOVEL, [comparison])
             for name, comparison in dict(
                 strong="bov < a", weak="bov < b", none="bov < c", even="bov < d"
             ).items()

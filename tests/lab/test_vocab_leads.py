@@ -13,7 +13,7 @@ def made(text):
     """Every run of the grid: tables lead by their vocabulary (ten thousandths), twice that on code;
     standard made wide gains a hundredth, tables made slim lose one, ResFormer is behind."""
     rows = []
-    for run in GRIDS[vocab_leads.grid(text)].runs():
+    for run in GRIDS[vocab_leads.grid_at(text)].runs():
         vocab = getattr(run, "vocab", None) or 1024
         tables = vocab / 10_000 * (2 if text == "code" else 1)
         ahead = dict(standard=0, resformer=-0.5)
@@ -30,7 +30,7 @@ def made(text):
 
 @pytest.fixture
 def recorded(monkeypatch):
-    files = {vocab_leads.grid(text): made(text) for text in why.SEEN}
+    files = {vocab_leads.grid_at(text): made(text) for text in why.SEEN}
     monkeypatch.setattr(pairs, "rows_of", lambda name: files.get(name, []))
     monkeypatch.setattr(pairs, "whole", files.__contains__)
     return files
@@ -47,7 +47,7 @@ def recorded(monkeypatch):
 )
 def test_a_lead_is_of_one_vocabulary_and_one_width(recorded, compared, ahead):
     for vocab, mean in zip(why.VOCABS, ahead, strict=True):
-        found = vocab_leads.leads("novel", vocab, compared)
+        found = vocab_leads.leads_at("novel", vocab, compared)
         assert len(found) == (3 if mean else 0)
         if mean:
             assert sum(found) / 3 == pytest.approx(mean + 0.001)

@@ -13,7 +13,6 @@ from course import figures, records
 from evidence.research import gains, leads, numbers, pairs, slopes, title, why
 from evidence.research.grids import GRIDS
 from evidence.research.names import HEADLINE
-from minimal.compare import intervals
 from minimal.compare.runs import asked_of
 
 TEXTS = ("code", "novel")
@@ -26,12 +25,11 @@ LATER = {  # systems of grids beside the big table: their grid
 # ---- what is there, and when it was asked --------------------------------------------------------
 
 
-def state(*grids):
+def progress_in_words(*grids):
     """ "dose_code: 12 of 75 runs recorded"; what a part of a grid may say."""
     told = []
     for name in grids:
-        runs = len(list(GRIDS[name].runs()))
-        there = runs - pairs.lacking(name)
+        there, runs = pairs.progress(name)
         words = "whole" if there == runs else f"{there} of {runs} runs recorded"
         told.append(f"`{name}`: {words}")
     return "; ".join(told)
@@ -52,7 +50,7 @@ def grown(name):
         there = cells_of(json.loads(version)["rows"]) if version else {}
         seeds = {tuple(sorted(some)) for some in there.values()}
         if len(seeds) == 1 and len(*seeds) >= pairs.SEEDS:
-            later = (run.plan for run in GRIDS[name].runs() if cell_of(run) not in there)
+            later = (run.plan for run in GRIDS[name].runs() if cell_of_run(run) not in there)
             return sorted(set(map(str, later)))
     return []
 
@@ -66,7 +64,7 @@ def cells_of(rows):
     return found
 
 
-def cell_of(run):
+def cell_of_run(run):
     return str(run.plan), pairs.words_of(asked_of(run))
 
 
@@ -112,17 +110,10 @@ def as_large(text):
 def along(grid, system, at=-1, over=0):
     """By how much a lead at the end of an axis exceeds that at its beginning: tested as a change,
     seed by seed."""
-    axis, (place_of, *_) = {}, slopes.AXES[slopes.CURVES[grid][0]]
-    for row in pairs.rows_of(grid):
-        axis.setdefault(place_of(row), {}).setdefault(slopes.name_of(row), {})[row["seed"]] = row[
-            "loss"
-        ]
-    ends = [axis[sorted(axis)[place]] for place in (at, over)]
+    place_of, *_ = slopes.AXES[slopes.CURVES[grid][0]]
+    places = list(slopes.by_place(pairs.rows_of(grid), place_of).values())
+    ends = (places[at], places[over])
     return leads.change(*(leads.between(end[system], end["standard"]) for end in ends))
-
-
-def told(values):
-    return leads.told(values)
 
 
 # ---- tables --------------------------------------------------------------------------------------
@@ -140,11 +131,14 @@ VALUES = {  # in words: what its lead is, by text
 
 def values_of_the_token():
     """Leads over standard of systems whose values are functions of the token."""
-    table = {text: {name: told(lead(text)) for name, lead in VALUES.items()} for text in TEXTS}
+    table = {
+        text: {name: leads.with_interval(lead(text)) for name, lead in VALUES.items()}
+        for text in TEXTS
+    }
     return leads.to_markdown(pd.DataFrame(table).rename_axis("values"))
 
 
-def systems():
+def best_systems():
     """The best of every family on both texts, with those that came later: best on code first."""
     return on_both_texts(ranked)
 
@@ -153,36 +147,20 @@ def on_both_texts(rows_of):
     """A table of the leads that rows_of(text) gives, in its order on code."""
     found = {text: {row["plan"]: row for row in rows_of(text)} for text in TEXTS}
     names = list(found["code"])
-    words = {text: [mean_and_interval(found[text][name]) for name in names] for text in TEXTS}
+    words = {text: [leads.row_in_words(found[text][name]) for name in names] for text in TEXTS}
     return leads.to_markdown(pd.DataFrame(words, index=names).rename_axis("system"))
-
-
-def mean_and_interval(row):
-    words = leads.signed(row["difference"])
-    words = f"**{words}**" if row["clear"] else words
-    return f"{words} ({leads.signed(row['low'])} to {leads.signed(row['high'])})"
 
 
 def ranked(text, plans=None):
     """Rows for figures.interval_marks, ahead above zero: systems of the big table and later ones,
     best first."""
     table = [row for row in numbers.systems(text) if row["plan"] in HEADLINE]
-    table = [
-        dict(plan=row["plan"], n=row["n"], difference=-row["difference"], low=-row["high"])
-        | dict(high=-row["low"], clear=row["clear"])
-        for row in table
-    ]
+    table = figures.ahead(table)
     for plan, grid in LATER.items():
         if pairs.whole(f"{grid}_{text}"):
-            table.append(one_row(plan, later(text, plan)))
+            table.append(leads.as_row(plan, later(text, plan)))
     named = [row | dict(plan=HEADLINE[row["plan"]]) for row in table]
     return sorted(named, key=lambda row: -row["difference"])
-
-
-def one_row(name, values):
-    mean, low, high = intervals.interval(list(values))
-    clear = intervals.clear(low, high, len(values))
-    return dict(plan=name, n=len(values), difference=mean, low=low, high=high, clear=clear)
 
 
 # ---- pictures --------------------------------------------------------------------------------
@@ -244,7 +222,7 @@ def at_their_best(text):
         if differs == best[row["plan"]]:
             of_rows[row["plan"]][row["seed"]] = row["held_out"]
     theirs = of_rows.pop("standard")
-    found = [lead_with_rows(plan, ours, theirs) for plan, ours in of_rows.items()]
+    found = [leads.as_row_with_rows(plan, ours, theirs) for plan, ours in of_rows.items()]
     return sorted(found, key=lambda row: -row["difference"])
 
 
@@ -266,10 +244,3 @@ def rates_in_words(differs):
         return "the recipe's"
     by = {round(how["lr"] / title.RECIPE.rows[role].lr, 3) for role, how in overrides.items()}
     return f"{', '.join(overrides)} x {by.pop():g}"
-
-
-def lead_with_rows(plan, ours, theirs):
-    """A row of a table; its interval holds the error of the seeds and that of the held-out rows."""
-    mean, low, high = leads.with_rows(ours, theirs)
-    clear = intervals.clear(low, high, len(ours))
-    return dict(plan=plan, n=len(ours), difference=mean, low=low, high=high, clear=clear)

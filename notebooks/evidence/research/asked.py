@@ -6,8 +6,9 @@ lead("dose", "code", a, b)      how far cell a is ahead of cell b; the interval 
 standing(row)                   what such a lead shows, by the margin set before the runs
 """
 
-from evidence.research import answer, leads, pairs
-from evidence.research.answer import TEXTS, mean_and_interval
+from evidence.research import leads, pairs
+from evidence.research.answer import TEXTS
+from evidence.research.leads import as_row_with_rows, row_in_words
 from evidence.research.title import MARGIN
 
 NAMED = dict(code="code", novel="the novel")
@@ -30,7 +31,7 @@ def held_out(question, text):
 def lead(question, text, cell, over="standard"):
     """How far a cell is ahead of another: a row of a table, ahead above zero."""
     found = held_out(question, text)
-    return answer.lead_with_rows(cell, found[cell], found[over])
+    return as_row_with_rows(cell, found[cell], found[over])
 
 
 def standing(row):
@@ -48,9 +49,7 @@ def standing(row):
 
 def on_each(leads_, by=""):
     """{text: a lead} in words, code first."""
-    return " and ".join(
-        f"{by}{mean_and_interval(row)} on {NAMED[text]}" for text, row in leads_.items()
-    )
+    return " and ".join(f"{by}{row_in_words(row)} on {NAMED[text]}" for text, row in leads_.items())
 
 
 # Did it come as foretold? "so" and "not so" where the interval decides, else what the mean says.
@@ -59,7 +58,7 @@ def on_each(leads_, by=""):
 def came_between(row, low, high):
     mean = row["difference"]
     word = "so" if low <= mean <= high else "less" if mean < low else "more"
-    return f"{word}: {mean_and_interval(row)}"
+    return f"{word}: {row_in_words(row)}"
 
 
 def above(row, least):
@@ -81,4 +80,4 @@ def judged(row, shown, likely, refuted):
     word = "so" if likely else "not so"
     if not (shown or refuted):
         word += ", in the mean"
-    return f"{word}: {mean_and_interval(row)}"
+    return f"{word}: {row_in_words(row)}"

@@ -63,7 +63,7 @@ RUN = dict(masked=300, spans=600, batch=32, masked_lr=4e-3, lr=2e-3)
 LAST = 50  # steps, over which a recorded loss is the mean
 
 
-def texts(level, paragraphs, test, vocab):
+def sized_set(level, paragraphs, test, vocab):
     """(training questions, test questions, vocabulary, fingerprint) of a generated set."""
     train_tree = village.make(level, paragraphs, 0, "train")
     test_tree = village.make(level, test, 0, "test")
@@ -77,7 +77,7 @@ def texts(level, paragraphs, test, vocab):
 @lru_cache(maxsize=1)
 def village_task(**settings):
     """(task, fingerprint); the entities of its test questions never occur in training."""
-    train, held, pieces, fingerprint = texts(**settings)
+    train, held, pieces, fingerprint = sized_set(**settings)
     return SpanTask(train, held, pieces, length=512), fingerprint
 
 

@@ -7,9 +7,8 @@ neither passes. What was foretold stands in title.EXPECTED_CONTENT.
 
 from course.markdown import table
 from evidence.research import asked
-from evidence.research.answer import mean_and_interval
 from evidence.research.asked import NAMED, above, below, on_each, standing, within
-from evidence.research.leads import signed
+from evidence.research.leads import row_in_words, signed
 
 PASSED = dict(
     both="number and gradient",
@@ -73,7 +72,7 @@ def cells():
     lines = []
     for way, words in PASSED.items():
         found = [lead(text, cell(what, way)) for what in OF for text in texts()]
-        lines.append([words, *map(mean_and_interval, found)])
+        lines.append([words, *map(row_in_words, found)])
     return table(["what passes", *heads], lines)
 
 
@@ -129,5 +128,5 @@ def our_mind():
     for text in texts():
         row = lead(text, cell("v1", "forward"), cell("v1", "both"))
         word = "behind" if standing(row) == "behind" else "not shown to be behind"
-        parts.append(f"{word} on {NAMED[text]}, {mean_and_interval(row)}")
+        parts.append(f"{word} on {NAMED[text]}, {row_in_words(row)}")
     return ["our mind changes: V1's number alone as good as both", "; ".join(parts)]

@@ -109,7 +109,7 @@ class Handing(values.Own):
 # ---- the plans -----------------------------------------------------------------------------------
 
 
-def apart(mixture):
+def each_its_own(mixture):
     """A line of a plan: every door has a mixture of its own."""
     return lambda i, n: doors(mixture, mixture, mixture)
 
@@ -139,13 +139,13 @@ def one_choice(i, n):
     return doors(Chosen, AsChosen, AsChosen)
 
 
-PLANS = {
+MIXES = {
     plan.name: plan
     for plan in (
         Plan(one_pair, name="coef-shared"),
-        Plan(apart(Weighed), name="coef-apart"),
+        Plan(each_its_own(Weighed), name="coef-apart"),
         Plan(one_choice, name="depth-shared"),
-        Plan(apart(Chosen), name="depth-apart"),
+        Plan(each_its_own(Chosen), name="depth-apart"),
     )
 }
 
@@ -155,10 +155,10 @@ PLANS = {
 # for that alone.
 CELLS = [
     dict(plan="standard"),
-    dict(plan=PLANS["coef-shared"], overrides=EQUAL),
-    dict(plan=PLANS["coef-apart"], overrides=EQUAL),
-    dict(plan=PLANS["depth-shared"]),
-    dict(plan=PLANS["depth-apart"]),
+    dict(plan=MIXES["coef-shared"], overrides=EQUAL),
+    dict(plan=MIXES["coef-apart"], overrides=EQUAL),
+    dict(plan=MIXES["depth-shared"]),
+    dict(plan=MIXES["depth-apart"]),
 ]
 EXPECTED = """As their authors reported it of larger models. Apart: in the upper half the weight of
 x0, |b| / (|a| + |b|), is larger for v than for q and for k, in the mean of layers, in all seeds and
@@ -170,7 +170,7 @@ those of q and k on either text; then values of the token gain for another reaso
 for them."""
 
 
-def study(model, ids):
+def mixtures(model, ids):
     """What each door mixes, by layer: the weight of x0 beside the stream's, or the share of every
     part, the embedding first, as means over held-out tokens."""
     from minimal.analysis import observe

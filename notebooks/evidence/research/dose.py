@@ -10,9 +10,9 @@ What was foretold stands in title.EXPECTED_DOSE; here each of its sentences meet
 from course import figures
 from course.markdown import table
 from evidence.research import answer, asked, leads, pairs
-from evidence.research.answer import TEXTS, mean_and_interval
+from evidence.research.answer import TEXTS
 from evidence.research.asked import NAMED, above, below, came_between, on_each, standing, within
-from evidence.research.leads import number, signed
+from evidence.research.leads import number, row_in_words, signed
 from evidence.research.title import (
     BOTTOM,
     ELSEWHERE,
@@ -176,10 +176,10 @@ def doses():
     lines = []
     for place, by_dose in (DOSES | BESIDE).items():
         for k, cell in by_dose.items():
-            words = (mean_and_interval(lead(text, cell)) for text in texts())
+            words = (row_in_words(lead(text, cell)) for text in texts())
             lines.append([place, k, *words])
     for k in WIDENED:
-        words = (mean_and_interval(lead(text, TABLES[k], AS_LARGE[k])) for text in texts())
+        words = (row_in_words(lead(text, TABLES[k], AS_LARGE[k])) for text in texts())
         lines.append(["tables over standard as large", k, *words])
     return table(["values of the token", "layers", *texts()], lines)
 
@@ -196,7 +196,7 @@ def top_and_bottom():
     parts = []
     for text in texts():
         few, more, other = (
-            mean_and_interval(row)
+            row_in_words(row)
             for row in (
                 lead(text, top[2]),
                 lead(text, ALL, top[4]),
@@ -321,7 +321,7 @@ def elsewhere():
         low, high = FORETOLD_ELSEWHERE[grid]
         came = came_between(row, low, high).partition(":")[0]
         foretold_ = f"{signed(low, 2)} to {signed(high, 2)}"
-        lines.append([ELSEWHERE[grid][0], row["n"], mean_and_interval(row), foretold_, came])
+        lines.append([ELSEWHERE[grid][0], row["n"], row_in_words(row), foretold_, came])
     return table(["where", "seeds", "ahead of standard", "foretold", "came"], lines)
 
 

@@ -5,7 +5,7 @@ differs from it in one factor alone. An effect is the mean difference over all p
 by seed, and its interval is that of the seeds' means.
 """
 
-from minimal.compare import intervals
+from evidence.research.leads import as_row
 
 WORDS = {
     "standard": "no modifier",
@@ -27,7 +27,7 @@ CHANGES = [  # the factor's place in the name, before, after
 ]
 
 
-def gains(rows, factor, before, after):
+def factor_gains(rows, factor, before, after):
     """How far the loss falls with one change, by seed: the mean over all pairs of twins."""
     loss = {(row["plan"], row["seed"]): row["loss"] for row in rows}
     by_seed = {}
@@ -39,13 +39,10 @@ def gains(rows, factor, before, after):
     return [sum(changes) / len(changes) for changes in by_seed.values()]
 
 
-def effect(rows, factor, before, after):
+def effect_row(rows, factor, before, after):
     """The mean change of the loss over all pairs that differ in one factor alone."""
-    means = [-gain for gain in gains(rows, factor, before, after)]
-    mean, low, high = intervals.interval(means)
-    clear = intervals.clear(low, high, len(means))
-    name = f"{WORDS[before]} → {WORDS[after]}"
-    return dict(plan=name, n=len(means), difference=mean, low=low, high=high, clear=clear)
+    means = [-gain for gain in factor_gains(rows, factor, before, after)]
+    return as_row(f"{WORDS[before]} → {WORDS[after]}", means)
 
 
 def whole_seeds(rows, runs=24):
@@ -56,9 +53,9 @@ def whole_seeds(rows, runs=24):
 
 def effects(rows):
     """All single changes, then what the network's removal costs without a modifier and with one."""
-    table = [effect(rows, *change) for change in CHANGES]
+    table = [effect_row(rows, *change) for change in CHANGES]
     for modifier in ("standard", "dva"):
         some = [row for row in rows if row["plan"].split("/")[0] == modifier]
-        found = effect(some, 2, "ffn", "noffn")
+        found = effect_row(some, 2, "ffn", "noffn")
         table.append(found | dict(plan=f"network → no network, {WORDS[modifier]}"))
     return table

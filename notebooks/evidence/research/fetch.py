@@ -19,6 +19,8 @@ import torch
 
 from course import figures, records
 from course.markdown import table
+from evidence.research.leads import mean_and_range
+from evidence.research.pairs import rows_once_whole
 from minimal.command import command, number
 from minimal.compare import ledger
 from minimal.data import files, results
@@ -45,7 +47,7 @@ mind: x0 within .05 of standard in `closed` at depth 2."""
 
 SYMBOLS, KEYS, RECORDS = 3, 4, 2
 ASK = SYMBOLS + KEYS  # the token between records and questions
-TEXTS = ("raw", "open", "closed")
+TASKS = ("raw", "open", "closed")
 SEEDS = (0, 1, 2)
 STEPS, BATCH, RATE = 1500, 64, 3e-3
 
@@ -60,7 +62,7 @@ def square():
     return c[(a[:, None] + b[None, :]) % SYMBOLS]
 
 
-def texts(kind, count, random):
+def made_texts(kind, count, random):
     """(ids, targets), both (count, T): targets are answers at the keys of questions, else -1."""
     rows = torch.arange(count)[:, None]
     keys = torch.rand(count, KEYS, generator=random).argsort(1)[:, :RECORDS]
@@ -81,7 +83,7 @@ def texts(kind, count, random):
 
 # ---- the systems ---------------------------------------------------------------------------------
 
-DOORS = dict(
+VALUE_OF = dict(
     standard=lambda i, n: dict(value=Own),
     x0=lambda i, n: dict(value=X0),
     svformer=lambda i, n: dict(value=V1 if i else Own),
@@ -90,37 +92,37 @@ DOORS = dict(
 )
 
 
-def plan(system, last_mlp=True):
+def plan_of(system, last_mlp=True):
     """Values of one kind in all layers; the last layer with or without an MLP."""
 
     def line(i, n):
-        return LayerPlan(mlp=last_mlp or i < n - 1, **DOORS[system](i, n))
+        return LayerPlan(mlp=last_mlp or i < n - 1, **VALUE_OF[system](i, n))
 
     return Plan(line, name=system)
 
 
 def model(system, depth, seed, last_mlp=True):
     size = Config(depth, 64, 4, 3 * RECORDS + 1 + 2 * RECORDS, ASK + 1, windows="L")
-    return build(plan(system, last_mlp), size, seed)
+    return build(plan_of(system, last_mlp), size, seed)
 
 
 def exact(net, kind, random, count=1024):
     """The share of questions that are answered right."""
-    ids, targets = texts(kind, count, random)
+    ids, targets = made_texts(kind, count, random)
     with torch.no_grad():
         guesses = net(ids).argmax(-1)
     asked = targets >= 0
     return (guesses[asked] == targets[asked]).float().mean().item()
 
 
-def trained(system, kind, depth=2, seed=0, last_mlp=True, steps=STEPS):
+def train_small(system, kind, depth=2, seed=0, last_mlp=True, steps=STEPS):
     """A model, trained on new texts at every step."""
     net = model(system, depth, seed, last_mlp)
     random = torch.Generator().manual_seed(seed)
     adam = torch.optim.AdamW(net.parameters(), RATE, betas=(0.9, 0.98), weight_decay=0.0)
     for step in range(steps):
         adam.param_groups[0]["lr"] = RATE * min(1, (step + 1) / 100, 4 * (steps - step) / steps)
-        ids, targets = texts(kind, BATCH, random)
+        ids, targets = made_texts(kind, BATCH, random)
         net.loss(ids, targets).backward()
         torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
         adam.step()
@@ -144,7 +146,7 @@ ASKED = (
 AFTERWARDS = ((("closed",), ("standard", "x0"), (1,), True),)
 
 
-def cells():
+def asked_cells():
     """Seed by seed, so that an interrupted grid is a whole grid with fewer seeds."""
     for asked, seed in itertools.product((ASKED, AFTERWARDS), SEEDS):
         for kinds, systems, depths, last_mlp in asked:
@@ -162,7 +164,7 @@ def made(cell):
     asked = dict(
         kind=cell["text"], depth=cell["depth"], seed=cell["seed"], last_mlp=cell["last_mlp"]
     )
-    net = trained(cell["plan"], **asked)
+    net = train_small(cell["plan"], **asked)
     share = exact(net, cell["text"], torch.Generator().manual_seed(10**6))
     row = cell | dict(
         exact=round(share, 4), steps=STEPS, seconds=round(time.monotonic() - begun, 1)
@@ -195,56 +197,53 @@ MEANT = dict(
 )
 
 
-def rows():
-    """The recorded rows; none until all of them are there."""
-    return [] if ledger.missing(PATH, cells(), same) else ledger.rows_of(PATH)
+def recorded_rows():
+    return rows_once_whole(PATH, asked_cells(), same)
 
 
-def whole():
-    return bool(rows())
+def progress_in_cells():
+    wanted = len(list(asked_cells()))
+    return f"{wanted - len(ledger.missing(PATH, asked_cells(), same))} of {wanted} runs recorded"
 
 
-def state():
-    wanted = len(list(cells()))
-    return f"{wanted - len(ledger.missing(PATH, cells(), same))} of {wanted} runs recorded"
-
-
-def shares(text, system, depth, last_mlp=True):
+def exact_shares(text, system, depth, last_mlp=True):
     """The shares of exact answers, by seed; none where the grid asks for no such cell."""
     cell = dict(plan=system, text=text, depth=depth, last_mlp=last_mlp)
-    found = [row for row in rows() if same(row, cell)]
+    found = [row for row in recorded_rows() if same(row, cell)]
     return [row["exact"] for row in sorted(found, key=lambda row: row["seed"])]
 
 
-def mean(*cell):
-    return statistics.fmean(shares(*cell))
+def mean_of(*cell):
+    return statistics.fmean(exact_shares(*cell))
 
 
 def answered():
     """Shares of exact answers: mean of the seeds, lowest and highest."""
     lines = []
-    for text in TEXTS:
+    for text in TASKS:
         for depth, last_mlp in ((1, True), (2, True), (2, False), (3, True), (4, True)):
-            found = [shares(text, system, depth, last_mlp) for system in CALLED]
+            found = [exact_shares(text, system, depth, last_mlp) for system in CALLED]
             if any(found):
                 mlp = "" if last_mlp else ", no last MLP"
-                lines.append([MEANT[text], f"{depth}{mlp}", *map(in_words, found)])
+                lines.append(
+                    [
+                        MEANT[text],
+                        f"{depth}{mlp}",
+                        *(mean_and_range(some) if some else "" for some in found),
+                    ]
+                )
     return table(["text", "layers", *CALLED.values()], lines)
-
-
-def in_words(values):
-    if not values:
-        return ""
-    return f"{statistics.fmean(values):.2f} ({min(values):.2f} to {max(values):.2f})"
 
 
 def foretold():
     """What was predicted from the construction, and what came."""
-    x0_behind = {at: mean("closed", "standard", at) - mean("closed", "x0", at) for at in (2, 3, 4)}
-    bare = [mean("open", system, 2, False) for system in TOKEN]
-    last = [abs(mean("closed", "last", at) - mean("closed", "standard", at)) for at in (2, 3)]
+    x0_behind = {
+        at: mean_of("closed", "standard", at) - mean_of("closed", "x0", at) for at in (2, 3, 4)
+    }
+    bare = [mean_of("open", system, 2, False) for system in TOKEN]
+    last = [abs(mean_of("closed", "last", at) - mean_of("closed", "standard", at)) for at in (2, 3)]
     lines = [
-        ["standard: .9 or more in two layers, on all texts", least("standard", TEXTS)],
+        ["standard: .9 or more in two layers, on all texts", least("standard", TASKS)],
         *([f"{CALLED[name]}: `raw` in two layers", least(name, ("raw",))] for name in TOKEN),
         *([f"{CALLED[name]}: `open` in two layers", least(name, ("open",))] for name in TOKEN),
         [
@@ -271,12 +270,12 @@ def foretold():
 
 def our_mind():
     """The condition under which our mind was to change."""
-    behind = mean("closed", "standard", 2) - mean("closed", "x0", 2)
+    behind = mean_of("closed", "standard", 2) - mean_of("closed", "x0", 2)
     return f"{'it did' if behind <= 0.05 else 'it did not'}: behind by {behind:.2f}"
 
 
 def least(system, kinds):
-    lowest = min(mean(kind, system, 2) for kind in kinds)
+    lowest = min(mean_of(kind, system, 2) for kind in kinds)
     return f"{so(lowest >= 0.9)}: {lowest:.2f}" + (" at least" if len(kinds) > 1 else "")
 
 
@@ -286,8 +285,8 @@ def so(holds):
 
 def is_needed():
     """Does `closed` show in two layers that a value must come from the stream?"""
-    token = max(max(shares("closed", system, 2)) for system in TOKEN)
-    return min(shares("closed", "standard", 2)) > token + 0.05
+    token = max(max(exact_shares("closed", system, 2)) for system in TOKEN)
+    return min(exact_shares("closed", "standard", 2)) > token + 0.05
 
 
 def claim():
@@ -305,8 +304,8 @@ def sentence():
     """The claim, with its numbers where it is that nothing is shown."""
     if is_needed():
         return claim()
-    least = min(mean("closed", system, 2) for system in TOKEN)
-    one = [f"{mean('closed', system, 1):.2f}" for system in ("standard", "x0")]
+    least = min(mean_of("closed", system, 2) for system in TOKEN)
+    one = [f"{mean_of('closed', system, 1):.2f}" for system in ("standard", "x0")]
     return (
         f"{claim()}: in two layers models with values of the token alone answer at least "
         f"{least:.2f} of it. One layer answers {one[0]} with values of the stream and {one[1]} "
@@ -318,22 +317,22 @@ def in_short():
     """What the first page says of it."""
     if is_needed():
         return "and did: no model with values of the token alone answers as well"
-    least = min(mean("closed", system, 2) for system in TOKEN)
+    least = min(mean_of("closed", system, 2) for system in TOKEN)
     words = "and did not: in two layers models with values of the token alone, too, give"
     return f"{words} {least:.0%} of the answers".replace("%", " %")
 
 
 def picture():
     """(figure, alt text): exact answers by depth, a panel a text; None until all is recorded."""
-    if not whole():
+    if not recorded_rows():
         return None
     title = f"Exact answers. {claim()}"
     title = textwrap.fill(title, 96)
     fig, panels = figures.panels_of(MEANT.values(), title, "layers", "exact answers", 9.6)
     told = []
-    for ax, text in zip(panels, TEXTS):
+    for ax, text in zip(panels, TASKS):
         for i, (system, name) in enumerate(CALLED.items()):
-            found = {at: shares(text, system, at) for at in (1, 2, 3, 4)}
+            found = {at: exact_shares(text, system, at) for at in (1, 2, 3, 4)}
             found = {at + 0.04 * i: values for at, values in found.items() if values}
             if found:
                 middle = [statistics.fmean(values) for values in found.values()]
@@ -357,7 +356,7 @@ def picture():
 def main(parser, argv):
     parser.add_argument("--minutes", type=number(float, 0), default=math.inf)
     asked = parser.parse_args(argv)
-    ledger.fill(PATH, cells(), same, made, time.monotonic() + 60 * asked.minutes)
+    ledger.fill(PATH, asked_cells(), same, made, time.monotonic() + 60 * asked.minutes)
 
 
 if __name__ == "__main__":

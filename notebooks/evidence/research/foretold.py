@@ -31,15 +31,15 @@ from minimal.data.packing import pack, permutation
 from minimal.data.tokenizer import tokenizer
 
 ROWS = 500 * 16  # what a run of the grids reads
-HELD = 371  # and is scored on
+SCORED = 371  # and is scored on
 BACK = range(1, 9)
-SLIM = dict(hidden=why.SLIM[1024])  # bov-fixed at the parameters of standard
+SLIM_CHANGES = dict(hidden=why.SLIM[1024])  # bov-fixed at the parameters of standard
 
 
 # ---- counting ------------------------------------------------------------------------------------
 
 
-def counts(keys):
+def tallied(keys):
     """Distinct keys in order, and how often each occurs."""
     return np.unique(keys, return_counts=True)
 
@@ -56,14 +56,14 @@ def chances(seen, asked, base, vocab):
     a context of n uses and d different nexts trusts its own counts by n / (n + d), `base` by the
     rest."""
     (contexts, nexts), (here, after) = seen, asked
-    pairs = counts(contexts * vocab + nexts)
-    total = looked_up(counts(contexts), here)
-    kinds = looked_up(counts(pairs[0] // vocab), here)
+    pairs = tallied(contexts * vocab + nexts)
+    total = looked_up(tallied(contexts), here)
+    kinds = looked_up(tallied(pairs[0] // vocab), here)
     own = looked_up(pairs, here * vocab + after)
     return np.where(total, (own + kinds * base) / np.maximum(total + kinds, 1), base)
 
 
-def foretold(train, held, vocab, back=BACK):
+def guesses(train, held, vocab, back=BACK):
     """dict(next, farther) in nats a token, of rows of ids (rows, T+1) to learn and to be scored
     on."""
     train, held = (rows.astype(np.int64) for rows in (train, held))
@@ -104,16 +104,16 @@ def foretold_of(name, vocab=1024, context=128):
     tok = tokenizer(corpus, vocab)
     data = pack(corpus, tok, context)
     train = data.train[np.sort(permutation(len(data.train), 0, 0)[:ROWS])]
-    chosen = np.arange(min(HELD, len(data.held))) * len(data.held) // min(HELD, len(data.held))
+    chosen = np.arange(min(SCORED, len(data.held))) * len(data.held) // min(SCORED, len(data.held))
     about = data.about["valid"]
-    found = foretold(train, data.held[chosen], vocab)
+    found = guesses(train, data.held[chosen], vocab)
     return found | dict(bytes=about["bytes"] / about["tokens"], fingerprint=corpus.fingerprint)
 
 
 # ---- beside what was recorded --------------------------------------------------------------------
 
 
-def lead_of(rows, plan="bov-fixed", changes=SLIM):
+def lead_of(rows, plan="bov-fixed", changes=SLIM_CHANGES):
     """Standard less a plan, by seed, only seeds that have both: what was foretold is the lead of
     bov-fixed at the parameters of standard. `changes` None: the plan as it is."""
 
@@ -163,10 +163,10 @@ def main(parser, argv):
     if asked.judge:
         judge()
         return
-    texts = asked.texts or [*why.TEXTS.values()]
+    texts = asked.texts or [*why.CORPUS_OF.values()]
     cells = [(text, 1024) for text in texts]
     if asked.vocab:
-        two = asked.texts or [why.TEXTS["code"], why.TEXTS["novel"]]
+        two = asked.texts or [why.CORPUS_OF["code"], why.CORPUS_OF["novel"]]
         cells = [(text, vocab) for text in two for vocab in why.VOCABS]
     print(f"{'corpus':26}{'vocab':>6}{'next':>8}{'farther':>9}   a byte:{'next':>7}  fingerprint")
     for text, vocab in cells:

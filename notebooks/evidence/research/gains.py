@@ -6,14 +6,14 @@ from course import records
 from course.markdown import table
 from evidence.research import numbers, pairs
 from evidence.research.cells import GAINED, WRITING
-from evidence.research.leads import between
+from evidence.research.leads import between, with_interval
 from evidence.research.names import NAMES
 from evidence.research.numbers import number
 
 NEAR = 0.2  # a gain that ends nearer to zero is called closed
 SLOWER = ("0.05", "0.005")  # the recipe's rate is 0.5
 SILENT = 0.05  # attention's share of the output; no layer of standard has so little
-WORDS = ("no", "one", "two", "three", "four", "five")
+COUNTS = ("no", "one", "two", "three", "four", "five")
 DEEP = ("8", "9", "10", "11")  # the last third, as rows name layers
 
 
@@ -31,7 +31,7 @@ def gains_of(row):
 
 def final_gains(place, plan):
     """[{layer: gain}] of the runs of a plan at the rate 0.5."""
-    rows = pairs.rows_of(numbers.TEXTS[place][0])
+    rows = pairs.rows_of(numbers.FILES_OF[place][0])
     return [gains_of(row) for row in rows if row["plan"] == plan]
 
 
@@ -51,19 +51,19 @@ def closed(runs):
     return f"{sum(abs(value) < NEAR for value in ends)} of {len(ends)}"
 
 
-def share(rows):
+def written_share(rows):
     """Attention's share of the output, mean over the layers with a gain and over runs."""
     shares = [row["share"][str(layer)] for row in rows for layer in gains_of(row)]
     return number(statistics.fmean(shares), 2)
 
 
-def lead(text, plan, rate, over="standard"):
+def slow_lead(text, plan, rate, over="standard"):
     """Over a plan at the rate 0.5, which may be itself, on the seeds that both have."""
     ours = pairs.by_seed(slowed(text, plan, rate), plan)
     theirs = at_the_papers_rate(text, over)
     if not ours.keys() & theirs.keys():
         return "not recorded"
-    return numbers.with_interval(between(ours, theirs))
+    return with_interval(between(ours, theirs))
 
 
 def at_the_papers_rate(text, plan):
@@ -71,7 +71,7 @@ def at_the_papers_rate(text, plan):
     of the numbers as the slower runs."""
     slower, least = f"gains_{text}", f"shares_{text}"
     more = [grid for grid in (f"ten_seeds_{text}", f"noise_{text}") if pairs.whole(grid)]
-    same = [grid for grid in (*more, least) if numbers.state(grid) == numbers.state(slower)]
+    same = [grid for grid in (*more, least) if numbers.state_in(grid) == numbers.state_in(slower)]
     numbers.check_states(slower, (same or more)[0])
     found = (pairs.by_seed(pairs.rows_of(grid), plan) for grid in same)
     return next(filter(None, found), {})
@@ -80,7 +80,7 @@ def at_the_papers_rate(text, plan):
 def seeds(text):
     """On how many seeds the leads of a text stand, in words."""
     ours = pairs.by_seed(slowed(text, "bov", SLOWER[0]), "bov")
-    return WORDS[len(ours.keys() & at_the_papers_rate(text, "standard").keys())]
+    return COUNTS[len(ours.keys() & at_the_papers_rate(text, "standard").keys())]
 
 
 def one_layer():
@@ -91,7 +91,7 @@ def one_layer():
 # ---- tables --------------------------------------------------------------------------------------
 
 
-def gains():
+def gains_table():
     """How many learned gains end near zero, and their mean, by plan and text."""
     lines = []
     for plan in GAINED:
@@ -128,8 +128,8 @@ def gains_slowed(text):
         found = [slowed(text, plan, rate) for rate in SLOWER]
         line = [NAMES[plan], closed(final_gains(text, plan))]
         line += [closed([gains_of(row) for row in rows]) for rows in found]
-        line += [share(rows) for rows in found]
-        line += [lead(text, plan, rate) for rate in SLOWER]
+        line += [written_share(rows) for rows in found]
+        line += [slow_lead(text, plan, rate) for rate in SLOWER]
         lines.append(line)
     columns = ["learned gain", *(f"closed at {rate}" for rate in ("0.5", *SLOWER))]
     columns += [f"attention's share at {rate}" for rate in SLOWER]
@@ -137,7 +137,7 @@ def gains_slowed(text):
     return table(columns, lines)
 
 
-def shares():
+def shares_table():
     """At the rate 0.5: of the last third of layers, how many hardly write, and what they do."""
     lines = []
     for plan in WRITING:

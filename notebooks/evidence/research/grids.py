@@ -273,7 +273,7 @@ for name, (what, cells) in frontier.QUESTIONS.items():
 # Three seeds: the prediction is an order of nine texts, and each text counts once, by its mean; the
 # leads lay .12 nats apart on the two texts that were seen, several times what three seeds tell
 # apart. A run that two of these grids share is trained once.
-for name, corpus in why.TEXTS.items():
+for name, corpus in why.CORPUS_OF.items():
     GRIDS[f"why_text_{name}"] = Grid(
         why.question(name),
         why.ON_A_TEXT,
@@ -284,13 +284,13 @@ for name in why.SEEN:
     GRIDS[f"why_vocab_{name}"] = Grid(
         f"Do tables pay by vocabulary? 258, 1,024 and 4,096 on {name}; exploratory",
         why.IN_VOCABULARIES,
-        base=replace(WAR, corpus=why.TEXTS[name]),
+        base=replace(WAR, corpus=why.CORPUS_OF[name]),
         kind=EXPLORATORY,
     )
 
 # Three seeds choose a rate: neighbours differ by less than seeds do, and then the choice hardly
 # matters; what is decided at the chosen rates gets five.
-for name, base in title.TEXTS.items():
+for name, base in title.BASE_OF.items():
     GRIDS[f"tuning_{name}"] = Grid(
         f"A fair start: matrices and what a plan adds at half, once and twice the rate; {name}",
         title.TUNING,
@@ -301,7 +301,7 @@ for name, base in title.TEXTS.items():
 
 # Ten seeds, since three left both leads open, and others than those that chose the rates: a choice
 # favours whom their noise favoured.
-for name, base in title.TEXTS.items():
+for name, base in title.BASE_OF.items():
     GRIDS[f"fair_{name}"] = Grid(
         f"A fair start, decided: standard and x0 W_V, each at the rates that it chose; {name}",
         title.FAIR[name],
@@ -326,7 +326,7 @@ ANSWERS = dict(
     ),
 )
 for question, (what, cells, expected) in ANSWERS.items():
-    for name, base in title.TEXTS.items():
+    for name, base in title.BASE_OF.items():
         GRIDS[f"{question}_{name}"] = Grid(
             f"{what}; {name}", cells, seeds=FIVE, base=base, also=held_out, expected=expected
         )
@@ -337,13 +337,13 @@ for name, (where, corpus, shared, seeds) in title.ELSEWHERE.items():
         f"Does the lead of values of the token hold elsewhere? {where}",
         plans("standard", "x0-v", **shared),
         seeds=range(seeds),
-        base=replace(title.TEXTS["code"], corpus=corpus),
+        base=replace(title.BASE_OF["code"], corpus=corpus),
         also=held_out,
         expected=title.EXPECTED_ELSEWHERE,
     )
 
 # Five seeds, as the others have. Plans of our own: no checkpoint holds their code.
-for name, base in title.TEXTS.items():
+for name, base in title.BASE_OF.items():
     GRIDS[f"own_mixture_{name}"] = Grid(
         "Does each of query, key and value choose its own mixture of stream and token, or of the "
         f"layers below? {name}",

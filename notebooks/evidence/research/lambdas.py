@@ -89,11 +89,3 @@ def measured(results, kind, field, at=-1):
             if row["kind"] == kind:
                 found.setdefault(row["layer"], []).append(row[field])
     return found
-
-
-def told(values, form="{:.2f}"):
-    """Mean and range over the runs."""
-    mean = form.format(sum(values) / len(values))
-    if len(values) == 1:
-        return mean
-    return f"{mean} ({form.format(min(values))} to {form.format(max(values))})"

@@ -2,7 +2,8 @@
 
     pairs.runs()                  a row a run of every whole grid
     lead(df, "resformer")         its lead over standard by seed; ahead is above zero
-    told(lead(df, "resformer"))   its mean and interval in words
+    with_interval(lead(...))      its mean and interval in words
+    as_row("resformer", lead(...))  the same as a row of a table, which figures draw
 
 A cell is a plan and what was changed in it: "bov-fixed, hidden 96". Choose rows with pandas first;
 a cell that has two rows for one seed is refused.
@@ -10,6 +11,7 @@ a cell that has two rows for one seed is refused.
 
 import json
 import math
+import statistics
 
 import pandas as pd
 from scipy import stats
@@ -42,7 +44,7 @@ def cell_of(plan, changes):
 # ---- the comparison ------------------------------------------------------------------------------
 
 
-def by_seed(df, cell, value="loss"):
+def cell_by_seed(df, cell, value="loss"):
     """The values of one cell, a Series by seed."""
     found = df[df.cell == cell]
     if found.seed.duplicated().any():
@@ -52,7 +54,7 @@ def by_seed(df, cell, value="loss"):
 
 def lead(df, cell, over="standard", value="loss"):
     """How far a cell ends below another, a Series by seed, of the seeds that both have."""
-    return between(by_seed(df, cell, value), by_seed(df, over, value))
+    return between(cell_by_seed(df, cell, value), cell_by_seed(df, over, value))
 
 
 def between(ours, theirs):
@@ -79,17 +81,44 @@ def rank_correlation(first, second):
     return float(stats.spearmanr(first, second).statistic)
 
 
-def told(values, digits=3):
-    """Their mean and its interval; bold where it is clear of zero."""
+# ---- a lead as a row of a table, and in words ----------------------------------------------------
+
+
+def as_row(plan, values):
+    """A lead by seed as figures.interval_marks draws it: its mean, its interval, and whether this
+    is clear of zero. The one home of such a row."""
     values = list(values)
-    return in_words(*intervals.interval(values), len(values), digits)
+    return row_of_interval(plan, len(values), *intervals.interval(values))
 
 
-def in_words(mean, low, high, n, digits=3):
-    words = signed(mean, digits)
-    if intervals.clear(low, high, n):
+def row_of_interval(plan, n, mean, low, high):
+    clear = intervals.clear(low, high, n)
+    return dict(plan=plan, n=n, difference=mean, low=low, high=high, clear=clear)
+
+
+def with_interval(values, digits=3):
+    """Their mean and its interval; bold where it is clear of zero."""
+    return row_in_words(as_row("", values), digits)
+
+
+def row_in_words(row, digits=3):
+    words = signed(row["difference"], digits)
+    if row["clear"]:
         words = f"**{words}**"
-    return words if low is None else f"{words} ({signed(low, digits)} to {signed(high, digits)})"
+    return words if row["low"] is None else f"{words} ({bounds(row, digits)})"
+
+
+def bounds(row, digits=3):
+    """An interval, "+0.010 to +0.030"."""
+    return f"{signed(row['low'], digits)} to {signed(row['high'], digits)}"
+
+
+def mean_and_range(values, form="{:.2f}"):
+    """Mean, least and most of several runs; of one run its value alone."""
+    mean = form.format(statistics.fmean(values))
+    if len(values) == 1:
+        return mean
+    return f"{mean} ({form.format(min(values))} to {form.format(max(values))})"
 
 
 def number(value, digits=3):
@@ -111,9 +140,9 @@ def to_markdown(df):
 # ---- the error of the held-out text --------------------------------------------------------------
 
 
-def with_rows(ours, theirs, share=0.95):
-    """(mean, low, high) of a lead whose interval holds the error of the held-out rows beside that
-    of the seeds. `ours` and `theirs` are {seed: a loss a held-out row}, of the same rows.
+def as_row_with_rows(plan, ours, theirs, share=0.95):
+    """A lead as a row of a table; its interval holds the error of the held-out rows beside that of
+    the seeds. `ours` and `theirs` are {seed: a loss a held-out row}, of the same rows.
 
     The two errors add as squares: of the seeds' means, and of the rows' means over seeds."""
     table = pd.DataFrame({seed: pd.Series(theirs[seed]) - ours[seed] for seed in ours})
@@ -121,4 +150,4 @@ def with_rows(ours, theirs, share=0.95):
     error = (stats.sem(by_seeds) ** 2 + stats.sem(by_rows) ** 2) ** 0.5
     reach = stats.t.ppf((1 + share) / 2, len(by_seeds) - 1) * error
     mean = by_seeds.mean()
-    return mean, mean - reach, mean + reach
+    return row_of_interval(plan, len(by_seeds), mean, mean - reach, mean + reach)

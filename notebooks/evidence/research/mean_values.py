@@ -19,8 +19,10 @@ import torch.nn.functional as F
 
 from course import records
 from course.markdown import table
-from evidence.research import answer, title
-from evidence.research.answer import TEXTS, mean_and_interval
+from evidence.research import title
+from evidence.research.answer import TEXTS
+from evidence.research.leads import as_row_with_rows, row_in_words
+from evidence.research.pairs import rows_once_whole
 from minimal.analysis import observe
 from minimal.command import command
 from minimal.compare import ledger
@@ -40,7 +42,6 @@ since then the context in the values of standard serves nothing."""
 
 SEEDS = (0, 1, 2)
 COUNTED, READ, AT_ONCE = 1024, 256, 16  # training rows, held-out rows, rows in a batch
-TOP = title.TOP  # the last 2, 4, 8 and all 12 layers
 
 
 # ---- the replacement -----------------------------------------------------------------------------
@@ -87,7 +88,7 @@ def mean_values(net, batches):
 
 
 @torch.no_grad()
-def losses(net, batches):
+def batch_losses(net, batches):
     """The loss of every batch of held-out rows."""
     found = []
     for ids, targets in batches:
@@ -100,15 +101,15 @@ def study(net, training, held):
     """{what was replaced: a loss a batch of held-out rows}."""
     by_token, for_all = mean_values(net, training)
     layers = range(len(net.blocks))
-    found = {"nothing": losses(net, held)}
+    found = {"nothing": batch_losses(net, held)}
     for name, means in (("token", by_token), ("all", for_all)):
         for at in layers:
-            found[f"{name}, layer {at + 1}"] = losses(with_means(net, {at: means[at]}), held)
-    for k, places in TOP.items():
-        found[f"token, last {k}"] = losses(
+            found[f"{name}, layer {at + 1}"] = batch_losses(with_means(net, {at: means[at]}), held)
+    for k, places in title.TOP.items():
+        found[f"token, last {k}"] = batch_losses(
             with_means(net, {at: by_token[at] for at in places}), held
         )
-    found["all, last 12"] = losses(with_means(net, {at: for_all[at] for at in layers}), held)
+    found["all, last 12"] = batch_losses(with_means(net, {at: for_all[at] for at in layers}), held)
     return found
 
 
@@ -118,17 +119,17 @@ COMMAND = "python -m evidence.research.mean_values"
 WHAT = "A trained standard whose values are replaced by the mean of their token, without training"
 
 
-def path_of(text):
+def record_of(text):
     return records.EVIDENCE / f"mean_values_{text}.json"
 
 
-def recorded(row, seed):
+def same_seed(row, seed):
     return row["seed"] == seed
 
 
-def measured(text, seed):
+def measured_model(text, seed):
     """(row, head of a new file, words) of one trained model."""
-    run = replace(title.TEXTS[text], plan="standard", seed=seed)
+    run = replace(title.BASE_OF[text], plan="standard", seed=seed)
     result = cached(run, quiet=True)
     net, tok = load(result["folder"])
     data = packing.pack(corpora.find(run.corpus), tok, net.config.context)
@@ -146,26 +147,24 @@ def measured(text, seed):
 # ---- for the page --------------------------------------------------------------------------------
 
 
-def rows(text):
-    """The rows of a text; none until all of them are there."""
-    path = path_of(text)
-    return [] if ledger.missing(path, SEEDS, recorded) else ledger.rows_of(path)
+def recorded_rows(text):
+    return rows_once_whole(record_of(text), SEEDS, same_seed)
 
 
-def whole():
-    return all(map(rows, TEXTS))
+def both_recorded():
+    return all(map(recorded_rows, TEXTS))
 
 
-def lead(text, what, over="nothing"):
+def lead_after(text, what, over="nothing"):
     """How far the model with one replacement is ahead of that with another: below zero, it lost."""
-    held = {row["seed"]: row["held_out"] for row in rows(text)}
+    held = {row["seed"]: row["held_out"] for row in recorded_rows(text)}
     ours, theirs = ({seed: by[name] for seed, by in held.items()} for name in (what, over))
-    return answer.lead_with_rows(what, ours, theirs)
+    return as_row_with_rows(what, ours, theirs)
 
 
 def single(text, name="token"):
     """{layer: the lead} where one layer alone is replaced."""
-    return {at: lead(text, f"{name}, layer {at}") for at in range(1, title.LAYERS + 1)}
+    return {at: lead_after(text, f"{name}, layer {at}") for at in range(1, title.LAYERS + 1)}
 
 
 def most(text):
@@ -178,12 +177,12 @@ def losses_by_layers():
     lines = [["by the token's mean: the layer that loses most"]]
     for text in TEXTS:
         at, row = most(text)
-        lines[0].append(f"layer {at}: {mean_and_interval(row)}")
-    for k in TOP:
+        lines[0].append(f"layer {at}: {row_in_words(row)}")
+    for k in title.TOP:
         which = "all twelve layers" if k == title.LAYERS else f"the last {k} layers"
-        words = (mean_and_interval(lead(text, f"token, last {k}")) for text in TEXTS)
+        words = (row_in_words(lead_after(text, f"token, last {k}")) for text in TEXTS)
         lines.append([f"by the token's mean: {which}", *words])
-    words = (mean_and_interval(lead(text, "all, last 12")) for text in TEXTS)
+    words = (row_in_words(lead_after(text, "all, last 12")) for text in TEXTS)
     lines.append(["control, one mean for all tokens: all twelve layers", *words])
     return table(["values replaced, without training", *TEXTS], lines)
 
@@ -192,7 +191,7 @@ def sentence():
     """Does a trained standard use the context in its values?"""
     loses = []
     for text in TEXTS:
-        row = lead(text, "token, last 12")
+        row = lead_after(text, "token, last 12")
         loses.append(row["clear"] and row["high"] < -title.MARGIN)
     if all(loses):
         return "So a trained `standard` uses the context in its values, on both texts"
@@ -210,12 +209,14 @@ def foretold():
         ones[text], control[text] = single(text), single(text, "all")
     later = range(2, title.LAYERS + 1)
     costs = {text: {at: -ones[text][at]["difference"] for at in later} for text in TEXTS}
-    whole = {text: -lead(text, "token, last 12")["difference"] for text in TEXTS}
-    for_all = {text: -lead(text, "all, last 12")["difference"] for text in TEXTS}
+    whole = {text: -lead_after(text, "token, last 12")["difference"] for text in TEXTS}
+    for_all = {text: -lead_after(text, "all, last 12")["difference"] for text in TEXTS}
     # losses are rounded to four digits
     first = [abs(ones[text][1]["difference"]) < 5e-5 for text in TEXTS]
     lines = [["layer 1 costs nothing", came(first)]]
-    lines.append(["every other layer alone costs less than .05", each(costs, lambda c: c < 0.05)])
+    lines.append(
+        ["every other layer alone costs less than .05", on_each_text(costs, lambda c: c < 0.05)]
+    )
     less = [
         sum(costs[text][at] < -control[text][at]["difference"] / 2 for at in later)
         for text in TEXTS
@@ -223,7 +224,8 @@ def foretold():
     told = " and ".join(f"{n} of {len(later)} on {text}" for n, text in zip(less, TEXTS))
     lines.append(["and less than half of what one mean for all tokens costs there", told])
     last = [
-        -lead(text, "token, last 4")["difference"] > sum(costs[text][at] for at in range(9, 13))
+        -lead_after(text, "token, last 4")["difference"]
+        > sum(costs[text][at] for at in range(9, 13))
         for text in TEXTS
     ]
     lines.append(["the last four together cost more than the sum of the four", came(last)])
@@ -240,7 +242,7 @@ def came(by_text):
     return f"so on {TEXTS[by_text.index(True)]} alone" if any(by_text) else "not so"
 
 
-def each(costs, holds):
+def on_each_text(costs, holds):
     """On each text: of how many layers it holds."""
     counted = {text: sum(map(holds, by.values())) for text, by in costs.items()}
     return " and ".join(f"{n} of {len(costs[text])} on {text}" for text, n in counted.items())
@@ -250,7 +252,7 @@ def each(costs, holds):
 def main(parser, argv):
     parser.parse_args(argv)
     for text in TEXTS:
-        ledger.fill(path_of(text), SEEDS, recorded, partial(measured, text))
+        ledger.fill(record_of(text), SEEDS, same_seed, partial(measured_model, text))
 
 
 if __name__ == "__main__":

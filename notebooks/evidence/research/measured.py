@@ -2,7 +2,6 @@
 evidence.research.numbers for those of losses."""
 
 import functools
-import statistics
 from collections import Counter
 
 from course import records
@@ -24,37 +23,10 @@ def one_layer_covering():
     return str(sum(numbers.clear(name, "one_layer", over) == "not clear" for name in names))
 
 
-def turned_back(recipe, plan="modded", grid="lambdas"):
-    """How many layers' shares of x0 fall again, by seed: "14, 14 and 14"."""
-    return by_seeds(row["fell"] for row in mixed(recipe, plan, grid))
-
-
-def outweighs(recipe, plan="modded", grid="lambdas"):
-    """In how many layers after the first x0's weight is larger than the stream's, by seed."""
-    rows = mixed(recipe, plan, grid)
-    return by_seeds(sum(share > 0.5 for share in row["x0_share"][1:]) for row in rows)
-
-
-def mixed(recipe, plan, grid):
-    """The runs of one setting of modded-nanogpt's mixin."""
-    rows = pairs.rows_of(grid)
-    return [row for row in rows if row["plan"] == plan and row["asked"]["recipe"] == recipe]
-
-
-def by_seeds(counts):
-    *some, last = map(str, counts)
-    return f"{', '.join(some)} and {last}"
-
-
 def asked_steps(grid):
     """How many steps the runs of a grid have: "5,960"."""
     (steps,) = {row["steps"] for row in pairs.rows_of(grid)}
     return f"{steps:,}"
-
-
-def turn_at(recipe, plan="modded", grid="lambdas"):
-    """When x0's shares were largest: per cent of the run, mean of layers and seeds."""
-    return f"{100 * statistics.fmean(row['turn'] for row in mixed(recipe, plan, grid)):.0f}"
 
 
 def sign_changes(grid):
@@ -78,13 +50,13 @@ def first_shares(grid, plan):
     return [[shares[0] for shares in row["depth"].values()] for row in rows]
 
 
-def effect(part, fixed=""):
+def factor_gain(part, fixed=""):
     """How much one factor of dva_factorial gains, over the corners whose name holds `fixed`."""
     change = next(one for one in factorial.CHANGES if one[2] == part)
     if part == "dva":  # against no modifier, where the notebook has it against a random one
         change = (0, "standard", "dva")
     rows = [row for row in pairs.rows_of("dva_factorial") if fixed in ("", *row["plan"].split("/"))]
-    return signed(-factorial.effect(rows, *change)["difference"])
+    return signed(-factorial.effect_row(rows, *change)["difference"])
 
 
 def overtaken(style):
@@ -120,7 +92,7 @@ def f1_table():
         place = f"bypass size={size}"
         found = numbers.told("standard.f1", place, "bypass.f1", digits=1)
         one, two = (
-            intervals.mean_spread(list(numbers.by_seed(f"{plan}.f1", place).values()))[1]
+            intervals.mean_spread(list(numbers.named_cell_by_seed(f"{plan}.f1", place).values()))[1]
             for plan in ("bypass", "standard")
         )
         layers, _, width = size.partition("x")
@@ -193,18 +165,6 @@ def when_whole(grid):
 
 
 # ---- speed ---------------------------------------------------------------------------------------
-
-
-def part(name):
-    rows = records.rows_of(records.EVIDENCE / "bench.json")
-    return [row["result"] for row in rows if row["part"] == name]
-
-
-def saved(corner, size):
-    """Per cent of standard's time that a training step of a corner saves."""
-    (found,) = part("corners")
-    row = next(one for one in found if (one["plan"], one["size"]) == (corner, size))
-    return f"{100 * (1 - row['time']):.0f}"
 
 
 def costs():

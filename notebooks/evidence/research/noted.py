@@ -4,7 +4,7 @@ import statistics
 
 from evidence.research import factorial, pairs
 from evidence.research.cells import WAR
-from evidence.research.leads import between, number, signed
+from evidence.research.leads import as_row, between, bounds, number, signed
 from evidence.research.statements import ends_of, of
 from minimal.compare import intervals
 from minimal.compare.curves import critical_point
@@ -28,10 +28,10 @@ def recorded(grid, **fields):
     return found
 
 
-def rows(grid, plan, **asked):
+def rows_of_plan(grid, plan, **asked):
     """The rows of a plan that were asked so."""
-    found = recorded(grid, plan=plan)
-    return [row for row in found if asked.items() <= row["asked"].items()]
+    recorded(grid, plan=plan)
+    return pairs.rows_asked(grid, plan, **asked)
 
 
 def each(values):
@@ -42,17 +42,16 @@ def each(values):
 
 def over_seeds(values, digits=2):
     """Mean and interval of a number a seed."""
-    values = list(values)
-    mean, low, high = intervals.interval(values)
-    bounds = f"{signed(low, digits)} to {signed(high, digits)}"
-    return f"{signed(mean, digits)} ({bounds}, {len(values)} seeds)"
+    row = as_row("", values)
+    mean = signed(row["difference"], digits)
+    return f"{mean} ({bounds(row, digits)}, {row['n']} seeds)"
 
 
 # ---- coefficients of Table 1's rows --------------------------------------------------------------
 
 
 def ends(grid, plan, letter, **asked):
-    return ends_of(rows(grid, plan, **asked), letter)
+    return ends_of(rows_of_plan(grid, plan, **asked), letter)
 
 
 def row2_most():
@@ -136,9 +135,8 @@ def effect(factor, before, after, fixed=None):
     """What one factor of dva_factorial costs, over the corners that hold `fixed`."""
     cube = recorded("dva_factorial")
     some = [row for row in cube if not fixed or fixed in row["plan"].split("/")]
-    found = factorial.effect(some, factor, before, after)
-    low, high = (signed(found[name]) for name in ("low", "high"))
-    return f"{signed(found['difference'])} nats ({low} to {high}, {found['n']} seeds)"
+    found = factorial.effect_row(some, factor, before, after)
+    return f"{signed(found['difference'])} nats ({bounds(found)}, {found['n']} seeds)"
 
 
 # ---- modded-nanogpt's lambdas --------------------------------------------------------------------
@@ -148,7 +146,7 @@ SHORT, LONG = "lambdas", "lambdas_long"
 
 def mixed(grid, plan="modded", recipe="modded"):
     """The runs of one setting, by seed."""
-    return sorted(rows(grid, plan, recipe=recipe), key=lambda row: row["seed"])
+    return sorted(rows_of_plan(grid, plan, recipe=recipe), key=lambda row: row["seed"])
 
 
 def weight(row, form, layer):
@@ -186,15 +184,15 @@ def last_table_less(of_the_others):
     return over_seeds(found)
 
 
-def outweighs(grid, recipe="modded"):
+def outweighs(grid, recipe="modded", plan="modded"):
     """In how many layers after the first x0's share is above one half, by seed."""
-    found = mixed(grid, recipe=recipe)
+    found = mixed(grid, plan, recipe)
     return each(sum(share > 0.5 for share in row["x0_share"][1:]) for row in found)
 
 
-def fell(grid, recipe="modded"):
+def fell(grid, recipe="modded", plan="modded"):
     """In how many layers x0's share falls again, by seed."""
-    return each(row["fell"] for row in mixed(grid, recipe=recipe))
+    return each(row["fell"] for row in mixed(grid, plan, recipe))
 
 
 def turn():
@@ -258,7 +256,7 @@ def stream_share(layer):
     return of(1 - row["x0_share"][layer] for row in mixed(LONG))
 
 
-def crossings():
+def weights_that_crossed():
     """How many weights on x0 changed sign, in how many runs."""
     found = [len(row["crossed"]) for grid in (SHORT, LONG) for row in recorded(grid)]
     return f"{sum(found) or 'no'} weight on x0 of {len(found)} runs"

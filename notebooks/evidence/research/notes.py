@@ -9,12 +9,11 @@ import json
 import statistics
 
 from evidence.research import noted, pairs
-from evidence.research.leads import between, by_seed, change, number
-from minimal.compare import intervals
+from evidence.research.cells import BARE, DVA
+from evidence.research.leads import as_row, between, cell_by_seed, change, number
 
 OLD = "thirteen_rows"  # every system at one budget, on the novel
 MATCHED = "dva_matched"
-DVA, BARE = "dva/one/noffn/nowo", "standard/one/noffn/nowo"
 
 
 def rates(style, plan, lr, warmup):
@@ -22,7 +21,7 @@ def rates(style, plan, lr, warmup):
     return "critical_point", plan, dict(style=style, lr=lr, warmup=warmup)
 
 
-def at_rate(style, lr, warmup=0.1):
+def sides_at_rate(style, lr, warmup=0.1):
     """SVFormer's lead there."""
     return tuple(rates(style, plan, lr, warmup) for plan in ("svformer", "standard"))
 
@@ -51,21 +50,21 @@ LEADS = dict(
     bare_large=((MATCHED, f"{BARE}, width 116"), (OLD, "standard")),
     dva_long=((MATCHED, DVA), (OLD, "standard")),
     no_net=((MATCHED, f"{DVA}, width 94"), (MATCHED, "dva/many/ffn/wo, hidden 192")),
-    llama_slowest=at_rate("llama", 3e-4),
-    llama_third=at_rate("llama", 3e-3),
-    llama_fastest=at_rate("llama", 1e-2),
-    llama_best=at_rate("llama", 1e-2, 0.4),
+    llama_slowest=sides_at_rate("llama", 3e-4),
+    llama_third=sides_at_rate("llama", 3e-3),
+    llama_fastest=sides_at_rate("llama", 1e-2),
+    llama_best=sides_at_rate("llama", 1e-2, 0.4),
 )
 
 # {a change}: (a lead, the lead it is compared with): by how much the first exceeds the second
-CHANGES = dict(
+CHANGED_LEADS = dict(
     longer=(at_length(256), at_length(64)),
-    nanochat_slower=(at_rate("nanochat", 3e-4), at_rate("nanochat", 3e-3)),
-    llama_slower=(at_rate("llama", 3e-4), at_rate("llama", 3e-3)),
-    warm_1=(at_rate("llama", 3e-4, 0.1), at_rate("llama", 3e-4, 0.01)),
-    warm_2=(at_rate("llama", 3e-3, 0.1), at_rate("llama", 3e-3, 0.01)),
-    long_warm_1=(at_rate("llama", 3e-4, 0.4), at_rate("llama", 3e-4, 0.01)),
-    long_warm_2=(at_rate("llama", 3e-3, 0.4), at_rate("llama", 3e-3, 0.01)),
+    nanochat_slower=(sides_at_rate("nanochat", 3e-4), sides_at_rate("nanochat", 3e-3)),
+    llama_slower=(sides_at_rate("llama", 3e-4), sides_at_rate("llama", 3e-3)),
+    warm_1=(sides_at_rate("llama", 3e-4, 0.1), sides_at_rate("llama", 3e-4, 0.01)),
+    warm_2=(sides_at_rate("llama", 3e-3, 0.1), sides_at_rate("llama", 3e-3, 0.01)),
+    long_warm_1=(sides_at_rate("llama", 3e-4, 0.4), sides_at_rate("llama", 3e-4, 0.01)),
+    long_warm_2=(sides_at_rate("llama", 3e-3, 0.4), sides_at_rate("llama", 3e-3, 0.01)),
 )
 
 AT_SLOW_GAINS = (
@@ -197,17 +196,17 @@ NOTES = {
     " where {fell:lambdas_long} do after the article's 5,960, there moved by {turn_moved} of the "
     "run. But our window is one of 128 tokens, the article's of 3,456, and a constant rate has no "
     "run of its length.",
-    "lam-loss": "After the first tenth {crossings} changes sign, so there is no crossing to watch. "
-    "The held-out loss rises with the last opening of the window (by {rise:modded} in the long "
-    "runs), and never with a constant one ({rise:modded-open}).",
+    "lam-loss": "After the first tenth {weights_that_crossed} changes sign, so there is no "
+    "crossing to watch. The held-out loss rises with the last opening of the window (by "
+    "{rise:modded} in the long runs), and never with a constant one ({rise:modded-open}).",
     "byp-large": "Our largest encoder (0.75M parameters) gains {f1_gain:6x96} points, but it is "
     "some 15 times smaller than the report's small one: nothing about large models.",
     "byp-alpha": "In the smallest encoder, which has one head, so by head is by layer. Of the "
     "dials' intervals against standard {dials_apart} excludes zero, about as chance would have it.",
 }
 
-WORDS = dict(STREAM=noted.STREAM, X0=noted.X0, SKIP=noted.SKIP, TABLE=noted.TABLE)
-WORDS |= dict(mean=statistics.fmean, max=max)
+ARGUMENTS = dict(STREAM=noted.STREAM, X0=noted.X0, SKIP=noted.SKIP, TABLE=noted.TABLE)
+ARGUMENTS |= dict(mean=statistics.fmean, max=max)
 
 
 def note(claim):
@@ -236,20 +235,20 @@ class Computed(dict):
 
 def computed(name, words):
     if name in LEADS:
-        return lead(*LEADS[name])
-    if name in CHANGES:
-        both = [difference(*sides) for sides in CHANGES[name]]
-        return told(change(*both)) if all(map(len, both)) else "not recorded"
-    found = getattr(noted, name)(*(int(w) if w.isdigit() else WORDS.get(w, w) for w in words))
+        return lead_with_seeds(*LEADS[name])
+    if name in CHANGED_LEADS:
+        both = [difference(*sides) for sides in CHANGED_LEADS[name]]
+        return with_seeds(change(*both)) if all(map(len, both)) else "not recorded"
+    found = getattr(noted, name)(*(int(w) if w.isdigit() else ARGUMENTS.get(w, w) for w in words))
     return found if isinstance(found, str) else noted.of(found)
 
 
-def lead(ours, theirs, value="loss"):
+def lead_with_seeds(ours, theirs, value="loss"):
     """A mean difference in words, with its interval, its seeds, and whether it is clear."""
     differences = difference(ours, theirs, value)
     if not len(differences):
         return "not recorded"
-    return told(differences, " nats" if value == "loss" else "")
+    return with_seeds(differences, " nats" if value == "loss" else "")
 
 
 def difference(ours, theirs, value="loss"):
@@ -265,14 +264,14 @@ def side(grid, cell, asked=None, value="loss"):
     if asked:
         rows = table.differs.map(json.loads)
         table = table[[asked.items() <= differs.items() for differs in rows]]
-    return by_seed(table, cell, value)
+    return cell_by_seed(table, cell, value)
 
 
-def told(differences, unit=" nats"):
-    differences = list(differences)
-    mean, low, high = intervals.interval(differences)
-    seeds = f"{len(differences)} seeds"
-    if low is None:
-        return f"{number(mean)}{unit} ({seeds})"
-    clear = "clear" if intervals.clear(low, high, len(differences)) else "not clear"
-    return f"{number(mean)}{unit} ({number(low)} to {number(high)}, {seeds}, {clear})"
+def with_seeds(differences, unit=" nats"):
+    """ "0.019 nats (0.003 to 0.034, 3 seeds, clear)"."""
+    row = as_row("", differences)
+    mean, seeds = number(row["difference"]), f"{row['n']} seeds"
+    if row["low"] is None:
+        return f"{mean}{unit} ({seeds})"
+    clear = "clear" if row["clear"] else "not clear"
+    return f"{mean}{unit} ({number(row['low'])} to {number(row['high'])}, {seeds}, {clear})"

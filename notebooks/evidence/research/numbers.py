@@ -1,6 +1,6 @@
 """Which numbers may the page of findings name? Each as the words that stand in its sentences.
 
-    {{lead("bov-fixed", "novel")}}                          by how much it ends below standard
+    {{mean_lead("bov-fixed", "novel")}}                     by how much it ends below standard
     {{told("bov", "parameters", "standard in thirteen_rows")}}   the same with its interval
 
 A *place* is "novel" or "code" (every system at one budget, from the grid with the most seeds), or a
@@ -16,20 +16,19 @@ from course import records
 from course.significance import benjamini_hochberg, holm
 from evidence.research import leads, pairs, repeats, states, verdicts
 from evidence.research.grids import GRIDS
-from evidence.research.leads import number, signed  # noqa: F401 slides read them here
-from evidence.research.leads import told as with_interval
+from evidence.research.leads import as_row, number, signed, with_interval  # noqa: F401 slides, too
 from evidence.research.pooled import pooled
 from minimal.compare import intervals
 
 TABLES = re.compile("bov|vplus|modded")  # plans with tables by token
 
-TEXTS = dict(novel=verdicts.WAR, code=verdicts.CODE)
+FILES_OF = dict(novel=verdicts.ON_NOVEL, code=verdicts.CODE_FILES)
 
 
 # ---- two cells on the same seeds -----------------------------------------------------------------
 
 
-def by_seed(cell, place):
+def named_cell_by_seed(cell, place):
     """{seed: value} of "plan", "plan.field" or "plan in place"."""
     name, _, own_place = cell.partition(" in ")
     _, *wanted = (own_place or place).split()
@@ -45,7 +44,7 @@ def by_seed(cell, place):
 def file_of(cell, place):
     """The file of a cell."""
     file, *_ = (cell.partition(" in ")[2] or place).split()
-    return TEXTS[file][0] if file in TEXTS else file.removesuffix(".json")
+    return FILES_OF[file][0] if file in FILES_OF else file.removesuffix(".json")
 
 
 def fits(row, wanted):
@@ -61,15 +60,15 @@ def fits(row, wanted):
 
 def differences(plan, place, over="standard"):
     """How far `plan` ends below `over`, by seed."""
-    if place in TEXTS and " in " not in plan + over:
+    if place in FILES_OF and " in " not in plan + over:
         found = best(plan, place, over)
-        place = found["file"] if found["file"] not in TEXTS[place] else place
-        if place in TEXTS:  # its two cells may stand in two files of one setting
-            rows = [row for file in TEXTS[place] for row in pairs.rows_of(file)]
+        place = found["file"] if found["file"] not in FILES_OF[place] else place
+        if place in FILES_OF:  # its two cells may stand in two files of one setting
+            rows = [row for file in FILES_OF[place] for row in pairs.rows_of(file)]
             ours, theirs = pairs.by_seed(rows, plan), pairs.by_seed(rows, over)
             return list(leads.between(ours, theirs))
     check_states(file_of(plan, place), file_of(over, place))
-    ours, theirs = by_seed(plan, place), by_seed(over, place)
+    ours, theirs = named_cell_by_seed(plan, place), named_cell_by_seed(over, place)
     found = leads.between(ours, theirs)
     if not len(found):
         raise ValueError(f"wanted seeds that {plan} and {over} share in {place}, got none")
@@ -78,43 +77,42 @@ def differences(plan, place, over="standard"):
 
 def best(plan, place, over="standard"):
     """The comparison of two plans on a text, from the whole grid with the most seeds."""
-    (found,) = pairs.compared(TEXTS[place], f"{plan} < {over}")
+    (found,) = pairs.compared(FILES_OF[place], f"{plan} < {over}")
     return found
 
 
 def against_standard(plans, place):
     """Rows of plans that are recorded on a text, for figures.intervals: each from the whole grid
     with the most seeds."""
-    rows = [row for plan in plans for row in pairs.compared(TEXTS[place], f"{plan} < standard")]
+    rows = [row for plan in plans for row in pairs.compared(FILES_OF[place], f"{plan} < standard")]
     return [row | dict(plan=row["first"], clear=row["holds"] is not None) for row in rows]
 
 
-def mean(plan, place, over="standard"):
+def mean_difference(plan, place, over="standard"):
     return statistics.fmean(differences(plan, place, over))
 
 
 # ---- words for sentences -------------------------------------------------------------------------
 
 
-def lead(plan, place, over="standard"):
+def mean_lead(plan, place, over="standard"):
     """By how much it ends lower."""
-    return number(mean(plan, place, over))
+    return number(mean_difference(plan, place, over))
 
 
 def lag(plan, place, over="standard"):
     """By how much it ends higher."""
-    return number(-mean(plan, place, over))
+    return number(-mean_difference(plan, place, over))
 
 
 def clear(plan, place, over="standard"):
-    found = differences(plan, place, over)
-    _, low, high = intervals.interval(found)
-    return "clear" if intervals.clear(low, high, len(found)) else "not clear"
+    row = as_row(plan, differences(plan, place, over))
+    return "clear" if row["clear"] else "not clear"
 
 
 def stands(plan, place, over="standard"):
     """ "0.059 ahead" or "0.020 behind (not clear)"."""
-    change = mean(plan, place, over)
+    change = mean_difference(plan, place, over)
     side = "ahead" if change > 0 else "behind"
     doubt = "" if clear(plan, place, over) == "clear" else " (not clear)"
     return f"{number(abs(change))} {side}{doubt}"
@@ -125,7 +123,7 @@ def told(plan, place, over="standard", digits=3):
     return with_interval(differences(plan, place, over), digits)
 
 
-def apart(first, second):
+def change_with_interval(first, second):
     """By how much one lead exceeds another, seed by seed."""
     return with_interval(leads.change(*(dict(enumerate(values)) for values in (first, second))))
 
@@ -148,7 +146,7 @@ def as_asked(name, place):
 def more(first, second, place, over="standard", under="standard", where=None):
     """By how much the lead of `first` over `over` exceeds that of `second` over `under`."""
     one, two = differences(first, place, over), differences(second, where or place, under)
-    return apart(one, two)
+    return change_with_interval(one, two)
 
 
 def lead_at(plan, place, step, over="standard"):
@@ -170,7 +168,7 @@ def systems(place):
 
 @functools.cache
 def systems_of(place, stamp):
-    names = dict.fromkeys(run.plan for run in GRIDS[TEXTS[place][0]].runs())
+    names = dict.fromkeys(run.plan for run in GRIDS[FILES_OF[place][0]].runs())
     table = [spread_of(name, place) for name in names if name != "standard"]
     ps = {row["plan"]: row["p"] for row in table if row["p"] is not None}
     by_rate, by_holm = benjamini_hochberg(ps), holm(ps)
@@ -211,14 +209,14 @@ def leading(place, by="clear"):
     return str(sum(row[by] and row["difference"] < 0 for row in systems(place)))
 
 
-def of(place):
+def how_many(place):
     return str(len(systems(place)))
 
 
-def rank_correlation(tables=True):
+def orders_alike(tables=True):
     """How alike the two texts order the systems; without the plans that have tables, if asked."""
     ranks = []
-    for place in TEXTS:
+    for place in FILES_OF:
         rows = (row["plan"] for row in systems(place))
         some = [plan for plan in rows if tables or not TABLES.match(plan)]
         ranks.append({plan: rank for rank, plan in enumerate(some)})
@@ -235,7 +233,7 @@ def seed_spread(place):
 
 
 def pooled_spread(place):
-    return number(pools(TEXTS[place][0])[0]["spread"])
+    return number(pools(FILES_OF[place][0])[0]["spread"])
 
 
 def noise(name, grid="noise_code", twin="ten_seeds_code"):
@@ -252,7 +250,7 @@ def repeated(grid):
 
 def last_doubling(place, plan="standard"):
     """What the second half of a run gains: held-out loss at its middle less at its end."""
-    rows = [row for row in pairs.rows_of(TEXTS[place][0]) if row["plan"] == plan]
+    rows = [row for row in pairs.rows_of(FILES_OF[place][0]) if row["plan"] == plan]
     gains = []
     for row in rows:
         losses = dict(row["valid"])
@@ -263,11 +261,11 @@ def last_doubling(place, plan="standard"):
 def a_per_cent(plan, place, slim):
     """What one per cent more parameters gains a plan, in its MLPs: as it is, less its slim self."""
     size = {}
-    for file in (TEXTS[place][0], slim):
+    for file in (FILES_OF[place][0], slim):
         rows = [row for row in pairs.rows_of(file) if row["plan"] == plan]
         size[file] = next(row["parameters"] for row in rows if fits_plain(row))
     full, less = size.values()
-    gain = mean(f"{plan} in {TEXTS[place][0]}", "", f"{plan} in {slim}.json")
+    gain = mean_difference(f"{plan} in {FILES_OF[place][0]}", "", f"{plan} in {slim}.json")
     return number(gain / (100 * (full / less - 1)), 4)
 
 
@@ -277,7 +275,7 @@ def fits_plain(row):
 
 def extra_parameters(plan, place="novel"):
     """How many per cent more parameters than standard."""
-    rows = {row["plan"]: row["parameters"] for row in pairs.rows_of(TEXTS[place][0])}
+    rows = {row["plan"]: row["parameters"] for row in pairs.rows_of(FILES_OF[place][0])}
     return f"{100 * (rows[plan] / rows['standard'] - 1):.0f}"
 
 
@@ -287,13 +285,13 @@ def margin(name="loss"):
 
 def check_states(*files):
     """Files of two states of the numbers are not compared."""
-    made = {file: state(file) for file in files}
+    made = {file: state_in(file) for file in files}
     if len(set(made.values())) > 1:
         told = ", ".join(f"{file} is of {found}" for file, found in made.items())
         raise ValueError(f"wanted files of one state of the numbers, but {told}")
 
 
-def state(file):
+def state_in(file):
     path = records.EVIDENCE / f"{file}.json"
     return state_when(path, path.stat().st_mtime_ns)
 

@@ -5,7 +5,7 @@
 
 Words of the pages stand in notebooks/evidence/pages/*.j2, numbers in the records.
 
-The templates are Jinja2's. A module of this folder is a name in them, `numbers.lead("bov", "code")`
+The templates are Jinja2's. A module of this folder is a name in them, `numbers.told("bov", "code")`
 is what that function returns, and `{% if whole("dose_code") %}` tells what waits for a grid:
 nothing is told from a part of one.
 """
@@ -25,8 +25,10 @@ from evidence.research import (
     fetch,
     gains,
     gpu_table,
+    leads,
     mean_values,
     measured,
+    noted,
     numbers,
     pairs,
     pictures,
@@ -62,10 +64,12 @@ NAMES = dict(
     content=content,
     dose=dose,
     fetch=fetch,
+    leads=leads,
     mean_values=mean_values,
     pictures=pictures,
     numbers=numbers,
     measured=measured,
+    noted=noted,
     tables=tables,
     gains=gains,
     texts=text_leads,
@@ -125,7 +129,7 @@ def written():
     yield records.EVIDENCE / "claims.json", verdicts.book()
     for name in templates():
         yield records.EVIDENCE / name, page(name)
-    yield records.EVIDENCE / "statements.md", statements.page()
+    yield records.EVIDENCE / "statements.md", statements.statements_page()
     for name in pictures.FROM_RECORDS:
         path = pictures.FIGURES / name
         today = pictures.is_of_today(name)

@@ -15,7 +15,7 @@ from course.significance import f_test
 from evidence.research import leads, states
 from evidence.research.grids import GRIDS
 from evidence.research.leads import signed
-from minimal.compare import intervals
+from minimal.compare import intervals, ledger
 from minimal.compare.runs import asked_of
 
 # What we call little. In nats: half of ResFormer's lead on the novel (.021), the smallest of the
@@ -59,6 +59,12 @@ def lacking(name):
     return sum((str(run.plan), run.seed, words_of(asked_of(run))) not in there for run in runs)
 
 
+def progress(name):
+    """(how many runs of a grid are recorded, of how many)."""
+    runs = len(list(GRIDS[name].runs()))
+    return runs - lacking(name), runs
+
+
 def words_of(asked):
     return json.dumps(asked, sort_keys=True)
 
@@ -69,6 +75,17 @@ def rows_of(name):
     rows, _ = held(name)
     begun = name in GRIDS and any(row.get("commit") for row in rows)
     return rows if not begun or whole(name) else []
+
+
+def rows_asked(name, plan=None, **asked):
+    """Those of one plan, and of one setting: rows_asked(..., lr=3e-4)."""
+    some = [row for row in rows_of(name) if plan in (None, row.get("plan"))]
+    return [row for row in some if asked.items() <= row.get("asked", {}).items()]
+
+
+def rows_once_whole(path, cells, same):
+    """The rows of a file that is no grid of runs; none until every cell is there."""
+    return [] if ledger.missing(path, cells, same) else ledger.rows_of(path)
 
 
 def runs():
@@ -222,7 +239,7 @@ def table_of(files, comparison):
 # ---- in words ------------------------------------------------------------------------------------
 
 
-def sentence(found, several):
+def comparison_in_words(found, several):
     """One comparison in words, the setting named only where there are several."""
     one, _, field = found["first"].partition(".")
     other, _, other_field = found["second"].partition(".")

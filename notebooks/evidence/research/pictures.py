@@ -53,7 +53,7 @@ def short_map():
     return sources_map(plans=list(NINE), title="Where do the values come from?")
 
 
-def recorded(stacked=False):
+def recorded_leads(stacked=False):
     """Recorded leads over standard attention on both texts, best on code first."""
     panels = {
         "code: Python's library": answer.ranked("code"),
@@ -74,7 +74,7 @@ def recorded(stacked=False):
 
 def recorded_tall():
     """For a phone: the novel below code, in letters that need no moving sideways."""
-    return recorded(stacked=True)
+    return recorded_leads(stacked=True)
 
 
 THREE_TOLD = (
@@ -115,7 +115,7 @@ PICTURES = {
         "Nine systems down, twelve layers across: which layers take their values from their own "
         "stream, an earlier layer, the token embedding, a table by token id, or a mixture.",
     ),
-    "recorded.svg": (recorded, RECORDED_TOLD),
+    "recorded.svg": (recorded_leads, RECORDED_TOLD),
     "recorded-tall.svg": (recorded_tall, RECORDED_TOLD),
 }
 

@@ -25,7 +25,7 @@ from minimal.data import corpora, results
 from minimal.model.values import Mix
 from minimal.train import load
 
-PLANS = {
+PORTRAYED = {
     "standard": dict(plan="standard"),
     "resformer": dict(plan="resformer"),
     "svformer": dict(plan="svformer"),
@@ -35,14 +35,14 @@ PLANS = {
     "row13-equal": dict(plan="row13", overrides=EQUAL),  # both coefficients at one rate
 }
 
-SEEDS, TEXTS = (0, 1, 2), 64
+SEEDS, HELD_TEXTS = (0, 1, 2), 64
 
 
-def texts(corpus, tok, length):
-    """(TEXTS, length) ids of the corpus's held-out side."""
+def held_texts(corpus, tok, length):
+    """(HELD_TEXTS, length) ids of the corpus's held-out side."""
     held = "".join(corpora.find(corpus).documents("valid"))
-    ids = tok.encode(held)[: TEXTS * length]
-    return torch.tensor(ids).view(TEXTS, length)
+    ids = tok.encode(held)[: HELD_TEXTS * length]
+    return torch.tensor(ids).view(HELD_TEXTS, length)
 
 
 # ---- one model -----------------------------------------------------------------------------------
@@ -112,12 +112,12 @@ def table_shares(model, tape, ids):
 # ---- the recorded models -------------------------------------------------------------------------
 
 
-def measured(run, plan):
+def measured_run(run, plan):
     """One row: a recorded run from the inside; a standard model also says what stands in for
     cross-layer attention."""
     result = cached(run, quiet=True)
     model, tok = load(result["folder"])
-    ids = texts(run.corpus, tok, model.config.context)
+    ids = held_texts(run.corpus, tok, model.config.context)
     row = dict(plan=plan, size=run.size, seed=run.seed, steps=result["steps"])
     row |= dict(loss=result["valid"][-1]["loss"]) | portrait(model, ids)
     row |= dict(asked=dict(corpus=run.corpus, steps=run.steps), trained=result["commit"])
@@ -152,13 +152,13 @@ def main(parser, argv):
 
     def make(cell):
         seed, plan = cell
-        row, corpus = measured(replace(base, seed=seed, **PLANS[plan]), plan)
-        what = f"Recorded models from the inside: means over {TEXTS} held-out texts"
+        row, corpus = measured_run(replace(base, seed=seed, **PORTRAYED[plan]), plan)
+        what = f"Recorded models from the inside: means over {HELD_TEXTS} held-out texts"
         entropy, likeness = row["entropy_deep"], row["similarity_deep"]
         said = f"entropy {entropy:.3f}, likeness {likeness:.3f} in the upper half"
         return row, results.header(what, words, corpus), said
 
-    cells = [(seed, plan) for seed in SEEDS for plan in PLANS]
+    cells = [(seed, plan) for seed in SEEDS for plan in PORTRAYED]
     if not ledger.missing(path, cells, recorded):
         print(f"{name}: whole, {len(cells)} rows; nothing to do")
     ledger.fill(path, cells, recorded, make)

@@ -120,7 +120,9 @@ class Session:
 
     def for_runs(self):
         """Minutes that the stages before leave for the runs: one each at least."""
-        before = sum(minutes for name, (_, minutes, _) in STAGES.items() if not whole(self, name))
+        before = sum(
+            minutes for name, (_, minutes, _) in STAGES.items() if not session_whole(self, name)
+        )
         return max(self.minutes - before, len(self.asked_runs()))
 
     def budget(self):
@@ -244,7 +246,7 @@ STAGES = dict(
 COMPILING = 0.8
 
 
-def whole(session, name):
+def session_whole(session, name):
     """Are all rows of a stage on file?"""
     found = len(session.rows(STAGES[name][0]))
     generations = len(WRITERS) * len(session.written())
@@ -257,7 +259,7 @@ def plan_of(session):
     lines = [f"about {session.minutes:g} minutes; rows go to {FILE} as they are measured"]
     for name, (_, fixed, work) in STAGES.items():
         minutes = f"{fixed or session.for_runs():.1f} min"
-        if whole(session, name):
+        if session_whole(session, name):
             minutes = "done"
         lines.append(f"  {name:10}{minutes:>9}  {work.__doc__}")
     tokens = session.budget() / session.shape("standard")["flops_per_token"]
@@ -273,7 +275,7 @@ def carry_out(session):
     """All stages that are not on file yet. -> are they now?"""
     session.end = time.monotonic() + 60 * session.minutes
     for name, (_, _, work) in STAGES.items():
-        if whole(session, name):
+        if session_whole(session, name):
             print(f"{name}: on file", flush=True)
             continue
         print(f"{name}: {session.left():.0f} minutes left", flush=True)
@@ -284,7 +286,7 @@ def carry_out(session):
         except TimeIsUp as why:
             print(f"{name}: {why}; the same command goes on", flush=True)
             return False
-    return all(whole(session, name) for name in STAGES)
+    return all(session_whole(session, name) for name in STAGES)
 
 
 @command("evidence.research.rented", __doc__.splitlines()[0])

@@ -4,12 +4,9 @@ Nothing is drawn from a part of a grid: whoever looks before all seeds are there
 has finished first.
 """
 
-from course import figures, records
+from course import figures
 from evidence.research import pairs
-from evidence.research.grids import GRIDS
-from evidence.research.numbers import number, signed
-from minimal.compare import intervals
-from minimal.compare.runs import missing
+from evidence.research.leads import as_row, between, number, signed
 
 # what makes two runs of a grid comparable, and what the axis says of the baseline's run
 AXES = dict(
@@ -45,18 +42,27 @@ def name_of(row):
     return name + (", equal parameters" if "hidden" in (asked.get("changes") or {}) else "")
 
 
-def leads(rows, axis, base="standard"):
+def by_place(rows, place_of):
+    """{place on an axis: {system: {seed: loss}}}, ascending."""
+    found = {}
+    for row in sorted(rows, key=place_of):
+        at = found.setdefault(place_of(row), {})
+        at.setdefault(name_of(row), {})[row["seed"]] = row["loss"]
+    return found
+
+
+def leads_along(rows, axis, base="standard"):
     """{system: [(x, lead, low, high), …]} over the baseline, seed by seed, ahead above zero,
     ascending in x: tokens, or the baseline's parameters at the same width."""
-    key, x_of, _ = AXES[axis]
+    place_of, x_of, _ = AXES[axis]
+    x = {place_of(row): x_of(row) for row in rows if name_of(row) == base}
     found = {}
-    for place in sorted({key(row) for row in rows}):
-        here = [dict(row, plan=name_of(row)) for row in rows if key(row) == place]
-        x = next(x_of(row) for row in here if row["plan"] == base)
-        for row in figures.ahead(intervals.paired(here, "loss", base)):
-            if row["plan"] != base:
-                point = (x, row["difference"], row["low"], row["high"])
-                found.setdefault(row["plan"], []).append(point)
+    for place, losses in by_place(rows, place_of).items():
+        theirs = losses.pop(base)
+        for system, ours in losses.items():
+            row = as_row(system, between(ours, theirs))
+            point = (x[place], row["difference"], row["low"], row["high"])
+            found.setdefault(system, []).append(point)
     return found
 
 
@@ -71,14 +77,14 @@ def counted(value):
 
 def found_in(grid):
     """The leads of a recorded grid along its own axis; none until all of it is there."""
-    return leads(pairs.rows_of(grid), CURVES[grid][0])
+    return leads_along(pairs.rows_of(grid), CURVES[grid][0])
 
 
 def points_of(grid, system):
     return found_in(grid)[system]
 
 
-def lead(grid, system, at):
+def lead_at_place(grid, system, at):
     """By how much a system is ahead at one place of its axis, with the interval: 0 is the first."""
     _, ahead, low, high = points_of(grid, system)[at]
     return f"{number(ahead)} ({signed(low)} to {signed(high)})"
@@ -100,31 +106,28 @@ def shrunk(found):
     return sum(points[-1][1] < points[0][1] for points in led), len(led)
 
 
-def sentence(found):
+def shrunk_words(found):
     """What became of the leads between the two ends of the axis, in words."""
     return "{} of {} leads are smaller at the end than at the beginning".format(*shrunk(found))
 
 
-def picture(name, axis):
+def drawn_along(name, axis):
     """The leads of a recorded grid along an axis, as a figure; None, and a line that says so, where
     it is not whole."""
-    path = records.EVIDENCE / f"{name}.json"
-    to_go = len(missing(GRIDS[name], path))
-    if to_go:
-        runs = len(list(GRIDS[name].runs()))
+    there, runs = pairs.progress(name)
+    if there < runs:
         print(
-            f"{name}: {runs - to_go} of {runs} runs are recorded; "
-            "nothing is drawn from a part of a grid"
+            f"{name}: {there} of {runs} runs are recorded; nothing is drawn from a part of a grid"
         )
         return None
-    found = leads(records.read(path)["rows"], axis)
-    words = sentence(found), AXES[axis][2], AHEAD
+    found = leads_along(pairs.rows_of(name), axis)
+    words = shrunk_words(found), AXES[axis][2], AHEAD
     fig, (ax,) = figures.panels_of([CURVES[name][1]], *words, width=7.0)
     figures.label_ends(ax, draw(ax, found))
     return fig
 
 
-def beside(panels, title="", ylabel=AHEAD):
+def side_by_side(panels, title="", ylabel=AHEAD):
     """{panel: leads by tokens}, one panel beside the other on one scale."""
     words = title, "tokens read", ylabel
     fig, row = figures.panels_of(panels, *words, width=9.6)
@@ -147,25 +150,25 @@ def by_tokens():
     if not all(panels.values()):
         return None
     counts = ("{} of {} on ".format(*shrunk(found)) + text for text, found in panels.items())
-    fig = beside(panels, f"Leads smaller at the end: {', '.join(counts)}")
+    fig = side_by_side(panels, f"Leads smaller at the end: {', '.join(counts)}")
     return fig, (
         "Lead over standard at as many tokens, one to eight million, a panel for "
-        f"each text, with intervals over three seeds. At the end {ends_of(panels.values())}."
+        f"each text, with intervals over three seeds. At the end {line_ends(panels.values())}."
     )
 
 
 def by_width():
     """(figure, alt text) of the grid of widths; None before it is whole."""
-    fig = picture("widths_code", "size")
+    fig = drawn_along("widths_code", "size")
     return fig and (
         fig,
         "Lead over standard of the same width in held-out loss on code, against standard's "
         "parameters, with intervals over three seeds. At the end "
-        f"{ends_of([found_in('widths_code')])}.",
+        f"{line_ends([found_in('widths_code')])}.",
     )
 
 
-def ends_of(panels):
+def line_ends(panels):
     """Where the lines of each panel end, in words."""
     return "; ".join(
         ", ".join(f"{name} {signed(points[-1][1], 2)}" for name, points in found.items())

@@ -27,7 +27,7 @@ from minimal.data.files import digest
 
 PLANS = ("standard", "resformer", "denseformer", "bov", "modded", "dva")
 STEPS = 6
-HELD = ("commit", "torch", "machine")  # what decides the last digits, beside the run
+HELD_EQUAL = ("commit", "torch", "machine")  # what decides the last digits, beside the run
 
 # Runs in the tree of the commit that is asked for, so it uses only what all of them have; the
 # oldest had no rooms, and no rows that name their machine.
@@ -62,7 +62,7 @@ print(json.dumps([found, result["corpus"], numerical_state()]))
 # ---- the fingerprint of a commit -----------------------------------------------------------------
 
 
-def measured(commit, plans=PLANS, steps=STEPS):
+def measured_state(commit, plans=PLANS, steps=STEPS):
     """(row, corpus): what the code of a commit makes of the first steps of these plans."""
     ask = ["git", "archive", commit, "minimal"]
     packed = subprocess.run(ask, cwd=CHECKOUT, capture_output=True)
@@ -95,7 +95,7 @@ def fingerprint(losses):
 def known():
     """{(commit, torch, machine): state}, as far as fingerprints were taken."""
     rows = ledger.rows_of(records.EVIDENCE / "states.json")
-    return {tuple(row[name] for name in HELD): row["state"] for row in rows}
+    return {tuple(row[name] for name in HELD_EQUAL): row["state"] for row in rows}
 
 
 def state_of(rows, states=None):
@@ -138,7 +138,7 @@ def main(parser, argv):
     for commit in asked.commits or [results.commit()]:
         if commit is None:
             raise ValueError("wanted a commit, and there is no git here: record in a clone")
-        row, corpus = measured(commit)
+        row, corpus = measured_state(commit)
         same = [old for old in ledger.rows_of(path) if alike(old, row)]
         if not same:
             results.append(path, row, results.header(what, words, corpus))
@@ -146,7 +146,7 @@ def main(parser, argv):
 
 
 def alike(one, other):
-    return all(one[name] == other[name] for name in HELD)
+    return all(one[name] == other[name] for name in HELD_EQUAL)
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ def loaded(result):
     handed over."""
     from minimal.train import load
 
-    return load(result["folder"], plan=doors.PLANS.get(result["run"]["plan"]))
+    return load(result["folder"], plan=doors.MIXES.get(result["run"]["plan"]))
 
 
 def trained(result, texts=16):
@@ -138,4 +138,4 @@ def token_left(result):
 
 def own_mixture(result):
     """The loss of the held-out rows, and what query, key and value mix each for itself."""
-    return held_out(result) | doors.study(*trained(result))
+    return held_out(result) | doors.mixtures(*trained(result))

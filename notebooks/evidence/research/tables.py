@@ -6,7 +6,7 @@ import pandas as pd
 
 from course import records
 from course.markdown import table
-from evidence.research import leads, measured, numbers, pairs, slopes, states
+from evidence.research import leads, measured, noted, numbers, pairs, slopes, states
 from evidence.research.grids import EXPLORATORY, GRIDS
 from evidence.research.names import NAMES
 from evidence.research.numbers import number, signed
@@ -27,10 +27,10 @@ MIXINS = {  # (plan, recipe) of lambdas.json, in words
 # ---- every system --------------------------------------------------------------------------------
 
 
-def systems(place):
+def systems_table(place):
     """Every system against standard on a text, best first."""
     found = numbers.systems(place)
-    file = numbers.TEXTS[place][0]
+    file = numbers.FILES_OF[place][0]
     base = next(row for row in pairs.rows_of(file) if row["plan"] == "standard")
     losses = [row["loss"] for row in pairs.rows_of(file) if row["plan"] == base["plan"]]
     average = f"{number(statistics.fmean(losses))} ± {number(statistics.stdev(losses))}"
@@ -73,7 +73,7 @@ def marks(row):
 # ---- grids that compare plans with standard ------------------------------------------------------
 
 
-def against_standard(*grids):
+def leads_table(*grids):
     """How far every cell of whole grids is ahead of standard of its grid, best first in the first
     of them; a column a grid."""
     columns, order = {}, {}
@@ -81,25 +81,27 @@ def against_standard(*grids):
         df = pairs.runs_of(grid)
         cells = [cell for cell in df.cell.unique() if cell != "standard"]
         name = grid.rpartition("_")[2]
-        columns[name] = {cell: lead_of(grid, cell) for cell in cells}
+        columns[name] = {cell: lead_in_table(grid, cell) for cell in cells}
         for cell in cells:
-            order.setdefault(cell, -leads.by_seed(df, cell).mean() if len(columns) == 1 else -9)
+            order.setdefault(
+                cell, -leads.cell_by_seed(df, cell).mean() if len(columns) == 1 else -9
+            )
     table_ = pd.DataFrame(columns).fillna("").rename_axis("plan")
     table_ = table_.loc[sorted(table_.index, key=order.get, reverse=True)]
     return leads.to_markdown(table_.rename("`{}`".format))
 
 
-def lead_of(grid, cell):
+def lead_in_table(grid, cell):
     """A cell's lead over standard; where a grid kept the held-out rows, the interval holds their
     error, too."""
     sides = {name: {row["seed"]: row for row in rows_of_cell(grid, name)} for name in (cell, BASE)}
     ours, theirs = sides.values()
     if not all("held_out" in row for side in (ours, theirs) for row in side.values()):
-        return leads.told(leads.lead(pairs.runs_of(grid), cell))
+        return leads.with_interval(leads.lead(pairs.runs_of(grid), cell))
     kept = [
         {seed: side[seed]["held_out"] for seed in ours if seed in theirs} for side in sides.values()
     ]
-    return leads.in_words(*leads.with_rows(*kept), len(kept[0]))
+    return leads.row_in_words(leads.as_row_with_rows(cell, *kept))
 
 
 def rows_of_cell(grid, cell):
@@ -109,7 +111,7 @@ def rows_of_cell(grid, cell):
     return [row for row in pairs.rows_of(grid) if name(row) == cell]
 
 
-def first_shares(plan, *grids):
+def shares_of_first(plan, *grids):
     """The share of the first stream in a plan's mixtures by stretches of layers, a column a grid:
     the mean of all runs, and the least of one."""
     lines = []
@@ -125,27 +127,23 @@ def first_shares(plan, *grids):
 
 def budgets(text):
     """The melting systems ahead of standard at its own steps, by steps."""
-    return by_setting(f"budgets_{text}", "steps", {})
+    return by_setting(f"budgets_{text}", lambda row: row["steps"], "{:,} steps")
 
 
 def widths():
     """By how much every system is ahead of the standard of its width."""
-    return by_setting("widths_code", "width", dict(width=64))
+    width_of, *_ = slopes.AXES["size"]
+    return by_setting("widths_code", width_of, "width {}")
 
 
-def by_setting(grid, name, default):
+def by_setting(grid, place_of, words):
     """How far every cell of a grid is ahead of standard of its setting; a column a setting."""
-    found, settings = {}, {}
-    for row in pairs.rows_of(grid):
-        asked = default | row["asked"] | (row["asked"].get("changes") or {})
-        at = settings.setdefault(asked[name], {})
-        at.setdefault(slopes.name_of(row), {})[row["seed"]] = row["loss"]
-    ascending = sorted(settings)
-    for at in (settings[value] for value in ascending):
+    found, settings = {}, slopes.by_place(pairs.rows_of(grid), place_of)
+    for at in settings.values():
         for cell in filter(at.__contains__, slopes.SYSTEMS):
             ahead = leads.between(at[cell], at["standard"])
-            found.setdefault(cell, []).append(leads.told(ahead))
-    columns = [f"{value:,} {name}" if name == "steps" else f"{name} {value}" for value in ascending]
+            found.setdefault(cell, []).append(leads.with_interval(ahead))
+    columns = map(words.format, settings)
     return table(["system", *columns], [[cell, *line] for cell, line in found.items()])
 
 
@@ -154,7 +152,7 @@ def mixins():
     lines = []
     for grid in ("lambdas", "lambdas_long"):
         for (plan, recipe), words in MIXINS.items():
-            if rows := measured.mixed(recipe, plan, grid):
+            if rows := pairs.rows_asked(grid, plan, recipe=recipe):
                 lines.append(mixin(rows, grid, plan, recipe, words))
     head = "run | turn back | largest at | outweighs | largest rise | nats less plain"
     return table(head.split(" | "), lines)
@@ -162,12 +160,13 @@ def mixins():
 
 def mixin(rows, grid, plan, recipe, words):
     """One line of that table."""
-    setting, run = (recipe, plan, grid), f"{plan} in {grid} recipe={recipe}"
+    setting, run = (grid, recipe, plan), f"{plan} in {grid} recipe={recipe}"
+    turn = statistics.fmean(row["turn"] for row in rows)
     return [
         f"{measured.asked_steps(grid)} steps, {words}",
-        measured.turned_back(*setting),
-        f"{measured.turn_at(*setting)} %",
-        measured.outweighs(*setting),
+        noted.fell(*setting),
+        f"{100 * turn:.0f} %",
+        noted.outweighs(*setting),
         signed(statistics.fmean(row["rise"] for row in rows)),
         "" if words == "plain" else numbers.told("modded", f"{grid} recipe=modded", run),
     ]
@@ -176,15 +175,14 @@ def mixin(rows, grid, plan, recipe, words):
 # ---- what there is -------------------------------------------------------------------------------
 
 
-def recorded():
+def recorded_grids():
     """Every grid that has begun, and what is asked of it."""
     lines = []
     for name, grid in GRIDS.items():
         path = records.EVIDENCE / f"{name}.json"
         if not path.exists():
             continue
-        total = len(list(grid.runs()))
-        there = total - pairs.lacking(name)
+        there, total = pairs.progress(name)
         told = "whole" if there == total else f"{there} of {total}"
         state = state_in_words(records.read(path))
         kind = "exploratory" if grid.kind == EXPLORATORY else "asked before"

@@ -8,11 +8,10 @@ import statistics
 from course import figures
 from course.markdown import table
 from evidence.research import foretold, pairs, why
-from evidence.research.leads import rank_correlation
-from evidence.research.numbers import apart, number, with_interval
-from minimal.compare import intervals
+from evidence.research.leads import as_row, rank_correlation, with_interval
+from evidence.research.numbers import change_with_interval, number
 
-NAMES = dict(
+TEXT_TITLES = dict(
     bare="the library without comments",
     renamed="its names renamed, one for one",
     code="Python's library as it is",
@@ -28,36 +27,36 @@ NAMES = dict(
 GUESSES = dict(next="an id's word on the next", farther="what one farther back adds")
 
 
-def grid(text):
+def grid_of(text):
     return f"why_text_{text}"
 
 
 def titled(text):
     """Its name; two were seen before and confirm nothing."""
-    return NAMES[text] + (" (seen before)" if text in why.SEEN else "")
+    return TEXT_TITLES[text] + (" (seen before)" if text in why.SEEN else "")
 
 
-def leads(text, plan="bov-fixed", changes=foretold.SLIM):
+def leads_on(text, plan="bov-fixed", changes=foretold.SLIM_CHANGES):
     """A plan's lead over standard on a text, by seed; none until that grid is whole."""
-    return foretold.lead_of(pairs.rows_of(grid(text)), plan, changes)
+    return foretold.lead_of(pairs.rows_of(grid_of(text)), plan, changes)
 
 
-def texts():
+def nine_texts():
     """The nine, in the order that was foretold: what was, and what three leads are."""
     lines = []
     for name in why.FORETOLD:
         line = [titled(name), *(number(guessed(name, guess), 2) for guess in GUESSES)]
-        line += [with_interval(found) for found in (leads(name), leads(name, changes={}))]
-        line.append(with_interval(leads(name, "resformer", {})))
+        line += [with_interval(found) for found in (leads_on(name), leads_on(name, changes={}))]
+        line.append(with_interval(leads_on(name, "resformer", {})))
         lines.append(line)
     columns = ["text", *GUESSES.values()]
     columns += ["tables, as large as standard", "tables, as they are", "ResFormer"]
     return table(columns, lines)
 
 
-def mean(text, plan="bov-fixed", changes=foretold.SLIM):
+def mean_on(text, plan="bov-fixed", changes=foretold.SLIM_CHANGES):
     """A lead's mean over seeds, as prose writes it."""
-    return number(statistics.fmean(leads(text, plan, changes)))
+    return number(statistics.fmean(leads_on(text, plan, changes)))
 
 
 def guessed(text, guess="next"):
@@ -65,51 +64,47 @@ def guessed(text, guess="next"):
     return why.FORETOLD[text][[*GUESSES].index(guess)]
 
 
-def agreement(guess="next", plan="bov-fixed", changes=foretold.SLIM):
+def agreement(guess="next", plan="bov-fixed", changes=foretold.SLIM_CHANGES):
     """The rank correlation of what was foretold and this lead, over the texts that are new."""
     new = [name for name in why.FORETOLD if name not in why.SEEN]
     ahead = [guessed(name, guess) for name in new]
-    found = [statistics.fmean(leads(name, plan, changes)) for name in new]
+    found = [statistics.fmean(leads_on(name, plan, changes)) for name in new]
     return number(rank_correlation(ahead, found), 2)
 
 
 def line(guess="next"):
     """The correlation of the sizes themselves, over all nine: do they lie on a line?"""
     ahead = [guessed(name, guess) for name in why.FORETOLD]
-    found = [statistics.fmean(leads(name)) for name in why.FORETOLD]
+    found = [statistics.fmean(leads_on(name)) for name in why.FORETOLD]
     return number(statistics.correlation(ahead, found), 2)
 
 
-def more(text, other):
+def beyond(text, other):
     """How much larger the lead is on one text than on another, with its interval over seeds."""
-    return apart(leads(text), leads(other))
+    return change_with_interval(leads_on(text), leads_on(other))
 
 
-def left(text, of):
+def left_of(text, of):
     """The share of the lead on `of` that is left on this text, per cent."""
-    return number(100 * statistics.fmean(leads(text)) / statistics.fmean(leads(of)), 0)
+    return number(100 * statistics.fmean(leads_on(text)) / statistics.fmean(leads_on(of)), 0)
 
 
-def verdict():
+def verdict_on_nine():
     """What the leads make of the prediction."""
-    return foretold.verdict({name: leads(name) for name in why.FORETOLD})
+    return foretold.verdict({name: leads_on(name) for name in why.FORETOLD})
 
 
 def picture():
     """(figure, alt text): what was foretold beside what came; None before all nine are whole."""
-    if not all(pairs.whole(grid(name)) for name in why.FORETOLD):
+    if not all(pairs.whole(grid_of(name)) for name in why.FORETOLD):
         return None
-    word, _, more = verdict().partition(":")
+    word, _, more = verdict_on_nine().partition(":")
     title = f"Do tables pay in the order that was foretold? {word.capitalize()}:{more}"
     fig, panels = figures.axes(title, "", "", 9.4, 4.2, columns=3)
     *before, after = panels
 
     # the texts from the top, in the order that was foretold
-    rows = []
-    for name in why.FORETOLD:
-        middle, low, high = intervals.interval(leads(name))
-        clear = intervals.clear(low, high, len(leads(name)))
-        rows.append(dict(difference=middle, low=low, high=high, clear=clear))
+    rows = [as_row(name, leads_on(name)) for name in why.FORETOLD]
     figures.interval_marks(after, rows[::-1])
     places = range(len(rows))[::-1]
     for panel, guess in zip(before, GUESSES, strict=True):
@@ -121,7 +116,7 @@ def picture():
     before[0].set_xlabel("foretold: an id\nof the next, nats")
     before[1].set_xlabel("its rival: what one\nfarther back adds")
     after.set_xlabel("came: lead\nof tables, nats")
-    told = ", ".join(f"{NAMES[name]} {mean(name)}" for name in why.FORETOLD)
+    told = ", ".join(f"{TEXT_TITLES[name]} {mean_on(name)}" for name in why.FORETOLD)
     alt = (
         "Nine texts down, in the order that was foretold. Across: what an id says of the next one; "
         "what one farther back adds, with a gap below the four texts of code in order; the lead of "

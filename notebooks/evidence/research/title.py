@@ -17,7 +17,7 @@ RECIPE = recipes.RECIPES["course"]
 # rows is as large as that from the seeds where a third of them is read. 4,096 is more than any text
 # of the course has.
 ALL_ROWS = dict(recipe="course", rows=4096, evaluate=250)
-TEXTS = dict(code=replace(CODE, **ALL_ROWS), novel=replace(WAR, **ALL_ROWS))
+BASE_OF = dict(code=replace(CODE, **ALL_ROWS), novel=replace(WAR, **ALL_ROWS))
 
 MATRICES = ("matrix", "mlp", "gate")
 HALF, SAME, TWICE = 0.5, 1.0, 2.0
@@ -30,7 +30,7 @@ def at_times(factor, *roles):
     return {role: dict(lr=factor * RECIPE.rows[role].lr) for role in roles}
 
 
-def tuned(plan, *added):
+def tuning_cells(plan, *added):
     """The cells of one plan: its matrices at three rates, then what it adds at two others."""
     own = [(factor, MATRICES) for factor in (SAME, HALF, TWICE)]
     more = [(factor, (role,)) for role in added for factor in (HALF, TWICE)]
@@ -40,12 +40,12 @@ def tuned(plan, *added):
 # Values of the stream, with V1 added, of the token alone three times (through a layer's stream, by
 # x0 W_V, by a table), and a system that mixes streams and not values.
 TUNING = [
-    *tuned("standard"),
-    *tuned("resformer"),
-    *tuned("svformer"),
-    *tuned("x0-v"),
-    *tuned("bov-fixed", "table"),
-    *tuned("denseformer", "dense"),
+    *tuning_cells("standard"),
+    *tuning_cells("resformer"),
+    *tuning_cells("svformer"),
+    *tuning_cells("x0-v"),
+    *tuning_cells("bov-fixed", "table"),
+    *tuning_cells("denseformer", "dense"),
 ]
 
 # Written before the first run of these grids.

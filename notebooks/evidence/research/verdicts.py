@@ -12,12 +12,12 @@ from course import records
 from course.significance import benjamini_hochberg, holm
 from evidence.research import notes
 from evidence.research.grids import EXPLORATORY, GRIDS
-from evidence.research.pairs import compared, sentence
+from evidence.research.pairs import compared, comparison_in_words
 from minimal.command import command
 from minimal.data.files import write_whole
 
 # one corpus, size and budget: runs of these files compare with each other
-WAR = ("thirteen_rows", "residuals", "sharing")
+ON_NOVEL = ("thirteen_rows", "residuals", "sharing")
 
 # the file that a claim leans on comes first
 UP, SHARED = ("residuals", "thirteen_rows"), ("sharing", "thirteen_rows")
@@ -29,9 +29,9 @@ SLOW, BUDGETS = ("gains_novel",), ("budgets_novels",)
 NEXT = ("frontier_novel",)
 
 # the same on the other text: told beside a verdict, which rests on the novel
-CODE = ("stdlib",)
+CODE_FILES = ("stdlib",)
 ON_CODE = {
-    WAR: CODE,
+    ON_NOVEL: CODE_FILES,
     ("inside",): ("inside_code",),
     NEXT: ("frontier_code",),
     SLOW: ("gains_code",),
@@ -49,7 +49,7 @@ ON_CODE = {
 ASKED = {
     "res-beats": (("sizes",), ["resformer < standard"]),
     "res-lengths": (("lengths",), ["resformer < standard"]),
-    "res-rivals": (WAR, ["resformer < denseformer", "resformer < neutreno"]),
+    "res-rivals": (ON_NOVEL, ["resformer < denseformer", "resformer < neutreno"]),
     "res-combined": (UP, ["resformer-neutreno < resformer"]),
     "res-only-values": (
         UP,
@@ -59,27 +59,27 @@ ASKED = {
     "res-first": (UP, ["resformer < cross-mean", "resformer < cross-all"]),
     "res-spectrum": (("inside",), ["standard.log_largest_own < resformer.log_largest_own"]),
     "res-cosine": (("inside",), ["standard.eq6 < standard.eq3"]),
-    "sv-faster": (WAR, ["svformer.early < standard.early"]),
+    "sv-faster": (ON_NOVEL, ["svformer.early < standard.early"]),
     "sv-surpassed": (BUDGETS, ["standard < svformer at 4000"]),
-    "sv-gqa": (WAR, ["svformer < gqa", "svformer < cla"]),
+    "sv-gqa": (ON_NOVEL, ["svformer < gqa", "svformer < cla"]),
     "sv-with-gqa": (SHARED, ["svformer-gqa <~ gqa"]),
     "sv-keys": (SHARED, ["share-v2 < share-k2"]),
     "sv-q-k": (SHARED, ["svformer < share-q", "svformer < share-k"]),
     "sv-anchors": (SHARED, ["svformer-anchors < svformer"]),
-    "bov-deep": (WAR, ["row6 < standard", "row9 < standard", "bov < standard"]),
-    "bov-row2": (WAR, ["standard < row2"]),
-    "bov-every": (WAR, ["standard < row3", "row5 < standard"]),
+    "bov-deep": (ON_NOVEL, ["row6 < standard", "row9 < standard", "bov < standard"]),
+    "bov-row2": (ON_NOVEL, ["standard < row2"]),
+    "bov-every": (ON_NOVEL, ["standard < row3", "row5 < standard"]),
     "bov-alternate": (SLOW, ["row6 < row4", "row9 < row7"]),
-    "bov-adding-v": (WAR, ["row11 ~ row6", "row13 ~ row9"]),
-    "bov-gains": (WAR, ["row5 <~ row10", "row8 <~ row12", "bov-fixed <~ bov-keep"]),
-    "bov-no-cost": (WAR, ["row5 <~ standard", "row8 <~ standard", "bov-fixed <~ standard"]),
-    "bov-specific": (WAR, ["row8 < row5", "row9 < row6"]),
-    "bov-uneven": (WAR, ["row11 < row10", "row13 < row12"]),
+    "bov-adding-v": (ON_NOVEL, ["row11 ~ row6", "row13 ~ row9"]),
+    "bov-gains": (ON_NOVEL, ["row5 <~ row10", "row8 <~ row12", "bov-fixed <~ bov-keep"]),
+    "bov-no-cost": (ON_NOVEL, ["row5 <~ standard", "row8 <~ standard", "bov-fixed <~ standard"]),
+    "bov-specific": (ON_NOVEL, ["row8 < row5", "row9 < row6"]),
+    "bov-uneven": (ON_NOVEL, ["row11 < row10", "row13 < row12"]),
     "bov-shared": (SLOW, ["bov < bov-shared"]),
-    "bov-fixed": (WAR, ["bov < bov-fixed"]),
+    "bov-fixed": (ON_NOVEL, ["bov < bov-fixed"]),
     "bov-every-layer": (SLOW, ["bov < bov-every"]),
-    "bov-keep": (WAR, ["bov-fixed <~ bov-keep"]),
-    "bov-largest-gain": (WAR, ["row9 < row13", "row9 < row8"]),
+    "bov-keep": (ON_NOVEL, ["bov-fixed <~ bov-keep"]),
+    "bov-largest-gain": (ON_NOVEL, ["row9 < row13", "row9 < row8"]),
     "dva-loss": (("dva_factorial",), ["dva/one/noffn/nowo < standard/many/ffn/wo"]),
     "dva-no-ffn": (("dva_factorial",), ["dva/one/noffn/nowo <~ dva/one/ffn/nowo"]),
     "dva-learned": (("dva_factorial",), ["dva/one/noffn/nowo < dva-random/one/noffn/nowo"]),
@@ -125,7 +125,7 @@ def judged(claim, files=None, most_seeds=True):
     from its own files, or from others, and from grids with more seeds where there are."""
     every, lacking = comparisons_of(claim, files, most_seeds)
     several = len({(found["size"], json.dumps(found["asked"])) for found in every}) > 1
-    words = "; ".join(sentence(found, several) for found in every)
+    words = "; ".join(comparison_in_words(found, several) for found in every)
     if any(found["holds"] is False for found in every):
         verdict = "not reproduced"
     elif lacking or not all(found["enough"] for found in every):

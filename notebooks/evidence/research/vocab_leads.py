@@ -7,8 +7,8 @@ per byte, since a token is another piece of text in another vocabulary.
 from course import figures
 from course.markdown import table
 from evidence.research import pairs, why
-from evidence.research.leads import between
-from evidence.research.numbers import apart, number, with_interval
+from evidence.research.leads import between, with_interval
+from evidence.research.numbers import change_with_interval, number
 
 AT_EQUAL_SIZE = "tables, against a standard as large"
 # a comparison in words -> plan, its MLPs, and those of its rival standard; None: as they are
@@ -20,35 +20,35 @@ COMPARED = {
 }
 
 
-def grid(text):
+def grid_at(text):
     return f"why_vocab_{text}"
 
 
-def losses(text, vocab, plan, hidden=None):
+def cell_losses(text, vocab, plan, hidden=None):
     """{seed: bits per byte} of one cell; nothing where there is no such cell."""
-    cell = why.plan(plan, vocab, hidden)
+    cell = why.cell(plan, vocab, hidden)
     wanted = cell["plan"], cell.get("vocab"), cell.get("changes")
     found = {}
-    for row in pairs.rows_of(grid(text)):
+    for row in pairs.rows_of(grid_at(text)):
         asked = row["asked"]
         if (row["plan"], asked.get("vocab"), asked.get("changes")) == wanted:
             found[row["seed"]] = row["bpb"]
     return found
 
 
-def leads(text, vocab, compared=AT_EQUAL_SIZE):
+def leads_at(text, vocab, compared=AT_EQUAL_SIZE):
     """How far a plan is ahead of standard, by seed; nothing where a vocabulary has no such pair."""
     plan, slim, wide = COMPARED[compared]
     if slim and vocab not in slim:
         return []  # the tables alone outweigh all MLPs
-    ours = losses(text, vocab, plan, slim and slim[vocab])
-    theirs = losses(text, vocab, "standard", wide and wide[vocab])
+    ours = cell_losses(text, vocab, plan, slim and slim[vocab])
+    theirs = cell_losses(text, vocab, "standard", wide and wide[vocab])
     return list(between(ours, theirs))
 
 
-def lead(text, vocab, compared=AT_EQUAL_SIZE):
+def lead_at_vocab(text, vocab, compared=AT_EQUAL_SIZE):
     """A lead with its interval."""
-    found = leads(text, vocab, compared)
+    found = leads_at(text, vocab, compared)
     return with_interval(found) if found else "no such plan"
 
 
@@ -57,30 +57,30 @@ def by_vocabulary(text):
     lines = [
         ["foretold: an id's word on the next, nats a byte", *map(number, why.BY_VOCAB[text])],
         ["what one farther back adds, nats a byte", *map(number, why.FARTHER_BY_VOCAB[text])],
-        *([name, *(lead(text, vocab, name) for vocab in why.VOCABS)] for name in COMPARED),
+        *([name, *(lead_at_vocab(text, vocab, name) for vocab in why.VOCABS)] for name in COMPARED),
     ]
     return table(["", *(f"{vocab:,}" for vocab in why.VOCABS)], lines)
 
 
 def code_less_novel(vocab):
     """How much further tables lead on code than on the novel, at equal parameters."""
-    return apart(*(leads(text, vocab) for text in why.SEEN))
+    return change_with_interval(*(leads_at(text, vocab) for text in why.SEEN))
 
 
 def largest_less_smallest(text):
     """How much larger the lead at equal parameters is in the largest vocabulary."""
-    return apart(leads(text, why.VOCABS[-1]), leads(text, why.VOCABS[0]))
+    return change_with_interval(leads_at(text, why.VOCABS[-1]), leads_at(text, why.VOCABS[0]))
 
 
 def picture():
     """(figure, alt text): leads by vocabulary, a panel a text; None until both are whole."""
-    if not all(pairs.whole(grid(text)) for text in why.SEEN):
+    if not all(pairs.whole(grid_at(text)) for text in why.SEEN):
         return None
     panels, told = {}, []
     for text in why.SEEN:
         panels[text] = {}
         for name in ("tables, as they are", AT_EQUAL_SIZE, "ResFormer"):
-            at_each = [leads(text, vocab, name) for vocab in why.VOCABS]
+            at_each = [leads_at(text, vocab, name) for vocab in why.VOCABS]
             panels[text][name] = [list(curve) for curve in zip(*at_each, strict=True)]
             means = ", ".join(number(sum(found) / len(found)) for found in at_each)
             told.append(f"{text}, {name} {means}")

@@ -7,9 +7,8 @@ sentences meets what came.
 
 from course.markdown import table
 from evidence.research import answer, asked
-from evidence.research.answer import mean_and_interval
 from evidence.research.asked import NAMED, above, came_between, on_each, standing
-from evidence.research.leads import signed
+from evidence.research.leads import as_row_with_rows, row_in_words, signed
 from evidence.research.title import DOORS, TOP, in_layers
 
 PARTS = dict(q="queries", k="keys", v="values")
@@ -78,7 +77,7 @@ def cells():
     lines = []
     for doors in DOORS:
         found = [lead(text, by[doors]) for by in places.values() for text in texts()]
-        lines.append([named(doors), *map(mean_and_interval, found)])
+        lines.append([named(doors), *map(row_in_words, found)])
     return table(["made from the token alone", *heads], lines)
 
 
@@ -130,7 +129,7 @@ def beyond_the_sum(text):
     """How far queries and keys together are ahead of what the two would be if their leads added."""
     found = asked.held_out("who_needs", text)
     base, q, k, both = (found[cell] for cell in ("standard", "x0-q", "x0-k", "x0-qk"))
-    return answer.lead_with_rows("qk", plus(both, base), plus(q, k))
+    return as_row_with_rows("qk", plus(both, base), plus(q, k))
 
 
 def plus(ours, theirs):
@@ -143,7 +142,7 @@ def of_two():
         row = beyond_the_sum(text)
         word = "so" if row["difference"] < 0 else "not so"
         word += "" if row["clear"] else ", not clear"
-        words = f"{word}: {mean_and_interval(row)} ahead of the sum"
+        words = f"{word}: {row_in_words(row)} ahead of the sum"
         yield [f"queries and keys cost more than the sum of each on {NAMED[text]}", words]
 
 

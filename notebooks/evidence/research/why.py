@@ -7,7 +7,7 @@ from evidence.research import derived  # noqa: F401 whose names of texts are the
 # name of a grid -> corpus. The novels are the two longest of the folder and its longest English
 # one: a run reads them .85 to 1.5 times, and .3 to .5 of the Python texts. Comments go first,
 # since a third of the library is prose about it, which no renaming of names would touch.
-TEXTS = dict(
+CORPUS_OF = dict(
     code="stdlib",
     bare="stdlib:bare",
     renamed="stdlib:bare:renamed",
@@ -58,7 +58,7 @@ SLIM = {258: 213, 1024: 96}
 WIDE = {258: 299, 1024: 416, 4096: 928}
 
 
-def plan(name, vocab=1024, hidden=None):
+def cell(name, vocab=1024, hidden=None):
     """A cell; the size's own vocabulary is not said, so that runs recorded elsewhere are found."""
     cell = dict(plan=name)
     if vocab != 1024:
@@ -69,22 +69,22 @@ def plan(name, vocab=1024, hidden=None):
 
 
 ON_A_TEXT = [
-    plan("standard"),
-    plan("bov-fixed"),
-    plan("bov-fixed", hidden=SLIM[1024]),
-    plan("resformer"),
+    cell("standard"),
+    cell("bov-fixed"),
+    cell("bov-fixed", hidden=SLIM[1024]),
+    cell("resformer"),
 ]
 
 
 def of_vocabulary(vocab):
     cells = [
-        plan("standard", vocab),
-        plan("standard", vocab, WIDE[vocab]),
-        plan("bov-fixed", vocab),
-        plan("resformer", vocab),
+        cell("standard", vocab),
+        cell("standard", vocab, WIDE[vocab]),
+        cell("bov-fixed", vocab),
+        cell("resformer", vocab),
     ]
     if vocab in SLIM:
-        cells.append(plan("bov-fixed", vocab, SLIM[vocab]))
+        cells.append(cell("bov-fixed", vocab, SLIM[vocab]))
     return cells
 
 
@@ -96,6 +96,6 @@ def question(name):
     place = [*FORETOLD].index(name) + 1
     kind = "seen before, exploratory" if name in SEEN else "confirmatory"
     return (
-        f"Why do tables pay on code? {TEXTS[name]}; foretold: lead {place} of {len(FORETOLD)} "
+        f"Why do tables pay on code? {CORPUS_OF[name]}; foretold: lead {place} of {len(FORETOLD)} "
         f"(next {FORETOLD[name][0]:.3f}; {kind})"
     )

@@ -14,8 +14,7 @@ import importlib
 
 from course import records
 from evidence.research import pairs
-from evidence.research.leads import between, number, paired, told  # noqa: F401 statements use it, too
-from minimal.compare import intervals
+from evidence.research.leads import as_row, number, paired
 
 SAID = {}  # name: function, in the order in which they stand in the files
 MODULES = ("systems", "corners", "rates", "weights", "texts", "states")
@@ -42,15 +41,9 @@ def said(function):
 # ---- what was recorded ---------------------------------------------------------------------------
 
 
-def rows(grid, plan=None, **asked):
-    """Rows of a whole grid; of one plan, and of one setting: rows(..., lr=3e-4)."""
-    some = [row for row in pairs.rows_of(grid) if plan in (None, row.get("plan"))]
-    return [row for row in some if asked.items() <= row.get("asked", {}).items()]
-
-
 def runs(grid, plan, **asked):
     """{seed: row} of one plan in one setting."""
-    some = rows(grid, plan, **asked)
+    some = pairs.rows_asked(grid, plan, **asked)
     found = {row["seed"]: row for row in some}
     if len(found) != len(some):
         raise ValueError(f"wanted one setting of {plan} in {grid}, got several: ask for more")
@@ -62,7 +55,7 @@ def values(runs, field="loss"):
     return {seed: row[field] for seed, row in runs.items()}
 
 
-def lead(ours, theirs, field="loss"):
+def lead_by_seed(ours, theirs, field="loss"):
     """How far ours end below theirs, seed by seed, of two {seed: row}."""
     return list(paired(values(ours, field), values(theirs, field)).values())
 
@@ -87,10 +80,10 @@ def per_seed(runs, what):
 
 def ahead(differences):
     """1 where a mean is clearly above zero, -1 where it is clearly below, else 0."""
-    _, low, high = intervals.interval(list(differences))
-    if not intervals.clear(low, high, len(differences)):
+    row = as_row("", differences)
+    if not row["clear"]:
         return 0
-    return 1 if low > 0 else -1
+    return 1 if row["low"] > 0 else -1
 
 
 def of(numbers, digits=2):
@@ -99,7 +92,7 @@ def of(numbers, digits=2):
     return f"{number(min(numbers), digits)} to {number(max(numbers), digits)}"
 
 
-def mean(numbers):
+def average(numbers):
     return sum(numbers) / len(numbers)
 
 
@@ -109,18 +102,18 @@ def count(numbers, wanted):
     return f"{sum(map(wanted, numbers))} of {len(numbers)}"
 
 
-def in_words(value):
+def cell_in_words(value):
     if isinstance(value, float):
         return number(value)
     if isinstance(value, list | tuple):
-        return ", ".join(map(in_words, value))
+        return ", ".join(map(cell_in_words, value))
     return str(value)
 
 
 # ---- all of them ---------------------------------------------------------------------------------
 
 
-def found():
+def all_found():
     """{sentence: {name: what was found}} of all statements."""
     return {name: function() for name, function in all_of_them().items()}
 
@@ -131,13 +124,13 @@ def all_of_them():
     return SAID
 
 
-def page():
+def statements_page():
     """All statements as Markdown, a line each; the names of functions are the sentences."""
     lines = [HEAD, "| said | so | found |", "| --- | --- | --- |"]
-    for name, about in found().items():
+    for name, about in all_found().items():
         so = YES if about.pop("so") else NO
         cell = "; ".join(
-            f"{key.replace('_', ' ')}: {in_words(value)}" for key, value in about.items()
+            f"{key.replace('_', ' ')}: {cell_in_words(value)}" for key, value in about.items()
         )
         lines.append(f"| {name.replace('_', ' ')} | {so} | {cell} |")
     return "\n".join(lines) + TAIL

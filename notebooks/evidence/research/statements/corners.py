@@ -2,9 +2,10 @@
 
 from course.records import quoted
 from evidence.research import factorial
-from evidence.research.statements import ahead, lead, of, rows, runs, said, told
-
-DVA, BARE, FULL = "dva/one/noffn/nowo", "standard/one/noffn/nowo", "dva/many/ffn/wo"
+from evidence.research.cells import BARE, DVA, FULL
+from evidence.research.leads import with_interval
+from evidence.research.pairs import rows_asked
+from evidence.research.statements import ahead, lead_by_seed, of, runs, said
 
 # factor's place in a plan's name, before, after, modifier held still, which way the loss moves
 EFFECTS = {
@@ -22,18 +23,18 @@ EFFECTS = {
 def each_factor_of_dva_has_its_own_clear_effect():
     so, about = True, {}
     for name, (factor, before, after, held, side) in EFFECTS.items():
-        some = rows("dva_factorial")
+        some = rows_asked("dva_factorial")
         if held:
             some = [row for row in some if row["plan"].startswith(f"{held}/")]
-        gains = factorial.gains(some, factor, before, after)
+        gains = factorial.factor_gains(some, factor, before, after)
         so &= ahead(gains) == side
-        about[name] = told(gains)
+        about[name] = with_interval(gains)
     return dict(so=so) | about
 
 
 def matched(plan, equal):
     """Runs of dva_matched: equal in "parameters" (of another width) or in "time" (more steps)."""
-    some = rows("dva_matched", plan)
+    some = rows_asked("dva_matched", plan)
     kept = [row for row in some if ("changes" in row["asked"]) == (equal == "parameters")]
     return {row["seed"]: row for row in kept}
 
@@ -42,22 +43,26 @@ def matched(plan, equal):
 def equal_parameters_and_equal_time_tell_different_stories_of_dva():
     base = runs("thirteen_rows", "standard")
     over = {
-        (at, p): lead(matched(p, at), base) for at in ("parameters", "time") for p in (DVA, BARE)
+        (at, p): lead_by_seed(matched(p, at), base)
+        for at in ("parameters", "time")
+        for p in (DVA, BARE)
     }
     so = [ahead(gains) for gains in over.values()] == [1, 0, 0, 0]
-    return dict(so=so) | {f"{plan} at equal {at}": told(g) for (at, plan), g in over.items()}
+    return dict(so=so) | {
+        f"{plan} at equal {at}": with_interval(g) for (at, plan), g in over.items()
+    }
 
 
 @said
 def at_equal_parameters_dva_without_its_network_is_ahead_of_dva_with_it():
-    gains = lead(matched(DVA, "parameters"), matched(FULL, "parameters"))
-    return dict(so=ahead(gains) == 1, ahead=told(gains))
+    gains = lead_by_seed(matched(DVA, "parameters"), matched(FULL, "parameters"))
+    return dict(so=ahead(gains) == 1, ahead=with_interval(gains))
 
 
 @said
 def a_step_of_dva_is_shorter_because_its_network_is_gone():
     """The article says by how much; without a network and without a modifier it is shorter yet."""
-    (times,) = (row["result"] for row in rows("bench") if row["part"] == "corners")
+    (times,) = (row["result"] for row in rows_asked("bench") if row["part"] == "corners")
     share = {row["plan"]: row["time"] for row in times if row["size"] == "gpt2"}
     article = quoted("dva", "training time saved")["value"] / 100
     so = share[BARE] < share[DVA] < 1 < share[FULL]

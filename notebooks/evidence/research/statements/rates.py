@@ -2,22 +2,24 @@
 
 from dataclasses import replace
 
-from evidence.research.statements import ahead, count, lead, mean, of, rows, runs, said, told
+from evidence.research.leads import with_interval
+from evidence.research.noted import WINDOW
+from evidence.research.pairs import rows_asked
+from evidence.research.statements import ahead, average, count, lead_by_seed, of, runs, said
 from minimal.compare.curves import critical_point, relative
 from minimal.training.recipes import RECIPES, laptop
 
 RATES = (3e-4, 1e-3, 3e-3, 1e-2)
 WARM_UPS = (0.01, 0.1, 0.4)
-WINDOW = 5  # recorded values over which a curve is smoothed
 
 
 def setting(plan, style, lr, warmup):
     return runs("critical_point", plan, style=style, lr=lr, warmup=warmup)
 
 
-def lead_at(style, lr, warmup=0.1):
+def lr_lead(style, lr, warmup=0.1):
     """SVFormer's lead over standard by seed, a list."""
-    return lead(*(setting(plan, style, lr, warmup) for plan in ("svformer", "standard")))
+    return lead_by_seed(*(setting(plan, style, lr, warmup) for plan in ("svformer", "standard")))
 
 
 def grows(first, second):
@@ -57,9 +59,9 @@ def svformers_lead_does_not_clearly_grow_from_64_to_256_tokens():
     leads = []
     for context in (64, 256):
         both = (runs("lengths", plan, context=context) for plan in ("svformer", "standard"))
-        leads.append(lead(*both))
+        leads.append(lead_by_seed(*both))
     change = grows(*leads)
-    return dict(so=not ahead(change), grows=told(change))
+    return dict(so=not ahead(change), grows=with_interval(change))
 
 
 @said
@@ -82,7 +84,7 @@ def only_at_the_smallest_rate_is_svformer_clearly_ahead():
     """In nanochat's style, at every warm-up; there it is overtaken in no run."""
     so, about = True, {}
     for warmup in WARM_UPS:
-        clear = [ahead(lead_at("nanochat", lr, warmup)) for lr in RATES]
+        clear = [ahead(lr_lead("nanochat", lr, warmup)) for lr in RATES]
         plans = ("svformer", "standard")
         points = [
             crossings(*(setting(plan, "nanochat", lr, warmup) for plan in plans)) for lr in RATES
@@ -95,26 +97,28 @@ def only_at_the_smallest_rate_is_svformer_clearly_ahead():
 @said
 def the_lead_shrinks_from_the_smallest_rate_to_the_third_but_not_clearly_at_the_long_warm_up():
     change = {
-        warmup: grows(lead_at("nanochat", 3e-4, warmup), lead_at("nanochat", 3e-3, warmup))
+        warmup: grows(lr_lead("nanochat", 3e-4, warmup), lr_lead("nanochat", 3e-3, warmup))
         for warmup in WARM_UPS
     }
     so = [ahead(values) for values in change.values()] == [-1, -1, 0]
-    return dict(so=so) | {f"warm-up {at:g}": told(values) for at, values in change.items()}
+    return dict(so=so) | {f"warm-up {at:g}": with_interval(values) for at, values in change.items()}
 
 
 @said
 def whether_smaller_rates_help_svformer_more_depends_on_the_style():
     helps = {
-        style: grows(lead_at(style, 3e-3), lead_at(style, 3e-4)) for style in ("nanochat", "llama")
+        style: grows(lr_lead(style, 3e-3), lr_lead(style, 3e-4)) for style in ("nanochat", "llama")
     }
-    leads = [ahead(lead_at("llama", lr)) for lr in RATES]
+    leads = [ahead(lr_lead("llama", lr)) for lr in RATES]
     points = []
     for lr in RATES:
         both = (setting(plan, "llama", lr, 0.1) for plan in ("svformer", "standard"))
         points += crossings(*both)
     so = [ahead(values) for values in helps.values()] == [1, -1]
     so = so and leads == [1] * 4 and not any(points)
-    return dict(so=so) | {f"{style}, 3e-4 less 3e-3": told(v) for style, v in helps.items()}
+    return dict(so=so) | {
+        f"{style}, 3e-4 less 3e-3": with_interval(v) for style, v in helps.items()
+    }
 
 
 # ---- the warm-up ---------------------------------------------------------------------------------
@@ -122,29 +126,29 @@ def whether_smaller_rates_help_svformer_more_depends_on_the_style():
 
 @said
 def in_the_llama_style_a_long_warm_up_costs_a_good_part_of_the_lead_at_an_equal_sum():
-    change = {lr: grows(lead_at("llama", lr, 0.01), lead_at("llama", lr, 0.4)) for lr in RATES[:3]}
+    change = {lr: grows(lr_lead("llama", lr, 0.01), lr_lead("llama", lr, 0.4)) for lr in RATES[:3]}
     so = all(ahead(values) == -1 for values in change.values())
-    return dict(so=so) | {f"rate {lr:g}": told(values) for lr, values in change.items()}
+    return dict(so=so) | {f"rate {lr:g}": with_interval(values) for lr, values in change.items()}
 
 
 @said
 def in_the_nanochat_style_the_warm_up_moves_the_lead_by_little():
     """By less than the least that it moves it in the llama style."""
     change, llama = (
-        {lr: grows(lead_at(style, lr, 0.01), lead_at(style, lr, 0.4)) for lr in RATES[:3]}
+        {lr: grows(lr_lead(style, lr, 0.01), lr_lead(style, lr, 0.4)) for lr in RATES[:3]}
         for style in ("nanochat", "llama")
     )
-    least = min(abs(mean(values)) for values in llama.values())
-    so = all(abs(mean(values)) < least for values in change.values())
-    return dict(so=so) | {f"rate {lr:g}": told(values) for lr, values in change.items()}
+    least = min(abs(average(values)) for values in llama.values())
+    so = all(abs(average(values)) < least for values in change.values())
+    return dict(so=so) | {f"rate {lr:g}": with_interval(values) for lr, values in change.items()}
 
 
 @said
 def at_the_papers_warm_ups_the_llama_lead_does_not_clearly_move():
     """1.2 % in its Table 4, 12 % in its text: ours are 1 and 10 % of the run."""
-    change = {lr: grows(lead_at("llama", lr, 0.01), lead_at("llama", lr, 0.1)) for lr in RATES}
+    change = {lr: grows(lr_lead("llama", lr, 0.01), lr_lead("llama", lr, 0.1)) for lr in RATES}
     so = not any(ahead(values) for values in change.values())
-    return dict(so=so) | {f"rate {lr:g}": told(values) for lr, values in change.items()}
+    return dict(so=so) | {f"rate {lr:g}": with_interval(values) for lr, values in change.items()}
 
 
 @said
@@ -153,21 +157,21 @@ def what_moves_the_lead_in_the_llama_style_is_mostly_the_standard_model():
     the largest lead is lost."""
     gain = {}
     for plan in ("standard", "svformer"):
-        gain[plan] = lead(*(setting(plan, "llama", 3e-3, warmup) for warmup in (0.4, 0.01)))
+        gain[plan] = lead_by_seed(*(setting(plan, "llama", 3e-3, warmup) for warmup in (0.4, 0.01)))
     best = {}
     for plan in gain:
         cells = {}
-        for row in rows("critical_point", plan, style="llama"):
+        for row in rows_asked("critical_point", plan, style="llama"):
             at = row["asked"]["lr"], row["asked"]["warmup"]
             cells.setdefault(at, []).append(row["loss"])
-        best[plan] = min(cells, key=lambda at: mean(cells[at]))
-    left, most = lead_at("llama", 1e-2, 0.4), lead_at("llama", 1e-2)
+        best[plan] = min(cells, key=lambda at: average(cells[at]))
+    left, most = lr_lead("llama", 1e-2, 0.4), lr_lead("llama", 1e-2)
     so = [ahead(values) for values in gain.values()] == [1, 0]
     so = so and set(best.values()) == {(1e-2, 0.4)} and ahead(left) == 1
-    about = {f"gain of {plan}": told(values) for plan, values in gain.items()}
-    small = grows(lead_at("llama", 3e-4), lead_at("llama", 1e-3))
-    about |= {"at the best": told(left), "at a tenth of warm-up": told(most)}
-    return dict(so=so and mean(left) < mean(most) / 2 and not ahead(small) == 1) | about
+    about = {f"gain of {plan}": with_interval(values) for plan, values in gain.items()}
+    small = grows(lr_lead("llama", 3e-4), lr_lead("llama", 1e-3))
+    about |= {"at the best": with_interval(left), "at a tenth of warm-up": with_interval(most)}
+    return dict(so=so and average(left) < average(most) / 2 and not ahead(small) == 1) | about
 
 
 # ---- how the embedding enters --------------------------------------------------------------------
@@ -178,7 +182,7 @@ def started(style, plan):
 
 
 def ahead_in(style):
-    return lead(started(style, "svformer"), started(style, "standard"))
+    return lead_by_seed(started(style, "svformer"), started(style, "standard"))
 
 
 def token_left(style):
@@ -190,14 +194,16 @@ def token_left(style):
 def in_the_llama_style_most_of_svformers_lead_hangs_on_how_the_embedding_enters():
     leads = {style: ahead_in(style) for style in ("llama", "llama-fan-in", "llama-loud")}
     louder = {
-        plan: lead(started("llama-loud", plan), started("llama", plan))
+        plan: lead_by_seed(started("llama-loud", plan), started("llama", plan))
         for plan in ("standard", "svformer")
     }
     so = all(ahead(values) == 1 for values in leads.values())
     so = so and ahead(grows(leads["llama-loud"], leads["llama"])) == 1
     so = so and ahead(louder["standard"]) == 1 and ahead(louder["svformer"]) == -1
     so = so and not ahead(grows(leads["llama"], leads["llama-fan-in"]))
-    return dict(so=so) | {f"lead, {style}": told(values) for style, values in leads.items()}
+    return dict(so=so) | {
+        f"lead, {style}": with_interval(values) for style, values in leads.items()
+    }
 
 
 @said
@@ -206,7 +212,7 @@ def a_lost_token_alone_does_not_make_a_lead():
     left = {
         style: token_left(style) for style in ("llama-fan-in", "llama", "nanochat", "llama-loud")
     }
-    order = [mean(values) for values in left.values()]
+    order = [average(values) for values in left.values()]
     so = order == sorted(order) and max(left["nanochat"]) < min(left["llama-loud"])
     so = so and not ahead(ahead_in("nanochat")) and ahead(ahead_in("llama-loud")) == 1
     return dict(so=so) | {f"left, {style}": of(values) for style, values in left.items()}

@@ -5,8 +5,9 @@ from course.owner import ROOT
 from course.significance import holm
 from evidence.research import dose, gains, leads, numbers, pairs
 from evidence.research.answer import TEXTS
-from evidence.research.leads import rank_correlation
-from evidence.research.statements import ahead, count, lead, mean, of, rows, runs, said, told
+from evidence.research.leads import rank_correlation, with_interval
+from evidence.research.pairs import rows_asked
+from evidence.research.statements import ahead, average, count, lead_by_seed, of, runs, said
 from minimal.compare.intervals import paired
 
 LEARNED_AND_FIXED = (("row6", "row5"), ("row9", "row8"), ("bov", "bov-fixed"))
@@ -24,11 +25,11 @@ def notebook(name):
 def at_a_tenth_of_its_rate_the_gain_of_bank_of_values_is_level_with_a_fixed_one():
     """So whether a fixed gain is worse (Figure 5b) is, at our scale, a question about the rate."""
     slow, fast = runs("confound", "bov"), runs("thirteen_rows", "bov")
-    over = {p: lead(slow, runs("thirteen_rows", p)) for p in ("bov-fixed", "standard")}
+    over = {p: lead_by_seed(slow, runs("thirteen_rows", p)) for p in ("bov-fixed", "standard")}
     apart = [max(some) - min(some) for some in (losses(slow), losses(fast))]
     so = not ahead(over["bov-fixed"]) and ahead(over["standard"]) == 1
     so = so and apart[0] < apart[1] / 2
-    return dict(so=so) | {f"over {plan}": told(some) for plan, some in over.items()}
+    return dict(so=so) | {f"over {plan}": with_interval(some) for plan, some in over.items()}
 
 
 def losses(runs):
@@ -38,11 +39,12 @@ def losses(runs):
 @said
 def at_one_slow_rate_a_learned_gain_is_level_with_a_fixed_one():
     over = {
-        f"{learned} over {fixed}": lead(runs("confound", learned), runs("thirteen_rows", fixed))
-        for learned, fixed in LEARNED_AND_FIXED
+        f"{plan} over {fixed}": lead_by_seed(runs("confound", plan), runs("thirteen_rows", fixed))
+        for plan, fixed in LEARNED_AND_FIXED
     }
-    so = all(not ahead(some) and abs(mean(some)) < pairs.LITTLE["loss"] for some in over.values())
-    return dict(so=so) | {name: told(some) for name, some in over.items()}
+    little = pairs.LITTLE["loss"]
+    so = all(not ahead(some) and abs(average(some)) < little for some in over.values())
+    return dict(so=so) | {name: with_interval(some) for name, some in over.items()}
 
 
 # ---- the same systems on code --------------------------------------------------------------------
@@ -70,10 +72,12 @@ ON_CODE = [
 @said
 def on_code_who_is_ahead_of_whom():
     over = {
-        (one, other): lead(*(runs("stdlib", p) for p in (one, other))) for one, other, _ in ON_CODE
+        (one, other): lead_by_seed(*(runs("stdlib", p) for p in (one, other)))
+        for one, other, _ in ON_CODE
     }
     so = [ahead(some) for some in over.values()] == [side for *_, side in ON_CODE]
-    return dict(so=so) | {f"{one} over {other}": told(some) for (one, other), some in over.items()}
+    told = {f"{one} over {other}": with_interval(some) for (one, other), some in over.items()}
+    return dict(so=so) | told
 
 
 @said
@@ -82,7 +86,7 @@ def on_code_tables_pay_for_themselves_and_a_slow_gain_heals_row_2():
     kept = dict(slim="changes", slow="overrides")
 
     def changed(how, plan):
-        some = [row for row in rows("code", plan) if kept[how] in row["asked"]]
+        some = [row for row in rows_asked("code", plan) if kept[how] in row["asked"]]
         return {row["seed"]: row for row in some}
 
     for how, plan, over, side in (
@@ -91,9 +95,9 @@ def on_code_tables_pay_for_themselves_and_a_slow_gain_heals_row_2():
         ("slow", "row2", "row2", 1),
         ("slow", "row2", "standard", 0),
     ):
-        some = lead(changed(how, plan), runs("stdlib", over))
+        some = lead_by_seed(changed(how, plan), runs("stdlib", over))
         so &= ahead(some) == side
-        about[f"{plan}, {how}, over {over}"] = told(some)
+        about[f"{plan}, {how}, over {over}"] = with_interval(some)
     return dict(so=so) | about
 
 
@@ -122,11 +126,11 @@ def clearly_ahead(row):
 def the_detached_models_lead_melts_while_resformers_stays():
     """Notebook 04: most of it after 100 steps, hardly any at the end."""
     curves = {}
-    for row in rows("controls_code"):
+    for row in rows_asked("controls_code"):
         curves.setdefault(row["plan"], {})[row["seed"]] = dict(row["valid"])
 
     def lead_after(plan, step):
-        return mean(
+        return average(
             [curves["standard"][s][step] - curve[step] for s, curve in curves[plan].items()]
         )
 
@@ -161,9 +165,10 @@ def the_answer_to_the_title_is_what_notebook_09_says():
     all_twelve = [leads.number(row["difference"]) for row in dose.decided().values()]
     one_recipe, at_the_top = of_dose(dose.ALL), of_dose(top[2])
     half, bottom = of_dose(top[4], dose.HALF[4]), of_dose(bottom[8])
-    svformer = [numbers.lead("svformer", place) for place in TEXTS]
-    slow = [gains.lead(place, "bov-every", "0.005").strip("*+")[:5] for place in TEXTS]
-    cut, whole = (numbers.lead(p, "controls_code") for p in ("resformer/detached", "resformer"))
+    svformer = [numbers.mean_lead("svformer", place) for place in TEXTS]
+    slow = [gains.slow_lead(place, "bov-every", "0.005").strip("*+")[:5] for place in TEXTS]
+    plans = ("resformer/detached", "resformer")
+    cut, whole = (numbers.mean_lead(plan, "controls_code") for plan in plans)
     text = notebook("09")
     so = "by {} nats on code and by {} on the novel".format(*all_twelve) in text
     so = so and "- **{}** on code, values".format(all_twelve[0]) in text
@@ -200,7 +205,7 @@ def notebook_09_tells_what_the_token_explains_of_row_13s_values_on_both_texts():
     for words, layers in (("9 and 10", (8, 9)), ("11", (10,)), ("12", (11,))):
         cells = []
         for grid in ("inside_code", "inside"):
-            some = rows(grid, "row13") + rows(grid, "row13-equal")
+            some = rows_asked(grid, "row13") + rows_asked(grid, "row13-equal")
             for field in ("token", "token_own"):
                 cells.append(of([row[field][layer] for row in some for layer in layers]))
         so &= f"| {words} | " + " | ".join(cells) in text
@@ -211,11 +216,11 @@ def notebook_09_tells_what_the_token_explains_of_row_13s_values_on_both_texts():
 @said
 def what_ten_seeds_decide_on_the_novel():
     """What notebooks 04 and 10 tell of ten_seeds_novel."""
-    ten = lambda plan, over="standard": lead(
+    ten = lambda plan, over="standard": lead_by_seed(
         *(runs("ten_seeds_novel", name) for name in (plan, over))
     )
     leads = {f"row{i}": ten(f"row{i}") for i in (2, 5, 6, 8, 9, 11, 13)}
-    means = {row: mean(some) for row, some in leads.items()}
+    means = {row: average(some) for row, some in leads.items()}
     more = {
         "bov-fixed over bov": ten("bov-fixed", "bov"),
         "bov-fixed over bov-keep": ten("bov-fixed", "bov-keep"),
@@ -224,7 +229,7 @@ def what_ten_seeds_decide_on_the_novel():
     }
     so = all(ahead(some) == 1 for some in (*leads.values(), *more.values()))
     so = so and max(means, key=means.get) == "row13" and min(means, key=means.get) == "row2"
-    return dict(so=so) | {name: told(some) for name, some in (leads | more).items()}
+    return dict(so=so) | {name: with_interval(some) for name, some in (leads | more).items()}
 
 
 def by_text():
@@ -242,7 +247,7 @@ def the_decks_04_and_05_tell_who_leads():
     so = so and all(clearly_ahead(some["novel"][plan]) for plan in ("resformer", "svformer"))
     about = {f"ResFormer over DenseFormer, {text}": words for text, words in over.items()}
     for text, plan in (("code", "resformer"), ("novel", "resformer"), ("novel", "svformer")):
-        about[f"{plan}, {text}"] = numbers.lead(plan, text)
+        about[f"{plan}, {text}"] = numbers.mean_lead(plan, text)
     return dict(so=so) | about
 
 
@@ -274,4 +279,4 @@ def the_decks_10_and_12_tell_how_many_stay_clear():
     so = so and all(three[text] < stay[text] for text in stay)
     about = {f"by Holm on {text}": number for text, number in stay.items()}
     about |= {f"by Holm on {text}, three seeds": number for text, number in three.items()}
-    return dict(so=so) | about | {"bov-fixed, novel": numbers.lead("bov-fixed", "novel")}
+    return dict(so=so) | about | {"bov-fixed, novel": numbers.mean_lead("bov-fixed", "novel")}

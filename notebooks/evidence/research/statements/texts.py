@@ -1,13 +1,14 @@
 """What page and notebooks say of nine texts and of three vocabularies, after their prediction."""
 
 from evidence.research import text_leads, vocab_leads, why
-from evidence.research.statements import ahead, mean, said, told
+from evidence.research.leads import with_interval
+from evidence.research.statements import ahead, average, said
 
 NOVELS = ("novel", "dombey", "miserables")
 SMALL, MIDDLE, LARGE = why.VOCABS
 
 
-def clear(words):
+def clearly(words):
     return words.startswith("**")
 
 
@@ -16,32 +17,37 @@ def clear(words):
 
 @said
 def the_prediction_of_nine_texts_held():
-    return dict(so=text_leads.verdict().startswith("held"), verdict=text_leads.verdict())
+    return dict(
+        so=text_leads.verdict_on_nine().startswith("held"), verdict=text_leads.verdict_on_nine()
+    )
 
 
 @said
 def what_a_name_is_called_shows_no_effect_and_that_it_comes_again_does():
-    called, again = text_leads.more("renamed", "bare"), text_leads.more("renamed", "fresh")
-    return dict(so=clear(again) and not clear(called), called=called, again=again)
+    called, again = (
+        text_leads.beyond("renamed", "bare"),
+        text_leads.beyond("renamed", "fresh"),
+    )
+    return dict(so=clearly(again) and not clearly(called), called=called, again=again)
 
 
 @said
 def little_more_than_a_quarter_of_the_lead_is_left_with_fresh_names():
-    left = {of: text_leads.left("fresh", of=of) for of in ("bare", "renamed")}
+    left = {of: text_leads.left_of("fresh", of=of) for of in ("bare", "renamed")}
     so = all(25 <= int(some) < 33 for some in left.values())
     return dict(so=so) | {f"per cent of {of}": some for of, some in left.items()}
 
 
 @said
 def without_comments_the_lead_is_larger():
-    more = text_leads.more("bare", "code")
-    return dict(so=clear(more), more=more)
+    more = text_leads.beyond("bare", "code")
+    return dict(so=clearly(more), more=more)
 
 
 @said
 def of_three_novels_one_lead_is_clear():
-    found = {name: told(text_leads.leads(name)) for name in NOVELS}
-    return dict(so=sum(map(clear, found.values())) == 1) | found
+    found = {name: with_interval(text_leads.leads_on(name)) for name in NOVELS}
+    return dict(so=sum(map(clearly, found.values())) == 1) | found
 
 
 @said
@@ -62,7 +68,7 @@ def resformer_leads_in_nearly_the_order_of_the_rival_guess():
 @said
 def dombey_is_a_step_in_both():
     guessed = [text_leads.guessed(name, "farther") for name in ("dombey", "miserables")]
-    leads = [text_leads.mean(name) for name in ("dombey", "miserables")]
+    leads = [text_leads.mean_on(name) for name in ("dombey", "miserables")]
     so = guessed[0] < guessed[1] and float(leads[0]) < float(leads[1])
     return dict(so=so, guessed=guessed, leads=leads)
 
@@ -70,7 +76,7 @@ def dombey_is_a_step_in_both():
 @said
 def the_four_texts_of_code_in_order_lead():
     guessed = {name for name in why.FORETOLD if text_leads.guessed(name, "farther") > 0}
-    leads = {name: float(text_leads.mean(name)) for name in why.FORETOLD}
+    leads = {name: float(text_leads.mean_on(name)) for name in why.FORETOLD}
     largest = sorted(leads, key=leads.get, reverse=True)[:4]
     so = guessed == set(largest) == {"bare", "renamed", "code", "fresh"}
     return dict(so=so) | {name: leads[name] for name in largest}
@@ -79,21 +85,25 @@ def the_four_texts_of_code_in_order_lead():
 # ---- three vocabularies --------------------------------------------------------------------------
 
 
-def apart(vocab):
-    pairs_of_seeds = zip(*(vocab_leads.leads(text, vocab) for text in why.SEEN), strict=True)
+def on_code_beyond(vocab):
+    pairs_of_seeds = zip(*(vocab_leads.leads_at(text, vocab) for text in why.SEEN), strict=True)
     return [code - novel for code, novel in pairs_of_seeds]
 
 
 def means(text):
-    return [mean(vocab_leads.leads(text, vocab)) for vocab in why.VOCABS]
+    return [average(vocab_leads.leads_at(text, vocab)) for vocab in why.VOCABS]
 
 
 @said
 def code_is_clearly_ahead_of_the_novel_but_at_the_smallest_vocabulary():
     """The texts lie furthest apart in the middle."""
-    sides = [ahead(apart(vocab)) for vocab in why.VOCABS]
-    so = sides == [0, 1, 1] and min(apart(MIDDLE)) > max(apart(SMALL) + apart(LARGE))
-    return dict(so=so) | {f"at {vocab}": told(apart(vocab)) for vocab in why.VOCABS}
+    sides = [ahead(on_code_beyond(vocab)) for vocab in why.VOCABS]
+    so = sides == [0, 1, 1] and min(on_code_beyond(MIDDLE)) > max(
+        on_code_beyond(SMALL) + on_code_beyond(LARGE)
+    )
+    return dict(so=so) | {
+        f"at {vocab}": with_interval(on_code_beyond(vocab)) for vocab in why.VOCABS
+    }
 
 
 @said
@@ -111,6 +121,6 @@ def both_leads_grow_from_the_smallest_vocabulary_to_the_largest():
 
 @said
 def at_the_smallest_vocabulary_tables_gain_nothing_on_code_and_lose_on_the_novel():
-    found = {text: vocab_leads.leads(text, SMALL) for text in ("code", "novel")}
+    found = {text: vocab_leads.leads_at(text, SMALL) for text in ("code", "novel")}
     so = [ahead(some) for some in found.values()] == [0, -1]
-    return dict(so=so) | {text: told(some) for text, some in found.items()}
+    return dict(so=so) | {text: with_interval(some) for text, some in found.items()}
