@@ -196,3 +196,90 @@ except AttributeError as error:
 def test_the_public_names_are_lazy_and_come_in_any_order():
     done = subprocess.run([sys.executable, "-c", IN_ANY_ORDER], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+# ---- one meaning for each name of research -------------------------------------------------------
+
+# Words that several files of research may have: parts that every study of its own has for the page,
+# and what each bench has for itself. All others stand once, so that a search finds one thing.
+SHARED = {
+    *("main", "EXPECTED", "foretold", "our_mind", "picture", "sentence", "recorded_rows", "SEEDS"),
+    *("COMMAND", "PLANS", "PARTS", "SAID", "SHAPES", "KINDS", "WIDE", "LARGE", "STEPS", "HEAD"),
+    *("report", "generation", "everything", "decode", "decode_ways", "agree", "table_gradient"),
+}
+
+# Those that still stand twice: this list only falls.
+STILL_TWICE = {
+    "ASKED",
+    "AS_LARGE",
+    "FIVE",
+    "HALF",
+    "LONG",
+    "NAMES",
+    "ON_A_TEXT",
+    "ON_CODE",
+    "PASSED",
+    "SAME",
+    "SEEN",
+    "SLIM",
+    "SLOW",
+    "TABLES",
+    "THREE",
+    "WORDS",
+    "alike",
+    "best",
+    "by_text",
+    "cell",
+    "cells",
+    "cost",
+    "counts",
+    "frame",
+    "heading",
+    "held_out",
+    "judged",
+    "lead",
+    "mixed",
+    "plan_of",
+    "rows_of",
+    "runs",
+    "share",
+    "standing",
+    "state_of",
+    "table_of",
+    "texts",
+    "token_left",
+    "whole",
+}
+
+
+def names_of(source):
+    """The functions, classes and constants at the top of a file."""
+    found = set()
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+        if isinstance(node, ast.Assign):
+            parts = (part for target in node.targets for part in ast.walk(target))
+            found |= {part.id for part in parts if isinstance(part, ast.Name)}
+    return found
+
+
+def standing_twice(package):
+    """{name: its files} of research."""
+    homes = {}
+    for module, source in package.items():
+        if room(module) == "research":
+            for name in names_of(source) - SHARED:
+                homes.setdefault(name, []).append(module)
+    return {name: files for name, files in homes.items() if len(files) > 1}
+
+
+def test_a_name_of_research_means_one_thing():
+    assert set(standing_twice(package())) == STILL_TWICE
+
+
+def test_a_second_home_of_a_name_is_found():
+    changed = package()
+    changed["evidence.research.dose"] += "\n\ndef with_interval(row):\n    return row\n"
+    both = ["evidence.research.dose", "evidence.research.leads"]
+    assert standing_twice(changed)["with_interval"] == both
