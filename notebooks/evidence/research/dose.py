@@ -90,7 +90,7 @@ WORDS = dict(
 )
 
 
-def decided():
+def answer_leads():
     """{text: the lead of all twelve layers that answers the title}: where each of the two has its
     own best rates, on seeds that chose nothing, once these grids are whole; before that, of the
     dose, with one recipe for both."""
@@ -101,7 +101,7 @@ def decided():
 
 def opening():
     """(heading of the finding, first words of the answer), by what all twelve layers show."""
-    found = {standing(row) for row in decided().values()}
+    found = {standing(row) for row in answer_leads().values()}
     if found == {"behind"}:
         return "Values need the context of their layer, at this scale", "At this scale, yes"
     if "behind" in found:
@@ -113,7 +113,7 @@ def opening():
 def sentence():
     """All twelve layers on each text, in words; texts that show the same share a verb."""
     told = {}
-    for text, row in decided().items():
+    for text, row in answer_leads().items():
         how = standing(row)
         words = f"{signed(row['difference'])} ({signed(row['low'])} to {signed(row['high'])})"
         told.setdefault(how, []).append(ON_A_TEXT[how].format(words, NAMED[text]))

@@ -162,7 +162,7 @@ def of_dose(*cells):
 def the_answer_to_the_title_is_what_notebook_09_says():
     """Its three numbers to remember, and what stands beside and against them: leads, code first."""
     top, bottom = dose.DOSES["from the top"], dose.DOSES["from the bottom"]
-    all_twelve = [leads.number(row["difference"]) for row in dose.decided().values()]
+    all_twelve = [leads.number(row["difference"]) for row in dose.answer_leads().values()]
     one_recipe, at_the_top = of_dose(dose.ALL), of_dose(top[2])
     half, bottom = of_dose(top[4], dose.HALF[4]), of_dose(bottom[8])
     svformer = [numbers.mean_lead("svformer", place) for place in TEXTS]
@@ -187,7 +187,7 @@ def the_answer_to_the_title_is_what_notebook_09_says():
 def the_front_page_answers_as_the_records_do():
     """README: all twelve layers at each plan's own rates, clear on both texts, and tables over a
     standard as large; leads, code first."""
-    fair = dose.decided()
+    fair = dose.answer_leads()
     all_twelve = [leads.number(row["difference"]) for row in fair.values()]
     tables = of_dose(dose.TABLES[4], dose.AS_LARGE[4])
     text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
