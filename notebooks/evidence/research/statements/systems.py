@@ -174,6 +174,9 @@ def the_answer_to_the_title_is_what_notebook_09_says():
     so = so and "- **{}** on code, values".format(all_twelve[0]) in text
     so = so and "- **{}** on code, in the two layers at the top".format(at_the_top[0]) in text
     so = so and f"With one recipe for both it was {one_recipe[1]}," in text
+    others = [dose.recorded_elsewhere()[f"dose_{name}"] for name in ("dombey", "miserables")]
+    so = so and {dose.standing(row) for row in others} == {"ahead"}
+    so = so and "It holds on two other novels, one English and one French." in text
     so = so and "takes {} and {} of the lead away, clear on both".format(*half) in text
     so = so and f"eight layers from the bottom lead by {bottom[1]}" in text
     so = so and "by {} nats on code and {} on the novel".format(*svformer) in text
