@@ -27,12 +27,13 @@ def arrays_agree(exercise, part, seed, case, answer, found):
 def in_range(got, found):
     """The two, with 0 in both where the answer is not finite and a mistake, which is calculated in
     float64, would not be in the answer's dtype: there they agree. An infinite mistake explains only
-    the same infinity."""
+    the same infinity; one that runs off to both has overflowed, and explains a NaN, too."""
     if got.dtype.kind != "f" or found.dtype.kind != "f" or np.isfinite(got).all():
         return got, found
     with np.errstate(all="ignore"):
         lost = ~np.isfinite(got) & ~(np.abs(found) < np.finfo(got.dtype).max)
-        lost &= ~np.isinf(found) | (got == found)
+        overflowed = np.isposinf(found).any() and np.isneginf(found).any()
+        lost &= ~np.isinf(found) | (got == found) | (overflowed & np.isnan(got))
     return np.where(lost, 0, got).astype(got.dtype), np.where(lost, 0, found)
 
 
