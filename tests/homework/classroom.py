@@ -11,6 +11,7 @@ import numpy as np
 from homework import grade, marking
 
 HOMEWORK = Path(grade.__file__).parent
+CHECKOUT = HOMEWORK.parent
 WHOLE = marking.find("hw03")
 UNIT = copy.copy(WHOLE)  # three of its exercises, for a class of more than 30
 UNIT.exercises = {name: WHOLE.exercises[name] for name in ("owners", "skip_heads", "svformer")}
@@ -43,18 +44,27 @@ def attacking(name, body):
 
 
 def readable(command):
-    """The command, in a mount namespace where any account may read this Python (its home may be
-    closed to others)."""
+    """The command, in a mount namespace where any account may read this Python and this checkout
+    (the home in which they lie may be closed to others)."""
     base = Path(sys.base_prefix).resolve()
-    closed = next(
-        (str(p) for p in [*reversed(base.parents), base] if not os.stat(p).st_mode & 0o001), None
-    )
+    closed = first_closed(base) or first_closed(CHECKOUT)
     if closed is None:
         return command
-    script = f"""set -e; aside=$(mktemp -d); mount --bind "{base}" "$aside"
-                 mount -t tmpfs -o mode=755 tmpfs "{closed}"; mkdir -p "{base}"
-                 mount --bind "$aside" "{base}"; umount "$aside"; rmdir "$aside"; exec "$@" """
-    return ["unshare", "--mount", "sh", "-c", script, "sh", *command]
+    kept = [place for place in (base, CHECKOUT) if closed in [place, *place.parents]]
+    script = "set -e; "
+    for n, place in enumerate(kept):
+        script += f'aside{n}=$(mktemp -d); mount --rbind "{place}" "$aside{n}"; '
+    script += f'mount -t tmpfs -o mode=755 tmpfs "{closed}"; '
+    for n, place in enumerate(kept):
+        script += f'mkdir -p "{place}"; mount --rbind "$aside{n}" "{place}"; '
+        script += f'umount -l "$aside{n}"; rmdir "$aside{n}"; '
+    return ["unshare", "--mount", "sh", "-c", script + 'exec "$@"', "sh", *command]
+
+
+def first_closed(place):
+    """The highest folder on the way to a place that other accounts may not enter; None: all may."""
+    way = [*reversed(place.parents), place]
+    return next((folder for folder in way if not os.stat(folder).st_mode & 0o001), None)
 
 
 def lost(unit, e, wrong, seed):

@@ -331,6 +331,8 @@ def closed():
         with as_nobody():
             if not os.access(path, os.X_OK, effective_ids=True):
                 pytest.skip("an account without rights cannot reach the folder of temporary files")
+            if not os.access(ROOT, os.X_OK, effective_ids=True):
+                pytest.skip("an account without rights cannot reach this checkout")
         yield path
         os.chmod(path, 0o755)
 

@@ -160,12 +160,11 @@ def test_findings_have_a_figure_below_every_heading_that_has_data():
         name: re.findall(r'alt="([^"]*)"', after)
         for name, after in re.findall(r"<h2>(.*?)</h2>((?:(?!<h2).)*)", page, flags=re.S)
     }
-    asked = {text_leads: why.FORETOLD, vocab_leads: why.SEEN}
-    waiting = {
-        leads.picture
-        for leads, names in asked.items()
-        if not all(pairs.whole(leads.grid(name)) for name in names)
+    asked = {
+        text_leads.picture: map(text_leads.grid_of, why.FORETOLD),
+        vocab_leads.picture: map(vocab_leads.grid_at, why.SEEN),
     }
+    waiting = {picture for picture, grids in asked.items() if not all(map(pairs.whole, grids))}
     assert {name: len(alts) for name, alts in drawn.items() if name in recorded.BELOW} == {
         name: len(set(made) - waiting) for name, made in recorded.BELOW.items()
     }
