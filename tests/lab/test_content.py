@@ -2,11 +2,8 @@
 
 import pytest
 
-from course import records
 from evidence.research import content, leads
 from evidence.research.grids import GRIDS
-from minimal.data import results
-from tests.lab.test_dose import rows_with
 
 HOME = dict(both=0.05, forward=0.005, gradient=0.04, neither=0.0, other=-0.02)
 SAID = dict(both=0.05, forward=0.05, gradient=0.0, neither=0.0, other=-0.02)
@@ -14,17 +11,12 @@ NOTHING = dict.fromkeys(HOME, 0.0)
 
 
 @pytest.fixture
-def record(tmp_path, monkeypatch):
+def record(write_grid):
     """record(code=by_way, novel=…) writes grids with these leads, for V1 and for x0 alike."""
-    head, states = records.read("tuning_code"), records.read("states")
-    monkeypatch.setattr(records, "EVIDENCE", tmp_path)
-    results.write(tmp_path / "states.json", states)
 
     def written(**texts):
         for text, by_way in texts.items():
-            rows = rows_with(f"content_gradient_{text}", lambda c: by_way.get(c.split("-")[-1], 0))
-            path = tmp_path / f"content_gradient_{text}.json"
-            results.write(path, head | dict(rows=list(rows)))
+            write_grid(f"content_gradient_{text}", lambda c: by_way.get(c.split("-")[-1], 0))
 
     return written
 

@@ -1,6 +1,5 @@
 """Is the dose told from whole grids only, with the right sign, and in sentences that hold?"""
 
-import json
 import shutil
 from functools import partial
 
@@ -9,7 +8,6 @@ import pytest
 from course import records
 from evidence.research import asked, dose, leads, pairs, title
 from evidence.research.grids import GRIDS
-from minimal.compare.runs import asked_of
 from minimal.data import results
 
 AHEAD = {"standard, hidden 416": 0.02, "standard, hidden 736": 0.045}
@@ -26,38 +24,13 @@ def ahead(cell, scale=1.0):
     return scale * A_LAYER[plan] * len(where) * (1 if at_the_top else 0.5)
 
 
-def rows_with(name, lead_of):
-    """Rows of a whole grid with invented leads, a little apart from seed to seed and row to row."""
-    state = records.read("states")["rows"][0]
-    for run in GRIDS[name].runs():
-        lead = lead_of(leads.cell_of(run.plan, run.changes or {}))
-        lead *= 1 + 0.02 * (run.seed - 2)
-        held_out = [3.1 + 0.01 * run.seed + at / 20 - lead for at in range(20)]
-        yield dict(
-            **dict(plan=run.plan, size=run.size, seed=run.seed, steps=run.steps),
-            **dict(held_out=held_out, loss=sum(held_out) / 20),
-            asked=json.loads(json.dumps(asked_of(run))),
-            **{name: state[name] for name in ("commit", "torch", "machine")},
-        )
-
-
 @pytest.fixture
-def head():
-    """What a file of records says above its rows."""
-    return records.read("tuning_code")
-
-
-@pytest.fixture
-def record(head, tmp_path, monkeypatch):
+def record(write_grid):
     """record(code=1, novel=.5) writes both grids, their leads times so much."""
-    states = records.read("states")
-    monkeypatch.setattr(records, "EVIDENCE", tmp_path)
-    results.write(tmp_path / "states.json", states)
 
     def written(**scales):
         for text, scale in scales.items():
-            rows = list(rows_with(f"dose_{text}", partial(ahead, scale=scale)))
-            results.write(tmp_path / f"dose_{text}.json", head | dict(rows=rows))
+            write_grid(f"dose_{text}", partial(ahead, scale=scale))
 
     return written
 
@@ -158,7 +131,7 @@ def test_nothing_is_told_from_a_part(record, tmp_path):
     assert dose.picture() is None and dose.texts() == []
 
 
-def test_the_answer_is_that_of_a_fair_start_once_it_is_whole_on_both_texts(head, record):
+def test_the_answer_is_that_of_a_fair_start_once_it_is_whole_on_both_texts(record, write_grid):
     """Ten seeds at each plan's own rates go before five at one recipe, on both texts or on none."""
     record(code=1, novel=0.3)
     for text in ("code", "novel"):
@@ -166,8 +139,7 @@ def test_the_answer_is_that_of_a_fair_start_once_it_is_whole_on_both_texts(head,
     assert "with three seeds, the lead is" in dose.of_the_rates()
     for text, size in (("code", 0.09), ("novel", -0.03)):
         assert "+0.108" in dose.sentence() and dose.opening()[1] == "At this scale, no"
-        rows = list(rows_with(f"fair_{text}", lambda cell, size=size: size * (cell == "x0-v")))
-        results.write(records.EVIDENCE / f"fair_{text}.json", head | dict(rows=rows))
+        write_grid(f"fair_{text}", lambda cell, size=size: size * (cell == "x0-v"))
     assert "by +0.10" in dose.sentence() and "is behind `standard` on the novel" in dose.sentence()
     assert dose.opening()[1] == "At this scale it depends on the text"
     assert "ten others tried" in dose.of_the_rates() and "+0.108" in dose.of_the_rates()
@@ -178,11 +150,10 @@ def test_the_answer_is_that_of_a_fair_start_once_it_is_whole_on_both_texts(head,
     assert lines["our mind changes: below .01 on code"] == "it did not"
 
 
-def test_what_is_recorded_elsewhere_stands_beside_what_was_foretold(head, record):
+def test_what_is_recorded_elsewhere_stands_beside_what_was_foretold(write_grid):
     assert dose.recorded_elsewhere() == {} and dose.still_to_come().count(";") == 5
     for grid, size in (("dose_dombey", 0.03), ("dose_wide_code", -0.02)):
-        rows = list(rows_with(grid, lambda cell, size=size: size * cell.startswith("x0-v")))
-        results.write(records.EVIDENCE / f"{grid}.json", head | dict(rows=rows))
+        write_grid(grid, lambda cell, size=size: size * cell.startswith("x0-v"))
     assert "Dombey" not in dose.still_to_come() and "Misérables" in dose.still_to_come()
     first, second = dose.elsewhere().splitlines()[2:]
     assert first.startswith("| Dombey and Son | 5 | **+0.03") and first.endswith("| so |")

@@ -1,34 +1,28 @@
 """Is query, key or value told from whole grids only, in sentences that hold for what came?"""
 
+from functools import partial
+
 import pytest
 
-from course import records
 from evidence.research import leads, who
 from evidence.research.grids import GRIDS
-from minimal.data import results
-from tests.lab.test_dose import rows_with
 
 ONES = dict(q=-0.03, k=-0.04, v=0.10)
 
 
 @pytest.fixture
-def record(tmp_path, monkeypatch):
+def record(write_grid):
     """record(code=dict(q=…, k=…, v=…), novel=…) writes grids in which these leads add up; in the
     last third they are a third as large."""
-    head, states = records.read("tuning_code"), records.read("states")
-    monkeypatch.setattr(records, "EVIDENCE", tmp_path)
-    results.write(tmp_path / "states.json", states)
+
+    def ahead(ones, cell):
+        doors, _, layers = cell.removeprefix("x0-").partition("@")
+        of_all = 0 if cell == "standard" else sum(ones[door] for door in doors)
+        return of_all / 3 if layers else of_all
 
     def written(**texts):
         for text, ones in texts.items():
-
-            def ahead(cell, ones=ones):
-                doors, _, layers = cell.removeprefix("x0-").partition("@")
-                of_all = 0 if cell == "standard" else sum(ones[door] for door in doors)
-                return of_all / 3 if layers else of_all
-
-            rows = list(rows_with(f"who_needs_{text}", ahead))
-            results.write(tmp_path / f"who_needs_{text}.json", head | dict(rows=rows))
+            write_grid(f"who_needs_{text}", partial(ahead, ones))
 
     return written
 

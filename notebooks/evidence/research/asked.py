@@ -1,9 +1,11 @@
 """A question of the title, put to two texts: one grid each, told once that grid is whole.
 
-texts("dose")                   of which texts anything may be told
-lead("dose", "code", a, b)      how far cell a is ahead of cell b; the interval holds the error
-                                of the seeds and that of the held-out rows
-standing(row)                   what such a lead shows, by the margin set before the runs
+    texts("dose")                   of which texts anything may be told
+    lead("dose", "code", a, b)      how far cell a is ahead of cell b; the interval holds the error
+                                    of the seeds and that of the held-out rows
+    standing(row)                   what such a lead shows, by the margin set before the runs
+
+dose, who and content ask one question each.
 """
 
 from evidence.research import leads, pairs

@@ -90,11 +90,16 @@ WORDS = dict(
 )
 
 
+def tried_fairly():
+    """Are the grids whole in which each of the two has its own best rates?"""
+    return asked.texts("fair") == [*TEXTS]
+
+
 def answer_leads():
     """{text: the lead of all twelve layers that answers the title}: where each of the two has its
     own best rates, on seeds that chose nothing, once these grids are whole; before that, of the
     dose, with one recipe for both."""
-    if asked.texts("fair") == [*TEXTS]:
+    if tried_fairly():
         return {text: asked.lead("fair", text, "x0-v") for text in TEXTS}
     return {text: lead(text, ALL) for text in texts()}
 
@@ -124,7 +129,7 @@ def sentence():
 
 def of_the_rates():
     """Which rates and seeds the answer has, and what the lead is with others."""
-    if asked.texts("fair") == [*TEXTS]:
+    if tried_fairly():
         one_recipe = on_each({text: lead(text, ALL) for text in TEXTS})
         return (
             "Each of the two has its own best rates, which three seeds chose and ten others tried. "

@@ -17,17 +17,13 @@ def clearly(words):
 
 @said
 def the_prediction_of_nine_texts_held():
-    return dict(
-        so=text_leads.verdict_on_nine().startswith("held"), verdict=text_leads.verdict_on_nine()
-    )
+    verdict = text_leads.verdict_on_nine()
+    return dict(so=verdict.startswith("held"), verdict=verdict)
 
 
 @said
 def what_a_name_is_called_shows_no_effect_and_that_it_comes_again_does():
-    called, again = (
-        text_leads.beyond("renamed", "bare"),
-        text_leads.beyond("renamed", "fresh"),
-    )
+    called, again = (text_leads.beyond("renamed", other) for other in ("bare", "fresh"))
     return dict(so=clearly(again) and not clearly(called), called=called, again=again)
 
 
