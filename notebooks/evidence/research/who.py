@@ -90,8 +90,8 @@ def picture():
         for doors in DOORS:
             row = lead(text, EVERYWHERE[doors])
             panels[NAMED[text]].append(row | dict(plan=named(doors)))
-    title = f"Made from the token alone in all layers. {heading()}"
-    fig = answer.beside(panels, title, "nats ahead of standard; filled: clear of zero")
+    xlabel = "made from the token alone, all layers: nats ahead of standard; filled: clear of zero"
+    fig = answer.beside(panels, heading(), xlabel)
     means = []
     for name, rows in panels.items():
         words = (f"{row['plan']} {signed(row['difference'])}" for row in rows)
