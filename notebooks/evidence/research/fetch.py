@@ -2,10 +2,7 @@
 
     python -m evidence.research.fetch --minutes 10     go on with compute_then_fetch.json
 
-A text is records of a key and two symbols, then questions: a key, and the answer that belongs to
-it. The answer is a symbol as it stood (`raw`), or f(a, b), a Latin square: neither a nor b alone
-says anything of it. In `open` records the key comes first, so the places of a and b know it and a
-question can find both. In `closed` records it comes last: they cannot.
+The text and the models are those of made_up.py; here are the grid and what its page says.
 """
 
 import itertools
@@ -13,22 +10,18 @@ import math
 import statistics
 import textwrap
 import time
-from functools import partial
 
 import torch
 
 from course import figures, records
 from course.markdown import table
+from evidence.research import made_up
 from evidence.research.leads import mean_and_range
+from evidence.research.made_up import CALLED, KINDS, OF_THE_TOKEN, STEPS
 from evidence.research.pairs import rows_once_whole
 from minimal.command import command, number
 from minimal.compare import ledger
 from minimal.data import files, results
-from minimal.model.config import Config
-from minimal.model.pieces import V1, X0
-from minimal.model.plan import LayerPlan, Plan
-from minimal.model.values import Own, Table
-from minimal.variants import build
 
 # Predicted from the construction, before the first run of the grid. Sizes and steps were chosen on
 # `standard` alone and a seed that is not recorded (99), so that it learns: it answered .99 of
@@ -45,100 +38,17 @@ of failure, but a longer way: behind standard by .2 or more at depth 2, and by l
 4. One layer of stream values on top of x0 (`last`): within .05 of standard. What would change our
 mind: x0 within .05 of standard in `closed` at depth 2."""
 
-SYMBOLS, KEYS, RECORDS = 3, 4, 2
-ASK = SYMBOLS + KEYS  # the token between records and questions
-TASKS = ("raw", "open", "closed")
 SEEDS = (0, 1, 2)
-STEPS, BATCH, RATE = 1500, 64, 3e-3
-
-
-# ---- the text ------------------------------------------------------------------------------------
-
-
-def square():
-    """f as a table (a, b) -> answer: addition, all three names shuffled. A Latin square."""
-    shuffled = torch.Generator().manual_seed(8)
-    a, b, c = (torch.randperm(SYMBOLS, generator=shuffled) for _ in range(3))
-    return c[(a[:, None] + b[None, :]) % SYMBOLS]
-
-
-def made_texts(kind, count, random):
-    """(ids, targets), both (count, T): targets are answers at the keys of questions, else -1."""
-    rows = torch.arange(count)[:, None]
-    keys = torch.rand(count, KEYS, generator=random).argsort(1)[:, :RECORDS]
-    a, b = torch.randint(SYMBOLS, (2, count, RECORDS), generator=random)
-    answers = b if kind == "raw" else square()[a, b]
-    named = keys + SYMBOLS
-    # records
-    parts = (a, b, named) if kind == "closed" else (named, a, b)
-    told = torch.stack(parts, -1).flatten(1)  # (count, 3 RECORDS)
-    # questions, in another order
-    order = torch.rand(count, RECORDS, generator=random).argsort(1)
-    asked = torch.stack([named[rows, order], answers[rows, order]], -1).flatten(1)
-    ids = torch.cat([told, torch.full((count, 1), ASK), asked], 1)
-    targets = torch.full_like(ids, -1)
-    targets[:, told.shape[1] + 1 :: 2] = answers[rows, order]
-    return ids, targets
-
-
-# ---- the systems ---------------------------------------------------------------------------------
-
-VALUE_OF = dict(
-    standard=lambda i, n: dict(value=Own),
-    x0=lambda i, n: dict(value=X0),
-    svformer=lambda i, n: dict(value=V1 if i else Own),
-    tables=lambda i, n: dict(value=partial(Table, start="aligned")),
-    last=lambda i, n: dict(value=Own if i == n - 1 else X0),
-)
-
-
-def plan_of(system, last_mlp=True):
-    """Values of one kind in all layers; the last layer with or without an MLP."""
-
-    def line(i, n):
-        return LayerPlan(mlp=last_mlp or i < n - 1, **VALUE_OF[system](i, n))
-
-    return Plan(line, name=system)
-
-
-def model(system, depth, seed, last_mlp=True):
-    size = Config(depth, 64, 4, 3 * RECORDS + 1 + 2 * RECORDS, ASK + 1, windows="L")
-    return build(plan_of(system, last_mlp), size, seed)
-
-
-def exact(net, kind, random, count=1024):
-    """The share of questions that are answered right."""
-    ids, targets = made_texts(kind, count, random)
-    with torch.no_grad():
-        guesses = net(ids).argmax(-1)
-    asked = targets >= 0
-    return (guesses[asked] == targets[asked]).float().mean().item()
-
-
-def train_small(system, kind, depth=2, seed=0, last_mlp=True, steps=STEPS):
-    """A model, trained on new texts at every step."""
-    net = model(system, depth, seed, last_mlp)
-    random = torch.Generator().manual_seed(seed)
-    adam = torch.optim.AdamW(net.parameters(), RATE, betas=(0.9, 0.98), weight_decay=0.0)
-    for step in range(steps):
-        adam.param_groups[0]["lr"] = RATE * min(1, (step + 1) / 100, 4 * (steps - step) / steps)
-        ids, targets = made_texts(kind, BATCH, random)
-        net.loss(ids, targets).backward()
-        torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
-        adam.step()
-        adam.zero_grad()
-    return net
 
 
 # ---- the grid ------------------------------------------------------------------------------------
 
 
 # (texts, systems, depths, is there an MLP in the last layer?)
-TOKEN = ("x0", "svformer", "tables")
 ASKED = (
-    (("raw",), ("standard", *TOKEN), (2,), True),
-    (("open", "closed"), ("standard", *TOKEN), (2, 3), True),
-    (("open", "closed"), ("standard", *TOKEN), (2,), False),
+    (("raw",), ("standard", *OF_THE_TOKEN), (2,), True),
+    (("open", "closed"), ("standard", *OF_THE_TOKEN), (2, 3), True),
+    (("open", "closed"), ("standard", *OF_THE_TOKEN), (2,), False),
     (("closed",), ("last",), (2, 3), True),
     (("closed",), ("standard", "x0"), (4,), True),
 )
@@ -164,13 +74,13 @@ def made(cell):
     asked = dict(
         kind=cell["text"], depth=cell["depth"], seed=cell["seed"], last_mlp=cell["last_mlp"]
     )
-    net = train_small(cell["plan"], **asked)
-    share = exact(net, cell["text"], torch.Generator().manual_seed(10**6))
+    net = made_up.train_small(cell["plan"], **asked)
+    share = made_up.exact(net, cell["text"], torch.Generator().manual_seed(10**6))
     row = cell | dict(
         exact=round(share, 4), steps=STEPS, seconds=round(time.monotonic() - begun, 1)
     )
     corpus = dict(
-        name="compute, then fetch", fingerprint=files.digest(square().tolist()), tokens=None
+        name="compute, then fetch", fingerprint=files.digest(made_up.square().tolist()), tokens=None
     )
     head = results.header("When must a value come from the stream?", COMMAND, corpus)
     words = f"{cell['text']}, depth {cell['depth']}, last MLP {cell['last_mlp']}: {share:.3f}"
@@ -183,13 +93,6 @@ PATH = records.EVIDENCE / "compute_then_fetch.json"
 
 # ---- for the page --------------------------------------------------------------------------------
 
-CALLED = dict(
-    standard="standard",
-    x0="x0 W_V",
-    svformer="SVFormer",
-    tables="tables",
-    last="x0 W_V, stream in the last",
-)
 MEANT = dict(
     raw="raw: fetch a token",
     open="open: the key comes first",
@@ -220,7 +123,7 @@ def mean_of(*cell):
 def answered():
     """Shares of exact answers: mean of the seeds, lowest and highest."""
     lines = []
-    for text in TASKS:
+    for text in KINDS:
         for depth, last_mlp in ((1, True), (2, True), (2, False), (3, True), (4, True)):
             found = [exact_shares(text, system, depth, last_mlp) for system in CALLED]
             if any(found):
@@ -240,12 +143,15 @@ def foretold():
     x0_behind = {
         at: mean_of("closed", "standard", at) - mean_of("closed", "x0", at) for at in (2, 3, 4)
     }
-    bare = [mean_of("open", system, 2, False) for system in TOKEN]
+    bare = [mean_of("open", system, 2, False) for system in OF_THE_TOKEN]
     last = [abs(mean_of("closed", "last", at) - mean_of("closed", "standard", at)) for at in (2, 3)]
     lines = [
-        ["standard: .9 or more in two layers, on all texts", least("standard", TASKS)],
-        *([f"{CALLED[name]}: `raw` in two layers", least(name, ("raw",))] for name in TOKEN),
-        *([f"{CALLED[name]}: `open` in two layers", least(name, ("open",))] for name in TOKEN),
+        ["standard: .9 or more in two layers, on all texts", least("standard", KINDS)],
+        *(
+            [f"{CALLED[name]}: `{kind}` in two layers", least(name, (kind,))]
+            for kind in ("raw", "open")
+            for name in OF_THE_TOKEN
+        ),
         [
             "and below .6 there without the last MLP",
             f"{so(max(bare) < 0.6)}: at most {max(bare):.2f}",
@@ -285,7 +191,7 @@ def so(holds):
 
 def is_needed():
     """Does `closed` show in two layers that a value must come from the stream?"""
-    token = max(max(exact_shares("closed", system, 2)) for system in TOKEN)
+    token = max(max(exact_shares("closed", system, 2)) for system in OF_THE_TOKEN)
     return min(exact_shares("closed", "standard", 2)) > token + 0.05
 
 
@@ -304,7 +210,7 @@ def sentence():
     """The claim, with its numbers where it is that nothing is shown."""
     if is_needed():
         return claim()
-    least = min(mean_of("closed", system, 2) for system in TOKEN)
+    least = min(mean_of("closed", system, 2) for system in OF_THE_TOKEN)
     one = [f"{mean_of('closed', system, 1):.2f}" for system in ("standard", "x0")]
     return (
         f"{claim()}: in two layers models with values of the token alone answer at least "
@@ -317,7 +223,7 @@ def in_short():
     """What the first page says of it."""
     if is_needed():
         return "and did: no model with values of the token alone answers as well"
-    least = min(mean_of("closed", system, 2) for system in TOKEN)
+    least = min(mean_of("closed", system, 2) for system in OF_THE_TOKEN)
     words = "and did not: in two layers models with values of the token alone, too, give"
     return f"{words} {least:.0%} of the answers".replace("%", " %")
 
@@ -330,7 +236,7 @@ def picture():
     title = textwrap.fill(title, 96)
     fig, panels = figures.panels_of(MEANT.values(), title, "layers", "exact answers", 9.6)
     told = []
-    for ax, text in zip(panels, TASKS):
+    for ax, text in zip(panels, KINDS):
         for i, (system, name) in enumerate(CALLED.items()):
             found = {at: exact_shares(text, system, at) for at in (1, 2, 3, 4)}
             found = {at + 0.04 * i: values for at, values in found.items() if values}
@@ -340,7 +246,7 @@ def picture():
                 for x, values in found.items():
                     ax.plot([x, x], [min(values), max(values)], color=figures.COLOURS[i])
                 told.append(f"{text}, {name}: " + ", ".join(f"{m:.2f}" for m in middle))
-        ax.axhline(1 / SYMBOLS, color=figures.INK, linestyle=":", linewidth=1)
+        ax.axhline(1 / made_up.STILL.symbols, color=figures.INK, linestyle=":", linewidth=1)
         ax.set_xticks((1, 2, 3, 4))
         ax.set_ylim(0, 1.05)
     marks, names = panels[-1].get_legend_handles_labels()
