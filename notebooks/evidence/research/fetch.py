@@ -68,21 +68,24 @@ def same(row, cell):
     return all(row[name] == value for name, value in cell.items())
 
 
+def trained_and_asked(cell, question, command, steps, text=made_up.STILL, **how):
+    """(row, head of a new file, share of exact answers) of a cell."""
+    begun = time.monotonic()
+    asked = dict(kind=cell["text"], depth=cell["depth"], seed=cell["seed"])
+    net = made_up.train_small(cell["plan"], **asked, steps=steps, text=text, **how)
+    later = torch.Generator().manual_seed(10**6)
+    share = made_up.exact(net, cell["text"], later, text=text)
+    seconds = round(time.monotonic() - begun, 1)
+    row = cell | dict(exact=round(share, 4), steps=steps, seconds=seconds)
+    f = files.digest(made_up.square(text).tolist())
+    corpus = dict(name="compute, then fetch", fingerprint=f, tokens=None)
+    return row, results.header(question, command, corpus), share
+
+
 def made(cell):
     """(row, head of a new file, words) of a cell."""
-    begun = time.monotonic()
-    asked = dict(
-        kind=cell["text"], depth=cell["depth"], seed=cell["seed"], last_mlp=cell["last_mlp"]
-    )
-    net = made_up.train_small(cell["plan"], **asked)
-    share = made_up.exact(net, cell["text"], torch.Generator().manual_seed(10**6))
-    row = cell | dict(
-        exact=round(share, 4), steps=STEPS, seconds=round(time.monotonic() - begun, 1)
-    )
-    corpus = dict(
-        name="compute, then fetch", fingerprint=files.digest(made_up.square().tolist()), tokens=None
-    )
-    head = results.header("When must a value come from the stream?", COMMAND, corpus)
+    question = "When must a value come from the stream?"
+    row, head, share = trained_and_asked(cell, question, COMMAND, STEPS, last_mlp=cell["last_mlp"])
     words = f"{cell['text']}, depth {cell['depth']}, last MLP {cell['last_mlp']}: {share:.3f}"
     return row, head, words
 
@@ -109,11 +112,15 @@ def progress_in_cells():
     return f"{wanted - len(ledger.missing(PATH, asked_cells(), same))} of {wanted} runs recorded"
 
 
-def exact_shares(text, system, depth, last_mlp=True):
-    """The shares of exact answers, by seed; none where the grid asks for no such cell."""
-    cell = dict(plan=system, text=text, depth=depth, last_mlp=last_mlp)
-    found = [row for row in recorded_rows() if same(row, cell)]
+def shares_of(rows, cell):
+    """The shares of exact answers of a cell, by seed; none where the grid asks for no such cell."""
+    found = [row for row in rows if same(row, cell)]
     return [row["exact"] for row in sorted(found, key=lambda row: row["seed"])]
+
+
+def exact_shares(text, system, depth, last_mlp=True):
+    cell = dict(plan=system, text=text, depth=depth, last_mlp=last_mlp)
+    return shares_of(recorded_rows(), cell)
 
 
 def mean_of(*cell):

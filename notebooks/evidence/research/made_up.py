@@ -24,7 +24,7 @@ STEPS, BATCH, RATE = 1500, 64, 3e-3
 
 
 @dataclass(frozen=True)
-class Text:
+class MadeUpText:
     """Tokens are symbols, then keys, the token that ends the records, and the blank."""
 
     symbols: int = 3
@@ -51,8 +51,8 @@ class Text:
         return self.ask + 1 + (self.blanks > 0)
 
 
-STILL = Text()
-MOVING = Text(symbols=7, records=3, blanks=3, symmetric=True)
+STILL = MadeUpText()
+MOVING = MadeUpText(symbols=7, records=3, blanks=3, symmetric=True)
 KINDS = ("raw", "open", "closed")
 
 
