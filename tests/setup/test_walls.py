@@ -2,6 +2,7 @@
 notebooks import, what serves the records, slides; and homework beside them."""
 
 import ast
+import functools
 import graphlib
 import pathlib
 import subprocess
@@ -58,10 +59,17 @@ def package(root=ROOT):
     return found
 
 
+@functools.cache  # a test changes one file of five hundred
+def imports_of(source):
+    """The import statements of a source, at the top or inside functions."""
+    wanted = (ast.Import, ast.ImportFrom)
+    return [node for node in ast.walk(ast.parse(source)) if isinstance(node, wanted)]
+
+
 def imported(source, modules):
-    """The modules of ours that this source imports, at the top or inside functions."""
+    """The modules of ours that this source imports."""
     found = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in imports_of(source):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         if isinstance(node, ast.ImportFrom):
