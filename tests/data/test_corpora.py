@@ -102,6 +102,7 @@ def test_the_manual_is_english_that_comes_with_python_a_document_a_module_and_a_
     assert corpora.find("manual").fingerprint == corpus.fingerprint
 
 
+@pytest.mark.slow
 def test_the_manual_is_the_library_alone_where_a_python_comes_without_its_chapters(monkeypatch):
     whole = corpora.find("manual")
     monkeypatch.setattr(manual, "topics", dict)

@@ -430,6 +430,7 @@ def test_importing_the_front_door_loads_no_triton():
     assert done.stdout.strip() == "False", done.stderr
 
 
+@pytest.mark.slow
 def test_without_triton_everything_works_and_says_so_once():
     done = run_python("""
 import sys, warnings

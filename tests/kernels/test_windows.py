@@ -173,6 +173,7 @@ def model_and_ids(plan):
     return model, ids[:, :-1], ids[:, 1:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plan", PLANS)
 def test_a_windowed_model_compiles_in_one_piece(plan, as_on_a_gpu, monkeypatch):
     """One graph, and the loss and gradients of the masks.

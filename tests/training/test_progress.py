@@ -33,6 +33,7 @@ def in_kernel():
     return run
 
 
+@pytest.mark.slow
 def test_a_run_in_a_notebook_writes_nothing_to_stderr_and_ends_in_a_sentence(corpus, in_kernel):
     outputs = in_kernel(TRAINED.replace("CORPUS", repr(str(corpus))))
     assert [output.name for output in outputs if output.output_type == "stream"] == ["stdout"]
