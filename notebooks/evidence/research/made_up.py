@@ -52,7 +52,7 @@ class MadeUpText:
 
 
 STILL = MadeUpText()
-MOVING = MadeUpText(symbols=7, records=3, blanks=3, symmetric=True)
+MOVING = MadeUpText(symbols=5, records=3, blanks=3, symmetric=True)
 KINDS = ("raw", "open", "closed")
 
 
