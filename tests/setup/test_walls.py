@@ -252,7 +252,6 @@ STILL_TWICE = {
     "runs",
     "share",
     "standing",
-    "state_of",
     "table_of",
     "texts",
     "token_left",

@@ -78,7 +78,7 @@ BY_HEADS = records.EVIDENCE / "fetch_by_heads.json"
 
 
 def recorded_rows():
-    return rows_once_whole(BY_HEADS, cells_by_heads(), same)
+    return rows_once_whole(BY_HEADS, cells_by_heads, same)
 
 
 def shares_at(system, heads=2, depth=2, kind="closed"):

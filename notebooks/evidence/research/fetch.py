@@ -104,7 +104,7 @@ MEANT = dict(
 
 
 def recorded_rows():
-    return rows_once_whole(PATH, asked_cells(), same)
+    return rows_once_whole(PATH, asked_cells, same)
 
 
 def progress_in_cells():

@@ -84,8 +84,14 @@ def rows_asked(name, plan=None, **asked):
 
 
 def rows_once_whole(path, cells, same):
-    """The rows of a file that is no grid of runs; none until every cell is there."""
-    return [] if ledger.missing(path, cells, same) else ledger.rows_of(path)
+    """The rows of a file that is no grid of runs; none until every one of `cells()` is there."""
+    written = path.stat().st_mtime_ns if path.exists() else None
+    return rows_when(path, cells, same, written)
+
+
+@functools.lru_cache(maxsize=64)  # a table asks for each of its cells
+def rows_when(path, cells, same, written):
+    return [] if ledger.missing(path, cells(), same) else ledger.rows_of(path)
 
 
 def runs():
@@ -124,15 +130,14 @@ def held_when(path, written):
 def richer(files):
     """Whole grids, recorded in one state of the numbers, beside these files; the noise floor is
     there to be compared with its twin alone."""
-    others = (n for n, grid in GRIDS.items() if n not in files and not grid.on and whole(n))
-    known = tuple(states.known().items())
-    paths = {name: records.EVIDENCE / f"{name}.json" for name in others}
-    return [n for n, path in paths.items() if state_of(n, path, path.stat().st_mtime_ns, known)]
+    return [name for name in of_one_state(records.stamp()) if name not in files]
 
 
-@functools.cache  # every comparison asks it of every grid
-def state_of(name, path, written, known):
-    return states.state_of(rows_of(name), dict(known))
+@functools.lru_cache(maxsize=1)  # every comparison asks it of every grid
+def of_one_state(stamp):
+    known = states.known()
+    whole_ones = [name for name, grid in GRIDS.items() if not grid.on and whole(name)]
+    return [name for name in whole_ones if states.state_of(rows_of(name), known)]
 
 
 def settings(files):
@@ -187,6 +192,12 @@ def by_seed(rows, name):
 def compared(files, comparison, most_seeds=True):
     """One dict a setting of these files: the comparison, the setting, n, what was found, whether it
     holds, its p, and `file`, where it was read: another whole grid if that has more seeds."""
+    found = compared_when(tuple(files), comparison, most_seeds, records.stamp())
+    return [dict(row) for row in found]
+
+
+@functools.lru_cache(maxsize=4096)  # the pages ask for each several times
+def compared_when(files, comparison, most_seeds, stamp):
     table = table_of(files, comparison)
     if not table or not most_seeds:
         return table
