@@ -19,6 +19,7 @@ import jinja2
 from course import records
 from evidence.research import (
     answer,
+    by_heads,
     claims,
     content,
     dose,
@@ -63,6 +64,7 @@ NAMES = dict(
     claims=claims,
     content=content,
     dose=dose,
+    by_heads=by_heads,
     fetch=fetch,
     leads=leads,
     mean_values=mean_values,
