@@ -203,6 +203,16 @@ def test_cells_without_tables_are_as_large_as_standard_and_widened_ones_as_large
         assert {parameters(run) for run in shapes(GRIDS[grid])} == {plain}
 
 
+@pytest.mark.parametrize("text", ["code", "novel"])
+def test_each_system_has_the_rates_that_the_tuning_grid_chose(text):
+    best = answer.at_each_choice(text).idxmin()
+    for plan, overrides in title.CHOSEN[text].items():
+        assert json.loads(best[plan]).get("overrides", {}) == overrides, plan
+    assert title.CHOSEN[text].keys() == set(best.index)
+    for grid in (f"fair_{text}", f"at_its_best_{text}"):
+        assert not set(GRIDS[grid].seeds) & set(GRIDS[f"tuning_{text}"].seeds)
+
+
 def test_what_passes_of_a_value_is_its_number_or_its_gradient():
     x = torch.randn(2, 3, requires_grad=True)
     passed = {way: passes.PASSES[way](x) for way in title.WAYS}

@@ -224,7 +224,7 @@ def test_a_mean_is_clear_above_zero_below_or_neither():
 
 WAITING = re.findall(r'"(\w+)"', " ".join(re.findall(r"whole\((.*?)\)", TEMPLATE)))
 # told a text at a time, by modules that ask for their grids themselves
-for question in ("dose", "who_needs", "content_gradient", "fair"):
+for question in ("dose", "who_needs", "content_gradient", "fair", "at_its_best"):
     WAITING += [f"{question}_code", f"{question}_novel"]
 WAITING += title.ELSEWHERE
 COEFFICIENTS = {f"blocks.{at}.attention.value.gain": 0.1 * at for at in (8, 9, 10, 11)}
@@ -297,6 +297,7 @@ def test_the_page_can_be_written_on_the_day_when_all_is_recorded(tmp_path, monke
         "| every second layer lies between four and eight from the top |",
         "| queries and values |",
         "| another text's number |",
+        "| SVFormer by -0.025 to 0 on the novel |",
         "| queries and keys cost more than the sum of each on code |",
     ):
         assert told in " ".join(text.split()), told

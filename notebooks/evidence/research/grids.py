@@ -311,6 +311,17 @@ for name, base in title.BASE_OF.items():
         expected=title.EXPECTED_FAIR,
     )
 
+# The main table of systems again, each at its own best; five of the same seeds.
+for name, base in title.BASE_OF.items():
+    GRIDS[f"at_its_best_{name}"] = Grid(
+        f"Systems, each at the rates that it chose; {name}",
+        title.AT_ITS_BEST[name],
+        seeds=title.FRESH[:5],
+        base=base,
+        also=held_out,
+        expected=title.EXPECTED_AT_ITS_BEST,
+    )
+
 # Five seeds: first looks lie .03 nats apart on the novel, and five tell .02. At the recipe's rates.
 ANSWERS = dict(
     dose=("In how many layers may values be of the token alone?", title.DOSE, title.EXPECTED_DOSE),

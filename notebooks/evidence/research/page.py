@@ -19,6 +19,7 @@ import jinja2
 from course import records
 from evidence.research import (
     answer,
+    at_best,
     by_heads,
     claims,
     content,
@@ -64,6 +65,7 @@ NAMES = dict(
     claims=claims,
     content=content,
     dose=dose,
+    at_best=at_best,
     by_heads=by_heads,
     fetch=fetch,
     leads=leads,

@@ -1,0 +1,68 @@
+"""How do systems stand where each has the rates that suit it best? On seeds that chose nothing.
+
+The grids at_its_best_*: the tuning grids chose the rates, others of the same seeds as in the fair
+grids tried them.
+"""
+
+from course.markdown import table
+from evidence.research import asked
+from evidence.research.asked import NAMED
+from evidence.research.leads import row_in_words
+
+QUESTION = "at_its_best"
+CALLED_HERE = {
+    "x0-v": "x0 W_V in all layers",
+    "bov-fixed": "tables in the last third, gain fixed",
+    "resformer": "ResFormer",
+    "denseformer": "DenseFormer",
+    "svformer": "SVFormer",
+}
+BETWEEN = dict(  # {text: {system: what was written before the first run}}
+    code={
+        "resformer": (0.05, 0.09),
+        "svformer": (0.02, 0.06),
+        "bov-fixed": (0.22, 0.29),
+        "denseformer": (0, 0.06),
+    },
+    novel={
+        "resformer": (-0.005, 0.015),
+        "svformer": (-0.025, 0),
+        "bov-fixed": (0.035, 0.065),
+        "denseformer": (0.015, 0.045),
+    },
+)
+
+
+def recorded_texts():
+    return asked.texts(QUESTION)
+
+
+def at_their_rates():
+    """Leads over standard, text beside text."""
+    lines = []
+    for plan, name in CALLED_HERE.items():
+        words = (row_in_words(asked.lead(QUESTION, text, plan)) for text in recorded_texts())
+        lines.append([name, *words])
+    return table(["ahead of `standard`", *(NAMED[text] for text in recorded_texts())], lines)
+
+
+def foretold():
+    """What was written before the first run, and what came."""
+    lines = []
+    for text in recorded_texts():
+        for plan, (low, high) in BETWEEN[text].items():
+            row = asked.lead(QUESTION, text, plan)
+            words = f"{CALLED_HERE[plan]} by {low:g} to {high:g} on {NAMED[text]}"
+            lines.append([words, asked.came_between(row, low, high)])
+        lines.append([f"our mind changes on {NAMED[text]}", our_mind(text)])
+    return table(["foretold", "came"], lines)
+
+
+def our_mind(text):
+    """ResFormer or SVFormer clearly ahead of x0 W_V?"""
+    ahead = []
+    for plan in ("resformer", "svformer"):
+        row = asked.lead(QUESTION, text, plan, over="x0-v")
+        if row["clear"] and row["difference"] > 0:
+            ahead.append(CALLED_HERE[plan])
+    return f"it did: {' and '.join(ahead)} ahead of x0 W_V" if ahead else "it did not"
