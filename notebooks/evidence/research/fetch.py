@@ -17,7 +17,7 @@ from course import figures, records
 from course.markdown import table
 from evidence.research import made_up
 from evidence.research.leads import mean_and_range
-from evidence.research.made_up import CALLED, KINDS, OF_THE_TOKEN, STEPS
+from evidence.research.made_up import CALLED, OF_THE_TOKEN, STEPS
 from evidence.research.pairs import rows_once_whole
 from minimal.command import command, number
 from minimal.compare import ledger
@@ -38,6 +38,7 @@ of failure, but a longer way: behind standard by .2 or more at depth 2, and by l
 4. One layer of stream values on top of x0 (`last`): within .05 of standard. What would change our
 mind: x0 within .05 of standard in `closed` at depth 2."""
 
+KINDS = ("raw", "open", "closed")
 SEEDS = (0, 1, 2)
 
 
