@@ -11,7 +11,7 @@ from course.drawings.canvas import Drawing
 from course.drawings.systems import systems
 from course.records import CHECKOUT
 from course.source_map import sources_map
-from evidence.research import answer, by_heads, dose, fetch, slopes, text_leads, who
+from evidence.research import answer, by_heads, carried, dose, fetch, slopes, text_leads, who
 from evidence.research.answer import beside
 from evidence.research.names import HEADLINE
 from minimal.command import command
@@ -127,6 +127,7 @@ FINDINGS = {
     "who.svg": who.picture,
     "fetch.svg": fetch.picture,
     "fetch-by-heads.svg": by_heads.picture,
+    "carried.svg": carried.picture,
     "tokens.svg": slopes.by_tokens,
     "texts.svg": text_leads.picture,
 }
