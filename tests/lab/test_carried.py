@@ -63,3 +63,14 @@ def test_values_of_the_token_that_answer_as_well_change_our_mind(record):
 def test_nothing_is_told_of_a_part(record):
     record(fewer_of_many, count=-1)
     assert not carried.recorded_rows() and carried.picture() is None
+
+
+def test_rows_of_all_kinds_stand_in_one_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(carried, "CARRIED", tmp_path / "carried.json")
+    monkeypatch.setattr(carried, "TWO_HOPS", 1)
+    for symbols in carried.MANY:
+        cell = carried.carried_cell("x0", symbols, 2, 0)
+        row, head, words = carried.carried_row(cell)
+        results.append(carried.CARRIED, row, head)
+        assert words.startswith(f"{symbols} symbols, 2 heads: ")
+    assert [row["symbols"] for row in results.read(carried.CARRIED)["rows"]] == [8, 64, 512]

@@ -60,7 +60,7 @@ def carried_cell(system, symbols, heads, seed):
 def carried_row(cell):
     """(row, head of a new file, words) of a cell."""
     text = replace(MOVING, symbols=cell["symbols"])
-    how = dict(text=text, heads=cell["heads"])
+    how = dict(text=text, heads=cell["heads"], told_by=["carried", *MANY])
     row, head, share = trained_and_asked(cell, __doc__.splitlines()[0], COMMAND, TWO_HOPS, **how)
     return row, head, f"{cell['symbols']} symbols, {cell['heads']} heads: {share:.3f}"
 
