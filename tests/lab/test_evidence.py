@@ -22,7 +22,7 @@ from minimal.compare import __main__ as compare_command
 from minimal.compare import budgets, comparison, intervals, ledger
 from minimal.compare import runs as runs_module
 from minimal.compare.budgets import MATCH, shape
-from minimal.compare.runs import cached, missing, record, row_of, run_key, same
+from minimal.compare.runs import cached, missing_runs, record, row_of, run_key, same
 from minimal.data import results
 from minimal.model import attention
 from minimal.model.count import count
@@ -153,7 +153,7 @@ def test_an_interrupted_grid_goes_on_and_repeats_nothing(base, tmp_path, monkeyp
     ], "a whole grid with one seed"
     trained.clear()
     assert record(grid, path, "test") == 0 and trained == [("standard", 1), ("bov", 1)]
-    assert missing(grid, path) == []
+    assert missing_runs(grid, path) == []
     table = intervals.paired(records.read(path)["rows"], "loss")
     assert [r["n"] for r in table] == [2, 2] and table[1]["low"] < table[1]["difference"] < table[
         1

@@ -205,7 +205,7 @@ def test_what_a_grid_lacks_is_counted_as_the_recorder_counts_it(two_grids):
     for fixed, number in ((AHEAD, 0), (AHEAD[:5], 2), (AHEAD[:1], 10)):
         two_grids(fixed)
         path = records.EVIDENCE / "more.json"
-        assert pairs.lacking("more") == len(runs_module.missing(GRIDS["more"], path)) == number
+        assert pairs.lacking("more") == len(runs_module.missing_runs(GRIDS["more"], path)) == number
 
 
 def test_a_claim_whose_own_grid_is_not_whole_stays_open(two_grids):

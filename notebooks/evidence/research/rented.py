@@ -306,7 +306,7 @@ def main(parser, argv):
     out = asked.out or (runs_folder() / "gpu" / "dry" if asked.dry else records.EVIDENCE)
     out.mkdir(parents=True, exist_ok=True)
     session = Session(asked.minutes, asked.dry, asked.seeds, asked.corpus, out)
-    results.check_target(session.path)
+    results.check_evidence(session.path)
     print(plan_of(session), flush=True)
     print("all stages are on file" if carry_out(session) else "not whole yet")
 
