@@ -163,7 +163,7 @@ def build(out, copies, profile, deck_copies, printing=True):
     put("api/index.html", "The package", api.index())
     row([(api.inside(path), f"api/{api.page(path)}", api.module(path)) for path in api.modules()])
 
-    if home := owner.published():
+    if home := owner.site_address():
         (out / "sitemap.xml").write_text(sitemap(out, home), encoding="utf-8")
     (out / "assets" / "index.js").write_text(search.index(found), encoding="utf-8")
 
@@ -194,7 +194,7 @@ def lost(groups):
         "on all pages.</p>"
     )
     page = shell(name, body, "404.html", groups)
-    home = owner.published()
+    home = owner.site_address()
     base = f'<head><base href="{home.rstrip("/")}/">' if home else "<head>"
     return page.replace("<head>", base, 1)
 

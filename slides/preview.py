@@ -76,7 +76,7 @@ def tags(name, body, at):
             f'<meta property="og:image:alt" content="{html.escape(ALT, quote=True)}">',
             '<meta name="twitter:card" content="summary_large_image">',
         ]
-    if owner.published():
+    if owner.site_address():
         lines.append(f'<meta property="og:url" content="{whole(at, at)}">')
         lines.append(f'<link rel="canonical" href="{whole(at, at)}">')
     return "\n".join(lines)
@@ -84,7 +84,7 @@ def tags(name, body, at):
 
 def whole(target, at):
     """The address of a file of the site: whole where the owner has said it, else from the page."""
-    home = owner.published()
+    home = owner.site_address()
     return f"{home.rstrip('/')}/{target}" if home else links.relative(target, at)
 
 

@@ -338,4 +338,4 @@ def shown(picture):
     if not found:
         return ""
     fig, alt = found
-    return figures.on_page(figures.picture(fig), "png", figures.check_alt(alt))
+    return figures.on_page(figures.figure_bytes(fig), "png", figures.check_alt(alt))

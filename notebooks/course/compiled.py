@@ -166,7 +166,7 @@ def compile_case(case):
         tile="x".join(str(v) for v in tile.values()),
         warps=warps,
         stages=stages,
-        **read(done),
+        **kernel_facts(done),
     )
 
 
@@ -193,7 +193,7 @@ def compile_kernel(kernel, types, constants, arch, warps, stages):
     )
 
 
-def read(done):
+def kernel_facts(done):
     """What stands in a compiled kernel."""
     usage, sass = disassemble(done.asm["cubin"])
     count = lambda pattern, text: len(re.findall(pattern, text))

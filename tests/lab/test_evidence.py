@@ -532,7 +532,7 @@ def test_what_is_recorded_is_printed_with_its_interval_and_changed_models_are_le
     rows += [row("bov", seed, 2.9 + seed + 0.01 * seed) for seed in range(3)]
     rows += [row("bov", seed, 9.0, changes=dict(hidden=96)) for seed in range(3)]
     monkeypatch.setattr(records, "rows_of", lambda path: rows)
-    found = course_comparison.recorded("grid", "standard", "bov", "mla")
+    found = course_comparison.say_recorded("grid", "standard", "bov", "mla")
     assert round(found["bov"]["difference"], 6) == 0.09 and found["bov"]["n"] == 3
     said = capsys.readouterr().out
     assert said.startswith(
@@ -541,8 +541,8 @@ def test_what_is_recorded_is_printed_with_its_interval_and_changed_models_are_le
     assert said.count("\n") == 1 and "n = 3" in said, "mla has no rows, and no line"
 
     monkeypatch.setattr(records, "rows_of", lambda path: rows[:1] + rows[3:4])
-    course_comparison.recorded("grid", "standard", "bov")
+    course_comparison.say_recorded("grid", "standard", "bov")
     assert "(one seed, no interval, n = 1)" in capsys.readouterr().out
     monkeypatch.setattr(records, "rows_of", lambda path: [])
-    assert course_comparison.recorded("grid", "standard", "bov") == {}
+    assert course_comparison.say_recorded("grid", "standard", "bov") == {}
     assert capsys.readouterr().out == "grid: not recorded yet\n"

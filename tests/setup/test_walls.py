@@ -217,6 +217,10 @@ SHARED = dict(
         ("gpt.py tells the model a second time, on one screen", "GPT Layer"),
         ("what Python asks of a lazy module", "__all__ __getattr__"),
     ],
+    course=[
+        ("the command", "main"),
+        ("measures of a drawing, which has its own", "LEFT MIDDLE RIGHT TOP WIDE HIGH"),
+    ],
     evidence=[
         ("parts of a command", "main COMMAND report"),
         ("what a study has for the page", "foretold our_mind picture sentence recorded_rows"),

@@ -145,7 +145,7 @@ def drawn(name):
     made = draw()
     if isinstance(made, Drawing):
         return made.svg.encode()
-    return turning(figures.picture(made, Path(name).suffix[1:]))
+    return turning(figures.figure_bytes(made, Path(name).suffix[1:]))
 
 
 def shown(svg):
@@ -176,7 +176,7 @@ def main(parser, argv):
         print(f"drew slides/figures/{name}")
     for name, draw in FINDINGS.items():
         if found := draw():
-            write_whole(FIGURES / name, turning(figures.picture(found[0], "svg")))
+            write_whole(FIGURES / name, turning(figures.figure_bytes(found[0], "svg")))
             print(f"drew slides/figures/{name}")
 
 

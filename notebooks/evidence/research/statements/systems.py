@@ -1,7 +1,7 @@
 """How far apart are systems? What notebooks and decks tell of leads that no claim asks for."""
 
 from course import records
-from course.owner import ROOT
+from course.owner import CHECKOUT
 from course.significance import holm
 from evidence.research import dose, gains, leads, numbers, pairs
 from evidence.research.answer import TEXTS
@@ -193,7 +193,7 @@ def the_front_page_answers_as_the_records_do():
     fair = dose.answer_leads()
     all_twelve = [leads.number(row["difference"]) for row in fair.values()]
     tables = of_dose(dose.TABLES[4], dose.AS_LARGE[4])
-    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    text = " ".join((CHECKOUT / "README.md").read_text(encoding="utf-8").split())
     so = "by {} nats on code and by {} on a novel. That is 0.7M".format(*all_twelve) in text
     so = so and "by {} nats on code and by {} on a novel. That is 0.97M".format(*tables) in text
     so = so and {dose.standing(row) for row in fair.values()} == {"ahead"}
