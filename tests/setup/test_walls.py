@@ -221,6 +221,7 @@ SHARED = dict(
         ("the command", "main"),
         ("measures of a drawing, which has its own", "LEFT MIDDLE RIGHT TOP WIDE HIGH"),
     ],
+    slides=[("the command", "main")],
     evidence=[
         ("parts of a command", "main COMMAND report"),
         ("what a study has for the page", "foretold our_mind picture sentence recorded_rows"),

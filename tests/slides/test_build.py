@@ -89,7 +89,7 @@ def test_decks_alone_want_their_packages_in_a_sentence(monkeypatch, tmp_path):
     monkeypatch.setattr(deck, "PACKAGES", tmp_path / "nothing")
     monkeypatch.setattr(deck, "executed", lambda *_: ({}, []))
     with pytest.raises(SystemExit, match="wanted reveal.js, .* found none: make setup EXTRAS=site"):
-        deck.build(tmp_path, tmp_path)
+        deck.build_decks(tmp_path, tmp_path)
 
 
 def test_readme_links_the_site_where_it_has_an_address_and_once(monkeypatch):

@@ -285,9 +285,9 @@ def test_every_heading_has_one_name_of_its_own_and_stands_in_the_contents():
     )
     names = re.findall(r'<h\d id="([^"]*)"', made)
     assert len(set(names)) == 4 and [name for _, name, _ in found] == names
-    contents = shell.contents(found)
+    contents = shell.on_this_page(found)
     assert all(f'href="#{name}"' in contents and f'href="#{name}"' in made for name in names)
-    assert shell.contents(found[:1]) == ""
+    assert shell.on_this_page(found[:1]) == ""
 
 
 def test_a_link_in_small_letters_reaches_its_heading():
@@ -428,7 +428,7 @@ def test_a_page_is_found_by_its_sections_and_not_by_what_is_folded_away():
         ("a.html", "Name", "", "before"),
         ("a.html#one", "Name", "One", "xy"),
     ]
-    assert search.index([("a", "</b>", "", "é")]).startswith("window.searchIndex = [[")
+    assert search.index_script([("a", "</b>", "", "é")]).startswith("window.searchIndex = [[")
 
 
 def test_a_slide_is_found_by_its_heading_its_text_and_its_notes():

@@ -459,7 +459,7 @@ def test_every_page_tells_others_what_it_is_about(site):
         if not shared or not (path.parent / shared[1]).resolve().is_file():
             lost.append(f"{path.name}: no picture to share")
     assert lost == []
-    head = (site[0] / preview.PICTURE).read_bytes()[:24]
+    head = (site[0] / preview.SHARE_PICTURE).read_bytes()[:24]
     size = tuple(int.from_bytes(head[i : i + 4], "big") for i in (16, 20))
     assert head[1:4] == b"PNG" and size == preview.SIZE
 
