@@ -325,7 +325,7 @@ def test_every_row_names_the_state_of_the_numbers_in_which_it_was_trained(base, 
     assert rows["bov"]["commit"] == "later" != rows["standard"]["commit"]
     assert rows["standard"]["torch"] and rows["standard"]["machine"]
     assert records.commits(rows.values()) == {rows["standard"]["commit"]: 1, "later": 1}
-    assert ", 2 commits" in evidence_command.mixed(list(rows.values()))
+    assert ", 2 commits" in evidence_command.several_commits(list(rows.values()))
 
 
 def test_a_grid_for_another_machine_is_neither_trained_here_nor_taken_from_this_cache(

@@ -68,7 +68,7 @@ def status():
         hours = seconds_a_flop * all_work(todo, shapes) / 3600
         all_hours += hours
         rest = f"{hours:5.1f} h here" if todo else "whole"
-        rest += mixed(ledger.rows_of(path_of(name)))
+        rest += several_commits(ledger.rows_of(path_of(name)))
         what = f"{grid.what} ({grid.kind})" if grid.kind == EXPLORATORY else grid.what
         print(f"{name:16}{total - len(todo):4} of {total:3} runs recorded   {rest:14}{what}")
     print(
@@ -82,7 +82,7 @@ def status():
             print(f"{path.stem:16}{len(content['rows']):4} rows             {content['command']}")
 
 
-def mixed(rows):
+def several_commits(rows):
     """A warning where the rows of one file were made by code of several commits."""
     found = records.commits(rows)
     return f", {len(found)} commits " if len(found) > 1 else ""

@@ -25,28 +25,28 @@ DARK = """
 @media (prefers-color-scheme: dark) { svg > g { filter: invert(.92) hue-rotate(180deg); } }
 """
 
-THREE = ("standard", "svformer", "bov")
-FIVE = ("standard", "resformer", "svformer", "bov", "bypass")
+THREE_SYSTEMS = ("standard", "svformer", "bov")
+FIVE_SYSTEMS = ("standard", "resformer", "svformer", "bov", "bypass")
 NINE = ("standard", "resformer", "svformer", "row9", "bov", "vplus", "modded", "dva", "bypass")
 
 
 def three_systems():
     """For a column of 830 pixels, where its letters keep their size."""
-    return systems(*THREE)
+    return systems(*THREE_SYSTEMS)
 
 
 def three_systems_tall():
     """For a phone, where three side by side have letters of six pixels."""
-    return systems(*THREE, columns=2)
+    return systems(*THREE_SYSTEMS, columns=2)
 
 
 def five_systems():
-    return systems(*FIVE)
+    return systems(*FIVE_SYSTEMS)
 
 
 def five_systems_tall():
     """For a phone, where five side by side have letters of four pixels."""
-    return systems(*FIVE, columns=2)
+    return systems(*FIVE_SYSTEMS, columns=2)
 
 
 def short_map():
