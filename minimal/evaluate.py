@@ -196,17 +196,17 @@ def main(parser, argv):
     add("--device", default="auto", help="auto, cpu, cuda or mps")
     add("--json", help="evidence file to write")
     asked = parser.parse_args(argv)
-    results.check_target(asked.json)
+    results.check_evidence(asked.json)
 
     model, tok = opened(asked.checkpoint, asked.device)
     how = asked.part, asked.window, asked.stride, asked.characters
     rows = table(model, tok, domains(asked.domains), *how)
     print(report(rows))
     if asked.json:
-        record(asked.json, asked.checkpoint, rows, " ".join([parser.prog, *argv]))
+        write_evidence(asked.json, asked.checkpoint, rows, " ".join([parser.prog, *argv]))
 
 
-def record(path, checkpoint, rows, words):
+def write_evidence(path, checkpoint, rows, words):
     """Write the rows as an evidence file; `words` is the command that made them."""
     *each, total = rows
     corpus = dict(

@@ -22,7 +22,7 @@ from minimal.model.attend import attend
 from minimal.model.layers import norm, rope_tables, rotate
 from minimal.model.tape import Rows
 
-ROLES = dict(embed="embed", head="head", up="mlp", down="mlp")  # all others: by their shape
+ROLE_OF_NAME = dict(embed="embed", head="head", up="mlp", down="mlp")  # all others: by their shape
 
 
 class GPT(nn.Module):
@@ -63,7 +63,7 @@ class GPT(nn.Module):
         """What every parameter is to the optimizer: a matrix, a row by id, a learned number."""
         by_shape = {nn.Embedding: "table", nn.Linear: "matrix"}
         return {
-            f"{path}.{leaf}".lstrip("."): ROLES.get(path.split(".")[-1])
+            f"{path}.{leaf}".lstrip("."): ROLE_OF_NAME.get(path.split(".")[-1])
             or by_shape.get(type(module), "lambda")
             for path, module in self.named_modules()
             for leaf, _ in module.named_parameters(recurse=False)

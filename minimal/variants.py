@@ -34,9 +34,9 @@ from minimal.model.pieces import (
     GATED,
     LAMBDAS,
     LEARNED,
-    MODDED,
+    MODDED_PIECES,
     MOVED,
-    NANOCHAT,
+    NANOCHAT_PIECES,
     OPEN,
     TABLE,
     V1,
@@ -150,10 +150,10 @@ PLANS = {
     "x0-qkv": Plan(place(query=FromInput, key=FromInput, value=X0)),
 
     # Value embeddings in practice: modded-nanogpt (medium track), nanochat
-    "modded": Plan(place(value=by_layer(modded_value)), MODDED),
-    "modded-moved": Plan(place(value=MOVED), MODDED),
-    "modded-whole": Plan(place(value=WHOLE), MODDED),
-    "nanochat": Plan(place(alternate, value=GATED), NANOCHAT, smear=True),
+    "modded": Plan(place(value=by_layer(modded_value)), MODDED_PIECES),
+    "modded-moved": Plan(place(value=MOVED), MODDED_PIECES),
+    "modded-whole": Plan(place(value=WHOLE), MODDED_PIECES),
+    "nanochat": Plan(place(alternate, value=GATED), NANOCHAT_PIECES, smear=True),
 
     # Dynamic value attention (2512.22212)
     "dva": Plan(place(read=Dynamic, **BARE), heads=1),

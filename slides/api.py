@@ -8,16 +8,14 @@ import functools
 import html
 import re
 import textwrap
-from pathlib import Path
 
+from notebooks.run import ROOT
 from slides import page as cells
-
-ROOT = Path(__file__).resolve().parent.parent
 
 HANG = 18  # letters by which a long line is set in at most: a phone has some 38
 
 # room -> what is read first in it; the rest follows by name, and a room's own map comes before all
-FIRST = {
+READ_FIRST = {
     "": "__init__ gpt variants train generate evaluate analysis command",
     "model": "values tape attention attend cache residual transformer layers plan config init",
     "kernels": "reference gather dense forward backward decode histogram",
@@ -43,7 +41,7 @@ def files_of(room):
     """The files of a room in reading order; of the package itself only those in no room."""
     folder = ROOT / "minimal" / room
     paths = folder.rglob("*.py") if room else folder.glob("*.py")
-    first = FIRST.get(room, "").split()
+    first = READ_FIRST.get(room, "").split()
 
     def place(path):
         rank = first.index(path.stem) if path.stem in first else len(first)
@@ -57,11 +55,11 @@ def modules():
     return [path for _, _, files in rooms() for path in files]
 
 
-def chapters():
+def rooms_and_files():
     """The package for the sidebar: its rooms, and below each its files."""
     found = [("All rooms", "api/index.html")]
     for _, _, files in rooms():
-        found += [(inside(path), f"api/{page(path)}") for path in files]
+        found += [(inside(path), f"api/{page_name(path)}") for path in files]
     return found
 
 
@@ -74,7 +72,7 @@ def inside(path):
     return path.relative_to(ROOT / "minimal").as_posix()
 
 
-def page(path):
+def page_name(path):
     """The name of its page: model.values.html; the package itself is minimal.html."""
     name = inside(path).removesuffix(".py").replace("/", ".")
     return f"{'minimal' if name == '__init__' else name}.html"
@@ -89,7 +87,7 @@ def question(path):
 # ---- words ---------------------------------------------------------------------------------------
 
 
-def words(text):
+def with_code(text):
     """A docstring's text; what it sets in backticks is code."""
     return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", html.escape(text))
 
@@ -99,15 +97,15 @@ def said(node):
     doc = ast.get_docstring(node)
     if not doc:
         return ""
-    blocks = [told(block) for block in doc.split("\n\n") if block.strip()]
+    blocks = [block_html(block) for block in doc.split("\n\n") if block.strip()]
     return f'<div class="doc">{"".join(blocks)}</div>'
 
 
-def told(block):
+def block_html(block):
     if re.search(r"^ {2,}|\S {3,}\S|^[-*] |^(python -m|torchrun|make) ", block, flags=re.M):
         lines = textwrap.dedent(block).splitlines()
         return f"<pre>{''.join(map(aligned, lines))}</pre>"
-    return f"<p>{words(' '.join(block.split()))}</p>"
+    return f"<p>{with_code(' '.join(block.split()))}</p>"
 
 
 def aligned(line):
@@ -189,13 +187,13 @@ def index():
         rows = ""
         for path in files:
             name = re.sub("([/_])", r"\1<wbr>", inside(path))  # may be parted on a phone
-            link = f'<a href="{page(path)}">{name}</a>'
+            link = f'<a href="{page_name(path)}">{name}</a>'
             lines = len(text_of(path).splitlines())
-            asked = f'<td class="words">{words(question(path))}</td>'
+            asked = f'<td class="words">{with_code(question(path))}</td>'
             rows += f"<tr><td>{link}</td>{asked}<td>{lines}</td></tr>\n"
         title = f"{room}/" if room else "The package itself"
         parts.append(
-            f'<h2 id="{room or "package"}">{title}</h2><p>{words(about)}</p><table><thead><tr>'
+            f'<h2 id="{room or "package"}">{title}</h2><p>{with_code(about)}</p><table><thead><tr>'
             '<th scope="col">file</th><th scope="col">question</th><th scope="col">lines</th></tr>'
             f"</thead><tbody>{rows}</tbody></table>"
         )

@@ -24,7 +24,7 @@ SECONDS = 60  # for one answer
 KEYS = dict(Tab=9, Enter=13, End=35, Home=36)  # as Windows numbers them
 KEYS |= dict(ArrowLeft=37, ArrowUp=38, ArrowRight=39, ArrowDown=40)
 COMPLAINTS = ("error", "assert", "warning")  # of the console
-HERE = ("file:", "data:", "blob:", "about:")  # addresses on this machine
+LOCAL = ("file:", "data:", "blob:", "about:")  # addresses on this machine
 
 
 class Browser:
@@ -140,7 +140,7 @@ class Page:
 
     def strangers(self):
         """Requests that would have left this machine."""
-        return sorted({url for url in self.requests if not url.startswith(HERE)})
+        return sorted({url for url in self.requests if not url.startswith(LOCAL)})
 
     def run(self, script):
         """The value of a JavaScript expression, awaited."""

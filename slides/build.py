@@ -27,6 +27,7 @@ import nbformat  # noqa: E402
 from course import doctor, owner  # noqa: E402
 from minimal.data.files import remove_folder  # noqa: E402
 from notebooks import run  # noqa: E402
+from notebooks.run import ROOT  # noqa: E402
 from slides import (  # noqa: E402
     api,
     claims,
@@ -41,8 +42,8 @@ from slides import (  # noqa: E402
     search,
     tables,
 )
-from slides.links import ROOT, anchor, broken, relink, units  # noqa: E402
-from slides.shell import TITLE, shell  # noqa: E402
+from slides.links import anchor, broken, relink, units  # noqa: E402
+from slides.shell import shell  # noqa: E402
 
 BUILD = ROOT / "build"
 BESIDE = (  # pages as the repository has them: (file, page, name)
@@ -87,7 +88,7 @@ def course_map(decks):
         ("Slides", talks),
         ("Homework", exercises),
         ("Evidence", recorded.PAGES),
-        ("Package", api.chapters()),
+        ("Package", api.rooms_and_files()),
     ]
 
 
@@ -137,7 +138,7 @@ def build(out, copies, profile, deck_copies, printing=True):
     row(exercises)
 
     # what leads to them
-    put("index.html", TITLE, front.front(decks, printed), broad=True)
+    put("index.html", page.COURSE, front.front(decks, printed), broad=True)
     for source, at, name in BESIDE:
         put(at, name, markdown(source, at), broad=True)
     (out / "404.html").write_text(lost(groups), encoding="utf-8")
@@ -161,11 +162,12 @@ def build(out, copies, profile, deck_copies, printing=True):
 
     # the package
     put("api/index.html", "The package", api.index())
-    row([(api.inside(path), f"api/{api.page(path)}", api.module(path)) for path in api.modules()])
+    pages = {path: f"api/{api.page_name(path)}" for path in api.modules()}
+    row([(api.inside(path), at, api.module(path)) for path, at in pages.items()])
 
-    if home := owner.published():
+    if home := owner.site_address():
         (out / "sitemap.xml").write_text(sitemap(out, home), encoding="utf-8")
-    (out / "assets" / "index.js").write_text(search.index(found), encoding="utf-8")
+    (out / "assets" / "index.js").write_text(search.index_script(found), encoding="utf-8")
 
 
 def sitemap(out, home):
@@ -194,7 +196,7 @@ def lost(groups):
         "on all pages.</p>"
     )
     page = shell(name, body, "404.html", groups)
-    home = owner.published()
+    home = owner.site_address()
     base = f'<head><base href="{home.rstrip("/")}/">' if home else "<head>"
     return page.replace("<head>", base, 1)
 
@@ -242,7 +244,7 @@ def main(parser, argv):
 
     if asked.decks:
         out = BUILD / "slides"
-        faults = deck.build(out, BUILD / "decks" / "smoke", asked.names)
+        faults = deck.build_decks(out, BUILD / "decks" / "smoke", asked.names)
         if not asked.no_pdf:
             deck.print_all(out)
     else:

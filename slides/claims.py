@@ -16,7 +16,7 @@ HOW = dict(
     inference="does not follow",
 )
 MINUS = re.compile(r"(?<![\w.,)-])-(?=\.?\d)")  # a hyphen that is a number's sign
-SIGNS = {
+VERDICT_SIGNS = {
     "reproduced": "✓",
     "not reproduced": "✗",
     "wrong": "≠",
@@ -47,7 +47,7 @@ def claims(link):
     for source, about in sources.items():
         some = [claim for claim in book if claim["source"] == source]
         if some:
-            cards = "\n".join(card(claim, link) for claim in some)
+            cards = "\n".join(claim_card(claim, link) for claim in some)
             parts += [
                 f'<h2 id="{source}">{html.escape(about["short"])}</h2>',
                 f'<p class="soft">{cited(about)}. Here: {tally(some)}.</p>',
@@ -73,7 +73,7 @@ def chooser(book):
     )
 
 
-def card(claim, link):
+def claim_card(claim, link):
     """One claim: its place and verdict, what is said, on what the verdict rests."""
     verdict = word(claim)
     return (
@@ -90,7 +90,7 @@ def word(claim):
 
 
 def sign(verdict):
-    return SIGNS.get(verdict, SIGNS["wrong"])
+    return VERDICT_SIGNS.get(verdict, VERDICT_SIGNS["wrong"])
 
 
 def order():

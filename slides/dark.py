@@ -12,14 +12,14 @@ import re
 from matplotlib import image
 
 MOST_GREY = 0.04  # of the area: letters and lines have 2 % at most, heat maps 7 % at least
-PNG = re.compile(r'<img (?![^>]*data-shades)(?=[^>]*src="data:image/png;base64,([^"]*)")')
+PLAIN_PNG = re.compile(r'<img (?![^>]*data-shades)(?=[^>]*src="data:image/png;base64,([^"]*)")')
 SHADES = re.compile(r'<img [^>]*data-shades="([^"]*)"[^>]*>')
 
 
 def turned(body):
     """The body, its drawings of lines marked for the style sheet."""
     mark = '<img class="lines-only" '
-    body = PNG.sub(lambda match: match[0] if shaded(match[1]) else mark, body)
+    body = PLAIN_PNG.sub(lambda match: match[0] if shaded(match[1]) else mark, body)
     return SHADES.sub(turned_around, body)
 
 

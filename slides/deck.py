@@ -14,12 +14,12 @@ from pathlib import Path
 import nbformat
 
 from notebooks import run
+from notebooks.run import ROOT
 from slides import page
 from slides.browser import Browser
 from slides.dark import turned
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent
+HERE = ROOT / "slides"
 KINDS = ("title", "beside", "predict", "end")
 SCRIPTS = (
     "reveal.js/dist/reveal.js",
@@ -190,7 +190,7 @@ def executed(paths, profile, folder, jobs=2):
     return {path: copy for path, copy in copies.items() if copy.exists()}, faults
 
 
-def build(out, work, names=()):
+def build_decks(out, work, names=()):
     """Decks as HTML under `out`, executed copies under `work`; their faults."""
     if not at_hand():
         sys.exit(

@@ -46,7 +46,7 @@ def line(tex):
         tex = re.sub(rf"\\(bar|hat|tilde){ONE}", marked, tex)
         tex = re.sub(rf"\\t?frac{ONE}{ONE}", divided, tex)
         tex = re.sub(rf"\\sqrt{ONE}", rooted, tex)
-        tex = re.sub(rf"([_^]){ONE}", moved, tex)
+        tex = re.sub(rf"([_^]){ONE}", raised_or_lowered, tex)
     tex = " ".join(re.sub(r"[{}\\]", "", tex.replace("^⊤", "⊤")).split())
     return re.sub(r"(?<=[(\[⌈⌊√]) | (?=[)\]⌉⌋,.;:'])", "", tex)
 
@@ -70,7 +70,7 @@ def rooted(found):
     return f"√{held(found[1] or found[2])}"
 
 
-def moved(found):
+def raised_or_lowered(found):
     """Below: A_ts. Above: x², or e^(−x) where there are no such small signs."""
     part = (found[2] or found[3]).strip()
     if found[1] == "_":

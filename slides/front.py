@@ -6,9 +6,9 @@ import re
 import nbformat
 
 from notebooks import run
+from notebooks.run import ROOT
 from slides import page, tables
-from slides.links import ROOT, relink, units
-from slides.shell import TITLE
+from slides.links import relink, units
 
 FIRST, NEXT = "notebooks/00_start_here.html", "notebooks/01_attention.html"
 
@@ -84,7 +84,7 @@ def front(decks, printed):
         f'<a href="{NEXT}">or go straight to attention</a></p>'
     )
     return (
-        f"<h1>{TITLE}</h1>{after_first_paragraph(from_readme(''), start)}"
+        f"<h1>{page.COURSE}</h1>{after_first_paragraph(from_readme(''), start)}"
         f'<h2 id="notebooks">The course</h2><ul class="units">{cards}</ul>'
         f"{ways}{from_readme(*shown)}"
     )

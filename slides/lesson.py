@@ -15,7 +15,7 @@ from slides import page
 
 PREDICT = "> **Predict.**"
 GUESS = re.compile(r"^guess\w*(, *guess\w*)* *=.*\bNone\b.*$", flags=re.M)
-NAME = re.compile(r"\bguess\w*")
+GUESS_NAME = re.compile(r"\bguess\w*")
 TURN = re.compile(r"^(?:> )?\*\*Your turn\*\*.*\Z", flags=re.M | re.S)
 IMPORTS = re.compile(r"(import|from) \w")
 CUT = re.compile(r"^(?=#+ |> \*\*Predict|(> )?\*\*Your turn)", flags=re.M)  # what no fold may hide
@@ -31,7 +31,7 @@ DRAWN = {"figures", "fig", "ax", "axes", "panel", "panels"}
 def body(notebook, after_title=""):
     """All cells as HTML; `after_title` stands below the title."""
     cells = [cell for cell in notebook.cells if "injected-parameters" not in tags(cell)]
-    parts = [cell_html(cells[0]).replace("</h1>", f"</h1>\n{after_title}", 1)]
+    parts = [lesson_cell(cells[0]).replace("</h1>", f"</h1>\n{after_title}", 1)]
     start = first_section(cells)
     parts += set_up(cells[1:start])
     waiting = ""  # a guess of the core whose answer comes after what goes deeper
@@ -124,12 +124,12 @@ def told(cells, state="", guesses=None):
             guesses |= set(asked_names(cell))
             state = "guessed"
         elif state == "guessed" and exercise(cell):
-            parts.append(cell_html(cell))
+            parts.append(lesson_cell(cell))
         elif state == "guessed" or state != "held" and says(cell, guesses):
             parts.append(source_html(cell))
             held, state = [outputs_html(cell)], "held"
         else:
-            (held if state == "held" else parts).append(cell_html(cell))
+            (held if state == "held" else parts).append(lesson_cell(cell))
     if held:
         parts.append(fold("Show what comes out", "\n".join(held), "held"))
         state = ""
@@ -145,7 +145,7 @@ def cut(text):
 def asked_names(cell):
     """The guesses that a cell leaves open."""
     lines = (found[0] for found in GUESS.finditer(cell.source))
-    return [name for line in lines for name in NAME.findall(line.partition("=")[0])]
+    return [name for line in lines for name in GUESS_NAME.findall(line.partition("=")[0])]
 
 
 def exercise(cell):
@@ -155,7 +155,7 @@ def exercise(cell):
 
 def says(cell, guesses):
     """Does a cell print how far off an earlier guess was?"""
-    compared = set(NAME.findall(cell.source)) & guesses
+    compared = set(GUESS_NAME.findall(cell.source)) & guesses
     return bool(compared) and "all_hold(" not in cell.source and outputs_html(cell) != ""
 
 
@@ -165,7 +165,7 @@ def guess_box(cell):
     rows = []
     for line in lines:
         code, _, hint = line.partition("#")
-        for name in NAME.findall(code.partition("=")[0]):
+        for name in GUESS_NAME.findall(code.partition("=")[0]):
             label = name.replace("guess_", "Your guess: ").replace("_", " ")
             rows.append(
                 f'<label>{label} <input type="text" autocomplete="off" data-guess="{name}"></label>'
@@ -182,7 +182,7 @@ def fold(summary, inner, kind):
     return f'<details class="{kind}"><summary>{summary}</summary>\n{inner}\n</details>'
 
 
-def cell_html(cell):
+def lesson_cell(cell):
     if cell.cell_type == "markdown":
         return text_html(cell.source)
     return "\n".join(filter(None, [source_html(cell), outputs_html(cell)]))

@@ -5,13 +5,12 @@ import html
 import posixpath
 import re
 from html.parser import HTMLParser
-from pathlib import Path
 
 from course import owner
 from notebooks import run
+from notebooks.run import ROOT
 from slides import api, deck
 
-ROOT = Path(__file__).resolve().parent.parent
 PREPARED = re.compile(r"(notebooks|slides)/\d\d_\w+\.ipynb")  # may be linked to before it exists
 HOME = {  # file or folder of the repository -> its page on the site
     "README.md": "index.html",
@@ -51,7 +50,7 @@ def places():
     for path in deck.at_hand():
         found[f"slides/{path.name}"] = f"slides/{path.stem}.html"
     for path in api.modules():
-        found[f"minimal/{api.inside(path)}"] = f"api/{api.page(path)}"
+        found[f"minimal/{api.inside(path)}"] = f"api/{api.page_name(path)}"
     for path in (ROOT / "slides" / "figures").iterdir():
         found[f"slides/figures/{path.name}"] = f"figures/{path.name}"
     for path in units():

@@ -45,14 +45,14 @@ def equations_whole(markup):
     return "".join(parts)
 
 
-INLINE = re.compile(r"(?<!<pre>)<code>([^<]+)</code>")
+INLINE_CODE = re.compile(r"(?<!<pre>)<code>([^<]+)</code>")
 HYPHENED = re.compile(r"(?<!\S)(?=\S*-)\S{1,24}(?!\S)")  # short enough for a phone
 
 
 def options_whole(markup):
     """Inline code whose names and options, --like-this, are not parted at their hyphens."""
     kept = lambda name: f'<span class="whole">{name[0]}</span>'
-    return INLINE.sub(lambda found: f"<code>{HYPHENED.sub(kept, found[1])}</code>", markup)
+    return INLINE_CODE.sub(lambda found: f"<code>{HYPHENED.sub(kept, found[1])}</code>", markup)
 
 
 def output_html(output):

@@ -12,7 +12,6 @@ from slides import formula, links, page
 from slides.browser import Browser
 from slides.launch import TOOLS
 
-TITLE = page.COURSE
 ABOUT = (
     "A course in notebooks on the value path of attention: build it by hand, then move one arrow."
 )
@@ -21,7 +20,7 @@ LONGEST = 200
 
 # ---- the picture ---------------------------------------------------------------------------------
 
-PICTURE = "assets/share.png"
+SHARE_PICTURE = "assets/share.png"
 SIZE = (1200, 630)  # pixels, as chats and networks ask for
 DRAWING = "systems.svg"
 ALT = (
@@ -44,12 +43,12 @@ def draw(out):
     """The drawing of the front page below the course's name, as the site's one picture to share."""
     drawing = (out / "figures" / DRAWING).read_text(encoding="utf-8")
     card = out / "assets" / "share.html"
-    card.write_text(CARD.format(title=TITLE, about=ABOUT, drawing=drawing), encoding="utf-8")
+    card.write_text(CARD.format(title=page.COURSE, about=ABOUT, drawing=drawing), encoding="utf-8")
     with Browser() as browser:
         sheet = browser.page(*SIZE)
         sheet.open(card)
         sheet.run("document.fonts.ready.then(() => true)")
-        sheet.shot(out / PICTURE)
+        sheet.shot(out / SHARE_PICTURE)
     card.unlink()
 
 
@@ -66,25 +65,25 @@ def tags(name, body, at):
         f'<meta property="og:title" content="{title}">',
         f'<meta property="og:description" content="{told}">',
         '<meta property="og:type" content="article">',
-        f'<meta property="og:site_name" content="{html.escape(TITLE)}">',
+        f'<meta property="og:site_name" content="{html.escape(page.COURSE)}">',
     ]
     if doctor.browser():  # which draws the picture
         lines += [
-            f'<meta property="og:image" content="{whole(PICTURE, at)}">',
+            f'<meta property="og:image" content="{whole_address(SHARE_PICTURE, at)}">',
             f'<meta property="og:image:width" content="{width}">',
             f'<meta property="og:image:height" content="{height}">',
             f'<meta property="og:image:alt" content="{html.escape(ALT, quote=True)}">',
             '<meta name="twitter:card" content="summary_large_image">',
         ]
-    if owner.published():
-        lines.append(f'<meta property="og:url" content="{whole(at, at)}">')
-        lines.append(f'<link rel="canonical" href="{whole(at, at)}">')
+    if owner.site_address():
+        lines.append(f'<meta property="og:url" content="{whole_address(at, at)}">')
+        lines.append(f'<link rel="canonical" href="{whole_address(at, at)}">')
     return "\n".join(lines)
 
 
-def whole(target, at):
+def whole_address(target, at):
     """The address of a file of the site: whole where the owner has said it, else from the page."""
-    home = owner.published()
+    home = owner.site_address()
     return f"{home.rstrip('/')}/{target}" if home else links.relative(target, at)
 
 

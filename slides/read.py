@@ -33,7 +33,7 @@ from slides import lesson  # noqa: E402
 FOLDER = run.HERE / "read"
 NOTEBOOK = run.HERE / "00_start_here.ipynb"
 PICTURE = re.compile(r'<img alt="([^"]*)"[^>]*? src="data:image/[^;]*;base64,([^"]*)"')
-LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)\s]+)(?=\))")
+MARKDOWN_LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)\s]+)(?=\))")
 OF_THIS_MACHINE = re.compile(r"\bdoctor\.examine\(")  # what such a cell prints differs everywhere
 
 
@@ -62,23 +62,24 @@ def page(notebook, path, pictures=None):
     pictures = {} if pictures is None else pictures
     cells = [cell for cell in notebook.cells if "injected-parameters" not in tags(cell)]
     start = lesson.first_section(cells)
-    parts = [origin(path), head(cells[0].source, path)]
+    parts = [origin(path), first_cell(cells[0].source, path)]
 
     # a drawing as it is, then what only a program needs
     drawn = [cell for cell in cells[1:start] if "remove-input" in tags(cell)]
     set_up = [fenced(cell.source) for cell in cells[1:start] if "remove-input" not in tags(cell)]
     parts += [outputs(cell, path, pictures) for cell in drawn]
-    parts.append(fold("The set-up", "\n\n".join(set_up)))
+    parts.append(markdown_fold("The set-up", "\n\n".join(set_up)))
 
     for deeper, some in lesson.runs(cells[start:]):
-        shown = told(some, path, pictures)
+        shown = told_in_markdown(some, path, pictures)
         if deeper:
-            shown = [fold(f"Deeper: {plain(lesson.page_heading(some))}", "\n\n".join(shown))]
+            heading = without_tags(lesson.page_heading(some))
+            shown = [markdown_fold(f"Deeper: {heading}", "\n\n".join(shown))]
         parts += shown
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def head(source, path):
+def first_cell(source, path):
     """The title, how this page came to be, and the rest of the first cell."""
     title, _, rest = owner.on_its_page(source).partition("\n")
     made = (
@@ -89,7 +90,7 @@ def head(source, path):
     return f"{title}\n\n{made}\n{moved(rest)}"
 
 
-def told(cells, path, pictures):
+def told_in_markdown(cells, path, pictures):
     """Cells in order; what comes out after a guess waits behind a click, up to the next text."""
     parts, guessed = [], False
     for cell in cells:
@@ -104,10 +105,10 @@ def told(cells, path, pictures):
         if "remove-input" in tags(cell):
             code = ""
         elif "hide-input" in tags(cell):
-            code = fold("The code", code)
+            code = markdown_fold("The code", code)
         made = outputs(cell, path, pictures)
         if made and guessed:
-            made = fold("What comes out", made)
+            made = markdown_fold("What comes out", made)
         parts += [code, made]
     return list(filter(None, parts))
 
@@ -140,18 +141,18 @@ def fenced(source):
     return f"```python\n{source}\n```"
 
 
-def fold(summary, inner):
+def markdown_fold(summary, inner):
     """Markdown within <details> is read as such where an empty line stands around it."""
     return f"<details><summary>{summary}</summary>\n\n{inner}\n\n</details>"
 
 
-def plain(markup):
+def without_tags(markup):
     return html.escape(html.unescape(re.sub(r"<[^>]+>", "", markup)), quote=False)
 
 
 def moved(text):
     """Links as they stand in notebooks/, seen from the folder below it."""
-    return LINK.sub(lambda found: posixpath.normpath(f"../{found[1]}"), text)
+    return MARKDOWN_LINK.sub(lambda found: posixpath.normpath(f"../{found[1]}"), text)
 
 
 # ---- the command ---------------------------------------------------------------------------------

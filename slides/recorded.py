@@ -36,7 +36,7 @@ FAMILY = (
     "resformer resformer-learned cross cross-mean cross-all identity residual-q residual-k "
     "neutreno denseformer svformer svformer-anchors gqa cla share-q share-k share-k2 share-v2"
 ).split()
-TITLE = 78  # letters of a title's line over two panels
+TITLE_LETTERS = 78  # letters of a title's line over two panels
 NATS = "held-out nats a token ahead of {base}"
 
 
@@ -53,7 +53,7 @@ def rows(*files):
 # ---- what is drawn: (figure, alt text), or None where nothing is recorded ------------------------
 
 
-def differences(what, table, base="standard"):
+def differences_drawn(what, table, base="standard"):
     """Rows of intervals.paired, best first."""
     table = [row for row in table if row["difference"] is not None and row["plan"] != base]
     if not table:
@@ -87,7 +87,7 @@ def both_texts(what, by_text):
         place = "the novel" if text == "novel" else text
         counted.append(f"on {place} {ahead} of {len(some)} lead clearly, {behind} trail clearly")
     words = f"{what}: {'; '.join(counted)}"
-    title = textwrap.fill(words, TITLE)
+    title = textwrap.fill(words, TITLE_LETTERS)
     height = 1.3 + 0.3 * len(names)
     fig, panels = figures.axes(title, "", "", 9.4, height, columns=len(by_text))
 
@@ -227,7 +227,7 @@ def depths():
     for layers, some in sorted(by_depth.items()):
         for row in intervals.paired(some, "loss", plans=["resformer"]):
             table.append(row | dict(plan=f"ResFormer, {layers} layers"))
-    return differences("ResFormer by depth, on the novel", table)
+    return differences_drawn("ResFormer by depth, on the novel", table)
 
 
 def corners():
@@ -236,7 +236,7 @@ def corners():
     some = rows("dva_factorial")
     if not some:
         return None
-    return differences("One thing at a time", intervals.paired(some, "loss", base), base)
+    return differences_drawn("One thing at a time", intervals.paired(some, "loss", base), base)
 
 
 def mixin():
@@ -323,13 +323,13 @@ def with_figures(body):
 
     def turn(match):
         words = re.sub(r"<a .*?</a>|<[^>]+>", "", match[0])
-        return match[0] + "".join(map(shown, BELOW.get(html.unescape(words).strip(), ())))
+        return match[0] + "".join(map(figure_html, BELOW.get(html.unescape(words).strip(), ())))
 
     return re.sub(r"<h2.*?</h2>", turn, body, flags=re.S)
 
 
 @functools.cache  # drawn once: half a second each
-def shown(picture):
+def figure_html(picture):
     """A picture of the repository by its name, or one that a function draws."""
     if isinstance(picture, str):
         alt = html.escape(pictures.PICTURES[picture][1], quote=True)
@@ -338,4 +338,4 @@ def shown(picture):
     if not found:
         return ""
     fig, alt = found
-    return figures.on_page(figures.picture(fig), "png", figures.check_alt(alt))
+    return figures.on_page(figures.figure_bytes(fig), "png", figures.check_alt(alt))

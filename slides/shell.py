@@ -7,7 +7,6 @@ import re
 from slides import dark, page, preview
 from slides.links import relative
 
-TITLE = preview.TITLE
 NAV = (
     ("Course", "index.html"),
     ("Slides", "slides/index.html"),
@@ -36,7 +35,7 @@ def shell(name, body, at, groups=(), before=None, after=None, broad=False, folde
 {header(at, here)}
 <div class="page">
 {"" if front else chapters}
-{contents(headings)}
+{on_this_page(headings)}
 <main id="main">
 {body}
 {pager(before, after, at)}
@@ -62,7 +61,7 @@ def header(at, here):
         links += f'<a class="part" href="{relative(to, at)}"{current}>{word}</a>'
     return f"""<header><nav aria-label="Course">
 <button id="menu" type="button" aria-controls="chapters" aria-expanded="false">☰ Chapters</button>
-<a class="home" href="{relative("index.html", at)}">{TITLE}</a>{links}
+<a class="home" href="{relative("index.html", at)}">{page.COURSE}</a>{links}
 <button id="find" type="button" aria-label="Search ( / )"><span class="wide">Search <kbd>/</kbd>
 </span><svg class="narrow" viewBox="0 0 20 20" width="20" aria-hidden="true"><path fill="none"
 stroke="currentColor" stroke-width="2" d="M13 13l5 5M8.5 14.5a6 6 0 1 1 0-12 6 6 0 0 1 0 12z"/>
@@ -78,13 +77,13 @@ def sidebar(groups, at, here):
         items = ""
         for word, to in chapters:
             current = ' aria-current="page"' if to == at else ""
-            items += f'<li><a href="{relative(to, at)}"{current}>{shown(word)}</a></li>'
+            items += f'<li><a href="{relative(to, at)}"{current}>{escaped(word)}</a></li>'
         opened = " open" if name == here else ""
         parts.append(f"<details{opened}><summary>{name}</summary><ul>{items}</ul></details>")
     return f'<nav id="chapters" aria-label="Chapters">{"".join(parts)}</nav>'
 
 
-def shown(text):
+def escaped(text):
     return html.escape(page.plain(text))
 
 
@@ -95,7 +94,7 @@ def pager(before, after, at):
     steps = []
     for rel, near in (("prev", before), ("next", after)):
         if near:
-            word, to = shown(near[0]), relative(near[1], at)
+            word, to = escaped(near[0]), relative(near[1], at)
             steps.append(f'<a href="{to}" rel="{rel}">{word}</a>')
         else:
             steps.append("<span></span>")
@@ -137,7 +136,7 @@ def anchored(body):
     return re.sub(r'href="#([^"]+)"', there, body), headings
 
 
-def contents(headings):
+def on_this_page(headings):
     """What is on this page, for the margin; not worth the room where there is one heading."""
     if len(headings) < 2:
         return ""

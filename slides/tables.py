@@ -54,7 +54,7 @@ def measured(column):
 
 def table(columns, rows, kind=""):
     head = "".join(f'<th scope="col">{html.escape(str(name))}</th>' for name in columns)
-    lines = ("".join(map(cell_html, row)) for row in rows)
+    lines = ("".join(map(table_cell, row)) for row in rows)
     body = "\n".join(f"<tr>{line}</tr>" for line in lines)
     start = f"<table class={kind}>" if kind else "<table>"
     return f"{start}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
@@ -63,7 +63,7 @@ def table(columns, rows, kind=""):
 INTERVAL = re.compile(r"^(.+?) (\([^()]*\))$")
 
 
-def cell_html(cell):
+def table_cell(cell):
     """A cell; a number stays on one line, and its interval on one, below it where it is narrow.
 
     On a phone long words keep some room, and a name may be parted at its underscores."""
@@ -77,7 +77,7 @@ def cell_html(cell):
 
 def numbers_whole(body):
     """Tables that Markdown made: their numbers stay on one line, too."""
-    return re.sub(r"<td>(.*?)</td>", lambda match: cell_html(match[1]), body)
+    return re.sub(r"<td>(.*?)</td>", lambda match: table_cell(match[1]), body)
 
 
 def cited(about):

@@ -99,7 +99,7 @@ def measure(parser, argv, parts, usual):
         help="an evidence file that gets a row a part: notebooks/evidence/bench.json",
     )
     asked = parser.parse_args(argv)
-    results.check_target(asked.out)
+    results.check_evidence(asked.out)
     torch.set_num_threads(asked.threads)
     found = dict(machine=machine()) | {field: None for field, _ in parts.values()}
     rate = matmul_rate() / 1e9
@@ -109,11 +109,11 @@ def measure(parser, argv, parts, usual):
             field, part = parts[name]
             found[field] = part(asked)
             if asked.out and found[field]:
-                record(asked.out, field, found)
+                record_part(asked.out, field, found)
     print(json.dumps(found))
 
 
-def record(path, field, found):
+def record_part(path, field, found):
     """A row for a part, written as soon as it is measured, beside the machine that measured it."""
     command = "make bench ARGS='--out notebooks/evidence/bench.json', once a part"
     none = dict(name="none", fingerprint="none", tokens=0)

@@ -14,12 +14,12 @@ from minimal.kernels.reference import TOLERANCE
 from minimal.training.device import compute_dtype
 from minimal.variants import build
 
-PLANS = ("standard", "svformer", "bov")
+TIMED_PLANS = ("standard", "svformer", "bov")
 
 LENGTHS = (4096, 32768)
 
 
-def generating(plans=PLANS, size="tiny", tokens=32, rounds=5, where="cpu"):
+def generating(plans=TIMED_PLANS, size="tiny", tokens=32, rounds=5, where="cpu"):
     """Tokens a second of `generate`, uncompiled, behind a prompt as long as the context, which is
     part of the time; and how many times the first plan's."""
     models = [build(plan, size, device=where, compute=compute_dtype(where)) for plan in plans]

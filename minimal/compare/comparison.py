@@ -50,7 +50,7 @@ def compare(
     path = Path(out or runs_folder() / "evidence" / f"{key}.json")
     if path.suffix != ".json":
         raise ValueError(f"wanted a file that ends in .json, got {path}: name another --out")
-    results.check_target(path)
+    results.check_evidence(path)
     what = f"{match}-matched at {budget:g}"
     if rows_of(path) and (held := results.read(path)["what"]) != what:
         raise ValueError(

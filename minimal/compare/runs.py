@@ -186,7 +186,7 @@ def same(row, run):
     return (row["plan"], row["size"], row["seed"], row["asked"]) == ours
 
 
-def missing(grid, path):
+def missing_runs(grid, path):
     """The runs of a grid that its file lacks."""
     return ledger.missing(path, grid.runs(), same)
 
@@ -202,7 +202,7 @@ def record(grid, path, command, until=math.inf, quiet=True):
     work on one grid: each takes runs that no other is training."""
     here = ledger.numerical_state()["machine"]
     check_machine(grid, here, f"start the command with ATEN_CPU_CAPABILITY={grid.on.lower()}")
-    todo = missing(grid, path)
+    todo = missing_runs(grid, path)
     if todo:  # a file of another corpus is refused before anything is trained
         corpus = corpora.find(todo[0].corpus, todo[0].tokens)
         results.check_corpus(path, dict(name=corpus.name, fingerprint=corpus.fingerprint))

@@ -20,7 +20,7 @@ from filelock import FileLock, Timeout
 
 CHECKOUT = Path(__file__).resolve().parents[2]  # the repository, where there is one
 
-FORMAT = 1  # raise it when a cached file changes its meaning: old caches are then left alone
+CACHE_FORMAT = 1  # raise it when a cached file changes its meaning: old caches are then left alone
 
 UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS}
 
@@ -46,7 +46,7 @@ def runs_folder():
 
 def data_folder():
     """Prepared text: corpora, tokenizers, packed tokens."""
-    return runs_folder() / "data" / f"format-{FORMAT}"
+    return runs_folder() / "data" / f"format-{CACHE_FORMAT}"
 
 
 def digest(*parts):
@@ -74,7 +74,7 @@ def writing(path, kinds=None):
         ) from error
 
 
-KINDS = (
+FILE_KINDS = (
     (stat.S_ISREG, "a file"),
     (stat.S_ISDIR, "a folder"),
     (stat.S_ISLNK, "a link"),
@@ -94,7 +94,7 @@ def kind_of(path, look=os.lstat):
         mode = look(path).st_mode
     except (FileNotFoundError, NotADirectoryError):
         return ""
-    return next((words for of_kind, words in KINDS if of_kind(mode)), "a device")
+    return next((words for of_kind, words in FILE_KINDS if of_kind(mode)), "a device")
 
 
 def target(path, ours=None):

@@ -74,7 +74,7 @@ HUB = {
 
 CHARACTERS_PER_TOKEN = 5  # a little more than a vocabulary of 32,768 packs into a token
 
-PATIENCE = 100_000  # documents read in vain before a mix is called impossible
+MOST_IN_VAIN = 100_000  # documents read in vain before a mix is called impossible
 
 
 def fetched(place):
@@ -159,10 +159,10 @@ def mixed(name, rows, hub):
             yield row
             continue
         vain += 1
-        if vain >= PATIENCE:
+        if vain >= MOST_IN_VAIN:
             late = [domain for domain in share if taken[domain] <= share[domain] * total]
             raise DataError(
-                f"corpus {name}: {PATIENCE:,} documents and none from {' or '.join(late)}: "
+                f"corpus {name}: {MOST_IN_VAIN:,} documents and none from {' or '.join(late)}: "
                 "take another corpus, or a domain that it has, as in slimpajama:C4"
             )
 

@@ -15,7 +15,7 @@ from minimal.data.files import digest
 
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 TOPICS = "pydoc_data.topics"
-FORMAT = 1  # raise it when the same Python would give another text
+TEXT_FORMAT = 1  # raise it when the same Python would give another text
 
 
 def docstrings(source):
@@ -45,5 +45,5 @@ def manual():
         told += [inspect.cleandoc(text) for text in chapters.values()]
         return sorted((text for text in told if text.strip()), key=digest)
 
-    made_of = library.fingerprint, sorted(chapters.items()), sys.version_info[:2], FORMAT
+    made_of = library.fingerprint, sorted(chapters.items()), sys.version_info[:2], TEXT_FORMAT
     return kept_corpus("manual", f"from-{digest(*made_of)}", dict(train=read))

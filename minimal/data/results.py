@@ -61,7 +61,7 @@ def is_evidence(path):
         return False
 
 
-def check_target(path):
+def check_evidence(path):
     """Say before anything is measured that it could not be written down at `path`."""
     if path:
         files.check_target(path, is_evidence)
@@ -132,7 +132,7 @@ def check_corpus(path, corpus):
 def append(path, row, head, there=lambda row: False):
     """Add one finished row at once; the first writer also writes `head`. Nothing is added where
     another writer's row is `there` already."""
-    check_target(path)
+    check_evidence(path)
     with locked(path):
         check_corpus(path, head["corpus"])
         there_already = Path(path).exists() and Path(path).stat().st_size

@@ -38,7 +38,7 @@ LAYERS = dict(
 
 DIALS = dict(alpha="fixed", start=0.5, act="relu", on="raw", where="everywhere")
 
-CHOICES = dict(alpha=ALPHAS, act=ACTS, on=("raw", "norm"))
+ALLOWED = dict(alpha=ALPHAS, act=ACTS, on=("raw", "norm"))
 
 
 class TokenGate(Gate):
@@ -91,8 +91,8 @@ def check_spec(dials):
     for name, value in dials.items():
         if name not in DIALS:
             raise ValueError(f"unknown dial {name!r}: one of {', '.join(DIALS)}")
-        if name in CHOICES and value not in tuple(CHOICES[name]):
-            raise ValueError(f"{name}={value!r}: wanted one of {', '.join(CHOICES[name])}")
+        if name in ALLOWED and value not in tuple(ALLOWED[name]):
+            raise ValueError(f"{name}={value!r}: wanted one of {', '.join(ALLOWED[name])}")
     start, layers = dials["start"], dials["where"]
     if not isinstance(start, (int, float)) or not math.isfinite(start):
         raise ValueError(f"start={start!r}: wanted a number, as in 0.5")

@@ -19,7 +19,7 @@ from minimal.tasks import passages, squad
 from minimal.training.device import compute_dtype, device
 from minimal.training.recipes import RECIPES
 
-FAR = -1e4  # a score that no padding can win with
+LOSING_SCORE = -1e4  # a score that no padding can win with
 
 BATCH = 64  # windows that are scored at once
 
@@ -53,7 +53,7 @@ class SpanTask:
 
         padding = torch.arange(width, device=model.device) >= lengths[:, None]  # (B, T)
         ends = model(ids, segments=segments, lengths=lengths)
-        return [end.masked_fill(padding, FAR) for end in ends]
+        return [end.masked_fill(padding, LOSING_SCORE) for end in ends]
 
     def loss(self, model, which):
         first, last = self.scores(model, self.rows, which)
@@ -62,7 +62,7 @@ class SpanTask:
 
     def found(self, model):
         """id -> (n best answers with their scores, the score of no answer), on test questions."""
-        ends = torch.full((2, *self.held.ids.shape), FAR)  # first and last (N, T)
+        ends = torch.full((2, *self.held.ids.shape), LOSING_SCORE)  # first and last (N, T)
         for which in torch.arange(len(self.held.ids)).split(BATCH):
             for whole, part in zip(ends, self.scores(model, self.held, which)):
                 whole[which, : part.shape[1]] = part.cpu()

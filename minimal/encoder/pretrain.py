@@ -100,7 +100,7 @@ class Stage:
 # the bypass report: 399M + 369M tokens seen, of 0.6B
 REPORT = (Stage(128, 48, 65_000), Stage(512, 48, 15_000))
 
-SHORTEST = 4  # [CLS], a piece and the one after it, [SEP]
+SHORTEST_SEQUENCE = 4  # [CLS], a piece and the one after it, [SEP]
 
 
 def stages_of(text):
@@ -109,11 +109,11 @@ def stages_of(text):
         stages = tuple(Stage(*map(int, part.split("x"))) for part in text.split(","))
     except (ValueError, TypeError):
         stages = ()
-    whole = all(s.length >= SHORTEST and s.batch > 0 and s.steps > 0 for s in stages)
+    whole = all(s.length >= SHORTEST_SEQUENCE and s.batch > 0 and s.steps > 0 for s in stages)
     if not stages or not whole:
         raise ValueError(
             f"stages {text!r}: wanted LENGTHxBATCHxSTEPS with commas between, at least "
-            f"{SHORTEST}x1x1, as in 128x48x65000,512x48x15000"
+            f"{SHORTEST_SEQUENCE}x1x1, as in 128x48x65000,512x48x15000"
         )
     return stages
 

@@ -30,7 +30,7 @@ from minimal.kernels.reference import MOST_LOGIT
 
 # Keys a tile: with 4 warps and 3 stages about 38 KB of shared memory at D = 128, so that several
 # programs share a processor; in fp32, where 32 keys would spill, fewer.
-KEYS, FEW_KEYS = 64, 16
+KEYS, KEYS_IN_FP32 = 64, 16
 # Query rows in fp32 that a warp holds without spilling, before sm_90 and from there on.
 ROWS_A_WARP = (8, 4)
 
@@ -189,7 +189,7 @@ def decode_plan(q, k, window, splits, stages=3):
         if q.is_cuda:
             processors = torch.cuda.get_device_properties(q.device).multi_processor_count
         splits = how_many_splits(B, G, reach, processors)
-    keys_a_tile = KEYS if q.element_size() == 2 else FEW_KEYS
+    keys_a_tile = KEYS if q.element_size() == 2 else KEYS_IN_FP32
     generation = torch.cuda.get_device_capability(q.device)[0] if q.is_cuda else 0
     rows, warps = rows_and_warps(T, H // G, q.element_size(), generation)
     constants = dict(

@@ -9,7 +9,7 @@ are, and skips what lies above the diagonal.
 
 import torch
 
-BLOCK = 128  # rows of the map at a time: 3/8 of a causal map of 512 is never computed
+MAP_ROWS = 128  # rows of the map at a time: 3/8 of a causal map of 512 is never computed
 
 
 def mix(q, k, streams, scale=None):
@@ -19,10 +19,10 @@ def mix(q, k, streams, scale=None):
     q = (q * scale).transpose(1, 2)  # (B, H, T, D)
     k = k.permute(0, 2, 3, 1)  # (B, H, D, T)
     values = torch.cat([stream.transpose(1, 2) for stream in streams], -1)  # (B, H, T, all widths)
-    later = torch.ones(BLOCK, BLOCK, dtype=torch.bool, device=q.device).triu(1)
+    later = torch.ones(MAP_ROWS, MAP_ROWS, dtype=torch.bool, device=q.device).triu(1)
     mixed = []
-    for first in range(0, T, BLOCK):
-        last = min(T, first + BLOCK)
+    for first in range(0, T, MAP_ROWS):
+        last = min(T, first + MAP_ROWS)
         score = q[:, :, first:last] @ k[..., :last]  # (B, H, rows, last)
         score[..., first:].masked_fill_(later[: last - first, : last - first], float("-inf"))
         mixed.append(score.softmax(-1) @ values[:, :, :last])

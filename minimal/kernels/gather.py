@@ -105,7 +105,7 @@ def measured(way, given, how):
     return fastest(("counted", *sizes, q.dtype, table.dtype), ways)
 
 
-def split(q, k, table, ids, gain, *, causal, window, lengths, scale, bound=None, plan=None):
+def split_decode(q, k, table, ids, gain, *, causal, window, lengths, scale, bound=None, plan=None):
     from minimal.kernels.decode import run_split
 
     ready = kernel_ready(q, k, table, ids)
@@ -125,7 +125,7 @@ def rows(q, k, table, ids, gain, *, plan=None, **how):
     return rows_decode(q, k, table, ids, gain, **how)
 
 
-WAYS = dict(dense=dense, fused=fused, split=split, histogram=histogram, rows=rows)
+WAYS = dict(dense=dense, fused=fused, split=split_decode, histogram=histogram, rows=rows)
 
 TRAIN = ("dense", "fused")  # the ways that have a backward
 

@@ -68,7 +68,7 @@ DISTRIBUTIONS = dict(
 )
 
 # kind of a Linear -> the role that decides its learning rate
-ROLES = dict(
+ROLE_OF_KIND = dict(
     matrix="matrix",
     up="matrix",
     out="matrix",
@@ -82,7 +82,7 @@ ROLES = dict(
 def role_of(module, leaf):
     """The role of a module's parameter `leaf`."""
     if isinstance(module, Linear):
-        return "bias" if leaf == "bias" else ROLES[module.kind]
+        return "bias" if leaf == "bias" else ROLE_OF_KIND[module.kind]
     if isinstance(module, (Coefficient, Embedding)):
         return module.role
     if isinstance(module, Norm):

@@ -92,11 +92,11 @@ X0_LEARNED = partial(Input, **LEARNED)
 TABLE = partial(Table, **LEARNED)
 GATED = partial(Gate, Own, partial(Table, start="uniform"))
 
-MODDED = (
+MODDED_PIECES = (
     partial(UNet, modded_skips),
     partial(Lambdas, falling(1.0, by=0.0), falling(0.0, by=0.0), LAMBDAS),
 )
 MOVED = by_layer(partial(modded_value, gap=5))
 WHOLE = by_layer(partial(modded_value, gap=None))
-NANOCHAT = (partial(Lambdas, falling(1.15, by=0.10), falling(0.20, by=0.15)), Backout)
+NANOCHAT_PIECES = (partial(Lambdas, falling(1.15, by=0.10), falling(0.20, by=0.15)), Backout)
 BARE = dict(mlp=False, output=False)  # DVA has neither a feed-forward net nor W_O

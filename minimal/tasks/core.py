@@ -15,10 +15,10 @@ import torch
 
 from minimal.command import command, number
 from minimal.data import files
-from minimal.data.results import check_target, header, write
+from minimal.data.results import check_evidence, header, write
 from minimal.evaluate import opened
-from minimal.tasks.core_scores import RULES, judge, score
-from minimal.tasks.core_tasks import LM, SUITES, TASKS, file_of, question, read, sample
+from minimal.tasks.core_scores import RULES, judge, score_questions
+from minimal.tasks.core_tasks import LM, SUITES, TASKS, file_of, question, read_task, sample
 from minimal.training.progress import progress
 
 # ResFormer does not say which; OpenBookQA below chance points at sums.
@@ -55,7 +55,7 @@ def evaluate(model, tok, tasks, where, limit=None, log=None, block=32):
     # What is to be asked.
     asked = []
     for task in tasks:
-        items, data = read(task, where)
+        items, data = read_task(task, where)
         key = key_of(weights, task, data, limit, context)
         asked.append((task, sample(task, items, limit), key))
 
@@ -75,7 +75,7 @@ def evaluate(model, tok, tasks, where, limit=None, log=None, block=32):
                     files.append_lines(log, rows)
                 answered += len(part)
                 bar.show(answered, task.label)
-            results.append(summary(task, list(done.values())))
+            results.append(task_summary(task, list(done.values())))
     return results
 
 
@@ -83,7 +83,7 @@ def ask(model, tok, task, items, indices, context):
     """Some items of a task: a row for each."""
     questions = [question(task, items, index, tok, context) for index in indices]
     rows = []
-    for index, asked, answer in zip(indices, questions, score(model, questions)):
+    for index, asked, answer in zip(indices, questions, score_questions(model, questions)):
         about = dict(task=task.label, index=index, cut=asked.cut, clipped=asked.clipped)
         rows.append(about | judge(task, items[index], asked, answer, tok))
     return rows
@@ -100,7 +100,7 @@ def standard_error(share, n):
     return math.sqrt(share * (1 - share) / n)
 
 
-def summary(task, rows):
+def task_summary(task, rows):
     """One task in numbers: accuracy by each rule, the share of the most frequent right answer, the
     share cut."""
     n = len(rows)
@@ -253,7 +253,7 @@ def main(parser, argv):
     add("--device", default="auto")
     add("--json", help="evidence file to write")
     asked = parser.parse_args(argv)
-    check_target(asked.json)
+    check_evidence(asked.json)
     tasks = chosen(parser, asked)
 
     folder = Path(asked.checkpoint)

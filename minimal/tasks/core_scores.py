@@ -28,7 +28,7 @@ def spans(model, rows, starts, cache=None, seen=0):
 
 
 @torch.inference_mode()
-def score(model, questions):
+def score_questions(model, questions):
     """spans() of every row of every question. What the rows of a question begin with goes through
     the model once, into a cache; where that would save little, the rows of many questions share a
     batch."""

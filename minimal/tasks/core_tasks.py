@@ -24,7 +24,7 @@ READING, SYMBOLIC, WORLD = "reading comprehension", "symbolic problem solving", 
 COMMON, LANGUAGE = "commonsense reasoning", "language understanding"
 
 # fmt: off
-ROWS = (  # label, kind, examples, delimiter, baseline, chance, category, items
+TASK_ROWS = (  # label, kind, examples, delimiter, baseline, chance, category, items
     ("jeopardy",                         LM,     10, ANSWER, 0,     0,    WORLD,    2117),
     ("bigbench_qa_wikidata",             LM,     10, SPACE,  0,     0,    WORLD,    20321),
     ("arc_easy",                         MC,     25, ANSWER, 0.25,  0.25, WORLD,    2376),
@@ -51,7 +51,7 @@ ROWS = (  # label, kind, examples, delimiter, baseline, chance, category, items
 
 FILES = dict(jeopardy="jeopardy_all", winograd="winograd_wsc")  # the others bear their label
 
-TASKS = [Task(label, FILES.get(label, label), *rest) for label, *rest in ROWS]
+TASKS = [Task(label, FILES.get(label, label), *rest) for label, *rest in TASK_ROWS]
 
 # ResFormer (2410.17897), Table 1
 SIX = "hellaswag openbook_qa winogrande arc_challenge arc_easy piqa".split()
@@ -112,7 +112,7 @@ def file_of(task, where):
     return next((path for path in places if path.exists()), None)
 
 
-def read(task, where):
+def read_task(task, where):
     """All items of a task, checked, and their fingerprint. A URL goes through `datasets`, a folder
     is read here."""
     source = file_of(task, where)
@@ -225,7 +225,7 @@ def common(rows):
 
 # Token rows; where in each the scored span starts (it ends with the row); did rows, did spans lose
 # tokens?
-Question = namedtuple("Question", "rows starts cut clipped")
+QuestionInTokens = namedtuple("QuestionInTokens", "rows starts cut clipped")
 
 
 def question(task, items, index, tok, context):
@@ -257,7 +257,7 @@ def question(task, items, index, tok, context):
     # What the context cannot hold is lost on the left.
     lost = [max(0, len(row) - context) for row in rows]
     pairs = list(zip(starts, lost))
-    return Question(
+    return QuestionInTokens(
         rows=[row[n:] for row, n in zip(rows, lost)],
         starts=[max(1, start - n) for start, n in pairs],
         cut=any(lost),

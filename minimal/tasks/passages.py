@@ -9,7 +9,7 @@ from torch.nn.utils.rnn import pad_sequence
 from minimal.data.files import Skip, need
 
 LONGEST_QUESTION = 64  # tokens
-BATCH = 64  # windows whose spans are ranked at once
+RANKED_AT_ONCE = 64  # windows whose spans are ranked at once
 
 
 # ---- windows ------------------------------------------------------------------------------------
@@ -170,7 +170,7 @@ def answers(questions, rows, first, last, n=20, longest=30):
     finds something is enough."""
     # Over the windows of a question: the best score of a place, the least of "no answer".
     spans = []
-    for batch in torch.arange(len(rows.ids)).split(BATCH):
+    for batch in torch.arange(len(rows.ids)).split(RANKED_AT_ONCE):
         spans += best_spans(first[batch], last[batch], rows.inside[batch], n, longest)
     places, null = {}, {}
     for row, found in enumerate(spans):

@@ -14,7 +14,7 @@ NOT_IN_IDENTITY = {"out", "save", "device", "compile", "graph"}
 # and those that change only how often and how much is measured.
 HOW_OFTEN = {"evaluate", "rows"}
 
-KINDS = {int: "a whole number", float: "a number", str: "a name", bool: "True or False"}
+TYPE_WORDS = {int: "a whole number", float: "a number", str: "a name", bool: "True or False"}
 
 MOST = dict(  # what is above is a slip of the keyboard; int fields are at least 1 besides
     steps=10**9,
@@ -139,7 +139,7 @@ def check_kind(entry, value):
         return
     good = {float: (int, float)}.get(kind, kind)
     if not isinstance(value, good) or (kind in (int, float) and isinstance(value, bool)):
-        wanted = KINDS.get(kind, kind.__name__)
+        wanted = TYPE_WORDS.get(kind, kind.__name__)
         raise ValueError(f"{entry.name}: wanted {wanted}, got {value!r}")
 
 

@@ -7,6 +7,6 @@ checkout, too, where the exercises are.
 import sys
 from pathlib import Path
 
-CHECKOUT = str(Path(__file__).resolve().parents[2])
-if CHECKOUT not in sys.path:
-    sys.path.append(CHECKOUT)
+CHECKOUT = Path(__file__).resolve().parents[2]
+if str(CHECKOUT) not in sys.path:
+    sys.path.append(str(CHECKOUT))

@@ -4,7 +4,7 @@ from course import figures, records
 from minimal.compare import intervals
 
 
-def recorded(grid, base, *plans):
+def say_recorded(grid, base, *plans):
     """Print how far ahead of `base` a recorded grid has these plans, as they are (rows with changes
     aside); {plan: row of intervals.paired, ahead above zero}, {} where nothing is recorded."""
     rows = records.rows_of(records.EVIDENCE / f"{grid}.json")

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from minimal.command import command
-from minimal.data.results import check_target, header, write
+from minimal.data.results import check_evidence, header, write
 
 # An A100 has 163 KB, but sm_86 and sm_89 run the same tiles with 99 KB.
 SHARED_LIMIT = {80: 99 * 1024, 90: 227 * 1024}
@@ -133,7 +133,7 @@ def launched(case):
         return dict(M=m, N=n), constants, warps, stages
     if case.kernel == "split":
         constants["JOINED"] = True
-    keys = decode.KEYS if BYTES[case.dtype] == 2 else decode.FEW_KEYS
+    keys = decode.KEYS if BYTES[case.dtype] == 2 else decode.KEYS_IN_FP32
     rows, warps = decode.rows_and_warps(1, case.group, BYTES[case.dtype], case.arch // 10)
     return dict(R=rows, N=keys), constants, warps, 3
 
@@ -166,7 +166,7 @@ def compile_case(case):
         tile="x".join(str(v) for v in tile.values()),
         warps=warps,
         stages=stages,
-        **read(done),
+        **kernel_facts(done),
     )
 
 
@@ -193,7 +193,7 @@ def compile_kernel(kernel, types, constants, arch, warps, stages):
     )
 
 
-def read(done):
+def kernel_facts(done):
     """What stands in a compiled kernel."""
     usage, sass = disassemble(done.asm["cubin"])
     count = lambda pattern, text: len(re.findall(pattern, text))
@@ -293,7 +293,7 @@ def line(row):
 def main(parser, argv):
     parser.add_argument("--out", type=Path, help="where to write the table")
     asked = parser.parse_args(argv)
-    check_target(asked.out)
+    check_evidence(asked.out)
     table = report()
     if asked.out:
         write(asked.out, table)

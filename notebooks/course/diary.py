@@ -25,10 +25,10 @@ def plain(value):
 # ---- in words ------------------------------------------------------------------------------------
 
 
-def told(value, form):
+def value_in_words(value, form):
     """A value in words: numbers in the given form, several of them with commas."""
     if isinstance(value, (list, tuple)):
-        return ", ".join(told(part, form) for part in value)
+        return ", ".join(value_in_words(part, form) for part in value)
     if isinstance(value, bool) or not isinstance(value, Real):
         return str(value)
     return format(value, form)
@@ -69,11 +69,11 @@ def number(value):
 def answer(question, truth, guess=None, form=".3g"):
     """Print what came out; if the learner guessed, how far off, and keep the first guess."""
     truth, guess = plain(truth), plain(guess)
-    line = f"{question}: {told(truth, form)}"
+    line = f"{question}: {value_in_words(truth, form)}"
     if guess is None or (isinstance(guess, (list, tuple)) and all(g is None for g in guess)):
         print(line)
         return
-    print(f"{line}. You said {told(guess, form)}: {distance(truth, guess)}")
+    print(f"{line}. You said {value_in_words(guess, form)}: {distance(truth, guess)}")
     # a second guess has seen the answer
     if not any(entry["question"] == question for entry in guesses()):
         with contextlib.suppress(OSError):  # a folder that nobody may write to: no diary

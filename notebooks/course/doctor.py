@@ -14,11 +14,10 @@ import shutil
 import sys
 import sysconfig
 
+from course import CHECKOUT
 from minimal.command import command
 
-HOME = pathlib.Path(__file__).resolve().parents[2]
-
-SETUP = "make -B setup" if (HOME / ".venv/.ready").exists() else "make setup"
+SETUP = "make -B setup" if (CHECKOUT / ".venv/.ready").exists() else "make setup"
 
 BROWSERS = (
     "chromium",
@@ -29,7 +28,7 @@ BROWSERS = (
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 )
 
-WIDTH = 100
+COLUMNS = 100
 
 
 def browser():
@@ -48,7 +47,7 @@ def version(package):
 
 def pins():
     """constraints.txt as {name: version}; {} where `minimal` is installed without its checkout."""
-    path = HOME / "constraints.txt"
+    path = CHECKOUT / "constraints.txt"
     lines = path.read_text().splitlines() if path.exists() else []
     pinned = [line.partition(";")[0].strip() for line in lines if line and line[0] != "#"]
     return dict(line.split("==") for line in pinned)
@@ -59,9 +58,9 @@ def pins():
 
 def python():
     place = "no .venv yet"
-    if pathlib.Path(sys.prefix).resolve() == HOME / ".venv":
+    if pathlib.Path(sys.prefix).resolve() == CHECKOUT / ".venv":
         place = "in .venv"
-    elif (HOME / ".venv").exists():
+    elif (CHECKOUT / ".venv").exists():
         place = "not .venv's: make uses that one"
     fits = (3, 11) <= sys.version_info[:2] <= (3, 14)
     found = f"{platform.python_version()}, {place}"
@@ -174,7 +173,7 @@ def parity():
 
 def disk():
     needed = 1 if version("torch") else 4
-    free = shutil.disk_usage(HOME).free / 1e9
+    free = shutil.disk_usage(CHECKOUT).free / 1e9
     fix = "" if free >= needed else "make room; make setup TORCH=cpu needs least"
     return f"{free:.0f} GB free here, {needed} needed", fix
 
@@ -217,7 +216,7 @@ def line_of(row):
     """One line of the screen; where it is too narrow, what was found is cut and the fix is not."""
     line = f"{row['status']:>4}  {row['what']:<16}{row['found']}"
     fix = f"  -> {row['fix']}" if row["fix"] else ""
-    room = WIDTH - len(fix)
+    room = COLUMNS - len(fix)
     if len(line) > room:
         line = line[: room - 1] + "…"
     return line + fix

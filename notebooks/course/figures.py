@@ -302,7 +302,7 @@ def check_alt(alt):
     return alt
 
 
-def picture(fig, kind="png"):
+def figure_bytes(fig, kind="png"):
     """The figure as bytes, equal for equal figures: no date, no program's name. Then it is done
     with: pyplot keeps every figure that nobody closes."""
     import matplotlib.pyplot as plt
@@ -324,7 +324,7 @@ def show(fig, alt):
     kind = os.environ.get(KIND, "png")
     media = dict(svg="svg+xml").get(kind, kind)
     with matplotlib.rc_context({"svg.fonttype": "none"}):  # letters as letters, not as paths
-        image = picture(fig, kind)
+        image = figure_bytes(fig, kind)
     if not in_notebook():
         print(f"[figure] {alt}")
         return

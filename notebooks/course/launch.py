@@ -47,7 +47,7 @@ class Launcher:
             there = [x.to(self.where) if torch.is_tensor(x) else x for x in arguments]
             with np.errstate(all="ignore"):  # 0 / 0 is the learner's lesson, not numpy's
                 kernel[grid](*there, **sizes)
-            gap = max(apart(a, b) for a, b in zip(watched, there, strict=True))
+            gap = max(tensors_apart(a, b) for a, b in zip(watched, there, strict=True))
             self.gaps[kernel.__name__] = max(gap, self.gaps.get(kernel.__name__, 0.0))
             watched = there
         for given, found in zip(arguments, watched, strict=True):
@@ -56,7 +56,7 @@ class Launcher:
         return trace
 
 
-def apart(a, b):
+def tensors_apart(a, b):
     """The largest difference of two tensors; the same infinity or NaN in both counts nothing."""
     if not torch.is_tensor(a) or not a.is_floating_point() or a is b:
         return 0.0

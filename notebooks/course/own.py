@@ -60,4 +60,4 @@ def one(module, kernel, types, constants, arch, warps=4, stages=3):
     kernel = getattr(module, kernel)
     done = compiled.compile_kernel(kernel, types, constants, arch, warps, stages)
     counts = {name: len(re.findall(words, done.asm["ptx"])) for name, words in COUNTED.items()}
-    return dict(arch=arch, warps=warps, stages=stages) | compiled.read(done) | counts
+    return dict(arch=arch, warps=warps, stages=stages) | compiled.kernel_facts(done) | counts

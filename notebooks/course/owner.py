@@ -2,9 +2,9 @@
 
 import re
 import tomllib
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from course import CHECKOUT
+
 BESIDE = "**Beside it.** "  # in the head of a notebook, before its links
 EXECUTED = "[Notebook 00, executed](notebooks/read/00_start_here.md)"  # in README
 SITE = re.compile(r", or \[the whole course as pages\]\([^)]*\)")
@@ -14,16 +14,16 @@ RENDERED = re.compile(r"\[Page\]\([^)]*\) · ")
 
 def project():
     """The address of this repository, if the owner of a fork has told pyproject.toml; else None."""
-    return told("Homepage")
+    return address("Homepage")
 
 
-def published():
+def site_address():
     """The address at which the owner shows the site; None: it is read from a folder."""
-    return told("Documentation")
+    return address("Documentation")
 
 
-def told(name):
-    about = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+def address(name):
+    about = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     return about.get("urls", {}).get(name)
 
 
@@ -32,7 +32,7 @@ def with_page(source, name):
 
     `python notebooks/run.py --clean` writes it, and takes it out where the address is gone.
     """
-    source, home = without_page(source), published()
+    source, home = without_page(source), site_address()
     if not home:
         return source
     page = f"[Page]({home.rstrip('/')}/notebooks/{name}.html) · "
@@ -50,7 +50,7 @@ def on_its_page(source):
 
 def with_site(readme):
     """README with a link to the published site behind the one to the page that needs none."""
-    readme, home = SITE.sub("", readme), published()
+    readme, home = SITE.sub("", readme), site_address()
     if not home:
         return readme
     link = f", or [the whole course as pages]({home.rstrip('/')}/index.html)"

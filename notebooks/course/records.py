@@ -1,13 +1,12 @@
 """What did the sources print, what do they claim, what have we measured? Readers of evidence."""
 
 from collections import Counter
-from pathlib import Path
 
+from course import CHECKOUT
 from minimal.compare.ledger import rows_of  # noqa: F401 read with the records
 from minimal.data import results
 from minimal.data.results import load
 
-CHECKOUT = Path(__file__).resolve().parents[2]
 EVIDENCE = CHECKOUT / "notebooks" / "evidence"
 
 # Runs of ours decide the first three, arithmetic and tests the fourth. What no run of ours could

@@ -26,7 +26,7 @@ SOURCES = dict(  # mark -> (colour, hatch, letter)
     none=("#ffffff", "", "–"),
 )
 
-WORDS = dict(
+LEGEND = dict(
     own="own stream",
     layer="an earlier layer (1 = the first, V₁)",
     x0="x0 W_V",
@@ -60,7 +60,7 @@ def sources_map(size="tiny", plans=None, title=TITLE):
     ax.grid(False)
     used = set()
     for y, model in enumerate(models):
-        strips = beside(model)
+        strips = tables_in_stream(model)
         for at, block in enumerate(model.blocks):
             marks, letters = described(block.attention)
             side, mark = strips.get(at, ("", None))
@@ -104,7 +104,7 @@ def learns(source):
     return any(isinstance(weight, Module) and [*weight.parameters()] for weight in weights)
 
 
-def plain(attention):
+def only_own(attention):
     """Does a layer hand over its own product h W_V, with nothing mixed in and nothing changed?"""
     return described(attention) == (["own"], "")
 
@@ -115,7 +115,7 @@ def value_matrices(plan, size="tiny"):
     return sum("attention.value" in name and p.ndim == 2 for name, p in named)
 
 
-def beside(model):
+def tables_in_stream(model):
     """{layer: (side, mark)} of the rows of tables that join the stream and not the values."""
     found = {}
     for stream in model.streams:
@@ -166,7 +166,7 @@ def legend(ax, marks, strips=False):
     for mark in marks:
         colour, hatch, letter = SOURCES[mark]
         look = dict(facecolor=colour, hatch=hatch, edgecolor=INK, linewidth=0.4)
-        patches.append(Patch(label=f"{letter or ' '}  {WORDS[mark]}", **look))
+        patches.append(Patch(label=f"{letter or ' '}  {LEGEND[mark]}", **look))
     ax.legend(
         handles=patches,
         loc="upper left",

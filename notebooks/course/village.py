@@ -95,7 +95,7 @@ def paragraph(level, name, split, unanswerable, rng):
         (rng.choice(facts)[0], relation.denied, new(relation.kind))
         for relation in rng.choices(told, k=level.decoys)
     ]
-    context, subjects, objects = tell(level, facts, decoys, rng)
+    context, subjects, objects = text_of_facts(level, facts, decoys, rng)
 
     # A question about each fact; some of them about what is not told.
     items = []
@@ -110,7 +110,7 @@ def paragraph(level, name, split, unanswerable, rng):
         wordings = relation.back if back else relation.asked
         asked = rng.choice(wordings[: level.wordings])
         question = asked.format(s=subject, o=obj)
-        answers = [] if place is None else [answer(context, place)]
+        answers = [] if place is None else [answer_at(context, place)]
         item = dict(id=f"{name}-{i}", question=question, answers=answers)
         if unanswerable:
             item["is_impossible"] = not answers
@@ -118,12 +118,12 @@ def paragraph(level, name, split, unanswerable, rng):
     return dict(context=context, qas=items)
 
 
-def answer(context, place):
+def answer_at(context, place):
     first, end = place
     return dict(text=context[first:end], answer_start=first)
 
 
-def tell(level, facts, decoys, rng):
+def text_of_facts(level, facts, decoys, rng):
     """The text, and where each fact's subject and object stand in it: (first, end) in
     characters."""
     # A block is told in one piece: [(number of the fact, wording, subject, object)].
@@ -165,7 +165,7 @@ def by_person(blocks):
     return people.values()
 
 
-def guesses(tree, seed=0):
+def chance_predictions(tree, seed=0):
     """Predictions that read only the passage: some fact's answer, whatever was asked. The score of
     chance."""
     rng, said = random.Random(seed), {}

@@ -30,7 +30,7 @@ TRADES = (
     "thatcher turner weaver"
 ).split()
 
-COLOURS = (
+COATS = (
     "black blind brown grey lame lean red small spotted striped tame thin white wild young"
 ).split()
 
@@ -60,7 +60,7 @@ KINDS = dict(  # a thing of this kind is one word of each list, joined by the la
     number=([str(n) for n in range(2, 10)], [str(n) for n in range(10)], ""),
     trade=(TRADES,),
     instrument=(INSTRUMENTS,),
-    animal=(COLOURS, ANIMALS, " "),
+    animal=(COATS, ANIMALS, " "),
     goods=(MAKES, GOODS, " "),
 )
 

@@ -15,12 +15,11 @@ import itertools
 import json
 import os
 import re
-from pathlib import Path
 
+from course import CHECKOUT
 from minimal.command import command
 from minimal.data import files
 
-ROOT = Path(__file__).resolve().parents[2]
 NAME = re.compile(r"\d\d[a-z]?_\w+\.ipynb")
 PROJECT = ("project.py", "report.md")  # of hw09; each other unit asks for one file, of its own name
 GIVEN = ".given.json"  # in work/: what each copy was made from
@@ -52,7 +51,7 @@ def update(root, work):
     for place, source in found.items():
         fresh = as_copied(source)
         what = update_one(fresh, work / place, given.get(place))
-        if same(fresh, work / place):
+        if same_as_course(fresh, work / place):
             given[place] = state(fresh, place)["now"]
         happened += [(place, what)] if what else []
     note(work, given)
@@ -111,7 +110,7 @@ def state(content, name):
     return dict(now=files.digest(cells), worth=ran)
 
 
-def same(fresh, copy):
+def same_as_course(fresh, copy):
     """Does the copy say what the course says?"""
     theirs = state(copy.read_bytes(), copy.name)
     return bool(theirs) and theirs["now"] == state(fresh, copy.name)["now"]
@@ -169,9 +168,9 @@ def refuse(path, wanted):
 
 def named(word):
     """The copy that a learner means by 04, 11a, 04_resformer, or by its place in work/."""
-    if word in sources(ROOT):
+    if word in sources(CHECKOUT):
         return word
-    ours = numbered(ROOT / "notebooks")
+    ours = numbered(CHECKOUT / "notebooks")
     meant = [path for path in ours if word in (path.stem.split("_")[0], path.stem)]
     if not meant:
         numbers = ", ".join(path.stem.split("_")[0] for path in ours)
@@ -205,12 +204,12 @@ def way(place):
 @command("course.work", __doc__)
 def main(parser, argv):
     parser.add_argument("--reset", metavar="NOTEBOOK", help="a fresh copy of one, such as 04")
-    asked, work = parser.parse_args(argv), ROOT / "work"
+    asked, work = parser.parse_args(argv), CHECKOUT / "work"
     if asked.reset is None:
-        print("\n".join(told(update(ROOT, work))) or "work/ is up to date")
+        print("\n".join(told(update(CHECKOUT, work))) or "work/ is up to date")
         return
     place = named(asked.reset)
-    aside = reset(ROOT, work, place)
+    aside = reset(CHECKOUT, work, place)
     also = f"; yours is now {aside.name} beside it" if aside else ""
     print(f"work/{place} is as the course has it{also}")
 

@@ -283,7 +283,7 @@ def test_a_domain_that_cannot_be_had_says_so(cache, tmp_path, row_at, monkeypatc
     write_rows(tmp_path / "train.jsonl", rows)
     write_rows(tmp_path / "validation.jsonl", rows)
     row_at("slimpajama", tmp_path)
-    monkeypatch.setattr(hub, "PATIENCE", 50)
+    monkeypatch.setattr(hub, "MOST_IN_VAIN", 50)
     with pytest.raises(DataError, match="none from Book: take another corpus, or a domain"):
         corpora.find("slimpajama:Book")
     for name in ("slimpajama:Poems", "stdlib:C4", "tinystories:C4"):

@@ -198,7 +198,7 @@ def test_padding_never_wins_and_batches_do_not_change_the_answer(village):
         n = int(task.held.lengths[at])
         for one, all_ in zip(alone[at], crowd):
             torch.testing.assert_close(all_[at, :n], one[0], atol=1e-3, rtol=0)
-            assert (all_[at, n:] == finetune.FAR).all()
+            assert (all_[at, n:] == finetune.LOSING_SCORE).all()
         best, null = together[question.id]
         assert null == pytest.approx(float(alone[at][0][0, 0] + alone[at][1][0, 0]), abs=1e-3)
         assert all(text in question.context for text, _ in best)

@@ -166,9 +166,9 @@ def test_tables_may_lie_in_a_file(tmp_path):
 
 
 def test_the_cost_of_offloading_is_the_distinct_tokens_once():
-    from evidence.research.bench.offload import cost
+    from evidence.research.bench.offload import offload_cost
 
-    found = cost(length=3000, steps=10, layers=2, G=2, D=16, V=500)
+    found = offload_cost(length=3000, steps=10, layers=2, G=2, D=16, V=500)
     assert found["prefill_bytes"] == found["distinct"] * 2 * 2 * 16 * 4
     assert 0 <= found["step_bytes"] <= 2 * 2 * 16 * 4 < found["every_row_each_step_bytes"]
     assert (

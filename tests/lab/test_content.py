@@ -22,7 +22,7 @@ def record(write_grid):
 
 
 def test_every_cell_of_the_grid_is_told_once():
-    told = {content.cell(what, way) for what in content.OF for way in content.PASSED}
+    told = {content.passed_cell(what, way) for what in content.OF for way in content.PASSED_WORDS}
     grid = {leads.cell_of(run.plan, {}) for run in GRIDS["content_gradient_code"].runs()}
     assert told | {"standard"} == grid
 
@@ -58,6 +58,6 @@ def test_foretold_stands_beside_what_came(record):
 
 def test_one_text_alone_is_told_as_one(record):
     record()
-    assert not content.whole()
+    assert not content.texts()
     record(code=HOME)
-    assert content.whole() and "novel" not in content.cells() + content.sentence()
+    assert content.texts() and "novel" not in content.cells() + content.sentence()

@@ -84,7 +84,7 @@ def test_a_run_of_a_plan_of_our_own_is_recorded_whole(tmp_path, monkeypatch):
     assert runs.record(grid, tmp_path / "few.json", "a test") == 0
     for row in results.read(tmp_path / "few.json")["rows"]:
         assert set(row["mixed"]) == {"q", "k", "v"} and row["held_out"]
-    assert runs.missing(grid, tmp_path / "few.json") == []
+    assert runs.missing_runs(grid, tmp_path / "few.json") == []
 
 
 def test_the_grid_is_registered_on_both_texts():

@@ -41,7 +41,7 @@ def test_a_lead_is_above_zero_and_its_interval_holds_it(record):
     assert row["difference"] == pytest.approx(0.108)
     assert row["low"] < row["difference"] < row["high"] and row["n"] == 5
     assert dose.lead("novel", dose.ALL)["difference"] == pytest.approx(-0.108)
-    over = dose.lead("code", dose.TABLES[4], dose.AS_LARGE[4])
+    over = dose.lead("code", dose.TABLE_DOSES[4], dose.STANDARD_AS_LARGE[4])
     assert over["difference"] == pytest.approx(0.16 - 0.02)
 
 
@@ -118,12 +118,12 @@ def test_nothing_is_told_from_a_part(record, tmp_path):
     path = tmp_path / "dose_novel.json"
     content = results.read(path)
     results.write(path, content | dict(rows=content["rows"][:-1]))
-    assert dose.texts() == ["code"] and not dose.whole()
+    assert dose.texts() == ["code"] and not dose.is_whole()
     assert pairs.rows_of("dose_novel") == []
     # of the text that is whole all is told, of the other nothing
     fig, alt = dose.picture()
     assert len(fig.axes) == 1 and "novel" not in alt
-    words = dose.doses, dose.counts, dose.sentence, dose.half_of_v, dose.tables_over_standard
+    words = dose.doses, dose.doses_counted, dose.sentence, dose.half_of_v, dose.tables_over_standard
     words += (dose.top_and_bottom,)
     told = "".join(word() for word in words)
     assert "novel" not in told + dose.foretold().replace("behind, or within .01, on both", "")

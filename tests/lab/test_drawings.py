@@ -12,8 +12,8 @@ SYSTEMS = ("standard", "resformer", "svformer", "row9", "bov", "vplus", "dva", "
 DRAWINGS = dict(
     systems=lambda: systems.systems(*SYSTEMS, columns=4),
     cache=lambda: machine.cache_grid("standard", "gqa", "svformer", "bov"),
-    tiles=lambda: machine.tiles(16, 4, 4),
-    window=lambda: machine.tiles(16, 4, 4, window=5),
+    tiles=lambda: machine.tile_map(16, 4, 4),
+    window=lambda: machine.tile_map(16, 4, 4, window=5),
     rope=ideas.rope_clocks,
     muon=ideas.muon_circle,
     block=block.one_layer,
@@ -90,8 +90,8 @@ def test_the_wiring_is_read_off_the_plan(plan):
     found = systems.wiring(plan)
     assert [kind for kind, _ in found["leaves"]] == WIRED[plan]
     assert found["dynamic"] == (plan == "dva") and found["gain"] == (plan in ("row9", "bov"))
-    words = systems.told(plan, found)
-    assert all(systems.WORDS[kind] in words for kind in WIRED[plan])
+    words = systems.panel_in_words(plan, found)
+    assert all(systems.COMES_FROM[kind] in words for kind in WIRED[plan])
 
 
 def test_a_source_without_a_drawing_says_where_to_add_one():

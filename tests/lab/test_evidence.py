@@ -22,7 +22,7 @@ from minimal.compare import __main__ as compare_command
 from minimal.compare import budgets, comparison, intervals, ledger
 from minimal.compare import runs as runs_module
 from minimal.compare.budgets import MATCH, shape
-from minimal.compare.runs import cached, missing, record, row_of, run_key, same
+from minimal.compare.runs import cached, missing_runs, record, row_of, run_key, same
 from minimal.data import results
 from minimal.model import attention
 from minimal.model.count import count
@@ -153,7 +153,7 @@ def test_an_interrupted_grid_goes_on_and_repeats_nothing(base, tmp_path, monkeyp
     ], "a whole grid with one seed"
     trained.clear()
     assert record(grid, path, "test") == 0 and trained == [("standard", 1), ("bov", 1)]
-    assert missing(grid, path) == []
+    assert missing_runs(grid, path) == []
     table = intervals.paired(records.read(path)["rows"], "loss")
     assert [r["n"] for r in table] == [2, 2] and table[1]["low"] < table[1]["difference"] < table[
         1
@@ -325,7 +325,7 @@ def test_every_row_names_the_state_of_the_numbers_in_which_it_was_trained(base, 
     assert rows["bov"]["commit"] == "later" != rows["standard"]["commit"]
     assert rows["standard"]["torch"] and rows["standard"]["machine"]
     assert records.commits(rows.values()) == {rows["standard"]["commit"]: 1, "later": 1}
-    assert ", 2 commits" in evidence_command.mixed(list(rows.values()))
+    assert ", 2 commits" in evidence_command.several_commits(list(rows.values()))
 
 
 def test_a_grid_for_another_machine_is_neither_trained_here_nor_taken_from_this_cache(
@@ -532,7 +532,7 @@ def test_what_is_recorded_is_printed_with_its_interval_and_changed_models_are_le
     rows += [row("bov", seed, 2.9 + seed + 0.01 * seed) for seed in range(3)]
     rows += [row("bov", seed, 9.0, changes=dict(hidden=96)) for seed in range(3)]
     monkeypatch.setattr(records, "rows_of", lambda path: rows)
-    found = course_comparison.recorded("grid", "standard", "bov", "mla")
+    found = course_comparison.say_recorded("grid", "standard", "bov", "mla")
     assert round(found["bov"]["difference"], 6) == 0.09 and found["bov"]["n"] == 3
     said = capsys.readouterr().out
     assert said.startswith(
@@ -541,8 +541,8 @@ def test_what_is_recorded_is_printed_with_its_interval_and_changed_models_are_le
     assert said.count("\n") == 1 and "n = 3" in said, "mla has no rows, and no line"
 
     monkeypatch.setattr(records, "rows_of", lambda path: rows[:1] + rows[3:4])
-    course_comparison.recorded("grid", "standard", "bov")
+    course_comparison.say_recorded("grid", "standard", "bov")
     assert "(one seed, no interval, n = 1)" in capsys.readouterr().out
     monkeypatch.setattr(records, "rows_of", lambda path: [])
-    assert course_comparison.recorded("grid", "standard", "bov") == {}
+    assert course_comparison.say_recorded("grid", "standard", "bov") == {}
     assert capsys.readouterr().out == "grid: not recorded yet\n"

@@ -8,7 +8,14 @@ import pytest
 import torch
 
 from course import figures
-from course.source_map import SOURCES, beside, described, plain, sources_map, value_matrices
+from course.source_map import (
+    SOURCES,
+    described,
+    only_own,
+    sources_map,
+    tables_in_stream,
+    value_matrices,
+)
 from evidence.research import pictures
 from minimal.data.files import CHECKOUT
 from minimal.variants import PLANS, skeleton
@@ -26,7 +33,7 @@ def test_a_figure_that_was_shown_is_not_kept(capsys):
     plt.close("all")
     fig, ax = figures.axes("A takeaway")
     figures.show(fig, "Line of nothing over nothing: an empty pair of axes for a test")
-    figures.picture(figures.axes("Another")[0], "svg")
+    figures.figure_bytes(figures.axes("Another")[0], "svg")
     assert plt.get_fignums() == []
 
 
@@ -63,7 +70,9 @@ def test_attention_maps_write_every_weight_into_its_cell():
 
 def test_the_map_tells_plain_values_from_changed_ones():
     marks = lambda plan: [block.attention for block in skeleton(plan, "tiny").blocks]
-    counts = {name: sum(map(plain, marks(name))) for name in ("standard", "vplus", "dva", "modded")}
+    counts = {
+        name: sum(map(only_own, marks(name))) for name in ("standard", "vplus", "dva", "modded")
+    }
     assert counts == dict(standard=12, vplus=6, dva=0, modded=0)
     assert described(marks("dva")[0]) == (["query"], "q·"), "not the picture of standard attention"
 
@@ -85,7 +94,7 @@ def test_matrices_of_values_are_counted_by_layer():
     ],
 )
 def test_the_map_shows_where_a_row_joins_the_stream(plan, side, letter, layers):
-    joined = beside(skeleton(plan, "tiny"))
+    joined = tables_in_stream(skeleton(plan, "tiny"))
     found = {at: (where, SOURCES[mark][2]) for at, (where, mark) in joined.items()}
     assert found == {at: (side, letter) for at in layers}
     ax = sources_map("tiny", [plan]).axes[0]

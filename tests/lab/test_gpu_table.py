@@ -98,7 +98,7 @@ def test_what_the_page_says_of_a_gpu_is_what_was_measured():
     """A sentence without numbers, too, is looked up."""
     section = PAGE.partition("## On a GPU")[2].partition("\n## ")[0]
     says = lambda words: words in " ".join(section.split())
-    forward, backward = gpu_table.rows_of("forward"), gpu_table.rows_of("backward")
+    forward, backward = gpu_table.gpu_rows("forward"), gpu_table.gpu_rows("backward")
     windows = [row for row in forward + backward if row["window"]]
     plain = [row for row in forward + backward if not row["window"]]
     assert says("unless a window is a mask to it")
@@ -108,12 +108,12 @@ def test_what_the_page_says_of_a_gpu_is_what_was_measured():
     tried = [row for row in forward + backward if "rows_and_flex_us" in row]
     assert len(tried) >= 6 and all(row["rows_and_flex_us"] < row["fused_us"] for row in tried)
     assert says("The histogram never beats the gather there")
-    wide = gpu_table.rows_of("wide")
+    wide = gpu_table.gpu_rows("wide")
     assert says("Narrowing the whole table in every step pays with several long texts only")
     narrow = [(row["B"], row["T"], row["narrowed_us"] < row["gather_us"]) for row in wide]
     assert narrow == [(1, 16384, False), (1, 131072, False), (4, 131072, True)]
     # generation: tables are slower than standard in every row, though bytes allow more
-    rows = gpu_table.rows_of("generation", "gpu_session.json")
+    rows = gpu_table.gpu_rows("generation", "gpu_session.json")
     assert says("every plan with tables is slower than `standard`")
     tables = [row for row in rows if row["plan"].startswith("bov")]
     assert len(tables) == 6 and all(
@@ -128,20 +128,20 @@ def test_what_the_page_says_of_a_gpu_is_what_was_measured():
     assert says("reach about half of the floor at most")
     reached = [row["tokens_per_second"] / row["floor_tokens_per_second"] for row in rows]
     assert 0.45 < max(reached) < 0.55
-    decode = gpu_table.rows_of("decode")
+    decode = gpu_table.gpu_rows("decode")
     assert all(row["histogram_us"] > row["gather_us"] for row in decode if "histogram_us" in row)
     assert says("leads as drawn and trails from a text's share on")
-    drawn, *hot_rows = gpu_table.rows_of("table")
+    drawn, *hot_rows = gpu_table.gpu_rows("table")
     assert drawn["sum_by_token_us"] < min(drawn["embedding_us"], drawn["atomics_us"])
     assert all(row["sum_by_token_us"] > row["embedding_us"] for row in hot_rows)
-    (row,) = gpu_table.rows_of("kernels", "gpu_session.json")
+    (row,) = gpu_table.gpu_rows("kernels", "gpu_session.json")
     assert gpu_table.unequal() == f"0 of {len(row['equal'])}" and all(row["equal"])
 
 
 def test_floors_on_file_are_the_bytes_that_are_counted_today():
-    speed, again = gpu_table.rows_of("bandwidth")  # of the first session, and of the second
+    speed, again = gpu_table.gpu_rows("bandwidth")  # of the first session, and of the second
     assert again["memory_gb_s"] == pytest.approx(speed["memory_gb_s"], rel=0.03)
-    for row in gpu_table.rows_of("decode"):
+    for row in gpu_table.gpu_rows("decode"):
         B, S, H, G, D = (row[name] for name in "BTHGD")
         memory, l2 = split_bytes(B, 1, S, H, G, D, 32768, distinct=row["distinct"])
         floor = max(memory / speed["memory_gb_s"], l2 / speed["l2_gb_s"]) / 1e3
@@ -150,10 +150,10 @@ def test_floors_on_file_are_the_bytes_that_are_counted_today():
 
 
 def test_a_split_of_hot_tokens_would_save_what_its_docstring_says():
-    drawn, warm, _ = gpu_table.rows_of("table")
+    drawn, warm, _ = gpu_table.gpu_rows("table")
     (row,) = (
         row
-        for row in gpu_table.rows_of("backward")
+        for row in gpu_table.gpu_rows("backward")
         if (row["B"], row["T"], row["D"], row["window"]) == (32, 2048, 128, 0)
     )
     said = [int(n.replace(",", "")) for n in re.findall(r"\d[\d,]*\d", hot.__doc__)]
@@ -164,14 +164,14 @@ def test_a_split_of_hot_tokens_would_save_what_its_docstring_says():
 
 
 def test_a_sum_in_stretches_took_off_what_its_docstring_says():
-    wide = gpu_table.rows_of("wide")
+    wide = gpu_table.gpu_rows("wide")
     off = [100 * (1 - row["histogram_us"] / row["histogram_whole_us"]) for row in wide]
     assert f"{min(off):.0f} to {max(off):.0f} %" in summed_rows.__doc__
 
 
 def test_a_window_by_tiles_and_by_its_mask_took_what_a_docstring_says():
     (row,) = (
-        row for row in gpu_table.rows_of("forward") if (row["T"], row["window"]) == (2048, 512)
+        row for row in gpu_table.gpu_rows("forward") if (row["T"], row["window"]) == (2048, 512)
     )
     said = f"took {row['flex_us']:.0f} us by it and {row['sdpa_us']:,.0f} by the mask"
     assert said in " ".join(dense.__doc__.split())

@@ -21,11 +21,11 @@ ROWS = [
 
 def test_a_lead_is_of_one_cell_on_the_seeds_that_both_have():
     df = leads.frame(ROWS)
-    assert list(leads.lead(df, "bov").round(9)) == [0.1, 0.11, 0.12]
-    assert list(leads.lead(df, "bov, hidden 96").round(9)) == [0.05]
-    assert list(leads.lead(df, "standard", over="bov").round(9)) == [-0.1, -0.11, -0.12]
+    assert list(leads.cell_lead(df, "bov").round(9)) == [0.1, 0.11, 0.12]
+    assert list(leads.cell_lead(df, "bov, hidden 96").round(9)) == [0.05]
+    assert list(leads.cell_lead(df, "standard", over="bov").round(9)) == [-0.1, -0.11, -0.12]
     with pytest.raises(ValueError, match="wanted one setting of bov, got several"):
-        leads.lead(pd.concat([df, df]), "bov")
+        leads.cell_lead(pd.concat([df, df]), "bov")
 
 
 def test_the_change_of_a_lead_is_tested_as_a_change():
@@ -37,7 +37,7 @@ def test_the_change_of_a_lead_is_tested_as_a_change():
 
 def test_intervals_of_the_table_are_those_of_scipy():
     df = leads.frame(ROWS)
-    found = leads.lead(df, "bov")
+    found = leads.cell_lead(df, "bov")
     _, low, high = intervals.interval(list(found))
     wanted = stats.t.interval(0.95, 2, found.mean(), stats.sem(found))
     assert (low, high) == pytest.approx(wanted)

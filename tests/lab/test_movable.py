@@ -11,7 +11,7 @@ import torch
 from course import figures, records
 from course.movable import PIECES as READY
 from course.movable import heads_over, seeds_and_steps, tiles
-from course.movable.cache import CACHE_PLANS, CACHE_SIZES, kept_bytes
+from course.movable.cache import CACHE_PLANS, CACHE_SIZES, cache_bytes
 from course.movable.seeds import place
 from minimal import analysis
 from minimal.compare import intervals
@@ -78,7 +78,7 @@ def test_a_piece_stands_as_python_drew_it_where_no_script_runs(name):
 @pytest.mark.parametrize("plan", CACHE_PLANS)
 def test_the_calculator_counts_what_variants_counts(plan):
     for size in CACHE_SIZES:
-        parts, counted = kept_bytes(plan, size), count(skeleton(plan, size))
+        parts, counted = cache_bytes(plan, size), count(skeleton(plan, size))
         per_token = parts["keys"] + parts["values"] + parts["ids"]
         assert per_token == counted["cache_bytes_per_token"]
         assert parts["tables"] == counted["cache_bytes_fixed"]

@@ -36,7 +36,10 @@ def test_what_is_written_from_the_records_is_what_they_say():
 def test_readme_begins_its_findings_with_two_numbers_of_the_records():
     text = (records.CHECKOUT / "README.md").read_text(encoding="utf-8")
     section = " ".join(text.partition("## What is found so far\n")[2].partition("\n## ")[0].split())
-    over = (dose.lead(name, dose.TABLES[4], dose.AS_LARGE[4]) for name in ("code", "novel"))
+    over = (
+        dose.lead(name, dose.TABLE_DOSES[4], dose.STANDARD_AS_LARGE[4])
+        for name in ("code", "novel")
+    )
     told = [f"{row['difference']:.3f}" for row in over]
     assert f"by {told[0]} nats on code and by {told[1]} on a novel" in section
     first, _, against = section.partition("**What our own tables say against it.**")

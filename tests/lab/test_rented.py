@@ -128,7 +128,7 @@ def test_windows_that_are_wrong_on_this_gpu_stay_masks(place, monkeypatch, capsy
 
 def test_the_plan_is_told_before_anything_starts(place):
     one = rented.Session(minutes=30, corpus=place[1], out=place[0])
-    told = rented.plan_of(one)
+    told = rented.plan_in_words(one)
     minutes = [float(found) for found in re.findall(r"([\d.]+) min ", told)]
     assert abs(sum(minutes) - 30) <= 1 and "(assumed)" in told and "FLOPs" in told
     assert not one.path.exists()
@@ -149,7 +149,7 @@ def test_a_budget_counts_on_the_slowest_plan_that_was_measured(place):
     for plan, tflops in zip(rented.PLANS, (300, 250, 400)):
         one.keep(dict(part="training", plan=plan, tflops=tflops))
     real = rented.Session(minutes=30, corpus=place[1], out=one.out)
-    assert real.rate() == 250e12 and "(measured)" in rented.plan_of(real)
+    assert real.rate() == 250e12 and "(measured)" in rented.plan_in_words(real)
 
 
 def test_without_a_gpu_the_command_says_what_is_wanted(capsys):

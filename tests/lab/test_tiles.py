@@ -120,9 +120,9 @@ def test_the_launcher_fills_the_arguments_and_keeps_the_trace():
 
 def test_gaps_count_infinities_at_the_same_place_as_equal():
     a = torch.tensor([1.0, float("-inf"), float("nan")])
-    assert launch.apart(a, a.clone()) == 0.0
-    assert launch.apart(a, torch.tensor([1.5, float("-inf"), float("nan")])) == 0.5
-    assert launch.apart(a, torch.ones(3)) > 1e30
+    assert launch.tensors_apart(a, a.clone()) == 0.0
+    assert launch.tensors_apart(a, torch.tensor([1.5, float("-inf"), float("nan")])) == 0.5
+    assert launch.tensors_apart(a, torch.ones(3)) > 1e30
 
 
 # ---- what a learner hears of a kernel ------------------------------------------------------------

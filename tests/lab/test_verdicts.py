@@ -14,9 +14,9 @@ from minimal.data.files import write_whole
 from minimal.training.run import Run
 
 
-@pytest.mark.parametrize("claim", verdicts.ASKED)
+@pytest.mark.parametrize("claim", verdicts.CLAIMED)
 def test_what_is_asked_is_a_claim_whose_runs_some_grid_makes(claim):
-    files, comparisons = verdicts.ASKED[claim]
+    files, comparisons = verdicts.CLAIMED[claim]
     encoders = [Run(plan=plan) for plan in bypass_seeds.PLANS]
     others = dict(
         inside=[Run(**changes) for changes in portraits.PORTRAYED.values()],
@@ -49,7 +49,7 @@ def test_the_files_compared_with_each_other_share_their_setting():
 
 
 def test_a_comparison_without_its_claim_is_told_so(monkeypatch, tmp_path):
-    monkeypatch.setitem(verdicts.ASKED, "nobody-said-so", (verdicts.ON_NOVEL, ["bov < standard"]))
+    monkeypatch.setitem(verdicts.CLAIMED, "nobody-said-so", (verdicts.ON_NOVEL, ["bov < standard"]))
     with pytest.raises(SystemExit, match="claims.json has no nobody-said-so: add its row"):
         verdicts.main([])
 
@@ -205,7 +205,7 @@ def test_what_a_grid_lacks_is_counted_as_the_recorder_counts_it(two_grids):
     for fixed, number in ((AHEAD, 0), (AHEAD[:5], 2), (AHEAD[:1], 10)):
         two_grids(fixed)
         path = records.EVIDENCE / "more.json"
-        assert pairs.lacking("more") == len(runs_module.missing(GRIDS["more"], path)) == number
+        assert pairs.lacking("more") == len(runs_module.missing_runs(GRIDS["more"], path)) == number
 
 
 def test_a_claim_whose_own_grid_is_not_whole_stays_open(two_grids):
@@ -219,7 +219,7 @@ def test_a_verdict_says_whether_it_stands_among_all_comparisons(tmp_path, monkey
     """One p of about .0005 among four and, beside it, one of about .03."""
     monkeypatch.setattr(
         verdicts,
-        "ASKED",
+        "CLAIMED",
         {
             name: (verdicts.ON_NOVEL, [comparison])
             for name, comparison in dict(
@@ -243,7 +243,7 @@ def test_a_verdict_says_whether_it_stands_among_all_comparisons(tmp_path, monkey
 def test_a_verdict_from_an_exploratory_grid_says_so(tmp_path, monkeypatch):
     losses = dict(bov=[3.0, 3.1, 3.2], a=[3.1, 3.21, 3.3])
     for name, late in (("thirteen_rows", False), ("confound", True)):
-        monkeypatch.setattr(verdicts, "ASKED", dict(one=((name,), ["bov < a"])))
+        monkeypatch.setattr(verdicts, "CLAIMED", dict(one=((name,), ["bov < a"])))
         record(tmp_path / name, monkeypatch, losses, name)
         (claim,) = verdicts.settled([dict(id="one", verdict="open", evidence=None)])
         assert ("Exploratory: confound." in claim["measured"]) == late
@@ -309,7 +309,9 @@ def test_asking_for_help_and_a_wrong_option_write_nothing(words, status, said, c
 
 def test_when_nothing_changes_the_command_says_so(tmp_path, monkeypatch, capsys):
     record(tmp_path, monkeypatch, dict(bov=[3.0, 3.1, 3.2]) | {"bov-fixed": [3.1, 3.21, 3.3]})
-    book = [dict(id=claim, verdict="open", evidence=None, measured="") for claim in verdicts.ASKED]
+    book = [
+        dict(id=claim, verdict="open", evidence=None, measured="") for claim in verdicts.CLAIMED
+    ]
     write_whole(tmp_path / "claims.json", json.dumps(book))
     verdicts.main([])
     verdicts.main([])

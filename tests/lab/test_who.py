@@ -35,7 +35,7 @@ def test_every_cell_of_the_grid_is_told_once():
 
 def test_nothing_is_told_before_a_grid_is_whole(record):
     record()
-    assert not who.whole() and who.picture() is None
+    assert not who.texts() and who.picture() is None
 
 
 @pytest.mark.parametrize(

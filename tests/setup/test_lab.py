@@ -118,7 +118,7 @@ def test_the_conda_way_opens_jupyterlab_as_make_lab_does(tmp_path, told):
 def copied(words, folder):
     """The notebook that these words open, as the command above them copies it, in this folder."""
     assert words.startswith("work/")
-    work.update(work.ROOT, folder / "work")
+    work.update(work.CHECKOUT, folder / "work")
     return str(folder / words)
 
 

@@ -206,57 +206,33 @@ def test_the_public_names_are_lazy_and_come_in_any_order():
     assert done.returncode == 0, done.stderr
 
 
-# ---- one meaning for each name of research -------------------------------------------------------
+# ---- one meaning for each name of a room ---------------------------------------------------------
 
-# Words that several files of research may have: parts that every study of its own has for the page,
-# and what each bench has for itself. All others stand once, so that a search finds one thing.
-SHARED = {
-    *("main", "EXPECTED", "foretold", "our_mind", "picture", "sentence", "recorded_rows", "SEEDS"),
-    *("COMMAND", "PLANS", "PARTS", "SAID", "SHAPES", "KINDS", "WIDE", "LARGE", "STEPS", "HEAD"),
-    *("report", "generation", "everything", "decode", "decode_ways", "agree", "table_gradient"),
-}
-
-# Those that still stand twice: this list only falls.
-STILL_TWICE = {
-    "ASKED",
-    "AS_LARGE",
-    "FIVE",
-    "HALF",
-    "LONG",
-    "NAMES",
-    "ON_A_TEXT",
-    "ON_CODE",
-    "PASSED",
-    "SAME",
-    "SEEN",
-    "SLIM",
-    "SLOW",
-    "TABLES",
-    "THREE",
-    "WORDS",
-    "alike",
-    "best",
-    "by_text",
-    "cell",
-    "cells",
-    "cost",
-    "counts",
-    "frame",
-    "heading",
-    "held_out",
-    "judged",
-    "lead",
-    "mixed",
-    "plan_of",
-    "rows_of",
-    "runs",
-    "share",
-    "standing",
-    "table_of",
-    "texts",
-    "token_left",
-    "whole",
-}
+# Words that several files of a room may have, and why: room -> [(why, the words)]. All other names
+# stand once, so that a search finds one thing.
+SHARED = dict(
+    minimal=[
+        ("parts of a command", "main options report"),
+        ("read through their module, as squad.read and checkpoint.load", "read load build"),
+        ("gpt.py tells the model a second time, on one screen", "GPT Layer"),
+        ("what Python asks of a lazy module", "__all__ __getattr__"),
+    ],
+    course=[
+        ("the command", "main"),
+        ("measures of a drawing, which has its own", "LEFT MIDDLE RIGHT TOP WIDE HIGH"),
+    ],
+    slides=[("the command", "main")],
+    evidence=[
+        ("parts of a command", "main COMMAND report"),
+        ("what each study tells the page", "sentence heading cells picture foretold our_mind"),
+        ("asked.texts and asked.lead, of one study's question", "texts lead"),
+        ("what each study was given, and what it recorded", "EXPECTED SEEDS STEPS recorded_rows"),
+        ("what each command and each bench runs", "PLANS PARTS SHAPES KINDS WIDE LARGE everything"),
+        ("a bench, and its rows as the page has them", "decode generation table_gradient"),
+        ("the ways of one bench, and whether they agree", "decode_ways agree"),
+        ("sentences and heads, of different pages", "SAID HEAD"),
+    ],
+)
 
 
 def names_of(source):
@@ -271,22 +247,50 @@ def names_of(source):
     return found
 
 
-def standing_twice(package):
-    """{name: its files} of research."""
-    homes = {}
+def shared(tree):
+    """The words that several files of a room may have."""
+    return {word for _, words in SHARED[tree] for word in words.split()}
+
+
+def homes(package, tree):
+    """{name: the files of a room in which it stands}."""
+    found = {}
     for module, source in package.items():
-        if room(module) == "research":
-            for name in names_of(source) - SHARED:
-                homes.setdefault(name, []).append(module)
-    return {name: files for name, files in homes.items() if len(files) > 1}
+        if module.split(".")[0] == tree:
+            for name in names_of(source):
+                found.setdefault(name, []).append(module)
+    return found
 
 
-def test_a_name_of_research_means_one_thing():
-    assert set(standing_twice(package())) == STILL_TWICE
+def standing_twice(package, tree):
+    """The same of names in several files, but for the words that they share."""
+    found = homes(package, tree).items()
+    return {name: files for name, files in found if len(files) > 1 and name not in shared(tree)}
 
 
-def test_a_second_home_of_a_name_is_found():
+@pytest.mark.parametrize("tree", SHARED)
+def test_a_name_of_a_room_means_one_thing(tree):
+    assert standing_twice(package(), tree) == {}
+
+
+@pytest.mark.parametrize("tree", SHARED)
+def test_a_shared_word_stands_in_several_files(tree):
+    found = homes(package(), tree)
+    assert {word: found[word] for word in shared(tree) if len(found[word]) < 2} == {}
+
+
+@pytest.mark.parametrize(
+    "second, line, first",
+    [
+        ("minimal.generate", "def place(): ...", "minimal.model.plan"),
+        ("course.diary", "def gap(): ...", "course.proofs"),
+        ("slides.front", "def escaped(text): ...", "slides.shell"),
+        ("evidence.research.dose", "def with_interval(row): ...", "evidence.research.leads"),
+    ],
+)
+def test_a_second_home_of_a_name_is_found(second, line, first):
     changed = package()
-    changed["evidence.research.dose"] += "\n\ndef with_interval(row):\n    return row\n"
-    both = ["evidence.research.dose", "evidence.research.leads"]
-    assert standing_twice(changed)["with_interval"] == both
+    changed[second] += "\n" + line
+    [name] = names_of(line)
+    found = standing_twice(changed, second.split(".")[0])
+    assert sorted(found[name]) == sorted([first, second])

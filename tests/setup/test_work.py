@@ -193,7 +193,7 @@ def test_a_notebook_is_meant_by_its_number_or_its_name():
 
 def test_every_link_of_a_copy_leads_to_where_that_of_the_notebook_does():
     """work/ stands beside notebooks/: what is linked is another copy, or named from the top."""
-    for path in work.numbered(work.ROOT / "notebooks"):
+    for path in work.numbered(work.CHECKOUT / "notebooks"):
         for cell in json.loads(path.read_text())["cells"]:
             text = "".join(cell["source"])
             for link in work.re.findall(r"\]\(([^)#\s:]+)(?:#[^)]*)?\)", text):
@@ -203,7 +203,7 @@ def test_every_link_of_a_copy_leads_to_where_that_of_the_notebook_does():
 
 @pytest.mark.parametrize("place", [DECK, REPORT])
 def test_a_deck_and_a_report_are_started_over_by_their_place(mine, monkeypatch, capsys, place):
-    monkeypatch.setattr(work, "ROOT", mine)
+    monkeypatch.setattr(work, "CHECKOUT", mine)
     (mine / "work" / place).write_text(book("y = 'mine'"))
     work.main(["--reset", place])
     assert f"work/{place} is as the course has it; yours is now " in capsys.readouterr().out
@@ -212,6 +212,6 @@ def test_a_deck_and_a_report_are_started_over_by_their_place(mine, monkeypatch, 
 
 @pytest.mark.parametrize("word", ["04", "hw99", "slides/99.ipynb", "../README.md"])
 def test_what_is_no_copy_is_not_started_over(mine, monkeypatch, word):
-    monkeypatch.setattr(work, "ROOT", mine)
+    monkeypatch.setattr(work, "CHECKOUT", mine)
     with pytest.raises(ValueError, match="wanted a notebook, one of 00, 01, or a file of work/"):
         work.named(word)

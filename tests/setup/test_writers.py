@@ -81,7 +81,7 @@ def fake_compiled(patch):
 def fake_rented(patch):
     """Its file has a name of its own in the folder that is asked for."""
     patch.setattr(rented, "FILE", "x.json")
-    patch.setattr(rented, "plan_of", lambda session: "")
+    patch.setattr(rented, "plan_in_words", lambda session: "")
     patch.setattr(rented, "carry_out", lambda session: session.keep(dict(part="x", n=1)))
     return lambda at: rented.main(["--dry", "--out", os.path.dirname(at)])
 
@@ -111,7 +111,7 @@ def fake_bypass(patch):
 def fake_verdicts(patch):
     """Its file has its place; here it is another."""
     patch.setattr(records, "claims", lambda: [])
-    patch.setattr(verdicts, "ASKED", {})
+    patch.setattr(verdicts, "CLAIMED", {})
     patch.setattr(verdicts, "settled", lambda book: [])
 
     def call(at):

@@ -3,8 +3,8 @@ page, with every fold open, in three widths and both themes."""
 
 import pytest
 
+from notebooks.run import ROOT
 from slides import screens
-from slides.links import ROOT
 
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 pytestmark = [

@@ -89,17 +89,17 @@ def test_decks_alone_want_their_packages_in_a_sentence(monkeypatch, tmp_path):
     monkeypatch.setattr(deck, "PACKAGES", tmp_path / "nothing")
     monkeypatch.setattr(deck, "executed", lambda *_: ({}, []))
     with pytest.raises(SystemExit, match="wanted reveal.js, .* found none: make setup EXTRAS=site"):
-        deck.build(tmp_path, tmp_path)
+        deck.build_decks(tmp_path, tmp_path)
 
 
 def test_readme_links_the_site_where_it_has_an_address_and_once(monkeypatch):
     plain = (links.ROOT / "README.md").read_text(encoding="utf-8")
-    monkeypatch.setattr(owner, "published", lambda: None)
+    monkeypatch.setattr(owner, "site_address", lambda: None)
     assert owner.with_site(plain) == plain and owner.EXECUTED in plain
-    monkeypatch.setattr(owner, "published", lambda: "https://example.com/course/")
+    monkeypatch.setattr(owner, "site_address", lambda: "https://example.com/course/")
     linked = owner.with_site(owner.with_site(plain))
     assert linked.count("https://example.com/course/index.html") == 1
-    monkeypatch.setattr(owner, "published", lambda: None)
+    monkeypatch.setattr(owner, "site_address", lambda: None)
     assert owner.with_site(linked) == plain
 
 
@@ -109,7 +109,7 @@ def test_pages_need_neither_npm_nor_a_browser(monkeypatch, tmp_path, home):
     monkeypatch.setattr(deck, "PACKAGES", tmp_path / "nothing")
     monkeypatch.setattr(run, "MATHJAX", tmp_path / "nothing.js")
     monkeypatch.setattr(doctor, "browser", lambda: None)
-    monkeypatch.setattr(owner, "published", lambda: home)
+    monkeypatch.setattr(owner, "site_address", lambda: home)
     links.places.cache_clear()
     try:
         out = tmp_path / "site"

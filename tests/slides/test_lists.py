@@ -7,8 +7,8 @@ import shutil
 from course import records
 from evidence.research import pairs, text_leads, vocab_leads, why
 from notebooks import run
+from notebooks.run import ROOT
 from slides import api, build, claims, deck, front, links, recorded, search, tables
-from slides.links import ROOT
 
 # ---- what leads to the pages ---------------------------------------------------------------------
 
@@ -45,15 +45,15 @@ def test_numbers_of_a_table_stay_on_one_line_and_words_do_not():
     kept = ["3.420 ± 0.010", "**", "−0.119 to −0.060", "<strong>−0.090</strong>", "12 %"]
     kinds = ["number" in tables.numbers_whole(f"<td>{cell}</td>") for cell in kept]
     assert kinds == [True, False, True, True, True]
-    assert "number" not in tables.cell_html("row 9 of Table 1")
-    assert "number" in tables.cell_html("6e-05") and "number" not in tables.cell_html("e")
+    assert "number" not in tables.table_cell("row 9 of Table 1")
+    assert "number" in tables.table_cell("6e-05") and "number" not in tables.table_cell("e")
 
 
 def test_numbers_are_written_as_a_reader_reads_them():
     values = [-0.039, 1.5e18, 478 * 10**18, [8, 14, 15], 6e-05, 32_768, 2048, -2, None, True]
     told = ["−0.039", "1.5e18", "4.78e20", "8, 14, 15", "6e-05", "32,768", "2048", "−2", "", "True"]
     assert list(map(tables.shown, values)) == told
-    assert "number" in tables.cell_html(tables.shown(1.5e18))
+    assert "number" in tables.table_cell(tables.shown(1.5e18))
 
 
 def test_numbers_of_one_measure_keep_their_last_zeros():
@@ -66,11 +66,11 @@ def test_numbers_of_one_measure_keep_their_last_zeros():
 
 
 def test_a_table_on_a_phone_parts_names_at_underscores_and_leaves_room_for_words():
-    assert tables.cell_html("5 min") == '<td class="number">5 min</td>'
-    assert tables.cell_html("<code>a_b</code>") == "<td><code>a_<wbr>b</code></td>"
+    assert tables.table_cell("5 min") == '<td class="number">5 min</td>'
+    assert tables.table_cell("<code>a_b</code>") == "<td><code>a_<wbr>b</code></td>"
     long = "what a whole sentence in a cell says"
     assert tables.numbers_whole(f"<td>{long}</td>") == f'<td class="words">{long}</td>'
-    assert search.words(tables.cell_html("<code>a_b</code>")) == "a_b"
+    assert search.words(tables.table_cell("<code>a_b</code>")) == "a_b"
 
 
 def test_a_recorded_command_can_be_given_today_and_says_what_it_was():
@@ -98,10 +98,10 @@ def test_what_reads_no_text_names_none():
 
 
 def test_an_interval_may_stand_below_its_number_and_is_not_parted():
-    made = tables.cell_html("<strong>+0.193</strong> (+0.168 to +0.228)")
+    made = tables.table_cell("<strong>+0.193</strong> (+0.168 to +0.228)")
     kept = re.findall(r'<span class="whole">(.*?)</span>', made)
     assert kept == ["<strong>+0.193</strong>", "(+0.168 to +0.228)"] and "number" in made
-    assert "whole" not in tables.cell_html("row 9 (of 13)")
+    assert "whole" not in tables.table_cell("row 9 (of 13)")
 
 
 def test_each_part_of_a_measurement_has_its_own_columns():
@@ -176,10 +176,10 @@ def test_a_figure_of_the_findings_counts_what_it_says(monkeypatch):
         plan=plan, n=3, difference=(low + high) / 2, low=low, high=high, clear=not low <= 0 <= high
     )
     table = [row("good", -2, -1), row("even", -1, 1), row("bad", 1, 2), row("standard", 0, 0)]
-    fig, alt = recorded.differences("Some", table)
+    fig, alt = recorded.differences_drawn("Some", table)
     assert fig.get_suptitle() == "Some: of 3, 1 lead clearly, 1 trail clearly"
     assert "Clearly ahead: good. Clearly behind: bad." in alt
-    assert recorded.differences("None", [row("standard", 0, 0)]) is None
+    assert recorded.differences_drawn("None", [row("standard", 0, 0)]) is None
 
 
 def test_both_texts_stand_side_by_side_on_one_scale_with_what_each_of_them_counts():
@@ -224,7 +224,7 @@ def test_the_package_is_listed_whole_in_reading_order():
     assert next(name for name in listed if name.startswith("model/")) == "model/values.py"
     lost = [
         f"{room}/{name}"
-        for room, names in api.FIRST.items()
+        for room, names in api.READ_FIRST.items()
         for name in names.split()
         if not (api.ROOT / "minimal" / room / f"{name}.py").exists()
     ]
@@ -238,10 +238,10 @@ def test_a_page_of_the_package_has_the_source_and_docstrings_as_paragraphs():
     whole = html.unescape(re.sub(r"<[^>]+>", "", folds[0]))
     assert path.read_text(encoding="utf-8").strip() in whole
     assert len(folds) == 1 + len(re.findall("<h2 ", page))
-    assert api.told("One line\nand its end.") == "<p>One line and its end.</p>"
-    assert api.told("name    what\nother   more").startswith("<pre>")
-    assert '--in:8ch">name    what\n<' in api.told("name    what\nother   more")
-    assert '--in:2ch">- one of a list\n<' in api.told("- one of a list")
+    assert api.block_html("One line\nand its end.") == "<p>One line and its end.</p>"
+    assert api.block_html("name    what\nother   more").startswith("<pre>")
+    assert '--in:8ch">name    what\n<' in api.block_html("name    what\nother   more")
+    assert '--in:2ch">- one of a list\n<' in api.block_html("- one of a list")
 
 
 def test_only_some_notebooks_are_executed_and_all_pages_are_there(monkeypatch, tmp_path):
@@ -270,10 +270,10 @@ def test_only_some_notebooks_are_executed_and_all_pages_are_there(monkeypatch, t
 
 
 def test_commands_of_a_docstring_are_lines_of_code():
-    made = api.told("python -m minimal.train --plan bov\ntorchrun -m minimal.train …")
+    made = api.block_html("python -m minimal.train --plan bov\ntorchrun -m minimal.train …")
     assert made.startswith("<pre>") and made.count('class="line"') == 2
-    assert ">make lab" in api.told("    make lab      opens\n    make test     tests")
-    assert api.told("Make of it\nwhat you will.") == "<p>Make of it what you will.</p>"
+    assert ">make lab" in api.block_html("    make lab      opens\n    make test     tests")
+    assert api.block_html("Make of it\nwhat you will.") == "<p>Make of it what you will.</p>"
     train = api.module(ROOT / "minimal" / "train.py")
     assert ">python -m minimal.train --plan bov" in train and ">torchrun --nproc" in train
 

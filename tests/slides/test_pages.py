@@ -285,9 +285,9 @@ def test_every_heading_has_one_name_of_its_own_and_stands_in_the_contents():
     )
     names = re.findall(r'<h\d id="([^"]*)"', made)
     assert len(set(names)) == 4 and [name for _, name, _ in found] == names
-    contents = shell.contents(found)
+    contents = shell.on_this_page(found)
     assert all(f'href="#{name}"' in contents and f'href="#{name}"' in made for name in names)
-    assert shell.contents(found[:1]) == ""
+    assert shell.on_this_page(found[:1]) == ""
 
 
 def test_a_link_in_small_letters_reaches_its_heading():
@@ -315,7 +315,7 @@ def test_a_description_is_the_first_sentence_that_says_something_without_signs()
 def test_the_head_of_a_notebook_links_its_page_where_the_site_has_an_address(monkeypatch):
     head = "# 01 · A\n\n**Beside it.** [Slides](../slides/01_a.ipynb) · next: [02](02_b.ipynb)"
     for home in ("https://some.github.io/course", "https://some.github.io/course/"):
-        monkeypatch.setattr(owner, "published", lambda home=home: home)
+        monkeypatch.setattr(owner, "site_address", lambda home=home: home)
         linked = owner.with_page(head, "01_a")
         page = "[Page](https://some.github.io/course/notebooks/01_a.html)"
         assert f"**Beside it.** {page} · [Slides](" in linked
@@ -324,16 +324,16 @@ def test_the_head_of_a_notebook_links_its_page_where_the_site_has_an_address(mon
         )
 
     # an address that moved, one that was taken back, and a head without the line
-    monkeypatch.setattr(owner, "published", lambda: "https://elsewhere.org")
+    monkeypatch.setattr(owner, "site_address", lambda: "https://elsewhere.org")
     moved = owner.with_page(linked, "01_a")
     assert moved.count("[Page]") == 1 and "(https://elsewhere.org/notebooks/01_a.html)" in moved
-    monkeypatch.setattr(owner, "published", lambda: None)
+    monkeypatch.setattr(owner, "site_address", lambda: None)
     assert owner.with_page(moved, "01_a") == head
     assert owner.with_page("# A deck", "01_a") == "# A deck"
 
 
 def test_a_page_does_not_link_itself(monkeypatch, tmp_path):
-    monkeypatch.setattr(owner, "published", lambda: "https://some.github.io/course")
+    monkeypatch.setattr(owner, "site_address", lambda: "https://some.github.io/course")
     source = links.ROOT / "notebooks" / "01_attention.ipynb"
     copy = tmp_path / source.name
     nbformat.write(run.clean(nbformat.read(source, 4), source.stem), copy)
@@ -382,7 +382,7 @@ def test_one_address_gives_a_fork_its_launch_buttons(monkeypatch, home, names, a
     ],
 )
 def test_a_shared_link_shows_the_courses_picture(monkeypatch, home, image, url):
-    monkeypatch.setattr(owner, "published", lambda: home)
+    monkeypatch.setattr(owner, "site_address", lambda: home)
     made = preview.tags(
         'A "name"', "<p>What is said here is long enough to be told.</p>", "api/a.html"
     )
@@ -398,7 +398,7 @@ def test_a_shared_link_shows_the_courses_picture(monkeypatch, home, image, url):
 
 @pytest.mark.parametrize("home", [None, "https://example.com/course/"])
 def test_an_address_without_a_page_leads_home_from_any_folder(monkeypatch, home):
-    monkeypatch.setattr(owner, "published", lambda: home)
+    monkeypatch.setattr(owner, "site_address", lambda: home)
     made = build.lost([])
     assert ('<base href="https://example.com/course/">' in made) == bool(home)
     assert '<a href="index.html">front page</a>' in made
@@ -428,7 +428,7 @@ def test_a_page_is_found_by_its_sections_and_not_by_what_is_folded_away():
         ("a.html", "Name", "", "before"),
         ("a.html#one", "Name", "One", "xy"),
     ]
-    assert search.index([("a", "</b>", "", "é")]).startswith("window.searchIndex = [[")
+    assert search.index_script([("a", "</b>", "", "é")]).startswith("window.searchIndex = [[")
 
 
 def test_a_slide_is_found_by_its_heading_its_text_and_its_notes():
@@ -446,7 +446,7 @@ def test_a_slide_is_found_by_its_heading_its_text_and_its_notes():
 
 def test_a_figure_takes_fewer_bytes_on_a_page_and_looks_the_same():
     series = {name: [i, 3, 4 - i] for i, name in enumerate("abcd")}
-    drawn = figures.picture(figures.lines(series, "Four lines", "x", "y"))
+    drawn = figures.figure_bytes(figures.lines(series, "Four lines", "x", "y"))
     alt = "Four lines that are drawn to be counted in bytes, and to be looked at"
     whole = figures.on_page(drawn, "png", alt)
     made = page.lighter(whole)
@@ -463,10 +463,12 @@ def test_only_figures_without_shades_turn_dark():
     lines = figures.lines({"a": [1, 2, 3], "b": [3, 1, 2]}, "Two lines", "x", "y")
     heatmap = lambda: figures.heatmap(ramp, "A ramp", "x", "y")
     alt = "A figure drawn to see whether it turns dark with the page or not"
-    pages = [figures.on_page(figures.picture(fig), "png", alt) for fig in (lines, heatmap())]
+    pages = [figures.on_page(figures.figure_bytes(fig), "png", alt) for fig in (lines, heatmap())]
     assert ["lines-only" in dark.turned(page) for page in pages] == [True, False]
     assert dark.turned(pages[1]) == pages[1] and alt in dark.turned(pages[0])
-    boxed = figures.on_page(figures.picture(heat := heatmap()), "png", alt, 5, shades.boxes(heat))
+    boxed = figures.on_page(
+        figures.figure_bytes(heat := heatmap()), "png", alt, 5, shades.boxes(heat)
+    )
     made = dark.turned(boxed)
     assert "lines-only" not in made and made.count("%;width:") == 2, "the map, and its scale"
     assert made.count("max-width") == 1, "the boxes are as wide as the picture"

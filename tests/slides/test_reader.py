@@ -387,7 +387,7 @@ def test_figures_of_lines_turn_dark_shades_keep_a_softer_paper_and_all_a_margin(
 def test_a_heat_map_says_dark_is_large_in_the_dark_too_and_its_paper_turns(browser, site, theme):
     fig = figures.heatmap([[0.0, 1.0]], "Small and large", "x", "y")
     alt = "A heat map of two cells, small at the left and large at the right"
-    picture = figures.on_page(figures.picture(fig), "png", alt, 5, shades.boxes(fig))
+    picture = figures.on_page(figures.figure_bytes(fig), "png", alt, 5, shades.boxes(fig))
     path = site[0] / "heat.html"
     path.write_text(shell.shell("Heat", f"<h1>Heat</h1>{picture}", path.name), encoding="utf-8")
     reader = browser.page(*DESK, dark=theme == "dark")
@@ -459,7 +459,7 @@ def test_every_page_tells_others_what_it_is_about(site):
         if not shared or not (path.parent / shared[1]).resolve().is_file():
             lost.append(f"{path.name}: no picture to share")
     assert lost == []
-    head = (site[0] / preview.PICTURE).read_bytes()[:24]
+    head = (site[0] / preview.SHARE_PICTURE).read_bytes()[:24]
     size = tuple(int.from_bytes(head[i : i + 4], "big") for i in (16, 20))
     assert head[1:4] == b"PNG" and size == preview.SIZE
 

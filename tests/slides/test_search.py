@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from slides.links import ROOT
+from notebooks.run import ROOT
 
 pytestmark = pytest.mark.site
 FIRST = 3  # places that a reader looks at

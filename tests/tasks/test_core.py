@@ -12,8 +12,19 @@ from minimal.data import files
 from minimal.encoder import bert
 from minimal.model.config import Config
 from minimal.tasks import core
-from minimal.tasks.core import RULES, aggregate, evaluate, score, with_error
-from minimal.tasks.core_tasks import LM, MC, SIX, TASKS, Question, prompts, question, read, sample
+from minimal.tasks.core import RULES, aggregate, evaluate, with_error
+from minimal.tasks.core_scores import score_questions
+from minimal.tasks.core_tasks import (
+    LM,
+    MC,
+    SIX,
+    TASKS,
+    QuestionInTokens,
+    prompts,
+    question,
+    read_task,
+    sample,
+)
 from minimal.train import Run, Trainer
 from minimal.variants import build
 from tests.tasks.toys import (
@@ -68,7 +79,7 @@ def slowly(model, asked):
 
 
 def assert_equal_to_slow(model, asked):
-    for fast, question_ in zip(score(model, asked), asked):
+    for fast, question_ in zip(score_questions(model, asked), asked):
         for (nats, n, exact), (slow, m, right) in zip(fast, slowly(model, question_), strict=True):
             assert nats == pytest.approx(slow, rel=1e-4, abs=1e-4) and (n, exact) == (m, right)
 
@@ -84,7 +95,7 @@ def test_the_batched_and_cached_scorer_equals_the_slow_one_for_every_way_of_maki
 ):
     model = alive(plan)
     for task in (few(TASK["arc_easy"]), TASK["winogrande"], few(TASK["jeopardy"]), TASK["copa"]):
-        items = sample(task, read(task, folder)[0])
+        items = sample(task, read_task(task, folder)[0])
         assert_equal_to_slow(
             model, [question(task, items, index, tokenizer(), 2048) for index in range(2)]
         )
@@ -97,27 +108,27 @@ def test_the_scorers_agree_on_public_items_cut_and_uncut(context):
     for task in TASKS:
         if (PUBLIC / f"{task.file}.jsonl").exists():
             task = few(task, 1)
-            items = sample(task, read(task, PUBLIC)[0], 20)
+            items = sample(task, read_task(task, PUBLIC)[0], 20)
             assert_equal_to_slow(
                 model, [question(task, items, index, tokenizer(), context) for index in range(2)]
             )
 
 
 def test_what_the_rows_of_a_question_share_is_read_once(folder):
-    items = sample(TASK["arc_easy"], read(TASK["arc_easy"], folder)[0])
+    items = sample(TASK["arc_easy"], read_task(TASK["arc_easy"], folder)[0])
     asked = question(TASK["arc_easy"], items, 0, tokenizer(), 10**9)
     model = Knows(uniform())
-    score(model, [asked])
+    score_questions(model, [asked])
     assert model.read < 1.3 * len(asked.rows[0]) and len(asked.rows) == 4
 
 
 def test_nothing_of_one_question_reaches_another_in_a_batch():
     asked = [
-        Question([[1, 5, 9, 3]], [2], False, False),
-        Question([[1, 7] * 20], [30], False, False),
+        QuestionInTokens([[1, 5, 9, 3]], [2], False, False),
+        QuestionInTokens([[1, 7] * 20], [30], False, False),
     ]
     model = alive()
-    (alone,), (together, _) = score(model, asked[:1]), score(model, asked)
+    (alone,), (together, _) = score_questions(model, asked[:1]), score_questions(model, asked)
     assert together[0][0] == pytest.approx(alone[0][0], rel=1e-5)
 
 
@@ -149,7 +160,7 @@ def test_uniform_and_constant_models_land_where_counting_says(folder, token, log
     log_z = math.log(511 + math.exp(logit))
     results = {row["task"]: row for row in evaluate(model, tokenizer(), TASKS, folder)}
     for task in TASKS:
-        items = sample(task, read(task, folder)[0])
+        items = sample(task, read_task(task, folder)[0])
         if task.kind == LM:
             assert results[task.label]["tokens"] == 0
             continue
@@ -178,7 +189,7 @@ def test_uniform_and_constant_models_land_where_counting_says(folder, token, log
 
 def test_an_oracle_gets_everything_right_and_core_one(folder):
     for task in map(few, TASKS):
-        items = sample(task, read(task, folder)[0], 8)
+        items = sample(task, read_task(task, folder)[0], 8)
         asked = [question(task, items, index, tokenizer(), 10**9) for index in range(len(items))]
         golden = [q.rows[0 if task.kind == LM else item["gold"]] for q, item in zip(asked, items)]
         (row,) = evaluate(Knows(oracle(golden)), tokenizer(), [task], folder, limit=8)
@@ -188,9 +199,9 @@ def test_an_oracle_gets_everything_right_and_core_one(folder):
 
 def test_one_wrong_token_makes_a_continuation_wrong():
     row = [3, 4, 5, 6, 7]
-    asked = Question([row], [2], False, False)
-    assert score(Knows(oracle([row])), [asked])[0][0][2] is True
-    assert score(Knows(oracle([[3, 4, 5, 9, 7]])), [asked])[0][0][2] is False
+    asked = QuestionInTokens([row], [2], False, False)
+    assert score_questions(Knows(oracle([row])), [asked])[0][0][2] is True
+    assert score_questions(Knows(oracle([[3, 4, 5, 9, 7]])), [asked])[0][0][2] is False
 
 
 def test_rules_differ_where_choices_differ_in_length():
@@ -198,7 +209,7 @@ def test_rules_differ_where_choices_differ_in_length():
     tok = tokenizer()
     long = max(range(tok.vocab), key=lambda i: tok.bytes[i])
     short = [i for i in range(tok.vocab) if tok.bytes[i] == 1][40:42]
-    asked = Question([[tok.bos, long], [tok.bos, *short]], [1, 1], False, False)
+    asked = QuestionInTokens([[tok.bos, long], [tok.bos, *short]], [1, 1], False, False)
     item = dict(gold=0)
     judged = core.judge(TASK["copa"], item, asked, [(6.0, 1, False), (8.0, 2, False)], tok)
     assert judged == dict(gold=0, bytes=0, tokens=1, sum=0)

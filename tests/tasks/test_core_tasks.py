@@ -13,7 +13,7 @@ from minimal.tasks.core_tasks import (
     common,
     prompts,
     question,
-    read,
+    read_task,
     sample,
 )
 from tests.tasks.toys import PUBLIC, TASK, needs_items, tokenizer, write_items
@@ -76,7 +76,7 @@ def test_sizes_and_chance_levels_are_counted_from_the_public_files(label):
     task = TASK[label]
     if not (PUBLIC / f"{task.file}.jsonl").exists():
         pytest.skip(f"the public file of {label} is not there")
-    items, _ = read(task, PUBLIC)
+    items, _ = read_task(task, PUBLIC)
     assert len(items) == task.items
     options = KINDS[task.kind].options
     if label == "boolq":
@@ -175,7 +175,7 @@ def test_in_the_public_items_the_prompt_is_a_prefix_of_prompt_and_answer(label):
     task = TASK[label]
     if not (PUBLIC / f"{task.file}.jsonl").exists():
         pytest.skip(f"the public file of {label} is not there")
-    items = sample(task._replace(shots=0), read(task, PUBLIC)[0], 200)
+    items = sample(task._replace(shots=0), read_task(task, PUBLIC)[0], 200)
     for index, item in enumerate(items):
         asked = question(task._replace(shots=0), items, index, tokenizer(), 10**6)
         assert (
@@ -254,13 +254,13 @@ def test_a_bad_line_is_told_in_one_sentence_with_file_and_line(tmp_path, label, 
     }[label]
     (tmp_path / f"{TASK[label].file}.jsonl").write_text(f"{good}\n{good}\n{line}\n{good}\n")
     with pytest.raises(ValueError, match=says) as caught:
-        read(TASK[label], tmp_path)
+        read_task(TASK[label], tmp_path)
     assert "\n" not in str(caught.value)
 
 
 def test_an_absent_file_and_too_few_items_say_what_to_do(tmp_path):
     with pytest.raises(ValueError, match="wanted copa.jsonl in .*: put the CORE files there"):
-        read(TASK["copa"], tmp_path)
+        read_task(TASK["copa"], tmp_path)
     with pytest.raises(
         ValueError, match="arc_easy shows 25 other items .* and has 10: ask for at least 26 items"
     ):
@@ -273,7 +273,7 @@ def test_the_public_layout_with_category_folders_is_read_by_path_and_through_dat
     inside = tmp_path / "commonsense_reasoning"
     inside.mkdir()
     (inside / "copa.jsonl").write_text((folder / "copa.jsonl").read_text())
-    flat, nested = read(TASK["copa"], folder), read(TASK["copa"], tmp_path)
-    assert flat == nested == read(TASK["copa"], tmp_path.as_uri())
+    flat, nested = read_task(TASK["copa"], folder), read_task(TASK["copa"], tmp_path)
+    assert flat == nested == read_task(TASK["copa"], tmp_path.as_uri())
     with pytest.raises(ValueError, match="piqa.jsonl did not come through `datasets`"):
-        read(TASK["piqa"], tmp_path.as_uri())
+        read_task(TASK["piqa"], tmp_path.as_uri())

@@ -110,7 +110,7 @@ def test_held_out_entities_never_occur_in_training_but_their_parts_do():
 def test_guessing_without_the_question_scores_what_one_fact_in_n_gives():
     for level in (1, 3):
         tree, dial = village.make(level, 200, 0, "test"), village.LEVELS[level]
-        got = squad.score(read(tree), village.guesses(tree))
+        got = squad.score(read(tree), village.chance_predictions(tree))
         assert (
             abs(got["exact"] - 100 / (dial.people * dial.facts)) < 4
             and got["f1"] < got["exact"] + 3
@@ -122,7 +122,7 @@ def test_the_dial_makes_paragraphs_longer_and_chance_lower():
     for level in village.LEVELS:
         tree = village.make(level, 60, 0, "test")
         length.append(sum(len(p["context"].split()) for p in tree["data"][0]["paragraphs"]) / 60)
-        chance.append(squad.score(read(tree), village.guesses(tree))["f1"])
+        chance.append(squad.score(read(tree), village.chance_predictions(tree))["f1"])
     assert length == sorted(length) and length[-1] > 4 * length[0] and chance[0] > 2 * chance[-1]
 
 

@@ -7,7 +7,8 @@ from minimal.kernels.tiles import addresses_of, name_of
 
 # ---- addresses -----------------------------------------------------------------------------------
 
-KINDS = ("box", "quiet", "routing", "content")  # untouched, another program's, loaded, stored
+# untouched, another program's, loaded, stored
+SQUARE_KINDS = ("box", "quiet", "routing", "content")
 FOLD = 32  # places a row of a tensor that has one dimension
 MOST = 96  # lines of a drawing
 
@@ -62,7 +63,7 @@ def said(trace, tensor, program):
     return "; ".join(words) or "is not touched"
 
 
-def panel(trace, tensor, program, most=190):
+def tensor_panel(trace, tensor, program, most=190):
     """One tensor: a square a place."""
     grid, step = pooled(as_grid(touched(trace, tensor, program)))
     rows, columns = grid.shape
@@ -73,15 +74,15 @@ def panel(trace, tensor, program, most=190):
     c = Canvas(max(columns * side, 190, 11 * len(title)), 51 + rows * side)
     c.text(2, 8, title, 11.5, "start", bold=True)
     c.text(2, 28, words[0] if len(words) == 1 else "; ".join(words), 9.5, "start", "soft")
-    for first, count, row in bands(grid):
+    for first, count, row in equal_rows(grid):
         y, high = 41 + first * side, count * side
         for start, length, kind in runs(row):
             if kind >= 0:
-                c.box(start * side, y, length * side, high, kind=KINDS[kind], corner=0)
+                c.box(start * side, y, length * side, high, kind=SQUARE_KINDS[kind], corner=0)
     return c
 
 
-def bands(grid):
+def equal_rows(grid):
     """(first row, how many, the row) of equal neighbours among the rows."""
     rows, counts = torch.unique_consecutive(grid, dim=0, return_counts=True)
     starts = counts.cumsum(0) - counts
@@ -92,7 +93,7 @@ def addresses(trace, program, *tensors, columns=3):
     """Blue: what this program loads; orange: what it stores; grey: what other programs touch."""
     program = (program,) if isinstance(program, int) else program
     tensors = tensors or tuple(trace.tensors)
-    panels = [panel(trace, tensor, program) for tensor in tensors]
+    panels = [tensor_panel(trace, tensor, program) for tensor in tensors]
     whole = side_by_side(panels, gap=18, columns=min(columns, len(panels)))
     told = "; ".join(f"{name} {said(trace, name, program)}" for name in tensors)
     alt = (

@@ -74,7 +74,7 @@ def tile_kinds(length, rows, columns, window=0):
     return kinds
 
 
-def tiles(length=16, rows=4, columns=4, window=0, cell=15):
+def tile_map(length=16, rows=4, columns=4, window=0, cell=15):
     """Queries down, keys across: which tiles a flash kernel computes without a mask, with one, "
     "or never."""
     kinds = tile_kinds(length, rows, columns, window)
@@ -118,7 +118,7 @@ def tiles(length=16, rows=4, columns=4, window=0, cell=15):
 
 # What multiplies tiles, and what feeds it: who shares it, its size on an H100 (NVIDIA's data sheet
 # and architecture paper).
-LEVELS = (
+MEMORY_LEVELS = (
     ("tensor cores", "a multiprocessor", "989 TFLOP/s in bf16"),
     ("registers", "one thread", "256 KB a multiprocessor"),
     ("shared memory", "one program", "up to 228 KB a multiprocessor"),
@@ -130,13 +130,13 @@ LEVELS = (
 def memory_levels():
     """From the fastest and smallest to the slowest and largest: what a kernel tries to read "
     "once."""
-    c = Canvas(520, 40 + 44 * len(LEVELS))
+    c = Canvas(520, 40 + 44 * len(MEMORY_LEVELS))
     c.text(122, 12, "level", 11, kind="soft")
     c.text(262, 12, "shared by", 11, kind="soft")
     c.text(400, 12, "on an H100", 11, kind="soft")
     kinds = ("faint", "content", "routing", "quiet", "box")
-    for i, (level, whose, size) in enumerate(LEVELS):
-        inset = 9 * (len(LEVELS) - 1 - i)
+    for i, (level, whose, size) in enumerate(MEMORY_LEVELS):
+        inset = 9 * (len(MEMORY_LEVELS) - 1 - i)
         y = 26 + 44 * i
         c.box(10 + inset, y, 500 - 2 * inset, 36, kind=kinds[i])
         c.text(122, y + 18, level, 12.5, bold=True)
@@ -144,7 +144,7 @@ def memory_levels():
         c.text(400, y + 18, size, 11)
     alt = (
         "Tensor cores and levels of memory on a GPU, small and fast above, large and slow below: "
-        + "; ".join(f"{level}, shared by {whose}, {size}" for level, whose, size in LEVELS)
+        + "; ".join(f"{level}, shared by {whose}, {size}" for level, whose, size in MEMORY_LEVELS)
         + "."
     )
     return c.drawing(alt, "Where numbers wait")

@@ -18,7 +18,7 @@ NAMES = dict(
     ngram="bank of n-gram values",
     mla="latent attention (MLA)",
 )
-WORDS = dict(
+COMES_FROM = dict(
     own="from the layer's own stream",
     layer="from layer 1's values",
     x0="from the token embedding",
@@ -69,9 +69,9 @@ def wiring(plan, size="tiny"):
     )
 
 
-def told(plan, found):
+def panel_in_words(plan, found):
     """The panel in words, for the alt text."""
-    parts = [WORDS[kind] for kind, _ in found["leaves"]]
+    parts = [COMES_FROM[kind] for kind, _ in found["leaves"]]
     sentence = f"{NAMES.get(plan, plan)}: values come {' plus '.join(parts)}"
     if found["dynamic"]:
         sentence += ", a second stream shares the map and is gated by the query"
@@ -213,8 +213,7 @@ def systems(*plans, columns=None, title="Where do the values come from?"):
     """Plans side by side: the same layer each time, and only the value's thick arrow moves."""
     panels = [panel(plan) for plan in plans]
     alt = "Attention layers as boxes and arrows. Queries and keys make the map A, which mixes V. "
-    alt += (
-        "; ".join(told(plan, found) for plan, (_, found) in zip(plans, panels, strict=True)) + "."
-    )
+    parts = (panel_in_words(plan, found) for plan, (_, found) in zip(plans, panels, strict=True))
+    alt += "; ".join(parts) + "."
     whole = side_by_side([canvas for canvas, _ in panels], columns=columns)
     return whole.drawing(alt, title)

@@ -60,8 +60,8 @@ return out;
     return Piece("rope", title, controls, draw, compute, script, size, 226, alt, says=("score",))
 
 
-WORDS = ("the", "cat", "sat", "on", "a", "mat")
-FIRST = (
+TOY_WORDS = ("the", "cat", "sat", "on", "a", "mat")
+V1_VECTORS = (
     (34, 20),
     (10, 40),
     (-22, 34),
@@ -77,7 +77,7 @@ def resformer_mix():
 
     def compute(v):
         share, found, mixed = v["share"], {}, []
-        for at, (one, deep) in enumerate(zip(FIRST, DEEP, strict=True)):
+        for at, (one, deep) in enumerate(zip(V1_VECTORS, DEEP, strict=True)):
             x, y = ((1 - share) * d + share * f for f, d in zip(one, deep, strict=True))
             mixed.append((x, y))
             centre = 60 + 96 * at
@@ -88,19 +88,19 @@ def resformer_mix():
         return found
 
     def draw(c, moving):
-        for at, word in enumerate(WORDS):
-            centre, second = 60 + 96 * at, at >= len(WORDS) // 2
+        for at, word in enumerate(TOY_WORDS):
+            centre, second = 60 + 96 * at, at >= len(TOY_WORDS) // 2
             with part(
                 c, right=-3 - 288 * second, down=124 * second
             ):  # on a phone two rows of three
                 c.text(centre, 14, word, 12)
                 c.add(f'<circle cx="{centre}" cy="70" r="46" class="quiet"/>')
-                for (x, y), kind in ((FIRST[at], "faint"), (DEEP[at], "ink")):
+                for (x, y), kind in ((V1_VECTORS[at], "faint"), (DEEP[at], "ink")):
                     c.path([(centre, 70), (centre + x, 70 - y)], kind)
                 moving_path(c, f"word{at}", moving, "value")
 
     script = f"""
-const first = {list(map(list, FIRST))}, deep = {list(map(list, DEEP))}, out = {{}}, unit = [];
+const first = {list(map(list, V1_VECTORS))}, deep = {list(map(list, DEEP))}, out = {{}}, unit = [];
 for (let at = 0; at < first.length; at++) {{
   const x = (1 - v.share) * deep[at][0] + v.share * first[at][0];
   const y = (1 - v.share) * deep[at][1] + v.share * first[at][1], centre = 60 + 96 * at;

@@ -13,7 +13,7 @@ CACHE_SIZES = ("tiny", "d12", "d24")
 
 
 @lru_cache
-def kept_bytes(plan, size):
+def cache_bytes(plan, size):
     """Bytes that a token adds as keys, values and ids, and what stands there once: the tables."""
     model = skeleton(plan, size)
     found = dict(keys=0, values=0, ids=0)
@@ -26,7 +26,7 @@ def kept_bytes(plan, size):
 def cache_calculator():
     """What decoding holds, by plan, size, tokens and batch: the counts of `variants --json`."""
     held = {
-        f"{plan} {size}": kept_bytes(plan, size) for plan in CACHE_PLANS for size in CACHE_SIZES
+        f"{plan} {size}": cache_bytes(plan, size) for plan in CACHE_PLANS for size in CACHE_SIZES
     }
 
     def compute(v):
@@ -84,7 +84,7 @@ return out;
     return Piece("cache", title, controls, draw, compute, script, size, 176, alt, says=("total",))
 
 
-def break_even():
+def break_even_piece():
     """V of all tokens in flight against one table by token: rows of one layer."""
 
     def compute(v):

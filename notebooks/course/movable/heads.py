@@ -4,7 +4,7 @@ import json
 
 import torch
 
-from course.movable.piece import PHONE, Control, Piece, counted, fixed, moving_path, part
+from course.movable.piece import PHONE, Control, Piece, fixed, moving_path, part, whole_numbers
 from minimal import analysis
 
 MOST_TOKENS = 24  # what a screen holds
@@ -120,8 +120,8 @@ return out;
         f"{said['said1']}."
     )
     controls = (
-        Control("layer", "layer", counted(0, layers - 1), start["layer"]),
-        Control("head", "head", counted(0, heads - 1), 0),
+        Control("layer", "layer", whole_numbers(0, layers - 1), start["layer"]),
+        Control("head", "head", whole_numbers(0, heads - 1), 0),
         Control("word", "token that looks", tuple(enumerate_words(words)), start["word"]),
     )
     high = top + HIGH * len(words) + 4

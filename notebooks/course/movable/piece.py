@@ -114,7 +114,7 @@ def shares(low, high, step, digits=2):
     return tuple((stop, f"{stop:.{digits}f}") for stop in stops)
 
 
-def counted(low, high, unit=""):
+def whole_numbers(low, high, unit=""):
     """Stops at every whole number from low to high."""
     return tuple((n, f"{n}{unit}") for n in range(low, high + 1))
 
@@ -158,7 +158,7 @@ class Piece:
         moving = self.compute(self.start())
         caption = f"<p>{html.escape(self.caption)}</p>" if self.caption else ""
         sentences = "".join(
-            sentence(key, moving, bold=at < self.stressed) for at, key in enumerate(self.says)
+            text_line(key, moving, bold=at < self.stressed) for at, key in enumerate(self.says)
         )
         stops = {
             control.name: [dict(value=value, words=words) for value, words in control.stops]
@@ -199,7 +199,7 @@ def part(canvas, right=0, down=0, wide=1):
     canvas.add("</g>")
 
 
-def sentence(key, moving, bold=False):
+def text_line(key, moving, bold=False):
     """A line of text below the picture that follows the controls."""
     words = f'<span data-key="{key}">{html.escape(str(moving[key]))}</span>'
     return f"<p><strong>{words}</strong></p>" if bold else f"<p>{words}</p>"

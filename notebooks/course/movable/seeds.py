@@ -2,7 +2,7 @@
 
 import json
 
-from course.movable.piece import PHONE, Control, Piece, counted, fixed, moving_path, part
+from course.movable.piece import PHONE, Control, Piece, fixed, moving_path, part, whole_numbers
 from minimal.compare.intervals import t_quantile
 
 FAR = 0.15  # nats at the ends of the axis; an interval beyond is cut there
@@ -111,7 +111,7 @@ return out;
     )
     moments = tuple((at, f"{step} steps") for at, step in enumerate(steps))
     controls = (
-        Control("seeds", "seeds", counted(1, seeds), seeds - 1),
+        Control("seeds", "seeds", whole_numbers(1, seeds), seeds - 1),
         Control("step", "after", moments, len(steps) - 1),
     )
     size, says = (LEFT + WIDE + 40, TOP + HIGH * len(plans) + 14), ("clear", "best")

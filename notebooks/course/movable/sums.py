@@ -7,11 +7,11 @@ from course.movable.piece import (
     Control,
     Piece,
     bar_row,
-    counted,
     fixed,
     moving_path,
     part,
     shares,
+    whole_numbers,
 )
 
 
@@ -125,7 +125,7 @@ return out;
         "that is the rescaling."
     )
     controls = (
-        Control("tiles", "tiles read", counted(0, 12), 1, run=True),
+        Control("tiles", "tiles read", whole_numbers(0, 12), 1, run=True),
         Control("width", "keys a tile", ((1, "1"), (2, "2"), (3, "3"), (4, "4")), 3),
     )
     says = ("state", "output", "forgetful")

@@ -3,7 +3,7 @@
 import json
 import math
 
-from course.movable.piece import Control, Piece, counted, fixed, moving_path, part
+from course.movable.piece import Control, Piece, fixed, moving_path, part, whole_numbers
 
 WORDS = "the cat saw the dog and the dog saw the cat and then they ran off".split()
 ROWS = sorted(set(WORDS), key=WORDS.index)  # the table's: one for each word
@@ -103,7 +103,7 @@ def tiles(gather=False):
                 c.text(RIGHT + 6, 211, "the table: one row a word", 12, "start", kind="soft")
 
     controls = (
-        Control("step", "step", counted(1, len(road(2, 2))), 3, run=True),
+        Control("step", "step", whole_numbers(1, len(road(2, 2))), 3, run=True),
         Control("M", "queries a program", SIZES, 1),
         Control("N", "keys a tile", SIZES, 1),
     )

@@ -18,7 +18,7 @@ from evidence.research.grids import EXPLORATORY, GRIDS, WAR
 from minimal.command import command, number
 from minimal.compare import ledger
 from minimal.compare.budgets import shape
-from minimal.compare.runs import missing, record
+from minimal.compare.runs import missing_runs, record
 
 
 def path_of(name):
@@ -64,11 +64,11 @@ def status():
     """What is recorded, what is missing, and how long the rest would take here, on one core."""
     seconds_a_flop, all_hours, shapes = pace(), 0.0, {}
     for name, grid in GRIDS.items():
-        todo, total = missing(grid, path_of(name)), len(list(grid.runs()))
+        todo, total = missing_runs(grid, path_of(name)), len(list(grid.runs()))
         hours = seconds_a_flop * all_work(todo, shapes) / 3600
         all_hours += hours
         rest = f"{hours:5.1f} h here" if todo else "whole"
-        rest += mixed(ledger.rows_of(path_of(name)))
+        rest += several_commits(ledger.rows_of(path_of(name)))
         what = f"{grid.what} ({grid.kind})" if grid.kind == EXPLORATORY else grid.what
         print(f"{name:16}{total - len(todo):4} of {total:3} runs recorded   {rest:14}{what}")
     print(
@@ -82,7 +82,7 @@ def status():
             print(f"{path.stem:16}{len(content['rows']):4} rows             {content['command']}")
 
 
-def mixed(rows):
+def several_commits(rows):
     """A warning where the rows of one file were made by code of several commits."""
     found = records.commits(rows)
     return f", {len(found)} commits " if len(found) > 1 else ""
@@ -93,7 +93,7 @@ def mixed(rows):
 
 def record_grids(names, words, until):
     for name in names:
-        grid, before = GRIDS[name], len(missing(GRIDS[name], path_of(name)))
+        grid, before = GRIDS[name], len(missing_runs(GRIDS[name], path_of(name)))
         if not before:
             rows = len(ledger.rows_of(path_of(name)))
             print(f"{name}: whole, {rows} rows; nothing to do (--repeat trains a row again)")

@@ -92,19 +92,19 @@ def slow_less_layers(text, rate="0.005"):
 
 def later(text, plan):
     """A system that came later, over the standard of its own grid."""
-    return leads.lead(pairs.runs_of(f"{LATER[plan]}_{text}"), plan)
+    return leads.cell_lead(pairs.runs_of(f"{LATER[plan]}_{text}"), plan)
 
 
 def widened(text):
     """Tables in the last third over standard with as many parameters, in nats, by seed."""
     df = pairs.runs_of(f"why_vocab_{text}")
     df = df[~df.differs.str.contains("vocab")]
-    return leads.lead(df, "bov-fixed", f"standard, hidden {why.WIDE[1024]}")
+    return leads.cell_lead(df, "bov-fixed", f"standard, hidden {why.WIDE[1024]}")
 
 
 def as_large(text):
     """Engram with MLPs that are narrower for its tables, over standard of its size."""
-    return leads.lead(pairs.runs_of(f"frontier_places_{text}"), "engram, hidden 75")
+    return leads.cell_lead(pairs.runs_of(f"frontier_places_{text}"), "engram, hidden 75")
 
 
 def along(grid, system, at=-1, over=0):

@@ -8,6 +8,8 @@
 dose, who and content ask one question each.
 """
 
+from functools import partial
+
 from evidence.research import leads, pairs
 from evidence.research.answer import TEXTS
 from evidence.research.leads import as_row_with_rows, row_in_words
@@ -21,7 +23,7 @@ def texts(question):
     return [text for text in TEXTS if pairs.whole(f"{question}_{text}")]
 
 
-def held_out(question, text):
+def held_out_losses(question, text):
     """{cell: {seed: a loss a stretch of held-out rows}}; nothing until the grid is whole."""
     found = {}
     for row in pairs.rows_of(f"{question}_{text}"):
@@ -32,8 +34,13 @@ def held_out(question, text):
 
 def lead(question, text, cell, over="standard"):
     """How far a cell is ahead of another: a row of a table, ahead above zero."""
-    found = held_out(question, text)
+    found = held_out_losses(question, text)
     return as_row_with_rows(cell, found[cell], found[over])
+
+
+def of_question(question):
+    """(texts, lead) of one question."""
+    return partial(texts, question), partial(lead, question)
 
 
 def standing(row):
@@ -65,21 +72,25 @@ def came_between(row, low, high):
 
 def above(row, least):
     """Is a lead at least so large? The interval says so, or the mean alone does."""
-    return judged(row, row["low"] >= least, row["difference"] >= least, row["high"] < least)
+    return came_or_not(row, row["low"] >= least, row["difference"] >= least, row["high"] < least)
 
 
 def below(row, most):
-    return judged(row, row["high"] < most, row["difference"] < most, row["low"] >= most)
+    return came_or_not(row, row["high"] < most, row["difference"] < most, row["low"] >= most)
 
 
 def within(row, margin):
     inside = -margin < row["low"] and row["high"] < margin
     outside = row["low"] >= margin or row["high"] <= -margin
-    return judged(row, inside, abs(row["difference"]) < margin, outside)
+    return came_or_not(row, inside, abs(row["difference"]) < margin, outside)
 
 
-def judged(row, shown, likely, refuted):
-    word = "so" if likely else "not so"
+def so(holds):
+    return "so" if holds else "not so"
+
+
+def came_or_not(row, shown, likely, refuted):
+    word = so(likely)
     if not (shown or refuted):
         word += ", in the mean"
     return f"{word}: {row_in_words(row)}"

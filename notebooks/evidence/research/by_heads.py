@@ -14,7 +14,8 @@ import time
 
 from course import figures, records
 from course.markdown import table
-from evidence.research.fetch import SEEDS, same, shares_of, so, trained_and_asked
+from evidence.research.asked import so
+from evidence.research.fetch import SEEDS, same, shares_of, trained_and_asked
 from evidence.research.leads import mean_and_range
 from evidence.research.made_up import CALLED, MOVING, OF_THE_TOKEN
 from evidence.research.pairs import rows_once_whole
@@ -49,15 +50,15 @@ def cells_by_heads():
     """Seed by seed, so that an interrupted grid is a whole grid with fewer seeds."""
     for seed in SEEDS:
         for heads, system in itertools.product(HEADS, ("standard", *OF_THE_TOKEN)):
-            yield cell(system, "closed", 2, heads, seed)
-        yield cell("last", "closed", 2, 2, seed)
+            yield asked_cell(system, "closed", 2, heads, seed)
+        yield asked_cell("last", "closed", 2, 2, seed)
         for system in ("standard", "x0"):
-            yield cell(system, "closed", 3, 2, seed)
+            yield asked_cell(system, "closed", 3, 2, seed)
         for kind, system in itertools.product(("raw", "open"), ("standard", "x0")):
-            yield cell(system, kind, 2, 2, seed)
+            yield asked_cell(system, kind, 2, 2, seed)
 
 
-def cell(system, kind, depth, heads, seed):
+def asked_cell(system, kind, depth, heads, seed):
     return dict(plan=system, text=kind, depth=depth, heads=heads, seed=seed)
 
 

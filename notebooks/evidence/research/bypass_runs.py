@@ -29,7 +29,7 @@ def encoder(profile, seed):
     chosen = {name: settings.get(name, usual) for name, usual in bypass_seeds.SET.items()}
     task, _ = bypass_seeds.village_task(**chosen)
     tree = village.make(chosen["level"], chosen["test"], 0, "test")
-    by_chance = squad.score(task.test, village.guesses(tree))["f1"]
+    by_chance = squad.score(task.test, village.chance_predictions(tree))["f1"]
     return row, model.eval(), task, by_chance
 
 

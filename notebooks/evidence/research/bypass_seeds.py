@@ -157,7 +157,7 @@ def grid(path, plans, sizes, seeds, minutes=None, **changes):
     """Fill the missing cells of a file, seed by seed: a partial grid is paired everywhere."""
     path = Path(path)
     settings = SET | RUN | changes
-    results.check_target(path)
+    results.check_evidence(path)
     if path.exists():
         refuse_other_settings(path, settings)
     with files.locked(path):

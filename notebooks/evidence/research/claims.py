@@ -12,10 +12,10 @@ def by(claim):
     """What decided a claim: recorded runs, or algebra and the sources themselves."""
     evidence = claim["evidence"] or ""
     recorded = evidence.endswith(".json") or any(name in evidence for name in BY_RUNS)
-    return "runs" if claim["id"] in verdicts.ASKED or recorded else "algebra"
+    return "runs" if claim["id"] in verdicts.CLAIMED or recorded else "algebra"
 
 
-def frame():
+def claims_frame():
     book = records.claims()
     return pd.DataFrame([claim | dict(by=by(claim)) for claim in book])
 
@@ -32,7 +32,7 @@ def after_a_look():
 
 def counts():
     """How many claims have each verdict, by what decided it."""
-    df = frame()
+    df = claims_frame()
     table = pd.crosstab(df.verdict, df.by).reindex(records.VERDICTS, fill_value=0)
     return leads.to_markdown(table.rename(columns="by {}".format))
 
@@ -42,8 +42,8 @@ def sources():
     return [(key, about["short"]) for key, about in records.published().items()]
 
 
-def table_of(source):
-    df = frame()
+def claims_table(source):
+    df = claims_frame()
     some = df[df.source == source].set_index("id")
     kind = (" (" + some["kind"] + ")").fillna("")
     said = pd.DataFrame(dict(claim=some.claim, verdict=some.verdict + kind, by=some.by))

@@ -7,10 +7,10 @@ neither passes. What was foretold stands in title.EXPECTED_CONTENT.
 
 from course.markdown import table
 from evidence.research import asked
-from evidence.research.asked import NAMED, above, below, on_each, standing, within
+from evidence.research.asked import NAMED, above, below, on_each, so, standing, within
 from evidence.research.leads import row_in_words, signed
 
-PASSED = dict(
+PASSED_WORDS = dict(
     both="number and gradient",
     forward="the number alone",
     gradient="the gradient alone",
@@ -20,25 +20,16 @@ PASSED = dict(
 OF = dict(v1="V1", x0="x0 W_V")
 
 
-def cell(what, way):
+def passed_cell(what, way):
     return f"standard/{what}-{way}"
 
 
-def texts():
-    return asked.texts("content_gradient")
-
-
-def whole():
-    return bool(texts())
-
-
-def lead(text, ours, over="standard"):
-    return asked.lead("content_gradient", text, ours, over)
+texts, lead = asked.of_question("content_gradient")
 
 
 def gain(text, what, way):
     """How far the model is ahead of the one in which neither number nor gradient passes."""
-    return lead(text, cell(what, way), cell(what, "neither"))
+    return lead(text, passed_cell(what, way), passed_cell(what, "neither"))
 
 
 def is_ahead(what, way):
@@ -62,7 +53,7 @@ def sentence():
     parts = []
     for way in ("both", "forward", "gradient"):
         gains = {text: gain(text, "v1", way) for text in texts()}
-        parts.append(f"{PASSED[way]} {on_each(gains)}")
+        parts.append(f"{PASSED_WORDS[way]} {on_each(gains)}")
     return f"Ahead of the model in which neither passes: {'; '.join(parts)}"
 
 
@@ -70,8 +61,8 @@ def cells():
     """Every cell ahead of standard, a column a source and a text."""
     heads = [f"{name}, {text}" for name in OF.values() for text in texts()]
     lines = []
-    for way, words in PASSED.items():
-        found = [lead(text, cell(what, way)) for what in OF for text in texts()]
+    for way, words in PASSED_WORDS.items():
+        found = [lead(text, passed_cell(what, way)) for what in OF for text in texts()]
         lines.append([words, *map(row_in_words, found)])
     return table(["what passes", *heads], lines)
 
@@ -87,8 +78,7 @@ def foretold():
 def of_both(text, what, way):
     """Does one part alone gain at least half of what both gain? By the means."""
     part, whole_ = (gain(text, what, w)["difference"] for w in (way, "both"))
-    word = "so" if part >= whole_ / 2 else "not so"
-    return f"{word}, in the mean: {signed(part)} of {signed(whole_)}"
+    return f"{so(part >= whole_ / 2)}, in the mean: {signed(part)} of {signed(whole_)}"
 
 
 def on_code():
@@ -97,21 +87,21 @@ def on_code():
     for what, most, little in (("v1", "gradient", "forward"), ("x0", "forward", "gradient")):
         name = OF[what]
         yield [
-            f"{name}: {PASSED[most]} gains at least half of what both gain on code",
+            f"{name}: {PASSED_WORDS[most]} gains at least half of what both gain on code",
             of_both("code", what, most),
         ]
         yield [
-            f"{name}: {PASSED[little]} gains less than .02 on code",
+            f"{name}: {PASSED_WORDS[little]} gains less than .02 on code",
             below(gain("code", what, little), 0.02),
         ]
-    costs = lead("code", cell("v1", "neither"), cell("v1", "other"))
+    costs = lead("code", passed_cell("v1", "neither"), passed_cell("v1", "other"))
     yield ["another text's V1 costs .01 or more against neither on code", above(costs, 0.01)]
 
 
 def of_neither():
     for text in texts():
         for what, name in OF.items():
-            row = lead(text, cell(what, "neither"))
+            row = lead(text, passed_cell(what, "neither"))
             yield [f"neither, for {name}: within .02 of standard on {text}", within(row, 0.02)]
 
 
@@ -119,14 +109,14 @@ def on_the_novel():
     if "novel" in texts():
         for way in ("both", "forward", "gradient"):
             row = gain("novel", "v1", way)
-            yield [f"V1: {PASSED[way]} gains less than .02 on the novel", below(row, 0.02)]
+            yield [f"V1: {PASSED_WORDS[way]} gains less than .02 on the novel", below(row, 0.02)]
 
 
 def our_mind():
     """The condition under which the answer would be another."""
     parts = []
     for text in texts():
-        row = lead(text, cell("v1", "forward"), cell("v1", "both"))
+        row = lead(text, passed_cell("v1", "forward"), passed_cell("v1", "both"))
         word = "behind" if standing(row) == "behind" else "not shown to be behind"
         parts.append(f"{word} on {NAMED[text]}, {row_in_words(row)}")
     return ["our mind changes: V1's number alone as good as both", "; ".join(parts)]

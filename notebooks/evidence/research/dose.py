@@ -11,7 +11,7 @@ from course import figures
 from course.markdown import table
 from evidence.research import answer, asked, leads, pairs
 from evidence.research.answer import TEXTS
-from evidence.research.asked import NAMED, above, below, came_between, on_each, standing, within
+from evidence.research.asked import NAMED, above, below, came_between, on_each, so, standing, within
 from evidence.research.leads import number, row_in_words, signed
 from evidence.research.title import (
     BOTTOM,
@@ -31,18 +31,18 @@ def alone(layers):
 
 
 ALL = alone(TOP[LAYERS])
-HALF = {k: in_layers("row12", TOP[k]) for k in WIDENED}
-TABLES = {k: in_layers("bov-fixed", TOP[k]) for k in WIDENED}
-AS_LARGE = {k: f"standard, hidden {hidden}" for k, hidden in WIDENED.items()}
+HALVED = {k: in_layers("row12", TOP[k]) for k in WIDENED}
+TABLE_DOSES = {k: in_layers("bov-fixed", TOP[k]) for k in WIDENED}
+STANDARD_AS_LARGE = {k: f"standard, hidden {hidden}" for k, hidden in WIDENED.items()}
 DOSES = {  # where the layers lie: {how many: the cell}
     "from the top": {k: alone(layers) for k, layers in TOP.items()},
     "from the bottom": {k: alone(layers) for k, layers in BOTTOM.items()},
     "every second": {len(SECOND): alone(SECOND)},
 }
 BESIDE = {
-    "half of it V, from the top": HALF,
-    "tables, from the top": TABLES,
-    "standard as large as tables": AS_LARGE,
+    "half of it V, from the top": HALVED,
+    "tables, from the top": TABLE_DOSES,
+    "standard as large as tables": STANDARD_AS_LARGE,
 }
 
 
@@ -59,18 +59,11 @@ FORETOLD_ELSEWHERE = dict(  # (lowest, highest) lead; title.EXPECTED_ELSEWHERE i
 # ---- leads ---------------------------------------------------------------------------------------
 
 
-def texts():
-    """The texts whose grid is whole: only of these anything is told."""
-    return asked.texts("dose")
+texts, lead = asked.of_question("dose")
 
 
-def whole():
+def is_whole():
     return len(texts()) == len(TEXTS)
-
-
-def lead(text, cell, over="standard"):
-    """How far a cell is ahead of another: a row of a table, ahead above zero."""
-    return asked.lead("dose", text, cell, over)
 
 
 # ---- the answer ----------------------------------------------------------------------------------
@@ -81,8 +74,8 @@ SAID = dict(
     level="is level with `standard`",
     open="cannot be told from `standard`",
 )
-ON_A_TEXT = dict.fromkeys(SAID, "on {1}: {0}") | dict(ahead="by {} on {}")
-WORDS = dict(
+SAID_ON_A_TEXT = dict.fromkeys(SAID, "on {1}: {0}") | dict(ahead="by {} on {}")
+STANDING_WORDS = dict(
     ahead="clearly ahead",
     behind="clearly behind",
     level=f"level (within {MARGIN})",
@@ -121,7 +114,7 @@ def sentence():
     for text, row in answer_leads().items():
         how = standing(row)
         words = f"{signed(row['difference'])} ({signed(row['low'])} to {signed(row['high'])})"
-        told.setdefault(how, []).append(ON_A_TEXT[how].format(words, NAMED[text]))
+        told.setdefault(how, []).append(SAID_ON_A_TEXT[how].format(words, NAMED[text]))
     parts = (f"{SAID[how]} {' and '.join(where)}" for how, where in told.items())
     what = "A model whose twelve layers all make their values from the token alone"
     return f"{what} {', and it '.join(parts)}"
@@ -155,20 +148,20 @@ def fair_foretold():
         row = asked.lead("fair", text, "x0-v")
         words = f"between {decimals(low, 3)} and {decimals(high, 3)} on {NAMED[text]}"
         rows.append([words, came_between(row, low, high)])
-        rows.append([f"clear on {NAMED[text]}", "so" if row["clear"] else "not so"])
+        rows.append([f"clear on {NAMED[text]}", so(row["clear"])])
         below_little = "it did" if row["high"] < MARGIN else "it did not"
         rows.append([f"our mind changes: below .01 on {NAMED[text]}", below_little])
     return table(["foretold", "came"], rows)
 
 
-def counts():
+def doses_counted():
     """How many doses of x0 W_V stand where, on each text."""
     cells = [cell for by_dose in DOSES.values() for cell in by_dose.values()]
     parts = []
     for text in texts():
         found = [standing(lead(text, cell)) for cell in cells]
         there = {how: found.count(how) for how in SAID if how in found}
-        words = ", ".join(f"{n} {WORDS[how]}" for how, n in there.items())
+        words = ", ".join(f"{n} {STANDING_WORDS[how]}" for how, n in there.items())
         parts.append(f"on {NAMED[text]} {words}")
     return f"Of {len(cells)} doses of x0 W_V: {'; '.join(parts)}"
 
@@ -184,7 +177,7 @@ def doses():
             words = (row_in_words(lead(text, cell)) for text in texts())
             lines.append([place, k, *words])
     for k in WIDENED:
-        words = (row_in_words(lead(text, TABLES[k], AS_LARGE[k])) for text in texts())
+        words = (row_in_words(lead(text, TABLE_DOSES[k], STANDARD_AS_LARGE[k])) for text in texts())
         lines.append(["tables over standard as large", k, *words])
     return table(["values of the token", "layers", *texts()], lines)
 
@@ -218,13 +211,13 @@ def top_and_bottom():
 
 def half_of_v():
     """What half of V, kept beside the token, does to the lead at four layers, in words."""
-    costs = {text: lead(text, DOSES["from the top"][4], HALF[4]) for text in texts()}
+    costs = {text: lead(text, DOSES["from the top"][4], HALVED[4]) for text in texts()}
     return f"V kept at one half beside the token in four layers takes away {on_each(costs)}"
 
 
 def tables_over_standard():
     """Tables in four layers ahead of a standard as large, on each text, in words."""
-    leads_ = {text: lead(text, TABLES[4], AS_LARGE[4]) for text in texts()}
+    leads_ = {text: lead(text, TABLE_DOSES[4], STANDARD_AS_LARGE[4]) for text in texts()}
     return f"Tables in four layers lead a `standard` as large {on_each(leads_, by='by ')}"
 
 
@@ -254,10 +247,9 @@ def each_layer():
     doses_ = list(means)
     steps = {(a, b): abs(means[b] - means[a]) / (b - a) for a, b in zip(doses_, doses_[1:])}
     (a, b), most = max(steps.items(), key=lambda step: step[1])
-    word = "so" if most < 0.02 else "not so"
     return [
         "on code every further layer from the top gains or costs less than .02",
-        f"{word}, in the mean: {number(most)} a layer at most, from {a} to {b} layers",
+        f"{so(most < 0.02)}, in the mean: {number(most)} a layer at most, from {a} to {b} layers",
     ]
 
 
@@ -266,7 +258,7 @@ def of_the_others():
     halves = []
     for text in texts():
         for k in WIDENED:
-            row = lead(text, HALF[k], DOSES["from the top"][k])
+            row = lead(text, HALVED[k], DOSES["from the top"][k])
             halves.append(f"{k} layers, {text}: {within(row, 0.02)}")
     yield ["V at one half beside x0 W_V is within .02 of x0 W_V alone", "; ".join(halves)]
     for text, words in (
@@ -274,7 +266,7 @@ def of_the_others():
         ("novel", "and not by .05 on the novel"),
     ):
         if text in texts():
-            row = lead(text, TABLES[4], AS_LARGE[4])
+            row = lead(text, TABLE_DOSES[4], STANDARD_AS_LARGE[4])
             yield [words, above(row, 0.0) if text == "code" else below(row, 0.05)]
 
 
@@ -284,7 +276,7 @@ def between_doses():
         ends = sorted(lead(text, DOSES["from the top"][k])["difference"] for k in (4, 8))
         (cell,) = DOSES["every second"].values()
         mean = lead(text, cell)["difference"]
-        word = "so" if ends[0] <= mean <= ends[1] else "not so"
+        word = so(ends[0] <= mean <= ends[1])
         words = f"{signed(mean)} where they have {signed(ends[0])} and {signed(ends[1])}"
         parts.append(f"{word} on {NAMED[text]}, in the mean: {words}")
     return "; ".join(parts)
@@ -295,7 +287,7 @@ def our_mind():
     found = {text: standing(lead(text, ALL)) for text in texts()}
     against = [how in ("behind", "level") for how in found.values()]
     word = "it did" if all(against) else "it did not"
-    if all(against) and not whole():
+    if all(against) and not is_whole():
         word = "not decided before both grids are whole"
     words = "; ".join(f"{NAMED[text]}: {how}" for text, how in found.items())
     return [

@@ -16,6 +16,7 @@ import torch
 from course import figures, records
 from course.markdown import table
 from evidence.research import made_up
+from evidence.research.asked import so
 from evidence.research.leads import mean_and_range
 from evidence.research.made_up import CALLED, OF_THE_TOKEN, STEPS
 from evidence.research.pairs import rows_once_whole
@@ -46,7 +47,7 @@ SEEDS = (0, 1, 2)
 
 
 # (texts, systems, depths, is there an MLP in the last layer?)
-ASKED = (
+GRID_PARTS = (
     (("raw",), ("standard", *OF_THE_TOKEN), (2,), True),
     (("open", "closed"), ("standard", *OF_THE_TOKEN), (2, 3), True),
     (("open", "closed"), ("standard", *OF_THE_TOKEN), (2,), False),
@@ -59,7 +60,7 @@ AFTERWARDS = ((("closed",), ("standard", "x0"), (1,), True),)
 
 def asked_cells():
     """Seed by seed, so that an interrupted grid is a whole grid with fewer seeds."""
-    for asked, seed in itertools.product((ASKED, AFTERWARDS), SEEDS):
+    for asked, seed in itertools.product((GRID_PARTS, AFTERWARDS), SEEDS):
         for kinds, systems, depths, last_mlp in asked:
             for depth, kind, system in itertools.product(depths, kinds, systems):
                 yield dict(plan=system, text=kind, depth=depth, seed=seed, last_mlp=last_mlp)
@@ -192,10 +193,6 @@ def our_mind():
 def least(system, kinds):
     lowest = min(mean_of(kind, system, 2) for kind in kinds)
     return f"{so(lowest >= 0.9)}: {lowest:.2f}" + (" at least" if len(kinds) > 1 else "")
-
-
-def so(holds):
-    return "so" if holds else "not so"
 
 
 def is_needed():

@@ -33,7 +33,7 @@ from minimal.data.tokenizer import tokenizer
 ROWS = 500 * 16  # what a run of the grids reads
 SCORED = 371  # and is scored on
 BACK = range(1, 9)
-SLIM_CHANGES = dict(hidden=why.SLIM[1024])  # bov-fixed at the parameters of standard
+SLIM_CHANGES = dict(hidden=why.SLIM_AT_VOCAB[1024])  # bov-fixed at the parameters of standard
 
 
 # ---- counting ------------------------------------------------------------------------------------

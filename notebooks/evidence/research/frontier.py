@@ -10,7 +10,7 @@ from minimal.analysis import observe
 from minimal.model.depth import Mixture
 
 
-def cells(*names, **changes):
+def plan_cells(*names, **changes):
     """A cell a plan; `changes` are of its size."""
     return [dict(plan=name) | (dict(changes=changes) if changes else {}) for name in names]
 
@@ -19,32 +19,32 @@ def cells(*names, **changes):
 # own rows (-small: equal parameters), and at two rows a token with the MLPs narrowed to bov's
 # parameters; a test counts.
 KINDS = [
-    *cells("standard", "bov", "bov-fixed", "vplus", "resformer", "dva"),
-    *cells("ngram", "ngram-fixed", "ngram-small"),
-    *cells("ngram-two", hidden=85),
-    *cells("mla", "gated", "mudd", "ple", "engram"),
+    *plan_cells("standard", "bov", "bov-fixed", "vplus", "resformer", "dva"),
+    *plan_cells("ngram", "ngram-fixed", "ngram-small"),
+    *plan_cells("ngram-two", hidden=85),
+    *plan_cells("mla", "gated", "mudd", "ple", "engram"),
 ]
 
 # The same lookup into the stream, into V, into both; then tables at the parameters of standard.
 PLACES = [
-    *cells("standard", "ple", "ple-v", "ple-both", "engram", "engram-v", "engram-both"),
-    *cells("bov", hidden=96),
-    *cells("ngram-small", hidden=96),
-    *cells("ple", hidden=103),
-    *cells("engram", hidden=75),
+    *plan_cells("standard", "ple", "ple-v", "ple-both", "engram", "engram-v", "engram-both"),
+    *plan_cells("bov", hidden=96),
+    *plan_cells("ngram-small", hidden=96),
+    *plan_cells("ple", hidden=103),
+    *plan_cells("engram", hidden=75),
 ]
 
 # Other forms: all ids hashed, three ids, beside V; half the cache in four ways; gates at DVA's
 # parameters; a mixture of layers that no token chooses, and one by attention over the layers.
 FORMS = [
-    *cells("standard", "bov", "vplus", "ngram", "ngram-hash", "ngram-3", "ngram-plus"),
-    *cells("gqa", "mla-half", "svformer", "bov-every"),
-    *cells("dva", "gated-bare", "gated-head", "mudd", "mudd-fixed", "attnres"),
+    *plan_cells("standard", "bov", "vplus", "ngram", "ngram-hash", "ngram-3", "ngram-plus"),
+    *plan_cells("gqa", "mla-half", "svformer", "bov-every"),
+    *plan_cells("dva", "gated-bare", "gated-head", "mudd", "mudd-fixed", "attnres"),
 ]
 
 # Asked after FORMS had shown that attention over depth takes the values of layers 3 to 7 from the
 # embedding: is the last third the right place for values by token?
-EARLY = cells("standard", "row9", "row9-early", "bov", "bov-early")
+EARLY = plan_cells("standard", "row9", "row9-early", "bov", "bov-early")
 
 QUESTIONS = dict(
     frontier=("What came next: one of each kind beside its relatives", KINDS),
@@ -52,7 +52,7 @@ QUESTIONS = dict(
     frontier_forms=("Hashes, orders, half a cache in four ways, gates, other mixtures", FORMS),
     frontier_early=("Values by token in layers 3 to 6 or in the last third", EARLY),
 )
-SEEN = ("frontier_early", "frontier_forms")  # asked, or grown, after looking at the others
+AFTER_LOOKING = ("frontier_early", "frontier_forms")  # asked, or grown, after looking at the others
 
 
 def depth_study(result):

@@ -10,14 +10,14 @@ from evidence.research import pairs
 from evidence.research.costs import FILE, PEAK
 from evidence.research.leads import between
 
-LONG = 65536  # positions in flight beyond which launches no longer count
+LONG_PAST = 65536  # positions in flight beyond which launches no longer count
 
 
-def rows_of(part, file="gather_gpu.json"):
+def gpu_rows(part, file="gather_gpu.json"):
     return [row for row in records.rows_of(records.EVIDENCE / file) if row["part"] == part]
 
 
-def share(value):
+def per_cent(value):
     return f"{100 * value:.0f} %"
 
 
@@ -38,7 +38,7 @@ def over_v_cache(row, way="gather"):
 def gpu_marks(fig):
     """Put what a GPU's clock has said, if it is recorded, into a figure of times as fast as the
     best V cache against positions in flight, as open marks; how many situations there are."""
-    rows = rows_of("decode")
+    rows = gpu_rows("decode")
     for way, mark in (("gather", "o"), ("materialise", "s")):
         for row in rows:
             times = over_v_cache(row, way)
@@ -49,7 +49,7 @@ def gpu_marks(fig):
 def promised(row):
     """Times as fast as a V cache by bytes: keys and values at memory's measured rate, over the
     gather's floor."""
-    memory = rows_of("bandwidth")[0]["memory_gb_s"] * 1e9
+    memory = gpu_rows("bandwidth")[0]["memory_gb_s"] * 1e9
     stored = 2 * in_flight(row) * row["G"] * row["D"] * 2  # bf16
     return 1e6 * stored / memory / row["floor_us"]
 
@@ -57,26 +57,26 @@ def promised(row):
 def decode():
     """A step of decoding by every way, as times the speed of the best V cache."""
     lines = []
-    for row in sorted(rows_of("decode"), key=in_flight):
+    for row in sorted(gpu_rows("decode"), key=in_flight):
         heads = f"{row['H']} on {row['G']}" if row["H"] != row["G"] else row["H"]
         ways = [f"{over_v_cache(row, way):.2f}" for way in ("gather", "materialise")]
         bins = f"{over_v_cache(row, 'histogram'):.2f}" if "histogram_us" in row else ""
         line = [f"{in_flight(row):,}", f"{row['B']} × {row['T']:,}", heads, *ways, bins]
-        lines.append([*line, f"{promised(row):.2f}", share(row["share_of_floor"])])
+        lines.append([*line, f"{promised(row):.2f}", per_cent(row["share_of_floor"])])
     columns = ["positions in flight", "texts × keys", "heads", "gather", "rows first", "histogram"]
     return table([*columns, "gather by bytes", "share of its time floor"], lines)
 
 
 def long_texts():
     """The rows in which a gather runs at a steady share of its floor."""
-    return [row for row in rows_of("decode") if in_flight(row) >= LONG]
+    return [row for row in gpu_rows("decode") if in_flight(row) >= LONG_PAST]
 
 
 def wide():
     """A step of decoding where rows are twice as wide as keys, as times the speed of the best V
     cache: rows by position, rows narrowed first in every step, and the sum by token."""
     lines = []
-    for row in sorted(rows_of("wide"), key=in_flight):
+    for row in sorted(gpu_rows("wide"), key=in_flight):
         ways = [f"{over_v_cache(row, way):.2f}" for way in ("gather", "narrowed", "histogram")]
         lines.append([f"{in_flight(row):,}", f"{row['B']} × {row['T']:,}", *ways])
     columns = ["positions in flight", "texts × keys", "gather", "table narrowed first", "histogram"]
@@ -86,19 +86,19 @@ def wide():
 def generation():
     """Whole generations by plan and length: tokens a second, and what bytes would allow."""
     lines = []
-    for row in rows_of("generation", FILE):
+    for row in gpu_rows("generation", FILE):
         name = f"{row['texts']} × {row['length']:,}"
         line = [name, f"`{row['plan']}`", f"{row['tokens_per_second']:.0f}"]
         line += [f"{row['times_standard']:.2f}", f"{row['bytes_allow']:.2f}"]
         floor = row["tokens_per_second"] / row["floor_tokens_per_second"]
-        lines.append([*line, share(floor)])
+        lines.append([*line, per_cent(floor)])
     columns = ["texts × tokens", "plan", "tokens a second", "times `standard`", "by bytes"]
     return table([*columns, "share of the floor by bytes"], lines)
 
 
 def milliseconds_a_step():
     """How long a step of generation takes in standard, at least and at most: "8 to 16"."""
-    rows = rows_of("generation", FILE)
+    rows = gpu_rows("generation", FILE)
     steps = [
         1e3 * row["texts"] / row["tokens_per_second"] for row in rows if row["plan"] == "standard"
     ]
@@ -122,7 +122,7 @@ def decode_floor():
 
 def decode_fewest():
     """How few positions there were, and what a gather reached with them."""
-    row = min(rows_of("decode"), key=in_flight)
+    row = min(gpu_rows("decode"), key=in_flight)
     return f"{in_flight(row):,} positions it reaches {over_v_cache(row):.2f}"
 
 
@@ -131,9 +131,9 @@ def decode_fewest():
 
 def attention():
     """Our fused kernels, as times the speed of PyTorch's attention over rows that it looks up."""
-    backs = {shape_of(row): row for row in rows_of("backward")}
+    backs = {shape_of(row): row for row in gpu_rows("backward")}
     lines = []
-    for row in rows_of("forward"):
+    for row in gpu_rows("forward"):
         batch, length, heads, width, window = shape_of(row)
         both = row, backs[shape_of(row)]
         call = [f"{one['rows_and_sdpa_us'] / one['fused_us']:.2f}" for one in both]
@@ -155,9 +155,9 @@ def shape_of(row):
 def table_gradient():
     """Microseconds of a table's gradient, by how frequent its hottest token is."""
     lines = []
-    for row in rows_of("table"):
+    for row in gpu_rows("table"):
         ways = [f"{row[f'{way}_us']:,.0f}" for way in ("sum_by_token", "embedding", "atomics")]
-        lines.append([share(row["hottest"]), *ways, f"{row['floor_us']:.0f}"])
+        lines.append([per_cent(row["hottest"]), *ways, f"{row['floor_us']:.0f}"])
     columns = ["hottest token", "`sum_by_token`", "PyTorch's embedding", "atomics", "floor"]
     return table(columns, lines)
 
@@ -167,10 +167,10 @@ def table_gradient():
 
 def training():
     """Whole steps of d12 by plan, and where its runs ended, seed by seed."""
-    lines, runs = [], rows_of("run", FILE)
-    for row in rows_of("training", FILE):
-        line = [f"`{row['plan']}`", f"{row['tokens_per_second']:,}", share(row["share"])]
-        line.append(share(row["tflops"] * 1e12 / PEAK))
+    lines, runs = [], gpu_rows("run", FILE)
+    for row in gpu_rows("training", FILE):
+        line = [f"`{row['plan']}`", f"{row['tokens_per_second']:,}", per_cent(row["share"])]
+        line.append(per_cent(row["tflops"] * 1e12 / PEAK))
         for name in ("loss", "bpb"):
             ends = pairs.by_seed(runs, f"{row['plan']}.{name}").values()
             line.append(", ".join(f"{end:.3f}" for end in ends))
@@ -181,22 +181,22 @@ def training():
 
 def unfinished():
     """The plans of a session none of whose runs is on file."""
-    there = {row["plan"] for row in rows_of("run", FILE)}
-    plans = [row["plan"] for row in rows_of("training", FILE)]
+    there = {row["plan"] for row in gpu_rows("run", FILE)}
+    plans = [row["plan"] for row in gpu_rows("training", FILE)]
     return ", ".join(f"`{plan}`" for plan in plans if plan not in there) or "none"
 
 
 def session_lead(plan):
     """By how many nats a plan's runs ended below standard's of the same seeds: ".034 and .038"."""
-    ours, theirs = (pairs.by_seed(rows_of("run", FILE), name) for name in (plan, "standard"))
+    ours, theirs = (pairs.by_seed(gpu_rows("run", FILE), name) for name in (plan, "standard"))
     return " and ".join(f"{lead:.3f}" for lead in between(ours, theirs))
 
 
 def epochs():
-    return f"{max(row['epochs'] for row in rows_of('run', FILE)):.2f}"
+    return f"{max(row['epochs'] for row in gpu_rows('run', FILE)):.2f}"
 
 
 def unequal():
     """How many of the kernels' checks were not equal to the definition: "0 of 10"."""
-    (row,) = rows_of("kernels", FILE)
+    (row,) = gpu_rows("kernels", FILE)
     return f"{sum(not equal for equal in row['equal'])} of {len(row['equal'])}"

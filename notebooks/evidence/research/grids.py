@@ -267,7 +267,7 @@ GRIDS = dict(
 for name, (what, cells) in frontier.QUESTIONS.items():
     for text, base in dict(code=CODE, novel=WAR).items():
         also = frontier.depth_study
-        kind = EXPLORATORY if name in frontier.SEEN else ASKED
+        kind = EXPLORATORY if name in frontier.AFTER_LOOKING else ASKED
         GRIDS[f"{name}_{text}"] = Grid(f"{what}; {text}", cells, base=base, also=also, kind=kind)
 
 # Three seeds: the prediction is an order of nine texts, and each text counts once, by its mean; the

@@ -52,7 +52,7 @@ def cell_by_seed(df, cell, value="loss"):
     return found.set_index("seed")[value].sort_index()
 
 
-def lead(df, cell, over="standard", value="loss"):
+def cell_lead(df, cell, over="standard", value="loss"):
     """How far a cell ends below another, a Series by seed, of the seeds that both have."""
     return between(cell_by_seed(df, cell, value), cell_by_seed(df, over, value))
 

@@ -21,6 +21,7 @@ from course import records
 from course.markdown import table
 from evidence.research import title
 from evidence.research.answer import TEXTS
+from evidence.research.asked import so
 from evidence.research.leads import as_row_with_rows, row_in_words
 from evidence.research.pairs import rows_once_whole
 from minimal.analysis import observe
@@ -241,9 +242,8 @@ def foretold():
 
 def came(by_text):
     """ "so", "not so", or on which text it came."""
-    if all(by_text):
-        return "so"
-    return f"so on {TEXTS[by_text.index(True)]} alone" if any(by_text) else "not so"
+    some = any(by_text) and not all(by_text)
+    return f"so on {TEXTS[by_text.index(True)]} alone" if some else so(any(by_text))
 
 
 def on_each_text(costs, holds):

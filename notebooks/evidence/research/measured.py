@@ -127,7 +127,7 @@ def comparisons(text="novel"):
     return str(correction(text)[0])
 
 
-def standing(by, text="novel"):
+def staying_clear(by, text="novel"):
     """How many decided verdicts stay clear among all comparisons; by "rate" or "holm"."""
     stays = correction(text)[1].values()
     return str(sum(one[by == "holm"] for one in stays))
@@ -141,7 +141,7 @@ def decided(text="novel"):
 def settled_by_seeds(text):
     """Of the claims that three seeds left too close, how many are decided by grids with more."""
     count = 0
-    for claim, (files, _) in verdicts.ASKED.items():
+    for claim, (files, _) in verdicts.CLAIMED.items():
         files = verdicts.ON_CODE.get(files) if text == "code" else files
         if not files:
             continue

@@ -53,7 +53,7 @@ TIE = "\N{NO-BREAK SPACE}"
 TOLD = "written by `python -m evidence.research.page` from pages/{}.j2 and the records; edit those"
 
 
-def whole(*grids):
+def all_whole(*grids):
     """Are these grids whole? What is told of them waits until they are."""
     unknown = [name for name in grids if name not in GRIDS]
     if unknown:
@@ -61,7 +61,7 @@ def whole(*grids):
     return all(map(pairs.whole, grids))
 
 
-NAMES = dict(
+IN_TEMPLATES = dict(
     answer=answer,
     claims=claims,
     content=content,
@@ -83,7 +83,7 @@ NAMES = dict(
     slopes=slopes,
     gpu=gpu_table,
     who=who,
-    whole=whole,
+    whole=all_whole,
 )
 
 
@@ -96,7 +96,7 @@ def templates():
 def filled(text):
     """A template with what its marks name."""
     how = dict(undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    return jinja2.Environment(**how).from_string(text, NAMES).render()
+    return jinja2.Environment(**how).from_string(text, IN_TEMPLATES).render()
 
 
 def wrapped(text):

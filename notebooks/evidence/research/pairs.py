@@ -52,7 +52,7 @@ def counted_whole(name, path, written):
 
 
 def lacking(name):
-    """How many runs of a grid its file lacks: runs.missing in one pass."""
+    """How many runs of a grid its file lacks: runs.missing_runs in one pass."""
     rows = records.rows_of(records.EVIDENCE / f"{name}.json")
     there = {(row["plan"], row["seed"], words_of(row["asked"])) for row in rows}
     runs = GRIDS[name].runs()

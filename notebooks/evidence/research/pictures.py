@@ -25,28 +25,28 @@ DARK = """
 @media (prefers-color-scheme: dark) { svg > g { filter: invert(.92) hue-rotate(180deg); } }
 """
 
-THREE = ("standard", "svformer", "bov")
-FIVE = ("standard", "resformer", "svformer", "bov", "bypass")
+THREE_SYSTEMS = ("standard", "svformer", "bov")
+FIVE_SYSTEMS = ("standard", "resformer", "svformer", "bov", "bypass")
 NINE = ("standard", "resformer", "svformer", "row9", "bov", "vplus", "modded", "dva", "bypass")
 
 
 def three_systems():
     """For a column of 830 pixels, where its letters keep their size."""
-    return systems(*THREE)
+    return systems(*THREE_SYSTEMS)
 
 
 def three_systems_tall():
     """For a phone, where three side by side have letters of six pixels."""
-    return systems(*THREE, columns=2)
+    return systems(*THREE_SYSTEMS, columns=2)
 
 
 def five_systems():
-    return systems(*FIVE)
+    return systems(*FIVE_SYSTEMS)
 
 
 def five_systems_tall():
     """For a phone, where five side by side have letters of four pixels."""
-    return systems(*FIVE, columns=2)
+    return systems(*FIVE_SYSTEMS, columns=2)
 
 
 def short_map():
@@ -146,7 +146,7 @@ def drawn(name):
     made = draw()
     if isinstance(made, Drawing):
         return made.svg.encode()
-    return turning(figures.picture(made, Path(name).suffix[1:]))
+    return turning(figures.figure_bytes(made, Path(name).suffix[1:]))
 
 
 def shown(svg):
@@ -177,7 +177,7 @@ def main(parser, argv):
         print(f"drew slides/figures/{name}")
     for name, draw in FINDINGS.items():
         if found := draw():
-            write_whole(FIGURES / name, turning(figures.picture(found[0], "svg")))
+            write_whole(FIGURES / name, turning(figures.figure_bytes(found[0], "svg")))
             print(f"drew slides/figures/{name}")
 
 

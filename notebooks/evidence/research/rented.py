@@ -254,7 +254,7 @@ def session_whole(session, name):
     return found >= wanted.get(name, 1)
 
 
-def plan_of(session):
+def plan_in_words(session):
     """What will be done and what it costs, in words, before anything starts."""
     lines = [f"about {session.minutes:g} minutes; rows go to {FILE} as they are measured"]
     for name, (_, fixed, work) in STAGES.items():
@@ -306,8 +306,8 @@ def main(parser, argv):
     out = asked.out or (runs_folder() / "gpu" / "dry" if asked.dry else records.EVIDENCE)
     out.mkdir(parents=True, exist_ok=True)
     session = Session(asked.minutes, asked.dry, asked.seeds, asked.corpus, out)
-    results.check_target(session.path)
-    print(plan_of(session), flush=True)
+    results.check_evidence(session.path)
+    print(plan_in_words(session), flush=True)
     print("all stages are on file" if carry_out(session) else "not whole yet")
 
 

@@ -97,7 +97,7 @@ def lead_in_table(grid, cell):
     sides = {name: {row["seed"]: row for row in rows_of_cell(grid, name)} for name in (cell, BASE)}
     ours, theirs = sides.values()
     if not all("held_out" in row for side in (ours, theirs) for row in side.values()):
-        return leads.with_interval(leads.lead(pairs.runs_of(grid), cell))
+        return leads.with_interval(leads.cell_lead(pairs.runs_of(grid), cell))
     kept = [
         {seed: side[seed]["held_out"] for seed in ours if seed in theirs} for side in sides.values()
     ]

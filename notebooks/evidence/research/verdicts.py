@@ -23,7 +23,7 @@ ON_NOVEL = ("thirteen_rows", "residuals", "sharing")
 UP, SHARED = ("residuals", "thirteen_rows"), ("sharing", "thirteen_rows")
 
 # gains at rates around what the paper's is at our batch: at the recipe's they silence layers
-SLOW, BUDGETS = ("gains_novel",), ("budgets_novels",)
+SLOW_GAINS, BUDGETS = ("gains_novel",), ("budgets_novels",)
 
 # what came after the five sources
 NEXT = ("frontier_novel",)
@@ -34,7 +34,7 @@ ON_CODE = {
     ON_NOVEL: CODE_FILES,
     ("inside",): ("inside_code",),
     NEXT: ("frontier_code",),
-    SLOW: ("gains_code",),
+    SLOW_GAINS: ("gains_code",),
     BUDGETS: ("budgets_code",),
 }
 
@@ -46,7 +46,7 @@ ON_CODE = {
 # "a.entropy_deep" compares that field of the rows, not their loss. Where a file has several
 # settings (lengths, depths), a comparison must hold in each, or in the one that stands behind "at",
 # a size or a number of steps.
-ASKED = {
+CLAIMED = {
     "res-beats": (("sizes",), ["resformer < standard"]),
     "res-lengths": (("lengths",), ["resformer < standard"]),
     "res-rivals": (ON_NOVEL, ["resformer < denseformer", "resformer < neutreno"]),
@@ -69,15 +69,15 @@ ASKED = {
     "bov-deep": (ON_NOVEL, ["row6 < standard", "row9 < standard", "bov < standard"]),
     "bov-row2": (ON_NOVEL, ["standard < row2"]),
     "bov-every": (ON_NOVEL, ["standard < row3", "row5 < standard"]),
-    "bov-alternate": (SLOW, ["row6 < row4", "row9 < row7"]),
+    "bov-alternate": (SLOW_GAINS, ["row6 < row4", "row9 < row7"]),
     "bov-adding-v": (ON_NOVEL, ["row11 ~ row6", "row13 ~ row9"]),
     "bov-gains": (ON_NOVEL, ["row5 <~ row10", "row8 <~ row12", "bov-fixed <~ bov-keep"]),
     "bov-no-cost": (ON_NOVEL, ["row5 <~ standard", "row8 <~ standard", "bov-fixed <~ standard"]),
     "bov-specific": (ON_NOVEL, ["row8 < row5", "row9 < row6"]),
     "bov-uneven": (ON_NOVEL, ["row11 < row10", "row13 < row12"]),
-    "bov-shared": (SLOW, ["bov < bov-shared"]),
+    "bov-shared": (SLOW_GAINS, ["bov < bov-shared"]),
     "bov-fixed": (ON_NOVEL, ["bov < bov-fixed"]),
-    "bov-every-layer": (SLOW, ["bov < bov-every"]),
+    "bov-every-layer": (SLOW_GAINS, ["bov < bov-every"]),
     "bov-keep": (ON_NOVEL, ["bov-fixed <~ bov-keep"]),
     "bov-largest-gain": (ON_NOVEL, ["row9 < row13", "row9 < row8"]),
     "dva-loss": (("dva_factorial",), ["dva/one/noffn/nowo < standard/many/ffn/wo"]),
@@ -140,7 +140,7 @@ def judged(claim, files=None, most_seeds=True):
 
 def comparisons_of(claim, files=None, most_seeds=True):
     """(everything compared for a claim, whether one of its comparisons has no runs)."""
-    own_files, comparisons = ASKED[claim]
+    own_files, comparisons = CLAIMED[claim]
     parts = [compared(files or own_files, one, most_seeds) for one in comparisons]
     return [found for part in parts for found in part], not all(parts)
 
@@ -151,7 +151,7 @@ def comparisons_of(claim, files=None, most_seeds=True):
 def corrected(on_code=False):
     """(how many comparisons lie behind the verdicts on a text, {claim: (by Benjamini and Hochberg,
     by Holm)}): does what decided it stay clear at 5 % among them all? Undecided claims: none."""
-    asked = {claim: ON_CODE.get(files) if on_code else files for claim, (files, _) in ASKED.items()}
+    asked = {c: ON_CODE.get(files) if on_code else files for c, (files, _) in CLAIMED.items()}
     found = {claim: comparisons_of(claim, files)[0] for claim, files in asked.items() if files}
     ps = {
         (claim, i): one["p"]
@@ -184,7 +184,7 @@ STAYS = {
 def settled(book):
     """The claims of the file, those listed above with the verdict that the records give."""
     corrections = [corrected(), corrected(on_code=True)]
-    decided = [with_verdict(one, *corrections) if one["id"] in ASKED else one for one in book]
+    decided = [with_verdict(one, *corrections) if one["id"] in CLAIMED else one for one in book]
     computed = [(one, notes.note(one["id"])) for one in decided]
     return [one if note is None else one | dict(note=note) for one, note in computed]
 
@@ -196,7 +196,7 @@ def with_verdict(claim, correction, correction_on_code):
     measured += in_doubt(name, verdict, None, correction)
     evidence = evidence or claim["evidence"]
     claim = claim | dict(verdict=verdict, evidence=evidence, measured=measured)
-    other = ON_CODE.get(ASKED[name][0])
+    other = ON_CODE.get(CLAIMED[name][0])
     if other:
         on_code, _, measured = judged(name, other)
         if on_code != "open":
@@ -221,7 +221,7 @@ def in_doubt(claim, verdict, files, correction):
 def book():
     """The file of claims as the records have it now."""
     before = records.claims()
-    lost = ASKED.keys() - {claim["id"] for claim in before}
+    lost = CLAIMED.keys() - {claim["id"] for claim in before}
     if lost:
         raise ValueError(f"claims.json has no {', '.join(sorted(lost))}: add its row")
     lines = ",\n ".join(json.dumps(claim, ensure_ascii=False) for claim in settled(before))

@@ -15,7 +15,7 @@ AT_EQUAL_SIZE = "tables, against a standard as large"
 COMPARED = {
     "tables, as they are": ("bov-fixed", None, None),
     AT_EQUAL_SIZE: ("bov-fixed", None, why.WIDE),
-    "tables made as large as standard": ("bov-fixed", why.SLIM, None),
+    "tables made as large as standard": ("bov-fixed", why.SLIM_AT_VOCAB, None),
     "ResFormer": ("resformer", None, None),
 }
 

@@ -7,7 +7,7 @@ sentences meets what came.
 
 from course.markdown import table
 from evidence.research import answer, asked
-from evidence.research.asked import NAMED, above, came_between, on_each, standing
+from evidence.research.asked import NAMED, above, came_between, on_each, so, standing
 from evidence.research.leads import as_row_with_rows, row_in_words, signed
 from evidence.research.title import DOORS, TOP, in_layers
 
@@ -22,21 +22,12 @@ def named(doors):
     return f"{', '.join(most)} and {last}" if most else last
 
 
-def texts():
-    return asked.texts("who_needs")
-
-
-def whole():
-    return bool(texts())
+texts, lead = asked.of_question("who_needs")
 
 
 def where():
     """Which texts are told."""
     return "both texts" if len(texts()) == 2 else f"{' and '.join(texts())} alone"
-
-
-def lead(text, cell, over="standard"):
-    return asked.lead("who_needs", text, cell, over)
 
 
 # ---- the answer ----------------------------------------------------------------------------------
@@ -127,7 +118,7 @@ def of_each():
 
 def beyond_the_sum(text):
     """How far queries and keys together are ahead of what the two would be if their leads added."""
-    found = asked.held_out("who_needs", text)
+    found = asked.held_out_losses("who_needs", text)
     base, q, k, both = (found[cell] for cell in ("standard", "x0-q", "x0-k", "x0-qk"))
     return as_row_with_rows("qk", plus(both, base), plus(q, k))
 
@@ -140,8 +131,7 @@ def plus(ours, theirs):
 def of_two():
     for text in texts():
         row = beyond_the_sum(text)
-        word = "so" if row["difference"] < 0 else "not so"
-        word += "" if row["clear"] else ", not clear"
+        word = so(row["difference"] < 0) + ("" if row["clear"] else ", not clear")
         words = f"{word}: {row_in_words(row)} ahead of the sum"
         yield [f"queries and keys cost more than the sum of each on {NAMED[text]}", words]
 
@@ -160,8 +150,7 @@ def in_the_last_third():
         for door, words in PARTS.items():
             few, all_ = (lead(text, by[door])["difference"] for by in (LAST_THIRD, EVERYWHERE))
             share = few / all_
-            word = "so" if 0 <= share <= 0.5 else "not so"
-            told.append(f"{words} {word}, {signed(few)} of {signed(all_)}")
+            told.append(f"{words} {so(0 <= share <= 0.5)}, {signed(few)} of {signed(all_)}")
         yield [
             f"in the last third the same signs, at most half as large, on {NAMED[text]}",
             f"in the mean: {'; '.join(told)}",

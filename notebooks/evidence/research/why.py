@@ -54,7 +54,7 @@ FARTHER_BY_VOCAB = dict(code=(0.215, 0.076, 0.049), novel=(0.173, -0.016, -0.038
 
 # MLP widths, by vocabulary, of bov-fixed at the parameters of standard, and of standard at those of
 # bov-fixed; a test counts. At 4,096 the tables alone outweigh all the MLPs: there is no slim plan.
-SLIM = {258: 213, 1024: 96}
+SLIM_AT_VOCAB = {258: 213, 1024: 96}
 WIDE = {258: 299, 1024: 416, 4096: 928}
 
 
@@ -71,7 +71,7 @@ def cell(name, vocab=1024, hidden=None):
 ON_A_TEXT = [
     cell("standard"),
     cell("bov-fixed"),
-    cell("bov-fixed", hidden=SLIM[1024]),
+    cell("bov-fixed", hidden=SLIM_AT_VOCAB[1024]),
     cell("resformer"),
 ]
 
@@ -83,8 +83,8 @@ def of_vocabulary(vocab):
         cell("bov-fixed", vocab),
         cell("resformer", vocab),
     ]
-    if vocab in SLIM:
-        cells.append(cell("bov-fixed", vocab, SLIM[vocab]))
+    if vocab in SLIM_AT_VOCAB:
+        cells.append(cell("bov-fixed", vocab, SLIM_AT_VOCAB[vocab]))
     return cells
 
 

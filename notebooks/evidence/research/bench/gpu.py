@@ -28,8 +28,8 @@ from evidence.research.bench.graphs import (
     agree,
     backends,
     bandwidths,
-    best,
     columns,
+    fastest_of,
     flex,
     flex_joins,
     sdpa,
@@ -96,7 +96,7 @@ def forward(bench, B, T, H, G, D, window=0):
         ways[family, at] = lambda run=run: run(q, k, v)
         ways[f"rows_and_{family}", at] = lambda run=run: run(q, k, rows())
     taken = bench.graphs(agree(ways, bench.dtype, f"forward {B} x {T}"))
-    fused = best(taken, "fused")[0]
+    fused = fastest_of(taken, "fused")[0]
     moved = forward_bytes(B, T, T, H, G, D, bench.V, k.element_size(), keep=False)
     return dict(
         part="forward",
@@ -105,7 +105,7 @@ def forward(bench, B, T, H, G, D, window=0):
         H=H,
         D=D,
         window=window,
-        fused_over_stored=best(taken, "stored")[0] / fused,
+        fused_over_stored=fastest_of(taken, "stored")[0] / fused,
         tflops=4 * B * H * visible_pairs(T, window) * D / fused / 1e12,
         bytes_us=1e6 * moved / bench.memory,
         **columns(taken),
@@ -134,7 +134,7 @@ def backward(bench, B, T, H, G, D, window=0):
     for (family, at), run in torch_ways(bench, B, T, H, G, D, window).items():
         ways[f"rows_and_{family}", at] = back(lambda run=run: run(q, k, rows()))
     taken = bench.seconds(agree(ways, bench.dtype, f"backward {B} x {T}"))
-    fused = best(taken, "fused")[0]
+    fused = fastest_of(taken, "fused")[0]
     return dict(
         part="backward",
         B=B,

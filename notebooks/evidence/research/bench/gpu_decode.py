@@ -9,7 +9,15 @@ from functools import partial
 import torch
 import torch.nn.functional as F
 
-from evidence.research.bench.graphs import agree, backends, best, columns, flex, flex_joins, sdpa
+from evidence.research.bench.graphs import (
+    agree,
+    backends,
+    columns,
+    fastest_of,
+    flex,
+    flex_joins,
+    sdpa,
+)
 from evidence.research.bench.moved import split_bytes
 from minimal.kernels.decode import STRETCHES, how_many_splits, run_histogram, run_split
 
@@ -84,7 +92,7 @@ def decode(bench, B, S, H, G, D, wide=False):
     taken = {name: s / layers for name, s in bench.graphs(ways).items()}
 
     distinct = ids.unique().numel()
-    gather = best(taken, "gather")[0]
+    gather = fastest_of(taken, "gather")[0]
     stored = min(s for (family, _), s in taken.items() if family in ("v_cache", "sdpa", "flex"))
     row = dict(
         part="wide" if wide else "decode",
@@ -100,7 +108,7 @@ def decode(bench, B, S, H, G, D, wide=False):
         **columns(taken),
     )
     if wide:
-        return row | dict(binned_over_v_cache=stored / best(taken, "histogram")[0])
+        return row | dict(binned_over_v_cache=stored / fastest_of(taken, "histogram")[0])
     moved = split_bytes(B, 1, S, H, G, D, bench.V, bytes_each, distinct=distinct)
     floor = max(moved[0] / bench.memory, moved[1] / bench.l2)
     return row | dict(floor_us=1e6 * floor, share_of_floor=floor / gather)

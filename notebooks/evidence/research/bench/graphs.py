@@ -111,7 +111,7 @@ def agree(ways, dtype, what):
     return kept
 
 
-def best(taken, family):
+def fastest_of(taken, family):
     """(seconds, settings) of the fastest of a family's ways."""
     mine = {settings: s for (name, settings), s in taken.items() if name == family}
     settings = min(mine, key=mine.get)
@@ -122,7 +122,7 @@ def columns(taken):
     """<family>_us and <family>_settings of every family, at its best settings."""
     row = {}
     for family in dict.fromkeys(name for name, _ in taken):
-        s, settings = best(taken, family)
+        s, settings = fastest_of(taken, family)
         row |= {f"{family}_us": 1e6 * s, f"{family}_settings": settings}
     return row
 

@@ -15,7 +15,7 @@ from minimal.bench.timing import clock, zipf
 from minimal.command import command, number
 
 
-def cost(length=131072, steps=64, layers=4, G=6, D=128, V=32768, folder=None):
+def offload_cost(length=131072, steps=64, layers=4, G=6, D=128, V=32768, folder=None):
     """A prefill, then steps, with tables in files; and what fetching all rows in each step would
     be."""
     made = torch.Generator().manual_seed(0)
@@ -61,7 +61,7 @@ def main(parser, argv):
     parser.add_argument("--threads", type=number(int, least=1, most=1024), default=2)
     asked = parser.parse_args(argv)
     torch.set_num_threads(asked.threads)
-    print(json.dumps(cost(asked.length), indent=1))
+    print(json.dumps(offload_cost(asked.length), indent=1))
 
 
 if __name__ == "__main__":

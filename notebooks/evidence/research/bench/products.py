@@ -49,7 +49,7 @@ def layout(value):
     return tuple(value) if isinstance(value, list) else value
 
 
-def alike(told):
+def random_alike(told):
     """A tensor of that layout, of random numbers."""
     if not isinstance(told, tuple) or told[:1] != ("tensor",):
         return told
@@ -70,6 +70,6 @@ def seconds_alone(products, **how):
     what `clock` takes."""
     total = 0.0
     for (function, layouts, tree), often in products.items():
-        args, kwargs = tree_unflatten([alike(told) for told in layouts], tree)
+        args, kwargs = tree_unflatten([random_alike(told) for told in layouts], tree)
         total += often * min(clock(lambda: function(*args, **kwargs), CALLS, warm=1, **how))
     return total

@@ -41,7 +41,7 @@ def said(function):
 # ---- what was recorded ---------------------------------------------------------------------------
 
 
-def runs(grid, plan, **asked):
+def runs_by_seed(grid, plan, **asked):
     """{seed: row} of one plan in one setting."""
     some = pairs.rows_asked(grid, plan, **asked)
     found = {row["seed"]: row for row in some}

@@ -5,7 +5,7 @@ from evidence.research import factorial
 from evidence.research.cells import BARE, DVA, FULL
 from evidence.research.leads import with_interval
 from evidence.research.pairs import rows_asked
-from evidence.research.statements import ahead, lead_by_seed, of, runs, said
+from evidence.research.statements import ahead, lead_by_seed, of, runs_by_seed, said
 
 # factor's place in a plan's name, before, after, modifier held still, which way the loss moves
 EFFECTS = {
@@ -41,7 +41,7 @@ def matched(plan, equal):
 
 @said
 def equal_parameters_and_equal_time_tell_different_stories_of_dva():
-    base = runs("thirteen_rows", "standard")
+    base = runs_by_seed("thirteen_rows", "standard")
     over = {
         (at, p): lead_by_seed(matched(p, at), base)
         for at in ("parameters", "time")

@@ -5,7 +5,7 @@ from dataclasses import replace
 from evidence.research.leads import with_interval
 from evidence.research.noted import WINDOW
 from evidence.research.pairs import rows_asked
-from evidence.research.statements import ahead, average, count, lead_by_seed, of, runs, said
+from evidence.research.statements import ahead, average, count, lead_by_seed, of, runs_by_seed, said
 from minimal.compare.curves import critical_point, relative
 from minimal.training.recipes import RECIPES, laptop
 
@@ -14,7 +14,7 @@ WARM_UPS = (0.01, 0.1, 0.4)
 
 
 def setting(plan, style, lr, warmup):
-    return runs("critical_point", plan, style=style, lr=lr, warmup=warmup)
+    return runs_by_seed("critical_point", plan, style=style, lr=lr, warmup=warmup)
 
 
 def lr_lead(style, lr, warmup=0.1):
@@ -39,7 +39,7 @@ def crossings(ours, theirs):
 @said
 def within_500_steps_svformer_is_not_overtaken():
     """Its lead melts, but the end of it lies beyond our budget."""
-    ours, theirs = (runs("thirteen_rows", plan) for plan in ("svformer", "standard"))
+    ours, theirs = (runs_by_seed("thirteen_rows", plan) for plan in ("svformer", "standard"))
     curves = [relative(ours[seed]["train"], theirs[seed]["train"], WINDOW) for seed in ours]
     melts = all(min(curve) < curve[-1] < 0 for curve in curves)
     return dict(so=melts and not any(crossings(ours, theirs)), last=of([c[-1] for c in curves]))
@@ -49,7 +49,7 @@ def within_500_steps_svformer_is_not_overtaken():
 def at_no_length_is_svformer_overtaken_within_the_budget():
     points = []
     for context in (64, 128, 256):
-        both = (runs("lengths", plan, context=context) for plan in ("svformer", "standard"))
+        both = (runs_by_seed("lengths", plan, context=context) for plan in ("svformer", "standard"))
         points += crossings(*both)
     return dict(so=not any(points), overtaken=count(points, bool))
 
@@ -58,7 +58,7 @@ def at_no_length_is_svformer_overtaken_within_the_budget():
 def svformers_lead_does_not_clearly_grow_from_64_to_256_tokens():
     leads = []
     for context in (64, 256):
-        both = (runs("lengths", plan, context=context) for plan in ("svformer", "standard"))
+        both = (runs_by_seed("lengths", plan, context=context) for plan in ("svformer", "standard"))
         leads.append(lead_by_seed(*both))
     change = grows(*leads)
     return dict(so=not ahead(change), grows=with_interval(change))
@@ -178,14 +178,14 @@ def what_moves_the_lead_in_the_llama_style_is_mostly_the_standard_model():
 
 
 def started(style, plan):
-    return runs("start", plan, style=style)
+    return runs_by_seed("start", plan, style=style)
 
 
 def ahead_in(style):
     return lead_by_seed(started(style, "svformer"), started(style, "standard"))
 
 
-def token_left(style):
+def left_of_token(style):
     """What is left of the token in standard's layers, mean of a run, by seed."""
     return [sum(row["token_left"][1:]) / 12 for row in started(style, "standard").values()]
 
@@ -210,7 +210,7 @@ def in_the_llama_style_most_of_svformers_lead_hangs_on_how_the_embedding_enters(
 def a_lost_token_alone_does_not_make_a_lead():
     """llama-loud keeps more of the token than nanochat's style, and leads by more."""
     left = {
-        style: token_left(style) for style in ("llama-fan-in", "llama", "nanochat", "llama-loud")
+        style: left_of_token(style) for style in ("llama-fan-in", "llama", "nanochat", "llama-loud")
     }
     order = [average(values) for values in left.values()]
     so = order == sorted(order) and max(left["nanochat"]) < min(left["llama-loud"])

@@ -5,7 +5,7 @@ from evidence.research import states
 from evidence.research.grids import GRIDS
 from evidence.research.statements import said
 
-SAME = ("plan", "seed", "asked")
+SAME_RUN = ("plan", "seed", "asked")
 
 
 def begun():
@@ -47,7 +47,9 @@ def one_run_of_each_of_the_oldest_grids_comes_again_to_the_last_digit():
     grids, so = set(), True
     for row in records.read("oldest_again")["rows"]:
         first = "thirteen_older" if row["grid"] == "thirteen_rows" else row["grid"]
-        same = [old for old in records.read(first)["rows"] if all(old[k] == row[k] for k in SAME)]
+        same = [
+            old for old in records.read(first)["rows"] if all(old[k] == row[k] for k in SAME_RUN)
+        ]
         so &= [(old["loss"], old["valid"]) for old in same] == [(row["loss"], row["valid"])]
         so &= row["machine"] == records.read(row["grid"])["machine"]
         grids.add(row["grid"])

@@ -1,13 +1,13 @@
 """How far apart are systems? What notebooks and decks tell of leads that no claim asks for."""
 
 from course import records
-from course.owner import ROOT
+from course.owner import CHECKOUT
 from course.significance import holm
 from evidence.research import dose, gains, leads, numbers, pairs
 from evidence.research.answer import TEXTS
 from evidence.research.leads import rank_correlation, with_interval
 from evidence.research.pairs import rows_asked
-from evidence.research.statements import ahead, average, count, lead_by_seed, of, runs, said
+from evidence.research.statements import ahead, average, count, lead_by_seed, of, runs_by_seed, said
 from minimal.compare.intervals import paired
 
 LEARNED_AND_FIXED = (("row6", "row5"), ("row9", "row8"), ("bov", "bov-fixed"))
@@ -24,8 +24,10 @@ def notebook(name):
 @said
 def at_a_tenth_of_its_rate_the_gain_of_bank_of_values_is_level_with_a_fixed_one():
     """So whether a fixed gain is worse (Figure 5b) is, at our scale, a question about the rate."""
-    slow, fast = runs("confound", "bov"), runs("thirteen_rows", "bov")
-    over = {p: lead_by_seed(slow, runs("thirteen_rows", p)) for p in ("bov-fixed", "standard")}
+    slow, fast = runs_by_seed("confound", "bov"), runs_by_seed("thirteen_rows", "bov")
+    over = {
+        p: lead_by_seed(slow, runs_by_seed("thirteen_rows", p)) for p in ("bov-fixed", "standard")
+    }
     apart = [max(some) - min(some) for some in (losses(slow), losses(fast))]
     so = not ahead(over["bov-fixed"]) and ahead(over["standard"]) == 1
     so = so and apart[0] < apart[1] / 2
@@ -39,7 +41,9 @@ def losses(runs):
 @said
 def at_one_slow_rate_a_learned_gain_is_level_with_a_fixed_one():
     over = {
-        f"{plan} over {fixed}": lead_by_seed(runs("confound", plan), runs("thirteen_rows", fixed))
+        f"{plan} over {fixed}": lead_by_seed(
+            runs_by_seed("confound", plan), runs_by_seed("thirteen_rows", fixed)
+        )
         for plan, fixed in LEARNED_AND_FIXED
     }
     little = pairs.LITTLE["loss"]
@@ -50,7 +54,7 @@ def at_one_slow_rate_a_learned_gain_is_level_with_a_fixed_one():
 # ---- the same systems on code --------------------------------------------------------------------
 
 # ours, theirs, and which way it is clear
-ON_CODE = [
+LEADS_ON_CODE = [
     ("bov", "standard", 1),
     ("resformer", "standard", 1),
     ("row2", "standard", -1),
@@ -72,10 +76,10 @@ ON_CODE = [
 @said
 def on_code_who_is_ahead_of_whom():
     over = {
-        (one, other): lead_by_seed(*(runs("stdlib", p) for p in (one, other)))
-        for one, other, _ in ON_CODE
+        (one, other): lead_by_seed(*(runs_by_seed("stdlib", p) for p in (one, other)))
+        for one, other, _ in LEADS_ON_CODE
     }
-    so = [ahead(some) for some in over.values()] == [side for *_, side in ON_CODE]
+    so = [ahead(some) for some in over.values()] == [side for *_, side in LEADS_ON_CODE]
     told = {f"{one} over {other}": with_interval(some) for (one, other), some in over.items()}
     return dict(so=so) | told
 
@@ -95,7 +99,7 @@ def on_code_tables_pay_for_themselves_and_a_slow_gain_heals_row_2():
         ("slow", "row2", "row2", 1),
         ("slow", "row2", "standard", 0),
     ):
-        some = lead_by_seed(changed(how, plan), runs("stdlib", over))
+        some = lead_by_seed(changed(how, plan), runs_by_seed("stdlib", over))
         so &= ahead(some) == side
         about[f"{plan}, {how}, over {over}"] = with_interval(some)
     return dict(so=so) | about
@@ -164,7 +168,7 @@ def the_answer_to_the_title_is_what_notebook_09_says():
     top, bottom = dose.DOSES["from the top"], dose.DOSES["from the bottom"]
     all_twelve = [leads.number(row["difference"]) for row in dose.answer_leads().values()]
     one_recipe, at_the_top = of_dose(dose.ALL), of_dose(top[2])
-    half, bottom = of_dose(top[4], dose.HALF[4]), of_dose(bottom[8])
+    half, bottom = of_dose(top[4], dose.HALVED[4]), of_dose(bottom[8])
     svformer = [numbers.mean_lead("svformer", place) for place in TEXTS]
     slow = [gains.slow_lead(place, "bov-every", "0.005").strip("*+")[:5] for place in TEXTS]
     plans = ("resformer/detached", "resformer")
@@ -192,8 +196,8 @@ def the_front_page_answers_as_the_records_do():
     standard as large; leads, code first."""
     fair = dose.answer_leads()
     all_twelve = [leads.number(row["difference"]) for row in fair.values()]
-    tables = of_dose(dose.TABLES[4], dose.AS_LARGE[4])
-    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    tables = of_dose(dose.TABLE_DOSES[4], dose.STANDARD_AS_LARGE[4])
+    text = " ".join((CHECKOUT / "README.md").read_text(encoding="utf-8").split())
     so = "by {} nats on code and by {} on a novel. That is 0.7M".format(*all_twelve) in text
     so = so and "by {} nats on code and by {} on a novel. That is 0.97M".format(*tables) in text
     so = so and {dose.standing(row) for row in fair.values()} == {"ahead"}
@@ -220,7 +224,7 @@ def notebook_09_tells_what_the_token_explains_of_row_13s_values_on_both_texts():
 def what_ten_seeds_decide_on_the_novel():
     """What notebooks 04 and 10 tell of ten_seeds_novel."""
     ten = lambda plan, over="standard": lead_by_seed(
-        *(runs("ten_seeds_novel", name) for name in (plan, over))
+        *(runs_by_seed("ten_seeds_novel", name) for name in (plan, over))
     )
     leads = {f"row{i}": ten(f"row{i}") for i in (2, 5, 6, 8, 9, 11, 13)}
     means = {row: average(some) for row, some in leads.items()}
@@ -235,7 +239,7 @@ def what_ten_seeds_decide_on_the_novel():
     return dict(so=so) | {name: with_interval(some) for name, some in (leads | more).items()}
 
 
-def by_text():
+def systems_by_text():
     found = {}
     for text in ("novel", "code"):
         found[text] = {row["plan"]: row for row in numbers.systems(text)}
@@ -244,7 +248,7 @@ def by_text():
 
 @said
 def the_decks_04_and_05_tell_who_leads():
-    some = by_text()
+    some = systems_by_text()
     over = {text: numbers.told("resformer", text, "denseformer") for text in some}
     so = over["novel"].startswith("**−") and over["code"].startswith("**+")
     so = so and all(clearly_ahead(some["novel"][plan]) for plan in ("resformer", "svformer"))
@@ -256,7 +260,7 @@ def the_decks_04_and_05_tell_who_leads():
 
 @said
 def the_deck_09_tells_which_rows_lead():
-    some = by_text()
+    some = systems_by_text()
     shown = ["svformer", *(f"row{i}" for i in (2, 5, 6, 8, 9, 11, 13))]
     so = all(one[row]["n"] == 10 and one[row]["clear"] for one in some.values() for row in shown)
     behind = [row for row in shown if not clearly_ahead(some["code"][row])]
@@ -271,7 +275,7 @@ def the_deck_09_tells_which_rows_lead():
 
 @said
 def the_decks_10_and_12_tell_how_many_stay_clear():
-    some = by_text()
+    some = systems_by_text()
     shown = ["row8", "bov", "bov-keep", "bov-fixed"]
     so = all(clearly_ahead(one[plan]) for plan in shown for one in some.values())
     stay = {text: sum(row["by_holm"] for row in one.values()) for text, one in some.items()}

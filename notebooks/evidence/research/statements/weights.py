@@ -15,7 +15,7 @@ from evidence.research.statements import (
     lead_by_seed,
     of,
     per_seed,
-    runs,
+    runs_by_seed,
     said,
     values,
 )
@@ -79,7 +79,7 @@ def on_code_a_tenth_of_the_rate_is_better_than_the_papers_for_rows_6_and_9():
     found = {}
     for plan in ("row6", "row9", "bov"):
         slow = {row["seed"]: row for row in gains.slowed("code", plan, "0.05")}
-        found[plan] = lead_by_seed(slow, runs("ten_seeds_code", plan))
+        found[plan] = lead_by_seed(slow, runs_by_seed("ten_seeds_code", plan))
     so = [ahead(some) for some in found.values()] == [1, 1, 0]
     return dict(so=so) | {plan: with_interval(some) for plan, some in found.items()}
 
@@ -125,9 +125,9 @@ def at_a_tenth_gains_of_the_bank_in_every_layer_are_small_and_its_layers_write_a
 
 @said
 def one_layer_of_token_values_gains_nothing_and_layer_6_is_behind():
-    plain, leads, gain = runs("thirteen_rows", "standard"), {}, {}
+    plain, leads, gain = runs_by_seed("thirteen_rows", "standard"), {}, {}
     for at in range(12):
-        found = runs("one_layer", f"row9@{at}")
+        found = runs_by_seed("one_layer", f"row9@{at}")
         leads[at] = lead_by_seed(found, plain)
         for seed, row in found.items():
             gain[at, seed] = row["coefficients"][f"blocks.{at}.attention.value.gain"]
@@ -221,7 +221,7 @@ def at_one_rate_too_row_13_has_a_negative_weight_on_the_token_in_every_layer():
 
 def over_standard(text, field, plan="resformer"):
     """By how much a field of a plan exceeds standard's, by seed."""
-    ours, theirs = (runs(INSIDE[text], name) for name in (plan, "standard"))
+    ours, theirs = (runs_by_seed(INSIDE[text], name) for name in (plan, "standard"))
     return list(between(values(theirs, field), values(ours, field)))
 
 
@@ -267,12 +267,12 @@ def resformers_own_values_have_larger_eigenvalues_and_those_as_read_smaller_ones
 
 def short(recipe="modded", plan="modded"):
     """500 steps, one schedule held still at a time, the gap moved or closed."""
-    return runs("lambdas", plan, recipe=recipe)
+    return runs_by_seed("lambdas", plan, recipe=recipe)
 
 
 def long(recipe="modded", plan="modded"):
     """The article's 5,960 steps. They take away one excuse; width and data remain."""
-    return runs("lambdas_long", plan, recipe=recipe)
+    return runs_by_seed("lambdas_long", plan, recipe=recipe)
 
 
 def at_the_end(row, form):
