@@ -235,6 +235,7 @@ SHARED = dict(
 )
 
 
+@functools.cache
 def names_of(source):
     """The functions, classes and constants at the top of a file."""
     found = set()
