@@ -30,8 +30,8 @@ def test_answers_by_brute_force(kind, text):
         known = {}
         for at in range(0, len(told), 3):
             record = told[at : at + 3]
-            a, b, key = record if kind in made_up.KEY_LAST else record[1:] + record[:1]
-            known[key] = b if kind in ("raw", "carried") else table[a][b]
+            a, b, key = record if kind == "closed" else record[1:] + record[:1]
+            known[key] = b if kind == "raw" else table[a][b]
         asked = [(ids[at], y) for at, y in enumerate(targets) if y >= 0]
         assert len(known) == len(asked) == text.records
         assert asked == [(key, known[key]) for key, _ in asked]

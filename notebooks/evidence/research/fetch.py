@@ -70,9 +70,8 @@ def same(row, cell):
     return all(row[name] == value for name, value in cell.items())
 
 
-def trained_and_asked(cell, question, command, steps, text=made_up.STILL, told_by=None, **how):
-    """(row, head of a new file, share of exact answers) of a cell. What the texts of a file have in
-    common is `told_by` numbers and words, or else by the table of f."""
+def trained_and_asked(cell, question, command, steps, text=made_up.STILL, **how):
+    """(row, head of a new file, share of exact answers) of a cell."""
     begun = time.monotonic()
     asked = dict(kind=cell["text"], depth=cell["depth"], seed=cell["seed"])
     net = made_up.train_small(cell["plan"], **asked, steps=steps, text=text, **how)
@@ -80,8 +79,8 @@ def trained_and_asked(cell, question, command, steps, text=made_up.STILL, told_b
     share = made_up.exact(net, cell["text"], later, text=text)
     seconds = round(time.monotonic() - begun, 1)
     row = cell | dict(exact=round(share, 4), steps=steps, seconds=seconds)
-    fingerprint = files.digest(told_by or made_up.square(text).tolist())
-    corpus = dict(name="compute, then fetch", fingerprint=fingerprint, tokens=None)
+    f = files.digest(made_up.square(text).tolist())
+    corpus = dict(name="compute, then fetch", fingerprint=f, tokens=None)
     return row, results.header(question, command, corpus), share
 
 

@@ -3,9 +3,7 @@
 A text is records of a key and two symbols, then questions: a key, and the answer that belongs to
 it. The answer is a symbol as it stood (`raw`), or f(a, b), a Latin square: neither a nor b alone
 says anything of it. In `open` records the key comes first, so the places of a and b know it and a
-question can find both. In `closed` records it comes last: they cannot. In `carried` records it
-comes last, too, and the answer is b as it stood: nothing is computed, but b's own place does not
-know whose it is.
+question can find both. In `closed` records it comes last: they cannot.
 """
 
 from dataclasses import dataclass
@@ -55,8 +53,7 @@ class MadeUpText:
 
 STILL = MadeUpText()
 MOVING = MadeUpText(symbols=5, records=3, blanks=3, symmetric=True)
-KINDS = ("raw", "open", "closed", "carried")
-KEY_LAST = ("closed", "carried")
+KINDS = ("raw", "open", "closed")
 
 
 def square(text=STILL):
@@ -73,7 +70,7 @@ def made_texts(kind, count, random, text=STILL):
     rows = torch.arange(count)[:, None]
     keys = torch.rand(count, text.keys, generator=random).argsort(1)[:, : text.records]
     a, b = torch.randint(text.symbols, (2, count, text.records), generator=random)
-    answers = b if kind in ("raw", "carried") else square(text)[a, b]
+    answers = b if kind == "raw" else square(text)[a, b]
     named = keys + text.symbols
     # questions, in another order
     order = torch.rand(count, text.records, generator=random).argsort(1)
@@ -81,7 +78,7 @@ def made_texts(kind, count, random, text=STILL):
     # records, each at its place among blanks
     starts = places(count, random, text)
     told = torch.full((count, text.told), text.ask + 1)
-    for step, part in enumerate((a, b, named) if kind in KEY_LAST else (named, a, b)):
+    for step, part in enumerate((a, b, named) if kind == "closed" else (named, a, b)):
         told[rows, starts + step] = part
     ids = torch.cat([told, torch.full((count, 1), text.ask), asked], 1)
     targets = torch.full_like(ids, -1)

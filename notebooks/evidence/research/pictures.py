@@ -11,7 +11,7 @@ from course.drawings.canvas import Drawing
 from course.drawings.systems import systems
 from course.records import CHECKOUT
 from course.source_map import sources_map
-from evidence.research import answer, by_heads, carried, dose, fetch, slopes, text_leads, who
+from evidence.research import answer, dose, fetch, fetch_first, slopes, text_leads, who
 from evidence.research.answer import beside
 from evidence.research.names import HEADLINE
 from minimal.command import command
@@ -126,8 +126,7 @@ FINDINGS = {
     "dose.svg": dose.picture,
     "who.svg": who.picture,
     "fetch.svg": fetch.picture,
-    "fetch-by-heads.svg": by_heads.picture,
-    "carried.svg": carried.picture,
+    "fetch-first.svg": fetch_first.picture,
     "tokens.svg": slopes.by_tokens,
     "texts.svg": text_leads.picture,
 }
