@@ -83,6 +83,9 @@ class Line(torch.nn.Module):
     def __repr__(self):
         return "a model"
 
+    def forward(self, x):
+        raise RuntimeError("this small model gives its loss alone: model.loss(ids, targets)")
+
     def loss(self, x, y):
         return ((x @ self.weight - y) ** 2).mean()
 
