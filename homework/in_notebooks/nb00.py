@@ -113,6 +113,19 @@ def by_hand(made, z):
     ),
     slip(
         2,
+        "you divided the differences to the largest score by their sum; take exp of each first",
+        lambda z: (
+            (z - z.max(-1, keepdims=True)) / (z - z.max(-1, keepdims=True)).sum(-1)[..., None]
+        ),
+    ),
+    slip(
+        1,
+        "you subtracted the mean of every row: a score far above it still overflows; subtract the "
+        "LARGEST of the row",
+        lambda z: softmax(z - z.mean(-1, keepdims=True), plain=True),
+    ),
+    slip(
+        2,
         "you took a sigmoid; wanted exp of every score",
         lambda z: (1 / (1 + np.exp(-z))) / (1 / (1 + np.exp(-z))).sum(-1, keepdims=True),
     ),
@@ -314,6 +327,17 @@ def losses(begins):
         2,
         "you took the MEAN of bits above and the sum of bytes below; wanted the sum in both",
         lambda nats, count: bits_per_byte(nats, count) / (count > 0).sum(),
+    ),
+    slip(
+        1,
+        "your mean of bytes counts the tokens of no byte, your mean of bits does not: take sums, "
+        "all bits over all bytes",
+        lambda nats, count: bits_per_byte(nats, count) * len(nats) / (count > 0).sum(),
+    ),
+    slip(
+        2,
+        "you divided by the decimal logarithm of 2; a bit is ln 2 nats: math.log(2)",
+        lambda nats, count: bits_per_byte(nats, count, unit=np.log10(2)),
     ),
     slip(
         2,

@@ -57,6 +57,11 @@ unit = Unit("nb01_attention", "Attention from scratch", "The exercises of notebo
     ),
     slip(
         4,
+        "your diagonal is moved to the wrong side: query t sees keys up to t + S - T, tril(S - T)",
+        lambda T, S: np.tri(T, S, T - S, dtype=bool),
+    ),
+    slip(
+        4,
         "yours has a column for every query; wanted one for every key: (T, S)",
         lambda T, S: causal_mask(T, T),
     ),
@@ -234,6 +239,17 @@ def scores_and_mask(T, S, far=0):
     return make
 
 
+def hidden_at(number):
+    """The mistake of a hidden score that is a number not far below the others."""
+    says = f"you put hidden scores to {number:g}, so they keep weight: put them to -inf"
+    return slip(2, says, lambda z, seen: by_rows(np.where(seen, z, number)))
+
+
+def by_rows(z):
+    e = np.exp(z - z.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
 @unit.exercise(
     Part("small scores", 1, scores_and_mask(4, 4)),
     Part("scores in the thousands", 1, scores_and_mask(3, 5, far=1000)),
@@ -300,6 +316,13 @@ def scores_and_mask(T, S, far=0):
         "first, or use softmax(-1)",
         dict(over="bare"),
     ),
+    slip(
+        2,
+        "those are the scores that the mask leaves; the softmax over them is missing",
+        lambda z, seen: np.where(seen, z, -np.inf),
+    ),
+    hidden_at(-1.0),
+    hidden_at(-10.0),
     hints=[
         "First the mask, then the softmax: z.masked_fill(~seen, -torch.inf).",
         "z.masked_fill(~seen, -torch.inf).softmax(-1): along the last axis, the keys.",
@@ -431,6 +454,11 @@ def streams(T, S):
         "you divided by the root of the number of keys; wanted D, the width of a head",
         lambda q, k, v: attention(q, k, v, scale=float(np.sqrt(k.shape[1]))),
     ),
+    slip(
+        1,
+        "you divided by the root of the number of queries; wanted D, the width of a head",
+        lambda q, k, v: attention(q, k, v, scale=float(np.sqrt(q.shape[1]))),
+    ),
     slip(2, "you summed keys; what is summed are the values", lambda q, k, v: attention(q, k, k)),
     hints=[
         "Four lines, and three of them call what you wrote: causal_mask, scores over the root of "
@@ -502,6 +530,12 @@ def looking_ahead(q, k, v):
     return by_index.attention(q, k, v, causal=False, seen=seen)
 
 
+def heads_for_positions(q, k, v):
+    """Attention that was given (B, H, T, D); what comes of it, turned back."""
+    turned = (x.swapaxes(1, 2) for x in (q, k, v))
+    return attention(*turned).swapaxes(1, 2)
+
+
 def a_layer(H):
     return lambda r: (*normals(r, (2, 4, 6), *[(6, 6)] * 4), H)
 
@@ -552,6 +586,12 @@ def a_layer(H):
         4,
         "your queries are made by W_K and your keys by W_Q",
         dict(order=(1, 0, 2)),
+    ),
+    Wrong(
+        "k and v exchanged",
+        4,
+        "your keys are made by W_V and your values by W_K",
+        dict(order=(0, 2, 1)),
     ),
     Wrong(
         "values from W_K",
@@ -628,6 +668,17 @@ def a_layer(H):
         "you cut positions into heads: view(B, T, H, D) first, then transpose(1, 2)",
         lambda *given: multi_head(*given, rows=True),
     ),
+    slip(
+        4,
+        "you cut positions into heads: (B, T, C) becomes view(B, T, H, D), in this order",
+        lambda *given: multi_head(*given, rows=True, way=heads_for_positions, joined="heads first"),
+    ),
+    slip(
+        4,
+        "your heads stand where positions belong: `attention` takes (B, T, H, D), without a "
+        "transpose",
+        lambda *given: multi_head(*given, way=heads_for_positions),
+    ),
     hints=[
         "x @ W_Q is (B, T, C). Cut its last axis into heads: unflatten(-1, (H, -1)) makes "
         "(B, T, H, D) of it. The same for keys and values.",
@@ -685,8 +736,13 @@ def multi_head(
 # ---- positions -----------------------------------------------------------------------------------
 
 
+def second_exchanged(x, *how):
+    """x1 cos - x2 sin: the first half of the turn in the other direction."""
+    return np.split(turn(x, *how, sign=-1), 2, -1)[0]
+
+
 def rows_at(positions):
-    return lambda r: (r.normal(size=(2, 5, 2, 8)), positions(r), 100.0)
+    return lambda r: (r.normal(size=(2, 5, 2, 8)), positions(r), 50.0)
 
 
 @unit.exercise(
@@ -753,6 +809,18 @@ def rows_at(positions):
         2,
         "your rates fall twice as fast: base ** (-2 i / D), with D and not D/2 below",
         dict(steep=4),
+    ),
+    slip(
+        2,
+        "your rates do not depend on `base`: you took 10,000, its default; the argument may differ",
+        lambda x, positions, base: turn(x, positions),
+    ),
+    slip(
+        2,
+        "your y2 is that of the other turn: y2 = x2 cos - x1 sin, and yours is x1 cos - x2 sin",
+        lambda x, *how: np.concatenate(
+            [np.split(turn(x, *how), 2, -1)[0], second_exchanged(x, *how)], -1
+        ),
     ),
     slip(
         2,
@@ -838,15 +906,23 @@ def with_exponents(m, total, out, scores, values, exponents, every=False):
     return largest, total * shrink + e.sum(-1, keepdims=True), out * shrink + e @ values
 
 
+def with_factor(m, total, out, scores, values, factor):
+    """A step that corrects what was summed before by another factor."""
+    largest = np.maximum(m, scores.max(-1, keepdims=True))
+    e, old = np.exp(scores - largest), factor(m, largest)
+    return largest, total * old + e.sum(-1, keepdims=True), out * old + e @ values
+
+
+def of_the_others(m, scores):
+    """The sum of the exponentials of all queries but the own one."""
+    e = np.exp(scores - np.maximum(m, scores.max(-1, keepdims=True)))
+    return e.sum() - e.sum(-1, keepdims=True)
+
+
 def out_with(m, total, out, scores, values, weights):
     """The third result with other weights of the values."""
     largest = np.maximum(m, scores.max(-1, keepdims=True))
     return out * np.exp(m - largest) + weights(np.exp(scores - largest)) @ values
-
-
-def by_rows(z):
-    e = np.exp(z - z.max(-1, keepdims=True))
-    return e / e.sum(-1, keepdims=True)
 
 
 def later_tile(size):
@@ -880,8 +956,16 @@ def first_tile(r):
     Wrong(
         "output not corrected",
         2,
-        "your total shrinks when the largest score grows, your out does not",
+        "when the largest score grows, what was summed before must shrink by exp(m - largest): "
+        "your out did not",
         dict(shrink_out=False),
+    ),
+    Wrong(
+        "neither corrected",
+        2,
+        "when the largest score grows, what was summed before must shrink by exp(m - largest): "
+        "neither your total nor your out did",
+        dict(shrink_total=False, shrink_out=False),
     ),
     Wrong(
         "the tile's own maximum",
@@ -906,6 +990,36 @@ def first_tile(r):
         3,
         "your exponents are the scores themselves; subtract the largest score so far first",
         lambda *given: with_exponents(*given, lambda scores, largest: scores),
+    ),
+    slip(
+        3,
+        "your total adds up the exponentials of all queries; every query has its own: sum(-1, "
+        "keepdim=True)",
+        lambda m, total, *given: (
+            add_tile(m, total, *given)[0],
+            add_tile(m, total, *given)[1] + of_the_others(m, given[1]),
+            add_tile(m, total, *given)[2],
+        ),
+    ),
+    slip(
+        3,
+        "your factor grows with the largest score: it is exp(m - largest), not exp(largest - m)",
+        lambda *given: with_factor(*given, lambda m, largest: np.exp(largest - m)),
+    ),
+    slip(
+        3,
+        "your factor is the difference m - largest itself; take exp of it",
+        lambda *given: with_factor(*given, lambda m, largest: m - largest),
+    ),
+    slip(
+        3,
+        "your exponents are relative to the OLD largest score; take the one that you return",
+        lambda m, *given: with_exponents(m, *given, lambda scores, _: scores - m),
+    ),
+    slip(
+        3,
+        "you returned m as it came; wanted the largest score so far, this tile included",
+        lambda m, *given: (m, *add_tile(m, *given)[1:]),
     ),
     slip(
         2,

@@ -196,6 +196,11 @@ def a_layer(r):
     ),
     slip(
         2,
+        "you normed h; it comes normed, forward does that: self.up(h)",
+        lambda self, h: mlp(self, models.normed(h)),
+    ),
+    slip(
+        2,
         "you cut off and squared behind `down` once more; what comes out of `down` is the answer",
         lambda self, h: np.maximum(mlp(self, h), 0) ** 2,
     ),
@@ -278,6 +283,13 @@ def a_model(layers):
         "your stream itself is normed: you added to the normed vector, or normed the sum "
         "(post-norm, as in 2017). Here only what a branch reads is normed",
         dict(adds="h"),
+    ),
+    Wrong(
+        "the sum of attention normed",
+        4,
+        "your stream itself is normed behind attention: x = x + layer.attention(h, v), and the "
+        "norm only for what the MLP reads",
+        dict(adds="and norms"),
     ),
     Wrong(
         "nothing is added",
@@ -414,6 +426,7 @@ def forward(
             continue
         if first != "mlp alone":
             x = stream + layer.attention(x if reads == "x" else h, v)
+        x = models.normed(x) if adds == "and norms" else x
         if first == "attention alone":
             continue
         second = models.normed(x)
@@ -512,6 +525,11 @@ def to_train(many):
         4,
         "your list has one entry: append inside the loop, for every batch",
         lambda *given: training(*given)[-1:],
+    ),
+    slip(
+        4,
+        "your list ends after the first batch: `return` stands inside the loop",
+        lambda *given: training(*given)[:1],
     ),
     slip(
         4,
@@ -679,6 +697,16 @@ def a_tensor(step):
     ),
     slip(
         2,
+        "beta is the share of what was BEFORE, in both means: m = b1 * m + (1 - b1) * g",
+        lambda *given: adamw_step(*given, new_share=(0.8, 0.95)),
+    ),
+    slip(
+        2,
+        "your s is a mean of gradients; wanted that of their squares: (1 - b2) * g * g",
+        lambda *given: adamw_step(*given, power=1),
+    ),
+    slip(
+        2,
         "your gradient enters in full; its share is 1 - b1, so that m stays a mean",
         lambda *given: mean_of(*given, lambda m, g: 0.8 * m + g),
     ),
@@ -715,6 +743,8 @@ def adamw_step(
     sign=1,
     along="mean",
     mean_of=None,
+    new_share=None,
+    power=2,
 ):
     """Step 1, 2, … of one tensor p of any shape, with gradient g -> new p, m and s.
 
@@ -723,11 +753,12 @@ def adamw_step(
     """
     new_p, new_m, new_s = np.zeros(p.shape), np.zeros(p.shape), np.zeros(p.shape)
     count = step - late
+    new = new_share or (1 - betas[0], 1 - betas[1])
     for at in np.ndindex(*p.shape):
         slope = g[at] + decay * p[at] if inside else g[at]
-        mean = betas[0] * m[at] + (1 - betas[0]) * slope
+        mean = (1 - new[0]) * m[at] + new[0] * slope
         mean = mean_of(m[at], g[at]) if mean_of else mean
-        square = betas[1] * s[at] + (1 - betas[1]) * slope**2
+        square = (1 - new[1]) * s[at] + new[1] * slope**power
         fair = mean / (1 - betas[0] ** count) if corrected[0] else mean
         fair_square = square / (1 - betas[1] ** count) if corrected[1] else square
         factor = {"rate": 1 - lr * decay, "whole": 1 - decay}.get(pull, 1)
@@ -756,6 +787,11 @@ def divided_by(says, size):
 def other_rounds(says, change):
     """The mistake of another (a, b, c) in every round."""
     return slip(2, says, lambda G, rounds: orthogonal(G, [change(*round) for round in rounds]))
+
+
+def exactly_orthogonal(G, rounds):
+    U, _, Wt = np.linalg.svd(G, full_matrices=False)
+    return U @ Wt
 
 
 def matrix(rows, columns, rounds):
@@ -803,6 +839,11 @@ def matrix(rows, columns, rounds):
         lambda G: 1.01 * np.linalg.norm(G, axis=-1, keepdims=True),
     ),
     divided_by(
+        "you divided every row by its own norm, without the 1.01; one norm of the whole matrix is "
+        "wanted, 1.01 times",
+        lambda G: np.linalg.norm(G, axis=-1, keepdims=True),
+    ),
+    divided_by(
         "you divided by the largest singular value; wanted the root of the sum of all squares",
         lambda G: 1.01 * np.linalg.norm(G, 2),
     ),
@@ -815,6 +856,16 @@ def matrix(rows, columns, rounds):
         1,
         "you made one round of five: the loop goes over all of them, and `return` stands behind it",
         lambda G, rounds: orthogonal(G, rounds[:1]),
+    ),
+    slip(
+        1,
+        "every round of yours begins at the first X: give its result to the next, X = a * X + …",
+        lambda G, rounds: orthogonal(G, rounds[-1:]),
+    ),
+    slip(
+        2,
+        "that is U Wᵀ itself, every singular value exactly 1; wanted the rounds that come near it",
+        exactly_orthogonal,
     ),
     hints=[
         "X = G / (1.01 * G.norm() + 1e-6); then the loop over rounds.",
@@ -866,6 +917,18 @@ def falling(says, rate):
             else learning_rate(step, steps, warmup)
         ),
     )
+
+
+def between_steps(says, ends):
+    """The mistake of a line down from 1 to 0.05 between two other steps."""
+
+    def mistaken(step, steps, warmup):
+        begin, end = ends(steps, warmup)
+        if step <= 0.35 * steps:
+            return learning_rate(step, steps, warmup)
+        return 1 - 0.95 * (step - begin) / (end - begin)
+
+    return slip(1, says, mistaken)
 
 
 def moment(low, high):
@@ -923,6 +986,22 @@ def moment(low, high):
         1,
         "your way down is a step ahead: it would reach `end` at step `steps`, not before",
         lambda step, steps, warmup: learning_rate(step + (step > 0.35 * steps), steps, warmup),
+    ),
+    between_steps(
+        "your way down reaches `end` a step too early: it would reach it at step `steps`",
+        lambda steps, warmup: (0.35 * steps, steps - 1),
+    ),
+    between_steps(
+        "your line down goes by step / steps; it begins at 1 where the last 65 % begin",
+        lambda steps, warmup: (0, steps),
+    ),
+    between_steps(
+        "your 65 % are those of the steps behind the warm-up; they are 65 % of all steps",
+        lambda steps, warmup: (warmup + round(0.35 * (steps - warmup)), steps),
+    ),
+    falling(
+        "your way down is divided by all steps; divide by its own, steps - begin",
+        lambda left: 1 - 0.95 * 0.65 * (1 - left),
     ),
     falling("your rate jumps: on the way down it goes from 1 to `end`", lambda left: 0.05 * left),
     falling("your rate RISES on the way down; left goes from 1 to 0", lambda left: 1 - left),

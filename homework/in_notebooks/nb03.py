@@ -444,6 +444,12 @@ def offset(*shape):
         "you took the diagonal of the second moment; wanted its eigenvalues",
         lambda v: (v**2).mean(1).mean(0),
     ),
+    slip(
+        4,
+        "those are singular values of v over T; an eigenvalue of the mean of v vᵀ is their SQUARE "
+        "over T",
+        lambda v: spectrum(v, root=True, short=True) / v.shape[1],
+    ),
     slip(4, "you summed them up one by one; wanted each", lambda v: np.cumsum(spectrum(v))),
     slip(
         4,

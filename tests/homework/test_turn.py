@@ -378,6 +378,54 @@ def test_other_right_loops_are_right(loop, capsys):
         assert turn.your_turn("nb02", loop) is loop
 
 
+def asks_the_model(model, optimizer, batches):
+    return [torch.nn.functional.cross_entropy(model(x), y) for x, y in batches]
+
+
+def test_an_error_of_what_an_answer_calls_is_not_a_stub(capsys):
+    """PyTorch, too, says NotImplementedError: of a module without a forward, for instance."""
+    asks_the_model.__name__ = "training"
+    turn.your_turn("nb02", asks_the_model)
+    said = capsys.readouterr().out
+    assert "not written yet" not in said and "model.loss(ids, targets)" in said
+    mask = function_of("import torch\ndef causal_mask(T, S):\n    return torch.nn.Module()(T)\n")
+    turn.your_turn("nb01", mask)
+    assert "it raised NotImplementedError in line 3" in capsys.readouterr().out
+
+
+def keeps_tensors(model, optimizer, batches):
+    return [model.loss(*pair) for pair in batches]
+
+
+def test_a_loss_with_its_history_is_told_apart_from_a_number(capsys):
+    keeps_tensors.__name__ = "training"
+    turn.your_turn("nb02", keeps_tensors)
+    assert "keep .item() of each" in capsys.readouterr().out
+
+
+def test_a_base_that_is_ignored_is_not_called_a_rate_that_is_too_steep(capsys):
+    """10,000 is the square of 100: with that base the two would be one mistake."""
+    ignores = function_of(
+        "from homework.in_notebooks.solutions.nb01 import turn as right\n"
+        "def turn(x, positions, base=10_000.0):\n    return right(x, positions)\n"
+    )
+    turn.your_turn("nb01", ignores)
+    said = capsys.readouterr().out
+    assert "do not depend on `base`" in said and "twice as fast" not in said
+
+
+def test_sums_that_never_shrink_are_not_said_to_shrink(capsys):
+    forgets = function_of(
+        "import torch\ndef add_tile(m, total, out, scores, values):\n"
+        "    largest = torch.maximum(m, scores.amax(-1, keepdim=True))\n"
+        "    e = (scores - largest).exp()\n"
+        "    return largest, total + e.sum(-1, keepdim=True), out + e @ values\n"
+    )
+    turn.your_turn("nb01", forgets)
+    said = capsys.readouterr().out
+    assert "neither your total nor your out did" in said and "two things" not in said
+
+
 def test_what_a_notebook_tells_to_call_is_there(monkeypatch):
     """Whoever imports your_turn alone may still type hint("nb01", "scores"); own names stay."""
     shell = SimpleNamespace(user_ns=dict(case="mine"))
