@@ -417,7 +417,7 @@ def unused(names, exercise, seed, path):
         ignored = relation.ignored(exercise, seed, call)
     if rung or not ignored:
         return ""
-    return f"your answer does not depend on `{'` and `'.join(ignored)}`: "
+    return f"with another `{'` or `'.join(ignored)}` your answer stays the same: "
 
 
 def stand_in(exercise, wrong=None):

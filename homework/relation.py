@@ -206,17 +206,24 @@ def left_over(pairs, inputs):
 
 
 def scaled(pairs):
-    """Does every row along the last axis lack a factor of its own?"""
+    """Does every row along the last axis lack a factor of its own, or every case one?"""
+    one_factor = True
     for got, right in pairs:
         if got.shape != right.shape or got.ndim < 2 or got.shape[-1] < ENOUGH:
             return ""
         scale = (got * right).sum(-1, keepdims=True) / (right * right).sum(-1, keepdims=True)
         if np.abs(scale).min() < 1e-6 or not near(got / scale, right):
             return ""
+        one_factor &= np.allclose(scale, scale.flat[0], rtol=1e-3)
+    if one_factor:
+        return f"in each case all your numbers are one and the same multiple of the wanted: {LOOK}"
     return (
         "along the last axis your numbers stand in the right proportions, and each row is off by "
-        "a factor of its own: look at what you divide or multiply by"
+        f"a factor of its own: {LOOK}"
     )
+
+
+LOOK = "look at what you divide or multiply by"
 
 
 # ---- what does not matter to an answer -----------------------------------------------------------

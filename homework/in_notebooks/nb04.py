@@ -85,6 +85,21 @@ unit = Unit("nb04_resformer", "ResFormer", "The exercises of notebook 04.")
         "layers are the FIRST axis of V (n, B, T, H, D): V[0] and V[-1]",
         lambda V: (V[:, 0] + V[:, -1]) / 2,
     ),
+    slip(
+        2,
+        "those are the first two layers' values; this layer's own stand last, V[-1]",
+        lambda V: (V[0] + V[1]) / 2,
+    ),
+    slip(
+        2,
+        "you divided by the number of layers; only two are added, half of each",
+        lambda V: (V[0] + V[-1]) / len(V),
+    ),
+    slip(
+        3,
+        "you gave every layer its half of the first; wanted are this layer's alone, V[-1]",
+        lambda V: (V + V[0]) / 2,
+    ),
     hints=[
         "V[-1] is what this layer made itself. Which of the others is the first layer's?",
         "(V[-1] + V[0]) / 2",
@@ -119,6 +134,19 @@ def over_queries(q, k, v, k_m, v_m):
     e = np.exp(score - score.max(2, keepdims=True))
     a = e / e.sum(2, keepdims=True)
     return np.einsum("bhts,bshd->bthd", a, np.concatenate([v, v_m], 1))
+
+
+def masked(q, k, v, k_m, v_m, seen, fill=-np.inf):
+    """Eq 2 with another mask (T, T), or another number where it hides: a mistake."""
+    score = np.einsum("bthd,bshd->bhts", q, np.concatenate([k, k_m], 1)) / np.sqrt(q.shape[3])
+    score = np.where(np.concatenate([seen, seen], 1), score, fill)
+    e = np.exp(score - score.max(3, keepdims=True))
+    a = e / e.sum(3, keepdims=True)
+    return np.einsum("bhts,bshd->bthd", a, np.concatenate([v, v_m], 1))
+
+
+def causal(q):
+    return np.tril(np.ones((q.shape[1], q.shape[1]), bool))
 
 
 def two_layers(same_keys):
@@ -195,6 +223,16 @@ def two_layers(same_keys):
         3,
         "you added the keys, and the values, of both layers; they stand side by side, 2 T of them",
         lambda q, k, v, k_m, v_m: by_index.attention(q, k + k_m, v + v_m),
+    ),
+    slip(
+        3,
+        "you put 0 where the future is, and a score of 0 still gets weight: put -inf there",
+        lambda q, *rest: masked(q, *rest, seen=causal(q), fill=0),
+    ),
+    slip(
+        3,
+        "your mask is turned round: it hides what stands before and shows what comes after",
+        lambda q, *rest: masked(q, *rest, seen=causal(q).T),
     ),
     hints=[
         "Put the keys of both layers side by side along the positions, torch.cat([k, k_m], 1), and "
@@ -401,6 +439,26 @@ def shares(by_head):
         3,
         "you multiplied the two; they are added",
         lambda v, v1, a, b: (a * b)[:, None] * v * v1,
+    ),
+    slip(
+        3,
+        "you took a softmax of the two shares; they are used as they were learned",
+        lambda v, v1, a, b: learned_mix(v, v1, 1 / (1 + np.exp(b - a)), 1 / (1 + np.exp(a - b))),
+    ),
+    slip(
+        3,
+        "you took a softmax over the heads; the shares are used as they were learned",
+        lambda v, v1, a, b: learned_mix(v, v1, by_index.softmax(a), by_index.softmax(b)),
+    ),
+    slip(
+        3,
+        "your a multiplies V_1, too; it stands on this layer's values alone",
+        lambda v, v1, a, b: learned_mix(v, v1, a, a * b),
+    ),
+    slip(
+        3,
+        "the two are added; you took the difference",
+        lambda v, v1, a, b: learned_mix(v, v1, a, -b),
     ),
     hints=[
         "The shapes: v is (B, T, H, D), a is (H,). Broadcasting lines up the LAST dimensions: "

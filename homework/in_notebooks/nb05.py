@@ -94,6 +94,18 @@ def some(r):
         "your list has an entry too few: one for every layer, layer 0 too",
         lambda layers, anchors: owners_of(layers, anchors)[1:],
     ),
+    each(
+        "your layers take the anchors by turns; they read the LATEST anchor before them",
+        lambda n, anchors: anchors[n % len(anchors)],
+        2,
+    ),
+    slip(
+        2,
+        "you gave every anchor as many layers; each reaches to the next one, wherever that is",
+        lambda layers, anchors: np.array(
+            [anchors[n * len(anchors) // layers] for n in range(layers)]
+        ),
+    ),
     hints=[
         "Write it down for 6 layers with anchors [0, 3]: whose rows does layer 2 read, and layer "
         "3, and layer 5?",
@@ -208,6 +220,21 @@ def a_plan(shared):
         3,
         "a row has groups TIMES width numbers; you added them",
         lambda k, v, groups, width, size: (owns(k) + owns(v)) * (groups + width) * size,
+    ),
+    rows(
+        "you doubled what is counted already: the owners of keys and those of values",
+        3,
+        lambda k, v: 2 * (owns(k) + owns(v)),
+    ),
+    rows(
+        "you took the mean of the two counts; keys and values ADD up",
+        3,
+        lambda k, v: (owns(k) + owns(v)) // 2,
+    ),
+    rows(
+        "the highest number of a layer does not say how many own anything: count the owners",
+        2,
+        lambda k, v: max(k) + 1 + max(v) + 1,
     ),
     hints=[
         "How many different layers own keys, and how many own values? len(set(…)) says it.",
@@ -340,6 +367,19 @@ def heads_to_heads(q, keys, value):
     return np.einsum("bshg,bsgd->bshd", e / e.sum(-1, keepdims=True), value), keys
 
 
+def elsewhere(q, keys, value, axis):
+    """The softmax over another axis of the scores (B, S, H)."""
+    e = np.exp((q * keys).sum(-1) / np.sqrt(q.shape[-1]))
+    a = e / e.sum(axis, keepdims=True)
+    return (a[..., None] * value).sum(1, keepdims=True), keys
+
+
+def to_others(q, k, keys, value):
+    """The new token attends to all but itself, to nothing at the beginning."""
+    y, grown = deep_step(q, k, keys, value, blind=True)
+    return y if keys.shape[1] else np.zeros_like(y), grown
+
+
 def a_step(S):
     return lambda r: normals(r, (2, 1, 2, 3), (2, 1, 2, 3), (2, S, 2, 3), (2, S + 1, 2, 3))
 
@@ -399,6 +439,26 @@ def a_step(S):
         "your heads attend to each other: PyTorch's own function wants (B, H, T, D), so give it "
         "q.transpose(1, 2), and turn its answer back",
         lambda q, k, keys, value: heads_to_heads(q, np.concatenate([keys, k], 1), value),
+    ),
+    slip(
+        3,
+        "your softmax runs over the heads; the weights of one head sum to one over the POSITIONS",
+        lambda q, k, keys, value: elsewhere(q, np.concatenate([keys, k], 1), value, 2),
+    ),
+    slip(
+        3,
+        "your softmax runs over the texts; the weights of a query sum to one over the POSITIONS",
+        lambda q, k, keys, value: elsewhere(q, np.concatenate([keys, k], 1), value, 0),
+    ),
+    slip(
+        3,
+        "the new token must see itself, too: append its key first, then attend",
+        lambda *given: to_others(*given),
+    ),
+    slip(
+        3,
+        "your output has lost the axis of its one token: wanted (B, 1, H, D)",
+        lambda *given: (deep_step(*given)[0][:, 0], deep_step(*given)[1]),
     ),
     hints=[
         "First append: keys = torch.cat([keys, k], 1), now (B, S + 1, H, D), as many as there are "

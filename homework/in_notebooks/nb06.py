@@ -157,6 +157,16 @@ def streams(skip):
         "r stands on the stream and z on x0; you exchanged them",
         dict(exchanged=True),
     ),
+    slip(
+        2,
+        "early and x0 have changed places: w goes with early, z with x0",
+        lambda x, x0, early, r, z, w: r * (x + w * x0) + z * early,
+    ),
+    slip(
+        2,
+        "w stands on the early stream, not on x",
+        lambda x, x0, early, r, z, w: r * (w * x + early) + z * x0,
+    ),
     hints=[
         "Two lines. The first adds the early stream to x; what comes out is the x of the second.",
         "x = x + w * early, and then r * x + z * x0.",
@@ -250,6 +260,23 @@ def run_of(falls):
         2,
         "you counted a step too many at the whole rate: steps - falling come before it falls",
         lambda lr, steps, falling: furthest(lr, steps, falling) + lr,
+    ),
+    slip(
+        1,
+        "your line is at 0 in the last step already; 0 belongs to step number `steps`, one later",
+        lambda lr, steps, falling: lr * (steps - falling) + np.linspace(lr, 0, falling).sum(),
+    ),
+    slip(
+        2,
+        "what is left of the rate is counted in steps of the FALL: divide by falling, not by steps",
+        lambda lr, steps, falling: (
+            lr * (steps - falling) + lr * falling * (falling + 1) / 2 / steps
+        ),
+    ),
+    slip(
+        2,
+        "you held the rate for `falling` steps; so many it FALLS, and these come last",
+        lambda lr, steps, falling: lr * falling + lr * (steps - falling + 1) / 2,
     ),
     hints=[
         "The first steps - falling steps have the rate lr. Of the others, step number i has "
@@ -552,6 +579,10 @@ def gates(width):
         lambda v, g, e: v + (g / 3) ** 3 * e,
     ),
     of_gates("you added 3; the sigmoid is multiplied by 3", lambda v, g, e: v + (3 + g / 3) * e),
+    of_gates("you added the gate to the row; it multiplies the row", lambda v, g, e: v + g + e),
+    of_gates(
+        "your gate ends at 1.5; this one takes 3 times the sigmoid", lambda v, g, e: v + g / 2 * e
+    ),
     hints=[
         "The product with the first twelve features, h[..., :12] @ W.T, is (B, T, H). Which "
         "dimension must be added before it can meet the rows (B, T, H, D)?",

@@ -330,6 +330,22 @@ def shape(layers):
         "the last LayerNorm has a shift, too: 2 C numbers",
         lambda L, C, V, T: (2 * V + T) * C + L * (5 * C * C + 2 * C) + C,
     ),
+    slip(
+        1,
+        "the LayerNorm of a layer is missing: a scale and a shift, 2 C numbers",
+        lambda L, C, V, T: (2 * V + T) * C + L * 5 * C * C + 2 * C,
+    ),
+    slip(
+        1,
+        "a matrix is (C, C): C^2 numbers, not C",
+        lambda L, C, V, T: (2 * V + T) * C + L * (5 * C + 2 * C) + 2 * C,
+    ),
+    slip(
+        2,
+        "the head has no bias",
+        lambda L, C, V, T: (2 * V + T) * C + L * (5 * C * C + 2 * C) + 2 * C + V,
+    ),
+    slip(2, "wanted the number itself, not millions", lambda *sizes: dva_parameters(*sizes) / 1e6),
     hints=[
         "Three tables stand outside the layers: embedding, head and positions. And one norm.",
         "A layer has 5 C² + 2 C, everything else (2 vocab + context) C + 2 C.",

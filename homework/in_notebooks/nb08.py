@@ -1,5 +1,6 @@
 """Notebook 08: what an encoder guesses, what is added to its values, and how it is scored."""
 
+import math
 from collections import Counter
 
 import numpy as np
@@ -137,6 +138,29 @@ def edged(hidden, swapped):
             np.where(o & (d > 0.15), i, -100),
         ),
     ),
+    slip(
+        2,
+        "nothing is swapped in yours: the next 10 % read the piece in `others`",
+        edged(0.12, 0.12),
+    ),
+    slip(
+        2,
+        "the next 10 % are swapped, not hidden: they read the piece in `others`",
+        edged(0.135, 0.135),
+    ),
+    slip(
+        2,
+        "those are the inputs alone; the targets are the second result",
+        lambda *given: hide(*given)[0],
+    ),
+    slip(
+        2,
+        "the lowest 80 % are hidden and the LAST 10 % stay; you swapped those",
+        lambda i, d, o, s, m: (
+            np.where(o & (d < 0.12), m, np.where(o & (0.135 <= d) & (d < 0.15), s, i)),
+            hide(i, d, o, s, m)[1],
+        ),
+    ),
     hints=[
         "chosen = ordinary & (dice < 0.15). Of these, which are hidden, and which are swapped?",
         "Of 15 %, 80 % are 12 % and 10 % are 1.5 %: hidden below 0.12, swapped from there to "
@@ -175,11 +199,11 @@ def hide(
 
 
 def peaks(begins, ends):
-    """Scores of ten positions, of which 3 to 9 are the passage."""
+    """Scores of twelve positions: a question, a passage from 3 to 9, and what stands behind it."""
 
     def make(r):
-        begin, end = 0.1 * r.normal(size=(2, 10)) - 5
-        inside, shift = np.arange(10) >= 3, int(r.integers(0, 2))
+        begin, end = 0.1 * r.normal(size=(2, 12)) - 5
+        inside, shift = np.isin(np.arange(12), range(3, 10)), int(r.integers(0, 2))
         for scores, bumps in ((begin, begins), (end, ends)):
             for place, height in bumps:
                 scores[place + (shift if place > 2 else 0)] += height
@@ -195,10 +219,18 @@ def greedy(begin, end, inside):
     return first, int(np.where(later, end, -np.inf).argmax())
 
 
-def by_score(scores, inside, either=False):
-    """The best of all pairs by other scores, or with one end anywhere."""
-    fits = inside[:, None] | inside if either else inside[:, None] & inside
+def by_score(scores, fits):
+    """The best pair by other scores, or of other places (T, T) that fit."""
     return np.unravel_index(np.where(np.triu(fits), scores, -np.inf).argmax(), scores.shape)
+
+
+def one_end(fits):
+    """The mistake of a pair of which one end alone has to be inside."""
+    return slip(
+        1,
+        "one end lies outside the passage: BOTH must be inside",
+        lambda b, e, inside: by_score(b[:, None] + e, fits(inside[:, None], inside[None])),
+    )
 
 
 @unit.exercise(
@@ -208,12 +240,20 @@ def by_score(scores, inside, either=False):
         [peaks([(7, 4), (4, 2)], [(5, 4), (8, 1)]), peaks([(6, 4)], [(4, 3), (7, 2)])],
     ),
     Part("an answer of one word", 1, peaks([(5, 4)], [(5, 4)])),
-    Part("peaks in the question", 1, peaks([(1, 4), (5, 2)], [(2, 4), (7, 2)])),
+    Part(
+        "peaks outside the passage",
+        1,
+        [
+            peaks([(1, 4), (5, 2)], [(2, 4), (7, 2)]),
+            peaks([(5, 4)], [(10, 4), (7, 2)]),
+            peaks([(10, 4), (4, 2)], [(10, 4), (8, 2)]),
+        ],
+    ),
     Wrong("backwards", 1, "your answer ends before it begins", dict(order=False)),
     Wrong(
         "out of the question",
         1,
-        "your answer lies in the question; both of its ends must be inside the passage",
+        "your answer lies outside the passage; both of its ends must be inside",
         dict(anywhere=True),
     ),
     Wrong(
@@ -250,12 +290,24 @@ def by_score(scores, inside, either=False):
         3,
         "the largest SUM of the two scores is wanted, with their signs: not their product, nor "
         "a size without its sign",
-        lambda b, e, inside: by_score(np.outer(b, e), inside),
+        lambda b, e, inside: by_score(np.outer(b, e), inside[:, None] & inside),
+    ),
+    one_end(lambda first, last: first | last),
+    one_end(lambda first, last: first & (last | True)),
+    one_end(lambda first, last: (first | True) & last),
+    slip(
+        1,
+        "you chose the two ends apart and sorted them; wanted the PAIR with the largest sum",
+        lambda b, e, inside: tuple(
+            sorted(int(np.where(inside, x, -np.inf).argmax()) for x in (b, e))
+        ),
     ),
     slip(
         1,
-        "one end lies in the question: BOTH must be inside",
-        lambda b, e, inside: by_score(b[:, None] + e, inside, either=True),
+        "you took the best end first, then the best beginning before it: look at all pairs",
+        lambda b, e, inside: tuple(len(b) - 1 - n for n in greedy(e[::-1], b[::-1], inside[::-1]))[
+            ::-1
+        ],
     ),
     hints=[
         "All pairs at once: begin[:, None] + end[None] is (T, T), rows for beginnings. Which of "
@@ -393,6 +445,13 @@ def f1_of(both, said, wanted):
         "p and g count words as often as they occur: len, not the size of a set",
         lambda p, g: common(p, g) and 2 * common(p, g) / (len(set(p)) + len(set(g))),
     ),
+    slip(3, "that is per cent; wanted a share of one", lambda p, g: 100 * word_f1(p, g)),
+    slip(3, "that is c alone; F1 is 2 c / (p + g)", lambda p, g: common(p, g)),
+    slip(
+        2,
+        "you divided by the longer answer; F1 is 2 c / (p + g)",
+        lambda p, g: common(p, g) and common(p, g) / max(len(p), len(g)),
+    ),
     hints=[
         "Counter(said) & Counter(wanted) keeps of every word the smaller of its two counts.",
         "c = (Counter(said) & Counter(wanted)).total(), and where c is 0, so is F1.",
@@ -421,6 +480,10 @@ def word_f1(said, wanted, *, bags=True, of="both", empty=0.0):
 
 
 # ---- the bypass ----------------------------------------------------------------------------------
+
+
+def normal_cdf(x):
+    return (1 + np.vectorize(math.erf)(x / 2**0.5)) / 2
 
 
 def stream(alpha):
@@ -489,6 +552,27 @@ def stream(alpha):
         "you took relu of alpha X, which turns round where alpha is below zero",
         lambda x, W, alpha: x @ W + np.maximum(alpha * x, 0),
     ),
+    slip(
+        1,
+        "you took GELU, as BERT's feed-forward networks do; the bypass is relu",
+        lambda x, W, alpha: x @ W + alpha * x * normal_cdf(x),
+    ),
+    slip(
+        1,
+        "you added alpha wherever x is above zero; relu(x) is x itself there",
+        lambda x, W, alpha: x @ W + alpha * (x > 0),
+    ),
+    slip(1, "relu(x) is 0 below zero; you took |x|", lambda x, W, alpha: x @ W + alpha * abs(x)),
+    slip(
+        2,
+        "X W_V takes X as it is; relu belongs to what is added",
+        lambda x, W, alpha: np.maximum(x, 0) @ W + alpha * np.maximum(x, 0),
+    ),
+    slip(
+        2,
+        "relu stands in the wrong term: X W_V as it is, and alpha relu(X)",
+        lambda x, W, alpha: np.maximum(x @ W, 0) + alpha * x,
+    ),
     hints=["One sum: x @ W_V, and alpha times F.relu(x)."],
     level="easy",
     minutes=2,
@@ -506,8 +590,8 @@ def with_bypass(x, W_V, alpha, *, of="relu", share=False):
 # ---- judging -------------------------------------------------------------------------------------
 
 
-def runs_of(n, m):
-    return lambda r: (70 + 3 * r.normal(size=n), 74 + 0.7 * r.normal(size=m))
+def runs_of(n, m, better=4):
+    return lambda r: (70 + 3 * r.normal(size=n), 70 + better + 0.7 * r.normal(size=m))
 
 
 def gap(a, b, middle=np.mean):
@@ -520,7 +604,7 @@ def square(runs):
 
 
 @unit.exercise(
-    Part("five runs a side", 1, runs_of(5, 5)),
+    Part("five runs a side", 1, [runs_of(5, 5), runs_of(5, 5, better=-4)]),
     Part("more runs on one side", 1, runs_of(3, 8)),
     Wrong(
         "one spread for both",
@@ -602,6 +686,36 @@ def square(runs):
         2,
         "you took mean deviations; s is the root of the mean SQUARE deviation, over n - 1",
         lambda a, b: gap(a, b) / sum(abs(x - x.mean()).mean() ** 2 / len(x) for x in (a, b)) ** 0.5,
+    ),
+    slip(
+        1,
+        "t has a sign: it is below zero where b's mean is the lower one",
+        lambda a, b: abs(welch_t(a, b)),
+    ),
+    slip(
+        2,
+        "that is the difference of the means alone; divide it by its standard error",
+        lambda a, b: gap(a, b),
+    ),
+    slip(
+        2,
+        "you divided by the spread of a RUN (Cohen's d); the error of a mean is smaller",
+        lambda a, b: gap(a, b) / ((np.var(a, ddof=1) + np.var(b, ddof=1)) / 2) ** 0.5,
+    ),
+    slip(
+        2,
+        "under the root stand the SQUARES of the two standard errors",
+        lambda a, b: gap(a, b) / (square(a) ** 0.5 + square(b) ** 0.5) ** 0.5,
+    ),
+    slip(
+        2,
+        "the error of a's mean is missing: both groups are uncertain",
+        lambda a, b: gap(a, b) / square(b) ** 0.5,
+    ),
+    slip(
+        2,
+        "two errors ADD up in squares; you took the mean of the squares",
+        lambda a, b: gap(a, b) / ((square(a) + square(b)) / 2) ** 0.5,
     ),
     hints=[
         "The error of a mean of n runs has the square s² / n, with s² over n - 1 (a.var() in "
@@ -736,6 +850,36 @@ def leaning(slope, alpha):
         2,
         "R is multiplied by alpha: its own part is alpha squared times Var R",
         lambda V, R, alpha: (np.var(V), np.var(R), three_terms(V, R, alpha)[2]),
+    ),
+    slip(
+        2,
+        "R is not centred in yours: take the mean off R as well as off V",
+        lambda V, R, alpha: (
+            np.var(V),
+            alpha**2 * np.mean(R * R),
+            2 * alpha * np.mean((V - V.mean()) * R),
+        ),
+    ),
+    slip(
+        2,
+        "your third number still holds alpha R's own part: that is the second",
+        lambda V, R, alpha: (
+            *three_terms(V, R, alpha)[:2],
+            three_terms(V, R, alpha)[1] + three_terms(V, R, alpha)[2],
+        ),
+    ),
+    slip(
+        2,
+        "you took a correlation; a covariance is not divided by the deviations",
+        lambda V, R, alpha: (
+            *three_terms(V, R, alpha)[:2],
+            2 * alpha * np.corrcoef(V.ravel(), R.ravel())[0, 1],
+        ),
+    ),
+    slip(
+        2,
+        "0 would be right if V and R had nothing to do with each other; here they have",
+        lambda V, R, alpha: (*three_terms(V, R, alpha)[:2], 0.0),
     ),
     hints=[
         "Take the mean off V and off R; the three terms are means of products of what is left.",

@@ -230,6 +230,26 @@ def row_8(
         "b alone belongs to the other source in row 11; you multiplied it by a as well",
         lambda V, o, a, b: (a * V, a * o, (V + o) / 2, a * (V + b * o)),
     ),
+    slip(
+        2,
+        "row 6 is in place of V: nothing of V is left in it, and a stands on the other source",
+        lambda V, o, a, b: (a * V, a * V + o, (V + o) / 2, a * V + b * o),
+    ),
+    slip(
+        1,
+        "row 10 has fixed shares, one half each: a and b do not occur in it",
+        lambda V, o, a, b: (a * V, a * o, (a * V + b * o) / 2, a * V + b * o),
+    ),
+    slip(
+        1,
+        "in row 11 each coefficient stands on its own source; you multiplied both by both",
+        lambda V, o, a, b: (a * V, a * o, (V + o) / 2, (a + b) * (V + o)),
+    ),
+    slip(
+        2,
+        "a and b in row 11 are used as they are; you divided by their sum",
+        lambda V, o, a, b: (a * V, a * o, (V + o) / 2, (a * V + b * o) / (a + b)),
+    ),
     hints=[
         "Four expressions, in the order of the list. V stands in three of them.",
         "return a * V, a * other, (V + other) / 2, a * V + b * other",
@@ -333,6 +353,26 @@ def fewer(r):
         2,
         "a unit of width costs 2 C numbers a layer, not 8 C: `hidden` is the width itself",
         lambda L, C, F, extra: round(F - extra / (8 * C * L)),
+    ),
+    slip(
+        2,
+        "a network has two matrices, not four: 2 C numbers a unit and layer",
+        lambda L, C, F, extra: round(F - extra / (4 * C * L)),
+    ),
+    slip(
+        2,
+        "`width` and `hidden` have changed places: what gives way is `hidden`",
+        lambda L, C, F, extra: round(C - extra / (2 * F * L)),
+    ),
+    slip(
+        1,
+        "`extra` has a sign: a plan with fewer parameters gets WIDER networks",
+        lambda L, C, F, extra: round(F - abs(extra) / (2 * C * L)),
+    ),
+    slip(
+        2,
+        "what the plan has more is taken off `hidden`; you multiplied",
+        lambda L, C, F, extra: round(F * (1 - extra / (2 * C * L))),
     ),
     hints=[
         "How many numbers does one more unit of width cost? It is a row in one matrix and a column "

@@ -39,6 +39,12 @@ TOLD = {
         "    return e / e.norm(dim=-1, keepdim=True)",
         "along the last axis your numbers stand in the right proportions",
     ),
+    "rows off by the same factor": (
+        "nb05",
+        "def shared_heads(rows, H):\n    G = rows.shape[2]\n"
+        "    return rows.repeat_interleave(H // G, 2) / H",
+        "in each case all your numbers are one and the same multiple of the wanted: look at",
+    ),
     "an input that does not matter": (
         "nb06",
         "def furthest(lr, steps, falling):\n    return lr * steps",
@@ -47,7 +53,7 @@ TOLD = {
     "another": (
         "nb04",
         "def neutreno(A, v, v1, lam):\n    return torch.einsum('bhts,bshd->bthd', A, v) + v1",
-        "your answer does not depend on `lam`: ",
+        "with another `lam` your answer stays the same: ",
     ),
 }
 
