@@ -146,7 +146,7 @@ def lower_middle(d):
 
 def reached(plan, baseline, t, error, middle=np.mean):
     """An interval with another error, or around another middle."""
-    d = plan - baseline
+    d = baseline - plan
     reach = t * error(d, len(d))
     return middle(d), middle(d) - reach, middle(d) + reach
 
@@ -176,7 +176,7 @@ def reached(plan, baseline, t, error, middle=np.mean):
     Wrong(
         "turned round",
         2,
-        "the difference is plan minus baseline: below zero the plan is better",
+        "that is plan minus baseline; a lead is above zero where the PLAN has the lower loss",
         dict(sign=-1),
     ),
     slip(
@@ -218,7 +218,7 @@ def reached(plan, baseline, t, error, middle=np.mean):
     slip(
         2,
         "low and high are the ends: the mean less the reach, and the mean plus it",
-        lambda p, b, t: (np.mean(p - b), *2 * [np.mean(p - b) - paired_interval(p, b, t)[1]]),
+        lambda p, b, t: (np.mean(b - p), *2 * [np.mean(b - p) - paired_interval(p, b, t)[1]]),
     ),
     slip(
         2,
@@ -245,20 +245,21 @@ def reached(plan, baseline, t, error, middle=np.mean):
     hints=[
         "First the n differences. Then their mean, and their spread with n - 1.",
         "reach = t * d.std() / sqrt(n); the interval is mean - reach to mean + reach.",
-        "d = plan - baseline; reach = t * d.std() / len(d) ** 0.5; "
+        "d = baseline - plan; reach = t * d.std() / len(d) ** 0.5; "
         "return d.mean(), d.mean() - reach, d.mean() + reach",
     ],
     level="easy",
     minutes=8,
 )
 def paired_interval(plan, baseline, t, *, paired=True, root=True, free=1, sign=1):
-    """(mean, low, high) of plan minus baseline: losses (n,) of the same seeds in the same order.
+    """How far a plan is ahead, (mean, low, high) of baseline minus plan: losses (n,) of the same
+    seeds in the same order.
 
     low and high lie t standard errors below and above the mean. t is the number of Student's
     table for n - 1 degrees of freedom.
     """
     n = len(plan)
-    d = [sign * (a - b) for a, b in zip(plan, baseline)]
+    d = [sign * (b - a) for a, b in zip(plan, baseline)]
 
     def variance(values):
         mean = sum(values) / n

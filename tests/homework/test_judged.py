@@ -85,13 +85,13 @@ RIGHT = {
     ),
     "numbers of NumPy": (
         "nb12",
-        "def paired_interval(plan, baseline, t):\n    d = (plan - baseline).double().numpy()\n"
+        "def paired_interval(plan, baseline, t):\n    d = (baseline - plan).double().numpy()\n"
         "    reach = t * d.std(ddof=1) / len(d) ** 0.5\n"
         "    return np.array([d.mean(), d.mean() - reach, d.mean() + reach])",
     ),
     "a list of numbers": (
         "nb12",
-        "def paired_interval(plan, baseline, t):\n    d = plan - baseline\n"
+        "def paired_interval(plan, baseline, t):\n    d = baseline - plan\n"
         "    reach = t * d.std() / len(d) ** 0.5\n"
         "    return [d.mean(), d.mean() - reach, d.mean() + reach]",
     ),

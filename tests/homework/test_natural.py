@@ -75,7 +75,7 @@ SLIPS = [
     ("nb12", "paired_interval", " / len(d) ** 0.5", ""),
     ("nb12", "paired_interval", " / len(d) ** 0.5", " / len(d)"),
     ("nb12", "paired_interval", "d.std()", "d.std(correction=0)"),
-    ("nb12", "paired_interval", "plan - baseline", "baseline - plan"),
+    ("nb12", "paired_interval", "baseline - plan", "plan - baseline"),
     ("nb12", "sign_flips", "sums.abs() >= d.sum().abs()", "sums >= d.sum()"),
     ("nb12", "sign_flips", ">= d.sum().abs() * (1 - 1e-6)", "> d.sum().abs() * (1 + 1e-6)"),
     ("nb12", "holm", "times).cummax(0).values", "times)"),

@@ -11,7 +11,7 @@ def z_of(new, new_error, old, old_error):
 
 
 def paired_interval(plan, baseline, t):
-    d = plan - baseline  # (n,)
+    d = baseline - plan  # (n,)
     mean = d.mean().item()
     reach = t * d.std().item() / len(d) ** 0.5  # std divides by n - 1
     return mean, mean - reach, mean + reach
