@@ -58,6 +58,8 @@ def test_the_sentence_counts_leads_and_not_lags(recorded):
     found["svformer"] = [(1, -0.2, -0.3, -0.1), (2, -0.4, -0.5, -0.3)]  # behind, and further
     found["bov-fixed"] = [(1, 0.2, 0.1, 0.3), (2, 0.4, 0.3, 0.5)]
     assert slopes.shrunk_words(found) == "1 of 2 leads are smaller at the end than at the beginning"
+    grown = {"bov-fixed": found["bov-fixed"]}
+    assert slopes.shrunk_words(grown) == "No lead of 1 is smaller at the end than at the beginning"
 
 
 def test_widths_are_paired_at_one_width_and_named_by_the_baselines_parameters(recorded):

@@ -108,7 +108,10 @@ def shrunk(found):
 
 def shrunk_words(found):
     """What became of the leads between the two ends of the axis, in words."""
-    return "{} of {} leads are smaller at the end than at the beginning".format(*shrunk(found))
+    smaller, leads = shrunk(found)
+    if not smaller:
+        return f"No lead of {leads} is smaller at the end than at the beginning"
+    return f"{smaller} of {leads} leads are smaller at the end than at the beginning"
 
 
 def drawn_along(name, axis):
