@@ -191,6 +191,7 @@ def picture():
             told.append(f"{CALLED[system]}, {words}: {statistics.fmean(shares):.2f}")
     ax.axhline(1 / MOVING.symbols, color=figures.INK, linestyle=":", linewidth=1)
     ax.set_xticks(range(len(names)), names)
+    ax.set_xlim(-0.5, len(names) - 0.5)
     ax.set_ylim(0, 1.05)
     fig.legend(frameon=False, loc="outside lower center", ncols=4)
     alt = "Shares of exact answers, a mark a seed; all but the first without the last MLP; dots: "
