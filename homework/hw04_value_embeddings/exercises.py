@@ -356,7 +356,7 @@ def stream(
         "With lambdas (1, 0) and no skips it must be the plain stack.",
     ],
     after="The skip is added first, so the first lambda scales it together with the stream. "
-    "In the package the order is that of minimal/model/pieces.py: MODDED, "
+    "In the package the order is that of minimal/model/pieces.py: MODDED_PIECES, "
     "minimal/model/residual.py: UNet before minimal/model/residual.py: Lambdas. "
     "README's question: saved above its block, a skip carries what goes into the source "
     "layer, so that layer is skipped as well; all shapes fit, and nothing fails.",

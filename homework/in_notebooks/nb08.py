@@ -445,8 +445,8 @@ def f1_of(both, said, wanted):
         "p and g count words as often as they occur: len, not the size of a set",
         lambda p, g: common(p, g) and 2 * common(p, g) / (len(set(p)) + len(set(g))),
     ),
-    slip(3, "that is per cent; wanted a share of one", lambda p, g: 100 * word_f1(p, g)),
-    slip(3, "that is c alone; F1 is 2 c / (p + g)", lambda p, g: common(p, g)),
+    slip(2, "that is per cent; wanted a share of one", lambda p, g: 100 * word_f1(p, g)),
+    slip(2, "that is c alone; F1 is 2 c / (p + g)", lambda p, g: common(p, g)),
     slip(
         2,
         "you divided by the longer answer; F1 is 2 c / (p + g)",

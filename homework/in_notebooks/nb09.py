@@ -236,17 +236,17 @@ def row_8(
         lambda V, o, a, b: (a * V, a * V + o, (V + o) / 2, a * V + b * o),
     ),
     slip(
-        1,
+        2,
         "row 10 has fixed shares, one half each: a and b do not occur in it",
         lambda V, o, a, b: (a * V, a * o, (a * V + b * o) / 2, a * V + b * o),
     ),
     slip(
-        1,
+        2,
         "in row 11 each coefficient stands on its own source; you multiplied both by both",
         lambda V, o, a, b: (a * V, a * o, (V + o) / 2, (a + b) * (V + o)),
     ),
     slip(
-        2,
+        1,
         "a and b in row 11 are used as they are; you divided by their sum",
         lambda V, o, a, b: (a * V, a * o, (V + o) / 2, (a * V + b * o) / (a + b)),
     ),
