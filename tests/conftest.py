@@ -33,17 +33,17 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Seconds a folder may take: what it took in a whole run on two cores, rounded up, so that over its
 # budget means slower than it was; the three short ones have some room.
 BUDGET = dict(
-    setup=190,
-    model=195,
-    training=65,
-    data=40,
-    kernels=160,
+    setup=155,
+    model=145,
+    training=60,
+    data=30,
+    kernels=135,
     encoder=25,
     tasks=25,
-    lab=150,
-    homework=315,
-    notebooks=290,
-    slides=420,
+    lab=125,
+    homework=295,
+    notebooks=275,
+    slides=360,
 )
 REQUIRED = set(filter(None, os.environ.get("REQUIRE", "").split(",")))
 EXTRAS = dict(  # what must be there for a test with this mark
