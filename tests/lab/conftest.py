@@ -39,3 +39,20 @@ def write_grid(tmp_path, monkeypatch):
         results.write(tmp_path / f"{name}.json", head | dict(rows=rows))
 
     return write
+
+
+@pytest.fixture
+def write_answers(tmp_path):
+    """write_answers(cells, share) is a new file of a made-up text: models whose last values are of
+    the stream answer all, others share(cell) of it."""
+    head, path = records.read("tuning_code"), tmp_path / "answers.json"
+
+    def write(cells, share):
+        rows = []
+        for cell in cells:
+            right = 0.99 if cell["plan"] in ("standard", "last") else share(cell)
+            rows.append(cell | dict(exact=right - cell["seed"] / 1000))
+        results.write(path, head | dict(rows=rows))
+        return path
+
+    return write

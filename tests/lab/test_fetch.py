@@ -2,9 +2,7 @@
 
 import pytest
 
-from course import records
 from evidence.research import fetch
-from minimal.data import results
 
 
 def test_the_grid_asks_every_cell_once_and_seed_by_seed():
@@ -18,17 +16,12 @@ def test_the_grid_asks_every_cell_once_and_seed_by_seed():
 
 
 @pytest.fixture
-def record(tmp_path, monkeypatch):
-    """record(share) writes all rows: standard answers all, others share(cell) of them."""
-    monkeypatch.setattr(fetch, "PATH", tmp_path / "compute_then_fetch.json")
-    head = records.read("tuning_code")
+def record(write_answers, monkeypatch):
+    """record(share) writes all rows; a count leaves some of them out."""
 
     def written(share, count=None):
-        rows = []
-        for cell in list(fetch.asked_cells())[:count]:
-            right = 0.99 if cell["plan"] in ("standard", "last") else share(cell)
-            rows.append(cell | dict(exact=right - cell["seed"] / 1000))
-        results.write(fetch.PATH, head | dict(rows=rows))
+        path = write_answers(list(fetch.asked_cells())[:count], share)
+        monkeypatch.setattr(fetch, "PATH", path)
 
     return written
 

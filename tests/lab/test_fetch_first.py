@@ -2,9 +2,7 @@
 
 import pytest
 
-from course import records
 from evidence.research import fetch_first
-from minimal.data import results
 
 
 def test_the_grid_asks_every_cell_once_and_seed_by_seed():
@@ -22,17 +20,12 @@ def test_a_row_names_its_shape(monkeypatch):
 
 
 @pytest.fixture
-def record(tmp_path, monkeypatch):
-    """record(share) writes all rows: standard answers all, others share(cell) of them."""
-    monkeypatch.setattr(fetch_first, "FETCH_FIRST", tmp_path / "fetch_first.json")
-    head = records.read("tuning_code")
+def record(write_answers, monkeypatch):
+    """record(share) writes all rows; a count leaves some of them out."""
 
     def written(share, count=None):
-        rows = []
-        for cell in list(fetch_first.moving_cells())[:count]:
-            right = 0.99 if cell["plan"] in ("standard", "last") else share(cell)
-            rows.append(cell | dict(exact=right - cell["seed"] / 1000))
-        results.write(fetch_first.FETCH_FIRST, head | dict(rows=rows))
+        path = write_answers(list(fetch_first.moving_cells())[:count], share)
+        monkeypatch.setattr(fetch_first, "FETCH_FIRST", path)
 
     return written
 

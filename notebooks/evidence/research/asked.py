@@ -5,7 +5,7 @@
                                     of the seeds and that of the held-out rows
     standing(row)                   what such a lead shows, by the margin set before the runs
 
-dose, who and content ask one question each.
+dose, who, content and at_best ask one question each.
 """
 
 from functools import partial

@@ -9,7 +9,8 @@ from evidence.research import asked
 from evidence.research.asked import NAMED
 from evidence.research.leads import row_in_words
 
-QUESTION = "at_its_best"
+texts, lead = asked.of_question("at_its_best")
+
 CALLED_HERE = {
     "x0-v": "x0 W_V in all layers",
     "bov-fixed": "tables in the last third, gain fixed",
@@ -33,25 +34,21 @@ BETWEEN = dict(  # {text: {system: what was written before the first run}}
 )
 
 
-def recorded_texts():
-    return asked.texts(QUESTION)
-
-
 def at_their_rates():
     """Leads over standard, text beside text."""
     lines = []
     for plan, name in CALLED_HERE.items():
-        words = (row_in_words(asked.lead(QUESTION, text, plan)) for text in recorded_texts())
+        words = (row_in_words(lead(text, plan)) for text in texts())
         lines.append([name, *words])
-    return table(["ahead of `standard`", *(NAMED[text] for text in recorded_texts())], lines)
+    return table(["ahead of `standard`", *(NAMED[text] for text in texts())], lines)
 
 
 def foretold():
     """What was written before the first run, and what came."""
     lines = []
-    for text in recorded_texts():
+    for text in texts():
         for plan, (low, high) in BETWEEN[text].items():
-            row = asked.lead(QUESTION, text, plan)
+            row = lead(text, plan)
             words = f"{CALLED_HERE[plan]} by {low:g} to {high:g} on {NAMED[text]}"
             lines.append([words, asked.came_between(row, low, high)])
         lines.append([f"our mind changes on {NAMED[text]}", our_mind(text)])
@@ -62,7 +59,7 @@ def our_mind(text):
     """ResFormer or SVFormer clearly ahead of x0 W_V?"""
     ahead = []
     for plan in ("resformer", "svformer"):
-        row = asked.lead(QUESTION, text, plan, over="x0-v")
+        row = lead(text, plan, over="x0-v")
         if row["clear"] and row["difference"] > 0:
             ahead.append(CALLED_HERE[plan])
     return f"it did: {' and '.join(ahead)} ahead of x0 W_V" if ahead else "it did not"

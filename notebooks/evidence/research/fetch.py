@@ -18,7 +18,7 @@ from course.markdown import table
 from evidence.research import made_up
 from evidence.research.asked import so
 from evidence.research.leads import mean_and_range
-from evidence.research.made_up import CALLED, OF_THE_TOKEN, STEPS
+from evidence.research.made_up import CALLED, KINDS, OF_THE_TOKEN, STEPS
 from evidence.research.pairs import rows_once_whole
 from minimal.command import command, number
 from minimal.compare import ledger
@@ -39,7 +39,6 @@ of failure, but a longer way: behind standard by .2 or more at depth 2, and by l
 4. One layer of stream values on top of x0 (`last`): within .05 of standard. What would change our
 mind: x0 within .05 of standard in `closed` at depth 2."""
 
-KINDS = ("raw", "open", "closed")
 SEEDS = (0, 1, 2)
 
 
@@ -196,8 +195,13 @@ def least(system, kinds):
 
 def is_needed():
     """Does `closed` show in two layers that a value must come from the stream?"""
-    token = max(max(exact_shares("closed", system, 2)) for system in OF_THE_TOKEN)
-    return min(exact_shares("closed", "standard", 2)) > token + 0.05
+    by_token = [exact_shares("closed", system, 2) for system in OF_THE_TOKEN]
+    return answers_more(exact_shares("closed", "standard", 2), by_token)
+
+
+def answers_more(by_stream, by_token):
+    """Does every model with values of the stream answer more than any with values of the token?"""
+    return min(by_stream) > max(map(max, by_token)) + 0.05
 
 
 def claim():

@@ -15,7 +15,7 @@ import time
 from course import figures, records
 from course.markdown import table
 from evidence.research.asked import so
-from evidence.research.fetch import SEEDS, same, shares_of, trained_and_asked
+from evidence.research.fetch import SEEDS, answers_more, same, shares_of, trained_and_asked
 from evidence.research.leads import mean_and_range
 from evidence.research.made_up import CALLED, MOVING, OF_THE_TOKEN
 from evidence.research.pairs import rows_once_whole
@@ -144,10 +144,8 @@ def our_mind():
 
 
 def stream_is_needed():
-    """Without the last MLP, does every model with values of the stream answer more than any with
-    values of the token?"""
-    token = max(max(shares_at(system)) for system in OF_THE_TOKEN)
-    return min(shares_at("standard")) > token + 0.05
+    """Without the last MLP, does every model with values of the stream answer more?"""
+    return answers_more(shares_at("standard"), map(shares_at, OF_THE_TOKEN))
 
 
 def claim_of_moving():
