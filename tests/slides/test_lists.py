@@ -255,6 +255,7 @@ def test_only_some_notebooks_are_executed_and_all_pages_are_there(monkeypatch, t
         made.update(copies=copies, talks=talks, printing=printing)
         out.mkdir()
 
+    monkeypatch.setattr(deck, "at_hand", deck.decks)  # as with npm packages, which are an extra
     monkeypatch.setattr(deck, "executed", executed)
     monkeypatch.setattr(build, "build", built)
     monkeypatch.setattr(build, "BUILD", build.ROOT / "build" / tmp_path.name)
