@@ -58,6 +58,7 @@ def test_the_heading_says_who_is_behind_on_every_text(record, novel, heading):
 def test_one_text_alone_is_told_as_one(record):
     record(code=ONES)
     assert who.where() == "code alone" and "novel" not in who.sentence() + who.cells()
+    assert who.heading().endswith("values do not (on code)")
     record(novel=ONES)
     assert who.where() == "both texts" and "all layers, novel" in who.cells()
 

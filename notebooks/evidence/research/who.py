@@ -39,7 +39,13 @@ def standings(door):
 
 
 def heading():
-    """Who is behind without the stream on every text, and who is nowhere behind."""
+    """Who is behind without the stream on every text, and who is nowhere behind; of one text its
+    name."""
+    said = who_is_behind()
+    return f"{said} (on {NAMED[texts()[0]]})" if len(texts()) == 1 else said
+
+
+def who_is_behind():
     need = [door for door in PARTS if set(standings(door)) == {"behind"}]
     free = [door for door in PARTS if "behind" not in standings(door)]
     if not need:

@@ -3,7 +3,7 @@
 from course import records
 from course.owner import CHECKOUT
 from course.significance import holm
-from evidence.research import dose, gains, leads, numbers, pairs
+from evidence.research import dose, gains, leads, numbers, pairs, who
 from evidence.research.answer import TEXTS
 from evidence.research.leads import rank_correlation, with_interval
 from evidence.research.pairs import rows_asked
@@ -192,17 +192,21 @@ def the_answer_to_the_title_is_what_notebook_09_says():
 
 @said
 def the_front_page_answers_as_the_records_do():
-    """README: all twelve layers at each plan's own rates, clear on both texts, and tables over a
-    standard as large; leads, code first."""
+    """README: all twelve layers at each plan's own rates, clear on both texts, what queries or keys
+    of the token cost on code, and tables over a standard as large; leads, code first."""
     fair = dose.answer_leads()
     all_twelve = [leads.number(row["difference"]) for row in fair.values()]
     tables = of_dose(dose.TABLE_DOSES[4], dose.STANDARD_AS_LARGE[4])
     text = " ".join((CHECKOUT / "README.md").read_text(encoding="utf-8").split())
     so = "by {} nats on code and by {} on a novel. That is 0.7M".format(*all_twelve) in text
     so = so and "by {} nats on code and by {} on a novel. That is 0.97M".format(*tables) in text
+    costs = {door: who.lead("code", who.EVERYWHERE[door]) for door in ("q", "k")}
+    lost = [leads.number(-row["difference"]) for row in costs.values()]
+    so = so and "made so lose: {} and {} nats on code, with five".format(*lost) in text
+    so = so and {dose.standing(row) for row in costs.values()} == {"behind"}
     so = so and {dose.standing(row) for row in fair.values()} == {"ahead"}
     so = so and {row["n"] for row in fair.values()} == {10} and "and ten seeds" in text
-    return dict(so=so, all_twelve=all_twelve, tables=tables)
+    return dict(so=so, all_twelve=all_twelve, queries_and_keys=lost, tables=tables)
 
 
 @said
