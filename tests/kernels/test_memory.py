@@ -97,13 +97,13 @@ def in_a_fork(plan, **how):
 def test_the_peak_of_a_process_that_decodes_is_what_its_cache_holds(plan, rings):
     """A fork has a peak of its own too; one child is started truly."""
     child = memory.in_a_child if (plan, rings) == ("bov", True) else in_a_fork
-    found = child(plan, length=65536, rings=rings)
+    found = child(plan, length=32768, rings=rings)
     tables = (
         4 * 1024 * 64 * 4 if plan == "bov" else 0
     )  # among the weights of the model, not in the cache
     if not rings:
         assert found["held"] == pytest.approx(
-            formula(plan, 12, 65536, 64, 1024, [0] * 12, b=4) - tables, rel=1e-4
+            formula(plan, 12, 32768, 64, 1024, [0] * 12, b=4) - tables, rel=1e-4
         )
     assert found["held_after"] == found["held"], "a step fills its place and lays out nothing"
     assert found["peak"] - found["before"] == pytest.approx(found["held"], rel=0.1)

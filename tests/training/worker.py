@@ -15,11 +15,10 @@ measure_once = train.matmul_rate("cpu")
 train.matmul_rate = lambda where: measure_once
 run = Run(**json.loads(sys.argv[1]))
 train.Trainer(run, quiet=True)  # warm: everything is imported, the corpus packed
-pace = float(sys.argv[2])
-if pace:  # a fast machine must not be at the end before it is killed
-    step_once = train.Trainer.step
-    train.Trainer.step = lambda self, step: (time.sleep(pace), step_once(self, step))[1]
+step_once = train.Trainer.step
+train.Trainer.step = lambda self, step: (time.sleep(pace), step_once(self, step))[1]
 for line in sys.stdin:
+    pace = float(line)
     child = os.fork()
     if child == 0:
         train.Trainer(run, quiet=True).fit()
@@ -31,11 +30,16 @@ for line in sys.stdin:
 
 
 class Worker:
-    """with Worker(run) as w: pid = w.start(); w.kill(pid). w.finish() lets the last life end."""
+    """with Worker(run) as w: pid = w.start(); w.kill(pid). w.finish() lets the last life end.
+
+    `pace`: seconds to wait before a step of a life that is to be killed, so that a fast machine is
+    not at the end before.
+    """
 
     def __init__(self, run, pace=0.0):
+        self.pace = pace
         self.process = subprocess.Popen(
-            [sys.executable, "-c", SERVE, json.dumps(run), str(pace)],
+            [sys.executable, "-c", SERVE, json.dumps(run)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -49,8 +53,8 @@ class Worker:
         self.process.kill()
         self.process.wait()
 
-    def start(self):
-        self.process.stdin.write("go\n")
+    def start(self, pace=None):
+        self.process.stdin.write(f"{self.pace if pace is None else pace}\n")
         self.process.stdin.flush()
         return int(self.process.stdout.readline())
 
@@ -59,5 +63,5 @@ class Worker:
         assert self.process.stdout.readline() == "ended\n"
 
     def finish(self):
-        self.start()
+        self.start(pace=0.0)
         assert self.process.stdout.readline() == "ended\n"
