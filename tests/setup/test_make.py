@@ -30,7 +30,8 @@ CALLS = dict(  # target: what it calls, with these arguments
     figures="-m evidence.research.pictures",
 )
 BY_UV = "--python .venv/bin/python -c constraints.txt"
-BASE = ["--no-compile -c constraints.txt torch uv", f"{BY_UV} -e .[course,test]"]  # what every set-up installs
+# what every set-up installs
+BASE = ["--no-compile -c constraints.txt torch uv", f"{BY_UV} -e .[course,test]"]
 ARGUMENTS = ["PROFILE=smoke", "PART=race", "MINUTES=10", "DRY=1", "HW=hw03", "FILE=mine.py"]
 FAKE = """#!/bin/sh
 echo "$@" >> calls
