@@ -263,10 +263,10 @@ def test_twenty_kills_lose_at_most_the_steps_since_the_last_checkpoint(corpus, t
     run = dict(corpus=corpus, out=str(tmp_path / "run"), steps=350, save=5, evaluate=1000, **TINY)
     chance, reached = random.Random(0), 0
     saved = tmp_path / "run" / "last.safetensors"
-    with Worker(run, pace=0.014) as worker:
+    with Worker(run) as worker:
         longest = 60.0  # seconds of a life up to its first checkpoint, on this machine as it is now
         for life in range(20):
-            pid, start, before = worker.start(), time.monotonic(), file_stamp(saved)
+            pid, start, before = worker.start(pace=0.014), time.monotonic(), file_stamp(saved)
             if life % 2:  # at any moment up to the first checkpoint, and in its writing
                 time.sleep(chance.uniform(0.2, 1) * longest)
             else:  # at any moment after it

@@ -30,14 +30,9 @@ for line in sys.stdin:
 
 
 class Worker:
-    """with Worker(run) as w: pid = w.start(); w.kill(pid). w.finish() lets the last life end.
+    """with Worker(run) as w: pid = w.start(); w.kill(pid). w.finish() lets the last life end."""
 
-    `pace`: seconds to wait before a step of a life that is to be killed, so that a fast machine is
-    not at the end before.
-    """
-
-    def __init__(self, run, pace=0.0):
-        self.pace = pace
+    def __init__(self, run):
         self.process = subprocess.Popen(
             [sys.executable, "-c", SERVE, json.dumps(run)],
             stdin=subprocess.PIPE,
@@ -53,8 +48,10 @@ class Worker:
         self.process.kill()
         self.process.wait()
 
-    def start(self, pace=None):
-        self.process.stdin.write(f"{self.pace if pace is None else pace}\n")
+    def start(self, pace=0.0):
+        """A life that waits so many seconds before a step: a fast machine must not be at the end
+        before it is killed."""
+        self.process.stdin.write(f"{pace}\n")
         self.process.stdin.flush()
         return int(self.process.stdout.readline())
 
@@ -63,5 +60,5 @@ class Worker:
         assert self.process.stdout.readline() == "ended\n"
 
     def finish(self):
-        self.start(pace=0.0)
+        self.start()
         assert self.process.stdout.readline() == "ended\n"

@@ -61,6 +61,11 @@ def on_each(leads_, by=""):
     return " and ".join(f"{by}{row_in_words(row)} on {NAMED[text]}" for text, row in leads_.items())
 
 
+def named_if_alone(claim, told):
+    """A claim that rests on one text says on which."""
+    return f"{claim} (on {NAMED[told[0]]})" if len(told) == 1 else claim
+
+
 # Did it come as foretold? "so" and "not so" where the interval decides, else what the mean says.
 
 

@@ -7,7 +7,16 @@ neither passes. What was foretold stands in title.EXPECTED_CONTENT.
 
 from course.markdown import table
 from evidence.research import asked
-from evidence.research.asked import NAMED, above, below, on_each, so, standing, within
+from evidence.research.asked import (
+    NAMED,
+    above,
+    below,
+    named_if_alone,
+    on_each,
+    so,
+    standing,
+    within,
+)
 from evidence.research.leads import row_in_words, signed
 
 PASSED_WORDS = dict(
@@ -38,6 +47,11 @@ def is_ahead(what, way):
 
 
 def heading():
+    return named_if_alone(what_helps(), texts())
+
+
+def what_helps():
+    """Of V1's two halves, by themselves, on every text."""
     number, gradient = is_ahead("v1", "forward"), is_ahead("v1", "gradient")
     if number and gradient:
         return "Of the first layer's value the number helps, and so does the gradient's way home"

@@ -7,7 +7,15 @@ sentences meets what came.
 
 from course.markdown import table
 from evidence.research import answer, asked
-from evidence.research.asked import NAMED, above, came_between, on_each, so, standing
+from evidence.research.asked import (
+    NAMED,
+    above,
+    came_between,
+    named_if_alone,
+    on_each,
+    so,
+    standing,
+)
 from evidence.research.leads import as_row_with_rows, row_in_words, signed
 from evidence.research.title import DOORS, TOP, in_layers
 
@@ -39,13 +47,11 @@ def standings(door):
 
 
 def heading():
-    """Who is behind without the stream on every text, and who is nowhere behind; of one text its
-    name."""
-    said = who_is_behind()
-    return f"{said} (on {NAMED[texts()[0]]})" if len(texts()) == 1 else said
+    return named_if_alone(who_is_behind(), texts())
 
 
 def who_is_behind():
+    """Who is behind without the stream on every text, and who is nowhere behind."""
     need = [door for door in PARTS if set(standings(door)) == {"behind"}]
     free = [door for door in PARTS if "behind" not in standings(door)]
     if not need:
