@@ -11,7 +11,16 @@ from course.drawings.canvas import Drawing
 from course.drawings.systems import systems
 from course.records import CHECKOUT
 from course.source_map import sources_map
-from evidence.research import answer, dose, fetch, fetch_first, slopes, text_leads, who
+from evidence.research import (
+    answer,
+    dose,
+    fetch,
+    fetch_first,
+    many_answers,
+    slopes,
+    text_leads,
+    who,
+)
 from evidence.research.answer import beside
 from evidence.research.names import HEADLINE
 from minimal.command import command
@@ -127,6 +136,7 @@ FINDINGS = {
     "who.svg": who.picture,
     "fetch.svg": fetch.picture,
     "fetch-first.svg": fetch_first.picture,
+    "many-answers.svg": many_answers.picture,
     "tokens.svg": slopes.by_tokens,
     "texts.svg": text_leads.picture,
 }
