@@ -300,7 +300,7 @@ def test_the_page_can_be_written_on_the_day_when_all_is_recorded(tmp_path, monke
         "| every second layer lies between four and eight from the top |",
         "| queries and values |",
         "| another text's number |",
-        "| SVFormer by -0.025 to 0 on the novel |",
+        "| SVFormer by −0.025 to 0.000 on the novel |",
         "| queries and keys cost more than the sum of each on code |",
     ):
         assert told in " ".join(text.split()), told

@@ -7,7 +7,7 @@ grids tried them.
 from course.markdown import table
 from evidence.research import asked
 from evidence.research.asked import NAMED
-from evidence.research.leads import row_in_words
+from evidence.research.leads import number, row_in_words
 
 texts, lead = asked.of_question("at_its_best")
 
@@ -49,7 +49,8 @@ def foretold():
     for text in texts():
         for plan, (low, high) in BETWEEN[text].items():
             row = lead(text, plan)
-            words = f"{CALLED_HERE[plan]} by {low:g} to {high:g} on {NAMED[text]}"
+            span = f"{number(low)} to {number(high)}"
+            words = f"{CALLED_HERE[plan]} by {span} on {NAMED[text]}"
             lines.append([words, asked.came_between(row, low, high)])
         lines.append([f"our mind changes on {NAMED[text]}", our_mind(text)])
     return table(["foretold", "came"], lines)
