@@ -13,8 +13,10 @@ def test_the_grid_asks_every_cell_once_and_seed_by_seed():
 
 def test_a_row_names_its_shape(monkeypatch):
     monkeypatch.setattr(many_answers, "STEPS", 1)
+    ten, _ = many_answers.made(many_answers.cell_of("x0", 10, 2, 0))[1:]
     cell = many_answers.cell_of("x0", 20, 2, 0)
-    row, _, words = many_answers.made(cell)
+    row, head, words = many_answers.made(cell)
+    assert head["corpus"] == ten["corpus"], "one file holds rows of both texts"
     assert cell.items() <= row.items() and not row["last_mlp"] and row["steps"] == 1
     assert words.startswith("20 answers, 2 heads: ")
 

@@ -18,10 +18,11 @@ from evidence.research import fetch_first
 from evidence.research.fetch import SEEDS, answers_more, same, shares_of, trained_and_asked
 from evidence.research.fetch_first import in_numbers
 from evidence.research.leads import mean_and_range
-from evidence.research.made_up import CALLED, MOVING, OF_THE_TOKEN
+from evidence.research.made_up import CALLED, MOVING, OF_THE_TOKEN, square
 from evidence.research.pairs import rows_once_whole
 from minimal.command import command, number
 from minimal.compare import ledger
+from minimal.data import files
 
 # Predicted from the construction, before the first run of the grid. The numbers of answers, of
 # heads and of steps were chosen on `standard` alone and a seed that is not recorded (99): with two
@@ -65,10 +66,14 @@ def text_of(answers):
     return dataclasses.replace(MOVING, symbols=answers)
 
 
+TEXTS = text_of(FEW), text_of(MANY)  # one file holds both
+
+
 def made(cell):
     """(row, head of a new file, words) of a cell."""
     how = dict(text=text_of(cell["answers"]), heads=cell["heads"], last_mlp=cell["last_mlp"])
     row, head, share = trained_and_asked(cell, __doc__.splitlines()[0], COMMAND, STEPS, **how)
+    head["corpus"]["fingerprint"] = files.digest([square(text).tolist() for text in TEXTS])
     return row, head, f"{cell['answers']} answers, {cell['heads']} heads: {share:.3f}"
 
 
