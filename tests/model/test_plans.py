@@ -21,19 +21,20 @@ SHORT = dict(layers=6, width=48, heads=2, vocab=97, context=64)
 
 
 def kinds(model):
-    """What a model is made of: sorts of layer, less the numbers of those that they read, and
-    classes of modules."""
-    layers = {re.sub(r"\d+", "", word) for word in describe(model)}
+    """What a model is made of: what values, queries and keys of a layer read, less the numbers of
+    layers, and classes of modules."""
+    words = {re.sub(r"\d+", "", part) for word in describe(model) for part in word.split(", ")}
     heads = f"{model.config.heads} heads of {model.config.groups} groups"
-    return layers | {type(part).__name__ for part in model.modules()} | {heads}
+    return words | {type(part).__name__ for part in model.modules()} | {heads}
 
 
 def one_of_each():
     """Plans that have every kind between them: where another place or number of the same kind
     takes the same way, as through torch.compile."""
+    of = {plan: kinds(skeleton(plan, "nano", **SHORT)) for plan in PLANS}
     known, chosen = set(), []
-    for plan in PLANS:
-        if new := kinds(skeleton(plan, "nano", **SHORT)) - known:
+    for plan in sorted(PLANS, key=lambda plan: -len(of[plan])):
+        if new := of[plan] - known:
             known |= new
             chosen.append(plan)
     return chosen
