@@ -6,16 +6,16 @@ from evidence.research import fetch_first, many_answers
 
 
 def test_the_grid_asks_every_cell_once_and_seed_by_seed():
-    cells = list(many_answers.asked_cells())
+    cells = list(many_answers.many_cells())
     assert len({str(cell) for cell in cells}) == len(cells) == 3 * 10
     assert [cell["seed"] for cell in cells] == sorted(cell["seed"] for cell in cells)
 
 
 def test_a_row_names_its_shape(monkeypatch):
     monkeypatch.setattr(many_answers, "STEPS", 1)
-    ten, _ = many_answers.made(many_answers.cell_of("x0", 10, 2, 0))[1:]
-    cell = many_answers.cell_of("x0", 20, 2, 0)
-    row, head, words = many_answers.made(cell)
+    ten, _ = many_answers.many_row(many_answers.many_cell("x0", 10, 2, 0))[1:]
+    cell = many_answers.many_cell("x0", 20, 2, 0)
+    row, head, words = many_answers.many_row(cell)
     assert head["corpus"] == ten["corpus"], "one file holds rows of both texts"
     assert cell.items() <= row.items() and not row["last_mlp"] and row["steps"] == 1
     assert words.startswith("20 answers, 2 heads: ")
@@ -26,8 +26,8 @@ def record(write_answers, monkeypatch):
     """record(share) writes all rows; a count leaves some of them out."""
 
     def written(share, count=None):
-        path = write_answers(list(many_answers.asked_cells())[:count], share)
-        monkeypatch.setattr(many_answers, "PATH", path)
+        path = write_answers(list(many_answers.many_cells())[:count], share)
+        monkeypatch.setattr(many_answers, "MANY_ANSWERS", path)
 
     return written
 
@@ -49,7 +49,7 @@ def test_what_came_stands_beside_what_was_predicted(record):
     assert came["x0 W_V with eight heads: more, by .1"] == "so: 0.80"
     mind = came["our mind changes: x0 W_V within .1 of standard, two heads, twenty"]
     assert mind == "it did not: behind by 0.74"
-    lines = many_answers.answers_table().splitlines()
+    lines = many_answers.table_of_many().splitlines()
     assert lines[3].startswith("| 20 | 2 | 0.99 (0.99 to 0.99) | 0.25 (0.25 to 0.25) |")
     assert many_answers.sentence().startswith("The more answers there are")
     if fetch_first.recorded_rows():

@@ -49,15 +49,15 @@ SHAPES = (  # (answers, heads, systems)
 # ---- the grid ------------------------------------------------------------------------------------
 
 
-def asked_cells():
+def many_cells():
     """Seed by seed, so that an interrupted grid is a whole grid with fewer seeds."""
     for seed in SEEDS:
         for answers, heads, systems in SHAPES:
             for system in systems:
-                yield cell_of(system, answers, heads, seed)
+                yield many_cell(system, answers, heads, seed)
 
 
-def cell_of(system, answers, heads, seed):
+def many_cell(system, answers, heads, seed):
     shape = dict(answers=answers, heads=heads, depth=2, last_mlp=False)
     return dict(plan=system, text="closed", **shape, seed=seed)
 
@@ -66,50 +66,50 @@ def text_of(answers):
     return dataclasses.replace(MOVING, symbols=answers)
 
 
-TEXTS = text_of(FEW), text_of(MANY)  # one file holds both
+BOTH_TEXTS = text_of(FEW), text_of(MANY)  # one file holds both
 
 
-def made(cell):
+def many_row(cell):
     """(row, head of a new file, words) of a cell."""
     how = dict(text=text_of(cell["answers"]), heads=cell["heads"], last_mlp=cell["last_mlp"])
     row, head, share = trained_and_asked(cell, __doc__.splitlines()[0], COMMAND, STEPS, **how)
-    head["corpus"]["fingerprint"] = files.digest([square(text).tolist() for text in TEXTS])
+    head["corpus"]["fingerprint"] = files.digest([square(text).tolist() for text in BOTH_TEXTS])
     return row, head, f"{cell['answers']} answers, {cell['heads']} heads: {share:.3f}"
 
 
 COMMAND = "python -m evidence.research.many_answers"
-PATH = records.EVIDENCE / "many_answers.json"
+MANY_ANSWERS = records.EVIDENCE / "many_answers.json"
 
 
 # ---- for the page --------------------------------------------------------------------------------
 
 
 def recorded_rows():
-    return rows_once_whole(PATH, asked_cells, same)
+    return rows_once_whole(MANY_ANSWERS, many_cells, same)
 
 
-def shares_at(system, answers=MANY, heads=2):
+def shares_of_many(system, answers=MANY, heads=2):
     return shares_of(recorded_rows(), dict(plan=system, answers=answers, heads=heads))
 
 
-def mean_share(*asked):
-    return statistics.fmean(shares_at(*asked))
+def mean_of_many(*asked):
+    return statistics.fmean(shares_of_many(*asked))
 
 
-def answers_table():
+def table_of_many():
     """Shares of exact answers: mean of the seeds, lowest and highest."""
     lines = []
     for answers, heads, _ in SHAPES:
-        found = [shares_at(system, answers, heads) for system in BY_TOKEN]
+        found = [shares_of_many(system, answers, heads) for system in BY_TOKEN]
         lines.append([answers, heads, *(mean_and_range(some) if some else "" for some in found)])
     return table(["answers", "heads", *(CALLED[system] for system in BY_TOKEN)], lines)
 
 
 def foretold():
     """What was predicted from the construction, and what came."""
-    standard = [mean_share("standard", answers) for answers in (FEW, MANY)]
-    few, many, eight = mean_share("x0", FEW), mean_share("x0"), mean_share("x0", MANY, 8)
-    others = [mean_share(system) for system in OF_THE_TOKEN if system != "x0"]
+    standard = [mean_of_many("standard", answers) for answers in (FEW, MANY)]
+    few, many, eight = mean_of_many("x0", FEW), mean_of_many("x0"), mean_of_many("x0", MANY, 8)
+    others = [mean_of_many(system) for system in OF_THE_TOKEN if system != "x0"]
     lines = [
         ["standard, two heads: .95 or more", in_numbers(min(standard) >= 0.95, *standard)],
         ["x0 W_V of ten answers: at most .85", in_numbers(few <= 0.85, few)],
@@ -123,18 +123,18 @@ def foretold():
 
 def our_mind():
     """The condition under which our mind was to change."""
-    behind = mean_share("standard") - mean_share("x0")
+    behind = mean_of_many("standard") - mean_of_many("x0")
     return f"{'it did' if behind <= 0.1 else 'it did not'}: behind by {behind:.2f}"
 
 
-def stream_is_needed():
+def many_need_it():
     """Of twenty, does every model with values of the stream answer more?"""
-    return answers_more(shares_at("standard"), map(shares_at, OF_THE_TOKEN))
+    return answers_more(shares_of_many("standard"), map(shares_of_many, OF_THE_TOKEN))
 
 
-def claim():
+def claim_of_many():
     """As the title of the picture."""
-    if stream_is_needed():
+    if many_need_it():
         return "The more answers there are, the more a value must come from the stream"
     return "A need for values of the stream is not shown by twenty answers either"
 
@@ -142,10 +142,10 @@ def claim():
 def sentence():
     """The claim, with its numbers."""
     return (
-        f"{claim()}. With two heads and no MLP after the fetch, values of the token (x0 W_V) "
-        f"answer {five():.2f} of the questions where there are five answers, and "
-        f"{mean_share('x0'):.2f} where there are twenty; values of the stream answer "
-        f"{mean_share('standard'):.2f} of these"
+        f"{claim_of_many()}. With two heads and no MLP after the fetch, values of the token "
+        f"(x0 W_V) answer {five():.2f} of the questions where there are five answers, and "
+        f"{mean_of_many('x0'):.2f} where there are twenty; values of the stream answer "
+        f"{mean_of_many('standard'):.2f} of these"
     )
 
 
@@ -158,13 +158,13 @@ def picture():
     """(figure, alt text): exact answers against how many there are; None until all is there."""
     if not recorded_rows() or not fetch_first.recorded_rows():
         return None
-    fig, ax = figures.axes(claim(), "answers to choose from (two heads)", "exact answers")
+    fig, ax = figures.axes(claim_of_many(), "answers to choose from (two heads)", "exact answers")
     told = []
     for i, system in enumerate(BY_TOKEN):
         shares = {
             MOVING.symbols: fetch_first.shares_at(system),
-            FEW: shares_at(system, FEW),
-            MANY: shares_at(system, MANY),
+            FEW: shares_of_many(system, FEW),
+            MANY: shares_of_many(system, MANY),
         }
         means = [statistics.fmean(some) for some in shares.values()]
         style = figures.line_style(i)
@@ -189,7 +189,7 @@ def main(parser, argv):
     parser.add_argument("--minutes", type=number(float, 0), default=math.inf)
     asked = parser.parse_args(argv)
     until = time.monotonic() + 60 * asked.minutes
-    ledger.fill(PATH, asked_cells(), same, made, until)
+    ledger.fill(MANY_ANSWERS, many_cells(), same, many_row, until)
 
 
 if __name__ == "__main__":
