@@ -124,7 +124,8 @@ def foretold():
 def our_mind():
     """The condition under which our mind was to change."""
     behind = mean_of_many("standard") - mean_of_many("x0")
-    return f"{'it did' if behind <= 0.1 else 'it did not'}: behind by {behind:.2f}"
+    how = "behind" if behind >= 0 else "ahead"
+    return f"{'it did' if behind <= 0.1 else 'it did not'}: {how} by {abs(behind):.2f}"
 
 
 def many_need_it():
@@ -158,23 +159,22 @@ def picture():
     """(figure, alt text): exact answers against how many there are; None until all is there."""
     if not recorded_rows() or not fetch_first.recorded_rows():
         return None
-    fig, ax = figures.axes(claim_of_many(), "answers to choose from (two heads)", "exact answers")
-    told = []
+    xlabel = "answers to choose from (two heads; small: seeds)"
+    fig, ax = figures.axes(claim_of_many(), xlabel, "exact answers", width=8.0)
+    told, places = [], (MOVING.symbols, FEW, MANY)
     for i, system in enumerate(BY_TOKEN):
-        shares = {
-            MOVING.symbols: fetch_first.shares_at(system),
-            FEW: shares_of_many(system, FEW),
-            MANY: shares_of_many(system, MANY),
-        }
-        means = [statistics.fmean(some) for some in shares.values()]
-        style = figures.line_style(i)
-        ax.plot([str(answers) for answers in shares], means, label=CALLED[system], **style)
-        for answers, some in shares.items():
-            dots = dict(color=style["color"], marker=".", linestyle="", alpha=0.7)
-            ax.plot([str(answers)] * len(some), some, **dots)
+        found = [fetch_first.shares_at(system)]
+        found += [shares_of_many(system, answers) for answers in (FEW, MANY)]
+        means, style = [statistics.fmean(shares) for shares in found], figures.line_style(i)
+        xs = [at + 0.06 * (i - 1.5) for at in range(len(places))]
+        ax.plot(xs, means, label=CALLED[system], **style)
+        for x, shares in zip(xs, found):
+            ax.plot(
+                [x] * len(shares), shares, **style | dict(linestyle="", markersize=3, alpha=0.6)
+            )
         told.append(f"{CALLED[system]}: " + ", ".join(f"{mean:.2f}" for mean in means))
-    chance = [1 / answers for answers in shares]
-    ax.plot([str(answers) for answers in shares], chance, color=figures.INK, linestyle=":")
+    ax.plot(range(len(places)), [1 / n for n in places], color=figures.INK, linestyle=":")
+    ax.set_xticks(range(len(places)), places)
     ax.set_ylim(0, 1.05)
     ax.legend(frameon=False)
     alt = "Shares of exact answers with five, ten and twenty answers, a mark a seed; dots: chance. "

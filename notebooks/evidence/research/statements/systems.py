@@ -3,7 +3,7 @@
 from course import records
 from course.owner import CHECKOUT
 from course.significance import holm
-from evidence.research import dose, gains, leads, numbers, pairs, who
+from evidence.research import dose, gains, leads, many_answers, numbers, pairs, who
 from evidence.research.answer import TEXTS
 from evidence.research.leads import rank_correlation, with_interval
 from evidence.research.pairs import rows_asked
@@ -223,6 +223,19 @@ def notebook_09_says_what_queries_and_keys_of_the_token_cost():
     so = told in notebook("09")
     so = so and all(who.standings(door) == ["behind", "behind"] for door in ("q", "k"))
     return dict(so=so, queries=[q_code, q_novel], keys=[k_code, k_novel])
+
+
+@said
+def notebook_09_tells_how_many_answers_a_weight_says():
+    """Of ten and of twenty, in per cent: mean of three seeds, and the least and the most."""
+    few = [many_answers.mean_of_many(plan, many_answers.FEW) for plan in many_answers.BY_TOKEN]
+    many = {plan: many_answers.shares_of_many(plan) for plan in ("standard", "x0")}
+    ends = [f"{100 * min(some):.0f} to {100 * max(some):.0f} %" for some in many.values()]
+    told = f"$x_0 W_V$ finds {100 * few[1]:.0f} % and the others all"
+    told = [told, "`standard` finds {}, $x_0 W_V$ {}".format(*ends)]
+    so = all(words in notebook("09") for words in told)
+    so = so and min(few[:1] + few[2:]) > 0.995 and not many_answers.many_need_it()
+    return dict(so=so, ten=few, twenty=ends)
 
 
 @said
