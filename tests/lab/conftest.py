@@ -1,6 +1,7 @@
 """What do the tests of the title's grids share? A folder of records, and whole grids in it."""
 
 import json
+from functools import partial
 
 import pytest
 
@@ -42,17 +43,23 @@ def write_grid(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def write_answers(tmp_path):
-    """write_answers(cells, share) is a new file of a made-up text: models whose last values are of
-    the stream answer all, others share(cell) of it."""
-    head, path = records.read("tuning_code"), tmp_path / "answers.json"
+def recorder(tmp_path, monkeypatch):
+    """recorder(study, "PATH", cells) is record(share, count=None), which writes all rows of a study
+    of a made-up text, or so many: models whose last values are of the stream answer all, others
+    share(cell) of it."""
+    return lambda study, name, cells: partial(recorded, tmp_path, monkeypatch, study, name, cells)
 
-    def write(cells, share):
-        rows = []
-        for cell in cells:
-            right = 0.99 if cell["plan"] in ("standard", "last") else share(cell)
-            rows.append(cell | dict(exact=right - cell["seed"] / 1000))
-        results.write(path, head | dict(rows=rows))
-        return path
 
-    return write
+def recorded(folder, monkeypatch, study, name, cells, share, count=None):
+    rows = []
+    for cell in list(cells())[:count]:
+        right = 0.99 if cell["plan"] in ("standard", "last") else share(cell)
+        rows.append(cell | dict(exact=right - cell["seed"] / 1000))
+    path = folder / "answers.json"
+    results.write(path, records.read("tuning_code") | dict(rows=rows))
+    monkeypatch.setattr(study, name, path)
+
+
+def came_of(study):
+    """{what was foretold: what came}, as a study's page says."""
+    return dict(line.strip("| ").split(" | ") for line in study.foretold().splitlines())

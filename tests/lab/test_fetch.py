@@ -3,6 +3,7 @@
 import pytest
 
 from evidence.research import fetch
+from tests.lab.conftest import came_of
 
 
 def test_the_grid_asks_every_cell_once_and_seed_by_seed():
@@ -16,18 +17,8 @@ def test_the_grid_asks_every_cell_once_and_seed_by_seed():
 
 
 @pytest.fixture
-def record(write_answers, monkeypatch):
-    """record(share) writes all rows; a count leaves some of them out."""
-
-    def written(share, count=None):
-        path = write_answers(list(fetch.asked_cells())[:count], share)
-        monkeypatch.setattr(fetch, "PATH", path)
-
-    return written
-
-
-def foretold():
-    return dict(line.strip("| ").split(" | ") for line in fetch.foretold().splitlines())
+def record(recorder):
+    return recorder(fetch, "PATH", fetch.asked_cells)
 
 
 def needs_the_stream(cell):
@@ -38,7 +29,7 @@ def needs_the_stream(cell):
 
 def test_what_came_stands_beside_what_was_predicted(record):
     record(needs_the_stream)
-    came = foretold()
+    came = came_of(fetch)
     assert came["`closed`: x0 W_V behind standard by .2 or more in two layers"] == "so: by 0.49"
     assert came["and by less in three and in four"] == "so: by 0.39 and 0.29"
     assert came["and below .6 there without the last MLP"] == "so: at most 0.45"
@@ -57,7 +48,7 @@ def test_what_came_stands_beside_what_was_predicted(record):
 def test_values_of_the_token_that_answer_as_well_change_our_mind(record):
     record(lambda cell: 0.98)
     assert (
-        foretold()["our mind changes: x0 W_V within .05 in `closed`, two layers"]
+        came_of(fetch)["our mind changes: x0 W_V within .05 in `closed`, two layers"]
         == "it did: behind by 0.01"
     )
     assert fetch.sentence().startswith("A need for values of the stream is not shown")

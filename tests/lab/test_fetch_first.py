@@ -3,6 +3,7 @@
 import pytest
 
 from evidence.research import fetch_first
+from tests.lab.conftest import came_of
 
 
 def test_the_grid_asks_every_cell_once_and_seed_by_seed():
@@ -20,18 +21,8 @@ def test_a_row_names_its_shape(monkeypatch):
 
 
 @pytest.fixture
-def record(write_answers, monkeypatch):
-    """record(share) writes all rows; a count leaves some of them out."""
-
-    def written(share, count=None):
-        path = write_answers(list(fetch_first.moving_cells())[:count], share)
-        monkeypatch.setattr(fetch_first, "FETCH_FIRST", path)
-
-    return written
-
-
-def foretold():
-    return dict(line.strip("| ").split(" | ") for line in fetch_first.foretold().splitlines())
+def record(recorder):
+    return recorder(fetch_first, "FETCH_FIRST", fetch_first.moving_cells)
 
 
 def needs_an_mlp(cell):
@@ -42,7 +33,7 @@ def needs_an_mlp(cell):
 
 def test_what_came_stands_beside_what_was_predicted(record):
     record(needs_an_mlp)
-    came = foretold()
+    came = came_of(fetch_first)
     told = "x0 W_V, SVFormer, tables without it, two heads: at most .7"
     assert came[told] == "so: 0.50, 0.50, 0.50"
     assert came["with eight heads more, by .05"] == "so: 0.60, 0.60, 0.60"
@@ -60,7 +51,9 @@ def test_what_came_stands_beside_what_was_predicted(record):
 
 def test_values_of_the_token_that_answer_as_well_change_our_mind(record):
     record(lambda cell: 0.98)
-    mind = foretold()["our mind changes: x0 W_V within .1 of standard, two heads, without it"]
+    mind = came_of(fetch_first)[
+        "our mind changes: x0 W_V within .1 of standard, two heads, without it"
+    ]
     assert mind == "it did: behind by 0.01"
     assert fetch_first.sentence().startswith("A need for values of the stream is not shown")
 

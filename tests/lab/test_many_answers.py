@@ -2,7 +2,8 @@
 
 import pytest
 
-from evidence.research import fetch_first, many_answers
+from evidence.research import many_answers
+from tests.lab.conftest import came_of
 
 
 def test_the_grid_asks_every_cell_once_and_seed_by_seed():
@@ -22,18 +23,8 @@ def test_a_row_names_its_shape(monkeypatch):
 
 
 @pytest.fixture
-def record(write_answers, monkeypatch):
-    """record(share) writes all rows; a count leaves some of them out."""
-
-    def written(share, count=None):
-        path = write_answers(list(many_answers.many_cells())[:count], share)
-        monkeypatch.setattr(many_answers, "MANY_ANSWERS", path)
-
-    return written
-
-
-def foretold():
-    return dict(line.strip("| ").split(" | ") for line in many_answers.foretold().splitlines())
+def record(recorder):
+    return recorder(many_answers, "MANY_ANSWERS", many_answers.many_cells)
 
 
 def a_weight_says_little(cell):
@@ -42,7 +33,7 @@ def a_weight_says_little(cell):
 
 def test_what_came_stands_beside_what_was_predicted(record):
     record(a_weight_says_little)
-    came = foretold()
+    came = came_of(many_answers)
     assert came["x0 W_V of ten answers: at most .85"] == "so: 0.50"
     assert came["x0 W_V of twenty: at most .6"] == "so: 0.25"
     assert came["SVFormer, tables of twenty: at most .7"] == "so: 0.25, 0.25"
@@ -52,14 +43,15 @@ def test_what_came_stands_beside_what_was_predicted(record):
     lines = many_answers.table_of_many().splitlines()
     assert lines[3].startswith("| 20 | 2 | 0.99 (0.99 to 0.99) | 0.25 (0.25 to 0.25) |")
     assert many_answers.sentence().startswith("The more answers there are")
-    if fetch_first.recorded_rows():
-        fig, alt = many_answers.picture()
-        assert ", 0.50, 0.25; SVFormer" in alt and len(fig.axes) == 1
+    fig, alt = many_answers.picture()
+    assert ", 0.50, 0.25; SVFormer" in alt and len(fig.axes) == 1
 
 
 def test_values_of_the_token_that_answer_as_well_change_our_mind(record):
     record(lambda cell: 0.999)
-    mind = foretold()["our mind changes: x0 W_V within .1 of standard, two heads, twenty"]
+    mind = came_of(many_answers)[
+        "our mind changes: x0 W_V within .1 of standard, two heads, twenty"
+    ]
     assert mind == "it did: ahead by 0.01"
     assert many_answers.sentence().startswith("A need for values of the stream is not shown")
 

@@ -190,8 +190,9 @@ def test_lab_test_and_check_set_up_first(house, make, target, call):
     calls = (house / "calls").read_text().splitlines()
     before = {"check": ["-m ruff check", "-m ruff format --check"], "lab": ["-m course.work"]}
     before = before.get(target, [])
-    *install, beside, one, two = calls[: len(calls) - 1 - len(before)]
-    assert [line.strip() for line in calls[len(calls) - 1 - len(before) : -1]] == before
+    at = len(calls) - 1 - len(before)
+    *install, beside, one, two = calls[:at]
+    assert [line.strip() for line in calls[at:-1]] == before
     compiled = ["-c import sympy, scipy.stats, pandas", "-c import torch._dynamo"]
     assert sorted([one.strip(), two.strip()]) == compiled, "at the same time, in any order"
     assert beside.strip() == "notebooks/course/beside.py"

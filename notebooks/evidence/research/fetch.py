@@ -185,7 +185,13 @@ def foretold():
 def our_mind():
     """The condition under which our mind was to change."""
     behind = mean_of("closed", "standard", 2) - mean_of("closed", "x0", 2)
-    return f"{'it did' if behind <= 0.05 else 'it did not'}: behind by {behind:.2f}"
+    return mind_after(behind, 0.05)
+
+
+def mind_after(behind, margin):
+    """Our mind was to change where values of the token fall behind by no more than this."""
+    how = "behind" if behind >= 0 else "ahead"
+    return f"{'it did' if behind <= margin else 'it did not'}: {how} by {abs(behind):.2f}"
 
 
 def least(system, kinds):
@@ -267,11 +273,17 @@ def picture():
 # ---- the command ---------------------------------------------------------------------------------
 
 
-@command("evidence.research.fetch", __doc__)
-def main(parser, argv):
+def go_on(parser, argv, path, cells, make):
+    """The command of a grid of made-up texts: go on with its file, to its end or for some minutes
+    of the clock."""
     parser.add_argument("--minutes", type=number(float, 0), default=math.inf)
     asked = parser.parse_args(argv)
-    ledger.fill(PATH, asked_cells(), same, made, time.monotonic() + 60 * asked.minutes)
+    ledger.fill(path, cells, same, make, time.monotonic() + 60 * asked.minutes)
+
+
+@command("evidence.research.fetch", __doc__)
+def main(parser, argv):
+    go_on(parser, argv, PATH, asked_cells(), made)
 
 
 if __name__ == "__main__":

@@ -8,19 +8,24 @@ so that nothing can be computed of what it fetches.
 """
 
 import itertools
-import math
 import statistics
-import time
 
 from course import figures, records
 from course.markdown import table
 from evidence.research.asked import so
-from evidence.research.fetch import SEEDS, answers_more, same, shares_of, trained_and_asked
+from evidence.research.fetch import (
+    SEEDS,
+    answers_more,
+    go_on,
+    mind_after,
+    same,
+    shares_of,
+    trained_and_asked,
+)
 from evidence.research.leads import mean_and_range
 from evidence.research.made_up import CALLED, MOVING, OF_THE_TOKEN
 from evidence.research.pairs import rows_once_whole
-from minimal.command import command, number
-from minimal.compare import ledger
+from minimal.command import command
 
 # Predicted from the construction, before the first run of the grid. Symbols and steps were chosen
 # on `standard` alone and a seed that is not recorded (99), so that it learns: it answered all with
@@ -140,7 +145,7 @@ def left_behind():
 
 def our_mind():
     """The condition under which our mind was to change."""
-    return f"{'it did' if left_behind() <= 0.1 else 'it did not'}: behind by {left_behind():.2f}"
+    return mind_after(left_behind(), 0.1)
 
 
 def stream_is_needed():
@@ -201,10 +206,7 @@ def picture():
 
 @command("evidence.research.fetch_first", __doc__)
 def main(parser, argv):
-    parser.add_argument("--minutes", type=number(float, 0), default=math.inf)
-    asked = parser.parse_args(argv)
-    until = time.monotonic() + 60 * asked.minutes
-    ledger.fill(FETCH_FIRST, moving_cells(), same, moving_row, until)
+    go_on(parser, argv, FETCH_FIRST, moving_cells(), moving_row)
 
 
 if __name__ == "__main__":

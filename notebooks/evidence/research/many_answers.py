@@ -8,20 +8,25 @@ number has to tell ten answers apart, then twenty.
 """
 
 import dataclasses
-import math
 import statistics
-import time
 
 from course import figures, records
 from course.markdown import table
 from evidence.research import fetch_first
-from evidence.research.fetch import SEEDS, answers_more, same, shares_of, trained_and_asked
+from evidence.research.fetch import (
+    SEEDS,
+    answers_more,
+    go_on,
+    mind_after,
+    same,
+    shares_of,
+    trained_and_asked,
+)
 from evidence.research.fetch_first import in_numbers
 from evidence.research.leads import mean_and_range
 from evidence.research.made_up import CALLED, MOVING, OF_THE_TOKEN, square
 from evidence.research.pairs import rows_once_whole
-from minimal.command import command, number
-from minimal.compare import ledger
+from minimal.command import command
 from minimal.data import files
 
 # Predicted from the construction, before the first run of the grid. The numbers of answers, of
@@ -123,9 +128,7 @@ def foretold():
 
 def our_mind():
     """The condition under which our mind was to change."""
-    behind = mean_of_many("standard") - mean_of_many("x0")
-    how = "behind" if behind >= 0 else "ahead"
-    return f"{'it did' if behind <= 0.1 else 'it did not'}: {how} by {abs(behind):.2f}"
+    return mind_after(mean_of_many("standard") - mean_of_many("x0"), 0.1)
 
 
 def many_need_it():
@@ -186,10 +189,7 @@ def picture():
 
 @command("evidence.research.many_answers", __doc__)
 def main(parser, argv):
-    parser.add_argument("--minutes", type=number(float, 0), default=math.inf)
-    asked = parser.parse_args(argv)
-    until = time.monotonic() + 60 * asked.minutes
-    ledger.fill(MANY_ANSWERS, many_cells(), same, many_row, until)
+    go_on(parser, argv, MANY_ANSWERS, many_cells(), many_row)
 
 
 if __name__ == "__main__":
