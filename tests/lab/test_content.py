@@ -56,6 +56,33 @@ def test_foretold_stands_beside_what_came(record):
     assert "not shown to be behind on the novel" in content.our_mind()[1]
 
 
+def test_four_times_as_long_is_told_beside_what_was_foretold(record, write_grid):
+    record(code=HOME)
+    assert not content.texts_of_long()
+    said = dict(SAID, other=-0.04)
+    write_grid("content_gradient_long_code", lambda cell: said.get(cell.split("-")[-1], 0))
+    lines = dict(line[2:-2].split(" | ") for line in content.foretold_of_long().splitlines())
+    signs = lines["the signs are those of 500 steps"]
+    assert signs.startswith("so")
+    assert lines["V1: number and gradient gain .02 to .08"].startswith("so: ")
+    assert lines["V1: the number alone is within .02 of neither"].startswith("not so: ")
+    assert lines["V1: the gradient alone is within .02 of neither"].startswith("so: ")
+    assert lines["x0 W_V: the gradient alone gains less than .02"].startswith("so: ")
+    assert lines["another text's V1 costs .02 or more against neither"].startswith("so")
+    mind = content.mind()[1]
+    assert "the number alone: so" in mind and "the gradient alone: not so" in mind
+    assert content.cells_after_long().count("\n") == content.cells().count("\n")
+
+
+def test_a_gain_that_turned_round_is_named(record, write_grid):
+    record(code=HOME)
+    turned = dict(HOME, gradient=-0.04)
+    write_grid("content_gradient_long_code", lambda cell: turned.get(cell.split("-")[-1], 0))
+    assert content.signs()[1] == (
+        "not so, in the mean: the gradient alone of V1, the gradient alone of x0 W_V turned round"
+    )
+
+
 def test_one_text_alone_is_told_as_one(record):
     record()
     assert not content.texts()

@@ -166,6 +166,13 @@ ANSWERS = ("dose", "content_gradient", "who_needs")
 CELLS = [f"{grid} {run.plan}" for grid in ANSWERS for run in shapes(GRIDS[f"{grid}_code"])]
 
 
+def test_content_or_gradient_is_asked_again_for_four_times_as_long_and_of_nothing_else():
+    short, long = GRIDS["content_gradient_code"], GRIDS["content_gradient_long_code"]
+    assert long.kind == ASKED and len(long.expected) > 200
+    first = [run for run in short.runs() if run.seed in (0, 1, 2)]
+    assert [replace(run, steps=2000) for run in first] == list(long.runs())
+
+
 @pytest.mark.parametrize("grid", ANSWERS)
 def test_an_answer_is_registered_on_both_texts_with_what_is_expected(grid):
     code, novel = (GRIDS[f"{grid}_{text}"] for text in ("code", "novel"))

@@ -1,8 +1,9 @@
-"""Is it what a value says, or the gradient's way home? From the two grids `content_gradient_…`.
+"""Is it what a value says, or the gradient's way home? From the grids `content_gradient_…`.
 
 Half of V is the layer's own; of the other half, V1 or x0 W_V, the number passes, the gradient,
 both, neither, or another text's number. What a part gains is counted from the cell in which
-neither passes. What was foretold stands in title.EXPECTED_CONTENT.
+neither passes. The same cells for four times as long, on code alone, are told apart. What was
+foretold stands in title.EXPECTED_CONTENT and EXPECTED_CONTENT_LONG.
 """
 
 from course.markdown import table
@@ -11,6 +12,7 @@ from evidence.research.asked import (
     NAMED,
     above,
     below,
+    came_between,
     named_if_alone,
     on_each,
     so,
@@ -34,11 +36,16 @@ def passed_cell(what, way):
 
 
 texts, lead = asked.of_question("content_gradient")
+texts_of_long, lead_after_long = asked.of_question("content_gradient_long")
 
 
-def gain(text, what, way):
+def gain(text, what, way, ahead=lead):
     """How far the model is ahead of the one in which neither number nor gradient passes."""
-    return lead(text, passed_cell(what, way), passed_cell(what, "neither"))
+    return ahead(text, passed_cell(what, way), passed_cell(what, "neither"))
+
+
+def gain_after_long(what, way):
+    return gain("code", what, way, lead_after_long)
 
 
 def is_ahead(what, way):
@@ -73,10 +80,18 @@ def sentence():
 
 def cells():
     """Every cell ahead of standard, a column a source and a text."""
-    heads = [f"{name}, {text}" for name in OF.values() for text in texts()]
+    return passed_table(texts(), lead)
+
+
+def cells_after_long():
+    return passed_table(texts_of_long(), lead_after_long)
+
+
+def passed_table(on, ahead):
+    heads = [f"{name}, {text}" for name in OF.values() for text in on]
     lines = []
     for way, words in PASSED_WORDS.items():
-        found = [lead(text, passed_cell(what, way)) for what in OF for text in texts()]
+        found = [ahead(text, passed_cell(what, way)) for what in OF for text in on]
         lines.append([words, *map(row_in_words, found)])
     return table(["what passes", *heads], lines)
 
@@ -89,9 +104,9 @@ def foretold():
     return table(["foretold", "came"], [*on_code(), *of_neither(), *on_the_novel(), our_mind()])
 
 
-def of_both(text, what, way):
+def of_both(text, what, way, ahead=lead):
     """Does one part alone gain at least half of what both gain? By the means."""
-    part, whole_ = (gain(text, what, w)["difference"] for w in (way, "both"))
+    part, whole_ = (gain(text, what, w, ahead)["difference"] for w in (way, "both"))
     return f"{so(part >= whole_ / 2)}, in the mean: {signed(part)} of {signed(whole_)}"
 
 
@@ -134,3 +149,62 @@ def our_mind():
         word = "behind" if standing(row) == "behind" else "not shown to be behind"
         parts.append(f"{word} on {NAMED[text]}, {row_in_words(row)}")
     return ["our mind changes: V1's number alone as good as both", "; ".join(parts)]
+
+
+# ---- after four times as long, on code -----------------------------------------------------------
+
+
+def foretold_of_long():
+    return table(["foretold", "came"], [signs(), *of_each_source(), *of_v1(), *of_x0(), mind()])
+
+
+def signs():
+    """Does a gain of the short runs turn round? By the means."""
+    turned = [
+        f"{PASSED_WORDS[way]} of {name}"
+        for what, name in OF.items()
+        for way in ("both", "forward", "gradient", "other")
+        if gain("code", what, way)["difference"] * gain_after_long(what, way)["difference"] < 0
+    ]
+    came = f"not so, in the mean: {', '.join(turned)} turned round" if turned else "so, in the mean"
+    return ["the signs are those of 500 steps", came]
+
+
+def of_each_source():
+    for what, name in OF.items():
+        yield [
+            f"{name}: number and gradient gain .02 to .08",
+            came_between(gain_after_long(what, "both"), 0.02, 0.08),
+        ]
+        neither, other = passed_cell(what, "neither"), passed_cell(what, "other")
+        yield [
+            f"another text's {name} costs .02 or more against neither",
+            above(lead_after_long("code", neither, other), 0.02),
+        ]
+        yield [
+            f"neither, for {name}: within .02 of standard",
+            within(lead_after_long("code", neither), 0.02),
+        ]
+
+
+def of_v1():
+    for way in ("forward", "gradient"):
+        row = gain_after_long("v1", way)
+        yield [f"V1: {PASSED_WORDS[way]} is within .02 of neither", within(row, 0.02)]
+
+
+def of_x0():
+    number = gain_after_long("x0", "forward")
+    yield ["x0 W_V: the number alone gains 0 to .05", came_between(number, 0.0, 0.05)]
+    gradient = gain_after_long("x0", "gradient")
+    yield ["x0 W_V: the gradient alone gains less than .02", below(gradient, 0.02)]
+
+
+def mind():
+    """The condition under which what is said of the short runs would not be said of long ones."""
+    parts = (
+        f"{PASSED_WORDS[way]}: {of_both('code', 'v1', way, lead_after_long)}"
+        for way in ("forward", "gradient")
+    )
+    half = "our mind changes: V1's number alone, or its gradient alone, gains half of both"
+    return [half, "; ".join(parts)]

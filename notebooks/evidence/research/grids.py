@@ -342,6 +342,15 @@ for question, (what, cells, expected) in ANSWERS.items():
             f"{what}; {name}", cells, seeds=FIVE, base=base, also=held_out, expected=expected
         )
 
+# Three seeds, since a run costs four of the others; code alone, where 500 steps showed something.
+GRIDS["content_gradient_long_code"] = Grid(
+    f"Content or gradient after {title.LONGER:,} steps; code",
+    title.CONTENT_GRADIENT_LONG,
+    base=title.BASE_OF["code"],
+    also=held_out,
+    expected=title.EXPECTED_CONTENT_LONG,
+)
+
 # The two ends of the dose alone. Five seeds where a run is short, three where it costs eight.
 for name, (where, corpus, shared, seeds) in title.ELSEWHERE.items():
     GRIDS[name] = Grid(

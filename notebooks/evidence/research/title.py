@@ -171,6 +171,18 @@ number costs .01 or more against neither. x0: the number alone gains at least ha
 gain, the gradient alone less than .02. Neither is within .02 of standard. On the novel all effects
 of V1 are below .02. What would change our mind: V1's number alone as good as both."""
 
+# Four times as long on code: does what passes still matter once most of what can be learned is?
+LONGER = 2000
+CONTENT_GRADIENT_LONG = [dict(cell, steps=LONGER) for cell in CONTENT_GRADIENT]
+
+# Written before the first run, after the same cells at 500 steps on code.
+EXPECTED_CONTENT_LONG = """After 2,000 steps on code the signs are those of 500. Number and gradient
+together gain .02 to .08 over neither, of V1 and of x0 W_V. V1's number alone and its gradient alone
+are within .02 of neither. x0's number alone gains 0 to .05, its gradient alone less than .02.
+Another text's number costs .02 or more against neither, of both. Neither is within .02 of standard.
+What would change our mind: V1's number alone, or its gradient alone, gains half of what both
+gain."""
+
 # ---- query, key or value -------------------------------------------------------------------------
 
 DOORS = ("q", "k", "v", "qk", "qv", "kv", "qkv")
