@@ -10,7 +10,7 @@ import torch
 from torch.nn.attention import flex_attention
 
 from course import figures, records
-from evidence.research import gpu_table, table
+from evidence.research import gpu_table
 from evidence.research.bench import decode, graphs, moved, products, step_profile
 from evidence.research.bench.moved import forward_bytes, split_bytes
 from minimal.bench import decoding, timing
@@ -478,18 +478,6 @@ def test_the_profile_wants_one_thread(monkeypatch):
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
     with pytest.raises(ValueError, match="one thread"):
         step_profile.profile(rounds=1)
-
-
-def test_what_was_before_is_told_from_the_record(monkeypatch):
-    turn = dict(commit="abc", ratio=1.5, before=dict(share=0.2), after=dict(share=0.3))
-    result = [dict(plan="standard", in_turn=turn)]
-    machine = dict(threads=1, cores=2, capability="AVX512")
-    row = dict(part="profile", machine=machine, result=result)
-    monkeypatch.setattr(records, "read", lambda name: dict(rows=[row]))
-    told = "standard 30% of the floor, 20% before (abc): a step took 1.50 times as long"
-    assert told in table.profile_before()
-    monkeypatch.setattr(records, "read", lambda name: dict(rows=[]))
-    assert "no profile is recorded" in table.profile_before()
 
 
 def test_what_a_gpu_said_of_decoding_is_drawn_and_nothing_else(tmp_path, monkeypatch):

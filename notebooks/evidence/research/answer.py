@@ -82,14 +82,6 @@ def slow(text, plan="bov-every", rate="0.005"):
     return leads.between(ours, gains.at_the_papers_rate(text, "standard"))
 
 
-def slow_less_layers(text, rate="0.005"):
-    """Tables in every layer over tables in the last third, both at a slow gain."""
-    ours, theirs = (
-        pairs.by_seed(gains.slowed(text, plan, rate), plan) for plan in ("bov-every", "bov")
-    )
-    return leads.between(ours, theirs)
-
-
 def later(text, plan):
     """A system that came later, over the standard of its own grid."""
     return leads.cell_lead(pairs.runs_of(f"{LATER[plan]}_{text}"), plan)

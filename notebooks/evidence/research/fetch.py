@@ -108,11 +108,6 @@ def recorded_rows():
     return rows_once_whole(PATH, asked_cells, same)
 
 
-def progress_in_cells():
-    wanted = len(list(asked_cells()))
-    return f"{wanted - len(ledger.missing(PATH, asked_cells(), same))} of {wanted} runs recorded"
-
-
 def shares_of(rows, cell):
     """The shares of exact answers of a cell, by seed; none where the grid asks for no such cell."""
     found = [row for row in rows if same(row, cell)]

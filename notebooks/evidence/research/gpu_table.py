@@ -179,13 +179,6 @@ def training():
     return table([*columns, "held-out nats", "bits per byte"], lines)
 
 
-def unfinished():
-    """The plans of a session none of whose runs is on file."""
-    there = {row["plan"] for row in gpu_rows("run", FILE)}
-    plans = [row["plan"] for row in gpu_rows("training", FILE)]
-    return ", ".join(f"`{plan}`" for plan in plans if plan not in there) or "none"
-
-
 def session_lead(plan):
     """By how many nats a plan's runs ended below standard's of the same seeds: ".034 and .038"."""
     ours, theirs = (pairs.by_seed(gpu_rows("run", FILE), name) for name in (plan, "standard"))

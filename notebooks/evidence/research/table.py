@@ -240,22 +240,3 @@ def main(parser, argv):
 
 if __name__ == "__main__":
     main()
-
-
-def profile_before():
-    """What is recorded of a tiny step before gradients were written by hand, and after: in turn."""
-    rows = [row for row in records.read("bench")["rows"] if row["part"] == "profile"]
-    rows = [row for row in rows if "in_turn" in row["result"][0]]
-    if not rows:
-        return "no profile is recorded together with the step as it was before"
-    lines = []
-    for result in rows[-1]["result"]:
-        turn = result["in_turn"]
-        lines.append(
-            f"{result['plan']} {turn['after']['share']:.0%} of the floor, "
-            f"{turn['before']['share']:.0%} before ({turn['commit']}): "
-            f"a step took {turn['ratio']:.2f} times as long"
-        )
-    machine = rows[-1]["machine"]
-    cores = f"{machine['threads']} of {machine['cores']} cores"
-    return f"recorded, {cores}, {machine['capability']}: {'; '.join(lines)}"
