@@ -753,7 +753,7 @@ def seen_best(side=np.minimum, back=False):
         5,
         [
             lambda r: (int(r.integers(700, 3000)), 384, 128),
-            lambda r: (int(r.integers(700, 3000)), 100, 61),
+            lambda r: (int(r.integers(300, 900)), 100, 61),
             lambda r: (int(r.integers(700, 3000)), 384, 127),
         ],
     ),
@@ -857,8 +857,9 @@ def best_windows(length, size, overlap, *, swap=False, extra=False, best="earlie
     chosen = []
     for t in range(length):
         poorer = {w: min(t - s, s + size - 1 - t) for w, s in enumerate(starts)}
+        longest = max(poorer.values())
         holding = [w for w in poorer if poorer[w] >= 0]
-        largest = [w for w in holding if poorer[w] == max(poorer.values())]
+        largest = [w for w in holding if poorer[w] == longest]
         chosen.append(
             {
                 "earlier": largest[0],

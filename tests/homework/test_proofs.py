@@ -169,6 +169,8 @@ def test_an_answer_without_a_thought_earns_nothing(unit):
     for e, part in unit.parts():
         for seed in SEEDS:
             for name, answers in trivial(e, part, seed):
+                if any(e.judge(part, seed, case, answer) for case, answer in enumerate(answers)):
+                    continue  # a wrong case loses the part; why it is wrong is asked elsewhere
                 states = [dict(state="ok")] * len(answers)
                 state, _ = e.verdict(part, seed, states, answers)
                 assert state != "ok", (e.name, part.name, seed, name)
@@ -335,13 +337,18 @@ def test_numbers_are_shown_with_the_digits_that_tell_them_apart(got, wanted, say
 EXAMPLES = [(unit, e, part) for unit in UNITS for e, part in unit.parts() if part.accept]
 
 
-def judged(e, part, answer):
-    """(why, megabytes) of an answer that comes back as bytes, as the grader hears it."""
+def heard(e, part, answer):
+    """What the grader says of an answer that comes back as bytes."""
     reply = runner.pack([dict(state="ok", arrays=len(answer))], answer)
+    state, why = grade.hear(reply, e, part, 0)
+    return why if state == "wrong" else state
+
+
+def judged(e, part, answer):
+    """The same, and the megabytes that it took."""
     tracemalloc.start()
     try:
-        state, why = grade.hear(reply, e, part, 0)
-        return why if state == "wrong" else state, tracemalloc.get_traced_memory()[1] / 1e6
+        return heard(e, part, answer), tracemalloc.get_traced_memory()[1] / 1e6
     finally:
         tracemalloc.stop()
 
@@ -375,7 +382,7 @@ def test_the_judge_says_nothing_on_the_instructors_screen():
         for unit in UNITS:
             for e, part in unit.parts():
                 for answer in ([x] * count for x in huge for count in range(1, 5)):
-                    assert judged(e, part, answer)[0] != "ok", (e.name, answer)
+                    assert heard(e, part, answer) != "ok", (e.name, answer)
 
 
 def test_a_shape_is_no_message():

@@ -13,7 +13,7 @@ from minimal.kernels import route
 
 pytestmark = pytest.mark.slow
 RECORDED = records.read("compiled")
-STEP = int(os.environ.get("STEP", 6))  # between cases that are compiled again
+STEP = int(os.environ.get("STEP", 12))  # between cases that are compiled again
 ALL = list(compiled.cases())
 FIRST = {(case.kernel, case.arch): at for at, case in reversed([*enumerate(ALL)])}
 TRIED = sorted({*range(0, len(ALL), STEP), *FIRST.values()})
@@ -28,7 +28,7 @@ raise SystemExit(compiled.main())
 
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory):
-    """The first case of every kernel on either GPU, and every sixth of all: STEP=1 compiles all.
+    """The first case of every kernel on either GPU, and every twelfth of all: STEP=1 compiles all.
     In a process of its own, because in this one Triton is an interpreter."""
     if not route.HAS_TRITON or sys.platform != "linux":
         pytest.skip("Triton is not installed: nothing can be compiled for a GPU here")

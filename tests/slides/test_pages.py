@@ -388,6 +388,7 @@ def test_a_shared_link_shows_the_courses_picture(monkeypatch, home, image, url):
     )
     read = dict(re.findall(r'<meta (?:property|name)="([^"]*)" content="([^"]*)">', made))
     assert read["og:image"] == image and read.get("og:url") == url
+    assert ('rel="canonical"' in made) == bool(home)
     assert read["og:title"] == "A &quot;name&quot;" and len(read["og:image:alt"]) > 40
     assert (
         read["description"]

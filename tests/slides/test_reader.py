@@ -6,7 +6,7 @@ import re
 import pytest
 from matplotlib import image
 
-from course import figures, shades
+from course import figures, owner, shades
 from notebooks import run
 from slides import preview, screens, shell
 
@@ -462,6 +462,7 @@ def test_every_page_tells_others_what_it_is_about(site):
     head = (site[0] / preview.SHARE_PICTURE).read_bytes()[:24]
     size = tuple(int.from_bytes(head[i : i + 4], "big") for i in (16, 20))
     assert head[1:4] == b"PNG" and size == preview.SIZE
+    assert (site[0] / "sitemap.xml").exists() == bool(owner.site_address())
 
 
 @pytest.mark.parametrize("dark", [False, True])
