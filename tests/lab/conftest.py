@@ -16,11 +16,11 @@ def rows_with(name, lead_of):
     """Rows of a whole grid with invented leads, a little apart from seed to seed and row to row."""
     state = records.read("states")["rows"][0]
     for run in GRIDS[name].runs():
-        lead = lead_of(leads.cell_of(run.plan, run.changes or {}))
+        lead = lead_of(leads.cell_of(str(run.plan), run.changes or {}))
         lead *= 1 + 0.02 * (run.seed - 2)
         held_out = [3.1 + 0.01 * run.seed + at / 20 - lead for at in range(20)]
         yield dict(
-            **dict(plan=run.plan, size=run.size, seed=run.seed, steps=run.steps),
+            **dict(plan=str(run.plan), size=run.size, seed=run.seed, steps=run.steps),
             **dict(held_out=held_out, loss=sum(held_out) / 20),
             asked=json.loads(json.dumps(asked_of(run))),
             **{name: state[name] for name in ("commit", "torch", "machine")},

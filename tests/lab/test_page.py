@@ -227,10 +227,11 @@ def test_a_mean_is_clear_above_zero_below_or_neither():
 
 WAITING = re.findall(r'"(\w+)"', " ".join(re.findall(r"whole\((.*?)\)", TEMPLATE)))
 # told a text at a time, by modules that ask for their grids themselves
-for question in ("dose", "who_needs", "content_gradient", "fair", "at_its_best"):
+for question in ("dose", "who_needs", "content_gradient", "fair", "at_its_best", "own_mixture"):
     WAITING += [f"{question}_code", f"{question}_novel"]
 WAITING += ["content_gradient_long_code", *title.ELSEWHERE]
 COEFFICIENTS = {f"blocks.{at}.attention.value.gain": 0.1 * at for at in (8, 9, 10, 11)}
+MIXED = {door: [weight] * 12 for door, weight in dict(q=0.1, k=0.2, v=0.5).items()}
 
 
 def invented(name):
@@ -260,6 +261,7 @@ def invented(name):
             ],
             parameters=700_000,
             coefficients=COEFFICIENTS,
+            mixed=MIXED,
             held_out=[loss + at % 5 / 100 for at in range(8)],
             share={str(at): 0.3 for at in (8, 9, 10, 11)},
             depth={str(at): [1 / (at + 1)] * (at + 1) for at in range(1, 12)},
@@ -302,6 +304,8 @@ def test_the_page_can_be_written_on_the_day_when_all_is_recorded(tmp_path, monke
         "| another text's number |",
         "| SVFormer by −0.025 to 0.000 on the novel |",
         "| queries and keys cost more than the sum of each on code |",
+        "### Left to choose, values ask for more of the token than queries and keys",
+        "Of the same after 2,000 steps on code",
     ):
         assert told in " ".join(text.split()), told
     table = text.partition("On code ([stdlib.json]")[2].partition("\n\nOn the novel")[0]
