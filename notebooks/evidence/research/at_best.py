@@ -43,6 +43,11 @@ def at_their_rates():
     return table(["ahead of `standard`", *(NAMED[text] for text in texts())], lines)
 
 
+def on_the_texts(plan):
+    """How far it is ahead of standard, on each text, in words."""
+    return asked.on_each({text: lead(text, plan) for text in texts()})
+
+
 def foretold():
     """What was written before the first run, and what came."""
     lines = []

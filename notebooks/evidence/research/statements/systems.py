@@ -3,7 +3,17 @@
 from course import records
 from course.owner import CHECKOUT
 from course.significance import holm
-from evidence.research import dose, gains, leads, many_answers, numbers, pairs, who
+from evidence.research import (
+    asked,
+    at_best,
+    dose,
+    gains,
+    leads,
+    many_answers,
+    numbers,
+    pairs,
+    who,
+)
 from evidence.research.answer import TEXTS
 from evidence.research.leads import rank_correlation, with_interval
 from evidence.research.pairs import rows_asked
@@ -223,6 +233,28 @@ def notebook_09_says_what_queries_and_keys_of_the_token_cost():
     so = told in notebook("09")
     so = so and all(who.standings(door) == ["behind", "behind"] for door in ("q", "k"))
     return dict(so=so, queries=[q_code, q_novel], keys=[k_code, k_novel])
+
+
+@said
+def notebooks_04_05_and_09_tell_what_stays_at_each_systems_best_rates():
+    """ResFormer's lead stays on code alone; SVFormer's is not clear there, and behind on the novel.
+    Code first."""
+    found = {
+        plan: [at_best.lead(text, plan) for text in TEXTS] for plan in ("resformer", "svformer")
+    }
+    shown = {plan: [asked.standing(row) for row in rows] for plan, rows in found.items()}
+    so = shown["resformer"][0] == "ahead" and shown["resformer"][1] in ("open", "level")
+    so = so and shown["svformer"] == ["open", "behind"]
+    means = {plan: [float(row["difference"]) for row in rows] for plan, rows in found.items()}
+    stays, behind = leads.number(means["resformer"][0]), leads.number(-means["svformer"][1])
+    so = so and f"the lead on code stays, {stays} nats, and on the novel it cannot" in notebook(
+        "04"
+    )
+    so = so and "the lead is not clear on code, and on the novel SVFormer is behind" in notebook(
+        "05"
+    )
+    so = so and f"and on the novel SVFormer is behind by {behind}." in notebook("09")
+    return dict(so=so) | means
 
 
 @said
