@@ -29,7 +29,7 @@ def bounded(shape, **options):
 # ---- Triton --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("splits", (None, 1, 7))
+@pytest.mark.parametrize("splits", (None, pytest.param(1, marks=pytest.mark.slow), 7))
 @pytest.mark.parametrize("shape", DECODING.values(), ids=DECODING)
 def test_split_decode_equals_the_reference_however_the_keys_are_split(shape, splits, interpreter):
     from minimal.kernels.decode import run_split

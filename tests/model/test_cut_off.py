@@ -6,7 +6,8 @@ import torch
 
 from minimal.generate import generate
 from minimal.model import cache as caches
-from minimal.variants import PLANS, build
+from minimal.variants import build
+from tests.model.test_plans import EVERY_QUICKLY
 
 SMALL = dict(layers=4, width=16, heads=2, vocab=97, context=64)
 IDS = torch.randint(97, (2, 40), generator=torch.Generator().manual_seed(1))
@@ -40,7 +41,7 @@ def places(model):
 
 
 @pytest.mark.parametrize("how", CACHES)
-@pytest.mark.parametrize("plan", PLANS)
+@EVERY_QUICKLY
 @torch.inference_mode()
 def test_a_pass_that_is_cut_off_leaves_the_cache_as_it_was(plan, how, monkeypatch):
     monkeypatch.setattr(caches, "SLACK", 3)  # rings turn over at every other pass

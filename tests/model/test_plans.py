@@ -40,7 +40,16 @@ def one_of_each():
     return chosen
 
 
-ONE_OF_EACH = pytest.mark.parametrize("plan", one_of_each())
+OF_EACH = one_of_each()
+ONE_OF_EACH = pytest.mark.parametrize("plan", OF_EACH)
+
+
+def quickly(plan):
+    """A plan of whose kinds `make check` has met all already is left to `make test`."""
+    return plan if plan in OF_EACH else pytest.param(plan, marks=pytest.mark.slow)
+
+
+EVERY_QUICKLY = pytest.mark.parametrize("plan", [*map(quickly, PLANS)])
 
 
 @torch.no_grad()
@@ -102,7 +111,7 @@ def test_a_model_in_float64_says_the_same_with_more_digits(plan):
     assert torch.allclose(pieces, double, atol=1e-6)
 
 
-@EVERY
+@EVERY_QUICKLY
 @torch.no_grad()
 def test_rings_in_buffers_that_slide_give_the_same_answers(plan, monkeypatch):
     monkeypatch.setattr(cache_module, "SLACK", 3)
@@ -130,7 +139,7 @@ def test_a_cache_with_capacity_gives_the_same_answers(plan):
         model(ids, cache=cache)
 
 
-@EVERY
+@EVERY_QUICKLY
 @torch.no_grad()
 def test_a_cache_that_stores_the_rows_of_tables_gives_the_same_answers(plan):
     model, ids = awake(plan, windows=(9, 0, 5, 9, 7, 0)), tokens(28)
@@ -174,7 +183,7 @@ def test_the_future_does_not_reach_back(plan):
     assert not torch.allclose(before[:, 15:], after[:, 15:], atol=1e-3)
 
 
-@EVERY
+@EVERY_QUICKLY
 @torch.no_grad()
 def test_the_cache_holds_what_was_counted(plan):
     """Forty tokens of batch 2, storages counted once, fp32: the counted bytes per token, scaled."""
@@ -276,7 +285,7 @@ def test_a_term_over_values_that_no_layer_makes_is_refused(value, read):
         build(plan, "nano", **SHORT)(tokens(4))
 
 
-@EVERY
+@EVERY_QUICKLY
 def test_every_plan_reads_learns_and_decodes_in_half_precision(plan):
     stands_half_precision(plan, torch.bfloat16)
 

@@ -7,9 +7,8 @@ import minimal.generate as generating
 from minimal.generate import generate
 from minimal.model import cache as caches
 from minimal.model import still
-from minimal.variants import PLANS
 from tests.model.test_cut_off import CutOff, awake, cut_off
-from tests.model.test_plans import fewest
+from tests.model.test_plans import EVERY_QUICKLY, fewest
 
 IDS = torch.randint(97, (3, 9), generator=torch.Generator().manual_seed(1))
 
@@ -28,7 +27,7 @@ def long_texts(monkeypatch):
     monkeypatch.setattr(generating, "worth_storing", lambda *sizes: False)
 
 
-@pytest.mark.parametrize("plan", PLANS)
+@EVERY_QUICKLY
 def test_every_plan_writes_the_same_text(plan, as_it_is, long_texts):
     model = awake(plan, smear=True)
     how = dict(seed=3, top_k=40)
