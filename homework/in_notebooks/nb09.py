@@ -312,27 +312,20 @@ def fewer(r):
         "all layers share the cost: one unit of width costs 2 C numbers in EVERY layer",
         dict(shared=False),
     ),
-    slip(
-        2,
-        "to the NEAREST unit: you rounded up",
-        lambda L, C, F, extra: math.ceil(F - extra / (2 * C * L)),
-    ),
-    slip(
-        2,
-        "to the NEAREST unit: you rounded down",
-        lambda L, C, F, extra: math.floor(F - extra / (2 * C * L)),
-    ),
-    slip(2, "a width is a whole number: round it", lambda L, C, F, extra: F - extra / (2 * C * L)),
+    Wrong("rounded up", 2, "to the NEAREST unit: you rounded up", dict(whole=math.ceil)),
+    Wrong("rounded down", 2, "to the NEAREST unit: you rounded down", dict(whole=math.floor)),
+    Wrong("not rounded", 2, "a width is a whole number: round it", dict(whole=float)),
     slip(
         2,
         "one unit of width costs a row and a column of C numbers: 2 C in every layer, "
         "and C is missing",
         lambda L, C, F, extra: round(F - extra / (2 * L)),
     ),
-    slip(
+    Wrong(
+        "three matrices",
         2,
         "a network has two matrices, not three: 2 C numbers a unit and layer",
-        lambda L, C, F, extra: round(F - extra / (3 * C * L)),
+        dict(matrices=3),
     ),
     slip(
         2,
@@ -349,15 +342,17 @@ def fewer(r):
         "that is by how much the width changes; wanted the width that is left",
         lambda L, C, F, extra: round(extra / (2 * C * L)),
     ),
-    slip(
+    Wrong(
+        "eight matrices",
         2,
         "a unit of width costs 2 C numbers a layer, not 8 C: `hidden` is the width itself",
-        lambda L, C, F, extra: round(F - extra / (8 * C * L)),
+        dict(matrices=8),
     ),
-    slip(
+    Wrong(
+        "four matrices",
         2,
         "a network has two matrices, not four: 2 C numbers a unit and layer",
-        lambda L, C, F, extra: round(F - extra / (4 * C * L)),
+        dict(matrices=4),
     ),
     slip(
         2,
@@ -382,7 +377,7 @@ def fewer(r):
     level="easy",
     minutes=5,
 )
-def equal_width(layers, width, hidden, extra, *, sign=-1, matrices=2, shared=True):
+def equal_width(layers, width, hidden, extra, *, sign=-1, matrices=2, shared=True, whole=round):
     """The width of the feed-forward networks, to the nearest unit, with which a plan has as many
     parameters as the standard model.
 
@@ -390,7 +385,7 @@ def equal_width(layers, width, hidden, extra, *, sign=-1, matrices=2, shared=Tru
     W_out (C, hidden) in each layer. extra: how many more parameters the plan has at that width.
     """
     unit_of_width = matrices * width * (layers if shared else 1)
-    return round(hidden + sign * extra / unit_of_width)
+    return whole(hidden + sign * extra / unit_of_width)
 
 
 # ---- what does the token explain? ----------------------------------------------------------------
