@@ -33,7 +33,8 @@ def test_every_cell_of_the_grid_is_told_once():
         (HOME, "The gradient's way home to the first layer helps"),
         (SAID, "the number helps; the gradient alone is not shown to"),
         (dict(HOME, forward=0.03), "the number helps, and so does the gradient's way home"),
-        (NOTHING, "Neither the number"),
+        (NOTHING, "its gradient clearly helps alone (on code)"),
+        (dict(NOTHING, both=0.05), "nor its gradient clearly helps alone; together they do"),
     ],
 )
 def test_the_heading_says_which_part_helps_alone(record, by_way, heading):

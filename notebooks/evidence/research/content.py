@@ -66,7 +66,8 @@ def what_helps():
         return "Of the first layer's value the number helps; the gradient alone is not shown to"
     if gradient:
         return "The gradient's way home to the first layer helps; the number is not shown to"
-    return "Neither the number of the first layer's value nor its gradient clearly helps alone"
+    alone = "Neither the number of the first layer's value nor its gradient clearly helps alone"
+    return f"{alone}; together they do" if is_ahead("v1", "both") else alone
 
 
 def sentence():

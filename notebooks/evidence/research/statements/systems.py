@@ -6,6 +6,7 @@ from course.significance import holm
 from evidence.research import (
     asked,
     at_best,
+    content,
     dose,
     gains,
     leads,
@@ -254,6 +255,25 @@ def notebooks_04_05_and_09_tell_what_stays_at_each_systems_best_rates():
         "05"
     )
     so = so and f"and on the novel SVFormer is behind by {behind}." in notebook("09")
+    return dict(so=so) | means
+
+
+@said
+def notebooks_04_and_09_say_that_number_and_gradient_of_v1_help_only_together():
+    """Both lead standard, clearly, on both texts; the number alone and the gradient alone on
+    neither, over standard or over the cell in which nothing passes. Code first."""
+    leads_, gains_ = {}, {}
+    for way in ("both", "forward", "gradient"):
+        leads_[way] = [content.lead(text, content.passed_cell("v1", way)) for text in TEXTS]
+        gains_[way] = [content.gain(text, "v1", way) for text in TEXTS]
+    so = content.texts() == [*TEXTS]
+    for found in (leads_, gains_):
+        so = so and {asked.standing(row) for row in found["both"]} == {"ahead"}
+        alone = found["forward"] + found["gradient"]
+        so = so and "ahead" not in map(asked.standing, alone)
+    means = {way: [leads.number(row["difference"]) for row in rows] for way, rows in leads_.items()}
+    told = "together lead by {} nats on code and {} on the novel".format(*means["both"])
+    so = so and told in notebook("04") and told in notebook("09")
     return dict(so=so) | means
 
 
