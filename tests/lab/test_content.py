@@ -88,4 +88,4 @@ def test_one_text_alone_is_told_as_one(record):
     record()
     assert not content.texts()
     record(code=HOME)
-    assert content.texts() and "novel" not in content.cells() + content.sentence()
+    assert content.texts() and "novel" not in content.cells()

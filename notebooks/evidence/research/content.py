@@ -14,7 +14,6 @@ from evidence.research.asked import (
     below,
     came_between,
     named_if_alone,
-    on_each,
     so,
     standing,
     within,
@@ -68,15 +67,6 @@ def what_helps():
         return "The gradient's way home to the first layer helps; the number is not shown to"
     alone = "Neither the number of the first layer's value nor its gradient clearly helps alone"
     return f"{alone}; together they do" if is_ahead("v1", "both") else alone
-
-
-def sentence():
-    """What each half of V1 gains by itself, on each text."""
-    parts = []
-    for way in ("both", "forward", "gradient"):
-        gains = {text: gain(text, "v1", way) for text in texts()}
-        parts.append(f"{PASSED_WORDS[way]} {on_each(gains)}")
-    return f"Ahead of the model in which neither passes: {'; '.join(parts)}"
 
 
 def cells():

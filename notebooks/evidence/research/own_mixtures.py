@@ -50,7 +50,7 @@ def asks_most(text, plan):
     return all(v[seed] > max(q[seed], k[seed]) for seed in v)
 
 
-def means(text, plan):
+def shares_in_words(text, plan):
     shares = {door: fmean(token_shares(text, plan, door).values()) for door in ASKING}
     return ", ".join(f"{words} {shares[door]:.2f}" for door, words in ASKING.items())
 
@@ -75,7 +75,7 @@ def sentence():
     """The token's share, by door, on each text."""
     parts = []
     for plan, words in APART.items():
-        on = " and ".join(f"{means(text, plan)} on {NAMED[text]}" for text in texts())
+        on = " and ".join(f"{shares_in_words(text, plan)} on {NAMED[text]}" for text in texts())
         parts.append(f"{words} {on}")
     return f"The token's share in the upper half of the layers: {'; '.join(parts)}"
 
@@ -105,7 +105,9 @@ def asked_for(text, plan):
 
 def foretold():
     """What was written before the first run, and what came."""
-    return table(["foretold", "came"], [*of_values(), *of_the_others(), *of_leads(), our_mind()])
+    return table(
+        ["foretold", "came"], [*of_values(), *of_queries_and_keys(), *of_leads(), our_mind()]
+    )
 
 
 def of_values():
@@ -113,11 +115,11 @@ def of_values():
         for text in texts():
             yield [
                 f"{words} v asks for more of the token than q and k, every seed, on {NAMED[text]}",
-                f"{so(asks_most(text, plan))}: {means(text, plan)}",
+                f"{so(asks_most(text, plan))}: {shares_in_words(text, plan)}",
             ]
 
 
-def of_the_others():
+def of_queries_and_keys():
     for text in texts():
         q, k, v = (fmean(token_shares(text, "coef-apart", door).values()) for door in ASKING)
         yield [
