@@ -12,7 +12,7 @@ from minimal.compare.runs import asked_of
 from minimal.data import results
 
 
-def rows_with(name, lead_of):
+def rows_with(name, lead_of, more):
     """Rows of a whole grid with invented leads, a little apart from seed to seed and row to row."""
     state = records.read("states")["rows"][0]
     for run in GRIDS[name].runs():
@@ -24,19 +24,20 @@ def rows_with(name, lead_of):
             **dict(held_out=held_out, loss=sum(held_out) / 20),
             asked=json.loads(json.dumps(asked_of(run))),
             **{name: state[name] for name in ("commit", "torch", "machine")},
+            **more(run),
         )
 
 
 @pytest.fixture
 def write_grid(tmp_path, monkeypatch):
     """write_grid(name, lead_of) records a whole grid in an empty folder: each cell, named as in
-    tables, leads by lead_of(cell)."""
+    tables, leads by lead_of(cell); more(run) is what its rows hold beside."""
     head, states = records.read("tuning_code"), records.read("states")
     monkeypatch.setattr(records, "EVIDENCE", tmp_path)
     results.write(tmp_path / "states.json", states)
 
-    def write(name, lead_of):
-        rows = list(rows_with(name, lead_of))
+    def write(name, lead_of, more=lambda run: {}):
+        rows = list(rows_with(name, lead_of, more))
         results.write(tmp_path / f"{name}.json", head | dict(rows=rows))
 
     return write
@@ -62,4 +63,9 @@ def recorded(folder, monkeypatch, study, name, cells, share, count=None):
 
 def came_of(study):
     """{what was foretold: what came}, as a study's page says."""
-    return dict(line.strip("| ").split(" | ") for line in study.foretold().splitlines())
+    return came_in(study.foretold())
+
+
+def came_in(told):
+    """The same, of a table."""
+    return dict(line.strip("| ").split(" | ") for line in told.splitlines())

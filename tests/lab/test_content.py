@@ -4,6 +4,7 @@ import pytest
 
 from evidence.research import content, leads
 from evidence.research.grids import GRIDS
+from tests.lab.conftest import came_in, came_of
 
 HOME = dict(both=0.05, forward=0.005, gradient=0.04, neither=0.0, other=-0.02)
 SAID = dict(both=0.05, forward=0.05, gradient=0.0, neither=0.0, other=-0.02)
@@ -44,7 +45,7 @@ def test_the_heading_says_which_part_helps_alone(record, by_way, heading):
 
 def test_foretold_stands_beside_what_came(record):
     record(code=HOME, novel=SAID)
-    lines = dict(line[2:-2].split(" | ") for line in content.foretold().splitlines())
+    lines = came_of(content)
     half = "gains at least half of what both gain on code"
     assert lines[f"V1: the gradient alone {half}"] == "so, in the mean: +0.040 of +0.050"
     assert lines[f"x0 W_V: the number alone {half}"].startswith("not so, in the mean: +0.005")
@@ -62,7 +63,7 @@ def test_four_times_as_long_is_told_beside_what_was_foretold(record, write_grid)
     assert not content.texts_of_long()
     said = dict(SAID, other=-0.04)
     write_grid("content_gradient_long_code", lambda cell: said.get(cell.split("-")[-1], 0))
-    lines = dict(line[2:-2].split(" | ") for line in content.foretold_of_long().splitlines())
+    lines = came_in(content.foretold_of_long())
     signs = lines["the signs are those of 500 steps"]
     assert signs.startswith("so")
     assert lines["V1: number and gradient gain .02 to .08"].startswith("so: ")

@@ -9,6 +9,7 @@ from course import records
 from evidence.research import asked, dose, leads, pairs, title
 from evidence.research.grids import GRIDS
 from minimal.data import results
+from tests.lab.conftest import came_in, came_of
 
 AHEAD = {"standard, hidden 416": 0.02, "standard, hidden 736": 0.045}
 A_LAYER = {"x0-v": 0.009, "row12": 0.008, "bov-fixed": 0.04}
@@ -88,7 +89,7 @@ def test_what_a_mean_alone_says_is_called_so():
 
 def test_foretold_stands_beside_what_came(record):
     record(code=1, novel=0.3)
-    lines = dict(line[2:-2].split(" | ") for line in dose.foretold().splitlines())
+    lines = came_of(dose)
     assert lines["all twelve lead by .08 to .13 on code"].startswith("so: **+0.108**")
     steps = lines["on code every further layer from the top gains or costs less than .02"]
     assert steps.startswith("so, in the mean: 0.009 a layer at most")
@@ -143,7 +144,7 @@ def test_the_answer_is_that_of_a_fair_start_once_it_is_whole_on_both_texts(recor
     assert "by +0.10" in dose.sentence() and "is behind `standard` on the novel" in dose.sentence()
     assert dose.opening()[1] == "At this scale it depends on the text"
     assert "ten others tried" in dose.of_the_rates() and "+0.108" in dose.of_the_rates()
-    lines = dict(line[2:-2].split(" | ") for line in dose.fair_foretold().splitlines())
+    lines = came_in(dose.fair_foretold())
     assert lines["between .060 and .130 on code"].startswith("so: **+0.100**")
     assert lines["between .003 and .015 on the novel"].startswith("less: ")
     assert lines["our mind changes: below .01 on the novel"] == "it did"

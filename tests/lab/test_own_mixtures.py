@@ -1,13 +1,10 @@
 """Is what query, key and value choose told from whole grids only, in sentences that hold?"""
 
-import json
-
 import pytest
 
-from course import records
 from evidence.research import own_mixtures
 from evidence.research.grids import GRIDS
-from minimal.data import results
+from tests.lab.conftest import came_of
 
 AS_SAID = dict(q=0.1, k=0.15, v=0.6)
 LEADS = {"coef-shared": 0.03, "coef-apart": 0.035, "depth-shared": 0.03, "depth-apart": 0.05}
@@ -19,14 +16,11 @@ def record(write_grid):
     the token in the upper half, and for nothing of it below; one choice for all for `shared`."""
 
     def written(text, weights, shared=0.5, over_depth=None):
-        name = f"own_mixture_{text}"
-        write_grid(name, lambda cell: LEADS.get(cell, 0.0))
-        path = records.EVIDENCE / f"{name}.json"
-        recorded = json.loads(path.read_text())
-        for row in recorded["rows"]:
-            asks = weights if row["plan"].startswith("coef") else over_depth or weights
-            row["mixed"] = mixed(row["plan"], row["seed"], asks, shared)
-        results.write(path, recorded)
+        def mixes(run):
+            asks = weights if str(run.plan).startswith("coef") else over_depth or weights
+            return dict(mixed=mixed(str(run.plan), run.seed, asks, shared))
+
+        write_grid(f"own_mixture_{text}", lambda cell: LEADS.get(cell, 0.0), mixes)
 
     return written
 
@@ -42,10 +36,6 @@ def mixed(plan, seed, weights, shared):
         over_depth = plan.startswith("depth")
         found[door] = [[w, 1 - w] for w in by_layer] if over_depth else by_layer
     return found
-
-
-def told():
-    return dict(line[2:-2].split(" | ") for line in own_mixtures.foretold().splitlines())
 
 
 def test_every_cell_of_the_grid_is_told_once():
@@ -68,7 +58,7 @@ def test_as_foretold_it_is_told_so(record):
     assert "with learned weights queries 0.10, keys 0.15, values 0.60 on code" in (
         own_mixtures.sentence()
     )
-    lines = told()
+    lines = came_of(own_mixtures)
     assert all(came.startswith("so") for what, came in lines.items() if "lies nearer" in what)
     assert all(
         came.startswith("so: queries") for what, came in lines.items() if "every seed" in what
@@ -85,7 +75,7 @@ def test_where_values_ask_for_less_it_is_told_so(record):
     assert own_mixtures.heading() == (
         "Left to choose, values do not ask for more of the token than queries and keys (on code)"
     )
-    lines = told()
+    lines = came_of(own_mixtures)
     assert lines["weights of q and k below .2 on code"].startswith("not so: 0.50, 0.10")
     assert lines["the one pair lies nearer to v's than to q's on code"].startswith("not so")
     assert own_mixtures.our_mind()[1] == "it did, on code"

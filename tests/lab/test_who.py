@@ -6,6 +6,7 @@ import pytest
 
 from evidence.research import leads, who
 from evidence.research.grids import GRIDS
+from tests.lab.conftest import came_of
 
 ONES = dict(q=-0.03, k=-0.04, v=0.10)
 
@@ -65,7 +66,7 @@ def test_one_text_alone_is_told_as_one(record):
 
 def test_foretold_stands_beside_what_came(record):
     record(code=ONES, novel=dict(q=-0.02, k=-0.02, v=-0.03))
-    lines = dict(line[2:-2].split(" | ") for line in who.foretold().splitlines())
+    lines = came_of(who)
     assert lines["queries lead by −0.05 to −0.01 on code"].startswith("so: **−0.030**")
     assert lines["values lead by +0.02 to +0.04 on the novel"].startswith("less: **−0.030**")
     sums = lines["queries and keys cost more than the sum of each on code"]

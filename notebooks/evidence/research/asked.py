@@ -5,7 +5,7 @@
                                     of the seeds and that of the held-out rows
     standing(row)                   what such a lead shows, by the margin set before the runs
 
-dose, who, content and at_best ask one question each.
+dose, who, content, at_best and own_mixtures ask one question each.
 """
 
 from functools import partial

@@ -50,9 +50,14 @@ def asks_most(text, plan):
     return all(v[seed] > max(q[seed], k[seed]) for seed in v)
 
 
+def mean_shares(text, plan):
+    """The mean over seeds, for q, k and v in turn."""
+    return [fmean(token_shares(text, plan, door).values()) for door in ASKING]
+
+
 def shares_in_words(text, plan):
-    shares = {door: fmean(token_shares(text, plan, door).values()) for door in ASKING}
-    return ", ".join(f"{words} {shares[door]:.2f}" for door, words in ASKING.items())
+    shares = zip(ASKING.values(), mean_shares(text, plan))
+    return ", ".join(f"{words} {share:.2f}" for words, share in shares)
 
 
 # ---- the answer ----------------------------------------------------------------------------------
@@ -121,7 +126,7 @@ def of_values():
 
 def of_queries_and_keys():
     for text in texts():
-        q, k, v = (fmean(token_shares(text, "coef-apart", door).values()) for door in ASKING)
+        q, k, v = mean_shares(text, "coef-apart")
         yield [
             f"weights of q and k below .2 on {NAMED[text]}",
             f"{so(max(q, k) < 0.2)}: {q:.2f}, {k:.2f}",
@@ -152,7 +157,7 @@ def our_mind():
     """The condition under which the answer would be another."""
     less = []
     for text in texts():
-        q, k, v = (fmean(token_shares(text, "coef-apart", door).values()) for door in ASKING)
+        q, k, v = mean_shares(text, "coef-apart")
         if v <= max(q, k):
             less.append(NAMED[text])
     word = f"it did, on {' and '.join(less)}" if less else "it did not"
