@@ -100,17 +100,11 @@ sys.stderr.flush()
 os._exit(code)
 """
 
-# what most notebooks and commands import: the first optimizer and the first count import dynamo,
-# 1.4 CPU seconds; not Triton, which reads its environment as it comes. Dynamo asks for it at once,
-# and is told that there is none: only its kernels for GPUs would be other ones.
+# what most notebooks and commands import; not Triton, which reads its environment as it comes
 IMPORTS = """
 import sys
 import numpy, torch
 import matplotlib.backends.backend_agg, matplotlib.figure, matplotlib.font_manager
-sys.modules["triton"] = None
-import torch._dynamo
-del sys.modules["triton"]
-torch.utils._triton.has_triton_package.cache_clear()
 assert not [name for name in sys.modules if name.startswith("triton")]
 """
 

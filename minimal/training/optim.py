@@ -4,6 +4,7 @@ rows.py says which parameter is treated how, and by whom; recipes.py, how fast.
 """
 
 import torch
+from torch.optim.adamw import adamw
 
 from minimal.training.device import compute_dtype
 from minimal.training.rows import KEPT, carried, groups, owners, rows_by_name
@@ -116,31 +117,47 @@ class Stack:
 
 
 class Elementwise:
-    """Parameters under one AdamW row, by torch's fused kernel: on a CPU 3.4 times as fast."""
+    """Parameters under one AdamW row, by torch's fused kernel: on a CPU 3.4 times as fast.
+
+    The function alone: torch's class of that name first loads torch.compile, two seconds in which
+    nothing is trained.
+    """
 
     def __init__(self, named, row):
         self.named, self.row = named, row
-        on_gpu = next(iter(named.values())).is_cuda
-        self.adamw = torch.optim.AdamW(
-            named.values(), row.lr, row.betas, row.eps, row.decay, capturable=on_gpu, fused=True
-        )
-        for p in named.values():
-            self.adamw.state[p] = dict(
+        self.kept = {
+            name: dict(
                 step=torch.zeros((), device=p.device),
                 exp_avg=torch.zeros_like(p),
                 exp_avg_sq=torch.zeros_like(p),
             )
+            for name, p in named.items()
+        }
 
+    @torch.no_grad()
     def step(self, rate):
-        self.adamw.param_groups[0]["lr"] = rate
-        self.adamw.step()
+        moved = {name: p for name, p in self.named.items() if p.grad is not None}
+        kept = [self.kept[name] for name in moved]
+        beta1, beta2 = self.row.betas
+        adamw(
+            list(moved.values()),
+            [p.grad for p in moved.values()],
+            [state["exp_avg"] for state in kept],
+            [state["exp_avg_sq"] for state in kept],
+            [],  # what amsgrad would keep
+            [state["step"] for state in kept],
+            fused=True,
+            amsgrad=False,
+            beta1=beta1,
+            beta2=beta2,
+            lr=rate,
+            weight_decay=self.row.decay,
+            eps=self.row.eps,
+            maximize=False,
+        )
 
     def state(self):
-        return {
-            f"{name}/{key}": value
-            for name, p in self.named.items()
-            for key, value in self.adamw.state[p].items()
-        }
+        return {f"{name}/{key}": x for name, kept in self.kept.items() for key, x in kept.items()}
 
 
 @torch.no_grad()

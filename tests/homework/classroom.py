@@ -16,13 +16,13 @@ WHOLE = marking.find("hw03")
 UNIT = copy.copy(WHOLE)  # three of its exercises, for a class of more than 30
 UNIT.exercises = {name: WHOLE.exercises[name] for name in ("owners", "skip_heads", "svformer")}
 HONEST = (HOMEWORK / "solutions" / UNIT.folder / "reference.py").read_text()
-DOORS = ("skip_heads", "skip_heads_2", "skip_heads_3")  # where attacks stand in one file
+DOORS = ("skip_heads", *(f"skip_heads_{n}" for n in range(2, 6)))  # where attacks stand in one file
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 
 
 def with_doors(unit):
-    """The unit with skip_heads three times, and svformer behind it. One sandbox, which takes two
-    seconds to start, meets three attacks; honest work behind them meets what they leave."""
+    """The unit with skip_heads five times, and svformer behind it. One sandbox, which takes two
+    seconds to start, meets five attacks; honest work behind them meets what they leave."""
     wide = copy.copy(unit)
     wide.exercises = {}
     for name in DOORS:

@@ -103,7 +103,7 @@ class Class:
 
     def grade(self, way):
         arguments = ["hw03", self.handed, "--out", self.out, "--isolation", way, "--seed", 7]
-        limits = ["--seconds", 2, "--most", 15, "--jobs", max(2, os.cpu_count())]
+        limits = ["--seconds", 1, "--most", 15, "--jobs", max(2, os.cpu_count())]
         said = io.StringIO()
         with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(said):
             patch.setattr(grade, "find", lambda name: WIDE)
@@ -137,8 +137,8 @@ class Scene:
 
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory, home, way):
-    """A class of more than 30: attacks, three to a file and some under strange names, honest work,
-    and a dozen who handed in nothing."""
+    """A class of more than 30: attacks, five to a file and some under strange names, honest work,
+    and sixteen who handed in nothing."""
     handed = Class(tmp_path_factory.mktemp("class"), home[0])
     handed.hand_in("honest", ALL_HONEST)
     attacks = list(INSIDE)
@@ -166,7 +166,7 @@ def graded(tmp_path_factory, home, way):
     (handed.handed / "mallory").symlink_to("victim")
     (handed.handed / "trudy").mkdir()
     (handed.handed / "trudy" / UNIT.file).symlink_to(f"../victim/{UNIT.file}")
-    nothing = [f"nothing-{number:02}" for number in range(12)]
+    nothing = [f"nothing-{number:02}" for number in range(16)]
     for name in nothing:
         (handed.handed / name).mkdir()
     handed.stems |= {name: name.encode() for name in ("mallory", "trudy", *nothing)}

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MACHINE = re.compile(r"(?<![\w.~-])/(work|root|home|Users|tmp/[\w.-]+)/")  # somebody's folders
@@ -118,3 +119,16 @@ def test_importing_minimal_and_its_modules_leaves_heavy_packages_unloaded():
     assert fresh("import sys, minimal; print(*{'torch'} & set(sys.modules))") == set(), (
         "the doctor runs without torch"
     )
+
+
+def test_training_on_a_cpu_begins_without_the_compiler(tmp_path):
+    """Loading torch.compile takes two seconds, in which a learner waits for the first step."""
+    what = dict(size="smoke", steps=2, corpus="stdlib", out=str(tmp_path / "run"), device="cpu")
+    code = f"""
+        import sys
+        from minimal import Run, train
+        train(Run("bov", **{what!r}))
+        print(*sys.modules)
+    """
+    loaded = fresh(textwrap.dedent(code))
+    assert "torch" in loaded and "torch._dynamo" not in loaded
