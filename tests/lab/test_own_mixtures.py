@@ -55,9 +55,6 @@ def test_as_foretold_it_is_told_so(record):
     record("code", AS_SAID)
     record("novel", AS_SAID)
     assert own_mixtures.heading().startswith("Left to choose, values ask for more of the token")
-    assert "with learned weights queries 0.10, keys 0.15, values 0.60 on code" in (
-        own_mixtures.sentence()
-    )
     lines = came_of(own_mixtures)
     assert all(came.startswith("so") for what, came in lines.items() if "lies nearer" in what)
     assert all(
@@ -66,7 +63,9 @@ def test_as_foretold_it_is_told_so(record):
     assert lines["weights: apart ahead of shared by less than .01 on code"].startswith("so")
     assert lines["over depth: apart ahead of shared by .01 or more on code"].startswith("so")
     assert own_mixtures.our_mind()[1] == "it did not"
-    assert "0.10, 0.15, 0.60" in own_mixtures.cells() and "| 0.50 |" in own_mixtures.cells()
+    told = own_mixtures.cells()
+    assert "0.10, 0.15, 0.60" in told and "| 0.50 |" in told
+    assert "| over depth: for each, ahead of one for all | **+0.020**" in told
 
 
 def test_where_values_ask_for_less_it_is_told_so(record):
@@ -94,6 +93,18 @@ def test_weights_and_choices_over_depth_may_say_different_things(record):
 def test_one_seed_in_which_they_do_not_is_enough(record):
     record("code", dict(q=0.3, k=0.1, v=0.3))
     assert not own_mixtures.asks_most("code", "coef-apart")
+
+
+def test_what_is_read_of_the_last_layers_is_counted_from_an_even_choice(monkeypatch):
+    """0 where all parts are read alike; where the last alone is, all that an even choice leaves."""
+    evenly = [[1 / n] * n for n in range(1, 13)]
+    last = [[0.0] * at + [1.0] for at in range(12)]
+    first = [[1.0] + [0.0] * at for at in range(12)]
+    row = dict(plan="depth-apart", seed=0, mixed=dict(q=evenly, k=last, v=first))
+    monkeypatch.setattr(own_mixtures.pairs, "rows_of", lambda grid: [row])
+    found = {door: own_mixtures.of_the_last("code", door)[0] for door in "qkv"}
+    even = sum(3 / n for n in range(7, 13)) / 6
+    assert found == pytest.approx(dict(q=0.0, k=1 - even, v=-even))
 
 
 def test_nothing_is_told_before_a_grid_is_whole(write_grid):

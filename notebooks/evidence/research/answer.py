@@ -13,9 +13,9 @@ from course import figures, records
 from evidence.research import gains, leads, numbers, pairs, slopes, title, why
 from evidence.research.grids import GRIDS
 from evidence.research.names import HEADLINE
+from evidence.research.title import TEXTS
 from minimal.compare.runs import asked_of
 
-TEXTS = ("code", "novel")
 LATER = {  # systems of grids beside the big table: their grid
     "ngram-hash": "frontier_forms",
     "engram": "frontier",

@@ -11,9 +11,8 @@ dose, who, content, at_best and own_mixtures ask one question each.
 from functools import partial
 
 from evidence.research import leads, pairs
-from evidence.research.answer import TEXTS
 from evidence.research.leads import as_row_with_rows, row_in_words
-from evidence.research.title import MARGIN
+from evidence.research.title import MARGIN, TEXTS
 
 NAMED = dict(code="code", novel="the novel")
 

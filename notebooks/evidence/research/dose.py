@@ -10,7 +10,6 @@ What was foretold stands in title.EXPECTED_DOSE; here each of its sentences meet
 from course import figures
 from course.markdown import table
 from evidence.research import answer, asked, leads, pairs
-from evidence.research.answer import TEXTS
 from evidence.research.asked import NAMED, above, below, came_between, on_each, so, standing, within
 from evidence.research.leads import number, row_in_words, signed
 from evidence.research.title import (
@@ -19,6 +18,7 @@ from evidence.research.title import (
     LAYERS,
     MARGIN,
     SECOND,
+    TEXTS,
     TOP,
     WIDENED,
     in_layers,

@@ -20,10 +20,10 @@ import torch.nn.functional as F
 from course import records
 from course.markdown import table
 from evidence.research import title
-from evidence.research.answer import TEXTS
 from evidence.research.asked import so
 from evidence.research.leads import as_row_with_rows, row_in_words
 from evidence.research.pairs import rows_once_whole
+from evidence.research.title import TEXTS
 from minimal.analysis import observe
 from minimal.command import command
 from minimal.compare import ledger

@@ -2,9 +2,10 @@
 
 import statistics
 
-from evidence.research import factorial, pairs
+from evidence.research import factorial, own_mixtures, pairs
+from evidence.research.asked import NAMED
 from evidence.research.cells import WAR
-from evidence.research.leads import as_row, between, bounds, number, signed
+from evidence.research.leads import as_row, between, bounds, mean_and_range, number, signed
 from evidence.research.statements import ends_of, of
 from minimal.compare import intervals
 from minimal.compare.curves import critical_point
@@ -100,6 +101,27 @@ def arithmetic_saved():
     saved = f"{100 * (1 - ours / theirs):.1f} %"
     more = WAR.steps * (theirs / ours - 1)
     return f"{saved} of arithmetic that BoV saves would buy {more:.0f} steps"
+
+
+# ---- what query, key and value choose ------------------------------------------------------------
+
+
+def x0_share(plan, door):
+    """x0's share of what a door reads in the upper half, mean and range of seeds, on both texts."""
+    return both_texts(lambda text: own_mixtures.token_shares(text, plan, door), mean_and_range)
+
+
+def last_read(door):
+    """What a door reads of the last parts more than if it read all evenly, on both texts."""
+    return both_texts(lambda text: own_mixtures.of_the_last(text, door), over_seeds)
+
+
+def both_texts(found, in_words):
+    by_text = {}
+    for text, name in NAMED.items():
+        recorded(f"own_mixture_{text}")
+        by_text[name] = in_words(found(text).values())
+    return " and ".join(f"{words} on {name}" for name, words in by_text.items())
 
 
 # ---- ResFormer and SVFormer ----------------------------------------------------------------------

@@ -71,6 +71,7 @@ AT_SLOW_GAINS = (
     "At gains' rates of .05 and .005, beside the .031 that the paper's rule of batch sizes gives "
     "for ours."
 )
+REPORTED = "Reported after the paper, without seeds, of larger models. "
 NOTES = {
     "bov-skipv1": "SkipV1Former's abstract (2510.16807) reports better perplexity than standard "
     "attention. Ours: {skipv1} over standard (grid sharing).",
@@ -199,6 +200,21 @@ NOTES = {
     "lam-loss": "After the first tenth {weights_that_crossed} changes sign, so there is no "
     "crossing to watch. The held-out loss rises with the last opening of the window (by "
     "{rise:modded} in the long runs), and never with a constant one ({rise:modded-open}).",
+    "new-after-shared": REPORTED
+    + "After 500 steps, from 1 on the stream and 0 on x0, both normed, x0's share of the pair in "
+    "the upper half is {x0_share:coef-shared:v}: the larger of the two on code alone, and nowhere "
+    "twice the other. Their pair is of the block's whole input, ours stands in front of queries, "
+    "keys and values.",
+    "new-after-apart": REPORTED
+    + "Values do ask for more of x0 than queries and keys, on both texts and in every seed. Its "
+    "share in the upper half: values {x0_share:coef-apart:v}, queries {x0_share:coef-apart:q}, "
+    "keys {x0_share:coef-apart:k}. Near 0 was foretold as below .2, which queries on code are not; "
+    "and twice the stream's, values' is on code alone.",
+    "new-after-depth": REPORTED
+    + "What is said of values is reproduced: in the upper half the token is "
+    "{x0_share:depth-apart:v} of what they read, more than queries and keys read of it, in every "
+    "seed. What is said of these two is not: of the last three of the parts, more than if all were "
+    "read evenly, queries read {last_read:q} and keys {last_read:k}.",
     "byp-large": "Our largest encoder (0.75M parameters) gains {f1_gain:6x96} points, but it is "
     "some 15 times smaller than the report's small one: nothing about large models.",
     "byp-alpha": "In the smallest encoder, which has one head, so by head is by layer. Of the "

@@ -24,9 +24,9 @@ CHOICES = {  # plan: in words
 APART = {"coef-apart": "with learned weights", "depth-apart": "over depth"}
 
 # What the posts' words are taken to say, of a share; set before the second grid was whole.
-TWICE = 2 / 3  # "much larger": at least twice the other of a pair
+MUCH_LARGER = 2 / 3  # "much larger": at least twice the other of a pair
 NEAR_ZERO = 0.2  # as foretold in doors.EXPECTED
-LAST = 3  # "the recent layers": as many of the parts over depth
+RECENT = 3  # "the recent layers": as many of the parts over depth
 
 texts, lead = asked.of_question("own_mixture")
 
@@ -57,7 +57,7 @@ def of_the_last(text, door):
         if row["plan"] == "depth-apart":
             by_layer = row["mixed"][door]
             found[row["seed"]] = fmean(
-                sum(by_layer[at][-LAST:]) - LAST / len(by_layer[at]) for at in UPPER_HALF
+                sum(by_layer[at][-RECENT:]) - RECENT / len(by_layer[at]) for at in UPPER_HALF
             )
     return found
 
@@ -94,17 +94,9 @@ def heading():
     return named_if_alone(claim, texts())
 
 
-def sentence():
-    """The token's share, by door, on each text."""
-    parts = []
-    for plan, words in APART.items():
-        on = " and ".join(f"{shares_in_words(text, plan)} on {NAMED[text]}" for text in texts())
-        parts.append(f"{words} {on}")
-    return f"The token's share in the upper half of the layers: {'; '.join(parts)}"
-
-
 def cells():
-    """Every system: how far it is ahead of standard, and what its doors ask for."""
+    """Every system: how far it is ahead of standard, and what its doors ask for; then how far a
+    mixture for each door is ahead of one for all three."""
     heads = []
     for text in texts():
         heads += [f"ahead, {text}", f"of the token: q, k, v, {text}"]
@@ -113,6 +105,11 @@ def cells():
         line = [words]
         for text in texts():
             line += [row_in_words(lead(text, plan)), asked_for(text, plan)]
+        lines.append(line)
+    for kind, words in dict(coef="weights", depth="over depth").items():
+        line = [f"{words}: for each, ahead of one for all"]
+        for text in texts():
+            line += [row_in_words(lead(text, f"{kind}-apart", f"{kind}-shared")), ""]
         lines.append(line)
     return table(["chosen", *heads], lines)
 

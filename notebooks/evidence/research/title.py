@@ -128,6 +128,7 @@ DOSE = [
 # Written before the first run. A difference below MARGIN is called little; it was chosen from older
 # grids, before these had a row.
 MARGIN = 0.01
+TEXTS = ("code", "novel")  # to each of which a question is put
 EXPECTED_DOSE = """At the recipe's rates. On code every further layer from the top gains or costs
 less than .02 nats, and all twelve lead standard by .08 to .13; on the novel by .02 to .04. From the
 bottom four layers gain less than four from the top, by .01 or more on code. Every second layer lies

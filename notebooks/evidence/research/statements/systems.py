@@ -15,10 +15,10 @@ from evidence.research import (
     pairs,
     who,
 )
-from evidence.research.answer import TEXTS
 from evidence.research.leads import rank_correlation, with_interval
 from evidence.research.pairs import rows_asked
 from evidence.research.statements import ahead, average, count, lead_by_seed, of, runs_by_seed, said
+from evidence.research.title import TEXTS
 from minimal.compare.intervals import paired
 
 LEARNED_AND_FIXED = (("row6", "row5"), ("row9", "row8"), ("bov", "bov-fixed"))
