@@ -1,7 +1,7 @@
 """What do query, key and value choose, where each of them may? Of the grids `own_mixture_…`.
 
-The first three decide the claims `new-after-…`. What their words are taken to say (MUCH_LARGER, …) was
-set before the novel's grid was whole.
+The first three decide the claims `new-after-…`. What their words are taken to say (MUCH_LARGER, …)
+was set before the novel's grid was whole.
 """
 
 from statistics import fmean
