@@ -124,8 +124,7 @@ def test_nothing_is_told_from_a_part(record, tmp_path):
     # of the text that is whole all is told, of the other nothing
     fig, alt = dose.picture()
     assert len(fig.axes) == 1 and "novel" not in alt
-    words = dose.doses, dose.doses_counted, dose.sentence, dose.half_of_v, dose.tables_over_standard
-    words += (dose.top_and_bottom,)
+    words = dose.doses, dose.doses_counted, dose.sentence, dose.dose_over_dose
     told = "".join(word() for word in words)
     assert "novel" not in told + dose.foretold().replace("behind, or within .01, on both", "")
     (tmp_path / "dose_code.json").unlink()

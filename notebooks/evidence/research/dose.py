@@ -188,37 +188,19 @@ def foretold():
     return table(["foretold", "came"], [row for row in rows if row])
 
 
-def top_and_bottom():
-    """Which layers carry it: four at the top beside all twelve, and beside four at the bottom."""
+def dose_over_dose():
+    """Which layers carry it, and what V does that is kept beside the token: one dose ahead of
+    another."""
     top, bottom = DOSES["from the top"], DOSES["from the bottom"]
-    parts = []
-    for text in texts():
-        few, more, other = (
-            row_in_words(row)
-            for row in (
-                lead(text, top[2]),
-                lead(text, ALL, top[4]),
-                lead(text, top[4], bottom[4]),
-            )
-        )
-        parts.append(
-            f"On {NAMED[text]} the two layers at the top lead by {few} alone. Lead of all twelve "
-            f"less that of the four at the top: {more}; lead of these less that of the four at the "
-            f"bottom: {other}"
-        )
-    return ". ".join(parts)
-
-
-def half_of_v():
-    """What half of V, kept beside the token, does to the lead at four layers, in words."""
-    costs = {text: lead(text, DOSES["from the top"][4], HALVED[4]) for text in texts()}
-    return f"V kept at one half beside the token in four layers takes away {on_each(costs)}"
-
-
-def tables_over_standard():
-    """Tables in four layers ahead of a standard as large, on each text, in words."""
-    leads_ = {text: lead(text, TABLE_DOSES[4], STANDARD_AS_LARGE[4]) for text in texts()}
-    return f"Tables in four layers lead a `standard` as large {on_each(leads_, by='by ')}"
+    asked_of = {
+        "all twelve, ahead of the four at the top": (ALL, top[4]),
+        "the four at the top, ahead of the four at the bottom": (top[4], bottom[4]),
+        "the four at the top, ahead of the same with half of it V": (top[4], HALVED[4]),
+    }
+    lines = []
+    for words, cells in asked_of.items():
+        lines.append([words, *(row_in_words(lead(text, *cells)) for text in texts())])
+    return table(["a dose, ahead of another", *texts()], lines)
 
 
 def along_the_layers():
