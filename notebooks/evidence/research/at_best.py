@@ -7,7 +7,7 @@ grids tried them.
 from course.markdown import table
 from evidence.research import asked
 from evidence.research.asked import NAMED
-from evidence.research.leads import number, row_in_words
+from evidence.research.leads import number, row_in_words, signed
 
 texts, lead = asked.of_question("at_its_best")
 
@@ -51,6 +51,16 @@ def at_their_rates():
 def on_the_texts(plan):
     """How far it is ahead of standard, on each text, in words."""
     return asked.on_each({text: lead(text, plan) for text in texts()})
+
+
+def in_short(plan):
+    """The same for a slide: means, and which of them is not clear."""
+    parts = []
+    for text in texts():
+        row = lead(text, plan)
+        doubt = "" if row["clear"] else " (not clear)"
+        parts.append(f"{signed(row['difference'])} on {NAMED[text]}{doubt}")
+    return ", ".join(parts)
 
 
 def foretold():

@@ -1,0 +1,52 @@
+"""Is what systems do at their own best rates told from whole grids only, and with its doubts?"""
+
+import pytest
+
+from evidence.research import at_best
+from evidence.research.grids import GRIDS
+from tests.lab.conftest import came_of
+
+LEADS = {"x0-v": 0.14, "bov-fixed": 0.25, "resformer": 0.06, "svformer": 0.03, "denseformer": 0.02}
+
+
+@pytest.fixture
+def record(write_grid):
+    """record("code", resformer=.2) writes a whole grid with these leads, else with LEADS."""
+
+    def written(text, **others):
+        leads = LEADS | others
+        write_grid(f"at_its_best_{text}", lambda cell: leads.get(cell, 0.0))
+
+    return written
+
+
+def test_every_system_of_the_grid_is_told_once():
+    """And of each something was foretold, but of x0 W_V, which had been tried before."""
+    grid = {str(run.plan) for run in GRIDS["at_its_best_code"].runs()}
+    assert grid <= {*at_best.CALLED_HERE, "standard"}
+    for foretold in at_best.BETWEEN.values():
+        assert {*foretold, "x0-v"} == {*at_best.CALLED_HERE}
+
+
+def test_nothing_is_told_before_a_grid_is_whole(write_grid):
+    assert at_best.texts() == []
+
+
+def test_a_lead_is_told_on_each_text_and_a_doubt_beside_it(record):
+    record("code")
+    assert at_best.in_short("resformer") == "+0.064 on code"
+    record("novel", resformer=0.0)
+    assert at_best.in_short("resformer") == "+0.064 on code, +0.000 on the novel (not clear)"
+    assert "**+0.064**" in at_best.on_the_texts("resformer")
+
+
+def test_what_was_foretold_meets_what_came(record):
+    record("code", svformer=0.005)
+    lines = came_of(at_best)
+    assert lines["ResFormer by 0.050 to 0.090 on code"].startswith("so")
+    assert lines["SVFormer by 0.020 to 0.060 on code"].startswith("less")
+    assert lines["our mind changes on code"] == "it did not"
+    record("code", resformer=0.3)
+    lines = came_of(at_best)
+    assert lines["ResFormer by 0.050 to 0.090 on code"].startswith("more")
+    assert lines["our mind changes on code"] == "it did: ResFormer ahead of x0 W_V"
