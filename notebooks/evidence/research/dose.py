@@ -58,6 +58,17 @@ FORETOLD_ELSEWHERE = dict(  # (lowest, highest) lead; title.EXPECTED_ELSEWHERE i
 
 # ---- leads ---------------------------------------------------------------------------------------
 
+BEYOND = {  # the grids that begin so: (in words, what is not known without them)
+    "dose_long": ("After eight times as many tokens", "longer runs"),
+    "dose_wide": ("At three times the width", "larger models"),
+}
+ON_WHAT = dict(
+    dose_long_code="code",
+    dose_long_novels="a folder of novels",
+    dose_wide_code="code",
+    dose_wide_novel="the novel",
+)
+
 
 texts, lead = asked.of_question("dose")
 
@@ -302,6 +313,22 @@ def elsewhere():
         foretold_ = f"{signed(low, 2)} to {signed(high, 2)}"
         lines.append([ELSEWHERE[grid][0], row["n"], row_in_words(row), foretold_, came])
     return table(["where", "seeds", "ahead of standard", "foretold", "came"], lines)
+
+
+def beyond():
+    """What is known of longer runs and of larger models, and what is not: a sentence or two."""
+    there = recorded_elsewhere()
+    known, unknown = [], []
+    for kind, (words, without) in BEYOND.items():
+        found = {grid: row for grid, row in there.items() if grid.startswith(kind)}
+        where = (f"{row_in_words(row)} on {ON_WHAT[grid]}" for grid, row in found.items())
+        if found:
+            known.append(f"{words} the lead is {' and '.join(where)}.")
+        else:
+            unknown.append(without)
+    if unknown:
+        known.append(f"{' and '.join(unknown).capitalize()} are not known.")
+    return " ".join(known)
 
 
 def still_to_come():
