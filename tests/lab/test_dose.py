@@ -165,3 +165,14 @@ def test_what_is_recorded_elsewhere_stands_beside_what_was_foretold(write_grid):
     assert {*dose.ON_WHAT} == {
         grid for grid in title.ELSEWHERE if grid.startswith(tuple(dose.BEYOND))
     }
+
+
+def test_what_time_does_to_a_lead_is_tested_as_a_change(record, write_grid):
+    record(code=1)
+    assert dose.with_time() is None and dose.with_time_in_words() == ""
+    write_grid("dose_long_code", lambda cell: 0.054 * (cell == "x0-v"))
+    row = dose.with_time()
+    assert row["n"] == 3 and row["clear"]
+    # of .108 at first a half is left, less two per cent: the seeds that both have are 0, 1 and 2
+    assert row["difference"] == pytest.approx(-0.054 * 0.98)
+    assert dose.with_time_in_words().endswith("seed by seed: **−0.053** (−0.056 to −0.050).")

@@ -7,6 +7,8 @@
 What was foretold stands in title.EXPECTED_DOSE; here each of its sentences meets what came.
 """
 
+from statistics import fmean
+
 from course import figures
 from course.markdown import table
 from evidence.research import answer, asked, leads, pairs
@@ -329,6 +331,32 @@ def beyond():
     if unknown:
         known.append(f"{' and '.join(unknown).capitalize()} are not known.")
     return " ".join(known)
+
+
+def with_time():
+    """The lead on code after 4,000 steps less that after 500, of the seeds that both have, tested
+    as a change: a row; nothing before both grids are whole."""
+    if "dose_long_code" not in recorded_elsewhere() or "code" not in texts():
+        return None
+    both = ahead_by_seed("dose_long", "x0-v"), ahead_by_seed("dose", ALL)
+    return leads.as_row("4,000 less 500", leads.change(*both))
+
+
+def ahead_by_seed(question, cell):
+    """How far a cell is ahead of standard on code, seed by seed."""
+    found = asked.held_out_losses(question, "code")
+    ours, theirs = (
+        {seed: fmean(rows) for seed, rows in found[one].items()} for one in (cell, "standard")
+    )
+    return leads.between(ours, theirs)
+
+
+def with_time_in_words():
+    row = with_time()
+    if row is None:
+        return ""
+    less = row_in_words(row)
+    return f"On code the lead after 4,000 steps less that after 500, seed by seed: {less}."
 
 
 def still_to_come():
