@@ -34,9 +34,9 @@ def test_nothing_is_told_before_a_grid_is_whole(write_grid):
 
 def test_a_lead_is_told_on_each_text_and_a_doubt_beside_it(record):
     record("code")
-    assert at_best.in_short("resformer") == "+0.064 on code"
+    assert at_best.for_a_slide("resformer") == "+0.064 on code"
     record("novel", resformer=0.0)
-    assert at_best.in_short("resformer") == "+0.064 on code, +0.000 on the novel (not clear)"
+    assert at_best.for_a_slide("resformer") == "+0.064 on code, +0.000 on the novel (not clear)"
     assert "**+0.064**" in at_best.on_the_texts("resformer")
 
 

@@ -152,7 +152,7 @@ def test_the_answer_is_that_of_a_fair_start_once_it_is_whole_on_both_texts(recor
 
 def test_what_is_recorded_elsewhere_stands_beside_what_was_foretold(write_grid):
     assert dose.recorded_elsewhere() == {} and dose.still_to_come().count(";") == 5
-    assert dose.beyond() == "Longer runs and larger models are not known."
+    assert dose.known_beyond() == "Longer runs and larger models are not known."
     for grid, size in (("dose_dombey", 0.03), ("dose_wide_code", -0.02)):
         write_grid(grid, lambda cell, size=size: size * cell.startswith("x0-v"))
     assert "Dombey" not in dose.still_to_come() and "Misérables" in dose.still_to_come()
@@ -160,8 +160,8 @@ def test_what_is_recorded_elsewhere_stands_beside_what_was_foretold(write_grid):
     assert first.startswith("| Dombey and Son | 5 | **+0.03") and first.endswith("| so |")
     assert second.startswith("| code, width 192 | 3 | **−0.0") and second.endswith("| less |")
     assert dose.FORETOLD_ELSEWHERE.keys() == title.ELSEWHERE.keys()
-    assert dose.beyond().startswith("At three times the width the lead is **−0.0")
-    assert dose.beyond().endswith(" on code. Longer runs are not known.")
+    assert dose.known_beyond().startswith("At three times the width the lead is **−0.0")
+    assert dose.known_beyond().endswith(" on code. Longer runs are not known.")
     assert {*dose.ON_WHAT} == {
         grid for grid in title.ELSEWHERE if grid.startswith(tuple(dose.BEYOND))
     }

@@ -53,7 +53,7 @@ def on_the_texts(plan):
     return asked.on_each({text: lead(text, plan) for text in texts()})
 
 
-def in_short(plan):
+def for_a_slide(plan):
     """The same for a slide: means, and which of them is not clear."""
     parts = []
     for text in texts():

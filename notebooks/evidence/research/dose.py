@@ -317,7 +317,7 @@ def elsewhere():
     return table(["where", "seeds", "ahead of standard", "foretold", "came"], lines)
 
 
-def beyond():
+def known_beyond():
     """What is known of longer runs and of larger models, and what is not: a sentence or two."""
     there = recorded_elsewhere()
     known, unknown = [], []

@@ -192,6 +192,9 @@ def the_answer_to_the_title_is_what_notebook_09_says():
     others = [dose.recorded_elsewhere()[f"dose_{name}"] for name in ("dombey", "miserables")]
     so = so and {dose.standing(row) for row in others} == {"ahead"}
     so = so and "It holds on two other novels, one English and one French." in text
+    lasts = dose.recorded_elsewhere()["dose_long_code"]
+    so = so and dose.standing(lasts) == "ahead"
+    so = so and f"with one recipe for both, it is {leads.number(lasts['difference'])} nats" in text
     so = so and "takes {} and {} of the lead away, clear on both".format(*half) in text
     so = so and f"eight layers from the bottom lead by {bottom[1]}" in text
     so = so and "by {} nats on code and {} on the novel".format(*svformer) in text
@@ -210,6 +213,7 @@ def the_front_page_answers_as_the_records_do():
     tables = of_dose(dose.TABLE_DOSES[4], dose.STANDARD_AS_LARGE[4])
     text = " ".join((CHECKOUT / "README.md").read_text(encoding="utf-8").split())
     so = "by {} nats on code and by {} on a novel. That is 0.7M".format(*all_twelve) in text
+    so = so and dose.standing(dose.recorded_elsewhere()["dose_long_code"]) == "ahead"
     so = so and "by {} nats on code and by {} on a novel. That is 0.97M".format(*tables) in text
     lost = lost_without_the_stream("code")
     so = so and "made so lose on both, {} and {} nats on code (five".format(*lost) in text
