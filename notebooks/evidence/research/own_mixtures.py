@@ -34,14 +34,19 @@ texts, lead = asked.of_question("own_mixture")
 # ---- how much of the token -----------------------------------------------------------------------
 
 
-def token_shares(text, plan, door):
-    """{seed: the token's share in what a door reads, the mean of the upper half of the layers}."""
+def in_upper_half(text, plan, door, of_layer):
+    """{seed: what of_layer finds in a door's mixtures, as the mean of the upper half}."""
     found = {}
     for row in pairs.rows_of(f"own_mixture_{text}"):
         if row["plan"] == plan:
             by_layer = row["mixed"][door]
-            found[row["seed"]] = fmean(of_token(by_layer[at]) for at in UPPER_HALF)
+            found[row["seed"]] = fmean(of_layer(by_layer[at]) for at in UPPER_HALF)
     return found
+
+
+def token_shares(text, plan, door):
+    """{seed: the token's share in what a door reads}."""
+    return in_upper_half(text, plan, door, of_token)
 
 
 def of_token(mixed):
@@ -50,16 +55,9 @@ def of_token(mixed):
 
 
 def of_the_last(text, door):
-    """{seed: what a door reads over depth of the last parts, more than if it read all evenly}, the
-    mean of the upper half."""
-    found = {}
-    for row in pairs.rows_of(f"own_mixture_{text}"):
-        if row["plan"] == "depth-apart":
-            by_layer = row["mixed"][door]
-            found[row["seed"]] = fmean(
-                sum(by_layer[at][-RECENT:]) - RECENT / len(by_layer[at]) for at in UPPER_HALF
-            )
-    return found
+    """{seed: what a door reads over depth of the last parts, more than if it read all evenly}."""
+    more_than_evenly = lambda shares: sum(shares[-RECENT:]) - RECENT / len(shares)
+    return in_upper_half(text, "depth-apart", door, more_than_evenly)
 
 
 def asks_most(text, plan):
