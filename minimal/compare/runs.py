@@ -68,8 +68,10 @@ def written(kind):
 
 
 def in_folder(run, folder):
-    """The run as it is trained here: what is tiny for a GPU as one graph a step."""
-    return replace(run, out=str(folder), graph=torch.cuda.is_available())
+    """The run as it is trained here: what is tiny for a GPU as one graph a step, unless the run
+    asks for a compiler, which joins what a graph launches at once."""
+    graph = torch.cuda.is_available() and not run.compile
+    return replace(run, out=str(folder), graph=graph)
 
 
 def cached(run, minutes=None, quiet=None, wait=True):

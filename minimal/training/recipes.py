@@ -116,25 +116,25 @@ def scaled(recipe, width, batch_tokens, parameters):
     return replace(recipe, rows={role: carried(row) for role, row in recipe.rows.items()})
 
 
-def laptop(recipe):
-    """The source's d12 numbers as they stand, and its warm-ups as shares of the run.
-
-    Batches of 2,048 tokens would make sqrt(batch / 2^19) 1/16, and 40 steps of warm-up are a sixth
-    of a short run.
-    """
+def any_length(recipe):
+    """Warm-ups as shares of the run: 40 steps are a sixth of a short one, and 400 outlast it."""
 
     def share(schedule):
         if schedule.warmup < 1:
             return schedule
         return replace(schedule, warmup=schedule.warmup / recipe.steps)
 
-    return replace(
-        recipe,
-        lr=share(recipe.lr),
-        momentum=share(recipe.momentum),
-        muon_decay=share(recipe.muon_decay),
-        rows={role: replace(row, lr_by=(), decay_by=()) for role, row in recipe.rows.items()},
-    )
+    schedules = dict(lr=recipe.lr, momentum=recipe.momentum, muon_decay=recipe.muon_decay)
+    return replace(recipe, **{name: share(schedule) for name, schedule in schedules.items()})
+
+
+def laptop(recipe):
+    """The source's d12 numbers as they stand, and its warm-ups as shares of the run.
+
+    Batches of 2,048 tokens would make sqrt(batch / 2^19) 1/16.
+    """
+    rows = {role: replace(row, lr_by=(), decay_by=()) for role, row in recipe.rows.items()}
+    return replace(any_length(recipe), rows=rows)
 
 
 SCALES = dict(paper=lambda recipe: recipe, laptop=laptop)
@@ -263,6 +263,9 @@ RECIPES["gpt2-constant"] = replace(RECIPES["gpt2"], lr=Schedule())
 RECIPES["modded-constant"] = replace(RECIPES["modded"], lr=Schedule())
 
 RECIPES["modded-open"] = replace(RECIPES["modded"], window_grows=False)
+
+# Bank of Values' numbers for runs of d12 that last some hundred steps.
+RECIPES["bov-short"] = any_length(RECIPES["bov"])
 
 # Ours, for batches of about 2,048 tokens and some hundred steps: Bank of Values' rates as they
 # stand, with what a short search found on the standard plan alone (tiny, 250 steps: 3.744 nats

@@ -351,6 +351,16 @@ GRIDS["content_gradient_long_code"] = Grid(
     expected=title.EXPECTED_CONTENT_LONG,
 )
 
+# On a GPU: `python -m evidence.research --record answer_d12`, two of them side by side, so that one
+# trains while the other compiles.
+GRIDS["answer_d12"] = Grid(
+    "Values of the token alone in d12, 46M tokens of code",
+    title.ANSWER_AT_D12,
+    base=title.AT_D12,
+    on="NVIDIA",
+    expected=title.EXPECTED_AT_D12,
+)
+
 # The two ends of the dose alone. Five seeds where a run is short, three where it costs eight.
 for name, (where, corpus, shared, seeds) in title.ELSEWHERE.items():
     GRIDS[name] = Grid(

@@ -59,6 +59,7 @@ class Session:
     seeds: int = 1  # runs of each of the three models
     corpus: str = "auto"
     out: Path = records.EVIDENCE
+    only: tuple = ()  # names of stages; empty: all of them
     end: float = math.inf  # by time.monotonic
 
     def left(self):
@@ -88,6 +89,10 @@ class Session:
             words += f" ARGS='--corpus {self.text.name}'"
         head = results.header("one session on a GPU: kernels, speed, three models", words, about)
         results.append(self.path, row | ledger.numerical_state(), head)
+
+    def stages(self):
+        """{name: stage} of what was asked for."""
+        return {name: stage for name, stage in STAGES.items() if name in (self.only or STAGES)}
 
     # ---- the three models ---------------------------------------------------------------------
     def run(self, plan, flops=None, seed=0):
@@ -121,7 +126,9 @@ class Session:
     def for_runs(self):
         """Minutes that the stages before leave for the runs: one each at least."""
         before = sum(
-            minutes for name, (_, minutes, _) in STAGES.items() if not session_whole(self, name)
+            minutes
+            for name, (_, minutes, _) in self.stages().items()
+            if not session_whole(self, name)
         )
         return max(self.minutes - before, len(self.asked_runs()))
 
@@ -201,8 +208,8 @@ def measure_generation(session):
     for texts, length in session.written():
         if session.has("generation", texts=texts, length=length):
             continue
-        # the compiler's step beside the recorded one: a minute a plan, so once
-        compiled = PLANS[:1] if (texts, length) == WRITTEN[1] else ()
+        # the compiler's step beside the recorded one: a minute a plan, so at one shape
+        compiled = ("standard", "bov-every") if (texts, length) == WRITTEN[1] else ()
         shape = ((texts, length),)
         for row in generation(shape, way="recorded", compiled=compiled, rivals=True, **how):
             yield dict(part="generation") | row
@@ -257,7 +264,7 @@ def session_whole(session, name):
 def plan_in_words(session):
     """What will be done and what it costs, in words, before anything starts."""
     lines = [f"about {session.minutes:g} minutes; rows go to {FILE} as they are measured"]
-    for name, (_, fixed, work) in STAGES.items():
+    for name, (_, fixed, work) in session.stages().items():
         minutes = f"{fixed or session.for_runs():.1f} min"
         if session_whole(session, name):
             minutes = "done"
@@ -274,7 +281,7 @@ def plan_in_words(session):
 def carry_out(session):
     """All stages that are not on file yet. -> are they now?"""
     session.end = time.monotonic() + 60 * session.minutes
-    for name, (_, _, work) in STAGES.items():
+    for name, (_, _, work) in session.stages().items():
         if session_whole(session, name):
             print(f"{name}: on file", flush=True)
             continue
@@ -286,7 +293,7 @@ def carry_out(session):
         except TimeIsUp as why:
             print(f"{name}: {why}; the same command goes on", flush=True)
             return False
-    return all(session_whole(session, name) for name in STAGES)
+    return all(session_whole(session, name) for name in session.stages())
 
 
 @command("evidence.research.rented", __doc__.splitlines()[0])
@@ -295,6 +302,7 @@ def main(parser, argv):
     parser.add_argument("--dry", action="store_true", help="on a CPU, at toy scale")
     parser.add_argument("--seeds", type=number(int, least=1), default=1, help="runs of each model")
     parser.add_argument("--corpus", default="auto", help="auto, stdlib, a folder, python:DIR …")
+    parser.add_argument("--only", nargs="+", choices=STAGES, default=(), help="these stages alone")
     parser.add_argument("--out", type=Path, help="the folder of the JSON files")
     parser.add_argument("--cost", action="store_true", help="what the paper's runs would cost")
     asked = parser.parse_args(argv)
@@ -305,7 +313,7 @@ def main(parser, argv):
         parser.error("wanted a GPU that torch can use, got none: rent one, or try DRY=1 here")
     out = asked.out or (runs_folder() / "gpu" / "dry" if asked.dry else records.EVIDENCE)
     out.mkdir(parents=True, exist_ok=True)
-    session = Session(asked.minutes, asked.dry, asked.seeds, asked.corpus, out)
+    session = Session(asked.minutes, asked.dry, asked.seeds, asked.corpus, out, tuple(asked.only))
     results.check_evidence(session.path)
     print(plan_in_words(session), flush=True)
     print("all stages are on file" if carry_out(session) else "not whole yet")

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from evidence.research.cells import CODE, WAR
 from minimal.training import recipes
+from minimal.training.run import Run
 
 RECIPE = recipes.RECIPES["course"]
 
@@ -158,6 +159,31 @@ both other novels by .01 to .05, clear. After 4,000 steps by .03 to .10 on code,
 -.02 to .02 on the novels, not clear: leads of the token shrink with the tokens read. At width 192
 by .08 to .16 on code and by .01 to .05 on the novel. What would change our mind: behind standard,
 clearly, on any of these."""
+
+# ---- the answer at d12 ---------------------------------------------------------------------------
+
+# 46M tokens of a folder of Python code, by a link in the folder in which the command is started:
+# a path of a machine is no part of a record. Rates are carried by batch, warm-ups by steps.
+AT_D12 = Run(
+    size="d12",
+    corpus="python:site-packages",
+    steps=350,
+    batch=64,
+    accumulate=4,
+    recipe="bov-short",
+    scale="paper",
+    rows=512,
+    evaluate=175,
+    save=350,
+    compile=True,
+)
+ANSWER_AT_D12 = [dict(plan=plan) for plan in ("standard", "x0-v", "svformer", "bov")]
+
+# Written before the first run.
+EXPECTED_AT_D12 = """On 46M tokens of code. Ahead of standard, in nats, three seeds: x0 W_V in all
+layers by .03 to .12, clear; svformer by 0 to .06; bov, which has more parameters, by .07 to .15,
+as its one run of an older session says (.097). The order is bov, x0 W_V, svformer, standard. What
+would change our mind about larger models: x0 W_V behind standard, or within .01 of it."""
 
 # ---- content or gradient -------------------------------------------------------------------------
 

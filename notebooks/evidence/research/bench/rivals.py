@@ -10,7 +10,9 @@ import importlib.util
 import torch
 import torch.nn.functional as F
 
+from minimal.kernels.recorded import Recorded, on_gpu
 from minimal.model.config import size as named
+from minimal.training.compiling import compiled
 from minimal.training.device import compute_dtype
 
 
@@ -52,7 +54,8 @@ class Transformers:
 
 
 class Loop:
-    """Embedding, norms, products, attention, head, a draw: nothing else."""
+    """Embedding, norms, products, attention, head, a draw: nothing else. Every call writes its row
+    at the same place, so that on a GPU all of it is one graph, of layers that are compiled."""
 
     def __init__(self, size, length, tokens, texts=1, where="cpu"):
         c = self.config = named(size)
@@ -63,32 +66,42 @@ class Loop:
             *(make(c.width, c.width) for _ in range(4)),  # q, k, v, o
             make(c.mlp_width, c.width),
             make(c.width, c.mlp_width),
-            *torch.randn(2, texts, c.heads, length + tokens, c.head, **kind),  # the cache
+            *torch.randn(2, texts, c.heads, length + 1, c.head, **kind),  # the cache
         ]
-        self.layers, self.length, self.tokens = [one() for _ in range(c.layers)], length, tokens
-        angle = torch.arange(length + tokens)[:, None] * 1e5 ** -torch.linspace(0, 1, c.head // 2)
-        turns = torch.cat([angle.cos()] * 2, -1), torch.cat([angle.sin(), -angle.sin()], -1)
+        self.layers, self.tokens = [one() for _ in range(c.layers)], tokens
+        self.place = torch.tensor([length], device=where)
+        angle = length * 1e5 ** -torch.linspace(0, 1, c.head // 2)
+        turns = torch.cat([angle.cos()] * 2), torch.cat([angle.sin(), -angle.sin()])
         self.cos, self.sin = (x.to(**kind) for x in turns)
         self.first = torch.zeros(texts, dtype=torch.long, device=where)
+        self.through, self.take = self.layer, self.step
+        if on_gpu(where):
+            self.through = compiled(self.layer)
+            recorded = Recorded(lambda what, ids: (self.step(ids),), where)
+            self.take = lambda ids: recorded("a token", ids)[0]
 
     @torch.inference_mode()
     def __call__(self):
         ids = self.first
-        for at in range(self.length, self.length + self.tokens):
-            ids = self.step(ids, at)
+        for _ in range(self.tokens):
+            ids = self.take(ids)
 
-    def step(self, ids, at):
-        c, cos, sin = self.config, self.cos[at], self.sin[at]
-        norm = lambda x: F.rms_norm(x, x.shape[-1:])
-        turn = lambda x: norm(x * cos + x.roll(c.head // 2, -1) * sin)
+    def step(self, ids):
         x = norm(self.embed[ids])  # (B, C)
-        for wq, wk, wv, wo, up, down, keys, values in self.layers:
-            h = norm(x)
-            q, k, v = (F.linear(h, w).view(len(ids), c.heads, 1, c.head) for w in (wq, wk, wv))
-            keys[:, :, at : at + 1], values[:, :, at : at + 1] = turn(k), v
-            seen = keys[:, :, : at + 1], values[:, :, : at + 1]
-            y = F.scaled_dot_product_attention(turn(q), *seen)  # (B, H, 1, D)
-            x = x + F.linear(y.flatten(1), wo)
-            x = x + F.linear(F.linear(norm(x), up).relu().square(), down)
-        p = F.linear(norm(x), self.head).softmax(-1)
-        return torch.multinomial(p, 1)[:, 0]
+        for weights_and_cache in self.layers:
+            x = self.through(x, *weights_and_cache)
+        p = F.linear(norm(x), self.head).float().softmax(-1)
+        return (p / torch.empty_like(p).exponential_()).argmax(-1)  # multinomial asks the CPU
+
+    def layer(self, x, wq, wk, wv, wo, up, down, keys, values):
+        c, h = self.config, norm(x)
+        turn = lambda x: norm(x * self.cos + x.roll(c.head // 2, -1) * self.sin)
+        q, k, v = (F.linear(h, w).view(len(x), c.heads, 1, c.head) for w in (wq, wk, wv))
+        keys[:, :, self.place], values[:, :, self.place] = turn(k), v
+        y = F.scaled_dot_product_attention(turn(q), keys, values)  # (B, H, 1, D)
+        x = x + F.linear(y.flatten(1), wo)
+        return x + F.linear(F.linear(norm(x), up).relu().square(), down)
+
+
+def norm(x):
+    return F.rms_norm(x, x.shape[-1:])
