@@ -57,7 +57,8 @@ def of_one_token(model, cache):
     try:
         for part, weights in own:
             for name, p in weights.items():
-                part._parameters[name] = None if p is None else torch.zeros(()).expand(p.shape)
+                zero = None if p is None else torch.zeros((), dtype=p.dtype).expand(p.shape)
+                part._parameters[name] = zero
         with NoProducts():
             model(torch.zeros(1, 1, dtype=torch.long), cache=cache)
     finally:

@@ -161,7 +161,7 @@ def step():
             how = dict(size="nano", corpus="stdlib", steps=48, evaluate=16, rows=24, recipe=recipe)
             trainer = Trainer(Run(plan, graph=True, **how), quiet=True)
             result = trainer.fit()
-            replays = [one.graph is not None for one in trainer.replayed.found.values()]
+            replays = [one.graph is not None for _, one in trainer.replayed.found.values()]
             assert any(replays) is (recording.WARM == 2), f"{plan}: {replays}"
             held = [row["loss"] for row in result["valid"]]
             ends.append((result["losses"], held, result["coefficients"]["steps"]))

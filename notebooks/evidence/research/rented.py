@@ -40,7 +40,10 @@ from minimal.variants import skeleton
 PLANS = ("standard", "resformer", "bov")
 
 # texts, tokens of context: up to 55 GB of caches
-WRITTEN = ((1, 4096), (1, 16384), (1, 131072), (4, 131072), (64, 4096))
+WRITTEN = ((1, 4096), (1, 131072), (4, 131072), (64, 4096), (1, 16384))
+
+# where the compiler's step stands beside the recorded one: a minute a plan
+COMPILED_AT, COMPILED = WRITTEN[-1], ("standard", "bov-every")
 
 # bf16, fp16 and fp32; atomics, graph, windows: see tests/kernels/on_gpu.py
 KERNELS = (
@@ -208,8 +211,7 @@ def measure_generation(session):
     for texts, length in session.written():
         if session.has("generation", texts=texts, length=length):
             continue
-        # the compiler's step beside the recorded one: a minute a plan, so at one shape
-        compiled = ("standard", "bov-every") if (texts, length) == WRITTEN[1] else ()
+        compiled = COMPILED if (texts, length) == COMPILED_AT else ()
         shape = ((texts, length),)
         for row in generation(shape, way="recorded", compiled=compiled, rivals=True, **how):
             yield dict(part="generation") | row
