@@ -83,7 +83,8 @@ def split(
 
     # its stretch of keys
     start, stop = stretch(first, length, WINDOW, N)
-    at, scale, sums = first + t, scale * LOG2E, nothing_yet(R, PADDED)
+    scale = tl.full([], scale * LOG2E, tl.float32)  # PyTorch's compiler hands it over in float64
+    at, sums = first + t, nothing_yet(R, PADDED)
     sums = absorb(
         sums, query, memory, ids, start, stop, at, length, scale,
         True, CAUSAL, WINDOW, D, N, "evict_first",
@@ -151,6 +152,7 @@ def scatter_masses(
     ids += b.to(tl.int64) * ids_b
 
     # its stretch of keys, straight into the bins
+    scale, bound = tl.full([], scale, tl.float32), tl.full([], bound, tl.float32)
     start, stop = stretch(first, length, WINDOW, N)
     for tile in tl.range(start, stop, N):
         key = tl.multiple_of(tile, N) + tl.arange(0, N)  # (N,)

@@ -175,7 +175,7 @@ def forward(
     low = first + tl.program_id(0) * M
     high = tl.minimum(low + M, first + T) - 1
     start, whole, end, stop = key_range(low, high, length, CAUSAL, WINDOW, N)
-    at, scale = first + t, scale * LOG2E
+    at, scale = first + t, tl.full([], scale * LOG2E, tl.float32)
     sums = nothing_yet(M, PADDED)
     if WINDOW > 0:
         sums = absorb(

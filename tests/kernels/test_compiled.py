@@ -45,6 +45,31 @@ def fresh(tmp_path_factory):
     return json.loads(out.read_text())
 
 
+# PyTorch's compiler hands a kernel its numbers in float64, where a launch from Python has float32.
+IN_FLOAT64 = """
+from course import compiled
+
+for name in ("split", "scatter_masses"):
+    case = compiled.Case(name, 128, 90)
+    kernel, types = compiled.kernel_named(name), compiled.argument_types(case)
+    types = {arg: kind and kind.format(dtype=case.dtype) for arg, kind in types.items()}
+    types |= dict(scale="fp64", bound="fp64")
+    tile, constants, warps, stages = compiled.launched(case)
+    done = compiled.compile_kernel(kernel, types, constants | tile, 90, warps, stages)
+    wide = [line for line in done.asm["ptx"].splitlines() if "ex2" in line and "f64" in line]
+    assert not wide and "ex2.approx" in done.asm["ptx"], name
+"""
+
+
+def test_decoding_compiles_where_its_numbers_come_in_float64():
+    if not route.HAS_TRITON or sys.platform != "linux":
+        pytest.skip("Triton is not installed: nothing can be compiled for a GPU here")
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("TRITON_")}
+    command = [sys.executable, "-c", IN_FLOAT64]
+    done = subprocess.run(command, env=clean, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
 def test_every_kernel_compiles_for_both_gpus_without_a_complaint(fresh):
     assert list(compiled.complaints(fresh["rows"])) == []
     for arch in compiled.ARCHITECTURES:

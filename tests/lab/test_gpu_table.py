@@ -83,15 +83,25 @@ def test_rows_wider_than_keys_and_whole_generations_are_told_by_the_row(on_file)
     wide = DECODE | dict(part="wide", T=500, narrowed_us=7.5)
     on_file("gather_gpu.json", wide)
     assert cells(gpu_table.wide()) == [["1,000", "2 × 500", "1.50", "2.00", "1.00"]]
-    row = dict(part="generation", texts=4, length=1000, times_standard=1.0, bytes_allow=1.25)
-    one = row | dict(plan="standard", tokens_per_second=500.0, floor_tokens_per_second=1000.0)
-    other = row | dict(plan="bov", tokens_per_second=100.0, floor_tokens_per_second=1000.0)
-    on_file("gpu_session.json", one, other)
+    row = dict(part="generation", texts=4, length=1000, bytes_allow=1.25, interval=[0.9, 1.1])
+    row |= dict(floor_tokens_per_second=1000.0, times_standard=1.0)
+    one = row | dict(plan="standard", tokens_per_second=500.0)
+    other = row | dict(plan="bov", tokens_per_second=100.0, times_standard=0.2)
+    loop = row | dict(plan="plain loop", tokens_per_second=800.0, times_standard=1.6)
+    called = row | dict(part="called", plan="bov-every", times_standard=0.8)
+    on_file("gpu_session.json", called, one, other, loop)
     assert cells(gpu_table.generation()) == [
-        ["4 × 1,000", "`standard`", "500", "1.00", "1.25", "50 %"],
-        ["4 × 1,000", "`bov`", "100", "1.00", "1.25", "10 %"],
+        ["4 × 1,000", "`standard`", "500", "1.00 (0.90 to 1.10)", "1.25", "0.62", "50 %"],
+        ["4 × 1,000", "`bov`", "100", "0.20 (0.90 to 1.10)", "1.25", "0.12", "10 %"],
+        ["4 × 1,000", "`plain loop`", "800", "1.60 (0.90 to 1.10)", "1.25", "1.00", "80 %"],
     ]
-    assert gpu_table.milliseconds_a_step() == "8 to 8"
+    assert gpu_table.times("bov", 4, 1000) == "0.20"
+    assert gpu_table.times("bov", 4, 1000, over="loop") == "0.12"
+    assert gpu_table.loop_over_standard() == "1.60 to 1.60"
+    assert gpu_table.floors_reached(4, 1000) == "10 to 50 %"
+    assert (
+        gpu_table.short_step() == "2.0 to 10.0" and gpu_table.called_from_python() == "0.80 to 0.80"
+    )
 
 
 def test_what_the_page_says_of_a_gpu_is_what_was_measured():
@@ -112,22 +122,21 @@ def test_what_the_page_says_of_a_gpu_is_what_was_measured():
     assert says("Narrowing the whole table in every step pays with several long texts only")
     narrow = [(row["B"], row["T"], row["narrowed_us"] < row["gather_us"]) for row in wide]
     assert narrow == [(1, 16384, False), (1, 131072, False), (4, 131072, True)]
-    # generation: tables are slower than standard in every row, though bytes allow more
-    rows = gpu_table.gpu_rows("generation", "gpu_session.json")
-    assert says("every plan with tables is slower than `standard`")
+    # generation: as one graph with tables faster where texts are long, and called slower everywhere
+    rows = gpu_table.recorded_steps()
     tables = [row for row in rows if row["plan"].startswith("bov")]
-    assert len(tables) == 6 and all(
-        row["times_standard"] < 1 < row["bytes_allow"] for row in tables
-    )
-    steps = {
-        row["length"] * row["texts"]: row["texts"] / row["tokens_per_second"]
-        for row in rows
-        if row["plan"] == "standard"
-    }
-    assert says("longest where it reads least") and max(steps, key=steps.get) == min(steps)
-    assert says("reach about half of the floor at most")
-    reached = [row["tokens_per_second"] / row["floor_tokens_per_second"] for row in rows]
-    assert 0.45 < max(reached) < 0.55
+    assert says("with tables it is faster where texts are long") and len(tables) == 10
+    long = [row for row in tables if row["texts"] * row["length"] > 2**17 - 1]
+    assert len(long) == 6 and all(row["interval"][0] > 1.05 for row in long)
+    assert says("Behind a short text there is little to read, and no plan differs much")
+    short = [row for row in rows if row["length"] * row["texts"] == 4096]
+    assert all(0.95 < row["times_standard"] < 1.1 for row in short if row["plan"] != "plain loop")
+    assert says("everything else is behind it or level")
+    ahead = [row for row in rows if gpu_table.over_loop(row) > 1.01]
+    assert {(row["plan"], row["length"]) for row in ahead} == {("bov-every", 131072)}
+    called = gpu_table.gpu_rows("called", "gpu_session.json")
+    slower = [row["times_standard"] < 1 for row in called if row["plan"].startswith("bov")]
+    assert says("Called from Python, tables made it slower") and slower == [True] * 6
     decode = gpu_table.gpu_rows("decode")
     assert all(row["histogram_us"] > row["gather_us"] for row in decode if "histogram_us" in row)
     assert says("leads as drawn and trails from a text's share on")

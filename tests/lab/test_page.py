@@ -229,7 +229,7 @@ WAITING = re.findall(r'"(\w+)"', " ".join(re.findall(r"whole\((.*?)\)", TEMPLATE
 # told a text at a time, by modules that ask for their grids themselves
 for question in ("dose", "who_needs", "content_gradient", "fair", "at_its_best", "own_mixture"):
     WAITING += [f"{question}_code", f"{question}_novel"]
-WAITING += ["content_gradient_long_code", *title.ELSEWHERE]
+WAITING += ["answer_d12", "content_gradient_long_code", *title.ELSEWHERE]
 COEFFICIENTS = {f"blocks.{at}.attention.value.gain": 0.1 * at for at in (8, 9, 10, 11)}
 MIXED = {door: [weight] * 12 for door, weight in dict(q=0.1, k=0.2, v=0.5).items()}
 

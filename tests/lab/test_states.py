@@ -99,6 +99,11 @@ def test_the_state_of_a_file_without_commits_is_that_at_both_of_its_ends():
     assert states.state_of_file(mixed, known) == "one"
     assert states.state_of_file(mixed | dict(rows=[named | dict(commit="c"), {}]), known) is None
     assert states.state_of_file(dict(rows=[named]), known) == "one"
+    # without a fingerprint, rows of one commit on one machine are of one state all the same
+    lent = dict(commit="e", torch="t", machine="lent")
+    assert states.state_of_file(dict(rows=[lent, lent]), known) == "e t lent"
+    assert states.state_of_file(dict(rows=[lent, lent | dict(commit="f")]), known) is None
+    assert states.state_of_file(dict(rows=[lent | dict(commit="e+")]), known) is None
 
 
 # a grid is registered in a commit before its first run

@@ -11,7 +11,7 @@ from statistics import fmean
 
 from course import figures
 from course.markdown import table
-from evidence.research import answer, asked, leads, pairs
+from evidence.research import answer, asked, at_d12, leads, pairs
 from evidence.research.asked import NAMED, above, below, came_between, on_each, so, standing, within
 from evidence.research.leads import number, row_in_words, signed
 from evidence.research.title import (
@@ -319,18 +319,18 @@ def elsewhere():
 
 def known_beyond():
     """What is known of longer runs and of larger models, and what is not: a sentence or two."""
-    there = recorded_elsewhere()
+    there, larger = recorded_elsewhere(), at_d12.sentence()
     known, unknown = [], []
     for kind, (words, without) in BEYOND.items():
         found = {grid: row for grid, row in there.items() if grid.startswith(kind)}
         where = (f"{row_in_words(row)} on {ON_WHAT[grid]}" for grid, row in found.items())
         if found:
             known.append(f"{words} the lead is {' and '.join(where)}.")
-        else:
+        elif not (larger and without == "larger models"):
             unknown.append(without)
     if unknown:
         known.append(f"{' and '.join(unknown).capitalize()} are not known.")
-    return " ".join(known)
+    return " ".join([*known, larger]).strip()
 
 
 def with_time():

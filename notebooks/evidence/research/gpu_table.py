@@ -83,26 +83,78 @@ def wide():
     return table(columns, lines)
 
 
+PLAIN_LOOP = "plain loop"
+
+
+def recorded_steps():
+    """Whole generations in which each token is one replayed graph: the plans, and their rivals."""
+    return gpu_rows("generation", FILE)
+
+
+def step_of(plan, texts, length):
+    shape = dict(plan=plan, texts=texts, length=length)
+    return next(row for row in recorded_steps() if shape.items() <= row.items())
+
+
+def over_loop(row):
+    """Times as fast as the plain loop, which has a V cache and compiled layers."""
+    loop = step_of(PLAIN_LOOP, row["texts"], row["length"])
+    return row["tokens_per_second"] / loop["tokens_per_second"]
+
+
+def share_of_floor(row):
+    return row["tokens_per_second"] / row["floor_tokens_per_second"]
+
+
 def generation():
-    """Whole generations by plan and length: tokens a second, and what bytes would allow."""
+    """Whole generations by shape and plan: tokens a second, and what bytes would allow."""
     lines = []
-    for row in gpu_rows("generation", FILE):
-        name = f"{row['texts']} × {row['length']:,}"
-        line = [name, f"`{row['plan']}`", f"{row['tokens_per_second']:.0f}"]
-        line += [f"{row['times_standard']:.2f}", f"{row['bytes_allow']:.2f}"]
-        floor = row["tokens_per_second"] / row["floor_tokens_per_second"]
-        lines.append([*line, per_cent(floor)])
+    for row in sorted(recorded_steps(), key=lambda row: (row["texts"], row["length"])):
+        low, high = row["interval"]
+        times = f"{row['times_standard']:.2f} ({low:.2f} to {high:.2f})"
+        line = [f"{row['texts']} × {row['length']:,}", f"`{row['plan']}`"]
+        line += [f"{row['tokens_per_second']:,.0f}", times, f"{row['bytes_allow']:.2f}"]
+        lines.append([*line, f"{over_loop(row):.2f}", per_cent(share_of_floor(row))])
     columns = ["texts × tokens", "plan", "tokens a second", "times `standard`", "by bytes"]
-    return table([*columns, "share of the floor by bytes"], lines)
+    return table([*columns, "times the plain loop", "share of the floor by bytes"], lines)
 
 
-def milliseconds_a_step():
-    """How long a step of generation takes in standard, at least and at most: "8 to 16"."""
-    rows = gpu_rows("generation", FILE)
-    steps = [
-        1e3 * row["texts"] / row["tokens_per_second"] for row in rows if row["plan"] == "standard"
-    ]
-    return f"{min(steps):.0f} to {max(steps):.0f}"
+def times(plan, texts, length, over="standard"):
+    """A ratio of two whole generations, in words: "1.61"."""
+    row = step_of(plan, texts, length)
+    return f"{row['times_standard'] if over == 'standard' else over_loop(row):.2f}"
+
+
+def range_in_words(values, form="{:.2f}"):
+    return f"{form.format(min(values))} to {form.format(max(values))}"
+
+
+def loop_over_standard():
+    """By how much the plain loop is faster than our own standard, over all shapes."""
+    return range_in_words(
+        [row["times_standard"] for row in recorded_steps() if row["plan"] == PLAIN_LOOP]
+    )
+
+
+def short_step():
+    """Milliseconds of a step of the plans behind the shortest text: "1.2 to 1.3"."""
+    rows = [row for row in recorded_steps() if row["plan"] != PLAIN_LOOP]
+    shortest = min(row["texts"] * row["length"] for row in rows)
+    rows = [row for row in rows if row["texts"] * row["length"] == shortest]
+    return range_in_words([1e3 / row["tokens_per_second"] for row in rows], "{:.1f}")
+
+
+def floors_reached(texts, length):
+    """Shares of their floors that the plans reach at one shape: "73 to 85 %"."""
+    rows = [row for row in recorded_steps() if (row["texts"], row["length"]) == (texts, length)]
+    shares = [100 * share_of_floor(row) for row in rows if row["plan"] != PLAIN_LOOP]
+    return range_in_words(shares, "{:.0f}") + " %"
+
+
+def called_from_python():
+    """Times standard of the plans with tables where each step was called from Python."""
+    rows = [row for row in gpu_rows("called", FILE) if row["plan"].startswith("bov")]
+    return range_in_words([row["times_standard"] for row in rows])
 
 
 def decode_from():

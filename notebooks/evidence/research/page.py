@@ -20,6 +20,7 @@ from course import records
 from evidence.research import (
     answer,
     at_best,
+    at_d12,
     claims,
     content,
     dose,
@@ -68,6 +69,7 @@ IN_TEMPLATES = dict(
     content=content,
     dose=dose,
     at_best=at_best,
+    at_d12=at_d12,
     fetch_first=fetch_first,
     fetch=fetch,
     leads=leads,

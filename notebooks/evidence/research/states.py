@@ -119,10 +119,19 @@ def state_of_file(content, states=None):
     rows = content["rows"]
     named = [row for row in rows if row.get("commit")]
     if len(named) == len(rows):
-        return state_of(rows, states)
+        return state_of(rows, states) or of_one_commit(rows)
     made = dict(torch=content.get("versions", {}).get("torch"), machine=content.get("machine"))
     ends = [made | dict(commit=content.get(end)) for end in ("commit", "until")]
     return state_of(named + ends, states)
+
+
+def of_one_commit(rows):
+    """Rows of one commit, one torch and one machine are of one state, fingerprint or not: it has
+    their name. A GPU that was lent once is asked for no fingerprint."""
+    made = {tuple(row[name] for name in HELD_EQUAL) for row in rows}
+    if len(made) > 1 or any(mark in row["commit"] for row in rows for mark in ("+", ", then ")):
+        return None  # changed code has no name
+    return " ".join(*made)
 
 
 # ---- the command ---------------------------------------------------------------------------------

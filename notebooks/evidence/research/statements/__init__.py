@@ -17,7 +17,7 @@ from evidence.research import pairs
 from evidence.research.leads import as_row, number, paired
 
 SAID = {}  # name: function, in the order in which they stand in the files
-MODULES = ("systems", "corners", "rates", "weights", "choices", "texts", "states")
+MODULES = ("systems", "corners", "rates", "weights", "choices", "scale", "texts", "states")
 YES, NO = "yes", "**no**"
 
 HEAD = """# What is said of the records, and whether it is so

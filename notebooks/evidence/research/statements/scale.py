@@ -1,0 +1,38 @@
+"""What is said of a model of 135M parameters, and of whole generations on a GPU?"""
+
+from course.owner import CHECKOUT
+from evidence.research import asked, at_d12, gpu_table, leads
+from evidence.research.statements import said
+from evidence.research.statements.systems import notebook
+
+
+@said
+def the_lead_of_values_of_the_token_holds_at_135M_parameters():
+    """README and notebook 09 say the leads; three seeds, and three times as large halfway."""
+    row, early = at_d12.lead_in_d12("x0-v"), at_d12.lead_in_d12("x0-v", at=at_d12.HALFWAY)
+    svformer = at_d12.lead_in_d12("svformer")
+    front = " ".join((CHECKOUT / "README.md").read_text(encoding="utf-8").split())
+    lead, of_svformer = leads.number(row["difference"]), leads.number(svformer["difference"])
+    so = {asked.standing(one) for one in (row, svformer)} == {"ahead"} and row["n"] == 3
+    so = so and f"and 46M tokens of code the lead is {lead} (three seeds)" in front
+    so = so and f"after 46M tokens of code, with one recipe, it is {lead} nats" in notebook("09")
+    so = so and f"46M tokens we find it {of_svformer} nats ahead" in notebook("09")
+    so = so and round(early["difference"] / row["difference"]) == 3
+    told = dict(at_the_end=row, halfway=early, svformer=svformer)
+    return dict(so=so) | {name: leads.row_in_words(one) for name, one in told.items()}
+
+
+@said
+def whole_generations_with_tables_are_faster_behind_long_texts_where_a_token_is_one_graph():
+    """Notebook 11b's numbers; with a step that Python calls they were slower."""
+    long, times = (4, 131_072), gpu_table.times
+    found = {plan: times(plan, *long) for plan in ("bov", "bov-every")}
+    loop = times("bov-every", *long, over="loop")
+    text = notebook("11b")
+    so = f"`bov-every` is {found['bov-every']} times as fast as `standard`" in text
+    so = so and f"and `bov` {found['bov']} times" in text
+    so = so and f"on the GPU it is {loop} times as fast behind four long texts" in text
+    so = so and 1 < float(found["bov"]) and 1 < float(loop)
+    called = gpu_table.called_from_python()
+    so = so and float(called.split()[-1]) < 1
+    return dict(so=so) | found | {"over the plain loop": loop, "called from Python": called}
