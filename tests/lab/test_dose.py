@@ -167,12 +167,18 @@ def test_what_is_recorded_elsewhere_stands_beside_what_was_foretold(write_grid):
     }
 
 
-def test_what_time_does_to_a_lead_is_tested_as_a_change(record, write_grid):
+def test_what_time_or_width_does_to_a_lead_is_tested_as_a_change(record, write_grid):
     record(code=1)
-    assert dose.with_time() is None and dose.with_time_in_words() == ""
+    assert dose.changes() == {}
     write_grid("dose_long_code", lambda cell: 0.054 * (cell == "x0-v"))
-    row = dose.with_time()
-    assert row["n"] == 3 and row["clear"]
+    write_grid("dose_wide_code", lambda cell: 0.216 * cell.startswith("x0-v"))
+    write_grid("dose_wide_novel", lambda cell: 0.1)  # whose dose is not whole
+    time, width = dose.changes().values()
+    assert (time["n"], width["n"]) == (3, 3) and time["clear"] and width["clear"]
     # of .108 at first a half is left, less two per cent: the seeds that both have are 0, 1 and 2
-    assert row["difference"] == pytest.approx(-0.054 * 0.98)
-    assert dose.with_time_in_words().endswith("seed by seed: **−0.053** (−0.056 to −0.050).")
+    assert time["difference"] == pytest.approx(-0.054 * 0.98)
+    assert width["difference"] == pytest.approx(0.108 * 0.98)
+    first, second = dose.changes_in_words().splitlines()[2:]
+    assert first == "| code, 4,000 steps less 500 | 3 | **−0.053** (−0.056 to −0.050) |"
+    assert second.startswith("| code, width 192 less 64 | 3 | **+0.106**")
+    assert dose.CHANGED.keys() <= title.ELSEWHERE.keys()

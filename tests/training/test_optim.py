@@ -82,6 +82,8 @@ def test_a_laptop_run_keeps_the_rates_of_d12_and_shrinks_the_warm_up_with_the_ru
     assert small.lr(3, 300) == 1 and paper.lr(3, 300) == pytest.approx(4 / 40)
     # the momentum's warm-up, too, is a share: 400 of 3,766 steps are 32 of 300
     assert [small.momentum(i, 300) for i in (0, 16, 32)] == pytest.approx([0.85, 0.91, 0.97])
+    short = RECIPES["bov-short"]  # the same shares, at the paper's rates
+    assert (short.lr, short.momentum) == (small.lr, small.momentum) and short.rows == paper.rows
     modded = laptop(RECIPES["modded"]).momentum  # 300 of 5,960 are 15 of 298
     assert [modded(i, 298) for i in (0, 15)] == pytest.approx([0.85, 0.95])
     assert modded(14, 298) < 0.95

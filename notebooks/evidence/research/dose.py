@@ -72,6 +72,12 @@ ON_WHAT = dict(
 )
 
 
+CHANGED = dict(
+    dose_long_code="code, 4,000 steps less 500",
+    dose_wide_code="code, width 192 less 64",
+    dose_wide_novel="the novel, width 192 less 64",
+)
+
 texts, lead = asked.of_question("dose")
 
 
@@ -297,13 +303,16 @@ def our_mind():
 def recorded_elsewhere():
     """{grid: its lead} of the grids on other texts, lengths and widths that are whole."""
     found = {}
-    for grid, (_, _, shared, _) in ELSEWHERE.items():
-        if pairs.whole(grid):
-            question, _, text = grid.rpartition("_")
-            changes = shared.get("changes", {})
-            cells = (leads.cell_of(plan, changes) for plan in ("x0-v", "standard"))
-            found[grid] = asked.lead(question, text, *cells)
+    for grid in filter(pairs.whole, ELSEWHERE):
+        question, _, text = grid.rpartition("_")
+        found[grid] = asked.lead(question, text, *both_cells_of(grid))
     return found
+
+
+def both_cells_of(grid):
+    """The two cells of such a grid: all twelve layers, and standard."""
+    _, _, shared, _ = ELSEWHERE[grid]
+    return [leads.cell_of(plan, shared.get("changes", {})) for plan in ("x0-v", "standard")]
 
 
 def elsewhere():
@@ -333,30 +342,32 @@ def known_beyond():
     return " ".join([*known, larger]).strip()
 
 
-def with_time():
-    """The lead on code after 4,000 steps less that after 500, of the seeds that both have, tested
-    as a change: a row; nothing before both grids are whole."""
-    if "dose_long_code" not in recorded_elsewhere() or "code" not in texts():
-        return None
-    both = ahead_by_seed("dose_long", "x0-v"), ahead_by_seed("dose", ALL)
-    return leads.as_row("4,000 less 500", leads.change(*both))
-
-
-def ahead_by_seed(question, cell):
-    """How far a cell is ahead of standard on code, seed by seed."""
-    found = asked.held_out_losses(question, "code")
+def ahead_by_seed(question, text, cell, over="standard"):
+    """How far a cell is ahead of another, seed by seed."""
+    found = asked.held_out_losses(question, text)
     ours, theirs = (
-        {seed: fmean(rows) for seed, rows in found[one].items()} for one in (cell, "standard")
+        {seed: fmean(rows) for seed, rows in found[one].items()} for one in (cell, over)
     )
     return leads.between(ours, theirs)
 
 
-def with_time_in_words():
-    row = with_time()
-    if row is None:
-        return ""
-    less = row_in_words(row)
-    return f"On code the lead after 4,000 steps less that after 500, seed by seed: {less}."
+def changes():
+    """{grid: by how much its lead exceeds the dose's on the same text}, of the seeds that both
+    have, tested as a change; of what is whole."""
+    found = {}
+    for grid in recorded_elsewhere():
+        question, _, text = grid.rpartition("_")
+        if grid in CHANGED and text in texts():
+            there = ahead_by_seed(question, text, *both_cells_of(grid))
+            here = ahead_by_seed("dose", text, ALL)
+            found[grid] = leads.as_row(grid, leads.change(there, here))
+    return found
+
+
+def changes_in_words():
+    """Does the lead grow or shrink? A table; nothing before one of the grids is whole."""
+    lines = [[CHANGED[grid], row["n"], row_in_words(row)] for grid, row in changes().items()]
+    return table(["the lead in one less that in the other", "seeds", "change"], lines)
 
 
 def still_to_come():

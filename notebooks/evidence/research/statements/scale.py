@@ -1,7 +1,7 @@
 """What is said of a model of 135M parameters, and of whole generations on a GPU?"""
 
 from course.owner import CHECKOUT
-from evidence.research import asked, at_d12, gpu_table, leads
+from evidence.research import asked, at_d12, dose, gpu_table, leads
 from evidence.research.statements import said
 from evidence.research.statements.systems import notebook
 
@@ -19,6 +19,20 @@ def the_lead_of_values_of_the_token_holds_at_135M_parameters():
     so = so and f"46M tokens we find it {of_svformer} nats ahead" in notebook("09")
     so = so and round(early["difference"] / row["difference"]) == 3
     told = dict(at_the_end=row, halfway=early, svformer=svformer)
+    return dict(so=so) | {name: leads.row_in_words(one) for name, one in told.items()}
+
+
+@said
+def at_three_times_the_width_the_lead_of_values_of_the_token_is_larger_on_code():
+    """As a change, seed by seed; on the novel it is not clear there. Notebook 09 says so."""
+    found = dose.recorded_elsewhere()
+    code, novel = found["dose_wide_code"], found["dose_wide_novel"]
+    grown = dose.changes()["dose_wide_code"]
+    so = asked.standing(code) == "ahead" and asked.standing(grown) == "ahead"
+    so = so and asked.standing(novel) == "open"
+    words = f"At three times the width it is {leads.number(code['difference'])} nats on code"
+    so = so and words in notebook("09")
+    told = {"code": code, "the novel": novel, "code, less the lead at our width": grown}
     return dict(so=so) | {name: leads.row_in_words(one) for name, one in told.items()}
 
 
