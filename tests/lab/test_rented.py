@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
 from course import records
 from evidence.research import costs, rented
@@ -104,6 +105,31 @@ def test_a_generation_that_was_measured_is_not_measured_again(place, monkeypatch
     rows = one.rows("generation")
     assert [row["plan"] for row in rows][:4] == list(rented.WRITERS)
     assert not list(rented.measure_generation(one))
+
+
+def test_without_room_for_the_loop_the_plans_are_timed_all_the_same(place, monkeypatch, capsys):
+    one, asked = session(place), []
+
+    def short_of_memory(shape, rivals=False, **how):
+        asked.append(rivals)
+        if rivals:
+            raise torch.OutOfMemoryError("no room")
+        return [dict(plan="standard", texts=1, length=64)]
+
+    monkeypatch.setattr(rented, "generation", short_of_memory)
+    (row,) = rented.measure_generation(one)
+    assert asked == [True, False] and row["part"] == "generation"
+    assert "no room for the plain loop" in capsys.readouterr().out
+
+
+def test_only_the_stages_that_are_asked_for_are_carried_out_and_counted(place):
+    one = session(place, only=("kernels",))
+    assert rented.carry_out(one) and [*one.stages()] == ["kernels"]
+    assert one.rows("kernels") and not one.rows("training")
+    told = rented.plan_in_words(rented.Session(minutes=30, corpus=place[1], out=place[0]))
+    few = rented.Session(minutes=30, corpus=place[1], out=place[0], only=("generation", "runs"))
+    assert "attention" in told and "attention" not in rented.plan_in_words(few)
+    assert few.for_runs() > 25, "the stages that are left out leave their minutes"
 
 
 def test_what_is_wrong_with_a_kernel_is_on_file(place, monkeypatch):

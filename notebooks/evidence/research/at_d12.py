@@ -1,6 +1,6 @@
 """Does the answer hold in a model of 135M parameters? From the grid `answer_d12`, made on a GPU.
 
-    lead_in_d12("x0-v")             how far it is ahead of standard at the end: a row of a table
+    lead_in_d12("x0-v")                how far it is ahead of standard at the end: a row of a table
     lead_in_d12("x0-v", at=HALFWAY)    the same in the middle of the run
 
 An interval holds the error of the seeds alone: every run is read on the same 512 held-out rows, a

@@ -93,14 +93,15 @@ def recorded_steps():
 
 
 def step_of(plan, texts, length):
+    """Its row, or None where it was not timed."""
     shape = dict(plan=plan, texts=texts, length=length)
-    return next(row for row in recorded_steps() if shape.items() <= row.items())
+    return next((row for row in recorded_steps() if shape.items() <= row.items()), None)
 
 
 def over_loop(row):
-    """Times as fast as the plain loop, which has a V cache and compiled layers."""
+    """Times as fast as the plain loop, which has a V cache and compiled layers; None without it."""
     loop = step_of(PLAIN_LOOP, row["texts"], row["length"])
-    return row["tokens_per_second"] / loop["tokens_per_second"]
+    return loop and row["tokens_per_second"] / loop["tokens_per_second"]
 
 
 def share_of_floor(row):
@@ -115,7 +116,8 @@ def generation():
         times = f"{row['times_standard']:.2f} ({low:.2f} to {high:.2f})"
         line = [f"{row['texts']} × {row['length']:,}", f"`{row['plan']}`"]
         line += [f"{row['tokens_per_second']:,.0f}", times, f"{row['bytes_allow']:.2f}"]
-        lines.append([*line, f"{over_loop(row):.2f}", per_cent(share_of_floor(row))])
+        loop = over_loop(row)
+        lines.append([*line, f"{loop:.2f}" if loop else "", per_cent(share_of_floor(row))])
     columns = ["texts × tokens", "plan", "tokens a second", "times `standard`", "by bytes"]
     return table([*columns, "times the plain loop", "share of the floor by bytes"], lines)
 
