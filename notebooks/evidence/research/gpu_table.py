@@ -92,6 +92,10 @@ def recorded_steps():
     return gpu_rows("generation", FILE)
 
 
+def shape_of_texts(row):
+    return row["texts"], row["length"]
+
+
 def step_of(plan, texts, length):
     """Its row, or None where it was not timed."""
     shape = dict(plan=plan, texts=texts, length=length)
@@ -100,7 +104,7 @@ def step_of(plan, texts, length):
 
 def over_loop(row):
     """Times as fast as the plain loop, which has a V cache and compiled layers; None without it."""
-    loop = step_of(PLAIN_LOOP, row["texts"], row["length"])
+    loop = step_of(PLAIN_LOOP, *shape_of_texts(row))
     return loop and row["tokens_per_second"] / loop["tokens_per_second"]
 
 
@@ -111,7 +115,7 @@ def share_of_floor(row):
 def generation():
     """Whole generations by shape and plan: tokens a second, and what bytes would allow."""
     lines = []
-    for row in sorted(recorded_steps(), key=lambda row: (row["texts"], row["length"])):
+    for row in sorted(recorded_steps(), key=shape_of_texts):
         low, high = row["interval"]
         times = f"{row['times_standard']:.2f} ({low:.2f} to {high:.2f})"
         line = [f"{row['texts']} × {row['length']:,}", f"`{row['plan']}`"]
@@ -149,7 +153,7 @@ def short_step():
 
 def floors_reached(texts, length):
     """Shares of their floors that the plans reach at one shape: "73 to 85 %"."""
-    rows = [row for row in recorded_steps() if (row["texts"], row["length"]) == (texts, length)]
+    rows = [row for row in recorded_steps() if shape_of_texts(row) == (texts, length)]
     shares = [100 * share_of_floor(row) for row in rows if row["plan"] != PLAIN_LOOP]
     return range_in_words(shares, "{:.0f}") + " %"
 
@@ -179,10 +183,6 @@ def decode_fewest():
     """How few positions there were, and what a gather reached with them."""
     row = min(gpu_rows("decode"), key=in_flight)
     return f"{in_flight(row):,} positions it reaches {over_v_cache(row):.2f}"
-
-
-def shape_of_texts(row):
-    return row["texts"], row["length"]
 
 
 def generations_drawn():

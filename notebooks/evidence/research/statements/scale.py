@@ -1,9 +1,8 @@
 """What is said of a model of 135M parameters, and of whole generations on a GPU?"""
 
-from course.owner import CHECKOUT
 from evidence.research import asked, at_d12, dose, gpu_table, leads
 from evidence.research.statements import said
-from evidence.research.statements.systems import notebook
+from evidence.research.statements.systems import front_page, notebook
 
 
 @said
@@ -11,7 +10,7 @@ def the_lead_of_values_of_the_token_holds_at_135M_parameters():
     """README and notebook 09 say the leads; three seeds, and three times as large halfway."""
     row, early = at_d12.lead_in_d12("x0-v"), at_d12.lead_in_d12("x0-v", at=at_d12.HALFWAY)
     svformer = at_d12.lead_in_d12("svformer")
-    front = " ".join((CHECKOUT / "README.md").read_text(encoding="utf-8").split())
+    front = front_page()
     lead, of_svformer = leads.number(row["difference"]), leads.number(svformer["difference"])
     so = {asked.standing(one) for one in (row, svformer)} == {"ahead"} and row["n"] == 3
     so = so and f"and 46M tokens of code the lead is {lead} (three seeds)" in front

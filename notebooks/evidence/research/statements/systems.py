@@ -29,6 +29,11 @@ def notebook(name):
     return path.read_text(encoding="utf-8")
 
 
+def front_page():
+    """README in one line: its sentences are wrapped."""
+    return " ".join((CHECKOUT / "README.md").read_text(encoding="utf-8").split())
+
+
 # ---- gains at a slow rate ------------------------------------------------------------------------
 
 
@@ -211,7 +216,7 @@ def the_front_page_answers_as_the_records_do():
     fair = dose.answer_leads()
     all_twelve = [leads.number(row["difference"]) for row in fair.values()]
     tables = of_dose(dose.TABLE_DOSES[4], dose.STANDARD_AS_LARGE[4])
-    text = " ".join((CHECKOUT / "README.md").read_text(encoding="utf-8").split())
+    text = front_page()
     so = "by {} nats on code and by {} on a novel. That is 0.7M".format(*all_twelve) in text
     so = so and "by {} nats on code and by {} on a novel. That is 0.97M".format(*tables) in text
     lost = lost_without_the_stream("code")
