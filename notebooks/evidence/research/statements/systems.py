@@ -197,9 +197,10 @@ def the_answer_to_the_title_is_what_notebook_09_says():
     others = [dose.recorded_elsewhere()[f"dose_{name}"] for name in ("dombey", "miserables")]
     so = so and {dose.standing(row) for row in others} == {"ahead"}
     so = so and "It holds on two other novels, one English and one French." in text
-    lasts = dose.recorded_elsewhere()["dose_long_code"]
-    so = so and dose.standing(lasts) == "ahead"
-    so = so and f"with one recipe for both, it is {leads.number(lasts['difference'])} nats" in text
+    lasts = [dose.recorded_elsewhere()[f"dose_long_{name}"] for name in ("code", "novels")]
+    so = so and {dose.standing(row) for row in lasts} == {"ahead"}
+    later = [leads.number(row["difference"]) for row in lasts]
+    so = so and "it is {} nats on code and {} on a folder of novels".format(*later) in text
     so = so and "takes {} and {} of the lead away, clear on both".format(*half) in text
     so = so and f"eight layers from the bottom lead by {bottom[1]}" in text
     so = so and "by {} nats on code and {} on the novel".format(*svformer) in text
