@@ -28,6 +28,8 @@ from minimal.compare import intervals
 PAGES = [
     ("Findings", "evidence/index.html"),
     ("Ledger", "evidence/ledger.html"),
+    ("Speed", "evidence/speed.html"),
+    ("On a GPU", "evidence/gpu.html"),
     ("Claims and verdicts", "evidence/claims.html"),
     ("What the sources print", "evidence/published.html"),
     ("Recorded runs", "evidence/recorded.html"),

@@ -1,5 +1,7 @@
 """How does text become token ids, and ids text? A tokenizer: byte-level BPE, learned once."""
 
+import json
+import re
 from itertools import count
 
 import numpy as np
@@ -76,11 +78,36 @@ def tokenizer(corpus, vocab=1024):
             f"vocab {vocab} is too small: {SMALLEST} holds BOS, the 256 bytes and one merge; "
             "ask for more"
         )
-    folder = once(corpus.folder / f"tokenizer-{vocab}", lambda part: learn(corpus, vocab, part))
+
+    def make(folder):
+        larger = [size for size in learned(corpus) if size > vocab]
+        raw = first_of(tokenizer(corpus, min(larger)), vocab) if larger else learn(corpus, vocab)
+        folder.mkdir()
+        raw.save(str(folder / "tokenizer.json"))
+
+    folder = once(corpus.folder / f"tokenizer-{vocab}", make)
     return Tokenizer((folder / "tokenizer.json").read_text(encoding="utf-8"))
 
 
-def learn(corpus, vocab, folder):
+def learned(corpus):
+    """The vocabularies for which this corpus has a tokenizer."""
+    found = (re.fullmatch(r"tokenizer-(\d+)", path.name) for path in corpus.folder.glob("*"))
+    return [int(match[1]) for match in found if match]
+
+
+def first_of(larger, vocab):
+    """The tokenizer of the first `vocab` tokens: learning for fewer makes the same merges, in the
+    same order, and stops as soon as there are enough."""
+    told = json.loads(larger.text)
+    model = told["model"]
+    model["vocab"] = {name: at for name, at in model["vocab"].items() if at < vocab}
+    last = max(model["vocab"], key=model["vocab"].get)
+    made = ["".join(pair) for pair in model["merges"]]
+    model["merges"] = model["merges"][: made.index(last) + 1]
+    return parsed(json.dumps(told))
+
+
+def learn(corpus, vocab):
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
     # the rules
@@ -103,8 +130,7 @@ def learn(corpus, vocab, folder):
             f"corpus {corpus.name} is too short for {vocab} tokens: its pairs run out at "
             f"{raw.get_vocab_size()}; ask for a smaller vocab or give more text"
         )
-    folder.mkdir()
-    raw.save(str(folder / "tokenizer.json"))
+    return raw
 
 
 def text_to_learn(corpus):

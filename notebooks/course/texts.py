@@ -12,6 +12,7 @@ import numpy as np
 
 from course import records
 from minimal.data import corpora, packing
+from minimal.data.documents import survey
 from minimal.data.tokenizer import tokenizer
 
 
@@ -20,6 +21,20 @@ def packed(corpus, config):
     book = corpora.find(corpus)
     tok = tokenizer(book, config.vocab)
     return book, tok, packing.pack(book, tok, config.context)
+
+
+def beginning(book, characters):
+    """Its first characters alone, under its name."""
+
+    def read():
+        room = characters
+        for text in book.read():
+            yield text[:room]
+            room -= len(text)
+            if room <= 0:
+                return
+
+    return survey(book.name, read, book.own_valid)
 
 
 def counted(dataset, vocab):

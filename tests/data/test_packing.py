@@ -139,6 +139,15 @@ def test_the_tokenizer_is_learned_once_and_the_same_in_another_process(book, tok
     assert tokenizers.tokenizer(book, 300).fingerprint != tok.fingerprint
 
 
+@pytest.mark.parametrize("vocab", (258, 300, 511))
+def test_a_smaller_vocabulary_is_the_beginning_of_a_larger_one(book, tok, vocab):
+    """Cut off, not learned again, and to the last byte the same."""
+    learned = tokenizers.learn(book, vocab).to_str(pretty=True)
+    assert 512 in tokenizers.learned(book)
+    assert tokenizers.tokenizer(book, vocab).text == learned
+    assert tokenizers.first_of(tok, vocab).to_str(pretty=True) == learned
+
+
 def test_the_tokenizer_learns_from_training_text_only_10000_characters_a_round(monkeypatch):
     marks = "".join(
         chr(0x4E00 + i // 4000) * 4000 for i in range(0, 200_000, 4000)

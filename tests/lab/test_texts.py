@@ -23,6 +23,13 @@ def test_rows_are_of_the_size_that_was_asked_for(text):
     assert dataset.train.shape[1] == SMALL.context + 1
 
 
+def test_a_beginning_is_the_first_characters_and_has_a_folder_of_its_own():
+    whole = corpora.find("stdlib")
+    first = texts.beginning(whole, 50_000)  # of three files
+    assert "".join(first.read()) == "".join(whole.read())[:50_000]
+    assert first.characters == 50_000 and first.name == whole.name and first.folder != whole.folder
+
+
 def test_counts_are_shares_and_pairs_know_more(text):
     _, tok, dataset = text
     single, pairs = texts.counted(dataset, tok.vocab)
