@@ -125,13 +125,16 @@ def relink(body, source, at):
 # ---- of a site that is built ---------------------------------------------------------------------
 
 
+COLOUR = re.compile(r'<span class="[^"]*">|</span>')  # nine tags in ten: no link and no name
+
+
 class Links(HTMLParser):
     """The links of a page, and the names that links to it may end in."""
 
     def __init__(self, text):
         super().__init__()
         self.links, self.names, self.outside = [], {""}, []
-        self.feed(text)
+        self.feed(COLOUR.sub("", text))
 
     def handle_starttag(self, tag, attributes):
         told = dict(attributes)
