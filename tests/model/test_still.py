@@ -163,7 +163,7 @@ def with_few_layers(plan):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("few", (1, 2**19), ids=("by_token", "by_position"))
-@pytest.mark.parametrize("plan", ("bov", "cross", "mla", "engram", "dva", "skipv1", "nanochat"))
+@pytest.mark.parametrize("plan", ("bov", "cross", "mla", "engram", "dva", "skipv1"))
 def test_the_step_is_one_graph(plan, few, as_it_is, monkeypatch):
     """Whatever way the values are read, nothing in it asks for a number."""
     from minimal.kernels import dense, route
@@ -171,7 +171,7 @@ def test_the_step_is_one_graph(plan, few, as_it_is, monkeypatch):
     def one_graph():
         def call(work, *tensors):
             torch._dynamo.reset()
-            return torch.compile(work, backend="aot_eager", fullgraph=True)()
+            return torch.compile(work, backend="eager", fullgraph=True)()
 
         return call
 
@@ -184,8 +184,8 @@ def test_the_step_is_one_graph(plan, few, as_it_is, monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_compilers_step_writes_it_too():
-    """Half a minute where its C++ was never compiled; the graphs of others are those above."""
-    model = with_few_layers("bov")
+@pytest.mark.parametrize("plan", ("bov", "nanochat"))
+def test_the_compilers_step_writes_it_too(plan):
+    model = with_few_layers(plan)
     passes = generate(model, IDS, 5, seed=3)
     assert torch.equal(generate(model, IDS, 5, seed=3, compiled=True), passes)
