@@ -23,7 +23,8 @@ def prepare(profile, kernels="auto"):
     except ImportError:
         from minimal.kernels.tiles import tl, triton
     else:
-        interpreter.quicker()
+        if not on_gpu:
+            interpreter.quicker()
     return triton, tl, Launcher(kernels, "cuda" if on_gpu else "cpu")
 
 
