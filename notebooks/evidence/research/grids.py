@@ -322,6 +322,17 @@ for name, base in title.BASE_OF.items():
         expected=title.EXPECTED_AT_ITS_BEST,
     )
 
+# Their comparison with tables at equal parameters; five of the same seeds.
+for name, base in title.BASE_OF.items():
+    GRIDS[f"as_wide_{name}"] = Grid(
+        f"Standard as large as tables in the last third, at standard's own best rates; {name}",
+        title.AS_WIDE[name],
+        seeds=title.FRESH[:5],
+        base=base,
+        also=held_out,
+        expected=title.EXPECTED_AS_WIDE,
+    )
+
 # Five seeds: first looks lie .03 nats apart on the novel, and five tell .02. At the recipe's rates.
 ANSWERS = dict(
     dose=("In how many layers may values be of the token alone?", title.DOSE, title.EXPECTED_DOSE),
