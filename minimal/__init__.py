@@ -2,7 +2,7 @@
 
     from minimal import Plan, Run, build, generate, load, place, train, PLANS
 
-    build("bov", "tiny")                 a model; PLANS names 80 systems, a line each
+    build("bov", "tiny")                 a model; PLANS names the systems
     Plan(place(value=MySource))          a system of your own
     train(Run("bov", out="runs/x"))      one loop for every plan: a CPU, one GPU or several
     model, tok = load("runs/x")          what a run's folder holds

@@ -12,7 +12,9 @@ from minimal.callable import call_as
 from minimal.command import command, number
 from minimal.kernels.route import worth_storing
 from minimal.model import checks
+from minimal.model.cache import Cache
 from minimal.model.still import StillStep, Tried
+from minimal.model.transformer import GPT
 
 COLDEST = 1e-6  # below it, logits divided by the temperature overflow
 
@@ -68,18 +70,18 @@ def check_logits(logits):
 @call_as
 @torch.inference_mode()
 def generate(
-    model,
-    ids,
-    tokens,
-    temperature=1.0,
-    top_k=None,
-    top_p=None,
-    seed=0,
-    rings=True,
-    cache=None,
-    slide=False,
-    compiled=None,
-):
+    model: GPT,
+    ids: torch.Tensor,
+    tokens: int,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    seed: int = 0,
+    rings: bool = True,
+    cache: Cache | None = None,
+    slide: bool = False,
+    compiled: bool | None = None,
+) -> torch.Tensor:
     """ids (B, T) and `tokens` more of them (B, T + tokens).
 
     The model's own windows become rings. For a long text a Bank of Values model stores no values

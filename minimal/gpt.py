@@ -6,8 +6,8 @@
             return v if n == 0 else (v + v1) / 2
 
 It is the plan `standard`, written for a reader; notebook 02 writes it piece by piece, and every
-later notebook changes its `value`. The rest of the package is the same for 80 plans at once, with
-a cache, kernels and recipes. tests/model/test_gpt.py holds this file to it, weight by weight:
+later notebook changes its `value`. The rest of the package is the same for every plan at once,
+with a cache, kernels and recipes. tests/lab/test_gpt.py holds this file to it, weight by weight:
 logits, gradients and training.
 """
 

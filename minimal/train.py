@@ -10,6 +10,7 @@ import functools
 import math
 import os
 from dataclasses import fields
+from pathlib import Path
 
 import torch
 
@@ -20,6 +21,7 @@ from minimal.data import tokenizer as tokenizers
 from minimal.kernels.recorded import Direct, Recorded
 from minimal.model.count import count, settings_of
 from minimal.model.init import generator
+from minimal.model.plan import Plan
 from minimal.model.transformer import GPT
 from minimal.training import checkpoint, optim, recipes
 from minimal.training.compiling import compiled
@@ -231,7 +233,9 @@ def train(run: Run, minutes: float | None = None, quiet: bool | None = None) -> 
     return Trainer(run, quiet).fit(minutes)
 
 
-def load(folder, where="cpu", plan=None) -> tuple[GPT, tokenizers.Tokenizer]:
+def load(
+    folder: str | Path, where: str | torch.device = "cpu", plan: Plan | None = None
+) -> tuple[GPT, tokenizers.Tokenizer]:
     """(model, tokenizer) of a training run's folder. Code is not in a checkpoint: a run of a Plan
     of your own wants that `plan` again."""
     tensors, state = checkpoint.load(folder, tokenizer=str)

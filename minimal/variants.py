@@ -7,6 +7,7 @@ import json
 import re
 import sys
 from functools import partial
+from typing import Any
 
 import torch
 
@@ -247,7 +248,14 @@ def only_in(chosen, line, name):
     return placed
 
 
-def build(plan="standard", size="tiny", seed=0, device="cpu", compute=None, **changes):
+def build(
+    plan: str | Plan = "standard",
+    size: str | sizes.Config = "tiny",
+    seed: int = 0,
+    device: str | torch.device = "cpu",
+    compute: torch.dtype | None = None,
+    **changes: Any,
+) -> GPT:
     """A model ready to run: build("bov", "tiny", vocab=1024, seed=1). `size` may be a Config.
 
     `compute`: the type of the activations on that device, where the weights stay fp32.

@@ -965,7 +965,7 @@ def touching(r):
     after="Noisy curves cross many times, so 'the step at which it is overtaken' means "
     "nothing before you name the average, the crossing and the step that is called by "
     "it. Here it is the first crossing, called by the first step of its window. "
-    "minimal/compare/curves.py: critical_point takes the last one, after which the "
+    "notebooks/course/crossings.py: critical_point takes the last one, after which the "
     "method never leads again, and calls it by where the window ends: say which, before "
     "you compare two such numbers.",
     level="medium",

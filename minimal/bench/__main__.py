@@ -6,6 +6,7 @@ python -m minimal.bench                 a training step, generation, gather atte
 
 import argparse
 import json
+from pathlib import Path
 
 import torch
 
@@ -96,7 +97,7 @@ def measure(parser, argv, parts, usual):
     parser.add_argument(
         "--out",
         type=evidence_file,
-        help="an evidence file that gets a row a part: notebooks/evidence/bench.json",
+        help="an evidence file (JSON) that gets a row a part",
     )
     asked = parser.parse_args(argv)
     results.check_evidence(asked.out)
@@ -115,7 +116,7 @@ def measure(parser, argv, parts, usual):
 
 def record_part(path, field, found):
     """A row for a part, written as soon as it is measured, beside the machine that measured it."""
-    command = "make bench ARGS='--out notebooks/evidence/bench.json', once a part"
+    command = f"python -m minimal.bench --out {Path(path).name} --part {field}"
     none = dict(name="none", fingerprint="none", tokens=0)
     head = results.header("speed: ratios within one run, each beside its floor", command, none)
     row = dict(part=field, machine=found["machine"], commit=head["commit"], result=found[field])

@@ -1,6 +1,6 @@
 """How are two ways timed fairly? In turn, in one process, and compared round by round.
 
-Whoever times anything in the lab takes one of these: `clock` (warm calls of one thing, in seconds),
+Whoever times anything takes one of these: `clock` (warm calls of one thing, in seconds),
 `in_turn` (several ways, in milliseconds) and `ratio`.
 """
 

@@ -42,6 +42,7 @@ def compare(
     over the baseline, seed by seed, and draw them; the table, a dict a plan. A lead is the
     baseline's loss minus the plan's: above zero the plan is better. Runs are kept: a second call
     goes on, or only looks."""
+    intervals.functions()  # what is lacking is said before anything is trained
     until = math.inf if minutes is None else time.monotonic() + 60 * minutes
     named = {str(plan): plan for plan in [baseline, *plans]}
     base = Run(size=size, corpus=corpus, batch=batch, vocab=vocab, evaluate=10**9)

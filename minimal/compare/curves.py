@@ -1,4 +1,4 @@
-"""What do the curves of a run say? Relative losses, critical points."""
+"""What do the curves of two runs say of each other?"""
 
 import torch
 
@@ -22,13 +22,3 @@ def relative(losses, baseline, window=100):
             "compare equal lengths"
         )
     return smooth([a - b for a, b in zip(losses, baseline)], window)
-
-
-def critical_point(losses, baseline, window=100):
-    """The step at which the smoothed relative loss turns from negative to positive for good
-    (SVFormer is overtaken), or None: it never led, or it still leads."""
-    curve = relative(losses, baseline, window)
-    ahead = [i for i, value in enumerate(curve) if value < 0]
-    if not ahead or ahead[-1] == len(curve) - 1:
-        return None
-    return ahead[-1] + 1 + window

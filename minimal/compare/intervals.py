@@ -14,33 +14,24 @@ FEWEST = 3  # pairs: two may agree by luck, and their interval has no width then
 # ---- the distribution of t ----------------------------------------------------------------
 
 
-def simpson(f, end, steps=400):
-    """The integral of f from 0 to `end`, by Simpson's rule."""
-    inner = (f(end * i / steps) * (4 if i % 2 else 2) for i in range(1, steps))
-    return math.fsum([f(0), *inner, f(end)]) * end / steps / 3
+@functools.cache
+def functions():
+    """SciPy's special functions, of the extra `compare`; loaded when the first interval asks."""
+    try:
+        from scipy import special
+    except ImportError:
+        raise ValueError("an interval needs SciPy: pip install 'minimal[compare]'") from None
+    return special
 
 
-@functools.lru_cache(maxsize=10_000)  # one comparison is asked for in several tables
 def student(t, dof):
-    """P(T <= t) of Student's t. With t = sqrt(dof) tan(a) its density is cos(a)^(dof - 1)."""
-    angle = math.atan(abs(t) / math.sqrt(dof))
-    area = simpson(lambda a: math.cos(a) ** (dof - 1), angle)
-    log_whole = math.lgamma(dof / 2) - math.lgamma((dof + 1) / 2)
-    whole = math.sqrt(math.pi) * math.exp(log_whole)  # from -pi/2 to pi/2
-    return 0.5 + math.copysign(area / whole, t)
+    """P(T <= t) of Student's t."""
+    return float(functions().stdtr(dof, t))
 
 
-@functools.cache  # a table asks for the same few in every row, and each is 24,000 cosines
 def t_quantile(p, dof):
     """The t below which a share p lies: 4.303 for p = .975 and two degrees of freedom."""
-    low, high = -math.pi / 2, math.pi / 2
-    for _ in range(60):
-        middle = (low + high) / 2
-        if student(math.sqrt(dof) * math.tan(middle), dof) < p:
-            low = middle
-        else:
-            high = middle
-    return math.sqrt(dof) * math.tan((low + high) / 2)
+    return float(functions().stdtrit(dof, p))
 
 
 # ---- one sample: values, or differences of pairs -------------------------------------------------

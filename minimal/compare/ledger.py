@@ -11,7 +11,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from minimal.data import results
+from minimal.data import files, results
 
 # ---- what is there -------------------------------------------------------------------------------
 
@@ -66,7 +66,7 @@ def commit_here():
     if made is None:
         return None
     ask = ["git", "status", "--porcelain", "--", "minimal"]
-    changed = subprocess.run(ask, cwd=results.CHECKOUT, capture_output=True, text=True).stdout
+    changed = subprocess.run(ask, cwd=files.CHECKOUT, capture_output=True, text=True).stdout
     return made + "+" * bool(changed)
 
 

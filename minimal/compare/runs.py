@@ -127,15 +127,16 @@ class Grid:
     seeds: tuple = (0, 1, 2)
     base: Run = field(default_factory=Run)
     also: Callable = lambda result: {}  # more fields of a row, from the run's result
-    on: str = ""  # what the machine of every row must say of itself
-    kind: str = "asked before"  # or "exploratory": chosen after looking at other results
-    expected: str = ""  # what its authors wrote down before its first run
 
     def runs(self):
         """Seed by seed, so that an interrupted grid is a whole grid with fewer seeds."""
         for seed in self.seeds:
             for cell in self.cells:
                 yield replace(self.base, seed=seed, **cell)
+
+    def row(self, run, result):
+        """What a run of this grid leaves in its file."""
+        return row_of(run, result) | self.also(result)
 
 
 @functools.cache
@@ -193,17 +194,9 @@ def missing_runs(grid, path):
     return ledger.missing(path, grid.runs(), same)
 
 
-def check_machine(grid, machine, fix):
-    """Refuse rows of a machine on which a grid is not to be recorded."""
-    if grid.on not in machine:
-        raise ValueError(f"wanted a machine that says {grid.on}, got {machine}: {fix}")
-
-
 def record(grid, path, command, until=math.inf, quiet=True):
     """Train what the file lacks; returns how many runs are missing still. Several processes may
     work on one grid: each takes runs that no other is training."""
-    here = ledger.numerical_state()["machine"]
-    check_machine(grid, here, f"start the command with ATEN_CPU_CAPABILITY={grid.on.lower()}")
     todo = missing_runs(grid, path)
     if todo:  # a file of another corpus is refused before anything is trained
         corpus = corpora.find(todo[0].corpus, todo[0].tokens)
@@ -220,9 +213,7 @@ def record(grid, path, command, until=math.inf, quiet=True):
             return None
         if result is None:
             return None
-        fix = f"{result['folder']} is of another machine, name another folder in MINIMAL_RUNS"
-        check_machine(grid, result.get("machine", "none"), fix)
-        row = row_of(run, result) | grid.also(result)
+        row = grid.row(run, result)
         head = results.header(grid.what, command, result["corpus"])
         return row, head, f"{row['loss']:.4f} nats, {row['seconds']:.0f} s"
 

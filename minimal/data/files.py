@@ -38,9 +38,14 @@ class Busy(DataError):
 
 
 # ---- places -------------------------------------------------------------------------------------
+def in_checkout():
+    """Does this package stand in the course's repository? Else it was installed somewhere."""
+    return (CHECKOUT / "pyproject.toml").exists()
+
+
 def runs_folder():
     """$MINIMAL_RUNS; else `runs` in the checkout, or in the current folder without a checkout."""
-    home = CHECKOUT if (CHECKOUT / "pyproject.toml").exists() else Path.cwd()
+    home = CHECKOUT if in_checkout() else Path.cwd()
     return Path(os.environ.get("MINIMAL_RUNS") or home / "runs")
 
 
@@ -81,11 +86,6 @@ FILE_KINDS = (
     (stat.S_ISFIFO, "a pipe"),
     (stat.S_ISSOCK, "a socket"),
 )
-
-
-def first_free(paths):
-    """The first of these at which nothing lies, not even a link that leads nowhere."""
-    return next(path for path in paths if not os.path.lexists(path))
 
 
 def kind_of(path, look=os.lstat):

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from minimal.data import files
-from minimal.data.files import CHECKOUT, locked, write_whole
+from minimal.data.files import locked, write_whole
 
 FIELDS = ("what", "command", "commit", "hardware", "versions", "corpus", "rows")
 
@@ -23,13 +23,15 @@ def load(path):
         there = ", ".join(sorted(p.name for p in path.parent.glob("*.json"))) or "nothing"
         raise FileNotFoundError(
             f"wanted {path.name} in {path.parent.name}/, which holds {there}; "
-            "recorded files come with a clone of the repository"
+            "name one of these, or bring the file back"
         ) from None
     except UnicodeDecodeError:
-        raise ValueError(f"{path.name} is not UTF-8: wanted JSON; restore it from git") from None
+        raise ValueError(
+            f"{path.name} is not UTF-8: wanted JSON; bring it back as it was"
+        ) from None
     except json.JSONDecodeError as error:
         raise ValueError(
-            f"{path.name}, line {error.lineno}: not JSON ({error.msg}); restore it from git"
+            f"{path.name}, line {error.lineno}: not JSON ({error.msg}); bring it back as it was"
         ) from None
 
 
@@ -48,7 +50,7 @@ def read(path):
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise ValueError(
             f"{Path(path).name} is no evidence file: wanted rows that are objects, got "
-            f"{json.dumps(rows)[:40]}; restore it from git"
+            f"{json.dumps(rows)[:40]}; bring it back as it was"
         )
     return content
 
@@ -108,11 +110,12 @@ def header(what, command, corpus):
 
 
 def commit():
-    """The commit of this checkout, or None where there is no git."""
-    if not shutil.which("git"):
+    """The commit of this checkout, or None: without git, and for an installed package, around
+    which may lie a repository of somebody else."""
+    if not files.in_checkout() or not shutil.which("git"):
         return None
     ask = ["git", "rev-parse", "--short", "HEAD"]
-    done = subprocess.run(ask, cwd=CHECKOUT, capture_output=True, text=True)
+    done = subprocess.run(ask, cwd=files.CHECKOUT, capture_output=True, text=True)
     return done.stdout.strip() or None
 
 

@@ -31,10 +31,20 @@ from minimal.kernels.route import choose_way, is_close, kernels_run
 
 
 def gather_attention(
-    q, k, table, ids, gain=None,
+    q: torch.Tensor,
+    k: torch.Tensor,
+    table: torch.Tensor,
+    ids: torch.Tensor,
+    gain: torch.Tensor | None = None,
     *,
-    causal=True, window=0, lengths=None, scale=None, bound=None, way=None, plan=None,
-):  # fmt: skip
+    causal: bool = True,
+    window: int = 0,
+    lengths: torch.Tensor | None = None,
+    scale: float | None = None,
+    bound: float | None = None,
+    way: str | None = None,
+    plan: tuple | None = None,
+) -> torch.Tensor:
     """q (B, T, H, D), k (B, S, G, D), table (V, G, D), ids (B, S) int32, gain 0-D or None -> as q.
 
     window: how many keys to its left a query sees besides itself, 0 = all. lengths (B,): valid keys

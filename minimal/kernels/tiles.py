@@ -224,12 +224,6 @@ class Trace:
             and program in (None, event.program)
         ]
 
-    def forgotten(self, tensor):
-        """Places of a tensor that no program stored, in the order of the tensor."""
-        stored = [event.places for event in self.of(tensor) if event.kind != "load"]
-        places = addresses_of(self.tensors[tensor]).flatten()
-        return places[~torch.isin(places, torch.cat(stored or [places[:0]]))]
-
     def twice(self, tensor):
         """The first place that two programs stored, and who: a race; None if there is none."""
         owner = {}

@@ -7,13 +7,7 @@ import torch
 
 from minimal.kernels.dense import attention
 from minimal.kernels.gather import unchecked
-from minimal.kernels.reference import by_definition
 from minimal.model.tape import Bank
-
-
-def as_defined(q, k, value, **how):
-    """Attention as it is defined. Everything else here and in the kernels must equal this."""
-    return by_definition(q, k, value.dense(), value.gain, **how)
 
 
 def in_one_call(q, k, value, **how):

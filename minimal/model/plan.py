@@ -1,5 +1,6 @@
 """What is a plan? Where every layer's queries, keys and values come from, and how it reads them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -73,7 +74,9 @@ class by_layer(NamedTuple):
     make: Any
 
 
-def place(where=everywhere, **doors):
+def place(
+    where: Callable[[int, int], bool] = everywhere, **doors: Any
+) -> Callable[[int, int], LayerPlan]:
     """A plan's line: `doors` (value=…, key=…, read=…) where `where` says so, else a standard layer.
 
     A door may be a function of the layer index, marked by `by_layer`.
@@ -97,10 +100,10 @@ class Plan:
 
     A plan of your own has a `name` by which its runs are written down."""
 
-    line: Any = place()
+    line: Callable[[int, int], LayerPlan] = place()
     streams: tuple = ()  # of model/residual.py
     heads: int | None = None  # DVA has one head
-    groups: Any = None  # heads -> key/value heads
+    groups: Callable[[int], int] | None = None  # heads -> key/value heads
     style: str | None = None
     smear: bool = False
     name: str = "own"

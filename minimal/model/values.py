@@ -22,7 +22,7 @@ class Source(Part):
     To write one, give it `rows(h, at, tape)` and, where its answer differs from the one below,
 
     j, reads, keeps   what it reads and keeps: see Part. Of nested sources only the outermost keeps
-    mark              which cell the map of sources draws: a row of SOURCES in course/source_map.py
+    mark              where its rows come from, in one word, as label() and drawings have it
     bank, start       the name of a table in model.banks, made for whoever names it, and its start
     size              how many rows that table has; None: one a token
     slots             how many vectors a row of that table holds; None: one

@@ -19,9 +19,7 @@ def device(name="auto"):
     if kind not in present:
         raise ValueError(f"there is no device {name!r}: choose auto, cpu, cuda or mps")
     if not present[kind]():
-        raise ValueError(
-            f"there is no {kind} device here: choose auto or cpu; `make doctor` says more"
-        )
+        raise ValueError(f"there is no {kind} device here: choose auto or cpu")
     try:
         return torch.device(name)
     except RuntimeError:

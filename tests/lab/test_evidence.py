@@ -23,7 +23,7 @@ from minimal.compare import budgets, comparison, intervals, ledger
 from minimal.compare import runs as runs_module
 from minimal.compare.budgets import MATCH, shape
 from minimal.compare.runs import cached, missing_runs, record, row_of, run_key, same
-from minimal.data import results
+from minimal.data import files, results
 from minimal.model import attention
 from minimal.model.count import count
 from minimal.model.values import Mix, Own
@@ -353,10 +353,11 @@ def test_rows_of_before_have_no_commit():
 
 
 def test_a_commit_knows_when_the_code_was_changed_since(tmp_path, monkeypatch):
-    monkeypatch.setattr(results, "CHECKOUT", tmp_path)
+    monkeypatch.setattr(files, "CHECKOUT", tmp_path)
     code = tmp_path / "minimal" / "code.py"
     code.parent.mkdir()
     code.write_text("one\n")
+    (tmp_path / "pyproject.toml").write_text("")
     assert ledger.commit_here() is None, "no repository"
     person = ["-c", "user.name=n", "-c", "user.email=e@example.org"]
     for words in (["init"], ["add", "."], [*person, "commit", "-m", "one"]):
@@ -366,6 +367,8 @@ def test_a_commit_knows_when_the_code_was_changed_since(tmp_path, monkeypatch):
     assert len(clean) >= 7 and ledger.commit_here() == clean
     code.write_text("two\n")
     assert ledger.commit_here() == clean + "+"
+    (tmp_path / "pyproject.toml").unlink()
+    assert ledger.commit_here() is None, "installed inside a repository of somebody else"
 
 
 def test_a_run_taken_up_by_other_code_names_both(base, monkeypatch):

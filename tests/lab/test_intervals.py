@@ -1,13 +1,13 @@
 """Are intervals and tests those of the textbooks, and is what few runs cannot tell left open?"""
 
 import math
+import sys
 
 import pytest
-from scipy import stats
 
 from course import significance
 from evidence.research.pooled import pooled
-from minimal.compare import intervals
+from minimal.compare import compare, intervals
 from minimal.compare.intervals import t_quantile
 
 
@@ -127,11 +127,28 @@ def test_one_pair_cannot_be_told_from_its_mirror():
 
 
 @pytest.mark.parametrize("dof", [1, 2, 4, 9, 9.7, 56])
-def test_students_t_is_scipys(dof):
+def test_students_t_is_the_integral_of_its_density(dof):
+    """With t = sqrt(dof) tan(a) the density is cos(a)^(dof - 1), by any rule of integration."""
+
+    def area(end, steps=20_000):
+        middles = (end * (i + 0.5) / steps for i in range(steps))
+        return math.fsum(math.cos(a) ** (dof - 1) for a in middles) * end / steps
+
     for t in (0.1, 1.0, 2.776, 20.0):
-        assert intervals.student(t, dof) == pytest.approx(stats.t.cdf(t, dof), abs=1e-9)
-    for share in (0.6, 0.95, 0.975, 0.9995):
-        assert t_quantile(share, dof) == pytest.approx(stats.t.ppf(share, dof), rel=1e-8)
+        share = 0.5 + area(math.atan(t / math.sqrt(dof))) / (2 * area(math.pi / 2))
+        assert intervals.student(t, dof) == pytest.approx(share, abs=1e-7)
+        assert intervals.student(-t, dof) == pytest.approx(1 - share, abs=1e-7)
+        if share < 1 - 1e-6:
+            assert t_quantile(share, dof) == pytest.approx(t, rel=1e-3)
+
+
+def test_without_scipy_a_comparison_says_so_before_it_trains(monkeypatch, tmp_path):
+    monkeypatch.setenv("MINIMAL_RUNS", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    intervals.functions.cache_clear()
+    with pytest.raises(ValueError, match=r"SciPy: pip install 'minimal\[compare\]'"):
+        compare(["gqa"])
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_too_many_pairs_for_counting_are_refused():

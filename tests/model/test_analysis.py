@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from course.crossings import critical_point
 from course.watched import watched
 from evidence.research import studies
 from evidence.research.across import across_study
@@ -135,9 +136,9 @@ def test_relative_loss_and_the_critical_point():
     method = [2.9] * 250 + [3.2] * 150
     curve = curves.relative(method, base, window=10)
     assert len(curve) == 391 and curve[0] == pytest.approx(-0.1) and curve[-1] == pytest.approx(0.2)
-    assert abs(curves.critical_point(method, base, window=10) - 254) <= 10
-    assert curves.critical_point([2.9] * 400, base, window=10) is None, "it still leads"
-    assert curves.critical_point([3.1] * 400, base, window=10) is None, "it never led"
+    assert abs(critical_point(method, base, window=10) - 254) <= 10
+    assert critical_point([2.9] * 400, base, window=10) is None, "it still leads"
+    assert critical_point([3.1] * 400, base, window=10) is None, "it never led"
     with pytest.raises(ValueError, match="equal lengths"):
         curves.relative(base, base[1:])
 

@@ -4,11 +4,14 @@ notebooks import, what serves the records, slides; and homework beside them."""
 import ast
 import functools
 import graphlib
+import inspect
 import pathlib
 import subprocess
 import sys
 
 import pytest
+
+import minimal
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -177,7 +180,7 @@ def test_the_front_door_names_every_room_and_every_command():
     inside = [
         path.name
         for path in (ROOT / "minimal").iterdir()
-        if path.name not in ("__init__.py", "__pycache__")
+        if path.name not in ("__init__.py", "__pycache__", "py.typed")
     ]
     assert [name for name in inside if name not in front] == []
 
@@ -204,6 +207,17 @@ except AttributeError as error:
 def test_the_public_names_are_lazy_and_come_in_any_order():
     done = subprocess.run([sys.executable, "-c", IN_ANY_ORDER], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_public_names_say_what_they_take_and_give():
+    public = {name: getattr(minimal, name) for name in minimal.__all__}
+    called = {name: thing for name, thing in public.items() if callable(thing)}
+    assert {*public} - {*called} == {"PLANS", "__version__"}
+    for name, thing in called.items():
+        signature = inspect.signature(thing)
+        ends = [] if inspect.isclass(thing) else [signature.return_annotation]
+        taken = [parameter.annotation for parameter in signature.parameters.values()]
+        assert inspect.Parameter.empty not in [*taken, *ends], f"{name}{signature}"
 
 
 # ---- one meaning for each name of a room ---------------------------------------------------------

@@ -15,11 +15,11 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# What an extra would bring, and what stands beside the package in a checkout, is not there for the
-# package; torch looks for some of it by itself.
+# What an extra would bring is not there for the package, but SciPy, which the intervals of a
+# comparison need; nor is what stands beside it in a checkout. Torch looks for some by itself.
 ALONE = """
 import builtins
-ABSENT = {"datasets", "matplotlib", "pandas", "scipy", "jinja2", "jupyterlab", "nbconvert",
+ABSENT = {"datasets", "matplotlib", "pandas", "jinja2", "jupyterlab", "nbconvert",
           "papermill", "IPython", "homework", "course", "evidence", "slides"}
 real = builtins.__import__
 def alone(name, globals=None, locals=None, fromlist=(), level=0):
@@ -51,6 +51,8 @@ def away(published, tmp_path_factory):
     (site / "shared.pth").write_text(sysconfig.get_path("purelib") + "\n")
     (site / "sitecustomize.py").write_text(ALONE)
     (home / "empty").mkdir()
+    (home / "own").mkdir()
+    (home / "installed").write_text(json.dumps(installed(home)))
 
     # runs of its own over the texts that other tests have prepared
     texts = pathlib.Path(os.environ["MINIMAL_RUNS"], "data")
@@ -60,10 +62,22 @@ def away(published, tmp_path_factory):
     return home
 
 
+def installed(home):
+    """The files of the environment, but what Python compiles."""
+    files = (path for path in (home / "venv").rglob("*") if path.suffix != ".pyc")
+    return sorted(str(path.relative_to(home)) for path in files if path.name != "__pycache__")
+
+
+def nothing_is_left_behind(away):
+    """Neither where the command was given, nor in its home, nor beside the package."""
+    assert list((away / "empty").iterdir()) == list((away / "own").iterdir()) == []
+    assert installed(away) == json.loads((away / "installed").read_text())
+
+
 def run(away, *words, folder="empty", code=0):
     """What this command prints, from an empty folder and without a PYTHONPATH."""
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    environment["MINIMAL_RUNS"] = str(away / "runs")
+    environment |= dict(MINIMAL_RUNS=str(away / "runs"), HOME=str(away / "own"))
     done = subprocess.run(
         [away / "venv" / "bin" / "python", *words],
         cwd=away / folder,
@@ -111,7 +125,7 @@ def test_a_model_is_trained_resumed_and_writes_text_far_from_the_checkout(away):
     run(away, "-m", "minimal.train", *what, *how, "--minutes", "0", code=1)  # time is up
     assert "after 5,120 tokens" in run(away, "-m", "minimal.train", *what, *how)
     assert "def main" in run(away, "-m", "minimal.generate", out, "def main", "--tokens", "5")
-    assert list((away / "empty").iterdir()) == []
+    nothing_is_left_behind(away)
 
 
 @pytest.mark.slow
@@ -120,7 +134,7 @@ def test_two_plans_are_compared_far_from_the_checkout(away):
     told = run(away, "-m", "minimal.compare", *what.split())
     assert "gqa" in told and "lead over standard" in told
     assert "no figures without Matplotlib" in told
-    assert list((away / "empty").iterdir()) == []
+    nothing_is_left_behind(away)
 
 
 def example():
@@ -140,3 +154,4 @@ def test_a_value_source_of_ones_own_is_a_file_of_25_lines(away):
     told = run(away, "mine.py", folder="mine")
     assert "lead over standard" in told and "mine  " in told
     assert {path.name for path in (away / "mine").iterdir()} == {"mine.py", "runs"}
+    nothing_is_left_behind(away)

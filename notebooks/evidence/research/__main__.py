@@ -99,9 +99,10 @@ def record_grids(names, words, until):
             print(f"{name}: whole, {rows} rows; nothing to do (--repeat trains a row again)")
             continue
         here = ledger.numerical_state()["machine"]
-        if GRIDS[name].on not in here and len(names) > 1:
-            print(f"{name}: left out, since it wants a machine that says {GRIDS[name].on}")
+        if grid.on not in here and len(names) > 1:
+            print(f"{name}: left out, since it wants a machine that says {grid.on}")
             continue
+        grid.check_machine(here, f"start the command with ATEN_CPU_CAPABILITY={grid.on.lower()}")
         to_go = record(grid, path_of(name), words, until)
         rest = f"{to_go} to go: the same command goes on" if to_go else "whole now"
         print(f"{name}: {before - to_go} runs recorded, {rest}", flush=True)

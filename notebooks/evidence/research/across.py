@@ -5,9 +5,7 @@ import torch
 import torch.nn.functional as F
 
 from minimal.analysis import observe
-from minimal.kernels.reference import visible
-from minimal.model.attend import as_defined
-from minimal.model.tape import Rows
+from minimal.kernels.reference import by_definition, visible
 
 
 @torch.no_grad()
@@ -27,13 +25,13 @@ def across_study(model, ids):
         seen = visible(q.shape[1], k.shape[1], how["causal"], how["window"], device=q.device)
         mask = torch.cat([seen, seen], -1)  # (T, 2S)
         keys, values = torch.cat([k, k2], 1), torch.cat([v, v2], 1)
-        eq2 = as_defined(q, keys, Rows(values), scale=how["scale"], mask=mask)
+        eq2 = by_definition(q, keys, values, scale=how["scale"], mask=mask)
         # Eq 3: the mean of both values, through this layer's map
-        eq3 = as_defined(q, k, Rows((v + v2) / 2), **how)
+        eq3 = by_definition(q, k, (v + v2) / 2, **how)
         # Eq 6: all earlier values, without a map
         earlier = torch.stack([tape.raw[j] for j in layers if j < n]).mean(0)  # (B, T, G, D)
         earlier = earlier.repeat_interleave(q.shape[2] // k.shape[2], 2)
-        eq6 = as_defined(q, k, Rows(v), **how) + earlier
+        eq6 = by_definition(q, k, v, **how) + earlier
         rows.append(dict(layer=n, eq3=cosine(eq2, eq3), eq6=cosine(eq2, eq6)))
     return rows
 

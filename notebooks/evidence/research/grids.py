@@ -53,6 +53,19 @@ class Grid(runs.Grid):
     """A grid of ours: on War and Peace where it names no other text."""
 
     base: Run = WAR
+    on: str = ""  # what the machine of every row must say of itself
+    kind: str = ASKED  # or EXPLORATORY: chosen after looking at other results
+    expected: str = ""  # what was written down before its first run
+
+    def row(self, run, result):
+        fix = f"{result['folder']} is of another machine, name another folder in MINIMAL_RUNS"
+        self.check_machine(result.get("machine", "none"), fix)
+        return super().row(run, result)
+
+    def check_machine(self, machine, fix):
+        """Refuse rows of a machine on which this grid is not to be recorded."""
+        if self.on not in machine:
+            raise ValueError(f"wanted a machine that says {self.on}, got {machine}: {fix}")
 
 
 GRIDS = dict(

@@ -5,13 +5,13 @@ import functools
 from collections import Counter
 
 from course import records
+from course.crossings import critical_point
 from course.markdown import table
 from evidence.research import factorial, numbers, pairs, verdicts
 from evidence.research.costs import ASSUMED, PAPERS, PEAK, hours, reached
 from evidence.research.grids import EXPLORATORY, GRIDS
 from evidence.research.numbers import number, signed
 from minimal.compare import intervals
-from minimal.compare.curves import critical_point
 
 # ---- one layer, lambdas, encoders ----------------------------------------------------------------
 

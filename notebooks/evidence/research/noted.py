@@ -2,13 +2,13 @@
 
 import statistics
 
+from course.crossings import critical_point
 from evidence.research import factorial, own_mixtures, pairs
 from evidence.research.asked import NAMED
 from evidence.research.cells import WAR
 from evidence.research.leads import as_row, between, bounds, mean_and_range, number, signed
 from evidence.research.statements import ends_of, of
 from minimal.compare import intervals
-from minimal.compare.curves import critical_point
 from minimal.model.count import count
 from minimal.variants import skeleton
 

@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 
+from course.crossings import critical_point
 from evidence.research.leads import with_interval
 from evidence.research.noted import WINDOW
 from evidence.research.pairs import rows_asked
 from evidence.research.statements import ahead, average, count, lead_by_seed, of, runs_by_seed, said
-from minimal.compare.curves import critical_point, relative
+from minimal.compare.curves import relative
 from minimal.training.recipes import RECIPES, laptop
 
 RATES = (3e-4, 1e-3, 3e-3, 1e-2)
