@@ -37,7 +37,7 @@ def body(notebook, after_title=""):
     waiting = ""  # a guess of the core whose answer comes after what goes deeper
     guesses = set()
     for deeper, some in runs(cells[start:]):
-        shown, left = told(some, "" if deeper else waiting, guesses)
+        shown, left = in_turn(some, "" if deeper else waiting, guesses)
         waiting = waiting if deeper else left
         inner = "\n".join(shown)
         if deeper:
@@ -100,7 +100,7 @@ def inline(markdown):
 # ---- predictions ---------------------------------------------------------------------------------
 
 
-def told(cells, state="", guesses=None):
+def in_turn(cells, state="", guesses=None):
     """Cells in order. From the first output after a guess to the text that reads it, all waits.
     An exercise between the two is seen. `guesses`: names that were asked for before.
 

@@ -182,7 +182,7 @@ def named(word):
     return meant[0].name
 
 
-def told(happened):
+def news(happened):
     """What a learner is told of an update: a line for each kind of news."""
     new = sum(what == "new" for _, what in happened)
     what = "notebooks, decks and homework: yours to change, git ignores them"
@@ -207,7 +207,7 @@ def main(parser, argv):
     parser.add_argument("--reset", metavar="NOTEBOOK", help="a fresh copy of one, such as 04")
     asked, work = parser.parse_args(argv), CHECKOUT / "work"
     if asked.reset is None:
-        print("\n".join(told(update(CHECKOUT, work))) or "work/ is up to date")
+        print("\n".join(news(update(CHECKOUT, work))) or "work/ is up to date")
         return
     place = named(asked.reset)
     aside = reset(CHECKOUT, work, place)

@@ -120,7 +120,7 @@ def test_nothing_is_told_from_a_part(record, tmp_path):
     content = results.read(path)
     results.write(path, content | dict(rows=content["rows"][:-1]))
     assert dose.texts() == ["code"] and not dose.is_whole()
-    assert pairs.rows_of("dose_novel") == []
+    assert pairs.whole_rows("dose_novel") == []
     # of the text that is whole all is told, of the other nothing
     fig, alt = dose.picture()
     assert len(fig.axes) == 1 and "novel" not in alt

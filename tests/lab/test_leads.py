@@ -56,7 +56,7 @@ def test_every_recorded_run_is_a_row_of_the_table():
     df = pairs.runs()
     assert {"grid", "text", "cell", "seed", "loss", "bpb", "parameters", "flops"} <= {*df.columns}
     assert not df[["grid", "plan", "seed"]].isna().any().any()
-    assert len(df) == sum(len(pairs.rows_of(name)) for name in df.grid.unique())
+    assert len(df) == sum(len(pairs.whole_rows(name)) for name in df.grid.unique())
 
 
 def test_a_table_against_standard_holds_the_held_out_rows_where_a_grid_kept_them(monkeypatch):

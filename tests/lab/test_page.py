@@ -113,7 +113,7 @@ def test_a_lead_is_that_of_the_file_that_a_cell_names():
     """By hand from the files: mean over seeds of standard less bov-fixed."""
     rows = records.read("thirteen_rows")["rows"]
     losses = {(row["plan"], row["seed"]): row["loss"] for row in rows}
-    slim = {row["seed"]: row["loss"] for row in pairs.rows_of("parameters") if is_slim(row)}
+    slim = {row["seed"]: row["loss"] for row in pairs.whole_rows("parameters") if is_slim(row)}
     by_hand = sum(losses["standard", seed] - slim[seed] for seed in range(3)) / 3
     assert numbers.mean_lead("bov-fixed", "parameters", "standard in novel") == f"{by_hand:.3f}"
     with pytest.raises(ValueError, match="wanted one setting of bov in code.json, got several"):

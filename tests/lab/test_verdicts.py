@@ -339,9 +339,9 @@ def test_both_texts_stand_in_the_picture_of_verdicts():
 def test_rows_are_read_anew_when_their_file_is_written_anew(tmp_path, monkeypatch):
     monkeypatch.setattr(records, "EVIDENCE", tmp_path)
     head = dict.fromkeys(results.FIELDS, "")
-    assert pairs.rows_of("made") == [] and pairs.settings(("made",)) == {}
+    assert pairs.whole_rows("made") == [] and pairs.settings(("made",)) == {}
     for loss in (3.0, 2.0):
         row = dict(plan="standard", seed=0, size="tiny", loss=loss)
         results.write(tmp_path / "made.json", head | dict(rows=[row]))
-        assert pairs.rows_of("made") == [row]
+        assert pairs.whole_rows("made") == [row]
         assert pairs.settings(("made",)) == {("tiny", "{}"): [row]}

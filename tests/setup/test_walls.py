@@ -288,6 +288,12 @@ def test_a_name_of_a_room_means_one_thing(tree):
     assert standing_twice(package(), tree) == {}
 
 
+@pytest.mark.parametrize("word", ["Own", "dense", "reference", "rows_of", "told"])
+def test_a_word_that_once_meant_several_things_means_one_everywhere(word):
+    found = [homes(package(), tree).get(word, []) for tree in SHARED]
+    assert len(sum(found, [])) == 1
+
+
 @pytest.mark.parametrize("tree", SHARED)
 def test_a_shared_word_stands_in_several_files(tree):
     found = homes(package(), tree)

@@ -86,7 +86,7 @@ def test_what_ran_and_was_saved_leaves_git_clean_and_an_update_has_no_conflict(c
     assert updated(mine) == [(NAMES[0], "kept"), (NAMES[1], "renewed")]
     assert source(first) == "x = 'mine'" and source(second) == "x = 2"
     assert git(mine, "status", "--porcelain") == ""
-    again = work.told(updated(mine))
+    again = work.news(updated(mine))
     assert len(again) == 1 and "make reset NOTEBOOK=00" in again[0] and "yours" in again[0]
 
 
@@ -105,7 +105,7 @@ def test_homework_and_decks_are_copies_too_and_nothing_that_was_written_is_lost(
     assert happened == {DECK: "kept", STUB: "kept"}
     assert (mine / "work" / STUB).read_text() == "mine"
     assert (mine / "work" / REPORT).read_text() == "second"
-    deck, stub = work.told(updated(mine))
+    deck, stub = work.news(updated(mine))
     assert "make reset HW=hw01" in stub and f"make reset NOTEBOOK={DECK}" in deck
 
 

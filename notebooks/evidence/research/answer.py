@@ -103,7 +103,7 @@ def along(grid, system, at=-1, over=0):
     """By how much a lead at the end of an axis exceeds that at its beginning: tested as a change,
     seed by seed."""
     place_of, *_ = slopes.AXES[slopes.CURVES[grid][0]]
-    places = list(slopes.by_place(pairs.rows_of(grid), place_of).values())
+    places = list(slopes.by_place(pairs.whole_rows(grid), place_of).values())
     ends = (places[at], places[over])
     return leads.change(*(leads.between(end[system], end["standard"]) for end in ends))
 
@@ -210,7 +210,7 @@ def at_their_best(text):
     """Leads over standard where each plan has the rates that its grid chose: rows, best first."""
     df, best = pairs.runs_of(f"tuning_{text}"), at_each_choice(text).idxmin()
     of_rows = {plan: {} for plan in best.index}
-    for row, differs in zip(pairs.rows_of(f"tuning_{text}"), df.differs):
+    for row, differs in zip(pairs.whole_rows(f"tuning_{text}"), df.differs):
         if differs == best[row["plan"]]:
             of_rows[row["plan"]][row["seed"]] = row["held_out"]
     theirs = of_rows.pop("standard")

@@ -25,7 +25,7 @@ def is_recorded():
 
 def losses_in_d12(plan, at=END):
     """{seed: held-out nats a token after so many steps}."""
-    rows = [row for row in pairs.rows_of(GRID) if row["plan"] == plan]
+    rows = [row for row in pairs.whole_rows(GRID) if row["plan"] == plan]
     return {row["seed"]: dict(row["valid"])[at] for row in rows}
 
 
@@ -36,7 +36,7 @@ def lead_in_d12(plan, over="standard", at=END):
 
 def millions(plan, what="parameters"):
     """What a run of a plan has, parameters or tokens, in millions."""
-    return next(row[what] for row in pairs.rows_of(GRID) if row["plan"] == plan) / 1e6
+    return next(row[what] for row in pairs.whole_rows(GRID) if row["plan"] == plan) / 1e6
 
 
 def hardware():

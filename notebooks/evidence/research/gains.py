@@ -31,13 +31,13 @@ def gains_of(row):
 
 def final_gains(place, plan):
     """[{layer: gain}] of the runs of a plan at the rate 0.5."""
-    rows = pairs.rows_of(numbers.FILES_OF[place][0])
+    rows = pairs.whole_rows(numbers.FILES_OF[place][0])
     return [gains_of(row) for row in rows if row["plan"] == plan]
 
 
 def slowed(text, plan, rate):
     """The runs of a plan at a slower rate; none until all of that grid are there."""
-    rows = [row for row in pairs.rows_of(f"gains_{text}") if row["plan"] == plan]
+    rows = [row for row in pairs.whole_rows(f"gains_{text}") if row["plan"] == plan]
     return [row for row in rows if rate_of(row) == rate]
 
 
@@ -73,7 +73,7 @@ def at_the_papers_rate(text, plan):
     more = [grid for grid in (f"ten_seeds_{text}", f"noise_{text}") if pairs.whole(grid)]
     same = [grid for grid in (*more, least) if numbers.state_in(grid) == numbers.state_in(slower)]
     numbers.check_states(slower, (same or more)[0])
-    found = (pairs.by_seed(pairs.rows_of(grid), plan) for grid in same)
+    found = (pairs.by_seed(pairs.whole_rows(grid), plan) for grid in same)
     return next(filter(None, found), {})
 
 
@@ -85,7 +85,7 @@ def seeds(text):
 
 def one_layer():
     """Of all runs with x0 W_V in one layer, in how many the gain ends near zero: "32 of 36"."""
-    return closed(map(gains_of, pairs.rows_of("one_layer")))
+    return closed(map(gains_of, pairs.whole_rows("one_layer")))
 
 
 # ---- tables --------------------------------------------------------------------------------------
@@ -143,7 +143,7 @@ def shares_table():
     for plan in WRITING:
         line = [NAMES.get(plan, plan)]
         for text in ("code", "novel"):
-            rows = [row for row in pairs.rows_of(f"shares_{text}") if row["plan"] == plan]
+            rows = [row for row in pairs.whole_rows(f"shares_{text}") if row["plan"] == plan]
             found = [row["share"][layer] for row in rows for layer in DEEP]
             silent = sum(one < SILENT for one in found)
             line += [f"{silent} of {len(found)}", number(statistics.fmean(found), 2)]

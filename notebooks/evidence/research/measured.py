@@ -18,27 +18,27 @@ from minimal.compare import intervals
 
 def one_layer_covering():
     """Of the twelve layers in which x0 W_V alone was tried, how many intervals cover zero."""
-    names = sorted({row["plan"] for row in pairs.rows_of("one_layer")})
+    names = sorted({row["plan"] for row in pairs.whole_rows("one_layer")})
     over = "standard in thirteen_rows"
     return str(sum(numbers.clear(name, "one_layer", over) == "not clear" for name in names))
 
 
 def asked_steps(grid):
     """How many steps the runs of a grid have: "5,960"."""
-    (steps,) = {row["steps"] for row in pairs.rows_of(grid)}
+    (steps,) = {row["steps"] for row in pairs.whole_rows(grid)}
     return f"{steps:,}"
 
 
 def sign_changes(grid):
     """How many layers' weights of x0 changed sign after the first tenth, in all runs of a grid."""
-    return str(sum(len(row["crossed"]) for row in pairs.rows_of(grid)) or "no")
+    return str(sum(len(row["crossed"]) for row in pairs.whole_rows(grid)) or "no")
 
 
 def first_stream(grid, plan="mudd"):
     """In how many mixtures the first stream has the largest share but for the newest: "25 of 30";
     layer 1 has no other and is left out."""
     largest = []
-    for row in pairs.rows_of(grid):
+    for row in pairs.whole_rows(grid):
         mixtures = row["depth"].values() if row["plan"] == plan else ()
         largest += [shares[0] == max(shares[:-1]) for shares in mixtures if len(shares) > 2]
     return f"{sum(largest)} of {len(largest)}"
@@ -46,7 +46,7 @@ def first_stream(grid, plan="mudd"):
 
 def first_shares(grid, plan):
     """The share of the first stream in the mixtures of layers 2, 3, …: a curve a run."""
-    rows = [row for row in pairs.rows_of(grid) if row["plan"] == plan]
+    rows = [row for row in pairs.whole_rows(grid) if row["plan"] == plan]
     return [[shares[0] for shares in row["depth"].values()] for row in rows]
 
 
@@ -55,14 +55,16 @@ def factor_gain(part, fixed=""):
     change = next(one for one in factorial.CHANGES if one[2] == part)
     if part == "dva":  # against no modifier, where the notebook has it against a random one
         change = (0, "standard", "dva")
-    rows = [row for row in pairs.rows_of("dva_factorial") if fixed in ("", *row["plan"].split("/"))]
+    rows = [
+        row for row in pairs.whole_rows("dva_factorial") if fixed in ("", *row["plan"].split("/"))
+    ]
     return signed(-factorial.effect_row(rows, *change)["difference"])
 
 
 def overtaken(style):
     """In how many pairs of runs of a style, above the smallest rate, SVFormer led and was overtaken
     for good, by training losses over a tenth of the run: "15 of 27"."""
-    rows = [row for row in pairs.rows_of("critical_point") if row["asked"]["style"] == style]
+    rows = [row for row in pairs.whole_rows("critical_point") if row["asked"]["style"] == style]
     least = min(row["asked"]["lr"] for row in rows)
     runs = {
         (row["plan"], row["seed"], str(row["asked"])): row["train"]
@@ -88,7 +90,7 @@ def critical_leads(style):
 def f1_table():
     """F1 with the bypass less F1 without, by size of the encoder."""
     lines = []
-    for size in sorted({row["size"] for row in pairs.rows_of("bypass")}):
+    for size in sorted({row["size"] for row in pairs.whole_rows("bypass")}):
         place = f"bypass size={size}"
         found = numbers.told("standard.f1", place, "bypass.f1", digits=1)
         one, two = (

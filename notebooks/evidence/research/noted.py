@@ -23,7 +23,7 @@ class NotRecorded(ValueError):
 
 def recorded(grid, **fields):
     """The rows of a grid with these fields; there must be some."""
-    found = [row for row in pairs.rows_of(grid) if fields.items() <= row.items()]
+    found = [row for row in pairs.whole_rows(grid) if fields.items() <= row.items()]
     if not found:
         raise NotRecorded(f"wanted rows of {grid} with {fields}, got none: record them")
     return found

@@ -33,7 +33,7 @@ def named_cell_by_seed(cell, place):
     name, _, own_place = cell.partition(" in ")
     _, *wanted = (own_place or place).split()
     file = file_of(cell, place)
-    rows = [row for row in pairs.rows_of(file) if fits(row, wanted)]
+    rows = [row for row in pairs.whole_rows(file) if fits(row, wanted)]
     found = pairs.by_seed(rows, name)
     plan = name.partition(".")[0]
     if len(found) != sum(row["plan"] == plan for row in rows):
@@ -64,7 +64,7 @@ def differences(plan, place, over="standard"):
         found = best(plan, place, over)
         place = found["file"] if found["file"] not in FILES_OF[place] else place
         if place in FILES_OF:  # its two cells may stand in two files of one setting
-            rows = [row for file in FILES_OF[place] for row in pairs.rows_of(file)]
+            rows = [row for file in FILES_OF[place] for row in pairs.whole_rows(file)]
             ours, theirs = pairs.by_seed(rows, plan), pairs.by_seed(rows, over)
             return list(leads.between(ours, theirs))
     check_states(file_of(plan, place), file_of(over, place))
@@ -151,7 +151,7 @@ def more(first, second, place, over="standard", under="standard", where=None):
 
 def lead_at(plan, place, step, over="standard"):
     """Its lead after so many steps of the recorded runs."""
-    rows = pairs.rows_of(best(plan, place, over)["file"])
+    rows = pairs.whole_rows(best(plan, place, over)["file"])
     curves = {(row["plan"], row["seed"]): dict(row["valid"]) for row in rows}
     at = lambda name: {seed: curve[step] for (one, seed), curve in curves.items() if one == name}
     return number(statistics.fmean(leads.between(at(plan), at(over))))
@@ -183,7 +183,7 @@ def spread_of(plan, place):
     """One system against standard: with its own spread, and with that of all plans together."""
     found = best(plan, place)
     file = found["file"]
-    values = list(pairs.by_seed(pairs.rows_of(file), plan).values())
+    values = list(pairs.by_seed(pairs.whole_rows(file), plan).values())
     average, spread = intervals.mean_spread(values)
     row = dict(plan=plan, n=found["n"], mean=average, spread=spread, p=found["p"], file=file)
     row |= {name: found[name] for name in ("difference", "low", "high")}
@@ -200,7 +200,7 @@ def pools(file):
 
 @functools.cache
 def pools_of(file, stamp):
-    rows = [row for row in pairs.rows_of(file) if row["steps"] == 500]
+    rows = [row for row in pairs.whole_rows(file) if row["steps"] == 500]
     return pooled(rows, "loss")
 
 
@@ -250,7 +250,7 @@ def repeated(grid):
 
 def last_doubling(place, plan="standard"):
     """What the second half of a run gains: held-out loss at its middle less at its end."""
-    rows = [row for row in pairs.rows_of(FILES_OF[place][0]) if row["plan"] == plan]
+    rows = [row for row in pairs.whole_rows(FILES_OF[place][0]) if row["plan"] == plan]
     gains = []
     for row in rows:
         losses = dict(row["valid"])
@@ -262,7 +262,7 @@ def a_per_cent(plan, place, slim):
     """What one per cent more parameters gains a plan, in its MLPs: as it is, less its slim self."""
     size = {}
     for file in (FILES_OF[place][0], slim):
-        rows = [row for row in pairs.rows_of(file) if row["plan"] == plan]
+        rows = [row for row in pairs.whole_rows(file) if row["plan"] == plan]
         size[file] = next(row["parameters"] for row in rows if fits_plain(row))
     full, less = size.values()
     gain = mean_difference(f"{plan} in {FILES_OF[place][0]}", "", f"{plan} in {slim}.json")
@@ -275,7 +275,7 @@ def fits_plain(row):
 
 def extra_parameters(plan, place="novel"):
     """How many per cent more parameters than standard."""
-    rows = {row["plan"]: row["parameters"] for row in pairs.rows_of(FILES_OF[place][0])}
+    rows = {row["plan"]: row["parameters"] for row in pairs.whole_rows(FILES_OF[place][0])}
     return f"{100 * (rows[plan] / rows['standard'] - 1):.0f}"
 
 

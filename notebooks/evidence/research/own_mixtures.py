@@ -37,7 +37,7 @@ texts, lead = asked.of_question("own_mixture")
 def in_upper_half(text, plan, door, of_layer):
     """{seed: what of_layer finds in a door's mixtures, as the mean of the upper half}."""
     found = {}
-    for row in pairs.rows_of(f"own_mixture_{text}"):
+    for row in pairs.whole_rows(f"own_mixture_{text}"):
         if row["plan"] == plan:
             by_layer = row["mixed"][door]
             found[row["seed"]] = fmean(of_layer(by_layer[at]) for at in UPPER_HALF)

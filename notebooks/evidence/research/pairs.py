@@ -69,7 +69,7 @@ def words_of(asked):
     return json.dumps(asked, sort_keys=True)
 
 
-def rows_of(name):
+def whole_rows(name):
     """The rows of a file that may be compared: those of a grid once it is whole, since nothing is
     decided from a part of it."""
     rows, _ = held(name)
@@ -79,7 +79,7 @@ def rows_of(name):
 
 def rows_asked(name, plan=None, **asked):
     """Those of one plan, and of one setting: rows_asked(..., lr=3e-4)."""
-    some = [row for row in rows_of(name) if plan in (None, row.get("plan"))]
+    some = [row for row in whole_rows(name) if plan in (None, row.get("plan"))]
     return [row for row in some if asked.items() <= row.get("asked", {}).items()]
 
 
@@ -101,12 +101,12 @@ def runs():
 
 @functools.lru_cache(maxsize=1)
 def runs_when(stamp):
-    return pd.concat([runs_of(name) for name in GRIDS if rows_of(name)])
+    return pd.concat([runs_of(name) for name in GRIDS if whole_rows(name)])
 
 
 def runs_of(name):
     """The runs of one grid as a table; an empty one until it is whole."""
-    return leads.frame(rows_of(name), name)
+    return leads.frame(whole_rows(name), name)
 
 
 def held(name):
@@ -137,14 +137,14 @@ def richer(files):
 def of_one_state(stamp):
     known = states.known()
     whole_ones = [name for name, grid in GRIDS.items() if not grid.on and whole(name)]
-    return [name for name in whole_ones if states.state_of(rows_of(name), known)]
+    return [name for name in whole_ones if states.state_of(whole_rows(name), known)]
 
 
 def settings(files):
     """{(size, what the runs were asked, as text): rows}: only runs of one setting are compared."""
     groups = {}
     for file in files:
-        if not rows_of(file):
+        if not whole_rows(file):
             continue
         for setting, rows in held(file)[1].items():
             groups.setdefault(setting, []).extend(rows)
@@ -203,7 +203,7 @@ def compared_when(files, comparison, most_seeds, stamp):
         return table
     at = {(found["size"], str(found["asked"])): i for i, found in enumerate(table)}
     for name in richer(files):
-        if not measures(rows_of(name), comparison):
+        if not measures(whole_rows(name), comparison):
             continue
         for found in table_of((name,), comparison):
             i = at.get((found["size"], str(found["asked"])))

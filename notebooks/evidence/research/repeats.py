@@ -88,7 +88,7 @@ def noise_floor():
 def twin_floor(grid="noise_code", twin="ten_seeds_code"):
     """The same of a whole grid that was recorded twice, with its sums in two orders: every row of
     `grid` beside its twin. None until all are there."""
-    rows = pairs.rows_of(grid) if pairs.whole(grid) else []
+    rows = pairs.whole_rows(grid) if pairs.whole(grid) else []
     recorded = ledger.rows_of(records.EVIDENCE / f"{twin}.json")
     losses = {key_of(row): row["loss"] for row in recorded}
     apart = [row["loss"] - losses[key_of(row)] for row in rows if key_of(row) in losses]

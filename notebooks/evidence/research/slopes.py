@@ -77,7 +77,7 @@ def counted(value):
 
 def found_in(grid):
     """The leads of a recorded grid along its own axis; none until all of it is there."""
-    return leads_along(pairs.rows_of(grid), CURVES[grid][0])
+    return leads_along(pairs.whole_rows(grid), CURVES[grid][0])
 
 
 def points_of(grid, system):
@@ -123,7 +123,7 @@ def drawn_along(name, axis):
             f"{name}: {there} of {runs} runs are recorded; nothing is drawn from a part of a grid"
         )
         return None
-    found = leads_along(pairs.rows_of(name), axis)
+    found = leads_along(pairs.whole_rows(name), axis)
     words = shrunk_words(found), AXES[axis][2], AHEAD
     fig, (ax,) = figures.panels_of([CURVES[name][1]], *words, width=7.0)
     figures.label_ends(ax, draw(ax, found))

@@ -31,8 +31,8 @@ def systems_table(place):
     """Every system against standard on a text, best first."""
     found = numbers.systems(place)
     file = numbers.FILES_OF[place][0]
-    base = next(row for row in pairs.rows_of(file) if row["plan"] == "standard")
-    losses = [row["loss"] for row in pairs.rows_of(file) if row["plan"] == base["plan"]]
+    base = next(row for row in pairs.whole_rows(file) if row["plan"] == "standard")
+    losses = [row["loss"] for row in pairs.whole_rows(file) if row["plan"] == base["plan"]]
     average = f"{number(statistics.fmean(losses))} ± {number(statistics.stdev(losses))}"
     lines = [["standard", "`standard`", average, "", "", ""]]
     for row in found:
@@ -108,7 +108,7 @@ def rows_of_cell(grid, cell):
     def name(row):
         return leads.cell_of(row["plan"], row["asked"].get("changes") or {})
 
-    return [row for row in pairs.rows_of(grid) if name(row) == cell]
+    return [row for row in pairs.whole_rows(grid) if name(row) == cell]
 
 
 def shares_of_first(plan, *grids):
@@ -138,7 +138,7 @@ def widths():
 
 def by_setting(grid, place_of, words):
     """How far every cell of a grid is ahead of standard of its setting; a column a setting."""
-    found, settings = {}, slopes.by_place(pairs.rows_of(grid), place_of)
+    found, settings = {}, slopes.by_place(pairs.whole_rows(grid), place_of)
     for at in settings.values():
         for cell in filter(at.__contains__, slopes.SYSTEMS):
             ahead = leads.between(at[cell], at["standard"])

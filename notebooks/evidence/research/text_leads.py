@@ -38,7 +38,7 @@ def titled(text):
 
 def leads_on(text, plan="bov-fixed", changes=foretold.SLIM_CHANGES):
     """A plan's lead over standard on a text, by seed; none until that grid is whole."""
-    return foretold.lead_of(pairs.rows_of(grid_of(text)), plan, changes)
+    return foretold.lead_of(pairs.whole_rows(grid_of(text)), plan, changes)
 
 
 def nine_texts():

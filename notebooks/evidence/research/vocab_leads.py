@@ -29,7 +29,7 @@ def cell_losses(text, vocab, plan, hidden=None):
     cell = why.cell(plan, vocab, hidden)
     wanted = cell["plan"], cell.get("vocab"), cell.get("changes")
     found = {}
-    for row in pairs.rows_of(grid_at(text)):
+    for row in pairs.whole_rows(grid_at(text)):
         asked = row["asked"]
         if (row["plan"], asked.get("vocab"), asked.get("changes")) == wanted:
             found[row["seed"]] = row["bpb"]

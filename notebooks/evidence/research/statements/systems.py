@@ -124,7 +124,7 @@ def on_code_tables_pay_for_themselves_and_a_slow_gain_heals_row_2():
 @said
 def on_code_more_systems_lead_clearly_in_a_similar_order():
     novel, code = (
-        {row["plan"]: row for row in paired(pairs.rows_of(grid), "loss")}
+        {row["plan"]: row for row in paired(pairs.whole_rows(grid), "loss")}
         for grid in ("thirteen_rows", "stdlib")
     )
     leading = [count(some.values(), clearly_ahead) for some in (novel, code)]
@@ -375,7 +375,7 @@ def the_decks_10_and_12_tell_how_many_stay_clear():
     stay = {text: sum(row["by_holm"] for row in one.values()) for text, one in some.items()}
     three = {}
     for text, grid in (("novel", "thirteen_rows"), ("code", "stdlib")):
-        ps = {row["plan"]: row["p"] for row in paired(pairs.rows_of(grid), "loss") if row["p"]}
+        ps = {row["plan"]: row["p"] for row in paired(pairs.whole_rows(grid), "loss") if row["p"]}
         three[text] = sum(p < 0.05 for p in holm(ps).values())
     so = so and all(three[text] < stay[text] for text in stay)
     about = {f"by Holm on {text}": number for text, number in stay.items()}
