@@ -42,7 +42,7 @@ def test_a_lead_is_told_halfway_and_at_the_end(record):
     assert "**+0.200**" in first and "**+0.050**" in first and "135M" in first
     assert "**+0.080**" in second and "**+0.020**" in second
     assert "**+0.120**" in over and "**+0.030**" in over
-    assert "is 4.0 times as large" in at_d12.halfway()
+    assert "x0 W_V shrank (**−0.150** " in at_d12.halfway()
     # and the page no longer says that larger models are not known
     assert dose.known_beyond().startswith("Longer runs are not known. In a model of 135M ")
 

@@ -25,7 +25,7 @@ def recorded(monkeypatch):
     base = [run("standard", seed, loss=3.0 + seed / 100) for seed in range(3)]
     base += [run("bov", seed, loss=2.95 - seed / 100) for seed in range(3)]  # at the paper's rate
     files = dict(gains_code=slow, ten_seeds_code=base, stdlib=[run("bov", 0)])
-    monkeypatch.setattr(pairs, "rows_of", lambda name: files.get(name, []))
+    monkeypatch.setattr(pairs, "whole_rows", lambda name: files.get(name, []))
     monkeypatch.setattr(pairs, "whole", files.__contains__)
     monkeypatch.setattr(gains, "GAINED", ("bov",))
 
@@ -57,7 +57,7 @@ def test_where_ten_seeds_are_not_recorded_the_lead_is_over_three_of_the_same_sta
     """Of the novel; one seed of standard is there and two of bov."""
     one, slow = [run("standard", 0)], gains.slowed("code", "bov", "0.05")
     files = dict(gains_novel=slow, shares_novel=one)
-    monkeypatch.setattr(pairs, "rows_of", lambda name: files.get(name, []))
+    monkeypatch.setattr(pairs, "whole_rows", lambda name: files.get(name, []))
     asked = []
     monkeypatch.setattr(gains, "between", lambda ours, theirs: asked.append((theirs, ours)))
     monkeypatch.setattr(gains, "with_interval", lambda found: "")
@@ -81,7 +81,7 @@ def test_layers_of_the_last_third_that_hardly_write_are_counted(monkeypatch):
     """Shares of 0.32 to 0.44 in layers 8 to 11, one silent; the layers below do not count."""
     loud, low = run("bov", 0), run("bov", 1)
     low["share"]["9"], low["share"]["3"] = 0.04, 0.0
-    monkeypatch.setattr(pairs, "rows_of", lambda name: [loud, low])
+    monkeypatch.setattr(pairs, "whole_rows", lambda name: [loud, low])
     monkeypatch.setattr(gains, "WRITING", ("bov",))
     cells = [cell.strip() for cell in gains.shares_table().splitlines()[-1].strip("|").split("|")]
     assert cells[1:] == ["1 of 8", "0.34", "1 of 8", "0.34"]
@@ -100,7 +100,7 @@ def test_a_lead_is_over_the_twins_of_another_machine_where_those_are_of_the_same
     slow = gains.slowed("code", "bov", "0.05")
     files = dict(gains_novel=slow, ten_seeds_novel=[run("standard", 0, loss=9.0)])
     files["noise_novel"] = [run("standard", seed, loss=3.0) for seed in range(5)]
-    monkeypatch.setattr(pairs, "rows_of", lambda name: files.get(name, []))
+    monkeypatch.setattr(pairs, "whole_rows", lambda name: files.get(name, []))
     monkeypatch.setattr(pairs, "whole", files.__contains__)
     monkeypatch.setattr(numbers, "state_in", lambda file: "b" if file == "ten_seeds_novel" else "a")
     assert gains.slow_lead("novel", "bov", "0.05").startswith("+0.100 (")

@@ -136,7 +136,7 @@ def test_cells_of_two_states_of_the_numbers_are_not_compared(monkeypatch):
 def test_the_first_stream_is_counted_where_it_has_a_rival(monkeypatch):
     depth = {"1": [0.4, 0.6], "2": [0.5, 0.2, 0.3], "3": [0.1, 0.3, 0.2, 0.4], "4": [0.3] * 5}
     rows = [dict(plan="mudd", depth=depth), dict(plan="standard")]
-    monkeypatch.setattr(pairs, "rows_of", lambda grid: rows)
+    monkeypatch.setattr(pairs, "whole_rows", lambda grid: rows)
     assert measured.first_stream("frontier_code") == "2 of 3"  # layer 1 has the embedding alone
 
 
@@ -146,7 +146,7 @@ def test_the_share_of_the_first_stream_is_told_by_stretches_of_layers(monkeypatc
     one = {"1": [0.4, 0.6], "2": [0.5, 0.2, 0.3], "3": [0.1, 0.3, 0.2, 0.4]}
     two = {"1": [0.8, 0.2], "2": [0.9, 0.1, 0.0], "3": [0.3, 0.3, 0.2, 0.2]}
     rows = [dict(plan="attnres", depth=one), dict(plan="standard"), dict(plan="attnres", depth=two)]
-    monkeypatch.setattr(pairs, "rows_of", lambda grid: rows)
+    monkeypatch.setattr(pairs, "whole_rows", lambda grid: rows)
     assert measured.first_shares("any", "attnres") == [[0.4, 0.5, 0.1], [0.8, 0.9, 0.3]]
     rows[:] = [dict(plan="attnres", depth=depth) for depth in whole]
     told = tables.shares_of_first("attnres", "any_code")

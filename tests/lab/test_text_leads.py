@@ -26,7 +26,7 @@ def rows(lead):
 def recorded(monkeypatch):
     """Leads as what was foretold, in thousandths."""
     files = {text_leads.grid_of(name): rows(told[0] / 10) for name, told in why.FORETOLD.items()}
-    monkeypatch.setattr(pairs, "rows_of", lambda name: files.get(name, []))
+    monkeypatch.setattr(pairs, "whole_rows", lambda name: files.get(name, []))
     monkeypatch.setattr(pairs, "whole", files.__contains__)
     return files
 

@@ -31,7 +31,7 @@ def made(text):
 @pytest.fixture
 def recorded(monkeypatch):
     files = {vocab_leads.grid_at(text): made(text) for text in why.SEEN}
-    monkeypatch.setattr(pairs, "rows_of", lambda name: files.get(name, []))
+    monkeypatch.setattr(pairs, "whole_rows", lambda name: files.get(name, []))
     monkeypatch.setattr(pairs, "whole", files.__contains__)
     return files
 

@@ -161,9 +161,9 @@ def ranked(text, plans=None):
 def beside(panels, title, xlabel, stacked=False):
     """{panel: rows} as figures.intervals, side by side on one scale: the first panel names and
     orders the plans, and each difference stands at its row's end. Or stacked, narrow as a phone."""
-    width, letters = (5.4, 48) if stacked else (9.4, 200)
+    width, letters, title_letters = (5.4, 48, 48) if stacked else (9.4, 200, 92)
     names = [row["plan"] for row in next(iter(panels.values()))][::-1]
-    title, xlabel = (textwrap.fill(words, letters) for words in (title, xlabel))
+    title, xlabel = textwrap.fill(title, title_letters), textwrap.fill(xlabel, letters)
     fig, row = figures.panels_of(panels, title, "", "", width, stacked)
     high = len(row) if stacked else 1
     fig.set_figheight(1.3 + high * (0.32 * len(names) + 0.5 * stacked))

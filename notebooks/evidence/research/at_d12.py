@@ -11,7 +11,7 @@ from course import records
 from course.markdown import table
 from evidence.research import leads, pairs
 from evidence.research.asked import above, came_between, so
-from evidence.research.leads import number, row_in_words
+from evidence.research.leads import row_in_words
 from evidence.research.title import AT_D12
 
 GRID = "answer_d12"
@@ -69,12 +69,32 @@ def both_plans():
     return table([*columns, f"after {HALFWAY} steps", f"after {END}"], lines)
 
 
+# Commits a5bf67d and 909089c; every run was trained after the second.
+REGISTERED = (
+    "The grid was registered with a fourth plan, tables. A first machine was lost before any run "
+    "was whole, but training losses of one seed had been seen (after 300 steps 1.976 for "
+    "`standard`, 1.871 for x0 W_V). Then tables were taken out; what was expected of the others "
+    "stayed."
+)
+
+
+def second_half():
+    """The lead at the end less that halfway, seed by seed: a row of a table."""
+    halfway, end = (
+        leads.between(losses_in_d12("x0-v", at), losses_in_d12("standard", at))
+        for at in (HALFWAY, END)
+    )
+    return leads.as_row("x0-v", leads.change(end, halfway))
+
+
 def halfway():
-    """How large the lead is halfway beside the end."""
-    half, end = (lead_in_d12("x0-v", at=at)["difference"] for at in (HALFWAY, END))
+    """Did the lead change from halfway to the end?"""
+    row = second_half()
+    grew = "grew" if row["difference"] > 0 else "shrank"
+    told = grew if row["clear"] else "did not clearly change"
     return (
-        f"Halfway the lead of x0 W_V is {number(half / end, 1)} times as large as at the end, so "
-        "what a longer run would leave of it cannot be read off these"
+        f"From halfway to the end the lead of x0 W_V {told} ({row_in_words(row)}), so what a "
+        "longer run would leave of it cannot be read off these"
     )
 
 

@@ -7,7 +7,7 @@ foretold stands in title.EXPECTED_CONTENT and EXPECTED_CONTENT_LONG.
 """
 
 from course.markdown import table
-from evidence.research import asked
+from evidence.research import answer, asked
 from evidence.research.asked import (
     NAMED,
     above,
@@ -19,6 +19,7 @@ from evidence.research.asked import (
     within,
 )
 from evidence.research.leads import row_in_words, signed
+from evidence.research.title import LONGER
 
 PASSED_WORDS = dict(
     both="number and gradient",
@@ -85,6 +86,33 @@ def passed_table(on, ahead):
         found = [ahead(text, passed_cell(what, way)) for what in OF for text in on]
         lines.append([words, *map(row_in_words, found)])
     return table(["what passes", *heads], lines)
+
+
+def picture():
+    """(figure, alt text): what every part gains over neither, a panel a text and a length; None
+    until a grid is whole."""
+    if not texts():
+        return None
+    panels = {NAMED[text]: gains_of(text, lead) for text in texts()}
+    if texts_of_long():
+        panels[f"code, {LONGER:,} steps"] = gains_of("code", lead_after_long)
+    xlabel = "nats ahead of the same model in which neither passes; filled: clear of zero"
+    fig = answer.beside(panels, heading(), xlabel)
+    alt = ["What a part gains over neither, ahead above zero."]
+    for name, rows in panels.items():
+        words = (f"{row['plan']} {signed(row['difference'])}" for row in rows)
+        alt.append(f"{name}: {', '.join(words)}.")
+    return fig, " ".join(alt)
+
+
+def gains_of(text, ahead):
+    """Rows of a picture: for V1 and for x0 W_V, all that may pass but neither."""
+    rows = []
+    for what, name in OF.items():
+        for way in ("both", "forward", "gradient", "other"):
+            row = gain(text, what, way, ahead)
+            rows.append(row | dict(plan=f"{name}: {PASSED_WORDS[way]}"))
+    return rows
 
 
 # ---- did it come as foretold? --------------------------------------------------------------------

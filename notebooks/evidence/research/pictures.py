@@ -13,6 +13,7 @@ from course.records import CHECKOUT
 from course.source_map import sources_map
 from evidence.research import (
     answer,
+    content,
     dose,
     fetch,
     fetch_first,
@@ -134,6 +135,7 @@ FROM_RECORDS = ("recorded.svg", "recorded-tall.svg")  # the others are drawn fro
 FINDINGS = {
     "dose.svg": dose.picture,
     "who.svg": who.picture,
+    "content.svg": content.picture,
     "fetch.svg": fetch.picture,
     "fetch-first.svg": fetch_first.picture,
     "many-answers.svg": many_answers.picture,

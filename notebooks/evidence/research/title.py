@@ -194,7 +194,8 @@ AT_D12 = Run(
 )
 ANSWER_AT_D12 = [dict(plan=plan) for plan in ("standard", "x0-v", "svformer")]
 
-# Written before the first run.
+# Written before the first run that was recorded, and after training losses of an unfinished one had
+# been seen: at_d12.REGISTERED tells it.
 EXPECTED_AT_D12 = """On 46M tokens of code. Ahead of standard, in nats, three seeds: x0 W_V in all
 layers by .03 to .12, clear; svformer by 0 to .06, behind x0 W_V. What would change our mind about
 larger models: x0 W_V behind standard, or within .01 of it."""

@@ -22,7 +22,7 @@ def the_prediction_of_nine_texts_held():
 
 
 @said
-def what_a_name_is_called_shows_no_effect_and_that_it_comes_again_does():
+def that_a_name_comes_again_has_an_effect_and_what_it_is_called_is_not_decided():
     called, again = (text_leads.beyond("renamed", other) for other in ("bare", "fresh"))
     return dict(so=clearly(again) and not clearly(called), called=called, again=again)
 
@@ -47,8 +47,8 @@ def of_three_novels_one_lead_is_clear():
 
 
 @said
-def the_rival_guess_orders_and_sizes_better():
-    """As notebook 10 says."""
+def after_the_runs_the_rival_guess_correlates_more_with_the_leads():
+    """By the registration their order cannot tell the two guesses apart."""
     order = [text_leads.agreement(), text_leads.agreement("farther")]
     size = [text_leads.line(), text_leads.line("farther")]
     so = float(order[1]) > float(order[0]) and float(size[1]) > float(size[0])

@@ -75,7 +75,7 @@ def no_layer_of_standard_is_near_to_silent():
 
 
 @said
-def on_code_a_tenth_of_the_rate_is_better_than_the_papers_for_rows_6_and_9():
+def on_code_a_tenth_of_the_fast_rate_is_better_than_all_of_it_for_rows_6_and_9():
     found = {}
     for plan in ("row6", "row9", "bov"):
         slow = {row["seed"]: row for row in gains.slowed("code", plan, "0.05")}
