@@ -69,7 +69,7 @@ def test_a_table_against_standard_holds_the_held_out_rows_where_a_grid_kept_them
 
     made = [row("standard", s, [3.0 + 0.01 * s] * 4) for s in range(3)]
     made += [row("bov", s, [3.0 + 0.012 * s - x for x in apart]) for s in range(3)]
-    monkeypatch.setattr(tables.pairs, "rows_of", lambda grid: made)
+    monkeypatch.setattr(tables.pairs, "whole_rows", lambda grid: made)
     with_rows = tables.lead_in_table("toy", "bov")
     for one in made:
         del one["held_out"]

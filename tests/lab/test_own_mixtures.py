@@ -101,7 +101,7 @@ def test_what_is_read_of_the_last_layers_is_counted_from_an_even_choice(monkeypa
     last = [[0.0] * at + [1.0] for at in range(12)]
     first = [[1.0] + [0.0] * at for at in range(12)]
     row = dict(plan="depth-apart", seed=0, mixed=dict(q=evenly, k=last, v=first))
-    monkeypatch.setattr(own_mixtures.pairs, "rows_of", lambda grid: [row])
+    monkeypatch.setattr(own_mixtures.pairs, "whole_rows", lambda grid: [row])
     found = {door: own_mixtures.of_the_last("code", door)[0] for door in "qkv"}
     even = sum(3 / n for n in range(7, 13)) / 6
     assert found == pytest.approx(dict(q=0.0, k=1 - even, v=-even))

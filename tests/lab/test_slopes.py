@@ -138,14 +138,14 @@ def test_what_is_said_of_leads_by_width_is_what_the_curves_are():
 
 def test_the_pictures_of_the_site_wait_until_their_grids_are_whole(monkeypatch):
     assert all(len(draw()) == 2 for draw in (slopes.by_tokens, slopes.by_width))
-    monkeypatch.setattr(slopes.pairs, "rows_of", lambda grid: [])
+    monkeypatch.setattr(slopes.pairs, "whole_rows", lambda grid: [])
     monkeypatch.setattr(slopes.pairs, "lacking", lambda name: 1)
     assert slopes.by_tokens() is None and slopes.by_width() is None
 
 
 def test_a_lead_is_told_with_its_interval_and_with_what_is_left_of_it(recorded, monkeypatch):
     rows = recorded("budgets_code", melting)
-    monkeypatch.setattr(slopes.pairs, "rows_of", lambda grid: rows)
+    monkeypatch.setattr(slopes.pairs, "whole_rows", lambda grid: rows)
     assert slopes.lead_at_place("budgets_code", "resformer", 0).startswith(
         "0.199 (+0.197 to +0.201"
     )
