@@ -93,9 +93,9 @@ def picture():
     until a grid is whole."""
     if not texts():
         return None
-    panels = {NAMED[text]: gains_of(text, lead) for text in texts()}
+    panels = {NAMED[text]: parts_gained(text, lead) for text in texts()}
     if texts_of_long():
-        panels[f"code, {LONGER:,} steps"] = gains_of("code", lead_after_long)
+        panels[f"code, {LONGER:,} steps"] = parts_gained("code", lead_after_long)
     xlabel = "nats ahead of the same model in which neither passes; filled: clear of zero"
     fig = answer.beside(panels, heading(), xlabel)
     alt = ["What a part gains over neither, ahead above zero."]
@@ -105,7 +105,7 @@ def picture():
     return fig, " ".join(alt)
 
 
-def gains_of(text, ahead):
+def parts_gained(text, ahead):
     """Rows of a picture: for V1 and for x0 W_V, all that may pass but neither."""
     rows = []
     for what, name in OF.items():

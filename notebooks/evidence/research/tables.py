@@ -154,8 +154,13 @@ def mixins():
         for (plan, recipe), words in MIXINS.items():
             if rows := pairs.rows_asked(grid, plan, recipe=recipe):
                 lines.append(mixin(rows, grid, plan, recipe, words))
-    head = "run | turn back | largest at | outweighs | largest rise | nats less plain"
+    head = "run | turn back | largest at | outweighs | largest rise | ahead of plain"
     return table(head.split(" | "), lines)
+
+
+def ahead_of_plain(grid, run):
+    """How far a run is ahead of the plain one, by seed."""
+    return [-lead for lead in numbers.differences("modded", f"{grid} recipe=modded", run)]
 
 
 def mixin(rows, grid, plan, recipe, words):
@@ -168,7 +173,7 @@ def mixin(rows, grid, plan, recipe, words):
         f"{100 * turn:.0f} %",
         noted.outweighs(*setting),
         signed(statistics.fmean(row["rise"] for row in rows)),
-        "" if words == "plain" else numbers.told("modded", f"{grid} recipe=modded", run),
+        "" if words == "plain" else leads.with_interval(ahead_of_plain(grid, run)),
     ]
 
 
@@ -203,11 +208,22 @@ def prepared():
     return ", ".join(f"`{name}`" for name in names) or "none"
 
 
+# Of what is no grid of runs and yet was asked; all others are measurements.
+ASKED_OF = dict(
+    compute_then_fetch="asked before; one layer: exploratory",
+    compute_then_fetch_deeper="asked before",
+    fetch_first="asked before",
+    many_answers="asked before",
+    mean_values_code="asked before",
+    mean_values_novel="asked before",
+)
+
+
 def other_files():
     """What else is recorded, beside grids of runs."""
     lines = []
     for path in sorted(records.EVIDENCE.glob("*.json")):
         if path.stem not in (*GRIDS, "claims", "published"):
             what = records.read(path)["what"]
-            lines.append([f"[{path.name}]({path.name})", what])
-    return table(["file", "what"], lines)
+            lines.append([f"[{path.name}]({path.name})", what, ASKED_OF.get(path.stem, "")])
+    return table(["file", "what", "kind"], lines)

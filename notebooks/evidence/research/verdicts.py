@@ -114,6 +114,8 @@ AFTER_A_LOOK = (
     "sv-surpassed",
     "bov-gains",
     "bov-no-cost",
+    "new-after-shared",
+    "new-after-depth",
 )
 
 

@@ -7,7 +7,7 @@ from evidence.research.statements.systems import front_page, notebook
 
 @said
 def the_lead_of_values_of_the_token_holds_at_135M_parameters():
-    """README and notebook 09 say the leads; three seeds, and that it shrank from halfway to the end."""
+    """README and notebook 09 say the leads, of three seeds; and how it shrank from halfway on."""
     row, early = at_d12.lead_in_d12("x0-v"), at_d12.lead_in_d12("x0-v", at=at_d12.HALFWAY)
     svformer = at_d12.lead_in_d12("svformer")
     front = front_page()

@@ -1,0 +1,52 @@
+"""Is what was foretold of the tuning grids held to their means?"""
+
+import json
+
+import pandas as pd
+import pytest
+
+from evidence.research import answer, fair_start, title
+from tests.lab.conftest import came_of
+
+SLOW, USUAL, FAST = (
+    json.dumps(dict(overrides=fair_start.OVERRIDES[factor]) if factor != title.SAME else {})
+    for factor in fair_start.OVERRIDES
+)
+TABLE = json.dumps(dict(overrides=title.at_times(title.TWICE, "table")))
+
+
+@pytest.fixture
+def losses(monkeypatch):
+    """losses(slow, usual, fast): what standard and bov-fixed end with at three rates; twice the
+    rate of tables is better by .01."""
+
+    def given(standard, tables):
+        df = pd.DataFrame({"standard": standard, "bov-fixed": tables}, [SLOW, USUAL, FAST])
+        df.loc[TABLE] = [None, tables[1] - 0.01]
+        monkeypatch.setattr(answer, "at_each_choice", lambda text: df)
+
+    lead = dict(difference=0.1, low=0.05, high=0.15, clear=True, n=3)
+    rows = [lead | dict(plan=plan) for plan in ("bov-fixed", "x0-v", "resformer", "svformer")]
+    monkeypatch.setattr(answer, "at_their_best", lambda text: rows)
+    return given
+
+
+def test_a_rate_above_the_recipes_is_named_with_who_wants_it(losses):
+    losses([3.0, 3.1, 3.2], [2.9, 2.8, 2.7])
+    came = came_of(fair_start)
+    assert came["matrices: the recipe's rate or half of it is best for every plan"] == (
+        "not so: twice the rate is best for bov-fixed on code; for bov-fixed on novel"
+    )
+    assert came["x0-v ahead by 0.08 to 0.13 on code"].startswith("so: ")
+    assert came["x0-v ahead by 0.02 to 0.04 on novel"].startswith("more: ")
+
+
+def test_an_order_turns_round_by_the_smaller_of_its_two_leads(losses):
+    losses([3.0, 3.0, 3.0], [2.95, 3.0, 3.03])
+    assert fair_start.turned_by_rates("code") == pytest.approx(0.03)
+    came = came_of(fair_start)
+    turned = "no order of two plans turns round by more than .02 nats on code"
+    assert came[turned] == "not so: by 0.030 at most, both ways"
+    assert came["tables: twice the rate is no worse on code"] == "so: +0.0100"
+    losses([3.0, 3.0, 3.0], [2.95, 2.9, 2.99])
+    assert fair_start.turned_by_rates("code") == 0
