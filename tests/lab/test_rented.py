@@ -186,14 +186,18 @@ def test_without_a_gpu_the_command_says_what_is_wanted(capsys):
 
 def test_the_page_tells_the_cost_that_is_counted():
     page = (records.EVIDENCE / "gpu.md").read_text(encoding="utf-8")
-    for name, (flops, runs) in costs.PAPERS.items():
-        line = f"| {name} | {flops:.3g}".replace("e+", "e")
-        assert f"{line} | {runs * costs.hours(flops):,.1f} |" in page, line
+    for name, runs in costs.PAPERS.items():
+        line = f"| {name} | {costs.each_of(runs)} | {costs.hours(sum(runs)):,.1f} |"
+        assert line in page, line
+    assert costs.each_of([3e3, 3e3]) == "2 x 3e03" and costs.each_of([3e3, 2e3]) == "3e03, 2e03"
     rows = records.published("bov", "Table 8")["rows"]
     target = next(row for row in rows if row["quantity"] == "target FLOPs")
-    assert [target["d12"], target["d24"]] == [flops for flops, _ in costs.PAPERS.values()][:2]
+    assert [target["d12"], target["d24"]] == [runs[0] for runs in costs.PAPERS.values()][:2]
     total = records.quoted("bov", "FLOPs, 780M baseline on 100B tokens")["value"]
-    assert total == list(costs.PAPERS.values())[2][0]
+    both = list(costs.PAPERS.values())[2]
+    assert total == both[0]
+    counted = [count(skeleton(plan, "d24"))["flops_per_token"] for plan in ("standard", "bov")]
+    assert both[1] / both[0] == pytest.approx(counted[1] / counted[0], rel=2e-3)
 
 
 def test_the_cost_counts_on_what_d12_reached_and_else_on_what_we_assume(tmp_path, monkeypatch):

@@ -8,7 +8,7 @@ from course import records
 from course.crossings import critical_point
 from course.markdown import table
 from evidence.research import factorial, numbers, pairs, verdicts
-from evidence.research.costs import ASSUMED, PAPERS, PEAK, hours, reached
+from evidence.research.costs import ASSUMED, PAPERS, PEAK, each_of, hours, reached
 from evidence.research.grids import EXPLORATORY, GRIDS
 from evidence.research.numbers import number, signed
 from minimal.compare import intervals
@@ -172,10 +172,9 @@ def when_whole(grid):
 def costs():
     """H100-hours of the paper's own runs, at the share of the peak that is known or assumed."""
     share, lines = reached(), []
-    for name, (flops, runs) in PAPERS.items():
-        each = f"{flops:.3g}".replace("e+", "e")
-        lines.append([name, each, f"{runs * hours(flops, share):,.1f}"])
-    return table(["runs of Bank of Values", "FLOPs each", "H100-hours in all"], lines)
+    for name, runs in PAPERS.items():
+        lines.append([name, each_of(runs), f"{hours(sum(runs), share):,.1f}"])
+    return table(["runs of Bank of Values", "FLOPs", "H100-hours in all"], lines)
 
 
 def peak():
