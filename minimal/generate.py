@@ -162,8 +162,8 @@ class Writer:
             )
         if compiled is False or not laid_out or not (compiled or on_gpu):
             return self.passes
-        compile = self.dials if compiled else ()
-        still = StillStep(self.model, self.cache, self.windows, self.choose, compile)
+        compiled_in = self.dials if compiled else ()
+        still = StillStep(self.model, self.cache, self.windows, self.choose, compiled_in)
         return still if compiled else Tried(still, self.passes)
 
 

@@ -78,7 +78,8 @@ class Layer(nn.Module):
     def __init__(self, config):
         super().__init__()
         C = config.width
-        self.heads, self.scale = config.heads, 1.2 * 1.2 / math.sqrt(config.head)
+        self.heads = config.heads
+        self.scale = 1.2 * 1.2 / math.sqrt(config.head)  # a gain of 1.2 for q and for k
         self.query, self.key, self.value = (nn.Linear(C, C, bias=False) for _ in range(3))
         self.out = nn.Linear(C, C, bias=False)
         self.up, self.down = nn.Linear(C, 4 * C, bias=False), nn.Linear(4 * C, C, bias=False)

@@ -234,7 +234,7 @@ def train(run: Run, minutes: float | None = None, quiet: bool | None = None) -> 
 
 
 def load(
-    folder: str | Path, where: str | torch.device = "cpu", plan: Plan | None = None
+    folder: str | Path, device: str | torch.device = "cpu", plan: Plan | None = None
 ) -> tuple[GPT, tokenizers.Tokenizer]:
     """(model, tokenizer) of a training run's folder. Code is not in a checkpoint: a run of a Plan
     of your own wants that `plan` again."""
@@ -244,7 +244,7 @@ def load(
         asked = {k: v for k, v in state["identity"].items() if k in names}
         run = Run(**asked | (dict(plan=plan) if plan else {}))
         skeleton(run.plan, run.size, **run.config())
-        model = build(run.plan, run.size, run.seed, **run.config()).to(where)
+        model = build(run.plan, run.size, run.seed, device, **run.config())
         checkpoint.check_fractions(tensors)
         checkpoint.load_weights(model, checkpoint.part(tensors, "model/"))
         tok = tokenizers.Tokenizer(state["tokenizer"])

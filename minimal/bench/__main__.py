@@ -22,32 +22,33 @@ def measure_training(asked):
     for size in ("wide", "tiny"):
         for compiled in (False, True) if asked.compile else (False,):
             rows.append(training(size, compile=compiled))
-            row = dict(rows[-1], how="compiled" if compiled else "eager")
-            print(
+            printed(
+                [dict(rows[-1], how="compiled" if compiled else "eager")],
                 "{size:6}{how:>9}: a step {step_ms:.0f} ms, floor {floor_ms:.0f} ms: {share:.0%} "
-                "of it; {tokens_per_second:,} tokens/s; first step {first_step_s:.1f} s"
-                "".format(**row)
+                "of it; {tokens_per_second:,} tokens/s; first step {first_step_s:.1f} s",
             )
     return rows
 
 
 def measure_generating(asked):
-    rows = generating(where=device())
-    for row in rows:
-        print(
-            "generate, {plan:9}: {tokens_per_second:7.0f} tokens/s behind a prompt of {prompt}, "
-            "{times:.2f} times standard".format(**row)
-        )
-    return rows
+    return printed(
+        generating(where=device()),
+        "generate, {plan:9}: {tokens_per_second:7.0f} tokens/s behind a prompt of {prompt}, "
+        "{times:.2f} times standard",
+    )
 
 
 def measure_gathering(asked):
-    rows = gathering(where=device())
+    return printed(
+        gathering(where=device()),
+        "one query, {keys:7,} keys: V stored {stored:.2f} ms, looked up {looked_up:.2f}, "
+        "gathered {gathered:.2f}: {times:.2f} times as fast as stored",
+    )
+
+
+def printed(rows, line):
     for row in rows:
-        print(
-            "one query, {keys:7,} keys: V stored {stored:.2f} ms, looked up {looked_up:.2f}, "
-            "gathered {gathered:.2f}: {times:.2f} times as fast as stored".format(**row)
-        )
+        print(line.format(**row))
     return rows
 
 

@@ -88,6 +88,11 @@ FILE_KINDS = (
 )
 
 
+def first_free(paths):
+    """The first of these at which nothing lies, not even a link that leads nowhere."""
+    return next(path for path in paths if not os.path.lexists(path))
+
+
 def kind_of(path, look=os.lstat):
     """What lies at `path` itself, in two words; "" where there is nothing."""
     try:

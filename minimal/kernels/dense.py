@@ -135,6 +135,6 @@ def look_up(table, ids):
     return F.embedding(ids, table.flatten(1)).view(*ids.shape, *table.shape[1:])
 
 
-def dense(q, k, table, ids, gain, *, plan=None, **how):
+def dense(q, k, table, ids, gain, *, order=None, **how):
     """A way of gather_attention: rows of the table first, then PyTorch's attention; it trains."""
     return attention(q, k, look_up(table, ids), gain, **how)

@@ -17,14 +17,14 @@ class TokenOrder(NamedTuple):
 def sort_ids(ids, vocabulary):
     """One stable sort for all layers of a step: kept on the ids until somebody writes to them."""
     now = stamp(ids, vocabulary)
-    before, known = getattr(ids, "_plan", (None, None))
+    before, known = getattr(ids, "_order", (None, None))
     if before == now and not ids.is_inference():
         return known
     tokens, order = ids.flatten().sort(stable=True)
     every = torch.arange(vocabulary + 1, dtype=ids.dtype, device=ids.device)
     starts = torch.searchsorted(tokens, every, out_int32=True)
     known = TokenOrder(order.int(), starts)
-    ids._plan = (now, known)
+    ids._order = (now, known)
     return known
 
 
@@ -32,10 +32,10 @@ class Fused(torch.autograd.Function):
     """The Triton kernels and their gradients. Of what is kept for the backward, nothing is a V."""
 
     @staticmethod
-    def forward(ctx, q, k, table, ids, gain, lengths, causal, window, scale, plan, atomic):
+    def forward(ctx, q, k, table, ids, gain, lengths, causal, window, scale, order, atomic):
         from minimal.kernels.forward import run_forward
 
-        ctx.how, ctx.plan, ctx.atomic = (causal, window, scale), plan, atomic
+        ctx.how, ctx.order, ctx.atomic = (causal, window, scale), order, atomic
         keep = any(ctx.needs_input_grad)
         given = (q, k, table, ids, gain, lengths)
         out, unscaled, lse = run_forward(*given, causal, window, scale, keep)
@@ -59,8 +59,8 @@ class Fused(torch.autograd.Function):
         elif ctx.atomic:
             grad_table = grad_table.to(table.dtype)
         else:
-            plan = ctx.plan or sort_ids(ids, len(table))
-            grad_table = run_sum_by_token(grad_v, plan, table)
+            order = ctx.order or sort_ids(ids, len(table))
+            grad_table = run_sum_by_token(grad_v, order, table)
 
         # The gain's gradient is the sum of dO * u, finite at gain 0.
         grad_gain = None if gain is None else delta.sum().to(gain.dtype)
@@ -68,10 +68,10 @@ class Fused(torch.autograd.Function):
 
 
 def fused(
-    q, k, table, ids, gain, *, causal, window, lengths, scale, bound=None, plan=None, atomic=False
+    q, k, table, ids, gain, *, causal, window, lengths, scale, bound=None, order=None, atomic=False
 ):
     """A way of gather_attention: values gathered inside the attention loop; it trains.
 
     `atomic`: the table's gradient by atomics instead of by the sort."""
     ready = kernel_ready(q, k, table, ids)
-    return Fused.apply(*ready, gain, as_int32(lengths), causal, window, scale, plan, atomic)
+    return Fused.apply(*ready, gain, as_int32(lengths), causal, window, scale, order, atomic)

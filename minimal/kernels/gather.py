@@ -43,24 +43,24 @@ def gather_attention(
     scale: float | None = None,
     bound: float | None = None,
     way: str | None = None,
-    plan: tuple | None = None,
+    order: tuple | None = None,
 ) -> torch.Tensor:
     """q (B, T, H, D), k (B, S, G, D), table (V, G, D), ids (B, S) int32, gain 0-D or None -> as q.
 
     window: how many keys to its left a query sees besides itself, 0 = all. lengths (B,): valid keys
     of each sequence; with T = S the rest is padding on the right, with T < S the queries are the
     last T valid positions. bound: the largest |logit| there can be (QK norm gives one) spares
-    decoding the running maximum. way: one of WAYS instead of route's choice. plan: sort_ids(ids, V)
-    if it is at hand."""
+    decoding the running maximum. way: one of WAYS instead of route's choice. order:
+    sort_ids(ids, V), if it is at hand."""
     check(q, k, table, ids, gain, window, lengths, scale)
     how = dict(causal=causal, window=window, lengths=lengths, scale=scale)
-    return unchecked(q, k, table, ids, gain, bound=bound, way=way, plan=plan, **how)
+    return unchecked(q, k, table, ids, gain, bound=bound, way=way, order=order, **how)
 
 
 def unchecked(
     q, k, table, ids, gain,
     *,
-    causal=True, window=0, lengths=None, scale=None, bound=None, way=None, plan=None,
+    causal=True, window=0, lengths=None, scale=None, bound=None, way=None, order=None,
 ):  # fmt: skip
     """The same for a model, whose tensors fit and whose ids were looked at when they came in."""
     T, D, S = q.shape[1], q.shape[3], k.shape[1]
@@ -85,12 +85,16 @@ def unchecked(
     how = dict(causal=causal, window=window, lengths=lengths, scale=scale)
     if lengths is None and 0 < window < S - T:
         first = S - T - window
-        k, ids, plan = k[:, first:], ids[:, first:], None  # a plan for all ids fits these no longer
+        k, ids, order = (
+            k[:, first:],
+            ids[:, first:],
+            None,
+        )  # an order of all ids fits these no longer
     if not q.numel() or not S:
         return reference(q, k, table, ids, gain, **how)
 
     # Where bytes do not decide, a measurement does.
-    given, how = (q, k, table, ids, gain), dict(how, bound=bound, plan=plan)
+    given, how = (q, k, table, ids, gain), dict(how, bound=bound, order=order)
     if chosen_here and way in COUNTED:
         way = measured(way, given, how)
     return WAYS[way](*given, **how)
@@ -115,14 +119,14 @@ def measured(way, given, how):
     return fastest(("counted", *sizes, q.dtype, table.dtype), ways)
 
 
-def split_decode(q, k, table, ids, gain, *, causal, window, lengths, scale, bound=None, plan=None):
+def split_decode(q, k, table, ids, gain, *, causal, window, lengths, scale, bound=None, order=None):
     from minimal.kernels.decode import run_split
 
     ready = kernel_ready(q, k, table, ids)
     return run_split(*ready, gain, as_int32(lengths), causal, window, scale)
 
 
-def histogram(q, k, table, ids, gain, *, lengths, bound=None, plan=None, **how):
+def histogram(q, k, table, ids, gain, *, lengths, bound=None, order=None, **how):
     if not q.is_cuda or bound is None or not kernels_run("cuda"):
         return histogram_decode(q, k, table, ids, gain, lengths=lengths, bound=bound, **how)
     from minimal.kernels.decode import run_histogram
@@ -131,7 +135,7 @@ def histogram(q, k, table, ids, gain, *, lengths, bound=None, plan=None, **how):
     return run_histogram(*ready, gain, lengths=as_int32(lengths), bound=bound, **how)
 
 
-def rows(q, k, table, ids, gain, *, plan=None, **how):
+def rows(q, k, table, ids, gain, *, order=None, **how):
     return rows_decode(q, k, table, ids, gain, **how)
 
 

@@ -125,8 +125,7 @@ def set_aside(copy):
     """Give the learner's copy a dated name beside it, one that nothing has yet; the name."""
     dated = f"{copy.stem}.{datetime.date.today().isoformat()}"
     ends = itertools.chain([""], (f"-{number}" for number in itertools.count(2)))
-    names = (copy.with_name(f"{dated}{end}{copy.suffix}") for end in ends)
-    aside = next(path for path in names if not os.path.lexists(path))  # nor a link to nowhere
+    aside = files.first_free(copy.with_name(f"{dated}{end}{copy.suffix}") for end in ends)
     with files.writing(copy):
         os.rename(copy, aside)
     return aside

@@ -221,7 +221,7 @@ def test_a_plan_for_all_ids_is_not_used_for_those_that_a_window_leaves(interpret
     shape = Shape(T=8, S=60, window=9)
     inputs = shape.tensors(grad=True)
     found = gradients(
-        gather_attention, inputs, shape, way="fused", plan=sort_ids(inputs[3], shape.V)
+        gather_attention, inputs, shape, way="fused", order=sort_ids(inputs[3], shape.V)
     )
     for mine, right in zip(found, gradients(reference, inputs, shape), strict=True):
         close(mine, right)

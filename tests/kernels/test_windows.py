@@ -17,6 +17,7 @@ from minimal.kernels.reference import TOLERANCE, by_definition
 from minimal.model import attend
 from minimal.model.tape import Bank, Rows
 from minimal.variants import build
+from tests.defined import as_defined
 from tests.kernels import on_gpu
 from tests.kernels.shapes import Shape
 
@@ -108,7 +109,7 @@ def test_values_of_either_kind_may_be_read_so(kind, as_on_a_gpu, monkeypatch):
     slid, calls = dense.sliding, []
     monkeypatch.setattr(dense, "sliding", lambda *a: calls.append(1) or slid(*a))
     mine = with_gradients(lambda: attend.attend(q, k, value, window=20), *leaves)
-    close(mine, with_gradients(lambda: attend.as_defined(q, k, value, window=20), *leaves))
+    close(mine, with_gradients(lambda: as_defined(q, k, value, window=20), *leaves))
     assert calls == [1]
 
 

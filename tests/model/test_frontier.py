@@ -11,12 +11,12 @@ from minimal.kernels.gather import gather_attention
 from minimal.kernels.histogram import histogram_decode, rows_decode
 from minimal.kernels.reference import reference
 from minimal.model import latent, ngram
-from minimal.model.attend import as_defined as attend_by_definition
 from minimal.model.count import count
 from minimal.model.layers import Coefficient, norm
 from minimal.model.lookup import Engram, PerLayer
 from minimal.model.tape import Bank
 from minimal.variants import build, describe, skeleton
+from tests.defined import as_defined
 from tests.model.test_plans import SHORT, awake, decode, tokens
 
 
@@ -136,7 +136,7 @@ def test_kernels_read_slots_where_they_read_ids():
         torch.testing.assert_close(got, right, atol=1e-5, rtol=1e-4)
     whole = (q, k, value.table, value.ids, value.gain)
     torch.testing.assert_close(
-        gather_attention(*whole), attend_by_definition(q, k, value), atol=1e-5, rtol=1e-4
+        gather_attention(*whole), as_defined(q, k, value), atol=1e-5, rtol=1e-4
     )
 
 

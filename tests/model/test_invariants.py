@@ -120,8 +120,9 @@ def test_t6_equation_3_is_equation_4():
     """One softmax over [K_n; K_n] with values [V_n; V_m] equals half the attention over V_n + V_m,
     causal mask and all."""
     from minimal.kernels.reference import visible
-    from minimal.model.attend import as_defined, in_one_call
+    from minimal.model.attend import in_one_call
     from minimal.model.tape import Rows
+    from tests.defined import as_defined
 
     g = torch.Generator().manual_seed(0)
     q, k, v, w = torch.randn(4, 2, 9, 3, 8, generator=g)
@@ -303,8 +304,8 @@ def test_resformer_with_neutreno_is_the_sum_that_the_code_computes():
     tape = model.tape(IDS)
     with torch.no_grad():
         model(IDS, tape=tape)
-    from minimal.model.attend import as_defined
     from minimal.model.tape import Rows
+    from tests.defined import as_defined
 
     v1, vn = tape.raw[0], tape.raw[3]
     scale = model.config.style.attention_scale(model.config.head)

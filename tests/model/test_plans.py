@@ -9,12 +9,13 @@ import torch
 from evidence.research import passes  # noqa: F401 whose twists of plans are then known
 from minimal.model import attention
 from minimal.model import cache as cache_module
-from minimal.model.attend import as_defined, in_one_call
+from minimal.model.attend import in_one_call
 from minimal.model.count import count
 from minimal.model.layers import Coefficient
 from minimal.model.tape import Rows
 from minimal.model.values import Input, Table
 from minimal.variants import PLANS, Plan, after_first, build, describe, first, place, skeleton
+from tests.defined import as_defined
 
 EVERY = pytest.mark.parametrize("plan", PLANS)
 SHORT = dict(layers=6, width=48, heads=2, vocab=97, context=64)
