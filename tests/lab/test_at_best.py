@@ -2,9 +2,11 @@
 
 import pytest
 
+from course import records
 from evidence.research import at_best
 from evidence.research.grids import GRIDS
-from tests.lab.conftest import came_of
+from minimal.data import results
+from tests.lab.conftest import came_in, came_of
 
 LEADS = {"x0-v": 0.14, "bov-fixed": 0.25, "resformer": 0.06, "svformer": 0.03, "denseformer": 0.02}
 
@@ -50,3 +52,28 @@ def test_what_was_foretold_meets_what_came(record):
     lines = came_of(at_best)
     assert lines["ResFormer by 0.050 to 0.090 on code"].startswith("more")
     assert lines["our mind changes on code"] == "it did: ResFormer ahead of x0 W_V"
+
+
+def test_tables_are_told_over_a_standard_as_large_once_both_grids_are_whole(record, write_grid):
+    record("code")
+    assert at_best.texts_of_wide() == []
+    write_grid("as_wide_code", lambda cell: 0.02)
+    assert at_best.texts_of_wide() == ["code"]
+    assert at_best.tables_over_as_wide().startswith("**+0.2")
+    lines = came_in(at_best.foretold_of_wide())
+    assert lines["`standard` widened ahead of `standard` by 0.000 to 0.030 on code"][:3] == "so:"
+    assert lines["tables ahead of it by 0.130 to 0.230 on code, clear"].startswith("more: ")
+    assert lines["our mind changes on code: a lead below .01"] == "it did not"
+    write_grid("as_wide_code", lambda cell: 0.27)
+    lines = came_in(at_best.foretold_of_wide())
+    assert lines["our mind changes on code: a lead below .01"] == "it did"
+
+
+def test_grids_of_two_states_are_not_compared(record, write_grid):
+    record("code")
+    write_grid("as_wide_code", lambda cell: 0.02)
+    path = records.EVIDENCE / "as_wide_code.json"
+    made = records.read("as_wide_code")
+    rows = [row | dict(commit="1e1f382") for row in made["rows"]]
+    results.write(path, made | dict(rows=rows))
+    assert at_best.texts_of_wide() == []

@@ -3,7 +3,7 @@
 import pytest
 
 from evidence.research import fetch
-from tests.lab.conftest import came_of
+from tests.lab.conftest import came_in, came_of
 
 
 def test_the_grid_asks_every_cell_once_and_seed_by_seed():
@@ -60,3 +60,44 @@ def test_values_of_the_token_that_answer_as_well_change_our_mind(record):
 def test_nothing_is_told_of_a_part(record):
     record(needs_the_stream, count=-1)
     assert not fetch.recorded_rows() and fetch.picture() is None
+
+
+# ---- deeper --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def record_deeper(recorder):
+    return recorder(fetch, "DEEPER_PATH", fetch.deeper_cells)
+
+
+def test_three_to_six_layers_are_asked_with_and_without_the_last_mlp():
+    cells = list(fetch.deeper_cells())
+    assert len({str(cell) for cell in cells}) == len(cells) == 84
+    settings = {(cell["depth"], cell["last_mlp"]) for cell in cells}
+    assert settings == {*fetch.DEEPER_SETTINGS} and len(fetch.EXPECTED_DEEPER) > 200
+
+
+def test_a_need_in_deeper_models_is_counted(record_deeper):
+    record_deeper(lambda cell: 0.6 if cell["depth"] > 4 else 0.97)
+    assert {depth for depth, _ in fetch.needed_at()} == {5, 6}
+    assert "a need is shown in 4 of 7 of the models" in fetch.sentence_of_deeper()
+    came = came_in(fetch.foretold_of_deeper())
+    assert came["a need shows at no depth"] == "not so"
+    assert came["our mind changes: a need at two depths or more"] == "it did"
+    assert came["x0 W_V: 0.85 or more at every depth, in the mean"] == "not so: 0.60 at least"
+    assert "| 5, no last MLP | 0.99 (0.99 to 0.99) | 0.60 (" in fetch.answered_deeper()
+
+
+def test_none_is_counted_where_others_answer_as_well(record_deeper):
+    record_deeper(lambda cell: 0.98 if cell["last_mlp"] else 0.86)
+    came = came_in(fetch.foretold_of_deeper())
+    assert came["our mind changes: a need at two depths or more"] == "it did"
+    assert came["x0 W_V: with and without the last MLP within .1"] == "not so: 0.12 apart at most"
+    record_deeper(lambda cell: 0.98)
+    assert "a need is shown in none of the models" in fetch.sentence_of_deeper()
+    assert came_in(fetch.foretold_of_deeper())["a need shows at no depth"] == "so"
+
+
+def test_nothing_is_told_of_a_part_of_the_deeper_grid(record_deeper):
+    record_deeper(lambda cell: 0.98, count=-1)
+    assert fetch.deeper_rows() == []

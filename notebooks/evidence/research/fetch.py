@@ -260,6 +260,86 @@ def in_short():
     return f"{words} {least:.0%} of the answers".replace("%", " %")
 
 
+# ---- in deeper models ----------------------------------------------------------------------------
+
+
+def deeper_cells():
+    return asked_cells(DEEPER)
+
+
+def deeper_rows():
+    return rows_once_whole(DEEPER_PATH, deeper_cells, same)
+
+
+# depth, is there an MLP in the last layer?
+DEEPER_SETTINGS = ((3, False), *itertools.product((4, 5, 6), (True, False)))
+
+
+def deeper_shares(system, depth, last_mlp):
+    return shares_of(deeper_rows(), dict(plan=system, depth=depth, last_mlp=last_mlp))
+
+
+def answered_deeper():
+    """Shares of exact answers of `closed` in deeper models."""
+    systems = ("standard", *OF_THE_TOKEN)
+    lines = [
+        [
+            f"{depth}{'' if last_mlp else ', no last MLP'}",
+            *(mean_and_range(deeper_shares(system, depth, last_mlp)) for system in systems),
+        ]
+        for depth, last_mlp in DEEPER_SETTINGS
+    ]
+    return table(["layers", *(CALLED[system] for system in systems)], lines)
+
+
+def needed_at():
+    """The settings at which values of the stream answer more, in every seed, than all others."""
+    return [
+        setting
+        for setting in DEEPER_SETTINGS
+        if answers_more(
+            deeper_shares("standard", *setting),
+            [deeper_shares(system, *setting) for system in OF_THE_TOKEN],
+        )
+    ]
+
+
+def sentence_of_deeper():
+    """What three to six layers say of a need."""
+    means = {
+        system: [statistics.fmean(deeper_shares(system, *at)) for at in DEEPER_SETTINGS]
+        for system in ("standard", *OF_THE_TOKEN)
+    }
+    least = {system: min(found) for system, found in means.items()}
+    where = f"{len(needed_at())} of {len(DEEPER_SETTINGS)}" if needed_at() else "none"
+    return (
+        f"In three to six layers, with and without an MLP in the last, a need is shown in {where} "
+        f"of the models. The least mean share is {least['standard']:.2f} with values of the "
+        f"stream, {least['x0']:.2f} with x0 W_V, {least['svformer']:.2f} in SVFormer and "
+        f"{least['tables']:.2f} with tables"
+    )
+
+
+def foretold_of_deeper():
+    """What was predicted of them, and what came."""
+    means = {
+        system: {at: statistics.fmean(deeper_shares(system, *at)) for at in DEEPER_SETTINGS}
+        for system in ("standard", *OF_THE_TOKEN)
+    }
+    lowest = {system: min(found.values()) for system, found in means.items()}
+    lines = [["a need shows at no depth", so(not needed_at())]]
+    for system, least in (("standard", 0.95), ("svformer", 0.95), ("tables", 0.95), ("x0", 0.85)):
+        words = f"{CALLED[system]}: {least:g} or more at every depth, in the mean"
+        lines.append([words, f"{so(lowest[system] >= least)}: {lowest[system]:.2f} at least"])
+    apart = max(abs(means["x0"][at, True] - means["x0"][at, False]) for at in (4, 5, 6))
+    words = "x0 W_V: with and without the last MLP within .1"
+    lines.append([words, f"{so(apart <= 0.1)}: {apart:.2f} apart at most"])
+    depths = {depth for depth, _ in needed_at()}
+    mind = "it did" if len(depths) >= 2 else "it did not"
+    lines.append(["our mind changes: a need at two depths or more", mind])
+    return table(["foretold", "came"], lines)
+
+
 def picture():
     """(figure, alt text): exact answers by depth, a panel a text; None until all is recorded."""
     if not recorded_rows():
