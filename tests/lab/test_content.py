@@ -74,6 +74,10 @@ def test_four_times_as_long_is_told_beside_what_was_foretold(record, write_grid)
     mind = content.mind()[1]
     assert "the number alone: so" in mind and "the gradient alone: not so" in mind
     assert content.cells_after_long().count("\n") == content.cells().count("\n")
+    assert content.sentence_after_long() == (
+        "Of V1 it is so after four times as long, too: number and gradient lead together, so does "
+        "the number alone"
+    )
 
 
 def test_a_gain_that_turned_round_is_named(record, write_grid):

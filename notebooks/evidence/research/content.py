@@ -79,6 +79,26 @@ def cells_after_long():
     return passed_table(texts_of_long(), lead_after_long)
 
 
+def alone_after_long(what):
+    """The parts of V1, or of x0 W_V, that lead by themselves after four times as long: over
+    standard and over neither."""
+    return [
+        way
+        for way in ("forward", "gradient")
+        if standing(lead_after_long("code", passed_cell(what, way))) == "ahead"
+        and standing(gain_after_long(what, way)) == "ahead"
+    ]
+
+
+def sentence_after_long():
+    both = standing(lead_after_long("code", passed_cell("v1", "both"))) == "ahead"
+    together = "number and gradient lead together" if both else "not even both together lead"
+    alone = " and ".join(PASSED_WORDS[way] for way in alone_after_long("v1"))
+    word = "so does" if both else "yet it leads with"
+    rest = f"{word} {alone}" if alone else "neither does alone"
+    return f"Of V1 it is so after four times as long, too: {together}, {rest}"
+
+
 def passed_table(on, ahead):
     heads = [f"{name}, {text}" for name in OF.values() for text in on]
     lines = []
