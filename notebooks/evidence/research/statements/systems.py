@@ -213,12 +213,14 @@ def the_answer_to_the_title_is_what_notebook_09_says():
 @said
 def the_front_page_answers_as_the_records_do():
     """README: all twelve layers at each plan's own rates, clear on both texts, what queries or keys
-    of the token cost, and tables over a standard as large; leads, code first."""
+    of the token cost, and tables over a standard as large, at their rates; leads, code first."""
     fair = dose.answer_leads()
     all_twelve = [leads.number(row["difference"]) for row in fair.values()]
-    tables = of_dose(dose.TABLE_DOSES[4], dose.STANDARD_AS_LARGE[4])
+    over_as_wide = {text: at_best.over_as_wide(text) for text in at_best.texts_of_wide()}
+    tables = [leads.number(row["difference"]) for row in over_as_wide.values()]
     text = front_page()
     so = "by {} nats on code and by {} on a novel. That is 0.7M".format(*all_twelve) in text
+    so = so and [*over_as_wide] == [*TEXTS] and {r["n"] for r in over_as_wide.values()} == {5}
     so = so and "by {} nats on code and by {} on a novel. That is 0.97M".format(*tables) in text
     lost = lost_without_the_stream("code")
     so = so and "made so lose on both, {} and {} nats on code (five".format(*lost) in text
