@@ -11,7 +11,7 @@ import pytest
 from course import records
 from evidence.research import (
     answer,
-    dose,
+    at_best,
     measured,
     numbers,
     page,
@@ -36,11 +36,7 @@ def test_what_is_written_from_the_records_is_what_they_say():
 def test_readme_begins_its_findings_with_two_numbers_of_the_records():
     text = (records.CHECKOUT / "README.md").read_text(encoding="utf-8")
     section = " ".join(text.partition("## What is found so far\n")[2].partition("\n## ")[0].split())
-    over = (
-        dose.lead(name, dose.TABLE_DOSES[4], dose.STANDARD_AS_LARGE[4])
-        for name in ("code", "novel")
-    )
-    told = [f"{row['difference']:.3f}" for row in over]
+    told = [f"{at_best.over_as_wide(name)['difference']:.3f}" for name in ("code", "novel")]
     assert f"by {told[0]} nats on code and by {told[1]} on a novel" in section
     first, _, against = section.partition("**What our own tables say against it.**")
     assert "parameters, 1M tokens and five seeds" in first and against.strip()
@@ -227,7 +223,8 @@ def test_a_mean_is_clear_above_zero_below_or_neither():
 
 WAITING = re.findall(r'"(\w+)"', " ".join(re.findall(r"whole\((.*?)\)", TEMPLATE)))
 # told a text at a time, by modules that ask for their grids themselves
-for question in ("dose", "who_needs", "content_gradient", "fair", "at_its_best", "own_mixture"):
+AT_BEST = ("fair", "at_its_best", "as_wide")
+for question in ("dose", "who_needs", "content_gradient", *AT_BEST, "own_mixture"):
     WAITING += [f"{question}_code", f"{question}_novel"]
 WAITING += ["answer_d12", "content_gradient_long_code", *title.ELSEWHERE]
 COEFFICIENTS = {f"blocks.{at}.attention.value.gain": 0.1 * at for at in (8, 9, 10, 11)}

@@ -257,8 +257,8 @@ def readme_and_three_notebooks_tell_what_stays_at_each_systems_best_rates():
     shown = {plan: [asked.standing(row) for row in rows] for plan, rows in found.items()}
     so = shown["resformer"][0] == "ahead" and shown["resformer"][1] in ("open", "level")
     so = so and shown["svformer"] == ["open", "behind"]
-    against = "On the novel ResFormer's lead is not clear where each has its own best rates, and"
-    so = so and f"{against} SVFormer is behind." in front_page()
+    against = "At best rates ResFormer's lead is not clear on the novel, and SVFormer is behind."
+    so = so and against in front_page()
     means = {plan: [float(row["difference"]) for row in rows] for plan, rows in found.items()}
     stays, behind = leads.number(means["resformer"][0]), leads.number(-means["svformer"][1])
     so = so and f"the lead on code stays, {stays} nats, and on the novel it cannot" in notebook(
