@@ -312,10 +312,11 @@ def test_the_mask_is_the_rule_that_its_docstring_states_query_by_query(shape):
 
 
 def test_models_and_kernels_share_one_mask_and_one_definition():
+    from minimal import gpt
     from minimal.kernels import dense
     from minimal.model import attend
 
-    assert attend.by_definition is reference.by_definition
+    assert gpt.weights is reference.weights
     assert attend.attention is dense.attention and dense.visible is reference.visible
 
 

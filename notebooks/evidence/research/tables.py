@@ -208,22 +208,11 @@ def prepared():
     return ", ".join(f"`{name}`" for name in names) or "none"
 
 
-# Of what is no grid of runs and yet was asked; all others are measurements.
-ASKED_OF = dict(
-    compute_then_fetch="asked before; one layer: exploratory",
-    compute_then_fetch_deeper="asked before",
-    fetch_first="asked before",
-    many_answers="asked before",
-    mean_values_code="asked before",
-    mean_values_novel="asked before",
-)
-
-
 def other_files():
     """What else is recorded, beside grids of runs."""
     lines = []
     for path in sorted(records.EVIDENCE.glob("*.json")):
         if path.stem not in (*GRIDS, "claims", "published"):
             what = records.read(path)["what"]
-            lines.append([f"[{path.name}]({path.name})", what, ASKED_OF.get(path.stem, "")])
-    return table(["file", "what", "kind"], lines)
+            lines.append([f"[{path.name}]({path.name})", what])
+    return table(["file", "what"], lines)
