@@ -85,11 +85,8 @@ def unchecked(
     how = dict(causal=causal, window=window, lengths=lengths, scale=scale)
     if lengths is None and 0 < window < S - T:
         first = S - T - window
-        k, ids, order = (
-            k[:, first:],
-            ids[:, first:],
-            None,
-        )  # an order of all ids fits these no longer
+        k, ids = k[:, first:], ids[:, first:]
+        order = None  # that of all ids fits these no longer
     if not q.numel() or not S:
         return reference(q, k, table, ids, gain, **how)
 

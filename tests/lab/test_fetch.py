@@ -101,3 +101,11 @@ def test_none_is_counted_where_others_answer_as_well(record_deeper):
 def test_nothing_is_told_of_a_part_of_the_deeper_grid(record_deeper):
     record_deeper(lambda cell: 0.98, count=-1)
     assert fetch.deeper_rows() == []
+
+
+def test_an_option_goes_on_with_the_deeper_grid(monkeypatch):
+    filled = []
+    monkeypatch.setattr(fetch.ledger, "fill", lambda path, cells, *_: filled.append(path.name))
+    fetch.main([])
+    fetch.main(["--deeper", "--minutes", "1"])
+    assert filled == ["compute_then_fetch.json", "compute_then_fetch_deeper.json"]

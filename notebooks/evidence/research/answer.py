@@ -186,6 +186,15 @@ def beside(panels, title, xlabel, stacked=False):
     return fig
 
 
+def panels_in_words(panels):
+    """The rows of such panels for an alt text: a sentence a panel."""
+    told = []
+    for name, rows in panels.items():
+        words = (f"{row['plan']} {leads.signed(row['difference'])}" for row in rows)
+        told.append(f"{name}: {', '.join(words)}.")
+    return " ".join(told)
+
+
 # ---- what is being recorded ----------------------------------------------------------------------
 
 

@@ -31,10 +31,11 @@ def held_out_losses(question, text):
     return found
 
 
-def lead(question, text, cell, over="standard"):
-    """How far a cell is ahead of another: a row of a table, ahead above zero."""
-    found = held_out_losses(question, text)
-    return as_row_with_rows(cell, found[cell], found[over])
+def lead(question, text, cell, over="standard", of=None):
+    """How far a cell is ahead of another: a row of a table, ahead above zero. The other is `of`
+    the grid of another question, where that is named: of the same state, as its caller knows."""
+    ours, theirs = held_out_losses(question, text), held_out_losses(of or question, text)
+    return as_row_with_rows(cell, ours[cell], theirs[over])
 
 
 def of_question(question):

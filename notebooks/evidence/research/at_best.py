@@ -7,7 +7,7 @@ grids tried them. The grids as_wide_* add a `standard` as large as the tables, w
 from course.markdown import table
 from evidence.research import asked, pairs, states
 from evidence.research.asked import NAMED
-from evidence.research.leads import as_row_with_rows, number, row_in_words, signed
+from evidence.research.leads import number, row_in_words, signed
 from evidence.research.title import MARGIN, WIDENED
 
 texts, lead = asked.of_question("at_its_best")
@@ -58,30 +58,22 @@ WIDER = (0.0, 0.03)  # and of standard widened, over standard, on both texts
 
 def texts_of_wide():
     """Where both grids are whole, and of one state of the numbers."""
-    return [
-        text
-        for text in texts()
-        if pairs.whole(f"as_wide_{text}")
-        and states.state_of([*pairs.whole_rows(f"as_wide_{text}"), *tables_and_standard(text)])
-    ]
+    return [text for text in texts() if pairs.whole(f"as_wide_{text}") and of_one_state_with(text)]
 
 
-def tables_and_standard(text):
-    return pairs.whole_rows(f"at_its_best_{text}")
+def of_one_state_with(text):
+    both = (pairs.whole_rows(f"{question}_{text}") for question in ("at_its_best", "as_wide"))
+    return states.state_of([row for rows in both for row in rows])
 
 
 def over_as_wide(text):
     """Tables ahead of a standard as large, each at its own best rates: a row of a table."""
-    ours = asked.held_out_losses("at_its_best", text)[TABLES_FIXED]
-    theirs = asked.held_out_losses("as_wide", text)[WIDENED_STANDARD]
-    return as_row_with_rows(TABLES_FIXED, ours, theirs)
+    return lead(text, TABLES_FIXED, WIDENED_STANDARD, of="as_wide")
 
 
 def wider(text):
     """Standard widened ahead of standard."""
-    ours = asked.held_out_losses("as_wide", text)[WIDENED_STANDARD]
-    theirs = asked.held_out_losses("at_its_best", text)["standard"]
-    return as_row_with_rows(WIDENED_STANDARD, ours, theirs)
+    return asked.lead("as_wide", text, WIDENED_STANDARD, of="at_its_best")
 
 
 def tables_over_as_wide():

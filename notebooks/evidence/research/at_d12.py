@@ -29,9 +29,12 @@ def losses_in_d12(plan, at=END):
     return {row["seed"]: dict(row["valid"])[at] for row in rows}
 
 
+def by_seed_in_d12(plan, over="standard", at=END):
+    return leads.between(losses_in_d12(plan, at), losses_in_d12(over, at))
+
+
 def lead_in_d12(plan, over="standard", at=END):
-    values = leads.between(losses_in_d12(plan, at), losses_in_d12(over, at))
-    return leads.as_row(plan, values)
+    return leads.as_row(plan, by_seed_in_d12(plan, over, at))
 
 
 def millions(plan, what="parameters"):
@@ -80,11 +83,8 @@ REGISTERED = (
 
 def second_half():
     """The lead at the end less that halfway, seed by seed: a row of a table."""
-    halfway, end = (
-        leads.between(losses_in_d12("x0-v", at), losses_in_d12("standard", at))
-        for at in (HALFWAY, END)
-    )
-    return leads.as_row("x0-v", leads.change(end, halfway))
+    before, after = (by_seed_in_d12("x0-v", at=at) for at in (HALFWAY, END))
+    return leads.as_row("x0-v", leads.change(after, before))
 
 
 def halfway():

@@ -118,11 +118,8 @@ def picture():
         panels[f"code, {LONGER:,} steps"] = parts_gained("code", lead_after_long)
     xlabel = "nats ahead of the same model in which neither passes; filled: clear of zero"
     fig = answer.beside(panels, heading(), xlabel)
-    alt = ["What a part gains over neither, ahead above zero."]
-    for name, rows in panels.items():
-        words = (f"{row['plan']} {signed(row['difference'])}" for row in rows)
-        alt.append(f"{name}: {', '.join(words)}.")
-    return fig, " ".join(alt)
+    alt = "What a part gains over neither, ahead above zero."
+    return fig, f"{alt} {answer.panels_in_words(panels)}"
 
 
 def parts_gained(text, ahead):

@@ -33,9 +33,8 @@ def faster_wanted(text):
 
 def turned_by_rates(text):
     """By how much at most two plans exchange places between two rates, both ways as far."""
-    most = 0.0
-    for slow, fast in itertools.combinations(OVERRIDES, 2):
-        first, second = at_factor(text, slow), at_factor(text, fast)
+    most, at_rates = 0.0, [at_factor(text, factor) for factor in OVERRIDES]
+    for first, second in itertools.combinations(at_rates, 2):
         for one, other in itertools.permutations(first.index, 2):
             apart = first[other] - first[one], second[one] - second[other]
             most = max(most, min(apart))
@@ -44,9 +43,8 @@ def turned_by_rates(text):
 
 def foretold():
     """What was written before the tuning grids, and what came: of means of three seeds."""
-    wanted = [
-        f"{' and '.join(faster_wanted(text))} on {text}" for text in TEXTS if faster_wanted(text)
-    ]
+    faster = {text: faster_wanted(text) for text in TEXTS}
+    wanted = [f"{' and '.join(plans)} on {text}" for text, plans in faster.items() if plans]
     lines = [
         [
             "matrices: the recipe's rate or half of it is best for every plan",
@@ -54,10 +52,8 @@ def foretold():
         ],
     ]
     for text in TEXTS:
-        means, usual = (
-            answer.at_each_choice(text)["bov-fixed"],
-            at_factor(text, title.SAME)["bov-fixed"],
-        )
+        means = answer.at_each_choice(text)["bov-fixed"]
+        usual = at_factor(text, title.SAME)["bov-fixed"]
         twice = next(loss for at, loss in means.items() if answer.rates_in_words(at) == "table x 2")
         lines.append(
             [

@@ -98,17 +98,19 @@ def trained_and_asked(cell, question, command, steps, text=made_up.STILL, **how)
     return row, results.header(question, command, corpus), share
 
 
-def made(cell, question="When must a value come from the stream?", command=None):
+COMMAND = "python -m evidence.research.fetch"
+PATH = records.EVIDENCE / "compute_then_fetch.json"
+DEEPER_PATH = records.EVIDENCE / "compute_then_fetch_deeper.json"
+
+
+def made(cell, question="When must a value come from the stream?", command=COMMAND):
     """(row, head of a new file, words) of a cell."""
     how = dict(last_mlp=cell["last_mlp"])
-    row, head, share = trained_and_asked(cell, question, command or COMMAND, STEPS, **how)
+    row, head, share = trained_and_asked(cell, question, command, STEPS, **how)
     words = f"{cell['text']}, depth {cell['depth']}, last MLP {cell['last_mlp']}: {share:.3f}"
     return row, head, words
 
 
-COMMAND = "python -m evidence.research.fetch"
-PATH = records.EVIDENCE / "compute_then_fetch.json"
-DEEPER_PATH = records.EVIDENCE / "compute_then_fetch_deeper.json"
 made_deeper = partial(
     made,
     question="When must a value come from the stream? Up to six layers, with and without an MLP "
@@ -145,6 +147,10 @@ def mean_of(*cell):
     return statistics.fmean(exact_shares(*cell))
 
 
+def layers_in_words(depth, last_mlp):
+    return f"{depth}" if last_mlp else f"{depth}, no last MLP"
+
+
 def answered():
     """Shares of exact answers: mean of the seeds, lowest and highest."""
     lines = []
@@ -152,11 +158,10 @@ def answered():
         for depth, last_mlp in ((1, True), (2, True), (2, False), (3, True), (4, True)):
             found = [exact_shares(text, system, depth, last_mlp) for system in CALLED]
             if any(found):
-                mlp = "" if last_mlp else ", no last MLP"
                 lines.append(
                     [
                         MEANT[text],
-                        f"{depth}{mlp}",
+                        layers_in_words(depth, last_mlp),
                         *(mean_and_range(some) if some else "" for some in found),
                     ]
                 )
@@ -271,47 +276,50 @@ def deeper_rows():
     return rows_once_whole(DEEPER_PATH, deeper_cells, same)
 
 
-# depth, is there an MLP in the last layer?
-DEEPER_SETTINGS = ((3, False), *itertools.product((4, 5, 6), (True, False)))
+# (depth, is there an MLP in the last layer?), by depth
+DEEPER_SETTINGS = sorted(
+    {(cell["depth"], cell["last_mlp"]) for cell in deeper_cells()},
+    key=lambda at: (at[0], not at[1]),
+)
+DEEPER_SYSTEMS = ("standard", *OF_THE_TOKEN)
 
 
 def deeper_shares(system, depth, last_mlp):
     return shares_of(deeper_rows(), dict(plan=system, depth=depth, last_mlp=last_mlp))
 
 
+def deeper_means():
+    """{system: {setting: mean share of exact answers}}."""
+    return {
+        system: {at: statistics.fmean(deeper_shares(system, *at)) for at in DEEPER_SETTINGS}
+        for system in DEEPER_SYSTEMS
+    }
+
+
 def answered_deeper():
     """Shares of exact answers of `closed` in deeper models."""
-    systems = ("standard", *OF_THE_TOKEN)
-    lines = [
-        [
-            f"{depth}{'' if last_mlp else ', no last MLP'}",
-            *(mean_and_range(deeper_shares(system, depth, last_mlp)) for system in systems),
-        ]
-        for depth, last_mlp in DEEPER_SETTINGS
-    ]
-    return table(["layers", *(CALLED[system] for system in systems)], lines)
+    lines = []
+    for at in DEEPER_SETTINGS:
+        found = (deeper_shares(system, *at) for system in DEEPER_SYSTEMS)
+        lines.append([layers_in_words(*at), *map(mean_and_range, found)])
+    return table(["layers", *(CALLED[system] for system in DEEPER_SYSTEMS)], lines)
 
 
 def needed_at():
     """The settings at which values of the stream answer more, in every seed, than all others."""
-    return [
-        setting
-        for setting in DEEPER_SETTINGS
-        if answers_more(
-            deeper_shares("standard", *setting),
-            [deeper_shares(system, *setting) for system in OF_THE_TOKEN],
-        )
-    ]
+    found = []
+    for at in DEEPER_SETTINGS:
+        by_stream, *by_token = (deeper_shares(system, *at) for system in DEEPER_SYSTEMS)
+        if answers_more(by_stream, by_token):
+            found.append(at)
+    return found
 
 
 def sentence_of_deeper():
     """What three to six layers say of a need."""
-    means = {
-        system: [statistics.fmean(deeper_shares(system, *at)) for at in DEEPER_SETTINGS]
-        for system in ("standard", *OF_THE_TOKEN)
-    }
-    least = {system: min(found) for system, found in means.items()}
-    where = f"{len(needed_at())} of {len(DEEPER_SETTINGS)}" if needed_at() else "none"
+    least = {system: min(means.values()) for system, means in deeper_means().items()}
+    needed = needed_at()
+    where = f"{len(needed)} of {len(DEEPER_SETTINGS)}" if needed else "none"
     return (
         f"In three to six layers, with and without an MLP in the last, a need is shown in {where} "
         f"of the models. The least mean share is {least['standard']:.2f} with values of the "
@@ -322,20 +330,16 @@ def sentence_of_deeper():
 
 def foretold_of_deeper():
     """What was predicted of them, and what came."""
-    means = {
-        system: {at: statistics.fmean(deeper_shares(system, *at)) for at in DEEPER_SETTINGS}
-        for system in ("standard", *OF_THE_TOKEN)
-    }
-    lowest = {system: min(found.values()) for system, found in means.items()}
-    lines = [["a need shows at no depth", so(not needed_at())]]
+    means, needed = deeper_means(), needed_at()
+    lines = [["a need shows at no depth", so(not needed)]]
     for system, least in (("standard", 0.95), ("svformer", 0.95), ("tables", 0.95), ("x0", 0.85)):
+        lowest = min(means[system].values())
         words = f"{CALLED[system]}: {least:g} or more at every depth, in the mean"
-        lines.append([words, f"{so(lowest[system] >= least)}: {lowest[system]:.2f} at least"])
+        lines.append([words, f"{so(lowest >= least)}: {lowest:.2f} at least"])
     apart = max(abs(means["x0"][at, True] - means["x0"][at, False]) for at in (4, 5, 6))
     words = "x0 W_V: with and without the last MLP within .1"
     lines.append([words, f"{so(apart <= 0.1)}: {apart:.2f} apart at most"])
-    depths = {depth for depth, _ in needed_at()}
-    mind = "it did" if len(depths) >= 2 else "it did not"
+    mind = "it did" if len({depth for depth, _ in needed}) >= 2 else "it did not"
     lines.append(["our mind changes: a need at two depths or more", mind])
     return table(["foretold", "came"], lines)
 
@@ -370,20 +374,22 @@ def picture():
 # ---- the command ---------------------------------------------------------------------------------
 
 
-def go_on(parser, argv, path, cells, make):
-    """The command of a grid of made-up texts: go on with its file, to its end or for some minutes
-    of the clock."""
+def go_on(parser, argv, *grid, **others):
+    """The command of a grid of made-up texts, (its file, cells, what makes a row): go on with it,
+    to its end or for some minutes of the clock. An option asks for one of the `others` instead."""
+    parser.set_defaults(grid=grid)
+    for name, other in others.items():
+        parser.add_argument(f"--{name}", dest="grid", action="store_const", const=other)
     parser.add_argument("--minutes", type=number(float, 0), default=math.inf)
     asked = parser.parse_args(argv)
+    path, cells, make = asked.grid
     ledger.fill(path, cells, same, make, time.monotonic() + 60 * asked.minutes)
 
 
 @command("evidence.research.fetch", __doc__)
 def main(parser, argv):
-    parser.add_argument("--deeper", action="store_true")
-    deeper = parser.parse_known_args(argv)[0].deeper
-    how = (DEEPER_PATH, asked_cells(DEEPER), made_deeper) if deeper else (PATH, asked_cells(), made)
-    go_on(parser, argv, *how)
+    deeper = (DEEPER_PATH, deeper_cells(), made_deeper)
+    go_on(parser, argv, PATH, asked_cells(), made, deeper=deeper)
 
 
 if __name__ == "__main__":

@@ -312,39 +312,39 @@ for name, base in title.BASE_OF.items():
         expected=title.EXPECTED,
     )
 
-# Ten seeds, since three left both leads open, and others than those that chose the rates: a choice
-# favours whom their noise favoured.
-for name, base in title.BASE_OF.items():
-    GRIDS[f"fair_{name}"] = Grid(
-        f"A fair start, decided: standard and x0 W_V, each at the rates that it chose; {name}",
-        title.FAIR[name],
-        seeds=title.FRESH,
-        base=base,
-        also=held_out,
-        expected=title.EXPECTED_FAIR,
-    )
-
-# The main table of systems again, each at its own best; five of the same seeds.
-for name, base in title.BASE_OF.items():
-    GRIDS[f"at_its_best_{name}"] = Grid(
-        f"Systems, each at the rates that it chose; {name}",
-        title.AT_ITS_BEST[name],
-        seeds=title.FRESH[:5],
-        base=base,
-        also=held_out,
-        expected=title.EXPECTED_AT_ITS_BEST,
-    )
-
-# Their comparison with tables at equal parameters; five of the same seeds.
-for name, base in title.BASE_OF.items():
-    GRIDS[f"as_wide_{name}"] = Grid(
-        f"Standard as large as tables in the last third, at standard's own best rates; {name}",
-        title.AS_WIDE[name],
-        seeds=title.FRESH[:5],
-        base=base,
-        also=held_out,
-        expected=title.EXPECTED_AS_WIDE,
-    )
+# On other seeds than those that chose the rates: a choice favours whom their noise favoured. Ten
+# where three left both leads open; five of these for the main table of systems, each at its own
+# best, and for their comparison with tables at equal parameters.
+AT_CHOSEN_RATES = dict(
+    fair=(
+        "A fair start, decided: standard and x0 W_V, each at the rates that it chose",
+        title.FAIR,
+        title.FRESH,
+        title.EXPECTED_FAIR,
+    ),
+    at_its_best=(
+        "Systems, each at the rates that it chose",
+        title.AT_ITS_BEST,
+        title.FRESH[:5],
+        title.EXPECTED_AT_ITS_BEST,
+    ),
+    as_wide=(
+        "Standard as large as tables in the last third, at standard's own best rates",
+        title.AS_WIDE,
+        title.FRESH[:5],
+        title.EXPECTED_AS_WIDE,
+    ),
+)
+for question, (what, cells, seeds, expected) in AT_CHOSEN_RATES.items():
+    for name, base in title.BASE_OF.items():
+        GRIDS[f"{question}_{name}"] = Grid(
+            f"{what}; {name}",
+            cells[name],
+            seeds=seeds,
+            base=base,
+            also=held_out,
+            expected=expected,
+        )
 
 # Five seeds: first looks lie .03 nats apart on the novel, and five tell .02. At the recipe's rates.
 ANSWERS = dict(

@@ -95,12 +95,8 @@ def picture():
             panels[NAMED[text]].append(row | dict(plan=named(doors)))
     xlabel = "made from the token alone, all layers: nats ahead of standard; filled: clear of zero"
     fig = answer.beside(panels, heading(), xlabel)
-    means = []
-    for name, rows in panels.items():
-        words = (f"{row['plan']} {signed(row['difference'])}" for row in rows)
-        means.append(f"{name}: {', '.join(words)}.")
     alt = "Lead over standard, ahead above zero, where parts of attention are made from the token."
-    return fig, " ".join([alt, *means])
+    return fig, f"{alt} {answer.panels_in_words(panels)}"
 
 
 # ---- did it come as foretold? --------------------------------------------------------------------
