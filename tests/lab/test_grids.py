@@ -206,6 +206,8 @@ def test_cells_without_tables_are_as_large_as_standard_and_widened_ones_as_large
         wide = sizes.pop(("standard", hidden))
         assert wide == sizes.pop((title.in_layers("bov-fixed", title.TOP[k]), None))
     assert set(sizes.values()) == {plain}
+    tables, wide = (parameters(run) for run in shapes(GRIDS["answer_d12_tables"]))
+    assert tables < wide < 1.005 * tables
     for grid in ("content_gradient_code", "who_needs_code"):
         assert {parameters(run) for run in shapes(GRIDS[grid])} == {plain}
 

@@ -384,6 +384,8 @@ GRIDS["answer_d12"] = Grid(
     on="NVIDIA",
     expected=title.EXPECTED_AT_D12,
 )
+for name, (what, cells, expected) in title.MORE_AT_D12.items():
+    GRIDS[name] = Grid(what, cells, base=title.AT_D12, on="NVIDIA", expected=expected)
 
 # The two ends of the dose alone. Five seeds where a run is short, three where it costs eight.
 for name, (where, corpus, shared, seeds) in title.ELSEWHERE.items():

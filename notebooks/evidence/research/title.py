@@ -200,6 +200,35 @@ EXPECTED_AT_D12 = """On 46M tokens of code. Ahead of standard, in nats, three se
 layers by .03 to .12, clear; svformer by 0 to .06, behind x0 W_V. What would change our mind about
 larger models: x0 W_V behind standard, or within .01 of it."""
 
+# MLPs of standard at d12 as wide as bov's tables are large; a test counts
+WIDENED_AT_D12 = 8448
+
+# Written before the first of these runs. Of bov one run, of resformer two had been seen on an H100
+# at the same FLOPs: .097 ahead of standard, and .034 and .038.
+MORE_AT_D12 = dict(
+    answer_d12_tables=(
+        "Tables in d12 beside standard as large, 46M tokens of code",
+        [dict(plan="bov"), dict(plan="standard", changes=dict(hidden=WIDENED_AT_D12))],
+        """In nats, three seeds. Ahead of standard: bov by .06 to .12, clear; standard widened to its
+size, which takes 1.8 times the FLOPs, by .03 to .09, clear. bov ahead of standard widened by 0 to
+.06, clear or not. What would change our mind about tables in larger models: behind standard
+widened, clearly.""",
+    ),
+    answer_d12_more=(
+        "A first value beside V, and values of the token in the last third, in d12",
+        [dict(plan="resformer"), dict(plan="row8")],
+        """In nats, three seeds. Ahead of standard: resformer by .02 to .05, clear; x0 W_V in the last
+third (row8) by .03 to .08, clear. x0 W_V in all layers is ahead of both by 0 to .05. What would
+change our mind: resformer or row8 behind standard, or within .01 of it.""",
+    ),
+    answer_d12_again=(
+        "Standard in d12 once more: how far does a second run of a seed fall?",
+        [dict(plan="standard")],
+        """Steps in bfloat16 add in no fixed order, so a second run of a seed is another run: each
+within .02 of its first, which is as far as seeds lie apart.""",
+    ),
+)
+
 # ---- content or gradient -------------------------------------------------------------------------
 
 WAYS = ("both", "forward", "gradient", "neither", "other")
