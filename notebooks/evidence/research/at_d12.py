@@ -1,32 +1,66 @@
-"""Does the answer hold in a model of 135M parameters? From the grid `answer_d12`, made on a GPU.
+"""Does the answer hold in a model of 135M parameters? From the grids `answer_d12*`, made on a GPU.
 
     lead_in_d12("x0-v")                how far it is ahead of standard at the end: a row of a table
     lead_in_d12("x0-v", at=HALFWAY)    the same in the middle of the run
 
 An interval holds the error of the seeds alone: every run is read on the same 512 held-out rows, a
-million tokens. What was foretold stands in title.EXPECTED_AT_D12.
+million tokens. What was foretold stands in title.EXPECTED_AT_D12 and title.MORE_AT_D12.
 """
 
 from course import records
 from course.markdown import table
-from evidence.research import leads, pairs
+from evidence.research import asked, leads, pairs
 from evidence.research.asked import above, came_between, so
 from evidence.research.leads import row_in_words
-from evidence.research.title import AT_D12
+from evidence.research.title import AT_D12, WIDENED_AT_D12
 
+# the first asks the question, the others add plans of the same state; the last is standard again
 GRID = "answer_d12"
+TABLES, MORE, AGAIN = (f"{GRID}_{name}" for name in ("tables", "more", "again"))
 END, HALFWAY = AT_D12.steps, AT_D12.steps // 2
-IN_D12 = {"x0-v": "x0 W_V in all layers", "svformer": "SVFormer"}
+
+AS_LARGE = f"standard, hidden {WIDENED_AT_D12}"
+IN_D12 = {
+    "x0-v": "x0 W_V in all layers",
+    "row8": "x0 W_V in the last third",
+    "svformer": "SVFormer",
+    "resformer": "ResFormer",
+    "bov": "tables in the last third",
+    AS_LARGE: "standard as large as these tables",
+}
+OVER_EACH_OTHER = {
+    ("row8", "x0-v"): "x0 W_V in the last third, ahead of all layers",
+    ("x0-v", "svformer"): "x0 W_V in all layers, ahead of SVFormer",
+    ("x0-v", "resformer"): "x0 W_V in all layers, ahead of ResFormer",
+    ("bov", AS_LARGE): "tables, ahead of standard as large",
+}
 
 
-def is_recorded():
-    return pairs.whole(GRID)
+def is_recorded(*grids):
+    return all(map(pairs.whole, grids or (GRID,)))
 
 
-def losses_in_d12(plan, at=END):
+def rows_of_cells(*grids):
+    """{cell: its rows}, of the grids that are whole."""
+    found = {}
+    for row in (row for grid in grids for row in pairs.whole_rows(grid)):
+        cell = leads.cell_of(row["plan"], row["asked"].get("changes") or {})
+        found.setdefault(cell, []).append(row)
+    return found
+
+
+def in_d12():
+    """The same, of every cell that was trained once."""
+    return rows_of_cells(GRID, TABLES, MORE)
+
+
+def losses_in_d12(cell, at=END):
     """{seed: held-out nats a token after so many steps}."""
-    rows = [row for row in pairs.whole_rows(GRID) if row["plan"] == plan]
-    return {row["seed"]: dict(row["valid"])[at] for row in rows}
+    return losses_after(at, in_d12()[cell])
+
+
+def losses_after(steps, rows):
+    return {row["seed"]: dict(row["valid"])[steps] for row in rows}
 
 
 def by_seed_in_d12(plan, over="standard", at=END):
@@ -37,9 +71,9 @@ def lead_in_d12(plan, over="standard", at=END):
     return leads.as_row(plan, by_seed_in_d12(plan, over, at))
 
 
-def millions(plan, what="parameters"):
-    """What a run of a plan has, parameters or tokens, in millions."""
-    return next(row[what] for row in pairs.whole_rows(GRID) if row["plan"] == plan) / 1e6
+def millions(cell, what="parameters"):
+    """What a run of a cell has, parameters or tokens, in millions."""
+    return in_d12()[cell][0][what] / 1e6
 
 
 def hardware():
@@ -54,31 +88,70 @@ def sentence():
     if not is_recorded():
         return ""
     size, tokens = millions("standard"), millions("standard", "tokens")
-    return (
+    words = (
         f"In a model of {size:.0f}M parameters it is {row_in_words(lead_in_d12('x0-v'))} on code "
-        f"after {tokens:.0f}M tokens. Longer runs of that size are not known."
+        f"after {tokens:.0f}M tokens. "
     )
+    if is_recorded(MORE):
+        words += f"There the last third alone leads by {row_in_words(lead_in_d12('row8'))}. "
+    return words + "Longer runs of that size are not known."
 
 
-def both_plans():
-    """Both plans ahead of standard, halfway and at the end, and one ahead of the other."""
+def all_plans():
+    """Every plan ahead of standard, halfway and at the end, and some ahead of each other."""
     lines = []
-    for plan, words in IN_D12.items():
-        line = [words, f"{millions(plan):.0f}M"]
-        lines.append([*line, *(row_in_words(lead_in_d12(plan, at=at)) for at in (HALFWAY, END))])
-    over = (row_in_words(lead_in_d12("x0-v", "svformer", at)) for at in (HALFWAY, END))
-    lines.append(["the first, ahead of the second", "", *over])
+    for cell, words in IN_D12.items():
+        if cell in in_d12():
+            lines.append([words, f"{millions(cell):.0f}M", *halfway_and_end(cell, "standard")])
+    for (cell, other), words in OVER_EACH_OTHER.items():
+        if {cell, other} <= set(in_d12()):
+            lines.append([words, "", *halfway_and_end(cell, other)])
     columns = ["d12, ahead of standard", "parameters"]
     return table([*columns, f"after {HALFWAY} steps", f"after {END}"], lines)
+
+
+def halfway_and_end(cell, over):
+    return [row_in_words(lead_in_d12(cell, over, at)) for at in (HALFWAY, END)]
 
 
 # Commits a5bf67d and 909089c; every run was trained after the second.
 REGISTERED = (
     "The grid was registered with a fourth plan, tables. A first machine was lost before any run "
     "was whole, but training losses of one seed had been seen (after 300 steps 1.976 for "
-    "`standard`, 1.871 for x0 W_V). Then tables were taken out; what was expected of the others "
-    "stayed."
+    "`standard`, 1.871 for x0 W_V). Then tables were taken out until a `standard` as large could "
+    "stand beside them; what was expected of the others stayed."
 )
+
+
+STANDING = {
+    "ahead": "ahead of",
+    "behind": "behind",
+    "level": "level with",
+    "open": "not told apart from",
+}
+
+
+def beside_each_other():
+    """The dose in d12, and tables at equal parameters: a sentence each, of what is whole."""
+    words = []
+    if is_recorded(MORE):
+        row = lead_in_d12("row8", "x0-v")
+        words.append(
+            f"Values of the token in the last third alone are {STANDING[asked.standing(row)]} "
+            f"those in all twelve layers ({row_in_words(row)})."
+        )
+    if is_recorded(TABLES):
+        row, times = lead_in_d12("bov", AS_LARGE), times_the_flops()
+        words.append(
+            f"Tables are {STANDING[asked.standing(row)]} a `standard` as large "
+            f"({row_in_words(row)}), which takes {times:.1f} times their FLOPs."
+        )
+    return " ".join(words)
+
+
+def times_the_flops():
+    """FLOPs of standard as large, as a multiple of those with tables."""
+    return millions(AS_LARGE, "flops") / millions("bov", "flops")
 
 
 def second_half():
@@ -98,20 +171,74 @@ def halfway():
     )
 
 
+def again():
+    """How far the second runs of standard ended from the first."""
+    first, second = losses_in_d12("standard"), losses_after(END, rows_of_cells(AGAIN)["standard"])
+    return max(abs(second[seed] - first[seed]) for seed in first)
+
+
+def across_commits():
+    """What joins the later plans to the first ones; nothing before it was measured."""
+    if not is_recorded(AGAIN):
+        return ""
+    return (
+        "The last four plans were trained later, by another commit. With it the three runs of "
+        f"`standard` were trained again and ended within {again():.4f} of the first ones."
+    )
+
+
 def foretold():
-    """What was written before the first run, and what came."""
+    """What was written before the first run of each grid, and what came."""
     first, second = lead_in_d12("x0-v"), lead_in_d12("svformer")
     rows = [
         ["x0 W_V in all layers ahead by .03 to .12", came_between(first, 0.03, 0.12)],
         ["and clear", so(first["clear"])],
         ["SVFormer ahead by 0 to .06", came_between(second, 0.0, 0.06)],
         ["SVFormer behind x0 W_V", above(lead_in_d12("x0-v", "svformer"), 0.0)],
-        ["our mind changes: x0 W_V behind, or within .01", our_mind()],
+        ["our mind changes: x0 W_V behind, or within .01", within_little("x0-v")],
     ]
+    for grid, came in LATER.items():
+        rows += came() if is_recorded(grid) else []
     return table(["foretold", "came"], rows)
 
 
-def our_mind():
+def within_little(*cells):
     """The condition under which larger models would not be covered by the answer."""
-    row = lead_in_d12("x0-v")
-    return "it did" if row["high"] < 0.01 else "it did not"
+    return it_did(any(lead_in_d12(cell)["high"] < 0.01 for cell in cells))
+
+
+def it_did(holds):
+    return "it did" if holds else "it did not"
+
+
+def came_of_tables():
+    tables, wide = lead_in_d12("bov"), lead_in_d12(AS_LARGE)
+    over = lead_in_d12("bov", AS_LARGE)
+    return [
+        ["tables in the last third ahead by .06 to .12", came_between(tables, 0.06, 0.12)],
+        ["standard as large ahead by .03 to .09", came_between(wide, 0.03, 0.09)],
+        ["both clear", so(tables["clear"] and wide["clear"])],
+        ["tables ahead of standard as large by 0 to .06", came_between(over, 0.0, 0.06)],
+        ["our mind changes: tables behind it, clearly", it_did(over["high"] < 0)],
+    ]
+
+
+def came_of_more():
+    resformer, third = lead_in_d12("resformer"), lead_in_d12("row8")
+    over = [lead_in_d12("x0-v", plan) for plan in ("resformer", "row8")]
+    return [
+        ["ResFormer ahead by .02 to .05", came_between(resformer, 0.02, 0.05)],
+        ["x0 W_V in the last third ahead by .03 to .08", came_between(third, 0.03, 0.08)],
+        ["both clear", so(resformer["clear"] and third["clear"])],
+        ["x0 W_V in all layers ahead of ResFormer by 0 to .05", came_between(over[0], 0.0, 0.05)],
+        ["and of x0 W_V in the last third by 0 to .05", came_between(over[1], 0.0, 0.05)],
+        ["our mind changes: one of them behind, or within .01", within_little("resformer", "row8")],
+    ]
+
+
+def came_again():
+    word = so(again() < 0.02)
+    return [["standard's second runs within .02 of the first", f"{word}: {again():.4f} at most"]]
+
+
+LATER = {TABLES: came_of_tables, MORE: came_of_more, AGAIN: came_again}
