@@ -303,14 +303,23 @@ for name in why.SEEN:
 
 # Three seeds choose a rate: neighbours differ by less than seeds do, and then the choice hardly
 # matters; what is decided at the chosen rates gets five.
-for name, base in title.BASE_OF.items():
-    GRIDS[f"tuning_{name}"] = Grid(
-        f"A fair start: matrices and what a plan adds at half, once and twice the rate; {name}",
+RATES_TRIED = dict(
+    tuning=(
+        "A fair start: matrices and what a plan adds at half, once and twice the rate",
         title.TUNING,
-        base=base,
-        also=held_out,
-        expected=title.EXPECTED,
-    )
+        title.EXPECTED,
+    ),
+    tuning_third=(
+        "The rates of x0 W_V in the last third: half, once and twice the recipe's",
+        title.TUNING_THIRD,
+        title.EXPECTED_THIRD,
+    ),
+)
+for question, (what, cells, expected) in RATES_TRIED.items():
+    for name, base in title.BASE_OF.items():
+        GRIDS[f"{question}_{name}"] = Grid(
+            f"{what}; {name}", cells, base=base, also=held_out, expected=expected
+        )
 
 # On other seeds than those that chose the rates: a choice favours whom their noise favoured. Ten
 # where three left both leads open; five of these for the main table of systems, each at its own

@@ -57,6 +57,12 @@ is no worse. Each plan at its own best: x0-v is ahead of standard by .08 to .13 
 .04 to .08; bov-fixed is ahead of all on code. No order of two plans turns round between two rates
 by more than .02 nats."""
 
+# x0 W_V in the last third alone: asked after d12, where it is ahead of all twelve layers.
+TUNING_THIRD = tuning_cells("row8")
+EXPECTED_THIRD = """The last third wants the rates that all layers want: twice the recipe's on code,
+the recipe's on the novel, and neighbours are within .02 nats. At its best it is within .03 of x0
+W_V in all layers on code and within .01 on the novel, by the means of three seeds."""
+
 # ---- the same, decided: each at its own best, on seeds that chose nothing ------------------------
 
 # The lowest means of three seeds, 0 to 2, in the tuning grids; a test reads them there again.
