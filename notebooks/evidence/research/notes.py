@@ -8,7 +8,7 @@ evidence.research.noted, with its words behind colons: {larger:row11:novel}.
 import json
 import statistics
 
-from evidence.research import noted, pairs
+from evidence.research import at_d12, noted, pairs
 from evidence.research.cells import BARE, DVA
 from evidence.research.leads import as_row, between, cell_by_seed, change, number
 
@@ -54,6 +54,8 @@ LEADS = dict(
     llama_third=sides_at_rate("llama", 3e-3),
     llama_fastest=sides_at_rate("llama", 1e-2),
     llama_best=sides_at_rate("llama", 1e-2, 0.4),
+    d12_bov=((at_d12.TABLES, "bov"), (at_d12.GRID, "standard")),
+    d12_bov_as_large=((at_d12.TABLES, "bov"), (at_d12.TABLES, at_d12.AS_LARGE)),
 )
 
 # {a change}: (a lead, the lead it is compared with): by how much the first exceeds the second
@@ -80,6 +82,8 @@ NOTES = {
     "bov-deep": "BoV also has more parameters, which the paper does not match. With the gain at a "
     "tenth of the recipe's rate its lead over standard is {slow_bov} (grid confound); with the "
     "gain fixed and slimmer MLPs, at equal parameters, {slim_bov} (grid parameters).",
+    "bov-scales": "Table 8's budgets check out (bov-table8). At 135M and a fortieth of those FLOPs "
+    "tables lead standard by {d12_bov}, and a standard as large by {d12_bov_as_large}.",
     "bov-uneven": "alpha was trained at .005 with decay, beta and gamma at .5 without. With one "
     "slow rate for both, row 13's lead over itself is {slow_row13}; its signs stay: the weight on "
     "x0 W_V is about -1 in every layer and seed.",
