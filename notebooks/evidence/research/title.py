@@ -216,16 +216,16 @@ MORE_AT_D12 = dict(
         "Tables in d12 beside standard as large, 46M tokens of code",
         [dict(plan="bov"), dict(plan="standard", changes=dict(hidden=WIDENED_AT_D12))],
         """In nats, three seeds. Ahead of standard: bov by .06 to .12, clear; standard widened to
-its size, which takes 1.8 times the FLOPs, by .03 to .09, clear. bov ahead of standard widened by 0 to
-.06, clear or not. What would change our mind about tables in larger models: behind standard
+its size, which takes 1.8 times the FLOPs, by .03 to .09, clear. bov ahead of standard widened by 0
+to .06, clear or not. What would change our mind about tables in larger models: behind standard
 widened, clearly.""",
     ),
     answer_d12_more=(
         "A first value beside V, and values of the token in the last third, in d12",
         [dict(plan="resformer"), dict(plan="row8")],
         """In nats, three seeds. Ahead of standard: resformer by .02 to .05, clear; x0 W_V in the
-last third (row8) by .03 to .08, clear. x0 W_V in all layers is ahead of both by 0 to .05. What would
-change our mind: resformer or row8 behind standard, or within .01 of it.""",
+last third (row8) by .03 to .08, clear. x0 W_V in all layers is ahead of both by 0 to .05. What
+would change our mind: resformer or row8 behind standard, or within .01 of it.""",
     ),
     answer_d12_again=(
         "Standard in d12 once more: how far does a second run of a seed fall?",
