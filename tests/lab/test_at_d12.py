@@ -16,7 +16,7 @@ def record(write_grid):
     def written(grid=at_d12.GRID, **leads):
         """Names with "_" for "-"; wide is standard as large as the tables."""
         found = {plan.replace("_", "-"): lead for plan, lead in leads.items()}
-        found[at_d12.AS_LARGE] = found.pop("wide", 0.0)
+        found[at_d12.WIDE_IN_D12] = found.pop("wide", 0.0)
 
         def more(run):
             cell = cell_of(run.plan, run.changes)
@@ -68,14 +68,15 @@ def test_later_grids_are_told_once_whole_beside_the_first(record):
     before = at_d12.all_plans()
     assert "row8" not in at_d12.in_d12()
     assert at_d12.beside_each_other() == at_d12.across_commits() == ""
-    record(at_d12.MORE, resformer=0.03, row8=0.08)
-    record(at_d12.TABLES, bov=0.1, wide=0.04)
-    record(at_d12.AGAIN, standard=0.0005)
+    record(at_d12.MORE_GRID, resformer=0.03, row8=0.08)
+    record(at_d12.TABLES_GRID, bov=0.1, wide=0.04)
+    record(at_d12.AGAIN_GRID, standard=0.0005)
     lines = dict(line.strip("| ").split(" | ", 1) for line in at_d12.all_plans().splitlines()[2:])
     assert set(before.splitlines()) < set(at_d12.all_plans().splitlines())
     assert "**+0.030**" in lines["x0 W_V in the last third, ahead of all layers"]
     assert "**+0.060**" in lines["tables, ahead of standard as large"]
     assert "There the last third alone leads by **+0.080**" in at_d12.sentence()
+    assert "which is more. " in at_d12.sentence()
     told = at_d12.beside_each_other()
     assert "in the last third alone are ahead of those in all twelve layers (**+0.030**" in told
     assert "Tables are ahead of a `standard` as large" in told and "takes 2.0 times" in told
@@ -85,9 +86,9 @@ def test_later_grids_are_told_once_whole_beside_the_first(record):
 def test_what_was_foretold_of_later_grids_joins_once_they_are_whole(record):
     record(x0_v=0.05, svformer=0.02)
     before = came_of(at_d12)
-    record(at_d12.MORE, resformer=0.005, row8=0.02)
-    record(at_d12.TABLES, bov=0.1, wide=0.14)
-    record(at_d12.AGAIN, standard=0.03)
+    record(at_d12.MORE_GRID, resformer=0.005, row8=0.02)
+    record(at_d12.TABLES_GRID, bov=0.1, wide=0.14)
+    record(at_d12.AGAIN_GRID, standard=0.03)
     came = came_of(at_d12)
     assert before.items() <= came.items()
     assert came["x0 W_V in the last third ahead by .03 to .08"].startswith("less: ")

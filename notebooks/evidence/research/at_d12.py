@@ -16,23 +16,23 @@ from evidence.research.title import AT_D12, WIDENED_AT_D12
 
 # the first asks the question, the others add plans of the same state; the last is standard again
 GRID = "answer_d12"
-TABLES, MORE, AGAIN = (f"{GRID}_{name}" for name in ("tables", "more", "again"))
+TABLES_GRID, MORE_GRID, AGAIN_GRID = (f"{GRID}_{name}" for name in ("tables", "more", "again"))
 END, HALFWAY = AT_D12.steps, AT_D12.steps // 2
 
-AS_LARGE = f"standard, hidden {WIDENED_AT_D12}"
+WIDE_IN_D12 = f"standard, hidden {WIDENED_AT_D12}"
 IN_D12 = {
     "x0-v": "x0 W_V in all layers",
     "row8": "x0 W_V in the last third",
     "svformer": "SVFormer",
     "resformer": "ResFormer",
     "bov": "tables in the last third",
-    AS_LARGE: "standard as large as these tables",
+    WIDE_IN_D12: "standard as large as these tables",
 }
 OVER_EACH_OTHER = {
     ("row8", "x0-v"): "x0 W_V in the last third, ahead of all layers",
     ("x0-v", "svformer"): "x0 W_V in all layers, ahead of SVFormer",
     ("x0-v", "resformer"): "x0 W_V in all layers, ahead of ResFormer",
-    ("bov", AS_LARGE): "tables, ahead of standard as large",
+    ("bov", WIDE_IN_D12): "tables, ahead of standard as large",
 }
 
 
@@ -51,7 +51,7 @@ def rows_of_cells(*grids):
 
 def in_d12():
     """The same, of every cell that was trained once."""
-    return rows_of_cells(GRID, TABLES, MORE)
+    return rows_of_cells(GRID, TABLES_GRID, MORE_GRID)
 
 
 def losses_in_d12(cell, at=END):
@@ -92,8 +92,10 @@ def sentence():
         f"In a model of {size:.0f}M parameters it is {row_in_words(lead_in_d12('x0-v'))} on code "
         f"after {tokens:.0f}M tokens. "
     )
-    if is_recorded(MORE):
-        words += f"There the last third alone leads by {row_in_words(lead_in_d12('row8'))}. "
+    if is_recorded(MORE_GRID):
+        more = asked.standing(lead_in_d12("row8", "x0-v")) == "ahead"
+        third = row_in_words(lead_in_d12("row8")) + ", which is more" * more
+        words += f"There the last third alone leads by {third}. "
     return words + "Longer runs of that size are not known."
 
 
@@ -134,14 +136,14 @@ STANDING = {
 def beside_each_other():
     """The dose in d12, and tables at equal parameters: a sentence each, of what is whole."""
     words = []
-    if is_recorded(MORE):
+    if is_recorded(MORE_GRID):
         row = lead_in_d12("row8", "x0-v")
         words.append(
             f"Values of the token in the last third alone are {STANDING[asked.standing(row)]} "
             f"those in all twelve layers ({row_in_words(row)})."
         )
-    if is_recorded(TABLES):
-        row, times = lead_in_d12("bov", AS_LARGE), times_the_flops()
+    if is_recorded(TABLES_GRID):
+        row, times = lead_in_d12("bov", WIDE_IN_D12), times_the_flops()
         words.append(
             f"Tables are {STANDING[asked.standing(row)]} a `standard` as large "
             f"({row_in_words(row)}), which takes {times:.1f} times their FLOPs."
@@ -151,7 +153,7 @@ def beside_each_other():
 
 def times_the_flops():
     """FLOPs of standard as large, as a multiple of those with tables."""
-    return millions(AS_LARGE, "flops") / millions("bov", "flops")
+    return millions(WIDE_IN_D12, "flops") / millions("bov", "flops")
 
 
 def second_half():
@@ -173,13 +175,16 @@ def halfway():
 
 def again():
     """How far the second runs of standard ended from the first."""
-    first, second = losses_in_d12("standard"), losses_after(END, rows_of_cells(AGAIN)["standard"])
+    first, second = (
+        losses_in_d12("standard"),
+        losses_after(END, rows_of_cells(AGAIN_GRID)["standard"]),
+    )
     return max(abs(second[seed] - first[seed]) for seed in first)
 
 
 def across_commits():
     """What joins the later plans to the first ones; nothing before it was measured."""
-    if not is_recorded(AGAIN):
+    if not is_recorded(AGAIN_GRID):
         return ""
     return (
         "The last four plans were trained later, by another commit. With it the three runs of "
@@ -197,7 +202,7 @@ def foretold():
         ["SVFormer behind x0 W_V", above(lead_in_d12("x0-v", "svformer"), 0.0)],
         ["our mind changes: x0 W_V behind, or within .01", within_little("x0-v")],
     ]
-    for grid, came in LATER.items():
+    for grid, came in CAME_LATER.items():
         rows += came() if is_recorded(grid) else []
     return table(["foretold", "came"], rows)
 
@@ -212,8 +217,8 @@ def it_did(holds):
 
 
 def came_of_tables():
-    tables, wide = lead_in_d12("bov"), lead_in_d12(AS_LARGE)
-    over = lead_in_d12("bov", AS_LARGE)
+    tables, wide = lead_in_d12("bov"), lead_in_d12(WIDE_IN_D12)
+    over = lead_in_d12("bov", WIDE_IN_D12)
     return [
         ["tables in the last third ahead by .06 to .12", came_between(tables, 0.06, 0.12)],
         ["standard as large ahead by .03 to .09", came_between(wide, 0.03, 0.09)],
@@ -241,4 +246,4 @@ def came_again():
     return [["standard's second runs within .02 of the first", f"{word}: {again():.4f} at most"]]
 
 
-LATER = {TABLES: came_of_tables, MORE: came_of_more, AGAIN: came_again}
+CAME_LATER = {TABLES_GRID: came_of_tables, MORE_GRID: came_of_more, AGAIN_GRID: came_again}

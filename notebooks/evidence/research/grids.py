@@ -314,6 +314,11 @@ RATES_TRIED = dict(
         title.TUNING_THIRD,
         title.EXPECTED_THIRD,
     ),
+    tuning_half=(
+        "The rates of half of V beside x0 W_V in the last third: half, once and twice the recipe's",
+        title.TUNING_HALF,
+        title.EXPECTED_HALF,
+    ),
 )
 for question, (what, cells, expected) in RATES_TRIED.items():
     for name, base in title.BASE_OF.items():

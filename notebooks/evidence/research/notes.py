@@ -54,8 +54,8 @@ LEADS = dict(
     llama_third=sides_at_rate("llama", 3e-3),
     llama_fastest=sides_at_rate("llama", 1e-2),
     llama_best=sides_at_rate("llama", 1e-2, 0.4),
-    d12_bov=((at_d12.TABLES, "bov"), (at_d12.GRID, "standard")),
-    d12_bov_as_large=((at_d12.TABLES, "bov"), (at_d12.TABLES, at_d12.AS_LARGE)),
+    d12_bov=((at_d12.TABLES_GRID, "bov"), (at_d12.GRID, "standard")),
+    d12_bov_as_large=((at_d12.TABLES_GRID, "bov"), (at_d12.TABLES_GRID, at_d12.WIDE_IN_D12)),
 )
 
 # {a change}: (a lead, the lead it is compared with): by how much the first exceeds the second
