@@ -65,9 +65,9 @@ W_V in all layers on code and within .01 on the novel, by the means of three see
 
 # Half of V kept beside it, in the same layers: does keeping V help where each has its own rates?
 TUNING_HALF = tuning_cells("row12")
-EXPECTED_HALF = """Half of V beside x0 W_V in the last third (row12) wants the recipe's rates or twice
-these on code and the recipe's or half on the novel. At its best it is behind x0 W_V alone by .02 to
-.08 on code and within .015 of it on the novel, by the means of three seeds."""
+EXPECTED_HALF = """Half of V beside x0 W_V in the last third (row12) wants the recipe's rates or
+twice these on code and the recipe's or half on the novel. At its best it is behind x0 W_V alone by
+.02 to .08 on code and within .015 of it on the novel, by the means of three seeds."""
 
 # ---- the same, decided: each at its own best, on seeds that chose nothing ------------------------
 
