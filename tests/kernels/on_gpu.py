@@ -11,7 +11,6 @@ import sys
 from functools import partial
 
 import torch
-from torch._inductor.utils import run_and_get_code
 
 from minimal.kernels import recorded as recording
 from minimal.kernels.decode import run_histogram, run_split
@@ -133,6 +132,8 @@ WINDOWS = ((2048, 512, 6, 6, 128), (1500, 300, 4, 2, 64), (1024, 1000, 2, 1, 16)
 
 def windows():
     """A windowed layer as a compiled model has it: one kernel, and the definition's gradients."""
+    from torch._inductor.utils import run_and_get_code  # loads the compiler, a second of collecting
+
     for T, window, H, G, D in WINDOWS:
         what = f"{T} queries in a window of {window}"
         print(what, flush=True)

@@ -6,7 +6,6 @@ from typing import NamedTuple
 import torch
 import torch.nn.functional as F
 from torch._functorch import config as functorch
-from torch._inductor import config as inductor
 from torch.nn.attention import SDPBackend, flex_attention, sdpa_kernel
 
 from minimal.bench.timing import in_turn, medians, zipf
@@ -162,6 +161,7 @@ def best_flex(device):
     A backward that is timed runs again and again, so it must not reuse what it was given."""
     if device != "cuda":
         raise RuntimeError("FlexAttention is one kernel only where it is compiled for a GPU")
+    from torch._inductor import config as inductor  # loads the compiler, two seconds
     from torch._inductor import select_algorithm
 
     functorch.donated_buffer = False
