@@ -3,6 +3,7 @@
 from evidence.research import asked, at_d12, dose, gpu_table, leads
 from evidence.research.statements import said
 from evidence.research.statements.systems import front_page, notebook
+from evidence.research.title import MARGIN
 
 
 @said
@@ -41,6 +42,18 @@ def at_135M_parameters_the_last_third_does_better_alone_and_tables_lead_a_standa
     told = {"the last third": third, "ahead of all layers": over_all, "tables": tables}
     told |= {"ahead of a standard as large": over}
     return dict(so=so) | {name: leads.row_in_words(row) for name, row in told.items()}
+
+
+@said
+def at_135M_parameters_every_lead_but_that_of_a_larger_standard_shrinks():
+    """Of six plans, from halfway to the end, tested as a change. Notebook 12 says so."""
+    found = {cell: at_d12.second_half(cell) for cell in at_d12.IN_D12}
+    wide = found[at_d12.WIDE_IN_D12]
+    so = all(asked.standing(row) == "behind" for row in found.values() if row is not wide)
+    so = so and wide["low"] > -MARGIN and len(found) == 6
+    words = "The leads of the token shrink while the run goes on; that of the widened `standard` "
+    so = so and f"{words}does not." in notebook("12")
+    return dict(so=so) | {cell: leads.row_in_words(row) for cell, row in found.items()}
 
 
 @said
