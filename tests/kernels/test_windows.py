@@ -72,7 +72,9 @@ def test_what_a_gpu_will_be_asked_about_windows_runs(as_on_a_gpu, monkeypatch, c
     """on_gpu.windows with smaller shapes, in float32 and uncompiled."""
     leaf = lambda x, *_, **__: x.detach().requires_grad_()
     monkeypatch.setattr(on_gpu, "on_gpu", lambda tensors, *_, **__: [leaf(x) for x in tensors])
-    monkeypatch.setattr(on_gpu, "run_and_get_code", lambda call: (call(), ["flex_attention"]))
+    monkeypatch.setattr(
+        "torch._inductor.utils.run_and_get_code", lambda call: (call(), ["flex_attention"])
+    )
     monkeypatch.setattr(on_gpu, "WINDOWS", ((70, 20, 2, 2, 16), (50, 49, 4, 2, 16)))
     monkeypatch.setattr(torch, "compile", lambda function, **_: function)
     on_gpu.windows()
@@ -81,7 +83,7 @@ def test_what_a_gpu_will_be_asked_about_windows_runs(as_on_a_gpu, monkeypatch, c
     monkeypatch.setattr(dense, "sliding", lambda q, k, v, *how: slid(q, k, v * 1.1, *how))
     with pytest.raises(AssertionError, match="70 queries in a window of 20, .*: off by"):
         on_gpu.windows()
-    monkeypatch.setattr(on_gpu, "run_and_get_code", lambda call: (call(), ["masked"]))
+    monkeypatch.setattr("torch._inductor.utils.run_and_get_code", lambda call: (call(), ["masked"]))
     with pytest.raises(AssertionError, match="a mask was made"):
         on_gpu.windows()
 
