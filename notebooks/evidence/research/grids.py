@@ -348,6 +348,12 @@ AT_CHOSEN_RATES = dict(
         title.FRESH[:5],
         title.EXPECTED_AS_WIDE,
     ),
+    third_at_its_best=(
+        "x0 W_V in the last third, at the rates that it chose",
+        title.THIRD_AT_ITS_BEST,
+        title.FRESH[:5],
+        title.EXPECTED_THIRD_AT_ITS_BEST,
+    ),
 )
 for question, (what, cells, seeds, expected) in AT_CHOSEN_RATES.items():
     for name, base in title.BASE_OF.items():

@@ -111,6 +111,15 @@ EXPECTED_AT_ITS_BEST = """Ahead of standard on code, in nats: resformer by .05 t
 code is bov-fixed, x0 W_V, resformer, svformer. What would change our mind: resformer or svformer
 clearly ahead of x0 W_V on either text."""
 
+# x0 W_V in the last third took the recipe's rates on both texts. The seeds of at_its_best.
+THIRD_AT_ITS_BEST = {text: [dict(plan="row8", overrides=RECIPES)] for text in CHOSEN}
+
+# Written before the first run, after tuning_third_* and d12.
+EXPECTED_THIRD_AT_ITS_BEST = """x0 W_V in the last third is ahead of standard by .08 to .16 nats on
+code, clear, and by -.005 to .015 on the novel. It is within .03 of x0 W_V in all layers on code and
+behind it by 0 to .015 on the novel. What would change our mind about all layers at this size: the
+last third clearly ahead of them on both texts."""
+
 # ---- the dose: in how many layers may values be functions of the token? --------------------------
 
 LAYERS = 12
