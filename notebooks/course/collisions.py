@@ -8,7 +8,7 @@ from minimal.model.ngram import last_ids, slots
 def collisions(ids, n, rows, slot_of=slots):
     """How often do names meet? Of the n-grams of ids (B, S): names, slots in use, and the shares of
     names, and of positions, whose slot another name uses, too."""
-    name = numbered([x[:, n - 1 :].flatten() for x in last_ids(ids, n)])  # (N,)
+    name = number_of_each([x[:, n - 1 :].flatten() for x in last_ids(ids, n)])  # (N,)
     chosen = slot_of(ids, n, rows)[:, n - 1 :].flatten().long()  # (N,)
     times = name.bincount()
     slot = torch.empty(len(times), dtype=torch.long).index_put_((name,), chosen)
@@ -21,7 +21,7 @@ def collisions(ids, n, rows, slot_of=slots):
     )
 
 
-def numbered(columns):
+def number_of_each(columns):
     """One number a place, the same where all columns (N,) agree. Numbers stay below N, so that any
     number of columns fits in 64 bits, and single numbers sort ten times as fast as rows."""
     name = torch.zeros_like(columns[0], dtype=torch.long)

@@ -25,9 +25,9 @@ def record(write_grid):
 def test_every_system_of_the_grid_is_told_once():
     """And of each something was foretold, but of x0 W_V, which had been tried before."""
     grid = {str(run.plan) for run in GRIDS["at_its_best_code"].runs()}
-    assert grid <= {*at_best.CALLED_HERE, "standard"}
+    assert grid == {*at_best.CALLED_HERE, "standard"} - set(at_best.ADDED)
     for foretold in at_best.BETWEEN.values():
-        assert {*foretold, "x0-v"} == {*at_best.CALLED_HERE}
+        assert {*foretold, "x0-v"} == grid - {"standard"}
 
 
 def test_nothing_is_told_before_a_grid_is_whole(write_grid):
@@ -77,3 +77,30 @@ def test_grids_of_two_states_are_not_compared(record, write_grid):
     rows = [row | dict(commit="1e1f382") for row in made["rows"]]
     results.write(path, made | dict(rows=rows))
     assert at_best.texts_of_wide() == []
+
+
+def test_a_system_that_was_tuned_later_joins_once_it_is_whole_on_each_text(record, write_grid):
+    record("code")
+    record("novel")
+    assert at_best.how_many_systems() == "five" and at_best.told_later() == []
+    write_grid("third_at_its_best_code", lambda cell: 0.13)
+    assert "row8" not in at_best.told_systems()  # half a line says nothing
+    write_grid("third_at_its_best_novel", lambda cell: 0.13)
+    assert at_best.how_many_systems() == "six" and at_best.told_later() == ["row8"]
+    assert "| x0 W_V in the last third | **+0.1" in at_best.at_their_rates()
+    drawn = [row["plan"] for row in at_best.systems_at_their_best("code")]
+    assert len(drawn) == 6 and "x0 W_V in the last third" in drawn
+
+
+def test_what_was_foretold_of_a_later_system_meets_what_came(record, write_grid):
+    for text, lead in dict(code=0.02, novel=0.2).items():
+        record(text)
+        write_grid(f"third_at_its_best_{text}", lambda cell, lead=lead: lead)
+    lines = came_in(at_best.foretold_later("row8"))
+    assert lines["x0 W_V in the last third by 0.080 to 0.160 on code"].startswith("less: ")
+    assert lines["within .03 of all layers on code"].startswith("not so: **−0.1")
+    assert lines["behind them by 0 to .015 on the novel"].startswith("less: **−0.0")
+    assert lines["our mind changes: clearly ahead of them on both texts"] == "it did not"
+    write_grid("third_at_its_best_code", lambda cell: 0.2)
+    lines = came_in(at_best.foretold_later("row8"))
+    assert lines["our mind changes: clearly ahead of them on both texts"] == "it did"

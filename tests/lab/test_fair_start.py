@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from evidence.research import answer, fair_start, title
-from tests.lab.conftest import came_of
+from tests.lab.conftest import came_in, came_of
 
 SLOW, USUAL, FAST = (
     json.dumps(dict(overrides=fair_start.OVERRIDES[factor]) if factor != title.SAME else {})
@@ -50,3 +50,16 @@ def test_an_order_turns_round_by_the_smaller_of_its_two_leads(losses):
     assert came["tables: twice the rate is no worse on code"] == "so: +0.0100"
     losses([3.0, 3.0, 3.0], [2.95, 2.9, 2.99])
     assert fair_start.turned_by_rates("code") == 0
+
+
+def test_what_was_foretold_of_a_system_that_was_tuned_later_meets_its_means(monkeypatch):
+    """A rate counts by its name: the words of the grid and those of what was foretold are one."""
+    rates = [json.dumps(json.loads(at), sort_keys=True) for at in (SLOW, USUAL, FAST)]
+    df = pd.DataFrame({"row8": [3.0, 2.95, 2.9], "x0-v": [3.0, 3.0, 2.92]}, rates)
+    monkeypatch.setattr(answer, "at_each_choice", lambda text, *questions: df)
+    came = came_in(fair_start.foretold_of_rates("row8"))
+    assert came[f"{fair_start.AT_TWICE} on code"].startswith("so: ")
+    assert came[f"{fair_start.AT_USUAL} on novel"] == f"not so: {fair_start.AT_TWICE}"
+    assert came["neighbouring rates within .02 nats on code"] == "not so: 0.050"
+    assert came["ahead of x0-v by −0.030 to +0.030 on code"] == "so: +0.020"
+    assert came["ahead of x0-v by −0.010 to +0.010 on novel"] == "not so: +0.020"

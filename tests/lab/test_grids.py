@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from evidence.research import answer, passes, title, why
+from evidence.research import answer, at_best, fair_start, passes, title, why
 from evidence.research.grids import ASKED, EXPLORATORY, GRIDS
 from evidence.research.studies import largest_coefficients
 from minimal.compare.runs import asked_of
@@ -229,6 +229,20 @@ def test_what_passes_of_a_value_is_its_number_or_its_gradient():
     assert not passed["gradient"].any() and not passed["neither"].any()
     assert torch.equal(passed["other"], x.flip(0))
     assert [way for way, y in passed.items() if y.requires_grad] == ["both", "gradient"]
+
+
+@pytest.mark.parametrize("text", ["code", "novel"])
+@pytest.mark.parametrize("plan", at_best.ADDED)
+def test_a_system_that_was_tuned_later_has_the_rates_that_its_grid_chose(plan, text):
+    question, _ = fair_start.TUNED_LATER[plan]
+    fresh = GRIDS.get(f"{at_best.ADDED[plan]}_{text}")
+    if not fresh:
+        pytest.skip("its fresh seeds are not registered")
+    chosen = answer.at_each_choice(text, question)[plan].idxmin()
+    (cell,) = fresh.cells
+    assert cell == dict(plan=plan, overrides=json.loads(chosen).get("overrides", {}))
+    beside = GRIDS[f"at_its_best_{text}"]
+    assert (fresh.seeds, fresh.base) == (beside.seeds, beside.base)
 
 
 @pytest.mark.parametrize("text", ["code", "novel"])

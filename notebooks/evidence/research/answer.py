@@ -11,7 +11,7 @@ import pandas as pd
 
 from course import figures, records
 from evidence.research import gains, leads, numbers, pairs, slopes, title, why
-from evidence.research.grids import GRIDS
+from evidence.research.grids import GRIDS, RATES_TRIED
 from evidence.research.names import HEADLINE
 from evidence.research.title import TEXTS
 from minimal.compare.runs import asked_of
@@ -199,8 +199,8 @@ def panels_in_words(panels):
 
 
 def choices(text):
-    """The rates of every plan of the tuning grid: its mean loss at each, and the one it gets."""
-    means = at_each_choice(text)
+    """The rates of every plan that was tuned: its mean loss at each, and the one it gets."""
+    means = at_each_choice(text, *RATES_TRIED)
     means.index = [rates_in_words(differs) for differs in means.index]
     best = means.idxmin()
     shown = means.map(lambda loss: "" if pd.isna(loss) else leads.number(loss))
@@ -209,9 +209,10 @@ def choices(text):
     return leads.to_markdown(shown.rename_axis("rates"))
 
 
-def at_each_choice(text):
-    """The mean loss of a plan (a column) where so much differs from the recipe (a row)."""
-    df = pairs.runs_of(f"tuning_{text}")
+def at_each_choice(text, *questions):
+    """The mean loss of a plan (a column) where so much differs from the recipe (a row): of the six
+    of the tuning grids, or of those of several questions whose grids are whole."""
+    df = pd.concat(pairs.runs_of(f"{question}_{text}") for question in questions or ("tuning",))
     return df.groupby(["plan", "differs"], sort=False).loss.mean().unstack("plan")
 
 

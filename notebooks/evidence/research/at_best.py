@@ -1,24 +1,27 @@
 """How do systems stand where each has the rates that suit it best? On seeds that chose nothing.
 
 The grids at_its_best_*: the tuning grids chose the rates, others of the same seeds as in the fair
-grids tried them. The grids as_wide_* add a `standard` as large as the tables, with the same seeds.
+grids tried them. The grids as_wide_* add a `standard` as large as the tables, those of ADDED one
+system each that was tuned later, with the same seeds.
 """
 
 from course.markdown import table
 from evidence.research import asked, pairs, states
 from evidence.research.asked import NAMED
-from evidence.research.leads import number, row_in_words, signed
+from evidence.research.leads import COUNTS, number, row_in_words, signed
 from evidence.research.title import MARGIN, WIDENED
 
-texts, lead = asked.of_question("at_its_best")
 
 CALLED_HERE = {
     "x0-v": "x0 W_V in all layers",
     "bov-fixed": "tables in the last third, gain fixed",
+    "row8": "x0 W_V in the last third",
+    "row12": "the same, half of it V",
     "resformer": "ResFormer",
     "denseformer": "DenseFormer",
     "svformer": "SVFormer",
 }
+ADDED = {"row8": "third_at_its_best", "row12": "half_at_its_best"}  # system: its question
 BETWEEN = dict(  # {text: {system: what was written before the first run}}
     code={
         "resformer": (0.05, 0.09),
@@ -35,17 +38,54 @@ BETWEEN = dict(  # {text: {system: what was written before the first run}}
 )
 
 
+def texts():
+    """Of which texts anything may be told here."""
+    return asked.texts("at_its_best")
+
+
+def question_of(plan):
+    """The grid of fresh seeds that has this system."""
+    return ADDED.get(plan, "at_its_best")
+
+
+def lead(text, plan, over="standard"):
+    """How far a system is ahead of another, each at its own best rates: a row of a table."""
+    return asked.lead(question_of(plan), text, plan, over, of=question_of(over))
+
+
+def texts_beside(question):
+    """Of which texts a grid of another question may stand beside at_its_best: both are whole, and
+    of one state of the numbers."""
+    beside = [text for text in texts() if pairs.whole(f"{question}_{text}")]
+    return [text for text in beside if of_one_state_with(question, text)]
+
+
+def of_one_state_with(question, text):
+    both = (pairs.whole_rows(f"{name}_{text}") for name in ("at_its_best", question))
+    return states.state_of([row for rows in both for row in rows])
+
+
+def told_systems():
+    """The systems that may be told on each text of at_its_best, in the order of the table."""
+    late = {plan for plan, question in ADDED.items() if texts_beside(question) != texts()}
+    return [plan for plan in CALLED_HERE if plan not in late]
+
+
+def how_many_systems():
+    return COUNTS[len(told_systems())]
+
+
 def systems_at_their_best(text):
-    """Leads over standard as rows of a picture, in the order of the table."""
-    return [lead(text, plan) | dict(plan=name) for plan, name in CALLED_HERE.items()]
+    """Leads over standard as rows of a picture."""
+    return [lead(text, plan) | dict(plan=CALLED_HERE[plan]) for plan in told_systems()]
 
 
 def at_their_rates():
     """Leads over standard, text beside text."""
     lines = []
-    for plan, name in CALLED_HERE.items():
+    for plan in told_systems():
         words = (row_in_words(lead(text, plan)) for text in texts())
-        lines.append([name, *words])
+        lines.append([CALLED_HERE[plan], *words])
     return table(["ahead of `standard`", *(NAMED[text] for text in texts())], lines)
 
 
@@ -57,18 +97,12 @@ WIDER = (0.0, 0.03)  # and of standard widened, over standard, on both texts
 
 
 def texts_of_wide():
-    """Where both grids are whole, and of one state of the numbers."""
-    return [text for text in texts() if pairs.whole(f"as_wide_{text}") and of_one_state_with(text)]
-
-
-def of_one_state_with(text):
-    both = (pairs.whole_rows(f"{question}_{text}") for question in ("at_its_best", "as_wide"))
-    return states.state_of([row for rows in both for row in rows])
+    return texts_beside("as_wide")
 
 
 def over_as_wide(text):
     """Tables ahead of a standard as large, each at its own best rates: a row of a table."""
-    return lead(text, TABLES_FIXED, WIDENED_STANDARD, of="as_wide")
+    return asked.lead("at_its_best", text, TABLES_FIXED, WIDENED_STANDARD, of="as_wide")
 
 
 def wider(text):
@@ -94,6 +128,45 @@ def foretold_of_wide():
         below = "it did" if row["high"] < MARGIN else "it did not"
         lines.append([f"our mind changes on {NAMED[text]}: a lead below .01", below])
     return table(["foretold", "came"], lines)
+
+
+# ---- systems that were tuned later ---------------------------------------------------------------
+
+
+FORETOLD_LATER = dict(  # {system: {text: (lowest, highest) lead over standard}}
+    row8=dict(code=(0.08, 0.16), novel=(-0.005, 0.015)),
+)
+
+
+def told_later():
+    return [plan for plan, question in ADDED.items() if texts_beside(question)]
+
+
+def foretold_later(plan):
+    """What was written of such a system before its fresh seeds, and what came."""
+    lines = []
+    for text in texts_beside(ADDED[plan]):
+        low, high = FORETOLD_LATER[plan][text]
+        words = f"{CALLED_HERE[plan]} by {number(low)} to {number(high)} on {NAMED[text]}"
+        lines.append([words, asked.came_between(lead(text, plan), low, high)])
+    return table(["foretold", "came"], lines + FURTHER[plan]())
+
+
+def all_layers_and_the_third():
+    """What was foretold of the last third beside all layers."""
+    lines, beside = [], {text: lead(text, "row8", "x0-v") for text in texts_beside(ADDED["row8"])}
+    if "code" in beside:
+        came = asked.within(beside["code"], 0.03)
+        lines.append(["within .03 of all layers on code", came])
+    if "novel" in beside:
+        lead_ = lead("novel", "x0-v", "row8")
+        lines.append(["behind them by 0 to .015 on the novel", asked.came_between(lead_, 0, 0.015)])
+    ahead = [asked.standing(row) == "ahead" for row in beside.values()]
+    word = "it did" if len(ahead) == 2 and all(ahead) else "it did not"
+    return [*lines, ["our mind changes: clearly ahead of them on both texts", word]]
+
+
+FURTHER = {"row8": all_layers_and_the_third}
 
 
 # ---- in words ------------------------------------------------------------------------------------

@@ -6,14 +6,13 @@ from course import records
 from course.markdown import table
 from evidence.research import numbers, pairs
 from evidence.research.cells import GAINED, WRITING
-from evidence.research.leads import between, with_interval
+from evidence.research.leads import COUNTS, between, with_interval
 from evidence.research.names import NAMES
 from evidence.research.numbers import number
 
 NEAR = 0.2  # a gain that ends nearer to zero is called closed
 SLOWER = ("0.05", "0.005")  # the recipe's rate is 0.5
 SILENT = 0.05  # attention's share of the output; no layer of standard has so little
-COUNTS = ("no", "one", "two", "three", "four", "five")
 DEEP = ("8", "9", "10", "11")  # the last third, as rows name layers
 
 

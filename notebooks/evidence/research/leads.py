@@ -18,6 +18,8 @@ from scipy import stats
 
 from minimal.compare import intervals
 
+COUNTS = "no one two three four five six seven eight nine".split()
+
 SETTING = ("corpus", "steps", "batch", "rows", "evaluate")  # what is asked beside plan and changes
 
 
