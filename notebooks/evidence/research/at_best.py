@@ -11,7 +11,6 @@ from evidence.research.asked import NAMED
 from evidence.research.leads import COUNTS, number, row_in_words, signed
 from evidence.research.title import MARGIN, WIDENED
 
-
 CALLED_HERE = {
     "x0-v": "x0 W_V in all layers",
     "bov-fixed": "tables in the last third, gain fixed",
