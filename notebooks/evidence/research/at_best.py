@@ -114,6 +114,12 @@ def tables_over_as_wide():
     return asked.on_each({text: over_as_wide(text) for text in texts_of_wide()})
 
 
+def all_layers_over_the_third():
+    """x0 W_V in all layers ahead of the last third, on each text, in words."""
+    found = {text: lead(text, "x0-v", "row8") for text in texts_beside(ADDED["row8"])}
+    return asked.on_each(found)
+
+
 def foretold_of_wide():
     """What was written before the first run, and what came."""
     lines = []

@@ -25,7 +25,7 @@ def the_lead_of_values_of_the_token_holds_at_135M_parameters():
 
 @said
 def at_135M_parameters_the_last_third_does_better_alone_and_tables_lead_a_standard_as_large():
-    """README and notebooks 09 and 10 say by how much; the first is not clear at our own size."""
+    """README and notebooks 09 and 10 say by how much; at our own size the first is not so."""
     third, over_all = at_d12.lead_in_d12("row8"), at_d12.lead_in_d12("row8", "x0-v")
     tables, over = at_d12.lead_in_d12("bov"), at_d12.lead_in_d12("bov", at_d12.WIDE_IN_D12)
     lead, ahead, of_tables, of_as_large = (
