@@ -88,9 +88,23 @@ def test_a_system_that_was_tuned_later_joins_once_it_is_whole_on_each_text(recor
     write_grid("third_at_its_best_novel", lambda cell: 0.13)
     assert at_best.how_many_systems() == "six" and at_best.told_later() == ["row8"]
     assert "| x0 W_V in the last third | **+0.1" in at_best.at_their_rates()
-    assert at_best.all_layers_over_the_third().startswith("**+0.010**")
+    assert at_best.all_layers_over_the_third().startswith("**+0.011**")
     drawn = [row["plan"] for row in at_best.systems_at_their_best("code")]
     assert len(drawn) == 6 and "x0 W_V in the last third" in drawn
+
+
+def test_half_of_v_is_foretold_beside_the_token_alone(record, write_grid):
+    for text in ("code", "novel"):
+        record(text)
+        write_grid(f"third_at_its_best_{text}", lambda cell: 0.1)
+        write_grid(f"half_at_its_best_{text}", lambda cell: 0.05)
+    assert at_best.told_later() == ["row8", "row12"]
+    lines = came_in(at_best.foretold_later("row12"))
+    assert lines["the same, half of it V by 0.030 to 0.090 on code"].startswith("so: ")
+    ahead = "ahead of x0 W_V alone by {} on {}"
+    assert lines[ahead.format("−0.060 to +0.000", "code")].startswith("so: **−0.05")
+    assert lines[ahead.format("−0.010 to +0.010", "the novel")].startswith("less: ")
+    assert lines["our mind changes: clearly ahead of it on both texts"] == "it did not"
 
 
 def test_what_was_foretold_of_a_later_system_meets_what_came(record, write_grid):
@@ -101,7 +115,7 @@ def test_what_was_foretold_of_a_later_system_meets_what_came(record, write_grid)
     assert lines["x0 W_V in the last third by 0.080 to 0.160 on code"].startswith("less: ")
     assert lines["within .03 of all layers on code"].startswith("not so: **−0.1")
     assert lines["behind them by 0 to .015 on the novel"].startswith("less: **−0.0")
-    assert lines["our mind changes: clearly ahead of them on both texts"] == "it did not"
+    assert lines["our mind changes: clearly ahead of it on both texts"] == "it did not"
     write_grid("third_at_its_best_code", lambda cell: 0.2)
     lines = came_in(at_best.foretold_later("row8"))
-    assert lines["our mind changes: clearly ahead of them on both texts"] == "it did"
+    assert lines["our mind changes: clearly ahead of it on both texts"] == "it did"

@@ -223,10 +223,10 @@ def test_a_mean_is_clear_above_zero_below_or_neither():
 
 WAITING = re.findall(r'"(\w+)"', " ".join(re.findall(r"whole\((.*?)\)", TEMPLATE)))
 # told a text at a time, by modules that ask for their grids themselves
-AT_BEST = ("fair", "at_its_best", "as_wide")
+AT_BEST = ("fair", "at_its_best", "as_wide", *at_best.ADDED.values(), "tuning_third", "tuning_half")
 for question in ("dose", "who_needs", "content_gradient", *AT_BEST, "own_mixture"):
     WAITING += [f"{question}_code", f"{question}_novel"]
-WAITING += ["answer_d12", "content_gradient_long_code", *title.ELSEWHERE]
+WAITING += ["answer_d12", *title.MORE_AT_D12, "content_gradient_long_code", *title.ELSEWHERE]
 COEFFICIENTS = {f"blocks.{at}.attention.value.gain": 0.1 * at for at in (8, 9, 10, 11)}
 MIXED = {door: [weight] * 12 for door, weight in dict(q=0.1, k=0.2, v=0.5).items()}
 

@@ -140,6 +140,7 @@ def foretold_of_wide():
 
 FORETOLD_LATER = dict(  # {system: {text: (lowest, highest) lead over standard}}
     row8=dict(code=(0.08, 0.16), novel=(-0.005, 0.015)),
+    row12=dict(code=(0.03, 0.09), novel=(-0.01, 0.01)),
 )
 
 
@@ -166,12 +167,28 @@ def all_layers_and_the_third():
     if "novel" in beside:
         lead_ = lead("novel", "x0-v", "row8")
         lines.append(["behind them by 0 to .015 on the novel", asked.came_between(lead_, 0, 0.015)])
+    return [*lines, changed_on_both(beside)]
+
+
+def the_third_and_half_of_v():
+    """What was foretold of half of V beside x0 W_V alone, in the same layers."""
+    lines = []
+    beside = {text: lead(text, "row12", "row8") for text in texts_beside(ADDED["row12"])}
+    for text, (low, high) in dict(code=(-0.06, 0), novel=(-0.01, 0.01)).items():
+        if text in beside:
+            words = f"ahead of x0 W_V alone by {signed(low)} to {signed(high)} on {NAMED[text]}"
+            lines.append([words, asked.came_between(beside[text], low, high)])
+    return [*lines, changed_on_both(beside)]
+
+
+def changed_on_both(beside):
+    """Our mind changes where a system is clearly ahead of another on both texts."""
     ahead = [asked.standing(row) == "ahead" for row in beside.values()]
     word = "it did" if len(ahead) == 2 and all(ahead) else "it did not"
-    return [*lines, ["our mind changes: clearly ahead of them on both texts", word]]
+    return ["our mind changes: clearly ahead of it on both texts", word]
 
 
-FURTHER = {"row8": all_layers_and_the_third}
+FURTHER = {"row8": all_layers_and_the_third, "row12": the_third_and_half_of_v}
 
 
 # ---- in words ------------------------------------------------------------------------------------

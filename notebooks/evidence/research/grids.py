@@ -354,6 +354,12 @@ AT_CHOSEN_RATES = dict(
         title.FRESH[:5],
         title.EXPECTED_THIRD_AT_ITS_BEST,
     ),
+    half_at_its_best=(
+        "Half of V beside x0 W_V in the last third, at the rates that it chose",
+        title.HALF_AT_ITS_BEST,
+        title.FRESH[:5],
+        title.EXPECTED_HALF_AT_ITS_BEST,
+    ),
 )
 for question, (what, cells, seeds, expected) in AT_CHOSEN_RATES.items():
     for name, base in title.BASE_OF.items():

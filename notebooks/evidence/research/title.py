@@ -120,6 +120,18 @@ code, clear, and by -.005 to .015 on the novel. It is within .03 of x0 W_V in al
 behind it by 0 to .015 on the novel. What would change our mind about all layers at this size: the
 last third clearly ahead of them on both texts."""
 
+# Half of V beside it took the recipe's rates on code and half of these on the novel.
+HALF_AT_ITS_BEST = dict(
+    code=[dict(plan="row12", overrides=RECIPES)],
+    novel=[dict(plan="row12", overrides=SLOW)],
+)
+
+# Written before the first run, after tuning_half_*.
+EXPECTED_HALF_AT_ITS_BEST = """Half of V beside x0 W_V in the last third is ahead of standard by .03
+to .09 nats on code and within .01 of it on the novel. It is behind x0 W_V alone in the same layers
+by 0 to .06 on code and within .01 of it on the novel. What would change our mind about keeping V:
+it clearly ahead of x0 W_V alone on both texts."""
+
 # ---- the dose: in how many layers may values be functions of the token? --------------------------
 
 LAYERS = 12
