@@ -4,6 +4,7 @@ None of them is typed here.
 """
 
 import html
+import itertools
 import re
 
 from course import figures, records
@@ -131,23 +132,46 @@ MOVED = {  # a module's name in a recorded command -> its name today
 }
 
 
+TEXT = re.compile(r"_(code|novels?)$")
+
+
 def recorded():
+    """Every file; those that put one question to several texts under one heading."""
     parts = [
         "<h1>What is recorded here</h1><p>Runs that take longer than a notebook should, kept as "
         "small JSON with the command that repeats them. The same run with its sums in other order "
         'ends elsewhere: what that is worth stands under <a href="index.html">Findings</a>, and a '
         "difference of that size is none.</p>"
     ]
-    for path in sorted(records.EVIDENCE.glob("*.json")):
-        if path.stem not in ("claims", "published"):
-            file = records.read(path.stem)
-            parts += [
-                f'<h2 id="{path.stem}">{path.stem}</h2><p>{sentence(file["what"])}.</p>',
-                facts(file),
-                differences(file["rows"]),
-                every(file["rows"]),
-            ]
+    names = {path.stem for path in records.EVIDENCE.glob("*.json")} - {"claims", "published"}
+    for question, files in itertools.groupby(sorted(names, key=by_question), asked_in):
+        together = list(files)
+        if len(together) == 1:
+            parts += one_file(together[0], "h2")
+            continue
+        parts.append(f'<h2 id="about_{question}">{question}: {len(together)} texts</h2>')
+        for name in together:
+            parts += one_file(name, "h3")
     return "\n".join(parts)
+
+
+def asked_in(name):
+    """The question of a file: its name less the text to which it was put."""
+    return TEXT.sub("", name)
+
+
+def by_question(name):
+    return asked_in(name), name
+
+
+def one_file(name, heading):
+    file = records.read(name)
+    return [
+        f'<{heading} id="{name}">{name}</{heading}><p>{sentence(file["what"])}.</p>',
+        facts(file),
+        differences(file["rows"]),
+        every(file["rows"]),
+    ]
 
 
 def sentence(text):

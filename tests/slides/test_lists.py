@@ -41,6 +41,16 @@ def test_no_table_of_recorded_runs_is_empty():
     assert tables.differences([dict(plan="row2", seed=0, loss=1.0)]) == ""
 
 
+def test_files_that_put_one_question_to_two_texts_share_a_heading_and_keep_their_addresses():
+    found = re.findall(r"<h([23]) id=\"(\w+)\">", tables.recorded())
+    addresses = [address for _, address in found]
+    files = {path.stem for path in records.EVIDENCE.glob("*.json")} - {"claims", "published"}
+    assert len(addresses) == len(set(addresses)) and files < set(addresses)
+    at = addresses.index("about_dose")
+    assert found[at : at + 3] == [("2", "about_dose"), ("3", "dose_code"), ("3", "dose_novel")]
+    assert ("2", "critical_point") in found, "a file that is alone has a heading of its own"
+
+
 def test_numbers_of_a_table_stay_on_one_line_and_words_do_not():
     kept = ["3.420 ± 0.010", "**", "−0.119 to −0.060", "<strong>−0.090</strong>", "12 %"]
     kinds = ["number" in tables.numbers_whole(f"<td>{cell}</td>") for cell in kept]
