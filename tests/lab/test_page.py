@@ -257,6 +257,7 @@ def invented(name):
                 [at, loss + 1 - at / steps] for at in range(steps // 10, steps + 1, steps // 10)
             ],
             parameters=700_000,
+            flops=1e15,
             coefficients=COEFFICIENTS,
             mixed=MIXED,
             held_out=[loss + at % 5 / 100 for at in range(8)],

@@ -120,6 +120,12 @@ def all_layers_over_the_third():
     return asked.on_each(found)
 
 
+def the_third_over_half_of_v():
+    """x0 W_V in the last third ahead of the same with half of V, on each text, in words."""
+    found = {text: lead(text, "row8", "row12") for text in texts_beside(ADDED["row12"])}
+    return asked.on_each(found)
+
+
 def foretold_of_wide():
     """What was written before the first run, and what came."""
     lines = []
