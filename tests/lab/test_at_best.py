@@ -88,7 +88,7 @@ def test_a_system_that_was_tuned_later_joins_once_it_is_whole_on_each_text(recor
     write_grid("third_at_its_best_novel", lambda cell: 0.13)
     assert at_best.how_many_systems() == "six" and at_best.told_later() == ["row8"]
     assert "| x0 W_V in the last third | **+0.1" in at_best.at_their_rates()
-    assert at_best.all_layers_over_the_third().startswith("**+0.011**")
+    assert at_best.later_in_words("x0-v", "row8").startswith("**+0.011**")
     drawn = [row["plan"] for row in at_best.systems_at_their_best("code")]
     assert len(drawn) == 6 and "x0 W_V in the last third" in drawn
 

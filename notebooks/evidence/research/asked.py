@@ -94,6 +94,11 @@ def so(holds):
     return "so" if holds else "not so"
 
 
+def it_did(holds):
+    """Did our mind change?"""
+    return "it did" if holds else "it did not"
+
+
 def came_or_not(row, shown, likely, refuted):
     word = so(likely)
     if not (shown or refuted):

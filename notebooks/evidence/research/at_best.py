@@ -114,18 +114,6 @@ def tables_over_as_wide():
     return asked.on_each({text: over_as_wide(text) for text in texts_of_wide()})
 
 
-def all_layers_over_the_third():
-    """x0 W_V in all layers ahead of the last third, on each text, in words."""
-    found = {text: lead(text, "x0-v", "row8") for text in texts_beside(ADDED["row8"])}
-    return asked.on_each(found)
-
-
-def the_third_over_half_of_v():
-    """x0 W_V in the last third ahead of the same with half of V, on each text, in words."""
-    found = {text: lead(text, "row8", "row12") for text in texts_beside(ADDED["row12"])}
-    return asked.on_each(found)
-
-
 def foretold_of_wide():
     """What was written before the first run, and what came."""
     lines = []
@@ -136,8 +124,8 @@ def foretold_of_wide():
         row, (low, high) = over_as_wide(text), OVER_AS_WIDE[text]
         words = f"tables ahead of it by {number(low)} to {number(high)} on {NAMED[text]}, clear"
         lines.append([words, f"{asked.came_between(row, low, high)}; {asked.standing(row)}"])
-        below = "it did" if row["high"] < MARGIN else "it did not"
-        lines.append([f"our mind changes on {NAMED[text]}: a lead below .01", below])
+        changes = f"our mind changes on {NAMED[text]}: a lead below .01"
+        lines.append([changes, asked.it_did(row["high"] < MARGIN)])
     return table(["foretold", "came"], lines)
 
 
@@ -148,6 +136,13 @@ FORETOLD_LATER = dict(  # {system: {text: (lowest, highest) lead over standard}}
     row8=dict(code=(0.08, 0.16), novel=(-0.005, 0.015)),
     row12=dict(code=(0.03, 0.09), novel=(-0.01, 0.01)),
 )
+
+
+def later_on_each(plan, over):
+    """{text: how far a system is ahead of another}, where one or both were tuned later."""
+    grids = {question_of(one) for one in (plan, over)} - {"at_its_best"}
+    both = [text for text in texts() if all(text in texts_beside(grid) for grid in grids)]
+    return {text: lead(text, plan, over) for text in both}
 
 
 def told_later():
@@ -166,7 +161,7 @@ def foretold_later(plan):
 
 def all_layers_and_the_third():
     """What was foretold of the last third beside all layers."""
-    lines, beside = [], {text: lead(text, "row8", "x0-v") for text in texts_beside(ADDED["row8"])}
+    lines, beside = [], later_on_each("row8", "x0-v")
     if "code" in beside:
         came = asked.within(beside["code"], 0.03)
         lines.append(["within .03 of all layers on code", came])
@@ -178,8 +173,7 @@ def all_layers_and_the_third():
 
 def the_third_and_half_of_v():
     """What was foretold of half of V beside x0 W_V alone, in the same layers."""
-    lines = []
-    beside = {text: lead(text, "row12", "row8") for text in texts_beside(ADDED["row12"])}
+    lines, beside = [], later_on_each("row12", "row8")
     for text, (low, high) in dict(code=(-0.06, 0), novel=(-0.01, 0.01)).items():
         if text in beside:
             words = f"ahead of x0 W_V alone by {signed(low)} to {signed(high)} on {NAMED[text]}"
@@ -190,14 +184,18 @@ def the_third_and_half_of_v():
 def changed_on_both(beside):
     """Our mind changes where a system is clearly ahead of another on both texts."""
     ahead = [asked.standing(row) == "ahead" for row in beside.values()]
-    word = "it did" if len(ahead) == 2 and all(ahead) else "it did not"
-    return ["our mind changes: clearly ahead of it on both texts", word]
+    holds = len(ahead) == 2 and all(ahead)
+    return ["our mind changes: clearly ahead of it on both texts", asked.it_did(holds)]
 
 
 FURTHER = {"row8": all_layers_and_the_third, "row12": the_third_and_half_of_v}
 
 
 # ---- in words ------------------------------------------------------------------------------------
+
+
+def later_in_words(plan, over):
+    return asked.on_each(later_on_each(plan, over))
 
 
 def on_the_texts(plan):

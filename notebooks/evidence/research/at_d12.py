@@ -10,7 +10,7 @@ million tokens. What was foretold stands in title.EXPECTED_AT_D12 and title.MORE
 from course import records
 from course.markdown import table
 from evidence.research import asked, leads, pairs
-from evidence.research.asked import above, came_between, so
+from evidence.research.asked import above, came_between, it_did, so
 from evidence.research.leads import row_in_words
 from evidence.research.title import AT_D12, WIDENED_AT_D12
 
@@ -210,10 +210,6 @@ def foretold():
 def within_little(*cells):
     """The condition under which larger models would not be covered by the answer."""
     return it_did(any(lead_in_d12(cell)["high"] < 0.01 for cell in cells))
-
-
-def it_did(holds):
-    return "it did" if holds else "it did not"
 
 
 def came_of_tables():

@@ -168,7 +168,7 @@ def fair_foretold():
         words = f"between {decimals(low, 3)} and {decimals(high, 3)} on {NAMED[text]}"
         rows.append([words, came_between(row, low, high)])
         rows.append([f"clear on {NAMED[text]}", so(row["clear"])])
-        below_little = "it did" if row["high"] < MARGIN else "it did not"
+        below_little = asked.it_did(row["high"] < MARGIN)
         rows.append([f"our mind changes: below .01 on {NAMED[text]}", below_little])
     return table(["foretold", "came"], rows)
 
@@ -287,7 +287,7 @@ def our_mind():
     """The condition under which the answer would be another: level or behind on both texts."""
     found = {text: standing(lead(text, ALL)) for text in texts()}
     against = [how in ("behind", "level") for how in found.values()]
-    word = "it did" if all(against) else "it did not"
+    word = asked.it_did(all(against))
     if all(against) and not is_whole():
         word = "not decided before both grids are whole"
     words = "; ".join(f"{NAMED[text]}: {how}" for text, how in found.items())

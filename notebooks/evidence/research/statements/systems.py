@@ -274,7 +274,7 @@ def readme_and_three_notebooks_tell_what_stays_at_each_systems_best_rates():
 @said
 def notebook_09_says_what_half_of_v_takes_away_at_best_rates():
     """It takes some of the token's lead on code, clearly, and on the novel neither is ahead."""
-    found = {text: at_best.lead(text, "row8", "row12") for text in TEXTS}
+    found = at_best.later_on_each("row8", "row12")
     so = [asked.standing(row) for row in found.values()] == ["ahead", "open"]
     taken = leads.number(found["code"]["difference"])
     words = f"At best rates it takes {taken} on code, and on the novel neither is clearly ahead."
@@ -285,7 +285,7 @@ def notebook_09_says_what_half_of_v_takes_away_at_best_rates():
 @said
 def notebook_09_tells_all_layers_from_the_last_third_at_best_rates():
     """At our size all layers are ahead on the novel, and on code neither is."""
-    found = {text: at_best.lead(text, "x0-v", "row8") for text in TEXTS}
+    found = at_best.later_on_each("x0-v", "row8")
     so = [asked.standing(row) for row in found.values()] == ["open", "ahead"]
     behind = leads.number(found["novel"]["difference"])
     words = f"the last third is {behind} nats behind all layers on the novel, and on code neither"
