@@ -63,3 +63,17 @@ def test_what_was_foretold_of_a_system_that_was_tuned_later_meets_its_means(monk
     assert came["neighbouring rates within .02 nats on code"] == "not so: 0.050"
     assert came["ahead of x0-v by −0.030 to +0.030 on code"] == "so: +0.020"
     assert came["ahead of x0-v by −0.010 to +0.010 on novel"] == "not so: +0.020"
+
+
+def test_of_each_plan_the_choice_that_it_gets_is_bold_and_no_other(monkeypatch):
+    rates = [json.dumps(json.loads(at), sort_keys=True) for at in (SLOW, USUAL, FAST)]
+    tables = json.dumps(dict(overrides=dict(table=dict(lr=2 * title.RECIPE.rows["table"].lr))))
+    losses = {"row8": [3.0, 2.95, 2.96, None], "bov-fixed": [2.9, 2.8, 2.85, 2.75]}
+    df = pd.DataFrame(losses, [*rates, tables])
+    monkeypatch.setattr(answer, "at_each_choice", lambda text, *questions: df)
+    columns, _, *lines = fair_start.choices("code").split("\n")
+    assert columns == "| plan | the recipe's | matrices x 0.5 | matrices x 2 | what it adds |"
+    assert lines == [
+        "| row8 | **2.950** | 3.000 | 2.960 |  |",
+        "| bov-fixed | 2.800 | 2.900 | 2.850 | table x 2: **2.750** |",
+    ]

@@ -224,8 +224,9 @@ def test_a_mean_is_clear_above_zero_below_or_neither():
 
 WAITING = re.findall(r'"(\w+)"', " ".join(re.findall(r"whole\((.*?)\)", TEMPLATE)))
 # told a text at a time, by modules that ask for their grids themselves
-TUNED_LATER = {question for question, _ in fair_start.TUNED_LATER.values()}
-AT_BEST = ("fair", "at_its_best", "as_wide", *at_best.ADDED.values(), *sorted(TUNED_LATER))
+LATER = {question for question, _ in fair_start.TUNED_LATER.values()}
+LATER |= {later.question for later in at_best.LATER.values()}
+AT_BEST = ("fair", "at_its_best", "as_wide", *sorted(LATER))
 for question in ("dose", "who_needs", "content_gradient", *AT_BEST, "own_mixture"):
     WAITING += [f"{question}_code", f"{question}_novel"]
 WAITING += ["answer_d12", *title.MORE_AT_D12, "content_gradient_long_code", *title.ELSEWHERE]

@@ -11,7 +11,7 @@ import pandas as pd
 
 from course import figures, records
 from evidence.research import gains, leads, numbers, pairs, slopes, title, why
-from evidence.research.grids import GRIDS, RATES_TRIED
+from evidence.research.grids import GRIDS
 from evidence.research.names import HEADLINE
 from evidence.research.title import TEXTS
 from minimal.compare.runs import asked_of
@@ -196,17 +196,6 @@ def panels_in_words(panels):
 
 
 # ---- what is being recorded ----------------------------------------------------------------------
-
-
-def choices(text):
-    """The rates of every plan that was tuned: its mean loss at each, and the one it gets."""
-    means = at_each_choice(text, *RATES_TRIED)
-    means.index = [rates_in_words(differs) for differs in means.index]
-    best = means.idxmin()
-    shown = means.map(lambda loss: "" if pd.isna(loss) else leads.number(loss))
-    for plan, rates in best.items():
-        shown.loc[rates, plan] = f"**{shown.loc[rates, plan]}**"
-    return leads.to_markdown(shown.rename_axis("rates"))
 
 
 def at_each_choice(text, *questions):

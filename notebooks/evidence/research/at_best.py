@@ -1,9 +1,11 @@
 """How do systems stand where each has the rates that suit it best? On seeds that chose nothing.
 
 The grids at_its_best_*: the tuning grids chose the rates, others of the same seeds as in the fair
-grids tried them. The grids as_wide_* add a `standard` as large as the tables, those of ADDED one
+grids tried them. The grids as_wide_* add a `standard` as large as the tables, those of LATER one
 system each that was tuned later, with the same seeds.
 """
+
+from typing import NamedTuple
 
 from course.markdown import table
 from evidence.research import asked, pairs, states
@@ -15,12 +17,36 @@ CALLED_HERE = {
     "x0-v": "x0 W_V in all layers",
     "bov-fixed": "tables in the last third, gain fixed",
     "row8": "x0 W_V in the last third",
-    "row12": "the same, half of it V",
+    "row12": "half V, half x0 W_V, in the last third",
     "resformer": "ResFormer",
     "denseformer": "DenseFormer",
     "svformer": "SVFormer",
 }
-ADDED = {"row8": "third_at_its_best", "row12": "half_at_its_best"}  # system: its question
+
+
+class Later(NamedTuple):
+    """A system that was tuned later, and what was written of it before its fresh seeds ran."""
+
+    question: str  # its grids of fresh seeds
+    lead: dict  # {text: (lowest, highest) lead over standard}
+    rival: str
+    over_rival: dict  # {text: (lowest, highest) lead over that}
+
+
+LATER = dict(
+    row8=Later(
+        "third_at_its_best",
+        dict(code=(0.08, 0.16), novel=(-0.005, 0.015)),
+        "x0-v",
+        dict(code=(-0.03, 0.03), novel=(-0.015, 0)),
+    ),
+    row12=Later(
+        "half_at_its_best",
+        dict(code=(0.03, 0.09), novel=(-0.01, 0.01)),
+        "row8",
+        dict(code=(-0.06, 0), novel=(-0.01, 0.01)),
+    ),
+)
 BETWEEN = dict(  # {text: {system: what was written before the first run}}
     code={
         "resformer": (0.05, 0.09),
@@ -44,7 +70,7 @@ def texts():
 
 def question_of(plan):
     """The grid of fresh seeds that has this system."""
-    return ADDED.get(plan, "at_its_best")
+    return LATER[plan].question if plan in LATER else "at_its_best"
 
 
 def lead(text, plan, over="standard"):
@@ -66,7 +92,7 @@ def of_one_state_with(question, text):
 
 def told_systems():
     """The systems that may be told on each text of at_its_best, in the order of the table."""
-    late = {plan for plan, question in ADDED.items() if texts_beside(question) != texts()}
+    late = {plan for plan, later in LATER.items() if texts_beside(later.question) != texts()}
     return [plan for plan in CALLED_HERE if plan not in late]
 
 
@@ -132,12 +158,6 @@ def foretold_of_wide():
 # ---- systems that were tuned later ---------------------------------------------------------------
 
 
-FORETOLD_LATER = dict(  # {system: {text: (lowest, highest) lead over standard}}
-    row8=dict(code=(0.08, 0.16), novel=(-0.005, 0.015)),
-    row12=dict(code=(0.03, 0.09), novel=(-0.01, 0.01)),
-)
-
-
 def later_on_each(plan, over):
     """{text: how far a system is ahead of another}, where one or both were tuned later."""
     grids = {question_of(one) for one in (plan, over)} - {"at_its_best"}
@@ -146,49 +166,25 @@ def later_on_each(plan, over):
 
 
 def told_later():
-    return [plan for plan, question in ADDED.items() if texts_beside(question)]
+    return [plan for plan, later in LATER.items() if texts_beside(later.question)]
 
 
 def foretold_later(plan):
     """What was written of such a system before its fresh seeds, and what came."""
-    lines = []
-    for text in texts_beside(ADDED[plan]):
-        low, high = FORETOLD_LATER[plan][text]
-        words = f"{CALLED_HERE[plan]} by {number(low)} to {number(high)} on {NAMED[text]}"
-        lines.append([words, asked.came_between(lead(text, plan), low, high)])
-    return table(["foretold", "came"], lines + FURTHER[plan]())
-
-
-def all_layers_and_the_third():
-    """What was foretold of the last third beside all layers."""
-    lines, beside = [], later_on_each("row8", "x0-v")
-    if "code" in beside:
-        came = asked.within(beside["code"], 0.03)
-        lines.append(["within .03 of all layers on code", came])
-    if "novel" in beside:
-        lead_ = lead("novel", "x0-v", "row8")
-        lines.append(["behind them by 0 to .015 on the novel", asked.came_between(lead_, 0, 0.015)])
-    return [*lines, changed_on_both(beside)]
-
-
-def the_third_and_half_of_v():
-    """What was foretold of half of V beside x0 W_V alone, in the same layers."""
-    lines, beside = [], later_on_each("row12", "row8")
-    for text, (low, high) in dict(code=(-0.06, 0), novel=(-0.01, 0.01)).items():
-        if text in beside:
-            words = f"ahead of x0 W_V alone by {signed(low)} to {signed(high)} on {NAMED[text]}"
-            lines.append([words, asked.came_between(beside[text], low, high)])
-    return [*lines, changed_on_both(beside)]
-
-
-def changed_on_both(beside):
-    """Our mind changes where a system is clearly ahead of another on both texts."""
+    later, lines = LATER[plan], []
+    for text in texts_beside(later.question):
+        span = " to ".join(map(number, later.lead[text]))
+        words = f"{CALLED_HERE[plan]} by {span} on {NAMED[text]}"
+        lines.append([words, asked.came_between(lead(text, plan), *later.lead[text])])
+    beside = later_on_each(plan, later.rival)
+    for text, row in beside.items():
+        span = " to ".join(map(signed, later.over_rival[text]))
+        words = f"ahead of {CALLED_HERE[later.rival]} by {span} on {NAMED[text]}"
+        lines.append([words, asked.came_between(row, *later.over_rival[text])])
     ahead = [asked.standing(row) == "ahead" for row in beside.values()]
-    holds = len(ahead) == 2 and all(ahead)
-    return ["our mind changes: clearly ahead of it on both texts", asked.it_did(holds)]
-
-
-FURTHER = {"row8": all_layers_and_the_third, "row12": the_third_and_half_of_v}
+    changes = asked.it_did(len(ahead) == 2 and all(ahead))
+    lines.append(["our mind changes: clearly ahead of it on both texts", changes])
+    return table(["foretold", "came"], lines)
 
 
 # ---- in words ------------------------------------------------------------------------------------

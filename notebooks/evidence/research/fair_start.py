@@ -10,12 +10,35 @@ import json
 from course.markdown import table
 from evidence.research import answer, leads, pairs, title
 from evidence.research.asked import came_between, so
+from evidence.research.grids import RATES_TRIED
 from evidence.research.title import TEXTS
 
 OVERRIDES = {  # factor on the rates of the matrices: the row of at_each_choice
     factor: title.at_times(factor, *title.MATRICES)
     for factor in (title.HALF, title.SAME, title.TWICE)
 }
+AT_USUAL, AT_HALF, AT_TWICE = (
+    answer.rates_in_words(json.dumps(dict(overrides=OVERRIDES[factor]), sort_keys=True))
+    for factor in (title.SAME, title.HALF, title.TWICE)
+)
+OF_MATRICES = {  # rates as rates_in_words has them: a column of the table of choices
+    AT_USUAL: AT_USUAL,
+    AT_HALF: "matrices x 0.5",
+    AT_TWICE: "matrices x 2",
+}
+
+
+def choices(text):
+    """A row a plan that was tuned: its mean loss at each of its rates, and in bold what it gets."""
+    means, lines = answer.at_each_choice(text, *RATES_TRIED), []
+    means.index = [answer.rates_in_words(at) for at in means.index]
+    for plan in means:
+        tried = means[plan].dropna()
+        shown = {rates: leads.number(loss) for rates, loss in tried.items()}
+        shown[tried.idxmin()] = f"**{shown[tried.idxmin()]}**"
+        line = [shown.pop(rates) for rates in OF_MATRICES]
+        lines.append([plan, *line, "; ".join(f"{rates}: {loss}" for rates, loss in shown.items())])
+    return table(["plan", *OF_MATRICES.values(), "what it adds"], lines)
 
 
 def at_factor(text, factor):
@@ -86,10 +109,6 @@ def foretold():
 
 # ---- systems that were tuned after the six -------------------------------------------------------
 
-AT_USUAL, AT_HALF, AT_TWICE = (
-    answer.rates_in_words(json.dumps(dict(overrides=OVERRIDES[factor]), sort_keys=True))
-    for factor in (title.SAME, title.HALF, title.TWICE)
-)
 SLOW_GAINS = tuple(
     answer.rates_in_words(json.dumps(dict(overrides=cell["overrides"])))
     for cell in title.SLOW_GAINS
