@@ -17,6 +17,7 @@ CALLED_HERE = {
     "x0-v": "x0 W_V in all layers",
     "bov-fixed": "tables in the last third, gain fixed",
     "row8": "x0 W_V in the last third",
+    "bov": "Bank of Values: gain learned",
     "row12": "half V, half x0 W_V, in the last third",
     "resformer": "ResFormer",
     "denseformer": "DenseFormer",
@@ -45,6 +46,12 @@ LATER = dict(
         dict(code=(0.03, 0.09), novel=(-0.01, 0.01)),
         "row8",
         dict(code=(-0.06, 0), novel=(-0.01, 0.01)),
+    ),
+    bov=Later(
+        "bank_at_its_best",
+        dict(code=(0.14, 0.24), novel=(0.03, 0.05)),
+        "bov-fixed",
+        dict(code=(-0.03, 0.03), novel=(-0.01, 0.005)),
     ),
 )
 BETWEEN = dict(  # {text: {system: what was written before the first run}}

@@ -370,6 +370,12 @@ AT_CHOSEN_RATES = dict(
         title.FRESH[:5],
         title.EXPECTED_HALF_AT_ITS_BEST,
     ),
+    bank_at_its_best=(
+        "Bank of Values, at the rates that it chose",
+        title.BANK_AT_ITS_BEST,
+        title.FRESH[:5],
+        title.EXPECTED_BANK_AT_ITS_BEST,
+    ),
 )
 for question, (what, cells, seeds, expected) in AT_CHOSEN_RATES.items():
     for name, base in title.BASE_OF.items():
