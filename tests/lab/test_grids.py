@@ -239,8 +239,8 @@ def test_a_system_that_was_tuned_later_has_the_rates_that_its_grid_chose(plan, t
     if not fresh:
         pytest.skip("its fresh seeds are not registered")
     chosen = answer.at_each_choice(text, question)[plan].idxmin()
-    (cell,) = fresh.cells
-    assert cell == dict(plan=plan, overrides=json.loads(chosen).get("overrides", {}))
+    (cell,) = [cell for cell in fresh.cells if cell["plan"] == plan]
+    assert cell["overrides"] == json.loads(chosen).get("overrides", {})
     beside = GRIDS[f"at_its_best_{text}"]
     assert (fresh.seeds, fresh.base) == (beside.seeds, beside.base)
 

@@ -20,6 +20,8 @@ CALLED_HERE = {
     "bov": "Bank of Values: gain learned",
     "row12": "half V, half x0 W_V, in the last third",
     "resformer": "ResFormer",
+    "row5": "the first layer's V in the last third",
+    "neutreno": "NeuTRENO",
     "denseformer": "DenseFormer",
     "svformer": "SVFormer",
 }
@@ -52,6 +54,18 @@ LATER = dict(
         dict(code=(0.14, 0.24), novel=(0.03, 0.05)),
         "bov-fixed",
         dict(code=(-0.03, 0.03), novel=(-0.01, 0.005)),
+    ),
+    row5=Later(
+        "first_at_its_best",
+        dict(code=(0.03, 0.08), novel=(-0.015, 0.01)),
+        "resformer",
+        dict(code=(-0.05, 0), novel=(-0.015, 0.005)),
+    ),
+    neutreno=Later(
+        "first_at_its_best",
+        dict(code=(-0.03, 0.03), novel=(0.01, 0.03)),
+        "resformer",
+        dict(code=(-0.08, -0.02), novel=(0, 0.025)),
     ),
 )
 BETWEEN = dict(  # {text: {system: what was written before the first run}}

@@ -376,6 +376,12 @@ AT_CHOSEN_RATES = dict(
         title.FRESH[:5],
         title.EXPECTED_BANK_AT_ITS_BEST,
     ),
+    first_at_its_best=(
+        "row5 and NeuTRENO, which use the first layer's V, at the rates that they chose",
+        title.FIRST_AT_ITS_BEST,
+        title.FRESH[:5],
+        title.EXPECTED_FIRST_AT_ITS_BEST,
+    ),
 )
 for question, (what, cells, seeds, expected) in AT_CHOSEN_RATES.items():
     for name, base in title.BASE_OF.items():

@@ -163,6 +163,19 @@ EXPECTED_BANK_AT_ITS_BEST = """Bank of Values is ahead of standard by .14 to .24
 -.03 to .03 on code and by -.01 to .005 on the novel. What would change our mind about the learned
 gain: it clearly ahead of the fixed one on both texts."""
 
+# On code both took the recipe's rates; on the novel row5 took half of these, and NeuTRENO all.
+FIRST_AT_ITS_BEST = dict(
+    code=[dict(plan="row5", overrides=RECIPES), dict(plan="neutreno", overrides=RECIPES)],
+    novel=[dict(plan="row5", overrides=SLOW), dict(plan="neutreno", overrides=RECIPES)],
+)
+
+# Written before the first run, after tuning_first_*.
+EXPECTED_FIRST_AT_ITS_BEST = """Ahead of standard, in nats: the first layer's V alone in the last
+third (row5) by .03 to .08 on code and by -.015 to .01 on the novel; NeuTRENO by -.03 to .03 on
+code and by .01 to .03 on the novel. Ahead of ResFormer: row5 by -.05 to 0 on code and by -.015 to
+.005 on the novel, NeuTRENO by -.08 to -.02 on code and by 0 to .025 on the novel. What would change
+our mind about where V1 belongs: row5 or NeuTRENO clearly ahead of ResFormer on both texts."""
+
 # ---- the dose: in how many layers may values be functions of the token? --------------------------
 
 LAYERS = 12
