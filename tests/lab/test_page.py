@@ -12,6 +12,7 @@ from course import records
 from evidence.research import (
     answer,
     at_best,
+    fair_start,
     measured,
     numbers,
     page,
@@ -223,7 +224,8 @@ def test_a_mean_is_clear_above_zero_below_or_neither():
 
 WAITING = re.findall(r'"(\w+)"', " ".join(re.findall(r"whole\((.*?)\)", TEMPLATE)))
 # told a text at a time, by modules that ask for their grids themselves
-AT_BEST = ("fair", "at_its_best", "as_wide", *at_best.ADDED.values(), "tuning_third", "tuning_half")
+TUNED_LATER = {question for question, _ in fair_start.TUNED_LATER.values()}
+AT_BEST = ("fair", "at_its_best", "as_wide", *at_best.ADDED.values(), *sorted(TUNED_LATER))
 for question in ("dose", "who_needs", "content_gradient", *AT_BEST, "own_mixture"):
     WAITING += [f"{question}_code", f"{question}_novel"]
 WAITING += ["answer_d12", *title.MORE_AT_D12, "content_gradient_long_code", *title.ELSEWHERE]

@@ -1,5 +1,5 @@
 """Did the tuning grids come out as foretold? What was foretold stands in title.EXPECTED, and of
-systems that were tuned later in EXPECTED_THIRD and EXPECTED_HALF.
+systems that were tuned later in EXPECTED_THIRD and the others behind it.
 
 Three seeds chose each rate, so these are their means: a choice favours whom their noise favoured.
 """
@@ -90,6 +90,10 @@ AT_USUAL, AT_HALF, AT_TWICE = (
     answer.rates_in_words(json.dumps(dict(overrides=OVERRIDES[factor]), sort_keys=True))
     for factor in (title.SAME, title.HALF, title.TWICE)
 )
+SLOW_GAINS = tuple(
+    answer.rates_in_words(json.dumps(dict(overrides=cell["overrides"])))
+    for cell in title.SLOW_GAINS
+)
 # {system: (its question, {text: (rates that were expected, beside whom, how far ahead of it)})}
 TUNED_LATER = {
     "row8": (
@@ -104,6 +108,27 @@ TUNED_LATER = {
         dict(
             code=((AT_USUAL, AT_TWICE), "row8", (-0.08, -0.02)),
             novel=((AT_USUAL, AT_HALF), "row8", (-0.015, 0.015)),
+        ),
+    ),
+    "bov": (
+        "tuning_bank",
+        dict(
+            code=((*SLOW_GAINS, AT_TWICE), "bov-fixed", (-0.03, 0.03)),
+            novel=(SLOW_GAINS, "bov-fixed", (-0.01, 0.01)),
+        ),
+    ),
+    "row5": (
+        "tuning_first",
+        dict(
+            code=((AT_USUAL,), "resformer", (-0.06, -0.01)),
+            novel=((AT_USUAL, AT_HALF), "resformer", (-0.015, 0.015)),
+        ),
+    ),
+    "neutreno": (
+        "tuning_first",
+        dict(
+            code=((AT_HALF,), "standard", (-0.01, 0.03)),
+            novel=((AT_HALF,), "standard", (0, 0.02)),
         ),
     ),
 }

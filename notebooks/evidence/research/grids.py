@@ -319,6 +319,16 @@ RATES_TRIED = dict(
         title.TUNING_HALF,
         title.EXPECTED_HALF,
     ),
+    tuning_bank=(
+        "The rates of Bank of Values: matrices, tables and learned gains",
+        title.TUNING_BANK,
+        title.EXPECTED_BANK,
+    ),
+    tuning_first=(
+        "The rates of row5 and NeuTRENO, which use the first layer's V: half, once and twice",
+        title.TUNING_FIRST,
+        title.EXPECTED_FIRST,
+    ),
 )
 for question, (what, cells, expected) in RATES_TRIED.items():
     for name, base in title.BASE_OF.items():
