@@ -18,7 +18,7 @@ from scipy import stats
 
 from minimal.compare import intervals
 
-COUNTS = "no one two three four five six seven eight nine".split()
+COUNTS = "no one two three four five six seven eight nine ten eleven twelve".split()
 
 SETTING = ("corpus", "steps", "batch", "rows", "evaluate")  # what is asked beside plan and changes
 

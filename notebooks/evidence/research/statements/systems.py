@@ -13,6 +13,7 @@ from evidence.research import (
     many_answers,
     numbers,
     pairs,
+    title,
     who,
 )
 from evidence.research.leads import rank_correlation, with_interval
@@ -291,6 +292,21 @@ def notebook_09_tells_all_layers_from_the_last_third_at_best_rates():
     words = f"the last third is {behind} nats behind all layers on the novel, and on code neither"
     so = so and words in notebook("09")
     return dict(so=so) | {text: leads.row_in_words(row) for text, row in found.items()}
+
+
+@said
+def notebook_10_tells_learned_gains_from_fixed_ones_at_best_rates():
+    """Both lead clearly, and neither form is ahead of the other. Code first."""
+    over_fixed = at_best.later_on_each("bov", "bov-fixed")
+    so = [asked.standing(row) for row in over_fixed.values()] == ["open", "level"]
+    ahead = [at_best.lead(text, "bov") for text in TEXTS]
+    so = so and {asked.standing(row) for row in ahead} == {"ahead"}
+    code, novel = (leads.number(row["difference"]) for row in ahead)
+    words = f"leads `standard` by {code} nats on code and by {novel} on the novel, and on"
+    so = so and words in notebook("10")
+    slow = {"beta": dict(lr=0.01 * title.RECIPE.rows["beta"].lr)}
+    so = so and title.BANK_AT_ITS_BEST["novel"] == [dict(plan="bov", overrides=slow)]
+    return dict(so=so) | {text: leads.row_in_words(row) for text, row in over_fixed.items()}
 
 
 @said
