@@ -17,7 +17,8 @@ def the_lead_of_values_of_the_token_holds_at_135M_parameters():
     so = so and f"and 46M tokens of code the lead is {lead} (three seeds)" in front
     so = so and f"after 46M tokens of code, with one recipe, it is {lead} nats" in notebook("09")
     so = so and f"46M tokens we find it {of_svformer} nats ahead" in notebook("09")
-    shrank = f"it shrank from {leads.number(early['difference'])} nats halfway to {lead} at the end"
+    halfway = leads.number(early["difference"])
+    shrank = f"the lead shrank from {halfway} nats halfway to {lead} at the end"
     so = so and asked.standing(at_d12.second_half()) == "behind" and shrank in notebook("09")
     told = dict(at_the_end=row, halfway=early, svformer=svformer)
     return dict(so=so) | {name: leads.row_in_words(one) for name, one in told.items()}

@@ -259,7 +259,9 @@ def readme_and_three_notebooks_tell_what_stays_at_each_systems_best_rates():
     so = so and all(shown[plan][1] in ("open", "level") for plan in ("resformer", "row8"))
     so = so and shown["svformer"] == ["open", "behind"]
     against = "At best rates neither ResFormer nor x₀ W<sub>V</sub> in the last third leads clearly"
-    so = so and f"{against} on the novel, and SVFormer is behind." in front_page()
+    keeps_v = leads.number(at_best.lead("novel", "neutreno")["difference"])
+    more = f"on the novel, SVFormer is behind, and NeuTRENO, which keeps V, leads by {keeps_v}."
+    so = so and f"{against} {more}" in front_page()
     means = {plan: [float(row["difference"]) for row in rows] for plan, rows in found.items()}
     stays, behind = leads.number(means["resformer"][0]), leads.number(-means["svformer"][1])
     so = so and f"the lead on code stays, {stays} nats, and on the novel it cannot" in notebook(
@@ -291,6 +293,34 @@ def notebook_09_tells_all_layers_from_the_last_third_at_best_rates():
     behind = leads.number(found["novel"]["difference"])
     words = f"the last third is {behind} nats behind all layers on the novel, and on code neither"
     so = so and words in notebook("09")
+    return dict(so=so) | {text: leads.row_in_words(row) for text, row in found.items()}
+
+
+@said
+def notebooks_04_and_09_tell_of_rivals_at_best_rates():
+    """DenseFormer stands to ResFormer as with one recipe; NeuTRENO is ahead of it on the novel, and
+    there x0 W_V in all layers is not clearly ahead of NeuTRENO."""
+    dense = at_best.later_on_each("resformer", "denseformer").values()
+    neutreno = at_best.later_on_each("neutreno", "resformer").values()
+    all_layers = at_best.lead("novel", "neutreno", over="x0-v")
+    shown = [asked.standing(row) for row in (*dense, *neutreno, all_layers)]
+    so = shown == ["ahead", "behind", "behind", "ahead", "open"]
+    apart = [leads.number(abs(row["difference"])) for row in (*dense, *neutreno)]
+    over_dense = "ahead of DenseFormer on code by {} nats and behind it on the novel by {}."
+    turned = "it is behind ResFormer on code by {} and ahead of it on the novel by {}."
+    words = f"{over_dense} NeuTRENO changes places: {turned}"
+    so = so and words.format(*apart) in notebook("04")
+    ahead = leads.number(at_best.lead("novel", "neutreno")["difference"])
+    words = f"NeuTRENO, which keeps $V$, leads there by {ahead}; neither is clearly ahead"
+    return dict(so=so and words in notebook("09"), apart=apart)
+
+
+@said
+def notebook_09_does_not_tell_an_own_matrix_from_a_shared_one_at_best_rates():
+    """In the last third, on neither text."""
+    found = at_best.later_on_each("row8", "row5")
+    so = [*found] == [*TEXTS] and not any(row["clear"] for row in found.values())
+    so = so and "at best rates (below) they cannot be told apart on either |" in notebook("09")
     return dict(so=so) | {text: leads.row_in_words(row) for text, row in found.items()}
 
 
