@@ -16,8 +16,8 @@ from evidence.research.title import MARGIN, WIDENED
 CALLED_HERE = {
     "x0-v": "x0 W_V in all layers",
     "bov-fixed": "tables in the last third, gain fixed",
-    "row8": "x0 W_V in the last third",
     "bov": "Bank of Values, gain learned",
+    "row8": "x0 W_V in the last third",
     "row12": "half V, half x0 W_V, in the last third",
     "resformer": "ResFormer",
     "row5": "the first layer's V in the last third",
