@@ -25,7 +25,7 @@ def record(write_grid):
 def test_every_system_of_the_grid_is_told_once():
     """And of each something was foretold, but of x0 W_V, which had been tried before."""
     grid = {str(run.plan) for run in GRIDS["at_its_best_code"].runs()}
-    assert grid == {*at_best.CALLED_HERE, "standard"} - set(at_best.LATER)
+    assert grid == {*at_best.CALLED_HERE, "standard"} - set(at_best.ON_FRESH_SEEDS)
     for foretold in at_best.BETWEEN.values():
         assert {*foretold, "x0-v"} == grid - {"standard"}
 

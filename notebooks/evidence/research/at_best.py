@@ -1,8 +1,8 @@
 """How do systems stand where each has the rates that suit it best? On seeds that chose nothing.
 
 The grids at_its_best_*: the tuning grids chose the rates, others of the same seeds as in the fair
-grids tried them. The grids as_wide_* add a `standard` as large as the tables, those of LATER one
-system each that was tuned later, with the same seeds.
+grids tried them. The grids as_wide_* add a `standard` as large as the tables; those that
+ON_FRESH_SEEDS names add systems that were tuned later, with the same seeds.
 """
 
 from typing import NamedTuple
@@ -36,7 +36,7 @@ class Later(NamedTuple):
     over_rival: dict  # {text: (lowest, highest) lead over that}
 
 
-LATER = dict(
+ON_FRESH_SEEDS = dict(
     row8=Later(
         "third_at_its_best",
         dict(code=(0.08, 0.16), novel=(-0.005, 0.015)),
@@ -91,7 +91,7 @@ def texts():
 
 def question_of(plan):
     """The grid of fresh seeds that has this system."""
-    return LATER[plan].question if plan in LATER else "at_its_best"
+    return ON_FRESH_SEEDS[plan].question if plan in ON_FRESH_SEEDS else "at_its_best"
 
 
 def lead(text, plan, over="standard"):
@@ -113,7 +113,9 @@ def of_one_state_with(question, text):
 
 def told_systems():
     """The systems that may be told on each text of at_its_best, in the order of the table."""
-    late = {plan for plan, later in LATER.items() if texts_beside(later.question) != texts()}
+    late = {
+        plan for plan, later in ON_FRESH_SEEDS.items() if texts_beside(later.question) != texts()
+    }
     return [plan for plan in CALLED_HERE if plan not in late]
 
 
@@ -187,12 +189,12 @@ def later_on_each(plan, over):
 
 
 def told_later():
-    return [plan for plan, later in LATER.items() if texts_beside(later.question)]
+    return [plan for plan, later in ON_FRESH_SEEDS.items() if texts_beside(later.question)]
 
 
 def foretold_later(plan):
     """What was written of such a system before its fresh seeds, and what came."""
-    later, lines = LATER[plan], []
+    later, lines = ON_FRESH_SEEDS[plan], []
     for text in texts_beside(later.question):
         span = " to ".join(map(number, later.lead[text]))
         words = f"{CALLED_HERE[plan]} by {span} on {NAMED[text]}"

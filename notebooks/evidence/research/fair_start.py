@@ -109,9 +109,9 @@ def foretold():
 
 # ---- systems that were tuned after the six -------------------------------------------------------
 
-SLOW_GAINS = tuple(
+GAIN_SLOWED = tuple(
     answer.rates_in_words(json.dumps(dict(overrides=cell["overrides"])))
-    for cell in title.SLOW_GAINS
+    for cell in title.BANK_GAINS
 )
 # {system: (its question, {text: (rates that were expected, beside whom, how far ahead of it)})}
 TUNED_LATER = {
@@ -132,8 +132,8 @@ TUNED_LATER = {
     "bov": (
         "tuning_bank",
         dict(
-            code=((*SLOW_GAINS, AT_TWICE), "bov-fixed", (-0.03, 0.03)),
-            novel=(SLOW_GAINS, "bov-fixed", (-0.01, 0.01)),
+            code=((*GAIN_SLOWED, AT_TWICE), "bov-fixed", (-0.03, 0.03)),
+            novel=(GAIN_SLOWED, "bov-fixed", (-0.01, 0.01)),
         ),
     ),
     "row5": (

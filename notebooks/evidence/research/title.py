@@ -71,8 +71,8 @@ twice these on code and the recipe's or half on the novel. At its best it is beh
 
 # Bank of Values as published, with a learned gain on each table. Its gain is tried at a tenth and a
 # hundredth of the recipe's rate, not at half and twice: the grids gains_* knew these to be better.
-SLOW_GAINS = [dict(plan="bov", overrides=at_times(factor, "beta")) for factor in (0.1, 0.01)]
-TUNING_BANK = [*tuning_cells("bov", "table"), *SLOW_GAINS]
+BANK_GAINS = [dict(plan="bov", overrides=at_times(factor, "beta")) for factor in (0.1, 0.01)]
+TUNING_BANK = [*tuning_cells("bov", "table"), *BANK_GAINS]
 EXPECTED_BANK = """Bank of Values wants a slow gain on the novel, a tenth or a hundredth of the
 recipe's rate. On code it wants a slow gain, too, or twice the recipe's rates of the matrices. At
 its best it is within .03 of the same tables with their gain fixed at 1 on code and within .01 of
