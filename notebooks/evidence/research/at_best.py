@@ -196,9 +196,7 @@ def foretold_later(plan):
     """What was written of such a system before its fresh seeds, and what came."""
     later, lines = ON_FRESH_SEEDS[plan], []
     for text in texts_beside(later.question):
-        span = " to ".join(map(number, later.lead[text]))
-        words = f"{CALLED_HERE[plan]} by {span} on {NAMED[text]}"
-        lines.append([words, asked.came_between(lead(text, plan), *later.lead[text])])
+        lines.append(foretold_over_standard(text, plan, *later.lead[text]))
     beside = later_on_each(plan, later.rival)
     for text, row in beside.items():
         span = " to ".join(map(signed, later.over_rival[text]))
@@ -236,13 +234,16 @@ def foretold():
     """What was written before the first run, and what came."""
     lines = []
     for text in texts():
-        for plan, (low, high) in BETWEEN[text].items():
-            row = lead(text, plan)
-            span = f"{number(low)} to {number(high)}"
-            words = f"{CALLED_HERE[plan]} by {span} on {NAMED[text]}"
-            lines.append([words, asked.came_between(row, low, high)])
+        for plan, span in BETWEEN[text].items():
+            lines.append(foretold_over_standard(text, plan, *span))
         lines.append([f"our mind changes on {NAMED[text]}", our_mind(text)])
     return table(["foretold", "came"], lines)
+
+
+def foretold_over_standard(text, plan, low, high):
+    """A line: between what its lead over standard was expected, and what it is."""
+    words = f"{CALLED_HERE[plan]} by {number(low)} to {number(high)} on {NAMED[text]}"
+    return [words, asked.came_between(lead(text, plan), low, high)]
 
 
 def our_mind(text):

@@ -17,11 +17,18 @@ OVERRIDES = {  # factor on the rates of the matrices: the row of at_each_choice
     factor: title.at_times(factor, *title.MATRICES)
     for factor in (title.HALF, title.SAME, title.TWICE)
 }
+
+
+def in_words(overrides):
+    """Rates as rates_in_words has them, of a row of a grid."""
+    return answer.rates_in_words(json.dumps(dict(overrides=overrides), sort_keys=True))
+
+
 AT_USUAL, AT_HALF, AT_TWICE = (
-    answer.rates_in_words(json.dumps(dict(overrides=OVERRIDES[factor]), sort_keys=True))
-    for factor in (title.SAME, title.HALF, title.TWICE)
+    in_words(OVERRIDES[factor]) for factor in (title.SAME, title.HALF, title.TWICE)
 )
-OF_MATRICES = {  # rates as rates_in_words has them: a column of the table of choices
+GAIN_SLOWED = tuple(in_words(cell["overrides"]) for cell in title.BANK_GAINS)
+OF_MATRICES = {  # rates in words: a column of the table of choices
     AT_USUAL: AT_USUAL,
     AT_HALF: "matrices x 0.5",
     AT_TWICE: "matrices x 2",
@@ -109,10 +116,6 @@ def foretold():
 
 # ---- systems that were tuned after the six -------------------------------------------------------
 
-GAIN_SLOWED = tuple(
-    answer.rates_in_words(json.dumps(dict(overrides=cell["overrides"])))
-    for cell in title.BANK_GAINS
-)
 # {system: (its question, {text: (rates that were expected, beside whom, how far ahead of it)})}
 TUNED_LATER = {
     "row8": (
