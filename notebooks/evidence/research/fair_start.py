@@ -27,7 +27,7 @@ def in_words(overrides):
 AT_USUAL, AT_HALF, AT_TWICE = (
     in_words(OVERRIDES[factor]) for factor in (title.SAME, title.HALF, title.TWICE)
 )
-GAIN_SLOWED = tuple(in_words(cell["overrides"]) for cell in title.BANK_GAINS)
+GAIN_SLOWED = tuple(map(in_words, title.SLOWED))
 OF_MATRICES = {  # rates in words: a column of the table of choices
     AT_USUAL: AT_USUAL,
     AT_HALF: "matrices x 0.5",

@@ -329,6 +329,16 @@ RATES_TRIED = dict(
         title.TUNING_FIRST,
         title.EXPECTED_FIRST,
     ),
+    tuning_keep=(
+        "The rates of tables beside V: matrices, tables and learned weights",
+        title.TUNING_KEEP,
+        title.EXPECTED_KEEP,
+    ),
+    tuning_gain=(
+        "The rates of x0 W_V with a learned gain in the last third: matrices and gains",
+        title.TUNING_GAIN,
+        title.EXPECTED_GAIN,
+    ),
 )
 for question, (what, cells, expected) in RATES_TRIED.items():
     for name, base in title.BASE_OF.items():

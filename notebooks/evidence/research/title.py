@@ -69,10 +69,19 @@ EXPECTED_HALF = """Half of V beside x0 W_V in the last third (row12) wants the r
 twice these on code and the recipe's or half on the novel. At its best it is behind x0 W_V alone by
 .02 to .08 on code and within .015 of it on the novel, by the means of three seeds."""
 
-# Bank of Values as published, with a learned gain on each table. Its gain is tried at a tenth and a
-# hundredth of the recipe's rate, not at half and twice: the grids gains_* knew these to be better.
-BANK_GAINS = [dict(plan="bov", overrides=at_times(factor, "beta")) for factor in (0.1, 0.01)]
-TUNING_BANK = [*tuning_cells("bov", "table"), *BANK_GAINS]
+# What multiplies a value that is no layer's own is tried at a tenth and a hundredth of the recipe's
+# rate, not at half and twice: the grids gains_* knew these to be better.
+SLOWED = [at_times(factor, "beta") for factor in (0.1, 0.01)]
+
+
+def with_slow_gains(plan, *added):
+    """The cells of a plan with learned gains: those of tuning_cells, then slower gains."""
+    slowed = [dict(plan=plan, overrides=overrides) for overrides in SLOWED]
+    return [*tuning_cells(plan, *added), *slowed]
+
+
+# Bank of Values as published, with a learned gain on each table.
+TUNING_BANK = with_slow_gains("bov", "table")
 EXPECTED_BANK = """Bank of Values wants a slow gain on the novel, a tenth or a hundredth of the
 recipe's rate. On code it wants a slow gain, too, or twice the recipe's rates of the matrices. At
 its best it is within .03 of the same tables with their gain fixed at 1 on code and within .01 of
@@ -86,6 +95,21 @@ code and these or half of them on the novel. NeuTRENO wants half the recipe's ra
 as standard does. Each at its best: row5 is behind ResFormer by .01 to .06 on code and within .015
 of it on the novel; NeuTRENO is ahead of standard by -.01 to .03 on code and by 0 to .02 on the
 novel. By the means of three seeds."""
+
+# The same tables beside V, with a learned weight on each of the two: the control of the finding
+# that a table does better alone.
+TUNING_KEEP = with_slow_gains("bov-keep", "table")
+EXPECTED_KEEP = """Tables beside V want what Bank of Values wanted: twice the recipe's rates of the
+matrices on code, and slow weights on the novel, a tenth or a hundredth of the recipe's rate. At
+its best it is behind the same tables alone with their gain fixed at 1 by 0 to .07 on code and by 0
+to .015 on the novel, by the means of three seeds."""
+
+# A learned gain on x0 W_V in the last third (row9), where row8 has none.
+TUNING_GAIN = with_slow_gains("row9")
+EXPECTED_GAIN = """x0 W_V with a learned gain in the last third (row9) wants slow gains on the
+novel, a tenth or a hundredth of the recipe's rate, and on code the recipe's rates, slow gains or
+twice the rates of the matrices. At its best it is within .03 of x0 W_V without a gain on code and
+within .01 of it on the novel, by the means of three seeds."""
 
 # ---- the same, decided: each at its own best, on seeds that chose nothing ------------------------
 
