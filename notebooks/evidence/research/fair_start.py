@@ -153,6 +153,20 @@ TUNED_LATER = {
             novel=((AT_HALF,), "standard", (0, 0.02)),
         ),
     ),
+    "bov-keep": (
+        "tuning_keep",
+        dict(
+            code=((AT_TWICE,), "bov-fixed", (-0.07, 0)),
+            novel=(GAIN_SLOWED, "bov-fixed", (-0.015, 0)),
+        ),
+    ),
+    "row9": (
+        "tuning_gain",
+        dict(
+            code=((AT_USUAL, *GAIN_SLOWED, AT_TWICE), "row8", (-0.03, 0.03)),
+            novel=(GAIN_SLOWED, "row8", (-0.01, 0.01)),
+        ),
+    ),
 }
 FAR_APART = 0.02  # foretold of neighbouring rates of row8
 

@@ -346,6 +346,15 @@ for question, (what, cells, expected) in RATES_TRIED.items():
             f"{what}; {name}", cells, base=base, also=held_out, expected=expected
         )
 
+for name, base in title.BASE_OF.items():
+    GRIDS[f"tuning_beyond_{name}"] = Grid(
+        f"One rate beyond the last that was tried, where the last was the best; {name}",
+        title.BEYOND[name],
+        base=base,
+        also=held_out,
+        expected=title.EXPECTED_BEYOND,
+    )
+
 # On other seeds than those that chose the rates: a choice favours whom their noise favoured. Ten
 # where three left both leads open; five of these for the main table of systems, each at its own
 # best, and for their comparison with tables at equal parameters.
