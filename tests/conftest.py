@@ -63,6 +63,7 @@ if not os.environ.get("PYTEST_XDIST_WORKER"):
 os.environ.update(
     OMP_NUM_THREADS="1",
     MKL_NUM_THREADS="1",
+    TORCHINDUCTOR_COMPILE_THREADS="1",  # with more it starts processes that import torch
     HF_HUB_OFFLINE="1",
     HF_DATASETS_OFFLINE="1",
     TRANSFORMERS_OFFLINE="1",

@@ -84,6 +84,7 @@ def test_the_standard_library_is_a_corpus_of_millions_of_characters_equal_in_eve
     )  # mixed: one package does not sit in one stretch
 
 
+@pytest.mark.slow
 def test_the_manual_is_english_that_comes_with_python_a_document_a_module_and_a_chapter():
     corpus, code = corpora.find("manual"), corpora.find("stdlib")
     assert corpus.texts > 300 and 1e6 < corpus.characters < code.characters / 3

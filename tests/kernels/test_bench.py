@@ -207,6 +207,7 @@ def test_flex_attention_is_a_rival_on_a_gpu(interpreter, monkeypatch):
     assert "rows_and_flex_us" in rows[3]
 
 
+@pytest.mark.slow
 def test_flex_attention_is_compiled_at_its_best_and_its_backward_may_run_again(monkeypatch):
     asked = {}
     monkeypatch.setattr(graphs, "compiled", lambda work, **how: asked.update(how))

@@ -199,6 +199,7 @@ def test_a_windowed_model_compiles_in_one_piece(plan, as_on_a_gpu, monkeypatch):
     close(found.values(), wanted.values())
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Your compiler for AOTAutograd")
 def test_layers_of_one_window_share_the_search_for_their_tiles(backward_on_a_cpu):
     q, k, v = torch.randn(3, 1, 40, 2, 16, requires_grad=True)

@@ -173,6 +173,7 @@ def test_decoding_keeps_one_row_a_layer_and_never_the_heads():
     }
 
 
+@pytest.mark.slow
 def test_half_the_cache_is_that_of_half_the_heads_at_every_size():
     for size in ("tiny", "d12", "d24"):
         bytes_of = lambda plan: count(skeleton(plan, size))["cache_bytes_per_token"]

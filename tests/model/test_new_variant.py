@@ -20,6 +20,7 @@ def toy(monkeypatch):
     monkeypatch.setitem(variants.PLANS, "toy", TOY)
 
 
+@pytest.mark.slow
 def test_it_is_counted_listed_and_drawn(capsys):
     variants.main(["--size", "nano"])
     lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line}
