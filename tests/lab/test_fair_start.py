@@ -72,8 +72,38 @@ def test_of_each_plan_the_choice_that_it_gets_is_bold_and_no_other(monkeypatch):
     df = pd.DataFrame(losses, [*rates, tables])
     monkeypatch.setattr(answer, "at_each_choice", lambda text, *questions: df)
     columns, _, *lines = fair_start.choices("code").split("\n")
-    assert columns == "| plan | the recipe's | matrices x 0.5 | matrices x 2 | what it adds |"
+    assert columns == "| plan | the recipe's | matrices x 0.5 | matrices x 2 | other rates |"
     assert lines == [
         "| row8 | **2.950** | 3.000 | 2.960 |  |",
         "| bov-fixed | 2.800 | 2.900 | 2.850 | table x 2: **2.750** |",
     ]
+
+
+def test_one_rate_further_is_held_against_the_best_of_those_that_were_tried(monkeypatch):
+    def written(overrides):
+        return json.dumps(dict(overrides=overrides), sort_keys=True)
+
+    quarter = title.at_times(title.QUARTER, *title.MATRICES)
+    tried = pd.DataFrame({"standard": [3.0, 3.05]}, [SLOW, USUAL])
+    further = pd.DataFrame({"standard": [2.98, None]}, [written(quarter), "another's"])
+
+    def at_each_choice(text, *questions):
+        return further if fair_start.FURTHER_RATES in questions else tried
+
+    monkeypatch.setattr(answer, "at_each_choice", at_each_choice)
+    spans = dict.fromkeys(title.TEXTS, dict(standard=(-0.06, -0.01)))
+    monkeypatch.setattr(fair_start, "FURTHER", spans)
+    best, beyond, ahead = fair_start.steps_beyond("code")["standard"]
+    assert (best, beyond) == ("matrices x 0.5", "matrices x 0.25")
+    assert ahead == pytest.approx(0.02) and fair_start.better_beyond("code") == ["standard"]
+    came = came_in(fair_start.foretold_of_beyond())
+    asked = "standard on code: matrices x 0.25 ahead of matrices x 0.5 by −0.060 to −0.010"
+    assert came[asked] == "not so: +0.020"
+    assert came["our mind changes on novel: standard better by more than .01"] == "it did"
+
+
+def test_each_system_whose_best_rate_was_the_last_is_tried_one_further():
+    for text in title.TEXTS:
+        asked = {cell["plan"] for cell in title.ONE_FURTHER[text]}
+        assert asked == set(fair_start.FURTHER[text])
+        assert len(asked) == len(title.ONE_FURTHER[text])

@@ -229,9 +229,10 @@ def gained(text):
 
 
 def rates_in_words(differs):
-    """ "matrix, mlp, gate x 2" of what a row was asked, as text."""
+    """ "matrices x 2" or "table x 2" of what a row was asked, as text."""
     overrides = json.loads(differs).get("overrides", {})
     if not overrides:
         return "the recipe's"
     by = {round(how["lr"] / title.RECIPE.rows[role].lr, 3) for role, how in overrides.items()}
-    return f"{', '.join(overrides)} x {by.pop():g}"
+    roles = "matrices" if set(overrides) == set(title.MATRICES) else ", ".join(overrides)
+    return f"{roles} x {by.pop():g}"

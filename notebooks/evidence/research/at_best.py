@@ -17,6 +17,7 @@ CALLED_HERE = {
     "x0-v": "x0 W_V in all layers",
     "bov-fixed": "tables in the last third, gain fixed",
     "bov": "Bank of Values, gain learned",
+    "bov-keep": "the same tables beside V",
     "row8": "x0 W_V in the last third",
     "row12": "half V, half x0 W_V, in the last third",
     "resformer": "ResFormer",
@@ -36,38 +37,44 @@ class Later(NamedTuple):
     over_rival: dict  # {text: (lowest, highest) lead over that}
 
 
-ON_FRESH_SEEDS = dict(
-    row8=Later(
+ON_FRESH_SEEDS = {
+    "row8": Later(
         "third_at_its_best",
         dict(code=(0.08, 0.16), novel=(-0.005, 0.015)),
         "x0-v",
         dict(code=(-0.03, 0.03), novel=(-0.015, 0)),
     ),
-    row12=Later(
+    "row12": Later(
         "half_at_its_best",
         dict(code=(0.03, 0.09), novel=(-0.01, 0.01)),
         "row8",
         dict(code=(-0.06, 0), novel=(-0.01, 0.01)),
     ),
-    bov=Later(
+    "bov": Later(
         "bank_at_its_best",
         dict(code=(0.14, 0.24), novel=(0.03, 0.05)),
         "bov-fixed",
         dict(code=(-0.03, 0.03), novel=(-0.01, 0.005)),
     ),
-    row5=Later(
+    "row5": Later(
         "first_at_its_best",
         dict(code=(0.03, 0.08), novel=(-0.015, 0.01)),
         "resformer",
         dict(code=(-0.05, 0), novel=(-0.015, 0.005)),
     ),
-    neutreno=Later(
+    "neutreno": Later(
         "first_at_its_best",
         dict(code=(-0.03, 0.03), novel=(0.01, 0.03)),
         "resformer",
         dict(code=(-0.08, -0.02), novel=(0, 0.025)),
     ),
-)
+    "bov-keep": Later(
+        "keep_at_its_best",
+        dict(code=(0.13, 0.22), novel=(0.025, 0.05)),
+        "bov-fixed",
+        dict(code=(-0.06, 0.03), novel=(-0.015, 0.005)),
+    ),
+}
 BETWEEN = dict(  # {text: {system: what was written before the first run}}
     code={
         "resformer": (0.05, 0.09),

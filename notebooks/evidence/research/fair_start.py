@@ -9,7 +9,7 @@ import json
 
 from course.markdown import table
 from evidence.research import answer, leads, pairs, title
-from evidence.research.asked import came_between, so
+from evidence.research.asked import came_between, it_did, so
 from evidence.research.grids import RATES_TRIED
 from evidence.research.title import TEXTS
 
@@ -27,17 +27,14 @@ def in_words(overrides):
 AT_USUAL, AT_HALF, AT_TWICE = (
     in_words(OVERRIDES[factor]) for factor in (title.SAME, title.HALF, title.TWICE)
 )
-GAIN_SLOWED = tuple(map(in_words, title.SLOWED))
-OF_MATRICES = {  # rates in words: a column of the table of choices
-    AT_USUAL: AT_USUAL,
-    AT_HALF: "matrices x 0.5",
-    AT_TWICE: "matrices x 2",
-}
+GAIN_SLOWED = tuple(map(in_words, title.SLOW_BETAS))
+FURTHER_RATES = "tuning_beyond"  # one rate further, where the last was the best
+OF_MATRICES = (AT_USUAL, AT_HALF, AT_TWICE)  # a column each of the table of choices
 
 
 def choices(text):
     """A row a plan that was tuned: its mean loss at each of its rates, and in bold what it gets."""
-    means, lines = answer.at_each_choice(text, *RATES_TRIED), []
+    means, lines = answer.at_each_choice(text, *RATES_TRIED, FURTHER_RATES), []
     means.index = [answer.rates_in_words(at) for at in means.index]
     for plan in means:
         tried = means[plan].dropna()
@@ -45,7 +42,7 @@ def choices(text):
         shown[tried.idxmin()] = f"**{shown[tried.idxmin()]}**"
         line = [shown.pop(rates) for rates in OF_MATRICES]
         lines.append([plan, *line, "; ".join(f"{rates}: {loss}" for rates, loss in shown.items())])
-    return table(["plan", *OF_MATRICES.values(), "what it adds"], lines)
+    return table(["plan", *OF_MATRICES, "other rates"], lines)
 
 
 def at_factor(text, factor):
@@ -59,7 +56,7 @@ def faster_wanted(text):
     """The plans whose matrices want more than the recipe's rate."""
     best = answer.at_each_choice(text).idxmin()
     words = {plan: answer.rates_in_words(at) for plan, at in best.items()}
-    return [plan for plan, rates in words.items() if "matrix" in rates and rates.endswith(" x 2")]
+    return [plan for plan, rates in words.items() if rates == AT_TWICE]
 
 
 def turned_by_rates(text):
@@ -197,4 +194,77 @@ def foretold_of_rates(plan):
         span = f"{leads.signed(low)} to {leads.signed(high)}"
         words = f"ahead of {other} by {span} on {text}"
         lines.append([words, f"{so(low <= ahead <= high)}: {leads.signed(ahead)}"])
+    return table(["foretold", "came"], lines)
+
+
+# ---- one rate beyond the last --------------------------------------------------------------------
+
+FURTHER = dict(  # {text: {system: between what one rate further was expected ahead of its best}}
+    code={
+        "standard": (-0.06, -0.01),
+        "x0-v": (-0.12, -0.02),
+        "bov-fixed": (-0.12, -0.02),
+        "bov": (-0.12, -0.02),
+        "bov-keep": (-0.12, -0.02),
+        "denseformer": (-0.01, 0.01),
+    },
+    novel={
+        "standard": (-0.04, 0),
+        "svformer": (-0.04, 0),
+        "row12": (-0.04, 0),
+        "row5": (-0.04, 0),
+        "denseformer": (-0.01, 0.01),
+        "bov-fixed": (-0.01, 0.01),
+        "bov": (-0.01, 0.01),
+    },
+)
+MUCH_BEYOND = 0.01  # so much better, and our mind changes about the fair start
+
+
+def beyond_is_recorded():
+    return all(pairs.whole(f"{FURTHER_RATES}_{text}") for text in TEXTS)
+
+
+def steps_beyond(text):
+    """{system: (its best of the rates tried first, one further, how far this is ahead)}"""
+    steps, further = {}, answer.at_each_choice(text, FURTHER_RATES)
+    for plan in FURTHER[text]:
+        question, _ = TUNED_LATER.get(plan, ("tuning", {}))
+        tried, beyond = answer.at_each_choice(text, question)[plan], further[plan].dropna()
+        ahead = tried.min() - beyond.item()
+        rates = map(answer.rates_in_words, (tried.idxmin(), beyond.index.item()))
+        steps[plan] = (*rates, ahead)
+    return steps
+
+
+def better_beyond(text):
+    """The systems that are better one rate further."""
+    return [plan for plan, (*_, ahead) in steps_beyond(text).items() if ahead > 0]
+
+
+def beyond_in_words():
+    """Of the two systems of the answer, which had chosen the last of three rates."""
+    code, novel = (steps_beyond(text) for text in TEXTS)
+    *_, of_standard = code["standard"]
+    *_, on_novel = novel["standard"]
+    *_, of_token = code["x0-v"]
+    return (
+        f"One rate further `standard` is ahead of its best by {leads.signed(of_standard)} on code "
+        f"and {leads.signed(on_novel)} on the novel, and x0 W_V by {leads.signed(of_token)} on "
+        "code (means of three seeds)"
+    )
+
+
+def foretold_of_beyond():
+    """What was written before one rate further was tried, and what came: means of three seeds."""
+    lines = []
+    for text in TEXTS:
+        for plan, (best, further, ahead) in steps_beyond(text).items():
+            low, high = FURTHER[text][plan]
+            span = f"{leads.signed(low)} to {leads.signed(high)}"
+            words = f"{plan} on {text}: {further} ahead of {best} by {span}"
+            lines.append([words, f"{so(low <= ahead <= high)}: {leads.signed(ahead)}"])
+        *_, ahead = steps_beyond(text)["standard"]
+        words = f"our mind changes on {text}: standard better by more than .01"
+        lines.append([words, it_did(ahead > MUCH_BEYOND)])
     return table(["foretold", "came"], lines)

@@ -349,7 +349,7 @@ for question, (what, cells, expected) in RATES_TRIED.items():
 for name, base in title.BASE_OF.items():
     GRIDS[f"tuning_beyond_{name}"] = Grid(
         f"One rate beyond the last that was tried, where the last was the best; {name}",
-        title.BEYOND[name],
+        title.ONE_FURTHER[name],
         base=base,
         also=held_out,
         expected=title.EXPECTED_BEYOND,
@@ -400,6 +400,12 @@ AT_CHOSEN_RATES = dict(
         title.FIRST_AT_ITS_BEST,
         title.FRESH[:5],
         title.EXPECTED_FIRST_AT_ITS_BEST,
+    ),
+    keep_at_its_best=(
+        "Tables beside V, at the rates that they chose",
+        title.KEEP_AT_ITS_BEST,
+        title.FRESH[:5],
+        title.EXPECTED_KEEP_AT_ITS_BEST,
     ),
 )
 for question, (what, cells, seeds, expected) in AT_CHOSEN_RATES.items():
