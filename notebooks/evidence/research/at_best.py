@@ -11,13 +11,14 @@ from course.markdown import table
 from evidence.research import asked, pairs, states
 from evidence.research.asked import NAMED
 from evidence.research.leads import COUNTS, number, row_in_words, signed
+from evidence.research.names import NAMES
 from evidence.research.title import MARGIN, WIDENED
 
 CALLED_HERE = {
     "x0-v": "x0 W_V in all layers",
     "bov-fixed": "tables in the last third, gain fixed",
     "bov": "Bank of Values, gain learned",
-    "bov-keep": "the same tables beside V",
+    "bov-keep": "tables beside V, weights learned",
     "row8": "x0 W_V in the last third",
     "row12": "half V, half x0 W_V, in the last third",
     "resformer": "ResFormer",
@@ -193,6 +194,11 @@ def later_on_each(plan, over):
     grids = {question_of(one) for one in (plan, over)} - {"at_its_best"}
     both = [text for text in texts() if all(text in texts_beside(grid) for grid in grids)]
     return {text: lead(text, plan, over) for text in both}
+
+
+def called(plan):
+    """A system in words; where its fresh seeds are not registered, as older pictures call it."""
+    return CALLED_HERE.get(plan) or NAMES[plan]
 
 
 def told_later():

@@ -358,7 +358,7 @@ def notebooks_04_and_09_say_that_number_and_gradient_of_v1_help_only_together():
     )
     longer = f"on code, both together lead by {long} nats, and still neither leads alone"
     so = so and content.alone_after_long("v1") == [] and longer in notebook("04")
-    told = "together lead by {} nats on code and {} on the novel".format(*means["both"])
+    told = "lead by {} nats on code and {} on the novel".format(*means["both"])
     so = so and told in notebook("04") and told in notebook("09")
     return dict(so=so) | means
 
