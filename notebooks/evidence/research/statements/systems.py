@@ -8,6 +8,7 @@ from evidence.research import (
     at_best,
     content,
     dose,
+    fair_start,
     gains,
     leads,
     many_answers,
@@ -322,6 +323,23 @@ def notebook_09_does_not_tell_an_own_matrix_from_a_shared_one_at_best_rates():
     so = [*found] == [*TEXTS] and not any(row["clear"] for row in found.values())
     so = so and "at best rates (below) they cannot be told apart on either |" in notebook("09")
     return dict(so=so) | {text: leads.row_in_words(row) for text, row in found.items()}
+
+
+@said
+def one_rate_beyond_the_last_helps_neither_system_of_the_answer():
+    """Means of three seeds; notebook 09 says so of standard and of x0 W_V."""
+    code, novel = (fair_start.steps_beyond(text) for text in TEXTS)
+    found = {
+        "standard, code": code["standard"],
+        "standard, the novel": novel["standard"],
+        "x0 W_V, code": code["x0-v"],
+    }
+    so = all(ahead < 0 for *_, ahead in found.values())
+    so = so and "one rate further both do worse" in notebook("09")
+    return dict(so=so) | {
+        name: f"{further} ahead of {best} by {leads.signed(ahead)}"
+        for name, (best, further, ahead) in found.items()
+    }
 
 
 @said
