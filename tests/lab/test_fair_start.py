@@ -75,7 +75,7 @@ def test_of_each_plan_the_choice_that_it_gets_is_bold_and_no_other(monkeypatch):
     assert columns == "| plan | the recipe's | matrices x 0.5 | matrices x 2 | other rates |"
     assert lines == [
         "| row8 | **2.950** | 3.000 | 2.960 |  |",
-        "| bov-fixed | 2.800 | 2.900 | 2.850 | table x 2: **2.750** |",
+        "| bov-fixed | 2.800 | 2.900 | 2.850 | table ×2: **2.750** |",
     ]
 
 

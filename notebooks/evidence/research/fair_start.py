@@ -41,7 +41,8 @@ def choices(text):
         shown = {rates: leads.number(loss) for rates, loss in tried.items()}
         shown[tried.idxmin()] = f"**{shown[tried.idxmin()]}**"
         line = [shown.pop(rates) for rates in OF_MATRICES]
-        lines.append([plan, *line, "; ".join(f"{rates}: {loss}" for rates, loss in shown.items())])
+        others = (f"{rates.replace(' x ', ' ×')}: {loss}" for rates, loss in shown.items())
+        lines.append([plan, *line, "; ".join(others)])
     return table(["plan", *OF_MATRICES, "other rates"], lines)
 
 
@@ -242,6 +243,12 @@ def better_beyond(text):
     return [plan for plan, (*_, ahead) in steps_beyond(text).items() if ahead > 0]
 
 
+def who_is_better_beyond():
+    """ "none", or "standard on code"."""
+    found = [f"{plan} on {text}" for text in TEXTS for plan in better_beyond(text)]
+    return " and ".join(found) or "none"
+
+
 def beyond_in_words():
     """Of the two systems of the answer, which had chosen the last of three rates."""
     code, novel = (steps_beyond(text) for text in TEXTS)
@@ -249,9 +256,8 @@ def beyond_in_words():
     *_, on_novel = novel["standard"]
     *_, of_token = code["x0-v"]
     return (
-        f"One rate further `standard` is ahead of its best by {leads.signed(of_standard)} on code "
-        f"and {leads.signed(on_novel)} on the novel, and x0 W_V by {leads.signed(of_token)} on "
-        "code (means of three seeds)"
+        f"One rate further `standard` is behind its best by {leads.number(-of_standard)} on code "
+        f"and {leads.number(-on_novel)} on the novel, x0 W_V by {leads.number(-of_token)} on code"
     )
 
 
