@@ -326,6 +326,19 @@ def notebook_09_does_not_tell_an_own_matrix_from_a_shared_one_at_best_rates():
 
 
 @said
+def notebooks_09_and_10_tell_tables_alone_from_tables_beside_v_on_neither_text_at_best_rates():
+    """With one recipe tables alone are ahead. Both lead standard, on both texts."""
+    beside = at_best.later_on_each("bov-keep", "bov-fixed")
+    so = [*beside] == [*TEXTS] and {asked.standing(row) for row in beside.values()} == {"open"}
+    ahead = {asked.standing(at_best.lead(text, "bov-keep")) for text in TEXTS}
+    words = "at best rates neither is clearly ahead on either text."
+    so = so and ahead == {"ahead"} and words in notebook("09")
+    words = "Nor is a table alone clearly ahead of a table beside $V$, or behind it."
+    so = so and words in notebook("10")
+    return dict(so=so) | {text: leads.row_in_words(row) for text, row in beside.items()}
+
+
+@said
 def one_rate_beyond_the_last_helps_neither_system_of_the_answer():
     """Means of three seeds; notebook 09 says so of standard and of x0 W_V."""
     code, novel = (fair_start.steps_beyond(text) for text in TEXTS)
