@@ -1,6 +1,7 @@
 """Is what was foretold of the tuning grids held to their means?"""
 
 import json
+import math
 
 import pandas as pd
 import pytest
@@ -107,3 +108,7 @@ def test_each_system_whose_best_rate_was_the_last_is_tried_one_further():
         asked = {cell["plan"] for cell in title.ONE_FURTHER[text]}
         assert asked == set(fair_start.FURTHER[text])
         assert len(asked) == len(title.ONE_FURTHER[text])
+        for best, further, _ in fair_start.steps_beyond(text).values():
+            assert best.split(" x ")[0] == further.split(" x ")[0]
+            factors = [float(rates.split(" x ")[1]) for rates in (best, further)]
+            assert abs(math.log(factors[1])) > abs(math.log(factors[0])) > 0

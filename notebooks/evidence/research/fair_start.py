@@ -11,7 +11,7 @@ from course.markdown import table
 from evidence.research import answer, leads, pairs, title
 from evidence.research.asked import came_between, it_did, so
 from evidence.research.grids import RATES_TRIED
-from evidence.research.title import TEXTS
+from evidence.research.title import MARGIN, TEXTS
 
 OVERRIDES = {  # factor on the rates of the matrices: the row of at_each_choice
     factor: title.at_times(factor, *title.MATRICES)
@@ -178,11 +178,17 @@ def tuned_later():
     return [plan for plan, names in grids.items() if all(map(pairs.whole, names))]
 
 
+def losses_at_rates(text, plan):
+    """The mean loss of a system at each of the rates that its own grid tried."""
+    question, _ = TUNED_LATER.get(plan, ("tuning", {}))
+    return answer.at_each_choice(text, question)[plan]
+
+
 def foretold_of_rates(plan):
     """What was written before this system was tuned, and what came: means of three seeds."""
-    lines, (question, foretold_) = [], TUNED_LATER[plan]
+    lines, (_, foretold_) = [], TUNED_LATER[plan]
     for text, (rates, other, (low, high)) in foretold_.items():
-        means = answer.at_each_choice(text, question)[plan]
+        means = losses_at_rates(text, plan)
         chosen = answer.rates_in_words(means.idxmin())
         lines.append([f"{' or '.join(rates)} on {text}", f"{so(chosen in rates)}: {chosen}"])
         if plan == "row8":
@@ -190,8 +196,7 @@ def foretold_of_rates(plan):
             apart = (means - usual).abs().max()
             words = f"neighbouring rates within .02 nats on {text}"
             lines.append([words, f"{so(apart < FAR_APART)}: {leads.number(apart)}"])
-        beside, _ = TUNED_LATER.get(other, ("tuning", {}))
-        ahead = answer.at_each_choice(text, beside)[other].min() - means.min()
+        ahead = losses_at_rates(text, other).min() - means.min()
         span = f"{leads.signed(low)} to {leads.signed(high)}"
         words = f"ahead of {other} by {span} on {text}"
         lines.append([words, f"{so(low <= ahead <= high)}: {leads.signed(ahead)}"])
@@ -219,7 +224,6 @@ FURTHER = dict(  # {text: {system: between what one rate further was expected ah
         "bov": (-0.01, 0.01),
     },
 )
-MUCH_BEYOND = 0.01  # so much better, and our mind changes about the fair start
 
 
 def beyond_is_recorded():
@@ -230,8 +234,7 @@ def steps_beyond(text):
     """{system: (its best of the rates tried first, one further, how far this is ahead)}"""
     steps, further = {}, answer.at_each_choice(text, FURTHER_RATES)
     for plan in FURTHER[text]:
-        question, _ = TUNED_LATER.get(plan, ("tuning", {}))
-        tried, beyond = answer.at_each_choice(text, question)[plan], further[plan].dropna()
+        tried, beyond = losses_at_rates(text, plan), further[plan].dropna()
         ahead = tried.min() - beyond.item()
         rates = map(answer.rates_in_words, (tried.idxmin(), beyond.index.item()))
         steps[plan] = (*rates, ahead)
@@ -272,5 +275,5 @@ def foretold_of_beyond():
             lines.append([words, f"{so(low <= ahead <= high)}: {leads.signed(ahead)}"])
         *_, ahead = steps_beyond(text)["standard"]
         words = f"our mind changes on {text}: standard better by more than .01"
-        lines.append([words, it_did(ahead > MUCH_BEYOND)])
+        lines.append([words, it_did(ahead > MARGIN)])
     return table(["foretold", "came"], lines)

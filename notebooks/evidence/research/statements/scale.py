@@ -1,7 +1,5 @@
 """What is said of a model of 135M parameters, and of whole generations on a GPU?"""
 
-from operator import itemgetter
-
 from evidence.research import asked, at_d12, dose, gpu_table, leads
 from evidence.research.statements import said
 from evidence.research.statements.systems import front_page, notebook
@@ -92,21 +90,19 @@ def whole_generations_with_tables_are_faster_behind_long_texts_where_a_token_is_
 @said
 def svformer_writes_a_few_per_cent_faster_and_short_texts_leave_the_bytes_unused():
     """Notebook 05 compares whole generations at one number of texts and one length."""
-    rows = gpu_table.gpu_rows("generation", "gpu_session.json")
-    at = itemgetter("texts", "length")
-    speed, reached = {}, {}
-    for plan in ("standard", "svformer"):
-        of_plan = [row for row in rows if row["plan"] == plan]
-        speed[plan] = {at(row): row["tokens_per_second"] for row in of_plan}
-        floor = {at(row): row["floor_tokens_per_second"] for row in of_plan}
-        reached[plan] = {place: speed[plan][place] / floor[place] for place in floor}
-    times = [speed["svformer"][place] / speed["standard"][place] for place in speed["standard"]]
-    shares = reached["standard"]
-    short, many, long = shares[1, 4096], shares[64, 4096], shares[1, 131_072]
-    so = 1 < min(times) and max(times) < 1.1 and short < 0.1 and min(many, long) > 0.5
+    found = [row for row in gpu_table.recorded_steps() if row["plan"] == "svformer"]
+    times = [row["times_standard"] for row in found]
+    shapes = {
+        "one short text": (1, 4096),
+        "64 short texts": (64, 4096),
+        "one long text": (1, 131_072),
+    }
+    steps = {name: gpu_table.step_of("standard", *shape) for name, shape in shapes.items()}
+    shares = {name: gpu_table.share_of_floor(row) for name, row in steps.items()}
+    short, *others = shares.values()
+    so = 1 < min(times) and max(times) < 1.1 and short < 0.1 and min(others) > 0.5
     words = "little behind one short text, most of it behind many texts or long ones."
     faster = "there SVFormer is faster by a few per cent."
     so = so and words in notebook("05") and faster in notebook("05")
-    reached_ = {"one short text": short, "64 short texts": many, "one long text": long}
-    faster_ = f"{min(times):.2f} to {max(times):.2f} times as fast"
-    return dict(so=so, faster=faster_) | {k: gpu_table.per_cent(v) for k, v in reached_.items()}
+    told = {name: gpu_table.per_cent(share) for name, share in shares.items()}
+    return dict(so=so, faster=f"{gpu_table.range_in_words(times)} times as fast") | told
