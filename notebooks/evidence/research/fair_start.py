@@ -165,6 +165,34 @@ TUNED_LATER = {
             novel=(GAIN_SLOWED, "row8", (-0.01, 0.01)),
         ),
     ),
+    "row6": (
+        "tuning_v1_gain",
+        dict(
+            code=((AT_USUAL, *GAIN_SLOWED), "row5", (-0.03, 0.03)),
+            novel=((*GAIN_SLOWED, AT_HALF), "row5", (-0.01, 0.01)),
+        ),
+    ),
+    "row2": (
+        "tuning_own_gain",
+        dict(
+            code=((*GAIN_SLOWED, AT_HALF), "standard", (-0.02, 0.01)),
+            novel=((*GAIN_SLOWED, AT_HALF), "standard", (-0.02, 0.005)),
+        ),
+    ),
+    "row11": (
+        "tuning_open",
+        dict(
+            code=((AT_USUAL, *GAIN_SLOWED), "row5", (-0.03, 0.03)),
+            novel=((*GAIN_SLOWED, AT_HALF), "row5", (-0.01, 0.01)),
+        ),
+    ),
+    "row13": (
+        "tuning_open",
+        dict(
+            code=((AT_USUAL, *GAIN_SLOWED), "row8", (-0.04, 0.02)),
+            novel=((*GAIN_SLOWED, AT_HALF), "row8", (-0.01, 0.01)),
+        ),
+    ),
 }
 FAR_APART = 0.02  # foretold of neighbouring rates of row8
 

@@ -339,6 +339,21 @@ RATES_TRIED = dict(
         title.TUNING_GAIN,
         title.EXPECTED_GAIN,
     ),
+    tuning_v1_gain=(
+        "The rates of the first layer's V with a learned gain in the last third",
+        title.TUNING_V1_GAIN,
+        title.EXPECTED_V1_GAIN,
+    ),
+    tuning_own_gain=(
+        "The rates of V with a learned gain in the last third: matrices and gains",
+        title.TUNING_OWN_GAIN,
+        title.EXPECTED_OWN_GAIN,
+    ),
+    tuning_open=(
+        "The rates of V with learned weights beside V1 and beside x0 W_V (row11, row13)",
+        title.TUNING_OPEN,
+        title.EXPECTED_OPEN,
+    ),
 )
 for question, (what, cells, expected) in RATES_TRIED.items():
     for name, base in title.BASE_OF.items():
