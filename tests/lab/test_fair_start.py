@@ -78,6 +78,11 @@ def test_of_each_plan_the_choice_that_it_gets_is_bold_and_no_other(monkeypatch):
         "| row8 | **2.950** | 3.000 | 2.960 |  |",
         "| bov-fixed | 2.800 | 2.900 | 2.850 | table ×2: **2.750** |",
     ]
+    _, _, *lines = fair_start.taken().split("\n")
+    assert lines == [
+        "| row8 | the recipe's | the recipe's |",
+        "| bov-fixed | table x 2 | table x 2 |",
+    ]
 
 
 def test_one_rate_further_is_held_against_the_best_of_those_that_were_tried(monkeypatch):

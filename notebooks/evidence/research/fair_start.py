@@ -9,7 +9,7 @@ import json
 
 from course.markdown import table
 from evidence.research import answer, leads, pairs, title
-from evidence.research.asked import came_between, it_did, so
+from evidence.research.asked import NAMED, came_between, it_did, so
 from evidence.research.grids import RATES_TRIED
 from evidence.research.title import MARGIN, TEXTS
 
@@ -35,7 +35,7 @@ OF_MATRICES = (AT_USUAL, AT_HALF, AT_TWICE)  # a column each of the table of cho
 def choices(text):
     """A row a plan that was tuned: its mean loss at each of its rates, and in bold what it gets."""
     means, lines = answer.at_each_choice(text, *RATES_TRIED, FURTHER_RATES), []
-    means.index = [answer.rates_in_words(at) for at in means.index]
+    means = means.rename(index=answer.rates_in_words)
     for plan in means:
         tried = means[plan].dropna()
         shown = {rates: leads.number(loss) for rates, loss in tried.items()}
@@ -44,6 +44,15 @@ def choices(text):
         others = (f"{rates.replace(' x ', ' ×')}: {loss}" for rates, loss in shown.items())
         lines.append([plan, *line, "; ".join(others)])
     return table(["plan", *OF_MATRICES, "other rates"], lines)
+
+
+def taken():
+    """The choice as a small table: the rates that each plan gets, on each text."""
+    best = [answer.at_each_choice(text, *RATES_TRIED).idxmin() for text in TEXTS]
+    lines = []
+    for plan in best[0].index:
+        lines.append([plan, *(answer.rates_in_words(chosen[plan]) for chosen in best)])
+    return table(["plan", *(f"on {NAMED[text]}" for text in TEXTS)], lines)
 
 
 def at_factor(text, factor):

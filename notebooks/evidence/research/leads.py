@@ -18,7 +18,8 @@ from scipy import stats
 
 from minimal.compare import intervals
 
-COUNTS = "no one two three four five six seven eight nine ten eleven twelve".split()
+UP_TO_TWELVE = "no one two three four five six seven eight nine ten eleven twelve"
+COUNTS = f"{UP_TO_TWELVE} thirteen fourteen fifteen sixteen".split()
 
 SETTING = ("corpus", "steps", "batch", "rows", "evaluate")  # what is asked beside plan and changes
 
