@@ -234,7 +234,7 @@ def test_what_passes_of_a_value_is_its_number_or_its_gradient():
 @pytest.mark.parametrize("text", ["code", "novel"])
 @pytest.mark.parametrize("plan", at_best.ON_FRESH_SEEDS)
 def test_a_system_that_was_tuned_later_has_the_rates_that_its_grid_chose(plan, text):
-    question, _ = fair_start.TUNED_LATER[plan]
+    question = fair_start.TUNED_LATER[plan].question
     fresh = GRIDS.get(f"{at_best.ON_FRESH_SEEDS[plan].question}_{text}")
     if not fresh:
         pytest.skip("its fresh seeds are not registered")

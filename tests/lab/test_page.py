@@ -224,7 +224,7 @@ def test_a_mean_is_clear_above_zero_below_or_neither():
 
 WAITING = re.findall(r'"(\w+)"', " ".join(re.findall(r"whole\((.*?)\)", TEMPLATE)))
 # told a text at a time, by modules that ask for their grids themselves
-LATER = {question for question, _ in fair_start.TUNED_LATER.values()}
+LATER = {tuned.question for tuned in fair_start.TUNED_LATER.values()}
 LATER |= {later.question for later in at_best.ON_FRESH_SEEDS.values()}
 AT_BEST = ("fair", "at_its_best", "as_wide", *sorted(LATER))
 for question in ("dose", "who_needs", "content_gradient", *AT_BEST, "own_mixture"):

@@ -6,6 +6,7 @@ Three seeds chose each rate, so these are their means: a choice favours whom the
 
 import itertools
 import json
+from typing import NamedTuple
 
 from course.markdown import table
 from evidence.research import answer, leads, pairs, title
@@ -123,119 +124,120 @@ def foretold():
 
 # ---- systems that were tuned after the six -------------------------------------------------------
 
-# {system: (its question, {text: (rates that were expected, beside whom, how far ahead of it)})}
+
+class Tuned(NamedTuple):
+    """A system that was tuned later, and what was written before its rates were tried."""
+
+    question: str  # its tuning grids
+    rates: dict  # {text: those of which one was expected to be best}
+    rival: str
+    over_rival: dict  # {text: (lowest, highest) lead over that, each at its best}
+    neighbours: float | None = None  # nats within which its other rates were expected
+
+
+SLOWED_OR_HALF = (*GAIN_SLOWED, AT_HALF)
 TUNED_LATER = {
-    "row8": (
+    "row8": Tuned(
         "tuning_third",
-        dict(
-            code=((AT_TWICE,), "x0-v", (-0.03, 0.03)),
-            novel=((AT_USUAL,), "x0-v", (-0.01, 0.01)),
-        ),
+        dict(code=(AT_TWICE,), novel=(AT_USUAL,)),
+        "x0-v",
+        dict(code=(-0.03, 0.03), novel=(-0.01, 0.01)),
+        neighbours=0.02,
     ),
-    "row12": (
+    "row12": Tuned(
         "tuning_half",
-        dict(
-            code=((AT_USUAL, AT_TWICE), "row8", (-0.08, -0.02)),
-            novel=((AT_USUAL, AT_HALF), "row8", (-0.015, 0.015)),
-        ),
+        dict(code=(AT_USUAL, AT_TWICE), novel=(AT_USUAL, AT_HALF)),
+        "row8",
+        dict(code=(-0.08, -0.02), novel=(-0.015, 0.015)),
     ),
-    "bov": (
+    "bov": Tuned(
         "tuning_bank",
-        dict(
-            code=((*GAIN_SLOWED, AT_TWICE), "bov-fixed", (-0.03, 0.03)),
-            novel=(GAIN_SLOWED, "bov-fixed", (-0.01, 0.01)),
-        ),
+        dict(code=(*GAIN_SLOWED, AT_TWICE), novel=GAIN_SLOWED),
+        "bov-fixed",
+        dict(code=(-0.03, 0.03), novel=(-0.01, 0.01)),
     ),
-    "row5": (
+    "row5": Tuned(
         "tuning_first",
-        dict(
-            code=((AT_USUAL,), "resformer", (-0.06, -0.01)),
-            novel=((AT_USUAL, AT_HALF), "resformer", (-0.015, 0.015)),
-        ),
+        dict(code=(AT_USUAL,), novel=(AT_USUAL, AT_HALF)),
+        "resformer",
+        dict(code=(-0.06, -0.01), novel=(-0.015, 0.015)),
     ),
-    "neutreno": (
+    "neutreno": Tuned(
         "tuning_first",
-        dict(
-            code=((AT_HALF,), "standard", (-0.01, 0.03)),
-            novel=((AT_HALF,), "standard", (0, 0.02)),
-        ),
+        dict(code=(AT_HALF,), novel=(AT_HALF,)),
+        "standard",
+        dict(code=(-0.01, 0.03), novel=(0, 0.02)),
     ),
-    "bov-keep": (
+    "bov-keep": Tuned(
         "tuning_keep",
-        dict(
-            code=((AT_TWICE,), "bov-fixed", (-0.07, 0)),
-            novel=(GAIN_SLOWED, "bov-fixed", (-0.015, 0)),
-        ),
+        dict(code=(AT_TWICE,), novel=GAIN_SLOWED),
+        "bov-fixed",
+        dict(code=(-0.07, 0), novel=(-0.015, 0)),
     ),
-    "row9": (
+    "row9": Tuned(
         "tuning_gain",
-        dict(
-            code=((AT_USUAL, *GAIN_SLOWED, AT_TWICE), "row8", (-0.03, 0.03)),
-            novel=(GAIN_SLOWED, "row8", (-0.01, 0.01)),
-        ),
+        dict(code=(AT_USUAL, *GAIN_SLOWED, AT_TWICE), novel=GAIN_SLOWED),
+        "row8",
+        dict(code=(-0.03, 0.03), novel=(-0.01, 0.01)),
     ),
-    "row6": (
+    "row6": Tuned(
         "tuning_v1_gain",
-        dict(
-            code=((AT_USUAL, *GAIN_SLOWED), "row5", (-0.03, 0.03)),
-            novel=((*GAIN_SLOWED, AT_HALF), "row5", (-0.01, 0.01)),
-        ),
+        dict(code=(AT_USUAL, *GAIN_SLOWED), novel=SLOWED_OR_HALF),
+        "row5",
+        dict(code=(-0.03, 0.03), novel=(-0.01, 0.01)),
     ),
-    "row2": (
+    "row2": Tuned(
         "tuning_own_gain",
-        dict(
-            code=((*GAIN_SLOWED, AT_HALF), "standard", (-0.02, 0.01)),
-            novel=((*GAIN_SLOWED, AT_HALF), "standard", (-0.02, 0.005)),
-        ),
+        dict(code=SLOWED_OR_HALF, novel=SLOWED_OR_HALF),
+        "standard",
+        dict(code=(-0.02, 0.01), novel=(-0.02, 0.005)),
     ),
-    "row11": (
+    "row11": Tuned(
         "tuning_open",
-        dict(
-            code=((AT_USUAL, *GAIN_SLOWED), "row5", (-0.03, 0.03)),
-            novel=((*GAIN_SLOWED, AT_HALF), "row5", (-0.01, 0.01)),
-        ),
+        dict(code=(AT_USUAL, *GAIN_SLOWED), novel=SLOWED_OR_HALF),
+        "row5",
+        dict(code=(-0.03, 0.03), novel=(-0.01, 0.01)),
     ),
-    "row13": (
+    "row13": Tuned(
         "tuning_open",
-        dict(
-            code=((AT_USUAL, *GAIN_SLOWED), "row8", (-0.04, 0.02)),
-            novel=((*GAIN_SLOWED, AT_HALF), "row8", (-0.01, 0.01)),
-        ),
+        dict(code=(AT_USUAL, *GAIN_SLOWED), novel=SLOWED_OR_HALF),
+        "row8",
+        dict(code=(-0.04, 0.02), novel=(-0.01, 0.01)),
     ),
 }
-FAR_APART = 0.02  # foretold of neighbouring rates of row8
 
 
 def tuned_later():
     """The systems whose tuning grids are whole on both texts."""
-    grids = {
-        plan: [f"{question}_{text}" for text in TEXTS]
-        for plan, (question, _) in TUNED_LATER.items()
+    whole = {
+        plan: all(pairs.whole(f"{tuned.question}_{text}") for text in TEXTS)
+        for plan, tuned in TUNED_LATER.items()
     }
-    return [plan for plan, names in grids.items() if all(map(pairs.whole, names))]
+    return [plan for plan, both in whole.items() if both]
 
 
 def losses_at_rates(text, plan):
     """The mean loss of a system at each of the rates that its own grid tried."""
-    question, _ = TUNED_LATER.get(plan, ("tuning", {}))
+    question = TUNED_LATER[plan].question if plan in TUNED_LATER else "tuning"
     return answer.at_each_choice(text, question)[plan]
 
 
 def foretold_of_rates(plan):
     """What was written before this system was tuned, and what came: means of three seeds."""
-    lines, (_, foretold_) = [], TUNED_LATER[plan]
-    for text, (rates, other, (low, high)) in foretold_.items():
-        means = losses_at_rates(text, plan)
-        chosen = answer.rates_in_words(means.idxmin())
+    lines, tuned = [], TUNED_LATER[plan]
+    for text in TEXTS:
+        rates, means = tuned.rates[text], losses_at_rates(text, plan).rename(answer.rates_in_words)
+        chosen = means.idxmin()
         lines.append([f"{' or '.join(rates)} on {text}", f"{so(chosen in rates)}: {chosen}"])
-        if plan == "row8":
-            usual = means[[answer.rates_in_words(at) == AT_USUAL for at in means.index]].item()
-            apart = (means - usual).abs().max()
-            words = f"neighbouring rates within .02 nats on {text}"
-            lines.append([words, f"{so(apart < FAR_APART)}: {leads.number(apart)}"])
-        ahead = losses_at_rates(text, other).min() - means.min()
+        if tuned.neighbours:
+            apart = (means - means[AT_USUAL]).abs().max()
+            within = f"{tuned.neighbours:g}".lstrip("0")
+            words = f"neighbouring rates within {within} nats on {text}"
+            lines.append([words, f"{so(apart < tuned.neighbours)}: {leads.number(apart)}"])
+        low, high = tuned.over_rival[text]
+        ahead = losses_at_rates(text, tuned.rival).min() - means.min()
         span = f"{leads.signed(low)} to {leads.signed(high)}"
-        words = f"ahead of {other} by {span} on {text}"
+        words = f"ahead of {tuned.rival} by {span} on {text}"
         lines.append([words, f"{so(low <= ahead <= high)}: {leads.signed(ahead)}"])
     return table(["foretold", "came"], lines)
 
