@@ -369,6 +369,13 @@ for name, base in title.BASE_OF.items():
         also=held_out,
         expected=title.EXPECTED_BEYOND,
     )
+    GRIDS[f"tuning_finer_{name}"] = Grid(
+        f"Half a step of rates to both sides of what standard and x0 W_V chose; {name}",
+        title.FINER[name],
+        base=base,
+        also=held_out,
+        expected=title.EXPECTED_FINER,
+    )
 
 # On other seeds than those that chose the rates: a choice favours whom their noise favoured. Ten
 # where three left both leads open; five of these for the main table of systems, each at its own
