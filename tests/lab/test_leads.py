@@ -1,5 +1,6 @@
 """Is a lead the mean over pairs, on rows whose leads are known?"""
 
+import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
@@ -44,12 +45,41 @@ def test_intervals_of_the_table_are_those_of_scipy():
 
 
 def test_the_error_of_the_rows_makes_an_interval_wider_and_never_moves_its_middle():
-    theirs = {seed: [3.0, 3.2, 3.4, 3.1] for seed in range(3)}
-    alike = {seed: [2.9, 3.1, 3.3, 3.0 - seed / 100] for seed in range(3)}
-    apart = {seed: [2.6, 3.5, 3.0, 3.2 - seed / 100] for seed in range(3)}
+
+    def reads(of_seed):
+        stretches = {seed: of_seed(seed / 100) for seed in range(3)}
+        return {seed: leads.Read(sum(some) / 4, some) for seed, some in stretches.items()}
+
+    theirs = reads(lambda more: [3.0, 3.2, 3.4, 3.1])
+    alike = reads(lambda more: [2.9, 3.1, 3.3, 3.0 - more])
+    apart = reads(lambda more: [2.6, 3.5, 3.0, 3.2 - more])
     one, two = (leads.as_row_with_rows("bov", ours, theirs) for ours in (alike, apart))
     assert one["difference"] == pytest.approx(two["difference"]) == pytest.approx(0.1025)
     assert two["high"] - two["low"] > one["high"] - one["low"]
+
+
+def test_a_lead_is_of_the_whole_loss_though_the_last_stretch_of_a_text_is_shorter():
+    """Two stretches of sixteen rows and one of four: 36 rows."""
+    theirs = {seed: leads.Read(3.0, [3.0, 3.0, 3.0]) for seed in range(3)}
+    ours = {seed: leads.Read((2.9 * 32 + 2.0 * 4) / 36, [2.9, 2.9, 2.0]) for seed in range(3)}
+    found = leads.as_row_with_rows("bov", ours, theirs)["difference"]
+    assert found == pytest.approx((0.1 * 32 + 1.0 * 4) / 36)
+
+
+def test_the_error_along_a_text_counts_that_neighbours_are_alike():
+    chance, ratios = np.random.default_rng(0), []
+    for _ in range(200):
+        each, files = chance.normal(size=60), np.repeat(chance.normal(size=20), 3)
+        ratios.append([leads.error_along(some) / stats.sem(some) for some in (each, files)])
+    alone, alike = np.mean(ratios, axis=0)
+    assert 0.9 < alone < 1 and alike > 1.3
+
+    # and by its sums: the reach of sixty numbers is three
+    apart, n = files - files.mean(), 60
+    by_hand = sum(
+        max(0, 1 - abs(i - j) / 4) * apart[i] * apart[j] for i in range(n) for j in range(n)
+    )
+    assert leads.error_along(files) == pytest.approx((by_hand / (n * (n - 1))) ** 0.5)
 
 
 def test_every_recorded_run_is_a_row_of_the_table():

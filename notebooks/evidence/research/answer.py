@@ -211,7 +211,7 @@ def at_their_best(text):
     of_rows = {plan: {} for plan in best.index}
     for row, differs in zip(pairs.whole_rows(f"tuning_{text}"), df.differs):
         if differs == best[row["plan"]]:
-            of_rows[row["plan"]][row["seed"]] = row["held_out"]
+            of_rows[row["plan"]][row["seed"]] = leads.Read.of(row)
     theirs = of_rows.pop("standard")
     found = [leads.as_row_with_rows(plan, ours, theirs) for plan, ours in of_rows.items()]
     return sorted(found, key=lambda row: -row["difference"])

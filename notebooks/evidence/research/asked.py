@@ -23,11 +23,11 @@ def texts(question):
 
 
 def held_out_losses(question, text):
-    """{cell: {seed: a loss a stretch of held-out rows}}; nothing until the grid is whole."""
+    """{cell: {seed: what was lost on the held-out text}}; nothing until the grid is whole."""
     found = {}
     for row in pairs.whole_rows(f"{question}_{text}"):
         cell = leads.cell_of(row["plan"], row["asked"].get("changes") or {})
-        found.setdefault(cell, {})[row["seed"]] = row["held_out"]
+        found.setdefault(cell, {})[row["seed"]] = leads.Read.of(row)
     return found
 
 

@@ -7,8 +7,6 @@
 What was foretold stands in title.EXPECTED_DOSE; here each of its sentences meets what came.
 """
 
-from statistics import fmean
-
 from course import figures
 from course.markdown import table
 from evidence.research import answer, asked, at_d12, leads, pairs
@@ -345,9 +343,7 @@ def known_beyond():
 def ahead_by_seed(question, text, cell, over="standard"):
     """How far a cell is ahead of another, seed by seed."""
     found = asked.held_out_losses(question, text)
-    ours, theirs = (
-        {seed: fmean(rows) for seed, rows in found[one].items()} for one in (cell, over)
-    )
+    ours, theirs = ({seed: read.loss for seed, read in found[one].items()} for one in (cell, over))
     return leads.between(ours, theirs)
 
 

@@ -21,7 +21,7 @@ from course import records
 from course.markdown import table
 from evidence.research import title
 from evidence.research.asked import so
-from evidence.research.leads import as_row_with_rows, row_in_words
+from evidence.research.leads import Read, as_row_with_rows, row_in_words
 from evidence.research.pairs import rows_once_whole
 from evidence.research.title import TEXTS
 from minimal.analysis import observe
@@ -163,7 +163,10 @@ def both_recorded():
 def lead_after(text, what, over="nothing"):
     """How far the model with one replacement is ahead of that with another: below zero, it lost."""
     held = {row["seed"]: row["held_out"] for row in recorded_rows(text)}
-    ours, theirs = ({seed: by[name] for seed, by in held.items()} for name in (what, over))
+    ours, theirs = (
+        {seed: Read(statistics.fmean(by[name]), by[name]) for seed, by in held.items()}
+        for name in (what, over)
+    )
     return as_row_with_rows(what, ours, theirs)
 
 

@@ -98,9 +98,8 @@ def lead_in_table(grid, cell):
     ours, theirs = sides.values()
     if not all("held_out" in row for side in (ours, theirs) for row in side.values()):
         return leads.with_interval(leads.cell_lead(pairs.runs_of(grid), cell))
-    kept = [
-        {seed: side[seed]["held_out"] for seed in ours if seed in theirs} for side in sides.values()
-    ]
+    both = ours.keys() & theirs.keys()
+    kept = [{seed: leads.Read.of(side[seed]) for seed in both} for side in (ours, theirs)]
     return leads.row_in_words(leads.as_row_with_rows(cell, *kept))
 
 

@@ -132,8 +132,8 @@ def beyond_the_sum(text):
 
 
 def plus(ours, theirs):
-    """{seed: stretch by stretch}, added."""
-    return {seed: [sum(pair) for pair in zip(ours[seed], theirs[seed])] for seed in ours}
+    """{seed: what was lost}, added."""
+    return {seed: ours[seed].plus(theirs[seed]) for seed in ours}
 
 
 def of_two():
