@@ -81,7 +81,11 @@ def test_what_a_mean_alone_says_is_called_so():
     assert asked.below(row, 0.05).startswith("so: ")
     assert asked.within(row, 0.021).startswith("so: ")
     assert asked.within(row, 0.01).startswith("not so, in the mean")
-    assert asked.came_between(row, 0.02, 0.04).startswith("less: ")
+    assert asked.came_between(row, 0.03, 0.04).startswith("less: ")
+    assert asked.came_between(row, 0.02, 0.04).startswith("less, in the mean: ")
+    assert asked.came_between(row, 0.0, 0.001).startswith("more: ")
+    assert asked.came_between(row, 0.0, 0.02).startswith("so: ")
+    assert asked.came_between(row, 0.01, 0.04).startswith("so, in the mean: ")
     assert asked.standing(row) == "ahead"
     assert asked.standing(row | dict(high=0.009)) == "level"
     assert asked.standing(row | dict(low=-0.01, clear=False)) == "open"

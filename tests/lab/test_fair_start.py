@@ -38,7 +38,7 @@ def test_a_rate_above_the_recipes_is_named_with_who_wants_it(losses):
     assert came["matrices: the recipe's rate or half of it is best for every plan"] == (
         "not so: twice the rate is best for bov-fixed on code; for bov-fixed on novel"
     )
-    assert came["x0-v ahead by 0.08 to 0.13 on code"].startswith("so: ")
+    assert came["x0-v ahead by 0.08 to 0.13 on code"].startswith("so, in the mean: ")
     assert came["x0-v ahead by 0.02 to 0.04 on novel"].startswith("more: ")
 
 

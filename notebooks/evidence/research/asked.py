@@ -66,13 +66,18 @@ def named_if_alone(claim, told):
     return f"{claim} (on {NAMED[told[0]]})" if len(told) == 1 else claim
 
 
-# Did it come as foretold? "so" and "not so" where the interval decides, else what the mean says.
+# Did it come as foretold? The interval decides where it lies on one side; else the mean does, and
+# the words say so.
+IN_THE_MEAN = ", in the mean"
 
 
 def came_between(row, low, high):
     mean = row["difference"]
     word = "so" if low <= mean <= high else "less" if mean < low else "more"
-    return f"{word}: {row_in_words(row)}"
+    inside = low <= row["low"] and row["high"] <= high
+    outside = row["high"] < low or high < row["low"]
+    doubt = "" if inside or outside else IN_THE_MEAN
+    return f"{word}{doubt}: {row_in_words(row)}"
 
 
 def above(row, least):
@@ -102,5 +107,5 @@ def it_did(holds):
 def came_or_not(row, shown, likely, refuted):
     word = so(likely)
     if not (shown or refuted):
-        word += ", in the mean"
+        word += IN_THE_MEAN
     return f"{word}: {row_in_words(row)}"
