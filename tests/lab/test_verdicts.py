@@ -5,7 +5,7 @@ import json
 import pytest
 
 from course import records
-from evidence.research import bypass_seeds, pairs, portraits, states, tallies, verdicts
+from evidence.research import bypass_seeds, claims, pairs, portraits, states, tallies, verdicts
 from evidence.research.grids import GRIDS, Grid
 from minimal.compare import intervals
 from minimal.compare import runs as runs_module
@@ -345,3 +345,35 @@ def test_rows_are_read_anew_when_their_file_is_written_anew(tmp_path, monkeypatc
         results.write(tmp_path / "made.json", head | dict(rows=[row]))
         assert pairs.whole_rows("made") == [row]
         assert pairs.settings(("made",)) == {("tiny", "{}"): [row]}
+
+
+LEADS_AT_BEST = {  # (ours, over): (lead, low, high)
+    ("resformer", "denseformer"): (0.03, 0.02, 0.04),
+    ("resformer", "neutreno"): (0.05, 0.03, 0.07),
+    ("bov-fixed", "bov-keep"): (-0.005, -0.02, 0.01),
+    ("row5", "standard"): (-0.03, -0.04, -0.02),
+    ("row8", "standard"): (0.02, 0.01, 0.03),
+    ("bov-fixed", "standard"): (0.2, 0.1, 0.3),
+}
+
+
+def test_a_claim_is_asked_again_where_each_system_has_its_best_rates(monkeypatch):
+    def lead(text, plan, over="standard"):
+        mean, low, high = LEADS_AT_BEST[plan, over]
+        return dict(difference=mean, low=low, high=high, clear=low * high > 0)
+
+    monkeypatch.setattr(claims.at_best, "lead", lead)
+    assert claims.said_at_best("res-rivals", "code").startswith("reproduced; ")
+    assert claims.said_at_best("bov-keep", "code").startswith("too close for our seeds; ")
+    assert claims.said_at_best("bov-no-cost", "code").startswith("not reproduced; row5 ahead of")
+
+
+def test_a_claim_is_asked_again_only_if_all_its_systems_were_tuned(monkeypatch):
+    monkeypatch.setattr(claims.at_best, "told_systems", lambda: ["resformer", "neutreno"])
+    assert not claims.of_tuned_systems("res-rivals")
+    monkeypatch.setattr(
+        claims.at_best, "told_systems", lambda: ["resformer", "neutreno", "denseformer"]
+    )
+    assert claims.of_tuned_systems("res-rivals")
+    assert not claims.of_tuned_systems("res-lengths")  # it asks of several lengths
+    assert not claims.of_tuned_systems("bov-deterministic")  # no runs decide it

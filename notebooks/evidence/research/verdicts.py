@@ -128,16 +128,22 @@ def judged(claim, files=None, most_seeds=True):
     every, lacking = comparisons_of(claim, files, most_seeds)
     several = len({(found["size"], json.dumps(found["asked"])) for found in every}) > 1
     words = "; ".join(comparison_in_words(found, several) for found in every)
-    if any(found["holds"] is False for found in every):
-        verdict = "not reproduced"
-    elif lacking or not all(found["enough"] for found in every):
+    verdict = verdict_of(found["holds"] for found in every)
+    if verdict != REFUTED and (lacking or not all(found["enough"] for found in every)):
         verdict = "open"
-    elif all(found["holds"] for found in every):
-        verdict = "reproduced"
-    else:
-        verdict = "too close for our seeds"
     evidence = f"notebooks/evidence/{every[0]['file']}.json" if every else None
     return verdict, evidence, words and words + "."
+
+
+REFUTED = "not reproduced"
+
+
+def verdict_of(holding):
+    """Of comparisons that hold (True), do not (False), or cannot be told (None)."""
+    holding = list(holding)
+    if False in holding:
+        return REFUTED
+    return "reproduced" if all(holding) else "too close for our seeds"
 
 
 def comparisons_of(claim, files=None, most_seeds=True):
