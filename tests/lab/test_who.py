@@ -42,9 +42,12 @@ def test_nothing_is_told_before_a_grid_is_whole(record):
 @pytest.mark.parametrize(
     "novel, heading",
     [
-        (ONES, "Queries and keys need the stream of their layer, values do not"),
-        (dict(ONES, k=0.0), "Queries need the stream of their layer, values do not"),
-        (dict(q=-0.03, k=-0.04, v=-0.05), "Queries and keys need the stream of their layer"),
+        (ONES, "In all layers queries and keys need the stream of their layer, values do not"),
+        (dict(ONES, k=0.0), "In all layers queries need the stream of their layer, values do not"),
+        (
+            dict(q=-0.03, k=-0.04, v=-0.05),
+            "In all layers queries and keys need the stream of their layer",
+        ),
         (dict(q=0.03, k=0.04, v=0.05), "No part of attention is clearly worse without the stream"),
     ],
 )

@@ -228,6 +228,16 @@ def gained(text):
     return leads.number(standard.iloc[0] - standard.min())
 
 
+def gained_on_older():
+    """What they gain it over the recipe of the older grids, on the same seeds and the same rows:
+    those of the novel, which has no more than the older grids read."""
+    best = at_each_choice("novel").standard.idxmin()
+    df = pairs.runs_of("tuning_novel")
+    tuned = df[(df.plan == "standard") & (df.differs == best)].set_index("seed").loss
+    older = leads.cell_by_seed(pairs.runs_of("thirteen_rows"), "standard")
+    return leads.number(leads.between(tuned, older).mean())
+
+
 def rates_in_words(differs):
     """ "matrices x 2" or "table x 2" of what a row was asked, as text."""
     overrides = json.loads(differs).get("overrides", {})

@@ -157,7 +157,8 @@ def texts_of_wide():
 
 
 def over_as_wide(text):
-    """Tables ahead of a standard as large, each at its own best rates: a row of a table."""
+    """Tables at their best rates ahead of a standard as large, at those that standard chose: a row
+    of a table."""
     return asked.lead("at_its_best", text, TABLES_FIXED, WIDENED_STANDARD, of="as_wide")
 
 

@@ -57,8 +57,8 @@ def who_is_behind():
     if not need:
         return "No part of attention is clearly worse without the stream on every text"
     if not free:
-        return f"{named(need).capitalize()} need the stream of their layer"
-    return f"{named(need).capitalize()} need the stream of their layer, {named(free)} do not"
+        return f"In all layers {named(need)} need the stream of their layer"
+    return f"In all layers {named(need)} need the stream of their layer, {named(free)} do not"
 
 
 def sentence():
