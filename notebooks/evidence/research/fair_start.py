@@ -33,10 +33,15 @@ FURTHER_RATES = "tuning_beyond"  # one rate further, where the last was the best
 OF_MATRICES = (AT_USUAL, AT_HALF, AT_TWICE)  # a column each of the table of choices
 
 
+def by_rates(means):
+    """The same with rates in words."""
+    return means.set_axis([answer.rates_in_words(at) for at in means.index])
+
+
 def choices(text):
     """A row a plan that was tuned: its mean loss at each of its rates, and in bold what it gets."""
     means, lines = answer.at_each_choice(text, *RATES_TRIED, FURTHER_RATES), []
-    means = means.rename(index=answer.rates_in_words)
+    means = by_rates(means)
     for plan in means:
         tried = means[plan].dropna()
         shown = {rates: leads.number(loss) for rates, loss in tried.items()}
@@ -226,7 +231,7 @@ def foretold_of_rates(plan):
     """What was written before this system was tuned, and what came: means of three seeds."""
     lines, tuned = [], TUNED_LATER[plan]
     for text in TEXTS:
-        rates, means = tuned.rates[text], losses_at_rates(text, plan).rename(answer.rates_in_words)
+        rates, means = tuned.rates[text], by_rates(losses_at_rates(text, plan))
         chosen = means.idxmin()
         lines.append([f"{' or '.join(rates)} on {text}", f"{so(chosen in rates)}: {chosen}"])
         if tuned.neighbours:
@@ -315,4 +320,42 @@ def foretold_of_beyond():
         *_, ahead = steps_beyond(text)["standard"]
         words = f"our mind changes on {text}: standard better by more than .01"
         lines.append([words, it_did(ahead > MARGIN)])
+    return table(["foretold", "came"], lines)
+
+
+# ---- half a step to both sides -------------------------------------------------------------------
+
+FINER_RATES = "tuning_finer"
+FINER = dict(  # {text: {system: {rates: between what they were expected ahead of its choice}}}
+    code={
+        "standard": {"matrices x 0.354": (-0.04, -0.01), "matrices x 0.707": (0, 0.012)},
+        "x0-v": {"matrices x 1.414": (-0.005, 0.012), "matrices x 2.828": (-0.03, -0.005)},
+    },
+    novel={
+        "standard": {"matrices x 0.354": (-0.04, -0.01), "matrices x 0.707": (0, 0.01)},
+        "x0-v": {"matrices x 0.707": (-0.006, 0.006), "matrices x 1.414": (-0.006, 0.006)},
+    },
+)
+
+
+def finer_is_recorded():
+    return all(pairs.whole(f"{FINER_RATES}_{text}") for text in TEXTS)
+
+
+def finer_steps(text):
+    """{system: {rates: how far ahead of its choice, half a step to either side}}"""
+    finer = by_rates(answer.at_each_choice(text, FINER_RATES))
+    return {plan: losses_at_rates(text, plan).min() - finer[plan].dropna() for plan in FINER[text]}
+
+
+def foretold_of_finer():
+    """What was written before half a step was tried, and what came: means of three seeds."""
+    lines = []
+    for text in TEXTS:
+        for plan, steps in finer_steps(text).items():
+            for rates, (low, high) in FINER[text][plan].items():
+                span = f"{leads.signed(low)} to {leads.signed(high)}"
+                words = f"{plan} on {text}: {rates} ahead of its choice by {span}"
+                came = steps[rates]
+                lines.append([words, f"{so(low <= came <= high)}: {leads.signed(came)}"])
     return table(["foretold", "came"], lines)
