@@ -11,7 +11,7 @@ import weakref
 
 import torch
 
-from minimal.kernels.recorded import Made, Recorded
+from minimal.kernels.recorded import Made, Recorded, on_gpu
 from minimal.model import checks
 from minimal.model.tape import Tape
 
@@ -130,22 +130,31 @@ class StillStep:
     """token() over a cache that texts have begun, again and again.
 
     On a GPU it is recorded, once for each bucket; a recording holds addresses, so it lives as long
-    as this step and its cache. `compile`: by PyTorch's compiler first, which joins small operations
-    into few; what it made serves every cache of this shape."""
+    as this step, its cache, and the cache's buffers. `compile`: by PyTorch's compiler first, which
+    joins small operations into few; what it made serves every cache of this shape."""
 
     def __init__(self, model, cache, windows, choose, compile=()):
         self.model, self.choose, self.compile = model, choose, compile
         self.windows = list(model.windows if windows is None else windows)
         self.stand = Stand(model, cache)
-        on_gpu = model.device.type == "cuda"
-        self.take = Recorded(self.step, model.device) if on_gpu else self.step
+        self.recorded, self.seen = None, {}  # the recording, and the buffers that it writes into
 
     def __call__(self, ids, noise):
         bucket = self.stand.ready()
         given = (ids,) if noise is None else (ids, noise)
-        (chosen,) = self.take(bucket, *given)
+        take = self.recording() if on_gpu(self.model.device) else self.step
+        (chosen,) = take(bucket, *given)
         self.stand.count()
         return chosen
+
+    def recording(self):
+        """Another one where a pass between two steps has put a new buffer in the place of a ring's:
+        the old one would go on writing into buffers that nobody keeps."""
+        kept = self.stand.cache.kept
+        same = [rows is self.seen.get(name) for name, rows in kept.items()]
+        if self.recorded is None or not all(same):
+            self.recorded, self.seen = Recorded(self.step, self.model.device), dict(kept)
+        return self.recorded
 
     def step(self, bucket, ids, noise=None):
         stand = self.stand

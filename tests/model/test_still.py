@@ -1,10 +1,13 @@
 """Does the step whose shapes stay the same write the text that passes write, token by token?"""
 
+from itertools import accumulate, count
+
 import pytest
 import torch
 
 import minimal.generate as generating
-from minimal.generate import generate
+from minimal.generate import Writer, generate
+from minimal.kernels.recorded import WARM
 from minimal.model import cache as caches
 from minimal.model import still
 from tests.model.test_cut_off import CutOff, awake, cut_off
@@ -153,6 +156,44 @@ def test_unasked_a_gpu_keeps_the_way_that_was_faster():
     one, other = taken[: len(taken) // 2], taken[len(taken) // 2 :]
     assert one == ["still"] * still.TRIES + ["passes"] * still.TRIES + ["still"] * 3
     assert other[-3:] == ["passes"] * 3
+
+
+class Replayed:
+    """What a CUDA graph does with addresses, on a CPU: after the warm calls of a bucket, all of its
+    calls read and write the buffers of the first one."""
+
+    def __init__(self, step, device):
+        self.step, self.cache = step, step.__self__.stand.cache
+        self.calls, self.buffers = {}, {}
+
+    def __call__(self, bucket, *given):
+        self.calls[bucket] = self.calls.get(bucket, 0) + 1
+        if self.calls[bucket] <= WARM:
+            return self.step(bucket, *given)
+        now = self.cache.kept
+        self.cache.kept = self.buffers.setdefault(bucket, now)
+        chosen = self.step(bucket, *given)
+        self.cache.kept = now
+        return chosen
+
+
+def test_a_ring_that_passes_turn_over_is_recorded_anew(as_it_is, monkeypatch):
+    """A GPU tries steps, then passes; a ring that is full in these gets a new buffer."""
+    monkeypatch.setattr(still, "Recorded", Replayed)
+    monkeypatch.setattr(still, "on_gpu", lambda device: True)
+    model = awake("standard", windows=(5, 3, 0, 7))
+
+    def chosen(writer, compiled):
+        step = still.StillStep(model, writer.cache, None, writer.choose)
+        longer = accumulate(count())  # each try takes longer than the last: the first way is kept
+        return still.Tried(step, writer.passes, clock=longer.__next__)
+
+    for tokens in range(1, 12):
+        text = IDS[:, :1].repeat(1, tokens)
+        passes = generate(model, text, 30, temperature=0)
+        with monkeypatch.context() as tried:
+            tried.setattr(Writer, "chosen", chosen)
+            assert torch.equal(generate(model, text, 30, temperature=0), passes), tokens
 
 
 def with_few_layers(plan):
