@@ -149,9 +149,22 @@ class GPT(nn.Module):
         for at, block in enumerate(self.blocks):
             if block.attention:
                 a = block.attention
-                for j in (*a.value.reads, *a.key.reads, *a.read.reads):
+                owners = [self.owners("value", j) for j in (*a.value.reads, *a.read.reads)]
+                owners += [self.owners("key", j) for j in (*a.key.reads, *a.read.reads)]
+                for j in sum(owners, []):
                     found[j].append(at)
         return found
+
+    def owners(self, door, j):
+        """The layers whose kept rows are layer j's values or keys: j, or those that it has them
+        from. So a chain is followed to its end."""
+        attention = self.blocks[j].attention
+        if attention is None:
+            return [j]
+        part = getattr(attention, door)
+        earlier = [self.owners(door, i) for i in part.reads]
+        own = [j] if part.keeps or not part.reads else []
+        return sum(earlier, own)
 
     def reach(self, windows):
         """How far back layer j's kept rows are read: its readers' widest window (0 = all)."""

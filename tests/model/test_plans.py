@@ -2,6 +2,7 @@
 the course."""
 
 import re
+from functools import partial
 
 import pytest
 import torch
@@ -12,8 +13,10 @@ from minimal.model import cache as cache_module
 from minimal.model.attend import in_one_call
 from minimal.model.count import count
 from minimal.model.layers import Coefficient
+from minimal.model.pieces import below, keys_below
+from minimal.model.plan import by_layer
 from minimal.model.tape import Rows
-from minimal.model.values import Input, Table
+from minimal.model.values import Heads, Input, Own, Table
 from minimal.variants import PLANS, Plan, after_first, build, describe, first, place, skeleton
 from tests.defined import as_defined
 
@@ -121,6 +124,38 @@ def test_rings_in_buffers_that_slide_give_the_same_answers(plan, monkeypatch):
     pieces, cache = decode(model, ids, [2, 14, 1, 1, 1, 1, 1, 1, 1, 5], capacity=28, rings=True)
     assert torch.allclose(pieces, whole, atol=2e-4), (pieces - whole).abs().max()
     assert min(t.shape[1] for t in cache.kept.values()) <= 2 * 9  # a ring has room for two windows
+
+
+VALUES_BELOW, KEYS_BELOW = dict(value=by_layer(below)), dict(key=by_layer(keys_below))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(
+    "doors",
+    [
+        VALUES_BELOW,
+        KEYS_BELOW,
+        VALUES_BELOW | KEYS_BELOW,
+        dict(value=by_layer(lambda i, n: partial(Heads, Own, i - 1))),
+        VALUES_BELOW | dict(read=attention.Across),
+        KEYS_BELOW | dict(read=attention.Across),
+    ],
+    ids=("values", "keys", "both", "half", "values_across", "keys_across"),
+)
+def test_a_chain_of_readers_reaches_back_to_its_owner(doors):
+    """Each layer reads the one below, so the first layer's rows must last for the last's window."""
+    plan = Plan(place(after_first, **doors))
+    model, ids = awake(plan, windows=(3, 3, 0, 3, 9, 5)), tokens(28)
+    whole = model(ids)
+    for splits in (MIXED, [1] * 28):
+        pieces, _ = decode(model, ids, splits, rings=True)
+        assert torch.allclose(pieces, whole, atol=2e-4), (pieces - whole).abs().max()
+
+
+@torch.no_grad()
+def test_a_chain_of_values_leaves_the_rings_of_keys_between_as_short_as_they_were():
+    model = awake(Plan(place(after_first, **VALUES_BELOW)), windows=(3, 3, 3, 3, 9, 5))
+    assert model.reach(model.windows) == [9, 3, 3, 3, 9, 5]
 
 
 @torch.no_grad()
