@@ -91,14 +91,23 @@ def one_pass(model, ids, cache, windows, lengths):
             f"the cache holds {cache.batch} rows, and ids have {len(ids)}: expand it, or start a "
             "cache of their own"
         )
-    end = ids.shape[1] + (0 if cache is None else cache.length)
-    positions(model, end)
+    positions(model, ids.shape[1] + (0 if cache is None else cache.length))
     if lengths is not None:
-        whole_numbers("lengths", lengths)
-        if lengths.shape != ids.shape[:1]:
-            wanted, got = tuple(ids.shape[:1]), tuple(lengths.shape)
-            raise ValueError(f"lengths: wanted shape {wanted}, one a row; got {got}")
-        between("lengths", lengths, 0, end)
+        padding(lengths, ids, cache)
+
+
+def padding(lengths, ids, cache):
+    """How many positions of each row are text. Only a pass without a cache knows the others."""
+    whole_numbers("lengths", lengths)
+    if lengths.shape != ids.shape[:1]:
+        wanted, got = tuple(ids.shape[:1]), tuple(lengths.shape)
+        raise ValueError(f"lengths: wanted shape {wanted}, one a row; got {got}")
+    between("lengths", lengths, 0, ids.shape[1])
+    if cache is not None:
+        raise ValueError(
+            "lengths: wanted a pass without a cache, got one with a cache, which would keep "
+            "padding as text: give each text a cache of its own"
+        )
 
 
 def positions(model, end):

@@ -225,7 +225,7 @@ class GPT(nn.Module):
         """ids (B, T) -> logits (B, T, V). With a cache, ids continue what it holds.
 
         `windows`: keys to the left by layer, 0 = all, instead of the config's. `lengths` (B,):
-        positions from there on are padding.
+        positions from there on are padding, which a cache does not know.
         """
         tape = tape or self.tape(ids, cache, windows, lengths)
         return self.logits(self.hidden(ids, tape))
