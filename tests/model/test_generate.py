@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from minimal.generate import generate, main, pick
+from minimal.generate import SCORED, Writer, generate, main, pick
 from minimal.train import Trainer
 from minimal.training.run import Run
 from minimal.variants import build
@@ -72,6 +72,19 @@ def test_rings_bound_the_cache_whatever_the_length():
         generate(model, IDS, n, cache=cache)
         sizes.append(cache.bytes())
     assert sizes[0] == sizes[1] == 2 * 6 * 2 * 8 * 48 * 4
+
+
+@torch.inference_mode()
+def test_of_a_long_text_a_few_rows_are_scored_and_the_last_is_the_same():
+    model, shapes, scores = awake(), [], []
+    ids = torch.randint(97, (2, 60), generator=torch.Generator().manual_seed(3))
+    right = model(ids)[:, -1]
+    model.head.register_forward_pre_hook(lambda _, given: shapes.append(tuple(given[0].shape)))
+    writer = Writer(model, model.cache(), None, (0, None, None))
+    writer.choose = lambda logits, noise: scores.append(logits)
+    writer.passes(ids, None)
+    assert shapes == [(2, SCORED, 48)]
+    torch.testing.assert_close(scores[0], right, atol=1e-6, rtol=0)
 
 
 @pytest.mark.parametrize("plan", ["resformer", "row13", "modded", "cross-mean"])
