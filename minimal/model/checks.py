@@ -110,6 +110,21 @@ def padding(lengths, ids, cache):
         )
 
 
+def on_tape(cache, windows, lengths):
+    """Beside a tape, what it was made with is said already."""
+    given = dict(cache=cache, windows=windows, lengths=lengths)
+    twice = [name for name, value in given.items() if value is not None]
+    if twice:
+        names = ", ".join(twice)
+        raise ValueError(f"wanted a tape alone, got {names} beside it: make the tape with {names}")
+
+
+def blank(tape):
+    """A tape holds one pass, and a second one would be written behind it."""
+    if tape.streams:
+        raise ValueError("wanted a blank tape, got one with a pass on it: model.tape makes another")
+
+
 def positions(model, end):
     """Learned positions end with the context."""
     learned = model.position is not None and not model.both_ways  # an encoder says it in its words

@@ -179,6 +179,13 @@ class GPT(nn.Module):
         start = 0 if cache is None else cache.begin(self)
         return Tape(ids, self.banks, cache, windows, lengths, self.reach(windows), start)
 
+    def tape_for(self, ids, tape, cache=None, windows=None, lengths=None):
+        """The tape that was handed over, which knows all the rest already; else one of these."""
+        if tape is None:
+            return self.tape(ids, cache, windows, lengths)
+        checks.on_tape(cache, windows, lengths)
+        return tape
+
     def hidden(self, ids, tape):
         """The stream before the head (B, T, C)."""
         style, positions = self.config.style, tape.positions()
@@ -203,6 +210,7 @@ class GPT(nn.Module):
 
     def through(self, x, tape):
         """The stream through all blocks, recorded before each and after the last (B, T, C)."""
+        checks.blank(tape)
         streams = list(self.streams)
         for at, block in enumerate((*self.blocks, None)):
             tape.streams.append(x)
@@ -227,12 +235,12 @@ class GPT(nn.Module):
         `windows`: keys to the left by layer, 0 = all, instead of the config's. `lengths` (B,):
         positions from there on are padding, which a cache does not know.
         """
-        tape = tape or self.tape(ids, cache, windows, lengths)
+        tape = self.tape_for(ids, tape, cache, windows, lengths)
         return self.logits(self.hidden(ids, tape))
 
     def loss(self, ids, targets, reduction="mean", tape=None, **how):
         """Cross entropy in nats; targets below 0 do not count. `reduction`: mean, sum or none."""
-        tape = tape or self.tape(ids, **how)
+        tape = self.tape_for(ids, tape, **how)
         checks.targets(targets, ids, self.config.vocab, reduction)
         # to be trained: the gradient of the scores is made on the way, see loss.py
         if reduction == "mean" and torch.is_grad_enabled():

@@ -157,6 +157,23 @@ def test_a_cache_does_not_know_padding(model, how):
     assert cache.length == 9
 
 
+@torch.no_grad()
+@pytest.mark.parametrize("name", ["cache", "windows", "lengths"])
+def test_what_a_tape_was_to_be_made_with_is_refused_beside_it(model, name):
+    given = dict(cache=model.cache(), windows=[1] * 4, lengths=torch.tensor([9, 6]))
+    for ask in (model, lambda ids, **how: model.loss(ids, IDS, **how)):
+        with pytest.raises(ValueError, match=f"wanted a tape alone, got {name} beside it"):
+            ask(IDS, tape=model.tape(IDS), **{name: given[name]})
+
+
+def test_a_tape_holds_one_pass(model):
+    used = model.tape(IDS)
+    model(IDS, tape=used)
+    for ask in (model, model.hidden, lambda ids, tape: model.loss(ids, IDS, tape=tape)):
+        with pytest.raises(ValueError, match="wanted a blank tape, got one with a pass on it"):
+            ask(IDS, tape=used)
+
+
 TARGETS = [
     (IDS.clamp(min=97), "targets: wanted numbers below 97, got 97"),
     (IDS[:, 1:], r"targets: wanted shape \(2, 9\), that of ids; got \(2, 8\)"),

@@ -199,6 +199,7 @@ def test_a_gate_multiplies_each_head_or_each_channel():
         if plan == "gated-head":
             assert torch.allclose(opening, opening[..., :1].expand_as(opening), atol=1e-3)
     model = awake("gated")
+    tape = model.tape(ids)
     model(ids, tape=tape)
     read = model.blocks[0].attention.read
     opening = torch.sigmoid(h @ read.gate.weight.T).unflatten(-1, (2, 24))
