@@ -41,7 +41,7 @@ def attention(
 
     # One query and a long past: which products are fastest depends on the machine.
     if T == 1 and open_to_all and asks_machine(q, k, v):
-        y = one_query(q, k, v, scale, bound)
+        y = one_query(q, k, v.to(q.dtype), scale, bound)
         return y if gain is None else y * gain.to(y.dtype)
 
     # Any other mask is formed. The softmax of a query that sees no key would be 0 / 0: it is shown

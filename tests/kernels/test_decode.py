@@ -177,6 +177,21 @@ def test_one_query_over_stored_values_is_the_same_by_every_product(way, bound, d
         assert (got - right).abs().max() < TOLERANCE[dtype]
 
 
+@pytest.mark.parametrize("way", ("call", "products"))
+def test_one_query_in_half_precision_reads_stored_values_in_fp32(way, monkeypatch):
+    from minimal.kernels import dense
+
+    monkeypatch.setattr(dense, "FEW_VALUES", 1)
+    monkeypatch.setattr(dense, "fastest", lambda question, ways: way)
+    q, k, table, ids, gain = Shape(T=1, S=50, H=4, G=2).tensors()
+    q, k = q.bfloat16(), k.bfloat16()
+    right = reference(q.double(), k.double(), table.double(), ids, gain)
+    with torch.no_grad():
+        mine = gather_attention(q, k, table, ids, gain, way="dense")
+    assert mine.dtype == torch.bfloat16
+    close(mine, right, TOLERANCE[torch.bfloat16])
+
+
 # ---- plain PyTorch -------------------------------------------------------------------------------
 
 
