@@ -77,7 +77,7 @@ def split(
     line = b * T * H + t * H + h  # (R,)
     inside = (t < T)[:, None] & (d[None, :] < D)
     query = tl.load(q + line[:, None] * D + d[None, :], mask=inside, other=0.0)
-    memory = memory_of(k, table, ids, b, g, S, k_b, k_s, k_g, table_v, table_g)
+    memory = memory_of(k, table, ids, b, g, k_b, k_s, k_g, table_v, table_g, ids_b)
     if ids is not None:
         ids += b.to(tl.int64) * ids_b
 

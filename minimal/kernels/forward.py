@@ -78,14 +78,15 @@ def key_range(low, high, length, CAUSAL: tl.constexpr, WINDOW: tl.constexpr, N: 
 
 # ---- the online softmax --------------------------------------------------------------------------
 @triton.jit
-def memory_of(k, table, ids, b, g, S, k_b, k_s, k_g, table_v, table_g):
+def memory_of(k, table, ids, b, g, k_b, k_s, k_g, table_v, table_g, ids_b):
     """Where the keys and rows of one sequence and head begin, and the steps from one to the next.
 
-    Without ids the table is V itself, (B, S, G, D), and this is flash attention: the rival."""
+    Without ids the table is V itself, (B, S, G, D), with the step of its sequences in the place of
+    that of ids, and this is flash attention: the rival."""
     k += b.to(tl.int64) * k_b + g * k_g
     table += g * table_g
     if ids is None:
-        table += b.to(tl.int64) * S * table_v
+        table += b.to(tl.int64) * ids_b
     return k, table, k_s, table_v
 
 
@@ -167,7 +168,7 @@ def forward(
     row = (b.to(tl.int64) * T * H + t * H + h)[:, None] * D + d[None, :]  # (M, D)
     inside = (t[:, None] < T) & (d[None, :] < D)
     query = tl.load(q + row, mask=inside, other=0.0)
-    memory = memory_of(k, table, ids, b, h // GROUP, S, k_b, k_s, k_g, table_v, table_g)
+    memory = memory_of(k, table, ids, b, h // GROUP, k_b, k_s, k_g, table_v, table_g, ids_b)
     if ids is not None:
         ids += b.to(tl.int64) * ids_b
 
@@ -210,8 +211,9 @@ def pick_tiles(tiles, element_size, padded, generation):
 
 
 def strides(k, table, ids):
-    """k_b, k_s, k_g, table_v, table_g, ids_b: what every kernel is told about memory."""
-    by_sequence = 0 if ids is None else ids.stride(0)
+    """k_b, k_s, k_g, table_v, table_g, ids_b: what every kernel is told about memory. Without ids
+    the table is V, and the last one is its own step from sequence to sequence."""
+    by_sequence = table.stride(0) if ids is None else ids.stride(0)
     return *k.stride()[:3], *table.stride()[-3:-1], by_sequence
 
 

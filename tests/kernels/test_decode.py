@@ -84,6 +84,23 @@ def test_split_decode_of_a_cached_v_is_the_same_kernel_without_ids(interpreter):
     )
 
 
+def test_a_cached_v_may_lie_head_by_head_with_room_behind_it(interpreter):
+    """As decoding lays it out: a sequence begins where its buffer does, not S rows on."""
+    from minimal.kernels.decode import run_split
+    from minimal.kernels.forward import run_forward
+    from minimal.model.cache import laid_out
+
+    q, k, _, _, gain = Shape(T=1, S=40).tensors()
+    v = torch.randn(2, 40, 2, 32, generator=torch.Generator().manual_seed(1))
+    buffer = laid_out(v, 50)
+    buffer[:, :40] = v
+    how = (gain, None, True, 0, 32**-0.5)
+    right = run_split(q, k, v, None, *how, 3)
+    assert torch.equal(run_split(q, k, buffer[:, :40], None, *how, 3), right)
+    out, _, _ = run_forward(q, k, buffer[:, :40], None, *how, keep=False)
+    assert torch.equal(out, run_forward(q, k, v, None, *how, keep=False)[0])
+
+
 def test_combining_stretches_is_the_softmax_of_their_log_sums_however_large(interpreter):
     from minimal.kernels.decode import combine
 
