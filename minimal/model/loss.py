@@ -7,6 +7,8 @@ scores are never all held at once.
 
 import torch
 
+from minimal.model.gradients import first_only
+
 # Positions at a time. On a CPU enough for a fast product, and few enough for the scores to stay
 # near the cores; on a GPU few parts, because each is launched and, where it is compiled, compiled.
 ROWS, ROWS_ON_GPU = 512, 8192
@@ -67,6 +69,7 @@ class HeadLoss(torch.autograd.Function):
         return total
 
     @staticmethod
+    @first_only
     def backward(ctx, grad):
         dx, dw = ctx.saved_tensors
         return dx * grad.to(dx.dtype), dw * grad, None, None

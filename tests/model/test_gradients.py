@@ -3,9 +3,11 @@
 import pytest
 import torch
 import torch.nn.functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from minimal.model.gradients import RMSNorm, SquaredRelu
 from minimal.model.layers import norm, rope_tables, rotate, squared_relu
+from minimal.variants import build
 
 
 def drawn(*shape, seed=0):
@@ -71,3 +73,34 @@ def test_other_types_go_pytorchs_way(work):
     x = drawn(4, 8).double().requires_grad_()
     assert not type(work(x).grad_fn).__name__.startswith(("RMSNorm", "SquaredRelu"))
     assert type(work(x.float()).grad_fn).__name__.startswith(("RMSNorm", "SquaredRelu"))
+
+
+@pytest.mark.parametrize("work", (norm, squared_relu))
+def test_who_asks_for_a_second_derivative_by_hand_is_told_that_there_is_none(work):
+    x = drawn(3, 8).requires_grad_()
+    for y in (work(x).sum(), (work(x) ** 3).sum()):
+        with pytest.raises(RuntimeError, match="no second derivative: wanted create_graph=False"):
+            torch.autograd.grad(y, x, create_graph=True)
+
+
+@pytest.mark.parametrize("style", ("nanochat", "llama"))
+def test_a_models_loss_has_one_where_its_gradients_are_not_by_hand(style):
+    """By the way that the message names, against the difference of two gradients."""
+    model = build("standard", "smoke", vocab=97, style=style)
+    ids = torch.randint(97, (2, 9), generator=torch.Generator().manual_seed(0))
+    p = model.embed.weight
+    with pytest.raises(RuntimeError, match="no second derivative: wanted create_graph=False"):
+        torch.autograd.grad(model.loss(ids, ids), p, create_graph=True)
+    model.double()
+    v = drawn(*p.shape).double()
+
+    def gradient(step=0.0, **how):
+        with torch.no_grad():
+            p.add_(step * v)
+        loss = model.loss(ids, ids.roll(-1, 1), reduction="sum")
+        return torch.autograd.grad(loss, p, **how)[0]
+
+    with sdpa_kernel(SDPBackend.MATH):
+        (along,) = torch.autograd.grad((gradient(create_graph=True) * v).sum(), p)
+        ahead, behind = gradient(1e-4), gradient(-2e-4)
+    assert (along - (ahead - behind) / 2e-4).norm() < 1e-3 * along.norm()
