@@ -18,7 +18,14 @@ def observe(model, ids):
 
 def attention_map(model, tape, at):
     """A (B, H, T, S) of layer `at`, formed again from the queries and keys on the tape."""
-    how = model.blocks[at].attention.read.how(at, tape)
+    read = model.blocks[at].attention.read
+    if read.reads:
+        others = ", ".join(str(j) for j in read.reads)
+        raise ValueError(
+            f"layer {at}: wanted a map over its own keys, got one softmax over those of layer "
+            f"{others}, too: join the keys on the tape and give them to kernels.reference.weights"
+        )
+    how = read.how(at, tape)
     return weights(tape.queries[at], tape.keys[at], **how)
 
 

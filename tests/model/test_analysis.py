@@ -13,6 +13,7 @@ from evidence.research import studies
 from evidence.research.across import across_study
 from minimal import analysis
 from minimal.compare import curves
+from minimal.kernels.reference import visible, weights
 from minimal.train import Trainer
 from minimal.training.run import Run
 from minimal.variants import build
@@ -100,6 +101,22 @@ def test_maps_on_the_tape_are_the_maps_that_attention_used():
         assert torch.allclose(a.sum(-1), torch.ones_like(a.sum(-1)), atol=1e-5)
         out = torch.einsum("bhts,bshd->bthd", a, tape.values[at].dense())
         assert torch.allclose(out, tape.out[at], atol=1e-5)
+
+
+def test_a_layer_whose_softmax_spans_two_layers_has_no_map_of_its_own():
+    model = awake("cross", windows="L")
+    tape = analysis.observe(model, IDS)
+    analysis.attention_map(model, tape, 0)  # the first layer has none below it
+    with pytest.raises(ValueError, match="layer 2: wanted a map over its own keys, .* layer 1"):
+        analysis.attention_map(model, tape, 2)
+    # by the way that the message names
+    mask = visible(33, 33).repeat(1, 2)
+    keys = torch.cat([tape.keys[2], tape.keys[1]], 1)
+    values = torch.cat([tape.values[2].dense(), tape.values[1].dense()], 1)
+    scale = model.config.style.attention_scale(model.config.head)
+    a = weights(tape.queries[2], keys, mask=mask, scale=scale)
+    out = torch.einsum("bhts,bshd->bthd", a, values)
+    torch.testing.assert_close(out, tape.out[2], atol=1e-5, rtol=0)
 
 
 def test_the_cosine_study_finds_equation_3_exact_where_layers_agree():
