@@ -8,10 +8,12 @@
 It is the plan `standard`, written for a reader; notebook 02 writes it piece by piece, and every
 later notebook changes its `value`. The rest of the package is the same for every plan at once,
 with a cache, kernels and recipes. tests/lab/test_gpt.py holds this file to it, weight by weight:
-logits, gradients and training.
+logits, gradients and training. Of a Config it knows the sizes and the windows, and nothing of
+groups, hidden, style, smear and dropout.
 """
 
 import math
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -34,6 +36,8 @@ class GPT(nn.Module):
         self.embed = nn.Embedding(config.vocab, config.width)
         self.layers = nn.ModuleList((layer or Layer)(config) for _ in range(config.layers))
         self.head = nn.Linear(config.width, config.vocab, bias=False)
+        for layer, window in zip(self.layers, config.window_sizes()):
+            layer.window, layer.attend = window, partial(layer.attend, window=window)
 
     def forward(self, ids):
         x = norm(self.embed(ids))  # (B, T, C): the stream begins
@@ -74,6 +78,7 @@ class Layer(nn.Module):
     """Two branches, and their six matrices."""
 
     attend = staticmethod(attend)  # softmax(q k') v, as in notebook 01
+    window = 0  # keys to the left that a token sees; 0: all
 
     def __init__(self, config):
         super().__init__()
@@ -102,7 +107,7 @@ class Layer(nn.Module):
 
     def map(self, h):
         """The attention map itself, which `heard` need not form: (B, H, T, T)."""
-        return weights(*self.queries_and_keys(h), scale=self.scale)
+        return weights(*self.queries_and_keys(h), scale=self.scale, window=self.window)
 
     def mlp(self, h):
         """What the MLP adds: widen, cut off at zero, square, narrow. (B, T, C) -> (B, T, C)."""

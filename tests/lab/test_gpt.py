@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from course import figures, proofs
-from course.one_line import apart, beside, by_our_names, look, started, train
+from course.one_line import apart, beside, by_our_names, look, started, train, with_weights
 from minimal.data import corpora
 from minimal.gpt import GPT, Layer
 from minimal.model.config import SIZES
@@ -34,6 +34,17 @@ def test_it_is_minimals_standard_in_logits_and_in_every_gradient():
     assert theirs.keys() == dict(GPT(NANO).named_parameters()).keys()
     logits, gradients = apart(GPT)
     assert logits < 1e-5 and gradients < 1e-6  # minimal's logits are floats
+
+
+def test_so_it_is_in_the_sizes_whose_layers_have_windows():
+    config = NANO.but(windows=(3, 9, 5, 0))
+    theirs = proofs.awake("standard", config)
+    for kind, same in ((config, True), (NANO, False)):
+        ours = with_weights(GPT(kind), theirs).double()
+        logits, gradients = proofs.models_apart(theirs, ours, ids, targets, by_our_names)
+        assert (logits < 1e-5 and gradients < 1e-6) == same and (same or logits > 1e-3)
+    map_ = GPT(config).layers[0].map(torch.randn(1, 32, config.width))  # (B, H, T, T)
+    assert ((map_ > 0).sum(-1) == torch.arange(1, 33).clamp(max=4)).all()
 
 
 class NoMask(GPT):
