@@ -50,7 +50,8 @@ def multi_latent(size):
     )
 
 
-# three anchors, of which every layer behind takes the values
+# an anchor every ceil(n / 3) layers, from which those behind it have their values: three of 12
+# layers, two of 4; of 3 and fewer every layer is one
 def behind_anchor(i, n):
     return i % -(-n // 3) > 0
 
