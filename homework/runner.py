@@ -9,6 +9,7 @@ import __future__
 
 import ast
 import contextlib
+import copy
 import importlib.util
 import io
 import json
@@ -155,8 +156,27 @@ def apart(vector):
 
 
 def copied(x):
-    """A copy in the same layout."""
+    """What a function may do with as it likes: an array in the same layout, a list with all that it
+    holds. Numbers, words and models are handed out as they are: models share what they train."""
+    if isinstance(x, (list, tuple, dict)):
+        return copy.deepcopy(x)
+    if not isinstance(x, np.ndarray):
+        return x
     return apart(x) if x.ndim == 1 and not x.flags.c_contiguous else x.copy(order="K")
+
+
+def same(before, now):
+    """Does an input hold what it held? Types first: what a function has put there is never asked
+    whether it is equal."""
+    if isinstance(before, np.ndarray):
+        return np.array_equal(before, now.detach().numpy())
+    if type(before) is not type(now):
+        return False
+    if isinstance(before, dict):
+        before, now = list(before.items()), list(now.items())
+    if isinstance(before, (list, tuple)):
+        return len(before) == len(now) and all(map(same, before, now))
+    return before is now or before == now
 
 
 def to_import(error):
@@ -166,15 +186,16 @@ def to_import(error):
 
 
 def answer(names, problems, function, inputs, path="submission.py"):
-    """({"state": …}, arrays) of one call, on tensors made from the inputs. Nothing that the
-    function raises escapes."""
+    """({"state": …}, arrays) of one call, on copies of the inputs, arrays as tensors. Nothing that
+    the function raises escapes."""
     import torch
 
     if function in problems:
         return problems[function], []
     if not callable(names.get(function)):
         return dict(state="missing"), []
-    given = [torch.from_numpy(copied(x)) if isinstance(x, np.ndarray) else x for x in inputs]
+    given = [copied(x) for x in inputs]
+    given = [torch.from_numpy(x) if isinstance(x, np.ndarray) else x for x in given]
     watch_kernels()
     STORED.clear()
     try:
@@ -196,12 +217,7 @@ def answer(names, problems, function, inputs, path="submission.py"):
         arrays = [np.array(x) for x in found]
     except BaseException as error:
         return dict(state="type", detail=str(error)), []
-    kept = [
-        (x, now.detach().numpy())
-        for x, now in zip(inputs, given, strict=True)
-        if isinstance(x, np.ndarray)
-    ]
-    if not all(np.array_equal(x, now) for x, now in kept):
+    if not all(map(same, inputs, given)):
         return dict(state="changed"), []
     return dict(state="ok") | (dict(stored=sum(STORED)) if STORED else {}), arrays
 

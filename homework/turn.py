@@ -241,7 +241,9 @@ def case(unit, name, number):
 
 
 def tensor(value):
-    """A case's array as a tensor in its own layout; numbers and names as they are."""
+    """A case's array as a tensor in its own layout, a list as a list of its own; numbers and names
+    as they are."""
+    value = runner.copied(value)
     if not isinstance(value, marking.np.ndarray):
         return value
-    return torch.from_numpy(runner.copied(value)) if value.ndim else value.item()
+    return torch.from_numpy(value) if value.ndim else value.item()

@@ -355,6 +355,35 @@ def test_a_call_ends_in_a_known_state(body, state):
     assert runner.answer(names, problems, "f", (np.ones(3, "f4"),))[0]["state"] == state
 
 
+@pytest.mark.parametrize(
+    "body, state",
+    [
+        ("x.remove(x[0])", "changed"),
+        ("x.reverse()", "changed"),
+        ("x[0] = torch.ones(2)", "changed"),
+        ("x[0] = x", "changed"),
+        ("x = list(x); x.clear()", "ok"),
+        ("x + x", "ok"),
+    ],
+)
+@pytest.mark.parametrize("given", [[1, 2], [[1, 2], [3, 4]], ["a", "b"], [None, float("nan")]])
+def test_a_list_that_a_call_changed_is_told_and_the_case_stays_as_it_was(given, body, state):
+    before = repr(given)
+    names, problems = runner.load(f"import torch\ndef f(x):\n    {body}\n    return 1\n")
+    assert runner.answer(names, problems, "f", (given,))[0]["state"] == state
+    assert repr(given) == before
+
+
+def test_what_lists_and_dictionaries_hold_is_kept_too():
+    inner = (
+        "import torch\ndef f(x, y, z):\n    x[0].pop(); y['a'].pop(); z[0].pop()\n    return 1\n"
+    )
+    names, problems = runner.load(inner)
+    given = [[1, 2]], dict(a=[1, 2]), ([1, 2],)
+    assert runner.answer(names, problems, "f", given)[0]["state"] == "changed"
+    assert given == ([[1, 2]], dict(a=[1, 2]), ([1, 2],))
+
+
 def test_a_learner_sees_one_named_test_a_part(course):
     text = card(course, HONEST, "-v", "-k", "owners_anchors or windowed")
     assert (

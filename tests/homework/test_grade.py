@@ -492,6 +492,25 @@ def test_an_answer_comes_back_as_it_was_sent():
     )
 
 
+def test_a_list_that_a_submission_changed_is_refused_like_an_array():
+    """What runs behind the sandbox says so, and the grader's own cases stay as they were."""
+    unit = marking.find("hw07")
+    exercise = unit.exercises["windowed_break_even"]
+    name, part = exercise.name, exercise.parts[0]
+    path = HOMEWORK / "solutions" / unit.folder / "reference.py"
+    honest = path.read_text()
+    uses_up = f"{honest}\nkept = {name}\ndef {name}(windows, *rest):\n    "
+    uses_up += "found = kept(windows, *rest)\n    windows.clear()\n    return found\n"
+    before = repr(exercise.cases(part, 7))
+    told = []
+    for source in (honest, uses_up):
+        sheet = io.BytesIO()
+        runner.write(sheet, source, grade.question(exercise, exercise.cases(part, 7)))
+        told.append(grade.hear(sheet.getvalue(), exercise, part, 7))
+    assert told == [("ok", ""), ("changed", marking.SAYS["changed"])]
+    assert repr(exercise.cases(part, 7)) == before
+
+
 def test_without_isolation_the_grader_says_so_and_refuses_if_told_to_or_if_it_is_root(
     tmp_path, capsys, monkeypatch
 ):

@@ -268,6 +268,41 @@ def test_a_wrong_answer_names_the_case_and_the_case_is_at_hand(capsys):
         turn.case("nb01", "causal_mask", 7)
 
 
+def uses_up(unit, name, line):
+    """The solution behind a line that uses up a list it was given."""
+    code = textwrap.dedent(inspect.getsource(turn.solution(unit, name)))
+    head, _, body = code.partition("\n")
+    names = dict(turn.solution(unit, name).__globals__)
+    exec(compile(f"{head}\n    {line}\n{body}", "<cell>", "exec"), names)
+    return names[name]
+
+
+USED_UP = [
+    ("hw04", "unet", "skips.reverse()"),
+    ("hw07", "windowed_break_even", "while 0 in windows: windows.remove(0)"),
+    ("nb08", "word_f1", "[wanted.remove(word) for word in said if word in wanted]"),
+]
+
+
+@pytest.mark.parametrize("unit, name, line", USED_UP)
+def test_a_list_that_an_answer_used_up_is_told_and_costs_no_other_answer(unit, name, line, capsys):
+    """The oracle is asked behind the answer, and the next answer behind both."""
+    exercise = turn.exercise_of(unit, name)
+    exercise.expected.cache_clear()
+    asked = [repr(exercise.cases(part, marking.PUBLIC)) for part in exercise.parts]
+    found = turn.attempt(exercise, uses_up(unit, name, line))
+    assert (found.state, found.why) == ("changed", marking.SAYS["changed"])
+    assert asked == [repr(exercise.cases(part, marking.PUBLIC)) for part in exercise.parts]
+    assert turn.attempt(exercise, turn.solution(unit, name)).state == "ok"
+
+
+def test_a_case_at_hand_is_a_copy():
+    first, again = (turn.case("hw07", "which_rules", 1) for _ in range(2))
+    wanted = list(again.inputs[0])
+    first.inputs[0].clear()
+    assert again.inputs[0] == turn.case("hw07", "which_rules", 1).inputs[0] == wanted != []
+
+
 def test_a_name_that_was_not_imported_comes_with_its_line(capsys):
     broken = function_of("def causal_mask(T, S):\n    return F.pad(torch.ones(T, S), (0, 0))\n")
     turn.plain(broken).__globals__.pop("F", None)
