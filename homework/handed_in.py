@@ -54,6 +54,7 @@ class HandedIn:
     late: bool = False  # marked so by the platform
     alone: bool = False  # a file for itself, whatever it is called
     clone: bool = False  # times of files are those of cloning
+    clones: list = field(default_factory=list)  # the names of all clones beside this one
 
     def choose(self, unit):
         """(the file to grade or None, what an instructor wants to know)."""
@@ -158,15 +159,26 @@ def single(path):
     return HandedIn(path.name, on_disk(path)[1])
 
 
+def with_git(path):
+    """The folders at the top of a class that are clones."""
+    if path.is_dir():
+        return {place.parent.name for place in path.glob("*/.git")}
+    parts = [PurePosixPath(name).parts for name in zipfile.ZipFile(path).namelist()]
+    return {top for top, *below in filter(None, parts) if below[:1] == [".git"]}
+
+
 def whole_class(path):
     """(what each learner handed in, what is nobody's, names that stand for two)."""
     tops, files = in_zip(path) if path.is_file() else on_disk(path)
-    learners, left = {}, []
+    learners, left, repositories = {}, [], with_git(path)
     for top in tops:
         known = MOODLE.fullmatch(top)
         name, number = known.group("who", "number") if known else (top, "")
-        clone = path.is_dir() and (path / top / ".git").exists()
+        clone = top in repositories
         learners[name, number, bool(known)] = HandedIn(name, number=number, clone=clone)
+    clones = [mine for mine in learners.values() if mine.clone]
+    for mine in clones:
+        mine.clones = [other.who for other in clones]
     twice = []
     for file in files:
         top, below = file.path.parts[0], len(file.path.parts) > 1

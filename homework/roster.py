@@ -7,6 +7,7 @@ your own: its first line names the columns.
 import csv
 import io
 import math
+import os
 import re
 import unicodedata
 
@@ -14,6 +15,9 @@ from homework.reports import visible
 
 IDENTITY = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]  # Canvas' own columns
 NAMES = ["Student", "Full name", "name", "identifier"]  # who that is, in words: the first of these
+NUMBERED = {"id", "identifier"}  # columns of a platform's own number
+IDENTIFY = NUMBERED | {"student", "full name", "name", "sis user id", "sis login id", "id number"}
+IDENTIFY |= {"username", "login", "github_username", "github", "email address", "email", "mail"}
 
 
 def read(path):
@@ -41,21 +45,45 @@ def plain(text):
     return "".join(c for c in text if c.isalnum())
 
 
+def identity(row):
+    """What a row says of who that is: its name, and what stands in columns that identify. A section
+    or a mark may read like somebody else's name or number."""
+    return [called(row), *(text for name, text in row.items() if name.casefold() in IDENTIFY)]
+
+
 def find(rows, mine):
-    """The learner of the roster who handed this in, or None: by the platform's number, else by a
-    cell that is the name, else by a GitHub name at the end of a clone's."""
+    """The learner of the roster who handed this in, or None: by the platform's number, else by the
+    name, else by the GitHub name of a clone."""
     number = {mine.number, f"Participant {mine.number}"} if mine.number else set()
-    who = mine.who.casefold()
+    name, github = plain(mine.who), github_name(rows, mine)
+    numbers = lambda row: [text for name, text in row.items() if name.casefold() in NUMBERED]
     ways = [
-        lambda cell: cell in number,
-        lambda cell: plain(cell) == plain(mine.who),
-        lambda cell: who.endswith(f"-{cell.casefold()}"),
+        lambda row: any(text in number for text in numbers(row)),
+        lambda row: any(plain(text) == name != "" for text in identity(row)),
+        lambda row: any(text and text.casefold() == github for text in identity(row)),
     ]
     for way in ways:
-        found = [row for row in rows if any(cell and way(cell) for cell in row.values())]
+        found = [row for row in rows if way(row)]
         if found:
             return found[0] if len(found) == 1 else None
     return None
+
+
+def github_name(rows, mine):
+    """What stands behind the assignment in a clone's name, or '' where it is no clone.
+
+    `hw03-anna-lee` is never Lee's. The assignment is what all clones begin with, up to a hyphen;
+    GitHub names and assignments may hold more of them, so it ends where most of the rest is on the
+    roster. Of a clone alone, and of one that begins in its own way, it ends at the first hyphen."""
+    if not mine.clone:
+        return ""
+    names = [name.casefold() for name in mine.clones or [mine.who]]
+    known = {text.casefold() for row in rows for text in identity(row)}
+    listed = lambda end: sum(name[end:] in known for name in names)
+    shared = os.path.commonprefix(names) if len(names) > 1 else ""
+    ends = [place.end() for place in re.finditer("-", shared)]
+    who = mine.who.casefold()
+    return who[max(ends, key=listed, default=who.find("-") + 1) :]
 
 
 def days_late(mine, file, due):

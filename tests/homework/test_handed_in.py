@@ -235,6 +235,75 @@ def test_two_learners_of_one_name_are_told_apart_by_their_number(tmp_path, stub)
     assert roster.find([dict(ID="12"), dict(ID="12")], learners[1]) is None
 
 
+def cloned(*names):
+    return [handed_in.HandedIn(name, clone=True, clones=names) for name in names]
+
+
+def listed(*logins):
+    return [dict(identifier=str(n), github_username=who) for n, who in enumerate(logins)]
+
+
+LISTED = ("ann", "lee", "anna-lee", "ben")
+FOUND = [  # clones in one folder, the GitHub names on the roster, and whose each clone is
+    (["hw03-anna-lee", "hw03-ben"], ["lee", "ben"], [None, "ben"]),
+    (["hw03-anna-lee", "hw03-lee"], LISTED, ["anna-lee", "lee"]),
+    (["kv-cache-anna-lee", "kv-cache-Lee"], LISTED, ["anna-lee", "lee"]),
+    (["kv-cache-anna-lee", "kv-cache-Ben"], ["lee", "ben"], [None, "ben"]),
+    (["hw03-anna-lee", "hw03-anna-may"], ["lee", "anna-may"], [None, "anna-may"]),
+    (["hw03-anna-lee"], ["lee"], [None]),
+    (["hw03-ann"], LISTED, ["ann"]),
+    (["hw03-ann", "again-ben"], LISTED, ["ann", "ben"]),
+]
+
+
+@pytest.mark.parametrize("names, logins, whose", FOUND)
+def test_a_clone_is_found_by_the_whole_of_its_github_name(names, logins, whose):
+    """Behind what all clones begin with: an Anna Lee who is not listed is not Lee."""
+    people = listed(*logins)
+    found = [roster.find(people, mine) for mine in cloned(*names)]
+    assert [row and row["github_username"] for row in found] == whose
+
+
+def test_only_columns_that_say_who_a_learner_is_are_compared():
+    """A section, a group or a mark may read like a neighbour's name or number."""
+    canvas = [
+        {"Student": "Young, Cy", "ID": "125", "Section": "Jones, Ben", "hw02": "124"},
+        {"Student": "Jones, Ben", "ID": "124", "Section": "ann", "hw02": "125"},
+    ]
+    by = lambda who, **more: roster.find(canvas, handed_in.HandedIn(who, **more))
+    assert by("jonesben") is by("x", number="124") is canvas[1]
+    assert by("x", number="125") is canvas[0] and by("ann") is None
+    own = [{"Nachname": "Lee", "Gruppe": "ann"}, {"Nachname": "Ann", "Gruppe": "lee"}]
+    assert roster.find(own, handed_in.HandedIn("ann")) is own[1]
+    assert roster.find(own, handed_in.HandedIn("anna-lee")) is None, "no clone, and another name"
+
+
+@pytest.mark.parametrize("who", ["hw03-anna-lee", "hw03-lee"])
+def test_an_unlisted_clone_is_named_and_takes_nobodys_line(who, tmp_path, stub, capsys):
+    (tmp_path / "class").mkdir()
+    clones(tmp_path / "class")
+    (tmp_path / "class" / "hw03-ann").rename(tmp_path / "class" / who)
+    (tmp_path / "roster.csv").write_text("identifier,github_username\nLee,lee\nBen,ben\n")
+    asked = ["--roster", str(tmp_path / "roster.csv"), "--out", str(tmp_path / "out")]
+    assert grade.main(["hw03", str(tmp_path / "class"), *asked]) == 0
+    is_lee, said = who == "hw03-lee", capsys.readouterr().out
+    rows = {row["submission"]: row["learner"] for row in table(tmp_path / "out" / "grades.csv")}
+    assert rows == {who: "Lee" if is_lee else "", "hw03-ben": "Ben"} | (
+        {} if is_lee else {"": "Lee"}
+    )
+    told = ("handed in nothing: Lee" in said, f"not on the roster: {who}" in said)
+    assert told == (not is_lee, not is_lee)
+
+
+def test_clones_in_an_archive_are_clones_too(tmp_path):
+    texts = {f"hw03-{who}/{name}": "" for who in ("ann", "ben") for name in (".git/HEAD", CLONED)}
+    texts["cy-lee/kv_cache.py"] = ""
+    learners, *_ = handed_in.whole_class(zipped(tmp_path / "z.zip", **texts))
+    found = [roster.find(listed("ann", "ben", "lee"), mine) for mine in learners]
+    assert [mine.clone for mine in learners] == [False, True, True]
+    assert [row and row["github_username"] for row in found] == [None, "ann", "ben"]
+
+
 def test_a_file_with_two_names_is_graded_for_nobody(tmp_path, stub, capsys):
     """A hard link to a neighbour's file: not a hundred for one, and not a zero for the other."""
     (tmp_path / "class" / "ann").mkdir(parents=True)
