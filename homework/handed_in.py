@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 MOST = 1 << 20  # bytes of a file
+STUB = "it is the stub, with nothing written in it"
 SYSTEMS = {"__MACOSX", "__pycache__", "Thumbs.db", "desktop.ini"}  # nobody is called that
 EDITORS = {".DS_Store", ".git", ".github", ".gitignore", ".ipynb_checkpoints", ".idea", ".vscode"}
 CANVAS = re.compile(r"(?P<who>[^_]+)_(?P<late>LATE_)?(?P<number>\d+)_(?P<order>\d+)_(?P<file>.+)")
@@ -65,7 +66,9 @@ class HandedIn:
         if attempts:
             last = max(attempts, key=lambda f: f.order)
             several = f"{len(attempts)} attempts: {last.called}, the last, was graded"
-            return last, several if len(attempts) > 1 else ""
+            notes = [several] if len(attempts) > 1 else []
+            notes += [] if last.is_written(unit) else [STUB]
+            return last, "; ".join(notes)
         found = self.files if self.alone else exact or numbered
         if not found:
             names = sorted(f.called for f in self.files)
@@ -83,7 +86,7 @@ class HandedIn:
         known = self.alone or file.path == PurePosixPath(unit.file)
         notes = [] if known else [f"{file.path} was graded"]
         if not written:
-            notes.append("it is the stub, with nothing written in it")
+            notes.append(STUB)
         return file, "; ".join(notes)
 
 

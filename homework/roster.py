@@ -15,13 +15,15 @@ from homework.reports import visible
 
 IDENTITY = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]  # Canvas' own columns
 NAMES = ["Student", "Full name", "name", "identifier"]  # who that is, in words: the first of these
+NOBODY = ("Points Possible", "Student, Test")  # lines of Canvas' gradebook that are no learner's
 NUMBERED = {"id", "identifier"}  # columns of a platform's own number
 IDENTIFY = NUMBERED | {"student", "full name", "name", "sis user id", "sis login id", "id number"}
 IDENTIFY |= {"username", "login", "github_username", "github", "email address", "email", "mail"}
 
 
 def read(path):
-    """The learners of a roster, as dictionaries by column. A semicolon separates as well."""
+    """The learners of a roster, as dictionaries by column. A semicolon separates as well. Canvas'
+    lines on how marks are posted, on points and of its test student are no learners."""
     text = path.read_text(encoding="utf-8-sig")
     head = text.partition("\n")[0]
     separator = max(",;\t", key=head.count)
@@ -30,8 +32,8 @@ def read(path):
     except csv.Error as error:
         raise ValueError(f"it is no .csv ({error})") from None
     rows = [{key: (text or "").strip() for key, text in row.items() if key} for row in rows]
-    rows = [row for row in rows if any(row.values())]
-    return [row for row in rows if row.get("Student") != "Points Possible"]
+    rows = [row for row in rows if row and any(identity(row))]
+    return [row for row in rows if row.get("Student") not in NOBODY]
 
 
 def called(row):

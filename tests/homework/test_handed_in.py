@@ -304,6 +304,33 @@ def test_clones_in_an_archive_are_clones_too(tmp_path):
     assert [row and row["github_username"] for row in found] == [None, "ann", "ben"]
 
 
+def test_a_line_of_canvas_without_a_learner_is_nobody(tmp_path):
+    """Its second line may say how marks are posted, and its test student hands in nothing."""
+    text = ROSTERS[canvas].replace("    Points", ",,,,,Manual Posting\n    Points")
+    (tmp_path / "roster.csv").write_text(f'{text}"Student, Test",9,,0f3c,A,\n')
+    people = roster.read(tmp_path / "roster.csv")
+    assert [roster.called(row) for row in people] == ["Example, Ann", "Jones, Ben", "Young, Cy"]
+
+
+STUBS = dict(
+    canvas={"ann_1_2_kv_cache.py": 0, "ben_2_3_kv_cache.py": 1, "ben_2_4_kv_cache-1.py": 0},
+    moodle={
+        "Ann_1_assignsubmission_file_/kv_cache.py": 0,
+        "Ben_2_assignsubmission_file_kv_cache.py": 0,
+    },
+)
+
+
+@pytest.mark.parametrize("platform", STUBS)
+def test_whose_file_is_the_stub_is_told_from_every_platform(platform, tmp_path):
+    texts = {name: "first" if there else UNIT.stub() for name, there in STUBS[platform].items()}
+    learners, *_ = handed_in.whole_class(zipped(tmp_path / "z.zip", **texts))
+    notes = [mine.choose(UNIT)[1] for mine in learners]
+    says = "it is the stub, with nothing written in it"
+    several = "2 attempts: kv_cache-1.py, the last, was graded; "
+    assert notes == [says, (several if platform == "canvas" else "") + says]
+
+
 def test_a_file_with_two_names_is_graded_for_nobody(tmp_path, stub, capsys):
     """A hard link to a neighbour's file: not a hundred for one, and not a zero for the other."""
     (tmp_path / "class" / "ann").mkdir(parents=True)
