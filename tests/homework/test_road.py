@@ -148,3 +148,19 @@ def test_the_board_keeps_what_was_run_and_shows_the_best_first(tmp_path, monkeyp
     said = capsys.readouterr().out
     assert said.index("1.  2.50  bo") > said.index("1.  1.50  ada")
     assert "2.  1.50  ada" in said and len(race.board().read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize("other", ["--keys", "--vocabulary", "threads"])
+def test_the_board_compares_only_races_over_the_same_course(tmp_path, monkeypatch, capsys, other):
+    """With fewer tokens there are fewer rows to read, and another ratio."""
+    monkeypatch.setenv("MINIMAL_RUNS", str(tmp_path))
+    monkeypatch.setattr(race, "learners", lambda path: None)
+    monkeypatch.setattr(race, "race", lambda *given: 2.0)
+    course = {"--keys": 100, "--vocabulary": 20, "threads": 1}
+    for name, asked in dict(ada=course, bo=course | {other: 50}, cy=course).items():
+        monkeypatch.setattr(race.torch, "get_num_threads", lambda n=asked["threads"]: n)
+        words = [f"{option}={asked[option]}" for option in ("--keys", "--vocabulary")]
+        capsys.readouterr()
+        race.main([name, *words])
+    said = capsys.readouterr().out
+    assert "1.  2.00  ada" in said and "2.  2.00  cy" in said and "bo" not in said
