@@ -149,17 +149,24 @@ def lay_out(folder):
 
 # ---- building ------------------------------------------------------------------------------------
 
+MADE_FROM = (  # (folder, files in it) of what a notebook or a deck is made from, beside its source
+    ("minimal", "*.py"),
+    ("notebooks/course", "*.py"),
+    ("notebooks/evidence", "*.py"),
+    ("notebooks/evidence", "*.json"),
+    ("homework", "*.py"),
+)
+
 
 def fresh(path, copy):
     """Was this copy executed to its end, after the last change of what it is made from?
 
-    That is its source, the package, and the recorded evidence that it draws.
+    That is its source, the code that it imports, and the recorded evidence that it draws.
     """
     if not copy.exists():
         return False
-    evidence = (ROOT / "notebooks" / "evidence").glob("*.json")
-    sources = [path, *(ROOT / "minimal").rglob("*.py"), *evidence]
-    newest = max(source.stat().st_mtime for source in sources)
+    drawn = [file for room, kind in MADE_FROM for file in (ROOT / room).rglob(kind)]
+    newest = max(source.stat().st_mtime for source in [path, *drawn])
     return copy.stat().st_mtime > newest and not run.faults_after(nbformat.read(copy, 4))
 
 

@@ -35,6 +35,32 @@ def test_a_copy_that_did_not_run_to_its_end_is_run_again_however_new_it_is(tmp_p
     assert not deck.fresh(source, copy), "older than its source"
 
 
+@pytest.mark.parametrize(
+    "place",
+    [
+        "minimal/model/values.py",
+        "notebooks/course/drawings/ideas.py",
+        "notebooks/evidence/claims.json",
+        "notebooks/evidence/repeats/again.json",
+        "notebooks/evidence/research/leads.py",
+        "homework/in_notebooks/nb01.py",
+    ],
+)
+def test_a_copy_is_made_anew_when_what_it_is_made_from_has_changed(tmp_path, monkeypatch, place):
+    """A figure, a record or an exercise, wherever it lies; what else changes costs nothing."""
+    monkeypatch.setattr(deck, "ROOT", tmp_path)
+    source, made_from, other = (tmp_path / name for name in ("01.ipynb", place, "README.md"))
+    made_from.parent.mkdir(parents=True)
+    for path in (source, made_from, other):
+        path.touch()
+    copy = copy_of(tmp_path / "copy.ipynb", [1])
+    later = copy.stat().st_mtime + 60
+    os.utime(other, (later, later))
+    assert deck.fresh(source, copy)
+    os.utime(made_from, (later, later))
+    assert not deck.fresh(source, copy)
+
+
 def test_a_build_that_was_stopped_goes_on_where_it_was_and_says_so(tmp_path, capsys, monkeypatch):
     sources, ran = deck.decks()[:3], []
 
