@@ -31,6 +31,17 @@ def test_contributing_shows_the_rooms_of_the_package():
     assert re.findall(r"`([^`]+)`", first) == rooms
 
 
+def test_contributing_says_for_what_the_whole_proof_is_run():
+    """Whoever pushes a branch and waits for a workflow that never starts has lost a day."""
+    flow = (ROOT / ".github/workflows/tests.yml").read_text(encoding="utf-8")
+    triggers = flow.partition("jobs:")[0]
+    events = dict(re.findall(r"^  (\w+):\n(?:    branches: \[(.+)\])?", triggers, re.M))
+    text = " ".join(CONTRIBUTING.read_text(encoding="utf-8").split())
+    (said,) = re.findall(r"the workflow `tests` runs it ([^.]+)\.", text)
+    assert "- run: make test" in flow and events == dict(push="main", pull_request="")
+    assert said == f"for every pull request, and for a push only to `{events['push']}`"
+
+
 def lost(text):
     """Paths and modules of `minimal` that this text names and that do not exist."""
     found = []
