@@ -13,6 +13,7 @@ UV      := $(PY) -m uv pip install --python $(PY) -c constraints.txt
 TORCH   ?= $(patsubst $(VENV)/.torch-%,%,$(wildcard $(VENV)/.torch-*))
 comma   := ,
 extras  := $(sort $(subst $(comma), ,$(EXTRAS)) $(patsubst $(VENV)/.extra-%,%,$(wildcard $(VENV)/.extra-*)))
+chosen  := $(TORCH:%=$(VENV)/.torch-%) $(extras:%=$(VENV)/.extra-%)
 PROFILE ?= laptop
 MINUTES ?= 30
 quoted   = '$(subst ','\'',$(value $(1)))'
@@ -59,7 +60,14 @@ doctor:
 ## make setup       only the set-up: .venv with the pinned packages (PYTHON=… TORCH=cpu|cuda EXTRAS=site,parity)
 setup: $(VENV)/.ready $(extras:%=$(VENV)/.extra-%)
 
-# The pins have wheels for Python 3.11 to 3.14.
+# Up to date or not, all is installed again where .venv has no Python that runs: its link leads nowhere once the Python
+# that made it has gone.
+.PHONY: again
+bare  := $(shell test -x $(PY) || echo again)
+
+# The pins have wheels for Python 3.11 to 3.14. A new .venv notes its choices, as older than all else: they are still to
+# be installed, and not forgotten where what follows does not finish.
+.PRECIOUS: $(chosen)
 fits := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))
 $(PY):
 	@for p in $(if $(value PYTHON),$(call quoted,PYTHON),python3 python3.13 python3.12 python3.11 python3.14); do \
@@ -68,17 +76,16 @@ $(PY):
 	    $(if $(value PYTHON),$(call quoted,PYTHON)' is not one','none is on the PATH') >&2; exit 1; }; \
 	"$$found" -c 'import venv, ensurepip' >/dev/null 2>&1 || { echo "$$found cannot make virtual environments (it lacks" \
 	    "ensurepip): install its venv package (Debian, Ubuntu: apt install python3-venv), or name another PYTHON=…" >&2; exit 1; }; \
-	echo "making $(VENV) with $$found"; "$$found" -m venv --clear $(VENV)
+	echo "making $(VENV) with $$found"; "$$found" -m venv --clear $(VENV)$(if $(strip $(chosen)), && touch -t 198001020000 $(chosen))
 
 from_cpu := --index-url https://download.pytorch.org/whl/cpu
-$(VENV)/.torch-cpu $(VENV)/.torch-cuda: $(VENV)/.torch-%: constraints.txt | $(PY)
-	@rm -f $(VENV)/.torch-*
+$(VENV)/.torch-cpu $(VENV)/.torch-cuda: $(VENV)/.torch-%: constraints.txt $(bare) | $(PY)
 	$(PIP) install --no-compile -c constraints.txt --force-reinstall --no-deps $(from_$*) torch
-	@touch $@
+	@rm -f $(VENV)/.torch-* && touch $@
 
 # pip finds torch, whichever way this machine has it; uv brings the rest in a tenth of the time. What is imported
 # first is compiled here, once, by two processes: graded code may write nothing there, and tests begin on all cores.
-$(VENV)/.ready: pyproject.toml constraints.txt $(TORCH:%=$(VENV)/.torch-%) | $(PY)
+$(VENV)/.ready: pyproject.toml constraints.txt $(TORCH:%=$(VENV)/.torch-%) $(bare) | $(PY)
 	@echo "installing the pinned packages into $(VENV): once, some minutes, 2.5 GB (more with CUDA)"
 	$(PIP) install --no-compile -c constraints.txt torch uv && $(UV) -e '.[course,test]' || { echo "set-up did not finish: the lines above say why;" \
 	    "it needs the package index this once" >&2; exit 1; }

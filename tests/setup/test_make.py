@@ -40,7 +40,7 @@ echo "$PYTHONDONTWRITEBYTECODE" > no_bytecode
 case "$*" in
   "-c import sys"*) exit ${OLD:-0};;
   "-c import venv"*) exit ${BARE:-0};;
-  "-m venv"*) mkdir -p .venv/bin; cp "$0" .venv/bin/python;;
+  "-m venv"*) rm -rf .venv; mkdir -p .venv/bin; cp "$0" .venv/bin/python;;
   *pip*) exit ${OFFLINE:-0};;
 esac
 """
@@ -171,7 +171,18 @@ def test_only_args_is_a_list_of_words(ready, make):
 def test_every_variable_of_a_recipe_is_quoted_or_known_to_hold_words():
     recipes = "\n".join(line for line in MAKEFILE.splitlines() if line.startswith("\t"))
     asked = set(re.findall(r"\$\((\w+)\)", recipes))
-    assert asked == {"PY", "VENV", "PIP", "UV", "ARGS", "LAB_ARGS", "first", "as_root", "fits"}
+    assert asked == {
+        "PY",
+        "VENV",
+        "PIP",
+        "UV",
+        "ARGS",
+        "LAB_ARGS",
+        "first",
+        "as_root",
+        "fits",
+        "chosen",
+    }
 
 
 @pytest.mark.parametrize(
@@ -239,6 +250,37 @@ def test_extras_are_installed_when_asked_for_and_remembered(house, setup):
     later = time.time() + 5
     os.utime(house / "pyproject.toml", (later, later))
     assert len(setup()[1]) == 4
+
+
+def test_a_python_that_is_gone_is_replaced_and_the_choices_stay(house, setup):
+    """As after an upgrade of the Python that had made .venv: its link leads nowhere."""
+    first = setup("TORCH=cpu", "EXTRAS=parity")[1]
+    python = house / ".venv" / "bin" / "python"
+    python.unlink()
+    python.symlink_to("gone")
+    done, again = setup()
+    assert done.returncode == 0 and again == first and python.exists()
+    assert "whl/cpu" in first[0] and "parity" in first[-1] and setup()[1] == []
+
+
+@pytest.mark.parametrize("gone", [True, False], ids=["gone", "there never was one"])
+def test_choices_outlive_a_set_up_that_did_not_finish(house, setup, gone):
+    """Else the second try, without a word, would take the large build of torch."""
+    python = house / ".venv" / "bin" / "python"
+    first = setup("TORCH=cpu", "EXTRAS=parity")[1] if gone else []
+    if gone:
+        python.unlink()
+    wish = [] if gone else ["TORCH=cpu", "EXTRAS=parity"]
+    assert setup(*wish, OFFLINE="1")[0].returncode != 0
+    again = setup()[1]
+    assert "whl/cpu" in again[0] and "parity" in again[-1] and again == (first or again)
+
+
+def test_a_torch_that_could_not_be_exchanged_is_still_the_one_that_was_chosen(setup):
+    setup("TORCH=cpu")
+    assert setup("TORCH=cuda", OFFLINE="1")[0].returncode != 0
+    assert "whl/cpu" not in setup("TORCH=cuda")[1][0]
+    assert setup()[1] == []
 
 
 def test_npm_packages_are_installed_as_the_lock_file_has_them(house, setup):
