@@ -19,6 +19,8 @@ MINUTES ?= 30
 quoted   = '$(subst ','\'',$(value $(1)))'
 unexport FILE HW NOTEBOOK PART PROFILE MINUTES PYTHON DRY
 unexport PYTHONDONTWRITEBYTECODE  # where it is set, every process would compile torch's and our modules again
+# Whichever course .venv was made for, commands are this one's.
+export PYTHONPATH := $(CURDIR):$(CURDIR)/notebooks$(addprefix :,$(PYTHONPATH))
 as_root := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 $(if $(filter-out cpu cuda,$(TORCH)),$(error TORCH is cpu or cuda, not '$(TORCH)'))
@@ -55,15 +57,17 @@ check: setup
 
 ## make doctor      what this machine has and what it lacks; works before set-up too
 doctor:
-	@p=$(PY); test -x $$p || p=$(if $(value PYTHON),$(call quoted,PYTHON),python3); PYTHONPATH=.:notebooks "$$p" -m course.doctor $(ARGS)
+	@p=$(PY); test -x $$p || p=$(if $(value PYTHON),$(call quoted,PYTHON),python3); "$$p" -m course.doctor $(ARGS)
 
 ## make setup       only the set-up: .venv with the pinned packages (PYTHON=… TORCH=cpu|cuda EXTRAS=site,parity)
 setup: $(VENV)/.ready $(extras:%=$(VENV)/.extra-%)
 
-# Up to date or not, all is installed again where .venv has no Python that runs: its link leads nowhere once the Python
-# that made it has gone.
+# Up to date or not, all is installed again where .venv has no Python that runs (its link leads nowhere once the Python
+# that made it has gone), and the package where .venv/.ready names another folder: the course was renamed or copied.
 .PHONY: again
 bare  := $(shell test -x $(PY) || echo again)
+named := $(shell cat $(VENV)/.ready 2>/dev/null)
+moved := $(if $(named),$(if $(subst <$(CURDIR)>,,<$(named)>),again))
 
 # The pins have wheels for Python 3.11 to 3.14. A new .venv notes its choices, as older than all else: they are still to
 # be installed, and not forgotten where what follows does not finish.
@@ -85,13 +89,13 @@ $(VENV)/.torch-cpu $(VENV)/.torch-cuda: $(VENV)/.torch-%: constraints.txt $(bare
 
 # pip finds torch, whichever way this machine has it; uv brings the rest in a tenth of the time. What is imported
 # first is compiled here, once, by two processes: graded code may write nothing there, and tests begin on all cores.
-$(VENV)/.ready: pyproject.toml constraints.txt $(TORCH:%=$(VENV)/.torch-%) $(bare) | $(PY)
+$(VENV)/.ready: pyproject.toml constraints.txt $(TORCH:%=$(VENV)/.torch-%) $(bare) $(moved) | $(PY)
 	@echo "installing the pinned packages into $(VENV): once, some minutes, 2.5 GB (more with CUDA)"
 	$(PIP) install --no-compile -c constraints.txt torch uv && $(UV) -e '.[course,test]' || { echo "set-up did not finish: the lines above say why;" \
 	    "it needs the package index this once" >&2; exit 1; }
 	@$(PY) notebooks/course/beside.py
 	@$(PY) -c 'import sympy, scipy.stats, pandas' & $(PY) -c 'import torch._dynamo' && wait $$!
-	@touch $@
+	@printf '%s\n' $(call quoted,CURDIR) > $@
 
 $(VENV)/.extra-site: $(wildcard package.json package-lock.json)
 $(VENV)/.extra-%: $(VENV)/.ready

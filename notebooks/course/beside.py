@@ -14,11 +14,33 @@ SLEEP = (
 )
 
 
+def line_file():
+    return Path(sysconfig.get_path("purelib"), "course.pth")
+
+
+def addressed():
+    """The checkout whose homework and notebooks this Python finds; '' before set-up."""
+    file = line_file()
+    return file.read_text(encoding="utf-8").partition("\n")[0] if file.exists() else ""
+
+
+def readdress(old, new):
+    """Programs of an environment begin with its place, and activate exports it. Where a folder was
+    renamed or copied they would still start the Python of the other one."""
+    for program in Path(sysconfig.get_path("scripts")).iterdir():
+        if program.is_symlink() or not program.is_file():
+            continue
+        held = program.read_bytes()
+        if old in held and b"\0" not in held:  # text
+            program.write_bytes(held.replace(old, new))
+
+
 def main():
     here = Path(__file__).resolve().parents[2]
     lines = [here, here / "notebooks", SLEEP, ""]
-    file = Path(sysconfig.get_path("purelib"), "course.pth")
-    file.write_text("\n".join(map(str, lines)), encoding="utf-8")
+    if there := addressed():
+        readdress(f"{there}/.venv".encode(), f"{here}/.venv".encode())
+    line_file().write_text("\n".join(map(str, lines)), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import shutil
 import sys
 import sysconfig
 
-from course import CHECKOUT
+from course import CHECKOUT, beside
 from minimal.command import command
 
 SETUP = "make -B setup" if (CHECKOUT / ".venv/.ready").exists() else "make setup"
@@ -65,6 +65,19 @@ def python():
     fits = (3, 11) <= sys.version_info[:2] <= (3, 14)
     found = f"{platform.python_version()}, {place}"
     return found, "" if fits else "make setup PYTHON=… (3.11 to 3.14)"
+
+
+def folder():
+    """A .venv knows its course by address: one that was renamed or copied is set up once more."""
+    named = beside.addressed()
+    if named in ("", str(CHECKOUT)):
+        return str(CHECKOUT), ""
+    found = f"this Python imports homework and notebooks of {named}"
+    if pathlib.Path(sys.prefix).resolve() != CHECKOUT / ".venv":
+        return f"{found}; make uses those of {CHECKOUT}", ""
+    ready = CHECKOUT / ".venv/.ready"
+    told = ready.exists() and ready.read_text().strip() not in ("", str(CHECKOUT))
+    return found, "make setup" if told else SETUP
 
 
 def required():
@@ -180,6 +193,7 @@ def disk():
 
 LOOKS = [  # what, required, look
     ("python", True, python),
+    ("folder", True, folder),
     ("packages", True, packages),
     ("torch", True, torch),
     ("device", False, device),

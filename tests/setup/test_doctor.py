@@ -6,6 +6,8 @@ import pathlib
 import subprocess
 import sys
 
+import pytest
+
 from course import doctor
 from tests import warm
 
@@ -80,6 +82,37 @@ def test_a_missing_requirement_fails_and_another_version_than_the_pin_is_told(mo
     assert doctor.packages() == ("missing: tqdm", doctor.SETUP)
     monkeypatch.setattr(doctor, "version", lambda name: "0.1" if name == "tqdm" else real(name))
     assert "; tqdm 0.1" in doctor.packages()[0] and doctor.packages()[1] == ""
+
+
+@pytest.mark.parametrize(
+    "named, ready, fix",
+    [
+        ("", "", ""),
+        ("here", "here", ""),
+        ("elsewhere", "elsewhere", "make setup"),
+        ("elsewhere", "", "make -B setup"),  # set up before it was noted where
+        ("elsewhere", "here", "make -B setup"),
+    ],
+)
+def test_a_folder_that_was_renamed_or_copied_is_told(tmp_path, monkeypatch, named, ready, fix):
+    """Its .venv would go on with the homework and notebooks of the other one."""
+    places = {"": "", "here": str(tmp_path / "here"), "elsewhere": str(tmp_path / "elsewhere")}
+    venv = tmp_path / "here" / ".venv"
+    venv.mkdir(parents=True)
+    (venv / ".ready").write_text(places[ready] + "\n" * bool(ready))
+    if named:
+        (venv / "course.pth").write_text(f"{places[named]}\n{places[named]}/notebooks\n")
+    monkeypatch.setattr(doctor, "CHECKOUT", tmp_path / "here")
+    monkeypatch.setattr(doctor, "SETUP", "make -B setup")
+    monkeypatch.setattr(doctor.sysconfig, "get_path", lambda name: str(venv))
+    monkeypatch.setattr(sys, "prefix", str(venv))
+    found, told = doctor.folder()
+    assert told == fix and (places["elsewhere"] in found) == (named == "elsewhere")
+    assert ("folder", True, doctor.folder) in doctor.LOOKS
+
+    # a Python that is not this folder's: make does without its lines
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    assert doctor.folder()[1] == ""
 
 
 def test_a_gpu_that_torch_cannot_reach_is_told_with_its_fix(monkeypatch):

@@ -37,6 +37,7 @@ FAKE = """#!/bin/sh
 echo "$@" >> calls
 echo "$JUPYTER_CONFIG_PATH" > jupyter
 echo "$PYTHONDONTWRITEBYTECODE" > no_bytecode
+echo "$PYTHONPATH" > path
 case "$*" in
   "-c import sys"*) exit ${OLD:-0};;
   "-c import venv"*) exit ${BARE:-0};;
@@ -281,6 +282,34 @@ def test_a_torch_that_could_not_be_exchanged_is_still_the_one_that_was_chosen(se
     assert setup("TORCH=cuda", OFFLINE="1")[0].returncode != 0
     assert "whl/cpu" not in setup("TORCH=cuda")[1][0]
     assert setup()[1] == []
+
+
+@pytest.mark.parametrize("name", ["renamed", "my course, in 'May' $HOME"])
+def test_a_folder_that_was_renamed_or_copied_is_set_up_once_more(house, setup, make, name):
+    setup("TORCH=cpu")
+    moved = house.with_name(f"{house.name} {name}")
+    shutil.copytree(house, moved, symlinks=True)
+    assert setup()[1] == [], "what was copied stays as it is"
+    (moved / "calls").write_text("")
+    assert make(moved, "work").returncode == 0
+    calls = (moved / "calls").read_text().splitlines()
+    assert [call.partition(" install ")[2] for call in calls if " install " in call] == BASE
+    assert "notebooks/course/beside.py" in calls, "which tells the environment where it is"
+    assert "Nothing to be done" in make(moved, "setup").stdout
+
+
+def test_a_set_up_from_before_it_named_its_folder_stands(house, setup):
+    setup()
+    (house / ".venv" / ".ready").write_text("")
+    assert setup()[1] == []
+
+
+@pytest.mark.parametrize("target", [*CALLS, "lab", "test", "check", "doctor"])
+def test_a_target_finds_the_course_that_it_is_called_in(house, make, target):
+    """Whatever course the environment was made for."""
+    given = dict(PYTHONPATH="mine", HW="hw03")
+    assert make(house, target, "PYTHON=./fake", *ARGUMENTS, **given).returncode == 0
+    assert (house / "path").read_text() == f"{house}:{house}/notebooks:mine\n"
 
 
 def test_npm_packages_are_installed_as_the_lock_file_has_them(house, setup):

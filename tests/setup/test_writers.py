@@ -454,7 +454,7 @@ MAY = {  # file -> why it may write, or delete, by itself
     "minimal/data/hub.py": "in such a part",
     "minimal/compare/comparison.py": "in such a part",
     "slides/book.py": "a page of its own, between writing and printing it",
-    "notebooks/course/beside.py": "a line file of the environment that make setup makes",
+    "notebooks/course/beside.py": "in the environment that make setup makes",
     "notebooks/course/work.py": "keeps a learner's copy aside, under a new name",
     "notebooks/course/own.py": "in a folder of its own below the temporary ones",
     "notebooks/run.py": "in such a folder; and a copy that it executed earlier",
