@@ -37,7 +37,8 @@ class GPT(nn.Module):
         self.layers = nn.ModuleList((layer or Layer)(config) for _ in range(config.layers))
         self.head = nn.Linear(config.width, config.vocab, bias=False)
         for layer, window in zip(self.layers, config.window_sizes()):
-            layer.window, layer.attend = window, partial(layer.attend, window=window)
+            if window:
+                layer.window, layer.attend = window, partial(layer.attend, window=window)
 
     def forward(self, ids):
         x = norm(self.embed(ids))  # (B, T, C): the stream begins
