@@ -6,7 +6,6 @@ last checkpoint.
 """
 
 import functools
-import inspect
 import json
 import math
 import statistics
@@ -19,6 +18,7 @@ import torch
 from minimal.compare import ledger
 from minimal.data import corpora, files, results
 from minimal.model.count import count, settings_of
+from minimal.model.foreign import foreign_code
 from minimal.train import Trainer
 from minimal.training import recipes
 from minimal.training.run import HOW_OFTEN, NOT_IN_IDENTITY, Diverged, Run, TimeIsUp
@@ -46,25 +46,6 @@ def run_key(run, fingerprint):
         torch.__version__.split("+")[0],
         RUN_FORMAT,
     )
-
-
-def foreign_code(model):
-    """The source of every part that is not of this package: the run of a class of your own is
-    trained anew when you have changed the class."""
-    kinds = {type(part) for part in model.modules()}
-    own = [kind for kind in kinds if kind.__module__.split(".")[0] not in ("minimal", "torch")]
-    return sorted(map(written, own))
-
-
-def written(kind):
-    """The source of a class; where it has none, as in some notebooks, the code of its methods."""
-    try:
-        return inspect.getsource(kind)
-    except (OSError, TypeError):
-        codes = [part.__code__ for part in vars(kind).values() if inspect.isfunction(part)]
-        return kind.__qualname__ + "".join(
-            code.co_code.hex() + repr(code.co_names) for code in codes
-        )
 
 
 def in_folder(run, folder):
