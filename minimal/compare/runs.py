@@ -40,7 +40,7 @@ def run_key(run, fingerprint):
         model.config.stored(),
         settings_of(model),
         count(model),
-        repr(recipes.named(run.recipe)),
+        recipes.numbers(recipes.named(run.recipe)),
         *foreign_code(model),
         fingerprint,
         torch.__version__.split("+")[0],

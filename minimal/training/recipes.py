@@ -65,7 +65,8 @@ SHAPES = dict(linear=lambda done: 1 - done, cosine=lambda done: (1 + cos(pi * do
 
 @dataclass(frozen=True)
 class Recipe:
-    """A row for every role, and what changes during the run. Two equal reprs train alike."""
+    """A row for every role, and what changes during the run. Two with equal `numbers` train alike;
+    of two with equal reprs `steps` may differ."""
 
     rows: dict
     lr: Schedule
@@ -95,6 +96,13 @@ def named(recipe):
     if recipe not in RECIPES:
         raise ValueError(f"there is no recipe {recipe!r}: choose one of {', '.join(RECIPES)}")
     return RECIPES[recipe]
+
+
+def numbers(recipe):
+    """Everything in a recipe, as a text. Kept runs are found by the repr alone, without `steps`: so
+    these are added only where no recipe of this package has that repr and those steps."""
+    known = STEPS.get(repr(recipe))
+    return repr(recipe) + f" steps={recipe.steps}" * (recipe.steps != known)
 
 
 def scaled(recipe, width, batch_tokens, parameters):
@@ -275,3 +283,5 @@ RECIPES["course"] = replace(
     lr=Schedule(0.01, 1 / 40, decay=0.4, end=0.05),
     momentum=Schedule(peak=0.95),
 )
+
+STEPS = {repr(recipe): recipe.steps for recipe in RECIPES.values()}  # see `numbers`

@@ -5,11 +5,13 @@ the optimizer: AdamW is torch's own, one parameter at a time, and Muon is its so
 matrix at a time, in float64. Public code is compared in tests/model/test_official.py.
 """
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from minimal.training import optim
-from minimal.training.recipes import RECIPES
+from minimal.training.recipes import RECIPES, laptop, numbers
 from tests.training.test_optim import by_hand, nano, optimizer
 
 STEPS, FIRST = 200, 98  # in the middle of a run, where most schedules have left their peaks
@@ -131,3 +133,14 @@ def test_the_effective_decay_of_every_recipe_is_that_of_its_source(recipe):
             share *= ours.recipe.muon_decay(step, 1000)
         found = 1 - model.get_parameter(name).detach().mean().item()
         assert found == pytest.approx(lost * share, rel=1e-3, abs=1e-9), name
+
+
+def test_recipes_that_differ_in_their_base_of_warm_ups_alone_are_told_apart():
+    """Where the package has that recipe its repr is enough: kept runs are found by it."""
+    ours = RECIPES["bov"]
+    theirs = replace(ours, steps=100)
+    assert repr(theirs) == repr(ours) and laptop(theirs).lr != laptop(ours).lr
+    assert numbers(theirs) != numbers(ours)
+    faster = [replace(recipe.change("matrix", lr=1.0), steps=9) for recipe in (ours, theirs)]
+    assert numbers(faster[0]) == numbers(faster[1]) != numbers(replace(faster[0], steps=8))
+    assert all(numbers(recipe) == repr(recipe) for recipe in RECIPES.values())
