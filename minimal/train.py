@@ -20,6 +20,7 @@ from minimal.data import files, packing
 from minimal.data import tokenizer as tokenizers
 from minimal.kernels.recorded import Direct, Recorded
 from minimal.model.count import count, settings_of
+from minimal.model.foreign import foreign_code
 from minimal.model.init import generator
 from minimal.model.plan import Plan
 from minimal.model.transformer import GPT
@@ -61,6 +62,10 @@ class Trainer(Loop):
         how = dict(steps=steps, scale=run.scale, lr=run.lr, team=self.team)
         how["backend"] = None if run.graph else "auto"  # a graph's launches cost nothing
         optimizer = optim.Optimizer(model, recipe, batch_tokens=self.tokens_a_step, **how)
+
+        # what this run stands for: the files of a class of one's own may change while it trains
+        self.code = files.digest(*foreign_code(empty))
+        self.numbers = files.digest(recipes.numbers(recipes.named(run.recipe)))
 
         # the loop, and how a step runs in it
         every = dict(evaluate=run.evaluate, save=run.save)
@@ -213,13 +218,16 @@ class Trainer(Loop):
 
     # ---- what is kept ---------------------------------------------------------------------------
     def identity(self):
-        """What must be equal for a run to go on: all but where it is written, and how often."""
+        """What must be equal for a run to go on: all but where it is written, and how often. A
+        class of one's own and a recipe keep their names when their content changes."""
         given = self.run.asked().items()
         asked = {name: value for name, value in given if name not in NOT_IN_IDENTITY | HOW_OFTEN}
         return asked | dict(
             data=self.data.fingerprint,
             steps=self.steps,
             model=files.digest(settings_of(self.model)),
+            code=self.code,
+            numbers=self.numbers,
         )
 
     def extra(self):

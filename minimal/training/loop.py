@@ -29,6 +29,8 @@ CHECKPOINT, LOG = "last.safetensors", "log.jsonl"
 
 PROGRESS = dict(done=int, seconds=(int, float), valid=list, history=list)  # kept beside tensors
 
+LATER = {"code", "numbers"}  # of identities; folders that were written before lack them, and go on
+
 FOREVER = 10**9  # steps: more than that is a slip of the keyboard
 
 
@@ -287,7 +289,8 @@ class Loop:
 def refuse_another_run(path, theirs, ours):
     """A folder goes on with the run that it holds, and with no other."""
     ours = json.loads(json.dumps(ours))
-    differ = [name for name in ours if theirs.get(name) != ours[name]]
+    asked = [name for name in ours if name in theirs or name not in LATER]
+    differ = [name for name in asked if theirs.get(name) != ours[name]]
     if differ:
         told = ", ".join(f"{name}: {theirs.get(name)} there, {ours[name]} here" for name in differ)
         raise checkpoint.CheckpointError(

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 import torch
@@ -14,9 +15,12 @@ import torch
 from minimal import train
 from minimal.model.count import attention_flops
 from minimal.model.layers import Linear
+from minimal.model.plan import Plan, place
+from minimal.model.values import Own
 from minimal.train import Trainer, load
 from minimal.training import checkpoint
 from minimal.training.loop import file_stamp
+from minimal.training.recipes import RECIPES
 from minimal.training.run import Diverged, Run, Stop, TimeIsUp
 from tests import warm
 from tests.training.toys import CLI, TINY, made, trained
@@ -343,6 +347,50 @@ def test_another_run_in_the_same_folder_is_refused(corpus, tmp_path):
         checkpoint.CheckpointError, match="holds another run .seed: 0 there, 1 here"
     ):
         trained(corpus, tmp_path, steps=3, seed=1)
+
+
+def own_plan(gain):
+    """A plan of somebody's own, by one name, with one class that is written otherwise each time."""
+    return Plan(place(value=type("Mine", (Own,), dict(gain=gain))), name="mine")
+
+
+def test_a_class_of_ones_own_that_was_changed_does_not_go_on_in_the_folder_of_before(
+    corpus, tmp_path
+):
+    losses = trained(corpus, tmp_path, plan=own_plan(1.0), steps=3)["losses"]
+    with pytest.raises(checkpoint.CheckpointError, match="holds another run .code: .* there"):
+        trained(corpus, tmp_path, plan=own_plan(2.0), steps=3)
+    assert trained(corpus, tmp_path, plan=own_plan(1.0), steps=3)["losses"] == losses
+
+
+@pytest.mark.parametrize("change", [dict(lr=0.03), dict(steps=100)])
+def test_a_recipe_of_one_name_and_other_numbers_does_not_go_on(
+    corpus, tmp_path, monkeypatch, change
+):
+    ours, steps = RECIPES["bov"], change.get("steps")
+    theirs = replace(ours, steps=steps) if steps else ours.change("matrix", **change)
+    monkeypatch.setitem(RECIPES, "mine", ours)
+    trained(corpus, tmp_path, recipe="mine", steps=3)
+    monkeypatch.setitem(RECIPES, "mine", theirs)
+    with pytest.raises(checkpoint.CheckpointError, match="holds another run .numbers: .* there"):
+        trained(corpus, tmp_path, recipe="mine", steps=3)
+
+
+def test_a_folder_that_names_neither_code_nor_numbers_goes_on_and_names_them_then(corpus, tmp_path):
+    """As folders do that were written before; what else a folder lacks makes it another run."""
+    path, whole = tmp_path / "last.safetensors", trained(corpus, tmp_path / "whole", save=2)
+    with pytest.raises(TimeIsUp):
+        trained(corpus, tmp_path, minutes=0, save=2)
+    tensors, state = checkpoint.load(path)
+    told = [state["identity"].pop(name) for name in ("code", "numbers")]
+    checkpoint.save(path, tensors, state)
+    assert trained(corpus, tmp_path, save=2)["losses"] == whole["losses"]
+    tensors, state = checkpoint.load(path)
+    assert [state["identity"][name] for name in ("code", "numbers")] == told
+    del state["identity"]["seed"]
+    checkpoint.save(path, tensors, state)
+    with pytest.raises(checkpoint.CheckpointError, match="another run .seed: None there, 0 here"):
+        trained(corpus, tmp_path, save=2)
 
 
 def test_a_checkpoint_of_another_plan_does_not_fit(corpus, tmp_path):
