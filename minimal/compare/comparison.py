@@ -18,6 +18,7 @@ from minimal.compare.runs import Grid, record
 from minimal.data import results
 from minimal.data.files import digest, once, runs_folder, write_whole
 from minimal.model.count import settings_of
+from minimal.model.foreign import foreign_code
 from minimal.training.run import Run
 from minimal.variants import skeleton
 
@@ -46,17 +47,17 @@ def compare(
     until = math.inf if minutes is None else time.monotonic() + 60 * minutes
     named = {str(plan): plan for plan in [baseline, *plans]}
     base = Run(size=size, corpus=corpus, batch=batch, vocab=vocab, evaluate=10**9)
-    settings = [settings_of(skeleton(plan, size)) for plan in named.values()]
-    key = digest(list(named), settings, match, budget, size, corpus, batch, vocab)
+    models = {name: skeleton(plan, size) for name, plan in named.items()}
+    settings = [settings_of(model) for model in models.values()]
+    code = [part for model in models.values() for part in foreign_code(model)]
+    key = digest(list(named), settings, match, budget, size, corpus, batch, vocab, *code)
     path = Path(out or runs_folder() / "evidence" / f"{key}.json")
     if path.suffix != ".json":
         raise ValueError(f"wanted a file that ends in .json, got {path}: name another --out")
     results.check_evidence(path)
     what = f"{match}-matched at {budget:g}"
-    if rows_of(path) and (held := results.read(path)["what"]) != what:
-        raise ValueError(
-            f"{path} holds runs that are {held}, and these are {what}: name another --out"
-        )
+    own = {name: of_ones_own(plan, models[name]) for name, plan in named.items()}
+    check_file(path, what, own)
 
     # which runs spend the budget: kept, since a second measurement of time would find other steps
     def matched(part):
@@ -68,7 +69,8 @@ def compare(
     cells = [cell | dict(plan=named[cell["plan"]]) for cell in cells]
 
     # train them, and show what is there
-    to_go = record(Grid(what, cells, tuple(seeds), base), path, command, until)
+    grid = Grid(what, cells, tuple(seeds), base, lambda result: own[result["run"]["plan"]])
+    to_go = record(grid, path, command, until)
     if not path.exists():
         return []
     rows = results.read(path)["rows"]
@@ -81,6 +83,40 @@ def compare(
     more = f"; {to_go} runs to go: the same command goes on" if to_go else ""
     print(f"written: {path}; {figures}{more}")
     return leads(rows, baseline)
+
+
+# ---- a file goes on with the comparison that it holds --------------------------------------------
+
+
+def of_ones_own(plan, model):
+    """What a row says of a plan of one's own beside its name, which stays when the plan changes;
+    nothing of a plan of the package."""
+    code = foreign_code(model)
+    return {} if isinstance(plan, str) and not code else dict(code=digest(settings_of(model), code))
+
+
+def check_file(path, what, own):
+    """Refuse a file of other runs before anything is trained: they would pass for these."""
+    rows = rows_of(path)
+    if rows and (held := results.read(path)["what"]) != what:
+        raise ValueError(
+            f"{path} holds runs that are {held}, and these are {what}: name another --out"
+        )
+    for row in rows:
+        if row["plan"] in own:
+            name = f"code of {row['plan']}"
+            theirs, ours = row.get("code"), own[row["plan"]].get("code")
+            refuse_another(path, {name: theirs}, {name: ours})
+
+
+def refuse_another(path, theirs, ours):
+    differ = [name for name in ours if theirs[name] != ours[name]]
+    if differ:
+        told = ", ".join(f"{name}: {theirs[name]} there, {ours[name]} here" for name in differ)
+        raise ValueError(f"{path} holds another comparison ({told}): name another --out")
+
+
+# ---- what a comparison says ----------------------------------------------------------------------
 
 
 def leads(rows, baseline):

@@ -7,10 +7,15 @@ from dataclasses import replace
 import pytest
 import torch
 
+from minimal.compare import comparison
+from minimal.compare.comparison import compare
 from minimal.compare.runs import run_key
+from minimal.data import results
 from minimal.model.foreign import in_words
 from minimal.model.plan import Plan, place
+from minimal.model.values import Own
 from minimal.training.run import Run
+from tests.training.toys import TEXT
 
 MINE = '''
 import functools
@@ -113,6 +118,71 @@ import {} as base
 class Child(base.Mine):
     mark = "layer"
 """
+
+
+# ---- comparisons of plans of one's own -----------------------------------------------------------
+
+
+@pytest.fixture
+def ask(tmp_path, monkeypatch):
+    """ask(plans, …) compares them at smoke scale: {plan: mean loss}."""
+    monkeypatch.setenv("MINIMAL_RUNS", str(tmp_path / "runs"))
+    (tmp_path / "text.txt").write_text(TEXT)
+    text = str(tmp_path / "text.txt")
+    small = dict(match="steps", budget=2, seeds=(0,), size="smoke", corpus=text, batch=4, vocab=300)
+
+    def compared(*plans, **more):
+        return {row["plan"]: row["mean"] for row in compare([*plans], **small | more)}
+
+    return compared
+
+
+def scaled(gain):
+    """A plan of one's own: values times a gain that stands in a class of one name."""
+    source = MINE.replace("return 3.0", f"return {gain}")
+    return Plan(place(value=mine(source)), name="mine")
+
+
+def test_a_comparison_of_a_class_that_was_changed_is_made_anew(ask):
+    before, after = ask(scaled(3.0)), ask(scaled(0.0))
+    assert before["standard"] == after["standard"] and before["mine"] != after["mine"]
+    assert ask(scaled(3.0)) == before
+
+
+def test_a_file_does_not_go_on_with_a_class_that_was_changed(ask, tmp_path, monkeypatch):
+    out = str(tmp_path / "mine.json")
+    before = ask(scaled(3.0), out=out)
+    with monkeypatch.context() as patch:
+        patch.setattr(comparison, "record", None)  # it is said before anything is trained
+        with pytest.raises(ValueError, match="another comparison .code of mine: .*another --out"):
+            ask(scaled(0.0), out=out)
+        with pytest.raises(ValueError, match="another comparison .code of mine: .*another --out"):
+            ask(Plan(place(value=Own), name="mine"), out=out)
+    assert ask(scaled(3.0), out=out, seeds=(0,)) == before
+
+
+def test_rows_of_the_package_say_nothing_of_code_and_go_on(ask, tmp_path):
+    out = str(tmp_path / "mine.json")
+    ask("gqa", out=out)
+    rows = results.read(out)["rows"]
+    assert [row["plan"] for row in rows] == ["standard", "gqa"]
+    assert not any("code" in row for row in rows)
+    assert ask("gqa", scaled(3.0), out=out).keys() == {"standard", "gqa", "mine"}
+    assert results.read(out)["rows"][:2] == rows
+
+
+def test_comparisons_of_the_package_are_found_again(ask, monkeypatch):
+    """Their files are named as they were when code of one's own did not count."""
+
+    def sought(path, make):
+        raise LookupError(path.name)
+
+    monkeypatch.setattr(comparison, "once", sought)
+    with pytest.raises(LookupError, match="^22b846652295.22b846652295.cells$"):
+        compare(["bov", "row13"])
+
+
+# ---- words ---------------------------------------------------------------------------------------
 
 
 def test_a_value_is_said_alike_in_every_process():
