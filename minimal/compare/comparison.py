@@ -14,13 +14,15 @@ from minimal.compare import intervals
 from minimal.compare.budgets import MATCH
 from minimal.compare.curves import relative
 from minimal.compare.ledger import rows_of
-from minimal.compare.runs import Grid, record
+from minimal.compare.runs import Grid, asked_of, defaults, record
 from minimal.data import results
 from minimal.data.files import digest, once, runs_folder, write_whole
 from minimal.model.count import settings_of
 from minimal.model.foreign import foreign_code
 from minimal.training.run import Run
 from minimal.variants import skeleton
+
+OF_ONE_RUN = {"plan", "seed", "steps", "changes"}  # in these the runs of a comparison may differ
 
 DASHES = ("-", "--", "-.", ":")
 
@@ -57,7 +59,7 @@ def compare(
     results.check_evidence(path)
     what = f"{match}-matched at {budget:g}"
     own = {name: of_ones_own(plan, models[name]) for name, plan in named.items()}
-    check_file(path, what, own)
+    check_file(path, what, base, own)
 
     # which runs spend the budget: kept, since a second measurement of time would find other steps
     def matched(part):
@@ -69,6 +71,7 @@ def compare(
     cells = [cell | dict(plan=named[cell["plan"]]) for cell in cells]
 
     # train them, and show what is there
+    check_steps(path, base, cells)
     grid = Grid(what, cells, tuple(seeds), base, lambda result: own[result["run"]["plan"]])
     to_go = record(grid, path, command, until)
     if not path.exists():
@@ -95,18 +98,38 @@ def of_ones_own(plan, model):
     return {} if isinstance(plan, str) and not code else dict(code=digest(settings_of(model), code))
 
 
-def check_file(path, what, own):
-    """Refuse a file of other runs before anything is trained: they would pass for these."""
+def check_file(path, what, base, own):
+    """Refuse a file of other runs before anything is trained: they would pass for these, or be
+    pooled with them."""
     rows = rows_of(path)
     if rows and (held := results.read(path)["what"]) != what:
         raise ValueError(
             f"{path} holds runs that are {held}, and these are {what}: name another --out"
         )
     for row in rows:
+        refuse_another(path, shared(row["size"], row["asked"]), shared(base.size, asked_of(base)))
         if row["plan"] in own:
             name = f"code of {row['plan']}"
             theirs, ours = row.get("code"), own[row["plan"]].get("code")
             refuse_another(path, {name: theirs}, {name: ours})
+
+
+def shared(size, asked):
+    """What all runs of a comparison are asked alike."""
+    whole = defaults() | asked | dict(size=size)
+    return {name: value for name, value in whole.items() if name not in OF_ONE_RUN}
+
+
+def check_steps(path, base, cells):
+    """Refuse a file in which a plan spent the budget otherwise: a second measurement of time finds
+    other steps, and two runs of one plan and seed cannot be paired."""
+    by_plan = {str(cell["plan"]): cell for cell in cells}
+    for row in rows_of(path):
+        if row["plan"] in by_plan:
+            cell = by_plan[row["plan"]]
+            ours = {name: cell[name] for name in ("steps", "changes")}
+            theirs = dict(steps=row["steps"], changes=row["asked"].get("changes", {}))
+            refuse_another(path, theirs, ours)
 
 
 def refuse_another(path, theirs, ours):

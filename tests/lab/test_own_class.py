@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from minimal.compare import comparison
+from minimal.compare.budgets import MATCH
 from minimal.compare.comparison import compare
 from minimal.compare.runs import run_key
 from minimal.data import results
@@ -169,6 +170,36 @@ def test_rows_of_the_package_say_nothing_of_code_and_go_on(ask, tmp_path):
     assert not any("code" in row for row in rows)
     assert ask("gqa", scaled(3.0), out=out).keys() == {"standard", "gqa", "mine"}
     assert results.read(out)["rows"][:2] == rows
+
+
+@pytest.mark.parametrize(
+    "other, told",
+    [
+        (dict(batch=8), "batch: 4 there, 8 here"),
+        (dict(vocab=320), "vocab: 300 there, 320 here"),
+        (dict(size="nano"), "size: smoke there, nano here"),
+        (dict(corpus="stdlib"), "corpus: .*text.txt there, stdlib here"),
+    ],
+)
+def test_a_file_does_not_go_on_with_another_comparison(ask, tmp_path, monkeypatch, other, told):
+    out = str(tmp_path / "mine.json")
+    before = ask("gqa", out=out)
+    with monkeypatch.context() as patch:
+        patch.setattr(comparison, "once", None)  # it is said before anything is measured
+        with pytest.raises(ValueError, match=f"another comparison .{told}.: name another --out"):
+            ask("gqa", out=out, **other)
+    assert ask("gqa", out=out) == before, "the file is as it was"
+
+
+def test_a_file_does_not_go_on_where_a_second_measurement_gave_other_steps(
+    ask, tmp_path, monkeypatch
+):
+    """Among other plans time is measured anew."""
+    steps, out = iter([2, 3, 4, 5, 6]), str(tmp_path / "mine.json")
+    monkeypatch.setitem(MATCH, "time", lambda run, budget: replace(run, steps=next(steps)))
+    ask("gqa", match="time", out=out)
+    with pytest.raises(ValueError, match="another comparison .steps: 2 there, 4 here.: name ano"):
+        ask("gqa", "bov", match="time", out=out)
 
 
 def test_comparisons_of_the_package_are_found_again(ask, monkeypatch):
