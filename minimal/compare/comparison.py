@@ -6,6 +6,7 @@ python -m minimal.compare --plans standard bov --match flops --budget 3e13 --see
 import io
 import json
 import math
+import re
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from minimal.data.files import digest, once, runs_folder, write_whole
 from minimal.model.count import settings_of
 from minimal.model.foreign import foreign_code
 from minimal.training.run import Run
-from minimal.variants import skeleton
+from minimal.variants import PLANS, skeleton
 
 OF_ONE_RUN = {"plan", "seed", "steps", "changes"}  # in these the runs of a comparison may differ
 
@@ -47,7 +48,7 @@ def compare(
     goes on, or only looks."""
     intervals.functions()  # what is lacking is said before anything is trained
     until = math.inf if minutes is None else time.monotonic() + 60 * minutes
-    named = {str(plan): plan for plan in [baseline, *plans]}
+    named = by_name(baseline, plans)
     base = Run(size=size, corpus=corpus, batch=batch, vocab=vocab, evaluate=10**9)
     models = {name: skeleton(plan, size) for name, plan in named.items()}
     settings = [settings_of(model) for model in models.values()]
@@ -86,6 +87,21 @@ def compare(
     more = f"; {to_go} runs to go: the same command goes on" if to_go else ""
     print(f"written: {path}; {figures}{more}")
     return leads(rows, baseline)
+
+
+def by_name(baseline, plans):
+    """{name: plan}, the baseline first. A baseline that is no plan of the package is one of these
+    `plans`, by its name."""
+    of_package = re.split("[/@]", baseline)[0] in PLANS
+    named = {baseline: baseline if of_package else None}
+    for plan in plans:
+        if named.get(str(plan)) not in (None, plan):
+            raise ValueError(
+                f"wanted a name for each plan, got two plans named {str(plan)!r}: name yours as in "
+                'Plan(…, name="mine")'
+            )
+        named[str(plan)] = plan
+    return {name: plan or name for name, plan in named.items()}
 
 
 # ---- a file goes on with the comparison that it holds --------------------------------------------

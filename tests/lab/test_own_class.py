@@ -9,12 +9,12 @@ import torch
 
 from minimal.compare import comparison
 from minimal.compare.budgets import MATCH
-from minimal.compare.comparison import compare
+from minimal.compare.comparison import by_name, compare
 from minimal.compare.runs import run_key
 from minimal.data import results
 from minimal.model.foreign import in_words
 from minimal.model.plan import Plan, place
-from minimal.model.values import Own
+from minimal.model.values import Mix, Own
 from minimal.training.run import Run
 from tests.training.toys import TEXT
 
@@ -200,6 +200,25 @@ def test_a_file_does_not_go_on_where_a_second_measurement_gave_other_steps(
     ask("gqa", match="time", out=out)
     with pytest.raises(ValueError, match="another comparison .steps: 2 there, 4 here.: name ano"):
         ask("gqa", "bov", match="time", out=out)
+
+
+def test_two_plans_of_one_name_are_refused_with_a_way_to_name_one():
+    own, other = Plan(place(value=Own)), Plan(place(value=Mix))
+    named_so = Plan(place(value=Own), name="standard")
+    told = "wanted a name for each plan, got two plans named '{}': name yours as in Plan"
+    for plans, name in (([own, other], "own"), ([named_so], "standard"), (["own", own], "own")):
+        with pytest.raises(ValueError, match=told.format(name)):
+            compare(plans)
+
+
+def test_one_plan_may_be_named_twice_and_be_the_baseline_by_its_name():
+    own = Plan(place(value=Own), name="mine")
+    assert by_name("mine", ["bov", own, own]) == dict(mine=own, bov="bov")
+    assert [*by_name("mine", ["bov", own])] == ["mine", "bov"], "the baseline is the first"
+    assert by_name("dva/ffn", ["bov", "dva/ffn"]) == {"dva/ffn": "dva/ffn", "bov": "bov"}
+    assert by_name("standard", [own]) == dict(standard="standard", mine=own)
+    with pytest.raises(ValueError, match="unknown plan 'nobody'"):
+        compare([own], baseline="nobody")
 
 
 def test_comparisons_of_the_package_are_found_again(ask, monkeypatch):
