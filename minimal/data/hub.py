@@ -86,7 +86,10 @@ def fetched(place):
         name = {"User-Agent": "minimal (a course on attention)"}
         asked = urllib.request.Request(place, headers=name)
         with urllib.request.urlopen(asked, timeout=30) as answer, open(part, "wb") as file:
-            shutil.copyfileobj(answer, file)
+            shutil.copyfileobj(answer, file)  # which ends without a word where the connection does
+            wanted, got = answer.headers["Content-Length"], file.tell()
+        if wanted is not None and got != int(wanted):
+            raise DataError(f"wanted {int(wanted):,} bytes of {place}, got {got:,}: try again")
 
     return str(once(data_folder() / f"{digest(place)}{Path(place).suffix}", make))
 

@@ -374,6 +374,36 @@ def test_war_and_peace_comes_from_gutenberg_without_its_licence_where_minimal_da
         server.shutdown()
 
 
+class CutOff(Gutenberg):
+    """Promises the book, and is gone after a part of it."""
+
+    whole = False
+
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(self.page)))
+        self.end_headers()
+        self.wfile.write(self.page if self.whole else self.page[:100])
+
+
+def test_a_download_that_breaks_off_is_not_kept_and_comes_whole_the_next_time(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("MINIMAL_RUNS", str(tmp_path))
+    server = http.server.HTTPServer(("127.0.0.1", 0), CutOff)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_port}/book.txt"
+    try:
+        with pytest.raises(DataError, match=f"wanted {len(CutOff.page)} bytes of {address}, got 1"):
+            hub.fetched(address)
+        assert not [*tmp_path.rglob("*.txt*[!k]")], "nothing but the lock"
+        monkeypatch.setattr(CutOff, "whole", True)
+        with open(hub.fetched(address), "rb") as file:
+            assert file.read() == CutOff.page
+    finally:
+        server.shutdown()
+
+
 def test_without_the_extra_the_sentence_names_it(monkeypatch):
     """`datasets` is no need of the package, and "go online" helps nobody who has not got it."""
     monkeypatch.setitem(sys.modules, "datasets", None)
