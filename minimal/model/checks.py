@@ -15,6 +15,13 @@ def whole_number(name, value, least):
         raise ValueError(f"{name}: wanted a whole number from {least}, got {value!r}")
 
 
+def names_of_changes(changes, known):
+    """The fields that are changed in a Config."""
+    for name in changes:
+        if name not in known:
+            raise ValueError(f"a size has no {name!r}: choose one of {', '.join(known)}")
+
+
 def config(wanted):
     """The fields of a Config."""
     for name in ("layers", "width", "heads", "context", "vocab"):

@@ -1,7 +1,7 @@
 """How large is the model, and in what style are its blocks built? Configs, styles, sizes."""
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 
 from minimal.model import checks
 
@@ -192,6 +192,7 @@ class Config:
 
     def but(self, **changes):
         """The same, with changes; heads that are not grouped stay so."""
+        checks.names_of_changes(changes, [entry.name for entry in fields(self)])
         return replace(self, **self.ungrouped() | changes)
 
     def ungrouped(self):

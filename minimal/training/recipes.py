@@ -79,6 +79,14 @@ class Recipe:
 
     def change(self, *roles, **fields):
         """The recipe with these fields of these roles changed: change("alpha", "beta", lr=0.05)."""
+        for role in roles:
+            if role not in self.rows:
+                known = ", ".join(self.rows)
+                raise ValueError(f"a recipe has no role {role!r}: choose one of {known}")
+        for name in fields:
+            if name not in Row.__dataclass_fields__:
+                known = ", ".join(Row.__dataclass_fields__)
+                raise ValueError(f"a recipe's row has no {name!r}: choose one of {known}")
         changed = {role: replace(self.rows[role], **fields) for role in roles}
         return replace(self, rows=self.rows | changed)
 

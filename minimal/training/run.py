@@ -1,6 +1,7 @@
 """What decides a training run? The fields of a Run; and the ways in which a run can end early."""
 
 import functools
+import json
 import math
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
@@ -99,6 +100,10 @@ class Run:
         if self.scale not in recipes.SCALES:
             known = ", ".join(recipes.SCALES)
             raise ValueError(f"there is no scale {self.scale!r}: choose one of {known}")
+        check_stored("changes", self.changes)
+        check_overrides(self.overrides)
+        if self.recipe in recipes.RECIPES:  # a checkpoint may name one that is not known here
+            self.whole_recipe()
 
     def asked(self):
         """Its fields as they are written down: a Plan of one's own by its name."""
@@ -141,6 +146,28 @@ def check_kind(entry, value):
     if not isinstance(value, good) or (kind in (int, float) and isinstance(value, bool)):
         wanted = TYPE_WORDS.get(kind, kind.__name__)
         raise ValueError(f"{entry.name}: wanted {wanted}, got {value!r}")
+
+
+def check_overrides(overrides):
+    for role, row in overrides.items():
+        if not isinstance(row, dict):
+            raise ValueError(
+                f"overrides: wanted fields of a role, as in dict({role}=dict(lr=0.01)), got {row!r}"
+            )
+        check_stored(f"overrides of {role}", row)
+
+
+def check_stored(name, values):
+    """Checkpoints and rows hold a run as JSON: what that cannot hold would fail at the first save,
+    when there is something to lose."""
+    for key, value in values.items():
+        try:
+            json.dumps(value)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"{name}: wanted for {key} what JSON can hold, got {value!r}: give a number or a "
+                "text of Python's own, as float(x) is, or fields, dataclasses.asdict(x)"
+            ) from None
 
 
 def check_size(name, value, most):

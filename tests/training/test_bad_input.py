@@ -4,14 +4,17 @@ The rows are the inputs with which the commands that train, prepare and evaluate
 end in a traceback, to wait for ever, or to succeed without having done anything.
 """
 
+import dataclasses
 import os
 
+import numpy as np
 import pytest
 
 from minimal import evaluate, generate, train
 from minimal.data import __main__ as data
+from minimal.model.config import NANOCHAT
 from minimal.training.run import Run
-from tests.training.toys import CLI, trained
+from tests.training.toys import CLI, made, trained
 
 COMMANDS = dict(train=train.main, data=data.main, evaluate=evaluate.main, generate=generate.main)
 
@@ -163,8 +166,31 @@ def test_an_environment_that_no_torchrun_made_is_told(name, value, corpus, monke
         (dict(changes=[1]), "changes: wanted dict, got"),
         (dict(compile="yes"), "compile: wanted True or False, got 'yes'"),
         (dict(flops=float("inf")), "flops: wanted a finite number"),
+        (dict(overrides=dict(matrixx=dict(lr=1))), "no role 'matrixx': choose one of alpha, beta"),
+        (dict(overrides=dict(matrix=dict(lrr=1))), "row has no 'lrr': choose one of algorithm, lr"),
+        (dict(overrides=dict(matrix=0.1)), "overrides: wanted fields of a role, .*, got 0.1"),
+        (
+            dict(overrides=dict(matrix=dict(lr=np.float32(0.1)))),
+            "wanted for lr what JSON can hold, got",
+        ),
+        (
+            dict(changes=dict(layers=np.int64(3))),
+            "changes: wanted for layers what JSON can",
+        ),
+        (dict(changes=dict(style=NANOCHAT)), "for style what JSON can hold, got Style.*asdict"),
     ],
 )
 def test_a_run_of_wrong_kinds_is_refused_where_it_is_made(wrong, told):
     with pytest.raises(ValueError, match=told):
         Run(**wrong)
+
+
+def test_a_field_that_no_size_has_is_refused_before_a_text_is_looked_for():
+    with pytest.raises(ValueError, match="a size has no 'layrs': choose one of layers, width"):
+        train(Run(corpus="nowhere.txt", changes=dict(layrs=3)))
+
+
+def test_a_style_as_its_fields_and_a_recipe_that_is_not_known_here_are_let_through(corpus):
+    style = dataclasses.asdict(NANOCHAT)
+    assert made(corpus, changes=dict(style=style, layers=1)).model.config.style == NANOCHAT
+    assert Run(recipe="gone", overrides=dict(matrix=dict(lr=0.1))).recipe == "gone"
