@@ -1,8 +1,9 @@
 """How is a run put on disk so that nothing is lost? A checkpoint: one safetensors file, one rename.
 
-Its tensors are weights ("model/…") and optimizer state ("optimizer/…"); its header holds JSON, the
-`state`: who trained this (`identity`), how far, and whatever else the writer keeps. Beside it
-stands the SHA-256 of both, which is checked whenever the file is opened: a disk may lose a bit.
+Its tensors are weights ("model/…"), optimizer state ("optimizer/…") and what every step has left
+("history/…"); its header holds JSON, the `state`: who trained this (`identity`), how far, and
+whatever else the writer keeps. Beside it stands the SHA-256 of both, which is checked whenever the
+file is opened: a disk may lose a bit.
 """
 
 import hashlib
@@ -14,8 +15,9 @@ import torch
 
 from minimal.data.files import whole
 
-FORMAT = "minimal-checkpoint-2"
-WITHOUT_HASH = "minimal-checkpoint-1"  # until late 2026; it is read, with a word
+FORMAT = "minimal-checkpoint-3"
+HISTORY_IN_STATE = "minimal-checkpoint-2"  # until late 2026; it is read
+WITHOUT_HASH = "minimal-checkpoint-1"  # before that; it is read, with a word
 
 
 class CheckpointError(ValueError):
@@ -35,18 +37,39 @@ def save(path, tensors, state):
 
     path = Path(path)
     part = path.with_name(f".{path.name}.part")  # one name: the next save replaces a kill's rest
+    tensors = tensors | columns(state.get("history"))
     tensors = {name: t.detach().cpu().contiguous() for name, t in tensors.items()}
-    header = dict(format=FORMAT, state=json.dumps(state))
+    told = {name: value for name, value in state.items() if name != "history"}
+    header = dict(format=FORMAT, state=json.dumps(told))
     header["sha256"] = content_hash(tensors, header["state"])
     try:
         with whole(path, part):
             save_file(tensors, str(part), header)
     except Exception as error:  # safetensors reports a full disk as an error of its own
         told = getattr(error, "strerror", None) or error
-        raise CheckpointError(
-            f"could not write {path}: {told}; {kept(path)}; make room there, or name another "
-            "folder with --out, and run the same command again"
-        ) from error
+        fix = "make room there, or name another folder with --out, and run the same command again"
+        if "header too large" in str(told):  # of evaluations: 100 MB
+            fix = "evaluate less often, with --evaluate"
+        raise CheckpointError(f"could not write {path}: {told}; {kept(path)}; {fix}") from error
+
+
+def columns(history):
+    """What every step has left, as tensors: losses, and coefficients where there are any. A header
+    ends at 100 MB, which a hundred thousand steps would fill."""
+    if history is None:
+        return {}
+    found = dict(loss=torch.tensor([row["loss"] for row in history], dtype=torch.float64))  # (N,)
+    if history and "coefficients" in history[0]:
+        rows = [row["coefficients"] for row in history]
+        found["coefficients"] = torch.tensor(rows, dtype=torch.float32)  # (N, how many)
+    return {f"history/{name}": tensor for name, tensor in found.items()}
+
+
+def history_of(tensors):
+    """The same as rows again, a dict a step, from step 1 on."""
+    found = {name: tensor.tolist() for name, tensor in part(tensors, "history/").items()}
+    steps = range(1, 1 + len(found["loss"]))
+    return [dict(zip(("step", *found), row)) for row in zip(steps, *found.values())]
 
 
 def content_hash(tensors, state):
@@ -73,12 +96,12 @@ def load(path, **kinds):
             f"no checkpoint at {path}: train one with python -m minimal.train --out FOLDER"
         )
     tensors, header = contents(path)
-    if header.get("format") not in (FORMAT, WITHOUT_HASH):
+    if header.get("format") not in (FORMAT, HISTORY_IN_STATE, WITHOUT_HASH):
         raise CheckpointError(
             f"{path} is a safetensors file but no checkpoint of this course "
             f"(format {header.get('format')}, wanted {FORMAT})"
         )
-    state = state_of(path, header, dict(identity=dict) | kinds)
+    state = state_of(path, header)
     if header["format"] == WITHOUT_HASH:
         print(
             f"{path} is of an older version and has no hash: whether it is damaged cannot be told",
@@ -89,6 +112,9 @@ def load(path, **kinds):
             f"{path} is damaged: its content is not what was written; take a copy of it, or "
             "delete it, and the run starts anew"
         )
+    if "history/loss" in tensors:
+        state = dict(history=history_of(tensors)) | state
+    check_kinds(path, state, dict(identity=dict) | kinds)
     for name, tensor in tensors.items():
         if tensor.is_floating_point() and not torch.isfinite(tensor).all():
             raise CheckpointError(
@@ -119,8 +145,8 @@ def contents(path):
         ) from error
 
 
-def state_of(path, header, kinds):
-    """The JSON of the header, with everything that is wanted in it."""
+def state_of(path, header):
+    """The JSON of the header."""
     try:
         state = json.loads(header.get("state", "null"))
     except json.JSONDecodeError:
@@ -130,13 +156,17 @@ def state_of(path, header, kinds):
             f"{path} is damaged: wanted its state as a JSON object, got "
             f"{header.get('state', 'nothing')[:40]!r}; delete it; the run then starts anew"
         )
+    return state
+
+
+def check_kinds(path, state, kinds):
+    """Is everything in the state that is wanted of it?"""
     for name, kind in kinds.items():
         if not isinstance(state.get(name), kind):
             raise CheckpointError(
                 f"{path} is damaged or of another kind of run: wanted {name!r} in its state, got "
                 f"{str(state.get(name, 'nothing'))[:40]}; name another folder, or delete it"
             )
-    return state
 
 
 def part(tensors, prefix):

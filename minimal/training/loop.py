@@ -27,7 +27,7 @@ from minimal.training.run import Diverged, Stop, TimeIsUp
 
 CHECKPOINT, LOG = "last.safetensors", "log.jsonl"
 
-PROGRESS = dict(done=int, seconds=(int, float), valid=list, history=list)  # kept beside tensors
+PROGRESS = dict(done=int, seconds=(int, float), valid=list, history=list)  # kept beside weights
 
 LATER = {"code", "numbers"}  # of identities; folders that were written before lack them, and go on
 
@@ -101,7 +101,8 @@ class Loop:
 
     and may define
 
-        watch()         -> a vector that is kept with the loss of every step (`coefficients`)
+        watch()         -> a vector that is kept, in float32, with the loss of every step
+                        (`coefficients`)
         evaluate()      -> a dict for `valid`; asked every["evaluate"] steps and after the last one
         report(seconds, steps)    what is logged and shown, every["report"] steps
         extra()         -> what else the checkpoint's JSON holds

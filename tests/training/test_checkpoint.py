@@ -8,11 +8,12 @@ import struct
 
 import pytest
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from minimal.training import checkpoint
 from minimal.training.checkpoint import CheckpointError, content_hash
+from minimal.training.run import TimeIsUp
 from tests.training.toys import trained
 
 
@@ -94,6 +95,64 @@ def test_an_older_file_without_a_hash_is_read_with_a_word(tmp_path, finished, ca
     save_file(tensors, str(path), header | dict(format=checkpoint.FORMAT))
     with pytest.raises(CheckpointError, match="is damaged: its content"):
         checkpoint.load(path)
+
+
+# ---- what every step has left --------------------------------------------------------------------
+
+
+def header_of(path):
+    with safe_open(str(path), "pt") as file:
+        return dict(file.metadata())
+
+
+def test_a_headers_size_does_not_grow_with_the_steps_and_their_rows_come_back(tmp_path):
+    """It ends at 100 MB: a run of 112,000 steps with 40 coefficients could not be saved."""
+    chance, sizes = random.Random(9), []
+    for steps in (10, 3000):
+        rows = [dict(step=step, loss=chance.random()) for step in range(1, 1 + steps)]
+        for row in rows:
+            row["coefficients"] = torch.tensor([chance.random() for _ in range(40)]).tolist()
+        path = tmp_path / f"{steps}.safetensors"
+        checkpoint.save(path, {}, dict(identity={}, history=rows))
+        assert checkpoint.load(path, history=list)[1]["history"] == rows
+        sizes.append(len(header_of(path)["state"]))
+    assert sizes[0] == sizes[1]
+
+
+@pytest.mark.parametrize("plan", ["row13", "standard"])
+def test_a_run_goes_on_exactly_from_a_file_with_its_history_in_the_state(corpus, tmp_path, plan):
+    """As files had it before; and what is then saved has it in tensors."""
+    whole = trained(corpus, tmp_path / "whole", plan=plan)
+    with pytest.raises(TimeIsUp):
+        trained(corpus, tmp_path / "old", minutes=0, plan=plan)
+    path = tmp_path / "old" / "last.safetensors"
+    tensors, state = checkpoint.load(path)
+    tensors = {name: t for name, t in tensors.items() if not name.startswith("history/")}
+    header = dict(format=checkpoint.HISTORY_IN_STATE, state=json.dumps(state))
+    header["sha256"] = content_hash(tensors, header["state"])
+    save_file(tensors, str(path), header)
+    parts = trained(corpus, tmp_path / "old", plan=plan)
+    assert parts["losses"] == whole["losses"] and parts["coefficients"] == whole["coefficients"]
+    assert "history" not in json.loads(header_of(path)["state"])
+    tensors, state = checkpoint.load(path)
+    assert tensors["history/loss"].tolist() == whole["losses"] and len(state["history"]) == 20
+
+
+def test_a_lost_bit_of_the_history_is_noticed(tmp_path):
+    path = tmp_path / "x.safetensors"
+    checkpoint.save(path, {}, dict(identity={}, history=[dict(step=1, loss=0.5)]))
+    content = path.read_bytes()
+    assert opens(path, content) and not opens(path, flipped(content, len(content) - 3, 0))
+
+
+def test_a_header_that_is_too_large_is_not_called_a_full_disk(tmp_path, monkeypatch):
+    def too_large(*_):
+        raise SafetensorError("Error while serializing: header too large")
+
+    monkeypatch.setattr("safetensors.torch.save_file", too_large)
+    with pytest.raises(CheckpointError, match="header too large; .*; evaluate less often") as told:
+        checkpoint.save(tmp_path / "x.safetensors", {}, {})
+    assert "make room" not in str(told.value)
 
 
 def test_the_hash_tells_names_types_shapes_numbers_and_state_apart():

@@ -300,7 +300,6 @@ STATES = {
     "state is cut": lambda state: json.dumps(state)[:-30],
     "no identity": without("identity"),
     "identity is a list": having(identity=[1]),
-    "no history": without("history"),
     "done is a name": having(done="x"),
     "done is negative": having(done=-3),
     "fewer losses than steps": having(history=[]),
@@ -322,6 +321,17 @@ def test_a_checkpoint_with_a_damaged_state_is_named(corpus, tmp_path, finished, 
     with pytest.raises(CheckpointError, match="(delete|another folder)") as told:
         trained(corpus, tmp_path, steps=3)
     assert str(path) in str(told.value)
+
+
+def test_a_checkpoint_without_its_history_is_named(corpus, tmp_path, finished):
+    path = tmp_path / "last.safetensors"
+    path.write_bytes(finished)
+    tensors, state = checkpoint.load(path)
+    kept = {name: tensor for name, tensor in tensors.items() if name != "history/loss"}
+    del state["history"]
+    checkpoint.save(path, kept, state)
+    with pytest.raises(CheckpointError, match="wanted 'history' in its state, got nothing"):
+        trained(corpus, tmp_path, steps=3)
 
 
 @pytest.mark.parametrize(
