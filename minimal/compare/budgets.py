@@ -7,9 +7,14 @@ import statistics
 from dataclasses import replace
 
 from minimal.bench.timing import clock
+from minimal.compare.runs import as_trained
+from minimal.kernels import recorded
 from minimal.model.count import count
 from minimal.train import Trainer
 from minimal.variants import skeleton
+
+# steps of a trial: those that a graph runs as they are, the one that it records, and one more
+WARM_STEPS, TIMED = recorded.WARM + 2, 8
 
 
 def buys(run, budget, cost):
@@ -35,9 +40,9 @@ def by_flops(run, budget):
 def by_time(run, budget):
     """As many steps as fit into `budget` seconds, by the median of a few warm steps, since the
     schedule must know its length beforehand."""
-    trainer = Trainer(replace(run, steps=12, out=None), quiet=True)
-    steps = iter(range(12))
-    seconds = clock(lambda: trainer.step(next(steps)), repeats=8, warm=4, where=trainer.team.device)
+    trainer = Trainer(replace(as_trained(run), steps=WARM_STEPS + TIMED, out=None), quiet=True)
+    steps, where = iter(range(WARM_STEPS + TIMED)), trainer.team.device
+    seconds = clock(lambda: trainer.step(next(steps)), TIMED, WARM_STEPS, where)
     return buys(run, budget, statistics.median(seconds))
 
 

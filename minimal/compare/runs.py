@@ -48,11 +48,15 @@ def run_key(run, fingerprint):
     )
 
 
+def as_trained(run):
+    """The run as it is trained here, and so as it is timed: what is tiny for a GPU as one graph a
+    step, unless the run asks for a compiler, which joins what a graph launches at once."""
+    return replace(run, graph=torch.cuda.is_available() and not run.compile)
+
+
 def in_folder(run, folder):
-    """The run as it is trained here: what is tiny for a GPU as one graph a step, unless the run
-    asks for a compiler, which joins what a graph launches at once."""
-    graph = torch.cuda.is_available() and not run.compile
-    return replace(run, out=str(folder), graph=graph)
+    """The run as it is trained here, in its folder."""
+    return replace(as_trained(run), out=str(folder))
 
 
 def cached(run, minutes=None, quiet=None, wait=True):

@@ -8,8 +8,10 @@ import sys
 import time
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
+import torch
 
 from course import comparison as course_comparison
 from course import records
@@ -22,8 +24,9 @@ from minimal.compare import __main__ as compare_command
 from minimal.compare import budgets, comparison, intervals, ledger
 from minimal.compare import runs as runs_module
 from minimal.compare.budgets import MATCH, shape
-from minimal.compare.runs import cached, missing_runs, record, row_of, run_key, same
+from minimal.compare.runs import cached, in_folder, missing_runs, record, row_of, run_key, same
 from minimal.data import files, results
+from minimal.kernels import recorded
 from minimal.model import attention
 from minimal.model.count import count
 from minimal.model.values import Mix, Own
@@ -208,6 +211,35 @@ def test_time_matching_gives_the_slower_plan_fewer_steps(base, monkeypatch):
     monkeypatch.setattr(budgets, "Trainer", Paced)
     runs = [MATCH["time"](replace(base, plan=plan), 1.0).steps for plan in ("standard", "cross")]
     assert 200 >= runs[0] > 2 * runs[1] > 0
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_time_is_measured_of_steps_that_run_as_in_training(base, monkeypatch, compiled):
+    """On a GPU as one graph a step, of which the first calls are none and the next is recorded."""
+    made = []
+
+    class Counted:
+        def __init__(self, run, quiet):
+            self.run, self.team, self.steps = run, SimpleNamespace(device="cpu"), []
+            made.append(self)
+
+        def step(self, step):
+            self.steps.append(step)
+
+    def clock(work, repeats, warm, where):
+        assert warm > recorded.WARM + 1
+        for _ in range(warm + repeats):
+            work()
+        return [0.1] * repeats
+
+    monkeypatch.setattr(budgets, "Trainer", Counted)
+    monkeypatch.setattr(budgets, "clock", clock)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    run = replace(base, compile=compiled)
+    assert MATCH["time"](run, 1.0) == replace(run, steps=10), "what is asked stays as it is"
+    (trial,) = made
+    assert trial.run.graph == in_folder(run, "anywhere").graph == (not compiled)
+    assert trial.steps == [*range(trial.run.steps)]
 
 
 def test_equal_time_is_measured_once_and_goes_on_with_what_was_measured(
