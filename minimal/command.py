@@ -135,9 +135,9 @@ def number(kind, above=None, least=None, most=None):
     def parse(text):
         try:
             value = kind(text)
+            fits = math.isfinite(value)  # no float is as large as an int of 400 digits
         except (ValueError, OverflowError):
-            value = math.nan
-        fits = math.isfinite(value)
+            fits = False
         fits = fits and (above is None or value > above)
         fits = fits and (least is None or value >= least)
         fits = fits and (most is None or value <= most)

@@ -188,7 +188,7 @@ def record(grid, path, command, until=math.inf, quiet=True):
         results.check_corpus(path, dict(name=corpus.name, fingerprint=corpus.fingerprint))
 
     def make(run):
-        left = (until - time.monotonic()) / 60
+        left = max(0, until - time.monotonic()) / 60
         try:
             result = cached(run, None if left == math.inf else left, quiet, wait=False)
         except TimeIsUp:

@@ -2,7 +2,7 @@
 
 import functools
 import json
-import math
+import sys
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -28,7 +28,7 @@ MOST = dict(  # what is above is a slip of the keyboard; int fields are at least
     rows=2**30,
     save=10**9,
     flops=1e30,
-    lr=math.inf,
+    lr=sys.float_info.max,
 )
 
 
@@ -95,7 +95,7 @@ class Run:
             raise ValueError(f"seed: wanted a whole number from 0 to {2**32 - 1}, got {self.seed}")
         if self.warmup is not None and not 0 <= self.warmup < 1:
             raise ValueError(
-                f"warmup is a share of the run: wanted 0 or more and below 1, got {self.warmup:g}"
+                f"warmup is a share of the run: wanted 0 or more and below 1, got {self.warmup}"
             )
         if self.scale not in recipes.SCALES:
             known = ", ".join(recipes.SCALES)
@@ -175,7 +175,7 @@ def check_size(name, value, most):
         return
     if not value > 0:
         raise ValueError(f"{name} must be above 0, got {value}: leave it out for the default")
-    if not (math.isfinite(value) and value <= most):
+    if not value <= most:
         raise ValueError(f"{name}: wanted a finite number, at most {most:,}, got {value}")
 
 

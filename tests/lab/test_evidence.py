@@ -242,6 +242,15 @@ def test_time_is_measured_of_steps_that_run_as_in_training(base, monkeypatch, co
     assert trial.steps == [*range(trial.run.steps)]
 
 
+def test_a_run_whose_time_is_up_before_it_begins_is_left_for_later(base, tmp_path, monkeypatch):
+    """Between the question whether there is time and its answer a moment passes."""
+    grid, now = Grid("test", [dict()], (0,), base), iter([1.0, 3.0])
+    asked = []
+    monkeypatch.setattr(runs_module, "cached", lambda run, minutes, *_, **__: asked.append(minutes))
+    monkeypatch.setattr(time, "monotonic", lambda: next(now))
+    assert record(grid, tmp_path / "e.json", "test", until=2.0) == 1 and asked == [0]
+
+
 def test_equal_time_is_measured_once_and_goes_on_with_what_was_measured(
     base, tmp_path, capsys, monkeypatch
 ):

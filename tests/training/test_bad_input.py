@@ -32,6 +32,8 @@ def place(corpus, tmp_path_factory):
     return folder
 
 
+HUGE = 10**400  # no float is as large
+
 # fmt: off
 TRAIN = [
     ("--vocab 100000000",             "vocab: wanted a finite number, at most 1,048,576"),
@@ -41,6 +43,8 @@ TRAIN = [
     ("--flops nan",                   "flops must be above 0"),
     ("--flops 1e29",                  "steps would never end"),
     ("--steps 0",                     "steps must be above 0"),
+    (f"--minutes {HUGE}",             "argument --minutes: wanted a number from 0, got 1000"),
+    (f"--steps {HUGE}",               "steps: wanted a finite number, at most 1,000,000,000"),
     ("--steps 99999999999999",        "steps: wanted a finite number, at most"),
     ("--tokens 1e30",                 "argument --tokens: invalid int value"),
     ("--tokens 31",                   "tokens 31 is less than one row"),
@@ -70,6 +74,7 @@ TRAIN = [
 ]
 DATA = [
     ("--context 0",                   "argument --context: wanted a whole number from 1, got 0"),
+    (f"--context {HUGE}",             "argument --context: wanted a whole number from 1, got 1000"),
     ("--context -1",                  "argument --context: wanted a whole number from 1, got -1"),
     ("--vocab 0",                     "argument --vocab: wanted a whole number from 258"),
     ("--vocab 100000000",             "argument --vocab: wanted a whole number from 258 to"),
@@ -165,6 +170,8 @@ def test_an_environment_that_no_torchrun_made_is_told(name, value, corpus, monke
         (dict(lr="fast"), "lr: wanted a number, got 'fast'"),
         (dict(changes=[1]), "changes: wanted dict, got"),
         (dict(compile="yes"), "compile: wanted True or False, got 'yes'"),
+        (dict(lr=HUGE), "lr: wanted a finite number, at most 1.79.*, got 1000"),
+        (dict(warmup=HUGE), "warmup is a share of the run: wanted 0 or more and below 1, got 1000"),
         (dict(flops=float("inf")), "flops: wanted a finite number"),
         (dict(overrides=dict(matrixx=dict(lr=1))), "no role 'matrixx': choose one of alpha, beta"),
         (dict(overrides=dict(matrix=dict(lrr=1))), "row has no 'lrr': choose one of algorithm, lr"),
