@@ -387,6 +387,12 @@ AT_CHOSEN_RATES = dict(
         title.FRESH,
         title.EXPECTED_FAIR,
     ),
+    fair_finer=(
+        "A fair start, decided: standard and x0 W_V at rates half a step finer",
+        title.FINER_FAIR,
+        title.FRESH,
+        title.EXPECTED_FINER,
+    ),
     at_its_best=(
         "Systems, each at the rates that it chose",
         title.AT_ITS_BEST,
