@@ -72,6 +72,7 @@ def test_of_each_plan_the_choice_that_it_gets_is_bold_and_no_other(monkeypatch):
     losses = {"row8": [3.0, 2.95, 2.96, None], "bov-fixed": [2.9, 2.8, 2.85, 2.75]}
     df = pd.DataFrame(losses, [*rates, tables])
     monkeypatch.setattr(answer, "at_each_choice", lambda text, *questions: df)
+    monkeypatch.setattr(fair_start, "finer_is_recorded", lambda: False)
     columns, _, *lines = fair_start.choices("code").split("\n")
     assert columns == "| plan | the recipe's | matrices x 0.5 | matrices x 2 | other rates |"
     assert lines == [

@@ -246,6 +246,19 @@ def test_a_system_that_was_tuned_later_has_the_rates_that_its_grid_chose(plan, t
 
 
 @pytest.mark.parametrize("text", ["code", "novel"])
+def test_rates_half_a_step_finer_lie_beside_the_chosen_and_the_best_of_all_is_taken(text):
+    tried = answer.at_each_choice(text, "tuning", "tuning_finer").idxmin()
+    asked = {run.plan: run.overrides or {} for run in shapes(GRIDS[f"fair_finer_{text}"])}
+    for plan, overrides in asked.items():
+        assert json.loads(tried[plan])["overrides"] == overrides, plan
+        finer = [cell["overrides"] for cell in title.FINER[text] if cell["plan"] == plan]
+        rate = title.CHOSEN[text][plan].get("matrix", {}).get("lr", title.RECIPE.rows["matrix"].lr)
+        factors = [one["matrix"]["lr"] / rate for one in finer]
+        assert factors == pytest.approx([0.5**0.5, 2**0.5]) and overrides in finer
+    assert GRIDS[f"fair_finer_{text}"].seeds == GRIDS[f"fair_{text}"].seeds
+
+
+@pytest.mark.parametrize("text", ["code", "novel"])
 def test_the_fair_grid_takes_the_rates_that_the_tuning_grid_chose_and_none_of_its_seeds(text):
     fair, tuning = GRIDS[f"fair_{text}"], GRIDS[f"tuning_{text}"]
     assert not set(fair.seeds) & set(tuning.seeds) and len(fair.seeds) == 10

@@ -226,7 +226,7 @@ WAITING = re.findall(r'"(\w+)"', " ".join(re.findall(r"whole\((.*?)\)", TEMPLATE
 # told a text at a time, by modules that ask for their grids themselves
 LATER = {tuned.question for tuned in fair_start.TUNED_LATER.values()}
 LATER |= {later.question for later in at_best.ON_FRESH_SEEDS.values()}
-AT_BEST = ("fair", "at_its_best", "as_wide", *sorted(LATER))
+AT_BEST = ("fair", "fair_finer", "at_its_best", "as_wide", *sorted(LATER))
 for question in ("dose", "who_needs", "content_gradient", *AT_BEST, "own_mixture"):
     WAITING += [f"{question}_code", f"{question}_novel"]
 WAITING += ["answer_d12", *title.MORE_AT_D12, "content_gradient_long_code", *title.ELSEWHERE]

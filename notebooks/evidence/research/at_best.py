@@ -145,6 +145,16 @@ def at_their_rates():
     return table(["ahead of `standard`", *(NAMED[text] for text in texts())], lines)
 
 
+def finer_standard():
+    """How far standard at rates half a step finer is ahead of itself in this table, in words; of
+    the seeds that both have."""
+    rows = {
+        text: asked.lead("fair_finer", text, "standard", of="at_its_best")
+        for text in texts_beside("fair_finer")
+    }
+    return asked.on_each(rows)
+
+
 # ---- tables, over a standard as large ------------------------------------------------------------
 
 TABLES_FIXED, WIDENED_STANDARD = "bov-fixed", f"standard, hidden {WIDENED[4]}"

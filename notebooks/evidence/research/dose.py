@@ -100,17 +100,29 @@ STANDING_WORDS = dict(
 )
 
 
-def tried_fairly():
-    """Are the grids whole in which each of the two has its own best rates?"""
-    return asked.texts("fair") == [*TEXTS]
+# The grids in which each of the two has its own best rates, half a step finer first: what was
+# written of their leads before the first run.
+FAIR_STARTS = {
+    "fair_finer": dict(code=(0.11, 0.16), novel=(0.0, 0.012)),
+    "fair": dict(code=(0.06, 0.13), novel=(0.003, 0.015)),
+}
+
+
+def fairest():
+    """The finest of them that is whole on both texts, or None."""
+    return next((name for name in FAIR_STARTS if asked.texts(name) == [*TEXTS]), None)
+
+
+def leads_of(question):
+    return {text: asked.lead(question, text, "x0-v") for text in TEXTS}
 
 
 def answer_leads():
     """{text: the lead of all twelve layers that answers the title}: where each of the two has its
     own best rates, on seeds that chose nothing, once these grids are whole; before that, of the
     dose, with one recipe for both."""
-    if tried_fairly():
-        return {text: asked.lead("fair", text, "x0-v") for text in TEXTS}
+    if fairest():
+        return leads_of(fairest())
     return {text: lead(text, ALL) for text in texts()}
 
 
@@ -139,11 +151,13 @@ def sentence():
 
 def of_the_rates():
     """Which rates and seeds the answer has, and what the lead is with others."""
-    if tried_fairly():
+    if fairest():
         one_recipe = on_each({text: lead(text, ALL) for text in TEXTS})
+        coarse = f"Of rates twice as far apart the same ten say {on_each(leads_of('fair'))}. "
         return (
             "Each of the two has its own best rates, which three seeds chose and ten others tried. "
-            f"With one recipe for both, as in the picture, five seeds say {one_recipe}"
+            + coarse * (fairest() != "fair")
+            + f"With one recipe for both, as in the picture, five seeds say {one_recipe}"
         )
     found = {
         text: {row["plan"]: row for row in answer.at_their_best(text)}["x0-v"] for text in TEXTS
@@ -156,18 +170,23 @@ def of_the_rates():
     )
 
 
-def fair_foretold():
+def fair_foretold(question="fair"):
     """What was written before the first run of the fair grids, and what came."""
     rows = []
-    for text, low, high in (("code", 0.06, 0.13), ("novel", 0.003, 0.015)):
-        if text not in asked.texts("fair"):
-            continue
-        row = asked.lead("fair", text, "x0-v")
+    for text in asked.texts(question):
+        low, high = FAIR_STARTS[question][text]
+        row = asked.lead(question, text, "x0-v")
         words = f"between {decimals(low, 3)} and {decimals(high, 3)} on {NAMED[text]}"
         rows.append([words, came_between(row, low, high)])
-        rows.append([f"clear on {NAMED[text]}", so(row["clear"])])
-        below_little = asked.it_did(row["high"] < MARGIN)
-        rows.append([f"our mind changes: below .01 on {NAMED[text]}", below_little])
+        if question == "fair":
+            rows.append([f"clear on {NAMED[text]}", so(row["clear"])])
+            below_little = asked.it_did(row["high"] < MARGIN)
+            rows.append([f"our mind changes: below .01 on {NAMED[text]}", below_little])
+        elif text == "novel":
+            not_clear = asked.it_did(not row["clear"])
+            rows.append(["our mind changes about the novel: not clear of zero", not_clear])
+        else:
+            rows.append([f"clear on {NAMED[text]}", so(row["clear"])])
     return table(["foretold", "came"], rows)
 
 

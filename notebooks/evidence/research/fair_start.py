@@ -30,6 +30,7 @@ AT_USUAL, AT_HALF, AT_TWICE = (
 )
 GAIN_SLOWED = tuple(map(in_words, title.SLOW_BETAS))
 FURTHER_RATES = "tuning_beyond"  # one rate further, where the last was the best
+FINER_RATES = "tuning_finer"  # half a step to both sides, of the two systems of the answer
 OF_MATRICES = (AT_USUAL, AT_HALF, AT_TWICE)  # a column each of the table of choices
 
 
@@ -40,8 +41,8 @@ def by_rates(means):
 
 def choices(text):
     """A row a plan that was tuned: its mean loss at each of its rates, and in bold what it gets."""
-    means, lines = answer.at_each_choice(text, *RATES_TRIED, FURTHER_RATES), []
-    means = by_rates(means)
+    means = answer.at_each_choice(text, *RATES_TRIED, FURTHER_RATES, FINER_RATES)
+    means, lines = by_rates(means), []
     for plan in means:
         tried = means[plan].dropna()
         shown = {rates: leads.number(loss) for rates, loss in tried.items()}
@@ -54,11 +55,19 @@ def choices(text):
 
 def taken():
     """The choice as a small table: the rates that each plan gets, on each text."""
-    best = [answer.at_each_choice(text, *RATES_TRIED).idxmin() for text in TEXTS]
+    lines = rates_taken("", *RATES_TRIED)
+    if finer_is_recorded():
+        lines += rates_taken(", half a step finer", FINER_RATES)
+    return table(["plan", *(f"on {NAMED[text]}" for text in TEXTS)], lines)
+
+
+def rates_taken(how, *questions):
+    """A row a plan of these grids."""
+    best = [answer.at_each_choice(text, *questions).idxmin() for text in TEXTS]
     lines = []
     for plan in best[0].index:
-        lines.append([plan, *(answer.rates_in_words(chosen[plan]) for chosen in best)])
-    return table(["plan", *(f"on {NAMED[text]}" for text in TEXTS)], lines)
+        lines.append([plan + how, *(answer.rates_in_words(chosen[plan]) for chosen in best)])
+    return lines
 
 
 def at_factor(text, factor):
@@ -296,18 +305,6 @@ def who_is_better_beyond():
     return " and ".join(found) or "none"
 
 
-def beyond_in_words():
-    """Of the two systems of the answer, which had chosen the last of three rates."""
-    code, novel = (steps_beyond(text) for text in TEXTS)
-    *_, of_standard = code["standard"]
-    *_, on_novel = novel["standard"]
-    *_, of_token = code["x0-v"]
-    return (
-        f"One rate further `standard` is behind its best by {leads.number(-of_standard)} on code "
-        f"and {leads.number(-on_novel)} on the novel, x0 W_V by {leads.number(-of_token)} on code"
-    )
-
-
 def foretold_of_beyond():
     """What was written before one rate further was tried, and what came: means of three seeds."""
     lines = []
@@ -325,7 +322,6 @@ def foretold_of_beyond():
 
 # ---- half a step to both sides -------------------------------------------------------------------
 
-FINER_RATES = "tuning_finer"
 FINER = dict(  # {text: {system: {rates: between what they were expected ahead of its choice}}}
     code={
         "standard": {"matrices x 0.354": (-0.04, -0.01), "matrices x 0.707": (0, 0.012)},
@@ -346,6 +342,12 @@ def finer_steps(text):
     """{system: {rates: how far ahead of its choice, half a step to either side}}"""
     finer = by_rates(answer.at_each_choice(text, FINER_RATES))
     return {plan: losses_at_rates(text, plan).min() - finer[plan].dropna() for plan in FINER[text]}
+
+
+def gained_finer(plan):
+    """What its best rates half a step finer gain a system, in words."""
+    gains = {text: finer_steps(text)[plan].max() for text in TEXTS}
+    return " and ".join(f"{leads.number(gains[text])} on {NAMED[text]}" for text in TEXTS)
 
 
 def foretold_of_finer():

@@ -166,10 +166,9 @@ def as_row_with_rows(plan, ours, theirs, share=0.95):
 
     The two errors add as squares: of the seeds' means, and of the rows' means over seeds. The lead
     itself is of the whole losses, since the last stretch of a text is shorter than the others."""
-    by_seeds = pd.Series({seed: theirs[seed].loss - ours[seed].loss for seed in ours})
-    stretches = {
-        seed: np.subtract(theirs[seed].stretches, ours[seed].stretches) for seed in by_seeds.index
-    }
+    both = sorted(ours.keys() & theirs.keys())
+    by_seeds = pd.Series({seed: theirs[seed].loss - ours[seed].loss for seed in both})
+    stretches = {seed: np.subtract(theirs[seed].stretches, ours[seed].stretches) for seed in both}
     by_rows = pd.DataFrame(stretches).mean(axis=1)
     error = (stats.sem(by_seeds) ** 2 + error_along(by_rows) ** 2) ** 0.5
     reach = stats.t.ppf((1 + share) / 2, len(by_seeds) - 1) * error
