@@ -192,7 +192,7 @@ class Trainer(Loop):
         """The bar and the log; where there is no bar, a line of text now and then."""
         loss = self.history[-1]["loss"]
         speed = steps * self.tokens_a_step / seconds  # tokens a second
-        share = speed * self.counted["flops_per_token"] / self.rate
+        share = speed * self.counted["flops_per_token"] / (self.rate * self.team.world)
         words = f"{speed:,.0f} tokens/s  {share:.0%} of the matmul floor"
         self.log(tokens_per_second=round(speed), floor_share=round(share, 4))
         self.bar.show(self.done, f"loss {loss:.3f}", words)

@@ -1,7 +1,7 @@
 """How fast is this machine, and how much of it do we use? The floor first, JSON last.
 
-python -m minimal.bench                 a training step, generation, gather attention; on a GPU
-                                        where there is one
+python -m minimal.bench                 a training step on the CPU; generation and gather
+                                        attention, on a GPU where there is one
 """
 
 import argparse

@@ -11,6 +11,7 @@ from minimal.generate import generate
 from minimal.kernels.dense import attention
 from minimal.kernels.gather import gather_attention
 from minimal.kernels.reference import TOLERANCE
+from minimal.model.cache import laid_out
 from minimal.training.device import compute_dtype
 from minimal.variants import build
 
@@ -47,7 +48,8 @@ def gathering(lengths=LENGTHS, H=6, D=128, V=32768, rounds=9, where="cpu"):
         q, k = F.rms_norm(draw(1, 1, H, D), (D,)), F.rms_norm(draw(1, H, S, D), (D,))
         k = k.transpose(1, 2)  # head by head, as a cache lays them
         ids = zipf(V, S, torch.Generator().manual_seed(0))[None].to(where)
-        v = table[ids]
+        v = laid_out(table[ids], S)  # and so the rival, a stored V
+        v[:] = table[ids]
         ways = dict(
             stored=lambda: attention(q, k, v),
             looked_up=lambda: attention(q, k, table[ids]),

@@ -137,6 +137,8 @@ def masked_loss(model, pieces, ids, seed, step, segments=None, lengths=None):
     inputs, targets = inputs.to(model.device), targets.to(model.device)
     x = model.hidden(inputs, model.tape(inputs, lengths=lengths), segments)  # (B, T, C)
     chosen = targets != wordpiece.IGNORE
+    if not chosen.any():  # a short row may hide nothing: no mean, and nothing to learn
+        return 0 * x.sum()
     return F.cross_entropy(model.head(x[chosen]), targets[chosen])
 
 
@@ -169,8 +171,10 @@ def masked_score(model, corpus, pieces, length, rows=64):
     model.eval()
     inputs, targets = wordpiece.mask(ids, pieces, 0, 0)
     chosen = targets != wordpiece.IGNORE
-    scores = [model(part.to(model.device)).cpu() for part in inputs.split(16)]
-    scores, targets = torch.cat(scores)[chosen], targets[chosen]  # (n, V), (n,)
+    scores = []
+    for part, hidden in zip(inputs.split(16), chosen.split(16)):
+        scores.append(model(part.to(model.device)).cpu()[hidden])  # (some, V)
+    scores, targets = torch.cat(scores), targets[chosen]  # (n, V), (n,)
     return dict(
         loss=F.cross_entropy(scores, targets).item(),
         right=(scores.argmax(-1) == targets).float().mean().item(),

@@ -14,10 +14,18 @@ PRIME = 2**31 - 1  # products of two numbers below it stay below 2^62
 FACTORS = [pow(48271, 100 + i, PRIME) for i in range(128)]
 
 
+APART = 8  # factors between two heads: a hash takes one for each id, and one to add
+
+
 def factors(n, head=0):
-    """n factors and a summand for the hash of n ids; another `head`, other numbers."""
-    first = 8 * head
-    return FACTORS[first : first + n + 1]
+    """n factors and a summand for the hash of n ids; another `head`, other numbers. Hashes of one
+    head share their factors: two ids and three meet together more often than by chance."""
+    heads = len(FACTORS) // APART
+    if n >= APART or head >= heads:
+        raise ValueError(
+            f"wanted at most {APART - 1} ids and a head below {heads}, got {n} ids and head {head}"
+        )
+    return FACTORS[APART * head :][: n + 1]
 
 
 def last_ids(ids, n):

@@ -40,6 +40,15 @@ def equal(a, b):
 # ---- masked pieces ------------------------------------------------------------------------------
 
 
+def test_a_row_so_short_that_nothing_is_masked_teaches_nothing_and_is_no_nan(pieces, monkeypatch):
+    nothing = lambda ids, *_: (ids, torch.full_like(ids, pretrain.wordpiece.IGNORE))
+    monkeypatch.setattr(pretrain.wordpiece, "mask", nothing)
+    model = encoder(pieces.vocab)
+    loss = pretrain.masked_loss(model, pieces, torch.full((1, 4), pieces.cls), 0, 0)
+    loss.backward()
+    assert loss == 0 and not model.embed.weight.grad.any()
+
+
 def test_pretraining_runs_its_stages_in_order_and_learns(book, pieces, monkeypatch):
     seen, plain = [], pretrain.masked_loss
     monkeypatch.setattr(

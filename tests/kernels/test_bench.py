@@ -66,6 +66,15 @@ def test_a_stranger_hears_how_fast_tokens_are_made(monkeypatch):
     assert all(row["tokens_per_second"] > 0 and row["prompt"] == 64 for row in rows)
     (row,) = decoding.gathering((300,), H=2, D=32, V=50, rounds=2)
     assert row["keys"] == 300 and min(row[name] for name in ("stored", "gathered", "times")) > 0
+    dense, seen = decoding.attention, []
+    monkeypatch.setattr(
+        decoding, "attention", lambda q, k, v: seen.append((k, v)) or dense(q, k, v)
+    )
+    decoding.gathering((300,), H=2, D=32, V=50, rounds=1)
+    k, v = seen[0]
+    assert (
+        v.stride() == k.stride() == (2 * 300 * 32, 32, 300 * 32, 1)
+    )  # head by head, as in a cache
     monkeypatch.setattr(decoding, "gather_attention", lambda q, k, table, ids, bound: 2 * q)
     with pytest.raises(AssertionError, match="300 keys: the ways differ by .*: nothing to time"):
         decoding.gathering((300,), H=2, D=32, V=50, rounds=1)

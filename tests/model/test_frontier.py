@@ -36,6 +36,12 @@ def test_a_slot_is_the_universal_hash_of_the_last_ids(n, rows, head):
         assert got[b, t] == slot_by_hand(names, rows, head)
 
 
+@pytest.mark.parametrize("n,head", [(8, 0), (2, 16)])
+def test_more_ids_or_heads_than_there_are_factors_are_refused(n, head):
+    with pytest.raises(ValueError, match="wanted at most 7 ids and a head below 16, got"):
+        ngram.slots(tokens(9), n, 100, head)
+
+
 def test_slots_of_a_token_keep_the_token_and_with_one_row_are_the_ids():
     ids = tokens(200)
     assert torch.equal(ngram.slots_of_token(ids, 2, 97, 1), ids.int())

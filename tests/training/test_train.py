@@ -51,6 +51,17 @@ def test_what_the_machine_can_do_is_measured_once_for_all_runs_of_a_process(corp
     assert len(measured) == 1 and {trainer.rate for trainer in runs} == {1e9}
 
 
+def test_the_floor_of_several_processes_is_what_their_machines_can_do_together(corpus):
+    trainer, logged = made(corpus, steps=1), {}
+    trainer.fit()
+    trainer.rate, trainer.log = 1e6, lambda **what: logged.update(what)
+    shares = []
+    for trainer.team.world in (1, 4):
+        trainer.report(seconds=1.0, steps=2)
+        shares.append(logged["floor_share"])
+    assert shares[0] > 1 and shares[1] == pytest.approx(shares[0] / 4, abs=1e-4)
+
+
 def test_every_coefficient_is_recorded_at_every_step(corpus):
     result = trained(corpus, plan="row13", steps=12)
     c = result["coefficients"]

@@ -108,7 +108,8 @@ def on_windows(model, pieces, rows, batch, seed):
 def run(plan, layers, width, seed, **changes):
     """One whole run: -> (the row for the record, the model). `variances`, a layer: Var V,
     a² Var R, 2a Cov(V, R) for a = 1/2 and R = relu(X), whether the plan adds it or not, and the
-    variance of what the layer attends to."""
+    variance of what the layer attends to. The passage has the segment of a question here, unlike in
+    training."""
     how = RUN | {name: value for name, value in changes.items() if name in RUN}
     chosen = SET | {name: value for name, value in changes.items() if name in SET}
     masked_lr, lr = (how[name] * 64 / width for name in ("masked_lr", "lr"))
