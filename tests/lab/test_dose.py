@@ -153,6 +153,16 @@ def test_the_answer_is_that_of_a_fair_start_once_it_is_whole_on_both_texts(recor
     assert lines["our mind changes: below .01 on the novel"] == "it did"
     assert lines["our mind changes: below .01 on code"] == "it did not"
 
+    # and rates half a step finer go before these
+    for text, size in (("code", 0.12), ("novel", -0.03)):
+        assert dose.fairest() == "fair"
+        write_grid(f"fair_finer_{text}", lambda cell, size=size: size * (cell == "x0-v"))
+    assert dose.fairest() == "fair_finer" and "twice as far apart" in dose.of_the_rates()
+    lines = came_in(dose.fair_foretold("fair_finer"))
+    assert lines["between .110 and .160 on code"].startswith("so: **+0.1")
+    assert lines["our mind changes about the novel: not clear of zero"] == "it did"
+    assert dose.finer_changes().count(" on ") == 2 and "+0.0" in dose.finer_changes()
+
 
 def test_what_is_recorded_elsewhere_stands_beside_what_was_foretold(write_grid):
     assert dose.recorded_elsewhere() == {} and dose.still_to_come().count(";") == 5

@@ -344,12 +344,6 @@ def finer_steps(text):
     return {plan: losses_at_rates(text, plan).min() - finer[plan].dropna() for plan in FINER[text]}
 
 
-def gained_finer(plan):
-    """What its best rates half a step finer gain a system, in words."""
-    gains = {text: finer_steps(text)[plan].max() for text in TEXTS}
-    return " and ".join(f"{leads.number(gains[text])} on {NAMED[text]}" for text in TEXTS)
-
-
 def foretold_of_finer():
     """What was written before half a step was tried, and what came: means of three seeds."""
     lines = []

@@ -215,6 +215,8 @@ def the_answer_to_the_title_is_what_notebook_09_says():
     so = so and {dose.standing(row) for row in others} == {"ahead"}
     novels = "With one recipe for both it holds on two other novels, one English and one French."
     so = so and novels in text
+    coarse = [leads.number(row["difference"]) for row in dose.leads_of("fair").values()]
+    so = so and "At the picture's rates the ten say {} and {}.".format(*coarse) in text
     lasts = [dose.recorded_elsewhere()[f"dose_long_{name}"] for name in ("code", "novels")]
     so = so and {dose.standing(row) for row in lasts} == {"ahead"}
     later = [leads.number(row["difference"]) for row in lasts]
@@ -369,6 +371,16 @@ def one_rate_beyond_the_last_helps_neither_system_of_the_answer():
         name: f"{further} ahead of {best} by {leads.signed(ahead)}"
         for name, (best, further, ahead) in found.items()
     }
+
+
+@said
+def notebook_09_says_what_a_choice_by_three_seeds_is_worth():
+    """Half a step finer, which they preferred, x0 W_V does worse on code in ten other seeds."""
+    row = asked.lead("fair_finer", "code", "x0-v", "x0-v", of="fair")
+    preferred = fair_start.finer_steps("code")["x0-v"].max()
+    words = f"does worse with these on code, by {leads.number(-row['difference'])}, clear:"
+    so = asked.standing(row) == "behind" and preferred > 0 and words in notebook("09")
+    return dict(so=so, ten=leads.row_in_words(row), three=leads.signed(preferred))
 
 
 @said
