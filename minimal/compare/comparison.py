@@ -23,6 +23,7 @@ from minimal.model.foreign import foreign_code
 from minimal.training.run import Run
 from minimal.variants import PLANS, skeleton
 
+READ = ("plan", "size", "seed", "steps", "asked")  # of rows, before more are added
 OF_ONE_RUN = {"plan", "seed", "steps", "changes"}  # in these the runs of a comparison may differ
 
 DASHES = ("-", "--", "-.", ":")
@@ -123,6 +124,11 @@ def check_file(path, what, base, own):
             f"{path} holds runs that are {held}, and these are {what}: name another --out"
         )
     for row in rows:
+        if lacks := [name for name in READ if name not in row]:
+            raise ValueError(
+                f"{path} holds rows without {', '.join(lacks)}, which are no runs of a comparison: "
+                "name another --out"
+            )
         refuse_another(path, shared(row["size"], row["asked"]), shared(base.size, asked_of(base)))
         if row["plan"] in own:
             name = f"code of {row['plan']}"

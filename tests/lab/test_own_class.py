@@ -1,6 +1,7 @@
 """Is a class of one's own, once it was changed, another run, wherever it was written?"""
 
 import importlib
+import json
 import linecache
 from dataclasses import replace
 
@@ -189,6 +190,17 @@ def test_a_file_does_not_go_on_with_another_comparison(ask, tmp_path, monkeypatc
         with pytest.raises(ValueError, match=f"another comparison .{told}.: name another --out"):
             ask("gqa", out=out, **other)
     assert ask("gqa", out=out) == before, "the file is as it was"
+
+
+def test_a_file_whose_rows_are_no_runs_is_refused_in_a_sentence(ask, tmp_path):
+    out = tmp_path / "mine.json"
+    ask("gqa", out=str(out))
+    held = results.read(out)
+    out.write_text(json.dumps(held | dict(rows=[dict(plan="gqa", loss=1.0)])))
+    with pytest.raises(
+        ValueError, match="rows without size, seed, steps, asked, which are no runs"
+    ):
+        ask("gqa", out=str(out))
 
 
 def test_a_file_does_not_go_on_where_a_second_measurement_gave_other_steps(

@@ -7,7 +7,7 @@ import pytest
 
 from course import CHECKOUT, beside
 
-ELSEWHERE = "/home/ann/course"
+ELSEWHERE = "/nobodys/course"
 ACTIVATE = 'VIRTUAL_ENV="{}/.venv"\nPATH="$VIRTUAL_ENV/bin:$PATH"\n'
 PROGRAM = "#!{}/.venv/bin/python\nimport sys\n"
 

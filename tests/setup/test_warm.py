@@ -87,7 +87,7 @@ def looked(folder):
     notebook = nbformat.v4.new_notebook(cells=cells)
     with our_kernel():
         NotebookClient(notebook, timeout=60, kernel_name="python3", resources=where).execute()
-    return [cell.outputs[0].text for cell in notebook.cells]
+    return ["".join(output.text for output in cell.outputs) for cell in notebook.cells]
 
 
 def test_a_forked_kernel_says_what_a_kernel_says_and_nothing_of_the_one_before(

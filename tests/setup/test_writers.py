@@ -27,6 +27,7 @@ from minimal import evaluate
 from minimal.bench import __main__ as speed
 from minimal.compare import __main__ as compare_command
 from minimal.compare import comparison
+from minimal.compare.runs import asked_of
 from minimal.data import files, results
 from minimal.tasks import core
 from minimal.train import main as train
@@ -88,7 +89,9 @@ def fake_rented(patch):
 
 def fake_evidence(patch):
     def one(grid, path, command, until):
-        results.append(path, dict(plan="x", loss=1.0), dict(OLD, what=grid.what))
+        run = next(grid.runs())
+        row = dict(plan=run.plan, size=run.size, seed=0, steps=run.steps, asked=asked_of(run))
+        results.append(path, row, dict(OLD, what=grid.what))
         return 0
 
     patch.setattr(comparison, "record", one)
@@ -151,7 +154,7 @@ COMMANDS = dict(
     bench=(fake_speed, EVIDENCE),
     compiled=(fake_compiled, EVIDENCE),
     rented=(fake_rented, EVIDENCE),
-    compare=(fake_evidence, json.dumps(OLD | dict(what="steps-matched at 2")).encode()),
+    compare=(fake_evidence, json.dumps(OLD | dict(what="steps-matched at 2", rows=[])).encode()),
     bypass_seeds=(fake_bypass, json.dumps(OLD | dict(settings=None)).encode()),
     verdicts=(fake_verdicts, None),
     grade=(fake_grade, b'{\n "score": 3'),

@@ -322,15 +322,17 @@ def foretold_of_beyond():
 
 # ---- half a step to both sides -------------------------------------------------------------------
 
-FINER = dict(  # {text: {system: {rates: between what they were expected ahead of its choice}}}
-    code={
-        "standard": {"matrices x 0.354": (-0.04, -0.01), "matrices x 0.707": (0, 0.012)},
-        "x0-v": {"matrices x 1.414": (-0.005, 0.012), "matrices x 2.828": (-0.03, -0.005)},
-    },
-    novel={
-        "standard": {"matrices x 0.354": (-0.04, -0.01), "matrices x 0.707": (0, 0.01)},
-        "x0-v": {"matrices x 0.707": (-0.006, 0.006), "matrices x 1.414": (-0.006, 0.006)},
-    },
+FORETOLD_FINER = (
+    dict(  # {text: {system: {rates: between what they were expected ahead of its choice}}}
+        code={
+            "standard": {"matrices x 0.354": (-0.04, -0.01), "matrices x 0.707": (0, 0.012)},
+            "x0-v": {"matrices x 1.414": (-0.005, 0.012), "matrices x 2.828": (-0.03, -0.005)},
+        },
+        novel={
+            "standard": {"matrices x 0.354": (-0.04, -0.01), "matrices x 0.707": (0, 0.01)},
+            "x0-v": {"matrices x 0.707": (-0.006, 0.006), "matrices x 1.414": (-0.006, 0.006)},
+        },
+    )
 )
 
 
@@ -341,7 +343,10 @@ def finer_is_recorded():
 def finer_steps(text):
     """{system: {rates: how far ahead of its choice, half a step to either side}}"""
     finer = by_rates(answer.at_each_choice(text, FINER_RATES))
-    return {plan: losses_at_rates(text, plan).min() - finer[plan].dropna() for plan in FINER[text]}
+    return {
+        plan: losses_at_rates(text, plan).min() - finer[plan].dropna()
+        for plan in FORETOLD_FINER[text]
+    }
 
 
 def foretold_of_finer():
@@ -349,7 +354,7 @@ def foretold_of_finer():
     lines = []
     for text in TEXTS:
         for plan, steps in finer_steps(text).items():
-            for rates, (low, high) in FINER[text][plan].items():
+            for rates, (low, high) in FORETOLD_FINER[text][plan].items():
                 span = f"{leads.signed(low)} to {leads.signed(high)}"
                 words = f"{plan} on {text}: {rates} ahead of its choice by {span}"
                 came = steps[rates]
