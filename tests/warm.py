@@ -73,7 +73,7 @@ if asked["processes"] > 1:
 def carry_out(how, *rest):
     first = {"-m": os.getcwd(), "-c": ""}.get(how, os.path.dirname(how))
     paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
-    sys.path[:1] = [first, *paths]
+    sys.path[:] = [first, *paths, *(path for path in sys.path[1:] if path not in paths)]
     sys.argv = list(rest) if how in ("-m", "-c") else [how, *rest]
     if how == "-m":
         runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
@@ -153,7 +153,8 @@ os.environ.clear()
 os.environ.update(asked["env"])
 for number, end in enumerate(streams):
     os.dup2(end, number)
-sys.path[:1] = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+sys.path[:] = [*paths, *(path for path in sys.path[1:] if path not in paths)]  # no path twice
 sys.argv = asked["words"]
 numpy.random.seed()
 threading.Thread(target=until_it_is_killed, daemon=True).start()
