@@ -222,15 +222,9 @@ def tuned_systems():
     return on_both_texts(at_their_best)
 
 
-def gained(text):
-    """What standard's own best rates gain it over those of the recipe."""
-    standard = at_each_choice(text).standard
-    return leads.number(standard.iloc[0] - standard.min())
-
-
 def gained_on_older():
-    """What they gain it over the recipe of the older grids, on the same seeds and the same rows:
-    those of the novel, which has no more than the older grids read."""
+    """What standard's own best rates gain it over the recipe of the older grids, on the same seeds
+    and the same rows: those of the novel, which has no more than the older grids read."""
     best = at_each_choice("novel").standard.idxmin()
     df = pairs.runs_of("tuning_novel")
     tuned = df[(df.plan == "standard") & (df.differs == best)].set_index("seed").loss

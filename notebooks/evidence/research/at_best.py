@@ -10,7 +10,7 @@ from typing import NamedTuple
 from course.markdown import table
 from evidence.research import asked, pairs, states
 from evidence.research.asked import NAMED
-from evidence.research.leads import COUNTS, number, row_in_words, signed
+from evidence.research.leads import COUNTS, from_to, number, row_in_words, signed
 from evidence.research.names import NAMES
 from evidence.research.title import MARGIN, WIDENED
 
@@ -223,7 +223,7 @@ def foretold_later(plan):
         lines.append(foretold_over_standard(text, plan, *later.lead[text]))
     beside = later_on_each(plan, later.rival)
     for text, row in beside.items():
-        span = " to ".join(map(signed, later.over_rival[text]))
+        span = from_to(*later.over_rival[text])
         words = f"ahead of {CALLED_HERE[later.rival]} by {span} on {NAMED[text]}"
         lines.append([words, asked.came_between(row, *later.over_rival[text])])
     ahead = [asked.standing(row) == "ahead" for row in beside.values()]

@@ -192,15 +192,14 @@ def fair_foretold(question="fair"):
         row = asked.lead(question, text, "x0-v")
         words = f"between {decimals(low, 3)} and {decimals(high, 3)} on {NAMED[text]}"
         rows.append([words, came_between(row, low, high)])
-        if question == "fair":
+        if question == "fair" or text == "code":
             rows.append([f"clear on {NAMED[text]}", so(row["clear"])])
+        if question == "fair":
             below_little = asked.it_did(row["high"] < MARGIN)
             rows.append([f"our mind changes: below .01 on {NAMED[text]}", below_little])
         elif text == "novel":
             not_clear = asked.it_did(row["low"] < 0)
             rows.append(["our mind changes about the novel: not clear of zero", not_clear])
-        else:
-            rows.append([f"clear on {NAMED[text]}", so(row["clear"])])
     return table(["foretold", "came"], rows)
 
 

@@ -236,6 +236,11 @@ def losses_at_rates(text, plan):
     return answer.at_each_choice(text, question)[plan]
 
 
+def came_of_mean(ahead, low, high):
+    """Did a mean of three seeds come between these?"""
+    return f"{so(low <= ahead <= high)}: {leads.signed(ahead)}"
+
+
 def foretold_of_rates(plan):
     """What was written before this system was tuned, and what came: means of three seeds."""
     lines, tuned = [], TUNED_LATER[plan]
@@ -250,9 +255,8 @@ def foretold_of_rates(plan):
             lines.append([words, f"{so(apart < tuned.neighbours)}: {leads.number(apart)}"])
         low, high = tuned.over_rival[text]
         ahead = losses_at_rates(text, tuned.rival).min() - means.min()
-        span = f"{leads.signed(low)} to {leads.signed(high)}"
-        words = f"ahead of {tuned.rival} by {span} on {text}"
-        lines.append([words, f"{so(low <= ahead <= high)}: {leads.signed(ahead)}"])
+        words = f"ahead of {tuned.rival} by {leads.from_to(low, high)} on {text}"
+        lines.append([words, came_of_mean(ahead, low, high)])
     return table(["foretold", "came"], lines)
 
 
@@ -311,9 +315,9 @@ def foretold_of_beyond():
     for text in TEXTS:
         for plan, (best, further, ahead) in steps_beyond(text).items():
             low, high = FURTHER[text][plan]
-            span = f"{leads.signed(low)} to {leads.signed(high)}"
+            span = leads.from_to(low, high)
             words = f"{plan} on {text}: {further} ahead of {best} by {span}"
-            lines.append([words, f"{so(low <= ahead <= high)}: {leads.signed(ahead)}"])
+            lines.append([words, came_of_mean(ahead, low, high)])
         *_, ahead = steps_beyond(text)["standard"]
         words = f"our mind changes on {text}: standard better by more than .01"
         lines.append([words, it_did(ahead > MARGIN)])
@@ -355,8 +359,7 @@ def foretold_of_finer():
     for text in TEXTS:
         for plan, steps in finer_steps(text).items():
             for rates, (low, high) in FORETOLD_FINER[text][plan].items():
-                span = f"{leads.signed(low)} to {leads.signed(high)}"
+                span = leads.from_to(low, high)
                 words = f"{plan} on {text}: {rates} ahead of its choice by {span}"
-                came = steps[rates]
-                lines.append([words, f"{so(low <= came <= high)}: {leads.signed(came)}"])
+                lines.append([words, came_of_mean(steps[rates], low, high)])
     return table(["foretold", "came"], lines)

@@ -361,21 +361,23 @@ for question, (what, cells, expected) in RATES_TRIED.items():
             f"{what}; {name}", cells, base=base, also=held_out, expected=expected
         )
 
+AROUND_THE_CHOSEN = dict(
+    tuning_beyond=(
+        "One rate beyond the last that was tried, where the last was the best",
+        title.ONE_FURTHER,
+        title.EXPECTED_BEYOND,
+    ),
+    tuning_finer=(
+        "Half a step of rates to both sides of what standard and x0 W_V chose",
+        title.FINER,
+        title.EXPECTED_FINER,
+    ),
+)
 for name, base in title.BASE_OF.items():
-    GRIDS[f"tuning_beyond_{name}"] = Grid(
-        f"One rate beyond the last that was tried, where the last was the best; {name}",
-        title.ONE_FURTHER[name],
-        base=base,
-        also=held_out,
-        expected=title.EXPECTED_BEYOND,
-    )
-    GRIDS[f"tuning_finer_{name}"] = Grid(
-        f"Half a step of rates to both sides of what standard and x0 W_V chose; {name}",
-        title.FINER[name],
-        base=base,
-        also=held_out,
-        expected=title.EXPECTED_FINER,
-    )
+    for question, (what, cells, expected) in AROUND_THE_CHOSEN.items():
+        GRIDS[f"{question}_{name}"] = Grid(
+            f"{what}; {name}", cells[name], base=base, also=held_out, expected=expected
+        )
 
 # On other seeds than those that chose the rates: a choice favours whom their noise favoured. Ten
 # where three left both leads open; five of these for the main table of systems, each at its own

@@ -115,7 +115,11 @@ def row_in_words(row, digits=3):
 
 def bounds(row, digits=3):
     """An interval, "+0.010 to +0.030"."""
-    return f"{signed(row['low'], digits)} to {signed(row['high'], digits)}"
+    return from_to(row["low"], row["high"], digits)
+
+
+def from_to(low, high, digits=3):
+    return f"{signed(low, digits)} to {signed(high, digits)}"
 
 
 def mean_and_range(values, form="{:.2f}"):

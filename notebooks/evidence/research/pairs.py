@@ -14,7 +14,7 @@ from course import records
 from course.significance import f_test
 from evidence.research import leads, states
 from evidence.research.grids import GRIDS
-from evidence.research.leads import signed
+from evidence.research.leads import from_to, signed
 from minimal.compare import intervals, ledger
 from minimal.compare.runs import asked_of
 
@@ -271,7 +271,7 @@ def comparison_in_words(found, several):
     elif field == other_field == "f1":  # points: what ends higher is
         names = f"{one} ahead of {other}, f1"
     unit = " nats" if field in ("", "early") else ""
-    interval = "" if low is None else f"{signed(low)} to {signed(high)}, "
+    interval = "" if low is None else f"{from_to(low, high)}, "
     return f"{names}{at}: {signed(change)}{unit} ({interval}{n})"
 
 

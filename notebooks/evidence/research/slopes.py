@@ -6,7 +6,7 @@ has finished first.
 
 from course import figures
 from evidence.research import pairs
-from evidence.research.leads import as_row, between, number, signed
+from evidence.research.leads import as_row, between, from_to, number, signed
 
 # what makes two runs of a grid comparable, and what the axis says of the baseline's run
 AXES = dict(
@@ -87,7 +87,7 @@ def points_of(grid, system):
 def lead_at_place(grid, system, at):
     """By how much a system is ahead at one place of its axis, with the interval: 0 is the first."""
     _, ahead, low, high = points_of(grid, system)[at]
-    return f"{number(ahead)} ({signed(low)} to {signed(high)})"
+    return f"{number(ahead)} ({from_to(low, high)})"
 
 
 def left(grid, system):
