@@ -20,6 +20,7 @@ CALLED_HERE = {
     "bov": "Bank of Values, gain learned",
     "bov-keep": "tables beside V, weights learned",
     "row8": "x0 W_V in the last third",
+    "row9": "x0 W_V in the last third, gain learned",
     "row12": "half V, half x0 W_V, in the last third",
     "resformer": "ResFormer",
     "row5": "the first layer's V in the last third",
@@ -74,6 +75,12 @@ ON_FRESH_SEEDS = {
         dict(code=(0.13, 0.22), novel=(0.025, 0.05)),
         "bov-fixed",
         dict(code=(-0.06, 0.03), novel=(-0.015, 0.005)),
+    ),
+    "row9": Later(
+        "gain_at_its_best",
+        dict(code=(0.07, 0.15), novel=(-0.005, 0.015)),
+        "row8",
+        dict(code=(-0.03, 0.03), novel=(-0.005, 0.01)),
     ),
 }
 BETWEEN = dict(  # {text: {system: what was written before the first run}}

@@ -437,6 +437,12 @@ AT_CHOSEN_RATES = dict(
         title.FRESH[:5],
         title.EXPECTED_KEEP_AT_ITS_BEST,
     ),
+    gain_at_its_best=(
+        "x0 W_V with a learned gain in the last third, at the rates that it chose",
+        title.GAIN_AT_ITS_BEST,
+        title.FRESH[:5],
+        title.EXPECTED_GAIN_AT_ITS_BEST,
+    ),
 )
 for question, (what, cells, seeds, expected) in AT_CHOSEN_RATES.items():
     for name, base in title.BASE_OF.items():

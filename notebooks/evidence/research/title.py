@@ -295,6 +295,15 @@ by .025 to .05 on the novel, both clear. They are ahead of the same tables alone
 at 1, by -.06 to .03 on code and by -.015 to .005 on the novel. What would change our mind about
 keeping V beside a table: it clearly ahead of the tables alone on both texts."""
 
+# x0 W_V with a learned gain took a gain that learns at a tenth of the recipe's rate on both texts.
+GAIN_AT_ITS_BEST = {text: [dict(plan="row9", overrides=at_times(0.1, "beta"))] for text in CHOSEN}
+
+# Written before the first run, after tuning_gain_*.
+EXPECTED_GAIN_AT_ITS_BEST = """x0 W_V with a learned gain in the last third (row9) is ahead of
+standard by .07 to .15 nats on code, clear, and by -.005 to .015 on the novel. It is ahead of the
+same without a gain (row8) by -.03 to .03 on code and by -.005 to .01 on the novel. What would
+change our mind about the learned gain: it clearly ahead of none on both texts."""
+
 # ---- the dose: in how many layers may values be functions of the token? --------------------------
 
 LAYERS = 12
