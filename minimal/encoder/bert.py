@@ -72,7 +72,7 @@ class Bert(GPT):
 
     def forward(self, ids, *, segments=None, lengths=None, tape=None):
         """ids (B, T) -> what the head says. `lengths` (B,): positions from there are padding."""
-        tape = tape or self.tape(ids, lengths=lengths)
+        tape = self.tape_for(ids, tape, lengths=lengths)
         return self.head(self.hidden(ids, tape, segments))
 
     def with_head(self, head, seed=0):

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import torch
 
 from minimal.kernels.check import as_int32, kernel_ready, stamp
+from minimal.kernels.first_only import first_only
 
 
 class TokenOrder(NamedTuple):
@@ -44,7 +45,7 @@ class Fused(torch.autograd.Function):
         return out
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @first_only("way='dense' within sdpa_kernel(SDPBackend.MATH)")
     def backward(ctx, grad):
         from minimal.kernels.backward import run_backward, run_sum_by_token
 

@@ -9,27 +9,16 @@ import functools
 
 import torch
 
+from minimal.kernels.first_only import first_only
+
 
 def by_hand(x):
     """Do our own expressions, and their gradients, pay here?"""
     return x.is_cpu and x.dtype == torch.float32 and not torch.compiler.is_compiling()
 
 
-def first_only(backward):
-    """A backward by hand gives numbers, and autograd would take them for constants: whoever asks
-    for the graph of a gradient is told so. PyTorch's once_differentiable is silent where the
-    gradient that comes in is a constant itself, as that of a loss is."""
-
-    @functools.wraps(backward)
-    def told(ctx, grad):
-        if torch.is_grad_enabled() and not torch.compiler.is_compiling():
-            raise RuntimeError(
-                "a gradient by hand has no second derivative: wanted create_graph=False, got True; "
-                "take model.double() and its loss(…, reduction='sum')"
-            )
-        return backward(ctx, grad)
-
-    return told
+# In double, model and loss go PyTorch's way, which knows second derivatives.
+IN_DOUBLE = "model.double() and its loss(…, reduction='sum')"
 
 
 def rms_norm(x, eps=None):
@@ -62,7 +51,7 @@ class RMSNorm(torch.autograd.Function):
         return y
 
     @staticmethod
-    @first_only
+    @first_only(IN_DOUBLE)
     def backward(ctx, grad):
         y, r = ctx.saved_tensors  # (..., C), (..., 1)
         # What lies along y would only stretch x, and y does not change when x is stretched.
@@ -80,7 +69,7 @@ class SquaredRelu(torch.autograd.Function):
         return positive * positive
 
     @staticmethod
-    @first_only
+    @first_only(IN_DOUBLE)
     def backward(ctx, grad):
         (positive,) = ctx.saved_tensors
         return (grad * positive).mul_(2)

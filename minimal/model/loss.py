@@ -7,7 +7,8 @@ scores are never all held at once.
 
 import torch
 
-from minimal.model.gradients import first_only
+from minimal.kernels.first_only import first_only
+from minimal.model.gradients import IN_DOUBLE
 
 # Positions at a time. On a CPU enough for a fast product, and few enough for the scores to stay
 # near the cores; on a GPU few parts, because each is launched and, where it is compiled, compiled.
@@ -69,7 +70,7 @@ class HeadLoss(torch.autograd.Function):
         return total
 
     @staticmethod
-    @first_only
+    @first_only(IN_DOUBLE)
     def backward(ctx, grad):
         dx, dw = ctx.saved_tensors
         return dx * grad.to(dx.dtype), dw * grad, None, None

@@ -81,7 +81,7 @@ def test_the_same_weights_give_the_public_outputs(kind, head, tmp_path):
             output_hidden_states=True,
         )
         tape = ours.tape(ids, lengths=lengths)
-        got = ours(ids, segments=segments, lengths=lengths, tape=tape)
+        got = ours(ids, segments=segments, tape=tape)
     assert len(tape.streams) == len(expected.hidden_states) == 4
     for mine, other in zip(tape.streams, expected.hidden_states):
         torch.testing.assert_close(mine[real], other[real], atol=1e-5, rtol=0)
@@ -212,6 +212,13 @@ def test_every_position_sees_every_other_and_none_sees_padding():
         torch.testing.assert_close(alone[0], before[row, :n], rtol=0, atol=2e-5)
 
 
+def test_lengths_beside_a_tape_which_knows_its_own_are_refused():
+    model = bert.build(size=SMALL)
+    ids, _, lengths = batch()
+    with pytest.raises(ValueError, match="wanted a tape alone, got lengths beside it"):
+        model(ids, lengths=lengths, tape=model.tape(ids))
+
+
 def test_segments_and_positions_matter_and_too_many_positions_are_refused():
     model = awake(bert.build("standard", SMALL))
     ids, segments, _ = batch()
@@ -281,7 +288,7 @@ def test_activations_may_be_bf16_over_fp32_weights():
     whole = model(ids, segments=segments, lengths=lengths)
     model.to("cpu", compute=torch.bfloat16)
     tape = model.tape(ids, lengths=lengths)
-    half = model(ids, segments=segments, lengths=lengths, tape=tape)
+    half = model(ids, segments=segments, tape=tape)
     assert (
         all(stream.dtype == torch.bfloat16 for stream in tape.streams)
         and half.dtype == torch.float32

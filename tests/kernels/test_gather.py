@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from minimal.kernels.fused import fused as fused_way
 from minimal.kernels.fused import sort_ids
@@ -195,6 +196,23 @@ def test_the_fused_way_keeps_no_values_for_its_backward(interpreter):
     assert (
         dense >= fused + value_bytes - inputs[2].numel() * 4
     )  # the embedding's own backward needs no table
+
+
+def test_who_asks_for_a_second_derivative_of_the_kernels_is_told_the_way_that_has_one(interpreter):
+    inputs = Shape(T=5, S=5).tensors(grad=True)
+    q, k, *_ = inputs
+
+    def twice(attend, **how):
+        """The gradient, for k, of the sum of the gradient for q."""
+        (slope,) = torch.autograd.grad(attend(*inputs, **how).sum(), q, create_graph=True)
+        return torch.autograd.grad(slope.sum(), k)[0]
+
+    with pytest.raises(RuntimeError, match="no second derivative: .* way='dense' within sdpa_kern"):
+        twice(gather_attention, way="fused")
+    with sdpa_kernel(SDPBackend.MATH):
+        found = twice(gather_attention, way="dense")
+    close(found, twice(reference))
+    assert found.any()
 
 
 # ---- the shared sort -----------------------------------------------------------------------------
