@@ -1,11 +1,14 @@
 """Is a class of one's own still the class that was trained? Its code as text, equal for equal code.
 
-A kept run, and a run's folder, stand for one code. Functions and numbers outside of a class are not
-looked at, though its methods may use them.
+A kept run, and a run's folder, stand for one code. Of what stands outside of a class and is used by
+its methods, functions, classes and fixed values of the same file or notebook count; those of other
+files do not, nor do lists and tensors, which may change while a model runs.
 """
 
+import dis
 import inspect
 import sys
+import types
 
 import torch
 
@@ -29,11 +32,65 @@ def is_foreign(kind):
 
 
 def written(kind):
-    """The source of a class; where it has none, as in a cell of a notebook, what it consists of."""
+    """A class, and what its functions use of the file or notebook in which it stands."""
+    return "\n".join([source_of(kind), *used_by(kind)])
+
+
+def source_of(kind):
+    """The source of a class, which has none in a cell of a notebook, and what it consists of: a
+    source may say the names of its numbers alone."""
     try:
-        return inspect.getsource(kind)
+        source = inspect.getsource(kind)
     except (OSError, TypeError):
-        return "\n".join([kind.__qualname__, *contents_of(kind)])
+        source = kind.__qualname__
+    return "\n".join([source, *contents_of(kind)])
+
+
+def used_by(kind):
+    """What the functions of a class name outside of it, what these name in turn, and so on."""
+    home, found, waiting = kind.__module__, {kind.__qualname__: ""}, functions_in_class(kind)
+    while waiting:
+        for name, value in named_in(waiting.pop()):
+            if name in found:
+                continue
+            if is_fixed(value):
+                found[name] = in_words(value)
+            elif getattr(value, "__module__", None) == home:
+                functions = (
+                    functions_in_class(value) if inspect.isclass(value) else functions_in(value)
+                )
+                found[name] = "; ".join(map(code_of, functions))
+                waiting += functions
+    return [f"{name}: {text}" for name, text in sorted(found.items()) if text]
+
+
+def functions_in_class(kind):
+    every = [function for part in vars(kind).values() for function in functions_in(part)]
+    return [function for function in every if function.__module__ == kind.__module__]
+
+
+def named_in(function):
+    """(name, value) of all that stands outside of a function and is named in it, or in one that it
+    holds."""
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        if cell != types.CellType():  # an empty one is given its value later
+            yield name, cell.cell_contents
+    held = function.__globals__
+    yield from (
+        (name, held[name]) for name in sorted(globals_in(function.__code__)) if name in held
+    )
+
+
+def globals_in(code):
+    named = {one.argval for one in dis.get_instructions(code) if one.opname == "LOAD_GLOBAL"}
+    return named.union(*(globals_in(inner) for inner in code.co_consts if inspect.iscode(inner)))
+
+
+def is_fixed(value):
+    """A number, a text, or several of them that cannot change."""
+    if isinstance(value, tuple):
+        return all(map(is_fixed, value))
+    return value is None or isinstance(value, (int, float, str))
 
 
 def contents_of(kind):

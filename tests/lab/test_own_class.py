@@ -23,6 +23,20 @@ MINE = '''
 import functools
 from minimal.model.values import Own, Source
 
+FACTOR, EVERY = 1.5, []
+
+def outside(x):
+    return inner_of_outside(x) + 6
+
+@functools.cache
+def inner_of_outside(x):
+    EVERY.append(7)
+    return x * FACTOR
+
+class Helper:
+    def help(self, x):
+        return x + 8
+
 class Below:
     def twice(self, x):
         return 2 * x
@@ -48,7 +62,7 @@ class Mine(Below, Source):
 
     @staticmethod
     def turned(x):
-        return x + 4
+        return Helper().help(outside(x + 4))
 
     @functools.cache
     def kept(self):
@@ -65,6 +79,10 @@ CHANGES = {  # one thing that a learner turns into another
     "a static method": ("x + 4", "x + 5"),
     "what a decorator holds": ("return 5", "return 6"),
     "what it inherits": ("return 2 * x", "return 3 * x"),
+    "a function that it uses": ("+ 6", "+ 9"),
+    "a function that this one uses": ("EVERY.append(7)", "pass"),
+    "a number that this one uses": ("FACTOR, EVERY = 1.5", "FACTOR, EVERY = 1.25"),
+    "a class that it uses": ("x + 8", "x + 9"),
 }
 
 
@@ -104,11 +122,19 @@ def test_the_same_class_made_again_is_the_same_run(place_of):
     assert key_of(mine(MINE, place_of)) == key_of(mine(MINE, place_of))
 
 
-def test_a_class_that_inherits_a_changed_one_from_a_file_is_another_run(tmp_path, monkeypatch):
+def test_a_list_that_fills_while_a_model_runs_makes_no_other_run():
+    assert key_of(mine(MINE)) == key_of(mine(MINE.replace("1.5, []", "1.5, [7]")))
+
+
+@pytest.mark.parametrize("before, after", [("gain = 0.5", "gain = 0.7"), ("1.5", "1.25")])
+def test_a_class_that_inherits_a_changed_one_from_a_file_is_another_run(
+    tmp_path, monkeypatch, before, after
+):
     monkeypatch.syspath_prepend(tmp_path)
     keys = []
-    for name, gain in (("one", 0.5), ("two", 0.7), ("three", 0.5)):
-        (tmp_path / f"{name}.py").write_text(MINE.replace("gain = 0.5", f"gain = {gain}"))
+    for file, source in (("one", MINE), ("two", MINE.replace(before, after)), ("three", MINE)):
+        name = f"{file}_{before[0]}"  # a module is imported once
+        (tmp_path / f"{name}.py").write_text(source)
         (tmp_path / f"child_{name}.py").write_text(CHILD.format(name))
         keys.append(key_of(importlib.import_module(f"child_{name}").Child))
     assert keys[0] != keys[1] and keys[0] == keys[2]
