@@ -4,11 +4,13 @@ import shutil
 from functools import partial
 
 import pytest
+import torch
 
 from course import records
 from evidence.research import asked, dose, leads, pairs, title
 from evidence.research.grids import GRIDS
 from minimal.data import results
+from minimal.variants import build
 from tests.lab.conftest import came_in, came_of
 
 AHEAD = {"standard, hidden 416": 0.02, "standard, hidden 736": 0.045}
@@ -72,6 +74,30 @@ def test_the_answer_is_chosen_by_what_all_twelve_layers_show(
     assert dose.our_mind()[1].startswith(mind)
 
 
+def test_layer_1_of_standard_has_the_value_of_the_token_already():
+    """So all twelve are eleven changed layers, as the page says."""
+    ids = torch.randint(97, (2, 9), generator=torch.Generator().manual_seed(0))
+    logits = []
+    for plan in ("standard", dose.alone([0]), dose.alone([1])):
+        model = build(plan, "smoke", vocab=97)
+        for block in model.blocks:  # W_O is zero at the start
+            torch.nn.init.normal_(block.attention.out.weight, generator=torch.manual_seed(1))
+        logits.append(model(ids))
+    assert torch.equal(logits[0], logits[1]) and not torch.equal(logits[0], logits[2])
+
+
+def test_our_mind_is_asked_of_the_answer_and_a_lead_not_told_from_little_is_called_so(monkeypatch):
+    def shown(**leads_):
+        rows = {text: dict(difference=mean, low=low, high=high, clear=low > 0 or high < 0)
+                for text, (low, mean, high) in leads_.items()}  # fmt: skip
+        monkeypatch.setattr(dose, "answer_leads", lambda: rows)
+        return dose.our_mind_of_the_answer()
+
+    one = shown(code=(0.08, 0.1, 0.12), novel=(0.005, 0.01, 0.015))
+    assert one == "it did not (code: ahead; the novel: ahead, and not told from .01)"
+    assert shown(code=(-0.2, -0.1, -0.05), novel=(-0.005, 0.0, 0.005)).startswith("it did (")
+
+
 def test_what_a_mean_alone_says_is_called_so():
     row = dict(difference=0.012, low=0.004, high=0.02, clear=True)
     assert asked.above(row, 0.01).startswith("so, in the mean: **+0.012**")
@@ -97,6 +123,7 @@ def test_foretold_stands_beside_what_came(record):
     assert lines["all twelve lead by .08 to .13 on code"].startswith("so: **+0.108**")
     steps = lines["on code every further layer from the top gains or costs less than .02"]
     assert steps.startswith("so, in the mean: 0.009 a layer at most")
+    assert lines["and less on the novel"].startswith("so")
     four = "four from the bottom gain less than four from the top, by .01 or more on code"
     assert lines[four].startswith("so: **+0.018**")
     between = lines["every second layer lies between four and eight from the top"]

@@ -38,6 +38,12 @@ def test_a_rate_above_the_recipes_is_named_with_who_wants_it(losses):
     assert came["matrices: the recipe's rate or half of it is best for every plan"] == (
         "not so: twice the rate is best for bov-fixed on code; for bov-fixed on novel"
     )
+    neighbours = "within .02 of its neighbour on code"
+    assert came[neighbours] == "not so: 0.100 for standard"
+    losses([3.0, 3.01, 3.2], [2.9, 2.8, 2.7])
+    assert came_of(fair_start)[neighbours] == "not so: 0.100 for bov-fixed"
+    losses([3.0, 3.01, 3.2], [2.9, 2.805, 2.8])
+    assert came_of(fair_start)[neighbours] == "so: 0.010 for standard"
     assert came["x0-v ahead by 0.08 to 0.13 on code"].startswith("so, in the mean: ")
     assert came["x0-v ahead by 0.02 to 0.04 on novel"].startswith("more: ")
 

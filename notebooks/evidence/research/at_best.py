@@ -162,6 +162,15 @@ def finer_standard():
     return asked.on_each(rows)
 
 
+def finer_over_the_last_third():
+    """How far all layers, half a step finer as in the answer, are ahead of the last third."""
+    rows = {
+        text: asked.lead("fair_finer", text, "x0-v", "row8", of="third_at_its_best")
+        for text in texts_beside("fair_finer")
+    }
+    return asked.on_each(rows)
+
+
 # ---- tables, over a standard as large ------------------------------------------------------------
 
 TABLES_FIXED, WIDENED_STANDARD = "bov-fixed", f"standard, hidden {WIDENED[4]}"

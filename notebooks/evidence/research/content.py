@@ -175,6 +175,11 @@ def on_the_novel():
         for way in ("both", "forward", "gradient"):
             row = gain("novel", "v1", way)
             yield [f"V1: {PASSED_WORDS[way]} gains less than .02 on the novel", below(row, 0.02)]
+        costs = lead("novel", passed_cell("v1", "neither"), passed_cell("v1", "other"))
+        yield [
+            "another text's V1 costs less than .02 against neither on the novel",
+            below(costs, 0.02),
+        ]
 
 
 def our_mind():

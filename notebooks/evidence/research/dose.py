@@ -169,7 +169,7 @@ def of_the_rates():
         one_recipe = on_each({text: lead(text, ALL) for text in TEXTS})
         coarse = f"Of rates twice as far apart the same ten say {on_each(leads_of('fair'))}. "
         return (
-            "Each of the two has its own best rates, which three seeds chose and ten others tried. "
+            "Each of the two has the rates that three seeds chose, and ten others tried these. "
             + coarse * (fairest() != "fair")
             + f"With one recipe for both, as in the picture, five seeds say {one_recipe}"
         )
@@ -243,6 +243,7 @@ def dose_over_dose():
     top, bottom = DOSES["from the top"], DOSES["from the bottom"]
     asked_of = {
         "all twelve, ahead of the four at the top": (ALL, top[4]),
+        "the eight at the top, ahead of all twelve": (top[8], ALL),
         "the four at the top, ahead of the four at the bottom": (top[4], bottom[4]),
         "the four at the top, ahead of the same with half of it V": (top[4], HALVED[4]),
     }
@@ -262,12 +263,14 @@ def along_the_layers():
                 f"all twelve lead by {decimals(low)} to {decimals(high)} on {NAMED[text]}",
                 came_between(lead(text, ALL), low, high),
             ]
+    four = DOSES["from the top"][4], DOSES["from the bottom"][4]
     if "code" in texts():
-        four = DOSES["from the top"][4], DOSES["from the bottom"][4]
         yield [
             "four from the bottom gain less than four from the top, by .01 or more on code",
             above(lead("code", *four), 0.01),
         ]
+    if "novel" in texts():
+        yield ["and less on the novel", above(lead("novel", *four), 0.0)]
     yield ["every second layer lies between four and eight from the top", between_doses()]
 
 
@@ -327,6 +330,22 @@ def our_mind():
     ]
 
 
+def our_mind_of_the_answer():
+    """The same condition, asked of the answer, whose two systems have rates of their own."""
+    found = answer_leads()
+    shown = [standing(row) for row in found.values()]
+    words = (f"{NAMED[text]}: {above_little(row)}" for text, row in found.items())
+    did = asked.it_did(all(how in ("behind", "level") for how in shown))
+    return f"{did} ({'; '.join(words)})"
+
+
+def above_little(row):
+    """What a lead shows, and whether it is told from what is called little."""
+    told = standing(row)
+    open_ = told == "ahead" and row["low"] < MARGIN
+    return f"{told}, and not told from {decimals(MARGIN)}" if open_ else told
+
+
 # ---- elsewhere -----------------------------------------------------------------------------------
 
 
@@ -372,10 +391,11 @@ def known_beyond():
     return " ".join([*known, larger]).strip()
 
 
-def ahead_by_seed(question, text, cell, over="standard"):
-    """How far a cell is ahead of another, seed by seed."""
-    found = asked.held_out_losses(question, text)
-    ours, theirs = ({seed: read.loss for seed, read in found[one].items()} for one in (cell, over))
+def ahead_by_seed(question, text, cell, over="standard", of=None):
+    """How far a cell is ahead of another, seed by seed; the other may be `of` another question."""
+    both = (question, cell), (of or question, over)
+    read = (asked.held_out_losses(grid, text)[one] for grid, one in both)
+    ours, theirs = ({seed: read.loss for seed, read in by_seed.items()} for by_seed in read)
     return leads.between(ours, theirs)
 
 

@@ -56,9 +56,8 @@ def who_is_behind():
     free = [door for door in PARTS if "behind" not in standings(door)]
     if not need:
         return "No part of attention is clearly worse without the stream on every text"
-    if not free:
-        return f"In all layers {named(need)} need the stream of their layer"
-    return f"In all layers {named(need)} need the stream of their layer, {named(free)} do not"
+    worse = f"In all layers {named(need)} do worse without the stream of their layer"
+    return f"{worse}, {named(free)} do not" if free else worse
 
 
 def sentence():

@@ -13,11 +13,12 @@ from evidence.research import (
     leads,
     many_answers,
     numbers,
+    own_rates,
     pairs,
     title,
     who,
 )
-from evidence.research.leads import rank_correlation, with_interval
+from evidence.research.leads import COUNTS, rank_correlation, with_interval
 from evidence.research.pairs import rows_asked
 from evidence.research.statements import ahead, average, count, lead_by_seed, of, runs_by_seed, said
 from evidence.research.title import TEXTS
@@ -211,6 +212,9 @@ def the_answer_to_the_title_is_what_notebook_09_says():
     so = so and "- **{}** on code, values".format(all_twelve[0]) in text
     so = so and "- **{}** on code, in the two layers at the top".format(at_the_top[0]) in text
     so = so and f"With one recipe for both it was {one_recipe[1]} on the novel," in text
+    took = own_rates.answer_changes()
+    words = f"rates of their own took {leads.number(-took['novel']['difference'])} of that;"
+    so = so and words in text and took["novel"]["clear"] and not took["code"]["clear"]
     others = [dose.recorded_elsewhere()[f"dose_{name}"] for name in ("dombey", "miserables")]
     so = so and {dose.standing(row) for row in others} == {"ahead"}
     novels = "With one recipe for both it holds on two other novels, one English and one French."
@@ -231,6 +235,28 @@ def the_answer_to_the_title_is_what_notebook_09_says():
 
 
 @said
+def most_leads_on_the_novel_shrink_where_each_system_has_rates_of_its_own():
+    """Notebook 09 says how many of those that both grids have."""
+    found = own_rates.changes()
+    smaller = [row for row in found.values() if row["clear"] and row["difference"] < 0]
+    words = f"of {COUNTS[len(found)]} in the picture {COUNTS[len(smaller)]} are clearly smaller"
+    so = words in notebook("09") and not any(
+        row["clear"] and row["difference"] > 0 for row in found.values()
+    )
+    return dict(so=so) | {plan: leads.row_in_words(row) for plan, row in found.items()}
+
+
+@said
+def notebook_09_says_that_eight_layers_at_the_top_are_ahead_of_all_twelve_on_code():
+    """One comparison of several; four at the top are not told from twelve."""
+    top = dose.DOSES["from the top"]
+    eight, four = dose.lead("code", top[8], dose.ALL), dose.lead("code", dose.ALL, top[4])
+    words = f"the eight at the top lead by {leads.number(eight['difference'])} more than all twelve"
+    so = asked.standing(eight) == "ahead" and asked.standing(four) == "open"
+    return dict(so=so and words in notebook("09"), eight=leads.row_in_words(eight))
+
+
+@said
 def the_front_page_answers_as_the_records_do():
     """README: all twelve layers at each plan's own rates, clear on both texts, what queries or keys
     of the token cost, and tables over a standard as large, at their rates; leads, code first."""
@@ -240,13 +266,18 @@ def the_front_page_answers_as_the_records_do():
     tables = [leads.number(row["difference"]) for row in over_as_wide.values()]
     text = front_page()
     so = "by {} nats on code and by {} on a novel. That is 0.7M".format(*all_twelve) in text
+    part = (
+        own_rates.answer_changes()["novel"]["difference"]
+        / dose.lead("novel", dose.ALL)["difference"]
+    )
+    so = so and 0.6 < -part < 0.73 and "rates of their own take two thirds of that lead." in text
     so = so and [*over_as_wide] == [*TEXTS] and {r["n"] for r in over_as_wide.values()} == {5}
     so = so and "by {} nats on code and by {} on a novel. That is 0.97M".format(*tables) in text
     lost = lost_without_the_stream("code")
     so = so and "made so lose on both, {} and {} nats on code (five".format(*lost) in text
     so = so and all(set(who.standings(door)) == {"behind"} for door in ("q", "k"))
     so = so and {dose.standing(row) for row in fair.values()} == {"ahead"}
-    so = so and {row["n"] for row in fair.values()} == {10} and "and ten seeds" in text
+    so = so and {row["n"] for row in fair.values()} == {10} and "and ten other seeds" in text
     return dict(so=so, all_twelve=all_twelve, queries_and_keys=lost, tables=tables)
 
 
@@ -278,8 +309,10 @@ def readme_and_three_notebooks_tell_what_stays_at_each_systems_best_rates():
     so = so and all(shown[plan][1] in ("open", "level") for plan in ("resformer", "row8"))
     so = so and shown["svformer"] == ["open", "behind"]
     against = "At best rates neither ResFormer nor x₀ W<sub>V</sub> in the last third leads clearly"
-    keeps_v = leads.number(at_best.lead("novel", "neutreno")["difference"])
-    more = f"on the novel, SVFormer is behind, and NeuTRENO, which keeps V, leads by {keeps_v}."
+    keep_v = (at_best.lead("novel", plan) for plan in ("denseformer", "neutreno"))
+    by = " and ".join(leads.number(row["difference"]) for row in keep_v)
+    keepers = f"and DenseFormer and NeuTRENO, which keep V, lead by {by}."
+    more = f"on the novel, SVFormer is behind, {keepers}"
     so = so and f"{against} {more}" in front_page()
     means = {plan: [float(row["difference"]) for row in rows] for plan, rows in found.items()}
     stays, behind = leads.number(means["resformer"][0]), leads.number(-means["svformer"][1])
@@ -312,18 +345,20 @@ def notebook_09_tells_all_layers_from_the_last_third_at_best_rates():
     behind = leads.number(found["novel"]["difference"])
     words = f"the last third is {behind} nats behind all layers on the novel, and on code neither"
     so = so and words in notebook("09")
+    so = so and asked.standing(at_best.lead("novel", "row8")) == "open"
+    so = so and "the last third is not shown to be ahead of `standard` there." in notebook("09")
     return dict(so=so) | {text: leads.row_in_words(row) for text, row in found.items()}
 
 
 @said
 def notebooks_04_and_09_tell_of_rivals_at_best_rates():
     """DenseFormer stands to ResFormer as with one recipe; NeuTRENO is ahead of it on the novel, and
-    there x0 W_V in all layers is not clearly ahead of NeuTRENO."""
+    there x0 W_V in all layers is not clearly ahead of NeuTRENO, and clearly behind DenseFormer."""
     dense = at_best.later_on_each("resformer", "denseformer").values()
     neutreno = at_best.later_on_each("neutreno", "resformer").values()
-    all_layers = at_best.lead("novel", "neutreno", over="x0-v")
-    shown = [asked.standing(row) for row in (*dense, *neutreno, all_layers)]
-    so = shown == ["ahead", "behind", "behind", "ahead", "open"]
+    over_all_layers = [at_best.lead("novel", plan, "x0-v") for plan in ("neutreno", "denseformer")]
+    shown = [asked.standing(row) for row in (*dense, *neutreno, *over_all_layers)]
+    so = shown == ["ahead", "behind", "behind", "ahead", "open", "ahead"]
     apart = [leads.number(abs(row["difference"])) for row in (*dense, *neutreno)]
     over_dense = "ahead of DenseFormer on code by {} nats and behind it on the novel by {}."
     turned = "it is behind ResFormer on code by {} and ahead of it on the novel by {}."
@@ -331,15 +366,21 @@ def notebooks_04_and_09_tell_of_rivals_at_best_rates():
     so = so and words.format(*apart) in notebook("04")
     ahead = leads.number(at_best.lead("novel", "neutreno")["difference"])
     words = f"NeuTRENO, which keeps $V$, leads there by {ahead}; neither is clearly ahead"
-    return dict(so=so and words in notebook("09"), apart=apart)
+    so = so and words in notebook("09")
+    further = leads.number(at_best.lead("novel", "denseformer")["difference"])
+    so = so and f"leads by {further}, clearly more than all twelve layers" in notebook("09")
+    return dict(so=so, apart=apart)
 
 
 @said
 def notebook_09_does_not_tell_an_own_matrix_from_a_shared_one_at_best_rates():
-    """In the last third, on neither text."""
+    """In the last third, on neither text; in all layers on both."""
     found = at_best.later_on_each("row8", "row5")
     so = [*found] == [*TEXTS] and not any(row["clear"] for row in found.values())
-    so = so and "at best rates (below) they cannot be told apart on either |" in notebook("09")
+    words = "at best rates (below) they cannot be told apart on either in the last third;"
+    so = so and words in notebook("09")
+    everywhere = at_best.later_on_each("x0-v", "svformer").values()
+    so = so and {asked.standing(row) for row in everywhere} == {"ahead"}
     return dict(so=so) | {text: leads.row_in_words(row) for text, row in found.items()}
 
 
