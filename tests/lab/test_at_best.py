@@ -42,6 +42,16 @@ def test_a_lead_is_told_on_each_text_and_a_doubt_beside_it(record):
     assert "**+0.064**" in at_best.on_the_texts("resformer")
 
 
+def test_who_leads_where_is_told_for_whoever_does_not_see_the_picture(record):
+    record("code", svformer=0.0)
+    record("novel", resformer=0.0, svformer=0.0, denseformer=-0.1)
+    assert at_best.who_leads_where() == (
+        "Clearly ahead on both texts: x0 W_V in all layers; tables in the last third, gain fixed. "
+        "Clearly ahead on code alone: ResFormer; DenseFormer. Clearly ahead on neither text: "
+        "SVFormer."
+    )
+
+
 def test_what_was_foretold_meets_what_came(record):
     record("code", svformer=0.005)
     lines = came_of(at_best)

@@ -24,6 +24,7 @@ CALLED_HERE = {
     "row12": "half V, half x0 W_V, in the last third",
     "resformer": "ResFormer",
     "row5": "the first layer's V in the last third",
+    "row6": "the first layer's V in the last third, gain learned",
     "neutreno": "NeuTRENO",
     "denseformer": "DenseFormer",
     "svformer": "SVFormer",
@@ -81,6 +82,12 @@ ON_FRESH_SEEDS = {
         dict(code=(0.07, 0.15), novel=(-0.005, 0.015)),
         "row8",
         dict(code=(-0.03, 0.03), novel=(-0.005, 0.01)),
+    ),
+    "row6": Later(
+        "v1_gain_at_its_best",
+        dict(code=(0.04, 0.12), novel=(-0.01, 0.01)),
+        "row5",
+        dict(code=(-0.03, 0.04), novel=(-0.008, 0.01)),
     ),
 }
 BETWEEN = dict(  # {text: {system: what was written before the first run}}
@@ -141,6 +148,17 @@ def how_many_systems():
 def systems_at_their_best(text):
     """Leads over standard as rows of a picture."""
     return [lead(text, plan) | dict(plan=CALLED_HERE[plan]) for plan in told_systems()]
+
+
+def who_leads_where():
+    """The same in words, for whoever does not see the picture."""
+    systems = {}
+    for plan in told_systems():
+        ahead = [NAMED[text] for text in texts() if asked.standing(lead(text, plan)) == "ahead"]
+        where = {0: "neither text", 1: f"{' '.join(ahead)} alone"}.get(len(ahead), "both texts")
+        systems.setdefault(where, []).append(CALLED_HERE[plan])
+    parts = (f"Clearly ahead on {where}: {'; '.join(found)}." for where, found in systems.items())
+    return " ".join(parts)
 
 
 def at_their_rates():

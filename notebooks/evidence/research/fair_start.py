@@ -29,7 +29,8 @@ AT_USUAL, AT_HALF, AT_TWICE = (
     in_words(OVERRIDES[factor]) for factor in (title.SAME, title.HALF, title.TWICE)
 )
 GAIN_SLOWED = tuple(map(in_words, title.SLOW_BETAS))
-FURTHER_RATES = "tuning_beyond"  # one rate further, where the last was the best
+# one rate further, where the last was the best
+FURTHER_RATES = ("tuning_beyond", *(f"tuning_beyond_{plan}" for plan in title.FURTHER_LATER))
 FINER_RATES = "tuning_finer"  # half a step to both sides, of the two systems of the answer
 OF_MATRICES = (AT_USUAL, AT_HALF, AT_TWICE)  # a column each of the table of choices
 
@@ -41,7 +42,7 @@ def by_rates(means):
 
 def choices(text):
     """A row a plan that was tuned: its mean loss at each of its rates, and in bold what it gets."""
-    means = answer.at_each_choice(text, *RATES_TRIED, FURTHER_RATES, FINER_RATES)
+    means = answer.at_each_choice(text, *RATES_TRIED, *FURTHER_RATES, FINER_RATES)
     means, lines = by_rates(means), []
     for plan in means:
         tried = means[plan].dropna()
@@ -281,6 +282,7 @@ FURTHER = dict(  # {text: {system: between what one rate further was expected ah
         "bov": (-0.12, -0.02),
         "bov-keep": (-0.12, -0.02),
         "denseformer": (-0.01, 0.01),
+        "row6": (-0.12, -0.02),
     },
     novel={
         "standard": (-0.04, 0),
@@ -295,13 +297,14 @@ FURTHER = dict(  # {text: {system: between what one rate further was expected ah
 
 
 def beyond_is_recorded():
-    return all(pairs.whole(f"{FURTHER_RATES}_{text}") for text in TEXTS)
+    return all(pairs.whole(f"{FURTHER_RATES[0]}_{text}") for text in TEXTS)
 
 
 def steps_beyond(text):
-    """{system: (its best of the rates tried first, one further, how far this is ahead)}"""
-    steps, further = {}, answer.at_each_choice(text, FURTHER_RATES)
-    for plan in FURTHER[text]:
+    """{system: (its best of the rates tried first, one further, how far this is ahead)}; of grids
+    that are whole."""
+    steps, further = {}, answer.at_each_choice(text, *FURTHER_RATES)
+    for plan in filter(further.columns.__contains__, FURTHER[text]):
         tried, beyond = losses_at_rates(text, plan), further[plan].dropna()
         ahead = tried.min() - beyond.item()
         rates = map(answer.rates_in_words, (tried.idxmin(), beyond.index.item()))

@@ -379,6 +379,16 @@ for name, base in title.BASE_OF.items():
             f"{what}; {name}", cells[name], base=base, also=held_out, expected=expected
         )
 
+for plan, by_text in title.FURTHER_LATER.items():
+    for name, cells in by_text.items():
+        GRIDS[f"tuning_beyond_{plan}_{name}"] = Grid(
+            f"One rate beyond the last that was tried for {plan}; {name}",
+            cells,
+            base=title.BASE_OF[name],
+            also=held_out,
+            expected=title.EXPECTED_FURTHER[plan],
+        )
+
 # On other seeds than those that chose the rates: a choice favours whom their noise favoured. Ten
 # where three left both leads open; five of these for the main table of systems, each at its own
 # best, and for their comparison with tables at equal parameters.
@@ -442,6 +452,12 @@ AT_CHOSEN_RATES = dict(
         title.GAIN_AT_ITS_BEST,
         title.FRESH[:5],
         title.EXPECTED_GAIN_AT_ITS_BEST,
+    ),
+    v1_gain_at_its_best=(
+        "The first layer's V with a learned gain in the last third, at the rates that it chose",
+        title.V1_GAIN_AT_ITS_BEST,
+        title.FRESH[:5],
+        title.EXPECTED_V1_GAIN_AT_ITS_BEST,
     ),
 )
 for question, (what, cells, seeds, expected) in AT_CHOSEN_RATES.items():
