@@ -260,10 +260,21 @@ def foretold_later(plan):
         span = from_to(*later.over_rival[text])
         words = f"ahead of {CALLED_HERE[later.rival]} by {span} on {NAMED[text]}"
         lines.append([words, asked.came_between(row, *later.over_rival[text])])
-    ahead = [asked.standing(row) == "ahead" for row in beside.values()]
-    changes = asked.it_did(len(ahead) == 2 and all(ahead))
+    changes = asked.it_did(changes_our_mind(plan))
     lines.append(["our mind changes: clearly ahead of it on both texts", changes])
     return table(["foretold", "came"], lines)
+
+
+def changes_our_mind(plan):
+    """Is it clearly ahead, on both texts, of the rival of which this was not expected?"""
+    beside = later_on_each(plan, ON_FRESH_SEEDS[plan].rival)
+    ahead = [asked.standing(row) == "ahead" for row in beside.values()]
+    return len(ahead) == 2 and all(ahead)
+
+
+def or_our_mind(plan):
+    """What a sentence on such a lead adds."""
+    return ", which changes our mind, as was written before" if changes_our_mind(plan) else ""
 
 
 # ---- in words ------------------------------------------------------------------------------------

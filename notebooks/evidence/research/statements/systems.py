@@ -424,6 +424,18 @@ def notebook_09_says_what_a_choice_by_three_seeds_is_worth():
 
 
 @said
+def notebook_09_says_that_at_best_rates_a_learned_gain_on_x0_w_v_helps_a_little():
+    """In the last third, clear on both texts; of tables neither form is clearly ahead."""
+    found = at_best.later_on_each("row9", "row8")
+    by = (leads.number(row["difference"]) for row in found.values())
+    words = "that of $x_0 W_V$ does a little, by {} on code and {} on the novel".format(*by)
+    so = at_best.changes_our_mind("row9") and words in notebook("09")
+    of_tables = at_best.later_on_each("bov", "bov-fixed").values()
+    so = so and not any(asked.standing(row) in ("ahead", "behind") for row in of_tables)
+    return dict(so=so) | {text: leads.row_in_words(row) for text, row in found.items()}
+
+
+@said
 def notebook_10_tells_learned_gains_from_fixed_ones_at_best_rates():
     """Both lead clearly, and neither form is ahead of the other. Code first."""
     over_fixed = at_best.later_on_each("bov", "bov-fixed")
