@@ -174,7 +174,7 @@ class Trainer(Loop):
         self.rate = floor(self.team.device, torch.get_num_threads())
         if not self.quiet:
             print(self.headline())
-        with progress(self.run.plan, self.steps, self.done, quiet=self.quiet) as self.bar:
+        with progress(str(self.run.plan), self.steps, self.done, quiet=self.quiet) as self.bar:
             super().fit(minutes)
         return self.result()
 

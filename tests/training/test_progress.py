@@ -8,8 +8,11 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from minimal.model.plan import Plan
+from minimal.train import Trainer
 from minimal.training import progress as bars
 from minimal.training.progress import NoBar, PageBar, TextBar, progress
+from minimal.training.run import Run
 from tests.training.toys import TINY
 
 TRAINED = f"""
@@ -87,6 +90,18 @@ def test_each_place_has_its_bar(monkeypatch, notebook, terminal, quiet, wanted):
         bar.show(50, "loss 3.50", "99 tokens/s")
         assert type(bar) is wanted
     assert ("50/100" in screen.getvalue()) == (wanted is TextBar)
+
+
+def test_a_plan_of_ones_own_names_the_bar_of_a_terminal(corpus, monkeypatch):
+    """A terminal of a width, into which a bar is cut: a StringIO has none, and tqdm asks these."""
+    screen = io.StringIO()
+    screen.isatty = lambda: True
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr(bars, "in_notebook", lambda: False)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("LINES", "24")
+    Trainer(Run(plan=Plan(name="mine"), corpus=corpus, steps=1, **TINY), quiet=False).fit()
+    assert "mine: " in screen.getvalue()
 
 
 def test_pages_made_by_machines_hold_no_bar(monkeypatch):
