@@ -174,8 +174,9 @@ class Writer:
 
 
 def context_windows(model):
-    """Keys to the left by layer where full layers see no farther back than the context."""
-    return [window or model.config.context for window in model.windows]
+    """Keys to the left by layer where no layer sees farther back than the context."""
+    context = model.config.context
+    return [min(window or context, context) for window in model.windows]
 
 
 def continue_text(model, tok, text, tokens=100, **how):

@@ -63,8 +63,10 @@ class Trainer(Loop):
         how["backend"] = None if run.graph else "auto"  # a graph's launches cost nothing
         optimizer = optim.Optimizer(model, recipe, batch_tokens=self.tokens_a_step, **how)
 
-        # what this run stands for: the files of a class of one's own may change while it trains
+        # what this run stands for: the files of a class of one's own may change while it trains,
+        # and a model's windows do
         self.code = files.digest(*foreign_code(empty))
+        self.settings = files.digest(settings_of(model))
         self.numbers = files.digest(recipes.numbers(recipes.named(run.recipe)))
 
         # the loop, and how a step runs in it
@@ -175,7 +177,10 @@ class Trainer(Loop):
         if not self.quiet:
             print(self.headline())
         with progress(str(self.run.plan), self.steps, self.done, quiet=self.quiet) as self.bar:
-            super().fit(minutes)
+            try:
+                super().fit(minutes)
+            finally:  # whoever goes on with the model finds it seeing as it was trained
+                self.model.windows = self.windows(self.done) or self.model.windows
         return self.result()
 
     def headline(self):
@@ -225,13 +230,13 @@ class Trainer(Loop):
         return asked | dict(
             data=self.data.fingerprint,
             steps=self.steps,
-            model=files.digest(settings_of(self.model)),
+            model=self.settings,
             code=self.code,
             numbers=self.numbers,
         )
 
     def extra(self):
-        return dict(tokenizer=self.tok.text)
+        return dict(tokenizer=self.tok.text, windows=self.windows(self.done))
 
 
 @call_as
@@ -246,7 +251,7 @@ def load(
 ) -> tuple[GPT, tokenizers.Tokenizer]:
     """(model, tokenizer) of a training run's folder. Code is not in a checkpoint: a run of a Plan
     of your own wants that `plan` again."""
-    tensors, state = checkpoint.load(folder, tokenizer=str)
+    tensors, state = checkpoint.load(folder, tokenizer=str, done=int)
     names = {entry.name for entry in fields(Run)}
     try:
         asked = {k: v for k, v in state["identity"].items() if k in names}
@@ -255,11 +260,21 @@ def load(
         model = build(run.plan, run.size, run.seed, device, **run.config())
         checkpoint.check_fractions(tensors)
         checkpoint.load_weights(model, checkpoint.part(tensors, "model/"))
+        model.windows = trained_windows(state, run, model.config) or model.windows
         tok = tokenizers.Tokenizer(state["tokenizer"])
         tokenizers.check_vocab(tok, model.config.vocab)
         return model.eval(), tok
     except ValueError as error:
         raise checkpoint.CheckpointError(f"{folder}: {error}") from None
+
+
+def trained_windows(state, run, config):
+    """Keys to the left by layer, as at a checkpoint's step; None where its recipe schedules none.
+    Folders that were written before do not say them: there the recipe does."""
+    if "windows" in state or run.recipe not in recipes.RECIPES:
+        return state.get("windows")
+    step, recipe, layers = state["done"], recipes.named(run.recipe), config.long_layers()
+    return recipes.layer_windows(recipe, step, run.steps, run.scale, config.context, layers)
 
 
 # ---- the command --------------------------------------------------------------------------------

@@ -164,6 +164,14 @@ def test_sliding_is_a_window_of_the_context_in_the_layers_that_have_none(plan):
     assert not torch.equal(generate(model, LONG, 20, top_k=1), ids)
 
 
+def test_who_slides_sees_no_farther_than_the_context_however_wide_a_trained_window_is():
+    """A schedule at paper scale ends at 3,456 keys, also where the context is shorter."""
+    model = awake("standard", windows="L", context=16)
+    wanted = generate(model, LONG, 20, top_k=1, slide=True)
+    model.windows = [3456] * len(model.windows)
+    assert torch.equal(generate(model, LONG, 20, top_k=1, slide=True), wanted)
+
+
 def test_sliding_changes_nothing_within_the_context_and_bounds_the_cache_beyond():
     model = awake("standard", windows="L", context=16)
     plain, slid = (generate(model, IDS, 7, top_k=1, slide=slide) for slide in (False, True))

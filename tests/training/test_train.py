@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from minimal import train
+from minimal.generate import generate
 from minimal.model.count import attention_flops
 from minimal.model.layers import Linear
 from minimal.model.plan import Plan, place
@@ -134,6 +135,54 @@ def test_an_evaluation_sees_as_far_as_the_step_that_it_follows(corpus):
         trainer.evaluate()
         assert seen and all(windows == trainer.windows(trainer.done) for windows in seen)
     assert trainer.windows(40) != trainer.windows(10) != trainer.windows(0)
+
+
+def held_out_loss(trainer, model):
+    """Of a model that is told of no windows."""
+    x, y = next(trainer.data.valid(trainer.run.batch, trainer.run.rows))
+    with torch.no_grad():
+        nats = model.eval().loss(x, y, reduction="none")  # (B T,)
+    return nats.double().sum().item() / y.numel()
+
+
+@pytest.mark.parametrize("recipe", ["modded", "modded-open", "bov"])
+def test_a_model_sees_after_training_and_after_loading_as_it_was_trained(corpus, tmp_path, recipe):
+    """Stopped on the way, too; and from a folder of before, which does not say its windows."""
+    changes = dict(layers=3, width=32, windows="LSL")
+    how = dict(recipe=recipe, steps=8, evaluate=1, plan="bov", changes=changes)
+    whole, stopped = made(corpus, tmp_path / "whole", **how), made(corpus, tmp_path / "cut", **how)
+    whole.fit()
+    with pytest.raises(TimeIsUp):
+        stopped.fit(minutes=0)
+    for trainer, done in ((whole, 8), (stopped, 1)):
+        told, loaded = trainer.valid[-1], load(trainer.out)[0]
+        assert told["step"] == done
+        assert held_out_loss(trainer, trainer.model) == told["loss"]
+        assert held_out_loss(trainer, loaded) == told["loss"]
+        tensors, state = checkpoint.load(trainer.out)
+        del state["windows"]
+        checkpoint.save(trainer.out / "last.safetensors", tensors, state)
+        assert load(trainer.out)[0].windows == loaded.windows == trainer.model.windows
+    with pytest.raises(TimeIsUp):
+        stopped.fit(minutes=0)
+    assert made(corpus, tmp_path / "cut", **how).fit()["losses"] == whole.result()["losses"]
+
+
+def test_a_model_with_the_windows_of_its_recipe_writes_alike_with_rings_and_without(
+    corpus, tmp_path
+):
+    """Narrow ones, of an early step: the text is far longer than what a layer sees."""
+    how = dict(recipe="modded", plan="bov", changes=dict(layers=3, width=32, windows="LSL"))
+    with pytest.raises(TimeIsUp):
+        trained(corpus, tmp_path, minutes=0, **how)
+    model, _ = load(tmp_path)
+    assert model.windows == [6, 2, 6]
+    ids = torch.arange(20)[None]  # (1, T)
+    whole = ids
+    for _ in range(12):
+        whole = torch.cat([whole, model(whole)[:, -1:].argmax(-1)], dim=1)
+    for rings in (True, False):
+        assert torch.equal(generate(model, ids, 12, top_k=1, rings=rings), whole)
 
 
 def test_a_flop_budget_sets_the_steps(corpus):
