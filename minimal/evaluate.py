@@ -21,10 +21,9 @@ from minimal.data.files import DataError
 from minimal.data.hub import HUB
 from minimal.data.packing import nats_and_bytes
 from minimal.data.tokenizer import check_vocab
+from minimal.model.loss import rows_at_once
 from minimal.train import load
 from minimal.training.device import compute_dtype, device
-
-LOGITS = 2**26  # held at once: 256 MB in fp32
 
 
 def opened(folder, where="auto"):
@@ -64,7 +63,7 @@ def score_text(model, tok, ids, window=None, stride=None):
     window = model.config.context if window is None else window
     stride = window if stride is None else stride
     passes = list(passes_over(len(ids), window, stride))  # all of one length
-    batch = max(1, LOGITS // (window * tok.vocab))
+    batch = rows_at_once(window, tok.vocab)
     sums = []  # (nats, bytes, tokens), a pass
     for first in range(0, len(passes), batch):
         some = passes[first : first + batch]

@@ -22,6 +22,7 @@ from minimal.kernels.recorded import Direct, Recorded
 from minimal.model.count import count, settings_of
 from minimal.model.foreign import foreign_code
 from minimal.model.init import generator
+from minimal.model.loss import rows_at_once
 from minimal.model.plan import Plan
 from minimal.model.transformer import GPT
 from minimal.training import checkpoint, optim, recipes
@@ -129,12 +130,15 @@ class Trainer(Loop):
     def evaluate(self):
         """Held-out nats a token and bits per byte: the same rows for any number of processes.
 
-        They pass through the model as many at a time as in training, which is what fits.
+        They pass through the model as many at a time as in training, whose activations fit, and
+        no more than have room for their scores, which training never holds all at once.
         """
         self.model.eval()
         nats = tokens = bytes_ = byte_nats = 0
         windows = self.windows(self.done)
-        at_once = self.run.batch // (self.run.accumulate * self.team.world)
+        config = self.model.config
+        in_training = self.run.batch // (self.run.accumulate * self.team.world)
+        at_once = min(in_training, rows_at_once(config.context, config.vocab))
         for x, y in self.data.valid(at_once, self.run.rows):
             (each,) = self.scored(windows, x, y)
             each = each.cpu().view_as(y)  # (B, T), and there because MPS has no float64

@@ -3,7 +3,7 @@ and the choice that each rule picks."""
 
 import torch
 
-from minimal.evaluate import LOGITS
+from minimal.model.loss import rows_at_once
 from minimal.tasks.core_tasks import LM, common
 
 WORTH = 64  # tokens that a shared prefix must save before it gets a pass, and a cache, of its own
@@ -54,7 +54,7 @@ def score_questions(model, questions):
 
     loose.sort(key=length, reverse=True)
     while loose:
-        room = max(1, LOGITS // (length(loose[0]) * model.config.vocab))
+        room = rows_at_once(length(loose[0]), model.config.vocab)
         batch, loose = loose[:room], loose[room:]
         rows = [questions[at].rows[choice] for at, choice in batch]
         starts = [questions[at].starts[choice] for at, choice in batch]

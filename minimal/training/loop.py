@@ -154,10 +154,10 @@ class Loop:
                     self.seconds += seconds if step > first else 0  # the first step may compile
                     self.report(seconds, steps)
                 with pace.standing():
+                    if save or stop:  # first, so that no evaluation can lose it
+                        self.save()
                     if evaluate:
                         self.measure()
-                    if save or stop:
-                        self.save()
                 if stop and self.done < self.steps:
                     raise request.answer(
                         f"stopped at step {self.done} of {self.steps}", self.kept()
@@ -175,10 +175,9 @@ class Loop:
             self.resume()
         if self.out and self.writes:
             self.cut_log()
-        unmeasured = self.done == self.steps and "evaluate" in self.every
-        if unmeasured and (not self.valid or self.valid[-1]["step"] != self.done):
-            self.measure()  # the run was ended in its last evaluation
-            self.save()
+        measured = self.valid[-1]["step"] if self.valid else None
+        if self.done and self.due("evaluate") and measured != self.done:
+            self.measure()  # the run was ended between a save and its evaluation
 
     def cut_log(self):
         """Steps that were lost, and are trained again, leave the log."""
@@ -205,11 +204,11 @@ class Loop:
         self.pending = []
 
     def measure(self):
-        """Evaluate. A finished run is saved before, so that no evaluation can lose it."""
+        """Evaluate. A later save keeps what came out, and behind the last step this one."""
         self.check_finite()
+        self.valid.append(self.evaluate())
         if self.done == self.steps:
             self.save()
-        self.valid.append(self.evaluate())
 
     def log(self, **what):
         if self.out and self.writes:

@@ -10,6 +10,8 @@ from evidence.research import answer, at_best, fair_start, passes, title, why
 from evidence.research.grids import ASKED, EXPLORATORY, GRIDS
 from evidence.research.studies import largest_coefficients
 from minimal.compare.runs import asked_of
+from minimal.model.config import size
+from minimal.model.loss import rows_at_once
 from minimal.training.run import Run
 from minimal.variants import build, plan_named, skeleton
 
@@ -34,6 +36,15 @@ def test_every_grid_names_plans_that_exist():
             key = run.plan, run.size, str(run.config())
             known[key] = known.get(key) or skeleton(plan_named(run.plan), run.size, **run.config())
     assert len({run.plan for run in GRIDS["dva_factorial"].runs()}) == 24
+
+
+def test_the_scores_of_every_grid_on_a_cpu_have_room_for_a_batch():
+    """So their evaluations read as many rows at a time as when they were recorded: a product over
+    fewer rows may round otherwise."""
+    for grid in GRIDS.values():
+        for run in grid.runs() if grid.on != "NVIDIA" else ():
+            config = size(run.size, **run.config())
+            assert run.batch // run.accumulate <= rows_at_once(config.context, config.vocab), run
 
 
 def test_slim_plans_are_as_large_as_standard_to_the_nearest_width():

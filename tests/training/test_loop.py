@@ -13,6 +13,7 @@ from safetensors.torch import save_file
 
 from minimal.data import files
 from minimal.kernels import recorded
+from minimal.model import loss as model_loss
 from minimal.train import Trainer, load
 from minimal.training import checkpoint, device
 from minimal.training.checkpoint import CheckpointError
@@ -142,6 +143,10 @@ def test_weights_that_are_no_numbers_are_not_saved_on_the_way(corpus, tmp_path):
 # ---- evaluations --------------------------------------------------------------------------------
 
 
+def without_seconds(rows):
+    return [{name: value for name, value in row.items() if name != "seconds"} for row in rows]
+
+
 def test_an_evaluation_that_fails_loses_nothing(corpus, tmp_path, monkeypatch):
     """A last evaluation that does not fit into memory: the run is saved, and only it is missing."""
     whole = trained(corpus, tmp_path / "whole")
@@ -153,11 +158,33 @@ def test_an_evaluation_that_fails_loses_nothing(corpus, tmp_path, monkeypatch):
     monkeypatch.setattr(Trainer, "step", None)
     again = trained(corpus, tmp_path / "cut")
     assert again["losses"] == whole["losses"]
-    one, two = (
-        {name: value for name, value in result["valid"][-1].items() if name != "seconds"}
-        for result in (again, whole)
-    )
-    assert one == two and len(again["valid"]) == 1
+    assert without_seconds(again["valid"]) == without_seconds(whole["valid"])
+    assert len(again["valid"]) == 1
+    assert checkpoint.load(tmp_path / "cut")[1]["valid"] == again["valid"]
+
+
+def test_an_evaluation_that_fails_on_the_way_is_made_when_the_run_goes_on(
+    corpus, tmp_path, monkeypatch
+):
+    """Saving and measuring are due at step 10: what was trained is kept, and no evaluation lost."""
+    often = dict(evaluate=5, save=10)
+    whole, evaluate = trained(corpus, tmp_path / "whole", **often), Trainer.evaluate
+
+    def fails_at_10(trainer):
+        if trainer.done == 10:
+            raise RuntimeError("out of memory")
+        return evaluate(trainer)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "evaluate", fails_at_10)
+        with pytest.raises(RuntimeError, match="out of memory"):
+            trained(corpus, tmp_path / "cut", **often)
+    state = checkpoint.load(tmp_path / "cut")[1]
+    assert state["done"] == 10 and [row["step"] for row in state["valid"]] == [5]
+    again = trained(corpus, tmp_path / "cut", **often)
+    assert again["losses"] == whole["losses"]
+    assert without_seconds(again["valid"]) == without_seconds(whole["valid"])
+    assert [row["step"] for row in again["valid"]] == [5, 10, 15, 20]
     assert checkpoint.load(tmp_path / "cut")[1]["valid"] == again["valid"]
 
 
@@ -166,6 +193,20 @@ def test_an_evaluation_takes_no_more_rows_at_once_than_a_training_step(corpus):
     seen, loss = [], trainer.model.loss
     trainer.model.loss = lambda x, *rest, **how: seen.append(len(x)) or loss(x, *rest, **how)
     assert trainer.evaluate()["loss"] > 0 and seen == [2, 2, 2, 2]
+
+
+def test_an_evaluation_takes_no_more_rows_than_their_scores_have_room(corpus, monkeypatch):
+    """Training never holds all scores of a batch; an evaluation holds those of its rows."""
+    trainer = made(corpus)  # rows of 32 tokens, each with 300 scores
+    whole = trainer.evaluate()
+    seen, loss = [], trainer.model.loss
+    trainer.model.loss = lambda x, *rest, **how: seen.append(len(x)) or loss(x, *rest, **how)
+    monkeypatch.setattr(model_loss, "SCORES", 3 * 32 * 300 + 299)
+    assert trainer.evaluate()["loss"] == pytest.approx(whole["loss"], abs=1e-6)
+    assert seen == [3, 3, 2]
+    monkeypatch.setattr(model_loss, "SCORES", 1)
+    seen.clear()
+    assert trainer.evaluate()["loss"] > 0 and seen == [1] * 8
 
 
 # ---- what a GPU is spared -----------------------------------------------------------------------
