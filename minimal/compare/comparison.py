@@ -16,7 +16,7 @@ from minimal.compare.budgets import MATCH
 from minimal.compare.curves import relative
 from minimal.compare.ledger import rows_of
 from minimal.compare.runs import Grid, asked_of, defaults, record
-from minimal.data import results
+from minimal.data import corpora, results
 from minimal.data.files import digest, once, runs_folder, write_whole
 from minimal.model.count import settings_of
 from minimal.model.foreign import foreign_code
@@ -48,20 +48,21 @@ def compare(
     baseline's loss minus the plan's: above zero the plan is better. Runs are kept: a second call
     goes on, or only looks."""
     intervals.functions()  # what is lacking is said before anything is trained
+    check_place(out)
     until = math.inf if minutes is None else time.monotonic() + 60 * minutes
     named = by_name(baseline, plans)
     base = Run(size=size, corpus=corpus, batch=batch, vocab=vocab, evaluate=10**9)
     models = {name: skeleton(plan, size) for name, plan in named.items()}
     settings = [settings_of(model) for model in models.values()]
     code = [part for model in models.values() for part in foreign_code(model)]
-    key = digest(list(named), settings, match, budget, size, corpus, batch, vocab, *code)
+    text = corpora.find(corpus)
+    asked = match, budget, size, corpus, text.fingerprint, batch, vocab
+    key = digest(list(named), settings, *asked, *code)
     path = Path(out or runs_folder() / "evidence" / f"{key}.json")
-    if path.suffix != ".json":
-        raise ValueError(f"wanted a file that ends in .json, got {path}: name another --out")
-    results.check_evidence(path)
     what = f"{match}-matched at {budget:g}"
     own = {name: of_ones_own(plan, models[name]) for name, plan in named.items()}
     check_file(path, what, base, own)
+    results.check_corpus(path, dict(name=text.name, fingerprint=text.fingerprint))
 
     # which runs spend the budget: kept, since a second measurement of time would find other steps
     def matched(part):
@@ -106,6 +107,13 @@ def by_name(baseline, plans):
 
 
 # ---- a file goes on with the comparison that it holds --------------------------------------------
+
+
+def check_place(out):
+    """Say at once that nothing can be written there: a text takes a while to be read."""
+    if out and Path(out).suffix != ".json":
+        raise ValueError(f"wanted a file that ends in .json, got {out}: name another --out")
+    results.check_evidence(out)
 
 
 def of_ones_own(plan, model):

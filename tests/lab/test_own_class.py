@@ -4,6 +4,7 @@ import importlib
 import json
 import linecache
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ from minimal.compare import comparison
 from minimal.compare.budgets import MATCH
 from minimal.compare.comparison import by_name, compare
 from minimal.compare.runs import run_key
-from minimal.data import results
+from minimal.data import corpora, results
 from minimal.model.foreign import in_words
 from minimal.model.plan import Plan, place
 from minimal.model.values import Mix, Own
@@ -199,6 +200,33 @@ def test_rows_of_the_package_say_nothing_of_code_and_go_on(ask, tmp_path):
     assert results.read(out)["rows"][:2] == rows
 
 
+def sought(path, make):
+    """In place of `once`: which file would hold this comparison?"""
+    raise LookupError(path.name)
+
+
+def test_a_comparison_on_a_text_that_was_changed_is_another(ask, tmp_path, monkeypatch):
+    monkeypatch.setattr(comparison, "once", sought)
+    names = []
+    for text in (TEXT, TEXT.replace("moon", "noon"), TEXT):
+        (tmp_path / "text.txt").write_text(text)
+        with pytest.raises(LookupError) as told:
+            ask("gqa")
+        names.append(str(told.value))
+    assert names[0] != names[1] and names[0] == names[2]
+
+
+def test_a_whole_file_is_not_shown_for_a_text_that_was_changed(ask, tmp_path, monkeypatch):
+    out = tmp_path / "mine.json"
+    ask(out=str(out))
+    before = out.read_bytes()
+    (tmp_path / "text.txt").write_text(TEXT.replace("moon", "noon"))
+    monkeypatch.setattr(comparison, "once", None)  # it is said before anything is measured
+    with pytest.raises(ValueError, match="mine.json holds runs on corpus text .*; give it a file"):
+        ask(out=str(out))
+    assert out.read_bytes() == before
+
+
 @pytest.mark.parametrize(
     "other, told",
     [
@@ -260,13 +288,10 @@ def test_one_plan_may_be_named_twice_and_be_the_baseline_by_its_name():
 
 
 def test_comparisons_of_the_package_are_found_again(ask, monkeypatch):
-    """Their files are named as they were when code of one's own did not count."""
-
-    def sought(path, make):
-        raise LookupError(path.name)
-
+    """On one text their files have one name, on every machine."""
     monkeypatch.setattr(comparison, "once", sought)
-    with pytest.raises(LookupError, match="^22b846652295.22b846652295.cells$"):
+    monkeypatch.setattr(corpora, "find", lambda name: SimpleNamespace(name=name, fingerprint="f"))
+    with pytest.raises(LookupError, match="^de13e9c2ba24.de13e9c2ba24.cells$"):
         compare(["bov", "row13"])
 
 

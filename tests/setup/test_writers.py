@@ -16,6 +16,7 @@ import shutil
 import socket
 import stat
 import tempfile
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -28,7 +29,7 @@ from minimal.bench import __main__ as speed
 from minimal.compare import __main__ as compare_command
 from minimal.compare import comparison
 from minimal.compare.runs import asked_of
-from minimal.data import files, results
+from minimal.data import corpora, files, results
 from minimal.tasks import core
 from minimal.train import main as train
 from minimal.training import checkpoint, loop
@@ -95,6 +96,7 @@ def fake_evidence(patch):
         return 0
 
     patch.setattr(comparison, "record", one)
+    patch.setattr(corpora, "find", lambda name: SimpleNamespace(**NONE))
     patch.setattr(comparison, "print_table", lambda *_: None)
     patch.setattr(comparison, "draw", lambda *_: None)
     patch.setattr(comparison.intervals, "paired", lambda *_: [])
