@@ -4,6 +4,7 @@ A table a source, a row a role, and schedules that are pure functions of the ste
 touches a tensor. A number that its source does not give carries the comment "ours".
 """
 
+import sys
 from dataclasses import dataclass, field, replace
 from math import ceil, cos, pi, prod, sqrt
 
@@ -20,7 +21,7 @@ class Row:
     `lr_by` and `decay_by` name the factors that carry d12's numbers to other sizes (see `scaled`).
     """
 
-    algorithm: str  # a key of optim's table of algorithms: adamw | muon
+    algorithm: str  # a key of ALGORITHMS
     lr: float
     decay: float = 0.0
     betas: tuple = (0.8, 0.95)  # Muon has its momentum from a schedule and uses only the second
@@ -29,6 +30,12 @@ class Row:
     decay_by: tuple = ()
     cautious: bool = False  # Muon: decay an entry only where the update, too, moves it to zero
     shaped_decay: bool = True  # Muon: the shape factor multiplies the decay as it does the update
+
+    def __post_init__(self):
+        for name in ("betas", "lr_by", "decay_by"):
+            if isinstance(getattr(self, name), list):  # as JSON carries them
+                object.__setattr__(self, name, tuple(getattr(self, name)))
+        check_row(self)
 
 
 @dataclass(frozen=True)
@@ -154,6 +161,64 @@ def laptop(recipe):
 
 
 SCALES = dict(paper=lambda recipe: recipe, laptop=laptop)
+
+
+# ---- what a row may say --------------------------------------------------------------------------
+def is_number(value):
+    plain = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return plain and 0 <= value <= sys.float_info.max
+
+
+def is_share(value):
+    return is_number(value) and value < 1
+
+
+def is_yes_or_no(value):
+    return isinstance(value, bool)
+
+
+def are_factors(names):
+    return isinstance(names, tuple) and all(name in CARRIED_BY for name in names)
+
+
+# algorithm -> (may this be one of its two betas?, what is wanted of them)
+ALGORITHMS = dict(
+    adamw=(is_share, "two numbers from 0 and below 1, as (0.9, 0.95), for adamw"),
+    muon=(lambda beta: beta is None or is_share(beta), "two numbers below 1 or None, for muon"),
+)
+
+CARRIED_BY = ("batch", "width", "size")  # which `scaled` knows
+
+NUMBER = is_number, "a number from 0"
+SOME_FACTORS = are_factors, f"some of {', '.join(CARRIED_BY)}"
+YES_OR_NO = is_yes_or_no, "True or False"
+
+# field -> (may this be its value?, what is wanted of it)
+WANTED = dict(
+    algorithm=(lambda name: name in tuple(ALGORITHMS), " or ".join(ALGORITHMS)),
+    lr=NUMBER,
+    decay=NUMBER,
+    eps=NUMBER,
+    lr_by=SOME_FACTORS,
+    decay_by=SOME_FACTORS,
+    cautious=YES_OR_NO,
+    shaped_decay=YES_OR_NO,
+)
+
+
+def check_row(row):
+    """Refuse what no optimizer can use, wherever the row comes from: the parameters of an algorithm
+    that is not known would belong to nobody, and stay as they are."""
+    for name, (good, wanted) in WANTED.items():
+        check_field(name, getattr(row, name), good, wanted)
+    good, wanted = ALGORITHMS[row.algorithm]
+    two = lambda betas: isinstance(betas, tuple) and len(betas) == 2 and all(map(good, betas))
+    check_field("betas", row.betas, two, wanted)
+
+
+def check_field(name, value, good, wanted):
+    if not good(value):
+        raise ValueError(f"{name} in a recipe's row: wanted {wanted}, got {value!r}")
 
 
 # ---- windows that grow (modded-nanogpt) ---------------------------------------------------------

@@ -161,6 +161,24 @@ def test_an_environment_that_no_torchrun_made_is_told(name, value, corpus, monke
         train.main(["--corpus", corpus, "--quiet", *CLI])
 
 
+ADAMW = dict(algorithm="adamw", lr=1e-3)
+ROWS = [  # of overrides
+    (dict(algorithm="AdamW"), "algorithm in a recipe's row: wanted adamw or muon, got 'AdamW'"),
+    (dict(algorithm=["muon"]), r"algorithm .*: wanted adamw or muon, got \['muon'\]"),
+    (ADAMW, r"betas .*: wanted two numbers from 0 .*, for adamw, got \(None, 0.9\)"),
+    (ADAMW | dict(betas=(0.9, 1.0)), r"betas .*: wanted two numbers .*, got \(0.9, 1.0\)"),
+    (ADAMW | dict(betas=0.9), "betas .*: wanted two numbers .*, got 0.9"),
+    (dict(betas=(None, 2)), "betas .*: wanted two numbers below 1 or None, for muon, got .None, 2"),
+    (dict(lr="fast"), "lr in a recipe's row: wanted a number from 0, got 'fast'"),
+    (dict(lr=HUGE), "lr in a recipe's row: wanted a number from 0, got 1000"),
+    (dict(decay=-1), "decay in a recipe's row: wanted a number from 0, got -1"),
+    (dict(eps=float("nan")), "eps in a recipe's row: wanted a number from 0, got nan"),
+    (dict(lr_by="batch"), "lr_by .*: wanted some of batch, width, size, got 'batch'"),
+    (dict(decay_by=["depth"]), "decay_by .*: wanted some of batch, width, size, got .'depth'"),
+    (dict(cautious=1), "cautious in a recipe's row: wanted True or False, got 1"),
+]
+
+
 @pytest.mark.parametrize(
     "wrong, told",
     [
@@ -175,6 +193,7 @@ def test_an_environment_that_no_torchrun_made_is_told(name, value, corpus, monke
         (dict(flops=float("inf")), "flops: wanted a finite number"),
         (dict(overrides=dict(matrixx=dict(lr=1))), "no role 'matrixx': choose one of alpha, beta"),
         (dict(overrides=dict(matrix=dict(lrr=1))), "row has no 'lrr': choose one of algorithm, lr"),
+        *((dict(overrides=dict(matrix=row)), told) for row, told in ROWS),
         (dict(overrides=dict(matrix=0.1)), "overrides: wanted fields of a role, .*, got 0.1"),
         (
             dict(overrides=dict(matrix=dict(lr=np.float32(0.1)))),

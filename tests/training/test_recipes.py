@@ -11,7 +11,8 @@ import pytest
 import torch
 
 from minimal.training import optim
-from minimal.training.recipes import RECIPES, laptop, numbers
+from minimal.training.recipes import ALGORITHMS, RECIPES, Row, laptop, numbers
+from minimal.training.rows import KEPT
 from tests.training.test_optim import by_hand, nano, optimizer
 
 STEPS, FIRST = 200, 98  # in the middle of a run, where most schedules have left their peaks
@@ -144,3 +145,15 @@ def test_recipes_that_differ_in_their_base_of_warm_ups_alone_are_told_apart():
     faster = [replace(recipe.change("matrix", lr=1.0), steps=9) for recipe in (ours, theirs)]
     assert numbers(faster[0]) == numbers(faster[1]) != numbers(replace(faster[0], steps=8))
     assert all(numbers(recipe) == repr(recipe) for recipe in RECIPES.values())
+
+
+def test_a_row_of_ones_own_is_checked_where_it_is_made_and_lists_are_as_good_as_tuples():
+    with pytest.raises(ValueError, match="algorithm in a recipe's row: wanted .*, got 'adam'"):
+        Row("adam", 0.1)
+    plain = Row("adamw", 0.1, betas=(0.9, 0.95), lr_by=("batch",))
+    assert Row("adamw", 0.1, betas=[0.9, 0.95], lr_by=["batch"]) == plain
+    lists = RECIPES["bov"].change("matrix", algorithm="adamw", betas=[0.9, 0.95])
+    model = nano("bov")
+    moved = {name for part in optimizer(model, lists).dense for name in part.named}
+    assert moved >= {f"blocks.{at}.attention.out.weight" for at in range(3)}
+    assert ALGORITHMS.keys() == KEPT.keys(), "what is known of one is kept, too"
