@@ -28,7 +28,7 @@ from minimal.model.transformer import GPT
 from minimal.training import checkpoint, optim, recipes
 from minimal.training.compiling import compiled
 from minimal.training.device import compute_dtype, keep_memory, matmul_rate
-from minimal.training.loop import Loop
+from minimal.training.loop import Loop, told_apart
 from minimal.training.progress import progress
 from minimal.training.run import HOW_OFTEN, NOT_IN_IDENTITY, Run, type_of
 from minimal.training.team import Team, disband
@@ -66,8 +66,7 @@ class Trainer(Loop):
 
         # what this run stands for: the files of a class of one's own may change while it trains,
         # and a model's windows do
-        self.code = files.digest(*foreign_code(empty))
-        self.settings = files.digest(settings_of(model))
+        self.content = content_of(model)
         self.numbers = files.digest(recipes.numbers(recipes.named(run.recipe)))
 
         # the loop, and how a step runs in it
@@ -234,8 +233,7 @@ class Trainer(Loop):
         return asked | dict(
             data=self.data.fingerprint,
             steps=self.steps,
-            model=self.settings,
-            code=self.code,
+            **self.content,
             numbers=self.numbers,
         )
 
@@ -248,6 +246,14 @@ def train(run: Run, minutes: float | None = None, quiet: bool | None = None) -> 
     """Train a run to its end, or for some minutes: losses, evaluations, counts, coefficients.
     With `out` in the run its folder holds checkpoint and log, and the same call goes on there."""
     return Trainer(run, quiet).fit(minutes)
+
+
+def content_of(model):
+    """What a plan's name stands for: the settings of all parts, and the code that is not ours."""
+    return dict(
+        model=files.digest(settings_of(model)),
+        code=files.digest(*foreign_code(model)),
+    )
 
 
 def load(
@@ -264,12 +270,22 @@ def load(
         model = build(run.plan, run.size, run.seed, device, **run.config())
         checkpoint.check_fractions(tensors)
         checkpoint.load_weights(model, checkpoint.part(tensors, "model/"))
+        refuse_another_plan(state["identity"], content_of(model))
         model.windows = trained_windows(state, run, model.config) or model.windows
         tok = tokenizers.Tokenizer(state["tokenizer"])
         tokenizers.check_vocab(tok, model.config.vocab)
         return model.eval(), tok
     except ValueError as error:
         raise checkpoint.CheckpointError(f"{folder}: {error}") from None
+
+
+def refuse_another_plan(theirs, ours):
+    """Weights fit whatever has their shapes. A folder that was written before may say less."""
+    told = told_apart(theirs, ours, [name for name in ours if name in theirs])
+    if told:
+        raise ValueError(
+            f"it holds another run ({told}): load it with the plan that was trained, as it was then"
+        )
 
 
 def trained_windows(state, run, config):

@@ -290,13 +290,18 @@ def refuse_another_run(path, theirs, ours):
     """A folder goes on with the run that it holds, and with no other."""
     ours = json.loads(json.dumps(ours))
     asked = [name for name in ours if name in theirs or name not in LATER]
-    differ = [name for name in asked if theirs.get(name) != ours[name]]
-    if differ:
-        told = ", ".join(f"{name}: {theirs.get(name)} there, {ours[name]} here" for name in differ)
+    told = told_apart(theirs, ours, asked)
+    if told:
         raise checkpoint.CheckpointError(
             f"{path.parent} holds another run ({told}): "
             "name another folder with --out, or the same run"
         )
+
+
+def told_apart(theirs, ours, names):
+    """What two identities say otherwise under these names, in words; nothing where they agree."""
+    differ = [name for name in names if theirs.get(name) != ours[name]]
+    return ", ".join(f"{name}: {theirs.get(name)} there, {ours[name]} here" for name in differ)
 
 
 def file_stamp(path):

@@ -423,6 +423,22 @@ def test_a_class_of_ones_own_that_was_changed_does_not_go_on_in_the_folder_of_be
     assert trained(corpus, tmp_path, plan=own_plan(1.0), steps=3)["losses"] == losses
 
 
+def test_a_folder_is_not_loaded_with_another_class_or_plan_whose_shapes_fit(corpus, tmp_path):
+    trained(corpus, tmp_path, plan=own_plan(1.0), steps=3)
+    told = f"{tmp_path}: it holds another run .*{{}}: .* there, .* here.: load it with the plan"
+    with pytest.raises(checkpoint.CheckpointError, match=told.format("code")):
+        load(tmp_path, plan=own_plan(2.0))
+    with pytest.raises(checkpoint.CheckpointError, match=told.format("model")):
+        load(tmp_path, plan="standard")
+    weights = load(tmp_path, plan=own_plan(1.0))[0].state_dict()
+    # as folders of before, which say neither
+    tensors, state = checkpoint.load(tmp_path)
+    del state["identity"]["code"], state["identity"]["model"]
+    checkpoint.save(tmp_path / "last.safetensors", tensors, state)
+    again = load(tmp_path, plan="standard")[0].state_dict()
+    assert all(torch.equal(weights[name], again[name]) for name in weights)
+
+
 @pytest.mark.parametrize("change", [dict(lr=0.03), dict(steps=100)])
 def test_a_recipe_of_one_name_and_other_numbers_does_not_go_on(
     corpus, tmp_path, monkeypatch, change
