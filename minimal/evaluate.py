@@ -117,7 +117,7 @@ def domains(names):
             for domain in HUB[name].mix:
                 yield domain, find(f"{name}:{domain}", tokens=1_000_000)
         elif Path(name).is_dir():
-            texts = sorted(Path(name).glob("*.txt"))
+            texts = sorted(Path(name).glob("[!.]*.txt"))
             if not texts:
                 raise DataError(f"no .txt in {name}: wanted a folder with a text a domain")
             for path in texts:

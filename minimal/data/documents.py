@@ -106,12 +106,24 @@ def lines(path):
 
 TEXT = (".txt", ".md", ".rst")
 
+# Copies that an editor or Jupyter keeps: read as documents, they would put held-out text into
+# training text.
+HIDDEN = re.compile(r"\..*")
+
 # Not prose about Python: tests and their fixtures, installed packages, tables of characters, and
 # what differs from machine to machine.
 NOT_SOURCE = re.compile(
-    r"\..*|__pycache__|site-packages|dist-packages|tests?|test_.*|idlelib|lib2to3|encodings"
-    r"|config-.*|_sysconfigdata.*|sitecustomize\.py|usercustomize\.py"
+    rf"{HIDDEN.pattern}|__pycache__|site-packages|dist-packages|tests?|test_.*|idlelib|lib2to3"
+    r"|encodings|config-.*|_sysconfigdata.*|sitecustomize\.py|usercustomize\.py"
 )
+
+
+def files_below(root, left_out):
+    """The files below a folder, whatever its own name, without those that have a name that is left
+    out, or lie in a folder of such a name."""
+    for folder, inner, names in os.walk(root):
+        inner[:] = [name for name in inner if not left_out.fullmatch(name)]
+        yield from (Path(folder, name) for name in names if not left_out.fullmatch(name))
 
 
 def text_of(path):
@@ -150,14 +162,7 @@ def python_tree(name, root):
     The order is that of the hashes of their paths: fixed everywhere, and so mixed that a stretch of
     the corpus is not all about one subject.
     """
-    kept = []
-    for folder, inner, names in os.walk(root):
-        inner[:] = [name for name in inner if not NOT_SOURCE.fullmatch(name)]
-        kept += [
-            Path(folder, name)
-            for name in names
-            if name.endswith(".py") and not NOT_SOURCE.fullmatch(name)
-        ]
+    kept = [path for path in files_below(root, NOT_SOURCE) if path.name.endswith(".py")]
     kept.sort(key=lambda path: digest(path.relative_to(root).as_posix()))
     if not kept:
         raise DataError(f"no Python source under {root}: name a folder of .py files")
@@ -175,7 +180,8 @@ def path_corpus(path):
         )
     if path.is_file():
         return files(path.stem, [path])
-    paths = sorted(p for p in path.rglob("*") if p.suffix.lower() in TEXT and p.is_file())
+    seen = files_below(path, HIDDEN)
+    paths = sorted(p for p in seen if p.suffix.lower() in TEXT and p.is_file())
     if not paths:
         raise DataError(
             f"no {', '.join(TEXT)} files in {path}: for Python sources say python:{path}"

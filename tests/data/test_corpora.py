@@ -16,6 +16,7 @@ import pytest
 from minimal.data import corpora, files, hub, manual
 from minimal.data.documents import books_folder, cut
 from minimal.data.files import DataError
+from minimal.evaluate import domains
 from minimal.tasks import rows
 from tests import warm
 
@@ -460,6 +461,19 @@ def test_a_folder_without_text_says_so(tmp_path):
         DataError, match="no .txt, .md, .rst files in .*: for Python sources say python:"
     ):
         corpora.find(tmp_path)
+
+
+def test_hidden_copies_in_a_folder_of_texts_are_no_documents(tmp_path):
+    """As Jupyter makes one of every file that it saves; the folder itself may be hidden."""
+    texts = tmp_path / ".texts"
+    for name in ("b.txt", "a/deep/one.md", ".ipynb_checkpoints/b-checkpoint.txt", "a/.git/x/y.txt"):
+        (texts / name).parent.mkdir(parents=True, exist_ok=True)
+        (texts / name).write_text(f"{name}\n")
+    (texts / "a" / "._one.md").write_text("what another system notes of a file")
+    found = corpora.find(str(texts))
+    assert [*found.read()] == ["a/deep/one.md\n", "b.txt\n"]
+    (texts / ".c.txt").write_text("a draft that an editor keeps")
+    assert [name for name, _ in domains([str(texts)])] == ["b"]
 
 
 def test_a_folder_named_like_a_text_is_no_text_and_capitals_are_letters(tmp_path):
