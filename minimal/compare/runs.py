@@ -21,7 +21,7 @@ from minimal.model.count import count, settings_of
 from minimal.model.foreign import foreign_code
 from minimal.train import Trainer
 from minimal.training import recipes
-from minimal.training.run import HOW_OFTEN, NOT_IN_IDENTITY, Diverged, Run, TimeIsUp
+from minimal.training.run import HOW_MUCH, HOW_OFTEN, NOT_IN_IDENTITY, Diverged, Run, TimeIsUp
 from minimal.variants import skeleton
 
 RUN_FORMAT = 2  # raise it when the same Run would give other numbers: all are then trained anew
@@ -131,7 +131,7 @@ def defaults():
 
 def asked_of(run):
     """What a run was asked beyond the defaults and beyond what its row says anyway."""
-    said = NOT_IN_IDENTITY | HOW_OFTEN | {"plan", "size", "seed"}
+    said = NOT_IN_IDENTITY | HOW_OFTEN | HOW_MUCH | {"plan", "size", "seed"}
     return {
         name: value
         for name, value in run.asked().items()

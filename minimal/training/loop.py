@@ -29,7 +29,8 @@ CHECKPOINT, LOG = "last.safetensors", "log.jsonl"
 
 PROGRESS = dict(done=int, seconds=(int, float), valid=list, history=list)  # kept beside weights
 
-LATER = {"code", "numbers"}  # of identities; folders that were written before lack them, and go on
+# of identities: folders that were written before lack these, and go on
+LATER = {"code", "numbers", "rows"}
 
 FOREVER = 10**9  # steps: more than that is a slip of the keyboard
 

@@ -12,8 +12,8 @@ from minimal.training import recipes
 # Fields that change neither a run's numbers nor what is measured,
 NOT_IN_IDENTITY = {"out", "save", "device", "compile", "graph"}
 
-# and those that change only how often and how much is measured.
-HOW_OFTEN = {"evaluate", "rows"}
+# those that change only how often it is measured, and those that change on how much.
+HOW_OFTEN, HOW_MUCH = {"evaluate"}, {"rows"}
 
 TYPE_WORDS = {int: "a whole number", float: "a number", str: "a name", bool: "True or False"}
 

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -20,7 +21,7 @@ from minimal.model.plan import Plan, place
 from minimal.model.values import Own
 from minimal.train import Trainer, load
 from minimal.training import checkpoint
-from minimal.training.loop import file_stamp
+from minimal.training.loop import LATER, file_stamp
 from minimal.training.recipes import RECIPES
 from minimal.training.run import Diverged, Run, Stop, TimeIsUp
 from tests import warm
@@ -452,17 +453,29 @@ def test_a_recipe_of_one_name_and_other_numbers_does_not_go_on(
         trained(corpus, tmp_path, recipe="mine", steps=3)
 
 
-def test_a_folder_that_names_neither_code_nor_numbers_goes_on_and_names_them_then(corpus, tmp_path):
+def test_a_folder_is_not_measured_on_another_number_of_rows(corpus, tmp_path):
+    """Finished or not: its evaluations would be of two texts, or those of before be shown."""
+    for folder, minutes in (("whole", None), ("cut", 0)):
+        with nullcontext() if minutes is None else pytest.raises(TimeIsUp):
+            trained(corpus, tmp_path / folder, minutes, steps=3)
+        told = "holds another run .rows: 8 there, 4 here.: name another folder with --out"
+        with pytest.raises(checkpoint.CheckpointError, match=told):
+            trained(corpus, tmp_path / folder, steps=3, rows=4)
+        often = trained(corpus, tmp_path / folder, steps=3, rows=8, evaluate=1)
+        assert often["valid"][-1]["step"] == 3
+
+
+def test_a_folder_that_names_no_code_numbers_or_rows_goes_on_and_names_them_then(corpus, tmp_path):
     """As folders do that were written before; what else a folder lacks makes it another run."""
     path, whole = tmp_path / "last.safetensors", trained(corpus, tmp_path / "whole", save=2)
     with pytest.raises(TimeIsUp):
         trained(corpus, tmp_path, minutes=0, save=2)
     tensors, state = checkpoint.load(path)
-    told = [state["identity"].pop(name) for name in ("code", "numbers")]
+    told = [state["identity"].pop(name) for name in LATER]
     checkpoint.save(path, tensors, state)
     assert trained(corpus, tmp_path, save=2)["losses"] == whole["losses"]
     tensors, state = checkpoint.load(path)
-    assert [state["identity"][name] for name in ("code", "numbers")] == told
+    assert [state["identity"][name] for name in LATER] == told
     del state["identity"]["seed"]
     checkpoint.save(path, tensors, state)
     with pytest.raises(checkpoint.CheckpointError, match="another run .seed: None there, 0 here"):
