@@ -15,7 +15,7 @@ from minimal.compare import intervals
 from minimal.compare.budgets import MATCH
 from minimal.compare.curves import relative
 from minimal.compare.ledger import rows_of
-from minimal.compare.runs import Grid, asked_of, defaults, record
+from minimal.compare.runs import Grid, asked_of, defaults, lacking, record
 from minimal.data import corpora, results
 from minimal.data.files import digest, once, runs_folder, write_whole
 from minimal.model.count import settings_of
@@ -76,19 +76,20 @@ def compare(
     # train them, and show what is there
     check_steps(path, base, cells)
     grid = Grid(what, cells, tuple(seeds), base, lambda result: own[result["run"]["plan"]])
-    to_go = record(grid, path, command, until)
+    to_go, diverged = record(grid, path, command, until)
     if not path.exists():
+        print(lacking(to_go, diverged))
         return []
     rows = results.read(path)["rows"]
-    print_table(rows, baseline)
+    table = leads(rows, baseline, [str(run.plan) for run in diverged])
+    print_table(table, baseline)
     figures = f"figures in {path.with_suffix('')}/"
     try:
         draw(rows, baseline, path.with_suffix(""))
     except ModuleNotFoundError:
         figures = "no figures without Matplotlib: pip install 'minimal[compare]'"
-    more = f"; {to_go} runs to go: the same command goes on" if to_go else ""
-    print(f"written: {path}; {figures}{more}")
-    return leads(rows, baseline)
+    print("; ".join(filter(None, [f"written: {path}", figures, lacking(to_go, diverged)])))
+    return table
 
 
 def by_name(baseline, plans):
@@ -172,24 +173,30 @@ def refuse_another(path, theirs, ours):
 # ---- what a comparison says ----------------------------------------------------------------------
 
 
-def leads(rows, baseline):
-    """How far each plan's loss ends below the baseline's: rows of `intervals.paired`, turned."""
-    return intervals.ahead(intervals.paired(rows, "loss", baseline))
+def leads(rows, baseline, also=()):
+    """How far each plan's loss ends below the baseline's: rows of `intervals.paired`, turned.
+    `also`: plans that may have no row, since their runs diverged."""
+    plans = dict.fromkeys([*(row["plan"] for row in rows), *also])
+    return intervals.ahead(intervals.paired(rows, "loss", baseline, plans=plans))
 
 
-def print_table(rows, baseline):
+def print_table(table, baseline):
     print(
         f"{'plan':20}{'n':>3}{'nats':>9}{'spread':>9}{'lead over ' + baseline:>22}   "
         "95 % interval of the lead; above zero is better"
     )
-    for row in leads(rows, baseline):
-        known = f"{row['plan']:20}{row['n']:3}{row['mean']:9.4f}{row['spread'] or 0:9.4f}"
+    for row in table:
+        mean = "" if row["mean"] is None else f"{row['mean']:.4f}"
+        spread = "" if row["mean"] is None else f"{row['spread'] or 0:.4f}"
         lead = "" if row["difference"] is None else f"{row['difference']:+.4f}"
+        known = f"{row['plan']:20}{row['n']:3}{mean:>9}{spread:>9}"
         print(f"{known}{lead:>22}   {verdict(row, baseline)}")
 
 
 def verdict(row, baseline):
     """The interval of a lead in words."""
+    if row["mean"] is None:
+        return "diverged"
     if row["difference"] is None:
         return f"no {baseline} to pair it with yet"
     if row["low"] is None:

@@ -180,12 +180,13 @@ def missing_runs(grid, path):
 
 
 def record(grid, path, command, until=math.inf, quiet=True):
-    """Train what the file lacks; returns how many runs are missing still. Several processes may
-    work on one grid: each takes runs that no other is training."""
+    """Train what the file lacks -> (how many runs are to go, those that diverged). Several
+    processes may work on one grid: each takes runs that no other is training."""
     todo = missing_runs(grid, path)
     if todo:  # a file of another corpus is refused before anything is trained
         corpus = corpora.find(todo[0].corpus, todo[0].tokens)
         results.check_corpus(path, dict(name=corpus.name, fingerprint=corpus.fingerprint))
+    diverged = []
 
     def make(run):
         left = max(0, until - time.monotonic()) / 60
@@ -195,6 +196,7 @@ def record(grid, path, command, until=math.inf, quiet=True):
             return None
         except Diverged as why:  # it must not block the runs behind it
             print(f"{str(run.plan):20} seed {run.seed}: {why}", flush=True)
+            diverged.append(run)
             return None
         if result is None:
             return None
@@ -202,4 +204,17 @@ def record(grid, path, command, until=math.inf, quiet=True):
         head = results.header(grid.what, command, result["corpus"])
         return row, head, f"{row['loss']:.4f} nats, {row['seconds']:.0f} s"
 
-    return len(ledger.fill(path, grid.runs(), same, make, until))
+    missing = ledger.fill(path, grid.runs(), same, make, until)
+    return len(missing) - len(diverged), diverged
+
+
+def lacking(to_go, diverged):
+    """What a file of runs lacks, in words: for good, and until the same command is given again."""
+    seeds = {}
+    for run in diverged:
+        seeds.setdefault(str(run.plan), []).append(str(run.seed))
+    lost = [f"{plan} (seeds {', '.join(found)})" for plan, found in seeds.items()]
+    told = [f"diverged: {', '.join(lost)}"] if lost else []
+    if to_go:
+        told.append(f"{to_go} run{'s' * (to_go > 1)} to go: the same command goes on")
+    return "; ".join(told)

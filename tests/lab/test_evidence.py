@@ -24,7 +24,16 @@ from minimal.compare import __main__ as compare_command
 from minimal.compare import budgets, comparison, intervals, ledger
 from minimal.compare import runs as runs_module
 from minimal.compare.budgets import MATCH, shape
-from minimal.compare.runs import cached, in_folder, missing_runs, record, row_of, run_key, same
+from minimal.compare.runs import (
+    cached,
+    in_folder,
+    lacking,
+    missing_runs,
+    record,
+    row_of,
+    run_key,
+    same,
+)
 from minimal.data import files, results
 from minimal.kernels import recorded
 from minimal.model import attention
@@ -32,7 +41,7 @@ from minimal.model.count import count
 from minimal.model.values import Mix, Own
 from minimal.train import Trainer
 from minimal.training.recipes import RECIPES
-from minimal.training.run import Run, TimeIsUp
+from minimal.training.run import Diverged, Run, TimeIsUp
 from minimal.variants import PLANS, Plan, after_first, first, skeleton
 
 TEXT = (
@@ -104,7 +113,7 @@ def ask_for(base, *more):
 
 
 def test_a_budget_that_buys_nothing_is_refused(base, monkeypatch, capsys):
-    monkeypatch.setattr(comparison, "record", lambda *_: 0)
+    monkeypatch.setattr(comparison, "record", None)
     command = ask_for(base, "--plans", "bov", "--match", "flops", "--budget")
     with pytest.raises(SystemExit):
         compare_command.main([*command, "-5"])
@@ -149,13 +158,13 @@ def test_an_interrupted_grid_goes_on_and_repeats_nothing(base, tmp_path, monkeyp
         return whole(run, *more, **how)
 
     monkeypatch.setattr(runs_module, "cached", two_at_most)
-    assert record(grid, path, "test") == 2
+    assert record(grid, path, "test") == (2, [])
     assert [(r["plan"], r["seed"]) for r in records.read(path)["rows"]] == [
         ("standard", 0),
         ("bov", 0),
     ], "a whole grid with one seed"
     trained.clear()
-    assert record(grid, path, "test") == 0 and trained == [("standard", 1), ("bov", 1)]
+    assert record(grid, path, "test") == (0, []) and trained == [("standard", 1), ("bov", 1)]
     assert missing_runs(grid, path) == []
     table = intervals.paired(records.read(path)["rows"], "loss")
     assert [r["n"] for r in table] == [2, 2] and table[1]["low"] < table[1]["difference"] < table[
@@ -166,7 +175,7 @@ def test_an_interrupted_grid_goes_on_and_repeats_nothing(base, tmp_path, monkeyp
 def test_a_run_that_diverges_does_not_block_those_behind_it(base, tmp_path, capsys):
     grid, path = Grid("test", [dict(lr=1e30), dict(lr=1e-3)], (0,), base), tmp_path / "e.json"
     for _ in range(2):
-        assert record(grid, path, "test") == 1
+        assert record(grid, path, "test") == (0, [replace(base, lr=1e30)])
         assert [row["asked"]["lr"] for row in records.read(path)["rows"]] == [1e-3]
         assert "the loss became nan" in capsys.readouterr().out
 
@@ -248,7 +257,7 @@ def test_a_run_whose_time_is_up_before_it_begins_is_left_for_later(base, tmp_pat
     asked = []
     monkeypatch.setattr(runs_module, "cached", lambda run, minutes, *_, **__: asked.append(minutes))
     monkeypatch.setattr(time, "monotonic", lambda: next(now))
-    assert record(grid, tmp_path / "e.json", "test", until=2.0) == 1 and asked == [0]
+    assert record(grid, tmp_path / "e.json", "test", until=2.0) == (1, []) and asked == [0]
 
 
 def test_equal_time_is_measured_once_and_goes_on_with_what_was_measured(
@@ -267,8 +276,42 @@ def test_equal_time_is_measured_once_and_goes_on_with_what_was_measured(
 
 
 def test_a_plan_without_its_baseline_is_shown_alone(capsys):
-    comparison.print_table([dict(plan="bov", size="smoke", seed=0, loss=3.0)], "standard")
+    rows = [dict(plan="bov", size="smoke", seed=0, loss=3.0)]
+    comparison.print_table(comparison.leads(rows, "standard"), "standard")
     assert "no standard to pair it with yet" in capsys.readouterr().out
+
+
+def test_a_plan_that_diverges_is_named_and_not_to_go(base, tmp_path, capsys, monkeypatch):
+    def diverges(run, *more, **how):
+        if run.plan == "bov":
+            raise Diverged("the loss became nan at step 1; nothing was saved")
+        return cached(run, *more, **how)
+
+    monkeypatch.setattr(runs_module, "cached", diverges)
+    monkeypatch.setattr(comparison, "draw", lambda *_: None)
+    words = f"--plans bov --match steps --budget 1 --seeds 0 1 --out {tmp_path}/mine.json"
+    compare_command.main(ask_for(base, *words.split()))
+    *_, standard, bov, last = capsys.readouterr().out.splitlines()
+    assert standard.split()[:2] == ["standard", "2"] and bov.split() == ["bov", "0", "diverged"]
+    assert last.endswith("; diverged: bov (seeds 0, 1)") and "to go" not in last
+
+
+def test_what_a_file_lacks_is_said_and_nothing_of_a_whole_one(base):
+    lost = [replace(base, plan=plan, seed=seed) for plan, seed in (("a", 0), ("b", 0), ("a", 2))]
+    told = "diverged: a (seeds 0, 2), b (seeds 0)"
+    assert lacking(0, lost) == told
+    assert lacking(2, lost) == f"{told}; 2 runs to go: the same command goes on"
+    assert lacking(1, []) == "1 run to go: the same command goes on" and lacking(0, []) == ""
+
+
+def test_a_comparison_whose_runs_all_diverge_says_so(base, tmp_path, capsys, monkeypatch):
+    def diverges(run, *more, **how):
+        raise Diverged("the loss became nan at step 1; nothing was saved")
+
+    monkeypatch.setattr(runs_module, "cached", diverges)
+    words = f"--plans bov --match steps --budget 1 --seeds 0 --out {tmp_path}/mine.json"
+    compare_command.main(ask_for(base, *words.split()))
+    assert "diverged: standard (seeds 0), bov (seeds 0)" in capsys.readouterr().out
 
 
 def test_ahead_is_above_zero_in_what_a_comparison_prints_returns_and_draws(
@@ -283,7 +326,7 @@ def test_ahead_is_above_zero_in_what_a_comparison_prints_returns_and_draws(
         for (plan, seed), loss in losses.items()
     ]
 
-    comparison.print_table(rows, "standard")
+    comparison.print_table(comparison.leads(rows, "standard"), "standard")
     head, standard, bov = capsys.readouterr().out.splitlines()
     assert "lead over standard" in head and "+0.0000" in standard
     assert "+0.1200   +0.0703 … +0.1697" in bov

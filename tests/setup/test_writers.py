@@ -93,13 +93,13 @@ def fake_evidence(patch):
         run = next(grid.runs())
         row = dict(plan=run.plan, size=run.size, seed=0, steps=run.steps, asked=asked_of(run))
         results.append(path, row, dict(OLD, what=grid.what))
-        return 0
+        return 0, []
 
     patch.setattr(comparison, "record", one)
     patch.setattr(corpora, "find", lambda name: SimpleNamespace(**NONE))
     patch.setattr(comparison, "print_table", lambda *_: None)
     patch.setattr(comparison, "draw", lambda *_: None)
-    patch.setattr(comparison.intervals, "paired", lambda *_: [])
+    patch.setattr(comparison.intervals, "paired", lambda *_, **__: [])
     words = "--size smoke --vocab 300 --batch 4 --plans gqa --match steps --budget 2 --seeds 0"
     return lambda at: compare_command.main([*words.split(), "--out", at])
 

@@ -18,7 +18,7 @@ from evidence.research.grids import EXPLORATORY, GRIDS, WAR
 from minimal.command import command, number
 from minimal.compare import ledger
 from minimal.compare.budgets import shape
-from minimal.compare.runs import missing_runs, record
+from minimal.compare.runs import lacking, missing_runs, record
 
 
 def path_of(name):
@@ -103,9 +103,9 @@ def record_grids(names, words, until):
             print(f"{name}: left out, since it wants a machine that says {grid.on}")
             continue
         grid.check_machine(here, f"start the command with ATEN_CPU_CAPABILITY={grid.on.lower()}")
-        to_go = record(grid, path_of(name), words, until)
-        rest = f"{to_go} to go: the same command goes on" if to_go else "whole now"
-        print(f"{name}: {before - to_go} runs recorded, {rest}", flush=True)
+        to_go, diverged = record(grid, path_of(name), words, until)
+        rest = lacking(to_go, diverged) or "whole now"
+        print(f"{name}: {before - to_go - len(diverged)} runs recorded, {rest}", flush=True)
 
 
 def repeat_row(parser, asked, words):
