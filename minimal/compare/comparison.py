@@ -48,6 +48,8 @@ def compare(
     baseline's loss minus the plan's: above zero the plan is better. Runs are kept: a second call
     goes on, or only looks."""
     intervals.functions()  # what is lacking is said before anything is trained
+    if match not in MATCH:
+        raise ValueError(f"match: wanted one of {', '.join(MATCH)}, got {match!r}: choose one")
     check_place(out)
     until = math.inf if minutes is None else time.monotonic() + 60 * minutes
     named = by_name(baseline, plans)

@@ -91,6 +91,10 @@ class Run:
                 check_kind(entry, getattr(self, entry.name))
         for name, most in MOST.items():
             check_size(name, getattr(self, name), most)
+        if self.steps is not None and self.flops is not None:
+            raise ValueError(
+                f"wanted steps or flops, got both, {self.steps} and {self.flops:g}: leave one out"
+            )
         if not 0 <= self.seed < 2**32:
             raise ValueError(f"seed: wanted a whole number from 0 to {2**32 - 1}, got {self.seed}")
         if self.warmup is not None and not 0 <= self.warmup < 1:

@@ -277,6 +277,11 @@ def test_two_plans_of_one_name_are_refused_with_a_way_to_name_one():
             compare(plans)
 
 
+def test_a_measure_that_nobody_knows_is_answered_with_those_that_are_known():
+    with pytest.raises(ValueError, match="match: wanted one of steps, tokens, .*, got 'step'"):
+        compare(["bov"], match="step")
+
+
 def test_one_plan_may_be_named_twice_and_be_the_baseline_by_its_name():
     own = Plan(place(value=Own), name="mine")
     assert by_name("mine", ["bov", own, own]) == dict(mine=own, bov="bov")

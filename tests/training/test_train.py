@@ -189,6 +189,18 @@ def test_a_model_with_the_windows_of_its_recipe_writes_alike_with_rings_and_with
 def test_a_flop_budget_sets_the_steps(corpus):
     trainer = Trainer(Run(corpus=corpus, flops=3e9, **TINY), quiet=True)
     assert trainer.steps == round(3e9 / (trainer.counted["flops_per_token"] * 8 * 32))
+    with pytest.raises(ValueError, match="steps would never end: wanted at most"):
+        Trainer(Run(corpus=corpus, flops=1e29, **TINY), quiet=True)
+
+
+def test_a_folder_of_a_flop_budget_goes_on_and_is_loaded(corpus, tmp_path):
+    """It says the steps that were bought beside the budget, and a Run wants one of them."""
+    how = dict(steps=None, flops=5e8)
+    with pytest.raises(TimeIsUp):
+        trained(corpus, tmp_path, minutes=0, **how)
+    whole = trained(corpus, tmp_path, **how)
+    assert len(whole["losses"]) == whole["steps"] > 1
+    assert load(tmp_path)[0].config.vocab == 300
 
 
 def test_a_flop_budget_counts_every_matrix_of_a_plan(corpus):
