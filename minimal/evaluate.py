@@ -63,7 +63,7 @@ def score_text(model, tok, ids, window=None, stride=None):
     window = model.config.context if window is None else window
     stride = window if stride is None else stride
     passes = list(passes_over(len(ids), window, stride))  # all of one length
-    batch = rows_at_once(window, tok.vocab)
+    batch = rows_at_once(window, tok.vocab, model.device)
     sums = []  # (nats, bytes, tokens), a pass
     for first in range(0, len(passes), batch):
         some = passes[first : first + batch]

@@ -137,7 +137,7 @@ class Trainer(Loop):
         windows = self.windows(self.done)
         config = self.model.config
         in_training = self.run.batch // (self.run.accumulate * self.team.world)
-        at_once = min(in_training, rows_at_once(config.context, config.vocab))
+        at_once = min(in_training, rows_at_once(config.context, config.vocab, self.team.device))
         for x, y in self.data.valid(at_once, self.run.rows):
             (each,) = self.scored(windows, x, y)
             each = each.cpu().view_as(y)  # (B, T), and there because MPS has no float64

@@ -13,13 +13,15 @@ from minimal.model.gradients import IN_DOUBLE
 # Positions at a time. On a CPU enough for a fast product, and few enough for the scores to stay
 # near the cores; on a GPU few parts, because each is launched and, where it is compiled, compiled.
 ROWS, ROWS_ON_GPU = 512, 8192
-SCORES = 2**26  # held at once where all of them are wanted: 256 MB in fp32
+# Scores held at once where all of them are wanted: 256 MB in fp32, and 1 GB on a GPU.
+SCORES, SCORES_ON_GPU = 2**26, 2**28
 CAP = 15.0  # no score is larger, in the styles that cap softly
 
 
-def rows_at_once(tokens, vocab):
+def rows_at_once(tokens, vocab, device):
     """How many rows of so many tokens have their scores held at once, where nothing is trained."""
-    return max(1, SCORES // (tokens * vocab))
+    room = SCORES if device.type == "cpu" else SCORES_ON_GPU
+    return max(1, room // (tokens * vocab))
 
 
 def tanh(z):

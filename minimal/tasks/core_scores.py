@@ -54,7 +54,7 @@ def score_questions(model, questions):
 
     loose.sort(key=length, reverse=True)
     while loose:
-        room = rows_at_once(length(loose[0]), model.config.vocab)
+        room = rows_at_once(length(loose[0]), model.config.vocab, model.device)
         batch, loose = loose[:room], loose[room:]
         rows = [questions[at].rows[choice] for at, choice in batch]
         starts = [questions[at].starts[choice] for at, choice in batch]

@@ -20,12 +20,12 @@ def tuned(write_grid):
 
 def test_a_lead_that_shrank_is_told_from_one_that_did_not(tuned):
     tuned(svformer=-0.01, resformer=0.03, denseformer=0.06)
-    found = own_rates.changes()
+    found = own_rates.changes_on_the_novel()
     assert found["svformer"]["difference"] == pytest.approx(-0.04, abs=0.005)
     assert found["denseformer"]["difference"] == pytest.approx(0.03, abs=0.005)
     assert {row["n"] for row in found.values()} == {5}, "seeds that both grids have"
     assert "x0-v" not in found, "the older grid has no such system"
-    told = own_rates.changes_in_words()
+    told = own_rates.on_the_novel_in_words()
     assert told.startswith("on the novel 2 of 4 leads are clearly smaller so")
     assert told.endswith("and 1 clearly larger")
     assert "| SVFormer | **+0.03" in own_rates.all_changes()
@@ -33,7 +33,7 @@ def test_a_lead_that_shrank_is_told_from_one_that_did_not(tuned):
 
 def test_where_none_shrank_the_words_say_so(tuned):
     tuned(**dict.fromkeys(at_best.CALLED_HERE, 0.03))
-    told = own_rates.changes_in_words()
+    told = own_rates.on_the_novel_in_words()
     assert told.startswith("on the novel 0 of 4 leads are clearly smaller so than with the older")
     assert told.endswith("recipe, and none clearly larger")
 

@@ -207,6 +207,7 @@ def test_an_evaluation_takes_no_more_rows_than_their_scores_have_room(corpus, mo
     monkeypatch.setattr(model_loss, "SCORES", 1)
     seen.clear()
     assert trainer.evaluate()["loss"] > 0 and seen == [1] * 8
+    assert model_loss.rows_at_once(2048, 2**15, torch.device("cuda")) == 4
 
 
 # ---- what a GPU is spared -----------------------------------------------------------------------

@@ -55,7 +55,7 @@ def leads_on_the_novel():
     return found
 
 
-def changes():
+def changes_on_the_novel():
     """{system: by how much its lead on the novel exceeds that with the older recipe}."""
     return {
         plan: leads.as_row(plan, leads.change(own, before))
@@ -63,8 +63,8 @@ def changes():
     }
 
 
-def changes_in_words():
-    found = list(changes().values())
+def on_the_novel_in_words():
+    found = list(changes_on_the_novel().values())
     clear = [row["difference"] for row in found if row["clear"]]
     smaller = [number(-change) for change in sorted(clear, reverse=True) if change < 0]
     by = f", by {smaller[0]} to {smaller[-1]}" if smaller else ""
@@ -78,7 +78,7 @@ def all_changes():
     """The same, system by system."""
     lines = []
     for plan, found in leads_on_the_novel().items():
-        change = changes()[plan]
+        change = changes_on_the_novel()[plan]
         words = [row_in_words(leads.as_row(plan, lead)) for lead in found]
         lines.append([at_best.CALLED_HERE[plan], *words, row_in_words(change)])
     return table(

@@ -237,7 +237,7 @@ def the_answer_to_the_title_is_what_notebook_09_says():
 @said
 def most_leads_on_the_novel_shrink_where_each_system_has_rates_of_its_own():
     """Of those that both grids have; notebook 09 says so."""
-    found = own_rates.changes()
+    found = own_rates.changes_on_the_novel()
     smaller = [row for row in found.values() if row["clear"] and row["difference"] < 0]
     larger = [row for row in found.values() if row["clear"] and row["difference"] > 0]
     words = "most of those in the picture are clearly smaller than with the older recipe, and none"
