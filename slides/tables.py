@@ -13,15 +13,17 @@ from minimal.compare import intervals
 
 NUMBER = re.compile(r"([-−+±.,%×≈\d\s()]|(?<=\d)e(?=-?\d)|\bto\b|\bnats\b|\bmin\b)+")
 HUGE = 1e12  # from here on nobody counts the zeros
+DIGITS = 6  # no source prints more of a number
 WORDS = 24  # letters from which on a cell wants room on a phone
 NAME = re.compile(r"<code>[^<]*</code>")
 
 
-def shown(value):
+def shown(value, digits=4):
+    """A value in words, a number in that many digits: of what is recorded here four say enough."""
     if value is None:
         return ""
     if isinstance(value, list):
-        return ", ".join(map(shown, value))
+        return ", ".join(shown(part, digits) for part in value)
     if not is_number(value):
         return html.escape(str(value))
     if abs(value) >= HUGE:
@@ -29,7 +31,7 @@ def shown(value):
     elif abs(value) >= 1e4:
         told = f"{value:,.0f}"
     else:
-        told = f"{value:.4g}" if isinstance(value, float) else str(value)
+        told = f"{value:.{digits}g}" if isinstance(value, float) else str(value)
     return minus(told)
 
 
@@ -43,13 +45,14 @@ def minus(told):
 
 
 def measured(column):
-    """A column of one measure, 0.26 below 0.334: all with as many places as the longest has."""
+    """A column of one measure as a source prints it, 0.26 below 0.334: all with as many places as
+    the longest has."""
     numbers = [value for value in column if value is not None]
     alike = all(is_number(value) and abs(value) < 100 for value in numbers)
-    alike = alike and not any("e" in f"{value:.4g}" for value in numbers)  # 6e-05 is no 0.00
+    alike = alike and not any("e" in f"{value:.{DIGITS}g}" for value in numbers)  # 6e-05: no 0.00
     if not alike or not any(isinstance(value, float) for value in numbers):
-        return [shown(value) for value in column]
-    places = max(len(f"{value:.4g}".partition(".")[2]) for value in numbers)
+        return [shown(value, DIGITS) for value in column]
+    places = max(len(f"{value:.{DIGITS}g}".partition(".")[2]) for value in numbers)
     return ["" if value is None else minus(f"{value:.{places}f}") for value in column]
 
 

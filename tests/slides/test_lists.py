@@ -75,6 +75,29 @@ def test_numbers_of_one_measure_keep_their_last_zeros():
     assert ">0.260<" in page and ">12.4<" in page, "as printed; what was read off a figure, as read"
 
 
+def test_a_published_number_is_shown_with_the_digits_that_are_printed():
+    """Of ResFormer's Table 5, which has four decimals, the last was rounded away."""
+    assert tables.measured([3.3595, 2.8, 12.25]) == ["3.3595", "2.8000", "12.2500"]
+    assert tables.measured([250.375, "none"]) == ["250.375", "none"]
+    rounded = []
+    for source, name in all_published():
+        table = records.published(source, name)
+        for column in zip(*(row.values() for row in table["rows"])):
+            for value, told in zip(column, tables.measured(column)):
+                if tables.is_number(value) and not table["approximate"] and read(told) != value:
+                    rounded.append(value)
+    assert rounded == [1 / 3], "a share in words, held in full"
+
+
+def all_published():
+    return [(source, name) for source in records.published() for name in records.published(source)]
+
+
+def read(told):
+    """The number that a cell shows."""
+    return float(told.replace("−", "-").replace(",", ""))
+
+
 def test_a_table_on_a_phone_parts_names_at_underscores_and_leaves_room_for_words():
     assert tables.table_cell("5 min") == '<td class="number">5 min</td>'
     assert tables.table_cell("<code>a_b</code>") == "<td><code>a_<wbr>b</code></td>"
