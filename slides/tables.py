@@ -235,8 +235,15 @@ def every(rows):
     """All rows, each kind of columns as a table of its own; what is nested stays in the file."""
     of_part, kinds = {}, {}
     for row in rows:
-        flat = [name for name, value in row.items() if not isinstance(value, (list, dict))]
-        names = of_part.setdefault(row.get("part"), tuple(flat))  # a part's first row names them
-        kinds.setdefault(names, []).append([shown(row.get(name)) for name in names])
+        of_part.setdefault(row.get("part"), []).append(row)
+    for some in of_part.values():
+        flat = [{name: value for name, value in row.items() if scalar(value)} for row in some]
+        names = tuple(dict.fromkeys(name for row in flat for name in row))
+        lines = [[shown(row.get(name)) for name in names] for row in flat]
+        kinds.setdefault(names, []).extend(lines)
     told = "\n".join(table(names, lines) for names, lines in kinds.items())
     return f'<details class="rows"><summary>All {len(rows)} rows</summary>\n{told}</details>'
+
+
+def scalar(value):
+    return not isinstance(value, (list, dict))

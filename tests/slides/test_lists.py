@@ -144,6 +144,30 @@ def test_each_part_of_a_measurement_has_its_own_columns():
     assert "All 0 rows" in tables.every([])
 
 
+def test_a_field_that_only_later_rows_have_is_a_column_too():
+    """Else two rows that differ in it alone look the same."""
+    rows = [dict(plan="bov", over=[1]), dict(plan="bov", rate=0.5), dict(plan="bov", over=2)]
+    made = tables.every([row | dict(part="train") for row in rows])
+    names = re.findall(r'<th scope="col">(\w+)</th>', made)
+    lines = re.findall(r"<tr>(<td.*?)</tr>", made)
+    cells = [re.findall(r"<td[^>]*>(.*?)</td>", line) for line in lines]
+    assert names == ["plan", "part", "rate", "over"]
+    assert cells == [
+        ["bov", "train", "", ""],
+        ["bov", "train", "0.5", ""],
+        ["bov", "train", "", "2"],
+    ]
+
+
+def test_every_scalar_of_a_record_is_shown():
+    page = tables.recorded()
+    for name in {path.stem for path in records.EVIDENCE.glob("*.json")} - {"claims", "published"}:
+        rows = records.read(name)["rows"]
+        flat = {key for row in rows for key, value in row.items() if tables.scalar(value)}
+        told = re.search(rf'id="{name}">.*?<details class="rows">(.*?)</details>', page, re.S)[1]
+        assert flat == set(re.findall(r'<th scope="col">(\w+)</th>', told)), name
+
+
 def test_signs_of_recorded_numbers_are_minus_signs():
     made = tables.recorded() + claims.claims(lambda path, words: words)
     assert re.findall(r"(?<=[ (>])-\.?\d[^<]{0,20}", made) == []
