@@ -1,5 +1,5 @@
 # The commands of the course. `make` alone lists them; the two that matter are `make lab` and `make test`.
-#   PYTHON=…   the Python that makes .venv (found by itself when empty)
+#   PYTHON=…   the Python that makes .venv (found by itself when empty); another one than .venv's makes it anew
 #   TORCH=…    cpu or cuda: which build of torch; empty takes what the package index offers, on Linux the large CUDA build
 #   EXTRAS=…   site, parity or both with a comma: what decks, site and comparisons need beyond the course
 #   ARGS=…     a list of words for the program behind the target, read by the shell: quote what holds a blank
@@ -62,18 +62,24 @@ doctor:
 ## make setup       only the set-up: .venv with the pinned packages (PYTHON=… TORCH=cpu|cuda EXTRAS=site,parity)
 setup: $(VENV)/.ready $(extras:%=$(VENV)/.extra-%)
 
-# Up to date or not, all is installed again where .venv has no Python that runs (its link leads nowhere once the Python
-# that made it has gone), and the package where .venv/.ready names another folder: the course was renamed or copied.
+# The pins have wheels for Python 3.11 to 3.14. Up to date or not, .venv is made anew and all is installed again where
+# its Python does not run (its link leads nowhere once the Python that made it has gone), does not fit (an editor made
+# it), or is another than the command line names; an environment that names one for all programs does not count. No work
+# of anybody lies there. The package alone is installed again where .venv/.ready names another folder: the course was
+# renamed or copied.
 .PHONY: again
-bare  := $(shell test -x $(PY) || echo again)
+fits  := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))
+which := import sys; print(sys.version)
+same  := test "$$($(PY) -c '$(which)')" = "$$($(call quoted,PYTHON) -c '$(which)')"
+asked := $(and $(filter command%,$(origin PYTHON)),$(value PYTHON))
+bare  := $(shell { $(PY) -c '$(fits)' $(if $(asked),&& $(same)); } 2>/dev/null || echo again)
 named := $(shell cat $(VENV)/.ready 2>/dev/null)
 moved := $(if $(named),$(if $(subst <$(CURDIR)>,,<$(named)>),again))
 
-# The pins have wheels for Python 3.11 to 3.14. A new .venv notes its choices, as older than all else: they are still to
-# be installed, and not forgotten where what follows does not finish.
+# A new .venv notes its choices, as older than all else: they are still to be installed, and not forgotten where what
+# follows does not finish.
 .PRECIOUS: $(chosen)
-fits := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))
-$(PY):
+$(PY): $(bare)
 	@for p in $(if $(value PYTHON),$(call quoted,PYTHON),python3 python3.13 python3.12 python3.11 python3.14); do \
 	    "$$p" -c '$(fits)' >/dev/null 2>&1 && found="$$p" && break; done; \
 	test -n "$$found" || { printf 'set-up needs Python 3.11 to 3.14 and %s: install one, or name it: make setup PYTHON=/path/to/python3.13\n' \

@@ -56,9 +56,14 @@ def pins():
 # ---- looks: each returns (what is there, the fix for what is not; "" = all is well) --------------
 
 
+def in_venv():
+    """Is this Python the one of .venv, which may be a link to elsewhere?"""
+    return pathlib.Path(sys.prefix).resolve() == (CHECKOUT / ".venv").resolve()
+
+
 def python():
     place = "no .venv yet"
-    if pathlib.Path(sys.prefix).resolve() == CHECKOUT / ".venv":
+    if in_venv():
         place = "in .venv"
     elif (CHECKOUT / ".venv").exists():
         place = "not .venv's: make uses that one"
@@ -73,7 +78,7 @@ def folder():
     if named in ("", str(CHECKOUT)):
         return str(CHECKOUT), ""
     found = f"this Python imports homework and notebooks of {named}"
-    if pathlib.Path(sys.prefix).resolve() != CHECKOUT / ".venv":
+    if not in_venv():
         return f"{found}; make uses those of {CHECKOUT}", ""
     ready = CHECKOUT / ".venv/.ready"
     told = ready.exists() and ready.read_text().strip() not in ("", str(CHECKOUT))

@@ -115,6 +115,15 @@ def test_a_folder_that_was_renamed_or_copied_is_told(tmp_path, monkeypatch, name
     assert doctor.folder()[1] == ""
 
 
+def test_a_venv_that_is_a_link_is_this_folders(tmp_path, monkeypatch):
+    (tmp_path / "large disk").mkdir()
+    (tmp_path / ".venv").symlink_to("large disk")
+    monkeypatch.setattr(doctor, "CHECKOUT", tmp_path)
+    for prefix, place in ((".venv", "in .venv"), ("large disk", "in .venv"), ("", "not .venv's")):
+        monkeypatch.setattr(sys, "prefix", str(tmp_path / prefix))
+        assert f", {place}" in doctor.python()[0]
+
+
 def test_a_gpu_that_torch_cannot_reach_is_told_with_its_fix(monkeypatch):
     import torch
 

@@ -34,11 +34,13 @@ BY_UV = "--python .venv/bin/python -c constraints.txt"
 BASE = ["--no-compile -c constraints.txt torch uv", f"{BY_UV} -e .[course,test]"]
 ARGUMENTS = ["PROFILE=smoke", "PART=race", "MINUTES=10", "DRY=1", "HW=hw03", "FILE=mine.py"]
 FAKE = """#!/bin/sh
+# 3.12.1
 echo "$@" >> calls
 echo "$JUPYTER_CONFIG_PATH" > jupyter
 echo "$PYTHONDONTWRITEBYTECODE" > no_bytecode
 echo "$PYTHONPATH" > path
 case "$*" in
+  "-c import sys; print"*) sed -n 2p "$0";;
   "-c import sys"*) exit ${OLD:-0};;
   "-c import venv"*) exit ${BARE:-0};;
   "-m venv"*) rm -rf .venv; mkdir -p .venv/bin; cp "$0" .venv/bin/python;;
@@ -262,6 +264,32 @@ def test_a_python_that_is_gone_is_replaced_and_the_choices_stay(house, setup):
     done, again = setup()
     assert done.returncode == 0 and again == first and python.exists()
     assert "whl/cpu" in first[0] and "parity" in first[-1] and setup()[1] == []
+
+
+def test_a_venv_whose_python_does_not_fit_is_made_anew(house, setup):
+    """As an editor makes one: VS Code's on Ubuntu 22.04 has Python 3.10."""
+    theirs = house / ".venv" / "bin" / "python"
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text("#!/bin/sh\nexit 1\n")
+    theirs.chmod(0o755)
+    done, calls = setup()
+    assert done.returncode == 0 and calls == BASE and "making .venv with ./fake" in done.stdout
+    assert "-m venv --clear .venv" in (house / "calls").read_text()
+    assert setup()[1] == []
+
+
+def test_another_python_that_is_named_makes_a_venv_anew_and_the_choices_stay(house, setup, make):
+    first = setup("TORCH=cpu")[1]
+    (house / "fake").write_text(FAKE.replace("3.12.1", "3.13.0"))
+    assert "Nothing to be done" in make(house, "setup").stdout
+    assert "Nothing to be done" in make(house, "setup", PYTHON="./fake").stdout, "for all programs"
+    assert setup()[1] == first and "3.13.0" in (house / ".venv" / "bin" / "python").read_text()
+    assert setup()[1] == []
+
+    # one that cannot be leaves what is there
+    done = make(house, "setup", "PYTHON=nowhere")
+    assert done.returncode != 0 and "nowhere is not one" in done.stdout
+    assert "Nothing to be done" in make(house, "setup").stdout
 
 
 @pytest.mark.parametrize("gone", [True, False], ids=["gone", "there never was one"])
