@@ -16,10 +16,16 @@ def diary():
 
 
 def plain(value):
-    """A number out of its tensor, so that it can be printed and kept."""
+    """A number out of its tensor, so that it can be printed and kept; what is neither a number nor
+    a list is words."""
     if isinstance(value, (list, tuple)):
         return [plain(part) for part in value]
-    return value.item() if hasattr(value, "item") else value
+    if hasattr(value, "tolist"):  # a tensor, an array or a number of NumPy
+        alone = math.prod(value.shape) == 1
+        return value.item() if alone else value.tolist()
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    return float(value) if isinstance(value, Real) else str(value)
 
 
 # ---- in words ------------------------------------------------------------------------------------
@@ -29,16 +35,20 @@ def value_in_words(value, form):
     """A value in words: numbers in the given form, several of them with commas."""
     if isinstance(value, (list, tuple)):
         return ", ".join(value_in_words(part, form) for part in value)
-    if isinstance(value, bool) or not isinstance(value, Real):
+    if not number(value):
         return str(value)
+    if isinstance(value, float):
+        form = form.replace("d", "g")  # the answer is a whole number, and a guess need not be one
     return format(value, form)
 
 
 def distance(truth, guess):
     """How far off a guess is, in words."""
+    wanted, got = how_many(truth), how_many(guess)
+    if wanted != got:
+        return f"not so: wanted {wanted}, got {got}"
     if isinstance(truth, (list, tuple)):
-        pairs = list(zip(truth, guess, strict=False))
-        right = sum(same(t, g) for t, g in pairs)
+        right = sum(map(same, truth, guess))
         return f"{right} of {len(truth)} right"
     if same(truth, guess):
         return "right"
@@ -50,6 +60,10 @@ def distance(truth, guess):
         return f"{times:.3g} times too {way}"
     share = f", {abs(guess - truth) / abs(truth):.0%} of it" if truth else ""
     return f"off by {abs(guess - truth):.3g}{share}"
+
+
+def how_many(value):
+    return f"a list of {len(value)}" if isinstance(value, (list, tuple)) else "one answer"
 
 
 def same(truth, guess):
@@ -74,11 +88,15 @@ def answer(question, truth, guess=None, form=".3g"):
         print(line)
         return
     print(f"{line}. You said {value_in_words(guess, form)}: {distance(truth, guess)}")
-    # a second guess has seen the answer
+    with contextlib.suppress(OSError, files.DataError):  # where nobody may write: no diary
+        keep(question, truth, guess)
+
+
+def keep(question, truth, guess):
+    """The first guess at a question; a second one has seen the answer."""
     if not any(entry["question"] == question for entry in guesses()):
-        with contextlib.suppress(OSError):  # a folder that nobody may write to: no diary
-            diary().parent.mkdir(parents=True, exist_ok=True)
-            files.append_lines(diary(), [dict(question=question, truth=truth, guess=guess)])
+        diary().parent.mkdir(parents=True, exist_ok=True)
+        files.append_lines(diary(), [dict(question=question, truth=truth, guess=guess)])
 
 
 def guesses():

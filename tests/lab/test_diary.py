@@ -26,11 +26,26 @@ def own_diary(tmp_path, monkeypatch):
         (True, False, "not so"),
         ([1, 2, 3], [1, 5, 3], "2 of 3 right"),
         (3, "three", "not so"),
+        ([0.2, 0.4], 0.3, "not so: wanted a list of 2, got one answer"),
+        (["bov", "standard"], "bov", "not so: wanted a list of 2, got one answer"),
+        (["bov", "standard"], ["bov"], "not so: wanted a list of 2, got a list of 1"),
+        (36, [36, 36], "not so: wanted one answer, got a list of 2"),
+        ([1, 2], torch.tensor([1, 3]), "1 of 2 right"),
+        ("bov", {"bov"}, "not so"),
     ],
 )
 def test_a_guess_is_answered_with_how_far_off_it_is(capsys, truth, guess, words):
     diary.answer("a question", truth, guess)
     assert capsys.readouterr().out.endswith(f": {words}\n")
+
+
+@pytest.mark.parametrize(
+    "guess, told", [(400.0, "400"), (0.5, "0.5"), (float("nan"), "nan"), (400, "400")]
+)
+def test_a_guess_at_a_whole_number_may_be_any_number(capsys, guess, told):
+    """As who writes 0.4 * 1000."""
+    diary.answer("cells", 400, guess, form="d")
+    assert capsys.readouterr().out.startswith(f"cells: 400. You said {told}: ")
 
 
 @pytest.mark.parametrize("blank", [None, (None, None)])
@@ -61,6 +76,14 @@ def test_a_folder_that_cannot_be_written_costs_the_diary_and_not_the_answer(
     monkeypatch.setenv("MINIMAL_RUNS", str(tmp_path / "file" / "runs"))
     diary.answer("cells", 36, 36)
     assert capsys.readouterr().out == "cells: 36. You said 36: right\n"
+
+
+def test_a_diary_that_cannot_be_written_in_a_folder_that_can_is_none_either(capsys, tmp_path):
+    """As where the folder is read-only, which stops no administrator."""
+    (tmp_path / "diary.jsonl").mkdir()
+    diary.answer("cells", 36, 36)
+    assert capsys.readouterr().out == "cells: 36. You said 36: right\n"
+    assert diary.guesses() == []
 
 
 def test_the_picture_counts_the_guesses_within_a_factor_of_two():
