@@ -16,12 +16,15 @@ SLIDE = re.compile(r'<section id="([^"]*)">(.*?)</section>', flags=re.S)
 SECTION_HEADING = re.compile(r"<h[12][^>]*>(.*?)</h[12]>", flags=re.S)
 UNREAD = re.compile(r"<(script|style|svg|button)\b.*?</\1>|<img[^>]*>", flags=re.S)
 FOLDED = re.compile(r'<details class="(code|rows)">.*?</details>', flags=re.S)  # source, raw rows
+LOWERED = re.compile(r"<sub>(.*?)</sub>")
 INLINE = re.compile(r"</?(span|em|strong|code|a|wbr)\b[^>]*>")
 
 
 def words(markup):
-    """What a reader sees of it, in one line. A mark within a line parts no words."""
-    for pattern, instead in ((ANCHOR, ""), (TOOLS, " "), (FOLDED, " "), (UNREAD, " ")):
+    """What a reader sees of it, in one line. A mark within a line parts no words, and an index is
+    written as in equations, W_V, which theme/find.js knows for a symbol."""
+    seen = ((ANCHOR, ""), (TOOLS, " "), (FOLDED, " "), (UNREAD, " "), (LOWERED, r"_\1"))
+    for pattern, instead in seen:
         markup = pattern.sub(instead, markup)
     parts = page.CODE.split(markup)  # text, code or tag, text, …
     parts[::2] = map(equations, parts[::2])

@@ -37,11 +37,26 @@ const SAME = `
 const FILLERS = new Set(`a an and are as at be by can do does for from how i in is it its me my of on or so that the
   there this to use was we what when where which why will with you your`.split(/\s+/));
 
-const plain = text => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
-const lettersOf = text => plain(text).match(/[\p{L}\p{N}_]+(?:\.[\p{L}\p{N}_]+)*/gu) ?? [];
+// A symbol has many spellings and is one word: V1, V₁ and V_1; wv, Wᵥ and W_V; λ and lambda.
+const GREEK = `alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma sigma tau
+  upsilon phi chi psi omega`.split(/\s+/);  // in Unicode's order; one sigma ends a word
+const inLatin = letter => GREEK[letter.normalize("NFKD").codePointAt(0) - "α".codePointAt(0)] ?? letter;
+const lowered = text => text.replace(/[₀-₉ₐ-ₜᵢ-ᵪⱼ]+/gu, marks => "_" + marks.normalize("NFKD"));
+const plain = text => lowered(text).normalize("NFD").replace(/\p{M}/gu, "").toLowerCase()
+  .replace(/\p{Script=Greek}(?![_\d])/gu, "$& ")  // cos φ, η λ: each a word, up to its index
+  .replace(/\p{Script=Greek}/gu, letter => " " + inLatin(letter));
+// of letters alone only those without a vowel: A_n is no "an"
+const SYMBOL = /^(?:\p{L}+_\d{1,2}|[b-df-hj-tv-xz]_[b-df-hj-tv-xz])$/u;
+function whole(word) {
+  const joined = word.replace("_", "");
+  return SYMBOL.test(word) && !FILLERS.has(joined) ? joined : word;
+}
+
+const asTyped = text => plain(text).match(/[\p{L}\p{N}_]+(?:\.[\p{L}\p{N}_]+)*/gu) ?? [];
+const lettersOf = text => asTyped(text).map(whole);
 // a name of code is found by itself and by its parts
-const wordsOf = text => lettersOf(text).flatMap(word =>
-  /[_.]/.test(word) ? [word, ...word.split(/[_.]+/).filter(Boolean)] : [word]);
+const wordsOf = text => asTyped(text).flatMap(word =>
+  /[_.]/.test(word) ? [whole(word), ...word.split(/[_.]+/).filter(Boolean)] : [word]);
 
 // The part of a word that its forms share: cache, caches, cached and caching are "cach".
 function stem(word) {
@@ -76,7 +91,7 @@ function distance(one, other, most) {
 
 // The course first, then its code, unless a name of code is asked for; slides say it again, and lists only name it.
 function weightOf([address, , heading], asked) {
-  if (address.startsWith("api/")) return /[_.]\w/.test(asked) ? 1 : 0.1;
+  if (address.startsWith("api/")) return lettersOf(asked).some(word => /[_.]\w/.test(word)) ? 1 : 0.1;
   if (address.startsWith("slides/")) return 0.35;
   return /^(changes|evidence.(recorded|published))/.test(address) || heading === "References" ? 0.4 : 1;
 }

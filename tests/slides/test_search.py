@@ -5,6 +5,7 @@ import json
 import pytest
 
 from notebooks.run import ROOT
+from slides import formula, search
 
 pytestmark = pytest.mark.site
 FIRST = 3  # places that a reader looks at
@@ -123,3 +124,49 @@ def test_in_a_small_course_every_place_is_found_and_no_other(browser, asked, pag
     found = finder(browser, ROWS)(asked)
     assert found["at"] == [f"{page}.html" for page in pages]
     assert found["whole"] == (asked != "bytes amp"), "no place has both words, and that is said"
+
+
+SYMBOLS = [
+    search.words(text)
+    for text in (
+        "<p>A first value, $V_1$.</p>",
+        "<p>V₁ beside x<sub>0</sub>.</p>",
+        "<p>x₀ W<sub>V</sub></p>",
+        r"<p>$x_0 W_V$ with its gain $\gamma$</p>",
+        "<p>The lambdas, <code>wv</code> and <code>x0</code></p>",
+        r"<p>$\eta\lambda_1$ of $\lambda$</p>",
+        "<p>An A of V.</p>",
+        "<p>$A_n$</p>",
+    )
+]
+
+
+@pytest.mark.parametrize(
+    "spellings, places",
+    [
+        ("V1 V₁ V_1 v1", {0, 1}),
+        ("x0 x₀ x_0 X₀", {1, 2, 3, 4}),
+        ("wv w_v Wᵥ W_V", {2, 3, 4}),
+        ("gamma γ Γ", {3}),
+        ("lambda λ Λ lambdas", {4, 5}),
+        ("λ₁ λ1 λ_1 lambda_1 lambda1", {5}),
+        ("A_n Aₙ", {7}),
+    ],
+)
+def test_a_symbol_is_found_in_every_spelling(browser, spellings, places):
+    find = finder(browser, [(str(at), "A page", "", text) for at, text in enumerate(SYMBOLS)])
+    first, *others = [find(spelling)["at"] for spelling in spellings.split()]
+    assert set(map(int, first)) == places
+    assert all(found == first for found in others), "in the same order, too"
+
+
+def test_a_letter_that_equations_show_is_found_by_its_name(browser):
+    letters = {name: sign for name, sign in formula.SIGNS.items() if "α" <= sign.lower() <= "ω"}
+    del letters["sum"]  # its sign is a sigma, too
+    find = finder(browser, [(name, "A page", "", sign) for name, sign in letters.items()])
+    lost = []
+    for name, sign in letters.items():
+        by_name, by_sign = find(name.lower().removeprefix("var"))["at"], find(sign)["at"]
+        if name not in by_name or by_name != by_sign:
+            lost.append(name)
+    assert len(letters) > 10 and lost == []
