@@ -49,7 +49,8 @@ def entries(at, name, body):
     parts = SPLIT.split(body)
     rows = [(at, name, "", words(parts[0]))]
     for anchor, heading, text in zip(parts[1::3], parts[2::3], parts[3::3]):
-        told = anchor if at.startswith("api/") else words(heading)  # a name, not its arguments
+        name_of_code = anchor.partition("-")[0]  # without arguments, and main-2 is a main
+        told = name_of_code if at.startswith("api/") else words(heading)
         rows.append((f"{at}#{anchor}", name, told, words(text)))
     return [row for row in rows if row[3] or row[2]]
 

@@ -14,6 +14,7 @@ NAV = (
     ("Evidence", "evidence/index.html"),
     ("Package", "api/index.html"),
 )
+OWN = ("main", "chapters", "menu", "find", "theme")  # ids of what stands around every text
 FOLDERS = dict(notebooks="Course", slides="Slides", homework="Homework", evidence="Evidence")
 
 
@@ -105,21 +106,26 @@ def pager(before, after, at):
 
 HEADING = re.compile(r"<h([23])([^>]*)>(.*?)</h\1>", flags=re.S)
 ANCHOR = re.compile(r'<a class="anchor-link".*?</a>', flags=re.S)
+ID = re.compile(r'\sid="([^"]*)"')
 
 
 def anchored(body):
     """The body with a name and a link to itself on every heading; [(level, name, words)]."""
-    headings, taken = [], set()
+    headings, named = [], {}
+    elsewhere = ID.findall(HEADING.sub("", body))
+    taken = {*OWN, *elsewhere}
+    # the links of a README are in small letters without marks, whatever the heading's name is
+    plain = lambda name: name.lower().rstrip("?!.:")
 
     def turn(match):
         level, attributes, words = match[1], match[2], ANCHOR.sub("", match[3])
-        named = re.search(r'id="([^"]*)"', attributes)
+        found = ID.search(attributes)
         label = re.search(r'data-label="([^"]*)"', attributes)
         told = re.sub(r"<[^>]+>", "", words).strip()
-        name = named[1] if named else re.sub(r"\W+", "-", told.lower()).strip("-")
-        if name in taken:  # an id is given once
-            name += f"-{len(taken)}"
+        wish = found[1] if found else re.sub(r"\W+", "-", told.lower()).strip("-")
+        name = free(wish, taken)
         taken.add(name)
+        named.setdefault(plain(wish), name)  # of two headings the first
         if "<a " not in words:  # headings of cards are links to elsewhere
             headings.append((level, name, label[1] if label else told))
         rest = re.sub(r'\s*\b(id|data-label)="[^"]*"', "", attributes)
@@ -128,12 +134,23 @@ def anchored(body):
         link = f'<a class="anchor-link" href="#{name}" aria-label="Link to here">{sign}</a>'
         return f'<h{level} id="{name}"{rest}>{words}{link}</h{level}>'
 
+    def there(match):
+        name = match[1]
+        if name not in taken or name in OWN:
+            name = named.get(plain(name), name)
+        return f'href="#{name}"'
+
     body = HEADING.sub(turn, body)
-    # the links of a README are in small letters without marks, whatever the heading's name is
-    plain = lambda name: name.lower().rstrip("?!.:")
-    names = {plain(name): name for name in taken}
-    there = lambda match: f'href="#{names.get(plain(match[1]), match[1])}"'
     return re.sub(r'href="#([^"]+)"', there, body), headings
+
+
+def free(name, taken):
+    """An id is given once: the name, or the first of name-2, name-3, …"""
+    tried, count = name, 1
+    while tried in taken:
+        count += 1
+        tried = f"{name}-{count}"
+    return tried
 
 
 def on_this_page(headings):

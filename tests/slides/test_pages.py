@@ -298,6 +298,29 @@ def test_a_link_in_small_letters_reaches_its_heading():
     assert 'href="#What-came-next?">x' in asked
 
 
+def test_a_link_to_a_name_that_is_there_is_left_alone():
+    """A class Norm and a function norm, of one file, shared a link; which of them, chance said."""
+    both = '<h2 id="Norm">class Norm</h2><h2 id="norm">norm(x)</h2><a href="#NORM">x</a>'
+    made, _ = shell.anchored(both)
+    assert re.findall(r'href="#(\w+)"', made) == ["Norm", "norm", "Norm"], "of two the first"
+
+
+def test_no_heading_takes_a_name_of_what_stands_around_the_text():
+    """A function main had the id of all text, so its link led to the top of the page."""
+    functions = "".join(f'<h2 id="{name}">{name}()</h2>' for name in (*shell.OWN, "main-2"))
+    body = f'<p id="beside"></p>{functions}<h3 id="beside">Beside</h3><a href="#main">x</a>'
+    made = shell.shell("Name", f"{body}<h2>Else</h2>", "api/a.html")
+    ids = re.findall(r'\sid="([^"]*)"', made)
+    assert len(set(ids)) == len(ids) and set(shell.OWN) < set(ids)
+    links = re.findall(r'<h. id="([^"]*)".*?href="#([^"]*)"', made)
+    assert len(links) == len(shell.OWN) + 3 and all(name == link for name, link in links)
+    assert '<a href="#main-2">x</a>' in made
+    bare = shell.shell("Name", "", "api/a.html")
+    assert sorted(re.findall(r'\sid="([^"]*)"', bare)) == sorted(shell.OWN)
+    (found,) = search.entries("api/a.html", "a", '<h2 id="main-2">main()</h2>')
+    assert found[:3] == ("api/a.html#main-2", "a", "main")
+
+
 def test_a_description_is_the_first_sentence_that_says_something_without_signs():
     told = preview.description(
         "<p>x</p><p><strong>The claim.</strong> Attention is one line, "
