@@ -13,7 +13,7 @@ from slides.shell import ANCHOR
 
 SPLIT = re.compile(r'<h[1-3] id="([^"]*)"[^>]*>(.*?)</h[1-3]>', flags=re.S)
 SLIDE = re.compile(r'<section id="([^"]*)">(.*?)</section>', flags=re.S)
-SECTION_HEADING = re.compile(r"<h[12][^>]*>(.*?)</h[12]>", flags=re.S)
+SECTION_HEADING = re.compile(r"<h([1-6])[^>]*>(.*?)</h\1>", flags=re.S)
 UNREAD = re.compile(r"<(script|style|svg|button)\b.*?</\1>|<img[^>]*>", flags=re.S)
 FOLDED = re.compile(r'<details class="(code|rows)">.*?</details>', flags=re.S)  # source, raw rows
 LOWERED = re.compile(r"<sub>(.*?)</sub>")
@@ -59,8 +59,10 @@ def deck_entries(at, name, whole):
     """A deck as rows of the index, one for each slide: what stands on it, and its notes."""
     rows = []
     for anchor, body in SLIDE.findall(whole):
-        heading, rest = SECTION_HEADING.search(body)[1], SECTION_HEADING.sub(" ", body)
-        rows.append((f"{at}#/{anchor}", f"Slides: {name}", words(heading), words(rest)))
+        found = SECTION_HEADING.search(body)
+        heading = words(found[2]) if found else ""  # a slide may begin with a sentence
+        rest = SECTION_HEADING.sub(" ", body, count=1)
+        rows.append((f"{at}#/{anchor}", f"Slides: {name}", heading, words(rest)))
     return rows
 
 

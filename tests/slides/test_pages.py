@@ -11,7 +11,7 @@ from matplotlib import image
 
 from course import figures, owner, shades
 from notebooks import run
-from slides import build, dark, formula, launch, lesson, links, page, preview, search, shell
+from slides import build, dark, deck, formula, launch, lesson, links, page, preview, search, shell
 
 code = nbformat.v4.new_code_cell
 text = nbformat.v4.new_markdown_cell
@@ -465,6 +465,20 @@ def test_a_slide_is_found_by_its_heading_its_text_and_its_notes():
     assert search.deck_entries("slides/01_a.html", "01 · A", deck) == [
         ("slides/01_a.html#/water", "Slides: 01 · A", "How do hands know?", "A mean. Look at it."),
         ("slides/01_a.html#/end", "Slides: 01 · A", "Done", ""),
+    ]
+
+
+def test_a_slide_without_a_heading_is_found_too():
+    cells = [
+        text(
+            "### Smaller\n\nWords.", id="small", metadata=dict(slideshow=dict(slide_type="slide"))
+        ),
+        text("A sentence.", id="none", metadata=dict(slideshow=dict(slide_type="slide"))),
+    ]
+    talk = deck.html(nbformat.v4.new_notebook(cells=cells))
+    assert [row[2:] for row in search.deck_entries("a.html", "A", talk)] == [
+        ("Smaller", "Words."),
+        ("", "A sentence."),
     ]
 
 
