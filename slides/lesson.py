@@ -6,6 +6,7 @@ tagged deeper are folded; what is to be written is a box that says where.
 """
 
 import ast
+import collections
 import html
 import itertools
 import re
@@ -16,6 +17,7 @@ from slides import page
 PREDICT = "> **Predict.**"
 GUESS = re.compile(r"^guess\w*(, *guess\w*)* *=.*\bNone\b.*$", flags=re.M)
 GUESS_NAME = re.compile(r"\bguess\w*")
+KEPT_AS = re.compile(r'(?<=data-guess=")\w+')
 TURN = re.compile(r"^(?:> )?\*\*Your turn\*\*.*\Z", flags=re.M | re.S)
 IMPORTS = re.compile(r"(import|from) \w")
 CUT = re.compile(r"^(?=#+ |> \*\*Predict|(> )?\*\*Your turn)", flags=re.M)  # what no fold may hide
@@ -43,7 +45,7 @@ def body(notebook, after_title=""):
         if deeper:
             inner = fold(f"Deeper: {page_heading(some)}", inner, "deeper")
         parts.append(inner)
-    return "\n".join(parts)
+    return numbered("\n".join(parts))
 
 
 def first_section(cells):
@@ -173,6 +175,18 @@ def guess_box(cell):
         if hint.strip():
             rows.append(f'<span class="soft">{html.escape(hint.strip())}</span>')
     return f'<div class="guess">{"".join(rows)}</div>'
+
+
+def numbered(made):
+    """A name that is asked for again is another guess: the browser keeps it as name-2."""
+    asked = collections.Counter()
+
+    def turn(name):
+        asked[name[0]] += 1
+        count = asked[name[0]]
+        return name[0] if count == 1 else f"{name[0]}-{count}"
+
+    return KEPT_AS.sub(turn, made)
 
 
 # ---- one cell ------------------------------------------------------------------------------------

@@ -132,6 +132,23 @@ def test_a_second_answer_to_a_guess_waits_too_and_a_check_of_it_does_not():
     assert re.findall(r'data-guess="(\w+)"', page) == ["guess_hot", "guess_long"]
 
 
+def test_a_name_that_is_asked_for_again_is_another_guess():
+    """Else its box shows the answer that was given to the first question."""
+    page = body(
+        text("> **Predict.** Higher?"),
+        ran("guess_row8 = None"),
+        ran("print(1)", "higher"),
+        text("Yes.\n\n> **Predict.** By how much?"),
+        ran("guess_row8, guess_row3 = None, None"),
+        ran("print(2)", "by two"),
+    )
+    assert re.findall(r'data-guess="([^"]+)"', page) == ["guess_row8", "guess_row8-2", "guess_row3"]
+    assert page.count("Your guess: row8 <input") == 2
+    notebook = nbformat.read(links.ROOT / "notebooks" / "09_thirteen_rows.ipynb", 4)
+    kept = re.findall(r'data-guess="([^"]+)"', lesson.body(notebook))
+    assert len(kept) == len(set(kept)) >= 2
+
+
 def test_no_solution_of_the_course_is_taken_for_the_answer_to_a_prediction():
     for path in run.chosen([]):
         notebook = nbformat.read(path, 4)
