@@ -2,6 +2,13 @@ const root = document.documentElement;
 const all = selector => [...document.querySelectorAll(selector)];
 const kept = name => { try { return localStorage.getItem(name); } catch { return null; } };
 const keep = (name, value) => { try { localStorage.setItem(name, value); } catch { /* a folder may keep nothing */ } };
+// what a link leads to: ids are as typed, and those of notebooks are encoded as in an address
+const led = hash => {
+  const named = hash.slice(1);
+  try {
+    return document.getElementById(named) ?? document.getElementById(decodeURIComponent(named));
+  } catch { return null; }  // 37.6-% is no code
+};
 document.getElementById("theme").addEventListener("click", window.switchTheme);
 
 for (const wide of all("table")) {  // a wide table scrolls in a box of its own
@@ -42,11 +49,11 @@ if (contents) {
   const fit = () => { contents.open = margin.matches; };
   margin.addEventListener("change", fit);
   fit();
-  const links = new Map(all(".contents a").map(link => [decodeURIComponent(link.hash.slice(1)), link]));
-  const headings = all("main :is(h2, h3)").filter(heading => links.has(heading.id));
+  const links = new Map(all(".contents a").map(link => [led(link.hash), link]));
+  const headings = all("main :is(h2, h3)").filter(heading => links.has(heading));
   const follow = () => {
     const seen = headings.filter(h => h.offsetParent && h.getBoundingClientRect().top < innerHeight / 4);
-    const now = links.get(seen.at(-1)?.id);
+    const now = links.get(seen.at(-1));
     for (const link of links.values())
       if (link === now) link.setAttribute("aria-current", "true"); else link.removeAttribute("aria-current");
     if (now && margin.matches) {  // never by scrollIntoView: that would move the page
@@ -71,7 +78,7 @@ for (const heading of phone ? all(".folded main > h2") : []) {
 
 // a link into something folded opens it; paper shows everything
 const unfold = () => {
-  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const target = led(location.hash);
   for (let box = target; box; box = box.parentElement) if (box.localName === "details") box.open = true;
   const section = target?.matches(":has(+ .section)") ? target.nextElementSibling : null;
   if (section) section.open = true;

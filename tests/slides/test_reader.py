@@ -8,7 +8,7 @@ from matplotlib import image
 
 from course import figures, owner, shades
 from notebooks import run
-from slides import preview, screens, shell
+from slides import deck, page, preview, screens, shell
 
 pytestmark = pytest.mark.site
 LESSON = "notebooks/01_attention.html"
@@ -222,9 +222,9 @@ ROWS = """(heights => Math.max(...heights) / Math.min(...heights))(
 
 
 def test_at_a_desk_no_table_of_the_findings_moves_or_squeezes_its_words(browser, site):
-    for page in ("evidence/index.html", "evidence/ledger.html"):
-        reader = opened(browser, site, page)
-        assert reader.run(MOVES) == [], page
+    for at in ("evidence/index.html", "evidence/ledger.html"):
+        reader = opened(browser, site, at)
+        assert reader.run(MOVES) == [], at
     assert reader.run(WORDS) > 140
 
 
@@ -266,6 +266,30 @@ def test_a_link_into_a_fold_opens_it_and_paper_shows_every_fold(browser, site):
     reader.wait(lambda: reader.run(fold), "the fold")
     reader.run("dispatchEvent(new Event('beforeprint'))")
     assert reader.run("[...document.querySelectorAll('main details')].every(e => e.open)")
+
+
+@pytest.mark.parametrize("heading", ["What causes the 37.6 %?", "Does x₀ count?", "Plain"])
+def test_signs_in_a_heading_do_not_hide_it_from_the_contents_or_from_a_link(
+    browser, tmp_path, heading
+):
+    """A notebook's heading has an id that is encoded as in an address: 37.6-%25."""
+    words = "<p>Words.</p>" * 60
+    first, second = (page.markdown_html(f"## {name}") + words for name in ("First", heading))
+    body = f"<h1>A</h1>{first}<details>{second}</details>"
+    deck.lay_out(tmp_path / "assets")
+    (tmp_path / "a.html").write_text(shell.shell("A", body, "a.html"), encoding="utf-8")
+    reader = browser.page(*DESK)
+    reader.open(tmp_path / "a.html")
+    link = "document.querySelectorAll('.contents a')[1]"
+    reader.run(f"{link}.click()")
+    reader.wait(lambda: reader.run("document.querySelector('main details').open"), "the fold")
+    settled(reader)
+    assert reader.run(f"{link}.getAttribute('aria-current')") == "true"
+
+    # what is no code of a sign costs a page nothing else
+    reader = browser.page(*DESK)
+    reader.open(tmp_path / "a.html", "#37.6-%")
+    assert reader.errors == []
 
 
 def test_letters_of_figures_can_be_read_on_a_phone(browser, site):
@@ -431,10 +455,10 @@ def test_drawings_of_the_front_page_have_the_paper_of_the_page(browser, site, sy
         "index.html": ["figures/three.svg"],
         "beside.html": ["figures/systems.svg", "figures/recorded.svg"],
     }
-    for page, theme in itertools.product(drawings, ("light", "dark")):
-        reader = opened(browser, site, page, dark=system == "dark")
+    for at, theme in itertools.product(drawings, ("light", "dark")):
+        reader = opened(browser, site, at, dark=system == "dark")
         reader.run(f"document.documentElement.dataset.theme = '{theme}'")
-        for file in drawings[page]:
+        for file in drawings[at]:
             box = f"document.querySelector('main img[src$=\"{file}\"]').getBoundingClientRect()"
             reader.run(f"scrollTo(0, scrollY + {box}.y - 100)")
             settled(reader)
