@@ -48,6 +48,14 @@ SAYS = {
 }
 
 
+def in_words(state, hidden=False):
+    """What became of a call, or of the statement that defines a function; an error's own words only
+    where nothing is to be hidden."""
+    words = SAYS[state["state"]].format(**dict(line="?", error="an error") | state)
+    detail = state.get("detail")
+    return f"{words}: {detail}" if detail and not hidden else words
+
+
 UNCLEAR = "what you returned could not be evaluated: check its shapes against the docstring"
 
 
@@ -243,10 +251,9 @@ class Exercise:
         """
         for case, (state, answer) in enumerate(zip(states, answers, strict=True)):
             if state["state"] != "ok":
-                words = SAYS[state["state"]].format(**dict(line="?", error="an error") | state)
-                if not hidden:
-                    words += f": {state['detail']}" if state.get("detail") else ""
-                    words += self.asked(part, seed, case) if state["state"] == "raised" else ""
+                words = in_words(state, hidden)
+                if state["state"] == "raised" and not hidden:
+                    words += self.asked(part, seed, case)
                 return state["state"], words
             if why := self.judge(part, seed, case, answer, hidden):
                 why += "" if hidden or part.accept else self.asked(part, seed, case)

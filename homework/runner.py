@@ -185,6 +185,17 @@ def to_import(error):
     return f": write `{missing}` above your function" if missing else ""
 
 
+def failure(error, path):
+    """The state of a call that raised: not written yet, or the line of the learner's file."""
+    frames = traceback.extract_tb(error.__traceback__)
+    if isinstance(error, NotImplementedError) and frames[-1].filename == path:
+        return dict(state="todo")  # a stub; a library that it calls may raise this, too
+    lines = [frame.lineno for frame in frames if frame.filename == path]
+    line = lines[-1] if lines else 0
+    detail = str(error) + to_import(error)
+    return dict(state="raised", line=line, error=type(error).__name__, detail=detail)
+
+
 def answer(names, problems, function, inputs, path="submission.py"):
     """({"state": …}, arrays) of one call, on copies of the inputs, arrays as tensors. Nothing that
     the function raises escapes."""
@@ -203,13 +214,7 @@ def answer(names, problems, function, inputs, path="submission.py"):
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        frames = traceback.extract_tb(error.__traceback__)
-        if isinstance(error, NotImplementedError) and frames[-1].filename == path:
-            return dict(state="todo"), []  # a stub; a library that it calls may raise this, too
-        lines = [frame.lineno for frame in frames if frame.filename == path]
-        line = lines[-1] if lines else 0
-        detail = str(error) + to_import(error)
-        return dict(state="raised", line=line, error=type(error).__name__, detail=detail), []
+        return failure(error, path), []
     if returned is None:
         return dict(state="nothing"), []
     try:

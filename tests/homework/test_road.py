@@ -4,6 +4,7 @@ import copy
 import json
 
 import pytest
+import torch
 
 from homework import conftest as card
 from homework import grade, marking, race, runner
@@ -135,6 +136,48 @@ def test_only_a_right_answer_races():
         race.race(lambda *x: (*right(*x)[:2], right(*x)[2] * 1.1), right, given, rounds=1)
     with pytest.raises(SystemExit, match="wanted three results"):
         race.race(lambda *x: right(*x)[2], right, given, rounds=1)
+
+
+def test_who_writes_to_the_inputs_harms_nobody():
+    given = race.inputs(200, 50)
+    kept = race.fresh(given)
+    names, _ = runner.load((SOLUTIONS / "reference.py").read_text())
+    right = names["histogram_decode"]
+
+    def writes(scores, ids, table, gain):
+        found = right(scores, ids, table, gain)
+        for x in (scores, ids, table):
+            x.zero_()
+        return found
+
+    assert race.race(writes, right, given, rounds=2) > 0
+    assert all(torch.equal(x, y) for x, y in zip(given[:3], kept[:3]))
+
+
+STUB = "def histogram_decode(scores, ids, table, gain):\n    "
+
+
+@pytest.mark.parametrize(
+    "text, says",
+    [
+        (f"{STUB}return 1 +\n", "histogram_decode: line 2 cannot be read (syntax error): "),
+        (f"{STUB}return 1 / 0\n", "histogram_decode: it raised ZeroDivisionError in line 2: "),
+        (f"{STUB}exit()\n", "histogram_decode: it raised SystemExit in line 2"),
+        (f"{STUB}raise NotImplementedError\n", "histogram_decode: not written yet"),
+        (f"{STUB}return F.relu(scores)\n", "write `import torch.nn.functional as F` above"),
+        (f"{STUB}return [0], [0], [0]\n", "tokens: wanted a tensor, got list"),
+        (f"@slow\n{STUB}return 0\n", "histogram_decode: it raised NameError in line 2: "),
+        (f"def racing_{STUB[4:]}1 +\n", "racing_histogram_decode: line 2 cannot be read"),
+        ("x = 1\n", "wanted racing_histogram_decode or histogram_decode in "),
+    ],
+)
+def test_what_cannot_race_is_told_in_a_sentence_with_its_line(tmp_path, text, says):
+    file = tmp_path / "gather_attention.py"
+    file.write_text(text)
+    with pytest.raises(SystemExit) as end:
+        given = race.inputs(200, 50)
+        race.race(race.learners(file), lambda *x: x[:3], given, rounds=1)
+    assert says in end.value.code and "\n" not in end.value.code
 
 
 def test_the_board_keeps_what_was_run_and_shows_the_best_first(tmp_path, monkeypatch, capsys):
