@@ -152,6 +152,7 @@ def lay_out(folder):
 MADE_FROM = (  # (folder, files in it) of what a notebook or a deck is made from, beside its source
     ("minimal", "*.py"),
     ("notebooks/course", "*.py"),
+    ("notebooks/course", "*.js"),
     ("notebooks/evidence", "*.py"),
     ("notebooks/evidence", "*.json"),
     ("homework", "*.py"),
@@ -161,7 +162,8 @@ MADE_FROM = (  # (folder, files in it) of what a notebook or a deck is made from
 def fresh(path, copy):
     """Was this copy executed to its end, after the last change of what it is made from?
 
-    That is its source, the code that it imports, and the recorded evidence that it draws.
+    That is its source, the code that it imports, what moves in it, and the recorded evidence that
+    it draws.
     """
     if not copy.exists():
         return False

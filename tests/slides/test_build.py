@@ -1,6 +1,7 @@
 """What does the build take for whole, and which wishes does it refuse? Without a browser."""
 
 import os
+import subprocess
 import time
 
 import nbformat
@@ -40,6 +41,7 @@ def test_a_copy_that_did_not_run_to_its_end_is_run_again_however_new_it_is(tmp_p
     [
         "minimal/model/values.py",
         "notebooks/course/drawings/ideas.py",
+        "notebooks/course/movable/runtime.js",
         "notebooks/evidence/claims.json",
         "notebooks/evidence/repeats/again.json",
         "notebooks/evidence/research/leads.py",
@@ -59,6 +61,16 @@ def test_a_copy_is_made_anew_when_what_it_is_made_from_has_changed(tmp_path, mon
     assert deck.fresh(source, copy)
     os.utime(made_from, (later, later))
     assert not deck.fresh(source, copy)
+
+
+def test_whatever_kind_of_file_lies_beside_what_notebooks_import_counts():
+    listed = ["git", "ls-files", "notebooks/course"]
+    told = subprocess.run(listed, cwd=deck.ROOT, capture_output=True, text=True)
+    if told.returncode:
+        pytest.skip("a copy without git's history")
+    files = {deck.ROOT / name for name in told.stdout.split()}
+    counted = {path for room, kind in deck.MADE_FROM for path in (deck.ROOT / room).rglob(kind)}
+    assert files and files - counted == set(), "add their kind to MADE_FROM in slides/deck.py"
 
 
 def test_a_build_that_was_stopped_goes_on_where_it_was_and_says_so(tmp_path, capsys, monkeypatch):
