@@ -112,13 +112,12 @@ def homework_index():
 
 
 def lead(text):
-    """Title and first sentences of a statement, to the end of a sentence: an equation may stand
-    between two halves of one."""
+    """Title and first sentences of a statement, to the end of a sentence."""
     heading, *blocks = text.split("\n\n")
     said = []
     for block in blocks:
         said.append(block)
-        if block.rstrip("*_ \n").endswith((".", "?", "!", ":")):
+        if page.ends_sentence(block):
             break
     return heading[2:], "\n\n".join(said)
 

@@ -113,6 +113,11 @@ def plain(text):
     return re.sub(r"[*`$]|\[([^\]]*)\]\([^)]*\)", r"\1", text)
 
 
+def ends_sentence(text):
+    """An equation may stand between two halves of one, and then the first ends in a word."""
+    return text.rstrip("*_ \n").endswith((".", "?", "!", ":"))
+
+
 COURSE = "Where do the values come from?"
 ICON = (  # the thick arrow of the value
     "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E"

@@ -17,6 +17,7 @@ ABOUT = (
 )
 SHORTEST = 40  # characters of a description
 LONGEST = 200
+PARAGRAPH = re.compile(r"<p(?:\s[^>]*)?>(.*?)</p>", flags=re.S)  # and no <pre> or <path>
 
 # ---- the picture ---------------------------------------------------------------------------------
 
@@ -89,10 +90,25 @@ def whole_address(target, at):
 
 def description(body):
     """The first paragraph below the buttons that says something, cut at a word."""
-    body = TOOLS.sub("", body)
-    for told in re.findall(r"<p[^>]*>(.*?)</p>", body, flags=re.S):
-        words = " ".join(html.unescape(re.sub(r"<[^>]+>", "", told)).split())
-        words = re.sub(r"^The claim\. ", "", formula.readable(words))
-        if len(words) >= SHORTEST:
-            return words if len(words) <= LONGEST else words[:LONGEST].rsplit(" ", 1)[0] + " …"
-    return ABOUT
+    paragraphs = list(map(in_words, PARAGRAPH.findall(TOOLS.sub("", body))))
+    long = [words for words in paragraphs if len(words) >= SHORTEST]
+    told = sentences(paragraphs) or (long[0] if long else ABOUT)
+    return told if len(told) <= LONGEST else told[:LONGEST].rsplit(" ", 1)[0] + " …"
+
+
+def in_words(paragraph):
+    words = " ".join(html.unescape(re.sub(r"<[^>]+>", "", paragraph)).split())
+    return re.sub(r"^The claim\. ", "", formula.readable(words))
+
+
+def sentences(paragraphs):
+    """The first that say something and end. One goes on behind its equation, and none begins
+    with one."""
+    said = ""
+    for words in paragraphs:
+        begins = len(words) >= SHORTEST and not words[0].islower()
+        if said or begins:
+            said = f"{said} {words}".strip()
+        if said and page.ends_sentence(said):
+            return said
+    return ""

@@ -352,6 +352,21 @@ def test_a_description_is_the_first_sentence_that_says_something_without_signs()
     assert len(long) <= preview.LONGEST + 2 and long.endswith("word …")
 
 
+def test_a_description_is_of_words_and_not_of_code_or_half_a_sentence():
+    said = "What is said here is long enough to be told."
+    code = "<pre><code>python -m minimal.data --corpus war-and-peace</code></pre><p>x</p>"
+    drawing = f'<svg><path d="M0 0"/></svg><picture><source srcset="{"a" * 50}"></picture>'
+    assert preview.description(f"{code}{drawing}<p class=soft>{said}</p>") == said
+
+    half = f"<p>{said} The value depends on the pair,</p>"
+    equation, rest = "<p>$$ v_{ij} = v_j + q^R_i \\odot k^R_j, $$</p>", "<p>and on no more.</p>"
+    told = preview.description(half + equation + rest)
+    assert (
+        told == f"{said} The value depends on the pair, v_ij = v_j + q^R_i ⊙ k^R_j, and on no more."
+    )
+    assert preview.description(f"{equation}<p>{said}</p>") == said
+
+
 def test_the_head_of_a_notebook_links_its_page_where_the_site_has_an_address(monkeypatch):
     head = "# 01 · A\n\n**Beside it.** [Slides](../slides/01_a.ipynb) · next: [02](02_b.ipynb)"
     for home in ("https://some.github.io/course", "https://some.github.io/course/"):
