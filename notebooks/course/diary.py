@@ -50,7 +50,7 @@ def distance(truth, guess):
     if isinstance(truth, (list, tuple)):
         right = sum(map(same, truth, guess))
         return f"{right} of {len(truth)} right"
-    if same(truth, guess):
+    if is_right(truth, guess):
         return "right"
     if not number(truth) or not number(guess):
         return "not so"
@@ -64,6 +64,15 @@ def distance(truth, guess):
 
 def how_many(value):
     return f"a list of {len(value)}" if isinstance(value, (list, tuple)) else "one answer"
+
+
+def is_right(truth, guess):
+    """The whole answer; of a list all of it."""
+    if how_many(truth) != how_many(guess):
+        return False
+    if isinstance(truth, (list, tuple)):
+        return all(map(same, truth, guess))
+    return same(truth, guess)
 
 
 def same(truth, guess):
@@ -111,7 +120,7 @@ def calibration():
     sized = [g for g in kept if all(number(g[k]) and g[k] > 0 for k in ("truth", "guess"))]
     others = [g for g in kept if g not in sized]
     logs = [(g["question"], math.log2(g["guess"] / g["truth"])) for g in sized]
-    right = sum(distance(g["truth"], g["guess"]) == "right" for g in others)
+    right = sum(is_right(g["truth"], g["guess"]) for g in others)
     return logs, (right, len(others))
 
 

@@ -66,7 +66,10 @@ def test_calibration_is_the_logarithm_of_guess_over_truth(capsys):
     diary.answer("half", torch.tensor(4), 2)
     diary.answer("word", "V1", "v1")
     diary.answer("sign", -1.0, 1.0)
-    assert diary.calibration() == ([("twice", 1.0), ("half", -1.0)], (1, 2))
+    diary.answer("order", [2, 0, 1], [2, 0, 1])
+    diary.answer("another order", [2, 0, 1], [2, 1, 0])
+    diary.answer("several", [2, 0, 1], 2)
+    assert diary.calibration() == ([("twice", 1.0), ("half", -1.0)], (2, 5))
 
 
 def test_a_folder_that_cannot_be_written_costs_the_diary_and_not_the_answer(
