@@ -27,6 +27,7 @@ CALLED_HERE = {
     "row6": "the first layer's V in the last third, gain learned",
     "neutreno": "NeuTRENO",
     "denseformer": "DenseFormer",
+    "row2": "V in the last third, gain learned",
     "svformer": "SVFormer",
 }
 
@@ -88,6 +89,12 @@ ON_FRESH_SEEDS = {
         dict(code=(0.04, 0.12), novel=(-0.01, 0.01)),
         "row5",
         dict(code=(-0.03, 0.04), novel=(-0.008, 0.01)),
+    ),
+    "row2": Later(
+        "own_gain_at_its_best",
+        dict(code=(-0.03, 0.02), novel=(-0.012, 0.006)),
+        "standard",
+        dict(code=(-0.03, 0.02), novel=(-0.012, 0.006)),
     ),
 }
 BETWEEN = dict(  # {text: {system: what was written before the first run}}
@@ -253,12 +260,12 @@ def told_later():
 def foretold_later(plan):
     """What was written of such a system before its fresh seeds, and what came."""
     later, lines = ON_FRESH_SEEDS[plan], []
-    for text in texts_beside(later.question):
+    for text in texts_beside(later.question) if later.rival != "standard" else ():
         lines.append(foretold_over_standard(text, plan, *later.lead[text]))
     beside = later_on_each(plan, later.rival)
     for text, row in beside.items():
         span = from_to(*later.over_rival[text])
-        words = f"ahead of {CALLED_HERE[later.rival]} by {span} on {NAMED[text]}"
+        words = f"ahead of {called(later.rival)} by {span} on {NAMED[text]}"
         lines.append([words, asked.came_between(row, *later.over_rival[text])])
     changes = asked.it_did(changes_our_mind(plan))
     lines.append(["our mind changes: clearly ahead of it on both texts", changes])

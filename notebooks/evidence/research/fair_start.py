@@ -283,6 +283,7 @@ FURTHER = dict(  # {text: {system: between what one rate further was expected ah
         "bov-keep": (-0.12, -0.02),
         "denseformer": (-0.01, 0.01),
         "row6": (-0.12, -0.02),
+        "row2": (-0.13, -0.05),
     },
     novel={
         "standard": (-0.04, 0),
@@ -292,6 +293,7 @@ FURTHER = dict(  # {text: {system: between what one rate further was expected ah
         "denseformer": (-0.01, 0.01),
         "bov-fixed": (-0.01, 0.01),
         "bov": (-0.01, 0.01),
+        "row2": (-0.13, -0.05),
     },
 )
 

@@ -459,6 +459,12 @@ AT_CHOSEN_RATES = dict(
         title.FRESH[:5],
         title.EXPECTED_V1_GAIN_AT_ITS_BEST,
     ),
+    own_gain_at_its_best=(
+        "V with a learned gain in the last third, at the rates that it chose",
+        title.OWN_GAIN_AT_ITS_BEST,
+        title.FRESH[:5],
+        title.EXPECTED_OWN_GAIN_AT_ITS_BEST,
+    ),
 )
 for question, (what, cells, seeds, expected) in AT_CHOSEN_RATES.items():
     for name, base in title.BASE_OF.items():
