@@ -50,6 +50,8 @@ def test_who_leads_where_is_told_for_whoever_does_not_see_the_picture(record):
         "Clearly ahead on code alone: ResFormer; DenseFormer. Clearly ahead on neither text: "
         "SVFormer."
     )
+    shown = [row["plan"] for row in at_best.systems_at_their_best("code", but=["svformer"])]
+    assert "SVFormer" not in [*shown, at_best.who_leads_where(["svformer"])] and len(shown) == 4
 
 
 def test_what_was_foretold_meets_what_came(record):

@@ -152,15 +152,18 @@ def how_many_systems():
     return COUNTS[len(told_systems())]
 
 
-def systems_at_their_best(text):
-    """Leads over standard as rows of a picture."""
-    return [lead(text, plan) | dict(plan=CALLED_HERE[plan]) for plan in told_systems()]
+def systems_at_their_best(text, but=()):
+    """Leads over standard as rows of a picture, which may have no room for some."""
+    shown = [plan for plan in told_systems() if plan not in but]
+    return [lead(text, plan) | dict(plan=CALLED_HERE[plan]) for plan in shown]
 
 
-def who_leads_where():
+def who_leads_where(but=()):
     """The same in words, for whoever does not see the picture."""
     systems = {}
     for plan in told_systems():
+        if plan in but:
+            continue
         ahead = [NAMED[text] for text in texts() if asked.standing(lead(text, plan)) == "ahead"]
         where = {0: "neither text", 1: f"{' '.join(ahead)} alone"}.get(len(ahead), "both texts")
         systems.setdefault(where, []).append(CALLED_HERE[plan])
@@ -250,7 +253,7 @@ def later_on_each(plan, over):
 
 def called(plan):
     """A system in words; where its fresh seeds are not registered, as older pictures call it."""
-    return CALLED_HERE.get(plan) or NAMES[plan]
+    return CALLED_HERE.get(plan) or NAMES.get(plan, f"`{plan}`")
 
 
 def told_later():

@@ -373,13 +373,17 @@ def notebooks_04_and_09_tell_of_rivals_at_best_rates():
 
 @said
 def notebook_09_does_not_tell_an_own_matrix_from_a_shared_one_at_best_rates():
-    """In the last third, on neither text; in all layers on both."""
+    """In the last third on neither text, but with a gain on the novel; in all layers on both."""
     found = at_best.later_on_each("row8", "row5")
     so = [*found] == [*TEXTS] and not any(row["clear"] for row in found.values())
     words = "at best rates (below) they cannot be told apart on either in the last third;"
     so = so and words in notebook("09")
     everywhere = at_best.later_on_each("x0-v", "svformer").values()
     so = so and {asked.standing(row) for row in everywhere} == {"ahead"}
+    with_gain = at_best.later_on_each("row9", "row6")
+    so = so and [row["clear"] for row in with_gain.values()] == [False, True]
+    ahead_ = leads.number(with_gain["novel"]["difference"])
+    so = so and f"the own matrix is ahead by {ahead_} on the novel there" in notebook("09")
     return dict(so=so) | {text: leads.row_in_words(row) for text, row in found.items()}
 
 
@@ -432,6 +436,16 @@ def notebook_09_says_that_at_best_rates_a_learned_gain_on_x0_w_v_helps_a_little(
     so = at_best.changes_our_mind("row9") and words in notebook("09")
     of_tables = at_best.later_on_each("bov", "bov-fixed").values()
     so = so and not any(asked.standing(row) in ("ahead", "behind") for row in of_tables)
+    return dict(so=so) | {text: leads.row_in_words(row) for text, row in found.items()}
+
+
+@said
+def notebook_09_says_that_a_learned_gain_on_v_itself_is_worse_on_code_at_best_rates():
+    """The control of every gain; on the novel it is not told from standard."""
+    found = {text: at_best.lead(text, "row2") for text in TEXTS}
+    so = [asked.standing(row) for row in found.values()] == ["behind", "open"]
+    words = f"at best rates (below) it is, by {leads.number(-found['code']['difference'])} on code"
+    so = so and words in notebook("09")
     return dict(so=so) | {text: leads.row_in_words(row) for text, row in found.items()}
 
 
