@@ -81,7 +81,7 @@ def test_a_run_of_a_plan_of_our_own_is_recorded_whole(tmp_path, monkeypatch):
     base = Run(corpus=str(tmp_path / "text.txt"), **smoke)
     cells = [cell for cell in doors.CELLS if str(cell["plan"]) in ("coef-apart", "depth-apart")]
     grid = runs.Grid("a few steps", cells, seeds=(0,), base=base, also=studies.own_mixture)
-    assert runs.record(grid, tmp_path / "few.json", "a test") == 0
+    assert runs.record(grid, tmp_path / "few.json", "a test") == (0, [])
     for row in results.read(tmp_path / "few.json")["rows"]:
         assert set(row["mixed"]) == {"q", "k", "v"} and row["held_out"]
     assert runs.missing_runs(grid, tmp_path / "few.json") == []
