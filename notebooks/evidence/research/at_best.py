@@ -140,12 +140,13 @@ def of_one_state_with(question, text):
     return states.state_of([row for rows in both for row in rows])
 
 
-def told_systems():
-    """The systems that may be told on each text of at_its_best, in the order of the table."""
+def told_systems(but=()):
+    """The systems that may be told on each text of at_its_best, in the order of the table; a
+    picture may have no room for some."""
     late = {
         plan for plan, later in ON_FRESH_SEEDS.items() if texts_beside(later.question) != texts()
     }
-    return [plan for plan in CALLED_HERE if plan not in late]
+    return [plan for plan in CALLED_HERE if plan not in {*late, *but}]
 
 
 def how_many_systems():
@@ -153,17 +154,14 @@ def how_many_systems():
 
 
 def systems_at_their_best(text, but=()):
-    """Leads over standard as rows of a picture, which may have no room for some."""
-    shown = [plan for plan in told_systems() if plan not in but]
-    return [lead(text, plan) | dict(plan=CALLED_HERE[plan]) for plan in shown]
+    """Leads over standard as rows of a picture."""
+    return [lead(text, plan) | dict(plan=CALLED_HERE[plan]) for plan in told_systems(but)]
 
 
 def who_leads_where(but=()):
     """The same in words, for whoever does not see the picture."""
     systems = {}
-    for plan in told_systems():
-        if plan in but:
-            continue
+    for plan in told_systems(but):
         ahead = [NAMED[text] for text in texts() if asked.standing(lead(text, plan)) == "ahead"]
         where = {0: "neither text", 1: f"{' '.join(ahead)} alone"}.get(len(ahead), "both texts")
         systems.setdefault(where, []).append(CALLED_HERE[plan])

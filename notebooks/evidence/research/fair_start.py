@@ -342,17 +342,16 @@ def foretold_of_beyond():
 
 # ---- half a step to both sides -------------------------------------------------------------------
 
-FORETOLD_FINER = (
-    dict(  # {text: {system: {rates: between what they were expected ahead of its choice}}}
-        code={
-            "standard": {"matrices x 0.354": (-0.04, -0.01), "matrices x 0.707": (0, 0.012)},
-            "x0-v": {"matrices x 1.414": (-0.005, 0.012), "matrices x 2.828": (-0.03, -0.005)},
-        },
-        novel={
-            "standard": {"matrices x 0.354": (-0.04, -0.01), "matrices x 0.707": (0, 0.01)},
-            "x0-v": {"matrices x 0.707": (-0.006, 0.006), "matrices x 1.414": (-0.006, 0.006)},
-        },
-    )
+# {text: {system: {rates: between what they were expected ahead of its choice}}}
+FORETOLD_FINER = dict(
+    code={
+        "standard": {"matrices x 0.354": (-0.04, -0.01), "matrices x 0.707": (0, 0.012)},
+        "x0-v": {"matrices x 1.414": (-0.005, 0.012), "matrices x 2.828": (-0.03, -0.005)},
+    },
+    novel={
+        "standard": {"matrices x 0.354": (-0.04, -0.01), "matrices x 0.707": (0, 0.01)},
+        "x0-v": {"matrices x 0.707": (-0.006, 0.006), "matrices x 1.414": (-0.006, 0.006)},
+    },
 )
 
 

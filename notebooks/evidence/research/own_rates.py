@@ -76,11 +76,10 @@ def on_the_novel_in_words():
 
 def all_changes():
     """The same, system by system."""
-    lines = []
+    lines, changes = [], changes_on_the_novel()
     for plan, found in leads_on_the_novel().items():
-        change = changes_on_the_novel()[plan]
         words = [row_in_words(leads.as_row(plan, lead)) for lead in found]
-        lines.append([at_best.CALLED_HERE[plan], *words, row_in_words(change)])
+        lines.append([at_best.CALLED_HERE[plan], *words, row_in_words(changes[plan])])
     return table(
         ["on the novel, ahead of `standard`", "older recipe", "own rates", "change"], lines
     )
