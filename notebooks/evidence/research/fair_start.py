@@ -294,6 +294,7 @@ FURTHER = dict(  # {text: {system: between what one rate further was expected ah
         "bov-fixed": (-0.01, 0.01),
         "bov": (-0.01, 0.01),
         "row2": (-0.13, -0.05),
+        "row11": (-0.13, -0.05),
     },
 )
 
