@@ -230,6 +230,12 @@ TUNED_LATER = {
         "row8",
         dict(code=(-0.04, 0.02), novel=(-0.01, 0.01)),
     ),
+    "engram": Tuned(
+        "tuning_engram",
+        dict(code=(AT_USUAL, AT_TWICE), novel=(AT_USUAL, "table x 2")),
+        "bov-fixed",
+        dict(code=(-0.05, 0.03), novel=(0.05, 0.10)),
+    ),
 }
 
 

@@ -354,6 +354,11 @@ RATES_TRIED = dict(
         title.TUNING_OPEN,
         title.EXPECTED_OPEN,
     ),
+    tuning_engram=(
+        "The rates of Engram, which reads a table into the stream: matrices and tables",
+        title.TUNING_ENGRAM,
+        title.EXPECTED_ENGRAM,
+    ),
 )
 for question, (what, cells, expected) in RATES_TRIED.items():
     for name, base in title.BASE_OF.items():

@@ -132,6 +132,13 @@ slow weights or half the rates of the matrices on the novel. Each at its best, b
 seeds: row11 is ahead of V1 alone (row5) by -.03 to .03 on code and by -.01 to .01 on the novel;
 row13 is ahead of x0 W_V alone (row8) by -.04 to .02 on code and by -.01 to .01 on the novel."""
 
+# The strongest rival that keeps V: a table of the last two and three ids, read into the stream.
+TUNING_ENGRAM = tuning_cells("engram", "table")
+EXPECTED_ENGRAM = """Engram wants the recipe's rates or twice those of the matrices on code, and the
+recipe's or tables at twice on the novel. At its best it is ahead of tables in V with a fixed gain
+(bov-fixed) by -.05 to .03 on code and by .05 to .10 on the novel, by the means of three seeds: with
+one recipe it was ahead of them by .01 and .08."""
+
 # A system whose best rate is the lowest or the highest that was tried may have a better one behind
 # it. One rate further for each of these, on the text where it is so, with the same seeds.
 QUARTER, FOURFOLD = 0.25, 4.0
