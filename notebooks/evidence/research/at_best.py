@@ -8,7 +8,7 @@ ON_FRESH_SEEDS names add systems that were tuned later, with the same seeds.
 from typing import NamedTuple
 
 from course.markdown import table
-from evidence.research import asked, pairs, states
+from evidence.research import answer, asked, pairs, states
 from evidence.research.asked import NAMED
 from evidence.research.leads import COUNTS, from_to, number, row_in_words, signed
 from evidence.research.names import NAMES
@@ -22,9 +22,11 @@ CALLED_HERE = {
     "row8": "x0 W_V in the last third",
     "row9": "x0 W_V in the last third, gain learned",
     "row12": "half V, half x0 W_V, in the last third",
+    "row13": "V beside x0 W_V, weights learned",
     "resformer": "ResFormer",
     "row5": "the first layer's V in the last third",
     "row6": "the first layer's V in the last third, gain learned",
+    "row11": "V beside the first layer's V, weights learned",
     "neutreno": "NeuTRENO",
     "denseformer": "DenseFormer",
     "row2": "V in the last third, gain learned",
@@ -89,6 +91,18 @@ ON_FRESH_SEEDS = {
         dict(code=(0.04, 0.12), novel=(-0.01, 0.01)),
         "row5",
         dict(code=(-0.03, 0.04), novel=(-0.008, 0.01)),
+    ),
+    "row11": Later(
+        "open_at_its_best",
+        dict(code=(0.03, 0.09), novel=(-0.01, 0.01)),
+        "row5",
+        dict(code=(-0.03, 0.03), novel=(-0.008, 0.01)),
+    ),
+    "row13": Later(
+        "open_at_its_best",
+        dict(code=(0.04, 0.11), novel=(0.008, 0.028)),
+        "row8",
+        dict(code=(-0.08, 0), novel=(0.008, 0.03)),
     ),
     "row2": Later(
         "own_gain_at_its_best",
@@ -167,6 +181,20 @@ def who_leads_where(but=()):
         systems.setdefault(where, []).append(CALLED_HERE[plan])
     parts = (f"Clearly ahead on {where}: {'; '.join(found)}." for where, found in systems.items())
     return " ".join(parts)
+
+
+def picture():
+    """(figure, alt text): every system ahead of standard, best on code first, a panel a text."""
+    panels = {NAMED[text]: systems_at_their_best(text) for text in texts()}
+    first = next(iter(panels.values()))
+    first.sort(key=lambda row: -row["difference"])
+    ahead = (sum(asked.standing(row) == "ahead" for row in rows) for rows in panels.values())
+    title = f"Clearly ahead of standard, of {len(first)}: " + ", ".join(
+        f"{n} on {name}" for n, name in zip(ahead, panels)
+    )
+    xlabel = "each at its own best rates: nats ahead of standard; filled: clear of zero"
+    fig = answer.beside(panels, title, xlabel)
+    return fig, f"{title}. {who_leads_where()}"
 
 
 def at_their_rates():

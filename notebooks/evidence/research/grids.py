@@ -470,6 +470,12 @@ AT_CHOSEN_RATES = dict(
         title.FRESH[:5],
         title.EXPECTED_OWN_GAIN_AT_ITS_BEST,
     ),
+    open_at_its_best=(
+        "V with learned weights beside V1 and beside x0 W_V, at the rates that they chose",
+        title.OPEN_AT_ITS_BEST,
+        title.FRESH[:5],
+        title.EXPECTED_OPEN_AT_ITS_BEST,
+    ),
 )
 for question, (what, cells, seeds, expected) in AT_CHOSEN_RATES.items():
     for name, base in title.BASE_OF.items():

@@ -359,6 +359,24 @@ but for that gain, is ahead of standard by -.03 to .02 nats on code and by -.012
 novel, clear or not. What would change our mind about gains: it clearly ahead of standard on both
 texts, for then a gain alone would be worth something."""
 
+# V with learned weights beside V1 took slow weights on code, and half the recipe's rates of the
+# matrices on the novel; beside x0 W_V it took the recipe's rates on both.
+OPEN_AT_ITS_BEST = dict(
+    code=[
+        dict(plan="row11", overrides=at_times(0.1, "beta")),
+        dict(plan="row13", overrides=RECIPES),
+    ],
+    novel=[dict(plan="row11", overrides=SLOW), dict(plan="row13", overrides=RECIPES)],
+)
+
+# Written before the first run, after tuning_open_*.
+EXPECTED_OPEN_AT_ITS_BEST = """Ahead of standard, in nats: V with a learned weight beside V1 (row11)
+by .03 to .09 on code, clear, and by -.01 to .01 on the novel; V with a learned weight beside x0 W_V
+(row13) by .04 to .11 on code and by .008 to .028 on the novel, both clear. Row11 is ahead of V1
+alone (row5) by -.03 to .03 on code and by -.008 to .01 on the novel; row13 is ahead of x0 W_V alone
+(row8) by -.08 to 0 on code and by .008 to .03 on the novel. What would change our mind about V
+beside the token's value: row11 or row13 clearly ahead of the same without V on both texts."""
+
 # ---- the dose: in how many layers may values be functions of the token? --------------------------
 
 LAYERS = 12
