@@ -309,6 +309,8 @@ def test_the_page_can_be_written_on_the_day_when_all_is_recorded(tmp_path, monke
         "Of the same after 2,000 steps on code",
     ):
         assert told in " ".join(text.split()), told
-    table = text.partition("On code ([stdlib.json]")[2].partition("\n\nOn the novel")[0]
+    table = text.partition("All systems on code ([stdlib.json]")[2].partition(
+        "\n\nAll on the novel"
+    )[0]
     rows = {line.split("|")[2].strip(" `"): line.split("|")[-2] for line in table.splitlines()[2:]}
     assert rows["resformer"].strip() == "10" and rows["dva"].strip() == "3"

@@ -25,16 +25,6 @@ LATER = {  # systems of grids beside the big table: their grid
 # ---- what is there, and when it was asked --------------------------------------------------------
 
 
-def progress_in_words(*grids):
-    """ "dose_code: 12 of 75 runs recorded"; what a part of a grid may say."""
-    told = []
-    for name in grids:
-        there, runs = pairs.progress(name)
-        words = "whole" if there == runs else f"{there} of {runs} runs recorded"
-        told.append(f"`{name}`: {words}")
-    return "; ".join(told)
-
-
 # grids recorded part by part, and the commit before that which names all of their cells
 PREPARED = dict(critical_point="905fb24")
 

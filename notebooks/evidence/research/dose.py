@@ -9,7 +9,7 @@ What was foretold stands in title.EXPECTED_DOSE; here each of its sentences meet
 
 from course import figures
 from course.markdown import table
-from evidence.research import answer, asked, at_d12, leads, pairs
+from evidence.research import asked, at_d12, leads, pairs
 from evidence.research.asked import NAMED, above, below, came_between, on_each, so, standing, within
 from evidence.research.leads import number, row_in_words, signed
 from evidence.research.title import (
@@ -163,27 +163,6 @@ def sentence():
     return f"{what} {', and it '.join(parts)}"
 
 
-def of_the_rates():
-    """Which rates and seeds the answer has, and what the lead is with others."""
-    if fairest():
-        one_recipe = on_each({text: lead(text, ALL) for text in TEXTS})
-        coarse = f"Of rates twice as far apart the same ten say {on_each(leads_of('fair'))}. "
-        return (
-            "Each of the two has the rates that three seeds chose, and ten others tried these. "
-            + coarse * (fairest() != "fair")
-            + f"With one recipe for both, as in the picture, five seeds say {one_recipe}"
-        )
-    found = {
-        text: {row["plan"]: row for row in answer.at_their_best(text)}["x0-v"] for text in TEXTS
-    }
-    clear = [NAMED[text] for text, row in found.items() if row["clear"]]
-    which = "neither is clear" if not clear else f"clear on {' and on '.join(clear)}"
-    return (
-        "Both have one recipe and five seeds. Where each has its own best rates, with three seeds, "
-        f"the lead is {on_each(found)}; {which}"
-    )
-
-
 def fair_foretold(question="fair"):
     """What was written before the first run of the fair grids, and what came."""
     rows = []
@@ -251,6 +230,12 @@ def dose_over_dose():
     for words, cells in asked_of.items():
         lines.append([words, *(row_in_words(lead(text, *cells)) for text in texts())])
     return table(["a dose, ahead of another", *texts()], lines)
+
+
+def top_over_bottom():
+    """How far four layers at the top are ahead of four at the bottom, in words."""
+    four = DOSES["from the top"][4], DOSES["from the bottom"][4]
+    return on_each({text: lead(text, *four) for text in texts()})
 
 
 def along_the_layers():
@@ -412,17 +397,16 @@ def changes():
     return found
 
 
+def changed_with_width():
+    """By how much the lead changes at three times the width, in words."""
+    found = changes()
+    return on_each({text: found[f"dose_wide_{text}"] for text in TEXTS})
+
+
 def changes_in_words():
     """Does the lead grow or shrink? A table; nothing before one of the grids is whole."""
     lines = [[CHANGED[grid], row["n"], row_in_words(row)] for grid, row in changes().items()]
     return table(["the lead in one less that in the other", "seeds", "change"], lines)
-
-
-def still_to_come():
-    """Which of them are not recorded, in words; nothing where all are."""
-    there = recorded_elsewhere()
-    waiting = [words for grid, (words, *_) in ELSEWHERE.items() if grid not in there]
-    return f"Registered, and not recorded: {'; '.join(waiting)}." if waiting else ""
 
 
 # ---- did it come as foretold? --------------------------------------------------------------------

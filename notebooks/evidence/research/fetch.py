@@ -256,15 +256,6 @@ def sentence():
     )
 
 
-def in_short():
-    """What the first page says of it."""
-    if is_needed():
-        return "and did: no model with values of the token alone answers as well"
-    least = min(mean_of("closed", system, 2) for system in OF_THE_TOKEN)
-    words = "and did not: in two layers models with values of the token alone, too, give"
-    return f"{words} {least:.0%} of the answers".replace("%", " %")
-
-
 # ---- in deeper models ----------------------------------------------------------------------------
 
 

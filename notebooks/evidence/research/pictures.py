@@ -13,6 +13,7 @@ from course.records import CHECKOUT
 from course.source_map import sources_map
 from evidence.research import (
     answer,
+    at_best,
     content,
     dose,
     fetch,
@@ -134,6 +135,7 @@ FROM_RECORDS = ("recorded.svg", "recorded-tall.svg")  # the others are drawn fro
 # of the pages of findings: what returns (figure, alt text), or None before its grids are whole
 FINDINGS = {
     "dose.svg": dose.picture,
+    "at-best.svg": at_best.picture,
     "who.svg": who.picture,
     "content.svg": content.picture,
     "fetch.svg": fetch.picture,

@@ -12,7 +12,6 @@ from evidence.research.asked import (
     above,
     came_between,
     named_if_alone,
-    on_each,
     so,
     standing,
 )
@@ -60,13 +59,16 @@ def who_is_behind():
     return f"{worse}, {named(free)} do not" if free else worse
 
 
-def sentence():
-    """Each part made from the token alone in all layers, on each text."""
-    parts = []
-    for door, words in PARTS.items():
-        found = {text: lead(text, EVERYWHERE[door]) for text in texts()}
-        parts.append(f"{words} {on_each(found)}")
-    return f"Made from the token alone in all twelve layers: {'; '.join(parts)}"
+def alone_in_the_last_third():
+    """Who loses there by itself, if any of the three does on any text."""
+    loses = [
+        door
+        for door in PARTS
+        if "behind" in {standing(lead(text, LAST_THIRD[door])) for text in texts()}
+    ]
+    if not loses:
+        return "In the last third none of the three is shown to lose by itself"
+    return f"In the last third {named(loses)} made from the token lose by themselves, too"
 
 
 # ---- table and picture ---------------------------------------------------------------------------
