@@ -309,8 +309,8 @@ def test_the_page_can_be_written_on_the_day_when_all_is_recorded(tmp_path, monke
         "Of the same after 2,000 steps on code",
     ):
         assert told in " ".join(text.split()), told
-    table = text.partition("All systems on code ([stdlib.json]")[2].partition(
-        "\n\nAll on the novel"
-    )[0]
-    rows = {line.split("|")[2].strip(" `"): line.split("|")[-2] for line in table.splitlines()[2:]}
+    on_code = text.partition("All systems on code ([stdlib.json]")[2]
+    on_code = on_code.partition("\n\nAll on the novel")[0].partition("\n\n")[2]
+    lines = on_code.splitlines()[2:]
+    rows = {line.split("|")[2].strip(" `"): line.split("|")[-2] for line in lines}
     assert rows["resformer"].strip() == "10" and rows["dva"].strip() == "3"
