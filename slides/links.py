@@ -103,8 +103,10 @@ def relink(body, source, at):
 
     def turn(match):
         link, _, part = html.unescape(match["link"]).partition("#")
-        if not link or re.match(r"[a-z]+:", link):
+        if re.match(r"[a-z]+:", link):
             return match[0]
+        if not link:  # a part of the same page
+            return f'{match["before"]}"#{heading(source, part)}"' if part else match[0]
         file = posixpath.normpath(posixpath.join(posixpath.dirname(source), link))
         to = address(file, at)
         if to:

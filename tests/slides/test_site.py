@@ -68,6 +68,8 @@ def test_links_are_turned_into_links_between_pages_and_one_that_leads_nowhere_is
         "#why"
     )
     assert 'evidence/index.html#Methods"' in turn("evidence/README.md#methods")
+    within = links.relink('<a href="#methods">x</a>', "notebooks/evidence/README.md", "any.html")
+    assert within == '<a href="#Methods">x</a>'
     assert "in preparation" in turn("99_not_yet.ipynb")
     with pytest.raises(ValueError, match="leads nowhere"):
         turn("../minimal/no_such.py")
