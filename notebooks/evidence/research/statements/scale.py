@@ -15,7 +15,7 @@ def the_lead_of_values_of_the_token_holds_at_135M_parameters():
     lead, of_svformer = leads.number(row["difference"]), leads.number(svformer["difference"])
     so = {asked.standing(one) for one in (row, svformer)} == {"ahead"} and row["n"] == 3
     so = so and f"and 46M tokens of code the lead is {lead} (three seeds)" in front
-    so = so and f"after 46M tokens of code, with one recipe, it is {lead} nats" in notebook("09")
+    so = so and f"| at 135M parameters, after 46M tokens | {lead} |" in notebook("09")
     so = so and f"46M tokens we find it {of_svformer} nats ahead" in notebook("09")
     halfway = leads.number(early["difference"])
     shrank = f"the lead shrank from {halfway} nats halfway to {lead} at the end"
@@ -65,7 +65,7 @@ def at_three_times_the_width_the_lead_of_values_of_the_token_is_larger_on_code()
     grown = dose.changes()["dose_wide_code"]
     so = asked.standing(code) == "ahead" and asked.standing(grown) == "ahead"
     so = so and asked.standing(novel) == "open"
-    words = f"At three times the width it is {leads.number(code['difference'])} nats on code"
+    words = f"| at three times the width | {leads.number(code['difference'])}, more than at ours |"
     so = so and words in notebook("09")
     told = {"code": code, "the novel": novel, "code, less the lead at our width": grown}
     return dict(so=so) | {name: leads.row_in_words(one) for name, one in told.items()}
