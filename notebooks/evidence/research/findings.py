@@ -90,6 +90,9 @@ def of_query_key_value():
 ONE_OVER_ANOTHER = {  # both have their best rates, on the same fresh seeds
     ("x0-v", "row8"): "x0 W_V in all layers, over the last third",
     ("row8", "row12"): "x0 W_V alone, over the same with half of V",
+    ("row13", "row8"): "V beside x0 W_V with learned weights, over x0 W_V alone",
+    ("row13", "row9"): "the same, over x0 W_V alone with a learned gain",
+    ("row11", "row5"): "V beside the first layer's V with learned weights, over that alone",
     ("bov-fixed", "bov-keep"): "tables alone, over tables beside V",
     ("bov", "bov-fixed"): "a learned gain of tables, over one fixed at 1",
     ("row9", "row8"): "a learned gain of x0 W_V, over none",

@@ -190,6 +190,9 @@ def leads_of_tables_on_code_grow_and_shrink_long_before_the_end_on_the_novel():
     return dict(so=so) | about
 
 
+KEEPERS = ("neutreno", "row13")  # of V, with leads on the novel
+
+
 def of_dose(*cells):
     """The lead of a cell of the dose on both texts, over standard or over another cell."""
     return [f"{dose.lead(place, *cells)['difference']:.3f}" for place in TEXTS]
@@ -296,9 +299,10 @@ def readme_and_three_notebooks_tell_what_stays_at_each_systems_best_rates():
     so = so and all(shown[plan][1] in ("open", "level") for plan in ("resformer", "row8"))
     so = so and shown["svformer"] == ["open", "behind"]
     against = "At best rates neither ResFormer nor x₀ W<sub>V</sub> in the last third leads clearly"
-    keep_v = (at_best.lead("novel", plan) for plan in ("denseformer", "neutreno"))
-    by = " and ".join(leads.number(row["difference"]) for row in keep_v)
-    keepers = f"and DenseFormer and NeuTRENO, which keep V, lead by {by}."
+    keep_v = [at_best.lead("novel", plan) for plan in ("denseformer", "neutreno", "row13")]
+    so = so and {asked.standing(row) for row in keep_v} == {"ahead"}
+    by = sorted(leads.number(row["difference"]) for row in keep_v)
+    keepers = f"and three of standard's size that keep V lead by {by[0]} to {by[-1]}."
     more = f"on the novel, SVFormer is behind, {keepers}"
     so = so and f"{against} {more}" in front_page()
     means = {plan: [float(row["difference"]) for row in rows] for plan, rows in found.items()}
@@ -325,6 +329,21 @@ def notebook_09_says_what_half_of_v_takes_away_at_best_rates():
 
 
 @said
+def notebook_09_says_where_v_with_learned_weights_beside_the_token_helps():
+    """In the last third at best rates: clearly on the novel, over the token alone and over it with
+    a learned gain; on code it is not ahead of the first and behind the second. Code first."""
+    alone = at_best.later_on_each("row13", "row8")
+    with_gain = at_best.later_on_each("row13", "row9")
+    so = [asked.standing(row) for row in alone.values()] == ["open", "ahead"]
+    so = so and [asked.standing(row) for row in with_gain.values()] == ["behind", "ahead"]
+    words = f"gains {leads.number(alone['novel']['difference'])} over $x_0 W_V$ alone on the novel;"
+    so = so and words in notebook("09")
+    words = f"ahead of row 9, by {leads.number(with_gain['novel']['difference'])} at best rates"
+    so = so and words in notebook("09")
+    return dict(so=so) | {text: leads.row_in_words(row) for text, row in alone.items()}
+
+
+@said
 def notebook_09_tells_all_layers_from_the_last_third_at_best_rates():
     """At our size all layers are ahead on the novel, and on code neither is."""
     found = at_best.later_on_each("x0-v", "row8")
@@ -343,16 +362,20 @@ def notebooks_04_and_09_tell_of_rivals_at_best_rates():
     there x0 W_V in all layers is not clearly ahead of NeuTRENO, and clearly behind DenseFormer."""
     dense = at_best.later_on_each("resformer", "denseformer").values()
     neutreno = at_best.later_on_each("neutreno", "resformer").values()
-    over_all_layers = [at_best.lead("novel", plan, "x0-v") for plan in ("neutreno", "denseformer")]
+    over_all_layers = [
+        at_best.lead("novel", plan, "x0-v") for plan in ("neutreno", "row13", "denseformer")
+    ]
     shown = [asked.standing(row) for row in (*dense, *neutreno, *over_all_layers)]
-    so = shown == ["ahead", "behind", "behind", "ahead", "open", "ahead"]
+    so = shown == ["ahead", "behind", "behind", "ahead", "open", "open", "ahead"]
     apart = [leads.number(abs(row["difference"])) for row in (*dense, *neutreno)]
     over_dense = "ahead of DenseFormer on code by {} nats and behind it on the novel by {}."
     turned = "it is behind ResFormer on code by {} and ahead of it on the novel by {}."
     words = f"{over_dense} NeuTRENO changes places: {turned}"
     so = so and words.format(*apart) in notebook("04")
-    ahead = leads.number(at_best.lead("novel", "neutreno")["difference"])
-    words = f"NeuTRENO, which keeps $V$, leads there by {ahead}; neither is clearly ahead"
+    ahead = [leads.number(at_best.lead("novel", plan)["difference"]) for plan in KEEPERS]
+    words = "leads there by {}, and row 13, which keeps it too, by {}; neither is told".format(
+        *ahead
+    )
     so = so and words in notebook("09")
     further = leads.number(at_best.lead("novel", "denseformer")["difference"])
     so = so and f"leads by {further}, clearly more than all twelve layers" in notebook("09")
