@@ -39,10 +39,11 @@ def test_every_small_table_has_both_texts():
         findings.at_which_rates,
         findings.of_the_token,
         findings.of_number_and_gradient,
+        findings.of_keeping_v,
         findings.of_more_tokens,
         findings.of_the_ranking,
         findings.of_query_key_value,
     )
     for told in tables:
         rows = cells(told())
-        assert len(rows) == 3 and {len(by_text) for by_text in rows.values()} == {2}
+        assert 3 <= len(rows) <= 4 and {len(by_text) for by_text in rows.values()} == {2}

@@ -44,6 +44,19 @@ def of_the_token():
     return text_beside_text(rows, "ahead")
 
 
+def of_keeping_v():
+    """V beside the token's value, over that value alone; each at its best rates."""
+    rows = {
+        "half V and half x0 W_V, over x0 W_V": at_best.later_on_each("row12", "row8"),
+        "V and x0 W_V, weights learned, over x0 W_V": at_best.later_on_each("row13", "row8"),
+        "the same, over x0 W_V with a learned gain": at_best.later_on_each("row13", "row9"),
+        "V and a table, weights learned, over the table": at_best.later_on_each(
+            "bov-keep", "bov-fixed"
+        ),
+    }
+    return text_beside_text(rows, "V kept")
+
+
 def of_number_and_gradient():
     """What the parts of V1 gain over neither."""
     rows = {
@@ -57,7 +70,8 @@ def of_more_tokens():
     """How leads change from 500 steps to 4,000."""
     named = {
         "bov-fixed": "tables, last third, gain fixed",
-        "bov, equal parameters": "tables, as large as `standard`",
+        "bov, equal parameters": "tables, gain learned, as large as `standard`",
+        "bov, slow gain": "tables, slow gain",
         "denseformer": "DenseFormer",
     }
     lines = []

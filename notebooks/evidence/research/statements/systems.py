@@ -282,7 +282,7 @@ def notebook_09_says_what_queries_and_keys_of_the_token_cost():
     """Clear on both texts; code first."""
     (q_code, k_code), (q_novel, k_novel) = map(lost_without_the_stream, ("code", "novel"))
     queries = f"queries cost {q_code} nats on code and {q_novel} on the novel"
-    told = f"{queries}, keys {k_code} and {k_novel}"
+    told = f"{queries}. Keys cost {k_code} and {k_novel},"
     so = told in notebook("09")
     so = so and all(who.standings(door) == ["behind", "behind"] for door in ("q", "k"))
     return dict(so=so, queries=[q_code, q_novel], keys=[k_code, k_novel])
@@ -379,6 +379,9 @@ def notebooks_04_and_09_tell_of_rivals_at_best_rates():
     so = so and words in notebook("09")
     further = leads.number(at_best.lead("novel", "denseformer")["difference"])
     so = so and f"leads by {further}, clearly more than all twelve layers" in notebook("09")
+    finer = asked.lead("fair_finer", "novel", "x0-v", "denseformer", of="at_its_best")
+    so = so and "not clearly more than these at finer rates" in notebook("09")
+    so = so and asked.standing(finer) == "open"
     return dict(so=so, apart=apart)
 
 
