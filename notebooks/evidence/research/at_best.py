@@ -29,6 +29,7 @@ CALLED_HERE = {
     "row11": "V beside the first layer's V, weights learned",
     "neutreno": "NeuTRENO",
     "denseformer": "DenseFormer",
+    "engram": "Engram, a table read into the stream",
     "row2": "V in the last third, gain learned",
     "svformer": "SVFormer",
 }
@@ -103,6 +104,12 @@ ON_FRESH_SEEDS = {
         dict(code=(0.04, 0.11), novel=(0.008, 0.028)),
         "row8",
         dict(code=(-0.08, 0), novel=(0.008, 0.03)),
+    ),
+    "engram": Later(
+        "engram_at_its_best",
+        dict(code=(0.12, 0.19), novel=(0.11, 0.15)),
+        "bov-fixed",
+        dict(code=(-0.08, 0.02), novel=(0.07, 0.11)),
     ),
     "row2": Later(
         "own_gain_at_its_best",

@@ -290,6 +290,7 @@ FURTHER = dict(  # {text: {system: between what one rate further was expected ah
         "denseformer": (-0.01, 0.01),
         "row6": (-0.12, -0.02),
         "row2": (-0.13, -0.05),
+        "engram": (-0.10, -0.02),
     },
     novel={
         "standard": (-0.04, 0),
@@ -301,6 +302,7 @@ FURTHER = dict(  # {text: {system: between what one rate further was expected ah
         "bov": (-0.01, 0.01),
         "row2": (-0.13, -0.05),
         "row11": (-0.13, -0.05),
+        "engram": (-0.10, -0.02),
     },
 )
 

@@ -476,6 +476,12 @@ AT_CHOSEN_RATES = dict(
         title.FRESH[:5],
         title.EXPECTED_OPEN_AT_ITS_BEST,
     ),
+    engram_at_its_best=(
+        "Engram, which reads a table into the stream, at the rates that it chose",
+        title.ENGRAM_AT_ITS_BEST,
+        title.FRESH[:5],
+        title.EXPECTED_ENGRAM_AT_ITS_BEST,
+    ),
 )
 for question, (what, cells, seeds, expected) in AT_CHOSEN_RATES.items():
     for name, base in title.BASE_OF.items():
