@@ -82,12 +82,16 @@ def of_more_tokens():
 
 
 def of_the_ranking():
-    """Three systems that two texts order in two ways."""
+    """Systems that two texts order in two ways."""
     rows = {
         at_best.CALLED_HERE[plan]: {text: at_best.lead(text, plan) for text in TEXTS}
-        for plan in ("bov-fixed", "row8", "denseformer")
+        for plan in ("bov-fixed", "engram", "row8", "denseformer")
     }
     return text_beside_text(rows, "each at its best rates, over `standard`")
+
+
+def of_engram_on_the_novel():
+    return row_in_words(at_best.lead("novel", "engram"))
 
 
 def of_query_key_value():
@@ -107,6 +111,7 @@ ONE_OVER_ANOTHER = {  # both have their best rates, on the same fresh seeds
     ("row13", "row8"): "V beside x0 W_V with learned weights, over x0 W_V alone",
     ("row13", "row9"): "the same, over x0 W_V alone with a learned gain",
     ("row11", "row5"): "V beside the first layer's V with learned weights, over that alone",
+    ("engram", "bov-fixed"): "Engram, over tables in V with a fixed gain",
     ("bov-fixed", "bov-keep"): "tables alone, over tables beside V",
     ("bov", "bov-fixed"): "a learned gain of tables, over one fixed at 1",
     ("row9", "row8"): "a learned gain of x0 W_V, over none",

@@ -21,7 +21,7 @@ from scipy import stats
 from minimal.compare import intervals
 
 UP_TO_TWELVE = "no one two three four five six seven eight nine ten eleven twelve"
-COUNTS = f"{UP_TO_TWELVE} thirteen fourteen fifteen sixteen".split()
+COUNTS = f"{UP_TO_TWELVE} thirteen fourteen fifteen sixteen seventeen".split()
 
 SETTING = ("corpus", "steps", "batch", "rows", "evaluate")  # what is asked beside plan and changes
 

@@ -302,7 +302,7 @@ def readme_and_three_notebooks_tell_what_stays_at_each_systems_best_rates():
     keep_v = [at_best.lead("novel", plan) for plan in ("denseformer", "neutreno", "row13")]
     so = so and {asked.standing(row) for row in keep_v} == {"ahead"}
     by = sorted(leads.number(row["difference"]) for row in keep_v)
-    keepers = f"and three of standard's size that keep V lead by {by[0]} to {by[-1]}."
+    keepers = f"and three of standard's size that keep V lead by {by[0]} to {by[-1]};"
     more = f"on the novel, SVFormer is behind, {keepers}"
     so = so and f"{against} {more}" in front_page()
     means = {plan: [float(row["difference"]) for row in rows] for plan, rows in found.items()}
@@ -383,6 +383,23 @@ def notebooks_04_and_09_tell_of_rivals_at_best_rates():
     so = so and "not clearly more than these at finer rates" in notebook("09")
     so = so and asked.standing(finer) == "open"
     return dict(so=so, apart=apart)
+
+
+@said
+def readme_and_notebooks_09_and_13_tell_of_engram_at_best_rates():
+    """A table of the last ids read into the stream: ahead of one by one id in V on the novel."""
+    over = [at_best.lead(text, "engram") for text in TEXTS]
+    tables = at_best.later_on_each("engram", "bov-fixed")
+    so = {asked.standing(row) for row in over} == {"ahead"}
+    so = so and [asked.standing(row) for row in tables.values()] == ["open", "ahead"]
+    code, novel = (leads.number(row["difference"]) for row in over)
+    so = so and f"Engram, which is larger, leads by {novel} there." in notebook("09")
+    so = so and f"Engram, which is larger, keeps V and leads by {novel}." in front_page()
+    words = f"leads `standard` by {code} nats on code and by {novel} on the novel. It is ahead"
+    so = so and words in notebook("13")
+    words = f"by one id in $V$ by {leads.number(tables['novel']['difference'])} on the novel;"
+    so = so and words in notebook("13")
+    return dict(so=so) | {text: leads.row_in_words(row) for text, row in tables.items()}
 
 
 @said
