@@ -394,7 +394,7 @@ def readme_and_notebooks_09_and_13_tell_of_engram_at_best_rates():
     so = so and [asked.standing(row) for row in tables.values()] == ["open", "ahead"]
     code, novel = (leads.number(row["difference"]) for row in over)
     so = so and f"Engram, which is larger, leads by {novel} there." in notebook("09")
-    so = so and f"Engram, which is larger, keeps V and leads by {novel}." in front_page()
+    so = so and f"Engram, larger, keeps V and leads by {novel}." in front_page()
     words = f"leads `standard` by {code} nats on code and by {novel} on the novel. It is ahead"
     so = so and words in notebook("13")
     words = f"by one id in $V$ by {leads.number(tables['novel']['difference'])} on the novel;"
