@@ -37,7 +37,7 @@ def test_one_system_over_another_is_told_where_both_have_rates_of_their_own(monk
 def test_every_small_table_has_both_texts():
     tables = (
         findings.at_which_rates,
-        findings.of_the_token,
+        findings.of_values_of_the_token,
         findings.of_number_and_gradient,
         findings.of_keeping_v,
         findings.of_more_tokens,

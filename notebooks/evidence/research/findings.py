@@ -30,7 +30,7 @@ def at_which_rates():
     return text_beside_text(rows, "rates tried")
 
 
-def of_the_token():
+def of_values_of_the_token():
     """Values of the token at the size of standard, as tables, and in a model trained with V."""
     rows = {
         "x0 W_V in all twelve layers, over `standard`": dose.answer_leads(),
