@@ -54,6 +54,14 @@ def test_who_leads_where_is_told_for_whoever_does_not_see_the_picture(record):
     assert "SVFormer" not in [*shown, at_best.who_leads_where(["svformer"])] and len(shown) == 4
 
 
+def test_how_alike_two_texts_order_the_systems_is_a_rank_correlation(record):
+    record("code")
+    record("novel")
+    assert at_best.ordered_alike() == "1.00"
+    record("novel", **{plan: -lead for plan, lead in LEADS.items()})
+    assert at_best.ordered_alike() == "−1.00"
+
+
 def test_what_was_foretold_meets_what_came(record):
     record("code", svformer=0.005)
     lines = came_of(at_best)

@@ -10,7 +10,14 @@ from typing import NamedTuple
 from course.markdown import table
 from evidence.research import answer, asked, pairs, states
 from evidence.research.asked import NAMED
-from evidence.research.leads import COUNTS, from_to, number, row_in_words, signed
+from evidence.research.leads import (
+    COUNTS,
+    from_to,
+    number,
+    rank_correlation,
+    row_in_words,
+    signed,
+)
 from evidence.research.names import NAMES
 from evidence.research.title import MARGIN, WIDENED
 
@@ -202,6 +209,12 @@ def picture():
     xlabel = "each at its own best rates: nats ahead of standard; filled: clear of zero"
     fig = answer.beside(panels, title, xlabel)
     return fig, f"{title}. {who_leads_where()}"
+
+
+def ordered_alike():
+    """How alike the two texts order these systems, as a rank correlation."""
+    means = ([lead(text, plan)["difference"] for plan in told_systems()] for text in texts())
+    return number(rank_correlation(*means), 2)
 
 
 def at_their_rates():

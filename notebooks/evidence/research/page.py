@@ -116,7 +116,7 @@ def wrapped(text):
 
 
 def one_block(block):
-    if re.match(r"[#|`<!]|```", block) or "\n|" in block or block.startswith("    "):
+    if re.match(r"[#|<!]|```", block) or "\n|" in block or block.startswith("    "):
         return block
     how = dict(width=WIDTH, break_long_words=False, break_on_hyphens=False)
     parts = re.split(r"\n(?=- )", block)
