@@ -136,6 +136,7 @@ MOVED = {  # a module's name in a recorded command -> its name today
 
 
 TEXT = re.compile(r"_(code|novels?)$")
+FAMILIES = ("tuning", "at_its_best")  # the rates of a system, and what it does with them
 
 
 def recorded():
@@ -152,15 +153,18 @@ def recorded():
         if len(together) == 1:
             parts += one_file(together[0], "h2")
             continue
-        parts.append(f'<h2 id="about_{question}">{question}: {len(together)} texts</h2>')
+        what = "files" if question in FAMILIES else "texts"
+        parts.append(f'<h2 id="about_{question}">{question}: {len(together)} {what}</h2>')
         for name in together:
             parts += one_file(name, "h3")
     return "\n".join(parts)
 
 
 def asked_in(name):
-    """The question of a file: its name less the text to which it was put."""
-    return TEXT.sub("", name)
+    """The question of a file: its name less the text to which it was put, or the family to which
+    questions of many systems belong."""
+    question = TEXT.sub("", name)
+    return next((family for family in FAMILIES if family in question), question)
 
 
 def by_question(name):

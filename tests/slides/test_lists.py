@@ -49,6 +49,7 @@ def test_files_that_put_one_question_to_two_texts_share_a_heading_and_keep_their
     at = addresses.index("about_dose")
     assert found[at : at + 3] == [("2", "about_dose"), ("3", "dose_code"), ("3", "dose_novel")]
     assert ("2", "critical_point") in found, "a file that is alone has a heading of its own"
+    assert ("2", "about_tuning") in found and ("3", "tuning_bank_code") in found
 
 
 def test_numbers_of_a_table_stay_on_one_line_and_words_do_not():
