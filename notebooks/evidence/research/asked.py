@@ -10,6 +10,7 @@ dose, who, content, at_best and own_mixtures ask one question each.
 
 from functools import partial
 
+from course.markdown import table
 from evidence.research import leads, pairs
 from evidence.research.leads import as_row_with_rows, row_in_words
 from evidence.research.title import MARGIN, TEXTS
@@ -59,6 +60,13 @@ def standing(row):
 def on_each(leads_, by=""):
     """{text: a lead} in words, code first."""
     return " and ".join(f"{by}{row_in_words(row)} on {NAMED[text]}" for text, row in leads_.items())
+
+
+def text_beside_text(rows, head):
+    """A table of {words: {text: a lead}}, a line each, code first; all have the same texts."""
+    lines = [[words, *map(row_in_words, by_text.values())] for words, by_text in rows.items()]
+    texts_ = next(iter(rows.values()))
+    return table([head, *(NAMED[text] for text in texts_)], lines)
 
 
 def named_if_alone(claim, told):

@@ -15,7 +15,6 @@ from evidence.research.leads import (
     from_to,
     number,
     rank_correlation,
-    row_in_words,
     signed,
 )
 from evidence.research.names import NAMES
@@ -219,11 +218,8 @@ def ordered_alike():
 
 def at_their_rates():
     """Leads over standard, text beside text."""
-    lines = []
-    for plan in told_systems():
-        words = (row_in_words(lead(text, plan)) for text in texts())
-        lines.append([CALLED_HERE[plan], *words])
-    return table(["ahead of `standard`", *(NAMED[text] for text in texts())], lines)
+    rows = {CALLED_HERE[plan]: later_on_each(plan) for plan in told_systems()}
+    return asked.text_beside_text(rows, "ahead of `standard`")
 
 
 def finer_standard():
@@ -290,7 +286,7 @@ def foretold_of_wide():
 # ---- systems that were tuned later ---------------------------------------------------------------
 
 
-def later_on_each(plan, over):
+def later_on_each(plan, over="standard"):
     """{text: how far a system is ahead of another}, where one or both were tuned later."""
     grids = {question_of(one) for one in (plan, over)} - {"at_its_best"}
     both = [text for text in texts() if all(text in texts_beside(grid) for grid in grids)]
@@ -342,7 +338,7 @@ def later_in_words(plan, over):
 
 def on_the_texts(plan):
     """How far it is ahead of standard, on each text, in words."""
-    return asked.on_each({text: lead(text, plan) for text in texts()})
+    return later_in_words(plan, "standard")
 
 
 def for_a_slide(plan):

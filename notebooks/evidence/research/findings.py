@@ -5,17 +5,9 @@ that its own module names; here is chosen only what a reader needs to see.
 """
 
 from course.markdown import table
-from evidence.research import answer, asked, at_best, content, dose, leads, mean_values, who
-from evidence.research.leads import row_in_words
+from evidence.research import answer, at_best, content, dose, leads, mean_values, who
+from evidence.research.asked import text_beside_text
 from evidence.research.title import TEXTS
-
-
-def text_beside_text(rows, over, texts=TEXTS):
-    """A line a comparison: {words: {text: how far the first is ahead of the second}}."""
-    lines = []
-    for words, by_text in rows.items():
-        lines.append([words, *(row_in_words(by_text[text]) for text in texts)])
-    return table([over, *(asked.NAMED[text] for text in texts)], lines)
 
 
 def at_which_rates():
@@ -84,14 +76,10 @@ def of_more_tokens():
 def of_the_ranking():
     """Systems that two texts order in two ways."""
     rows = {
-        at_best.CALLED_HERE[plan]: {text: at_best.lead(text, plan) for text in TEXTS}
+        at_best.CALLED_HERE[plan]: at_best.later_on_each(plan)
         for plan in ("bov-fixed", "engram", "row8", "denseformer")
     }
     return text_beside_text(rows, "each at its best rates, over `standard`")
-
-
-def of_engram_on_the_novel():
-    return row_in_words(at_best.lead("novel", "engram"))
 
 
 def of_query_key_value():
@@ -127,4 +115,4 @@ def one_over_another():
         for both, words in ONE_OVER_ANOTHER.items()
         if set(both) <= set(at_best.told_systems())
     }
-    return text_beside_text(rows, "each at its own best rates, ahead", at_best.texts())
+    return text_beside_text(rows, "each at its own best rates, ahead")

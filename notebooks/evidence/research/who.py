@@ -40,9 +40,9 @@ def where():
 # ---- the answer ----------------------------------------------------------------------------------
 
 
-def standings(door):
-    """What this part of the token alone, in all layers, shows on each text."""
-    return [standing(lead(text, EVERYWHERE[door])) for text in texts()]
+def standings(door, where=EVERYWHERE):
+    """What this part of the token alone, in all layers or elsewhere, shows on each text."""
+    return [standing(lead(text, where[door])) for text in texts()]
 
 
 def heading():
@@ -61,11 +61,7 @@ def who_is_behind():
 
 def alone_in_the_last_third():
     """Who loses there by itself, if any of the three does on any text."""
-    loses = [
-        door
-        for door in PARTS
-        if "behind" in {standing(lead(text, LAST_THIRD[door])) for text in texts()}
-    ]
+    loses = [door for door in PARTS if "behind" in standings(door, LAST_THIRD)]
     if not loses:
         return "In the last third none of the three is shown to lose by itself"
     return f"In the last third {named(loses)} made from the token lose by themselves, too"

@@ -190,7 +190,7 @@ def leads_of_tables_on_code_grow_and_shrink_long_before_the_end_on_the_novel():
     return dict(so=so) | about
 
 
-KEEPERS = ("neutreno", "row13")  # of V, with leads on the novel
+KEEPERS = ("neutreno", "row13", "denseformer")  # of V, as large as standard, ahead on the novel
 
 
 def of_dose(*cells):
@@ -299,7 +299,7 @@ def readme_and_three_notebooks_tell_what_stays_at_each_systems_best_rates():
     so = so and all(shown[plan][1] in ("open", "level") for plan in ("resformer", "row8"))
     so = so and shown["svformer"] == ["open", "behind"]
     against = "At best rates neither ResFormer nor x₀ W<sub>V</sub> in the last third leads clearly"
-    keep_v = [at_best.lead("novel", plan) for plan in ("denseformer", "neutreno", "row13")]
+    keep_v = [at_best.lead("novel", plan) for plan in KEEPERS]
     so = so and {asked.standing(row) for row in keep_v} == {"ahead"}
     by = sorted(leads.number(row["difference"]) for row in keep_v)
     keepers = f"and three of standard's size that keep V lead by {by[0]} to {by[-1]};"
@@ -362,9 +362,7 @@ def notebooks_04_and_09_tell_of_rivals_at_best_rates():
     there x0 W_V in all layers is not clearly ahead of NeuTRENO, and clearly behind DenseFormer."""
     dense = at_best.later_on_each("resformer", "denseformer").values()
     neutreno = at_best.later_on_each("neutreno", "resformer").values()
-    over_all_layers = [
-        at_best.lead("novel", plan, "x0-v") for plan in ("neutreno", "row13", "denseformer")
-    ]
+    over_all_layers = [at_best.lead("novel", plan, "x0-v") for plan in KEEPERS]
     shown = [asked.standing(row) for row in (*dense, *neutreno, *over_all_layers)]
     so = shown == ["ahead", "behind", "behind", "ahead", "open", "open", "ahead"]
     apart = [leads.number(abs(row["difference"])) for row in (*dense, *neutreno)]
@@ -372,12 +370,10 @@ def notebooks_04_and_09_tell_of_rivals_at_best_rates():
     turned = "it is behind ResFormer on code by {} and ahead of it on the novel by {}."
     words = f"{over_dense} NeuTRENO changes places: {turned}"
     so = so and words.format(*apart) in notebook("04")
-    ahead = [leads.number(at_best.lead("novel", plan)["difference"]) for plan in KEEPERS]
-    words = "leads there by {}, and row 13, which keeps it too, by {}; neither is told".format(
-        *ahead
-    )
+    ahead = (at_best.lead("novel", plan)["difference"] for plan in KEEPERS)
+    first, second, further = map(leads.number, ahead)
+    words = f"leads there by {first}, and row 13, which keeps it too, by {second}; neither is told"
     so = so and words in notebook("09")
-    further = leads.number(at_best.lead("novel", "denseformer")["difference"])
     so = so and f"leads by {further}, clearly more than all twelve layers" in notebook("09")
     finer = asked.lead("fair_finer", "novel", "x0-v", "denseformer", of="at_its_best")
     so = so and "not clearly more than these at finer rates" in notebook("09")
