@@ -333,10 +333,10 @@ def hours(notebooks, units):
 def told(text, notebooks, units):
     """A page with the minutes of its table and the hours of its ways as they are counted now."""
     for name, time in notebooks.items():
-        row = re.compile(rf"(\(notebooks/{name}\) \| [^|]+\| )(\d+) \+ (\d+) \+ (\d+)( \|)")
+        row = re.compile(rf"(\(notebooks/{name}\) \| [^|]+\| )(\d+) \| (\d+) \| (\d+)( \|)")
         found = row.search(text)
         if found and not tells(Time(*map(int, found.groups()[1:4])), time):
-            text = row.sub(rf"\g<1>{time.core} + {time.writing} + {time.deeper}\5", text)
+            text = row.sub(rf"\g<1>{time.core} | {time.writing} | {time.deeper}\5", text)
     for words, number in hours(notebooks, units).items():
         row = re.compile(rf"({words}\s)\((\d+) hours\)")
         found = row.search(text)

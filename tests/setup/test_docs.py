@@ -118,9 +118,9 @@ def test_readme_is_told_new_minutes_by_a_command():
     books = {"01_attention.ipynb": clock.Time(60, 60, 60)} | dict.fromkeys(
         "abcd", clock.Time(0, 0, 0)
     )
-    text = "[x](notebooks/01_attention.ipynb) | Who? | 4 + 5 + 6 |\nAll notebooks (9 hours)"
+    text = "[x](notebooks/01_attention.ipynb) | Who? | 4 | 5 | 6 |\nAll notebooks (9 hours)"
     assert clock.told(text, books, dict(hw01_attention=60)) == (
-        "[x](notebooks/01_attention.ipynb) | Who? | 60 + 60 + 60 |\nAll notebooks (3 hours)"
+        "[x](notebooks/01_attention.ipynb) | Who? | 60 | 60 | 60 |\nAll notebooks (3 hours)"
     )
 
 
@@ -133,7 +133,7 @@ def test_a_few_sentences_more_change_no_minute_and_many_do():
         assert clock.with_time(head, time) == head
     for time in (clock.Time(51, 9, 20), clock.Time(40, 9, 0)):
         assert clock.with_time(head, time) == head.replace(str(clock.said(head)), str(time))
-    row = "[x](notebooks/01_attention.ipynb) | Who? | 40 + 9 + 20 |"
+    row = "[x](notebooks/01_attention.ipynb) | Who? | 40 | 9 | 20 |"
     books = {"01_attention.ipynb": clock.Time(43, 9, 21)}
     books |= dict.fromkeys("abcd", clock.Time(0, 0, 0))
     assert clock.told(row, books, dict(hw01_attention=60)) == row
@@ -203,6 +203,14 @@ def test_the_letters_of_the_first_drawing_are_12_pixels_in_a_column_of_a_forge()
     wide = float(re.search(r'<svg[^>]* width="(\d+)"', drawing)[1])
     letters = [float(size) for size in re.findall(r'font-size="([\d.]+)"', drawing)]
     assert len(letters) > 20 and min(letters) * min(1, COLUMN / wide) >= 12
+
+
+def test_a_notebook_has_one_title_in_readme_and_on_its_first_line():
+    rows = re.findall(r"^\| \[(.*?)\]\((notebooks/\S+\.ipynb)\)", README.read_text(), flags=re.M)
+    assert len(rows) == 15
+    for title, path in rows:
+        first = nbformat.read(ROOT / path, 4).cells[0].source.partition("\n")[0]
+        assert first == "# " + title.replace(" ", " · ", 1), path
 
 
 @pytest.mark.site

@@ -436,9 +436,9 @@ def test_the_first_drawing_is_tall_on_a_phone_and_as_wide_as_the_screen(browser,
         "(e => [e.currentSrc.split('/').pop(), e.getBoundingClientRect().width / e.naturalWidth])"
     )
     for size, file, least in (
-        (DESK, "three.svg", 0.6),
-        (TABLET, "three-tall.svg", 1),
-        (PHONE, "three-tall.svg", 0.65),  # letters of 13 pixels are more than 8
+        (DESK, "moving.svg", 0.6),
+        (TABLET, "moving-tall.svg", 1),
+        (PHONE, "moving-tall.svg", 0.65),  # letters of 12 pixels are about 8
     ):
         shown, scale = resized(reader, size).run(f"{told}(document.querySelector('.map img'))")
         assert shown == file and least <= scale <= 1, (size, shown, scale)
@@ -452,7 +452,7 @@ def test_the_first_drawing_is_tall_on_a_phone_and_as_wide_as_the_screen(browser,
 def test_drawings_of_the_front_page_have_the_paper_of_the_page(browser, site, system, tmp_path):
     """Of the page's own theme, which the reader may choose against her system's."""
     drawings = {
-        "index.html": ["figures/three.svg"],
+        "index.html": ["figures/moving.svg"],
         "beside.html": ["figures/systems.svg", "figures/recorded.svg"],
     }
     for at, theme in itertools.product(drawings, ("light", "dark")):
