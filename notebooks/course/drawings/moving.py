@@ -5,8 +5,8 @@ from course.drawings.systems import HEIGHT, WIDTH, frame, own_arrow, value_box, 
 
 LEFT, RIGHT, TOP, FLOOR = 60, 372, 74, 268  # the panel of the curves, in pixels
 
-# A turn of twelve seconds: the arrow leaves the stream, then the second curve is drawn. Where motion
-# is not wanted the picture is its own last moment: the old arrow dashed, both curves there.
+# In twelve seconds the arrow leaves the stream, then the second curve is drawn. Where motion is not
+# wanted the picture is its own last moment: the old arrow dashed, both curves there.
 MOTION = """<style>
 .before { stroke-dasharray: 5 4; opacity: 0.35; }
 .drawn { stroke-dasharray: 1000; stroke-dashoffset: 0; }

@@ -142,7 +142,8 @@ PICTURES = {
     "recorded-tall.svg": (recorded_tall, RECORDED_TOLD),
 }
 
-FROM_RECORDS = ("moving.svg", "moving-tall.svg", "recorded.svg", "recorded-tall.svg")  # the others are drawn from plans alone
+# the others are drawn from plans alone
+FROM_RECORDS = ("moving.svg", "moving-tall.svg", "recorded.svg", "recorded-tall.svg")
 
 # of the pages of findings: what returns (figure, alt text), or None before its grids are whole
 FINDINGS = {
