@@ -138,7 +138,7 @@ def build(out, copies, profile, deck_copies, printing=True):
     row(exercises)
 
     # what leads to them
-    put("index.html", page.COURSE, front.front(decks, printed), broad=True)
+    put("index.html", page.COURSE, front.front(decks, printed, copies, out), broad=True)
     for source, at, name in BESIDE:
         put(at, name, markdown(source, at), broad=True)
     (out / "404.html").write_text(lost(groups), encoding="utf-8")
@@ -211,7 +211,7 @@ def put_decks(folder, copies):
         at = f"slides/{path.stem}.html"
         text = relink(deck.html(talk, "../assets"), f"slides/{path.name}", at)
         tags = preview.tags(page.plain(decks[path.stem]), text.partition("<body>")[2], at)
-        back = f'{tags}\n</head><body><a class="back" href="index.html">course</a>'
+        back = f'{tags}\n</head><body><nav><a class="back" href="index.html">course</a></nav>'
         text = text.replace("</head><body>", back, 1)
         (folder / f"{path.stem}.html").write_text(text, encoding="utf-8")
         found += search.deck_entries(at, page.plain(decks[path.stem]), text)

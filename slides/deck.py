@@ -107,9 +107,9 @@ def html(notebook, assets="assets"):
 <html lang="en"><head>
 {page.head(page.title(notebook, "slides"), assets, "reveal.css", "deck.css")}
 </head><body>
-<div class="reveal"><div class="slides">
+<main class="reveal"><div class="slides">
 {sections}
-</div></div>
+</div></main>
 <script src="{assets}/reveal.js"></script><script src="{assets}/notes.js"></script>
 <script src="{assets}/deck.js" defer></script>
 </body></html>

@@ -1,5 +1,6 @@
 """What leads to the notebooks, decks and units? The front page and the lists."""
 
+import base64
 import html
 import re
 
@@ -38,7 +39,22 @@ def unit(path):
     )
 
 
-def card(path, decks, printed):
+PICTURE = re.compile(r'<img[^>]*src="data:image/(svg\+xml|png);base64,([^"]+)"')
+
+
+def thumbnail(copy, folder):
+    """The first picture of an executed notebook as a file of its card; without one, nothing."""
+    for cell in nbformat.read(copy, 4).cells if copy else ():
+        for output in cell.get("outputs", ()):
+            if found := PICTURE.search(output.get("data", {}).get("text/html", "")):
+                file = folder / f"{copy.stem}.{found[1].removesuffix('+xml')}"
+                folder.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(base64.b64decode(found[2]))
+                return f'<img class="thumb" src="{folder.name}/{file.name}" alt="" loading="lazy">'
+    return ""
+
+
+def card(path, decks, printed, picture=""):
     about, stem = unit(path), path.stem
     links = []
     if stem in decks:
@@ -52,12 +68,19 @@ def card(path, decks, printed):
     heading = f'<h3><a href="notebooks/{stem}.html">{name}</a></h3>'
     time = f'<span class="soft">{about["time"]}</span>' if about["time"] else ""
     told = " · ".join(filter(None, [time, *links]))
-    return f'<li>{heading}{claim}<p class="links">{told}</p></li>'
+    return f'<li>{picture}{heading}{claim}<p class="links">{told}</p></li>'
 
 
-def front(decks, printed):
+def side_paths(readme):
+    """The names of the notebooks that README lists as side paths."""
+    _, _, below = readme.partition("**Side paths**")
+    return set(re.findall(r"\(notebooks/(\S+\.ipynb)\)", below))
+
+
+def front(decks, printed, copies, out):
     """The front page: what the course is, its notebooks, how to start."""
-    told = sections((ROOT / "README.md").read_text(encoding="utf-8"))
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    told = sections(readme)
     shown = ("What is found so far", "Two commands", "To ask, to cite, to reuse")
     lost = [name for name in shown if name not in told]
     if lost:
@@ -78,14 +101,19 @@ def front(decks, printed):
     ways = page.markdown_html(beside["How long do you have?"])
     ways = relink(f"<h2>How long do you have?</h2>{ways}", "notebooks/README.md", "index.html")
     from_readme = lambda *names: relink("\n".join(map(words, names)), "README.md", "index.html")
-    cards = "".join(card(path, decks, printed) for path in run.chosen([]))
+    aside = side_paths(readme)
+    cards = {True: [], False: []}
+    for path in run.chosen([]):
+        picture = thumbnail(copies.get(path), out / "thumbnails")
+        cards[path.name in aside].append(card(path, decks, printed, picture))
     start = (
         f'<p class="start"><a class="button" href="{FIRST}">Start reading</a> '
         f'<a href="{NEXT}">or go straight to attention</a></p>'
     )
     return (
         f"<h1>{page.COURSE}</h1>{after_first_paragraph(from_readme(''), start)}"
-        f'<h2 id="notebooks">The course</h2><ul class="units">{cards}</ul>'
+        f'<h2 id="notebooks">The course</h2><ul class="units">{"".join(cards[False])}</ul>'
+        f'<h2 id="side">Side paths</h2><ul class="units aside">{"".join(cards[True])}</ul>'
         f"{ways}{from_readme(*shown)}"
     )
 

@@ -17,11 +17,10 @@ from slides import page
 PREDICT = "> **Predict.**"
 GUESS = re.compile(r"^guess\w*(, *guess\w*)* *=.*\bNone\b.*$", flags=re.M)
 GUESS_NAME = re.compile(r"\bguess\w*")
-KEPT_AS = re.compile(r'(?<=data-guess=")\w+')
+KEPT_AS = re.compile(r'data-(guess|said)="(\w+)"')
 TURN = re.compile(r"^(?:> )?\*\*Your turn\*\*.*\Z", flags=re.M | re.S)
 IMPORTS = re.compile(r"(import|from) \w")
 CUT = re.compile(r"^(?=#+ |> \*\*Predict|(> )?\*\*Your turn)", flags=re.M)  # what no fold may hide
-UNSAID = re.compile(r" \(you said None( and None)*\)")  # nobody was asked when the page was made
 SYSTEM_IS_DARK = "@media (prefers-color-scheme: dark)"  # what a piece to move asks
 PAGE_IS_DARK = ':root[data-theme="dark"]'  # what it is asked here, where the reader may choose
 PRINTED = re.compile(r'<pre class="output">(.*?)</pre>', flags=re.S)
@@ -174,19 +173,47 @@ def guess_box(cell):
             )
         if hint.strip():
             rows.append(f'<span class="soft">{html.escape(hint.strip())}</span>')
-    return f'<div class="guess">{"".join(rows)}</div>'
+    return f'<div class="guess">{"".join(rows)}<span class="soft" role="status"></span></div>'
 
 
 def numbered(made):
-    """A name that is asked for again is another guess: the browser keeps it as name-2."""
+    """A name that is asked for again is another guess: the browser keeps it as name-2, and what
+    comes out after it answers that one."""
     asked = collections.Counter()
 
-    def turn(name):
-        asked[name[0]] += 1
-        count = asked[name[0]]
-        return name[0] if count == 1 else f"{name[0]}-{count}"
+    def turn(found):
+        what, name = found.groups()
+        asked[name] += what == "guess"
+        named = name if asked[name] < 2 else f"{name}-{asked[name]}"
+        return f'data-{what}="{named}"'
 
     return KEPT_AS.sub(turn, made)
+
+
+def answers(cell):
+    """[(question, name of the guess)] of what a cell answers by course.diary.answer."""
+    calls = (node for node in ast.walk(ast.parse(cell.source)) if isinstance(node, ast.Call))
+    found = []
+    for call in calls:
+        if getattr(call.func, "id", "") != "answer" or len(call.args) < 3:
+            continue
+        question, _, guess = call.args[:3]
+        if isinstance(question, ast.Constant) and isinstance(guess, ast.Name):
+            found.append((question.value, guess.id))
+    return found
+
+
+def beside_guesses(cell, made):
+    """What a cell printed; behind each answer there is room for what the reader guessed."""
+    if "answer(" not in cell.source:
+        return made
+    for question, name in answers(cell):
+        line = re.compile(rf"({re.escape(html.escape(question, quote=False))}: )([^<\n]*)")
+        room = lambda found, name=name: (
+            f'{found[1]}{found[2]}<span data-said="{name}" data-truth="{found[2].strip()}"></span>'
+        )
+        made = line.sub(room, made, count=1)
+    return made
 
 
 # ---- one cell ------------------------------------------------------------------------------------
@@ -229,8 +256,8 @@ def outputs_html(cell):
     if "remove-output" in tags(cell) or checks_turn(cell):
         return ""
     made = "\n".join(map(page.output_html, cell.get("outputs", [])))
-    made = UNSAID.sub("", made).replace(SYSTEM_IS_DARK, PAGE_IS_DARK)
-    return PRINTED.sub(lambda found: printed_html(found[1]), made)
+    made = made.replace(SYSTEM_IS_DARK, PAGE_IS_DARK)
+    return beside_guesses(cell, PRINTED.sub(lambda found: printed_html(found[1]), made))
 
 
 def printed_html(text):

@@ -119,7 +119,11 @@ def ends_sentence(text):
 
 
 COURSE = "Where do the values come from?"
-ICON = (  # the thick arrow of the value
+MARK = (  # the thick arrow of the value, beside the course's name
+    '<svg viewBox="0 0 16 16" aria-hidden="true"><path d="M8 15V4M3 8l5-6 5 6" fill="none" '
+    'stroke="var(--mark)" stroke-width="3"/></svg>'
+)
+ICON = (  # the same on a tab
     "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E"
     "%3Cpath d='M8 15V4M3 8l5-6 5 6' fill='none' stroke='%23c1440e' stroke-width='3'/%3E%3C/svg%3E"
 )

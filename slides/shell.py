@@ -62,7 +62,7 @@ def header(at, here):
         links += f'<a class="part" href="{relative(to, at)}"{current}>{word}</a>'
     return f"""<header><nav aria-label="Course">
 <button id="menu" type="button" aria-controls="chapters" aria-expanded="false">☰ Chapters</button>
-<a class="home" href="{relative("index.html", at)}">{page.COURSE}</a>{links}
+<a class="home" href="{relative("index.html", at)}">{page.MARK}{page.COURSE}</a>{links}
 <button id="find" type="button" aria-label="Search ( / )"><span class="wide">Search <kbd>/</kbd>
 </span><svg class="narrow" viewBox="0 0 20 20" width="20" aria-hidden="true"><path fill="none"
 stroke="currentColor" stroke-width="2" d="M13 13l5 5M8.5 14.5a6 6 0 1 1 0-12 6 6 0 0 1 0 12z"/>

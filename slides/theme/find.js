@@ -6,7 +6,7 @@
 // One line, one thing. Words of a name stand together; commas part the names.
 const SAME = `
   kv cache, kvcache
-  positional encoding, position encoding, positional embedding, position embedding, rope, rotary
+  positional encoding, position encoding, positional embedding, position embedding, rope, rotary embedding, rotary
   backprop, backpropagation, backward pass, backward
   apple silicon, macos, mac, macbook, mps
   windows, microsoft, wsl
@@ -16,6 +16,12 @@ const SAME = `
   tokenizer, byte pair encoding, bpe
   skip connection, residual stream, residual
   grouped query attention, gqa, grouped heads
+  multi head attention, mha, heads
+  perplexity, bits per byte, loss
+  speedrun, modded nanogpt
+  p value, significance, significant
+  copyright, licence, license
+  softmax qk sqrt, scaled dot product attention, attention
   multi query attention, mqa
   latent attention, mla
   lookup table, embedding table, value embedding
@@ -27,7 +33,6 @@ const SAME = `
   error bar, confidence interval, interval
   random seed, seed
   cite, citation, bibtex
-  licence, license
   teacher, instructor, ta
   grading, grade, marking
   sliding window, local attention

@@ -104,11 +104,35 @@ for (const pre of all("main pre:not(.output)")) {
   box.append(pre, button);
 }
 
-// guesses stay on this machine
+// guesses stay on this machine; Enter opens what came out, and the guess stands beside it
+const isNumber = text => text.trim() !== "" && Number.isFinite(Number(text.replace(",", ".").replace("−", "-")));
 for (const guess of all("[data-guess]")) {
   const name = `guess ${location.pathname.split("/").pop()} ${guess.dataset.guess}`;
+  const rooms = all(`[data-said="${guess.dataset.guess}"]`);
+  const status = guess.closest(".guess").querySelector("[role=status]");
+  const tell = () => {
+    const said = guess.value.trim();
+    for (const room of rooms) room.textContent = said ? `. You said ${said}.` : "";
+  };
   guess.value = kept(name) ?? "";
-  guess.addEventListener("input", () => keep(name, guess.value));
+  tell();
+  guess.addEventListener("input", () => { keep(name, guess.value); status.textContent = ""; tell(); });
+  guess.addEventListener("keydown", event => {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    if (rooms[0] && isNumber(rooms[0].dataset.truth) && !isNumber(guess.value)) {
+      status.textContent = `A number is wanted; ${guess.value.trim() ? `“${guess.value.trim()}” is none.` : "write one."}`;
+      return;
+    }
+    const inputs = [...guess.closest(".guess").querySelectorAll("input")];
+    const next = inputs[inputs.indexOf(guess) + 1];
+    if (next && !next.value) return next.focus();
+    const held = all("details.held").find(box => guess.compareDocumentPosition(box) & Node.DOCUMENT_POSITION_FOLLOWING);
+    status.textContent = "Kept on this machine.";
+    if (!held) return;
+    held.open = true;
+    held.querySelector("summary").focus();
+  });
 }
 
 // claims by verdict

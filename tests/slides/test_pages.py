@@ -51,9 +51,17 @@ def test_what_answers_a_prediction_waits_until_it_is_asked_for():
     assert 'data-guess="guess_hot"' in page and "degrees" in page
 
 
-def test_a_page_does_not_say_what_nobody_said():
-    page = body(ran("x = 1", "water 0.5 (you said None), girl 1 (you said None and None)"))
-    assert "water 0.5, girl 1" in page and "None" not in page
+def test_behind_an_answer_there_is_room_for_what_the_reader_guessed():
+    page = body(
+        text("> **Predict.** How hot?"),
+        ran("guess_hot = None"),
+        ran('answer("paper: heat", 451, guess_hot)', "paper: heat: 451\nand more: 2"),
+        text("Again?\n\n> **Predict.** How cold?"),
+        ran("guess_hot = None"),
+        ran('answer("ice: heat", 0, guess_hot, form="d")', "ice: heat: 0"),
+    )
+    rooms = re.findall(r'(\d+)<span data-said="([^"]+)" data-truth="([^"]+)"></span>', page)
+    assert rooms == [("451", "guess_hot", "451"), ("0", "guess_hot-2", "0")]
 
 
 def test_nothing_waits_where_nothing_was_guessed():
