@@ -6,7 +6,7 @@ import tomllib
 from course import CHECKOUT
 
 BESIDE = "**Beside it.** "  # in the head of a notebook, before its links
-EXECUTED = "[Notebook 00, executed](notebooks/read/00_start_here.md)"  # in README
+EXECUTED = "[Notebook 00 with its pictures](notebooks/read/00_start_here.md)"  # in README
 SITE = re.compile(r", or \[the whole course as pages\]\([^)]*\)")
 TO_READ = re.compile(r"\[executed, to read\]\([^)]*\) · ")  # in the head of notebook 00
 RENDERED = re.compile(r"\[Page\]\([^)]*\) · ")
