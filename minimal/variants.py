@@ -17,6 +17,7 @@ from minimal.model import latent
 from minimal.model.attention import (
     Across,
     Dynamic,
+    Exclusive,
     FromInput,
     Gated,
     Identity,
@@ -24,13 +25,16 @@ from minimal.model.attention import (
     Pairs,
     Residual,
     Shared,
+    TurnedBack,
 )
 from minimal.model.count import count, describe, run_lengths
-from minimal.model.depth import Attended, Dense
+from minimal.model.depth import Attended, Dense, DepthAttention, WithStreams
 from minimal.model.init import init
+from minimal.model.keys import PlainKey, TurnedKey
 from minimal.model.lookup import AlsoIntoStream, Engram, IntoStream, PerLayer
 from minimal.model.ngram import NGram
 from minimal.model.pieces import (
+    ANCHORED,
     BARE,
     GATED,
     LAMBDAS,
@@ -75,7 +79,20 @@ from minimal.model.plan import (
 )
 from minimal.model.residual import DenseFormer
 from minimal.model.transformer import GPT
-from minimal.model.values import Bypass, Gate, Heads, Input, Mean, Own, Slots, Table
+from minimal.model.values import (
+    Anchor,
+    Bypass,
+    Gate,
+    Heads,
+    Input,
+    Mean,
+    Own,
+    Slots,
+    Table,
+    Upstream,
+)
+
+XSA_LEARNED = partial(Exclusive, True)
 
 # ---- the table of contents --------------------------------------------------------------------
 # fmt: off
@@ -197,8 +214,32 @@ PLANS = {
     "mudd": Plan(place(after_first, value=Dense)),
     "mudd-fixed": Plan(place(after_first, value=partial(Dense, False))),
     "attnres": Plan(place(after_first, value=Attended)),
+
+    # The same with values in the place of streams (Depth-Attention, 2606.05014); streams that join
+    # V past W_V (modded-nanogpt); one V1 outside of the stack (ExoFormer, 2601.08131)
+    "depth-attention": Plan(place(after_first, value=DepthAttention)),
+    "mudd-stream": Plan(place(after_first, value=WithStreams)),
+    "exo": Plan(place(value=ANCHORED), (Anchor,)),
+
+    # V from the stream that entered layer j: x0-v is j = 0, standard j = l
+    **{f"upstream-{j}": Plan(place(value=partial(Upstream, j))) for j in range(1, 12)},
+
+    # Attention without what lies along the query's own value (XSA, 2603.09078)
+    "xsa": Plan(place(read=Exclusive)),
+    "xsa-learned": Plan(place(read=XSA_LEARNED)),
+
+    # The key is the value, too: turned, and turned back where it is read (DeepSeek-V4), so that one
+    # row is kept; or as it is before it is turned (Gemma 4), where two are
+    "keys-turned": Plan(place(value=TurnedKey, read=TurnedBack)),
+    "keys-turned-gqa": Plan(place(value=TurnedKey, read=TurnedBack), groups=half_heads),
+    "keys-plain": Plan(place(value=PlainKey)),
 }
 # fmt: on
+
+# The same where the values are of the token, rows of tables, or mixed with V1
+for name, values in {"x0": "x0-v", "bank": "bov-fixed", "v1": "resformer"}.items():
+    for end, read in {"": Exclusive, "-learned": XSA_LEARNED}.items():
+        PLANS[f"xsa-{name}{end}"] = PLANS[values].but(every=dict(read=read))
 
 # A name may carry twists, "dva/ffn/wo": a factorial is then a list of names. Add one of your own.
 TWISTS = dict(

@@ -7,7 +7,7 @@ from minimal.model.attention import Shared
 from minimal.model.lookup import Looked
 from minimal.model.plan import by_layer
 from minimal.model.residual import Backout, Lambdas, UNet, falling
-from minimal.model.values import Gate, Input, Layer, Mix, Own, Table
+from minimal.model.values import Anchored, Gate, Input, Layer, Mix, Own, Table
 
 
 def first(**more):
@@ -91,6 +91,7 @@ V1_HALF = mixed_with(V1, 0.5, 0.5)
 V1_LEARNED = first(**LEARNED)
 X0_LEARNED = partial(Input, **LEARNED)
 TABLE = partial(Table, **LEARNED)
+ANCHORED = mixed_with(Anchored, 0.5, 0.5, roles=LAMBDAS)
 GATED = partial(Gate, Own, partial(Table, start="uniform"))
 
 MODDED_PIECES = (

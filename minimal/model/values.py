@@ -10,7 +10,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from minimal.model.layers import Coefficient, Linear, Part, by_head, coefficient, norm
+from minimal.model.layers import Coefficient, Linear, Module, Part, by_head, coefficient, norm
 from minimal.model.tape import Bank, Rows
 
 ACTS = dict(relu=F.relu, gelu=F.gelu, silu=F.silu, none=lambda x: x)
@@ -101,6 +101,51 @@ class Input(Own):
         return self.through(norm(x0))
 
 
+class Upstream(Own):
+    """V = W_V norm(X_j): this layer's matrix on the stream that enters layer j, or on its own where
+    that comes first. The dial between Input (j = 0) and Own (modded-nanogpt reads X_7 of 11)."""
+
+    def __init__(self, j, **where):
+        super().__init__(**where)
+        self.stream = min(j, self.at)
+        self.mark = "own" if self.stream == self.at else "stream"
+
+    def rows(self, h, at, tape):
+        if self.stream == at:
+            return super().rows(h, at, tape)
+        return self.through(norm(tape.streams[self.stream]))
+
+    def word(self):
+        return "own" if self.stream == self.at else f"X{self.stream}"
+
+
+class Anchored(Source):
+    """norm(W_A norm(x0)), which `Anchor` has made (ExoFormer)."""
+
+    mark = "x0"
+
+    def rows(self, h, at, tape):
+        return tape.anchor
+
+    def word(self):
+        return "anchor"
+
+
+class Anchor(Module):
+    """Values of the token by one matrix outside of the stack, for whichever layer mixes them in: a
+    first layer's V without its other job (ExoFormer, 2601.08131, has four, for q, k, v, gate)."""
+
+    def __init__(self, *, config):
+        super().__init__()
+        self.groups = config.groups
+        self.project = Linear("anchor.v", config.width, config.groups * config.head)
+
+    def enter(self, x, at, tape):
+        if at == 0:
+            tape.anchor = norm(by_head(self.project(norm(tape.x0)), self.groups))  # (B, T, G, D)
+        return x
+
+
 class Layer(Source):
     """V_j: the raw values of an earlier layer (SVFormer, ResFormer Eq 10; rows 3 to 6).
 
@@ -159,6 +204,20 @@ class Table(Source):
         return "E" if self.bank == str(self.at) else f"E[{self.bank}]"
 
 
+def check_width(config, what):
+    """What joins the values past W_V must be as wide as they are."""
+    if config.groups != config.heads:
+        raise ValueError(
+            f"{what} is {config.width} wide, and grouped heads make values "
+            f"{config.groups * config.head} wide: use groups = heads"
+        )
+
+
+def as_heads(x, config):
+    """(B, T, C) -> (B, T, G, D), of what is as wide as the values."""
+    return x.unflatten(-1, (config.groups, config.head))
+
+
 class Bypass(Source):
     """act(X): the layer's input, past W_V (the BERT bypass report). `on`: "raw" or "norm".
     `ramp` multiplies it: 1, unless the training loop moves it."""
@@ -169,17 +228,12 @@ class Bypass(Source):
     def __init__(self, act="relu", on="raw", **where):
         super().__init__(**where)
         self.act, self.on = act, on
-        config = self.config
-        if config.groups != config.heads:
-            raise ValueError(
-                f"the bypass adds the {config.width}-wide input to the values, which grouped heads "
-                f"make {config.groups * config.head} wide: use groups = heads"
-            )
+        check_width(self.config, "the input")
 
     def rows(self, h, at, tape):
         x = F.layer_norm(h, h.shape[-1:]) if self.on == "norm" else h
         y = ACTS[self.act](x) if self.ramp == 1 else self.ramp * ACTS[self.act](x)
-        return y.unflatten(-1, (self.config.groups, self.config.head))  # (B, T, G, D)
+        return as_heads(y, self.config)
 
     def word(self):
         return self.act + "(x)"
