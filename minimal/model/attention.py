@@ -131,9 +131,8 @@ class NeuTRENO(Plain):
 
 
 class Exclusive(Plain):
-    """y - a (y . u) u, u the direction of the query's own value: what attention says beside what
-    the token says of itself (exclusive self-attention, 2603.09078). A gain of the values does not
-    turn u. `learned`: a is tanh of a number a head that starts at 0 (modded-nanogpt); else 1."""
+    """y - a (y . u) u, u the direction of the query's own value, which no gain turns (exclusive
+    self-attention, 2603.09078). `learned`: a = tanh of a number a head, from 0; else a is 1."""
 
     def __init__(self, learned=False, **where):
         super().__init__(**where)
@@ -150,8 +149,7 @@ class Exclusive(Plain):
 
 
 class TurnedBack(Plain):
-    """R_i^-1 A V, for values that were turned as keys are: what is read depends on how far away it
-    stood (DeepSeek-V4)."""
+    """R_i^-1 A V, of values turned as keys: what is read depends on its distance (DeepSeek-V4)."""
 
     def forward(self, q, k, value, h, at, tape):
         y = super().forward(q, k, value, h, at, tape)

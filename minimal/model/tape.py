@@ -103,8 +103,8 @@ class Tape:
         table by id, or of another layer, no part has made them yet."""
         if at not in self.rows and at in self.values:
             value = self.values[at]
-            new = value.over(self.new(value.kept())).dense()
-            self.rows[at] = new.to(self.queries[at].dtype)
+            new = value.over(self.new(value.kept()))
+            self.rows[at] = new.dense().to(self.queries[at].dtype)
         return made(self.rows, at)
 
     def keep(self, name, new, last=None):

@@ -6,12 +6,15 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from minimal.model import ngram
 from minimal.model.attention import Exclusive
 from minimal.model.cache import Cache
 from minimal.model.count import count
+from minimal.model.depth import Upstream
 from minimal.model.layers import norm, rope_tables, rotate
+from minimal.model.ngram import Joined
 from minimal.model.plan import Plan, place
-from minimal.model.values import Input, Own, Upstream
+from minimal.model.values import Input, Own
 from minimal.variants import PLANS, build, skeleton
 from tests.model.test_plans import SHORT, awake, decode, tokens
 
@@ -259,3 +262,88 @@ def test_the_anchor_is_one_matrix_for_all_layers():
         assert sum(p.numel() for p in mix.y.parameters()) == 0
     more = 64 * 64 + 12 * 2  # one matrix, two numbers a layer
     assert parameters("exo") == parameters("standard") + more
+
+
+# ---- rows of n-grams that are joined ------------------------------------------------------------
+@torch.no_grad()
+def test_joined_rows_by_definition():
+    """V and, through a gate each, the rows of the last 2 ids and of the last 3: E_t + sum_s w_s
+    E_{t-s}, and nothing before the text begins."""
+    model, tape = passed("xgram")
+    at = 1
+    outer = model.blocks[at].attention.value
+    inner = outer.x
+    h = norm(tape.streams[at])
+    wanted = inner.x.through(h)
+    for n, gate in ((2, inner), (3, outer)):
+        source = gate.y
+        named = ngram.slots(tape.ids, n, source.size)
+        e = tape.banks[source.bank].weight[named.long()]  # (B, T, G, D)
+        total = e.clone()
+        for back, weight in enumerate(source.join()):
+            shifted = torch.zeros_like(e)
+            shifted[:, back:] = e[:, : e.shape[1] - back]
+            total += weight * shifted
+        opening = 2**0.5 * torch.sigmoid(h[..., :12] @ gate.gate.weight.T)
+        wanted = wanted + opening[..., None] * total
+    torch.testing.assert_close(tape.values[at].v, wanted, atol=1e-4, rtol=1e-4)
+
+
+@torch.no_grad()
+def test_joined_rows_start_as_rows_of_n_grams():
+    model = build("xgram", "nano", **SHORT)
+    source = model.blocks[1].attention.value.y
+    tape = model.tape(tokens(9))
+    named = source.named(tape)
+    assert torch.equal(source.rows(torch.zeros(2, 9, 1), 1, tape), model.banks[source.bank](named))
+
+
+@torch.no_grad()
+def test_joined_rows_alone_are_kept_as_values():
+    """No id names such a row, so a layer that has nothing else keeps it."""
+    plan = Plan(place(value=partial(Joined, 2)))
+    model, ids = awake(plan), tokens(20)
+    pieces, cache = decode(model, ids, [11, 1, 1, 7])
+    torch.testing.assert_close(pieces, model(ids), atol=2e-4, rtol=1e-4)
+    assert ("v", 0) in cache.kept
+
+
+# ---- a gate that reads table and stream ---------------------------------------------------------
+@torch.no_grad()
+def test_a_gate_of_both_reads_six_features_of_each():
+    model, tape = passed("vplus-both")
+    at = 5
+    gate = model.blocks[at].attention.value
+    h = norm(tape.streams[at])
+    y = tape.banks[gate.y.bank](tape.ids)  # (B, T, G, D)
+    seen = torch.cat([h[..., :6], y[..., 0, :6]], -1)
+    opening = 2 * torch.sigmoid(seen @ gate.gate.weight.T)[..., None]
+    torch.testing.assert_close(tape.values[at].v, gate.x.through(h) + opening * y)
+    assert parameters("vplus-both") == parameters("vplus")
+
+
+# ---- a start against the own value --------------------------------------------------------------
+@torch.no_grad()
+@pytest.mark.parametrize("changes", [{}, dict(heads=4, groups=2)])
+def test_a_start_against_the_own_value_is_minus_beta_on_the_diagonal(changes):
+    """W_O W_V over many starts: -beta I in the mean."""
+    products = []
+    for seed in range(40):
+        model = build("standard", "nano", seed, style="nanochat-against", **SHORT | changes)
+        a = model.blocks[0].attention
+        v = a.value.project.weight.unflatten(0, (model.config.groups, -1))
+        v = v.repeat_interleave(model.config.heads // model.config.groups, 0).flatten(0, 1)
+        products.append(a.out.weight @ v)
+    mean = torch.stack(products).mean(0)
+    torch.testing.assert_close(mean.diagonal().mean(), torch.tensor(-0.05), atol=1e-3, rtol=0)
+    off = mean - torch.diag(mean.diagonal())
+    assert off.abs().mean() < 0.05 * 0.2
+
+
+def test_every_other_tensor_starts_as_in_nanochats_style():
+    ours, theirs = (
+        dict(build("standard", "nano", style=style, **SHORT).named_parameters())
+        for style in ("nanochat-against", "nanochat")
+    )
+    differ = [name for name, p in ours.items() if not torch.equal(p, theirs[name])]
+    assert differ == [f"blocks.{at}.attention.out.weight" for at in range(6)]

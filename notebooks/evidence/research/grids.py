@@ -560,7 +560,7 @@ for name, base in title.BASE_OF.items():
     )
 
 # The frontier of the value path: five seeds, as the answers have. Foretold by intervals, as data.
-for question, (what, cells) in value_path.QUESTIONS.items():
+for question, (what, cells) in value_path.VALUE_PATH.items():
     for name, base in title.BASE_OF.items():
         GRIDS[f"{question}_{name}"] = Grid(
             f"{what}; {name}",

@@ -1,24 +1,20 @@
 """The frontier of the value path: which of what came in 2026 is ahead here, and by how much?
 
-python -m evidence.research.value_path      what was foretold, beside what came
-
 Cells for the grids upstream_…, xsa_…, keys_… and depth_…, and what was written down before their
 first run: how far a cell is ahead of another, in nats, at least and at most, and why.
 """
 
-import sys
 from typing import NamedTuple
 
 from evidence.research.cells import plans
 from evidence.research.title import TOP, in_layers
-from minimal.command import command
 
 # Five seeds on both texts, as the other grids of the title. A question is split where a part of it
 # is wanted first; a run that two parts share is trained once.
 STREAMS = [f"upstream-{j}" for j in (1, 2, 4, 6, 8)]
 FOUR_HEADS = dict(changes=dict(heads=4))  # a half and a quarter of the cache are two sizes
 
-QUESTIONS = dict(
+VALUE_PATH = dict(
     upstream=(
         "V from the stream that enters layer 0 (x0), 1, 2, 4, 6, 8, or its own; all layers",
         plans("standard", "x0-v", *STREAMS),
@@ -51,9 +47,9 @@ QUESTIONS = dict(
 
 # What we knew. Sketches of some of these had been trained with seed 0, and XSA with seed 1 too,
 # before anything was written down; so seeds 0 and 1 had been seen, and 2 to 4 had not.
-SEEN = """Seeds 0 and 1 had been seen: sketches were trained first. Held-out nats of seed 0 on code:
-standard 3.125, V from the stream before layer 9 3.123, 5 3.108, 3 3.080, 2 3.034, x0 3.000; XSA
-3.063, over x0 2.930; Depth-Attention 3.067; the turned key as value 3.159. On the novel: standard
+FIRST_LOOK = """Seeds 0 and 1 had been seen: sketches were trained first. Held-out nats of seed 0 on
+code: standard 3.125, V from the stream before layer 9 3.123, 5 3.108, 3 3.080, 2 3.034, x0 3.000;
+XSA 3.063, over x0 2.930; Depth-Attention 3.067; the turned key as value 3.159. On the novel: standard
 3.424, x0 3.394, XSA 3.355, over x0 3.362. Seed 1, XSA against standard: 3.042 and 3.094 on code,
 3.350 and 3.414 on the novel."""
 
@@ -82,7 +78,7 @@ def third(plan):
     return in_layers(plan, TOP[4])
 
 
-FORETOLD = [
+LEADS_FORETOLD = [
     # upstream: the lead falls from block to block, most of it before layer 4
     *both("upstream", "x0-v", "standard", (0.09, 0.14), (0.015, 0.04), "as the dose found it"),
     *both(
@@ -230,7 +226,7 @@ FORETOLD = [
     ),
 ]
 
-MIND = dict(
+CHANGES_OUR_MIND = dict(
     upstream="x0 behind any other stream, clearly, on either text",
     xsa="XSA level with standard, or behind x0 W_V alone where it stands on it, on either text",
     keys="the turned key ahead of grouped heads of the same cache, clearly, on both texts",
@@ -245,25 +241,9 @@ def expected(question, text):
     change our mind."""
     lines = [
         f"{told.cell} over {told.over}: {told.low:+.3f} to {told.high:+.3f}, {told.why}."
-        for told in FORETOLD
+        for told in LEADS_FORETOLD
         if (told.question, told.text) == (question, text)
     ]
-    return "\n".join([*lines, f"What would change our mind: {MIND[question]}.", SEEN])
-
-
-@command("evidence.research.value_path", __doc__)
-def main(parser, argv):
-    from evidence.research import asked  # which reads the grids, and these read this file
-
-    parser.parse_args(argv)
-    for told in FORETOLD:
-        said = f"{told.text:6}{told.cell} over {told.over}: {told.low:+.3f} to {told.high:+.3f}"
-        came = "open, the grid is not whole"
-        if told.text in asked.texts(told.question):
-            row = asked.lead(told.question, told.text, told.cell, told.over)
-            came = asked.came_between(row, told.low, told.high)
-        print(f"{said}   {came}")
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return "\n".join(
+        [*lines, f"What would change our mind: {CHANGES_OUR_MIND[question]}.", FIRST_LOOK]
+    )
