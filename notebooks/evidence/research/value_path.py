@@ -49,9 +49,9 @@ VALUE_PATH = dict(
 # before anything was written down; so seeds 0 and 1 had been seen, and 2 to 4 had not.
 FIRST_LOOK = """Seeds 0 and 1 had been seen: sketches were trained first. Held-out nats of seed 0 on
 code: standard 3.125, V from the stream before layer 9 3.123, 5 3.108, 3 3.080, 2 3.034, x0 3.000;
-XSA 3.063, over x0 2.930; Depth-Attention 3.067; the turned key as value 3.159. On the novel: standard
-3.424, x0 3.394, XSA 3.355, over x0 3.362. Seed 1, XSA against standard: 3.042 and 3.094 on code,
-3.350 and 3.414 on the novel."""
+XSA 3.063, over x0 2.930; Depth-Attention 3.067; the turned key as value 3.159. On the novel:
+standard 3.424, x0 3.394, XSA 3.355, over x0 3.362. Seed 1, XSA against standard: 3.042 and 3.094 on
+code, 3.350 and 3.414 on the novel."""
 
 
 class Foretold(NamedTuple):
