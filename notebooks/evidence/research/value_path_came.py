@@ -10,7 +10,7 @@ from evidence.research.value_path import LEADS_FORETOLD
 from minimal.command import command
 
 
-def beside(told):
+def lead_that_came(told):
     """A lead in words, once the grid of its question and text is whole."""
     if told.text not in asked.texts(told.question):
         return "open, the grid is not whole"
@@ -23,7 +23,7 @@ def main(parser, argv):
     parser.parse_args(argv)
     for told in LEADS_FORETOLD:
         said = f"{told.text:6}{told.cell} over {told.over}: {told.low:+.3f} to {told.high:+.3f}"
-        print(f"{said}   {beside(told)}")
+        print(f"{said}   {lead_that_came(told)}")
 
 
 if __name__ == "__main__":
