@@ -5,12 +5,13 @@ read `forward(q, k, value, h, at, tape)`; what else they say of themselves is in
 """
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from minimal.kernels.dynamic_values import dynamic_values
 from minimal.kernels.reference import visible, weights
 from minimal.model.attend import attend
-from minimal.model.layers import Linear, Module, Part, by_head, norm, rotate_rows
+from minimal.model.layers import Coefficient, Linear, Module, Part, by_head, norm, rotate_rows
 from minimal.model.tape import Rows
 
 
@@ -127,6 +128,38 @@ class NeuTRENO(Plain):
 
     def label(self):
         return f" +{self.strength:g}(V1-V)"
+
+
+class Exclusive(Plain):
+    """y - a (y . u) u, u the direction of the query's own value, which no gain turns (exclusive
+    self-attention, 2603.09078). `learned`: a = tanh of a number a head, from 0; else a is 1."""
+
+    def __init__(self, learned=False, **where):
+        super().__init__(**where)
+        self.share = Coefficient("lambda", 0.0, (self.config.heads, 1)) if learned else None
+
+    def forward(self, q, k, value, h, at, tape):
+        y = super().forward(q, k, value, h, at, tape)  # (B, T, H, D)
+        own = F.normalize(self.over_heads(tape.rows_of(at)), dim=-1)  # (B, T, H, D)
+        along = (y * own).sum(-1, keepdim=True) * own
+        return y - (along if self.share is None else torch.tanh(self.share()).to(y.dtype) * along)
+
+    def label(self):
+        return " -own v" if self.share is None else " -α own v"
+
+
+class TurnedBack(Plain):
+    """R_i^-1 A V, of values turned as keys: what is read depends on its distance (DeepSeek-V4)."""
+
+    def forward(self, q, k, value, h, at, tape):
+        y = super().forward(q, k, value, h, at, tape)
+        if tape.rotation is None:
+            return y
+        both, signed = tape.rotation[self.config.heads]
+        return rotate_rows(y, both, -signed)
+
+    def label(self):
+        return " turned back"
 
 
 class Identity(Plain):

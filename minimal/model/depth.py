@@ -3,13 +3,60 @@
 Two papers do so for the whole stream: MUDDFormer (2502.12170) with weights that the newest stream
 makes, Attention Residuals (2603.15031) by attention over depth. Here either mixture feeds the
 values alone, so that it stands beside ResFormer: the same question, answered token by token.
+Beside them one earlier stream, or one anchor, that no token chooses; values that are mixed in the
+place of streams (Depth-Attention, 2606.05014); streams that join V past W_V (modded-nanogpt).
 """
 
 import torch
 import torch.nn.functional as F
 
-from minimal.model.layers import Coefficient, Linear, norm
-from minimal.model.values import Own
+from minimal.model.layers import Coefficient, Linear, Module, by_head, norm
+from minimal.model.values import Own, Source, as_heads, check_width
+
+
+class Upstream(Own):
+    """V = W_V norm(X_j): this layer's matrix on the stream that enters layer j, or on its own where
+    that comes first. The dial between Input (j = 0) and Own (modded-nanogpt reads X_7 of 11)."""
+
+    def __init__(self, j, **where):
+        super().__init__(**where)
+        self.stream = min(j, self.at)
+        self.mark = "own" if self.stream == self.at else "stream"
+
+    def rows(self, h, at, tape):
+        if self.stream == at:
+            return super().rows(h, at, tape)
+        return self.through(norm(tape.streams[self.stream]))
+
+    def word(self):
+        return "own" if self.stream == self.at else f"X{self.stream}"
+
+
+class Anchored(Source):
+    """norm(W_A norm(x0)), which `Anchor` has made (ExoFormer)."""
+
+    mark = "x0"
+
+    def rows(self, h, at, tape):
+        return tape.anchor
+
+    def word(self):
+        return "anchor"
+
+
+class Anchor(Module):
+    """Values of the token by one matrix outside of the stack, for whichever layer mixes them in: a
+    first layer's V without its other job (ExoFormer, 2601.08131, has four, for q, k, v, gate)."""
+
+    def __init__(self, *, config):
+        super().__init__()
+        self.groups = config.groups
+        self.project = Linear("anchor.v", config.width, config.groups * config.head)
+
+    def enter(self, x, at, tape):
+        if at == 0:
+            tape.anchor = norm(by_head(self.project(norm(tape.x0)), self.groups))  # (B, T, G, D)
+        return x
 
 
 class Mixture(Own):
@@ -84,3 +131,47 @@ class Attended(Mixture):
 
     def word(self):
         return "softmax over blocks"
+
+
+class DepthAttention(Own):
+    """V_n = sum_j a_j V_j, a = softmax_j(q_n · k_j): this layer's query reads the layers below and
+    itself, at one place, where both are turned alike (2606.05014, taught from its summary). V_j are
+    as the cache holds them, mixed themselves; heads that share keys read by their mean query."""
+
+    mark = "depth"
+
+    def rows(self, h, at, tape):
+        own, scale = super().rows(h, at, tape), self.config.style.attention_scale(self.config.head)
+        v = torch.stack([*(tape.rows_of(j) for j in range(at)), own], 3)  # (B, T, G, n + 1, D)
+        k = torch.stack([tape.new(tape.keys[j]) for j in range(at + 1)], 3)
+        q = tape.queries[at].unflatten(2, (self.groups, -1)).mean(3)  # (B, T, G, D)
+        shares = (torch.einsum("btgd,btgnd->btgn", q, k) * scale).softmax(-1)
+        return torch.einsum("btgn,btgnd->btgd", shares, v)
+
+    def word(self):
+        return "softmax over layers"
+
+
+class WithStreams(Own):
+    """V + mu_0 X_0 + mu_1 X_m + mu_2 X_n: streams join past W_V, by weights that the token makes, m
+    at seven tenths of n (modded-nanogpt's record of April 2026: 7 of 10, in that layer alone).
+    mu = W_2 gelu(W_1 norm(X_n)) starts at 0; its factor of .1 is left out."""
+
+    mark = "depth"
+
+    def __init__(self, **where):
+        super().__init__(**where)
+        check_width(self.config, "a stream")
+        self.streams = (0, 7 * self.at // 10, self.at)
+        hidden = max(3, self.config.width // 12)  # 64 of 768
+        self.first = Linear(f"{self.at}.depth1", self.config.width, hidden)
+        self.second = Linear(f"{self.at}.depth2", hidden, 3, kind="zero")
+
+    def rows(self, h, at, tape):
+        streams = torch.stack([tape.streams[j] for j in self.streams], -1)  # (B, T, C, 3)
+        mu = self.second(F.gelu(self.first(norm(tape.streams[at]))))  # (B, T, 3)
+        joined = torch.einsum("btcn,btn->btc", streams, mu)
+        return super().rows(h, at, tape) + as_heads(joined, self.config)
+
+    def word(self):
+        return "own+streams"

@@ -11,7 +11,7 @@ from torch import nn
 
 from minimal.model.layers import Embedding, Linear, Norm, Part, norm
 from minimal.model.ngram import slots
-from minimal.model.values import Source
+from minimal.model.values import Source, as_heads, check_width
 
 
 # ---- what is looked up --------------------------------------------------------------------------
@@ -86,18 +86,13 @@ class Looked(Source):
 
     def __init__(self, look, **where):
         super().__init__(**where)
-        config = self.config
-        if config.groups != config.heads:
-            raise ValueError(
-                f"a lookup is {config.width} wide, and grouped heads make values "
-                f"{config.groups * config.head} wide: use groups = heads"
-            )
+        check_width(self.config, "a lookup")
         self.look = look(**where)
         self.mark = self.look.mark
 
     def rows(self, h, at, tape):
         tape.looked[at] = self.look(h, tape)
-        return tape.looked[at].unflatten(-1, (self.config.groups, self.config.head))  # (B, T, G, D)
+        return as_heads(tape.looked[at], self.config)
 
     def word(self):
         return self.look.label()

@@ -7,7 +7,8 @@ reads a bank by ids, kernels included, reads it by slots.
 
 import torch.nn.functional as F
 
-from minimal.model.values import Table
+from minimal.model.layers import Coefficient
+from minimal.model.values import Source, Table
 
 PRIME = 2**31 - 1  # products of two numbers below it stay below 2^62
 # factors that look like chance and are the same everywhere: powers of 48271, a generator of PRIME
@@ -93,3 +94,23 @@ class NGram(Table):
 
     def word(self):
         return f"E[{self.n}-gram]"
+
+
+class Joined(NGram):
+    """E + conv E: the row of the last n ids, joined by those of the places before it (X-gram,
+    2604.21724, taught from its summary). The convolution starts at 0."""
+
+    keeps = "v"  # no single id names such a row
+    values = Source.values
+
+    def __init__(self, n, taps=4, *, at, **where):
+        super().__init__(n, 1, "hash", f"{n}-gram of {at}", "uniform", at=at, **where)
+        self.join = Coefficient("lambda", 0.0, (taps, self.config.groups, self.config.head))
+
+    def rows(self, h, at, tape):
+        named, total = self.named(tape), 0  # (B, S)
+        for back, weight in enumerate(self.join()):
+            new = tape.new(F.pad(named, (back, 0), value=-1)[:, : named.shape[1]])  # (B, T)
+            e = tape.banks[self.bank](new.clamp(min=0)) * (new >= 0)[..., None, None]
+            total = total + (weight + (back == 0)) * e
+        return total.to(h.dtype)  # (B, T, G, D)

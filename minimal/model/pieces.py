@@ -3,11 +3,13 @@
 from functools import partial
 
 from minimal.model import latent
-from minimal.model.attention import Shared
+from minimal.model.attention import Exclusive, Shared, TurnedBack
+from minimal.model.depth import Anchor, Anchored
 from minimal.model.lookup import Looked
+from minimal.model.ngram import Joined
 from minimal.model.plan import by_layer
 from minimal.model.residual import Backout, Lambdas, UNet, falling
-from minimal.model.values import Gate, Input, Layer, Mix, Own, Table
+from minimal.model.values import Gate, GateOfBoth, Input, Layer, Mix, Own, Table, TurnedKey
 
 
 def first(**more):
@@ -91,7 +93,9 @@ V1_HALF = mixed_with(V1, 0.5, 0.5)
 V1_LEARNED = first(**LEARNED)
 X0_LEARNED = partial(Input, **LEARNED)
 TABLE = partial(Table, **LEARNED)
+ANCHORED = mixed_with(Anchored, 0.5, 0.5, roles=LAMBDAS)
 GATED = partial(Gate, Own, partial(Table, start="uniform"))
+GATED_BY_BOTH = partial(GateOfBoth, Own, partial(Table, start="uniform"), 2.0)
 
 MODDED_PIECES = (
     partial(UNet, modded_skips),
@@ -100,4 +104,8 @@ MODDED_PIECES = (
 MOVED = by_layer(partial(modded_value, gap=5))
 WHOLE = by_layer(partial(modded_value, gap=None))
 NANOCHAT_PIECES = (partial(Lambdas, falling(1.15, by=0.10), falling(0.20, by=0.15)), Backout)
+JOINED = partial(Gate, partial(Gate, Own, partial(Joined, 2), 2**0.5), partial(Joined, 3), 2**0.5)
+TURNED = dict(value=TurnedKey, read=TurnedBack)
+XSA, XSA_LEARNED = Exclusive, partial(Exclusive, True)
+ANCHOR_PIECES = (Anchor,)
 BARE = dict(mlp=False, output=False)  # DVA has neither a feed-forward net nor W_O

@@ -75,6 +75,7 @@ class Tape:
     streams         the residual stream as it leaves each block; streams[0] is x0
     slots           slots of all visible positions, by the table's kind: (B, S)
     looked          what a layer looked up and added to its values: (B, T, C)
+    anchor          values that were made outside of all layers: (B, T, G, D)
     """
 
     def __init__(self, ids, banks, cache=None, windows=None, lengths=None, reach=None, start=0):
@@ -82,7 +83,7 @@ class Tape:
         self.windows, self.lengths, self.reach = windows, lengths, reach
         self.queries, self.keys, self.flat = {}, {}, {}
         self.values, self.raw, self.rows, self.out = {}, {}, {}, {}
-        self.streams, self.slots, self.looked = [], {}, {}
+        self.streams, self.slots, self.looked, self.anchor = [], {}, {}, None
         self.rotation = None  # heads -> tables of rotary positions, as wide as their rows
         self.seen = {}  # "ids": of all visible positions, once a source has asked for them
         self.start = start  # the position of the first new token
@@ -98,7 +99,12 @@ class Tape:
         return made(self.raw, at)
 
     def rows_of(self, at):
-        """The new rows that layer `at` attends to, for a term that reads them (B, T, G, D)."""
+        """The new rows that layer `at` attends to, for a term that reads them (B, T, G, D): of a
+        table by id, or of another layer, no part has made them yet."""
+        if at not in self.rows and at in self.values:
+            value = self.values[at]
+            new = value.over(self.new(value.kept()))
+            self.rows[at] = new.dense().to(self.queries[at].dtype)
         return made(self.rows, at)
 
     def keep(self, name, new, last=None):

@@ -159,6 +159,50 @@ class Table(Source):
         return "E" if self.bank == str(self.at) else f"E[{self.bank}]"
 
 
+class TurnedKey(Source):
+    """V = the key as it is attended, turned and normed: one row is kept for both (DeepSeek-V4).
+    Read it by attention.TurnedBack."""
+
+    keeps = None
+    mark = "key"
+
+    def rows(self, h, at, tape):
+        return tape.new(tape.keys[at])  # (B, T, G, D)
+
+    def values(self, h, at, tape):
+        return Rows(tape.keys[at], self.scale())
+
+    def word(self):
+        return "k"
+
+
+class PlainKey(Source):
+    """V = norm(W_K h), the key before it is turned (Gemma 4's global layers). A matrix less; as the
+    row in the cache is another one than the key's, no row less."""
+
+    mark = "key"
+
+    def rows(self, h, at, tape):
+        return norm(by_head(tape.flat["k", at], self.config.groups))  # (B, T, G, D)
+
+    def word(self):
+        return "k unturned"
+
+
+def check_width(config, what):
+    """What joins the values past W_V must be as wide as they are."""
+    if config.groups != config.heads:
+        raise ValueError(
+            f"{what} is {config.width} wide, and grouped heads make values "
+            f"{config.groups * config.head} wide: use groups = heads"
+        )
+
+
+def as_heads(x, config):
+    """(B, T, C) -> (B, T, G, D), of what is as wide as the values."""
+    return x.unflatten(-1, (config.groups, config.head))
+
+
 class Bypass(Source):
     """act(X): the layer's input, past W_V (the BERT bypass report). `on`: "raw" or "norm".
     `ramp` multiplies it: 1, unless the training loop moves it."""
@@ -169,17 +213,12 @@ class Bypass(Source):
     def __init__(self, act="relu", on="raw", **where):
         super().__init__(**where)
         self.act, self.on = act, on
-        config = self.config
-        if config.groups != config.heads:
-            raise ValueError(
-                f"the bypass adds the {config.width}-wide input to the values, which grouped heads "
-                f"make {config.groups * config.head} wide: use groups = heads"
-            )
+        check_width(self.config, "the input")
 
     def rows(self, h, at, tape):
         x = F.layer_norm(h, h.shape[-1:]) if self.on == "norm" else h
         y = ACTS[self.act](x) if self.ramp == 1 else self.ramp * ACTS[self.act](x)
-        return y.unflatten(-1, (self.config.groups, self.config.head))  # (B, T, G, D)
+        return as_heads(y, self.config)
 
     def word(self):
         return self.act + "(x)"
@@ -258,6 +297,15 @@ class Gate(Source):
 
     def partner(self):
         return self.y
+
+
+class GateOfBoth(Gate):
+    """The same by what it opens, too: [h[:6], y[:6]] for h[:12] (modded-nanogpt, with 2 for 3)."""
+
+    def rows(self, h, at, tape):
+        y, half = self.y.rows(h, at, tape), self.features // 2
+        seen = torch.cat([h[..., :half], y.flatten(2)[..., :half]], -1)  # (B, T, 12)
+        return self.x.rows(h, at, tape) + self.opening(seen) * y
 
 
 class Heads(Source):

@@ -12,6 +12,7 @@ from evidence.research import (
     frontier,
     passes,  # noqa: F401 whose twists of plans are then known
     title,
+    value_path,
     why,
 )
 from evidence.research.cells import (
@@ -557,3 +558,15 @@ for name, base in title.BASE_OF.items():
         also=own_mixture,
         expected=doors.EXPECTED,
     )
+
+# The frontier of the value path: five seeds, as the answers have. Foretold by intervals, as data.
+for question, (what, cells) in value_path.VALUE_PATH.items():
+    for name, base in title.BASE_OF.items():
+        GRIDS[f"{question}_{name}"] = Grid(
+            f"{what}; {name}",
+            cells,
+            seeds=FIVE,
+            base=base,
+            also=held_out,
+            expected=value_path.expected(question, name),
+        )
