@@ -4,9 +4,9 @@ nothing clever."""
 import numpy as np
 
 
-def softmax(row):
-    shifted = np.exp(row - row.max())
-    return shifted / shifted.sum()
+def softmax(x, axis=-1):
+    e = np.exp(x - x.max(axis, keepdims=True))
+    return e / e.sum(axis, keepdims=True)
 
 
 def weights(

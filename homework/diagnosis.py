@@ -11,6 +11,7 @@ import itertools
 import numpy as np
 
 from homework.compare import compare, dtype_of
+from homework.edits import Edited
 from homework.relation import relation
 
 PAIRS = 60  # pairs of mistakes that are tried at most
@@ -55,14 +56,21 @@ def explains(exercise, seed, asked, wrong):
 
 @functools.lru_cache(maxsize=256)
 def pairs(wrongs):
-    """Two mistakes at once, where their switches do not touch: as one Wrong each."""
-    found = []
-    for a, b in itertools.combinations([w for w in wrongs if not w.returns], 2):
-        if a.change and b.change and not a.change.keys() & b.change.keys():
-            says = f"two things at once. First: {a.says}. Second: {b.says}"
-            made = type(a)(f"{a.name} + {b.name}", a.loses, says, a.change | b.change)
-            found.append(made)
-    return tuple(found[:PAIRS])
+    """Two mistakes at once, where they do not touch: as one Wrong each."""
+    made = (both(a, b) for a, b in itertools.combinations(wrongs, 2) if a.says != b.says)
+    return tuple(itertools.islice(filter(None, made), PAIRS))
+
+
+def both(a, b):
+    """One Wrong of two, or None where they touch: an edit the other's text, a switch itself."""
+    says = f"two things at once. First: {a.says}. Second: {b.says}"
+    name = f"{a.name} + {b.name}"
+    if isinstance(a.returns, Edited) and isinstance(b.returns, Edited):
+        made = a.returns.beside(b.returns)
+        return made and type(a)(name, a.loses, says, {}, made)
+    if a.returns or b.returns or not a.change or not b.change or a.change.keys() & b.change.keys():
+        return None
+    return type(a)(name, a.loses, says, a.change | b.change)
 
 
 def swapped(exercise, part, seed, states, answers):
