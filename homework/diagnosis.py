@@ -14,7 +14,7 @@ from homework.compare import compare, dtype_of
 from homework.edits import Edited
 from homework.relation import relation
 
-PAIRS = 60  # pairs of mistakes that are tried at most
+PAIRS = 400  # pairs of mistakes that are tried at most
 
 
 def arrays_agree(exercise, part, seed, case, answer, found):
@@ -71,6 +71,12 @@ def both(a, b):
     if a.returns or b.returns or not a.change or not b.change or a.change.keys() & b.change.keys():
         return None
     return type(a)(name, a.loses, says, a.change | b.change)
+
+
+def varied(asked):
+    """Does an answer hold two different numbers? One alone would be explained by many a pair."""
+    arrays = [array for _, _, answers in asked for answer in answers for array in answer]
+    return len({x for array in arrays for x in np.unique(array)[:2].tolist()}) > 1
 
 
 def swapped(exercise, part, seed, states, answers):
@@ -145,7 +151,7 @@ def explained(exercise, part, seed, states, answers, hidden, others=()):
     return (
         first(exercise, seed, asked, exercise.wrongs)
         or swapped(exercise, part, seed, states, answers)
-        or first(exercise, seed, asked, pairs(tuple(exercise.wrongs)))
+        or first(exercise, seed, asked, pairs(tuple(exercise.wrongs)) if varied(asked) else ())
         or ("" if hidden else factor(exercise, part, seed, states, answers))
         or ("" if hidden else relation(exercise, seed, asked))
     )

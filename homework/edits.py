@@ -143,21 +143,20 @@ class Edited:
     def made(self, n, names):
         """One of the functions, which finds what it calls among these names."""
         body = self.bodies[n]
-        text = f"{body.head}{textwrap.indent(self.text(n), '    ')}\n"
         scratch = dict(body.function.__globals__)
-        exec(compile(text, f"<{body.name}, edited>", "exec"), scratch)
+        exec(compile(self.source(n), f"<{body.name}, edited>", "exec"), scratch)
         made = scratch[body.name]
         again = types.FunctionType(made.__code__, names, body.name, made.__defaults__)
         again.__kwdefaults__ = made.__kwdefaults__
         return again
 
-    def text(self, n):
-        """A body with its edits."""
+    def source(self, n):
+        """One of the functions with its edits, as text."""
         text = self.bodies[n].text
         for body, start, end, new in sorted(self.spans, reverse=True):
             if body == n:
                 text = text[:start] + new + text[end:]
-        return text
+        return f"{self.bodies[n].head}{textwrap.indent(text, '    ')}\n"
 
     def beside(self, other):
         """Both at once, or None where they meet."""
@@ -199,6 +198,13 @@ def edited(bodies, way):
             raise Misprint(f"line {line}: {why}") from None
         if made is None:
             raise Misprint(f"line {line}: {old!r} lies where the edit above lies")
+    for n in {body for body, *_ in made.spans}:
+        try:
+            ast.parse(made.source(n))
+        except SyntaxError as error:
+            raise Misprint(
+                f"line {way[0][0]}: Python cannot read {(error.text or '').strip()!r}: {error.msg}"
+            ) from None
     return made
 
 
@@ -217,4 +223,4 @@ def ways_of(oracle, table, first=1):
     for mistake in mistakes:
         for way in mistake.ways:
             name = "; ".join(f"{old} => {new}".strip() for _, old, new in way)
-            yield mistake, name, edited(bodies, way)
+            yield mistake, name.replace("\n", "\\n"), edited(bodies, way)
