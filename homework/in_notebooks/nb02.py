@@ -48,17 +48,17 @@ unit.mistakes("""
     => (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
 2 | you divided by the standard deviation, which is measured from the mean; wanted the root mean
   | square, measured from zero
-    => x / x.std(-1, keepdims=True)
+    np.sqrt((x**2).mean(-1, keepdims=True)) => x.std(-1, keepdims=True)
 2 | you divided by .std(), which is measured from the mean; wanted the root mean square, measured
   | from zero
-    => x / x.std(-1, ddof=1, keepdims=True)
+    np.sqrt((x**2).mean(-1, keepdims=True)) => x.std(-1, ddof=1, keepdims=True)
 2 | you divided by the mean of |x|; wanted the root of the mean SQUARE
-    => x / abs(x).mean(-1, keepdims=True)
+    np.sqrt((x**2).mean(-1, keepdims=True)) => abs(x).mean(-1, keepdims=True)
 2 | you divided by the largest entry; wanted the root mean square
-    => x / abs(x).max(-1, keepdims=True)
-    => x / x.max(-1, keepdims=True)
+    np.sqrt((x**2).mean(-1, keepdims=True)) => abs(x).max(-1, keepdims=True)
+    np.sqrt((x**2).mean(-1, keepdims=True)) => x.max(-1, keepdims=True)
 2 | you divided by the mean, which may be near 0; wanted the root of the mean SQUARE
-    => x / x.mean(-1, keepdims=True)
+    np.sqrt((x**2).mean(-1, keepdims=True)) => x.mean(-1, keepdims=True)
 2 | you divided by the mean square, not by its root
     np.sqrt =>
 2 | you multiplied by the root mean square; divide by it
