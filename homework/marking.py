@@ -126,6 +126,7 @@ def loose(array):
 
 class Exercise:
     single = False  # asked in float32 alone, as kernels with fp32 accumulators want it
+    bodies = ()  # the texts that its mistakes edit: the oracle's, and those of helpers
     kernel = None  # which result a Triton kernel must have stored, where Triton is installed
 
     def __init__(self, oracle, pieces, hints, level, minutes, after="", forbids=None):
@@ -532,6 +533,7 @@ class Unit:
         except edits.Misprint as why:
             where = Path(called.f_code.co_filename).name
             raise edits.Misprint(f"{where}, {exercise.name}: {why}") from None
+        exercise.bodies = ways[0][2].bodies if ways else ()
         exercise.name_mistakes(
             Wrong(name, mistake.loses, mistake.says, {}, made, mistake.hint)
             for mistake, name, made in ways

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from homework import clock, grade, marking, runner
-from tests.homework.classroom import lost
+from homework.mistakes import lost
 from tests.homework.mutants import SLIPPED, mutants
 
 HOMEWORK = Path(marking.__file__).parent
@@ -76,7 +76,7 @@ def test_every_named_wrong_answer_loses_its_points_and_is_told_why(unit, matrix)
         assert len(e.wrongs) >= 2, e.name
         for wrong in e.wrongs:
             for seed in SEEDS:
-                points, told = lost(unit, e, wrong, seed)
+                points, told = lost(e, wrong, seed)
                 assert points == wrong.loses > 0, (e.name, wrong.name, seed, points, told)
             assert any(why.startswith(wrong.says) for why in told), (e.name, wrong.name, told)
             if not any(
@@ -244,7 +244,7 @@ def test_the_example_on_the_instructors_page_is_a_whole_exercise():
         dict(unit=unit, **{name: getattr(marking, name) for name in ("Part", "Wrong", "normals")}),
     )
     e = unit.exercises["distance"]
-    assert [lost(unit, e, wrong, 0) for wrong in e.wrongs] == [
+    assert [lost(e, wrong, 0) for wrong in e.wrongs] == [
         (wrong.loses, [wrong.says]) for wrong in e.wrongs
     ]
     assert {
