@@ -2,6 +2,7 @@
 right answers."""
 
 import importlib
+import linecache
 import os
 import re
 import signal
@@ -239,11 +240,11 @@ def test_the_example_on_the_instructors_page_is_a_whole_exercise():
         page[page.index("    @unit.exercise(") : page.index("\n\n- Name, positional")]
     )
     unit = marking.Unit("hw99_example", "", "")
-    exec(
-        code,
-        dict(unit=unit, **{name: getattr(marking, name) for name in ("Part", "Wrong", "normals")}),
-    )
+    linecache.cache["<page>"] = (len(code), None, code.splitlines(keepends=True), "<page>")
+    names = dict(unit=unit, np=np, Part=marking.Part, normals=marking.normals)
+    exec(compile(code, "<page>", "exec"), names)
     e = unit.exercises["distance"]
+    assert len(e.wrongs) == 3
     assert [lost(e, wrong, 0) for wrong in e.wrongs] == [
         (wrong.loses, [wrong.says]) for wrong in e.wrongs
     ]
