@@ -201,7 +201,7 @@ class Exercise:
             made.append(tuple(fit(x, dtype, layout) for x in makers[case % len(makers)](rng)))
         return made
 
-    @functools.lru_cache(maxsize=4096)  # noqa: B019
+    @functools.lru_cache(maxsize=32_768)  # noqa: B019 a class asks the same
     def expected(self, part, seed, case, wrong=None):
         """The oracle's arrays for one case, or a named wrong answer's (None where that cannot be
         computed)."""
