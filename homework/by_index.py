@@ -4,9 +4,18 @@ nothing clever."""
 import numpy as np
 
 
-def softmax(row):
-    shifted = np.exp(row - row.max())
-    return shifted / shifted.sum()
+def softmax(x, axis=-1):
+    e = np.exp(x - x.max(axis, keepdims=True))
+    return e / e.sum(axis, keepdims=True)
+
+
+def causal_weights(q, k):
+    """(T, S) weights of one head; the T queries are the last T of S positions."""
+    (T, D), S = q.shape, len(k)
+    scores = np.array([[row @ key for key in k] for row in q]) / np.sqrt(D)
+    for t in range(T):
+        scores[t, t + S - T + 1 :] = -np.inf
+    return softmax(scores)
 
 
 def weights(

@@ -11,9 +11,10 @@ import itertools
 import numpy as np
 
 from homework.compare import compare, dtype_of
+from homework.edits import Edited
 from homework.relation import relation
 
-PAIRS = 60  # pairs of mistakes that are tried at most
+PAIRS = 400  # pairs of mistakes that are tried at most
 
 
 def arrays_agree(exercise, part, seed, case, answer, found):
@@ -55,14 +56,27 @@ def explains(exercise, seed, asked, wrong):
 
 @functools.lru_cache(maxsize=256)
 def pairs(wrongs):
-    """Two mistakes at once, where their switches do not touch: as one Wrong each."""
-    found = []
-    for a, b in itertools.combinations([w for w in wrongs if not w.returns], 2):
-        if a.change and b.change and not a.change.keys() & b.change.keys():
-            says = f"two things at once. First: {a.says}. Second: {b.says}"
-            made = type(a)(f"{a.name} + {b.name}", a.loses, says, a.change | b.change)
-            found.append(made)
-    return tuple(found[:PAIRS])
+    """Two mistakes at once, where they do not touch: as one Wrong each."""
+    made = (both(a, b) for a, b in itertools.combinations(wrongs, 2) if a.says != b.says)
+    return tuple(itertools.islice(filter(None, made), PAIRS))
+
+
+def both(a, b):
+    """One Wrong of two, or None where they touch: an edit the other's text, a switch itself."""
+    says = f"two things at once. First: {a.says}. Second: {b.says}"
+    name = f"{a.name} + {b.name}"
+    if isinstance(a.returns, Edited) and isinstance(b.returns, Edited):
+        made = a.returns.beside(b.returns)
+        return made and type(a)(name, a.loses, says, {}, made)
+    if a.returns or b.returns or not a.change or not b.change or a.change.keys() & b.change.keys():
+        return None
+    return type(a)(name, a.loses, says, a.change | b.change)
+
+
+def varied(asked):
+    """Does an answer hold two different numbers? One alone would be explained by many a pair."""
+    arrays = [array for _, _, answers in asked for answer in answers for array in answer]
+    return len({x for array in arrays for x in np.unique(array)[:2].tolist()}) > 1
 
 
 def swapped(exercise, part, seed, states, answers):
@@ -137,7 +151,7 @@ def explained(exercise, part, seed, states, answers, hidden, others=()):
     return (
         first(exercise, seed, asked, exercise.wrongs)
         or swapped(exercise, part, seed, states, answers)
-        or first(exercise, seed, asked, pairs(tuple(exercise.wrongs)))
+        or first(exercise, seed, asked, pairs(tuple(exercise.wrongs)) if varied(asked) else ())
         or ("" if hidden else factor(exercise, part, seed, states, answers))
         or ("" if hidden else relation(exercise, seed, asked))
     )

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from homework import diagnosis, relation, runner
+from homework import diagnosis, edits, relation, runner
 from homework.compare import compare, dtype_of, floats, spread
 
 HERE = Path(__file__).parent
@@ -126,6 +126,7 @@ def loose(array):
 
 class Exercise:
     single = False  # asked in float32 alone, as kernels with fp32 accumulators want it
+    bodies = ()  # the texts that its mistakes edit: the oracle's, and those of helpers
     kernel = None  # which result a Triton kernel must have stored, where Triton is installed
 
     def __init__(self, oracle, pieces, hints, level, minutes, after="", forbids=None):
@@ -135,9 +136,13 @@ class Exercise:
         self.all_hints = tuple(hints)
         self.name, self.doc = oracle.__name__, inspect.getdoc(oracle)
         self.parts = [piece for piece in pieces if isinstance(piece, Part)]
-        self.wrongs = [piece for piece in pieces if isinstance(piece, Wrong)]
-        self.wrongs.sort(key=lambda wrong: wrong.loses)  # the most special explanation first
+        self.wrongs = []
+        self.name_mistakes(piece for piece in pieces if isinstance(piece, Wrong))
         self.points = sum(part.points for part in self.parts)
+
+    def name_mistakes(self, wrongs):
+        """Takes up more named mistakes, the most special explanation first."""
+        self.wrongs = sorted([*self.wrongs, *wrongs], key=lambda wrong: wrong.loses)
 
     def head(self):
         """The first line of what the learner fills in."""
@@ -196,7 +201,7 @@ class Exercise:
             made.append(tuple(fit(x, dtype, layout) for x in makers[case % len(makers)](rng)))
         return made
 
-    @functools.lru_cache(maxsize=4096)  # noqa: B019
+    @functools.lru_cache(maxsize=32_768)  # noqa: B019 a class asks the same
     def expected(self, part, seed, case, wrong=None):
         """The oracle's arrays for one case, or a named wrong answer's (None where that cannot be
         computed)."""
@@ -518,6 +523,21 @@ class Unit:
             return oracle
 
         return keep
+
+    def mistakes(self, table):
+        """The named mistakes of the exercise above: edits of its oracle, as homework/edits.py has
+        them."""
+        exercise, called = next(reversed(self.exercises.values())), sys._getframe(1)
+        try:
+            ways = list(edits.ways_of(exercise.oracle, table, called.f_lineno))
+        except edits.Misprint as why:
+            where = Path(called.f_code.co_filename).name
+            raise edits.Misprint(f"{where}, {exercise.name}: {why}") from None
+        exercise.bodies = ways[0][2].bodies if ways else ()
+        exercise.name_mistakes(
+            Wrong(name, mistake.loses, mistake.says, {}, made, mistake.hint)
+            for mistake, name, made in ways
+        )
 
     def parts(self):
         return [(exercise, part) for exercise in self.exercises.values() for part in exercise.parts]

@@ -4,8 +4,8 @@ import functools
 
 import numpy as np
 
-from homework import by_index
-from homework.marking import Part, Unit, Wrong, need, normals, refuse, slip
+from homework.by_index import causal_weights, softmax
+from homework.marking import Part, Unit, need, normals, refuse
 
 unit = Unit(
     "hw02_resformer",
@@ -25,19 +25,6 @@ def units(h):
     return h / np.linalg.norm(h, axis=-1, keepdims=True)
 
 
-def of_texts(h, unit=True):
-    """A mean over pairs for each text; of dot products, less T as if they were cosines."""
-    u, T = units(h) if unit else h, h.shape[1]
-    return ((u.sum(1) ** 2).sum(-1) - T) / (T * (T - 1))
-
-
-def across(h):
-    """The mean dot product of two tokens of different texts."""
-    B, T, _ = h.shape
-    whole, own = (h.sum((0, 1)) ** 2).sum(), (h.sum(1) ** 2).sum()
-    return (whole - own) / (B * (B - 1) * T * T)
-
-
 def causal(r, *batch, T=5, sharp=1.5):
     """Random causal attention weights (…,T,T)."""
     scores = r.normal(size=(*batch, T, T)) * sharp
@@ -48,8 +35,13 @@ def causal(r, *batch, T=5, sharp=1.5):
 # ------------------------------------------------------------------------ instruments (notebook 03)
 
 
-def entropy_of(p, zero=0.0):
-    return -sum(x * np.log(x) if x > 0 else zero for x in p)
+def entropy_of(p):
+    return -sum(x * np.log(x) if x > 0 else 0.0 for x in p)
+
+
+def importance(M):
+    """What each token receives, as a share of the whole."""
+    return M.sum(0) / M.sum()
 
 
 def even(T):
@@ -75,115 +67,9 @@ def padded(r):
     return A, lengths
 
 
-def entropies(A, lengths, whole=False, share=None, rows=True, queries=False):
-    """The difference to even attention, with one step done otherwise."""
-
-    def entropy(a):
-        if queries:
-            return -np.where(a > 0, a * np.log(np.where(a > 0, a, 1)), 0).sum(1).mean()
-        p = share(a.sum(0)) if share else a.sum(0) / a.sum()
-        return -np.where(p > 0, p * np.log(np.where(p > 0, p, 1)), 0).sum()
-
-    found = []
-    for text, T in zip(A.mean(1), lengths, strict=True):
-        even = np.tril(np.ones((T, T)))
-        even = even / even.sum(1, keepdims=True) if rows else even
-        found.append(entropy(even) - entropy(text if whole else text[:T, :T]))
-    return np.array(found)
-
-
 @unit.exercise(
     Part("texts of one length", 4, [whole(None), whole(lambda T: np.eye(T)[[0] * T]), whole(even)]),
     Part("texts of several lengths", 6, padded),
-    Wrong(
-        "rows, as printed",
-        10,
-        "you summed over the keys, as Eq 11 prints it: every row of weights sums to 1, so that is "
-        "log T for any attention at all; importance is what a token RECEIVES, the sum over queries",
-        dict(rows=True),
-    ),
-    Wrong(
-        "heads apart",
-        10,
-        "you averaged the heads' entropies; average the heads' weights first, then take one "
-        "entropy",
-        dict(apart=True),
-    ),
-    Wrong("bits", 10, "your logarithm has base 2; the natural one is meant", dict(unit=np.log(2))),
-    Wrong(
-        "an entropy for every query",
-        10,
-        "you averaged the entropies of the queries' weights; importance is what a token "
-        "receives from all queries together: one entropy, of the sums",
-        dict(each=True),
-    ),
-    Wrong(
-        "not normalised",
-        10,
-        "importance must sum to 1 before its entropy is taken: divide by the total",
-        dict(total=False),
-    ),
-    Wrong("0 log 0", 4, "a token that receives nothing contributes 0, not NaN", dict(zero=np.nan)),
-    Wrong(
-        "the entropy itself",
-        10,
-        "that is the entropy; wanted how far it lies BELOW that of even causal attention",
-        dict(level="nothing"),
-    ),
-    Wrong(
-        "below log T",
-        10,
-        "you compared with log T; causality alone lies below it, so compare with the map in which "
-        "every token looks evenly at all that it may see",
-        dict(level="log"),
-    ),
-    Wrong(
-        "the other sign",
-        10,
-        "yours is negative where attention is concentrated: even minus measured is wanted",
-        dict(sign=-1),
-    ),
-    Wrong(
-        "padding counted",
-        6,
-        "you counted padding: text b ends at lengths[b], as a query and as a key, and its even map "
-        "is of that length, too",
-        dict(padding=True),
-    ),
-    slip(
-        6,
-        "padding counts for nothing: both entropies are taken over the text's own tokens",
-        entropies,
-        whole=True,
-    ),
-    slip(
-        10,
-        "a share is what a token receives over the sum of all; no softmax",
-        entropies,
-        share=lambda x: np.exp(x) / np.exp(x).sum(),
-    ),
-    slip(
-        10,
-        "average the heads; you took the first",
-        lambda A, lengths: entropies(A[:, :1], lengths),
-    ),
-    slip(
-        10,
-        "even attention gives query t the weight 1 / (t + 1) on each key: its rows sum to 1",
-        entropies,
-        rows=False,
-    ),
-    slip(
-        10,
-        "an entropy is a sum over tokens, not their mean",
-        lambda A, lengths: concentration(A, lengths) / lengths,
-    ),
-    slip(
-        10,
-        "that is the entropy of each query's weights; wanted that of what tokens RECEIVE",
-        entropies,
-        queries=True,
-    ),
     hints=[
         "For one text: A[b, :, :n, :n] -> mean over heads -> sum over queries -> divide by the "
         "total -> -sum p log p. A loop over the texts is right.",
@@ -200,20 +86,7 @@ def entropies(A, lengths, whole=False, share=None, rows=True, queries=False):
     level="medium",
     minutes=17,
 )
-def concentration(
-    A,
-    lengths,
-    *,
-    rows=False,
-    apart=False,
-    unit=1.0,
-    zero=0.0,
-    each=False,
-    total=True,
-    level="even",
-    sign=1,
-    padding=False,
-):
+def concentration(A, lengths):
     """How concentrated is each text's attention? A (B,H,T,T), lengths (B,) whole numbers -> (B,):
     how far, in nats, the entropy of token importance lies below that of even causal attention over
     a text of the same length.
@@ -222,20 +95,54 @@ def concentration(
     counts for nothing. Average the heads; a token's importance is all the attention it receives
     from the text's queries, as a share of the whole. Below zero: more spread out than even.
     """
-
-    def importance(M):
-        return M.sum(1 if rows else 0) / (M.sum() if total else 1)
-
     found = []
-    for text, length in zip(A, lengths):
-        T = A.shape[-1] if padding else length
-        M = text[:, :T, :T]
-        mean = M.mean(0)
-        maps = list(M) if apart else [row[None] for row in mean] if each else [mean]
-        measured = np.mean([entropy_of(importance(one), zero) for one in maps])
-        level_of = dict(even=entropy_of(importance(even(T))), log=np.log(T), nothing=0.0)
-        found.append(sign * (level_of[level] - measured) / unit)
+    for text, T in zip(A, lengths):
+        mean = text[:, :T, :T].mean(0)
+        found.append(entropy_of(importance(even(T))) - entropy_of(importance(mean)))
     return np.array(found)
+
+
+unit.mistakes("""
+in: importance, entropy_of, even
+10 | you summed over the keys, as Eq 11 prints it: every row of weights sums to 1, so that is log T
+   | for any attention at all; importance is what a token RECEIVES, the sum over queries
+     M.sum(0) => M.sum(1)
+10 | you averaged the heads' entropies; average the heads' weights first, then take one entropy
+     entropy_of(importance(mean)) =>
+   | np.mean([entropy_of(importance(M)) for M in text[:, :T, :T]])
+10 | your logarithm has base 2; the natural one is meant
+     np.log(x) => np.log2(x)
+10 | you averaged the entropies of the queries' weights; importance is what a token receives from
+   | all queries together: one entropy, of the sums
+     entropy_of(importance(mean)) => np.mean([entropy_of(row) for row in mean])
+10 | importance must sum to 1 before its entropy is taken: divide by the total
+     / M.sum() =>
+ 4 | a token that receives nothing contributes 0, not NaN
+     else 0.0 => else np.nan
+10 | that is the entropy; wanted how far it lies BELOW that of even causal attention
+     entropy_of(importance(even(T))) => 0
+10 | you compared with log T; causality alone lies below it, so compare with the map in which every
+   | token looks evenly at all that it may see
+     entropy_of(importance(even(T))) => np.log(T)
+10 | yours is negative where attention is concentrated: even minus measured is wanted
+     np.array(found) => -np.array(found)
+ 6 | you counted padding: text b ends at lengths[b], as a query and as a key, and its even map is of
+   | that length, too
+     zip(A, lengths) => zip(A, [A.shape[-1]] * len(A))
+ 6 | padding counts for nothing: both entropies are taken over the text's own tokens
+     text[:, :T, :T].mean(0) => text.mean(0)
+10 | a share is what a token receives over the sum of all; no softmax
+     M.sum(0) / M.sum() => np.exp(M.sum(0)) / np.exp(M.sum(0)).sum()
+10 | average the heads; you took the first
+     text[:, :T, :T].mean(0) => text[0, :T, :T]
+10 | even attention gives query t the weight 1 / (t + 1) on each key: its rows sum to 1
+     / np.arange(1, T + 1)[:, None] =>
+10 | an entropy is a sum over tokens, not their mean
+     np.array(found) => np.array(found) / lengths
+10 | that is the entropy of each query's weights; wanted that of what tokens RECEIVE
+     entropy_of(importance(mean)) => np.mean([entropy_of(row) for row in mean])
+     and: entropy_of(importance(even(T))) => np.mean([entropy_of(row) for row in even(T)])
+""")
 
 
 def texts_around(common, own):
@@ -251,77 +158,6 @@ def texts_around(common, own):
 @unit.exercise(
     Part("noise", 4, texts_around(0, 0)),
     Part("noise around common directions", 4, texts_around(1, 1)),
-    Wrong(
-        "with itself",
-        8,
-        "you counted each token's similarity with itself; leave the diagonal out",
-        dict(itself=True),
-    ),
-    Wrong(
-        "not normalised",
-        8,
-        "those are dot products; divide by both lengths to get cosines",
-        dict(norm=False),
-    ),
-    Wrong(
-        "across holds all pairs",
-        8,
-        "your second number holds pairs of one text, too; both tokens of a pair must be of "
-        "different texts",
-        dict(every=True),
-    ),
-    Wrong(
-        "place by place",
-        8,
-        "your second number compares tokens of the same place only; any token of one text meets "
-        "any of another",
-        dict(places=True),
-    ),
-    Wrong(
-        "means compared",
-        8,
-        "your second number is the cosine of the texts' mean vectors; wanted the mean of the "
-        "cosines",
-        dict(means=True),
-    ),
-    slip(
-        8,
-        "the tokens of a text were centred; take them as they are",
-        lambda h: token_similarity(h - h.mean(1, keepdims=True)),
-    ),
-    slip(
-        8,
-        "two texts have T * T pairs: tokens at the same place in both are one of them",
-        lambda h: (token_similarity(h)[0], token_similarity(h)[1] * h.shape[1] / (h.shape[1] - 1)),
-    ),
-    slip(
-        8,
-        "B texts make B (B - 1) pairs of different texts; you divided by B * B",
-        lambda h: (token_similarity(h)[0], token_similarity(h)[1] * (len(h) - 1) / len(h)),
-    ),
-    slip(
-        8,
-        "your second mean holds the tokens of one text, too",
-        lambda h: (
-            token_similarity(h)[0],
-            (units(h).sum((0, 1)) ** 2).sum() / len(units(h).reshape(-1, h.shape[2])) ** 2,
-        ),
-    ),
-    slip(
-        8,
-        "the second number is the mean over two texts itself, not what the first has over it",
-        lambda h: (token_similarity(h)[0], token_similarity(h)[0] - token_similarity(h)[1]),
-    ),
-    slip(
-        8,
-        "a number for each text stands first in yours; wanted their mean",
-        lambda h: (of_texts(h), token_similarity(h)[1]),
-    ),
-    slip(
-        8,
-        "those are dot products; bring every token to length 1 first",
-        lambda h: (of_texts(h, unit=False).mean(), across(h)),
-    ),
     hints=[
         "Bring every token to length 1; then all cosines are one matrix product of (B T, C), and "
         "which pairs count is a mask.",
@@ -336,23 +172,50 @@ def texts_around(common, own):
     level="medium",
     minutes=11,
 )
-def token_similarity(h, *, itself=False, norm=True, every=False, places=False, means=False):
+def token_similarity(h):
     """Are tokens alike because their text made them so? h (B,T,C) -> two numbers, mean cosines of
     hidden states: of two different tokens of one text (Eq 13, the mean over the texts), and of two
     tokens of different texts.
     """
-    B, T, _ = h.shape
-    unit = h / np.linalg.norm(h, axis=-1, keepdims=True) if norm else h
-    within, across = [], []
+    (B, T, _), unit = h.shape, units(h)
+    within, between = [], []
     for b, c, t, s in np.ndindex(B, B, T, T):
-        if b == c and (t != s or itself):
+        if b == c and t != s:
             within.append(unit[b, t] @ unit[b, s])
-        if (b != c or (every and t != s)) and (t == s or not places):
-            across.append(unit[b, t] @ unit[c, s])
-    if means:
-        mean = unit.mean(1) / np.linalg.norm(unit.mean(1), axis=-1, keepdims=True)
-        across = [mean[b] @ mean[c] for b in range(B) for c in range(B) if b != c]
-    return np.float64(np.mean(within)), np.float64(np.mean(across))
+        if b != c:
+            between.append(unit[b, t] @ unit[c, s])
+    return np.mean(within), np.mean(between)
+
+
+unit.mistakes("""
+8 | you counted each token's similarity with itself; leave the diagonal out
+    if b == c and t != s => if b == c
+8 | those are dot products; divide by both lengths to get cosines
+    units(h) => h
+8 | your second number holds pairs of one text, too; both tokens of a pair must be of different
+  | texts
+    if b != c => if b != c or t != s
+8 | your second number compares tokens of the same place only; any token of one text meets any of
+  | another
+    if b != c => if b != c and t == s
+8 | your second number is the cosine of the texts' mean vectors; wanted the mean of the cosines
+    np.mean(between) => ((units(unit.mean(1)).sum(0) ** 2).sum() - B) / (B * (B - 1))
+8 | the tokens of a text were centred; take them as they are
+    => token_similarity(h - h.mean(1, keepdims=True))
+8 | two texts have T * T pairs: tokens at the same place in both are one of them
+    np.mean(between) => np.mean(between) * T / (T - 1)
+8 | B texts make B (B - 1) pairs of different texts; you divided by B * B
+    np.mean(between) => np.mean(between) * (B - 1) / B
+8 | your second mean holds the tokens of one text, too
+    if b != c => if True
+8 | the second number is the mean over two texts itself, not what the first has over it
+    np.mean(between) => np.mean(within) - np.mean(between)
+8 | a number for each text stands first in yours; wanted their mean
+    np.mean(within) => np.mean(np.reshape(within, (B, -1)), 1)
+8 | those are dot products; bring every token to length 1 first
+    units(h) => h
+    and: np.mean(within) => np.mean(((unit.sum(1) ** 2).sum(-1) - T) / (T * (T - 1)))
+""")
 
 
 def decaying(T, D):
@@ -370,74 +233,9 @@ def decaying(T, D):
     return make
 
 
-def held(v, count):
-    """A count of each text's eigenvalues, the largest first."""
-    return np.array([count(np.linalg.svd(text, compute_uv=False) ** 2) for text in v])
-
-
 @unit.exercise(
     Part("many tokens", 4, decaying(12, 8)),
     Part("fewer tokens than dimensions", 4, decaying(7, 9)),
-    Wrong(
-        "never centred",
-        8,
-        "your second number is the first again; there the text's mean value is taken off first",
-        dict(centre=(False, False)),
-    ),
-    Wrong(
-        "always centred",
-        8,
-        "you took the mean off in both numbers; Eq 12 does not centre, so the first one does not",
-        dict(centre=(True, True)),
-    ),
-    Wrong(
-        "smallest first",
-        8,
-        "you added up from the smallest eigenvalue on; the largest come first",
-        dict(order=1),
-    ),
-    Wrong(
-        "singular values",
-        8,
-        "those are shares of singular values of v; an eigenvalue of the second moment is their "
-        "square",
-        dict(power=1),
-    ),
-    Wrong(
-        "one too few",
-        8,
-        "that many directions do not yet hold the share; one more is needed",
-        dict(more=0),
-    ),
-    slip(
-        8,
-        "the mean is that of a text's tokens, one for each feature; you took it over the features",
-        lambda v, share: (
-            directions(v, share)[0],
-            directions(v - v.mean(-1, keepdims=True), share)[0],
-        ),
-    ),
-    slip(
-        8,
-        "every text has a mean of its own; yours is that of all texts",
-        lambda v, share: (directions(v, share)[0], directions(v - v.mean((0, 1)), share)[0]),
-    ),
-    slip(
-        8,
-        "how many hold the share TOGETHER; you counted those that hold it alone",
-        lambda v, share: tuple(
-            held(x, lambda e: (e / e.sum() >= share).sum())
-            for x in (v, v - v.mean(1, keepdims=True))
-        ),
-    ),
-    slip(
-        8,
-        "count the directions up to the share, not those behind it",
-        lambda v, share: tuple(
-            held(x, lambda e: (np.cumsum(e) / e.sum() > share).sum())
-            for x in (v, v - v.mean(1, keepdims=True))
-        ),
-    ),
     hints=[
         "For each text one (D,D) matrix, v.mT @ v / T; torch.linalg.eigvalsh gives its "
         "eigenvalues, the smallest first.",
@@ -452,21 +250,41 @@ def held(v, count):
     level="medium",
     minutes=12,
 )
-def directions(v, share, *, centre=(False, True), order=-1, power=2, more=1):
+def directions(v, share):
     """How many directions do a text's values use? v (B,T,D), share a number between 0 and 1 -> two
     times (B,) whole numbers: how many of the largest eigenvalues of the second moment (1/T) sum_i
     v_i v_iᵀ (Eq 12) hold at least this share of their sum, for the values as they are, and for the
     values less their text's mean.
     """
     found = np.zeros((2, len(v)), int)
-    for kind, b in np.ndindex(2, len(v)):
-        values = v[b] - v[b].mean(0) if centre[kind] else v[b]
-        singular = np.zeros(v.shape[-1])
-        some = np.linalg.svd(values, compute_uv=False)
-        singular[: len(some)] = some
-        sizes = np.sort(singular**power)[::order]
-        found[kind, b] = (np.cumsum(sizes) / sizes.sum() < share).sum() + more
+    for centred, b in np.ndindex(2, len(v)):
+        values = v[b] - centred * v[b].mean(0)
+        sizes = np.linalg.svd(values.T @ values, compute_uv=False)  # the eigenvalues
+        found[centred, b] = (np.cumsum(sizes) / sizes.sum() < share).sum() + 1
     return tuple(found)
+
+
+unit.mistakes("""
+8 | your second number is the first again; there the text's mean value is taken off first
+    - centred * v[b].mean(0) =>
+8 | you took the mean off in both numbers; Eq 12 does not centre, so the first one does not
+    centred * v[b] => v[b]
+8 | you added up from the smallest eigenvalue on; the largest come first
+    np.cumsum(sizes) => np.cumsum(sizes[::-1])
+8 | those are shares of singular values of v; an eigenvalue of the second moment is their square
+    np.cumsum(sizes) / sizes.sum() => np.cumsum(np.sqrt(sizes)) / np.sqrt(sizes).sum()
+8 | that many directions do not yet hold the share; one more is needed
+    + 1 =>
+8 | the mean is that of a text's tokens, one for each feature; you took it over the features
+    v[b].mean(0) => v[b].mean(1, keepdims=True)
+8 | every text has a mean of its own; yours is that of all texts
+    v[b].mean(0) => v.mean((0, 1))
+8 | how many hold the share TOGETHER; you counted those that hold it alone
+    (np.cumsum(sizes) / sizes.sum() < share).sum() + 1 => (sizes / sizes.sum() >= share).sum()
+8 | count the directions up to the share, not those behind it
+    < share).sum() + 1 => > share).sum()
+    < share).sum() + 1 => > share).sum() - max(0, v.shape[2] - v.shape[1])
+""")
 
 
 # ------------------------------------------------------------------------ cross-layer (notebook 04)
@@ -490,89 +308,14 @@ def many_layers(T, S, same_keys):
     return make
 
 
-def gold(q, k, v, blind=False, swap=False, apart=False, left=False, two=False):
-    """Eq 2 with any number of layers, index by index: what is read, and each layer's share."""
-    (B, T, D), (M, _, S, _) = q.shape, k.shape
-    out, won = np.zeros(q.shape), np.zeros((B, T, M))
-    layers = [0, M - 1] if two else list(range(M))
-    for b, t in np.ndindex(B, T):
-        own = t + 1 if left else t + S - T + 1
-        seen = [S if blind and m < M - 1 else own for m in layers]
-        scores = [k[m, b, :s] @ q[b, t] / np.sqrt(D) for m, s in zip(layers, seen)]
-        maps = [by_index.softmax(row) / len(layers) for row in scores]
-        if not apart:
-            whole = by_index.softmax(np.concatenate(scores))
-            maps = np.split(whole, np.cumsum(seen)[:-1])
-        for m, s, weights in zip(layers, seen, maps):
-            won[b, t, m] = weights.sum()
-            out[b, t] += weights @ v[M - 1 - m if swap else m, b, :s]
-    return out, won
-
-
-def unmasked(q, k, v):
-    (M, _, S, D), weights = k.shape, np.zeros((*q.shape[:2], len(k), k.shape[2]))
-    for b, t in np.ndindex(*q.shape[:2]):
-        scores = np.concatenate([k[m, b] @ q[b, t] for m in range(M)]) / np.sqrt(D)
-        weights[b, t] = by_index.softmax(scores).reshape(M, S)
-    return np.einsum("btms,mbsd->btd", weights, v), weights.sum(-1)
+def maps(q, k):
+    """The causal attention weights of every text."""
+    return np.stack([causal_weights(*text) for text in zip(q, k, strict=True)])
 
 
 @unit.exercise(
     Part("all layers have the same keys (Eq 3)", 4, many_layers(6, 6, True)),
     Part("four layers, behind a cache (Eq 2)", 8, many_layers(3, 7, False)),
-    Wrong(
-        "notebook 04's two layers",
-        12,
-        "that is notebook 04's attention to two layers, this one and the first; here one softmax "
-        "runs over the keys of all M layers",
-        dict(two=True),
-    ),
-    Wrong(
-        "a softmax for each layer",
-        8,
-        "you took one softmax for each layer and averaged; Eq 2 has one softmax over the keys of "
-        "all layers, so one layer can win more than its even share",
-        dict(apart=True),
-    ),
-    Wrong(
-        "one layer masked",
-        12,
-        "your mask covers the keys of the last layer only: the future leaks in through the others",
-        dict(blind=True),
-    ),
-    Wrong(
-        "mask from the left",
-        8,
-        "that is notebook 04's mask, with as many queries as keys; here the queries are the LAST "
-        "positions: query t sees keys up to t + S - T, in every layer",
-        dict(left=True),
-    ),
-    Wrong("values crossed", 8, "a layer's keys met another layer's values", dict(swap=True)),
-    slip(
-        12,
-        "your scores are not divided by sqrt(D)",
-        lambda q, k, v: cross_layer(q * np.sqrt(q.shape[-1]), k, v),
-    ),
-    slip(
-        12,
-        "sqrt(D) divides the scores, whatever the number of layers",
-        lambda q, k, v: cross_layer(q / np.sqrt(len(k)), k, v),
-    ),
-    slip(
-        12,
-        "your queries also see the keys after them",
-        lambda q, k, v: unmasked(q, k, v),
-    ),
-    slip(
-        12,
-        "the output mixes the values of ALL layers; yours are layer n's alone",
-        lambda q, k, v: (cross_layer(q, k, np.stack([v[-1]] * len(v)))[0], cross_layer(q, k, v)[1]),
-    ),
-    slip(
-        8,
-        "every layer's values are weighed by its OWN keys' weights; you took a mean of values",
-        lambda q, k, v: (cross_layer(q, k[-1:], v.mean(0)[None])[0], cross_layer(q, k, v)[1]),
-    ),
     hints=[
         "The scores are (M,B,T,S), and the causal mask (T,S) is the same for every layer. Over "
         "which two of these dimensions does the softmax run?",
@@ -589,7 +332,7 @@ def unmasked(q, k, v):
     level="medium",
     minutes=14,
 )
-def cross_layer(q, k, v, *, blind=False, swap=False, apart=False, left=False, two=False):
+def cross_layer(q, k, v):
     """Causal attention to M layers at once (Eq 2, with any number of earlier layers), one head,
     behind a cache: queries q (B,T,D) of layer n; keys and values k, v (M,B,S,D), the last of the M
     being layer n's own -> (output (B,T,D), shares (B,T,M)).
@@ -598,7 +341,42 @@ def cross_layer(q, k, v, *, blind=False, swap=False, apart=False, left=False, tw
     in every layer, the positions up to their own. shares: how much of its attention a query gives
     to each layer; they sum to 1.
     """
-    return gold(q, k, v, blind, swap, apart, left, two)
+    (B, T, D), (M, _, S, _) = q.shape, k.shape
+    out, won = np.zeros(q.shape), np.zeros((B, T, M))
+    for b, t in np.ndindex(B, T):
+        scores = k[:, b] @ q[b, t] / np.sqrt(D)
+        scores[:, t + S - T + 1 :] = -np.inf
+        a = softmax(scores.ravel()).reshape(M, S)
+        won[b, t] = a.sum(1)
+        out[b, t] = sum(a[m] @ v[m, b] for m in range(M))
+    return out, won
+
+
+unit.mistakes(r"""
+12 | that is notebook 04's attention to two layers, this one and the first; here one softmax runs
+   | over the keys of all M layers
+     a = softmax => scores[1:-1] = -np.inf\n    a = softmax
+ 8 | you took one softmax for each layer and averaged; Eq 2 has one softmax over the keys of all
+   | layers, so one layer can win more than its even share
+     softmax(scores.ravel()).reshape(M, S) => softmax(scores) / M
+12 | your mask covers the keys of the last layer only: the future leaks in through the others
+     scores[:, t => scores[-1, t
+ 8 | that is notebook 04's mask, with as many queries as keys; here the queries are the LAST
+   | positions: query t sees keys up to t + S - T, in every layer
+     t + S - T + 1 => t + 1
+ 8 | a layer's keys met another layer's values
+     v[m, b] => v[M - 1 - m, b]
+12 | your scores are not divided by sqrt(D)
+     / np.sqrt(D) =>
+12 | sqrt(D) divides the scores, whatever the number of layers
+     np.sqrt(D) => np.sqrt(D * M)
+12 | your queries also see the keys after them
+     scores[:, t + S - T + 1 :] = -np.inf => pass
+12 | the output mixes the values of ALL layers; yours are layer n's alone
+     v[m, b] => v[-1, b]
+ 8 | every layer's values are weighed by its OWN keys' weights; you took a mean of values
+     sum(a[m] @ v[m, b] for m in range(M)) => softmax(scores[-1]) @ v.mean(0)[b]
+""")
 
 
 def stack(shares):
@@ -623,97 +401,9 @@ def dense_shares(r, L):
     return np.tril(r.uniform(0.2, 1.0, size=(L, L)))
 
 
-def stacked(x, wq, wk, wv, wo, lam, residual=1, early=False, **how):
-    """The stack, with one step done otherwise."""
-    made = []
-    for n in range(len(wq)):
-        made.append(x if early else x @ wv[n])
-        v = sum(lam[n, m] * made[m] for m in range(n + 1))
-        v = v @ wv[n] if early else v
-        maps = [by_index.weights(text @ wq[n], text @ wk[n], **how) for text in x]
-        x = residual * x + np.stack(maps) @ v @ wo[n]
-    return x
-
-
 @unit.exercise(
     Part("the mean in some layers", 4, stack(in_some)),
     Part("every layer mixes all before it", 8, stack(dense_shares)),
-    Wrong(
-        "notebook 04's mean",
-        12,
-        "that is notebook 04's line, the mean of V_n and V_1 in every layer above the first; here "
-        "row n of lam says what layer n mixes",
-        dict(halves=True),
-    ),
-    Wrong(
-        "columns for rows",
-        12,
-        "you read lam by columns; row n belongs to layer n, and its entry m to the values of "
-        "layer m",
-        dict(turned=True),
-    ),
-    Wrong(
-        "one stream",
-        12,
-        "you made the earlier layers' values anew, from layer n's stream; V_m was made in layer m, "
-        "from the stream that stood there: keep it",
-        dict(anew=True),
-    ),
-    Wrong(
-        "mixed values passed on",
-        8,
-        "you mixed values that were mixed already; what is carried along is each layer's own "
-        "projection, as it was made",
-        dict(passed=True),
-    ),
-    Wrong(
-        "made to sum to one",
-        8,
-        "you divided by the sum of the row; shares are used as they were learned, whatever their "
-        "sum",
-        dict(total=True),
-    ),
-    slip(
-        12,
-        "a layer ADDS to its input",
-        stacked,
-        residual=0,
-    ),
-    slip(
-        12,
-        "every layer has a value matrix of its own",
-        lambda x, wq, wk, wv, wo, lam: resformer(x, wq, wk, np.stack([wv[0]] * len(wv)), wo, lam),
-    ),
-    slip(
-        12,
-        "V_m is made by layer m's OWN matrix; you mixed the streams first",
-        stacked,
-        early=True,
-    ),
-    slip(
-        12,
-        "your scores are not divided by sqrt(C)",
-        lambda x, wq, wk, wv, wo, lam: resformer(x, wq * np.sqrt(x.shape[-1]), wk, wv, wo, lam),
-    ),
-    slip(
-        12,
-        "your queries also see the keys after them",
-        stacked,
-        causal=False,
-    ),
-    slip(
-        12,
-        "your softmax runs over the queries; the weights of a query sum to 1",
-        stacked,
-        transposed=True,
-    ),
-    slip(
-        12,
-        "lam[n, m] belongs to layer m, counted from the first; yours counts from layer n down",
-        lambda x, wq, wk, wv, wo, lam: stacked(
-            x, wq, wk, wv, wo, np.stack([np.roll(lam[n, ::-1], n + 1) for n in range(len(lam))])
-        ),
-    ),
     hints=[
         "Keep a list of the layers' own projections, V_1 to V_n, each appended before it is mixed.",
         "In layer n: v is the sum of lam[n, m] times entry m of the list, over all that is in it. "
@@ -731,9 +421,7 @@ def stacked(x, wq, wk, wv, wo, lam, residual=1, early=False, **how):
     level="medium",
     minutes=17,
 )
-def resformer(
-    x, wq, wk, wv, wo, lam, *, halves=False, turned=False, anew=False, passed=False, total=False
-):
+def resformer(x, wq, wk, wv, wo, lam):
     """A stack of attention layers whose values come from all layers so far, one head each, no
     norms, no MLP: x (B,T,C), four times (L,C,C), shares lam (L,L) -> (B,T,C).
 
@@ -741,20 +429,48 @@ def resformer(
     sum_{m <= n} lam[n, m] V_m, where V_m = x wv is what layer m made of its own input. (ResFormer,
     Eq 7, has lam[n] = one half at m = 0 and one half at m = n.)
     """
-    L, made, lam = len(wq), [], lam.T if turned else lam
-    for n in range(L):
+    made = []
+    for n in range(len(wq)):
         made.append(x @ wv[n])
-        if halves:
-            v = (made[0] + made[n]) / 2
-        else:
-            kept = [x @ wv[m] for m in range(n + 1)] if anew else made
-            v = sum(lam[n, m] * kept[m] for m in range(n + 1))
-        v = v / lam[n, : n + 1].sum() if total else v
-        if passed:
-            made[n] = v
-        q, k, v = (y[:, :, None] for y in (x @ wq[n], x @ wk[n], v))
-        x = x + by_index.attention(q, k, v)[:, :, 0] @ wo[n]
+        v = sum(lam[n, m] * made[m] for m in range(n + 1))
+        x = x + maps(x @ wq[n], x @ wk[n]) @ v @ wo[n]
     return x
+
+
+unit.mistakes(r"""
+in: maps, causal_weights
+12 | that is notebook 04's line, the mean of V_n and V_1 in every layer above the first; here row n
+   | of lam says what layer n mixes
+     sum(lam[n, m] * made[m] for m in range(n + 1)) => (made[0] + made[n]) / 2
+12 | that is a standard stack, each layer with its own values alone; row n of lam says what layer n
+   | mixes
+     sum(lam[n, m] * made[m] for m in range(n + 1)) => made[n]
+12 | you read lam by columns; row n belongs to layer n, and its entry m to the values of layer m
+     lam[n, m] => lam[m, n]
+12 | you made the earlier layers' values anew, from layer n's stream; V_m was made in layer m, from
+   | the stream that stood there: keep it
+     made[m] for => x @ wv[m] for
+ 8 | you mixed values that were mixed already; what is carried along is each layer's own projection,
+   | as it was made
+     x = x + => made[n] = v\n    x = x +
+ 8 | you divided by the sum of the row; shares are used as they were learned, whatever their sum
+     lam[n, m] => lam[n, m] / lam[n, : n + 1].sum()
+12 | a layer ADDS to its input
+     x = x + => x =
+12 | every layer has a value matrix of its own
+     x @ wv[n] => x @ wv[0]
+12 | V_m is made by layer m's OWN matrix; you mixed the streams first
+     x @ wv[n] => x
+     and: for m in range(n + 1)) => for m in range(n + 1)) @ wv[n]
+12 | your scores are not divided by sqrt(C)
+     / np.sqrt(D) =>
+12 | your queries also see the keys after them
+     scores[t, t + S - T + 1 :] = -np.inf => pass
+12 | your softmax runs over the queries; the weights of a query sum to 1
+     softmax(scores) => softmax(scores, 0)
+12 | lam[n, m] belongs to layer m, counted from the first; yours counts from layer n down
+     lam[n, m] => lam[n, n - m]
+""")
 
 
 # ----------------------------------------------------------------------------------- the neighbours
@@ -771,57 +487,6 @@ def behind_a_cache(T, S):
 @unit.exercise(
     Part("as many queries as keys", 4, behind_a_cache(5, 5)),
     Part("behind a cache", 4, behind_a_cache(2, 6)),
-    Wrong(
-        "ones, as printed",
-        8,
-        "you subtracted lam times a matrix of ones times V, as Eq 8 prints it; the code (and "
-        "NeuTRENO) subtracts lam times the token's own value: the identity",
-        dict(ones=True),
-    ),
-    Wrong(
-        "the other way round",
-        8,
-        "your correction has the wrong sign: it adds what the first layer has and this one "
-        "lacks, V_1 - V_n",
-        dict(sign=-1),
-    ),
-    Wrong(
-        "corrected before attention",
-        8,
-        "you corrected the values and then attended; the correction is added to the "
-        "attention's output",
-        dict(inside=True),
-    ),
-    Wrong(
-        "the first positions",
-        4,
-        "you corrected query t with the values of position t; the queries are the LAST T of S, so "
-        "it stands at t + S - T",
-        dict(left=True),
-    ),
-    Wrong(
-        "one lam for all heads",
-        8,
-        "you gave every head the strength of head 0; head h has lam[h]",
-        dict(one=True),
-    ),
-    slip(
-        8,
-        "you added lam V_1 and forgot to take lam V_n away",
-        lambda A, v, v1, lam: neutreno(A, v, v1, lam) + lam[:, None] * v[:, -A.shape[2] :],
-    ),
-    slip(
-        8,
-        "your heads share the mean of lam; every head has its own",
-        lambda A, v, v1, lam: neutreno(A, v, v1, 0 * lam + lam.mean()),
-    ),
-    slip(
-        8,
-        "you took lam times the OUTPUT away; (A - lam I) V_n takes lam V_n",
-        lambda A, v, v1, lam: (
-            (1 - lam[:, None]) * neutreno(A, v, v1, 0 * lam) + lam[:, None] * v1[:, -A.shape[2] :]
-        ),
-    ),
     hints=[
         "(A - lam I) V_n + lam V_1, multiplied out, has three terms. Which of them has a row for "
         "each query already?",
@@ -836,7 +501,7 @@ def behind_a_cache(T, S):
     level="medium",
     minutes=9,
 )
-def neutreno(A, v, v1, lam, *, ones=False, sign=1, inside=False, left=False, one=False):
+def neutreno(A, v, v1, lam):
     """NeuTRENO's output (A - lam I) V_n + lam V_1, with a strength for each head and behind a
     cache: A (B,H,T,S), v and v1 (B,S,H,D), lam (H,) -> (B,T,H,D). The queries are the last T of S
     positions, and I is 1 where a query meets its own position.
@@ -844,14 +509,33 @@ def neutreno(A, v, v1, lam, *, ones=False, sign=1, inside=False, left=False, one
     B, H, T, S = A.shape
     out = np.zeros((B, T, H, v.shape[-1]))
     for b, h, t in np.ndindex(B, H, T):
-        at, strength = t if left else t + S - T, lam[0 if one else h]
-        change = sign * strength * (v1[b, :, h] - v[b, :, h])  # (S,D)
-        out[b, t, h] = A[b, h, t] @ (v[b, :, h] + (change if inside else 0))
-        if ones:
-            out[b, t, h] += strength * (v1[b, at, h] - v[b, :, h].sum(0))
-        elif not inside:
-            out[b, t, h] += change[at]
+        at = t + S - T
+        out[b, t, h] = A[b, h, t] @ v[b, :, h] + lam[h] * (v1[b, at, h] - v[b, at, h])
     return out
+
+
+unit.mistakes("""
+8 | you subtracted lam times a matrix of ones times V, as Eq 8 prints it; the code (and NeuTRENO)
+  | subtracts lam times the token's own value: the identity
+    - v[b, at, h] => - v[b, :, h].sum(0)
+8 | your correction has the wrong sign: it adds what the first layer has and this one lacks, V_1 -
+  | V_n
+    + lam[h] => - lam[h]
+8 | you corrected the values and then attended; the correction is added to the attention's output
+    @ v[b, :, h] => @ (v[b, :, h] + lam[h] * (v1 - v)[b, :, h])
+    and: + lam[h] * (v1[b, at, h] - v[b, at, h]) =>
+4 | you corrected query t with the values of position t; the queries are the LAST T of S, so it
+  | stands at t + S - T
+    t + S - T => t
+8 | you gave every head the strength of head 0; head h has lam[h]
+    lam[h] => lam[0]
+8 | you added lam V_1 and forgot to take lam V_n away
+    - v[b, at, h] =>
+8 | your heads share the mean of lam; every head has its own
+    lam[h] => lam.mean()
+8 | you took lam times the OUTPUT away; (A - lam I) V_n takes lam V_n
+    - v[b, at, h] => - A[b, h, t] @ v[b, :, h]
+""")
 
 
 def dense(L, dilation, period):
@@ -862,92 +546,9 @@ def dense(L, dilation, period):
     return make
 
 
-def averaged(x, w, a, dilation, period, start=1, stays=0, residual=1, last=False, normed=False):
-    """The stream with its averages, with one step done otherwise."""
-    X = [x]
-    for n in range(len(w)):
-        x = residual * x + np.tanh(x @ w[n])
-        X.append(x)
-        if (n + 1) % period == 0:
-            places = list(range(n + start, -1, -dilation))
-            size = sum(a[n, j] for j in places) if normed else 1
-            x = stays * x + sum(a[n, j] / size * X[j] for j in places)
-    return X[-1] if last else x
-
-
 @unit.exercise(
     Part("an average after every block", 4, [dense(4, 2, 1), dense(5, 3, 1)]),
     Part("an average now and then", 8, [dense(6, 2, 3), dense(5, 3, 2), dense(6, 1, 2)]),
-    Wrong(
-        "notebook 04's averages",
-        12,
-        "that is notebook 04's DenseFormer: an average of everything, after every block. Here only "
-        "every `dilation`-th output enters one, and one follows only every `period`-th block",
-        dict(plain=True),
-    ),
-    Wrong(
-        "counted from the start",
-        12,
-        "you took the outputs 0, dilation, 2 dilation, …; they are counted back from the newest, "
-        "so the newest always takes part",
-        dict(from_start=True),
-    ),
-    Wrong(
-        "the first block too",
-        8,
-        "you averaged after blocks 0, period, …; an average follows once `period` blocks have run, "
-        "so first after block period - 1",
-        dict(shift=0),
-    ),
-    Wrong(
-        "stores the averages",
-        12,
-        "you kept the averages; what is averaged later are the raw outputs of the blocks",
-        dict(raw=False),
-    ),
-    Wrong(
-        "without the embedding",
-        12,
-        "X_0, the input of the first block, takes part where its turn comes",
-        dict(start=1),
-    ),
-    Wrong(
-        "the average is not passed on",
-        12,
-        "your blocks eat the raw output of the block below; after an average the next block eats "
-        "the average",
-        dict(passed=False),
-    ),
-    slip(
-        12,
-        "j begins at n + 1, the output of block n itself",
-        averaged,
-        start=0,
-    ),
-    slip(
-        12,
-        "the average takes the stream's place; it is not added to it",
-        averaged,
-        stays=1,
-    ),
-    slip(
-        12,
-        "a block adds to its input: x + tanh(x @ w[n])",
-        averaged,
-        residual=0,
-    ),
-    slip(
-        12,
-        "the caller gets the last average, too, where one is due",
-        averaged,
-        last=True,
-    ),
-    slip(
-        12,
-        "the weights a are taken as they are; they need not sum to 1",
-        averaged,
-        normed=True,
-    ),
     hints=[
         "Keep a list X = [x]. Block n: append its output, and that is the next x, unless an "
         "average is due.",
@@ -964,20 +565,7 @@ def averaged(x, w, a, dilation, period, start=1, stays=0, residual=1, last=False
     level="medium",
     minutes=15,
 )
-def denseformer(
-    x,
-    w,
-    a,
-    dilation,
-    period,
-    *,
-    plain=False,
-    from_start=False,
-    shift=1,
-    raw=True,
-    start=0,
-    passed=True,
-):
+def denseformer(x, w, a, dilation, period):
     """DenseFormer's depth-weighted averages, thinned out, around L toy blocks, block_n(x) = x +
     tanh(x @ w[n]): x (B,T,C), w (L,C,C), a (L,L+1), two whole numbers.
 
@@ -985,18 +573,43 @@ def denseformer(
     block (or the caller) gets the sum of a[n, j] X_j over j = n+1, n+1-dilation, n+1-2 dilation, …,
     as far as j is not below 0. Otherwise it gets X_{n+1}.
     """
-    dilation, period = (1, 1) if plain else (dilation, period)
     X = [x]
     for n in range(len(w)):
-        eaten = X[-1] if not passed else x
-        X.append(eaten + np.tanh(eaten @ w[n]))
-        x = X[-1]
-        if (n + shift) % period == 0:
-            offset = 0 if from_start else (n + 1) % dilation
-            taken = [j for j in range(start, n + 2) if j % dilation == offset]
-            x = sum((a[n, j] * X[j] for j in taken), np.zeros(x.shape))
-            X[-1] = X[-1] if raw else x
+        x = x + np.tanh(x @ w[n])
+        X.append(x)
+        if (n + 1) % period == 0:
+            x = sum(a[n, j] * X[j] for j in range(n + 1, -1, -dilation))
     return x
+
+
+unit.mistakes("""
+12 | that is notebook 04's DenseFormer: an average of everything, after every block. Here only every
+   | `dilation`-th output enters one, and one follows only every `period`-th block
+     X = [x] => X, dilation, period = [x], 1, 1
+12 | you took the outputs 0, dilation, 2 dilation, …; they are counted back from the newest, so the
+   | newest always takes part
+     range(n + 1, -1, -dilation) => range(0, n + 2, dilation)
+ 8 | you averaged after blocks 0, period, …; an average follows once `period` blocks have run, so
+   | first after block period - 1
+     (n + 1) % period => n % period
+12 | you kept the averages; what is averaged later are the raw outputs of the blocks
+     x = sum( => X[-1] = x = sum(
+12 | X_0, the input of the first block, takes part where its turn comes
+     range(n + 1, -1, => range(n + 1, 0,
+12 | your blocks eat the raw output of the block below; after an average the next block eats the
+   | average
+     x = x + np.tanh(x @ w[n]) => x = X[-1] + np.tanh(X[-1] @ w[n])
+12 | j begins at n + 1, the output of block n itself
+     range(n + 1, => range(n,
+12 | the average takes the stream's place; it is not added to it
+     x = sum( => x = x + sum(
+12 | a block adds to its input: x + tanh(x @ w[n])
+     x = x + np.tanh => x = np.tanh
+12 | the caller gets the last average, too, where one is due
+     return x => return X[-1]
+12 | the weights a are taken as they are; they need not sum to 1
+     a[n, j] => a[n, j] / a[n, n + 1 :: -dilation].sum()
+""")
 
 
 # --------------------------------------------------------------------------- predictions and errors
@@ -1054,19 +667,6 @@ def near(which, why):
         None,
         near(2, "a query looks at 256 tokens; how many queries look at a token?"),
     ),
-    Wrong(
-        "the width of the window",
-        4,
-        "more than 0.2 from what is measured",
-        returns=lambda: (7.62, 4.5, np.log(256)),
-    ),
-    Wrong(
-        "how sharp the rows are",
-        8,
-        "more than 0.2 from what is measured",
-        returns=lambda: (0.0, np.log(2), np.log(256)),
-    ),
-    Wrong("bits", 8, "more than 0.2 from what is measured", returns=lambda: (11.0, 6.5, 10.9)),
     hints=[
         "log 2048 is 7.62: every token receives the same. In which of the three maps is that "
         "nearly so?",
@@ -1089,6 +689,15 @@ def predict_entropies():
     its weight evenly over the last 256 tokens, itself included. Three numbers; 0.2 apart counts.
     """
     return tuple(entropy_received(which) for which in range(3))
+
+
+unit.mistakes("""
+4 | more than 0.2 from what is measured
+    => (7.62, 4.5, np.log(256))
+8 | more than 0.2 from what is measured
+    => (0.0, np.log(2), np.log(256))
+    => (11.0, 6.5, 10.9)
+""")
 
 
 LAST = np.array([[0], [0], [1]])  # added to the future alone
@@ -1131,36 +740,6 @@ def leaks(answer):
 
 @unit.exercise(
     Part("an earlier token moves", 10, None, leaks),
-    Wrong(
-        "attention that sees ahead",
-        10,
-        "A must be causal attention",
-        returns=lambda: (3, np.full((3, 3), 1 / 3), np.eye(3), np.eye(3) + LAST, 0.4),
-    ),
-    Wrong(
-        "another first value",
-        10,
-        "v and v2 may differ in the LAST row only",
-        returns=lambda: (
-            3,
-            np.tril(np.ones((2, 2))) / [[1], [2]],
-            np.eye(2),
-            np.eye(2)[::-1],
-            0.4,
-        ),
-    ),
-    Wrong(
-        "no correction",
-        10,
-        "in the formula that you name no earlier row moves",
-        returns=lambda: (3, np.eye(3), np.eye(3), np.eye(3) + LAST, 0.0),
-    ),
-    Wrong(
-        "attention twice",
-        10,
-        "in the formula that you name no earlier row moves",
-        returns=lambda: (5, even(3), np.eye(3), np.eye(3) + LAST, 0.4),
-    ),
     hints=[
         "Write each formula as a matrix times V_n. An output hears the future where that matrix "
         "has something above its diagonal.",
@@ -1192,86 +771,32 @@ def formula_counter_example():
     return 3, np.eye(3), np.eye(3), np.eye(3) + LAST, 0.4
 
 
+unit.mistakes("""
+10 | A must be causal attention
+     => (3, np.full((3, 3), 1 / 3), np.eye(3), np.eye(3) + LAST, 0.4)
+10 | v and v2 may differ in the LAST row only
+     => (3, np.tril(np.ones((2, 2))) / [[1], [2]], np.eye(2), np.eye(2)[::-1], 0.4)
+10 | in the formula that you name no earlier row moves
+     => (3, np.eye(3), np.eye(3), np.eye(3) + LAST, 0.0)
+     => (5, even(3), np.eye(3), np.eye(3) + LAST, 0.4)
+""")
+
+
 def shared(x):
     return x / x.sum()
 
 
-def fitted(q, k, v, k_m, v_m, columns=None, goal=None, summed=False, causal=True):
-    """The fit, with another goal or other columns."""
-    scores = np.stack([q @ x.swapaxes(1, 2) / np.sqrt(q.shape[-1]) for x in (k, k_m)])
-    hidden = np.triu(np.ones(scores.shape[-2:], bool), 1) & causal
-    e = np.where(hidden, 0, np.exp(scores))
-    A, A_m = e / e.sum(-1, keepdims=True)
-    both = e / e.sum((0, 3), keepdims=True)
-    y = goal(A, A_m) if goal else both[0] @ v + both[1] @ v_m
-    X = columns(A, A_m) if columns else (A @ v, A @ v_m)
-    X, y = ([x.sum(-1) for x in X], y.sum(-1)) if summed else (X, y)
-    X = np.stack([x.ravel() for x in X], 1)
-    return np.linalg.lstsq(X, y.ravel(), rcond=None)[0]
+def of_sum_one(q, k, v, k_m, v_m):
+    """The fit whose two coefficients must sum to 1: a mistake."""
+    X, Y = (maps(q, k) @ x for x in (v, v_m))
+    target = cross_layer(q, np.stack([k_m, k]), np.stack([v_m, v]))[0]
+    a = ((X - Y) * (target - Y)).sum() / ((X - Y) ** 2).sum()
+    return np.array([a, 1 - a])
 
 
 @unit.exercise(
     Part("both layers have the same keys", 4, two_layers(True)),
     Part("two layers", 8, two_layers(False)),
-    Wrong(
-        "one at a time",
-        12,
-        "you fitted each coefficient alone; the two streams overlap, so they must be fitted "
-        "together",
-        dict(alone=True),
-    ),
-    Wrong(
-        "shares of one",
-        8,
-        "you forced the two to sum to 1; nothing says they do",
-        dict(sum_one=True),
-    ),
-    slip(
-        8,
-        "V_m stands under layer n's OWN map A, not under that of layer m's keys",
-        lambda q, k, v, k_m, v_m: fitted(
-            q, k, v, k_m, v_m, columns=lambda A, A_m: (A @ v, A_m @ v_m)
-        ),
-    ),
-    slip(
-        8,
-        "least squares asks for no sum of 1",
-        lambda q, k, v, k_m, v_m: shared(best_mix(q, k, v, k_m, v_m)),
-    ),
-    slip(
-        12,
-        "the columns are A V_n and A V_m; you fitted the values before they are mixed",
-        lambda q, k, v, k_m, v_m: fitted(q, k, v, k_m, v_m, columns=lambda A, A_m: (v, v_m)),
-    ),
-    slip(
-        8,
-        "in Eq 2 the keys of layer m are its own; you took layer n's twice",
-        lambda q, k, v, k_m, v_m: fitted(q, k, v, k, v_m),
-    ),
-    slip(
-        8,
-        "Eq 2 is ONE softmax over both layers' keys, not a mean of two attentions",
-        lambda q, k, v, k_m, v_m: fitted(
-            q, k, v, k_m, v_m, goal=lambda A, A_m: (A @ v + A_m @ v_m) / 2
-        ),
-    ),
-    slip(
-        8,
-        "your scores are not divided by sqrt(D)",
-        lambda q, k, v, k_m, v_m: best_mix(q * np.sqrt(q.shape[-1]), k, v, k_m, v_m),
-    ),
-    slip(
-        8,
-        "all ENTRIES count, not their sums over the features",
-        fitted,
-        summed=True,
-    ),
-    slip(
-        8,
-        "your queries also see the keys after them",
-        fitted,
-        causal=False,
-    ),
     hints=[
         "X = A v and Y = A v_m, flattened, are two columns; the target is the flattened output of "
         "`cross_layer` for these two layers.",
@@ -1287,20 +812,43 @@ def fitted(q, k, v, k_m, v_m, columns=None, goal=None, summed=False, causal=True
     level="stretch",
     minutes=19,
 )
-def best_mix(q, k, v, k_m, v_m, *, alone=False, sum_one=False):
+def best_mix(q, k, v, k_m, v_m):
     """Stretch: the (a, b) with which a A V_n + b A V_m comes closest (least squares, all entries)
     to cross-layer attention, Eq 2.
 
     Queries, keys and values of layer n, keys and values of layer m, all (B,T,D); A is layer n's own
     causal attention. ResFormer takes (0.5, 0.5) of the first layer. Returns (2,).
     """
-    target = gold(q, np.stack([k_m, k]), np.stack([v_m, v]))[0].ravel()
-    X, Y = (
-        by_index.attention(q[:, :, None], k[:, :, None], y[:, :, None]).ravel() for y in (v, v_m)
-    )
-    if alone:
-        return np.array([X @ target / (X @ X), Y @ target / (Y @ Y)])
-    if sum_one:
-        a = (X - Y) @ (target - Y) / ((X - Y) @ (X - Y))
-        return np.array([a, 1 - a])
+    A = maps(q, k)
+    X, Y = (A @ v).ravel(), (A @ v_m).ravel()
+    target = cross_layer(q, np.stack([k_m, k]), np.stack([v_m, v]))[0].ravel()
     return np.linalg.solve([[X @ X, X @ Y], [X @ Y, Y @ Y]], [X @ target, Y @ target])
+
+
+unit.mistakes("""
+in: maps, causal_weights, cross_layer
+12 | you fitted each coefficient alone; the two streams overlap, so they must be fitted together
+     [X @ X, X @ Y], [X @ Y, Y @ Y] => [X @ X, 0], [0, Y @ Y]
+ 8 | you forced the two to sum to 1; nothing says they do
+     => of_sum_one(q, k, v, k_m, v_m)
+ 8 | V_m stands under layer n's OWN map A, not under that of layer m's keys
+     (A @ v_m) => (maps(q, k_m) @ v_m)
+ 8 | least squares asks for no sum of 1
+     => shared(best_mix(q, k, v, k_m, v_m))
+12 | the columns are A V_n and A V_m; you fitted the values before they are mixed
+     (A @ v).ravel(), (A @ v_m).ravel() => v.ravel(), v_m.ravel()
+ 8 | in Eq 2 the keys of layer m are its own; you took layer n's twice
+     [k_m, k] => [k, k]
+ 8 | Eq 2 is ONE softmax over both layers' keys, not a mean of two attentions
+     cross_layer(q, np.stack([k_m, k]), np.stack([v_m, v]))[0] =>
+   | ((A @ v + maps(q, k_m) @ v_m) / 2)
+ 8 | your scores are not divided by sqrt(D)
+     => best_mix(q * np.sqrt(q.shape[-1]), k, v, k_m, v_m)
+ 8 | all ENTRIES count, not their sums over the features
+     (A @ v).ravel() => (A @ v).sum(-1).ravel()
+     and: (A @ v_m).ravel() => (A @ v_m).sum(-1).ravel()
+     and: [0].ravel() => [0].sum(-1).ravel()
+ 8 | your queries also see the keys after them
+     scores[t, t + S - T + 1 :] = -np.inf => pass
+     and: scores[:, t + S - T + 1 :] = -np.inf => pass
+""")

@@ -6,8 +6,6 @@ import sys
 import textwrap
 from pathlib import Path
 
-import numpy as np
-
 from homework import grade, marking
 
 HOMEWORK = Path(grade.__file__).parent
@@ -65,28 +63,3 @@ def first_closed(place):
     """The highest folder on the way to a place that other accounts may not enter; None: all may."""
     way = [*reversed(place.parents), place]
     return next((folder for folder in way if not os.stat(folder).st_mode & 0o001), None)
-
-
-def lost(unit, e, wrong, seed):
-    """(points that a named wrong answer loses, what it is told)."""
-    points, told, asked = 0, [], []
-    for part in e.parts:
-        cases, answers = e.cases(part, seed), []
-        for case, inputs in enumerate(cases):
-            dtype = next((x.dtype for x in inputs if marking.floats(x)), None)
-            found = e.expected(part, seed, case, wrong) or []
-            with np.errstate(over="ignore"):
-                answers.append(
-                    [
-                        x.astype(dtype) if dtype and x.ndim and marking.floats(x) else x
-                        for x in found
-                    ]
-                )
-        asked.append((part, [dict(state="ok")] * len(cases), answers))
-    for part, states, answers in asked:
-        others = [other for other in asked if other[0] != part and not other[0].accept]
-        state, why = e.verdict(part, seed, states, answers, others=others)
-        if state != "ok":
-            points += part.points
-            told.append(why)
-    return points, told

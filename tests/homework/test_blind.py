@@ -6,16 +6,14 @@ right answer (\\n is a new line).
 """
 
 import re
-import textwrap
-from pathlib import Path
 
 import pytest
 
 from homework import turn
-from tests.homework.test_judged import new_kernel, tried  # noqa: F401 a fixture
+from homework.mistakes import answers, function_of, listed
+from tests.homework.test_judged import new_kernel  # noqa: F401 a fixture
 
-LIST = Path(__file__).with_name("blind.txt").read_text(encoding="utf-8")
-ASKED = dict(re.findall(r"^== (.+)\n((?:(?!== ).*\n)*)", LIST, re.M))
+ASKED = listed()
 UNNAMED = re.compile(r"(result \d+: )?(right shape, wrong|wrong number|wanted shape|wanted dtype)")
 
 
@@ -25,32 +23,14 @@ def no_triton(monkeypatch):
     monkeypatch.setenv("HOMEWORK_ROAD", "torch")
 
 
-def answers(name):
-    """(right bodies, {what a learner wrote: body})."""
-    right, wrong = ASKED[name].split("WRONG\n")
-    right = right.strip().split("\n--\n")
-    return right, {line: body(right[0], line) for line in wrong.split("\n") if line}
-
-
-def body(right, line):
-    """The body of an answer that is given as a change, a body or an expression."""
-    if " =>" not in line:
-        line = line if "return " in line else f"return {line}"
-        return line.replace("\\n", "\n")
-    old, new = line.replace("\\n", "\n").split(" =>", 1)
-    assert old in right, line
-    return right.replace(old, new.removeprefix(" "))
-
-
 def judged(name, lines):
-    unit, exercise = name.split()
-    head = turn.exercise_of(unit, exercise).head()
-    return tried(unit, f"{head}\n{textwrap.indent(lines, '    ')}\n")
+    exercise = turn.exercise_of(*name.split())
+    return turn.attempt(exercise, function_of(exercise, lines))
 
 
 @pytest.mark.parametrize("name", ASKED)
 def test_right_answers_are_taken_wrong_ones_are_not_and_four_in_five_have_a_name(name, note):
-    right, wrong = answers(name)
+    right, wrong = answers(ASKED[name])
     for lines in right:
         found = judged(name, lines)
         assert found.state == "ok", (lines, found.why)
@@ -62,7 +42,7 @@ def test_right_answers_are_taken_wrong_ones_are_not_and_four_in_five_have_a_name
 
 
 def test_ten_wrong_answers_at_least_are_tried():
-    assert all(len(answers(name)[1]) >= 10 for name in ASKED)
+    assert all(len(answers(ASKED[name])[1]) >= 10 for name in ASKED)
 
 
 def test_what_the_teaching_machine_does_not_have_is_said_with_what_it_has():

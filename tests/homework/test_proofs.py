@@ -2,6 +2,7 @@
 right answers."""
 
 import importlib
+import linecache
 import os
 import re
 import signal
@@ -15,7 +16,7 @@ import numpy as np
 import pytest
 
 from homework import clock, grade, marking, runner
-from tests.homework.classroom import lost
+from homework.mistakes import lost
 from tests.homework.mutants import SLIPPED, mutants
 
 HOMEWORK = Path(marking.__file__).parent
@@ -76,7 +77,7 @@ def test_every_named_wrong_answer_loses_its_points_and_is_told_why(unit, matrix)
         assert len(e.wrongs) >= 2, e.name
         for wrong in e.wrongs:
             for seed in SEEDS:
-                points, told = lost(unit, e, wrong, seed)
+                points, told = lost(e, wrong, seed)
                 assert points == wrong.loses > 0, (e.name, wrong.name, seed, points, told)
             assert any(why.startswith(wrong.says) for why in told), (e.name, wrong.name, told)
             if not any(
@@ -239,12 +240,12 @@ def test_the_example_on_the_instructors_page_is_a_whole_exercise():
         page[page.index("    @unit.exercise(") : page.index("\n\n- Name, positional")]
     )
     unit = marking.Unit("hw99_example", "", "")
-    exec(
-        code,
-        dict(unit=unit, **{name: getattr(marking, name) for name in ("Part", "Wrong", "normals")}),
-    )
+    linecache.cache["<page>"] = (len(code), None, code.splitlines(keepends=True), "<page>")
+    names = dict(unit=unit, np=np, Part=marking.Part, normals=marking.normals)
+    exec(compile(code, "<page>", "exec"), names)
     e = unit.exercises["distance"]
-    assert [lost(unit, e, wrong, 0) for wrong in e.wrongs] == [
+    assert len(e.wrongs) == 3
+    assert [lost(e, wrong, 0) for wrong in e.wrongs] == [
         (wrong.loses, [wrong.says]) for wrong in e.wrongs
     ]
     assert {

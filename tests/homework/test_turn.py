@@ -14,9 +14,9 @@ import pytest
 import torch
 
 from homework import cells, marking, turn
+from homework.mistakes import lost
 from minimal.gpt import GPT, Layer
 from minimal.kernels import tiles
-from tests.homework.classroom import lost
 
 SEEDS = [marking.PUBLIC, 1, 987654321]
 IN_NOTEBOOKS = sorted(path.stem for path in (marking.HERE / "in_notebooks").glob("nb*.py"))
@@ -81,8 +81,8 @@ def test_an_untouched_stub_says_so_in_one_line_and_the_solution_stands_in(unit, 
 def test_every_named_wrong_answer_is_told_in_the_notebook(unit, name, wrong, capsys):
     exercise = turn.exercise_of(unit, name)
     for seed in SEEDS:
-        points, told = lost(unit_of := turn.unit_of(unit), exercise, wrong, seed)
-        assert points == wrong.loses > 0, (unit_of.short, name, wrong.name, seed, points, told)
+        points, told = lost(exercise, wrong, seed)
+        assert points == wrong.loses > 0, (unit, name, wrong.name, seed, points, told)
         assert any(why.startswith(wrong.says) for why in told), told
     if any(part.accept for part in exercise.parts):
         return  # such an answer has no oracle to go wrong

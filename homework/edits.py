@@ -1,0 +1,226 @@
+"""What is a mistake? An edit of the oracle, the sentence that it earns, the points that it costs.
+
+A table of mistakes is text, and stands below the oracle that it edits:
+
+    unit.mistakes(\"""
+    2 | yours have length 1; wanted root mean SQUARE 1
+        .mean(-1 => .sum(-1
+    1 | you took the mean along axis 1, which is not always the last
+        .mean(-1 => .mean(1
+    2 | you subtracted the mean, and divided by what is
+      | measured from zero
+        x / => (x - x.mean(-1, keepdims=True)) /
+        => standardised(x)
+    \""")
+
+`2 |` begins a mistake: the points that it costs, and its sentence. Each line below is one way to
+make it, `this text => that text`, where this text stands in the oracle's body exactly once. Without
+a text before the arrow all of the body is replaced, by an expression or by what has a `return`.
+
+    and: old => new     belongs to the way above it: both at once
+    | more words        continues the line above
+    hint: …             the first hint for whoever made this mistake
+    in: name, name      above all mistakes: edits may lie in these functions, too, which the
+                        oracle calls
+    \\n                  in an edit, a new line (then the table is an r-string)
+"""
+
+import ast
+import functools
+import inspect
+import re
+import textwrap
+import types
+from dataclasses import dataclass, field
+
+HEAD = re.compile(r"(\d+) \| (.+)")
+
+
+class Misprint(ValueError):
+    """A line of a table that cannot be read, or an edit that fits nowhere or twice."""
+
+
+@dataclass
+class Mistake:
+    """A sentence of a table, and the ways to make its mistake: lists of (line, old, new)."""
+
+    line: int
+    loses: int
+    says: str
+    hint: str = ""
+    ways: list = field(default_factory=list)
+
+
+def lines_of(table, first):
+    """(number, text) of a table's lines, those with more words put behind the line above."""
+    found = []
+    for number, line in enumerate(table.splitlines(), first):
+        text = line.strip()
+        if text.startswith("| ") and found:
+            found[-1] = found[-1][0], f"{found[-1][1]} {text[2:]}"
+        elif text:
+            found.append((number, text))
+    return found
+
+
+def read(table, first=1):
+    """(names of helpers, mistakes) of a table whose text begins in this line of its file."""
+    helpers, found = [], []
+    for number, text in lines_of(table, first):
+        if head := HEAD.fullmatch(text):
+            found.append(Mistake(number, int(head[1]), head[2]))
+        elif text.startswith("in: ") and not found:
+            helpers += text.removeprefix("in: ").split(", ")
+        elif not found:
+            raise Misprint(f"line {number}: wanted `POINTS | SENTENCE`, got {text!r}")
+        elif text.startswith("hint: "):
+            found[-1].hint = text.removeprefix("hint: ")
+        elif "=>" not in text:
+            raise Misprint(f"line {number}: wanted `this text => that text`, got {text!r}")
+        elif not text.startswith("and: "):
+            found[-1].ways.append([(number, *edit_of(text))])
+        elif not found[-1].ways:
+            raise Misprint(f"line {number}: `and:` goes with an edit, and there is none above it")
+        else:
+            found[-1].ways[-1].append((number, *edit_of(text.removeprefix("and: "))))
+    for mistake in found:
+        if not mistake.ways:
+            raise Misprint(f"line {mistake.line}: a sentence without an edit: {mistake.says!r}")
+    return helpers, found
+
+
+def edit_of(text):
+    """(old, new) of "old => new"."""
+    old, new = text.replace("\\n", "\n").split("=>", 1)
+    return old.strip(), new.strip()
+
+
+@dataclass(frozen=True)
+class Body:
+    """A function as text: its `def`, and what stands below its docstring, from the margin on."""
+
+    function: types.FunctionType
+    head: str
+    text: str
+
+    @property
+    def name(self):
+        return self.function.__name__
+
+
+def body_of(function):
+    source = textwrap.dedent(inspect.getsource(function))
+    node, lines = ast.parse(source).body[0], source.splitlines(keepends=True)
+    first = node.body[1 if ast.get_docstring(node) is not None else 0]
+    docstring = node.body[0] if first is not node.body[0] else first
+    head = "".join(lines[node.lineno - 1 : docstring.lineno - 1])
+    return Body(function, head, textwrap.dedent("".join(lines[first.lineno - 1 :])).strip())
+
+
+@dataclass(frozen=True)
+class Edited:
+    """The oracle with some of its text, or of its helpers', replaced. Compiled when it is called
+    first. spans: (which body, start, end, new text)."""
+
+    bodies: tuple
+    spans: tuple
+
+    def __call__(self, *inputs):
+        return self.function(*inputs)
+
+    @functools.cached_property
+    def function(self):
+        oracle, *helpers = self.bodies
+        if all(body == 0 for body, *_ in self.spans):
+            return self.made(0, oracle.function.__globals__)
+        # helpers call each other by name; the oracle's own name stays that of the right one
+        names = [dict(body.function.__globals__) for body in self.bodies]
+        made = [self.made(n, names[n]) for n in range(len(self.bodies))]
+        for known in names:
+            known.update((body.name, made[n]) for n, body in enumerate(helpers, 1))
+        return made[0]
+
+    def made(self, n, names):
+        """One of the functions, which finds what it calls among these names."""
+        body = self.bodies[n]
+        scratch = dict(body.function.__globals__)
+        exec(compile(self.source(n), f"<{body.name}, edited>", "exec"), scratch)
+        made = scratch[body.name]
+        again = types.FunctionType(made.__code__, names, body.name, made.__defaults__)
+        again.__kwdefaults__ = made.__kwdefaults__
+        return again
+
+    def source(self, n):
+        """One of the functions with its edits, as text."""
+        text = self.bodies[n].text
+        for body, start, end, new in sorted(self.spans, reverse=True):
+            if body == n:
+                text = text[:start] + new + text[end:]
+        return f"{self.bodies[n].head}{textwrap.indent(text, '    ')}\n"
+
+    def beside(self, other):
+        """Both at once, or None where they meet."""
+        if self.bodies != other.bodies:
+            return None
+        spans = sorted(self.spans + other.spans)
+        for (one, _, end, _), (two, start, *_) in zip(spans, spans[1:], strict=False):
+            if one == two and start < end:
+                return None
+        return Edited(self.bodies, tuple(spans))
+
+
+def span_of(bodies, old, new):
+    """Where an edit belongs: in the one place that has its text."""
+    if not old:  # all of the oracle
+        return 0, 0, len(bodies[0].text), new if "return " in new else f"return {new}"
+    places = [
+        (n, match.start())
+        for n, body in enumerate(bodies)
+        for match in re.finditer(f"(?={re.escape(old)})", body.text)
+    ]
+    if len(places) != 1:
+        names = " and ".join(body.name for body in bodies)
+        often = "does not occur" if not places else f"occurs {len(places)} times"
+        more = "; write more of the line" if places else ""
+        raise Misprint(f"{old!r} {often} in the body of {names}{more}")
+    ((n, start),) = places
+    return n, start, start + len(old), new
+
+
+def edited(bodies, way):
+    """The oracle with one way to make a mistake: edits that do not meet."""
+    made = None
+    for line, old, new in way:
+        try:
+            one = Edited(bodies, (span_of(bodies, old, new),))
+            made = made.beside(one) if made else one
+        except Misprint as why:
+            raise Misprint(f"line {line}: {why}") from None
+        if made is None:
+            raise Misprint(f"line {line}: {old!r} lies where the edit above lies")
+    for n in {body for body, *_ in made.spans}:
+        try:
+            ast.parse(made.source(n))
+        except SyntaxError as error:
+            raise Misprint(
+                f"line {way[0][0]}: Python cannot read {(error.text or '').strip()!r}: {error.msg}"
+            ) from None
+    return made
+
+
+def bodies_of(oracle, helpers=()):
+    """The texts that edits are made in: the oracle's, and those of functions of its file."""
+    for name in helpers:
+        if not inspect.isfunction(oracle.__globals__.get(name)):
+            raise Misprint(f"`in:` wants functions that {oracle.__name__} calls, got {name}")
+    return tuple(map(body_of, [oracle, *(oracle.__globals__[name] for name in helpers)]))
+
+
+def ways_of(oracle, table, first=1):
+    """(mistake, name, Edited) of each way to make each mistake of a table, from top to bottom."""
+    helpers, mistakes = read(table, first)
+    bodies = bodies_of(oracle, helpers)
+    for mistake in mistakes:
+        for way in mistake.ways:
+            name = "; ".join(f"{old} => {new}".strip() for _, old, new in way)
+            yield mistake, name.replace("\n", "\\n"), edited(bodies, way)
