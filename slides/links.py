@@ -58,6 +58,8 @@ def places():
         found[folder] = found[f"{folder}/README.md"] = f"{folder}.html"
     for path in (ROOT / "notebooks" / "evidence").glob("*.json"):
         found.setdefault(f"notebooks/evidence/{path.name}", f"evidence/recorded.html#{path.stem}")
+    for path in (ROOT / "notebooks" / "evidence" / "runs").iterdir():
+        found[f"notebooks/evidence/runs/{path.name}"] = "evidence/recorded.html"
     return found
 
 
