@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from evidence.lab.asked import asked_before, grids
-from evidence.lab.comparison import Lead, NotRecorded
+from evidence.lab.comparison import Lead, NotRecorded, signed
 from evidence.lab.quantities import quantity
 from minimal.command import command
 
@@ -91,9 +91,14 @@ def judged(*names):
                 continue
             seen.append(row)
             came = outcome_of(row)
-            lines.append(dict(foretold=row["that"], came=str(came), found=str(came.found)))
+            told = f"it {'did' if came.where == INSIDE else 'did not'}" if row.get("mind") else came
+            number = isinstance(came.found, float)
+            found_ = signed(came.found) if number else came.found
+            lines.append({"foretold": row["that"], "came": str(told), "found": str(found_)})
         if when:
-            print(f"{name}: {when[0]} of its {when[1]} runs were asked for before they were trained")
+            print(
+                f"{name}: {when[0]} of its {when[1]} runs were asked for before they were trained"
+            )
     return pd.DataFrame(lines)
 
 
