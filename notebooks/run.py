@@ -41,6 +41,7 @@ from minimal.data.files import write_whole  # noqa: E402
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 DECKS = ROOT / "slides"  # whose pages slides/deck.py makes
+QUESTIONS = HERE / "evidence" / "questions"  # which read what is recorded, and train nothing
 # profile -> seconds of one cell, of a whole notebook
 SECONDS = dict(smoke=(120, 300), laptop=(900, 3000), gpu=(3600, 10800))
 # tags: the first skips in silence, papermill ignores the second
@@ -116,7 +117,9 @@ def execute(path, profile, out, parameters=None, limits=None):
     """Run one notebook in this process; its executed copy and page go to `out`; its table row."""
     path, out = Path(path), Path(out)
     cell_seconds, all_seconds = limits or SECONDS[profile]
-    parameters = dict(parameters or {}, profile=profile)
+    parameters = dict(parameters or {})
+    if path.resolve().parent != QUESTIONS:
+        parameters["profile"] = profile
     start = time.monotonic()
 
     # look before, run, look after
@@ -306,8 +309,13 @@ def numbered(folder):
     return sorted(folder.glob("[0-9][0-9]*_*.ipynb"))
 
 
+def questions():
+    """The notebooks of the laboratory, one a question."""
+    return sorted(QUESTIONS.glob("*.ipynb"))
+
+
 def chosen(names):
-    """The notebooks that these words mean: a number, a stem, or a path."""
+    """The notebooks that these words mean: a number, a stem, or a path; without one, the course."""
     ours = numbered(HERE)
     found = []
     for name in names:
@@ -315,9 +323,10 @@ def chosen(names):
             found.append(Path(name))
             continue
         number = [path for path in ours if re.fullmatch(rf"{re.escape(name)}[a-z]?_.*", path.stem)]
-        meant = number or [path for path in ours if path.stem.startswith(name)][:1]
+        both = [*ours, *questions()]
+        meant = number or [path for path in both if path.stem.startswith(name)][:1]
         if not meant:
-            stems = ", ".join(path.stem for path in ours)
+            stems = ", ".join(path.stem for path in both)
             sys.exit(f"run: no notebook {name!r}: there is {stems}")
         found += meant
     return found or ours
@@ -467,6 +476,8 @@ def main(parser, argv):
         return 0
 
     paths, start = chosen(asked.names), time.monotonic()
+    if not asked.names:
+        paths = [*paths, *questions()]
     if asked.clean:
         decks = [] if asked.names else numbered(DECKS)
         for path in [*paths, *decks]:

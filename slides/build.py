@@ -42,7 +42,7 @@ from slides import (  # noqa: E402
     search,
     tables,
 )
-from slides.links import anchor, broken, relink, units  # noqa: E402
+from slides.links import anchor, broken, places, relink, units  # noqa: E402
 from slides.shell import shell  # noqa: E402
 
 BUILD = ROOT / "build"
@@ -59,7 +59,8 @@ def notebook_page(path, copies, profile, decks=(), printed=()):
     """Title, place and body of a notebook; of its source where no executed copy is at hand."""
     copy = copies.get(path)
     notebook = nbformat.read(copy or path, 4)
-    at, source = f"notebooks/{path.stem}.html", f"notebooks/{path.name}"
+    source = path.relative_to(ROOT).as_posix()
+    at = places()[source]
     homework = front.unit(path)["homework"]
     state = f"Executed at {profile} scale." if copy else "Not executed: figures are missing here."
     tools = launch.toolbar(path, at, decks, printed, homework)
@@ -83,11 +84,16 @@ def course_map(decks):
     exercises.append(("For instructors", "homework/instructors.html"))
     talks = [("All decks", "slides/index.html")]
     talks += [(name, f"slides/{stem}.html") for stem, name in decks.items()]
+    asked = []
+    for path in run.questions():
+        name = page.title(nbformat.read(path, 4), path.stem)
+        asked.append((name, f"evidence/{path.stem}.html"))
+    findings, *others = recorded.PAGES
     return [
         ("Course", lectures),
         ("Slides", talks),
         ("Homework", exercises),
-        ("Evidence", recorded.PAGES),
+        ("Evidence", [findings, *asked, *others]),
         ("Package", api.rooms_and_files()),
     ]
 
@@ -148,6 +154,9 @@ def build(out, copies, profile, deck_copies, printing=True):
     put(at, "For instructors", markdown("homework/README.md", at))
 
     # evidence
+    row([notebook_page(path, copies, profile) for path in run.questions()])
+    for path in run.questions():
+        shutil.copy(path, out / "evidence")
     at = "evidence/index.html"
     put(at, "Findings", markdown("notebooks/evidence/README.md", at), folded=True)
     for name, title in dict(ledger="Ledger", speed="Speed", gpu="On a GPU").items():
@@ -253,7 +262,8 @@ def main(parser, argv):
         for line in left_out(asked.no_pdf):
             run.say(line)
         given = [path for path in decks if path.name in {one.name for one in chosen}]
-        copies, faults = deck.executed(chosen, asked.profile, work)
+        questions = [] if asked.only else run.questions()
+        copies, faults = deck.executed([*chosen, *questions], asked.profile, work)
         talks, more = deck.executed(given, "smoke", BUILD / "decks" / "smoke")
         if asked.only:
             talks = {path: talks.get(path, path) for path in decks}

@@ -155,6 +155,8 @@ MADE_FROM = (  # (folder, files in it) of what a notebook or a deck is made from
     ("notebooks/course", "*.js"),
     ("notebooks/evidence", "*.py"),
     ("notebooks/evidence", "*.json"),
+    ("notebooks/evidence", "*.jsonl"),
+    ("notebooks/evidence", "*.toml"),
     ("homework", "*.py"),
 )
 

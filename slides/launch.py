@@ -53,7 +53,7 @@ def run_box(file):
 
 def toolbar(path, at, decks=(), printed=(), homework=()):
     """What belongs to a notebook: deck, homework, source, and how to run it."""
-    stem, file = path.stem, f"notebooks/{path.name}"
+    stem, file = path.stem, path.relative_to(links.ROOT).as_posix()
     there = lambda to, word: f'<a href="{links.relative(to, at)}">{word}</a>'
     found = []
     if stem in decks:

@@ -41,12 +41,17 @@ def units():
     return sorted((ROOT / "homework").glob("hw[0-9][0-9]_*/README.md"))
 
 
+LABORATORY = "notebooks/evidence"
+
+
 @functools.cache  # asked for every link of the site
 def places():
     """HOME, with every notebook, deck, module, figure, unit and file of evidence."""
     found = dict(HOME)
     for path in run.chosen([]):
         found[f"notebooks/{path.name}"] = f"notebooks/{path.stem}.html"
+    for path in run.questions():
+        found[f"{LABORATORY}/questions/{path.name}"] = f"evidence/{path.stem}.html"
     for path in deck.at_hand():
         found[f"slides/{path.name}"] = f"slides/{path.stem}.html"
     for path in api.modules():
@@ -56,8 +61,10 @@ def places():
     for path in units():
         folder = f"homework/{path.parent.name}"
         found[folder] = found[f"{folder}/README.md"] = f"{folder}.html"
-    for path in (ROOT / "notebooks" / "evidence").glob("*.json"):
-        found.setdefault(f"notebooks/evidence/{path.name}", f"evidence/recorded.html#{path.stem}")
+    for path in (ROOT / LABORATORY).glob("*.json"):
+        found.setdefault(f"{LABORATORY}/{path.name}", f"evidence/recorded.html#{path.stem}")
+    for path in (*(ROOT / LABORATORY / "runs").iterdir(), *(ROOT / LABORATORY / "asked").iterdir()):
+        found[path.relative_to(ROOT).as_posix()] = "evidence/recorded.html"
     return found
 
 

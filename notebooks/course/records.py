@@ -1,5 +1,8 @@
 """What did the sources print, what do they claim, what have we measured? Readers of evidence."""
 
+import contextlib
+import functools
+import json
 from collections import Counter
 
 from course import CHECKOUT
@@ -8,6 +11,13 @@ from minimal.data import results
 from minimal.data.results import load
 
 EVIDENCE = CHECKOUT / "notebooks" / "evidence"
+RUNS = EVIDENCE / "runs"  # one table of all runs, a line a run; a file a topic
+
+# what a run was asked beyond the defaults, flat beside what came of it
+ASKED = (
+    *("corpus", "steps", "batch", "accumulate", "context", "vocab", "style", "recipe", "scale"),
+    *("warmup", "lr", "changes", "overrides"),
+)
 
 # Runs of ours decide the first three, arithmetic and tests the fourth. What no run of ours could
 # reach is not what our seeds cannot tell apart.
@@ -79,6 +89,23 @@ def claims():
 # ---- what we have measured -----------------------------------------------------------------------
 
 
+def recorded_runs():
+    """Every recorded run as a dict, in the order of the table."""
+    written = ((path, path.stat().st_mtime_ns) for path in sorted(RUNS.glob("*.jsonl")))
+    return runs_when(tuple(written))
+
+
+@functools.lru_cache(maxsize=1)
+def runs_when(written):
+    return [json.loads(line) for path, _ in written for line in path.read_text().splitlines()]
+
+
+def recordings():
+    """{grid: what its runs share: topic (the file of the table), question, command, commit, corpus,
+    hardware, versions}."""
+    return load(RUNS / "recordings.json")
+
+
 def read(path):
     """An evidence file; a bare name means notebooks/evidence/<name>.json."""
     return results.read(path if str(path).endswith(".json") else EVIDENCE / f"{path}.json")
@@ -87,3 +114,44 @@ def read(path):
 def stamp():
     """Changes whenever a file of evidence does: what was computed from all of them may be kept."""
     return EVIDENCE, *sorted((p.name, p.stat().st_mtime_ns) for p in EVIDENCE.glob("*.json"))
+
+
+# ---- files of older code -------------------------------------------------------------------------
+
+# Older code opens a file a grid, evidence/NAME.json. Each is written again from the table where it
+# is missing or older; git ignores them, and they go when that code has gone.
+
+
+def as_file(run):
+    """A line of the table as a row of such a file."""
+    asked = {name: run[name] for name in ASKED if name in run}
+    row = {name: run[name] for name in ("plan", "size", "seed", "steps")}
+    for name, value in run.items():
+        if name not in asked and name != "grid":
+            row[name] = value
+        if name == "coefficients":
+            row["asked"] = asked
+    return row
+
+
+def write_back():
+    """Write the files that are missing or older than the table."""
+    if not RUNS.is_dir():
+        return
+    newest = max(path.stat().st_mtime for path in RUNS.iterdir())
+    heads, stale = recordings(), []
+    for name in heads:
+        path = EVIDENCE / f"{name}.json"
+        if not path.exists() or path.stat().st_mtime < newest:
+            stale.append(name)
+    rows = {name: [] for name in stale}
+    for run in recorded_runs() if stale else ():
+        if run["grid"] in rows:
+            rows[run["grid"]].append(as_file(run))
+    for name in stale:
+        head = {key: value for key, value in heads[name].items() if key != "topic"}
+        with contextlib.suppress(OSError):  # an installation that may not be written
+            results.write(EVIDENCE / f"{name}.json", head | dict(rows=rows[name]))
+
+
+write_back()

@@ -24,12 +24,16 @@ NAME = re.compile(r"\d\d[a-z]?_\w+\.ipynb")
 PROJECT = ("project.py", "report.md")  # of hw09; each other unit asks for one file, of its own name
 GIVEN = ".given.json"  # in work/: what each copy was made from
 DECK = re.compile(rb"\]\(\.\./(slides/\w+\.ipynb)\)")  # as a notebook links it
+QUESTIONS = "notebooks/evidence/questions"  # notebooks that read what is recorded
+BESIDE_IT = re.compile(rb"\]\(\.\./(?!\.\./)")  # as one of these links the pages beside it
+LESSON = re.compile(rb"\]\(\.\./\.\./(\d\d\w+\.ipynb)\)")  # and a notebook of the course
 
 
 def sources(root):
     """{place in work/: the course's own file} of all that a learner runs or changes."""
     found = {path.name: path for path in numbered(root / "notebooks")}
     found |= {f"slides/{path.name}": path for path in numbered(root / "slides")}
+    found |= {f"questions/{path.name}": path for path in sorted(root.glob(f"{QUESTIONS}/*.ipynb"))}
     for folder in sorted(root.glob("homework/hw*_*")):
         asked = [folder.name.partition("_")[2] + ".py", *PROJECT]
         here = [name for name in asked if (folder / name).is_file()]
@@ -87,8 +91,12 @@ def reset(root, work, place):
 
 
 def as_copied(source):
-    """What a copy of this file holds: a notebook in work/ links the deck that lies there, too."""
+    """What a copy of this file holds: a notebook in work/ links the deck that lies there, too, and
+    a question the notebooks that lie there."""
     content = source.read_bytes()
+    if source.parent.name == "questions":
+        content = BESIDE_IT.sub(b"](../../notebooks/evidence/", content)
+        content = LESSON.sub(rb"](../\1)", content)
     return DECK.sub(rb"](\1)", content) if source.suffix == ".ipynb" else content
 
 

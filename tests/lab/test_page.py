@@ -284,7 +284,7 @@ def test_the_page_can_be_written_on_the_day_when_all_is_recorded(tmp_path, monke
     text = "".join(map(page.page, page.templates()))
     assert "{{" not in text and "runs recorded" not in text
     for told in (
-        "the systems with more seeds from [ten_seeds_code.json](ten_seeds_code.json)",
+        "the systems with more seeds from [ten_seeds_code.json](runs/ten_seeds.jsonl)",
         "pairs of runs on code",
         "orders the new texts with ",
         "| 4,000 steps |",

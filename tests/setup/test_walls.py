@@ -236,6 +236,7 @@ SHARED = dict(
         ("measures of a drawing, which has its own", "LEFT MIDDLE RIGHT TOP WIDE HIGH"),
     ],
     slides=[("the command", "main")],
+    lab=[("the command", "main")],
     evidence=[
         ("parts of a command", "main COMMAND report"),
         ("what each study tells the page", "sentence heading cells picture foretold our_mind"),
@@ -267,11 +268,16 @@ def shared(tree):
     return {word for _, words in SHARED[tree] for word in words.split()}
 
 
+def tree_of(module):
+    """The small library of the laboratory has names of its own."""
+    return "lab" if module.startswith("evidence.lab") else module.split(".")[0]
+
+
 def homes(package, tree):
     """{name: the files of a room in which it stands}."""
     found = {}
     for module, source in package.items():
-        if module.split(".")[0] == tree:
+        if tree_of(module) == tree:
             for name in names_of(source):
                 found.setdefault(name, []).append(module)
     return found

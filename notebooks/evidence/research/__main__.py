@@ -13,6 +13,8 @@ import time
 import torch
 
 from course import records
+from evidence.lab import record as to_the_table
+from evidence.lab.asked import grids
 from evidence.research import repeats
 from evidence.research.grids import EXPLORATORY, GRIDS, WAR
 from minimal.command import command, number
@@ -101,6 +103,9 @@ def record_grids(names, words, until):
         here = ledger.numerical_state()["machine"]
         if grid.on not in here and len(names) > 1:
             print(f"{name}: left out, since it wants a machine that says {grid.on}")
+            continue
+        if name in grids():
+            print(f"{name}: {to_the_table.record(grids()[name], words, until)} runs to go")
             continue
         grid.check_machine(here, f"start the command with ATEN_CPU_CAPABILITY={grid.on.lower()}")
         to_go, diverged = record(grid, path_of(name), words, until)

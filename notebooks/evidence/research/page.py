@@ -54,6 +54,7 @@ from minimal.data.files import write_whole
 
 WIDTH = 118  # columns of a paragraph
 WHOLE = re.compile(r"`[^`]+`|\[[^\]]+\]\([^)]+\)")  # code and links stay on one line
+RECORDED = re.compile(r"\]\((\w+)\.json\)")
 TIE = "\N{NO-BREAK SPACE}"
 TOLD = "written by `python -m evidence.research.page` from pages/{}.j2 and the records; edit those"
 
@@ -130,10 +131,16 @@ def tied(match):
     return match[0].replace(" ", TIE)
 
 
+def to_the_table(match):
+    """A link to what is recorded of a grid leads to the file of the table that has its runs."""
+    about = records.recordings().get(match[1])
+    return f"](runs/{about['topic']}.jsonl)" if about else match[0]
+
+
 def page(name="README.md"):
     """A page as the records have it now."""
-    text = templates()[name].read_text(encoding="utf-8")
-    return wrapped(filled(text)) + f"\n<!-- {TOLD.format(name)} -->\n"
+    text = filled(templates()[name].read_text(encoding="utf-8"))
+    return wrapped(RECORDED.sub(to_the_table, text)) + f"\n<!-- {TOLD.format(name)} -->\n"
 
 
 # ---- all that is written from the records --------------------------------------------------------

@@ -1,0 +1,13 @@
+"""The laboratory: one table of all runs, what was asked of them, and one comparison.
+
+    from evidence.lab import runs, lead
+    lead(runs(), "x0-v", text="code", rates="fine")     +0.108 (+0.085 to +0.131)
+
+A lead above zero means a lower held-out loss than the other, in nats a token.
+"""
+
+from evidence.lab.comparison import change, lead, leads
+from evidence.lab.picture import picture
+from evidence.lab.table import runs
+
+__all__ = ["change", "lead", "leads", "picture", "runs"]

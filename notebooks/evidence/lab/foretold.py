@@ -1,0 +1,113 @@
+"""Did it come as foretold? Every prediction of asked/*.toml, judged by one function.
+
+    python -m evidence.lab.foretold        all of them: what was written, what came
+
+A prediction is a table `[[GRID.foretold]]`:
+
+    that    the sentence, as it was written before the first run
+    of      the quantity that it is about, by its name (evidence.lab.quantities), a list where it
+            is said of several, or
+    found   a number that older code measured, where that code has gone
+    low, high    the range that was foretold; without one of them it is open on that side
+    among   what may come in place of a range: rates by their names
+    clear   the whole interval has to lie in the range, or the prediction failed
+    mind    that is what would change our mind, and no prediction
+"""
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from evidence.lab.asked import asked_before, grids
+from evidence.lab.comparison import Lead, NotRecorded, signed
+from evidence.lab.quantities import quantity
+from minimal.command import command
+
+INSIDE, ABOVE, BELOW, OUTSIDE, UNDECIDED = "inside", "above", "below", "outside", "undecided"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Where it came: inside, above or below the range, by its mean; and whether the interval, too,
+    lies there whole. A number without an interval is sure."""
+
+    where: str
+    sure: bool = True
+    found: object = None
+
+    def __str__(self):
+        if self.where in (INSIDE, UNDECIDED) and self.sure:
+            return self.where
+        beyond = "" if self.sure else ", and its interval reaches beyond"
+        if self.where == INSIDE:
+            return f"inside{beyond}"
+        overlaps = "" if self.sure else "; its interval overlaps the range"
+        return f"{self.where} the range{overlaps}"
+
+
+def judge(found, low=None, high=None, among=None, clear=False):
+    """The Outcome of a quantity against what was foretold of it."""
+    if among is not None:
+        return Outcome(INSIDE if found in among else OUTSIDE, True, found)
+    low, high = (-float("inf") if low is None else low, float("inf") if high is None else high)
+    interval = isinstance(found, Lead)
+    mean, bottom, top = (found.mean, found.low, found.high) if interval else (found,) * 3
+    where = INSIDE if low <= mean <= high else ABOVE if mean > high else BELOW
+    sure = (low <= bottom and top <= high) if where == INSIDE else (top < low or high < bottom)
+    if clear and not (where == INSIDE and sure):
+        return Outcome(where if where != INSIDE else OUTSIDE, sure, found)
+    return Outcome(where, sure, found)
+
+
+def outcome_of(row):
+    """The Outcome of a prediction; undecided while its runs are not all there."""
+    limits = {name: row[name] for name in ("low", "high", "among", "clear") if name in row}
+    names = row.get("of", [])
+    try:
+        found = [quantity(name) for name in ([names] if isinstance(names, str) else names)]
+    except NotRecorded:
+        return Outcome(UNDECIDED)
+    came = [judge(one, **limits) for one in found or [row["found"]]]
+    return next((one for one in came if one.where != INSIDE), came[0])
+
+
+def predictions():
+    """(question, row, Outcome) of every prediction; one of two texts stands once."""
+    seen = set()
+    for grid in grids().values():
+        for row in grid.foretold:
+            if (key := id(row)) not in seen:
+                seen.add(key)
+                yield grid, row, outcome_of(row)
+
+
+def judged(*names):
+    """A table of these grids: what was foretold, what came, and what git says of when."""
+    found, lines, seen = grids(), [], []
+    for name in names:
+        when = asked_before(found[name])
+        for row in found[name].foretold:
+            if row in seen:
+                continue
+            seen.append(row)
+            came = outcome_of(row)
+            told = f"it {'did' if came.where == INSIDE else 'did not'}" if row.get("mind") else came
+            number = isinstance(came.found, float)
+            found_ = signed(came.found) if number else came.found
+            lines.append({"foretold": row["that"], "came": str(told), "found": str(found_)})
+        if when:
+            print(
+                f"{name}: {when[0]} of its {when[1]} runs were asked for before they were trained"
+            )
+    return pd.DataFrame(lines)
+
+
+@command("evidence.lab.foretold", __doc__)
+def main(parser, argv):
+    parser.parse_args(argv)
+    for grid, row, came in predictions():
+        print(f"{grid.name:28}{row['that']}: {came}")
+
+
+if __name__ == "__main__":
+    main()

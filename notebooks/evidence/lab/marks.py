@@ -1,0 +1,146 @@
+"""Numbers in prose that come from the records: each carries an invisible mark that names it.
+
+    x0 W_V in all layers leads by 0.108<!--= lead x0-v code fine --> nats.
+    | x0 W_V | **+0.108** (+0.085 to +0.131)<!--= lead x0-v code fine --> |
+
+    python -m evidence.lab.marks            renew every number whose records have moved
+    python -m evidence.lab.marks --check    say which are not what the records say
+    python -m evidence.lab.marks --try "lead x0-v code fine"
+
+A mark stands behind a number, or behind a mean with its interval. What it names is a quantity
+(evidence.lab.quantities). A renewed number keeps its form: its decimals, its sign or none, per
+cent. In front of an interval bold says that it is clear of zero. Browsers, GitHub, JupyterLab and
+the site show no comment. A number that no record has is marked `by hand`, with its source:
+<!--= by hand: the paper's Table 1 -->.
+"""
+
+import json
+import re
+import sys
+
+from course.records import CHECKOUT
+from evidence.lab.comparison import Lead
+from evidence.lab.quantities import quantity
+from minimal.command import command
+from minimal.data.files import write_whole
+
+NUMBER = r"[+−-]?\d[\d,]*(?:\.\d+)?|[+−-]?\.\d+"
+INTERVAL = rf"(?:\*\*)?(?:{NUMBER})(?:\*\*)? \((?:{NUMBER}) to (?:{NUMBER})\)"
+MARKED = re.compile(rf"({INTERVAL}|{NUMBER})(\*\*)?( ?%)?<!--= (.*?) -->")
+BY_HAND = "by hand"
+
+# what people read: pages, the front page, notebooks and decks, the pages of homework
+PLACES = (
+    *("README.md", "notebooks/README.md", "notebooks/*.ipynb", "slides/*.ipynb"),
+    *("notebooks/evidence/*.md", "notebooks/evidence/questions/*.ipynb", "homework/*/README.md"),
+)
+
+
+# ---- one number ----------------------------------------------------------------------------------
+
+
+def like(old, value):
+    """A value in the form of a number that stands: "+0.108", "0.108", ".11", "1,024"."""
+    decimals = len(old.partition(".")[2])
+    sign = "+" if old[0] in "+−-" else ""
+    new = f"{value:{sign},.{decimals}f}" if "," in old else f"{value:{sign}.{decimals}f}"
+    if re.match(r"[+−-]?\.", old):
+        new = new.replace("0.", ".", 1)
+    return new.replace("-", "-" if old[0] == "-" else "−")
+
+
+def renewed(match):
+    """A marked number as the records have it now, its mark behind it."""
+    old, bold, per_cent, name = match.groups()
+    mark = f"{bold or ''}{per_cent or ''}<!--= {name} -->"
+    if name.startswith(BY_HAND):
+        return match[0]
+    found = quantity(name)
+    if " to " in old:
+        if not isinstance(found, Lead):
+            raise ValueError(f"{name!r} has no interval, but one stands before its mark: {old}")
+        mean, low, high = re.findall(NUMBER, old)
+        mean = like(mean, found.mean)
+        bold = f"**{mean}**" if found.clear else mean
+        return f"{bold} ({like(low, found.low)} to {like(high, found.high)}){mark}"
+    value = found.mean if isinstance(found, Lead) else found
+    if isinstance(value, str):
+        raise ValueError(f"{name!r} is {value!r}, and no number")
+    return like(old, 100 * value if per_cent else value) + mark
+
+
+def renew(text):
+    """A text whose marked numbers are what the records say."""
+    return MARKED.sub(renewed, text)
+
+
+def without_marks(text):
+    """The same as readers see it."""
+    return re.sub(r"<!--= .*? -->", "", text)
+
+
+# ---- files ---------------------------------------------------------------------------------------
+
+
+def texts_of(path):
+    """The pieces of a file that hold prose: a page, or the Markdown cells of a notebook."""
+    if path.suffix == ".md":
+        return [path.read_text(encoding="utf-8")]
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
+
+
+def marked_files():
+    return sorted(path for place in PLACES for path in CHECKOUT.glob(place))
+
+
+def unclosed(text):
+    """Marks that stand behind no number: "12 layers <!--= … -->"."""
+    return len(re.findall(r"<!--= ", text)) - len(MARKED.findall(text))
+
+
+def stale(path):
+    """(number and mark as they stand, as they should be) of every number that has moved."""
+    found = []
+    for text in texts_of(path):
+        if unclosed(text):
+            raise ValueError(f"{path.name}: a mark stands behind no number: put it next to one")
+        for match in MARKED.finditer(text):
+            if (new := renewed(match)) != match[0]:
+                found.append((match[0], new))
+    return found
+
+
+def write(path, changes):
+    """The file with these numbers renewed, everything else as it stands, to the byte."""
+    text = path.read_text(encoding="utf-8")
+    for old, new in changes:
+        if path.suffix == ".ipynb":  # as they stand within a string of JSON
+            old, new = (json.dumps(part, ensure_ascii=False)[1:-1] for part in (old, new))
+        text = text.replace(old, new)
+    write_whole(path, text)
+
+
+@command("evidence.lab.marks", __doc__)
+def main(parser, argv):
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    parser.add_argument("--try", dest="name", metavar="NAME", help="print one quantity")
+    asked = parser.parse_args(argv)
+    if asked.name:
+        print(quantity(asked.name))
+        return
+    moved = 0
+    for path in marked_files():
+        changes = stale(path)
+        for old, new in changes:
+            print(f"{path.relative_to(CHECKOUT)}: {old} is now {new}")
+        if changes and not asked.check:
+            write(path, changes)
+        moved += len(changes)
+    if moved and asked.check:
+        raise ValueError(f"{moved} numbers have moved: python -m evidence.lab.marks renews them")
+    print(f"marks: {moved} renewed" if moved else "marks: every number is what the records say")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

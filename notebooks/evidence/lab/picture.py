@@ -1,0 +1,47 @@
+"""Leads as a picture: a mark a system, its interval, zero dotted; filled where it is clear."""
+
+import textwrap
+
+from course import figures
+from evidence.lab.comparison import signed
+
+
+def picture(panels, title, xlabel="nats ahead; filled: clear of zero", names=None, stacked=False):
+    """(figure, alt text) of {panel: table of leads}. The first panel names and orders the systems;
+    `names` are the words for plans."""
+    order = list(next(iter(panels.values())).index)[::-1]
+    words = [(names or {}).get(plan, plan) for plan in order]
+    width = 5.4 if stacked else 9.4
+    shown = textwrap.fill(title, 48 if stacked else 92)
+    fig, axes = figures.panels_of(panels, shown, "", "", width, stacked)
+    rows_high = len(axes) if stacked else 1
+    fig.set_figheight(1.3 + rows_high * (0.32 * len(order) + 0.5 * stacked))
+    for at, (ax, table) in enumerate(zip(axes, panels.values())):
+        rows = [table.loc[plan] if plan in table.index else None for plan in order]
+        marks = [None if row is None else dict(row, difference=row.lead) for row in rows]
+        figures.interval_marks(ax, marks)
+        ax.set_yticks(range(len(order)), words if stacked or not at else [""] * len(order))
+        ax.set_ylim(-0.6, len(order) - 0.4)
+        for y, row in enumerate(rows):
+            if row is not None:
+                place = dict(xycoords=("axes fraction", "data"), va="center", fontsize=9.5)
+                ax.annotate(signed(row.lead), (1.01, y), **place)
+    one_scale(axes)
+    fig.supxlabel(textwrap.fill(xlabel, 48 if stacked else 200), fontsize=figures.LETTER)
+    return fig, f"{title}. {read_aloud(panels, names or {})}"
+
+
+def one_scale(axes):
+    left, right = zip(*(ax.get_xlim() for ax in axes))
+    for ax in axes:
+        ax.set_xlim(min(left), max(right))
+        ax.locator_params(axis="x", nbins=5)
+
+
+def read_aloud(panels, names):
+    """The rows of the panels for whoever does not see them: a sentence a panel."""
+    told = []
+    for panel, table in panels.items():
+        rows = (f"{names.get(plan, plan)} {signed(row.lead)}" for plan, row in table.iterrows())
+        told.append(f"{panel}: {', '.join(rows)}.")
+    return " ".join(told)

@@ -1,0 +1,124 @@
+"""A quantity of the records by its name: what marks in prose and what was foretold refer to.
+
+    quantity("lead x0-v code fine")                          Lead: +0.108 (+0.085 to +0.131)
+    quantity("lead row13 over row8 novel tuned")             one system over another
+    quantity("low x0-v code fine")                           the lower end of its interval
+    quantity("lead standard+hidden=416 code tuned")          a cell with another size
+
+The first word names a line of QUANTITIES. Of the others, those in WORDS choose rows of the table,
+`over X` names the other system, and what is left is the system. A new number is a new line.
+"""
+
+import functools
+
+from evidence.lab import rates
+from evidence.lab.comparison import by_seed, change, lead, rows_where
+from evidence.lab.table import runs
+
+WORDS = {
+    **{text: dict(text=text) for text in ("code", "novel")},
+    "novels": dict(text="books"),
+    "dombey": dict(text="books:dombey-and-son"),
+    "miserables": dict(text="books:les-mis-rables"),
+    **{how: dict(rates=how) for how in ("tuned", "ten", "fine", "tried", "course", "older")},
+    "steps=2000": dict(steps=2000),
+    "steps=4000": dict(steps=4000),
+    "d12": dict(topic="d12", steps=350, rates="paper"),
+}
+STEPS = 500  # of a run, where no word says otherwise
+
+
+def cell(word):
+    """ "standard+hidden=416" as the table names it: "standard, hidden 416"."""
+    return word.replace("+", ", ").replace("=", " ")
+
+
+def asked_for(words):
+    """(systems, over, where) of the words of a name."""
+    systems, over, where, rest = [], "standard", dict(steps=STEPS), list(words)
+    while rest:
+        word = rest.pop(0)
+        if word == "over":
+            over = cell(rest.pop(0))
+        elif word in WORDS:
+            where |= WORDS[word]
+        else:
+            systems.append(cell(word))
+    return systems, over, where
+
+
+def lead_of(words):
+    (system,), over, where = asked_for(words)
+    return lead(runs(), system, over, **where)
+
+
+def cell_runs(words):
+    """The runs of one system, a row a seed."""
+    (system,), _, where = asked_for(words)
+    return by_seed(rows_where(runs(), **where), system, where)
+
+
+def change_of(words):
+    """ "change x0-v code fine less x0-v code ten": the first lead less the second, seed by seed."""
+    at = words.index("less")
+    return change(lead_of(words[:at]), lead_of(words[at + 1 :]))
+
+
+def lead_at_best(words):
+    (system,), over, where = asked_for(words)
+    return lead(rates.at_best(runs(), where["text"]), system, over)
+
+
+def of_rates(function):
+    """A function of evidence.lab.rates by the words of a name."""
+
+    def found(words):
+        systems, over, where = asked_for(words)
+        return function(runs(), systems, over, where["text"])
+
+    return found
+
+
+QUANTITIES = {
+    "lead": lead_of,
+    "lag": lambda words: -lead_of(words).mean,
+    "low": lambda words: lead_of(words).low,
+    "high": lambda words: lead_of(words).high,
+    "seeds": lambda words: lead_of(words).n,
+    "p": lambda words: lead_of(words).p,
+    "change": change_of,
+    "loss": lambda words: cell_runs(words).loss.mean(),
+    "bits": lambda words: cell_runs(words).bpb.mean(),
+    "tokens": lambda words: cell_runs(words).tokens.iloc[0],
+    "parameters": lambda words: cell_runs(words).parameters.iloc[0],
+    "tokens-a-parameter": lambda words: ratio(cell_runs(words), "tokens", "parameters"),
+    # of the runs that chose rates
+    "lead-at-best": lead_at_best,
+    "chosen": of_rates(lambda df, systems, over, text: rates.chosen(df, systems[0], text)),
+    "ahead-at-best": of_rates(
+        lambda df, systems, over, text: rates.ahead_at_best(df, systems[0], over, text)
+    ),
+    "ahead-beyond": of_rates(
+        lambda df, systems, over, text: rates.ahead_beyond(df, systems[0], text)
+    ),
+    "ahead-finer": of_rates(  # "ahead-finer standard 0.707 code"
+        lambda df, systems, over, text: rates.ahead_finer(
+            df, systems[0], f"matrices x {systems[1]}", text
+        )
+    ),
+}
+
+
+def ratio(rows, above, below):
+    return float((rows[above] / rows[below]).iloc[0])
+
+
+@functools.lru_cache(maxsize=4096)  # pages name the same number often
+def quantity(name):
+    first, *words = name.split()
+    if first not in QUANTITIES:
+        raise ValueError(f"wanted one of {', '.join(QUANTITIES)}; got {first!r} in {name!r}")
+    try:
+        return QUANTITIES[first](words)
+    except ValueError as error:
+        raise type(error)(f"{name!r}: {error}") from None

@@ -1,0 +1,58 @@
+"""Which learning rates did each system choose? From the grids whose rates are "tried".
+
+means(runs, "code")             mean loss of three seeds: a row a choice, a column a system
+chosen(runs, "x0-v", "code")    the rates with the lowest of these
+"""
+
+from evidence.lab.asked import MATRICES
+from minimal.training import recipes
+
+RECIPE = recipes.RECIPES["course"]
+COARSE = r"^tuning_(?!beyond|finer)"  # grids of the first choice: half, once and twice
+FINER, BEYOND = r"^tuning_finer", r"^tuning_beyond"  # half a step to both sides; one further
+
+
+def in_words(overrides):
+    """Rates as multiples of the recipe's: "matrices x 2", "beta x 0.1", or "the recipe's"."""
+    if not isinstance(overrides, dict):
+        return "the recipe's"
+    times = {round(how["lr"] / RECIPE.rows[role].lr, 3) for role, how in overrides.items()}
+    roles = "matrices" if set(overrides) == set(MATRICES) else ", ".join(overrides)
+    return f"{roles} x {times.pop():g}"
+
+
+def tried(runs, text, grids=COARSE):
+    """The runs that chose rates on a text, with these in words."""
+    some = runs[(runs.rates == "tried") & (runs.text == text) & runs.grid.str.contains(grids)]
+    return some.assign(at=some.overrides.map(in_words))
+
+
+def means(runs, text, grids=COARSE):
+    return tried(runs, text, grids).groupby(["at", "plan"], sort=False).loss.mean().unstack("plan")
+
+
+def chosen(runs, plan, text):
+    return means(runs, text)[plan].idxmin()
+
+
+def ahead_at_best(runs, plan, over, text):
+    """How far a system's best mean is ahead of another's."""
+    found = means(runs, text)
+    return float(found[over].min() - found[plan].min())
+
+
+def ahead_beyond(runs, plan, text):
+    """How far one rate beyond the last is ahead of the best of those that were tried first."""
+    further = means(runs, text, BEYOND)[plan].dropna().item()
+    return float(means(runs, text)[plan].min() - further)
+
+
+def ahead_finer(runs, plan, at, text):
+    """How far half a step to one side, "matrices x 0.707", is ahead of a system's choice."""
+    return float(means(runs, text)[plan].min() - means(runs, text, FINER)[plan][at])
+
+
+def at_best(runs, text):
+    """The runs of each system at the rates that it chose, three seeds each, as a table of runs."""
+    some, best = tried(runs, text), means(runs, text).idxmin()
+    return some[some["at"] == some.plan.map(best)]

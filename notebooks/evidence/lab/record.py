@@ -1,0 +1,147 @@
+"""Record a grid of asked/*.toml: train what its file of the table lacks, one run at a time.
+
+    python -m evidence.lab.record                       what is recorded, what is missing
+    python -m evidence.lab.record fair_finer_code       go on with these grids
+    python -m evidence.lab.record dose_code --minutes 60
+
+Each run is a line of runs/TOPIC.jsonl as soon as it is trained, so the same command goes on where
+it was stopped, and several of them share the work. Commit the grid before its first run: the badge
+"asked before" is what git says of the commit that every row names.
+"""
+
+import json
+import sys
+import time
+
+from course import records
+from evidence.lab.asked import grids
+from minimal.command import command, number
+from minimal.data.files import append_lines, locked, write_whole
+
+
+def recorded(name):
+    """{(plan, seed, what was asked)} of the runs of a grid that the table has."""
+    return {key_of(run) for run in records.recorded_runs() if run["grid"] == name}
+
+
+def key_of(run):
+    asked = {name: run[name] for name in records.ASKED if name in run}
+    return run["plan"], run["seed"], json.dumps(asked, sort_keys=True)
+
+
+def key_of_run(run):
+    from minimal.compare.runs import asked_of
+
+    return str(run.plan), run.seed, json.dumps(asked_of(run), sort_keys=True)
+
+
+def missing(grid):
+    """The runs of a grid that the table lacks."""
+    there = recorded(grid.name)
+    return [run for run in grid.runs() if key_of_run(run) not in there]
+
+
+# ---- one run -------------------------------------------------------------------------------------
+
+
+def line_of(grid, run, result, study):
+    """A run as a line of the table."""
+    from minimal.compare.runs import asked_of, row_of
+
+    row = row_of(run, result) | study(result)
+    row.pop("asked")
+    first = dict(grid=grid.name, **{name: row.pop(name) for name in ("plan", "size", "seed")})
+    row.pop("steps")
+    return json.loads(json.dumps(first | asked_of(run) | row))
+
+
+def study_of(grid):
+    """What is measured of a trained model beside its losses."""
+    from evidence.research import across, frontier, studies
+
+    rooms = (studies, frontier, across)
+    found = next((getattr(room, grid.study) for room in rooms if hasattr(room, grid.study)), None)
+    if grid.study and not found:
+        raise ValueError(f"{grid.name}: wanted a study, got {grid.study!r}: name one of studies.py")
+    return found or (lambda result: {})
+
+
+def check_machine(grid, machine):
+    if grid.machine not in machine:
+        raise ValueError(f"{grid.name}: wanted a machine that says {grid.machine}, got {machine}")
+
+
+def note_recording(grid, command, corpus):
+    """The first run of a grid says where it comes from: corpus, hardware, versions."""
+    from minimal.data import results
+
+    path = records.RUNS / "recordings.json"
+    with locked(path):
+        heads = records.recordings()
+        if grid.name in heads:
+            theirs = heads[grid.name]["corpus"]
+            if theirs["fingerprint"] != corpus["fingerprint"]:
+                raise ValueError(
+                    f"{grid.name} holds runs on corpus {theirs['name']} ({theirs['fingerprint']}), "
+                    f"this one is from {corpus['fingerprint']}: take that text, or a new grid"
+                )
+            return
+        head = results.header(grid.what, command, corpus)
+        head.pop("rows")
+        heads[grid.name] = dict(topic=grid.topic) | head
+        lines = (
+            f" {json.dumps(name)}: {json.dumps(told, ensure_ascii=False)}"
+            for name, told in heads.items()
+        )
+        write_whole(path, "{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def record(grid, command, until=float("inf")):
+    """Train what is missing -> how many runs are to go."""
+    from minimal.compare import ledger
+    from minimal.compare.runs import cached
+    from minimal.training.run import Diverged, TimeIsUp
+
+    check_machine(grid, ledger.numerical_state()["machine"])
+    study = study_of(grid)
+    for run in missing(grid):
+        left = until - time.monotonic()
+        if left <= 0:
+            break
+        try:
+            result = cached(run, None if left == float("inf") else left / 60, True, wait=False)
+        except TimeIsUp:
+            break
+        except Diverged as why:  # it must not block the runs behind it
+            print(f"{str(run.plan):20} seed {run.seed}: {why}", flush=True)
+            continue
+        if result is None or key_of_run(run) in recorded(grid.name):
+            continue  # another process trains it, or has recorded it meanwhile
+        check_machine(grid, result.get("machine", "none"))
+        note_recording(grid, command, result["corpus"])
+        line = line_of(grid, run, result, study)
+        append_lines(records.RUNS / f"{grid.topic}.jsonl", [line])
+        print(f"{line['plan']:20} seed {line['seed']}: {line['loss']:.4f} nats", flush=True)
+    return len(missing(grid))
+
+
+@command("evidence.lab.record", __doc__)
+def main(parser, argv):
+    known = grids()
+    parser.add_argument("grids", nargs="*", metavar="GRID")
+    parser.add_argument("--minutes", type=number(float, above=0), help="stop cleanly after so long")
+    asked = parser.parse_args(argv)
+    if unknown := [name for name in asked.grids if name not in known]:
+        parser.error(f"no grid {', '.join(unknown)}: asked/*.toml have {', '.join(known)}")
+    until = float("inf") if asked.minutes is None else time.monotonic() + 60 * asked.minutes
+    words = " ".join(["python -m evidence.lab.record", *argv])
+    for name in asked.grids:
+        print(f"{name}: {record(known[name], words, until)} runs to go", flush=True)
+    if not asked.grids:
+        for name, grid in known.items():
+            there = len(recorded(name))
+            print(f"{name:28}{there:4} of {grid.size():3} runs recorded   {grid.what}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

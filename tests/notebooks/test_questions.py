@@ -1,0 +1,75 @@
+"""Does each notebook of the laboratory run, in its seconds, and hold what it says?"""
+
+import re
+import resource
+import shutil
+
+import nbformat
+import pytest
+
+from course import work
+from evidence.lab import marks
+from notebooks import run
+
+PATHS = run.questions()
+CPU_SECONDS = 20  # ten on a machine of its own
+LINES = 40
+
+
+@pytest.fixture(params=PATHS, ids=lambda path: path.stem)
+def path(request):
+    return request.param
+
+
+def open_code(notebook):
+    """The lines of code that a reader sees: neither parameters nor what draws."""
+    shown = [cell for cell in run.code(notebook) if not {"parameters", "hide-input"} & tags(cell)]
+    return [line for cell in shown for line in cell.source.splitlines() if line.strip()]
+
+
+def tags(cell):
+    return set(run.tags(cell))
+
+
+def test_a_question_is_short_and_trains_nothing(path):
+    notebook = nbformat.read(path, 4)
+    source = "\n".join(cell.source for cell in run.code(notebook))
+    assert len(open_code(notebook)) <= LINES
+    assert not re.search(r"minimal\.train|cached\(|Trainer", source)
+    assert source.count("figures.show(") == 1, "one picture"
+    assert sum(map(run.asserts, run.code(notebook))) >= 3, "an assert a sentence"
+    assert run.known_parameters(notebook), "a place for a question of one's own"
+
+
+def test_a_question_is_whole_in_its_seconds(path, tmp_path):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    row = run.execute(path, "smoke", tmp_path)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert row["faults"] == [] and row["ran"] == row["cells"] and row["held"] == row["checks"]
+    assert after.ru_utime - before.ru_utime < CPU_SECONDS
+    page = (tmp_path / f"{path.stem}.html").read_text(encoding="utf-8")
+    assert "&lt;!--" not in page, "a mark is seen"
+
+
+def test_every_decimal_in_its_prose_carries_a_mark(path):
+    for text in marks.texts_of(path):
+        unmarked = re.sub(marks.MARKED, "", text)
+        assert re.findall(r"(?<![\w.])\d+\.\d{2,}", unmarked.replace("1.41", "")) == []
+
+
+def test_a_learner_finds_it_beside_the_notebooks_and_its_links_lead_somewhere(path, tmp_path):
+    place = f"questions/{path.name}"
+    assert work.sources(run.ROOT)[place] == path
+    copy = work.as_copied(path).decode()
+    for link in re.findall(r"\]\(([^)#:]+)\)", copy):
+        there = (run.ROOT / "work" / "questions" / link).resolve()
+        name = there.relative_to(run.ROOT).as_posix()
+        assert there.exists() or name.removeprefix("work/") in work.sources(run.ROOT), link
+
+
+def test_one_asks_with_values_of_ones_own(tmp_path):
+    book = tmp_path / "questions" / "best_rates.ipynb"
+    book.parent.mkdir()
+    shutil.copy(run.QUESTIONS / "best_rates.ipynb", book)
+    _, faults = run.run_cells(book, dict(seeds=3, system="engram", over="bov-fixed"), 60)
+    assert faults == []
