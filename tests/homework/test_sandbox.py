@@ -290,7 +290,9 @@ def run(course, account, *arguments):
     closing = 'test -z "$0" || mount -t tmpfs -o mode=700 tmpfs "$0"; exec "$@"'
     closed = ["unshare", "--mount", "sh", "-c", closing, found.stdout.strip()]
     command = [*closed, *readable([*account, *command])]
-    return subprocess.run(command, cwd=course / "course", capture_output=True, text=True)
+    path = os.pathsep.join([str(course / "course"), os.environ.get("PYTHONPATH", "")])
+    how = dict(cwd=course / "course", env=dict(os.environ, PYTHONPATH=path))
+    return subprocess.run(command, capture_output=True, text=True, **how)
 
 
 def words(path):
