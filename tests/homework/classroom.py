@@ -1,9 +1,11 @@
 """What do the tests of the grader share? A unit, honest work, and ways to play other roles."""
 
 import copy
+import csv
 import os
 import sys
 import textwrap
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -90,3 +92,17 @@ def lost(unit, e, wrong, seed):
             points += part.points
             told.append(why)
     return points, told
+
+
+def zipped(path, **texts):
+    """An archive of these files."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in texts.items():
+            archive.writestr(name, text)
+    return path
+
+
+def table(path):
+    """The lines of a .csv, as dictionaries."""
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))

@@ -18,6 +18,7 @@ def desk(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     (tmp_path / "empty").mkdir()
     (tmp_path / "class" / "anna").mkdir(parents=True)
+    (tmp_path / "class" / "anna" / "kv_cache.py").write_text("")
     (tmp_path / "no.zip").write_text("no")
     (tmp_path / "empty.csv").write_text("name\n")
     os.mkfifo(tmp_path / "pipe")

@@ -327,6 +327,7 @@ def test_results_that_cannot_be_written_cost_nobody_else(tmp_path, way, capsys):
     handed, out = tmp_path / "handed", tmp_path / "out"
     for name in ("anna", "ben", "carla"):
         (handed / name).mkdir(parents=True)
+    (handed / "carla" / "kv_cache.py").write_text("")
     (out / "ben.json" / "in the way").mkdir(parents=True)
     assert grade.main(["hw03", str(handed), "--isolation", way, "--out", str(out)]) == 2
     lines = capsys.readouterr().out.splitlines()
@@ -589,11 +590,12 @@ def words(path):
 def test_each_learner_of_a_class_has_results_of_its_own(tmp_path, monkeypatch, capsys, way):
     monkeypatch.chdir(tmp_path)
     handed = tmp_path / "handed"
-    for name in ("j.miller", "j.smith"):
+    for name in ("j.miller", "j.smith", "k.lee"):
         (handed / name).mkdir(parents=True)
     (handed / "j.smith" / "my_cache.py").write_text(
         "def owners(plan, windows, anchors):\n    return [], []\n"
     )
+    (handed / "k.lee" / "kv_cache.py").write_text("")
     for out, told in (("results", []), ("graded.v2", ["--out", "graded.v2"])):
         assert grade.main(["hw03", str(handed), "--isolation", way, *told]) == 0
         assert {path.name for path in (tmp_path / out).iterdir()} == {
@@ -602,13 +604,15 @@ def test_each_learner_of_a_class_has_results_of_its_own(tmp_path, monkeypatch, c
             "grades.md",
             "j.miller.json",
             "j.smith.json",
+            "k.lee.json",
         }
         with open(tmp_path / out / "grades.csv") as file:
             rows = list(csv.DictReader(file))
-        assert [row["submission"] for row in rows] == ["j.miller", "j.smith"]
+        assert [row["submission"] for row in rows] == ["j.miller", "j.smith", "k.lee"]
         assert [row["note"] for row in rows] == [
             "kv_cache.py missing",
             "kv_cache.py missing; found my_cache.py",
+            "",
         ]
         assert "j.smith" in (table := capsys.readouterr().out) and "found my_cache.py" in table
     (handed / "gus.zip").write_bytes(b"")

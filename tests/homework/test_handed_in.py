@@ -1,14 +1,13 @@
 """Is each class graded as it comes? Clones, Canvas, Moodle, a folder of names: one command each."""
 
-import csv
 import os
 import zipfile
 from datetime import datetime, timedelta
 
 import pytest
 
-from homework import grade, handed_in, marking, roster
-from tests.homework.classroom import HONEST, UNIT
+from homework import grade, handed_in, marking, reading, roster
+from tests.homework.classroom import HONEST, UNIT, table, zipped
 
 CLONED = f"homework/{UNIT.folder}/{UNIT.file}"
 
@@ -21,13 +20,6 @@ def clones(root):
             (root / f"hw03-{who}" / name).parent.mkdir(parents=True, exist_ok=True)
             (root / f"hw03-{who}" / name).write_text(content)
     return root
-
-
-def zipped(path, **texts):
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, text in texts.items():
-            archive.writestr(name, text)
-    return path
 
 
 def canvas(root):
@@ -82,27 +74,6 @@ ROSTERS = {
     moodle_flat: "Full name;Group\nAnn Example;A\nBen Jones;A\nCy Young;A\n",
     names: "name;mail\nann;a@example.org\nBEN;b@example.org\nCy Young;c@example.org\n",
 }
-
-
-@pytest.fixture
-def stub(monkeypatch):
-    """Grading costs nothing here: a file that says "first" earns everything."""
-    asked = []
-
-    def fake(unit, source, *more):
-        asked.append(source.decode())
-        state = "ok" if source == b"first" else "shape"
-        return [marking.Row(e.name, p.name, p.points, state, "") for e, p in unit.parts()]
-
-    monkeypatch.setattr(grade, "grade", fake)
-    monkeypatch.setattr(grade, "isolate", lambda *a: None)
-    monkeypatch.setattr(grade, "find", lambda name: UNIT)
-    return asked
-
-
-def table(path):
-    with open(path, newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
 
 
 @pytest.mark.parametrize("comes", CLASSES)
@@ -353,7 +324,7 @@ def test_an_archive_writes_nothing_and_swells_to_nothing(tmp_path, stub):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in texts.items():
             archive.writestr(name, text)
-        archive.writestr("bomb/kv_cache.py", bytes(handed_in.MOST + 1))
+        archive.writestr("bomb/kv_cache.py", bytes(reading.MOST + 1))
     before = {*tmp_path.rglob("*")}
     learners, left, _ = handed_in.whole_class(path)
     assert {*tmp_path.rglob("*")} == before
