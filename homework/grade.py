@@ -564,7 +564,7 @@ def tell_missing(people, learners):
     absent = [roster.called(row) for row in roster.missing(people, whose)]
     strangers = [who for who, of in whose.items() if of.row is None]
     twins = [who for who, of in whose.items() if of.also]
-    said = {"handed in nothing": absent, "not on the roster": strangers, "one learner's": twins}
+    said = {"handed in nothing": absent, "not on the roster": strangers, "handed in twice": twins}
     for what, names in said.items():
         if names:
             print(f"{what}: {visible(', '.join(names))}")
