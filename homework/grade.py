@@ -259,11 +259,11 @@ def not_there(unit, note):
 
 def results_file(who):
     """The name of a learner's results: theirs, cut where a file system would refuse its length."""
-    name = os.fsencode(who)
-    if len(name) <= 200:
-        return f"{who}.json"
-    mark = hashlib.sha256(name).hexdigest()[:12]
-    return f"{name[:150].decode('utf-8', 'ignore')}-{mark}.json"
+    name = who.encode("utf-8", "surrogateescape")
+    if len(name) > 200:
+        mark = hashlib.sha256(name).hexdigest()[:12]
+        name = f"{name[:150].decode('utf-8', 'ignore')}-{mark}".encode()
+    return os.fsdecode(name + b".json")
 
 
 def folder(unit, learners, out, options, people=None):

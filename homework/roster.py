@@ -56,7 +56,9 @@ def called(row):
 
 
 def plain(text):
-    """A name without what platforms change in it: `Jones, Ben` is Canvas' `jonesben`."""
+    """A name without what platforms change in it: `Jones, Ben` is Canvas' `jonesben`. Where the
+    system speaks ASCII, a file's name comes with its letters as bytes."""
+    text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     text = unicodedata.normalize("NFKC", text).casefold()
     return "".join(c for c in text if c.isalnum())
 
