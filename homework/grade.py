@@ -1,5 +1,5 @@
-"""How is a stranger's homework graded? `python -m homework.grade hw03 kv_cache.py --out
-results.json`
+"""How is a stranger's homework graded? `python -P -m homework.grade hw03 kv_cache.py
+--out results.json`
 
 This process makes secret inputs, starts the submission behind a sandbox (homework/sandbox.py; what
 runs there is homework/runner.py), takes back bytes, reads them as plain arrays and judges them
