@@ -7,7 +7,6 @@ What is committed here is taken. Nothing is pushed: that stays with you.
 """
 
 import io
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -15,7 +14,7 @@ from pathlib import Path
 
 from homework.marking import HERE, find
 from minimal.command import command
-from minimal.data.files import write_whole
+from minimal.data.files import remove_folder, write_whole
 
 ROOT = HERE.parent
 WITHHELD = ["homework/solutions", "tests/homework"]  # the tests prove the exercises by solutions
@@ -67,10 +66,8 @@ def start(out):
     try:
         fill(out)
     except BaseException:  # a second try finds what the first one found
-        for made in out.iterdir():
-            shutil.rmtree(made) if made.is_dir() and not made.is_symlink() else made.unlink()
-        if is_new:
-            out.rmdir()
+        for made in [out] if is_new else [*out.iterdir()]:
+            remove_folder(made)
         raise
     return f"{out} holds the course without {' and '.join(WITHHELD)}, as one commit"
 
