@@ -1,5 +1,5 @@
-"""How is a stranger's homework graded? `python -m homework.grade hw03 kv_cache.py --out
-results.json`
+"""How is a stranger's homework graded? `python -P -m homework.grade hw03 kv_cache.py
+--out results.json`
 
 This process makes secret inputs, starts the submission behind a sandbox (homework/sandbox.py; what
 runs there is homework/runner.py), takes back bytes, reads them as plain arrays and judges them
@@ -26,12 +26,11 @@ import time
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 
 import numpy as np
 
-from homework import handed_in, reports, roster, runner
+from homework import handed_in, reading, reports, roster, runner
 from homework.marking import SAYS, Row, find, road_of
 from homework.reports import visible
 from homework.sandbox import WAYS, GraderError, Sandbox, best_way, check
@@ -223,20 +222,25 @@ def one(unit, mine, out, options, before=None):
     start = time.monotonic()
     if before is None:
         put_results(out, unit, None, 0, options.seed, "it did not finish")
-    file, days = None, 0
+    days = None
     try:
         file, note = mine.choose(unit)
         days = roster.days_late(mine, file, options.due)
-        if file is None or file.none:
-            why = f"{unit.file} was not handed in as a file of at most 1 MB"
+        if shut := file.content.shut if file else mine.shut:
+            raise GraderError(shut)
+        why = file.none if file else not_there(unit, note)
+        if why:
+            why = visible(why)
             rows = [Row(e.name, part.name, part.points, "missing", why) for e, part in unit.parts()]
-            graded = Graded(rows, [note or file.none])
+            graded = Graded(rows, [why if file else note])
         else:
             limits = (options.seconds, options.memory, options.most)
             kept = [row for row in before.rows if row not in before.slow()] if before else ()
             way = options.isolation
             rows = grade(unit, file.read(), options.seed, way, *limits, kept)
             graded = Graded(rows, [note] if note else [])
+    except GraderError as error:
+        graded = Graded(None, [str(error)[:200]])
     except Exception as error:
         graded = Graded(None, [" ".join(f"{type(error).__name__}: {error}".split())[:200]])
     graded.days = days
@@ -245,16 +249,21 @@ def one(unit, mine, out, options, before=None):
     return graded
 
 
+def not_there(unit, note):
+    """What a learner reads whose file was not found."""
+    return note.replace(f"{unit.file} missing", f"{unit.file} was not handed in", 1)
+
+
 # ------------------------------------------------------------------------------------- a class
 
 
 def results_file(who):
     """The name of a learner's results: theirs, cut where a file system would refuse its length."""
-    name = os.fsencode(who)
-    if len(name) <= 200:
-        return f"{who}.json"
-    mark = hashlib.sha256(name).hexdigest()[:12]
-    return f"{name[:150].decode('utf-8', 'ignore')}-{mark}.json"
+    name = who.encode("utf-8", "surrogateescape")
+    if len(name) > 200:
+        mark = hashlib.sha256(name).hexdigest()[:12]
+        name = f"{name[:150].decode('utf-8', 'ignore')}-{mark}".encode()
+    return os.fsdecode(name + b".json")
 
 
 def folder(unit, learners, out, options, people=None):
@@ -264,7 +273,7 @@ def folder(unit, learners, out, options, people=None):
     Whoever was too slow beside the others is asked again at the end, alone.
     """
     done = {}
-    same = handed_in.shared(learners, unit)
+    same, whose = handed_in.shared(learners, unit), roster.match(people, learners)
 
     def attempt(mine, before=None):
         if mine.who in same:
@@ -280,9 +289,10 @@ def folder(unit, learners, out, options, people=None):
             return Graded(None, [f"results cannot be written: {error.strerror}"])
 
     def put_tables():
-        put(out / "grades.csv", roster.grades(unit, done.values(), people, options.late))
+        put(out / "grades.csv", roster.grades(unit, done.values(), people, whose, options.late))
         if options.canvas:
-            text = roster.canvas(done.values(), people, options.canvas, options.late)
+            known = (done.values(), people, whose)
+            text = roster.canvas(*known, options.canvas, options.late)
             put(out / "canvas.csv", text)
 
     def report(mine, graded):
@@ -337,8 +347,8 @@ def number(kind, least, most):
 def moment(text):
     """A type for argparse: a day, or a time on it."""
     try:
-        return datetime.fromisoformat(text)
-    except ValueError:
+        return roster.moment(text)
+    except (ValueError, OverflowError, OSError):
         why = f"wanted a time like 2026-10-31T23:59, got {text!r}"
         raise argparse.ArgumentTypeError(why) from None
 
@@ -365,7 +375,8 @@ def options_of(parser):
         ".json a folder is one learner's, whatever it holds",
     )
     add("--roster", type=Path, help="a .csv with the class: who handed in nothing is named")
-    add("--due", type=moment, help="when it was due: 2026-10-31T23:59 (this machine's clock)")
+    due = "when it was due: 2026-10-31T18:00, or a day, to its end (this machine's clock)"
+    add("--due", type=moment, help=due)
     percent = dict(type=number(float, 0, 100), default=0)
     add(
         "--late", **percent, help="%% of the score that each day begun costs (default: %(default)s)"
@@ -387,15 +398,25 @@ def options_of(parser):
 def class_of(unit, path, error):
     """What each learner handed in, and the names of what is nobody's."""
     try:
-        learners, left, twice = handed_in.whole_class(path)
+        (learners, left, twice), top = handed_in.find_class(path, unit)
     except (zipfile.BadZipFile, NotImplementedError, OSError) as why:
         error(f"{path} cannot be read: {why}")
-    if not learners:
-        error(f"{path} holds no {unit.file}, and no file or folder for each learner")
+    if top:
+        print(f"{path} holds the class in its folder {visible(top)}", file=sys.stderr)
     for name in twice:
         error(
             f"{path} holds {visible(name)} as a file and as a folder: rename one, each gets "
             "results by its name"
+        )
+    if not learners:
+        error(f"{path} holds no {unit.file}, and no file or folder for each learner")
+    if not any([mine.has(unit) for mine in learners]):  # all are read now
+        names = {file.called for mine in learners for file in mine.files}
+        found = sorted(name for name in names if name.endswith(".py"))
+        said = visible(", ".join(found[:3])) + ", …" * (len(found) > 3)
+        error(
+            f"nobody in {path} handed in {unit.file} (found {said or 'no .py file'}): name the "
+            "folder that holds a file or a folder of each learner"
         )
     return learners, [visible(name) for name in left]
 
@@ -403,7 +424,7 @@ def class_of(unit, path, error):
 def is_alone(unit, path, out, error):
     """One learner's file or folder? Refused where it could be a class as well."""
     if path.is_file():
-        return path.suffix != ".zip"
+        return path.suffix.lower() != ".zip"
     if not path.is_dir():
         error(f"wanted a file, a folder or a .zip, got {path}, which is none of these")
     if out and out.suffix == ".json":
@@ -412,7 +433,7 @@ def is_alone(unit, path, out, error):
         return True  # a clone
     if not (path / unit.file).is_file():
         return False
-    names = sorted(p.name for p in path.iterdir() if not handed_in.ignored(p.name))
+    names = sorted(p.name for p in path.iterdir() if not reading.ignored(p.name))
     others = [n for n in names if n != unit.file and ((path / n).is_dir() or n.endswith(".py"))]
     if others:
         names = visible(", ".join(others[:3]))
@@ -421,6 +442,17 @@ def is_alone(unit, path, out, error):
             "its learner; if it is one learner's folder, say --out results.json"
         )
     return True
+
+
+def check_apart(path, error):
+    """Nothing that this process loads may lie in what is graded."""
+    graded = path.resolve()
+    for place in (Path(__file__).parent, *sys.path):
+        if Path(place).resolve().is_relative_to(graded):
+            error(
+                f"{path} holds {place}, from which this grader loads its own modules: name only "
+                "what was handed in, and start in the course's folder"
+            )
 
 
 def known_people(options, error):
@@ -432,7 +464,26 @@ def known_people(options, error):
         people = roster.read(options.roster)
     except (OSError, ValueError) as why:
         error(f"{wanted}: {why}")
-    return people or error(f"{wanted}, which holds no learner")
+    if not people:
+        error(f"{wanted}, which holds no learner")
+    if options.canvas and not roster.GIVEN_BACK & {*people[0]}:
+        known = ", ".join(sorted(roster.GIVEN_BACK))
+        error(
+            f"--canvas wants Canvas' own gradebook as the roster, with one of {known}; "
+            f"{options.roster} has {visible(', '.join(people[0]))}"
+        )
+    return people
+
+
+def check_class(options, people, learners, error):
+    """Refuse what would take nothing, or give marks to nobody, without a word."""
+    if options.late and options.due is None and not any(mine.judged for mine in learners):
+        error("--late takes its share for each day since --due: say when it was due")
+    if options.canvas and not people and not any(mine.judged for mine in learners):
+        error("--canvas wants Canvas' archive, or its gradebook as --roster: it knows nobody else")
+    if people and not any(of.row for of in roster.match(people, learners).values()):
+        names = visible(", ".join(mine.who for mine in learners[:3]))
+        error(f"{options.roster} knows nobody who handed in ({names}, …): is it this class's?")
 
 
 def isolate(options, closed, error):
@@ -464,15 +515,21 @@ def main(parser, argv):
     if not path.exists():
         error(f"{path} is not there")
 
+    check_apart(path, error)
+
     # One learner, or a class: what is graded, and where its results go.
     alone = is_alone(unit, path, options.out, error)
     out = options.out or Path("results.json" if alone else "results")
     people = known_people(options, error)
     if alone:
+        for name in ("roster", "due", "late", "canvas"):
+            if getattr(options, name):
+                error(f"--{name} is for a class, got one learner's work: {path}")
         learners, left = [handed_in.single(path.resolve())], []
         out = out / results_file(learners[0].who) if out.is_dir() else out
     else:
         learners, left = class_of(unit, path, error)
+        check_class(options, people, learners, error)
         if out.resolve().is_relative_to(path.resolve()):
             error(f"--out {out} lies in {path}, and would be graded as a learner next time")
     if left:
@@ -503,10 +560,12 @@ def main(parser, argv):
 
 def tell_missing(people, learners):
     """Whose work is not there, and whose work is nobody's on the roster."""
-    found = [roster.find(people, mine) for mine in learners]
-    missing = [roster.called(row) for row in people if row not in found]
-    strangers = [mine.who for mine, row in zip(learners, found, strict=True) if row is None]
-    for what, names in (("handed in nothing", missing), ("not on the roster", strangers)):
+    whose = roster.match(people, learners)
+    absent = [roster.called(row) for row in roster.missing(people, whose)]
+    strangers = [who for who, of in whose.items() if of.row is None]
+    twins = [who for who, of in whose.items() if of.also]
+    said = {"handed in nothing": absent, "not on the roster": strangers, "handed in twice": twins}
+    for what, names in said.items():
         if names:
             print(f"{what}: {visible(', '.join(names))}")
 

@@ -6,43 +6,20 @@
     Ann Example_123_assignsubmission_file_/kv_cache.py    Moodle
 
 A clone has the file twice: the stub, and the copy in its folder `work`, which is filled in.
-Nothing is unpacked, and no link is followed.
+How files are read, and that nothing is unpacked and no link followed, is homework/reading.py's.
 """
 
-import functools
-import os
 import re
-import stat
-import zipfile
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
-MOST = 1 << 20  # bytes of a file
+from homework.reading import file_at, in_zip, on_disk
+
 STUB = "it is the stub, with nothing written in it"
-SYSTEMS = {"__MACOSX", "__pycache__", "Thumbs.db", "desktop.ini"}  # nobody is called that
-EDITORS = {".DS_Store", ".git", ".github", ".gitignore", ".ipynb_checkpoints", ".idea", ".vscode"}
-CANVAS = re.compile(r"(?P<who>[^_]+)_(?P<late>LATE_)?(?P<number>\d+)_(?P<order>\d+)_(?P<file>.+)")
+CANVAS = re.compile(
+    r"(?P<who>[^_]+)_(?P<late>LATE_)?(?P<number>\d+)_(?P<order>\d{1,18})_(?P<file>.+)"
+)
 MOODLE = re.compile(r"(?P<who>.+)_(?P<number>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)")
-
-
-@dataclass(frozen=True)
-class File:
-    """A file, below its learner's folder: how to read it, or why it is none."""
-
-    path: PurePosixPath
-    read: callable = None
-    none: str = ""
-    when: float = None  # None: not known
-    inode: tuple = None
-    order: tuple = ()  # among attempts: the last counts
-    called: str = ""  # as the learner called it
-
-    def is_written(self, unit):
-        """Does it say more than the stub? What cannot be read is for the grader to tell."""
-        try:
-            return bool(self.none) or not unit.is_stub(self.read())
-        except Exception:  # an archive may be damaged in many ways
-            return True
 
 
 @dataclass
@@ -53,12 +30,26 @@ class HandedIn:
     files: list = field(default_factory=list)
     number: str = ""  # the platform's own, of the learner
     late: bool = False  # marked so by the platform
+    judged: bool = False  # by a platform that marks who is late
     alone: bool = False  # a file for itself, whatever it is called
     clone: bool = False  # times of files are those of cloning
     clones: list = field(default_factory=list)  # the names of all clones beside this one
+    shut: str = ""  # what could not be looked through
+    top: str = ""  # the name of the folder
+    chosen: tuple = None
 
     def choose(self, unit):
-        """(the file to grade or None, what an instructor wants to know)."""
+        """(the file to grade or None, what an instructor wants to know), the same as long as this
+        process runs, whatever becomes of the folder."""
+        if self.chosen is None:
+            self.chosen = self.choice(unit)
+        return self.chosen
+
+    def has(self, unit):
+        """Is there a file to grade, or may there be one?"""
+        return self.choose(unit)[0] is not None or bool(self.shut)
+
+    def choice(self, unit):
         exact = [f for f in self.files if f.called == unit.file]
         again = re.compile(re.escape(Path(unit.file).stem) + r"[ _-]?\(?\d+\)?\.py")
         numbered = [f for f in self.files if again.fullmatch(f.called)]
@@ -90,100 +81,32 @@ class HandedIn:
         return file, "; ".join(notes)
 
 
-# ------------------------------------------------------------------------------- what lies there
-
-
-def ignored(name):
-    """What systems and editors put there; what is merely hidden may be a learner's."""
-    return name in SYSTEMS | EDITORS or name.startswith("._")
-
-
-def file_at(path, relative):
-    """A file of the disk."""
-    info = path.lstat()
-    none = ""
-    if stat.S_ISLNK(info.st_mode):
-        none = f"{path.name} is a link: each learner hands in a file of their own"
-    elif not stat.S_ISREG(info.st_mode):
-        none = f"{path.name} is no file"
-    elif info.st_size > MOST:
-        none = f"{path.name} is larger than 1 MB"
-    inode = (info.st_dev, info.st_ino) if info.st_nlink > 1 else None
-    return File(relative, path.read_bytes, none, info.st_mtime, inode, called=path.name)
-
-
-def on_disk(folder):
-    """Every folder at the top of a class, and every file."""
-    tops, files = [], []
-    for place, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not ignored(name))
-        for name in [*folders, *names]:
-            path = Path(place, name)
-            relative = PurePosixPath(*path.relative_to(folder).parts)
-            if not path.is_symlink() and path.is_dir():
-                tops += [name] if place == os.fspath(folder) else []
-            elif not ignored(name):
-                files.append(file_at(path, relative))
-    return tops, sorted(files, key=lambda f: f.path)
-
-
-def in_zip(path):
-    """Every folder at the top of an archive, and every file; nothing is written to the disk."""
-    tops, files = [], []
-    archive = zipfile.ZipFile(path)
-    for entry in sorted(archive.infolist(), key=lambda entry: entry.filename):
-        parts = [part for part in PurePosixPath(entry.filename).parts if part not in ("..", "/")]
-        relative = PurePosixPath(*parts)
-        if any(map(ignored, parts)) or not parts:
-            continue
-        if len(parts) > 1 or entry.is_dir():
-            tops.append(parts[0])
-        if not entry.is_dir():
-            name = relative.name
-            none = f"{name} is larger than 1 MB" if entry.file_size > MOST else ""
-            read = functools.partial(unpacked, archive, entry)
-            files.append(File(relative, read, none, called=name))
-    return list(dict.fromkeys(tops)), files
-
-
-def unpacked(archive, entry):
-    """A file of an archive, never more than what it claims to be at most."""
-    with archive.open(entry) as file:
-        return file.read(MOST)
-
-
 # ------------------------------------------------------------------------------- whose it is
 
 
 def single(path):
     """One learner's file or folder."""
     if not path.is_dir():
-        return HandedIn(path.stem, [file_at(path, PurePosixPath(path.name))], alone=True)
-    return HandedIn(path.name, on_disk(path)[1])
+        return HandedIn(path.stem, [file_at(path.parent, (path.name,))], alone=True)
+    listed = on_disk(path)
+    return HandedIn(path.name, listed.files, shut=next(filter(None, listed.tops.values()), ""))
 
 
-def with_git(path):
-    """The folders at the top of a class that are clones."""
-    if path.is_dir():
-        return {place.parent.name for place in path.glob("*/.git")}
-    parts = [PurePosixPath(name).parts for name in zipfile.ZipFile(path).namelist()]
-    return {top for top, *below in filter(None, parts) if below[:1] == [".git"]}
-
-
-def whole_class(path):
-    """(what each learner handed in, what is nobody's, names that stand for two)."""
-    tops, files = in_zip(path) if path.is_file() else on_disk(path)
-    learners, left, repositories = {}, [], with_git(path)
-    for top in tops:
+def whole_class(path, within=()):
+    """(what each learner handed in, what is nobody's, names that stand for two) at a place, or in a
+    folder there."""
+    listed = in_zip(path, within) if path.is_file() else on_disk(path, within)
+    learners, left = {}, []
+    for top, shut in listed.tops.items():
         known = MOODLE.fullmatch(top)
         name, number = known.group("who", "number") if known else (top, "")
-        clone = top in repositories
-        learners[name, number, bool(known)] = HandedIn(name, number=number, clone=clone)
+        about = dict(number=number, clone=top in listed.clones, shut=shut, top=top)
+        learners[name, number, bool(known)] = HandedIn(name, **about)
     clones = [mine for mine in learners.values() if mine.clone]
     for mine in clones:
         mine.clones = [other.who for other in clones]
     twice = []
-    for file in files:
+    for file in listed.files:
         top, below = file.path.parts[0], len(file.path.parts) > 1
         known = MOODLE.fullmatch(top) or (None if below else CANVAS.fullmatch(top))
         if known:
@@ -191,7 +114,7 @@ def whole_class(path):
             mine = learners.setdefault((name, number, True), HandedIn(name, number=number))
         elif below:
             mine = learners[top, "", False]
-        elif top.endswith(".py") or file.none.endswith("of their own"):
+        elif top.endswith(".py") or file.is_link:
             name = top.removesuffix(".py")
             twice += [name] if (name, "", False) in learners else []
             mine = learners[name, "", False] = HandedIn(name, alone=True)
@@ -200,12 +123,27 @@ def whole_class(path):
             continue
         mine.files.append(named(file, known))
         mine.late |= bool(known and known.groupdict().get("late"))
+        mine.judged |= known is not None and known.re is CANVAS
 
     # Two learners of one name are told apart by the platform's number.
     names = [mine.who for mine in learners.values()]
     for mine in learners.values():
         mine.who += f"_{mine.number}" if names.count(mine.who) > 1 else ""
     return sorted(learners.values(), key=lambda mine: mine.who), left, twice
+
+
+def find_class(path, unit):
+    """(`whole_class`, the folder) of a place, or of the only folder there where the class lies in
+    that: an archive's outer one, or a tool's."""
+    learners, left, twice = whole_class(path)
+    top = learners[0].top if len(learners) == 1 else ""
+    if not top or learners[0].has(unit):
+        return (learners, left, twice), ""
+    below, more, again = whole_class(path, (top,))
+    known = [mine for mine in below if mine.has(unit) and (mine.number or not mine.alone)]
+    if len(known) > 1:
+        return (below, left + more, again), top
+    return (learners, left, twice), ""
 
 
 def named(file, known):
@@ -216,7 +154,7 @@ def named(file, known):
         return file
     order = ()
     if "order" in known.groupdict():
-        again = re.search(r"-(\d+)\.py$", known["file"])
+        again = re.search(r"-(\d{1,18})\.py$", known["file"])
         order = (int(known["order"]), int(again[1]) if again else 0)
     return replace(file, path=PurePosixPath(known["file"]), called=known["file"], order=order)
 
@@ -226,7 +164,7 @@ def shared(learners, unit):
     by_inode = {}
     for mine in learners:
         file, _ = mine.choose(unit)
-        if file and file.inode:
-            by_inode.setdefault(file.inode, []).append(mine.who)
+        if file and file.content.inode:
+            by_inode.setdefault(file.content.inode, []).append(mine.who)
     several = [names for names in by_inode.values() if len(names) > 1]
     return {who: [n for n in names if n != who] for names in several for who in names}

@@ -6,16 +6,12 @@ keyword-only switches make the named wrong answers. Public tests, report card, d
 isolated grader and the proofs in tests/homework all read this one definition.
 """
 
-import contextlib
 import functools
 import importlib.util
 import inspect
 import os
 import re
-import signal
-import sys
 import textwrap
-import threading
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from homework import diagnosis, edits, relation, runner
+from homework.alarm import alarm
 from homework.compare import compare, dtype_of, floats, spread
 
 HERE = Path(__file__).parent
@@ -331,36 +328,6 @@ def per_cent(said):
     """The number, refused where it is a share of one."""
     refuse(0 < said < 1, "per cent, not a fraction: 50, not 0.5")
     return said
-
-
-class Slow(BaseException):
-    """What runs has run for too long."""
-
-
-@contextlib.contextmanager
-def alarm(seconds):
-    """Stops what runs inside after so many seconds; then the list that it yields is not empty. Only
-    where the system has such an alarm, and in the main thread; a debugger may take its time."""
-    rung = []
-
-    def ring(*_):
-        if sys.gettrace() is None:
-            rung.append(True)
-            raise Slow
-
-    if not hasattr(signal, "SIGALRM") or threading.current_thread() is not threading.main_thread():
-        yield rung
-        return
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(
-        signal.ITIMER_REAL, seconds, 0.5
-    )  # again and again: each case of a part may be endless
-    try:
-        with contextlib.suppress(Slow):
-            yield rung
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
 LAYOUT = (

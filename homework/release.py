@@ -14,7 +14,7 @@ from pathlib import Path
 
 from homework.marking import HERE, find
 from minimal.command import command
-from minimal.data.files import write_whole
+from minimal.data.files import remove_folder, write_whole
 
 ROOT = HERE.parent
 WITHHELD = ["homework/solutions", "tests/homework"]  # the tests prove the exercises by solutions
@@ -36,6 +36,19 @@ def git(folder, *arguments):
     return done.stdout
 
 
+def check_identity(folder):
+    """Say, before anything is written, that git would not commit here: it does not know as whom."""
+    for role in ("AUTHOR", "COMMITTER"):
+        done = subprocess.run(
+            ["git", "-C", str(folder), "var", f"GIT_{role}_IDENT"], capture_output=True
+        )
+        if done.returncode:
+            raise SystemExit(
+                "git does not know who you are, and commits for nobody: git config --global "
+                "user.name 'Your Name', then git config --global user.email you@example.org"
+            )
+
+
 def copy(out, *which):
     """These files of the last commit, into another folder."""
     packed = git(ROOT, "archive", "HEAD", "--", *which)
@@ -48,15 +61,27 @@ def start(out):
     work/."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise SystemExit(f"wanted a new or an empty folder, got {out}")
+    is_new = not out.exists()
     out.mkdir(parents=True, exist_ok=True)
+    try:
+        fill(out)
+    except BaseException:  # a second try finds what the first one found
+        for made in [out] if is_new else [*out.iterdir()]:
+            remove_folder(made)
+        raise
+    return f"{out} holds the course without {' and '.join(WITHHELD)}, as one commit"
+
+
+def fill(out):
+    """The course without its solutions, as the only commit of an empty folder."""
+    git(out, "init", "--quiet", "--initial-branch=main")
+    check_identity(out)
     copy(out, ".", *(f":!{name}" for name in WITHHELD))
     ignored = out / ".gitignore"
     known = ignored.read_text(encoding="utf-8") if ignored.is_file() else ""
     write_whole(ignored, known + HANDED_IN)
-    git(out, "init", "--quiet", "--initial-branch=main")
     git(out, "add", "--all", "--force")
     git(out, "commit", "--quiet", "--message", "The course")
-    return f"{out} holds the course without {' and '.join(WITHHELD)}, as one commit"
 
 
 def release(out, unit):
@@ -64,6 +89,7 @@ def release(out, unit):
     if not (out / ".git").exists() or not (out / "homework" / unit.folder).is_dir():
         raise SystemExit(f"wanted a course made by this command, got {out}: name only the folder")
     folder = f"homework/solutions/{unit.folder}"
+    check_identity(out)
     copy(out, folder)
     git(out, "add", "--force", folder)
     git(out, "commit", "--quiet", "--message", f"Solutions of {unit.short}", "--", folder)

@@ -126,4 +126,4 @@ def summary(unit, graded):
 
 def general(why):
     """A sentence without what differs from learner to learner: where, and how many of how many."""
-    return why.split("; asked with")[0].split(" (")[0]
+    return why.split("; asked with")[0].split("; found ")[0].split(" (")[0]

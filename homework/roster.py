@@ -5,15 +5,20 @@ your own: its first line names the columns.
 """
 
 import csv
+import functools
 import io
 import math
 import os
 import re
+import stat
 import unicodedata
+from dataclasses import dataclass
+from datetime import date, datetime, time
 
 from homework.reports import visible
 
 IDENTITY = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]  # Canvas' own columns
+GIVEN_BACK = {"ID", "SIS User ID", "SIS Login ID"}  # one of these says to Canvas whose mark it is
 NAMES = ["Student", "Full name", "name", "identifier"]  # who that is, in words: the first of these
 NOBODY = ("Points Possible", "Student, Test")  # lines of Canvas' gradebook that are no learner's
 NUMBERED = {"id", "identifier"}  # columns of a platform's own number
@@ -24,7 +29,7 @@ IDENTIFY |= {"username", "login", "github_username", "github", "email address", 
 def read(path):
     """The learners of a roster, as dictionaries by column. A semicolon separates as well. Canvas'
     lines on how marks are posted, on points and of its test student are no learners."""
-    text = path.read_text(encoding="utf-8-sig")
+    text = text_of(path)
     head = text.partition("\n")[0]
     separator = max(",;\t", key=head.count)
     try:
@@ -36,15 +41,33 @@ def read(path):
     return [row for row in rows if row.get("Student") not in NOBODY]
 
 
+def text_of(path):
+    """The text of a file, and of nothing that one would have to wait for."""
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    with open(handle, encoding="utf-8-sig") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise ValueError("it is no file")
+        return file.read()
+
+
 def called(row):
     """A learner of the roster in words."""
     return next((row[name] for name in NAMES if row.get(name)), next(iter(row.values())))
 
 
 def plain(text):
-    """A name without what platforms change in it: `Jones, Ben` is Canvas' `jonesben`."""
+    """A name without what platforms change in it: `Jones, Ben` is Canvas' `jonesben`. Where the
+    system speaks ASCII, a file's name comes with its letters as bytes."""
+    text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     text = unicodedata.normalize("NFKC", text).casefold()
     return "".join(c for c in text if c.isalnum())
+
+
+@functools.cache
+def readings(text):
+    """A name as it may be written: `Lee, Anna` is `Anna Lee`, too."""
+    last, _, first = text.partition(",")
+    return frozenset({plain(text), plain(first + last)} - {""})
 
 
 def identity(row):
@@ -57,11 +80,11 @@ def find(rows, mine):
     """The learner of the roster who handed this in, or None: by the platform's number, else by the
     name, else by the GitHub name of a clone."""
     number = {mine.number, f"Participant {mine.number}"} if mine.number else set()
-    name, github = plain(mine.who), github_name(rows, mine)
+    name, github = readings(mine.who), github_name(rows, mine)
     numbers = lambda row: [text for name, text in row.items() if name.casefold() in NUMBERED]
     ways = [
         lambda row: any(text in number for text in numbers(row)),
-        lambda row: any(plain(text) == name != "" for text in identity(row)),
+        lambda row: any(readings(text) & name for text in identity(row)),
         lambda row: any(text and text.casefold() == github for text in identity(row)),
     ]
     for way in ways:
@@ -88,13 +111,48 @@ def github_name(rows, mine):
     return who[max(ends, key=listed, default=who.find("-") + 1) :]
 
 
+@dataclass(frozen=True)
+class Whose:
+    """The roster's line of what was handed in, if there is one, and who else is found in it."""
+
+    row: dict = None
+    also: tuple = ()
+
+    @property
+    def note(self):
+        if self.also:
+            return f"one learner of the roster is {', '.join(self.also)}, too: which one counts?"
+        return "" if self.row else "not on the roster, or there twice"
+
+
+def match(rows, learners):
+    """{learner: Whose} of a class."""
+    rows = rows or []
+    found = {mine.who: find(rows, mine) for mine in learners}
+    of_row = {}
+    for who, row in found.items():
+        of_row.setdefault(id(row), []).append(who)
+    others = lambda who, row: tuple(other for other in of_row[id(row)] if row and other != who)
+    return {who: Whose(row, others(who, row)) for who, row in found.items()}
+
+
+def moment(text):
+    """When something is due: a time, or a day, which lasts until its end."""
+    try:
+        due = datetime.combine(date.fromisoformat(text), time.max)
+    except ValueError:
+        due = datetime.fromisoformat(text)
+    due.timestamp()  # of a year that has one
+    return due
+
+
 def days_late(mine, file, due):
     """Days begun after the due time, or None: nobody can know. A clone's files are as old as the
-    clone, and an archive's have no time."""
+    clone, an archive's have no time, and Canvas marks by itself who is late."""
     days = 1 if mine.late else 0
-    if due is None:
+    if due is None or mine.judged:
         return days
-    when = None if file is None or mine.clone else file.when
+    when = None if file is None or mine.clone else file.content.when
     if when is None:
         return days or None
     return max(days, math.ceil((when - due.timestamp()) / 86400))
@@ -129,40 +187,48 @@ def as_csv(lines, **how):
     return text.getvalue()
 
 
-def grades(unit, done, people, percent):
+def grades(unit, done, people, whose, percent):
     """grades.csv: a line for each learner who is graded already, and for whom the roster misses.
 
-    `done`: (handed in, graded) of each; `people`: the roster's lines, or None. Everything stands in
-    quotes, so a semicolon in a name separates nothing."""
+    `done`: (handed in, graded) of each; `people`: the roster's lines, or None; `whose`: as `match`
+    tells. Everything stands in quotes, so a semicolon in a name separates nothing."""
     head = ["submission", "learner", "score", "of", "days late", "final", *unit.exercises, "note"]
-    lines, here = [head], []
+    lines = [head]
     for mine, graded in done:
-        row = find(people or [], mine)
-        here.append(row)
+        of = whose[mine.who]
         notes = [graded.note] if graded.note else []
-        if people and not row:
-            notes.append("not on the roster, or there twice")
+        if people and of.note:
+            notes.append(of.note)
         if graded.days is None:
             notes.append("when it was handed in is not known")
-        names = [cell(mine.who), cell(called(row)) if row else ""]
+        names = [cell(mine.who), cell(called(of.row)) if of.row else ""]
         days = "" if graded.days is None else graded.days
         marks = [graded.mark, unit.points, days, final(graded, percent)]
         earned = [graded.of(name) for name in unit.exercises]
         lines.append([*names, *marks, *earned, cell("; ".join(notes))])
-    for row in [row for row in people or [] if done and row not in here]:
+    for row in missing(people, whose) if done else []:
         nothing = [0, unit.points, "", 0, *[0] * len(unit.exercises)]
         lines.append(["", cell(called(row)), *nothing, "handed in nothing"])
     return as_csv(lines, quoting=csv.QUOTE_ALL)
 
 
-def canvas(done, people, assignment, percent):
+def missing(people, whose):
+    """The roster's lines of whoever handed in nothing."""
+    here = [of.row for of in whose.values()]
+    return [row for row in people or [] if row not in here]
+
+
+def canvas(done, people, whose, assignment, percent):
     """What Canvas' gradebook imports. The column has the assignment's number where the roster
-    knows it; whoever handed in nothing has no line, so Canvas leaves them as they are."""
+    knows it. Whoever handed in nothing has no line, so Canvas leaves them as they are; neither has
+    work of which Canvas could not tell whose it is."""
     known = re.compile(re.escape(assignment) + r"( \(\d+\))?")
     heads = [key for row in (people or [])[:1] for key in row if known.fullmatch(key)]
     lines = [[*IDENTITY, *(heads or [assignment])[:1]]]
     for mine, graded in done:
-        row = find(people or [], mine) or {"Student": mine.who, "ID": mine.number}
-        identity = [cell(row.get(name, "")) for name in IDENTITY]
-        lines.append([*identity, final(graded, percent)])
+        of = whose[mine.who]
+        row = of.row or {"Student": mine.who, "ID": mine.number if mine.judged else ""}
+        if not of.also and any(row.get(name) for name in GIVEN_BACK):
+            identity = [cell(row.get(name, "")) for name in IDENTITY]
+            lines.append([*identity, final(graded, percent)])
     return as_csv(lines)

@@ -29,9 +29,10 @@ import numpy as np
 
 MOST = 16 << 20  # bytes of one answer
 # What an account leaves behind when its processes have ended: its files in a folder, however deep
-# or closed.
+# or closed. chmod gets folders only: it would follow a link that it is given.
 SWEEP = """
-find "$1" -mindepth 1 -maxdepth 1 -user "$(id -u)" -exec chmod -R u+rwx {} + -exec rm -rf {} +
+find "$1" -mindepth 1 -maxdepth 1 -user "$(id -u)" -type d -exec chmod -R u+rwx {} +
+find "$1" -mindepth 1 -maxdepth 1 -user "$(id -u)" -exec rm -rf {} +
 """
 IMPORTS = dict(F="import torch.nn.functional as F", np="import numpy as np")
 IMPORTS |= {name: f"import {name}" for name in ("math", "torch", "itertools", "functools")}

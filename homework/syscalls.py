@@ -31,6 +31,7 @@ REFUSED = {  # name: its number on x86_64, on aarch64
     "keyctl": (250, 219),
     # the network, other namespaces, files by another way
     "socket": (41, 198),
+    "socketpair": (53, 199),
     "unshare": (272, 97),
     "setns": (308, 268),
     "name_to_handle_at": (303, 264),

@@ -83,7 +83,8 @@ def command(module, description):
 def ready_to_print():
     """A letter that this console does not have is printed as its number, \\u03b3, not refused."""
     for stream in (sys.stdout, sys.stderr):
-        if getattr(stream, "errors", "") == "strict" and hasattr(stream, "reconfigure"):
+        refuses = getattr(stream, "errors", "") in ("strict", "surrogateescape")
+        if refuses and hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
 
 

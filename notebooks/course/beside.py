@@ -3,7 +3,9 @@
 The homework stands in the checkout, what notebooks import and what serves the records under
 notebooks: a line each in a .pth file of the environment. Its third line tells torch's threads to
 sleep soon when they wait, so that a busy neighbour costs less; libgomp reads that once, as torch is
-loaded (make bench PART=busy measures it). The package itself sets nothing.
+loaded (make bench PART=busy measures it). The package itself sets nothing. Its fourth line is for
+`python -m homework.…`: our homework is loaded before the current folder counts, where a learner's
+may lie.
 """
 
 import sysconfig
@@ -11,6 +13,10 @@ from pathlib import Path
 
 SLEEP = (
     'import os; "OMP_WAIT_POLICY" in os.environ or os.environ.setdefault("GOMP_SPINCOUNT", "2000")'
+)
+HOMEWORK = (
+    'import sys; sys.argv[:1] == ["-m"] and "homework." in sys.orig_argv[-len(sys.argv)] '
+    'and __import__("homework")'
 )
 
 
@@ -37,7 +43,7 @@ def readdress(old, new):
 
 def main():
     here = Path(__file__).resolve().parents[2]
-    lines = [here, here / "notebooks", SLEEP, ""]
+    lines = [here, here / "notebooks", SLEEP, HOMEWORK, ""]
     if there := addressed():
         readdress(f"{there}/.venv".encode(), f"{here}/.venv".encode())
     line_file().write_text("\n".join(map(str, lines)), encoding="utf-8")

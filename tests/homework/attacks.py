@@ -193,6 +193,35 @@ for _ in range(900):
     os.chdir("deep")
 ctypes.CDLL(None).shmget(77, 4096, 0o1600)
 return torch.zeros(1)""",
+    "links that lead everywhere": """
+import os, tempfile
+for number in range(8):
+    os.symlink("/", "%s/%d" % (tempfile.gettempdir(), number))
+os.makedirs(tempfile.gettempdir() + "/shut/inside")
+os.symlink("/", tempfile.gettempdir() + "/shut/inside/out")
+os.chmod(tempfile.gettempdir() + "/shut", 0)
+return torch.zeros_like(v1)""",
+    "a pair of sockets": """
+import socket
+ours, theirs = socket.socketpair()
+ours.sendall(b"the hidden inputs")
+return torch.zeros_like(v1)""",
+    "modules for whoever grades next": """
+import os, tempfile
+for folder in (os.getcwd(), "/", "HOMEWORK", "HOMEWORK/..", tempfile.gettempdir()):
+    for name in ("secrets", "contextlib", "homework", "numpy"):
+        try:
+            open("%s/%s.py" % (folder, name), "w").write("open('MARKER', 'w')")
+        except OSError:
+            pass
+return torch.zeros_like(v1)""",
+    "modules that are loaded by half": """
+import sys
+for name in list(sys.modules):
+    if name.split(".")[0] in ("numpy", "json", "struct", "homework"):
+        del sys.modules[name]
+sys.modules["numpy"] = None
+return torch.zeros_like(v1)""",
     "no numbers, and endlessly tall": """
 return torch.zeros(1 << 31, 0)""",
     "no numbers, a million rows": """

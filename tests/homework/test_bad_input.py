@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from homework import cells, grade, gradescope, marking, race, reset
-from tests.homework.classroom import HOMEWORK, HONEST, UNIT
+from tests.homework.classroom import HOMEWORK, HONEST, UNIT, table, zipped
 
 
 @pytest.fixture
@@ -18,6 +18,7 @@ def desk(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     (tmp_path / "empty").mkdir()
     (tmp_path / "class" / "anna").mkdir(parents=True)
+    (tmp_path / "class" / "anna" / "kv_cache.py").write_text("")
     (tmp_path / "no.zip").write_text("no")
     (tmp_path / "empty.csv").write_text("name\n")
     os.mkfifo(tmp_path / "pipe")
@@ -185,3 +186,22 @@ def test_a_name_that_is_almost_too_long_is_cut_and_stays_its_own(tmp_path):
     for name in names:
         assert len(os.fsencode(name)) <= 200
         grade.put(tmp_path / name, json.dumps("fits"))
+
+
+def test_a_terminal_that_speaks_ascii_is_no_obstacle(tmp_path, way):
+    """Neither for what runs in the sandbox, nor for names, of files and in an archive."""
+    (tmp_path / "class").mkdir()
+    (tmp_path / "class" / "Ann Öz.py").write_text(HONEST, encoding="utf-8")
+    zipped(tmp_path / "class.zip", **{"Ann Öz/kv_cache.py": HONEST})
+    (tmp_path / "roster.csv").write_text('name\n"Öz, Ann"\n', encoding="utf-8")
+    ascii_only = dict(LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    for name in ("class", "class.zip"):
+        out = tmp_path / f"out of {name}"
+        command = [sys.executable, "-m", "homework.grade", "hw03", str(tmp_path / name)]
+        asked = ["--out", str(out), "--roster", str(tmp_path / "roster.csv")]
+        how = dict(cwd=HOMEWORK.parent, env=dict(os.environ, **ascii_only), text=True)
+        done = subprocess.run([*command, *asked], capture_output=True, **how)
+        assert done.returncode == 0, done.stderr
+        (row,) = table(out / "grades.csv")
+        assert (row["score"], row["learner"], row["note"]) == ("100", "Öz, Ann", "")
+        assert (out / "Ann Öz.json").is_file()

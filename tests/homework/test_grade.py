@@ -107,6 +107,8 @@ class Class:
         said = io.StringIO()
         with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(said):
             patch.setattr(grade, "find", lambda name: WIDE)
+            isolate = grade.isolate
+            patch.setattr(grade, "isolate", lambda *asked: isolate(*asked) or self.swap())
             said.reconfigure = lambda **how: None
             self.status = grade.main([*map(str, arguments + limits)])
         self.terminal = said.getvalue()
@@ -117,6 +119,13 @@ class Class:
         with open(self.out / "grades.csv", newline="") as file:
             self.table = list(csv.DictReader(file))
 
+    def swap(self):
+        """What two learners do once the class has been looked at and before it is graded."""
+        for who, swap in dict(swapper=link_to_victim, turncoat=os.mkfifo).items():
+            file = self.handed / who / UNIT.file
+            file.unlink()
+            swap(file)
+
     def __getitem__(self, name):
         return self.scenes[name]
 
@@ -124,6 +133,10 @@ class Class:
         """The line of grades.csv for a learner."""
         (row,) = [row for row in self.table if row["submission"].lstrip("'") == called]
         return row
+
+
+def link_to_victim(file):
+    file.symlink_to(f"../victim/{UNIT.file}")
 
 
 class Scene:
@@ -171,6 +184,22 @@ def graded(tmp_path_factory, home, way):
         (handed.handed / name).mkdir()
     handed.stems |= {name: name.encode() for name in ("mallory", "trudy", *nothing)}
 
+    # What nobody can wait for, read or reach, and what is swapped later.
+    handed.hand_in("swapper", "", b"swapper", **{"notes.txt": ""})
+    handed.hand_in("turncoat", ALL_HONEST, b"turncoat", **{"notes.txt": ""})
+    for name in ("pipe", "giant", "deep"):
+        (handed.handed / name).mkdir()
+    os.mkfifo(handed.handed / "pipe" / UNIT.file)
+    with open(handed.handed / "giant" / UNIT.file, "wb") as file:
+        file.truncate(3 << 30)
+    at = os.open(handed.handed / "deep", os.O_RDONLY)
+    for name in ["d" * 250] * 20:
+        os.mkdir(name, dir_fd=at)
+        at, before = os.open(name, os.O_RDONLY, dir_fd=at), at
+        os.close(before)
+    os.close(at)
+    handed.stems |= {name: name.encode() for name in ("pipe", "giant", "deep")}
+
     before = {path: path.read_bytes() for path in HOMEWORK.rglob("*.py")}
     handed.grade(way)
     handed.changed = [path for path, text in before.items() if path.read_bytes() != text]
@@ -191,6 +220,18 @@ def test_honest_work_earns_everything(graded):
     assert graded["honest"].score == WIDE.points
     assert graded["victim"].score == WIDE.points
     assert graded["honest"].earned == WIDE.exercises[DOORS[0]].points
+
+
+def test_a_class_that_changes_while_it_is_graded_is_graded_as_it_was(graded):
+    assert graded["swapper"].score == 0 and "is a link" not in graded.row("swapper")["note"]
+    assert graded["turncoat"].score == WIDE.points
+
+
+@pytest.mark.parametrize(
+    "name, told", dict(pipe="is no file", giant="is larger than 1 MB", deep="missing").items()
+)
+def test_what_cannot_be_read_has_a_line(graded, name, told):
+    assert graded[name].score == 0 and told in graded.row(name)["note"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -327,6 +368,7 @@ def test_results_that_cannot_be_written_cost_nobody_else(tmp_path, way, capsys):
     handed, out = tmp_path / "handed", tmp_path / "out"
     for name in ("anna", "ben", "carla"):
         (handed / name).mkdir(parents=True)
+    (handed / "carla" / "kv_cache.py").write_text("")
     (out / "ben.json" / "in the way").mkdir(parents=True)
     assert grade.main(["hw03", str(handed), "--isolation", way, "--out", str(out)]) == 2
     lines = capsys.readouterr().out.splitlines()
@@ -589,11 +631,12 @@ def words(path):
 def test_each_learner_of_a_class_has_results_of_its_own(tmp_path, monkeypatch, capsys, way):
     monkeypatch.chdir(tmp_path)
     handed = tmp_path / "handed"
-    for name in ("j.miller", "j.smith"):
+    for name in ("j.miller", "j.smith", "k.lee"):
         (handed / name).mkdir(parents=True)
     (handed / "j.smith" / "my_cache.py").write_text(
         "def owners(plan, windows, anchors):\n    return [], []\n"
     )
+    (handed / "k.lee" / "kv_cache.py").write_text("")
     for out, told in (("results", []), ("graded.v2", ["--out", "graded.v2"])):
         assert grade.main(["hw03", str(handed), "--isolation", way, *told]) == 0
         assert {path.name for path in (tmp_path / out).iterdir()} == {
@@ -602,13 +645,15 @@ def test_each_learner_of_a_class_has_results_of_its_own(tmp_path, monkeypatch, c
             "grades.md",
             "j.miller.json",
             "j.smith.json",
+            "k.lee.json",
         }
         with open(tmp_path / out / "grades.csv") as file:
             rows = list(csv.DictReader(file))
-        assert [row["submission"] for row in rows] == ["j.miller", "j.smith"]
+        assert [row["submission"] for row in rows] == ["j.miller", "j.smith", "k.lee"]
         assert [row["note"] for row in rows] == [
             "kv_cache.py missing",
             "kv_cache.py missing; found my_cache.py",
+            "",
         ]
         assert "j.smith" in (table := capsys.readouterr().out) and "found my_cache.py" in table
     (handed / "gus.zip").write_bytes(b"")

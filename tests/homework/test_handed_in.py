@@ -1,14 +1,14 @@
 """Is each class graded as it comes? Clones, Canvas, Moodle, a folder of names: one command each."""
 
-import csv
+import json
 import os
 import zipfile
 from datetime import datetime, timedelta
 
 import pytest
 
-from homework import grade, handed_in, marking, roster
-from tests.homework.classroom import HONEST, UNIT
+from homework import grade, handed_in, marking, reading, roster
+from tests.homework.classroom import HONEST, UNIT, table, zipped
 
 CLONED = f"homework/{UNIT.folder}/{UNIT.file}"
 
@@ -21,13 +21,6 @@ def clones(root):
             (root / f"hw03-{who}" / name).parent.mkdir(parents=True, exist_ok=True)
             (root / f"hw03-{who}" / name).write_text(content)
     return root
-
-
-def zipped(path, **texts):
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, text in texts.items():
-            archive.writestr(name, text)
-    return path
 
 
 def canvas(root):
@@ -82,27 +75,6 @@ ROSTERS = {
     moodle_flat: "Full name;Group\nAnn Example;A\nBen Jones;A\nCy Young;A\n",
     names: "name;mail\nann;a@example.org\nBEN;b@example.org\nCy Young;c@example.org\n",
 }
-
-
-@pytest.fixture
-def stub(monkeypatch):
-    """Grading costs nothing here: a file that says "first" earns everything."""
-    asked = []
-
-    def fake(unit, source, *more):
-        asked.append(source.decode())
-        state = "ok" if source == b"first" else "shape"
-        return [marking.Row(e.name, p.name, p.points, state, "") for e, p in unit.parts()]
-
-    monkeypatch.setattr(grade, "grade", fake)
-    monkeypatch.setattr(grade, "isolate", lambda *a: None)
-    monkeypatch.setattr(grade, "find", lambda name: UNIT)
-    return asked
-
-
-def table(path):
-    with open(path, newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
 
 
 @pytest.mark.parametrize("comes", CLASSES)
@@ -353,7 +325,7 @@ def test_an_archive_writes_nothing_and_swells_to_nothing(tmp_path, stub):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in texts.items():
             archive.writestr(name, text)
-        archive.writestr("bomb/kv_cache.py", bytes(handed_in.MOST + 1))
+        archive.writestr("bomb/kv_cache.py", bytes(reading.MOST + 1))
     before = {*tmp_path.rglob("*")}
     learners, left, _ = handed_in.whole_class(path)
     assert {*tmp_path.rglob("*")} == before
@@ -405,3 +377,137 @@ def test_every_name_has_a_line_and_speaks_to_no_program(tmp_path, stub, capsys):
         head = (out / "cards" / f"{name}.md").read_text().splitlines()[2]
         assert head.endswith(f"{UNIT.points} of {UNIT.points} points**")
         assert not head.startswith(("~", "#", "1. ", " ")) and head[0].isprintable()
+
+
+# ---- dates and rosters that do not fit -----------------------------------------------------------
+
+
+def test_a_day_is_due_at_its_end(tmp_path, stub):
+    """Noon of the due day is in time; the first second of the next is one day late."""
+    (tmp_path / "class").mkdir()
+    for name, when in dict(noon=(31, 12), last=(31, 23, 59, 59), next=(32, 0, 0, 1)).items():
+        day, *clock = when
+        at = datetime(2026, 10, 1, *clock) + timedelta(days=day - 1)
+        (tmp_path / "class" / f"{name}.py").write_text("first")
+        os.utime(tmp_path / "class" / f"{name}.py", (at.timestamp(), at.timestamp()))
+    rule = ["--due", "2026-10-31", "--late", "10", "--out", str(tmp_path / "out")]
+    assert grade.main(["hw03", str(tmp_path / "class"), *rule]) == 0
+    rows = table(tmp_path / "out" / "grades.csv")
+    assert {row["submission"]: row["days late"] for row in rows} == dict(
+        noon="0", last="0", next="1"
+    )
+
+
+def test_who_is_late_in_canvas_is_what_canvas_says(tmp_path, stub):
+    """Its archive has no times; whom it does not mark was in time."""
+    names = ["exampleann_LATE_123_1_kv_cache.py", "jonesben_124_2_kv_cache.py"]
+    archive = zipped(tmp_path / "z.zip", **dict.fromkeys(names, "first"))
+    out = tmp_path / "out"
+    rule = ["--due", "2026-10-31", "--late", "10", "--out", str(out)]
+    assert grade.main(["hw03", str(archive), *rule]) == 0
+    rows = table(out / "grades.csv")
+    assert [row["days late"] for row in rows] == ["1", "0"]
+    assert not [row for row in rows if "not known" in row["note"]]
+
+
+ANN = {"ann.py": "first", "Ben Jones.py": "first"}
+REFUSED = {  # a class, its roster, options: what is said before anything runs
+    "late without due": (ANN, "", ["--late", "10"], "say when it was due"),
+    "a roster of others": (ANN, "name\nCy\nDi\n", [], "knows nobody who handed in (Ben Jones, ann"),
+    "canvas from nothing": (
+        ANN,
+        "",
+        ["--canvas", "hw03"],
+        "wants Canvas' archive, or its gradebook",
+    ),
+    "canvas from logins": (ANN, "name,login\nann,a\n", ["--canvas", "hw03"], "has name, login"),
+}
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_what_would_mark_nobody_is_refused(why, tmp_path, stub, capsys):
+    texts, listed, asked, told = REFUSED[why]
+    (tmp_path / "class").mkdir()
+    for name, text in texts.items():
+        (tmp_path / "class" / name).write_text(text)
+    if listed:
+        (tmp_path / "roster.csv").write_text(listed)
+        asked = [*asked, "--roster", str(tmp_path / "roster.csv")]
+    with pytest.raises(SystemExit):
+        grade.main(["hw03", str(tmp_path / "class"), *asked, "--out", str(tmp_path / "out")])
+    assert told in capsys.readouterr().err and not stub
+
+
+@pytest.mark.parametrize("option", [["--late", "5"], ["--due", "2026-10-31"], ["--canvas", "hw03"]])
+def test_what_is_for_a_class_is_refused_for_one_learner(option, tmp_path, stub, capsys):
+    (tmp_path / UNIT.file).write_text("first")
+    with pytest.raises(SystemExit):
+        grade.main(["hw03", str(tmp_path / UNIT.file), *option])
+    assert f"{option[0]} is for a class" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["2026-13-01", "0001-01-01", "tomorrow"])
+def test_a_date_that_is_none_is_refused(option, tmp_path, stub, capsys):
+    (tmp_path / UNIT.file).write_text("first")
+    with pytest.raises(SystemExit):
+        grade.main(["hw03", str(tmp_path / UNIT.file), "--due", option])
+    assert "wanted a time like 2026-10-31T23:59" in capsys.readouterr().err
+
+
+def test_a_name_is_found_in_either_order(tmp_path, stub):
+    """Folders of first and last names, and a gradebook of last and first ones, or the reverse."""
+    people = [dict(Student="Lee, Anna"), dict(Student="Öz, Ben"), dict(Student="Cy Young")]
+    whose = lambda who: roster.find(people, handed_in.HandedIn(who))
+    assert [whose(who) for who in ("Anna Lee", "ben_öz", "Young, Cy")] == people
+    people.append(dict(Student="Anna, Lee"))
+    assert whose("Anna Lee") is None, "two learners may be meant"
+
+
+def test_two_hand_ins_of_one_learner_are_told_and_marked_for_nobody(tmp_path, stub, capsys):
+    (tmp_path / "class").mkdir()
+    names = ["Ann Lee", "ann-lee", "\uff21nn Lee", "Ben"]
+    for name in names:
+        (tmp_path / "class" / f"{name}.py").write_text("first")
+    (tmp_path / "roster.csv").write_text('Student,ID\n"Lee, Ann",1\n"Ben",2\n')
+    asked = ["--roster", str(tmp_path / "roster.csv"), "--canvas", "hw03"]
+    asked += ["--out", str(tmp_path / "out")]
+    assert grade.main(["hw03", str(tmp_path / "class"), *asked]) == 0
+    rows = {row["submission"]: row for row in table(tmp_path / "out" / "grades.csv")}
+    assert len(rows) == 4 and rows["Ben"]["note"] == ""
+    told = "one learner of the roster is Ann Lee, \uff21nn Lee, too: which one counts?"
+    assert rows["ann-lee"]["note"] == told
+    assert "handed in twice: Ann Lee, ann-lee, \uff21nn Lee" in capsys.readouterr().out
+    lines = (tmp_path / "out" / "canvas.csv").read_text().splitlines()
+    assert lines[1:] == [f"Ben,2,,,,{UNIT.points}"]
+
+
+def test_a_stranger_in_canvas_gradebook_has_no_line_without_a_number(tmp_path, stub):
+    (tmp_path / "class").mkdir()
+    for name in ("Ann", "Nobody"):
+        (tmp_path / "class" / f"{name}.py").write_text("first")
+    (tmp_path / "roster.csv").write_text("Student,ID\nAnn,1\n")
+    asked = ["--roster", str(tmp_path / "roster.csv"), "--canvas", "hw03"]
+    asked += ["--out", str(tmp_path / "out")]
+    assert grade.main(["hw03", str(tmp_path / "class"), *asked]) == 0
+    lines = (tmp_path / "out" / "canvas.csv").read_text().splitlines()
+    assert lines[1:] == [f"Ann,1,,,,{UNIT.points}"]
+
+
+@pytest.mark.parametrize("kind", ["a pipe", "a folder"])
+def test_a_roster_that_is_no_file_is_refused_and_not_waited_for(kind, tmp_path, stub, capsys):
+    (tmp_path / "class").mkdir()
+    (tmp_path / "class" / "ann.py").write_text("first")
+    os.mkfifo(tmp_path / "roster.csv") if kind == "a pipe" else (tmp_path / "roster.csv").mkdir()
+    with pytest.raises(SystemExit):
+        grade.main(["hw03", str(tmp_path / "class"), "--roster", str(tmp_path / "roster.csv")])
+    assert "wanted a roster, a .csv in UTF-8" in capsys.readouterr().err
+
+
+def test_a_learner_reads_what_was_found_instead(tmp_path, stub):
+    """Gradescope shows the results, not the instructor's table."""
+    (tmp_path / "handed").mkdir()
+    (tmp_path / "handed" / "my_cache.py").write_text("first")
+    out = tmp_path / "results.json"
+    assert grade.main(["hw03", str(tmp_path / "handed"), "--out", str(out)]) == 0
+    (why,) = {test["output"] for test in json.loads(out.read_text())["tests"]}
+    assert why == f"{UNIT.file} was not handed in; found my_cache.py"

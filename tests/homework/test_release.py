@@ -86,3 +86,50 @@ def test_git_gets_its_say(course, monkeypatch):
     monkeypatch.setattr(release, "ROOT", course)
     with pytest.raises(SystemExit, match="git archive in .* failed: .*not a git repository"):
         release.main([str(course / "new")])
+
+
+@pytest.fixture
+def nobody(course, monkeypatch):
+    """A machine on which git was never told who works there."""
+    for role in ("AUTHOR", "COMMITTER"):
+        for what in ("NAME", "EMAIL"):
+            monkeypatch.delenv(f"GIT_{role}_{what}", raising=False)
+    settings = course / "settings"
+    settings.write_text("[user]\n\tuseConfigOnly = true\n")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    return settings
+
+
+def test_who_is_unknown_to_git_is_told_before_anything_is_written(course, nobody):
+    out = course / "learners"
+    with pytest.raises(SystemExit, match="git does not know who you are, .* user.name"):
+        release.main([str(out)])
+    assert not out.exists()
+    out.mkdir()
+    with pytest.raises(SystemExit, match="git does not know who you are"):
+        release.main([str(out)])
+    assert list(out.iterdir()) == []
+
+    # told who works there, the second try succeeds; so it is with a unit's solutions
+    known = "[user]\n\tname = A Teacher\n\temail = teacher@example.org\n"
+    nobody.write_text(known)
+    release.main([str(out)])
+    nobody.write_text("[user]\n\tuseConfigOnly = true\n")
+    with pytest.raises(SystemExit, match="git does not know who you are"):
+        release.main([str(out), "hw03"])
+    assert git(out, "status", "--short") == "" and not (out / "homework" / "solutions").exists()
+    nobody.write_text(known)
+    release.main([str(out), "hw03"])
+    assert git(out, "log", "--format=%s") == "Solutions of hw03\nThe course\n"
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_a_release_that_stops_half_way_leaves_the_folder_as_it_was(course, monkeypatch, error):
+    def stop(*given):
+        raise error
+
+    monkeypatch.setattr(release, "write_whole", stop)
+    with pytest.raises(SystemExit):
+        release.main([str(course / "learners")])
+    assert not (course / "learners").exists()

@@ -7,6 +7,7 @@ import platform
 import re
 import secrets
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
@@ -20,7 +21,7 @@ from tests.homework.attacks import INSIDE
 from tests.homework.classroom import HOMEWORK, HONEST, NOBODY, UNIT, WHOLE, attacked, readable
 
 CURIOUS = """
-import ctypes, mmap, os, tempfile, threading
+import ctypes, mmap, os, socket, tempfile, threading
 import torch
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -73,6 +74,16 @@ def crowd():
         except OSError:
             pass
     return torch.tensor(children)
+
+def sockets():
+    made = 0
+    for make in (socket.socket, socket.socketpair):
+        try:
+            make()
+            made += 1
+        except OSError:
+            pass
+    return torch.tensor(made)
 
 def threads():
     done = []
@@ -128,6 +139,21 @@ def test_a_part_finds_nothing_of_the_part_before(ask):
     assert ask("look") == [0, 0, 0, 0]
 
 
+def test_what_is_left_behind_is_deleted_and_nothing_that_a_link_leads_to_is_touched(tmp_path):
+    """Closed folders and links, as whoever swept them: chmod -R follows a link that it is given."""
+    left, kept = tmp_path / "left", tmp_path / "kept"
+    for place in (left / "shut" / "inside", kept / "inside"):
+        place.mkdir(parents=True)
+    (left / "link").symlink_to(kept)
+    (left / "shut" / "inside" / "link").symlink_to(kept)
+    for place in (left / "shut" / "inside", left / "shut", kept / "inside"):
+        place.chmod(0)
+    subprocess.run(["sh", "-c", runner.SWEEP, "sh", left], check=True)
+    assert os.listdir(left) == [] and os.listdir(kept) == ["inside"]
+    assert stat.S_IMODE((kept / "inside").stat().st_mode) == 0
+    (kept / "inside").chmod(0o700)
+
+
 def test_only_one_folder_can_be_written(ask, way):
     if way != "namespaces":
         pytest.skip("an own file system needs namespaces")
@@ -140,7 +166,7 @@ def test_no_memory_outlives_its_process(ask):
 
 def test_a_submission_is_one_process_and_so_has_one_limit_of_memory(ask):
     """No second process, in whatever way; threads are as good as ever."""
-    assert ask("crowd") == 0
+    assert ask("crowd") == ask("sockets") == 0
     assert ask("threads") == [0, 1, 2]
     assert ask("mebibytes") <= 1024 + 64
 
@@ -263,6 +289,8 @@ HARD = {
     "critical_point": "a loop that resets timers",
     "windowed_bytes": "a full disk",
     "svformer_step": "folders that nobody can sweep",
+    "grouped_attention": "links that lead everywhere",
+    "cache_bytes": "a pair of sockets",
     "owners": "rings, faults and descriptors of the kernel",
 }
 
@@ -290,7 +318,9 @@ def run(course, account, *arguments):
     closing = 'test -z "$0" || mount -t tmpfs -o mode=700 tmpfs "$0"; exec "$@"'
     closed = ["unshare", "--mount", "sh", "-c", closing, found.stdout.strip()]
     command = [*closed, *readable([*account, *command])]
-    return subprocess.run(command, cwd=course / "course", capture_output=True, text=True)
+    path = os.pathsep.join([str(course / "course"), os.environ.get("PYTHONPATH", "")])
+    how = dict(cwd=course / "course", env=dict(os.environ, PYTHONPATH=path))
+    return subprocess.run(command, capture_output=True, text=True, **how)
 
 
 def words(path):

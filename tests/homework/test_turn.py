@@ -286,13 +286,14 @@ USED_UP = [
 
 @pytest.mark.parametrize("unit, name, line", USED_UP)
 def test_a_list_that_an_answer_used_up_is_told_and_costs_no_other_answer(unit, name, line, capsys):
-    """The oracle is asked behind the answer, and the next answer behind both."""
+    """The oracle is asked again behind it, and the next answer behind both."""
     exercise = turn.exercise_of(unit, name)
     exercise.expected.cache_clear()
     asked = [repr(exercise.cases(part, marking.PUBLIC)) for part in exercise.parts]
     found = turn.attempt(exercise, uses_up(unit, name, line))
     assert (found.state, found.why) == ("changed", marking.SAYS["changed"])
     assert asked == [repr(exercise.cases(part, marking.PUBLIC)) for part in exercise.parts]
+    exercise.expected.cache_clear()
     assert turn.attempt(exercise, turn.solution(unit, name)).state == "ok"
 
 
