@@ -11,6 +11,7 @@ import importlib.util
 import inspect
 import os
 import re
+import sys
 import textwrap
 import zlib
 from dataclasses import dataclass, field
