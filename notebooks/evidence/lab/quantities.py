@@ -89,6 +89,7 @@ QUANTITIES = {
     "change": change_of,
     "loss": lambda words: cell_runs(words).loss.mean(),
     "bits": lambda words: cell_runs(words).bpb.mean(),
+    "bits-lead": lambda words: bits_lead(words),  # over standard
     "tokens": lambda words: cell_runs(words).tokens.iloc[0],
     "parameters": lambda words: cell_runs(words).parameters.iloc[0],
     "tokens-a-parameter": lambda words: ratio(cell_runs(words), "tokens", "parameters"),
@@ -107,6 +108,16 @@ QUANTITIES = {
         )
     ),
 }
+
+
+def bits_lead(words):
+    """How far a system is below standard in bits a byte, in the mean."""
+    systems, _, where = asked_for(words)
+    standard, system = (
+        by_seed(rows_where(runs(), **where), cell, where).bpb.mean()
+        for cell in ("standard", *systems)
+    )
+    return standard - system
 
 
 def ratio(rows, above, below):

@@ -9,7 +9,6 @@ from statistics import fmean
 from evidence.research import own_mixtures
 from evidence.research.own_mixtures import ASKING, MUCH_LARGER, NEAR_ZERO, RECENT
 from evidence.research.statements import of, said
-from evidence.research.statements.systems import notebook
 from evidence.research.title import TEXTS
 
 
@@ -45,10 +44,3 @@ def over_depth_values_read_most_of_the_token_and_queries_and_keys_no_more_of_the
     so = so and max(max(q, k) for q, k, _ in more.values()) <= 0
     about = {f"the last {RECENT}, more than evenly, q, k, v, {text}": more[text] for text in TEXTS}
     return dict(so=so) | about
-
-
-@said
-def notebook_09_says_that_values_ask_most_for_the_token_where_each_may_choose():
-    told = "values ask for more of the token than queries and keys do, on both texts and in every"
-    both = all(own_mixtures.asks_most(text, "coef-apart") for text in TEXTS)
-    return dict(so=both and told in notebook("09"))
