@@ -195,7 +195,8 @@ def saving_once():
 
 @contextlib.contextmanager
 def our_kernel():
-    """python3 means the Python that runs this, whatever else is installed; no start-up files."""
+    """python3 means the Python that runs this, whatever else is installed; no start-up files, and
+    asserts are checked, whatever this Python was told of them."""
     before = dict(os.environ)
     command = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
     with tempfile.TemporaryDirectory() as folder:
@@ -205,6 +206,7 @@ def our_kernel():
         spec.write_text(json.dumps(about))
         places = filter(None, [folder, before.get("JUPYTER_PATH")])
         os.environ.update(QUIET, IPYTHONDIR=folder, JUPYTER_PATH=os.pathsep.join(places))
+        os.environ.pop("PYTHONOPTIMIZE", None)
         try:
             yield
         finally:

@@ -116,6 +116,27 @@ def test_a_broken_claim_is_reported_in_its_own_words(executed):
     assert row["faults"] == ["cell checks: AssertionError: one is more than two"]
 
 
+def test_claims_are_checked_where_python_was_told_to_skip_them(tmp_path):
+    """Through the command line: a kernel that is started truly has the environment of the runner."""
+    path = notebook(tmp_path / "99_made.ipynb", checks="assert 1 > 2, 'one is more than two'")
+    done = subprocess.run(
+        [sys.executable, run.__file__, path, "--profile", "smoke", "--out", tmp_path / "out"],
+        env=os.environ | dict(PYTHONOPTIMIZE="1"),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 1 and "one is more than two" in done.stdout, done.stdout + done.stderr
+
+
+def test_checks_that_are_skipped_are_not_said_to_hold():
+    code = "from course.checks import all_hold; all_hold()"
+    done = subprocess.run(
+        [sys.executable, "-O", "-c", code], cwd=run.HERE, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 1 and "no assert is checked here: unset PYTHONOPTIMIZE" in done.stderr
+
+
 def test_a_dead_kernel_is_reported(executed):
     faults = executed("import os; os._exit(0)", "never = 1")["faults"]
     assert (
