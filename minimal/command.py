@@ -81,7 +81,11 @@ def command(module, description):
 
 
 def ready_to_print():
-    """A letter that this console does not have is printed as its number, \\u03b3, not refused."""
+    """A letter that this console does not have is printed as its number, \\u03b3, not refused. What
+    is closed (`>&-`) takes everything."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
     for stream in (sys.stdout, sys.stderr):
         if getattr(stream, "errors", "") == "strict" and hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")

@@ -120,8 +120,12 @@ def execute(path, profile, out, parameters=None, limits=None):
     start = time.monotonic()
 
     # look before, run, look after
-    notebook = nbformat.read(path, 4)
-    faults = faults_before(notebook, parameters)
+    try:
+        notebook = nbformat.read(path, 4)
+        faults = faults_before(notebook, parameters)
+    except Exception as error:  # nbformat has many words for a file that is no notebook
+        notebook = nbformat.v4.new_notebook()
+        faults = [f"{path.name} is no notebook: {type(error).__name__}"]
     if not faults:
         (out / path.name).unlink(missing_ok=True)
         executed, faults = run_cells(path, parameters, cell_seconds)

@@ -6,6 +6,7 @@ sleep soon when they wait, so that a busy neighbour costs less; libgomp reads th
 loaded (make bench PART=busy measures it). The package itself sets nothing.
 """
 
+import sys
 import sysconfig
 from pathlib import Path
 
@@ -35,7 +36,10 @@ def readdress(old, new):
             program.write_bytes(held.replace(old, new))
 
 
-def main():
+def main(argv=()):
+    if argv:
+        print(f"{__doc__}\nIt takes no options; make setup runs it.")
+        sys.exit(0 if "--help" in argv else 2)
     here = Path(__file__).resolve().parents[2]
     lines = [here, here / "notebooks", SLEEP, ""]
     if there := addressed():
@@ -44,4 +48,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

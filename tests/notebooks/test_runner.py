@@ -178,6 +178,14 @@ def test_cells_that_ran_twice_or_out_of_order_are_reported(tmp_path):
         assert run.faults_after(made) == fault
 
 
+@pytest.mark.parametrize("content", ["[]", "{", '{"cells": 3}', "", "[" * 100_000])
+def test_a_file_that_is_no_notebook_is_reported_in_a_sentence(tmp_path, content):
+    (tmp_path / "99_made.ipynb").write_text(content)
+    row = run.execute(tmp_path / "99_made.ipynb", "smoke", tmp_path / "out")
+    (fault,) = row["faults"]
+    assert fault.startswith("99_made.ipynb is no notebook: ") and "\n" not in fault
+
+
 def test_several_run_side_by_side_and_one_that_fails_fails_the_run(tmp_path):
     """Through the command line, past a kernel called python3 that would start nothing."""
     decoy = tmp_path / "data" / "kernels" / "python3"
