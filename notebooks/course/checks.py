@@ -40,7 +40,7 @@ def all_hold():
 
     if not __debug__:
         raise RuntimeError(
-            "no assert is checked here: unset PYTHONOPTIMIZE, start Python without -O, and run again"
+            "no assert is checked here: unset PYTHONOPTIMIZE and start Python without -O"
         )
     names = get_ipython().user_ns
     many = asserts(names["In"][-1], names)

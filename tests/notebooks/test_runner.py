@@ -117,7 +117,7 @@ def test_a_broken_claim_is_reported_in_its_own_words(executed):
 
 
 def test_claims_are_checked_where_python_was_told_to_skip_them(tmp_path):
-    """Through the command line: a kernel that is started truly has the environment of the runner."""
+    """Through the command line: a kernel that is started truly has the runner's environment."""
     path = notebook(tmp_path / "99_made.ipynb", checks="assert 1 > 2, 'one is more than two'")
     done = subprocess.run(
         [sys.executable, run.__file__, path, "--profile", "smoke", "--out", tmp_path / "out"],

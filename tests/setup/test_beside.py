@@ -48,7 +48,7 @@ def test_activate_and_programs_follow_their_folder(venv):
 
 
 @pytest.mark.parametrize("word, status", [("--help", 0), ("elsewhere", 2)])
-def test_whoever_asks_something_gets_an_answer_and_keeps_the_environment(venv, word, status, capsys):
+def test_whoever_asks_something_keeps_the_environment(venv, word, status, capsys):
     before = (venv / "purelib" / "course.pth").read_text()
     with pytest.raises(SystemExit) as left:
         beside.main([word])

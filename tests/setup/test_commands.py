@@ -141,7 +141,13 @@ def test_a_table_with_greek_letters_is_printed_where_there_are_none(monkeypatch)
 
 # ---- while Python imports -----------------------------------------------------------------------
 
-EARLY = ["-m minimal.train", "-m homework.grade", "-m course.work", "notebooks/run.py", "-m slides.build"]
+EARLY = [
+    "-m minimal.train",
+    "-m homework.grade",
+    "-m course.work",
+    "notebooks/run.py",
+    "-m slides.build",
+]
 
 
 @pytest.mark.parametrize("words", EARLY)

@@ -216,7 +216,7 @@ def test_rules_differ_where_choices_differ_in_length():
 
 
 def test_a_letter_of_several_bytes_counts_its_bytes():
-    """Two spans of equal nats, of two letters each: the one whose letters are longer is likelier."""
+    """Of two spans of equal nats, of two letters each, the one of more bytes is likelier."""
     tok = tokenizer()
     plain, accented = tok.encode("ab"), tok.encode("é日")
     assert len(tok.decode(plain)) == len(tok.decode(accented)) == 2
