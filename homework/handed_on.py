@@ -19,6 +19,10 @@ LEARNS = {
     "nb02": ("norm", "mlp", "forward"),
     "nb04": ("resformer_values", "two_layer_attention"),
     "nb06": ("with_table", "enter_layer", "gated_value"),
+    "nb07": ("by_pairs", "two_streams", "folded"),
+    "nb08": ("with_bypass",),
+    "nb09": ("row_8",),
+    "nb10": ("bank_layer",),
 }
 NUMBERS_LEARN = ("with_table", "enter_layer")  # of these exercises plain numbers are learned, too
 RIGHT = "the numbers are right, but "
