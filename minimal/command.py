@@ -85,7 +85,7 @@ def ready_to_print():
     is closed (`>&-`) takes everything."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
     for stream in (sys.stdout, sys.stderr):
         if getattr(stream, "errors", "") == "strict" and hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
