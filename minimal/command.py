@@ -81,7 +81,11 @@ def command(module, description):
 
 
 def ready_to_print():
-    """A letter that this console does not have is printed as its number, \\u03b3, not refused."""
+    """A letter that this console does not have is printed as its number, \\u03b3, not refused. What
+    is closed (`>&-`) takes everything."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
     for stream in (sys.stdout, sys.stderr):
         refuses = getattr(stream, "errors", "") in ("strict", "surrogateescape")
         if refuses and hasattr(stream, "reconfigure"):

@@ -123,8 +123,12 @@ def execute(path, profile, out, parameters=None, limits=None):
     start = time.monotonic()
 
     # look before, run, look after
-    notebook = nbformat.read(path, 4)
-    faults = faults_before(notebook, parameters)
+    try:
+        notebook = nbformat.read(path, 4)
+        faults = faults_before(notebook, parameters)
+    except Exception as error:  # nbformat has many words for a file that is no notebook
+        notebook = nbformat.v4.new_notebook()
+        faults = [f"{path.name} is no notebook: {type(error).__name__}"]
     if not faults:
         (out / path.name).unlink(missing_ok=True)
         executed, faults = run_cells(path, parameters, cell_seconds)
@@ -198,7 +202,8 @@ def saving_once():
 
 @contextlib.contextmanager
 def our_kernel():
-    """python3 means the Python that runs this, whatever else is installed; no start-up files."""
+    """python3 means the Python that runs this, whatever else is installed; no start-up files, and
+    asserts are checked, whatever this Python was told of them."""
     before = dict(os.environ)
     command = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
     with tempfile.TemporaryDirectory() as folder:
@@ -208,6 +213,7 @@ def our_kernel():
         spec.write_text(json.dumps(about))
         places = filter(None, [folder, before.get("JUPYTER_PATH")])
         os.environ.update(QUIET, IPYTHONDIR=folder, JUPYTER_PATH=os.pathsep.join(places))
+        os.environ.pop("PYTHONOPTIMIZE", None)
         try:
             yield
         finally:

@@ -1,11 +1,15 @@
 """Models small enough for an oracle's loops, called as a GPT is: on arrays and on tensors alike."""
 
+import copy
+
 import numpy as np
 import torch
 
 
 def like(h, array):
     """The array as a tensor, where h is one; numbers of h's kind."""
+    if torch.is_tensor(array):
+        return array.to(h.dtype) if h.is_floating_point() else array
     if torch.is_tensor(h):
         found = torch.from_numpy(np.array(array))
         return found.to(h.dtype) if h.is_floating_point() else found
@@ -67,6 +71,23 @@ class GPT:
 
     def scores(self, x):
         return 3 * normed(x)
+
+
+def learning(thing, leaves):
+    """A model whose arrays are tensors that learn, which are added to `leaves`; else the thing."""
+    if not isinstance(thing, (Linear, Layer, GPT)):
+        return thing
+    made = copy.copy(thing)
+    for name, part in vars(thing).items():
+        if isinstance(part, np.ndarray):
+            part = torch.from_numpy(part.copy()).requires_grad_()
+            leaves.append(part)
+        elif isinstance(part, list):
+            part = [learning(x, leaves) for x in part]
+        else:
+            part = learning(part, leaves)
+        setattr(made, name, part)
+    return made
 
 
 # ---- something to train --------------------------------------------------------------------------

@@ -229,10 +229,12 @@ def scores(
 
 
 def scores_and_mask(T, S, far=0):
-    """Scores and a mask; with `far`, visible scores lie far below zero and hidden ones above."""
+    """Scores and a mask with holes in the past; with `far`, visible scores lie far below zero and
+    hidden ones above, and the mask is the causal one."""
 
     def make(r):
-        seen = np.arange(S) <= np.arange(T)[:, None] + S - T
+        past = np.arange(S) - np.arange(T)[:, None] - S + T  # 0: a query's own position
+        seen = (past == 0) | (past < 0) & (r.random((T, S)) < (1 if far else 0.6))
         z = r.normal(size=(2, 3, T, S)) + far * np.where(seen, -1, 2)
         return z, seen
 
@@ -323,6 +325,11 @@ def by_rows(z):
     ),
     hidden_at(-1.0),
     hidden_at(-10.0),
+    slip(
+        1,
+        "you hid the future; `seen` may hide other keys, too, as a window does: hide where ~seen",
+        lambda z, seen: by_rows(np.where(np.tri(*seen.shape, -np.subtract(*seen.shape)), z, -1e9)),
+    ),
     hints=[
         "First the mask, then the softmax: z.masked_fill(~seen, -torch.inf).",
         "z.masked_fill(~seen, -torch.inf).softmax(-1): along the last axis, the keys.",

@@ -78,7 +78,10 @@ MOST_IN_VAIN = 100_000  # documents read in vain before a mix is called impossib
 
 
 def fetched(place):
-    """A web address as a file of the cache: `datasets` alone no longer reads plain https."""
+    """A web address as a file of the cache: `datasets` alone no longer reads plain https.
+
+    No hash is asked for, since Gutenberg corrects its books. What came is told by its fingerprint:
+    every record holds that of its text, and a file of records takes none of another text."""
     if not place.startswith("http"):
         return place
 

@@ -1,5 +1,6 @@
 """How is a measured result written down? An evidence file: JSON with its command and its rows."""
 
+import functools
 import json
 import platform
 import shutil
@@ -33,6 +34,10 @@ def load(path):
         raise ValueError(
             f"{path.name}, line {error.lineno}: not JSON ({error.msg}); bring it back as it was"
         ) from None
+    except RecursionError:
+        raise ValueError(
+            f"{path.name} nests lists too deep to be read: wanted JSON; bring it back as it was"
+        ) from None
 
 
 def read(path):
@@ -55,18 +60,19 @@ def read(path):
     return content
 
 
-def is_evidence(path):
-    """Is this a file that `write` may replace?"""
+def is_evidence(path, program=""):
+    """Is this a file that `write` may replace: evidence, and of this command where one is named?"""
     try:
-        return bool(read(path))
+        return str(read(path)["command"]).startswith(program)
     except ValueError:
         return False
 
 
-def check_evidence(path):
-    """Say before anything is measured that it could not be written down at `path`."""
+def check_evidence(path, program=""):
+    """Say before anything is measured that it could not be written down at `path`. Whoever replaces
+    a file names their `program`: another command's evidence is left as it is."""
     if path:
-        files.check_target(path, is_evidence)
+        files.check_target(path, functools.partial(is_evidence, program=program))
 
 
 def write(path, content):

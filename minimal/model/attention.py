@@ -104,12 +104,15 @@ class Plain(Part):
             scale=style.attention_scale(self.config.head),
         )
 
+    def dropout(self):
+        """The share of the attention map that is dropped: in training only."""
+        return self.config.dropout if self.training else 0.0
+
     def forward(self, q, k, value, h, at, tape):
         k, value = tape.lined_up(k, value)
-        dropout = self.config.dropout if self.training else 0.0
         bound = self.config.style.logit_bound(self.config.head)
         how = self.how(at, tape, k)
-        return attend(q, k, value, dropout=dropout, bound=bound, **how)  # (B, T, H, D)
+        return attend(q, k, value, dropout=self.dropout(), bound=bound, **how)  # (B, T, H, D)
 
     def over_heads(self, v):
         return v.repeat_interleave(self.config.heads // v.shape[2], dim=2)  # (B, T, H, D)
@@ -200,7 +203,8 @@ class Across(Plain):
         # one softmax over both
         keys, values = torch.cat(keys, 1), torch.cat(values, 1)  # (B, S + S', G, D)
         mask = torch.cat(masks, -1)  # (T, S + S')
-        return attend(q, keys, Rows(values), scale=how["scale"], mask=mask)
+        how = dict(scale=how["scale"], mask=mask, dropout=self.dropout())
+        return attend(q, keys, Rows(values), **how)
 
     def label(self):
         return " +layer below"
@@ -214,7 +218,8 @@ class Dynamic(Plain):
 
     By its identity the sum over j is (A V)_i + qR_i * (A K_R)_i: two value streams, one map, a gate
     on the way out; no n*n*d tensor. `limit` bounds |r|: "clamp" or "norm". `learn` is False in
-    dva-random, which asks: is it the modifier, or only its shape?
+    dva-random, which asks: is it the modifier, or only its shape? Dropout, where a size has it,
+    draws for each stream anew.
     """
 
     keeps = "kr"
@@ -267,6 +272,7 @@ class Pairs(Dynamic):
         qr, kr = self.modifiers(h, at, tape)
         k, value = tape.lined_up(k, value)
         a = weights(q, self.over_heads(k), **self.how(at, tape, k))  # (B, H, T, S)
+        a = F.dropout(a, self.dropout())
         # in the map's type, fp32 or better
         v = value.dense().to(a.dtype)
         if value.gain is not None:

@@ -139,6 +139,11 @@ class MLP(Module):
         return self.down(squared_relu(u))
 
 
+def single(x):
+    """x in fp32, or in doubles where it has them already: what is summed or compared at the end."""
+    return x.to(torch.promote_types(x.dtype, torch.float32))
+
+
 # ---- norms ------------------------------------------------------------------------------------
 def norm(x, eps=None):
     """RMS-norm without weights; applying it twice changes nothing."""

@@ -18,6 +18,7 @@ from minimal.model.layers import (
     norm,
     norm_of,
     rope_tables,
+    single,
     whole_rows,
 )
 from minimal.model.loss import CAP, CAPPED, HeadLoss
@@ -221,12 +222,13 @@ class GPT(nn.Module):
         return x
 
     def logits(self, x):
-        """Scores over the vocabulary in fp32, softly capped at 15 where the style does so."""
+        """Scores over the vocabulary, softly capped at 15 where the style does so; in fp32, or in
+        doubles where the model has them."""
         cap, vocab = self.config.style.softcap, self.config.vocab
         if cap is None:
-            return self.head(x)[..., :vocab].float()  # (B, T, V)
+            return single(self.head(x)[..., :vocab])  # (B, T, V)
         # divided here, where the tensor is small
-        z = self.head(x / CAP)[..., :vocab].float()  # (B, T, V)
+        z = single(self.head(x / CAP)[..., :vocab])  # (B, T, V)
         return CAPPED[cap](z)
 
     def forward(self, ids, *, cache=None, tape=None, windows=None, lengths=None):

@@ -8,6 +8,7 @@ loaded (make bench PART=busy measures it). The package itself sets nothing. Its 
 may lie.
 """
 
+import sys
 import sysconfig
 from pathlib import Path
 
@@ -41,7 +42,10 @@ def readdress(old, new):
             program.write_bytes(held.replace(old, new))
 
 
-def main():
+def main(argv=()):
+    if argv:
+        print(f"{__doc__}\nIt takes no options; make setup runs it.")
+        sys.exit(0 if "--help" in argv else 2)
     here = Path(__file__).resolve().parents[2]
     lines = [here, here / "notebooks", SLEEP, HOMEWORK, ""]
     if there := addressed():
@@ -50,4 +54,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

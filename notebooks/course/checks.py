@@ -38,6 +38,10 @@ def all_hold():
     """The last line of a cell of checks: it is reached only if all of them hold, and says so."""
     from IPython import get_ipython
 
+    if not __debug__:
+        raise RuntimeError(
+            "no assert is checked here: unset PYTHONOPTIMIZE and start Python without -O"
+        )
     names = get_ipython().user_ns
     many = asserts(names["In"][-1], names)
     print(f"{many} checks hold" if many != 1 else "1 check holds")

@@ -175,6 +175,27 @@ def test_spans_are_learned_from_chance_to_all_of_the_training_questions(village)
     assert before < 40 and got["f1"] > 95 and got["missing"] == [] and len(got["losses"]) == 90
 
 
+def test_the_loss_of_a_span_is_the_mean_of_its_two_ends(village):
+    """-log p of the first piece and of the last, halved, by its definition and as numbers that are
+    known: a model without preferences pays ln(length) for each end."""
+    train, _, pieces = village
+    task = finetune.SpanTask(train[:4], train[:4], pieces, length=64)
+    model = encoder(pieces.vocab, dropout=0.0).with_head(bert.Spans).eval()
+    which = torch.arange(len(task.rows.ids))
+    with torch.no_grad():
+        ends = task.scores(model, task.rows, which)
+        paid = [
+            -end.log_softmax(-1).gather(1, task.rows.spans[which, side, None]).mean()
+            for side, end in enumerate(ends)
+        ]
+        torch.testing.assert_close(task.loss(model, which), sum(paid) / 2)
+        model.head.out.weight.zero_(), model.head.out.bias.zero_()
+        length = task.rows.lengths[:1].item()
+        torch.testing.assert_close(
+            task.loss(model, which[:1]), torch.tensor(length).float().log(), rtol=1e-4, atol=1e-4
+        )
+
+
 def test_no_answer_is_learned_in_v2(village):
     tree = make(1, 12, 3, unanswerable=0.5)
     questions = squad.read(tree, files.Report())

@@ -411,7 +411,7 @@ def by_index(model, optimizer, batches):
 def test_other_right_loops_are_right(loop, capsys):
     loop.__name__ = "training"
     for _ in range(2):  # the model of a case begins anew
-        assert turn.your_turn("nb02", loop) is loop
+        assert turn.plain(turn.your_turn("nb02", loop)) is loop  # as a list, where it gave a tensor
 
 
 def asks_the_model(model, optimizer, batches):

@@ -3,17 +3,18 @@
 import importlib
 import json
 import linecache
-from dataclasses import replace
+from dataclasses import field, fields, make_dataclass, replace
 from types import SimpleNamespace
 
 import pytest
 import torch
 
-from minimal.compare import comparison
+from minimal.compare import comparison, runs
 from minimal.compare.budgets import MATCH
 from minimal.compare.comparison import by_name, compare
 from minimal.compare.runs import run_key
 from minimal.data import corpora, results
+from minimal.model.config import Config
 from minimal.model.foreign import in_words
 from minimal.model.plan import Plan, place
 from minimal.model.values import Mix, Own
@@ -321,3 +322,22 @@ def test_kept_runs_of_this_package_are_found_again(monkeypatch):
         "8d6a14341a45": replace(nano, **changes),
     }
     assert {key: run_key(run, "f") for key, run in keys.items()} == {key: key for key in keys}
+
+
+@pytest.mark.parametrize("kind", [Run, Config])
+def test_an_option_more_loses_no_kept_run_and_tells_runs_apart_where_it_is_asked_for(
+    kind, monkeypatch
+):
+    """Run and Config of tomorrow, with one option between those of today."""
+    nano = Run(plan="bov", size="nano")
+    before = run_key(nano, "f")
+    asked = {"Run": "asked", "Config": "stored"}[kind.__name__]
+    today, option = getattr(kind, asked), dict(tomorrow=0.5)
+    more = [("tomorrow", float, field(default=0.5))]
+    later = make_dataclass(kind.__name__, more, bases=(kind,), frozen=True)
+    monkeypatch.setattr(kind, asked, lambda self: option | today(self))
+    known = {kind: later}
+    monkeypatch.setattr(runs, "fields", lambda which: fields(known.get(which, which)))
+    assert run_key(nano, "f") == before
+    option["tomorrow"] = 0.7
+    assert run_key(nano, "f") != before

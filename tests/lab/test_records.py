@@ -245,6 +245,10 @@ def test_rows_that_are_no_objects_are_told(tmp_path, rows):
 def test_a_file_that_is_no_evidence_says_so(tmp_path):
     (tmp_path / "half.json").write_text('{"what": ')
     (tmp_path / "bare.json").write_text('{"rows": []}')
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+    with pytest.raises(ValueError, match="deep.json nests lists too deep"):
+        read(tmp_path / "deep.json")
+    (tmp_path / "deep.json").unlink()
     with pytest.raises(ValueError, match="half.json, line 1: not JSON"):
         read(tmp_path / "half.json")
     with pytest.raises(ValueError, match="bare.json is no evidence file.*lacks what, command"):

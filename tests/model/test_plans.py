@@ -106,10 +106,11 @@ def test_decoding_equals_the_forward_pass(plan, rings, splits):
 @EVERY
 @torch.no_grad()
 def test_a_model_in_float64_says_the_same_with_more_digits(plan):
-    """Nothing on the way falls back to float32 but the positions' tables and the logits."""
+    """Nothing on the way falls back to float32 but the positions' tables."""
     model, ids = awake(plan), tokens(20)
     single = model(ids)
     double = model.double()(ids)
+    assert double.dtype == torch.float64
     assert torch.allclose(double, single, atol=2e-4), (double - single).abs().max()
     pieces, _ = decode(model, ids, [7, 1, 12])
     assert torch.allclose(pieces, double, atol=1e-6)

@@ -116,6 +116,27 @@ def test_a_broken_claim_is_reported_in_its_own_words(executed):
     assert row["faults"] == ["cell checks: AssertionError: one is more than two"]
 
 
+def test_claims_are_checked_where_python_was_told_to_skip_them(tmp_path):
+    """Through the command line: a kernel that is started truly has the runner's environment."""
+    path = notebook(tmp_path / "99_made.ipynb", checks="assert 1 > 2, 'one is more than two'")
+    done = subprocess.run(
+        [sys.executable, run.__file__, path, "--profile", "smoke", "--out", tmp_path / "out"],
+        env=os.environ | dict(PYTHONOPTIMIZE="1"),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 1 and "one is more than two" in done.stdout, done.stdout + done.stderr
+
+
+def test_checks_that_are_skipped_are_not_said_to_hold():
+    code = "from course.checks import all_hold; all_hold()"
+    done = subprocess.run(
+        [sys.executable, "-O", "-c", code], cwd=run.HERE, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 1 and "no assert is checked here: unset PYTHONOPTIMIZE" in done.stderr
+
+
 def test_a_dead_kernel_is_reported(executed):
     faults = executed("import os; os._exit(0)", "never = 1")["faults"]
     assert (
@@ -155,6 +176,14 @@ def test_cells_that_ran_twice_or_out_of_order_are_reported(tmp_path):
         for cell, count in zip(run.code(made), counts):
             cell.execution_count = count
         assert run.faults_after(made) == fault
+
+
+@pytest.mark.parametrize("content", ["[]", "{", '{"cells": 3}', "", "[" * 100_000])
+def test_a_file_that_is_no_notebook_is_reported_in_a_sentence(tmp_path, content):
+    (tmp_path / "99_made.ipynb").write_text(content)
+    row = run.execute(tmp_path / "99_made.ipynb", "smoke", tmp_path / "out")
+    (fault,) = row["faults"]
+    assert fault.startswith("99_made.ipynb is no notebook: ") and "\n" not in fault
 
 
 def test_several_run_side_by_side_and_one_that_fails_fails_the_run(tmp_path):

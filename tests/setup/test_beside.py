@@ -47,6 +47,15 @@ def test_activate_and_programs_follow_their_folder(venv):
     assert os.access(venv / "scripts" / "pytest", os.X_OK)
 
 
+@pytest.mark.parametrize("word, status", [("--help", 0), ("elsewhere", 2)])
+def test_whoever_asks_something_keeps_the_environment(venv, word, status, capsys):
+    before = (venv / "purelib" / "course.pth").read_text()
+    with pytest.raises(SystemExit) as left:
+        beside.main([word])
+    assert left.value.code == status and "takes no options" in capsys.readouterr().out
+    assert (venv / "purelib" / "course.pth").read_text() == before
+
+
 def test_what_is_no_program_of_this_environment_stays(venv):
     """A neighbour's, one that is machine code, and what a link leads to."""
     kept = dict(neighbour=PROGRAM.format(ELSEWHERE + "-2"), code=f"\0{ELSEWHERE}/.venv/bin")

@@ -110,6 +110,13 @@ def test_a_disk_that_is_full_below_what_is_printed_is_a_sentence(monkeypatch):
     assert told.startswith("variants: No space left on device")
 
 
+def test_what_prints_into_a_closed_stream_prints_nowhere(monkeypatch):
+    """`python -m … >&-`: Python then has no sys.stdout at all."""
+    for name in ("stdout", "stderr"):
+        monkeypatch.setattr(sys, name, None)
+    variants.main(["--size", "nano", "--plans", "standard"])
+
+
 def test_ctrl_c_is_a_sentence(main, monkeypatch):
     def interrupted(self, *_):
         raise KeyboardInterrupt
@@ -134,7 +141,13 @@ def test_a_table_with_greek_letters_is_printed_where_there_are_none(monkeypatch)
 
 # ---- while Python imports -----------------------------------------------------------------------
 
-EARLY = ["-m minimal.train", "-m homework.grade", "notebooks/run.py", "-m slides.build"]
+EARLY = [
+    "-m minimal.train",
+    "-m homework.grade",
+    "-m course.work",
+    "notebooks/run.py",
+    "-m slides.build",
+]
 
 
 @pytest.mark.parametrize("words", EARLY)

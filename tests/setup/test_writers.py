@@ -151,8 +151,8 @@ def fake_train(patch):
 # name -> (how it is called, with what an earlier call has written; None: not named by a user)
 EVIDENCE = json.dumps(OLD).encode()
 COMMANDS = dict(
-    evaluate=(fake_evaluate, EVIDENCE),
-    core=(fake_core, EVIDENCE),
+    evaluate=(fake_evaluate, json.dumps(OLD | dict(command="python -m minimal.evaluate")).encode()),
+    core=(fake_core, json.dumps(OLD | dict(command="python -m minimal.tasks.core")).encode()),
     bench=(fake_speed, EVIDENCE),
     compiled=(fake_compiled, EVIDENCE),
     rented=(fake_rented, EVIDENCE),

@@ -215,6 +215,16 @@ def test_rules_differ_where_choices_differ_in_length():
     assert judged == dict(gold=0, bytes=0, tokens=1, sum=0)
 
 
+def test_a_letter_of_several_bytes_counts_its_bytes():
+    """Of two spans of equal nats, of two letters each, the one of more bytes is likelier."""
+    tok = tokenizer()
+    plain, accented = tok.encode("ab"), tok.encode("é日")
+    assert len(tok.decode(plain)) == len(tok.decode(accented)) == 2
+    asked = QuestionInTokens([[tok.bos, *plain], [tok.bos, *accented]], [1, 1], False, False)
+    judged = core.judge(TASK["copa"], dict(gold=1), asked, [(6.0, 1, False), (6.0, 1, False)], tok)
+    assert judged == dict(gold=1, bytes=1, tokens=0, sum=0)
+
+
 # ---- what it amounts to -------------------------------------------------------------------------
 
 

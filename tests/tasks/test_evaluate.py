@@ -9,8 +9,9 @@ import torch.nn.functional as F
 
 from course import records
 from minimal import evaluate
-from minimal.data import corpora, packing
+from minimal.data import corpora, packing, results
 from minimal.evaluate import domains, passes_over, score_text, table, tokens_of
+from minimal.tasks import core
 from minimal.train import Run, Trainer
 from minimal.variants import build
 from tests.tasks.toys import Knows, tokenizer, uniform
@@ -209,3 +210,21 @@ def test_the_command_scores_a_trained_checkpoint(tmp_path, capsys):
     ]
     with pytest.raises(SystemExit, match="evaluate: no checkpoint at"):
         evaluate.main(["--checkpoint", str(tmp_path / "nowhere")])
+
+
+MINE = {"minimal.evaluate": evaluate.main, "minimal.tasks.core": core.main}
+
+
+@pytest.mark.parametrize("own", MINE)
+@pytest.mark.parametrize("other", [*MINE, "minimal.compare"])
+def test_the_evidence_of_another_command_is_left_as_it_is(own, other, tmp_path):
+    """Its own it would replace: then the next thing that is missing is the checkpoint."""
+    path = tmp_path / "found.json"
+    command = f"python -m {other} --checkpoint x"
+    results.write(path, dict.fromkeys(results.FIELDS, "") | dict(rows=[{}], command=command))
+    before = path.read_bytes()
+    told = "no checkpoint at" if own == other else "something that this command did not write"
+    data = ["--data", str(tmp_path)] if own == "minimal.tasks.core" else []
+    with pytest.raises(SystemExit, match=told):
+        MINE[own](["--checkpoint", str(tmp_path / "nowhere"), "--json", str(path), *data])
+    assert path.read_bytes() == before

@@ -159,11 +159,19 @@ def test_what_is_no_json_is_refused_by_name(tmp_path):
     for name, content in (
         ("cut.json", b'{"data": [{"par'),
         ("binary.json", bytes(range(128, 200))),
+        ("deep.json", b"[" * 100_000),
     ):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(ValueError, match="is not JSON") as error:
             read(tmp_path / name)
         assert name in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes are named on Unix")
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "train.json")
+    with pytest.raises(ValueError, match="train.json is no file; wanted a SQuAD file"):
+        squad.load(str(tmp_path / "train.json"), "train", files.Report())
 
 
 def test_a_name_that_datasets_cannot_reach_says_what_to_do():
