@@ -1,7 +1,7 @@
 # The commands of the course. `make` alone lists them; the two that matter are `make lab` and `make test`.
 #   PYTHON=…   the Python that makes .venv (found by itself when empty); another one than .venv's makes it anew
-#   TORCH=…    cpu or cuda: which build of torch; empty takes what the package index offers, on Linux the large CUDA build
-#   EXTRAS=…   site, parity or both with a comma: what decks, site and comparisons need beyond the course
+#   TORCH=…    cpu or cuda: which build of torch; empty takes cpu on Linux without an NVIDIA card, else what the index offers
+#   EXTRAS=…   hub, site, parity, with commas: what texts from a hub, decks and site, and comparisons need beyond the course
 #   ARGS=…     a list of words for the program behind the target, read by the shell: quote what holds a blank
 # All others are one word each, whatever they hold: a file may be called 'kv_cache (1).py'.
 # The last choice of TORCH and EXTRAS is remembered in .venv, so the set-up is quick from the second time on.
@@ -9,7 +9,7 @@
 VENV    := .venv
 PY      := $(VENV)/bin/python
 PIP     := $(PY) -m pip --disable-pip-version-check
-UV      := $(PY) -m uv pip install --python $(PY) -c constraints.txt
+UV      := $(PY) -m uv pip install --python $(PY) -c hashes.txt --build-constraints hashes.txt
 TORCH   ?= $(patsubst $(VENV)/.torch-%,%,$(wildcard $(VENV)/.torch-*))
 comma   := ,
 extras  := $(sort $(subst $(comma), ,$(EXTRAS)) $(patsubst $(VENV)/.extra-%,%,$(wildcard $(VENV)/.extra-*)))
@@ -24,7 +24,7 @@ export PYTHONPATH := $(CURDIR):$(CURDIR)/notebooks$(addprefix :,$(PYTHONPATH))
 as_root := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 $(if $(filter-out cpu cuda,$(TORCH)),$(error TORCH is cpu or cuda, not '$(TORCH)'))
-$(if $(filter-out site parity,$(extras)),$(error EXTRAS may name site and parity, not '$(EXTRAS)'))
+$(if $(filter-out hub site parity,$(extras)),$(error EXTRAS may name hub, site and parity, not '$(EXTRAS)'))
 $(foreach goal,$(filter grade gradescope,$(MAKECMDGOALS)),$(if $(value HW),,$(error say which unit: make $(goal) HW=hw03)))
 $(if $(filter reset,$(MAKECMDGOALS)),$(if $(value HW)$(value NOTEBOOK),,$(error say which unit: make reset HW=hw03, or which notebook: make reset NOTEBOOK=04)))
 
@@ -59,7 +59,7 @@ check: setup
 doctor:
 	@p=$(PY); test -x $$p || p=$(if $(value PYTHON),$(call quoted,PYTHON),python3); "$$p" -m course.doctor $(ARGS)
 
-## make setup       only the set-up: .venv with the pinned packages (PYTHON=… TORCH=cpu|cuda EXTRAS=site,parity)
+## make setup       only the set-up: .venv with the pinned packages (PYTHON=… TORCH=cpu|cuda EXTRAS=hub,site,parity)
 setup: $(VENV)/.ready $(extras:%=$(VENV)/.extra-%)
 
 # The pins have wheels for Python 3.11 to 3.14. Up to date or not, .venv is made anew and all is installed again where
@@ -93,11 +93,21 @@ $(VENV)/.torch-cpu $(VENV)/.torch-cuda: $(VENV)/.torch-%: constraints.txt $(bare
 	$(PIP) install --no-compile -c constraints.txt --force-reinstall --no-deps $(from_$*) torch
 	@rm -f $(VENV)/.torch-* && touch $@
 
-# pip finds torch, whichever way this machine has it; uv brings the rest in a tenth of the time. What is imported
-# first is compiled here, once, by two processes: graded code may write nothing there, and tests begin on all cores.
-$(VENV)/.ready: pyproject.toml constraints.txt $(TORCH:%=$(VENV)/.torch-%) $(bare) $(moved) | $(PY)
-	@echo "installing the pinned packages into $(VENV): once, some minutes, 2.5 GB (more with CUDA)"
-	$(PIP) install --no-compile -c constraints.txt torch uv && $(UV) -e '.[course,test]' || { echo "set-up did not finish: the lines above say why;" \
+# Without a card the CUDA build would be gigabytes for nothing. The doctor knows; nobody is asked, and where PyTorch's
+# own index cannot be reached, this is no reason to stop.
+by_itself = case $$($(PY) -m course.doctor --torch) in cpu) echo "no NVIDIA card here: torch comes as its CPU build" \
+    "(make setup TORCH=cuda takes the other)"; $(PIP) install --no-compile -c constraints.txt --no-deps --retries 0 --timeout 10 \
+    $(from_cpu) torch || echo "PyTorch's own index cannot be reached: torch comes as the package index offers it";; esac
+
+# pip finds torch, whichever way this machine has it: it comes in several builds, so it alone has no hash here, nor has
+# what its CUDA build pins by itself. uv brings the rest, in a tenth of the time. What is imported first is compiled
+# here, once, by two processes: graded code may write nothing there, and tests begin on all cores.
+$(VENV)/.ready: pyproject.toml constraints.txt hashes.txt $(TORCH:%=$(VENV)/.torch-%) $(bare) $(moved) | $(PY)
+	@echo "installing the pinned packages into $(VENV): once, some minutes, 2 GB (more with CUDA)"
+	@$(if $(TORCH),,$(by_itself))
+	@sed -n '/^uv==/,/[^\]$$/p' hashes.txt > $(VENV)/uv.txt
+	$(PIP) install --no-compile --no-deps -c constraints.txt torch && $(PIP) install --no-compile --require-hashes -r $(VENV)/uv.txt && \
+	$(UV) -e '.[course,test]' || { echo "set-up did not finish: the lines above say why;" \
 	    "it needs the package index this once" >&2; exit 1; }
 	@$(PY) notebooks/course/beside.py
 	@$(PY) -c 'import sympy, scipy.stats, pandas' & $(PY) -c 'import torch._dynamo' && wait $$!
@@ -156,9 +166,11 @@ site: setup
 	$(PY) slides/site.py $(ARGS)
 
 ## make pdf         the whole course as one PDF, build/course.pdf, from the site (needs a Chromium; ARGS as for make site)
-.PHONY: pdf
-pdf: site
+.PHONY: pdf chromium
+pdf: chromium site
 	$(PY) -m slides.book
+chromium: setup
+	@$(PY) -c 'import sys; from course import doctor; doctor.browser() or sys.exit("pdf: wanted a Chromium, found none: make doctor says more")'
 
 ## make read        notebook 00, executed, as Markdown that every forge shows: notebooks/read/
 .PHONY: read

@@ -1,6 +1,7 @@
 """How does Gradescope grade a unit? `python -m homework.gradescope hw03` writes the zip for it."""
 
 import io
+import re
 import zipfile
 from pathlib import Path
 
@@ -17,10 +18,10 @@ python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
     exit 1
 }
 python3 -m venv /opt/grader
-pins="$(dirname "$0")/constraints.txt"
-cpu=https://download.pytorch.org/whl/cpu  # the builds without CUDA
-/opt/grader/bin/pip install -c "$pins" --index-url "$cpu" torch
-/opt/grader/bin/pip install -c "$pins" numpy triton
+cd "$(dirname "$0")"
+cpu=https://download.pytorch.org/whl/cpu  # the builds without CUDA, and not all that torch needs
+/opt/grader/bin/pip install --require-hashes --no-deps -r hashes.txt
+/opt/grader/bin/pip install -c constraints.txt --no-deps --index-url "$cpu" torch
 """
 
 RUN = """#!/usr/bin/env bash
@@ -37,6 +38,8 @@ PARTS = ["__init__.py", "marking.py", "compare.py", "diagnosis.py", "relation.py
 PARTS += ["edits.py", "runner.py", "sandbox.py", "syscalls.py", "grade.py", "reports.py"]
 PARTS += ["handed_in.py", "reading.py", "roster.py", "alarm.py"]
 SHARED = ["__init__.py", "command.py", "data/__init__.py", "data/files.py"]  # of minimal
+NEEDED = """numpy triton filelock fsspec jinja2 markupsafe mpmath networkx setuptools sympy
+typing-extensions""".split()  # by graded code, and by torch
 
 
 def build(unit, out):
@@ -49,12 +52,20 @@ def build(unit, out):
             entry.external_attr = 0o755 << 16
             archive.writestr(entry, text)
         archive.write(HERE.parent / "constraints.txt", "constraints.txt")
+        archive.writestr("hashes.txt", hashes(NEEDED))
         for name in [*PARTS, f"{unit.folder}/exercises.py"]:
             archive.write(HERE / name, f"homework/{name}")
         for name in SHARED:
             archive.write(HERE.parent / "minimal" / name, f"minimal/{name}")
     write_whole(out, made.getvalue(), is_autograder)
     return out
+
+
+def hashes(names):
+    """The lines of hashes.txt for these packages."""
+    told = (HERE.parent / "hashes.txt").read_text(encoding="utf-8")
+    pins = re.findall(r"^[\w.-]+==.*\n(?: +--hash.*\n)+", told, re.M)
+    return "".join(pin for pin in pins if pin.partition("==")[0] in names)
 
 
 def is_autograder(path):

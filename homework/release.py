@@ -6,15 +6,13 @@
 What is committed here is taken. Nothing is pushed: that stays with you.
 """
 
-import io
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 
 from homework.marking import HERE, find
 from minimal.command import command
-from minimal.data.files import remove_folder, write_whole
+from minimal.data.files import remove_folder, unpack, write_whole
 
 ROOT = HERE.parent
 WITHHELD = ["homework/solutions", "tests/homework"]  # the tests prove the exercises by solutions
@@ -52,8 +50,7 @@ def check_identity(folder):
 def copy(out, *which):
     """These files of the last commit, into another folder."""
     packed = git(ROOT, "archive", "HEAD", "--", *which)
-    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-        archive.extractall(out, filter="data")
+    unpack(packed, out)
 
 
 def start(out):

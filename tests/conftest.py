@@ -3,14 +3,11 @@
 And what the run says at its end: what tests have noted, seconds per folder (summed over workers:
 see workers.py), and which tests were skipped and why.
 
-Marks: `slow` (left out of `make check`), `site` and `parity` (need that extra). A test with an
-extra's mark is skipped where the extra is absent; REQUIRE=site,parity turns every skip of such a
-test into a failure.
+Marks: `slow` (left out of `make check`), and those of needs.py, for what a bare machine lacks.
 """
 
 import collections
 import gc
-import importlib.util
 import os
 import pathlib
 import random
@@ -21,14 +18,13 @@ import time
 
 import pytest
 
-from course import doctor
+from tests import needs
 from tests.workers import (  # noqa: F401 pytest finds its hooks here
     pytest_collection_modifyitems,
+    pytest_report_header,
     pytest_xdist_auto_num_workers,
     pytest_xdist_make_scheduler,
 )
-
-ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 # Seconds a folder may take: what it took in a whole run on two cores, rounded up, so that over its
 # budget means slower than it was; the three short ones have some room.
@@ -46,13 +42,6 @@ BUDGET = dict(
     slides=360,
 )
 REQUIRED = set(filter(None, os.environ.get("REQUIRE", "").split(",")))
-EXTRAS = dict(  # what must be there for a test with this mark
-    parity=lambda: importlib.util.find_spec("transformers"),
-    site=lambda: (
-        doctor.browser()
-        and ((ROOT / "node_modules").is_dir() or not (ROOT / "package.json").exists())
-    ),
-)
 
 # Before torch is imported, and inherited by every process that a test starts. One thread: tensors
 # here are so small that a second one gains nothing on idle cores, and on busy ones waiting for it
@@ -68,6 +57,9 @@ os.environ.update(
     HF_DATASETS_OFFLINE="1",
     TRANSFORMERS_OFFLINE="1",
     HF_HUB_DISABLE_TELEMETRY="1",
+    PIP_NO_INDEX="1",  # nor does a process that a test starts set anything up
+    UV_OFFLINE="1",
+    NPM_CONFIG_OFFLINE="true",
 )
 if sys.platform == "linux":
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
@@ -117,6 +109,16 @@ def same_seeds_every_time():
         sys.modules["torch"].set_num_threads(1)
 
 
+@pytest.fixture(autouse=True)
+def nothing_is_left_for_the_next():
+    """Tests pass in any order: a plan or a place that one leaves would be there for some others."""
+    variants = sys.modules.get("minimal.variants")
+    place, plans = os.getcwd(), variants and list(variants.PLANS)
+    yield
+    assert os.getcwd() == place, "wanted the working folder as it was: monkeypatch.chdir resets it"
+    assert not variants or list(variants.PLANS) == plans, "wanted PLANS as before: take yours out"
+
+
 @pytest.fixture
 def own_runs(tmp_path):
     """A folder for the runs of one test alone, over the corpora that all tests share: to prepare
@@ -129,22 +131,39 @@ def own_runs(tmp_path):
     return folder
 
 
-# Extras: skipped where absent, failed where required.
+# What a bare machine lacks: given by a mark, skipped where absent, failed where required.
+
+needs.remember()
 
 
 def pytest_runtest_setup(item):
-    for extra, present in EXTRAS.items():
-        if item.get_closest_marker(extra) and not present():
-            pytest.skip(
-                f"the extra {extra} is absent: make setup EXTRAS={extra}; "
-                "make doctor says what is there"
-            )
+    needs.allow(item)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A Chromium, one for all; for tests with the mark `site`."""
+    from slides.browser import Browser
+
+    with Browser() as one:
+        yield one
+
+
+@pytest.fixture
+def data():
+    """The folder MINIMAL_DATA, with texts and tasks; for tests with the mark of this name."""
+    return pathlib.Path(os.environ["MINIMAL_DATA"])
+
+
+@pytest.fixture
+def as_root():
+    """We are root, and may play other accounts; for tests with the mark `root`."""
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
     report = yield
-    needed = [extra for extra in EXTRAS if extra in REQUIRED and item.get_closest_marker(extra)]
+    needed = [mark for mark in needs.PRESENT if mark in REQUIRED and item.get_closest_marker(mark)]
     if report.skipped and needed and not hasattr(report, "wasxfail"):
         report.outcome, report.longrepr = (
             "failed",

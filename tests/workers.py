@@ -2,11 +2,12 @@
 
 `pytest -n auto` starts as many workers as cores and memory allow, and plain `pytest` none. What
 one worker is given at a time is a unit: a file, so that what a file prepares for its tests is
-prepared once; or several files that share more than that, a row of TOGETHER.
+prepared once; or several files that share more than that, a row of TOGETHER. ORDER=7 shuffles them.
 """
 
 import os
 import pathlib
+import random
 
 import pytest
 
@@ -52,6 +53,25 @@ def turn(nodeid):
     """A number to sort by: units of FIRST in its order, then the others as they come."""
     name = unit(nodeid)
     return FIRST.index(name) if name in FIRST else len(FIRST)
+
+
+WALKS = {  # file: why its tests are one walk, each going on from where the one before stopped
+    "tests/setup/test_lab_in_browser.py": "a learner opens JupyterLab, runs 00, answers in 01",
+}
+
+
+def shuffled(items, seed):
+    """Files in an order that follows from the seed, and so the tests within each; whole files stay
+    together, since what a file prepares is prepared once."""
+    chance, files = random.Random(seed), {}
+    for item in items:
+        files.setdefault(item.nodeid.partition("::")[0], []).append(item)
+    for file, tests in files.items():
+        if file not in WALKS:
+            chance.shuffle(tests)
+    groups = list(files.values())
+    chance.shuffle(groups)
+    return [item for tests in groups for item in tests]
 
 
 # ---- how many ------------------------------------------------------------------------------------
@@ -105,6 +125,13 @@ def pytest_xdist_make_scheduler(config, log):
     return Units(config, log)
 
 
+def pytest_report_header():
+    if seed := os.environ.get("ORDER"):
+        return f"order: files, and tests within them, at random; ORDER={seed} repeats it"
+
+
 def pytest_collection_modifyitems(config, items):
+    if seed := os.environ.get("ORDER"):
+        items[:] = shuffled(items, seed)
     if hasattr(config, "workerinput"):  # a worker's; one process alone goes folder by folder
         items.sort(key=lambda item: turn(item.nodeid))

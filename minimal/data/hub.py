@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Callable
 
 from minimal.data.documents import EVERY, kept_corpus
-from minimal.data.files import DataError, data_folder, digest, once
+from minimal.data.files import DataError, data_folder, digest, in_checkout, once
 
 
 def without_licence(text):
@@ -102,9 +102,10 @@ def the_library(what):
     try:
         import datasets
     except ImportError as error:
+        fix = "make setup EXTRAS=hub" if in_checkout() else "pip install 'minimal[hub]'"
         raise DataError(
             f"{what} comes through `datasets`, which is not installed here: "
-            "pip install 'minimal[hub]', or take what is on this machine"
+            f"{fix}, or take what is on this machine"
         ) from error
     return datasets
 

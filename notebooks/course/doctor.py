@@ -69,6 +69,8 @@ def python():
         place = "not .venv's: make uses that one"
     fits = (3, 11) <= sys.version_info[:2] <= (3, 14)
     found = f"{platform.python_version()}, {place}"
+    if sys.platform == "darwin" and platform.machine() == "x86_64":
+        return f"{found}, on an Intel Mac, for which PyTorch ends at 2.2.2", "Docker or Colab"
     return found, "" if fits else "make setup PYTHON=… (3.11 to 3.14)"
 
 
@@ -111,6 +113,17 @@ def packages():
     return f"{len(pinned) - len(others)} of {len(pinned)} at their pins" + "".join(others), ""
 
 
+def card():
+    """Is there an NVIDIA card that its driver knows?"""
+    places = ("/dev/nvidiactl", "/usr/lib/wsl/lib/nvidia-smi")
+    return bool(shutil.which("nvidia-smi")) or any(map(os.path.exists, places))
+
+
+def build_of_torch():
+    """Which build set-up takes where nobody says: "" is whatever the package index offers."""
+    return "cpu" if sys.platform == "linux" and not card() else ""
+
+
 def torch():
     torch = importlib.import_module("torch")
     build = "CUDA " + torch.version.cuda if torch.version.cuda else "CPU build"
@@ -125,7 +138,9 @@ def device():
         return f"{cuda}; {cpu}", ""
     if torch.backends.mps.is_available():
         return f"mps, and {cpu}", ""
-    if not shutil.which("nvidia-smi"):
+    if not card():
+        if os.path.exists("/dev/kfd"):
+            return f"{cpu}; an AMD card is not used", "nothing to do: there is no ROCm set-up here"
         return cpu, ""
     if not torch.version.cuda:
         return f"{cpu}; the GPU here is not used by a CPU build of torch", "make setup TORCH=cuda"
@@ -182,6 +197,15 @@ def npm():
     return (path, "") if path else ("absent", "for decks and site: install Node.js")
 
 
+def hub():
+    have = version("datasets")
+    return (
+        (f"datasets {have}", "")
+        if have
+        else ("absent", "for texts from a hub: make setup EXTRAS=hub")
+    )
+
+
 def parity():
     have = version("transformers")
     if have:
@@ -210,6 +234,7 @@ LOOKS = [  # what, required, look
     ("tasks: squad", False, corpus("squad", "*.json", "for real questions:")),
     ("browser", False, chromium),
     ("npm", False, npm),
+    ("hub", False, hub),
     ("parity", False, parity),
     ("disk", True, disk),
 ]
@@ -244,7 +269,12 @@ def line_of(row):
 @command("course.doctor", __doc__)
 def main(parser, argv):
     parser.add_argument("--json", action="store_true", help="the same as one JSON object")
+    build = "only name the build of torch that set-up takes by itself: cpu, or nothing"
+    parser.add_argument("--torch", action="store_true", help=build)
     asked = parser.parse_args(argv)
+    if asked.torch:
+        print(build_of_torch())
+        return 0
     rows = examine()
     failed = [row["what"] for row in rows if row["status"] == "FAIL"]
     if asked.json:

@@ -2,9 +2,11 @@
 
 import errno
 import hashlib
+import io
 import os
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -212,3 +214,23 @@ def test_a_log_of_another_encoding_or_of_other_rows_does_no_harm(tmp_path):
     (tmp_path / "log").write_bytes(b'{"step": 1}\n"m\xfcller"\n[2]\n\xff\xfe\n{"step": 2')
     files.append_lines(tmp_path / "log", [{"step": 3}])
     assert files.read_lines(tmp_path / "log") == [{"step": 1}, {"step": 3}]
+
+
+# ---- archives ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("safely", [True, False], ids=["as Python is today", "before 3.11.4"])
+def test_what_git_packs_is_unpacked_by_a_python_without_the_filter_too(
+    tmp_path, monkeypatch, safely
+):
+    if not safely:
+        monkeypatch.delattr(tarfile, "data_filter", raising=False)
+        plain = tarfile.TarFile.extractall
+        monkeypatch.setattr(tarfile.TarFile, "extractall", lambda self, at: plain(self, at))
+    packed, text = io.BytesIO(), b"a line\n"
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        about = tarfile.TarInfo("folder/file.txt")
+        about.size = len(text)
+        archive.addfile(about, io.BytesIO(text))
+    files.unpack(packed.getvalue(), tmp_path / "out")
+    assert (tmp_path / "out" / "folder" / "file.txt").read_bytes() == text

@@ -1,9 +1,6 @@
 """Do pretraining and fine-tuning learn, in stages, from any point on, the same every time? Do all
 plans of a seed start alike?"""
 
-import os
-import pathlib
-
 import pytest
 import torch
 
@@ -234,12 +231,9 @@ def test_padding_never_wins_and_batches_do_not_change_the_answer(village):
         assert all(text in question.context for text, _ in best)
 
 
-XQUAD = pathlib.Path(os.environ.get("MINIMAL_DATA", "")) / "squad" / "xquad-en.json"
-
-
-@pytest.mark.skipif(not XQUAD.is_file(), reason="$MINIMAL_DATA/squad/xquad-en.json is absent")
-def test_the_same_loop_runs_on_real_questions_in_windows():
-    questions = squad.read(XQUAD, files.Report())[:120]
+@pytest.mark.data
+def test_the_same_loop_runs_on_real_questions_in_windows(data):
+    questions = squad.read(data / "squad" / "xquad-en.json", files.Report())[:120]
     pieces = wordpiece.learn_pieces([q.context + " " + q.question for q in questions], 800)
     task = finetune.SpanTask(questions[:90], questions[90:], pieces, length=64, stride=24)
     assert len(task.rows.ids) > 3 * 90 and not task.report.skipped

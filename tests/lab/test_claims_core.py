@@ -2,8 +2,6 @@
 
 import json
 import math
-import os
-from pathlib import Path
 
 import pytest
 
@@ -177,21 +175,22 @@ def test_the_standard_errors_of_small_tasks_are_as_large_as_the_gains(task, erro
     )
 
 
-def core_items(task):
-    home = os.environ.get("MINIMAL_DATA")
-    path = Path(home or "", "core", f"{task}.jsonl")
-    if not home or not path.exists():
-        pytest.skip(f"needs $MINIMAL_DATA/core/{task}.jsonl")
-    return [json.loads(line) for line in path.open(encoding="utf-8")]
+@pytest.fixture
+def core_items(data):
+    """core_items(task): the public items of a task."""
+    lines = lambda task: (data / "core" / f"{task}.jsonl").open(encoding="utf-8")
+    return lambda task: list(map(json.loads, lines(task)))
 
 
-def test_the_baselines_lsat_score_is_that_of_always_answering_d():
+@pytest.mark.data
+def test_the_baselines_lsat_score_is_that_of_always_answering_d(core_items):
     gold = [item["gold"] for item in core_items("agi_eval_lsat_ar")]
     said = scores("bov", "Table 6", "standard")["agi_eval_lsat_ar"]
     assert gold.count(3) / len(gold) == pytest.approx(said, abs=5e-4)
 
 
-def test_always_answering_c_beats_every_8B_model_in_commonsense_qa():
+@pytest.mark.data
+def test_always_answering_c_beats_every_8B_model_in_commonsense_qa(core_items):
     gold = [item["gold"] for item in core_items("commonsense_qa")]
     always = gold.count(2) / len(gold)
     assert always == pytest.approx(0.403, abs=5e-4)

@@ -2,9 +2,7 @@
 counting decides."""
 
 import math
-import os
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -123,11 +121,9 @@ def test_dynamic_values_can_be_an_adapter_on_a_frozen_model():
     assert len(free) == 2 * len(model.blocks) and loss < 0.5 * frozen
 
 
-def test_war_and_peace_has_3_2_million_characters_not_tokens():
-    path = Path(os.environ.get("MINIMAL_DATA", ""), "books", "war-and-peace.txt")
-    if not path.exists():
-        pytest.skip("needs $MINIMAL_DATA/books/war-and-peace.txt")
-    text = path.read_text(encoding="utf-8")
+@pytest.mark.data
+def test_war_and_peace_has_3_2_million_characters_not_tokens(data):
+    text = (data / "books" / "war-and-peace.txt").read_text(encoding="utf-8")
     said = quoted("dva", "data set")["value"]
     assert len(text) == pytest.approx(said, rel=0.02) and len(text.split()) < said / 5
 

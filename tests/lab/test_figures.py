@@ -116,9 +116,9 @@ def test_the_map_tells_the_sources_of_the_frontier_apart():
 FROM_PLANS = [name for name in pictures.PICTURES if name not in pictures.FROM_RECORDS]
 
 
-@pytest.mark.parametrize("name", FROM_PLANS)
+@pytest.mark.parametrize("name", [*FROM_PLANS, *pictures.FINDINGS])
 def test_the_committed_pictures_are_those_of_today(name):
-    """Those of records are compared with the pages of findings."""
+    """README's two of records are compared with the pages of findings."""
     assert pictures.is_of_today(name), "stale: run make figures and commit"
 
 

@@ -179,19 +179,16 @@ function move(piece, indices) {
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory):
-    from slides.browser import Browser
-
+def page(browser, tmp_path_factory):
     place = tmp_path_factory.mktemp("movable") / "all.html"
     pieces = "".join(make()._repr_html_() for make in PIECES.values())
     place.write_text(
         f"<!doctype html><html data-ready='yes'><meta charset=utf-8>{VIEW}{pieces}{MOVE}</html>",
         encoding="utf-8",
     )
-    with Browser() as browser:
-        page = browser.page(width=390, height=2400, phone=True)
-        page.open(place)
-        yield page
+    page = browser.page(width=390, height=2400, phone=True)
+    page.open(place)
+    return page
 
 
 def shown(page, name):
@@ -272,6 +269,7 @@ def test_a_list_to_choose_from_says_its_value_by_itself(page):
     assert page.run("document.querySelectorAll('select[aria-valuetext]').length") == 0
 
 
+@pytest.mark.site
 def test_a_button_runs_to_the_end_and_steps_where_less_motion_is_wanted(page):
     step = "Number(document.querySelector('#movable-tiles [data-control=step]').value)"
     press = "document.querySelector('#movable-tiles [data-run]').click()"

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from course.records import CHECKOUT, claims
+from course.records import claims
 
-FOLDERS = (os.environ.get("SOURCES", ""), CHECKOUT.parent / "shared" / "seeds")
 FILES = dict(bov="000", dva="001", resformer="002", lambdas="003", bypass="004")
 OF_THE_FIVE = [row for row in claims() if row["source"] in FILES]
 
@@ -26,11 +25,8 @@ def plain(text):
 
 def text_of(source):
     """The text of a source, or None where nobody has it."""
-    for folder in FOLDERS:
-        found = sorted(Path(folder).glob(f"{FILES[source]}_*.txt")) if folder else []
-        if found:
-            return found[0].read_text(encoding="utf-8")
-    return None
+    found = sorted(Path(os.environ["SOURCES"]).glob(f"{FILES[source]}_*.txt"))
+    return found[0].read_text(encoding="utf-8") if found else None
 
 
 @pytest.mark.parametrize("row", OF_THE_FIVE, ids=lambda row: row["id"])
@@ -40,6 +36,7 @@ def test_every_claim_of_the_five_sources_has_a_short_quote(row):
     assert len(quote.split()) <= 40, "wanted a sentence or less"
 
 
+@pytest.mark.sources
 @pytest.mark.parametrize("source", FILES)
 def test_quotes_stand_exactly_in_their_source(source):
     text = text_of(source)

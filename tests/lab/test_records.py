@@ -12,6 +12,7 @@ import pytest
 
 from course.records import EVIDENCE, VERDICTS, WRONG, claims, published, quoted, read
 from course.significance import welch
+from evidence.research import __main__ as command
 from evidence.research import tables as tables_
 from minimal.compare import intervals
 from minimal.compare.intervals import paired, t_quantile
@@ -60,6 +61,12 @@ def test_some_numbers_stand_where_the_sources_have_them():
         0.50,
     ]
     assert quoted("dva", "training time saved")["value"] == 37.6
+
+
+def test_a_command_whose_module_has_moved_is_told_as_one_of_then():
+    note = command.a_name_of_then
+    assert note("python -m evidence.research --record x") == note("make bench") == ""
+    assert "then" in note("python -m evidence.no_more --x") and "then" in note("python -m gone.x")
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones():

@@ -12,7 +12,6 @@ No line of theirs is kept here. With `pytest -s` every comparison prints its lar
 """
 
 import math
-import os
 from types import SimpleNamespace
 
 import pytest
@@ -29,13 +28,7 @@ from minimal.variants import build, skeleton
 from tests.model import official
 from tests.model.official import REGISTRY, bank_of_values, checkout, their_optimizer, trainer
 
-if not os.environ.get("MINIMAL_OFFICIAL"):
-    pytest.skip(
-        "MINIMAL_OFFICIAL is not set: name a folder with checkouts of nanochat (RiddleHe/nanochat, "
-        "branch research/bank_of_values), DenseFormer (epfml), modded-nanogpt (KellerJordan), "
-        "Value-Residual-Learning (Zcchill) and karpathy-nanochat to compare with them",
-        allow_module_level=True,
-    )
+pytestmark = pytest.mark.official
 
 SHORT = dict(layers=6, width=48, heads=4, vocab=97, context=256)
 SAME = pytest.mark.parametrize("plan", REGISTRY)

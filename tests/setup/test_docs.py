@@ -214,9 +214,8 @@ def test_a_notebook_has_one_title_in_readme_and_on_its_first_line():
 
 
 @pytest.mark.site
-def test_readme_is_three_screens_in_a_column_as_forges_have_it(tmp_path):
+def test_readme_is_three_screens_in_a_column_as_forges_have_it(browser, tmp_path):
     from slides import page as pages
-    from slides.browser import Browser
 
     shutil.copytree(ROOT / "slides" / "figures", tmp_path / "slides" / "figures")
     body = pages.markdown_html(README.read_text(encoding="utf-8"))
@@ -224,8 +223,7 @@ def test_readme_is_three_screens_in_a_column_as_forges_have_it(tmp_path):
         f"<!doctype html><html data-ready=yes><meta charset=utf-8><style>{FORGE}</style>{body}",
         encoding="utf-8",
     )
-    with Browser() as browser:
-        page = browser.page(1440, SCREEN)
-        page.open(tmp_path / "readme.html")
-        assert page.run("document.querySelector('img').naturalWidth") > 0
-        assert page.run("document.body.scrollHeight") <= 3 * SCREEN
+    page = browser.page(1440, SCREEN)
+    page.open(tmp_path / "readme.html")
+    assert page.run("document.querySelector('img').naturalWidth") > 0
+    assert page.run("document.body.scrollHeight") <= 3 * SCREEN

@@ -124,6 +124,41 @@ def test_a_venv_that_is_a_link_is_this_folders(tmp_path, monkeypatch):
         assert f", {place}" in doctor.python()[0]
 
 
+@pytest.mark.parametrize(
+    "system, smi, node, build",
+    [
+        ("linux", False, "", "cpu"),
+        ("linux", True, "", ""),
+        ("linux", False, "/dev/nvidiactl", ""),
+        ("linux", False, "/usr/lib/wsl/lib/nvidia-smi", ""),
+        ("darwin", False, "", ""),  # what the index has is a CPU build there
+    ],
+)
+def test_set_up_takes_the_cpu_build_on_linux_without_a_card(
+    monkeypatch, capsys, system, smi, node, build
+):
+    monkeypatch.setattr(sys, "platform", system)
+    monkeypatch.setattr(doctor.shutil, "which", lambda name: f"/usr/bin/{name}" if smi else None)
+    monkeypatch.setattr(doctor.os.path, "exists", lambda path: path == node)
+    assert doctor.main(["--torch"]) == 0 and capsys.readouterr().out == f"{build}\n"
+
+
+def test_an_amd_card_and_an_intel_mac_are_told(monkeypatch):
+    import torch
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
+    monkeypatch.setattr(doctor.os.path, "exists", lambda path: path == "/dev/kfd")
+    found, fix = doctor.device()
+    assert "an AMD card is not used" in found and "no ROCm" in fix
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(doctor.platform, "machine", lambda: "x86_64")
+    found, fix = doctor.python()
+    assert "PyTorch ends at 2.2.2" in found and "Docker" in fix
+    monkeypatch.setattr(doctor.platform, "machine", lambda: "arm64")
+    assert doctor.python()[1] == ""
+
+
 def test_a_gpu_that_torch_cannot_reach_is_told_with_its_fix(monkeypatch):
     import torch
 
@@ -136,7 +171,7 @@ def test_a_gpu_that_torch_cannot_reach_is_told_with_its_fix(monkeypatch):
         monkeypatch.setattr(torch.version, "cuda", build)
         (row,) = (row for row in doctor.examine() if row["what"] == "device")
         assert row["status"] == "--" and found in row["found"] and fix in row["fix"]
-    monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
+    monkeypatch.setattr(doctor, "card", lambda: False)
     assert doctor.device()[1] == ""
 
 

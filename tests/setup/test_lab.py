@@ -1,5 +1,6 @@
 """Does `make lab` start a JupyterLab that answers, runs `minimal`, and leaves nothing behind?"""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -30,6 +31,14 @@ def wait_for(what, seconds=90):
     return value
 
 
+def note(lab, folder):
+    """What a server says of itself, once it has written all of it."""
+    assert lab.poll() is None, (folder / "log").read_text()
+    for path in (folder / "RUNTIME").glob("jpserver-*.json"):
+        with contextlib.suppress(ValueError):
+            return json.loads(path.read_text())
+
+
 def call(server, path, data=None, token=True, read=lambda text: json.loads(text or "null")):
     request = urllib.request.Request(f"http://127.0.0.1:{server['port']}{path}", data=data)
     if token:
@@ -50,12 +59,7 @@ def test_lab_starts_on_a_free_port_answers_and_stops_with_all_its_children(tmp_p
         )
     family = [psutil.Process(lab.pid)]
     try:
-
-        def note():
-            assert lab.poll() is None, (tmp_path / "log").read_text()
-            return next((tmp_path / "RUNTIME").glob("jpserver-*.json"), None)
-
-        server = json.loads(wait_for(note).read_text())
+        server = wait_for(lambda: note(lab, tmp_path))
         assert server["port"] == port and pathlib.Path(server["root_dir"]) == ROOT
         wait_for(lambda: own_lab.listens(port))  # the note may be written first
         status = call(server, "/api/status")
@@ -95,12 +99,7 @@ def test_the_conda_way_opens_jupyterlab_as_make_lab_does(tmp_path, told):
             stderr=log,
         )
     try:
-
-        def note():
-            assert lab.poll() is None, (tmp_path / "log").read_text()
-            return next((tmp_path / "RUNTIME").glob("jpserver-*.json"), None)
-
-        server = json.loads(wait_for(note).read_text())
+        server = wait_for(lambda: note(lab, tmp_path))
         wait_for(lambda: own_lab.listens(port))
         assert pathlib.Path(server["root_dir"]) == tmp_path / "work"
         plugin = "@jupyterlab/apputils-extension:notification"

@@ -129,11 +129,8 @@ def opened(page, url, name):
 
 
 @pytest.fixture(scope="module")
-def page(address):
-    from slides.browser import Browser
-
-    with Browser() as browser:
-        yield opened(browser.page(1440, 900), address + "/", "00_start_here")
+def page(browser, address):
+    return opened(browser.page(1440, 900), address + "/", "00_start_here")
 
 
 def told_by(page, which):

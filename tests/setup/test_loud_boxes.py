@@ -18,9 +18,7 @@ CELLS = {
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory):
-    from slides.browser import Browser
-
+def lab(browser, tmp_path_factory):
     cells = "".join(f'<div class="jp-RenderedMarkdown">{html}</div>' for html, _ in CELLS.values())
     path = tmp_path_factory.mktemp("lab") / "lab.html"
     path.write_text(
@@ -28,15 +26,12 @@ def lab(tmp_path_factory):
         f"<script>{EXTENSION.read_text(encoding='utf-8')}</script>",
         encoding="utf-8",
     )
-    with Browser() as browser:
-        page = browser.page()
-        page.open(path)
-        page.run(
-            "window._JUPYTERLAB['minimal-course'].get().then(made => made().default.activate())"
-        )
-        page.run("document.body.append('changed')")  # it looks whenever the page changes
-        page.wait(lambda: page.run("!!document.querySelector('.course-turn')"), "a loud box")
-        yield page
+    page = browser.page()
+    page.open(path)
+    page.run("window._JUPYTERLAB['minimal-course'].get().then(made => made().default.activate())")
+    page.run("document.body.append('changed')")  # it looks whenever the page changes
+    page.wait(lambda: page.run("!!document.querySelector('.course-turn')"), "a loud box")
+    return page
 
 
 @pytest.mark.parametrize("name", CELLS)

@@ -29,9 +29,13 @@ CALLS = dict(  # target: what it calls, with these arguments
     read="-m slides.read",
     figures="-m evidence.research.pictures",
 )
-BY_UV = "--python .venv/bin/python -c constraints.txt"
+BY_UV = "--python .venv/bin/python -c hashes.txt --build-constraints hashes.txt"
 # what every set-up installs
-BASE = ["--no-compile -c constraints.txt torch uv", f"{BY_UV} -e .[course,test]"]
+BASE = [
+    "--no-compile --no-deps -c constraints.txt torch",
+    "--no-compile --require-hashes -r .venv/uv.txt",
+    f"{BY_UV} -e .[course,test]",
+]
 ARGUMENTS = ["PROFILE=smoke", "PART=race", "MINUTES=10", "DRY=1", "HW=hw03", "FILE=mine.py"]
 FAKE = """#!/bin/sh
 # 3.12.1
@@ -43,6 +47,8 @@ case "$*" in
   "-c import sys; print"*) sed -n 2p "$0";;
   "-c import sys"*) exit ${OLD:-0};;
   "-c import venv"*) exit ${BARE:-0};;
+  *"doctor --torch") echo $CHOOSES;;
+  *whl/cpu*) test -z "$CUT_OFF$OFFLINE";;
   "-m venv"*) rm -rf .venv; mkdir -p .venv/bin; cp "$0" .venv/bin/python;;
   *pip*) exit ${OFFLINE:-0};;
 esac
@@ -52,7 +58,7 @@ esac
 @pytest.fixture
 def house(tmp_path):
     """An empty folder with the Makefile, the pins and a Python that only writes down its calls."""
-    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+    for name in ("Makefile", "pyproject.toml", "constraints.txt", "hashes.txt"):
         shutil.copy(ROOT / name, tmp_path)
     (tmp_path / "fake").write_text(FAKE)
     (tmp_path / "fake").chmod(0o755)
@@ -185,6 +191,8 @@ def test_every_variable_of_a_recipe_is_quoted_or_known_to_hold_words():
         "as_root",
         "fits",
         "chosen",
+        "TORCH",  # cpu or cuda, or the Makefile has stopped
+        "by_itself",
     }
 
 
@@ -236,6 +244,30 @@ def test_bytecode_is_kept_where_the_environment_forbids_it(house, setup):
     assert (house / "no_bytecode").read_text().strip() == ""
 
 
+def test_without_a_card_the_cpu_build_is_taken_and_told_and_a_wish_counts_more(house, setup):
+    done, calls = setup(CHOOSES="cpu")
+    assert "whl/cpu torch" in calls[0] and "--no-deps" in calls[0] and calls[1:] == BASE
+    assert "no NVIDIA card here: torch comes as its CPU build" in done.stdout
+    assert setup(CHOOSES="cpu")[1] == []
+    assert (house / ".venv" / "uv.txt").read_text().startswith("uv==")
+    assert "whl/cpu" not in setup("TORCH=cuda", CHOOSES="cpu")[1][0]
+
+
+def test_an_index_of_pytorch_that_cannot_be_reached_stops_no_set_up(setup):
+    done, calls = setup(CHOOSES="cpu", CUT_OFF="1")
+    assert done.returncode == 0 and calls[1:] == BASE
+    assert "--retries 0 --timeout 10" in calls[0], "and costs seconds"
+    assert "PyTorch's own index cannot be reached: torch comes as" in done.stdout
+
+
+def test_a_pdf_without_a_chromium_ends_before_the_site_is_begun(ready, make):
+    none = '#!/bin/sh\necho "$@" >> asked\ncase "$*" in *doctor.browser*) exit 1;; esac\n'
+    (ready / ".venv" / "bin" / "python").write_text(none)
+    assert make(ready, "pdf").returncode != 0
+    asked = (ready / "asked").read_text()
+    assert "doctor.browser()" in asked and "slides" not in asked
+
+
 def test_the_cpu_build_of_torch_is_installed_first_and_remembered(setup):
     first, *rest = setup("TORCH=cpu")[1]
     assert "download.pytorch.org/whl/cpu torch" in first and "--no-deps" in first
@@ -252,7 +284,7 @@ def test_extras_are_installed_when_asked_for_and_remembered(house, setup):
     assert setup()[1] == []
     later = time.time() + 5
     os.utime(house / "pyproject.toml", (later, later))
-    assert len(setup()[1]) == 4
+    assert len(setup()[1]) == len(BASE) + 2
 
 
 def test_a_python_that_is_gone_is_replaced_and_the_choices_stay(house, setup):
@@ -364,7 +396,7 @@ def test_npm_packages_are_installed_as_the_lock_file_has_them(house, setup):
         ([], dict(BARE="1"), "./fake cannot make virtual environments"),
         ([], dict(OFFLINE="1"), "set-up did not finish: the lines above say why"),
         (["TORCH=gpu"], {}, "TORCH is cpu or cuda, not 'gpu'"),
-        (["EXTRAS=slides"], {}, "EXTRAS may name site and parity, not 'slides'"),
+        (["EXTRAS=slides"], {}, "EXTRAS may name hub, site and parity, not 'slides'"),
     ],
 )
 def test_a_set_up_that_cannot_be_says_why_in_one_sentence_and_can_be_repeated(
@@ -380,8 +412,6 @@ def test_the_real_set_up_does_nothing_the_second_time(make):
         pytest.skip("no .venv: this Python was not set up by make")
     spent = lambda: sum(os.times()[2:4])  # seconds of a processor, in processes that have ended
     before = spent()
-    done = make(ROOT, "setup", PIP_NO_INDEX="1")
-    assert "Nothing to be done" in done.stdout, (
-        f"set-up is out of date, run make setup: {done.stdout}"
-    )
+    done = make(ROOT, "--question", "setup")  # a test sets nothing up
+    assert done.returncode == 0, f"set-up is out of date, run make setup: {done.stdout}"
     assert spent() - before < 3

@@ -1,9 +1,15 @@
 """Do pyproject.toml, constraints.txt and environment.yml agree, and is that what is installed?"""
 
+import hashlib
 import importlib.metadata
 import pathlib
+import re
+import subprocess
+import sys
 import tomllib
+import zipfile
 
+import pytest
 import yaml
 from packaging.markers import default_environment
 from packaging.requirements import Requirement
@@ -21,7 +27,9 @@ def requirements(lines):
 PINS = requirements(
     line for line in (ROOT / "constraints.txt").read_text().splitlines() if line and line[0] != "#"
 )
-OURS = ("hub", "compare", "course", "test")  # what `make setup` installs
+HASHES = (ROOT / "hashes.txt").read_text(encoding="utf-8")
+OURS = ("compare", "course", "test")  # what `make setup` installs
+OPTIONAL = ("hub", "parity")  # what it installs where EXTRAS names it
 DIRECT = requirements(
     [*PROJECT["dependencies"], *(line for extra in OURS for line in EXTRAS[extra])]
 )
@@ -35,9 +43,41 @@ def pinned(name):
 
 
 def test_every_dependency_has_one_pin_and_it_lies_in_the_range():
-    for name, need in (DIRECT | requirements(EXTRAS["parity"])).items():
+    asked = [line for extra in OPTIONAL for line in EXTRAS[extra]]
+    for name, need in (DIRECT | requirements(asked)).items():
         assert pinned(name) in need.specifier, f"{need} against {PINS[name]}"
         assert str(PINS[name].marker) == str(need.marker), name
+
+
+def test_every_pin_has_its_hashes_but_that_of_torch_which_comes_in_several_builds():
+    """uv refuses a file with another one."""
+    pin = re.compile(
+        r"^(\S+==[^\\\n]*?)(?: \\)?\n((?: +--hash=sha256:[0-9a-f]{64}(?: \\)?\n)*)", re.M
+    )
+    found = {str(Requirement(line)): hashes for line, hashes in pin.findall(HASHES)}
+    named = {canonicalize_name(Requirement(line).name): line for line in found}
+    assert {name: Requirement(line) for name, line in named.items()} == PINS
+    assert [line for line, hashes in found.items() if not hashes] == ["torch==2.13.0"]
+    assert all(line.startswith("#") for line in pin.sub("", HASHES).splitlines()), "nothing else"
+
+
+def test_a_file_with_another_hash_is_refused(tmp_path):
+    """By the uv that set-up calls, as set-up calls it: of a wheel in a folder, without an index."""
+    pytest.importorskip("uv")  # conda's way has none
+    wheel = tmp_path / "nothing-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as made:
+        about = "Metadata-Version: 2.1\nName: nothing\nVersion: 1.0\n"
+        made.writestr("nothing-1.0.dist-info/METADATA", about)
+        kind = "Wheel-Version: 1.0\nGenerator: a\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        made.writestr("nothing-1.0.dist-info/WHEEL", kind)
+        made.writestr("nothing-1.0.dist-info/RECORD", "")
+    right = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    uv = [sys.executable, "-m", "uv", "pip", "install", "--target", tmp_path / "made", "-q"]
+    uv += ["--no-cache", "--no-index", "--find-links", tmp_path, "-c", tmp_path / "pins", "nothing"]
+    for digest, code in ((right[::-1], 1), (right, 0)):
+        (tmp_path / "pins").write_text(f"nothing==1.0 \\\n    --hash=sha256:{digest}\n")
+        done = subprocess.run(uv, capture_output=True, text=True)
+        assert done.returncode == code and ("Hash mismatch" in done.stderr) == bool(code)
 
 
 def test_what_builds_the_package_is_pinned_too():
@@ -50,7 +90,7 @@ def test_every_list_of_pins_is_watched():
     """An advisory about one of them reaches nobody who is not asked to look."""
     watched = yaml.safe_load((ROOT / ".github" / "dependabot.yml").read_text())["updates"]
     lists = {"github-actions": ".github/workflows", "pip": "constraints.txt"}
-    lists |= {"npm": "package-lock.json"}
+    lists |= {"npm": "package-lock.json", "docker": "Dockerfile"}
     assert {one["package-ecosystem"] for one in watched} == lists.keys()
     assert all((ROOT / path).exists() for path in lists.values())
     assert {one["directory"] for one in watched} == {"/"}

@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import urllib.request
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -53,6 +54,15 @@ def test_reaching_out_is_refused_at_once(reach):
         reach()
 
 
+@pytest.mark.parametrize("words", ["pip download --dest", "uv pip install --no-cache --target"])
+def test_a_process_that_would_install_something_finds_no_index(tmp_path, words):
+    pytest.importorskip(words.split()[0])  # conda's way has no uv
+    words = [sys.executable, "-m", *words.split(), tmp_path, "tqdm"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    told = "No matching distribution", "network was disabled", "Network connectivity is disabled"
+    assert done.returncode and any(one in done.stderr for one in told), done.stderr
+
+
 def test_this_machine_itself_can_be_reached():
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
@@ -74,13 +84,15 @@ def test_every_test_starts_from_the_same_seed_on_one_thread(_):
 def suite(tmp_path):
     """A small suite in a folder of its own, under the rules of this one."""
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    ours = {name: (ROOT / "tests" / name).read_text() for name in ("conftest.py", "workers.py")}
+    names = ("conftest.py", "workers.py", "needs.py")
+    ours = {name: (ROOT / "tests" / name).read_text() for name in names}
     for name, text in (SUITE | ours).items():
         (tmp_path / "tests" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "tests" / name).write_text(text)
 
     def run(*arguments, **environment):
-        environment = os.environ | dict(PYTHONPATH=str(ROOT), CHROME=sys.executable) | environment
+        ours = dict(PYTHONPATH=str(ROOT), CHROME=sys.executable, PYTEST_XDIST_WORKER="")
+        environment = os.environ | ours | environment
         return subprocess.run(
             [sys.executable, "-m", "pytest", *arguments],
             cwd=tmp_path,
@@ -115,10 +127,82 @@ def test_a_required_extra_turns_its_skips_into_failures_and_leaves_the_others(su
 
 
 def test_where_an_extra_is_absent_its_tests_are_skipped_by_their_mark_alone(suite, tmp_path):
-    told = "tests/slides/test_b.py::test_deck: the extra site is absent: make setup EXTRAS=site"
+    told = "tests/slides/test_b.py::test_deck: site is absent: make setup EXTRAS=site"
     assert told in suite(REQUIRE="", CHROME="nowhere").stdout
     (tmp_path / "package.json").touch()
     assert told in suite(REQUIRE="").stdout, "npm packages are asked for and not installed"
+
+
+TAKES = """import os, sys
+import pytest
+def test_a_browser():
+    from course import doctor
+    assert doctor.browser()
+def test_texts(): assert os.environ["MINIMAL_DATA"]
+def test_a_package_of_an_extra(): import transformers
+def test_a_package_that_another_has_imported(): import datasets
+@pytest.mark.site
+def test_with_its_mark():
+    from course import doctor
+    assert doctor.browser()
+@pytest.mark.data
+def test_texts_with_their_mark(data): assert data.is_dir() and data != os.curdir
+@pytest.mark.hub
+def test_a_package_with_its_mark(): import datasets
+@pytest.fixture(scope="session")
+def page(browser): pass
+@pytest.mark.site
+def test_opens_one(page): pass
+def test_finds_it_open(page): pass
+def test_plays_another_account(as_root): pass
+"""
+STAND_IN = "class Browser:\n    __enter__ = __exit__ = lambda *_: None\n"
+
+
+@either
+def test_who_forgets_a_mark_fails_where_everything_is_there(suite, tmp_path, how):
+    """Each test below that finds what it takes has a mark; in whatever order they come."""
+    (tmp_path / "tests/slides/test_b.py").write_text(TAKES)
+    packages = tmp_path / "packages"
+    for at, text in {
+        "datasets.py": "",
+        "transformers.py": "",
+        "slides/browser.py": STAND_IN,
+    }.items():
+        (packages / at).parent.mkdir(parents=True, exist_ok=True)
+        (packages / at).write_text(text)
+    here = dict(
+        PYTHONPATH=f"{packages}:{ROOT}", MINIMAL_DATA=str(tmp_path), REQUIRE="site,data,hub"
+    )
+    for order in ("", "2") if how is ALONE else ("2",):
+        done = suite(*how, "tests/slides/test_b.py", ORDER=order, **here)
+        ended = dict(re.findall(r"^(?:FAILED|ERROR) \S+::(\w+) - (.*)$", done.stdout, re.M))
+        assert ended.keys() == {
+            "test_a_browser",
+            "test_texts",
+            "test_a_package_of_an_extra",
+            "test_a_package_that_another_has_imported",
+            "test_finds_it_open",
+            "test_plays_another_account",
+        }, done.stdout
+        assert ended["test_plays_another_account"].startswith("Failed: wanted the")
+        assert "4 passed" in done.stdout
+
+
+def test_a_random_order_is_repeated_by_its_seed_and_keeps_files_whole(suite):
+    """And what is one walk stays one."""
+    orders = {}
+    for order in ("", "7", "7", "8"):
+        told = suite("--collect-only", "-q", "tests", ORDER=order).stdout
+        names = tuple(line for line in told.splitlines() if "::" in line)
+        files = [name.partition("::")[0] for name in names]
+        assert len(names) == 5 and sorted(files, key=files.index) == files
+        orders.setdefault(order, set()).add(names)
+    assert len(orders["7"]) == 1 and len(orders[""] | orders["7"] | orders["8"]) > 1
+    assert "ORDER=7 repeats it" in suite("-k", "deck", ORDER="7").stdout
+    walk = [SimpleNamespace(nodeid=f"{file}::{n}") for file in workers.WALKS for n in range(20)]
+    assert workers.shuffled(walk, "7") == walk
+    assert all((ROOT / file).exists() for file in workers.WALKS)
 
 
 def test_the_quick_loop_leaves_the_slow_ones_out(suite):
@@ -141,7 +225,7 @@ def test_workers_share_their_runs_and_each_file_has_one_worker_whose_notes_arriv
     for room in ("data", "model"):
         (tmp_path / "tests" / room).mkdir()
         (tmp_path / "tests" / room / f"test_{room}.py").write_text(TOLD)
-    done = suite("-n", "2", "tests/data", "tests/model", PYTEST_XDIST_WORKER="")
+    done = suite("-n", "2", "tests/data", "tests/model")
     assert "4 passed" in done.stdout, done.stdout + done.stderr
     folder, told = re.search(r"^(.*minimal-runs-.*): (.*)$", done.stdout, re.M).groups()
     assert sorted(told.split(", ")) == ["gw0", "gw0", "gw1", "gw1"]

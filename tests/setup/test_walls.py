@@ -187,9 +187,9 @@ def test_the_front_door_names_every_room_and_every_command():
 
 IN_ANY_ORDER = """
 import os, sys, time
-before, began = dict(os.environ), time.perf_counter()
+before, began = dict(os.environ), time.process_time()  # a busy neighbour takes none of it
 import minimal
-took = time.perf_counter() - began
+took = time.process_time() - began
 assert took < 0.05, took
 assert "torch" not in sys.modules and dict(os.environ) == before
 import minimal.train                                # the module first, then the function

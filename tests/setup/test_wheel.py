@@ -49,7 +49,8 @@ def away(published, tmp_path_factory):
     (built,) = home.glob("*.whl")
     subprocess.run([*pip, "install", *offline, "--target", site, built], check=True, timeout=120)
     (site / "shared.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    (site / "sitecustomize.py").write_text(ALONE)
+    (site / "alone.py").write_text(ALONE)  # Debian's Python has a sitecustomize of its own
+    (site / "alone.pth").write_text("import alone\n")
     (home / "empty").mkdir()
     (home / "own").mkdir()
     (home / "installed").write_text(json.dumps(installed(home)))

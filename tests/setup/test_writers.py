@@ -213,6 +213,8 @@ THINGS = dict(
     link_to_pipe=link(os.mkfifo),
     link_to_nowhere=lambda at: at.symlink_to("nowhere"),
 )
+OF_ROOT = ("device", "link_to_device")  # nobody else makes a device
+EVERY_THING = [pytest.param(at, marks=pytest.mark.root if at in OF_ROOT else ()) for at in THINGS]
 INSIDE = ("folder", "link_to_folder")  # the grader puts results into a folder that is named
 
 
@@ -259,7 +261,7 @@ def skip_where_it_does_not_apply(name, thing):
         pytest.skip("the file has a fixed name, and git has it")
 
 
-@pytest.mark.parametrize("thing", THINGS)
+@pytest.mark.parametrize("thing", EVERY_THING)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_what_the_command_did_not_make_is_refused_and_left_as_it_is(
     name, thing, place, monkeypatch, capsys

@@ -12,6 +12,16 @@ from tests import warm
 sys.path.append(str(Path(__file__).parent))  # walk.py
 
 
+@pytest.fixture(autouse=True)
+def npm_packages_are_an_extra(request, monkeypatch):
+    """A test without the mark `site` finds none, wherever it runs."""
+    if not request.node.get_closest_marker("site"):
+        from slides import deck
+
+        monkeypatch.setattr(deck, "PACKAGES", deck.ROOT / "nowhere")
+        monkeypatch.setattr(deck.run, "MATHJAX", deck.ROOT / "nowhere.js")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def drawn_once():
     """The site is built four times here; the figures of its findings take a third of a build."""
@@ -48,14 +58,6 @@ def built(copies, tmp_path_factory):
     for path, copy in copies[0].items():
         (out / f"{path.stem}.html").write_text(deck.html(nbformat.read(copy, 4)), encoding="utf-8")
     return out
-
-
-@pytest.fixture(scope="session")
-def browser():
-    from slides.browser import Browser
-
-    with Browser() as one:
-        yield one
 
 
 @pytest.fixture(scope="session")

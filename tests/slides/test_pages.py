@@ -446,6 +446,7 @@ def test_one_address_gives_a_fork_its_launch_buttons(monkeypatch, home, names, a
 )
 def test_a_shared_link_shows_the_courses_picture(monkeypatch, home, image, url):
     monkeypatch.setattr(owner, "site_address", lambda: home)
+    monkeypatch.setattr(preview.doctor, "browser", lambda: "chromium")  # as where it was drawn
     made = preview.tags(
         'A "name"', "<p>What is said here is long enough to be told.</p>", "api/a.html"
     )

@@ -28,11 +28,9 @@ from minimal.tasks.core_tasks import (
 from minimal.train import Run, Trainer
 from minimal.variants import build
 from tests.tasks.toys import (
-    PUBLIC,
     TASK,
     Knows,
     constant,
-    needs_items,
     oracle,
     tokenizer,
     uniform,
@@ -101,14 +99,14 @@ def test_the_batched_and_cached_scorer_equals_the_slow_one_for_every_way_of_maki
         )
 
 
-@needs_items
+@pytest.mark.data
 @pytest.mark.parametrize("context", [96, 4096])
-def test_the_scorers_agree_on_public_items_cut_and_uncut(context):
+def test_the_scorers_agree_on_public_items_cut_and_uncut(context, data):
     model = alive(context=context)
     for task in TASKS:
-        if (PUBLIC / f"{task.file}.jsonl").exists():
+        if (data / "core" / f"{task.file}.jsonl").exists():
             task = few(task, 1)
-            items = sample(task, read_task(task, PUBLIC)[0], 20)
+            items = sample(task, read_task(task, data / "core")[0], 20)
             assert_equal_to_slow(
                 model, [question(task, items, index, tokenizer(), context) for index in range(2)]
             )
@@ -386,9 +384,9 @@ def test_a_checkpoint_may_be_named_by_its_file(checkpoint, folder, capsys):
     assert "copa" in capsys.readouterr().out and (checkpoint / "core.jsonl").is_file()
 
 
-@needs_items
-def test_a_tiny_model_answers_all_public_tasks():
-    model = build("standard", "tiny", vocab=512)
-    here = [few(task) for task in TASKS if (PUBLIC / f"{task.file}.jsonl").exists()]
-    results = evaluate(model, tokenizer(), here, PUBLIC, limit=4)
+@pytest.mark.data
+def test_a_tiny_model_answers_all_public_tasks(data):
+    model, public = build("standard", "tiny", vocab=512), data / "core"
+    here = [few(task) for task in TASKS if (public / f"{task.file}.jsonl").exists()]
+    results = evaluate(model, tokenizer(), here, public, limit=4)
     assert len(results) >= 18 and all(row["n"] == 4 for row in results)

@@ -16,7 +16,7 @@ from minimal.tasks.core_tasks import (
     read_task,
     sample,
 )
-from tests.tasks.toys import PUBLIC, TASK, needs_items, tokenizer, write_items
+from tests.tasks.toys import TASK, public_items, tokenizer, write_items
 
 
 @pytest.fixture(scope="module")
@@ -70,13 +70,11 @@ def test_the_resformer_suite_is_its_six_tasks_without_examples():
     assert set(SIX) < set(columns) and all(t.shots == 0 for t in SUITES["resformer"])
 
 
-@needs_items
+@pytest.mark.data
 @pytest.mark.parametrize("label", [t.label for t in TASKS])
-def test_sizes_and_chance_levels_are_counted_from_the_public_files(label):
+def test_sizes_and_chance_levels_are_counted_from_the_public_files(label, data):
     task = TASK[label]
-    if not (PUBLIC / f"{task.file}.jsonl").exists():
-        pytest.skip(f"the public file of {label} is not there")
-    items, _ = read_task(task, PUBLIC)
+    items, _ = read_task(task, public_items(data, task))
     assert len(items) == task.items
     options = KINDS[task.kind].options
     if label == "boolq":
@@ -169,13 +167,11 @@ def test_long_prompts_lose_tokens_from_the_left_and_say_so():
     )
 
 
-@needs_items
+@pytest.mark.data
 @pytest.mark.parametrize("label", [t.label for t in TASKS if t.kind == LM])
-def test_in_the_public_items_the_prompt_is_a_prefix_of_prompt_and_answer(label):
+def test_in_the_public_items_the_prompt_is_a_prefix_of_prompt_and_answer(label, data):
     task = TASK[label]
-    if not (PUBLIC / f"{task.file}.jsonl").exists():
-        pytest.skip(f"the public file of {label} is not there")
-    items = sample(task._replace(shots=0), read_task(task, PUBLIC)[0], 200)
+    items = sample(task._replace(shots=0), read_task(task, public_items(data, task))[0], 200)
     for index, item in enumerate(items):
         asked = question(task._replace(shots=0), items, index, tokenizer(), 10**6)
         assert (
@@ -267,6 +263,7 @@ def test_an_absent_file_and_too_few_items_say_what_to_do(tmp_path):
         sample(TASK["arc_easy"], [{}] * 100, 10)
 
 
+@pytest.mark.hub
 def test_the_public_layout_with_category_folders_is_read_by_path_and_through_datasets(
     tmp_path, folder
 ):

@@ -3,8 +3,6 @@ the score the official one?"""
 
 import copy
 import json
-import os
-import pathlib
 
 import pytest
 import torch
@@ -73,6 +71,7 @@ def read(source):
 # ---- reading ------------------------------------------------------------------------------------
 
 
+@pytest.mark.hub
 def test_a_file_a_dict_and_rows_of_datasets_give_the_same_questions(tmp_path):
     import datasets
 
@@ -174,6 +173,7 @@ def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
         squad.load(str(tmp_path / "train.json"), "train", files.Report())
 
 
+@pytest.mark.hub
 def test_a_name_that_datasets_cannot_reach_says_what_to_do():
     wanted = "no-such-squad did not come through `datasets` .*: go online once, or name the path of"
     with pytest.raises(DataError, match=wanted):
@@ -445,12 +445,10 @@ def test_v2_scores_the_answerable_and_the_unanswerable_apart():
 
 # ---- real data ----------------------------------------------------------------------------------
 
-XQUAD = pathlib.Path(os.environ.get("MINIMAL_DATA", "")) / "squad" / "xquad-en.json"
 
-
-@pytest.mark.skipif(not XQUAD.is_file(), reason="$MINIMAL_DATA/squad/xquad-en.json is absent")
-def test_an_oracle_reaches_the_ceiling_on_real_questions():
-    questions, report = read(XQUAD)
+@pytest.mark.data
+def test_an_oracle_reaches_the_ceiling_on_real_questions(data):
+    questions, report = read(data / "squad" / "xquad-en.json")
     assert len(questions) == 912 and not report.skipped
     questions = questions[:200]
     pieces = wordpiece.learn_pieces(

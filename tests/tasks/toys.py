@@ -4,9 +4,7 @@ per byte share."""
 import argparse
 import functools
 import json
-import os
 import random
-from pathlib import Path
 
 import pytest
 import torch
@@ -16,10 +14,13 @@ from minimal.data import tokenizer as tokenizers
 from minimal.tasks.core_tasks import LM, MC, TASKS
 
 TASK = {task.label: task for task in TASKS}
-PUBLIC = Path(os.environ.get("MINIMAL_DATA", ""), "core")
-needs_items = pytest.mark.skipif(
-    not (PUBLIC / "copa.jsonl").exists(), reason="needs the items of $MINIMAL_DATA/core"
-)
+
+
+def public_items(data, task):
+    """The folder of the public items, of which some are not everywhere."""
+    if not (data / "core" / f"{task.file}.jsonl").is_file():
+        pytest.skip(f"the public file of {task.label} is not there")
+    return data / "core"
 
 
 @functools.cache

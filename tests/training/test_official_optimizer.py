@@ -5,7 +5,6 @@ is compared there; here are modded-nanogpt (train_gpt_medium.py) and the run scr
 test_recipes.py compares every recipe with its formula, without anybody's code.
 """
 
-import os
 import re
 from types import SimpleNamespace
 
@@ -17,12 +16,7 @@ from minimal.training.recipes import RECIPES
 from minimal.variants import build
 from tests.model import official
 
-if not os.environ.get("MINIMAL_OFFICIAL"):
-    pytest.skip(
-        "MINIMAL_OFFICIAL is not set: name a folder with checkouts of modded-nanogpt "
-        "(KellerJordan) and Value-Residual-Learning (Zcchill) to compare with them",
-        allow_module_level=True,
-    )
+pytestmark = pytest.mark.official
 
 STEPS = 5960  # of their run
 SIZE = dict(layers=16, width=128, heads=1, vocab=256, context=128, windows="LSSSLSSSSSSLSSSL")

@@ -7,6 +7,8 @@ python -m evidence.research --repeat thirteen_rows bov 2   train a recorded row 
 On a GPU a step is one CUDA graph, and MINIMAL_COMPUTE=float32 keeps the numbers near a CPU's.
 """
 
+import importlib.util
+import re
 import sys
 import time
 
@@ -81,7 +83,18 @@ def status():
     for path in sorted(records.EVIDENCE.glob("*.json")):
         if path.stem not in (*GRIDS, "claims", "published"):
             content = records.read(path)
-            print(f"{path.stem:16}{len(content['rows']):4} rows             {content['command']}")
+            rows, command = len(content["rows"]), content["command"]
+            print(f"{path.stem:16}{rows:4} rows             {command}{a_name_of_then(command)}")
+
+
+def a_name_of_then(command):
+    """A record keeps the words that made it, and some of those modules have moved since."""
+    found = re.search(r"-m ([\w.]+)", command)
+    try:
+        here = not found or importlib.util.find_spec(found[1])
+    except ModuleNotFoundError:  # its folder is not there either
+        here = False
+    return "" if here else "  (its name then; git log has it)"
 
 
 def several_commits(rows):

@@ -166,7 +166,10 @@ def on_the_page(name):
 
 
 def drawn(name):
-    """One of the pictures, as bytes."""
+    """One of the pictures, as bytes; None before its grids are whole."""
+    if name in FINDINGS:
+        found = FINDINGS[name]()
+        return found and turning(figures.figure_bytes(found[0], "svg"))
     draw, alt = PICTURES[name]
     figures.check_alt(alt)
     made = draw()
@@ -198,12 +201,9 @@ def turning(svg):
 def main(parser, argv):
     parser.parse_args(argv)
     FIGURES.mkdir(parents=True, exist_ok=True)
-    for name in PICTURES:
-        write_whole(FIGURES / name, drawn(name))
-        print(f"drew slides/figures/{name}")
-    for name, draw in FINDINGS.items():
-        if found := draw():
-            write_whole(FIGURES / name, turning(figures.figure_bytes(found[0], "svg")))
+    for name in (*PICTURES, *FINDINGS):
+        if made := drawn(name):
+            write_whole(FIGURES / name, made)
             print(f"drew slides/figures/{name}")
 
 

@@ -14,16 +14,14 @@ import json
 import os
 import subprocess
 import sys
-import tarfile
 import tempfile
-from io import BytesIO
 
 from course import records
 from course.records import CHECKOUT
 from minimal.command import command
 from minimal.compare import ledger
 from minimal.data import results
-from minimal.data.files import digest
+from minimal.data.files import digest, unpack
 
 PLANS = ("standard", "resformer", "denseformer", "bov", "modded", "dva")
 STEPS = 6
@@ -69,7 +67,7 @@ def measured_state(commit, plans=PLANS, steps=STEPS):
     if packed.returncode:
         raise ValueError(f"wanted a commit of this checkout, got {commit}: git log lists them")
     with tempfile.TemporaryDirectory() as tree:
-        tarfile.open(fileobj=BytesIO(packed.stdout)).extractall(tree, filter="data")
+        unpack(packed.stdout, tree)
         one = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")  # as grids are recorded
         where = dict(PYTHONPATH=tree, TMPDIR=tree)
         words = [sys.executable, "-c", PROGRAM, str(steps), *plans]
