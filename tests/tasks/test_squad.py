@@ -3,6 +3,7 @@ the score the official one?"""
 
 import copy
 import json
+import os
 
 import pytest
 import torch
