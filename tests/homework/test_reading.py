@@ -137,7 +137,7 @@ for mine in learners:
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be somebody else for a moment")
+@pytest.mark.root
 def test_a_folder_that_is_closed_stops_nobody(tmp_path):
     """Its learner has a line that is no mark; the others are found."""
     import tempfile
