@@ -344,10 +344,9 @@ def skip_heads(v, v1):
     many each. Head h of the second half is head h of v1.
     """
     G, half = v.shape[2], v1.shape[2] // 2
-    out = v1.copy()
-    for h in range(half):
-        out[:, :, h] = v[:, :, h // (half // G)]
-    return out
+    lower = [v[:, :, h // (half // G)] for h in range(half)]
+    upper = [v1[:, :, half + h] for h in range(half)]
+    return np.stack(lower + upper, 2)
 
 
 unit.mistakes("""
@@ -358,15 +357,15 @@ unit.mistakes("""
   | 0, 1, 1)
     h // (half // G) => h % G
 8 | you borrowed the first half of layer 1's heads; head h borrows head h, so the upper half
-    v1.copy() => np.concatenate([v1[:, :, :half]] * 2, 2)
+    half + h => h
 8 | you put the layer's own heads last; they are the first half
-    return out => return np.roll(out, half, 2)
+    lower + upper => upper + lower
 8 | own and borrowed heads go by turns in yours; the first HALF is the layer's own
-    return out => return np.stack(np.split(out, 2, 2), 3).reshape(v1.shape)
+    lower + upper => [head for both in zip(lower, upper) for head in both]
 8 | you took the mean of own and borrowed; each head is one or the other
     => (np.repeat(v, v1.shape[2] // v.shape[2], 2) + v1) / 2
 8 | your borrowed heads are in reverse order; head h is head h of v1
-    return out => return np.concatenate([out[:, :, :half], out[:, :, : half - 1 : -1]], 2)
+    lower + upper => lower + upper[::-1]
 """)
 
 
