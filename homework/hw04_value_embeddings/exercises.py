@@ -214,23 +214,26 @@ def unet(x0, w, lambdas, skips, weights):
     At layer i, in this order: add weights[n] times the output of layer a for every skips[n] = [a,
     i]; then x = lambdas[i, 0] x + lambdas[i, 1] x0; then the block. The stream starts as x0.
     """
-    x, out = x0, []
-    for i in range(len(w)):
-        for (source, end), weight in zip(skips, weights, strict=True):
-            if end == i:
-                x = x + weight * out[source]
-        x = lambdas[i, 0] * x + lambdas[i, 1] * x0
-        x = x + np.tanh(x @ w[i])
-        out.append(x)
-    return x
+    found = np.zeros(x0.shape)
+    for b, t in np.ndindex(x0.shape[:2]):
+        x, out = x0[b, t], []
+        for i in range(len(w)):
+            for (source, end), weight in zip(skips, weights, strict=True):
+                if end == i:
+                    x = x + weight * out[source]
+            x = lambdas[i, 0] * x + lambdas[i, 1] * x0[b, t]
+            x = x + np.tanh(x @ w[i])
+            out.append(x)
+        found[b, t] = x
+    return found
 
 
 unit.mistakes(r"""
  8 | the skip comes first: it is added, and the sum is mixed with x0
-     for (source => x = lambdas[i, 0] * x + lambdas[i, 1] * x0\n    for (source
-     and: x = lambdas[i, 0] * x + lambdas[i, 1] * x0 =>
+     for (source => x = lambdas[i, 0] * x + lambdas[i, 1] * x0[b, t]\n        for (source
+     and: x = lambdas[i, 0] * x + lambdas[i, 1] * x0[b, t] =>
 12 | a skip carries what its source layer puts OUT; you carried what went in
-     x = x + np => out.append(x)\n    x = x + np
+     x = x + np => out.append(x)\n        x = x + np
      and: out.append(x) =>
 16 | the first lambda belongs to the stream x, the second to x0
      lambdas[i, 0] * x + lambdas[i, 1] => lambdas[i, 1] * x + lambdas[i, 0]
@@ -245,12 +248,12 @@ unit.mistakes(r"""
 16 | a block adds to the stream: x + tanh(x @ w[i])
      x + np.tanh => np.tanh
 12 | the lambdas come BEFORE the block
-     x = lambdas => x = x + np.tanh(x @ w[i])\n    x = lambdas
+     x = lambdas => x = x + np.tanh(x @ w[i])\n        x = lambdas
      and: x = x + np.tanh(x @ w[i]) =>
 16 | x0 has a lambda of its own, lambdas[i, 1]
      lambdas[i, 1] => lambdas[i, 0]
 12 | x0 is mixed in in every layer, not the output of the layer below
-     * x0 => * (out[-1] if out else x)
+     * x0[b, t] => * (out[-1] if out else x)
 """)
 
 
