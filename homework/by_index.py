@@ -18,6 +18,16 @@ def causal_weights(q, k):
     return softmax(scores)
 
 
+def causal_attention(q, k, v):
+    """(B,T,H,E) from q (B,T,H,D), k (B,S,G,D) and v (B,S,G,E): query head h reads key head
+    h // (H // G)."""
+    B, T, H, _ = q.shape
+    share, out = H // k.shape[2], np.zeros((B, T, H, v.shape[-1]))
+    for b, h in np.ndindex(B, H):
+        out[b, :, h] = causal_weights(q[b, :, h], k[b, :, h // share]) @ v[b, :, h // share]
+    return out
+
+
 def weights(
     q, k, causal=True, root=True, late=0, transposed=False, scale=None, after=False, seen=None
 ):

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from homework import by_index
-from homework.marking import Part, Unit, Wrong, need, normals, per_cent, refuse, slip
+from homework.by_index import causal_weights
+from homework.marking import Part, Unit, need, normals, per_cent, refuse
 
 unit = Unit(
     "hw03_kv_cache",
@@ -19,14 +19,6 @@ unit = Unit(
 )
 
 
-def by_turns(rows, q):
-    return np.tile(rows, (1, 1, q.shape[2] // rows.shape[2], 1))
-
-
-def side_by_side(rows, q):
-    return np.repeat(rows, q.shape[2] // rows.shape[2], 2)
-
-
 def plan(name):
     """Two windowed layers to one that sees everything, beginning anywhere in this order."""
 
@@ -40,118 +32,12 @@ def plan(name):
     return make
 
 
-def owned(plan, windows, anchors, first=None, paired=None, latest=None, same=None):
-    """The two lists, with one rule changed."""
-    keys, values = [], []
-    for n, window in enumerate(windows):
-        kind = [m for m in range(n + 1) if (same or np.equal)(windows[m], window)]
-        pair = paired(kind, n) if paired else kind[(len(kind) - 1) // 2 * 2]
-        anchor = max([m for m in kind if m in anchors], default=n)
-        anchor = latest(kind, n) if latest else anchor
-        value = dict(svformer=first(kind) if first else kind[0], cla=pair, anchors=anchor)
-        value["share-v2"] = pair
-        keys.append(pair if plan in ("cla", "share-k2") else n)
-        values.append(value.get(plan, n))
-    return keys, values
-
-
 @unit.exercise(
     Part("standard and SVFormer", 4, [plan("svformer"), plan("standard")]),
     Part(
         "CLA, or keys alone, or values alone", 3, [plan("cla"), plan("share-k2"), plan("share-v2")]
     ),
     Part("anchors", 3, plan("anchors")),
-    Wrong(
-        "notebook 05's table",
-        10,
-        "that is notebook 05's table, for layers that all see everything: here a layer shares only "
-        "with layers of its own window",
-        dict(kinds=False),
-    ),
-    Wrong(
-        "the layer below",
-        4,
-        "you let each layer read the values of the one below it with its window; SVFormer's layers "
-        "all read those of the first (Eq 10), here the first with their window",
-        dict(first=lambda kind: kind[max(len(kind) - 2, 0)]),
-    ),
-    Wrong(
-        "CLA shares values only",
-        3,
-        "in CLA the second layer of a pair has neither keys nor values of its own: it reads "
-        "both from the first",
-        dict(cla=("v",)),
-    ),
-    Wrong(
-        "the nearest anchor",
-        3,
-        "you took the nearest anchor of its window, even one that lies above; a layer can only "
-        "read what was computed before it",
-        dict(nearest=True),
-    ),
-    slip(
-        4,
-        "SVFormer's layers share within their window: the first layer WITH IT, not layer 0",
-        owned,
-        first=lambda kind: 0,
-    ),
-    slip(
-        3,
-        "pairs are counted among the layers of one window; you counted all layers",
-        owned,
-        paired=lambda kind, n: n - n % 2,
-    ),
-    slip(
-        3,
-        "the first and second layer with a window are a pair; yours starts with the second",
-        owned,
-        paired=lambda kind, n: kind[(len(kind) // 2 * 2) - (len(kind) % 2 == 0)],
-    ),
-    slip(
-        3,
-        "an anchor must have the layer's own window",
-        lambda plan, windows, anchors: owned(
-            plan,
-            windows,
-            anchors,
-            latest=lambda kind, n: max([m for m in range(n + 1) if m in anchors], default=n),
-        ),
-    ),
-    slip(
-        3,
-        "a layer reads the LATEST anchor below it, not the first",
-        lambda plan, windows, anchors: owned(
-            plan,
-            windows,
-            anchors,
-            latest=lambda kind, n: min([m for m in kind if m in anchors], default=n),
-        ),
-    ),
-    slip(
-        3,
-        "a layer that is no anchor reads the latest anchor below it, not the first layer",
-        lambda plan, windows, anchors: owned(
-            plan, windows, anchors, latest=lambda kind, n: n if n in anchors else kind[0]
-        ),
-    ),
-    slip(
-        3,
-        "pairs: the third layer with a window begins a new one",
-        owned,
-        paired=lambda kind, n: kind[0],
-    ),
-    slip(
-        3,
-        "pairs: every second layer keeps its own; you let each read the one before it",
-        owned,
-        paired=lambda kind, n: kind[-2] if len(kind) > 1 else n,
-    ),
-    slip(
-        10,
-        "layers share only with layers of the SAME window; a wider one does not count",
-        owned,
-        same=lambda a, b: a >= b,
-    ),
     hints=[
         "Write it for windows [512, 512, 0, 512, 0] by hand. Which layers may share at all, and "
         "whose values does each read under SVFormer?",
@@ -167,16 +53,7 @@ def owned(plan, windows, anchors, first=None, paired=None, latest=None, same=Non
     level="medium",
     minutes=17,
 )
-def owners(
-    plan,
-    windows,
-    anchors,
-    *,
-    kinds=True,
-    first=lambda kind: kind[0],
-    cla=("k", "v"),
-    nearest=False,
-):
+def owners(plan, windows, anchors):
     """Whose keys, and whose values, each layer reads, in a model that mixes windows: two lists of
     layer numbers. windows[n]: how many keys to its left layer n sees; 0 means everything.
 
@@ -189,21 +66,53 @@ def owners(
     """
     keys, values = [], []
     for n, window in enumerate(windows):
-        kind = [m for m in range(n + 1) if windows[m] == window or not kinds]
-        paired = kind[len(kind) - 1 - (len(kind) - 1) % 2]
-        made = [a for a in anchors if windows[a] == window or not kinds]
-        keys.append(paired if plan == "share-k2" or (plan == "cla" and "k" in cla) else n)
+        kind = [m for m in range(n + 1) if windows[m] == window]
+        paired = kind[::2][-1]
+        keys.append(paired if plan in ("share-k2", "cla") else n)
         if plan == "svformer":
-            values.append(first(kind))
-        elif plan == "anchors" and nearest:
-            values.append(min(made, key=lambda a: (abs(a - n), a)))
+            values.append(kind[0])
         elif plan == "anchors":
-            values.append(max(a for a in made if a <= n))
-        elif plan == "share-v2" or (plan == "cla" and "v" in cla):
-            values.append(paired)
+            values.append(max(m for m in kind if m in anchors))
         else:
-            values.append(n)
+            values.append(paired if plan in ("share-v2", "cla") else n)
     return keys, values
+
+
+unit.mistakes("""
+10 | that is notebook 05's table, for layers that all see everything: here a layer shares only with
+   | layers of its own window
+     if windows[m] == window =>
+ 4 | you let each layer read the values of the one below it with its window; SVFormer's layers all
+   | read those of the first (Eq 10), here the first with their window
+     kind[0] => kind[-2:][0]
+ 3 | in CLA the second layer of a pair has neither keys nor values of its own: it reads both from
+   | the first
+     plan in ("share-k2", "cla") => plan == "share-k2"
+ 3 | you took the nearest anchor of its window, even one that lies above; a layer can only read what
+   | was computed before it
+     max(m for m in kind if m in anchors) => min([m for m in anchors if windows[m] == window],
+   | key=lambda m: (abs(m - n), m))
+ 4 | SVFormer's layers share within their window: the first layer WITH IT, not layer 0
+     kind[0] => 0
+ 3 | pairs are counted among the layers of one window; you counted all layers
+     kind[::2][-1] => n - n % 2
+ 3 | the first and second layer with a window are a pair; yours starts with the second
+     kind[::2][-1] => [kind[0], *kind[1::2]][-1]
+ 3 | of a pair the second layer reads the first one's; in yours every layer reads its own
+     kind[::2][-1] => n
+ 3 | an anchor must have the layer's own window
+     for m in kind if m in anchors => for m in range(n + 1) if m in anchors
+ 3 | a layer reads the LATEST anchor below it, not the first
+     max(m for m in kind => min(m for m in kind
+ 3 | a layer that is no anchor reads the latest anchor below it, not the first layer
+     max(m for m in kind if m in anchors) => n if n in anchors else kind[0]
+ 3 | pairs: the third layer with a window begins a new one
+     kind[::2][-1] => kind[0]
+ 3 | pairs: every second layer keeps its own; you let each read the one before it
+     kind[::2][-1] => kind[-2:][0]
+10 | layers share only with layers of the SAME window; a wider one does not count
+     windows[m] == window => windows[m] >= window
+""")
 
 
 def model(plan, key_bits, value_bits, odd=0):
@@ -224,37 +133,6 @@ def model(plan, key_bits, value_bits, odd=0):
         )
 
     return make
-
-
-def held(
-    plan,
-    layers,
-    batch,
-    tokens,
-    heads,
-    groups,
-    width,
-    key_bits,
-    value_bits,
-    scale=16,
-    scales="each",
-    scale_at_16=False,
-    **otherwise,
-):
-    """The bytes, with one rule changed: a plan's sum, or how scales are counted."""
-
-    def stream(bits):
-        rows = batch * tokens * groups
-        more = scale if bits < 16 or scale_at_16 else 0
-        return (rows * width * bits + (rows if scales == "each" else 1) * more) // 8
-
-    rules = dict(
-        svformer=lambda L, k, v: L * k + v,
-        cla=lambda L, k, v: (L + 1) // 2 * (k + v),
-        skipv1=lambda L, k, v: L * k + v + (L - 1) * v // 2,
-        standard=lambda L, k, v: L * (k + v),
-    )
-    return (rules | otherwise)[plan](layers, stream(key_bits), stream(value_bits))
 
 
 @unit.exercise(
@@ -278,126 +156,6 @@ def held(
         4,
         lambda r: ("skipv1", r.integers(3, 20), 2, r.integers(100, 999), 12, 4, 64, 8, 4),
     ),
-    Wrong(
-        "query heads",
-        12,
-        "you counted the query heads; the cache holds key/value heads only",
-        dict(by="heads"),
-    ),
-    Wrong(
-        "bits",
-        12,
-        "you counted bits; a byte has eight of them",
-        dict(of_bits=1),
-    ),
-    Wrong(
-        "no scales",
-        12,
-        "the scales are missing: below 16 bits every row of a head keeps two bytes more",
-        dict(scale=0),
-    ),
-    Wrong(
-        "one precision",
-        8,
-        "you kept the values with the keys' bits; they have bits of their own",
-        dict(one_precision=True),
-    ),
-    Wrong(
-        "keys only",
-        12,
-        "you counted one of the two streams; keys and values are both cached",
-        dict(streams=1),
-    ),
-    Wrong(
-        "no first value",
-        4,
-        "SVFormer still keeps one value stream, that of its first layer: L + 1 streams, not L",
-        dict(kept_values=0),
-    ),
-    Wrong(
-        "skips the first layer too",
-        4,
-        "SkipV1Former's first layer is a standard layer: only the layers above it "
-        "keep half of their value heads",
-        dict(skip_from=0),
-    ),
-    slip(
-        8,
-        "at 16 bits there is no scale",
-        held,
-        scale_at_16=True,
-    ),
-    slip(
-        4,
-        "SVFormer keeps one value stream and all key streams, not half of both",
-        held,
-        svformer=lambda L, k, v: L * (k + v) // 2,
-    ),
-    slip(
-        4,
-        "with an odd number of layers, the last one of CLA keeps its own",
-        held,
-        cla=lambda L, k, v: L // 2 * (k + v),
-    ),
-    slip(
-        4,
-        "SkipV1Former's first layer keeps all its value heads; each of the OTHERS half",
-        held,
-        skipv1=lambda L, k, v: L * k + v + L * v // 2,
-    ),
-    slip(
-        4,
-        "half of the value heads above the first layer are their own, and cached",
-        held,
-        skipv1=lambda L, k, v: L * k + v,
-    ),
-    slip(
-        12,
-        "every ROW has a scale: one token in one head",
-        held,
-        scales="one",
-    ),
-    slip(
-        4,
-        "every layer has a cache of its own",
-        held,
-        standard=lambda L, k, v: k + v,
-    ),
-    slip(
-        4,
-        "SVFormer's layers keep their own keys",
-        held,
-        svformer=lambda L, k, v: k + v,
-    ),
-    slip(
-        4,
-        "SVFormer shares values, not keys",
-        held,
-        svformer=lambda L, k, v: k + L * v,
-    ),
-    slip(
-        12,
-        "groups are the key/value heads already; query heads keep nothing",
-        lambda *given: held(*given) * given[4],
-    ),
-    slip(
-        4,
-        "CLA's pairs share keys AND values",
-        held,
-        cla=lambda L, k, v: L * k + (L + 1) // 2 * v,
-    ),
-    slip(
-        12,
-        "a scale has 16 bits; two BYTES",
-        held,
-        scale=2,
-    ),
-    slip(
-        4,
-        "SkipV1Former keeps all keys",
-        held,
-        skipv1=lambda L, k, v: L * k // 2 + v + (L - 1) * v // 2,
-    ),
     hints=[
         "A row of one head is D numbers of so many bits, and below 16 bits a scale of 16 more. How "
         "many rows has a stream, and how many streams of keys, and of values, does each plan keep?",
@@ -416,25 +174,7 @@ def held(
     level="medium",
     minutes=19,
 )
-def cache_bytes(
-    plan,
-    layers,
-    batch,
-    tokens,
-    heads,
-    groups,
-    width,
-    key_bits,
-    value_bits,
-    *,
-    by="groups",
-    of_bits=8,
-    scale=16,
-    one_precision=False,
-    streams=2,
-    kept_values=1,
-    skip_from=1,
-):
+def cache_bytes(plan, layers, batch, tokens, heads, groups, width, key_bits, value_bits):
     """Bytes that the cache must hold (a whole number) after `tokens` tokens of `batch` sequences.
 
     heads: query heads, groups: key/value heads, width: of one head. A number of the keys has
@@ -444,20 +184,65 @@ def cache_bytes(
     """
 
     def stream(bits):
-        row = width * bits + (scale if bits < 16 else 0)
-        return batch * tokens * (groups if by == "groups" else heads) * row // of_bits
+        row = width * bits + (16 if bits < 16 else 0)
+        return batch * tokens * groups * row // 8
 
-    one_key, one = stream(key_bits), stream(key_bits if one_precision else value_bits)
-    keys = values = 0
+    key, value, total = stream(key_bits), stream(value_bits), 0
     for n in range(layers):
-        keys += 0 if plan == "cla" and n % 2 else one_key
         if plan == "svformer":
-            values += one * kept_values if n == 0 else 0
+            total += key + (0 if n else value)
+        elif plan == "cla":
+            total += 0 if n % 2 else key + value
         elif plan == "skipv1":
-            values += one // 2 if n >= skip_from else one
+            total += key + (value // 2 if n else value)
         else:
-            values += 0 if plan == "cla" and n % 2 else one
-    return keys + values if streams == 2 else keys
+            total += key + value
+    return total
+
+
+unit.mistakes("""
+12 | you counted the query heads; the cache holds key/value heads only
+     tokens * groups => tokens * heads
+12 | you counted bits; a byte has eight of them
+     row // 8 => row
+12 | the scales are missing: below 16 bits every row of a head keeps two bytes more
+     + (16 if bits < 16 else 0) =>
+ 8 | you kept the values with the keys' bits; they have bits of their own
+     stream(value_bits) => stream(key_bits)
+12 | you counted one of the two streams; keys and values are both cached
+     stream(value_bits) => 0
+ 4 | SVFormer still keeps one value stream, that of its first layer: L + 1 streams, not L
+     (0 if n else value) => 0
+ 4 | SkipV1Former's first layer is a standard layer: only the layers above it keep half of their
+   | value heads
+     (value // 2 if n else value) => value // 2
+ 8 | at 16 bits there is no scale
+     (16 if bits < 16 else 0) => 16
+ 4 | SVFormer keeps one value stream and all key streams, not half of both
+     key + (0 if n else value) => (key + value) // 2
+ 4 | with an odd number of layers, the last one of CLA keeps its own
+     0 if n % 2 else key + value => key + value if n % 2 else 0
+ 4 | SkipV1Former's first layer keeps all its value heads; each of the OTHERS half
+     (value // 2 if n else value) => (value // 2 if n else value + value // 2)
+ 4 | half of the value heads above the first layer are their own, and cached
+     (value // 2 if n else value) => (0 if n else value)
+12 | every ROW has a scale: one token in one head
+     row // 8 => width * bits // 8 + (2 if bits < 16 else 0)
+ 4 | every layer has a cache of its own
+     total += key + value => total = key + value
+ 4 | SVFormer's layers keep their own keys
+     key + (0 if n else value) => 0 if n else key + value
+ 4 | SVFormer shares values, not keys
+     key + (0 if n else value) => value + (0 if n else key)
+12 | groups are the key/value heads already; query heads keep nothing
+     return total => return total * heads
+ 4 | CLA's pairs share keys AND values
+     0 if n % 2 else key + value => key if n % 2 else key + value
+12 | a scale has 16 bits; two BYTES
+     (16 if bits => (2 if bits
+ 4 | SkipV1Former keeps all keys
+     key + (value // 2 => key // 2 + (value // 2
+""")
 
 
 def heads(T, S, H, G, K):
@@ -467,66 +252,6 @@ def heads(T, S, H, G, K):
 @unit.exercise(
     Part("more value heads than key heads", 7, heads(5, 5, 6, 2, 3)),
     Part("one key head for all, and a cache", 5, heads(3, 7, 4, 1, 2)),
-    Wrong(
-        "values grouped as the keys",
-        12,
-        "you gave the values the groups of the keys; there are more value heads, so fewer query "
-        "heads share one",
-        dict(as_keys=True),
-    ),
-    Wrong(
-        "by turns",
-        12,
-        "your query heads take the key heads by turns (0, 1, 2, 0, 1, 2); neighbours share one "
-        "(0, 0, 1, 1, 2, 2)",
-        dict(turns=True),
-    ),
-    Wrong("no mask", 12, "your queries also see the keys after them", dict(causal=False)),
-    Wrong(
-        "no root",
-        12,
-        "your scores are not divided by the square root of the head width: see notebook 01, 'why "
-        "the root'",
-        dict(root=False),
-    ),
-    Wrong(
-        "mask from the left",
-        5,
-        "with fewer queries than keys, the queries are the LAST positions: query t sees "
-        "keys up to t + S - T",
-        dict(corner=True),
-    ),
-    slip(
-        7,
-        "your KEY heads go by turns; neighbours share one: repeat_interleave",
-        lambda q, k, v: by_index.attention(q, by_turns(k, q), side_by_side(v, q)),
-    ),
-    slip(
-        12,
-        "your VALUE heads go by turns; neighbours share one: repeat_interleave",
-        lambda q, k, v: by_index.attention(q, side_by_side(k, q), by_turns(v, q)),
-    ),
-    slip(
-        12,
-        "you divided the scores by D; wanted its root",
-        lambda q, k, v: by_index.attention(
-            q, side_by_side(k, q), side_by_side(v, q), scale=float(q.shape[-1])
-        ),
-    ),
-    slip(
-        12,
-        "you divided by the root of the values' width; wanted that of the keys, D",
-        lambda q, k, v: by_index.attention(
-            q, side_by_side(k, q), side_by_side(v, q), scale=v.shape[-1] ** 0.5
-        ),
-    ),
-    slip(
-        12,
-        "your softmax runs over the queries; the weights of every QUERY sum to 1",
-        lambda q, k, v: by_index.attention(
-            q, side_by_side(k, q), side_by_side(v, q), transposed=True
-        ),
-    ),
     hints=[
         "Give every query head its key head and its value head, then it is ordinary attention: "
         "repeat_interleave, not repeat.",
@@ -542,22 +267,50 @@ def heads(T, S, H, G, K):
     level="medium",
     minutes=14,
 )
-def grouped_attention(q, k, v, *, turns=False, as_keys=False, causal=True, root=True, corner=False):
+def grouped_attention(q, k, v):
     """Causal attention with fewer key heads than query heads, and another number of value heads: q
     (B,T,H,D), k (B,S,G,D), v (B,S,K,E) -> (B,T,H,E).
 
     H // G neighbouring query heads read the same key head, H // K the same value head. The T
     queries are the last T of S positions.
     """
-    late, H, G = q.shape[1] - k.shape[1] if corner else 0, q.shape[2], k.shape[2]
+    B, T, H, D = q.shape
+    out = np.zeros((B, T, H, v.shape[3]))
+    for b, h in np.ndindex(B, H):
+        keys = k[b, :, h * k.shape[2] // H]
+        values = v[b, :, h * v.shape[2] // H]
+        out[b, :, h] = causal_weights(q[b, :, h], keys) @ values
+    return out
 
-    def for_each_query_head(rows, groups):
-        reads = [h % groups if turns else h // (H // groups) for h in range(H)]
-        return rows[:, :, reads]
 
-    k = for_each_query_head(k, G)
-    v = for_each_query_head(v, G if as_keys else v.shape[2])
-    return by_index.attention(q, k, v, causal=causal, root=root, late=late)
+unit.mistakes("""
+in: causal_weights
+12 | you gave the values the groups of the keys; there are more value heads, so fewer query heads
+   | share one
+     h * v.shape[2] // H => h * k.shape[2] // H
+12 | your query heads take the key heads by turns (0, 1, 2, 0, 1, 2); neighbours share one (0, 0, 1,
+   | 1, 2, 2)
+     h * k.shape[2] // H => h % k.shape[2]
+     and: h * v.shape[2] // H => h % v.shape[2]
+12 | your queries also see the keys after them
+     scores[t, t + S - T + 1 :] = -np.inf => pass
+12 | your scores are not divided by the square root of the head width: see notebook 01, 'why the
+   | root'
+     / np.sqrt(D) =>
+ 5 | with fewer queries than keys, the queries are the LAST positions: query t sees keys up to t + S
+   | - T
+     t + S - T + 1 => t + 1
+ 7 | your KEY heads go by turns; neighbours share one: repeat_interleave
+     h * k.shape[2] // H => h % k.shape[2]
+12 | your VALUE heads go by turns; neighbours share one: repeat_interleave
+     h * v.shape[2] // H => h % v.shape[2]
+12 | you divided the scores by D; wanted its root
+     np.sqrt(D) => D
+12 | you divided by the root of the values' width; wanted that of the keys, D
+     q[b, :, h], keys => q[b, :, h] * np.sqrt(D / v.shape[3]), keys
+12 | your softmax runs over the queries; the weights of every QUERY sum to 1
+     softmax(scores) => softmax(scores, 0)
+""")
 
 
 @unit.exercise(
@@ -569,49 +322,6 @@ def grouped_attention(q, k, v, *, turns=False, as_keys=False, causal=True, root=
             lambda r: normals(r, (2, 5, 3, 3), (2, 5, 12, 3)),
             lambda r: normals(r, (2, 5, 2, 3), (2, 5, 12, 3)),
         ],
-    ),
-    Wrong(
-        "notebook 05's line",
-        8,
-        "that is notebook 05's line, which borrows as many heads as are missing: here each of the "
-        "layer's own heads serves several, and only the upper half is borrowed",
-        dict(missing=True),
-    ),
-    Wrong(
-        "by turns",
-        8,
-        "the heads of the lower half take the layer's own by turns (0, 1, 0, 1); neighbours share "
-        "one (0, 0, 1, 1)",
-        dict(turns=True),
-    ),
-    Wrong(
-        "the first heads of V1",
-        8,
-        "you borrowed the first half of layer 1's heads; head h borrows head h, so the upper half",
-        dict(borrow=0),
-    ),
-    Wrong(
-        "own heads last",
-        8,
-        "you put the layer's own heads last; they are the first half",
-        dict(own_first=False),
-    ),
-    slip(
-        8,
-        "own and borrowed heads go by turns in yours; the first HALF is the layer's own",
-        lambda v, v1: np.stack(np.split(skip_heads(v, v1), 2, 2), 3).reshape(v1.shape),
-    ),
-    slip(
-        8,
-        "you took the mean of own and borrowed; each head is one or the other",
-        lambda v, v1: (np.repeat(v, v1.shape[2] // v.shape[2], 2) + v1) / 2,
-    ),
-    slip(
-        8,
-        "your borrowed heads are in reverse order; head h is head h of v1",
-        lambda v, v1: np.concatenate(
-            [skip_heads(v, v1)[:, :, : v1.shape[2] // 2], v1[:, :, : v1.shape[2] // 2 - 1 : -1]], 2
-        ),
     ),
     hints=[
         "With 8 heads and 2 of its own: heads 0 and 1 read head 0 of v, heads 2 and 3 read head 1, "
@@ -626,23 +336,37 @@ def grouped_attention(q, k, v, *, turns=False, as_keys=False, causal=True, root=
     level="medium",
     minutes=10,
 )
-def skip_heads(v, v1, *, borrow=1, own_first=True, turns=False, missing=False):
+def skip_heads(v, v1):
     """SkipV1Former's values with fewer heads of its own: v (B,T,G,D) of this layer, v1 (B,T,H,D) of
     the first -> (B,T,H,D).
 
     The first half of the H heads is the layer's own: neighbouring heads share one of the G, equally
     many each. Head h of the second half is head h of v1.
     """
-    G, H = v.shape[2], v1.shape[2]
-    if missing:
-        return np.concatenate([v, v1[:, :, G:]], 2)
-    half, out = H // 2, np.zeros(v1.shape)
-    for h in range(H):
-        if (h < half) == own_first:
-            out[:, :, h] = v[:, :, h % half % G if turns else h % half // (half // G)]
-        else:
-            out[:, :, h] = v1[:, :, h % half + half * borrow]
-    return out
+    G, half = v.shape[2], v1.shape[2] // 2
+    lower = [v[:, :, h // (half // G)] for h in range(half)]
+    upper = [v1[:, :, half + h] for h in range(half)]
+    return np.stack(lower + upper, 2)
+
+
+unit.mistakes("""
+8 | that is notebook 05's line, which borrows as many heads as are missing: here each of the layer's
+  | own heads serves several, and only the upper half is borrowed
+    => np.concatenate([v, v1[:, :, v.shape[2] :]], 2)
+8 | the heads of the lower half take the layer's own by turns (0, 1, 0, 1); neighbours share one (0,
+  | 0, 1, 1)
+    h // (half // G) => h % G
+8 | you borrowed the first half of layer 1's heads; head h borrows head h, so the upper half
+    half + h => h
+8 | you put the layer's own heads last; they are the first half
+    lower + upper => upper + lower
+8 | own and borrowed heads go by turns in yours; the first HALF is the layer's own
+    lower + upper => [head for both in zip(lower, upper) for head in both]
+8 | you took the mean of own and borrowed; each head is one or the other
+    => (np.repeat(v, v1.shape[2] // v.shape[2], 2) + v1) / 2
+8 | your borrowed heads are in reverse order; head h is head h of v1
+    lower + upper => lower + upper[::-1]
+""")
 
 
 def stack(L, S=None):
@@ -656,87 +380,14 @@ def stack(L, S=None):
     return make
 
 
-def one_head(q, k, v, **how):
-    return by_index.attention(q[:, :, None], k[:, :, None], v[:, :, None], **how)[:, :, 0]
-
-
-def layered(x, wq, wk, wv, wo, values=None, mixed=False, **how):
-    """The stack, with one step done otherwise."""
-    v = x @ wv
-    for n in range(len(wq)):
-        given = values(v, x) if values else v
-        heard = one_head(x @ wq[n], x @ wk[n], given, **how)
-        v = heard if mixed else v
-        x = x + heard @ wo[n]
-    return x
+def heard(q, k, v):
+    """Causal attention with one head: q (B,T,C), k and v (B,S,C) -> (B,T,C)."""
+    return np.stack([causal_weights(a, b) @ c for a, b, c in zip(q, k, v, strict=True)])
 
 
 @unit.exercise(
     Part("one layer", 4, stack(1)),
     Part("several layers", 8, stack(3)),
-    Wrong(
-        "shares W_V, not V",
-        8,
-        "you shared the matrix W_V and applied it to each layer's stream; SVFormer shares "
-        "the values themselves, computed once from the input",
-        dict(fresh=True),
-    ),
-    Wrong(
-        "no residual",
-        12,
-        "the layer's output is added to its input, not put in its place",
-        dict(residual=0),
-    ),
-    Wrong("no mask", 12, "your queries also see the keys after them", dict(causal=False)),
-    slip(
-        12,
-        "your scores are not divided by sqrt(C)",
-        lambda x, wq, wk, wv, wo: svformer(x, wq * np.sqrt(x.shape[-1]), wk, wv, wo),
-    ),
-    slip(
-        12,
-        "your softmax runs over the queries; the weights of a query sum to 1",
-        layered,
-        transposed=True,
-    ),
-    slip(
-        12,
-        "values are V_1 alone, without the stream",
-        lambda x, wq, wk, wv, wo: layered(x, wq, wk, wv, wo, values=lambda v, x: v + x),
-    ),
-    slip(
-        12,
-        "queries and keys have changed places",
-        lambda x, wq, wk, wv, wo: svformer(x, wk, wq, wv, wo),
-    ),
-    slip(
-        8,
-        "V_1 stays as it is: every layer weighs the same values, not those that the last one mixed",
-        layered,
-        mixed=True,
-    ),
-    slip(
-        12,
-        "x stands before its matrix: x @ wq[n], without a transpose",
-        lambda x, wq, wk, wv, wo: svformer(x, wq.swapaxes(1, 2), wk.swapaxes(1, 2), wv, wo),
-    ),
-    slip(
-        8,
-        "every layer has a map of its own, from its own stream",
-        lambda x, wq, wk, wv, wo: svformer(
-            x, np.stack([wq[0]] * len(wq)), np.stack([wk[0]] * len(wk)), wv, wo
-        ),
-    ),
-    slip(
-        8,
-        "a layer adds to the stream that the layer below left, not to the input",
-        lambda x, wq, wk, wv, wo: svformer(x, wq[-1:], wk[-1:], wv, wo[-1:]),
-    ),
-    slip(
-        12,
-        "wo stands behind the mixed values as it is: no transpose",
-        lambda x, wq, wk, wv, wo: svformer(x, wq, wk, wv, wo.swapaxes(1, 2)),
-    ),
     hints=[
         "Compute v = x @ wv once, before the loop over layers.",
         "In the loop: q = x @ wq[n], k = x @ wk[n], causal weights, x = x + weights @ v @ wo[n].",
@@ -749,7 +400,7 @@ def layered(x, wq, wk, wv, wo, values=None, mixed=False, **how):
     level="medium",
     minutes=16,
 )
-def svformer(x, wq, wk, wv, wo, *, fresh=False, residual=1, causal=True):
+def svformer(x, wq, wk, wv, wo):
     """A stack of SVFormer's attention layers, one head each, no norms, no MLP: x (B,T,C) ->
     (B,T,C).
 
@@ -759,86 +410,44 @@ def svformer(x, wq, wk, wv, wo, *, fresh=False, residual=1, causal=True):
     """
     v = x @ wv
     for n in range(len(wq)):
-        x = (
-            residual * x
-            + one_head(x @ wq[n], x @ wk[n], x @ wv if fresh else v, causal=causal) @ wo[n]
-        )
+        q, k = x @ wq[n], x @ wk[n]
+        x = x + heard(q, k, v) @ wo[n]
     return x
 
 
-def one_step(x, keys, value, wq, wk, wv, wo, residual=1, first=False, front=""):
-    """A step, with one thing done otherwise."""
-
-    def append(old, new, turned):
-        return np.concatenate([new, old] if turned else [old, new], 1)
-
-    x0, grown, value = x, [], append(value, x @ wv, front == "v")
-    for n in range(len(wq)):
-        grown.append(append(keys[n], (x0 if first else x) @ wk[n], front == "k"))
-        x = residual * x + one_head(x @ wq[n], grown[-1], value) @ wo[n]
-    return x, np.stack(grown), value
+unit.mistakes(r"""
+in: heard, causal_weights
+ 8 | you shared the matrix W_V and applied it to each layer's stream; SVFormer shares the values
+   | themselves, computed once from the input
+     heard(q, k, v) => heard(q, k, x @ wv)
+12 | the layer's output is added to its input, not put in its place
+     x + heard => heard
+12 | your queries also see the keys after them
+     scores[t, t + S - T + 1 :] = -np.inf => pass
+12 | your scores are not divided by sqrt(C)
+     / np.sqrt(D) =>
+12 | your softmax runs over the queries; the weights of a query sum to 1
+     softmax(scores) => softmax(scores, 0)
+12 | values are V_1 alone, without the stream
+     heard(q, k, v) => heard(q, k, v + x)
+12 | queries and keys have changed places
+     q, k = x => k, q = x
+ 8 | V_1 stays as it is: every layer weighs the same values, not those that the last one mixed
+     x = x + heard(q, k, v) => v = heard(q, k, v)\n    x = x + v
+12 | x stands before its matrix: x @ wq[n], without a transpose
+     x @ wq[n], x @ wk[n] => x @ wq[n].T, x @ wk[n].T
+ 8 | every layer has a map of its own, from its own stream
+     x @ wq[n], x @ wk[n] => x @ wq[0], x @ wk[0]
+ 8 | a layer adds to the stream that the layer below left, not to the input
+     range(len(wq)) => range(len(wq) - 1, len(wq))
+12 | wo stands behind the mixed values as it is: no transpose
+     wo[n] => wo[n].T
+""")
 
 
 @unit.exercise(
     Part("the first token, from an empty cache", 4, stack(3, S=0)),
     Part("a later token", 8, stack(3, S=4)),
-    Wrong(
-        "new rows in front",
-        8,
-        "you put the new row in front of the cached ones; it belongs behind them",
-        dict(front=True),
-    ),
-    Wrong(
-        "the new token does not see itself",
-        12,
-        "the new token must also see itself: append first, then attend",
-        dict(blind=True),
-    ),
-    Wrong(
-        "a value for every layer",
-        12,
-        "each of your layers makes the new value from its own stream; V_1's row is made once, "
-        "from the input of the first layer",
-        dict(fresh=True),
-    ),
-    Wrong(
-        "values from a deep layer",
-        12,
-        "the value row you cached comes from a deeper layer's stream; V_1 is "
-        "computed from the input of the first layer",
-        dict(deep=True),
-    ),
-    slip(
-        12,
-        "the layer's output is added to its input, not put in its place",
-        one_step,
-        residual=0,
-    ),
-    slip(
-        8,
-        "your scores are not divided by sqrt(C)",
-        lambda x, keys, value, wq, wk, wv, wo: one_step(
-            x, keys, value, wq * np.sqrt(x.shape[-1]), wk, wv, wo
-        ),
-    ),
-    slip(
-        12,
-        "every layer's key comes from its own stream, not from the input of the first",
-        one_step,
-        first=True,
-    ),
-    slip(
-        8,
-        "the new value row belongs behind the cached ones",
-        one_step,
-        front="v",
-    ),
-    slip(
-        8,
-        "the new key rows belong behind the cached ones",
-        one_step,
-        front="k",
-    ),
     hints=[
         "The value row is made once, from the input x of the first layer, and appended to `value` "
         "before the loop.",
@@ -855,28 +464,46 @@ def one_step(x, keys, value, wq, wk, wv, wo, residual=1, first=False, front=""):
     level="medium",
     minutes=15,
 )
-def svformer_step(
-    x, keys, value, wq, wk, wv, wo, *, front=False, blind=False, deep=False, fresh=False
-):
+def svformer_step(x, keys, value, wq, wk, wv, wo):
     """One decode step of `svformer`: x (B,1,C), keys (L,B,S,C), value (B,S,C) -> the three, with S
     + 1 positions kept.
 
     The cache is L key streams and ONE value stream; S may be 0. Token by token it must equal
     `svformer` on the whole.
     """
-
-    def append(old, new):
-        return np.concatenate([new, old] if front else [old, new], 1)
-
-    row, grown, past = x @ wv, [], value
-    value = append(value, row)
+    grown, value = [], np.concatenate([value, x @ wv], 1)
     for n in range(len(wq)):
-        grown.append(append(keys[n], x @ wk[n]))
-        value = append(past, x @ wv) if fresh else value
-        seen_k, seen_v = (keys[n], past) if blind else (grown[-1], value)
-        if seen_k.shape[1]:
-            x = x + one_head(x @ wq[n], seen_k, seen_v) @ wo[n]
-    return x, np.stack(grown), append(past, x @ wv) if deep else value
+        grown.append(np.concatenate([keys[n], x @ wk[n]], 1))
+        x = x + heard(x @ wq[n], grown[n], value) @ wo[n]
+    return x, np.stack(grown), value
+
+
+unit.mistakes(r"""
+in: heard, causal_weights
+ 8 | you put the new row in front of the cached ones; it belongs behind them
+     [value, x @ wv] => [x @ wv, value]
+     and: [keys[n], x @ wk[n]] => [x @ wk[n], keys[n]]
+12 | the new token must also see itself: append first, then attend
+     x = x + heard(x @ wq[n], grown[n], value) @ wo[n] => if keys.shape[2]:\n        x = x +
+   | heard(x @ wq[n], keys[n], value[:, :-1]) @ wo[n]
+12 | each of your layers makes the new value from its own stream; V_1's row is made once, from the
+   | input of the first layer
+     grown.append( => value[:, -1:] = x @ wv\n    grown.append(
+12 | the value row you cached comes from a deeper layer's stream; V_1 is computed from the input of
+   | the first layer
+     return x => value[:, -1:] = x @ wv\nreturn x
+12 | the layer's output is added to its input, not put in its place
+     x + heard => heard
+ 8 | your scores are not divided by sqrt(C)
+     / np.sqrt(D) =>
+12 | every layer's key comes from its own stream, not from the input of the first
+     grown, value = [] => first, grown, value = x, []
+     and: x @ wk[n] => first @ wk[n]
+ 8 | the new value row belongs behind the cached ones
+     [value, x @ wv] => [x @ wv, value]
+ 8 | the new key rows belong behind the cached ones
+     [keys[n], x @ wk[n]] => [x @ wk[n], keys[n]]
+""")
 
 
 def curves(cross):
@@ -910,53 +537,6 @@ def touching(r):
 @unit.exercise(
     Part("noisy curves", 5, [curves(True), curves(True), curves(True), touching]),
     Part("never overtaken, or once", 3, [curves(False), smooth, curves(False)]),
-    Wrong(
-        "no smoothing",
-        8,
-        "you read the raw difference; it is noisy: average it over the window first",
-        dict(smooth=False),
-    ),
-    Wrong(
-        "the first average that is not negative",
-        8,
-        "you took the first average that is not negative; the method "
-        "must have been ahead (negative) just before",
-        dict(before=False),
-    ),
-    Wrong(
-        "baseline minus method",
-        8,
-        "your difference has the wrong sign: relative loss is method minus baseline",
-        dict(sign=-1),
-    ),
-    Wrong(
-        "above, not at", 5, "m[k] = 0 counts: the method is no longer ahead there", dict(least=1e-9)
-    ),
-    Wrong(
-        "the last crossing",
-        5,
-        "the curves cross more than once; wanted is the first crossing",
-        dict(which=-1),
-    ),
-    Wrong(
-        "counted from the window's end",
-        8,
-        "your step is the end of the averaging window; the k-th average covers "
-        "steps k to k + window - 1 and is called k",
-        dict(end=True),
-    ),
-    slip(
-        3,
-        "where it is never overtaken the answer is -1",
-        lambda *given: max(critical_point(*given), 0),
-    ),
-    slip(
-        8,
-        "k is the FIRST step of its window, not the middle",
-        lambda *given: (
-            critical_point(*given) + (given[2] // 2 if critical_point(*given) >= 0 else 0)
-        ),
-    ),
     hints=[
         "m[k] is the mean of (method - baseline)[k : k + window]; there are N - window + 1 of "
         "them (unfold).",
@@ -971,9 +551,7 @@ def touching(r):
     level="medium",
     minutes=10,
 )
-def critical_point(
-    method, baseline, window, *, smooth=True, sign=1, end=False, before=True, least=0.0, which=0
-):
+def critical_point(method, baseline, window):
     """The step (a whole number) at which the baseline overtakes the method, from two loss curves
     (N,); -1 if never.
 
@@ -981,11 +559,32 @@ def critical_point(
     Return the smallest k >= 1 with m[k - 1] < 0 and m[k] >= 0. (ResFormer paper, Fig 11: SVFormer
     is ahead early in training.)
     """
-    width = window if smooth else 1
-    gap = sign * (method - baseline)
-    m = [sum(gap[k : k + width]) / width for k in range(len(gap) - width + 1)]
-    turns = [k for k in range(1, len(m)) if m[k] >= least and (m[k - 1] < 0 or not before)]
-    return turns[which] + (width - 1 if end else 0) if turns else -1
+    gap = method - baseline
+    m = [sum(gap[k : k + window]) / window for k in range(len(gap) - window + 1)]
+    turns = [k for k in range(1, len(m)) if m[k - 1] < 0 <= m[k]]
+    return turns[0] if turns else -1
+
+
+unit.mistakes("""
+8 | you read the raw difference; it is noisy: average it over the window first
+    gap = method - baseline => gap, window = method - baseline, 1
+8 | you took the first average that is not negative; the method must have been ahead (negative) just
+  | before
+    m[k - 1] < 0 <= m[k] => 0 <= m[k]
+8 | your difference has the wrong sign: relative loss is method minus baseline
+    method - baseline => baseline - method
+5 | m[k] = 0 counts: the method is no longer ahead there
+    < 0 <= m[k] => < 0 < m[k]
+5 | the curves cross more than once; wanted is the first crossing
+    turns[0] => turns[-1]
+8 | your step is the end of the averaging window; the k-th average covers steps k to k + window - 1
+  | and is called k
+    turns[0] => turns[0] + window - 1
+3 | where it is never overtaken the answer is -1
+    else -1 => else 0
+8 | k is the FIRST step of its window, not the middle
+    turns[0] => turns[0] + window // 2
+""")
 
 
 def saved(windows, tokens):
@@ -1036,28 +635,6 @@ def near(which, value, why, within=5):
             within=2,
         ),
     ),
-    Wrong("fractions", 8, "per cent, not a fraction", returns=lambda: (0.375, 0.337, 0.04)),
-    Wrong(
-        "one stream of values",
-        3,
-        "more than 5 points from the count",
-        returns=lambda: (47.9, 33.7, 4.0),
-    ),
-    Wrong(
-        "half, always", 8, "more than 5 points from the count", returns=lambda: (50.0, 50.0, 50.0)
-    ),
-    Wrong(
-        "as with full context",
-        5,
-        "more than 5 points from the count",
-        returns=lambda: (37.5, 45.8, 45.8),
-    ),
-    Wrong(
-        "what stays, not what is saved",
-        8,
-        "more than 5 points from the count",
-        returns=lambda: (62.5, 66.3, 96.0),
-    ),
     hints=[
         "Write the numbers down before you compute anything; then let `windowed_bytes` below "
         "correct you.",
@@ -1086,6 +663,19 @@ def predict_savings():
     )
 
 
+unit.mistakes("""
+8 | per cent, not a fraction
+    => (0.375, 0.337, 0.04)
+3 | more than 5 points from the count
+    => (47.9, 33.7, 4.0)
+8 | more than 5 points from the count
+    => (50.0, 50.0, 50.0)
+    => (62.5, 66.3, 96.0)
+5 | more than 5 points from the count
+    => (37.5, 45.8, 45.8)
+""")
+
+
 TRUE = {
     1: "row - col may be 0, 1, …, N, and 0 is the query itself",
     2: "with N keys or fewer nothing has been overwritten",
@@ -1107,7 +697,7 @@ def ring_fails(answer):
     )
 
     def out(last):
-        return by_index.weights(q[None], k[-last:], causal=False)[0] @ v[-last:]
+        return causal_weights(q[None], k[-last:])[0] @ v[-last:]
 
     refuse(
         np.abs(out(int(N)) - out(int(N) + 1)).max() < 0.01,
@@ -1118,36 +708,6 @@ def ring_fails(answer):
 
 @unit.exercise(
     Part("the sentence, and a case", 8, None, ring_fails),
-    Wrong(
-        "the mask's own sentence",
-        8,
-        "sentence 1 is true",
-        returns=lambda: (1, np.array([4.0]), np.array([[4.0], [0.0], [0.0]]), np.eye(3), 2),
-    ),
-    Wrong(
-        "the order of the keys",
-        8,
-        "sentence 4 is true",
-        returns=lambda: (4, np.array([4.0]), np.array([[4.0], [0.0], [0.0]]), np.eye(3), 2),
-    ),
-    Wrong(
-        "too short",
-        8,
-        "your sequence is not longer than N",
-        returns=lambda: (3, np.ones(2), np.ones((3, 2)), np.eye(3), 3),
-    ),
-    Wrong(
-        "equal values",
-        8,
-        "both rings give the same output",
-        returns=lambda: (3, np.ones(2), np.eye(6)[:, :2], np.ones((6, 2)), 3),
-    ),
-    Wrong(
-        "a key nobody looks at",
-        8,
-        "both rings give the same output",
-        returns=lambda: (3, np.array([9.0]), np.array([[0.0], [0.0], [9.0], [9.0]]), np.eye(4), 3),
-    ),
     hints=[
         "The mask lets row - col be 0, 1, …, N. Count them.",
         "Test each sentence on three keys and N = 2.",
@@ -1173,6 +733,19 @@ def ring_counter_example():
     return 3, np.array([4.0]), np.array([[4.0], [0.0], [0.0]]), np.eye(3), 2
 
 
+unit.mistakes("""
+8 | sentence 1 is true
+    => (1, np.array([4.0]), np.array([[4.0], [0.0], [0.0]]), np.eye(3), 2)
+8 | sentence 4 is true
+    => (4, np.array([4.0]), np.array([[4.0], [0.0], [0.0]]), np.eye(3), 2)
+8 | your sequence is not longer than N
+    => (3, np.ones(2), np.ones((3, 2)), np.eye(3), 3)
+8 | both rings give the same output
+    => (3, np.ones(2), np.eye(6)[:, :2], np.ones((6, 2)), 3)
+    => (3, np.array([9.0]), np.array([[0.0], [0.0], [9.0], [9.0]]), np.eye(4), 3)
+""")
+
+
 OWN = [0, 1, 2, 3, 4, 5]
 
 
@@ -1186,31 +759,6 @@ def windowed(keys=OWN, values=OWN):
     return make
 
 
-def rows_kept(
-    key_owners,
-    value_owners,
-    windows,
-    batch,
-    tokens,
-    groups,
-    width,
-    size,
-    keep=None,
-    gather=max,
-    streams=2,
-    joined=False,
-):
-    """The bytes, with one rule changed."""
-    needs = [keep(w, tokens) if keep else min(tokens, w + 1) if w else tokens for w in windows]
-    rows, lists = 0, [list(key_owners), list(value_owners)][:streams]
-    if joined:
-        lists, needs = [lists[0] + lists[1]], needs * 2
-    for reads in lists:
-        for owner in set(reads):
-            rows += gather([need for need, read in zip(needs, reads, strict=True) if read == owner])
-    return rows * batch * groups * width * size
-
-
 @unit.exercise(
     Part("every layer its own", 4, windowed()),
     Part(
@@ -1221,81 +769,6 @@ def rows_kept(
             windowed(keys=[0, 0, 0, 3, 4, 4]),
             windowed([0, 0, 2, 2, 4, 4], [0, 0, 0, 0, 4, 4]),
         ],
-    ),
-    Wrong(
-        "N entries",
-        10,
-        "a window of N keys to the left keeps N + 1 rows, itself included",
-        dict(itself=0),
-    ),
-    Wrong(
-        "the largest number",
-        6,
-        "a window of 0 means all: it is the widest of its readers, not the narrowest",
-        dict(widest="number"),
-    ),
-    Wrong(
-        "the owner's window",
-        6,
-        "a shared stream must last as long as its widest reader looks back, not as its owner does",
-        dict(widest=False),
-    ),
-    Wrong(
-        "ignores sharing",
-        6,
-        "you counted a stream once for every reader; it is stored once",
-        dict(once=False),
-    ),
-    Wrong(
-        "keys are always their own",
-        6,
-        "key_owners says whose keys each layer reads: keys can be shared as well",
-        dict(own_keys=True),
-    ),
-    slip(
-        10,
-        "a window of 0 means that the layer sees everything",
-        rows_kept,
-        keep=lambda w, T: min(T, w + 1),
-    ),
-    slip(
-        10,
-        "a windowed stream keeps its window alone, not all tokens",
-        rows_kept,
-        keep=lambda w, T: T,
-    ),
-    slip(
-        6,
-        "readers of one stream share its rows: the longest need counts, not the sum",
-        rows_kept,
-        gather=sum,
-    ),
-    slip(
-        6,
-        "keys and values have owners of their own: you took the keys' for both",
-        lambda k, v, *others: rows_kept(k, k, *others),
-    ),
-    slip(
-        10,
-        "keys AND values are cached; you counted the keys alone",
-        lambda k, v, *others: rows_kept(k, v, *others, streams=1),
-    ),
-    slip(
-        10,
-        "keys and values are counted by their owners already: nothing is doubled",
-        lambda *given: 2 * rows_kept(*given),
-    ),
-    slip(
-        10,
-        "a layer sees w keys to its left, and itself: w + 1, not 2 w + 1",
-        rows_kept,
-        keep=lambda w, T: min(T, 2 * w + 1) if w else T,
-    ),
-    slip(
-        10,
-        "a stream of keys and one of values are two, even if one layer owns both",
-        rows_kept,
-        joined=True,
     ),
     hints=[
         "Rows that reader n needs: all of them for window 0, else min(tokens, window + 1).",
@@ -1310,21 +783,7 @@ def rows_kept(
     level="stretch",
     minutes=21,
 )
-def windowed_bytes(
-    key_owners,
-    value_owners,
-    windows,
-    batch,
-    tokens,
-    groups,
-    width,
-    size,
-    *,
-    itself=1,
-    widest=True,
-    once=True,
-    own_keys=False,
-):
+def windowed_bytes(key_owners, value_owners, windows, batch, tokens, groups, width, size):
     """Stretch: bytes (a whole number) of a cache whose streams are shared, as `owners` says, AND
     windowed.
 
@@ -1332,16 +791,40 @@ def windowed_bytes(
     keeps what some reader of it can see from the newest one, which is included: windows[n] + 1
     rows, if there are as many.
     """
-
-    def need_of(n):
-        return tokens if windows[n] == 0 else min(tokens, windows[n] + itself)
-
-    rows = 0
-    key_owners = range(len(windows)) if own_keys else key_owners
+    needs, rows = [min(tokens, w + 1) if w else tokens for w in windows], 0
     for reads in (key_owners, value_owners):
-        for owner in sorted(set(reads)) if once else reads:
+        for owner in set(reads):
             readers = [n for n, o in enumerate(reads) if o == owner]
-            if widest == "number":
-                readers = [max(readers, key=lambda n: windows[n])]
-            rows += max(need_of(n) for n in readers) if widest else need_of(owner)
+            rows += max(needs[n] for n in readers)
     return rows * batch * groups * width * size
+
+
+unit.mistakes("""
+10 | a window of N keys to the left keeps N + 1 rows, itself included
+     w + 1 => w
+ 6 | a window of 0 means all: it is the widest of its readers, not the narrowest
+     max(needs[n] for n in readers) => needs[max(readers, key=lambda n: windows[n])]
+ 6 | a shared stream must last as long as its widest reader looks back, not as its owner does
+     max(needs[n] for n in readers) => needs[owner]
+ 6 | you counted a stream once for every reader; it is stored once
+     set(reads) => reads
+ 6 | key_owners says whose keys each layer reads: keys can be shared as well
+     (key_owners, value_owners) => (range(len(windows)), value_owners)
+10 | a window of 0 means that the layer sees everything
+     if w else tokens =>
+10 | a windowed stream keeps its window alone, not all tokens
+     min(tokens, w + 1) if w else tokens => tokens
+ 6 | readers of one stream share its rows: the longest need counts, not the sum
+     max(needs => sum(needs
+ 6 | keys and values have owners of their own: you took the keys' for both
+     (key_owners, value_owners) => (key_owners, key_owners)
+10 | keys AND values are cached; you counted the keys alone
+     (key_owners, value_owners) => (key_owners,)
+10 | keys and values are counted by their owners already: nothing is doubled
+     return rows => return 2 * rows
+10 | a layer sees w keys to its left, and itself: w + 1, not 2 w + 1
+     w + 1 => 2 * w + 1
+10 | a stream of keys and one of values are two, even if one layer owns both
+     (key_owners, value_owners) => ([*key_owners, *value_owners],)
+     and: for w in windows => for w in [*windows, *windows]
+""")

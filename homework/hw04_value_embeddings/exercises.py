@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from homework.marking import For, Part, Unit, Wrong, need, normals, per_cent, refuse, slip
+from homework.marking import For, Part, Unit, need, normals, per_cent, refuse
 
 unit = Unit(
     "hw04_value_embeddings",
@@ -21,10 +21,6 @@ unit = Unit(
 
 def size(x):
     return np.linalg.norm(x, axis=-1)
-
-
-def cubic(x):
-    return 4 * x**3 - 6 * x**2 + 3 * x
 
 
 def rms(x):
@@ -46,67 +42,6 @@ def gaps(r):
         [lambda r: (16, 3, [7, 14]), lambda r: (16, 3, [1]), lambda r: (16, 3, [0, 7, 15])],
     ),
     Part("other depths", 4, gaps),
-    Wrong(
-        "notebook 06's layers",
-        8,
-        "those are notebook 06's layers, counted among all; a layer without attention has no "
-        "values, so neither end counts it",
-        dict(counted=True),
-    ),
-    Wrong(
-        "lost in the gap",
-        8,
-        "a layer without attention passes its table on to the next one inwards; yours is lost",
-        dict(lost=True),
-    ),
-    Wrong(
-        "mirrored",
-        8,
-        "you mirrored the second half; the tables come in the same order again: with 16 layers, 0 "
-        "with 13, 1 with 14, 2 with 15",
-        dict(mirrored=True),
-    ),
-    Wrong("first layers only", 8, "the last layers read the tables too", dict(last=False)),
-    Wrong(
-        "tables of their own",
-        8,
-        "the last layers share the first layers' tables; yours have new ones",
-        dict(shared=False),
-    ),
-    slip(
-        8,
-        "the FIRST layers with attention read tables, too",
-        lambda layers, tables, without: np.array(
-            [t if n > layers // 2 else -1 for n, t in enumerate(table_of(layers, tables, without))]
-        ),
-    ),
-    slip(
-        8,
-        "-1 stands where no table is read; 0 is the first table",
-        lambda *given: np.maximum(table_of(*given), 0),
-    ),
-    slip(
-        8,
-        "tables are counted from 0",
-        lambda *given: table_of(*given) + (np.array(table_of(*given)) >= 0),
-    ),
-    slip(
-        8,
-        "your list lacks the layers without attention; they read -1",
-        lambda layers, tables, without: np.delete(table_of(layers, tables, without), without),
-    ),
-    slip(
-        8,
-        "the layers between read none; you went round again and again",
-        lambda layers, tables, without: np.arange(layers) % tables,
-    ),
-    slip(
-        8,
-        "you read a table too few",
-        lambda layers, tables, without: np.array(
-            [-1 if t == tables - 1 else t for t in table_of(layers, tables, without)]
-        ),
-    ),
     hints=[
         "List the layers that have attention, in order. Which of them read at the lower end, and "
         "which at the upper?",
@@ -120,22 +55,49 @@ def gaps(r):
     level="easy",
     minutes=8,
 )
-def table_of(
-    layers, tables, without, *, mirrored=False, last=True, shared=True, counted=False, lost=False
-):
+def table_of(layers, tables, without):
     """Which value table does each layer read? A list of `layers` numbers, -1 for none.
 
     The layers in `without` have no attention, so no values to add a table to. Of the others, the
     first `tables` read 0, 1, 2, …, and the last `tables` read them again in the same order
     (modded-nanogpt, medium track: 16 layers, 3 tables, no attention in layer 7).
     """
-    able = [i for i in range(layers) if i not in without or counted or lost]
+    able = [n for n in range(layers) if n not in without]
     reads = [-1] * layers
     for t in range(tables):
         reads[able[t]] = t
-        if last:
-            reads[able[-1 - t if mirrored else t - tables]] = t if shared else tables + t
-    return [-1 if lost and i in without else table for i, table in enumerate(reads)]
+        reads[able[t - tables]] = t
+    return reads
+
+
+unit.mistakes("""
+8 | those are notebook 06's layers, counted among all; a layer without attention has no values, so
+  | neither end counts it
+    if n not in without =>
+8 | a layer without attention passes its table on to the next one inwards; yours is lost
+    if n not in without =>
+    and: return reads => return [-1 if n in without else t for n, t in enumerate(reads)]
+8 | you mirrored the second half; the tables come in the same order again: with 16 layers, 0 with
+  | 13, 1 with 14, 2 with 15
+    able[t - tables] => able[-1 - t]
+8 | the last layers read the tables too
+    reads[able[t - tables]] = t =>
+8 | the last layers share the first layers' tables; yours have new ones
+    [t - tables]] = t => [t - tables]] = tables + t
+8 | the FIRST layers with attention read tables, too
+    reads[able[t]] = t =>
+8 | -1 stands where no table is read; 0 is the first table
+    [-1] * layers => [0] * layers
+8 | tables are counted from 0
+    [t]] = t => [t]] = t + 1
+    and: [t - tables]] = t => [t - tables]] = t + 1
+8 | your list lacks the layers without attention; they read -1
+    return reads => return [reads[n] for n in able]
+8 | the layers between read none; you went round again and again
+    => np.arange(layers) % tables
+8 | you read a table too few
+    range(tables) => range(tables - 1)
+""")
 
 
 def value(shared):
@@ -153,49 +115,6 @@ def value(shared):
 @unit.exercise(
     Part("with a table", 6, [value(3), value(2), value(6)]),
     Part("a layer without one", 4, value(0)),
-    Wrong(
-        "table heads by turns",
-        6,
-        "your heads take the table's heads by turns (0, 1, 2, 0, 1, 2); neighbours share one "
-        "(0, 0, 1, 1, 2, 2)",
-        dict(turns=True),
-    ),
-    Wrong(
-        "v not normalised",
-        10,
-        "v is RMS-normalised in every head before it is mixed (the blog's formula leaves that out)",
-        dict(norm="none"),
-    ),
-    Wrong(
-        "normalised over all heads",
-        10,
-        "you normalised all heads together; each head has its own root mean square",
-        dict(norm="flat"),
-    ),
-    Wrong(
-        "both normalised", 6, "the value embedding is not normalised; only v is", dict(norm="both")
-    ),
-    Wrong("lambdas exchanged", 10, "s0 belongs to v and s1 to the value embedding", dict(order=-1)),
-    slip(
-        10,
-        "yours have length 1 before they are mixed; wanted root mean SQUARE 1",
-        lambda v, ve, s0, s1: mixed_value(v, ve, s0 / v.shape[-1] ** 0.5, s1),
-    ),
-    slip(
-        6,
-        "s0 stands on the value and s1 on the table's row; you exchanged them",
-        lambda v, ve, s0, s1: mixed_value(v, ve, s0 if ve is None else s1, s0),
-    ),
-    slip(
-        6,
-        "s0 is missing: it multiplies the normed value",
-        lambda v, ve, s0, s1: mixed_value(v, ve, s0 if ve is None else 1.0, s1),
-    ),
-    slip(
-        6,
-        "the table's row is ADDED; the value stays",
-        lambda v, ve, s0, s1: mixed_value(v, ve, s0 if ve is None else 0.0, s1),
-    ),
     hints=[
         "v / sqrt(mean of v² over the last dimension), before anything else.",
         "ve comes flat, (B,T,G*D): unflatten it into heads of width D first. How many are there, "
@@ -211,7 +130,7 @@ def value(shared):
     level="medium",
     minutes=15,
 )
-def mixed_value(v, ve, s0, s1, *, norm="v", order=1, turns=False):
+def mixed_value(v, ve, s0, s1):
     """The value of a modded-nanogpt layer whose table is smaller, s0 * rmsnorm(v) + s1 * ve: v
     (B,T,H,D), ve (B,T,G*D) or None -> (B,T,H,D).
 
@@ -219,16 +138,39 @@ def mixed_value(v, ve, s0, s1, *, norm="v", order=1, turns=False):
     in each head by itself, over D, without weights or epsilon (one of at most 1e-5 does no harm
     here).
     """
-    a, b = (s0, s1)[::order]
-    flat = rms(v.reshape(*v.shape[:2], -1)).reshape(v.shape)
-    out = a * {"none": v, "flat": flat, "v": rms(v), "both": rms(v)}[norm]
+    H, D = v.shape[2:]
+    out = s0 * rms(v)
     if ve is not None:
-        H, D = v.shape[2:]
-        ve = ve.reshape(*v.shape[:2], -1, D)
-        G = ve.shape[2]
-        ve = ve[:, :, [h % G if turns else h // (H // G) for h in range(H)]]
-        out = out + b * (rms(ve) if norm == "both" else ve)
+        heads = ve.reshape(*v.shape[:2], -1, D)
+        G = heads.shape[2]
+        for h in range(H):
+            out[:, :, h] += s1 * heads[:, :, h * G // H]
     return out
+
+
+unit.mistakes("""
+ 6 | your heads take the table's heads by turns (0, 1, 2, 0, 1, 2); neighbours share one (0, 0, 1,
+   | 1, 2, 2)
+     h * G // H => h % G
+10 | v is RMS-normalised in every head before it is mixed (the blog's formula leaves that out)
+     rms(v) => v
+10 | you normalised all heads together; each head has its own root mean square
+     rms(v) => rms(v.reshape(*v.shape[:2], -1)).reshape(v.shape)
+ 6 | the value embedding is not normalised; only v is
+     s1 * heads => s1 * rms(heads)
+10 | s0 belongs to v and s1 to the value embedding
+     s0 * rms => s1 * rms
+     and: s1 * heads => s0 * heads
+10 | yours have length 1 before they are mixed; wanted root mean SQUARE 1
+     rms(v) => rms(v) / D**0.5
+ 6 | s0 stands on the value and s1 on the table's row; you exchanged them
+     s0 * rms => (s0 if ve is None else s1) * rms
+     and: s1 * heads => s0 * heads
+ 6 | s0 is missing: it multiplies the normed value
+     s0 * rms => (s0 if ve is None else 1) * rms
+ 6 | the table's row is ADDED; the value stays
+     s0 * rms => (s0 if ve is None else 0) * rms
+""")
 
 
 def streams(mixing, skipping):
@@ -247,108 +189,10 @@ def streams(mixing, skipping):
     return make
 
 
-def stream(
-    x0,
-    w,
-    lambdas,
-    skips,
-    weights,
-    stays=1,
-    last=False,
-    keep=True,
-    residual=1,
-    behind=False,
-    early=False,
-):
-    """The stream, with one step done otherwise."""
-    x, out = x0, []
-    for i in range(len(w)):
-        for (source, end), weight in zip(skips, weights, strict=True):
-            if end == i:
-                x = stays * x + weight * out[-1 if last else source]
-
-        def mix(x):
-            other = (out[-1] if out else x) if early else x0
-            return (lambdas[i, 0] if keep else 1) * x + lambdas[i, 1] * other
-
-        x = x if behind else mix(x)
-        x = residual * x + np.tanh(x @ w[i])
-        x = mix(x) if behind else x
-        out.append(x)
-    return x
-
-
 @unit.exercise(
     Part("x0 alone", 4, streams(True, False)),
     Part("skips alone", 4, streams(False, True)),
     Part("both", 8, streams(True, True)),
-    Wrong(
-        "mixed first, skipped then",
-        8,
-        "the skip comes first: it is added, and the sum is mixed with x0",
-        dict(late=True),
-    ),
-    Wrong(
-        "saved before the block",
-        12,
-        "a skip carries what its source layer puts OUT; you carried what went in",
-        dict(before=True),
-    ),
-    Wrong(
-        "lambdas exchanged",
-        16,
-        "the first lambda belongs to the stream x, the second to x0",
-        dict(order=-1),
-    ),
-    Wrong(
-        "skips averaged",
-        12,
-        "a skip is added, x + w · earlier; you took a weighted mean of the two",
-        dict(mean=True),
-    ),
-    slip(
-        12,
-        "a skip is ADDED to the stream",
-        stream,
-        stays=0,
-    ),
-    slip(
-        12,
-        "a skip comes from the layer that it names, not from the one below",
-        stream,
-        last=True,
-    ),
-    slip(
-        12,
-        "lambdas[i, 0] scales the stream; it is missing in yours",
-        stream,
-        keep=False,
-    ),
-    slip(
-        16,
-        "a block adds to the stream: x + tanh(x @ w[i])",
-        stream,
-        residual=0,
-    ),
-    slip(
-        12,
-        "the lambdas come BEFORE the block",
-        stream,
-        behind=True,
-    ),
-    slip(
-        16,
-        "x0 has a lambda of its own, lambdas[i, 1]",
-        lambda x0, w, lambdas, skips, weights: stream(
-            x0, w, np.stack([lambdas[:, 0]] * 2, 1), skips, weights
-        ),
-    ),
-    slip(
-        12,
-        "x0 is mixed in in every layer, not the output of the layer below",
-        stream,
-        early=True,
-    ),
     hints=[
         "Keep a list out = []; after each block out.append(x).",
         "Layer i: (1) for every skip that ends here, x = x + weight * out[source]; (2) x = l[i,0] "
@@ -363,32 +207,54 @@ def stream(
     level="medium",
     minutes=17,
 )
-def unet(x0, w, lambdas, skips, weights, *, late=False, before=False, order=1, mean=False):
+def unet(x0, w, lambdas, skips, weights):
     """The residual stream of modded-nanogpt (medium) around L toy blocks, block_i(x) = x + tanh(x @
     w[i]): x0 (B,T,C), w (L,C,C) -> (B,T,C).
 
     At layer i, in this order: add weights[n] times the output of layer a for every skips[n] = [a,
     i]; then x = lambdas[i, 0] x + lambdas[i, 1] x0; then the block. The stream starts as x0.
     """
-    x, out = x0, []
-
-    def skip(x, i):
-        for (source, end), weight in zip(skips, weights, strict=True):
-            if end == i:
-                x = (x + weight * out[source]) / (1 + weight if mean else 1)
-        return x
-
-    for i in range(len(w)):
-        x = x if late else skip(x, i)
-        a, b = lambdas[i][::order]
-        x = a * x + b * x0
-        x = skip(x, i) if late else x
-        if before:
+    found = np.zeros(x0.shape)
+    for b, t in np.ndindex(x0.shape[:2]):
+        x, out = x0[b, t], []
+        for i in range(len(w)):
+            for (source, end), weight in zip(skips, weights, strict=True):
+                if end == i:
+                    x = x + weight * out[source]
+            x = lambdas[i, 0] * x + lambdas[i, 1] * x0[b, t]
+            x = x + np.tanh(x @ w[i])
             out.append(x)
-        x = x + np.tanh(x @ w[i])
-        if not before:
-            out.append(x)
-    return x
+        found[b, t] = x
+    return found
+
+
+unit.mistakes(r"""
+ 8 | the skip comes first: it is added, and the sum is mixed with x0
+     for (source => x = lambdas[i, 0] * x + lambdas[i, 1] * x0[b, t]\n        for (source
+     and: x = lambdas[i, 0] * x + lambdas[i, 1] * x0[b, t] =>
+12 | a skip carries what its source layer puts OUT; you carried what went in
+     x = x + np => out.append(x)\n        x = x + np
+     and: out.append(x) =>
+16 | the first lambda belongs to the stream x, the second to x0
+     lambdas[i, 0] * x + lambdas[i, 1] => lambdas[i, 1] * x + lambdas[i, 0]
+12 | a skip is added, x + w · earlier; you took a weighted mean of the two
+     x + weight * out[source] => (x + weight * out[source]) / (1 + weight)
+12 | a skip is ADDED to the stream
+     x + weight => weight
+12 | a skip comes from the layer that it names, not from the one below
+     out[source] => out[-1]
+12 | lambdas[i, 0] scales the stream; it is missing in yours
+     lambdas[i, 0] * x => x
+16 | a block adds to the stream: x + tanh(x @ w[i])
+     x + np.tanh => np.tanh
+12 | the lambdas come BEFORE the block
+     x = lambdas => x = x + np.tanh(x @ w[i])\n        x = lambdas
+     and: x = x + np.tanh(x @ w[i]) =>
+16 | x0 has a lambda of its own, lambdas[i, 1]
+     lambdas[i, 1] => lambdas[i, 0]
+12 | x0 is mixed in in every layer, not the output of the layer below
+     * x0[b, t] => * (out[-1] if out else x)
+""")
 
 
 def gating(size):
@@ -402,96 +268,9 @@ def sigmoid(z):
     return 1 / (1 + np.exp(-z))
 
 
-def gates(x, w):
-    return sigmoid(x[..., :12] @ w.T)
-
-
-def gated(v, ve, x, w, gate):
-    """v + another gate of x's first 12 entries, times ve."""
-    return v + gate(x[..., :12] @ w.T)[..., None] * ve
-
-
 @unit.exercise(
     Part("a gate that has learned nothing", 4, gating(0)),
     Part("any gate", 6, gating(1)),
-    Wrong(
-        "twice the sigmoid",
-        10,
-        "the gate is 3 · sigmoid: 1.5 when its weights are zero",
-        dict(top=2),
-    ),
-    Wrong(
-        "the last twelve", 6, "the gate looks at the FIRST twelve entries of x", dict(first=False)
-    ),
-    Wrong(
-        "v gated too",
-        10,
-        "v is added as it is; the gate scales the value embedding only",
-        dict(both=True),
-    ),
-    Wrong("one gate for all heads", 6, "every head has its own gate", dict(each=False)),
-    slip(
-        10,
-        "the 3 is missing: a gate goes up to 3",
-        lambda v, ve, x, w: gated(v, ve, x, w, lambda z: sigmoid(z)),
-    ),
-    slip(
-        10,
-        "the 3 stands before the sigmoid, not inside",
-        lambda v, ve, x, w: gated(v, ve, x, w, lambda z: sigmoid(3 * z)),
-    ),
-    slip(
-        10,
-        "the gate is a sigmoid, not a tanh",
-        lambda v, ve, x, w: gated(v, ve, x, w, lambda z: 3 * np.tanh(z)),
-    ),
-    slip(
-        10,
-        "the gate belongs to ve; you gated v",
-        lambda v, ve, x, w: gated(ve, v, x, w, lambda z: 3 * sigmoid(z)),
-    ),
-    slip(
-        10,
-        "v comes whole: nothing is taken away from it",
-        lambda v, ve, x, w: gated((1 - gates(x, w))[..., None] * v, ve, x, w, sigmoid),
-    ),
-    slip(
-        10,
-        "heads do not compete: a sigmoid for each, no softmax over them",
-        lambda v, ve, x, w: gated(
-            v, ve, x, w, lambda z: 3 * np.exp(z) / np.exp(z).sum(-1, keepdims=True)
-        ),
-    ),
-    slip(
-        6,
-        "every head has a gate of its own; yours share their mean",
-        lambda v, ve, x, w: gated(
-            v, ve, x, w, lambda z: 3 * sigmoid(z.mean(-1, keepdims=True) + 0 * z)
-        ),
-    ),
-    slip(
-        10,
-        "the sigmoid is missing",
-        lambda v, ve, x, w: gated(v, ve, x, w, lambda z: 3 * z),
-    ),
-    slip(
-        6,
-        "every token has a gate of its own; all of yours are those of the first",
-        lambda v, ve, x, w: gated(
-            v, ve, np.repeat(x[:, :1], x.shape[1], 1), w, lambda z: 3 * sigmoid(z)
-        ),
-    ),
-    slip(
-        6,
-        "the entries of x come as they are, not brought to length 1",
-        lambda v, ve, x, w: gated(
-            v,
-            ve,
-            x[..., :12] / np.linalg.norm(x[..., :12], axis=-1, keepdims=True),
-            w,
-            lambda z: 3 * sigmoid(z),
-        ),
-    ),
     hints=[
         "x[..., :12] @ w.T is (B,T,H): one number a token and head.",
         "Give it a last dimension before it meets ve.",
@@ -503,16 +282,50 @@ def gated(v, ve, x, w, gate):
     level="easy",
     minutes=5,
 )
-def gated_value(v, ve, x, w, *, top=3, first=True, both=False, each=True):
+def gated_value(v, ve, x, w):
     """nanochat's value: v + 3 sigmoid(w · first 12 entries of x) ve, a gate a token and head. v, ve
     (B,T,H,D), x (B,T,C), w (H,12).
     """
-    out = np.zeros(v.shape)
+    out = v.copy()
     for h in range(v.shape[2]):
-        seen = x[..., :12] if first else x[..., -12:]
-        gate = top / (1 + np.exp(-(seen @ w[h if each else 0])))[..., None]
-        out[:, :, h] = (gate if both else 1) * v[:, :, h] + gate[:, :, :] * ve[:, :, h]
+        gate = 3 * sigmoid(x[..., :12] @ w[h])
+        out[:, :, h] += gate[..., None] * ve[:, :, h]
     return out
+
+
+unit.mistakes("""
+10 | the gate is 3 · sigmoid: 1.5 when its weights are zero
+     3 * sigmoid => 2 * sigmoid
+ 6 | the gate looks at the FIRST twelve entries of x
+     :12 => -12:
+10 | v is added as it is; the gate scales the value embedding only
+     out[:, :, h] += gate[..., None] * ve => out[:, :, h] = gate[..., None] * (v + ve)
+ 6 | every head has its own gate
+     w[h] => w[0]
+10 | the 3 is missing: a gate goes up to 3
+     3 * sigmoid => sigmoid
+10 | the 3 stands before the sigmoid, not inside
+     3 * sigmoid( => sigmoid(3 *
+10 | the gate is a sigmoid, not a tanh
+     sigmoid => np.tanh
+10 | the gate belongs to ve; you gated v
+     v.copy() => ve.copy()
+     and: ve[:, :, h] => v[:, :, h]
+10 | v comes whole: nothing is taken away from it
+     3 * sigmoid => sigmoid
+     and: ve[:, :, h] => (ve - v)[:, :, h]
+10 | heads do not compete: a sigmoid for each, no softmax over them
+     sigmoid(x[..., :12] @ w[h]) => np.exp(x[..., :12] @ w[h]) / np.exp(x[..., :12] @
+   | w.T).sum(-1)
+ 6 | every head has a gate of its own; yours share their mean
+     w[h] => w.mean(0)
+10 | the sigmoid is missing
+     sigmoid( => (
+ 6 | every token has a gate of its own; all of yours are those of the first
+     x[..., :12] => x[:, :1, :12]
+ 6 | the entries of x come as they are, not brought to length 1
+     x[..., :12] => x[..., :12] / np.linalg.norm(x[..., :12], axis=-1, keepdims=True)
+""")
 
 
 def sized(unit_size):
@@ -531,63 +344,6 @@ def sized(unit_size):
 @unit.exercise(
     Part("embeddings of size one", 4, sized(True)),
     Part("embeddings of any size", 6, sized(False)),
-    Wrong(
-        "lambdas only",
-        6,
-        "your second number is the first again; it must look at the vectors: ve is not "
-        "normalised, so its lambda says "
-        "little",
-        dict(look=False),
-    ),
-    Wrong(
-        "signs kept",
-        10,
-        "take absolute values: a negative lambda contributes as well",
-        dict(signed=True),
-    ),
-    Wrong(
-        "v not normalised",
-        10,
-        "v is normalised before its lambda meets it, so its own size does not count",
-        dict(norm=False),
-    ),
-    slip(
-        10,
-        "you compared the vectors without s0 and s1; wanted what is added",
-        lambda v, ve, s0, s1: (abs(s1) / (abs(s0) + abs(s1)), contribution(v, ve, 1.0, 1.0)[1]),
-    ),
-    slip(
-        10,
-        "you divided by the length of the sum; wanted the sum of the two lengths",
-        lambda v, ve, s0, s1: (
-            abs(s1) / (abs(s0) + abs(s1)),
-            (size(s1 * ve) / size(s0 * rms(v) + s1 * ve)).mean(),
-        ),
-    ),
-    slip(
-        10,
-        "your lengths are squares; take their roots first",
-        lambda v, ve, s0, s1: (
-            abs(s1) / (abs(s0) + abs(s1)),
-            (size(s1 * ve) ** 2 / (size(s0 * rms(v)) ** 2 + size(s1 * ve) ** 2)).mean(),
-        ),
-    ),
-    slip(
-        10,
-        "you divided by the root of the sum of squares; wanted the sum of the two lengths",
-        lambda v, ve, s0, s1: (
-            abs(s1) / (abs(s0) + abs(s1)),
-            (size(s1 * ve) / np.hypot(size(s0 * rms(v)), size(s1 * ve))).mean(),
-        ),
-    ),
-    slip(
-        10,
-        "that is a share for each token and head; wanted their mean",
-        lambda v, ve, s0, s1: (
-            abs(s1) / (abs(s0) + abs(s1)),
-            size(s1 * ve) / (size(s0 * rms(v)) + size(s1 * ve)),
-        ),
-    ),
     hints=[
         "The first number needs the two lambdas and nothing else.",
         "For every token and head: length of s1 ve over (length of s0 rmsnorm(v) + length of s1 "
@@ -601,19 +357,39 @@ def sized(unit_size):
     level="medium",
     minutes=10,
 )
-def contribution(v, ve, s0, s1, *, look=True, signed=False, norm=True):
+def contribution(v, ve, s0, s1):
     """How large is the value embedding's share? Two numbers between 0 and 1, for v and ve
     (B,T,H,D), mixed as in `mixed_value`:
 
     (1) by the lambdas, |s1| / (|s0| + |s1|), as the blog plots it; (2) by the vectors, the mean
     over tokens and heads of ‖s1 ve‖ / (‖s0 rmsnorm(v)‖ + ‖s1 ve‖).
     """
-    a, b = (s0, s1) if signed else (abs(s0), abs(s1))
-    own = a * np.linalg.norm(rms(v) if norm else v, axis=-1)
-    other = b * np.linalg.norm(ve, axis=-1)
-    by_vectors = float(np.mean(other / (own + other)))
-    by_lambdas = b / (a + b)
-    return by_lambdas, by_vectors if look else by_lambdas
+    a, b = abs(s0), abs(s1)
+    own = a * size(rms(v))
+    other = b * size(ve)
+    return b / (a + b), (other / (own + other)).mean()
+
+
+unit.mistakes("""
+ 6 | your second number is the first again; it must look at the vectors: ve is not normalised, so
+   | its lambda says little
+     (other / (own + other)).mean() => b / (a + b)
+10 | take absolute values: a negative lambda contributes as well
+     abs(s0), abs(s1) => s0, s1
+10 | v is normalised before its lambda meets it, so its own size does not count
+     rms(v) => v
+10 | you compared the vectors without s0 and s1; wanted what is added
+     own = a * => own =
+     and: other = b * => other =
+10 | you divided by the length of the sum; wanted the sum of the two lengths
+     (own + other) => size(s0 * rms(v) + s1 * ve)
+10 | your lengths are squares; take their roots first
+     other / (own + other) => other**2 / (own**2 + other**2)
+10 | you divided by the root of the sum of squares; wanted the sum of the two lengths
+     (own + other) => np.hypot(own, other)
+10 | that is a share for each token and head; wanted their mean
+     .mean() =>
+""")
 
 
 def gradients(same):
@@ -627,135 +403,9 @@ def gradients(same):
     return [maker(1e-10), maker(0.1), maker(1e-10)]
 
 
-def stepped(
-    start,
-    gradients,
-    lr,
-    beta1,
-    beta2,
-    eps,
-    first=1,
-    mean=None,
-    square=None,
-    root=None,
-    kept=None,
-    of=lambda g, m: g**2,
-):
-    """Adam, with one step done otherwise."""
-    p, m, s, values = start, 0 * start, 0 * start, []
-    with np.errstate(all="ignore"):
-        for n, g in enumerate(gradients, first):
-            m = kept(m, g) if kept else beta1 * m + (1 - beta1) * g
-            s = beta2 * s + (1 - beta2) * of(g, m)
-            top = mean(m, n) if mean else m / (1 - beta1**n)
-            below = square(s, n) if square else s / (1 - beta2**n)
-            p = p - lr * top / (root(below) if root else np.sqrt(below) + eps)
-            values.append(p)
-    return np.stack(values)
-
-
 @unit.exercise(
     Part("layer 0: both see the same gradient", 6, gradients(True)),
     Part("another layer", 6, gradients(False)),
-    Wrong(
-        "no bias correction",
-        12,
-        "your averages start at 0 and are not corrected: divide by 1 - beta ** step",
-        dict(correct=False),
-    ),
-    Wrong(
-        "betas exchanged",
-        12,
-        "beta1 belongs to the mean of gradients, beta2 to the mean of their squares",
-        dict(order=-1),
-    ),
-    Wrong("eps under the root", 12, "eps is added to the root, not under it", dict(inside=True)),
-    Wrong(
-        "plain descent",
-        12,
-        "that is lr times the gradient; Adam divides by the root of the mean square",
-        dict(adam=False),
-    ),
-    Wrong("one mean square for both", 6, "each scalar has its own mean square", dict(shared=True)),
-    slip(
-        12,
-        "the mean of gradients is not corrected: divide it by 1 - beta1 to the power of the step",
-        stepped,
-        mean=lambda m, n: m,
-    ),
-    slip(
-        12,
-        "the mean of squares is not corrected: divide it by 1 - beta2 to the power of the step",
-        stepped,
-        square=lambda s, n: s,
-    ),
-    slip(
-        12,
-        "the first step is number 1; your corrections start at 2",
-        stepped,
-        first=2,
-    ),
-    slip(
-        12,
-        "a root is missing: the mean of SQUARES stands below as its root",
-        lambda start, g, lr, b1, b2, eps: stepped(
-            start, g, lr, b1, b2, eps, root=lambda s: s + eps
-        ),
-    ),
-    slip(
-        12,
-        "a step goes AGAINST the gradient: minus",
-        lambda start, g, lr, b1, b2, eps: stepped(start, g, -lr, b1, b2, eps),
-    ),
-    slip(
-        12,
-        "beta1 keeps the old mean, 1 - beta1 takes the new gradient; you exchanged them",
-        lambda start, g, lr, b1, b2, eps: stepped(
-            start, g, lr, b1, b2, eps, kept=lambda m, g: (1 - b1) * m + b1 * g
-        ),
-    ),
-    slip(
-        12,
-        "square the gradients before they are averaged",
-        lambda start, g, lr, b1, b2, eps: stepped(start, g, lr, b1, b2, eps, of=lambda g, m: g),
-    ),
-    slip(
-        12,
-        "a mean takes (1 - beta1) of the new gradient, not all of it",
-        lambda start, g, lr, b1, b2, eps: stepped(
-            start, g, lr, b1, b2, eps, kept=lambda m, g: b1 * m + g
-        ),
-    ),
-    slip(
-        12,
-        "wanted the values after EVERY step, (N,2); yours are the last",
-        lambda start, g, lr, b1, b2, eps: stepped(start, g, lr, b1, b2, eps)[-1],
-    ),
-    slip(
-        12,
-        "square the gradient, not its running mean",
-        stepped,
-        of=lambda g, m: m**2,
-    ),
-    slip(
-        12,
-        "a step goes on from where the last one ended, not from the start",
-        lambda start, g, lr, b1, b2, eps: (
-            start + np.diff(np.vstack([start, stepped(start, g, lr, b1, b2, eps)]), axis=0)
-        ),
-    ),
-    slip(
-        12,
-        "a value is kept AFTER its step; yours stands before it",
-        lambda start, g, lr, b1, b2, eps: np.vstack(
-            [start, stepped(start, g, lr, b1, b2, eps)[:-1]]
-        ),
-    ),
-    slip(
-        12,
-        "the squares have a beta of their own, beta2",
-        lambda start, g, lr, b1, b2, eps: stepped(start, g, lr, b1, b1, eps),
-    ),
     hints=[
         "m = beta1 m + (1 - beta1) g; s = beta2 s + (1 - beta2) g²; step n from 1: m / (1 - beta1 "
         "** n), s / (1 - beta2 ** n).",
@@ -770,33 +420,60 @@ def stepped(
     level="medium",
     minutes=14,
 )
-def adam_pair(
-    start,
-    gradients,
-    lr,
-    beta1,
-    beta2,
-    eps,
-    *,
-    correct=True,
-    order=1,
-    adam=True,
-    shared=False,
-    inside=False,
-):
+def adam_pair(start, gradients, lr, beta1, beta2, eps):
     """The two mixing lambdas of a layer, trained by Adam: start (2,), gradients (N,2) -> their
     values after each step, (N,2). A step is lr times the mean of gradients over (the root of the
     mean of their squares + eps), both corrected.
     """
-    p, m, s, out = start.copy(), np.zeros(2), np.zeros(2), []
-    b1, b2 = (beta1, beta2)[::order]
+    p, m, s, values = start, np.zeros(2), np.zeros(2), []
     for n, g in enumerate(gradients, 1):
-        m = b1 * m + (1 - b1) * g
-        s = b2 * s + (1 - b2) * (np.mean(g * g) if shared else g * g)
-        up, down = (m / (1 - b1**n), s / (1 - b2**n)) if correct else (m, s)
-        p = p - lr * (up / (np.sqrt(down + eps) if inside else np.sqrt(down) + eps) if adam else g)
-        out.append(p.copy())
-    return np.stack(out)
+        m = beta1 * m + (1 - beta1) * g
+        s = beta2 * s + (1 - beta2) * g**2
+        up, down = m / (1 - beta1**n), s / (1 - beta2**n)
+        p = p - lr * up / (np.sqrt(down) + eps)
+        values.append(p)
+    return np.stack(values)
+
+
+unit.mistakes(r"""
+12 | your averages start at 0 and are not corrected: divide by 1 - beta ** step
+     m / (1 - beta1**n), s / (1 - beta2**n) => m, s
+12 | beta1 belongs to the mean of gradients, beta2 to the mean of their squares
+     p, m, s => beta1, beta2 = beta2, beta1\np, m, s
+12 | eps is added to the root, not under it
+     np.sqrt(down) + eps => np.sqrt(down + eps)
+12 | that is lr times the gradient; Adam divides by the root of the mean square
+     up / (np.sqrt(down) + eps) => g
+ 6 | each scalar has its own mean square
+     g**2 => (g**2).mean()
+12 | the mean of gradients is not corrected: divide it by 1 - beta1 to the power of the step
+     m / (1 - beta1**n) => m
+12 | the mean of squares is not corrected: divide it by 1 - beta2 to the power of the step
+     s / (1 - beta2**n) => s
+12 | the first step is number 1; your corrections start at 2
+     enumerate(gradients, 1) => enumerate(gradients, 2)
+12 | a root is missing: the mean of SQUARES stands below as its root
+     np.sqrt(down) => down
+12 | a step goes AGAINST the gradient: minus
+     p - lr => p + lr
+12 | beta1 keeps the old mean, 1 - beta1 takes the new gradient; you exchanged them
+     beta1 * m + (1 - beta1) * g => (1 - beta1) * m + beta1 * g
+12 | square the gradients before they are averaged
+     g**2 => g
+12 | a mean takes (1 - beta1) of the new gradient, not all of it
+     (1 - beta1) * g => g
+12 | wanted the values after EVERY step, (N,2); yours are the last
+     np.stack(values) => values[-1]
+12 | square the gradient, not its running mean
+     g**2 => m**2
+12 | a step goes on from where the last one ended, not from the start
+     p - lr => start - lr
+12 | a value is kept AFTER its step; yours stands before it
+     p = p - lr => values.append(p)\n    p = p - lr
+     and: values.append(p) =>
+12 | the squares have a beta of their own, beta2
+     p, m, s => beta2 = beta1\np, m, s
+""")
 
 
 def curve(x):
@@ -828,44 +505,6 @@ def at_an_edge(late):
         4,
         [at_an_edge(0), at_an_edge(1), lambda r: (r.integers(200, 5800), 5960, 3456, 128)],
     ),
-    Wrong("rounded down", 8, "round up to whole blocks", dict(up=False)),
-    Wrong(
-        "never below zero blocks",
-        4,
-        "at step 0 the curve is 0, but a window has at least one block",
-        dict(least=0),
-    ),
-    Wrong(
-        "clamped at the longest",
-        4,
-        "you cut the window at `longest`; where that is no multiple of `block`, the "
-        "last window is the multiple above it",
-        dict(clamped=True),
-    ),
-    Wrong("counted from step 1", 4, "steps count from 0: x is step / steps", dict(first=1)),
-    Wrong(
-        "a straight line",
-        4,
-        "that grows in a straight line; the curve is 4x³ - 6x² + 3x",
-        dict(cubic=False),
-    ),
-    slip(
-        8,
-        "wanted is a multiple of block",
-        lambda step, steps, longest, block: max(block, math.ceil(longest * cubic(step / steps))),
-    ),
-    slip(
-        4,
-        "a multiple itself stays; yours goes one block further",
-        lambda step, steps, longest, block: (
-            block * (math.floor(longest * cubic(step / steps) / block) + 1)
-        ),
-    ),
-    slip(
-        8,
-        "that is the number of blocks; times block",
-        lambda *given: window(*given) / given[3],
-    ),
     hints=[
         "x = step / steps; raw = longest * (4x³ - 6x² + 3x); blocks = ceil(raw / block), at least "
         "1.",
@@ -878,17 +517,36 @@ def at_an_edge(late):
     level="easy",
     minutes=5,
 )
-def window(step, steps, longest, block, *, up=True, least=1, cubic=True, clamped=False, first=0):
+def window(step, steps, longest, block):
     """The attention window (a whole number) at a training step: the smallest positive multiple of
     `block` that is not below longest * (4x³ - 6x² + 3x), x = step / steps. (The blog plots it as
     "sequence length".)
     """
-    x = (step - first) / steps
-    raw = longest * (curve(x) if cubic else x)
-    found = block * max(
-        least if up else 0, int(np.ceil(raw / block) if up else np.floor((raw - 1) / block))
-    )
-    return min(found, longest) if clamped else found
+    x = step / steps
+    raw = longest * curve(x)
+    return block * max(1, math.ceil(raw / block))
+
+
+unit.mistakes("""
+8 | round up to whole blocks
+    max(1, math.ceil(raw / block)) => max(0, math.floor((raw - 1) / block))
+4 | at step 0 the curve is 0, but a window has at least one block
+    max(1 => max(0
+4 | you cut the window at `longest`; where that is no multiple of `block`, the last window is the
+  | multiple above it
+    block * max(1, math.ceil(raw / block)) => min(longest, block * max(1, math.ceil(raw /
+  | block)))
+4 | steps count from 0: x is step / steps
+    step / steps => (step - 1) / steps
+4 | that grows in a straight line; the curve is 4x³ - 6x² + 3x
+    curve(x) => x
+8 | wanted is a multiple of block
+    block * max(1, math.ceil(raw / block)) => max(block, math.ceil(raw))
+4 | a multiple itself stays; yours goes one block further
+    max(1, math.ceil(raw / block)) => (math.floor(raw / block) + 1)
+8 | that is the number of blocks; times block
+    block * max => max
+""")
 
 
 def near(which, wanted, within, why):
@@ -924,12 +582,6 @@ def near(which, wanted, within, why):
             "lengths is 0.5 x'?",
         ),
     ),
-    Wrong("as far apart as before", 3, "not within 0.05", returns=lambda: (8.3, 60.0)),
-    Wrong("they become equal", 3, "not within 0.05", returns=lambda: (9.3, 60.0)),
-    Wrong("twice the first", 3, "not within 0.05", returns=lambda: (18.6, 60.0)),
-    Wrong("a fraction", 3, "per cent, not a fraction", returns=lambda: (16.6, 0.6)),
-    Wrong("equal lengths", 3, "more than 2 points off", returns=lambda: (16.6, 100 / 3)),
-    Wrong("the sign kept", 3, "more than 2 points off", returns=lambda: (16.6, -300.0)),
     hints=[
         For("layer 0", "x is x0 in layer 0, so d loss / d lambda is the same number for both."),
         For("a long stream taken away", "Call x one long. How long is 0.5 x', whatever its sign?"),
@@ -951,6 +603,19 @@ def predict_lambdas():
     x: how many per cent of the two lengths is the second term's?
     """
     return 16.6, 60.0
+
+
+unit.mistakes("""
+3 | not within 0.05
+    => (8.3, 60.0)
+    => (9.3, 60.0)
+    => (18.6, 60.0)
+3 | per cent, not a fraction
+    => (16.6, 0.6)
+3 | more than 2 points off
+    => (16.6, 100 / 3)
+    => (16.6, -300.0)
+""")
 
 
 TRUE = {
@@ -979,30 +644,6 @@ def half_is_wrong(answer):
 
 @unit.exercise(
     Part("the sentence, and a case", 8, None, half_is_wrong),
-    Wrong(
-        "the sentence about one",
-        8,
-        "sentence 1 is true",
-        returns=lambda: (1, np.ones(3), np.ones(3), 0.4),
-    ),
-    Wrong(
-        "never more than half",
-        8,
-        "sentence 3 is true",
-        returns=lambda: (3, np.ones(3), np.ones(3), 0.4),
-    ),
-    Wrong(
-        "at one",
-        8,
-        "lam / 2 and the true share agree",
-        returns=lambda: (2, np.ones(3), np.ones(3), 1.0),
-    ),
-    Wrong(
-        "by scaling",
-        8,
-        "the two streams must be equally long",
-        returns=lambda: (2, 9 * np.ones(3), np.ones(3), 1.0),
-    ),
     hints=[
         "Two vectors of the same length: what is the share of lam x' in x + lam x'?",
         "Put 0, 0.2, 0.4 and 1 into every sentence.",
@@ -1026,6 +667,18 @@ def skip_counter_example():
     return 2, np.ones(4), np.ones(4), 0.4
 
 
+unit.mistakes("""
+8 | sentence 1 is true
+    => (1, np.ones(3), np.ones(3), 0.4)
+8 | sentence 3 is true
+    => (3, np.ones(3), np.ones(3), 0.4)
+8 | lam / 2 and the true share agree
+    => (2, np.ones(3), np.ones(3), 1.0)
+8 | the two streams must be equally long
+    => (2, 9 * np.ones(3), np.ones(3), 1.0)
+""")
+
+
 def lookups(repeat):
     def make(r):
         ids = r.integers(0, 3, (2, 4)) if repeat else r.permutation(9)[:8].reshape(2, 4)
@@ -1041,78 +694,9 @@ def lookups(repeat):
     return make
 
 
-def others(ids, table, v, s0, s1, dout, first=1, second=1, third=1):
-    """The three gradients, each with a factor too many."""
-    right = lambda_gradients(ids, table, v, s0, s1, dout)
-    return tuple(x * factor for x, factor in zip(right, (first, second, third), strict=True))
-
-
 @unit.exercise(
     Part("every token once", 4, lookups(False)),
     Part("tokens that come again", 8, lookups(True)),
-    Wrong(
-        "the last one wins",
-        8,
-        "a token that occurs twice collects the gradients of both places; yours kept the last",
-        dict(add=False),
-    ),
-    Wrong(
-        "the raw v",
-        12,
-        "s0 multiplies the NORMALISED v, and so does its gradient",
-        dict(norm=False),
-    ),
-    Wrong(
-        "s1 forgotten", 12, "on its way into the table the gradient passes s1", dict(scaled=False)
-    ),
-    slip(
-        12,
-        "ds0 is a SUM over all entries, not their mean",
-        lambda ids, table, v, s0, s1, dout: others(ids, table, v, s0, s1, dout, first=1 / v.size),
-    ),
-    slip(
-        12,
-        "s0 is no factor of its own gradient",
-        lambda ids, table, v, s0, s1, dout: others(ids, table, v, s0, s1, dout, first=s0),
-    ),
-    slip(
-        12,
-        "s1 is no factor of its own gradient",
-        lambda ids, table, v, s0, s1, dout: others(ids, table, v, s0, s1, dout, second=s1),
-    ),
-    slip(
-        12,
-        "ds1 is a SUM over all entries, not their mean",
-        lambda ids, table, v, s0, s1, dout: others(ids, table, v, s0, s1, dout, second=1 / v.size),
-    ),
-    slip(
-        12,
-        "those are gradients of places; add them up in the table's rows, by id",
-        lambda ids, table, v, s0, s1, dout: (
-            *others(ids, table, v, s0, s1, dout)[:2],
-            s1 * dout.reshape(*ids.shape, -1),
-        ),
-    ),
-    slip(
-        12,
-        "norm brings v to root mean square 1; yours has length 1",
-        lambda ids, table, v, s0, s1, dout: others(
-            ids, table, v, s0, s1, dout, first=v.shape[-1] ** -0.5
-        ),
-    ),
-    slip(
-        8,
-        "the places of a token are summed, not averaged",
-        lambda ids, table, v, s0, s1, dout: others(
-            ids,
-            table,
-            v,
-            s0,
-            s1,
-            dout,
-            third=1 / np.maximum(np.bincount(ids.ravel(), minlength=len(table)), 1)[:, None],
-        ),
-    ),
     hints=[
         "ds0 = sum of dout * rmsnorm(v), ds1 = sum of dout * ve, with ve = table[ids] in the "
         "shape of v.",
@@ -1126,17 +710,40 @@ def others(ids, table, v, s0, s1, dout, first=1, second=1, third=1):
     level="stretch",
     minutes=19,
 )
-def lambda_gradients(ids, table, v, s0, s1, dout, *, add=True, norm=True, scaled=True):
+def lambda_gradients(ids, table, v, s0, s1, dout):
     """Stretch: backward through `mixed_value` with ve = table[ids], by hand: ids (B,T), table
     (V,H*D), v and dout (B,T,H,D).
 
     Returns (ds0, ds1, dtable (V,H*D)). Rows of tokens that do not occur get no gradient at all.
     """
-    dtable, ds0, ds1 = np.zeros(table.shape), 0.0, 0.0
-    for b in range(len(ids)):
-        for t in range(ids.shape[1]):
-            g = dout[b, t].ravel()
-            ds0 += g @ (rms(v[b, t]) if norm else v[b, t]).ravel()
-            ds1 += g @ table[ids[b, t]]
-            dtable[ids[b, t]] = (dtable[ids[b, t]] if add else 0) + (s1 if scaled else 1) * g
+    ds0, ds1, dtable = 0.0, 0.0, np.zeros(table.shape)
+    for b, t in np.ndindex(ids.shape):
+        g = dout[b, t].ravel()
+        ds0 += g @ rms(v[b, t]).ravel()
+        ds1 += g @ table[ids[b, t]]
+        dtable[ids[b, t]] += s1 * g
     return ds0, ds1, dtable
+
+
+unit.mistakes("""
+ 8 | a token that occurs twice collects the gradients of both places; yours kept the last
+     += s1 => = s1
+12 | s0 multiplies the NORMALISED v, and so does its gradient
+     rms(v[b, t]) => v[b, t]
+12 | on its way into the table the gradient passes s1
+     s1 * g => g
+12 | ds0 is a SUM over all entries, not their mean
+     ds0 += g => ds0 += g / v.size
+12 | s0 is no factor of its own gradient
+     ds0 += g => ds0 += s0 * g
+12 | s1 is no factor of its own gradient
+     ds1 += g => ds1 += s1 * g
+12 | ds1 is a SUM over all entries, not their mean
+     ds1 += g => ds1 += g / v.size
+12 | those are gradients of places; add them up in the table's rows, by id
+     return ds0, ds1, dtable => return ds0, ds1, s1 * dout.reshape(*ids.shape, -1)
+12 | norm brings v to root mean square 1; yours has length 1
+     rms(v[b, t]) => (rms(v[b, t]) / v.shape[-1] ** 0.5)
+ 8 | the places of a token are summed, not averaged
+     s1 * g => s1 * g / (ids == ids[b, t]).sum()
+""")
