@@ -24,7 +24,12 @@ def attention(
     """q (B, T, H, D), k and v (B, S, G, D) -> (B, T, H, D); equal to reference.by_definition.
 
     The gain multiplies the output and not the values: A (g V) = g (A V)."""
-    T, S = q.shape[1], k.shape[1]
+    T = q.shape[1]
+
+    # A window makes the past short.
+    if causal and mask is None and lengths is None and 0 < window < k.shape[1] - T:
+        k, v = k[:, -window - T :], v[:, -window - T :]
+    S = k.shape[1]
 
     # PyTorch knows two masks by itself: nothing is hidden, or the causal one of a square map.
     windowed = 0 < window < S - 1

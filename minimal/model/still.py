@@ -14,6 +14,7 @@ import torch
 from minimal.kernels.recorded import Made, Recorded, on_gpu
 from minimal.model import checks
 from minimal.model.tape import Tape
+from minimal.model.trace import Trace
 
 SHORTEST = 64  # rows that a step is shown at least
 
@@ -55,10 +56,10 @@ class Still(Tape):
     def new(self, rows):
         return rows.index_select(1, self.used[rows.shape[1]])
 
-    def last(self, rows, s):
-        """Rows of the tokens to which another number of rows, s, belongs."""
-        shown = rows.shape[1]
-        if shown == s:
+    def last(self, rows, like):
+        """Rows of the tokens to which another number of rows, those of `like`, belongs."""
+        shown, s = rows.shape[1], like.shape[1]
+        if shown <= s:
             return rows
         at = torch.arange(s, device=rows.device) + self.used[shown] - self.used[s]
         return rows.index_select(1, at.clamp(0, shown - 1))
@@ -119,11 +120,66 @@ def bucket_of(tokens, capacity):
 
 
 # ---- a whole token ------------------------------------------------------------------------------
-def token(model, windows, stored, choose, ids, noise, position, buffers, used):
+def token(model, tape, choose, noise):
     """Embedding, layers, head, and the choice of the next id (B, 1)."""
-    tape = Still(model, ids, position, buffers, used, windows, stored)
-    logits = model.logits(model.hidden(ids, tape))[:, -1]  # (B, V)
+    logits = model.logits(model.hidden(tape.ids, tape))[:, -1]  # (B, V)
     return choose(logits, noise)
+
+
+class OneToken(Tape):
+    """The tape of one new token, whose position stands in a tensor, over any cache."""
+
+    def __init__(self, position, *given):
+        super().__init__(*given)
+        self.position = position
+
+    def positions(self):
+        return self.position
+
+
+class PlainStep:
+    """token() over a cache that texts have begun, as one would write it by hand: see trace.py.
+
+    Two steps are watched, and those behind them are the function that both have written down. A
+    model that says something else in the second, or that somebody has hooked into, is asked anew
+    at every step."""
+
+    def __init__(self, model, cache, windows, choose):
+        self.model, self.cache, self.choose = model, cache, choose
+        self.windows = list(model.windows if windows is None else windows)
+        self.reach = model.reach(self.windows)
+        self.watched = None  # what the first step did
+        self.take = self.asked if hooked(model) else self.watching
+
+    def __call__(self, ids, noise):
+        start = self.cache.begin(self.model)
+        checks.positions(self.model, start + 1)
+        position = torch.full((1,), start, device=ids.device)
+        chosen = self.take(ids, noise, position)
+        self.cache.end(tokens=1)
+        return chosen
+
+    def asked(self, ids, noise, position):
+        """The step as the model takes it."""
+        given = self.model.banks, self.cache, self.windows, None, self.reach, self.cache.length
+        tape = OneToken(position, ids, *given)
+        tape.end = lambda: None  # the step itself is not over
+        return token(self.model, tape, self.choose, noise)
+
+    def watching(self, ids, noise, position):
+        with Trace(ids=ids, noise=noise, position=position) as trace:
+            chosen = self.asked(ids, noise, position)
+        before, self.watched = self.watched, trace
+        if before is not None:
+            same = trace.says_the_same(before)
+            self.take = trace.function(chosen) if same else self.asked
+            self.watched = None
+        return chosen
+
+
+def hooked(model):
+    """Does somebody want to be called by a part of the model?"""
+    return any(part._forward_hooks or part._forward_pre_hooks for part in model.modules())
 
 
 class StillStep:
@@ -161,8 +217,9 @@ class StillStep:
         position, buffers, used = stand.position, stand.cache.kept, stand.shown(bucket)
 
         def work():
-            how = self.model, self.windows, stand.cache.stored, self.choose
-            return (token(*how, ids, noise, position, buffers, used),)
+            stored = stand.cache.stored
+            tape = Still(self.model, ids, position, buffers, used, self.windows, stored)
+            return (token(self.model, tape, self.choose, noise),)
 
         if not self.compile:
             return work()
