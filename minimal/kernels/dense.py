@@ -24,57 +24,65 @@ def attention(
     """q (B, T, H, D), k and v (B, S, G, D) -> (B, T, H, D); equal to reference.by_definition.
 
     The gain multiplies the output and not the values: A (g V) = g (A V)."""
-    T = q.shape[1]
+    T, S = q.shape[1], k.shape[1]
+    by_rule = mask is None and lengths is None
 
     # A window makes the past short.
-    if causal and mask is None and lengths is None and 0 < window < k.shape[1] - T:
-        k, v = k[:, -window - T :], v[:, -window - T :]
-    S = k.shape[1]
-
-    # PyTorch knows two masks by itself: nothing is hidden, or the causal one of a square map.
-    windowed = 0 < window < S - 1
-    by_rule = mask is None and lengths is None
-    unmasked = by_rule and not windowed
-    square = unmasked and causal and T == S and T > 1
-    open_to_all = unmasked and (T == 1 or not causal)
-
-    # On a GPU a window may cost what it shows.
-    slides = windowed and by_rule and causal and T == S and dropout == 0
-    if slides and skips_tiles(q, v):
-        y = sliding(q, k, v.to(q.dtype), window, scale)
-        return y if gain is None else y * gain.to(y.dtype)
-
-    # One query and a long past: which products are fastest depends on the machine.
-    if T == 1 and open_to_all and asks_machine(q, k, v):
-        y = one_query(q, k, v.to(q.dtype), scale, bound)
-        return y if gain is None else y * gain.to(y.dtype)
-
-    # Any other mask is formed. The softmax of a query that sees no key would be 0 / 0: it is shown
-    # every key, and its output is then set to 0.
-    blind = None
-    if mask is None and not (square or open_to_all):
-        mask = visible(T, S, causal, window, lengths, q.device)
-        if lengths is not None or T > S:
-            blind = ~mask.any(-1, keepdim=True)  # ([B, 1,] T, 1)
-            mask = mask | blind
-
+    if by_rule and 0 < window < S - T:
+        k, v, S = k[:, -window - T :], v[:, -window - T :], window + T
     v = v if v.dtype == q.dtype else v.to(q.dtype)
+
+    # Which way: the first that holds.
+    seen = known_mask(T, S, causal, window) if by_rule else None
+    if seen == "all" and T == 1 and asks_machine(q, k, v):
+        y = one_query(q, k, v, scale, bound)
+    elif seen is not None:
+        y = one_call(q, k, v, scale, None, dropout, seen == "causal")
+    elif by_rule and causal and T == S and dropout == 0 and skips_tiles(q, v):
+        y = sliding(q, k, v, window, scale)
+    elif mask is not None:
+        y = one_call(q, k, v, scale, mask, dropout)
+    else:
+        y = masked(q, k, v, scale, dropout, causal, window, lengths)
+    return y if gain is None else y * gain.to(y.dtype)
+
+
+def known_mask(T, S, causal, window):
+    """The masks that PyTorch's call knows by itself: "all" keys are seen, or those of a square map
+    that came before ("causal")."""
+    if 0 < window < S - 1:
+        return None
+    if T == 1 or not causal:
+        return "all"
+    return "causal" if T == S else None
+
+
+def one_call(q, k, v, scale, mask=None, dropout=0.0, causal=False):
+    """PyTorch's call, which wants heads before positions."""
     q, k, v = q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)
     grouped = q.shape[1] != k.shape[1]
-    y = F.scaled_dot_product_attention(
-        q, k, v, mask, dropout, square, scale=scale, enable_gqa=grouped
-    )  # (B, H, T, D)
-    if blind is not None:
-        y = y.masked_fill(blind, 0)
-    y = y.transpose(1, 2)
-    return y if gain is None else y * gain.to(y.dtype)
+    return F.scaled_dot_product_attention(
+        q, k, v, mask, dropout, causal, scale=scale, enable_gqa=grouped
+    ).transpose(1, 2)  # (B, T, H, D)
+
+
+def masked(q, k, v, scale, dropout, causal, window, lengths):
+    """With a mask that is formed. The softmax of a query that sees no key would be 0 / 0: it is
+    shown every key, and its output is then set to 0."""
+    T, S = q.shape[1], k.shape[1]
+    mask = visible(T, S, causal, window, lengths, q.device)
+    if lengths is None and T <= S:  # every query sees a key
+        return one_call(q, k, v, scale, mask, dropout)
+    blind = ~mask.any(-1, keepdim=True)  # ([B, 1,] T, 1)
+    y = one_call(q, k, v, scale, mask | blind, dropout)
+    return y.transpose(1, 2).masked_fill(blind, 0).transpose(1, 2)
 
 
 def asks_machine(q, k, v):
     """Is it a decode step on a CPU, over enough rows for a measurement to pay?"""
-    eager = q.device.type == "cpu" and not torch.compiler.is_compiling()
-    fits = q.shape[3] == v.shape[3] and k.numel() >= FEW_VALUES
-    return eager and fits and not torch.is_grad_enabled()
+    if k.numel() < FEW_VALUES or not q.is_cpu or q.shape[3] != v.shape[3]:
+        return False
+    return not (torch.compiler.is_compiling() or torch.is_grad_enabled())
 
 
 def one_query(q, k, v, scale=None, bound=None):
@@ -84,9 +92,7 @@ def one_query(q, k, v, scale=None, bound=None):
     (B, _, H, D), (_, S, G, _) = q.shape, k.shape
 
     def call():
-        heads = (x.transpose(1, 2) for x in (q, k, v))
-        y = F.scaled_dot_product_attention(*heads, scale=scale, enable_gqa=H != G)
-        return y.transpose(1, 2)
+        return one_call(q, k, v, scale)
 
     def products():
         mass, total = masses(q, k, None, D**-0.5 if scale is None else scale, bound, v.dtype)

@@ -1,4 +1,4 @@
-"""What would one write by hand for this plan? A step that was watched once becomes a plain function.
+"""What would one write by hand for this plan? A step that was watched becomes a plain function.
 
 A step of decoding walks through modules, a tape and a cache, and asks at every one of them what it
 asked for the token before. While a Trace is active, every operation of PyTorch is done and also
@@ -69,6 +69,8 @@ class Trace(TorchFunctionMode):
         """operation(...), written down where its answer differs from step to step."""
         with torch._C.DisableTorchFunction():
             result = operation(*given, **how)
+            if as_one and id(result) in self.names:  # another time it may be something else
+                result = result.view_as(result)
             self.note(operation, given, how, result, as_one)
         return result
 

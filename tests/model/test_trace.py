@@ -1,4 +1,4 @@
-"""Is a step that was watched twice right for all that follow, and is one that must not be refused?"""
+"""Is a step that was watched right for all that follow it, and is one that is not refused?"""
 
 from functools import partial
 
@@ -40,11 +40,13 @@ def taken(monkeypatch):
 
 @EVERY_QUICKLY
 def test_every_plan_writes_the_text_of_its_passes(plan, taken, monkeypatch):
-    """Rings that turn over at every other token, layers that reach back differently, smear."""
+    """Rings that are not full yet when the steps are watched and then turn over at every other
+    token, layers that reach back differently, smear."""
     monkeypatch.setattr(caches, "SLACK", 3)
     model = awake(plan, smear=True)
     how = dict(seed=3, top_k=40)
-    assert torch.equal(generate(model, IDS, 20, **how), by_passes(model, IDS, 20, **how))
+    two = IDS[:, :2]
+    assert torch.equal(generate(model, two, 20, **how), by_passes(model, two, 20, **how))
     assert taken == ["watching"] * 2 + ["step"] * 17
 
 
