@@ -40,6 +40,14 @@ def measure_profile(asked):
     return rows
 
 
+def measure_price(asked):
+    """One thread, whatever was asked: the seconds are the processor's."""
+    torch.set_num_threads(1)
+    rows = generation.price()
+    torch.set_num_threads(asked.threads)
+    return rows
+
+
 def measure_busy(asked):
     """Two threads a run, whatever was asked: that is what a busy laptop's two cores are about."""
     found = busy()
@@ -64,6 +72,7 @@ PARTS = dict(
     race=("race", measure_race),
     profile=("profile", measure_profile),
     generate=("generate_cpu", lambda asked: generation.everything()),
+    price=("price_cpu", measure_price),
     busy=("busy", measure_busy),
     gpu=("gpu", measure_gpu),
 )
