@@ -24,7 +24,7 @@ TRIES = 5  # tokens of each way: the first two are launched one by one, the thir
 class Still(Tape):
     """One new token of every text, over buffers that are laid out.
 
-    `buffers`: {name: rows}. `used`: {rows that are shown: how many of them hold older tokens (1,)};
+    `buffers`: {name: rows, as they lie: see lying}. `used`: {rows that are shown: how many of them hold older tokens (1,)};
     all rows that are shown in the same number belong to the same tokens."""
 
     def __init__(self, model, ids, position, buffers, used, windows, stored):
@@ -35,10 +35,11 @@ class Still(Tape):
 
     def keep(self, name, new, last=None):
         """The new row into its place. -> all rows that are shown, whatever the others hold"""
-        buffer = self.buffers[name]
-        shown = min(self.bucket, buffer.shape[1])
-        buffer.index_copy_(1, self.used[shown], new)
-        return buffer[:, :shown]
+        buffer, new = self.buffers[name], lying(new)
+        along = 2 if new.ndim == 4 else 1
+        shown = min(self.bucket, buffer.shape[along])
+        buffer.index_copy_(along, self.used[shown], new)
+        return lying(buffer.narrow(along, 0, shown))
 
     def keep_rows(self, name, at, new):
         return self.keep((name, at), new)
@@ -69,6 +70,12 @@ class Still(Tape):
 
     def end(self):
         """Numbers move between two steps, not in them: see Stand.count."""
+
+
+def lying(rows):
+    """Rows of heads (B, S, G, D) as a cache lays them out, head by head (B, G, S, D), and back. A
+    compiler that is given them across copies all of them at every step."""
+    return rows.transpose(1, 2) if rows.ndim == 4 else rows
 
 
 class Stand:
@@ -214,7 +221,8 @@ class StillStep:
 
     def step(self, bucket, ids, noise=None):
         stand = self.stand
-        position, buffers, used = stand.position, stand.cache.kept, stand.shown(bucket)
+        position, used = stand.position, stand.shown(bucket)
+        buffers = {name: lying(rows) for name, rows in stand.cache.kept.items()}
 
         def work():
             stored = stand.cache.stored
