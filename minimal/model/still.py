@@ -24,8 +24,9 @@ TRIES = 5  # tokens of each way: the first two are launched one by one, the thir
 class Still(Tape):
     """One new token of every text, over buffers that are laid out.
 
-    `buffers`: {name: rows, as they lie: see lying}. `used`: {rows that are shown: how many of them hold older tokens (1,)};
-    all rows that are shown in the same number belong to the same tokens."""
+    `buffers`: {name: rows, as they lie: see lying}. `used`: {rows that are shown: how many of them
+    hold older tokens (1,)}; all rows that are shown in the same number belong to the same tokens.
+    """
 
     def __init__(self, model, ids, position, buffers, used, windows, stored):
         super().__init__(ids, model.banks, windows=windows)
