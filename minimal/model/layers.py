@@ -69,7 +69,8 @@ class Embedding(Module):
         self.weight = nn.Parameter(torch.empty(count, *shape))
 
     def forward(self, ids):
-        return F.embedding(ids, self.weight.flatten(1)).unflatten(-1, self.weight.shape[1:])
+        rows = F.embedding(ids, self.weight.flatten(1))
+        return rows.view(*ids.shape, *self.weight.shape[1:])
 
     def rows(self):
         return self.weight

@@ -88,6 +88,7 @@ class Stand:
         rooms = {rows.shape[1] for rows in cache.kept.values()}
         self.used = {room: self.number() for room in (cache.capacity, *rooms)}
         self.position = self.number()
+        self.kept, self.lain = {}, {}  # the cache's buffers, and the same as they lie
 
     def number(self):
         return torch.zeros(1, dtype=torch.long, device=self.model.device)
@@ -105,6 +106,15 @@ class Stand:
         for room, rows in filled.items():
             self.used[room].fill_(rows)
         return bucket_of(cache.length + 1, cache.capacity)
+
+    def buffers(self):
+        """The cache's rows as they lie: another dict where a pass between two steps has put a new
+        buffer in the place of a ring's."""
+        kept = self.cache.kept
+        if any(rows is not self.kept.get(name) for name, rows in kept.items()):
+            self.kept = dict(kept)
+            self.lain = {name: lying(rows) for name, rows in kept.items()}
+        return self.lain
 
     def shown(self, bucket):
         """{rows that are shown: how many of them are in use}"""
@@ -201,7 +211,7 @@ class StillStep:
         self.model, self.choose, self.compile = model, choose, compile
         self.windows = list(model.windows if windows is None else windows)
         self.stand = Stand(model, cache)
-        self.recorded, self.seen = None, {}  # the recording, and the buffers that it writes into
+        self.recorded, self.written = None, None  # the recording, and the buffers it writes into
 
     def __call__(self, ids, noise):
         bucket = self.stand.ready()
@@ -212,18 +222,16 @@ class StillStep:
         return chosen
 
     def recording(self):
-        """Another one where a pass between two steps has put a new buffer in the place of a ring's:
-        the old one would go on writing into buffers that nobody keeps."""
-        kept = self.stand.cache.kept
-        same = [rows is self.seen.get(name) for name, rows in kept.items()]
-        if self.recorded is None or not all(same):
-            self.recorded, self.seen = Recorded(self.step, self.model.device), dict(kept)
+        """Another one where a buffer is another: the old one would go on writing into buffers that
+        nobody keeps."""
+        if self.written is not self.stand.buffers():
+            self.recorded = Recorded(self.step, self.model.device)
+            self.written = self.stand.buffers()
         return self.recorded
 
     def step(self, bucket, ids, noise=None):
         stand = self.stand
-        position, used = stand.position, stand.shown(bucket)
-        buffers = {name: lying(rows) for name, rows in stand.cache.kept.items()}
+        position, buffers, used = stand.position, stand.buffers(), stand.shown(bucket)
 
         def work():
             stored = stand.cache.stored
