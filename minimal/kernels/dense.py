@@ -49,7 +49,9 @@ def attention(
         y = one_call(q, k, v, scale, mask, dropout)
     else:
         y = masked(q, k, v, scale, dropout, causal, window, lengths)
-    return y if gain is None else y * gain.to(y.dtype)
+    if gain is None:
+        return y
+    return y * (gain if gain.dtype == y.dtype else gain.to(y.dtype))
 
 
 def known_mask(T, S, causal, window):
