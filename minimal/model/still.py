@@ -14,7 +14,7 @@ import torch
 from minimal.kernels.recorded import Made, Recorded, on_gpu
 from minimal.model import checks
 from minimal.model.tape import Tape
-from minimal.model.trace import Trace
+from minimal.model.trace import StepTrace
 
 SHORTEST = 64  # rows that a step is shown at least
 
@@ -185,7 +185,7 @@ class PlainStep:
         return token(self.model, tape, self.choose, noise)
 
     def watching(self, ids, noise, position):
-        with Trace(ids=ids, noise=noise, position=position) as trace:
+        with StepTrace(ids=ids, noise=noise, position=position) as trace:
             chosen = self.asked(ids, noise, position)
         before, self.watched = self.watched, trace
         if before is not None:

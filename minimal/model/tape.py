@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import torch
 import torch.nn.functional as F
 
-from minimal.model.trace import as_one, whole
+from minimal.model.trace import as_one, kept_whole
 
 
 class Rows(NamedTuple):
@@ -159,7 +159,7 @@ class Tape:
             self.cache.end(self.ids.shape[1])
 
 
-@whole
+@kept_whole
 def last(rows, like):
     extra = rows.shape[1] - like.shape[1]
     return rows[:, extra:] if extra > 0 else rows

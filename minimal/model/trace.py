@@ -1,13 +1,13 @@
 """What would one write by hand for this plan? A step that was watched becomes a plain function.
 
 A step of decoding walks through modules, a tape and a cache, and asks at every one of them what it
-asked for the token before. While a Trace is active, every operation of PyTorch is done and also
+asked for the token before. While a StepTrace is active, every operation of PyTorch is done and also
 written down. What comes of weights alone is there already and stays; the rest is the source of a
 function of arrays, one operation a line.
 
 What hangs on how many rows there are is not looked into: the cache keeps rows and attention reads
-them by calls that stand in the function as they are (see whole). Whether something else hangs on it
-is asked by watching another step: only what two of them say alike is right for the next one.
+them by calls that stand in the function as they are (see kept_whole). Whether something else hangs
+on it is asked by watching another step: only what two of them say alike is right for the next one.
 """
 
 import functools
@@ -19,10 +19,10 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 
 # What may be asked of a tensor: the answer holds for every step. Its numbers may not.
-SHAPES = {"__get__", "__len__", "dim", "is_contiguous", "is_floating_point", "numel", "size"}
+LASTING = {"__get__", "__len__", "dim", "is_contiguous", "is_floating_point", "numel", "size"}
 
 
-def whole(work):
+def kept_whole(work):
     """A function that a trace keeps as one call: what it does hangs on how many rows there are."""
 
     @functools.wraps(work)
@@ -34,10 +34,12 @@ def whole(work):
 
 def as_one(work, *given, **how):
     """work(...), which a trace keeps as one call."""
-    return work(*given, **how) if Trace.now is None else Trace.now.do(work, given, how, True)
+    return (
+        work(*given, **how) if StepTrace.now is None else StepTrace.now.do(work, given, how, True)
+    )
 
 
-class Trace(TorchFunctionMode):
+class StepTrace(TorchFunctionMode):
     """What one step does, where `inputs`, tensors by name, are all that changes between steps."""
 
     now = None  # the one that is active
@@ -54,11 +56,11 @@ class Trace(TorchFunctionMode):
         self.refused = None  # why this step cannot be written down
 
     def __enter__(self):
-        Trace.now = self
+        StepTrace.now = self
         return super().__enter__()
 
     def __exit__(self, *error):
-        Trace.now = None
+        StepTrace.now = None
         return super().__exit__(*error)
 
     # ---- watching -----------------------------------------------------------------------------
@@ -88,7 +90,7 @@ class Trace(TorchFunctionMode):
             self.made |= {id(x) for x in found}
         elif found or writes:
             self.write(operation, given, how, result, found)
-        elif name not in SHAPES:
+        elif name not in LASTING:
             self.refused = f"{name} looks at numbers"
 
     # ---- writing ------------------------------------------------------------------------------

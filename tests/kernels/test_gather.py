@@ -275,10 +275,10 @@ def test_a_common_tokens_gradient_is_pytorchs_and_a_rare_ones_ours(share, interp
     mine = fused.summed(rows, ids, None, table)
     right = torch.zeros(210, 120).index_add_(0, ids.flatten(), rows.view(200, -1))
     close(mine, right.view_as(table))
-    assert bool(calls) is (share < fused.COMMON)
+    assert bool(calls) is (share < fused.COMMON_SHARE)
     ids[:] = 3  # what is known of ids holds until somebody writes to them
     close(fused.summed(rows, ids, None, table)[3], rows.sum((0, 1)))
-    assert len(calls) == (share < fused.COMMON)
+    assert len(calls) == (share < fused.COMMON_SHARE)
 
 
 def test_where_the_share_lies_was_measured():
@@ -289,7 +289,7 @@ def test_where_the_share_lies_was_measured():
     rows = records.rows_of(records.EVIDENCE / "gather_gpu.json")
     rows = [row for row in rows if row["part"] == "table"]
     ours = {row["hottest"]: row["sum_by_token_us"] / row["embedding_us"] for row in rows}
-    assert all((times < 1) is (share < fused.COMMON) for share, times in ours.items())
+    assert all((times < 1) is (share < fused.COMMON_SHARE) for share, times in ours.items())
     assert [f"{times:.2f}" for times in ours.values()] == ["0.85", "1.16", "3.92"]
 
 

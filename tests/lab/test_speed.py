@@ -45,16 +45,18 @@ def test_the_plain_loop_stands_beside_every_row(capsys):
     """And the compiled loop beside what is compiled."""
     rows = generation.price(size="smoke", shapes=((1, 64, 3), (2, 64, 3)))
     assert [(row["texts"], row["plan"]) for row in rows] == [
-        (texts, plan) for texts in (1, 2) for plan in ("standard", "bov", generation.LOOP)
+        (texts, plan) for texts in (1, 2) for plan in ("standard", "bov", generation.PLAIN_RIVAL)
     ]
     for row in rows:
-        assert row["times_loop"] > 0 and (row["plan"] != generation.LOOP or row["times_loop"] == 1)
+        assert row["times_loop"] > 0 and (
+            row["plan"] != generation.PLAIN_RIVAL or row["times_loop"] == 1
+        )
     assert capsys.readouterr().out.count("times the plain loop") == len(rows)
-    taken = {"bov": [3.0], "bov, compiled": [1.0], generation.LOOP: [6.0]}
-    assert generation.over_loop(taken, "bov") == 2
-    assert generation.over_loop(taken, "bov, compiled") is None, "there is no such loop"
-    taken[generation.COMPILED_LOOP] = [0.5]
-    assert generation.over_loop(taken, "bov, compiled") == 0.5
+    taken = {"bov": [3.0], "bov, compiled": [1.0], generation.PLAIN_RIVAL: [6.0]}
+    assert generation.times_loop(taken, "bov") == 2
+    assert generation.times_loop(taken, "bov, compiled") is None, "there is no such loop"
+    taken[generation.COMPILED_RIVAL] = [0.5]
+    assert generation.times_loop(taken, "bov, compiled") == 0.5
 
 
 def test_a_token_is_told_operator_by_operator():
@@ -63,7 +65,7 @@ def test_a_token_is_told_operator_by_operator():
     products = "aten::mm"  # q, k, v, out, up and down of two layers, and the head
     assert ours[products][0] == loop[products][0] == 13 and ours[products][1] > 0
     assert {"outside", "aten::mm"} <= set(ours) & set(loop)
-    lines = token_profile.table(found).splitlines()
+    lines = token_profile.as_table(found).splitlines()
     assert lines[0] == "| operator | ours: calls | ours: µs | plain loop: calls | plain loop: µs |"
     assert len(lines) == 2 + token_profile.SHOWN + 2 and lines[-1].startswith("| `sum` |")
     of_ours = [float(row.split(" | ")[2].replace(",", "")) for row in lines[2:]]

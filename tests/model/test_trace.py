@@ -10,7 +10,7 @@ from minimal.generate import Writer, generate
 from minimal.model import cache as caches
 from minimal.model import still
 from minimal.model.plan import Plan, place
-from minimal.model.trace import Trace
+from minimal.model.trace import StepTrace
 from minimal.model.values import Own
 from tests.model.test_cut_off import awake
 from tests.model.test_plans import EVERY_QUICKLY
@@ -179,7 +179,7 @@ def test_who_hooks_in_is_called_at_every_step(taken):
 def test_the_function_holds_no_more_than_it_needs():
     """What was read for the last time is let go; what comes of constants is a constant."""
     x, w = torch.randn(4), torch.randn(4)
-    with Trace(x=x) as trace:
+    with StepTrace(x=x) as trace:
         y = F.relu(x * w.exp().neg())
         z = y + y.sum()
     step = trace.function(z)
@@ -190,6 +190,6 @@ def test_the_function_holds_no_more_than_it_needs():
 
 
 def test_an_error_ends_the_watching():
-    with pytest.raises(RuntimeError), Trace() as trace:
+    with pytest.raises(RuntimeError), StepTrace() as trace:
         torch.zeros(2) + torch.zeros(3)
-    assert Trace.now is None and trace.lines == []
+    assert StepTrace.now is None and trace.lines == []

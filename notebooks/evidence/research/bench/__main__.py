@@ -56,7 +56,7 @@ def measure_token(asked):
     torch.set_num_threads(1)
     found = token_profile.one_token(**large if where.type == "cuda" else {})
     torch.set_num_threads(asked.threads)
-    print(token_profile.table(found))
+    print(token_profile.as_table(found))
     return found
 
 

@@ -25,7 +25,7 @@ import time
 import torch
 
 from course.memory import distinct_bytes, filled
-from evidence.research.bench.rivals import COMPILED_LOOP, LOOP, Loop, Transformers
+from evidence.research.bench.rivals import COMPILED_RIVAL, PLAIN_RIVAL, Loop, Transformers
 from minimal.bench.timing import in_turn, medians, ratio, timer
 from minimal.generate import Writer, stores
 from minimal.model.config import size as named
@@ -41,7 +41,7 @@ SHAPES = ((1, 1024), (1, 16384), (1, 131072), (4, 1024), (4, 16384), (64, 1024))
 
 PROMPTS = ((1, 1024), (4, 1024))
 
-RIVALS = {LOOP: Loop, "transformers": Transformers}
+RIVALS = {PLAIN_RIVAL: Loop, "transformers": Transformers}
 
 BUFFER = 2**26  # fp32 numbers, 256 MB: what the rate of memory is measured on
 
@@ -159,8 +159,8 @@ def at(
     for name in RIVALS if rivals is True else rivals:
         if RIVALS[name].is_here(where):
             made[name] = RIVALS[name](size, **shape)
-    if compiled and LOOP in made:
-        made[COMPILED_LOOP] = Loop(size, compile=True, **shape)
+    if compiled and PLAIN_RIVAL in made:
+        made[COMPILED_RIVAL] = Loop(size, compile=True, **shape)
     one, clock_name = measure(where)
     ways = made | dict(memory=memory.sum)
     warm_up(ways, one)
@@ -183,7 +183,7 @@ def at(
                 read_bytes=bytes_read,
                 held_bytes=held.get(name),
                 times_standard=ratio(taken, first, name),
-                times_loop=over_loop(taken, name),
+                times_loop=times_loop(taken, name),
                 interval=interval(ratios),
                 bytes_allow=read[first] / bytes_read,
                 clock=clock_name,
@@ -193,10 +193,10 @@ def at(
     return rows
 
 
-def over_loop(taken, name):
+def times_loop(taken, name):
     """How many times the plain loop's tokens a second; what is compiled, the compiled loop's. None
     where there is no loop."""
-    loop = COMPILED_LOOP if "compiled" in name else LOOP
+    loop = COMPILED_RIVAL if "compiled" in name else PLAIN_RIVAL
     return ratio(taken, loop, name) if loop in taken else None
 
 
@@ -249,7 +249,7 @@ def price(plans=("standard", "bov"), size="tiny", shapes=PRICED, **how):
     seconds are the processor's."""
     rows = []
     for texts, length, rounds in shapes:
-        how |= dict(plans=plans, size=size, tokens=8, rounds=rounds, rivals=(LOOP,))
+        how |= dict(plans=plans, size=size, tokens=8, rounds=rounds, rivals=(PLAIN_RIVAL,))
         rows += generation(((texts, length),), **how)
     return rows
 

@@ -15,7 +15,7 @@ from minimal.model.config import size as named
 from minimal.training.compiling import compiled
 from minimal.training.device import compute_dtype
 
-LOOP, COMPILED_LOOP = "plain loop", "plain loop, compiled"
+PLAIN_RIVAL, COMPILED_RIVAL = "plain loop", "plain loop, compiled"
 
 
 class Transformers:

@@ -12,16 +12,16 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from evidence.research.bench.generation import Text
-from evidence.research.bench.rivals import LOOP, Loop
+from evidence.research.bench.rivals import PLAIN_RIVAL, Loop
 
 ROUNDS = 5
 SHOWN = 20  # operators by name; all others are one line
 
 
 def one_token(plan="standard", size="tiny", length=1024, texts=1, tokens=8, where="cpu", **how):
-    """{"ours" or LOOP: {operator: (calls, microseconds) of one token}}."""
+    """{"ours" or PLAIN_RIVAL: {operator: (calls, microseconds) of one token}}."""
     shape = dict(length=length, tokens=tokens, texts=texts, where=where)
-    ways = {"ours": Text(plan, size, **shape, **how), LOOP: Loop(size, **shape)}
+    ways = {"ours": Text(plan, size, **shape, **how), PLAIN_RIVAL: Loop(size, **shape)}
     return {name: by_operator(way, tokens, where) for name, way in ways.items()}
 
 
@@ -44,7 +44,7 @@ def by_operator(way, tokens, where):
         calls = len(times) / (ROUNDS * tokens)
         found[operator] = calls, calls * statistics.median(times)
     if not on_gpu:
-        found["outside"] = 0, max(0.0, 1e6 * unwatched(way) / tokens - total(found))
+        found["outside"] = 0, max(0.0, 1e6 * unwatched(way) / tokens - sum_of(found))
     return found
 
 
@@ -58,11 +58,11 @@ def unwatched(way):
     return min(taken)
 
 
-def total(found):
+def sum_of(found):
     return sum(us for _, us in found.values())
 
 
-def table(found):
+def as_table(found):
     """Lines of Markdown: the operators that take longest in either, and the sum."""
     names = sorted(
         {name for rows in found.values() for name in rows},
@@ -74,16 +74,16 @@ def table(found):
     for at, operator in enumerate(names):
         cells = [rows.get(operator, (0, 0)) for rows in found.values()]
         if at < SHOWN:
-            lines.append(line(operator, cells))
+            lines.append(line_of(operator, cells))
             continue
         for name, (calls, us) in zip(found, cells, strict=True):
             rest[name][0] += calls
             rest[name][1] += us
-    lines.append(line("all others", rest.values()))
+    lines.append(line_of("all others", rest.values()))
     sums = [[sum(x) for x in zip(*rows.values(), strict=True)] for rows in found.values()]
-    return "\n".join([*lines, line("sum", sums)])
+    return "\n".join([*lines, line_of("sum", sums)])
 
 
-def line(operator, cells):
+def line_of(operator, cells):
     words = [f"{calls:.0f} | {us:,.0f}" for calls, us in cells]
     return f"| `{operator[:60]}` | {' | '.join(words)} |"
