@@ -34,9 +34,8 @@ def kept_whole(work):
 
 def as_one(work, *given, **how):
     """work(...), which a trace keeps as one call."""
-    return (
-        work(*given, **how) if StepTrace.now is None else StepTrace.now.do(work, given, how, True)
-    )
+    trace = StepTrace.now
+    return work(*given, **how) if trace is None else trace.do(work, given, how, together=True)
 
 
 class StepTrace(TorchFunctionMode):
@@ -67,16 +66,16 @@ class StepTrace(TorchFunctionMode):
     def __torch_function__(self, operation, types, given=(), how=None):
         return self.do(operation, given, how or {})
 
-    def do(self, operation, given, how, as_one=False):
+    def do(self, operation, given, how, together=False):
         """operation(...), written down where its answer differs from step to step."""
         with torch._C.DisableTorchFunction():
             result = operation(*given, **how)
-            if as_one and id(result) in self.names:  # another time it may be something else
+            if together and id(result) in self.names:  # another time it may be something else
                 result = result.view_as(result)
-            self.note(operation, given, how, result, as_one)
+            self.note(operation, given, how, result, together)
         return result
 
-    def note(self, operation, given, how, result, as_one):
+    def note(self, operation, given, how, result, together):
         name = getattr(operation, "__name__", "")
         writes = name == "__setitem__" or "out" in how or (name[-1:] == "_" != name[-2:-1])
         varies = any(id(x) in self.varied for x in tensors_in((given, how)))
@@ -84,7 +83,7 @@ class StepTrace(TorchFunctionMode):
         self.alive.append(result)
         if writes and (not given or id(given[0]) not in self.varied):
             self.refused = f"{name} writes into what stays the same from step to step"
-        elif not (writes or as_one) and given and result is given[0]:
+        elif not (writes or together) and given and result is given[0]:
             pass  # x.to(a type that it has), and the like
         elif not varies:
             self.made |= {id(x) for x in found}
