@@ -124,7 +124,7 @@ $(VENV)/.extra-%: $(VENV)/.ready
 course: setup
 	$(PY) notebooks/run.py --profile $(call quoted,PROFILE) $(ARGS)
 
-## make bench       measure this machine's speed; the last line is JSON (PART=decode,dva,train|generate|busy|corners|profile|race|gpu)
+## make bench       measure this machine's speed; the last line is JSON (PART=decode,dva,train|generate|price|token|busy|corners|profile|race|gpu)
 .PHONY: bench
 bench: setup
 	$(PY) -m evidence.research.bench $(if $(value PART),--part $(call quoted,PART)) $(ARGS)

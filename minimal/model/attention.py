@@ -9,8 +9,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from minimal.kernels.dynamic_values import dynamic_values
-from minimal.kernels.reference import visible, weights
-from minimal.model.attend import attend
+from minimal.kernels.reference import weights
+from minimal.model.attend import attend, seen_of
 from minimal.model.layers import Coefficient, Linear, Module, Part, by_head, norm, rotate_rows
 from minimal.model.tape import Rows
 
@@ -198,8 +198,7 @@ class Across(Plain):
             keys.append(key)
             values.append(rows.dense())
             how = self.how(at, tape, key)
-            hides = how["causal"], how["window"], how["lengths"]
-            masks.append(visible(q.shape[1], key.shape[1], *hides, q.device))
+            masks.append(seen_of(q, key, **how))
         # one softmax over both
         keys, values = torch.cat(keys, 1), torch.cat(values, 1)  # (B, S + S', G, D)
         mask = torch.cat(masks, -1)  # (T, S + S')
@@ -271,7 +270,9 @@ class Pairs(Dynamic):
     def forward(self, q, k, value, h, at, tape):
         qr, kr = self.modifiers(h, at, tape)
         k, value = tape.lined_up(k, value)
-        a = weights(q, self.over_heads(k), **self.how(at, tape, k))  # (B, H, T, S)
+        how = self.how(at, tape, k)
+        mask = seen_of(q, k, **how)  # (T, S)
+        a = weights(q, self.over_heads(k), scale=how["scale"], mask=mask)  # (B, H, T, S)
         a = F.dropout(a, self.dropout())
         # in the map's type, fp32 or better
         v = value.dense().to(a.dtype)

@@ -32,7 +32,7 @@ def factors(n, head=0):
 def last_ids(ids, n):
     """The id here, the one before, … (n of them), each (B, S), plus 1; 0 before the text begins."""
     ids = ids.long() + 1
-    return [F.pad(ids, (back, 0))[:, : ids.shape[1]] for back in range(n)]
+    return [ids] + [F.pad(ids, (back, 0))[:, :-back] for back in range(1, n)]
 
 
 def hashed(numbers, rows, head=0):

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import torch
 import torch.nn.functional as F
 
+from minimal.model.trace import as_one, kept_whole
+
 
 class Rows(NamedTuple):
     """Values that exist: v (B, S, G, D). `gain` is applied once, at read, to attention's output."""
@@ -113,7 +115,7 @@ class Tape:
         In training the identity; in decoding, remember the new rows and return all visible ones.
         `last`: only that many rows stay for the next step.
         """
-        return new if self.cache is None else self.cache.bring(name, new, last)
+        return new if self.cache is None else as_one(self.cache.bring, name, new, last)
 
     def keep_rows(self, name, at, new):
         """keep() for rows of layer `at`: with rings, as many as its widest reader's window."""
@@ -141,17 +143,17 @@ class Tape:
 
     def new(self, rows):
         """Of visible rows (B, S, …) those of the new tokens (B, T, …)."""
-        return self.last(rows, self.ids.shape[1])
+        return rows[:, -self.ids.shape[1] :]
 
-    def last(self, rows, s):
-        """The last s of visible rows (B, S, …): with rings, layers reach back differently."""
-        return rows if rows.shape[1] == s else rows[:, rows.shape[1] - s :]
+    def last(self, rows, like):
+        """Of visible rows (B, S, …) the last, at most as many as `like` has: with rings, layers
+        reach back differently."""
+        return last(rows, like)
 
     def lined_up(self, k, value):
         """Keys and values of as many tokens as both reach back to."""
         kept = value.kept()
-        s = min(k.shape[1], kept.shape[1])
-        return self.last(k, s), value.over(self.last(kept, s))
+        return self.last(k, kept), value.over(self.last(kept, k))
 
     def lengths_of(self, rows):
         """How many of these rows are text (B,); None: all of them."""
@@ -161,6 +163,12 @@ class Tape:
         """The pass is over: what it brought is kept."""
         if self.cache is not None:
             self.cache.end(self.ids.shape[1])
+
+
+@kept_whole
+def last(rows, like):
+    extra = rows.shape[1] - like.shape[1]
+    return rows[:, extra:] if extra > 0 else rows
 
 
 def made(rows, at):

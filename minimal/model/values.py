@@ -331,7 +331,7 @@ class Heads(Source):
 
     def values(self, h, at, tape):
         own = super().values(h, at, tape)
-        first = tape.last(tape.values[self.j].v, own.v.shape[1])  # (B, S, G, D)
+        first = tape.last(tape.values[self.j].v, own.v)  # (B, S, G, D)
         return own.over(torch.cat([own.v, first[:, :, self.half :]], dim=2))
 
     def word(self):

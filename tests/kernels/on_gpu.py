@@ -105,6 +105,10 @@ def decoding(dtype):
         given = (how["lengths"], shape.causal, shape.window, shape.D**-0.5)
         for splits in (None, 1, 3):
             close(run_split(*inputs, *given, splits), right, dtype, f"{name}, {splits} splits")
+        if shape.T == 1 and shape.lengths:  # as a step whose shapes stay the same reads a stored V
+            q, k, table, ids, gain = inputs
+            stored = attention(q, k, table[ids], gain, scale=shape.D**-0.5, **how)
+            close(stored, right, dtype, f"{name}, stored")
         norms = [x.float().norm(dim=-1).max().item() for x in inputs[:2]]
         bound = norms[0] * norms[1] * shape.D**-0.5
         counted = run_histogram(*inputs, bound=bound, scale=shape.D**-0.5, **how)

@@ -1,13 +1,16 @@
 """Every way to decode equals the reference: split keys, histograms, sorted prefixes; and moves the
 bytes it says."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
 from evidence.research.bench.sorted_keys import SortedCache
-from minimal.kernels import histogram
+from minimal.kernels import dense, histogram
 from minimal.kernels.gather import gather_attention
 from minimal.kernels.reference import TOLERANCE, reference
+from minimal.model.cache import laid_out
 from tests.kernels.shapes import DECODING, Shape
 
 EXACT = TOLERANCE[torch.float32]
@@ -45,6 +48,65 @@ def test_split_decode_equals_the_reference_however_the_keys_are_split(shape, spl
         splits,
     )
     close(mine, reference(*inputs, **shape.how))
+
+
+OVER_LENGTHS = [name for name, shape in DECODING.items() if shape.T == 1 and shape.lengths]
+
+
+@pytest.mark.parametrize("name", (*OVER_LENGTHS, "grouped", "one_key_head", "wide"))
+def test_a_laid_out_cache_of_which_a_part_is_text_is_read_without_a_mask(
+    name, interpreter, monkeypatch
+):
+    """As a recorded step on a GPU reads values that are stored, in the layout of a cache."""
+    shape = DECODING[name]
+    if shape.lengths is None:
+        shape = shape._replace(lengths=(shape.S, 3))
+    q, k, table, ids, gain = shape.tensors()
+    k, v = laid_out_as(k), laid_out_as(table[ids])
+    right = reference(q, k, table, ids, gain, **shape.how)
+    called, split = [], dense.split_keys
+    monkeypatch.setattr(dense, "split_keys", lambda *given: called.append(1) or split(*given))
+    monkeypatch.setattr(dense, "splits_keys", lambda *given: True)
+    close(dense.attention(q, k, v, gain, **shape.how), right)
+    assert called == [1]
+    # with a mask, or for several queries, it is not
+    mask = torch.ones(1, k.shape[1], dtype=torch.bool)
+    dense.attention(q, k, v, gain, mask=mask)
+    dense.attention(q.expand(-1, 2, -1, -1), k, v, gain, **shape.how)
+    assert called == [1]
+
+
+def laid_out_as(rows):
+    """Head by head, with room behind them."""
+    buffer = laid_out(rows, rows.shape[1] + 9)
+    buffer[:, : rows.shape[1]] = rows
+    return buffer[:, : rows.shape[1]]
+
+
+def test_so_it_is_on_a_gpu_and_nowhere_else(monkeypatch):
+    monkeypatch.setattr(dense, "HAS_TRITON", True)
+    usual = dict(is_cuda=True, shape=(2, 1, 6, 128), dtype=torch.bfloat16)
+    rows = dict(shape=(2, 500, 6, 128), stride=lambda at: 500 * 768 if at == 0 else 1)
+
+    def asked(q=(), k=(), v=()):
+        q, k, v = (
+            SimpleNamespace(**usual | dict(q)),
+            *(SimpleNamespace(**rows | dict(x)) for x in (k, v)),
+        )
+        with torch.no_grad():
+            return dense.splits_keys(q, k, v)
+
+    assert asked()
+    assert not asked(q=dict(is_cuda=False)), "a CPU keeps its one call"
+    assert not asked(q=dict(dtype=torch.float64))
+    assert not asked(q=dict(shape=(2, 1, 2, 256))) and not asked(q=dict(shape=(2, 1, 2, 16)))
+    assert not asked(v=dict(shape=(2, 500, 6, 64))), "values of another width: a latent"
+    assert not asked(k=dict(stride=lambda at: 2**31 if at == 0 else 1)), "offsets of 32 bits"
+    assert not asked(k=dict(stride=lambda at: 2)), "rows that do not lie together"
+    assert asked(q=dict(shape=(2, 1, 64, 128)), k=dict(shape=(2, 500, 1, 128)))
+    assert not asked(q=dict(shape=(2, 1, 65, 128)), k=dict(shape=(2, 500, 1, 128)))
+    monkeypatch.setattr(dense, "HAS_TRITON", False)
+    assert not asked()
 
 
 @pytest.mark.parametrize(

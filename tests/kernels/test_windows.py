@@ -12,7 +12,7 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch.nn.attention import flex_attention as flex
 
-from minimal.kernels import dense, route
+from minimal.kernels import dense
 from minimal.kernels.reference import TOLERANCE, by_definition
 from minimal.model import attend
 from minimal.model.tape import Bank, Rows
@@ -118,15 +118,13 @@ def test_values_of_either_kind_may_be_read_so(kind, as_on_a_gpu, monkeypatch):
 # ---- where it is chosen --------------------------------------------------------------------------
 
 
-def test_it_stands_where_a_model_is_compiled_for_a_gpu_and_nowhere_else(monkeypatch):
+def test_it_stands_on_a_gpu_and_nowhere_else(monkeypatch):
     on_gpu = dict(is_cuda=True, shape=(8, 2048, 6, 128), element_size=lambda: 2)
 
     def asked(**change):
         q = SimpleNamespace(**on_gpu | change)
         return dense.skips_tiles(q, q)
 
-    assert not asked(), "uncompiled, FlexAttention holds all scores"
-    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
     monkeypatch.setattr(dense, "HAS_TRITON", True)
     assert asked()
     assert not asked(is_cuda=False)
@@ -158,10 +156,22 @@ def test_what_is_no_plain_window_keeps_its_mask(shape, more, slides, as_on_a_gpu
     assert bool(calls) is slides
 
 
-def test_the_front_doors_reason_is_no_longer_that_pytorch_has_no_windows():
-    known = dict(device="cuda", training=True, window=256, triton=True)
-    way, why = route.route(8, 2048, 2048, 6, 6, 128, 32768, **known)
-    assert way == "fused" and why.startswith("uncompiled, PyTorch's attention computes all 2048")
+def test_where_the_model_is_not_compiled_this_call_is_by_itself(monkeypatch):
+    """As on a GPU, where FlexAttention that is not compiled holds all scores."""
+    compiled, made = [], []
+    monkeypatch.setattr(torch, "compile", lambda work, **how: compiled.append(how) or work)
+    monkeypatch.setattr(dense, "stands_alone", lambda q: True)
+    for once in (dense.compiled_once, dense.tiles_once):
+        once.cache_clear()
+    whole = flex.create_block_mask
+    monkeypatch.setattr(flex, "create_block_mask", lambda *a, **b: made.append(1) or whole(*a, **b))
+    q = torch.randn(1, 70, 2, 16)
+    found = [dense.sliding(q, q, q, 20, 0.3) for _ in range(3)]
+    close(found, [by_definition(q, q, q, window=20, scale=0.3)] * 3)
+    ours = [how for how in compiled if "backend" not in how]  # PyTorch's own is another
+    assert ours == [dict(dynamic=False)] and made == [1]
+    for once in (dense.compiled_once, dense.tiles_once):
+        once.cache_clear()
 
 
 # ---- in a compiled model -------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from torch.profiler import ProfilerActivity, profile
 
 from course import memory
 from evidence.research import table
-from evidence.research.bench import busy, generation
+from evidence.research.bench import busy, generation, token_profile
 from minimal.generate import generate
 from minimal.model.config import size as named
 from minimal.variants import build
@@ -39,6 +39,37 @@ def test_rivals_the_recorded_step_and_prompts_stand_in_the_same_table(capsys):
         low, high = row["interval"]
         assert low <= row["times_standard"] <= high and row["clock"] == "processor"
     assert "prefill" in capsys.readouterr().out
+
+
+def test_the_plain_loop_stands_beside_every_row(capsys):
+    """And the compiled loop beside what is compiled."""
+    rows = generation.price(size="smoke", shapes=((1, 64, 3), (2, 64, 3)))
+    assert [(row["texts"], row["plan"]) for row in rows] == [
+        (texts, plan) for texts in (1, 2) for plan in ("standard", "bov", generation.PLAIN_RIVAL)
+    ]
+    for row in rows:
+        assert row["times_loop"] > 0 and (
+            row["plan"] != generation.PLAIN_RIVAL or row["times_loop"] == 1
+        )
+    assert capsys.readouterr().out.count("times the plain loop") == len(rows)
+    taken = {"bov": [3.0], "bov, compiled": [1.0], generation.PLAIN_RIVAL: [6.0]}
+    assert generation.times_loop(taken, "bov") == 2
+    assert generation.times_loop(taken, "bov, compiled") is None, "there is no such loop"
+    taken[generation.COMPILED_RIVAL] = [0.5]
+    assert generation.times_loop(taken, "bov, compiled") == 0.5
+
+
+def test_a_token_is_told_operator_by_operator():
+    found = token_profile.one_token(size="smoke", length=64, tokens=2)
+    ours, loop = found.values()
+    products = "aten::mm"  # q, k, v, out, up and down of two layers, and the head
+    assert ours[products][0] == loop[products][0] == 13 and ours[products][1] > 0
+    assert {"outside", "aten::mm"} <= set(ours) & set(loop)
+    lines = token_profile.as_table(found).splitlines()
+    assert lines[0] == "| operator | ours: calls | ours: µs | plain loop: calls | plain loop: µs |"
+    assert len(lines) == 2 + token_profile.SHOWN + 2 and lines[-1].startswith("| `sum` |")
+    of_ours = [float(row.split(" | ")[2].replace(",", "")) for row in lines[2:]]
+    assert abs(sum(of_ours[:-1]) - of_ours[-1]) <= len(of_ours), "the rest is not forgotten"
 
 
 def test_an_interval_holds_the_middle_of_the_rounds():

@@ -12,6 +12,7 @@ from minimal.model import cache as caches
 from minimal.model import still
 from tests.model.test_cut_off import CutOff, awake, cut_off
 from tests.model.test_plans import EVERY_QUICKLY, fewest
+from tests.model.test_trace import by_passes
 
 IDS = torch.randint(97, (3, 9), generator=torch.Generator().manual_seed(1))
 
@@ -34,7 +35,7 @@ def long_texts(monkeypatch):
 def test_every_plan_writes_the_same_text(plan, as_it_is, long_texts):
     model = awake(plan, smear=True)
     how = dict(seed=3, top_k=40)
-    passes = generate(model, IDS, 18, **how)
+    passes = by_passes(model, IDS, 18, **how)
     assert torch.equal(generate(model, IDS, 18, compiled=True, **how), passes)
 
 
@@ -52,7 +53,7 @@ def test_every_plan_writes_the_same_text(plan, as_it_is, long_texts):
 @pytest.mark.parametrize("texts", (1, 3))
 def test_so_it_does_at_every_dial(texts, how, as_it_is):
     model = awake("bov", windows=(5, 3, 0, 0), context=16)
-    passes = generate(model, IDS[:texts], 40, **how)  # buckets 16, 32 and 49
+    passes = by_passes(model, IDS[:texts], 40, **how)  # buckets 16, 32 and 49
     assert torch.equal(generate(model, IDS[:texts], 40, compiled=True, **how), passes)
 
 
@@ -118,7 +119,7 @@ def test_a_cache_that_grows_is_refused(as_it_is):
 def test_a_step_that_is_cut_off_is_taken_again(layer, as_it_is):
     """At every place of a ring, whoever goes on with it."""
     model = awake("resformer", smear=True)
-    right = generate(model, IDS, 20, temperature=0)
+    right = by_passes(model, IDS, 20, temperature=0)
     cache, said = model.cache(40, rings=True), [IDS]
     for n in range(20):
         if n:
@@ -190,7 +191,7 @@ def test_a_ring_that_passes_turn_over_is_recorded_anew(as_it_is, monkeypatch):
 
     for tokens in range(1, 12):
         text = IDS[:, :1].repeat(1, tokens)
-        passes = generate(model, text, 30, temperature=0)
+        passes = by_passes(model, text, 30, temperature=0)
         with monkeypatch.context() as tried:
             tried.setattr(Writer, "chosen", chosen)
             assert torch.equal(generate(model, text, 30, temperature=0), passes), tokens
@@ -220,7 +221,7 @@ def test_the_step_is_one_graph(plan, few, as_it_is, monkeypatch):
     monkeypatch.setattr(dense, "FEW_VALUES", few)
     monkeypatch.setattr(still, "Made", one_graph)
     model = with_few_layers(plan)
-    passes = generate(model, IDS, 2, temperature=0)  # a prefill and one step
+    passes = by_passes(model, IDS, 2, temperature=0)  # a prefill and one step
     assert torch.equal(generate(model, IDS, 2, temperature=0, compiled=True), passes)
 
 
@@ -228,5 +229,5 @@ def test_the_step_is_one_graph(plan, few, as_it_is, monkeypatch):
 @pytest.mark.parametrize("plan", ("bov", "nanochat"))
 def test_the_compilers_step_writes_it_too(plan):
     model = with_few_layers(plan)
-    passes = generate(model, IDS, 5, seed=3)
+    passes = by_passes(model, IDS, 5, seed=3)
     assert torch.equal(generate(model, IDS, 5, seed=3, compiled=True), passes)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import torch
 
-from evidence.research.bench import decode, generation, step_profile
+from evidence.research.bench import decode, generation, step_profile, token_profile
 from evidence.research.bench.busy import busy
 from evidence.research.bench.busy import report as report_busy
 from evidence.research.bench.corners import corners
@@ -13,6 +13,7 @@ from evidence.research.bench.race import race
 from minimal.bench import __main__ as bench
 from minimal.command import command
 from minimal.data.files import runs_folder
+from minimal.training.device import device
 
 
 def measure_race(asked):
@@ -40,6 +41,25 @@ def measure_profile(asked):
     return rows
 
 
+def measure_price(asked):
+    """One thread, whatever was asked: the seconds are the processor's."""
+    torch.set_num_threads(1)
+    rows = generation.price()
+    torch.set_num_threads(asked.threads)
+    return rows
+
+
+def measure_token(asked):
+    """On a GPU the step that is recorded, at d12; else one thread, whatever was asked."""
+    where = device()
+    large = dict(size="d12", length=16384, where="cuda", way="recorded")
+    torch.set_num_threads(1)
+    found = token_profile.one_token(**large if where.type == "cuda" else {})
+    torch.set_num_threads(asked.threads)
+    print(token_profile.as_table(found))
+    return found
+
+
 def measure_busy(asked):
     """Two threads a run, whatever was asked: that is what a busy laptop's two cores are about."""
     found = busy()
@@ -64,6 +84,8 @@ PARTS = dict(
     race=("race", measure_race),
     profile=("profile", measure_profile),
     generate=("generate_cpu", lambda asked: generation.everything()),
+    price=("price_cpu", measure_price),
+    token=("token", measure_token),
     busy=("busy", measure_busy),
     gpu=("gpu", measure_gpu),
 )

@@ -25,11 +25,11 @@ import time
 import torch
 
 from course.memory import distinct_bytes, filled
-from evidence.research.bench.rivals import Loop, Transformers
+from evidence.research.bench.rivals import COMPILED_RIVAL, PLAIN_RIVAL, Loop, Transformers
 from minimal.bench.timing import in_turn, medians, ratio, timer
-from minimal.generate import Writer, generate, stores
+from minimal.generate import Writer, stores
 from minimal.model.config import size as named
-from minimal.model.still import StillStep
+from minimal.model.still import PlainStep, StillStep
 from minimal.model.tape import Bank
 from minimal.training.device import compute_dtype
 from minimal.variants import build
@@ -41,15 +41,18 @@ SHAPES = ((1, 1024), (1, 16384), (1, 131072), (4, 1024), (4, 16384), (64, 1024))
 
 PROMPTS = ((1, 1024), (4, 1024))
 
+RIVALS = {PLAIN_RIVAL: Loop, "transformers": Transformers}
+
 BUFFER = 2**26  # fp32 numbers, 256 MB: what the rate of memory is measured on
 
 
 class Text:
     """A model and a cache that some texts of one length have filled; every call continues them.
 
-    `way`: "passes" as generate does it on a CPU, "recorded" or "compiled" steps that stay still."""
+    `way`: "plain" steps as generate takes them on a CPU, "recorded" or "compiled" ones that stay
+    still."""
 
-    def __init__(self, plan, size, length, tokens, texts=1, where="cpu", way="passes"):
+    def __init__(self, plan, size, length, tokens, texts=1, where="cpu", way="plain"):
         self.tokens, self.way = tokens, way
         config = named(size, windows="L")
         # weights as they are computed with: nothing is trained here
@@ -59,7 +62,9 @@ class Text:
         self.cache = filled(self.model, length, batch=texts, capacity=room, stored=stored)
         self.start = self.cache.length, dict(self.cache.filled)
         self.last = torch.zeros(texts, 1, dtype=torch.long, device=where)
-        self.writer, self.chance = None, torch.Generator(where).manual_seed(0)
+        # what is made of a step serves every call
+        self.writer, self.step = Writer(self.model, self.cache, None, (1.0, None, None)), None
+        self.chance = torch.Generator(where).manual_seed(0)
 
     def rewind(self):
         """As if nothing had been generated: the rows stay, and are written over."""
@@ -68,13 +73,10 @@ class Text:
     @torch.inference_mode()
     def __call__(self):
         self.rewind()
-        if self.way == "passes":
-            return generate(self.model, self.last, self.tokens, cache=self.cache, compiled=False)
-        if self.writer is None:  # its recordings serve every call
-            dials = (1.0, None, None)
-            self.writer = writer = Writer(self.model, self.cache, None, dials)
-            compile = dials if self.way == "compiled" else ()
-            self.step = StillStep(self.model, self.cache, None, writer.choose, compile)
+        if self.step is None:
+            given = self.model, self.cache, None, self.writer.choose
+            dials = self.writer.dials if self.way == "compiled" else ()
+            self.step = PlainStep(*given) if self.way == "plain" else StillStep(*given, dials)
         said = [self.last]
         for _ in range(self.tokens):
             said.append(self.step(said[-1], self.writer.noise(len(self.last), self.chance)))
@@ -135,11 +137,12 @@ def interval(ratios):
 
 
 def at(
-    texts, length, plans, size, tokens, rounds, buffer=BUFFER, where="cpu", way="passes",
-    compiled=(), rivals=False,
+    texts, length, plans, size, tokens, rounds, buffer=BUFFER, where="cpu", way="plain",
+    compiled=(), rivals=(),
 ):  # fmt: skip
     """The rows of one shape. A step continues all texts, so it gives as many tokens as there are
-    texts; a GPU's clock stops when its work is done. `compiled`: plans that are compiled, too."""
+    texts; a GPU's clock stops when its work is done. `compiled`: plans that are compiled, too, and
+    the loop with them. `rivals`: some of RIVALS, or True for all."""
     memory = torch.ones(buffer, device=where)
     shape = dict(length=length, tokens=tokens, texts=texts, where=where)
     made = {plan: Text(plan, size, way=way, **shape) for plan in plans}
@@ -153,10 +156,11 @@ def at(
             print(f"{plan}, compiled: {why}", flush=True)
             continue
         made[f"{plan}, compiled"], read[f"{plan}, compiled"] = text, read[plan]
-    if rivals:
-        made["plain loop"] = Loop(size, **shape)
-        if Transformers.is_here() and where == "cpu":  # on a GPU its steps are launched one by one
-            made["transformers"] = Transformers(size, **shape)
+    for name in RIVALS if rivals is True else rivals:
+        if RIVALS[name].is_here(where):
+            made[name] = RIVALS[name](size, **shape)
+    if compiled and PLAIN_RIVAL in made:
+        made[COMPILED_RIVAL] = Loop(size, compile=True, **shape)
     one, clock_name = measure(where)
     ways = made | dict(memory=memory.sum)
     warm_up(ways, one)
@@ -179,6 +183,7 @@ def at(
                 read_bytes=bytes_read,
                 held_bytes=held.get(name),
                 times_standard=ratio(taken, first, name),
+                times_loop=times_loop(taken, name),
                 interval=interval(ratios),
                 bytes_allow=read[first] / bytes_read,
                 clock=clock_name,
@@ -186,6 +191,13 @@ def at(
         )
         print(report(rows[-1]), flush=True)
     return rows
+
+
+def times_loop(taken, name):
+    """How many times the plain loop's tokens a second; what is compiled, the compiled loop's. None
+    where there is no loop."""
+    loop = COMPILED_RIVAL if "compiled" in name else PLAIN_RIVAL
+    return ratio(taken, loop, name) if loop in taken else None
 
 
 def prefill(texts, length, plans, size, rounds, where="cpu"):
@@ -218,11 +230,28 @@ def prefill(texts, length, plans, size, rounds, where="cpu"):
 
 def report(row):
     """One row in a line."""
-    return (
+    line = (
         "generate, {texts:2} x {length:7,} tokens of context, {plan:18}: {tokens_per_second:8.1f} "
         "tokens/s, {share:4.0%} of the floor; {times_standard:5.2f} times standard "
-        "[{interval[0]:.2f}, {interval[1]:.2f}] (bytes allow {bytes_allow:.2f})".format(**row)
+        "[{interval[0]:.2f}, {interval[1]:.2f}] (bytes allow {bytes_allow:.2f})"
     )
+    if row["times_loop"] is not None:
+        line += ", {times_loop:5.2f} times the plain loop"
+    return line.format(**row)
+
+
+# texts, tokens of context, rounds
+PRICED = ((1, 64, 41), (1, 1024, 41), (1, 16384, 13), (4, 1024, 21))
+
+
+def price(plans=("standard", "bov"), size="tiny", shapes=PRICED, **how):
+    """What the seam costs: a step of ours beside the plain loop's, in a minute. One thread, whose
+    seconds are the processor's."""
+    rows = []
+    for texts, length, rounds in shapes:
+        how |= dict(plans=plans, size=size, tokens=8, rounds=rounds, rivals=(PLAIN_RIVAL,))
+        rows += generation(((texts, length),), **how)
+    return rows
 
 
 def everything(**how):

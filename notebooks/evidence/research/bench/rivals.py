@@ -15,6 +15,8 @@ from minimal.model.config import size as named
 from minimal.training.compiling import compiled
 from minimal.training.device import compute_dtype
 
+PLAIN_RIVAL, COMPILED_RIVAL = "plain loop", "plain loop, compiled"
+
 
 class Transformers:
     """Its cache is full of random rows; after each call they are what they were."""
@@ -43,8 +45,9 @@ class Transformers:
         self.ids = torch.zeros(texts, length + 1, dtype=torch.long, device=where)
 
     @staticmethod
-    def is_here():
-        return importlib.util.find_spec("transformers") is not None
+    def is_here(where="cpu"):
+        """On a GPU its steps are launched one by one."""
+        return where == "cpu" and importlib.util.find_spec("transformers") is not None
 
     @torch.inference_mode()
     def __call__(self):
@@ -55,9 +58,14 @@ class Transformers:
 
 class Loop:
     """Embedding, norms, products, attention, head, a draw: nothing else. Every call writes its row
-    at the same place, so that on a GPU all of it is one graph, of layers that are compiled."""
+    at the same place, so that on a GPU all of it is one graph, of layers that are compiled.
+    `compile`: on a CPU the whole step is."""
 
-    def __init__(self, size, length, tokens, texts=1, where="cpu"):
+    @staticmethod
+    def is_here(where):
+        return True
+
+    def __init__(self, size, length, tokens, texts=1, where="cpu", compile=False):
         c = self.config = named(size)
         kind = dict(device=where, dtype=compute_dtype(where))
         make = lambda *shape: torch.randn(*shape, **kind) * shape[-1] ** -0.5
@@ -74,7 +82,7 @@ class Loop:
         turns = torch.cat([angle.cos()] * 2), torch.cat([angle.sin(), -angle.sin()])
         self.cos, self.sin = (x.to(**kind) for x in turns)
         self.first = torch.zeros(texts, dtype=torch.long, device=where)
-        self.through, self.take = self.layer, self.step
+        self.through, self.take = self.layer, compiled(self.step) if compile else self.step
         if on_gpu(where):
             self.through = compiled(self.layer)
             recorded = Recorded(lambda what, ids: (self.step(ids),), where)
