@@ -110,7 +110,8 @@ class Joined(NGram):
     def rows(self, h, at, tape):
         named, total = self.named(tape), 0  # (B, S)
         for back, weight in enumerate(self.join()):
-            new = tape.new(F.pad(named, (back, 0), value=-1)[:, : named.shape[1]])  # (B, T)
+            before = F.pad(named, (back, 0), value=-1)[:, : -back or None]  # (B, S)
+            new = tape.new(before)  # (B, T)
             e = tape.banks[self.bank](new.clamp(min=0)) * (new >= 0)[..., None, None]
             total = total + (weight + (back == 0)) * e
         return total.to(h.dtype)  # (B, T, G, D)
