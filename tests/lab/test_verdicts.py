@@ -377,3 +377,14 @@ def test_a_claim_is_asked_again_only_if_all_its_systems_were_tuned(monkeypatch):
     assert claims.of_tuned_systems("res-rivals")
     assert not claims.of_tuned_systems("res-lengths")  # it asks of several lengths
     assert not claims.of_tuned_systems("bov-deterministic")  # no runs decide it
+
+
+def test_a_claim_that_is_no_longer_compared_keeps_no_verdict_of_an_earlier_list():
+    """Nor does one whose plan was deleted."""
+    written = dict(id="x", verdict="reproduced", measured="a less b", on_code="c", note="n")
+    assert verdicts.without_verdict(written) == dict(id="x", verdict="open", note="n")
+    by_hand = dict(id="y", verdict="wrong", note="n")
+    assert verdicts.without_verdict(by_hand) == by_hand
+    computed = {"measured", "on_code"}
+    listed = {claim["id"] for claim in records.claims() if computed & claim.keys()}
+    assert listed <= verdicts.CLAIMED.keys()

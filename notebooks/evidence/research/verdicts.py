@@ -189,10 +189,23 @@ STAYS = {
 # ---- the file of claims --------------------------------------------------------------------------
 
 
+COMPUTED = ("measured", "verdict_on_code", "on_code")  # fields that this file writes
+
+
+def without_verdict(claim):
+    """A claim that is not listed above: what an earlier list computed of it is gone, and it is open
+    until somebody decides it."""
+    own = {name: value for name, value in claim.items() if name not in COMPUTED}
+    return own if own == claim else own | dict(verdict="open")
+
+
 def settled(book):
     """The claims of the file, those listed above with the verdict that the records give."""
     corrections = [corrected(), corrected(on_code=True)]
-    decided = [with_verdict(one, *corrections) if one["id"] in CLAIMED else one for one in book]
+    decided = [
+        with_verdict(one, *corrections) if one["id"] in CLAIMED else without_verdict(one)
+        for one in book
+    ]
     computed = [(one, notes.note(one["id"])) for one in decided]
     return [one if note is None else one | dict(note=note) for one, note in computed]
 
