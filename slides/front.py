@@ -6,6 +6,7 @@ import re
 
 import nbformat
 
+from minimal.data.files import write_whole
 from notebooks import run
 from notebooks.run import ROOT
 from slides import page, tables
@@ -39,17 +40,17 @@ def unit(path):
     )
 
 
-PICTURE = re.compile(r'<img[^>]*src="data:image/(svg\+xml|png);base64,([^"]+)"')
+FIRST_PICTURE = re.compile(r'<img[^>]*src="data:image/(svg\+xml|png);base64,([^"]+)"')
 
 
 def thumbnail(copy, folder):
     """The first picture of an executed notebook as a file of its card; without one, nothing."""
     for cell in nbformat.read(copy, 4).cells if copy else ():
         for output in cell.get("outputs", ()):
-            if found := PICTURE.search(output.get("data", {}).get("text/html", "")):
+            if found := FIRST_PICTURE.search(output.get("data", {}).get("text/html", "")):
                 file = folder / f"{copy.stem}.{found[1].removesuffix('+xml')}"
                 folder.mkdir(parents=True, exist_ok=True)
-                file.write_bytes(base64.b64decode(found[2]))
+                write_whole(file, base64.b64decode(found[2]))
                 return f'<img class="thumb" src="{folder.name}/{file.name}" alt="" loading="lazy">'
     return ""
 

@@ -29,7 +29,7 @@ MOTION = """<style>
 </style>"""
 
 
-def group(canvas, kind, *parts):
+def together(canvas, kind, *parts):
     """What the parts add to the canvas, as one group that appears and goes together."""
     canvas.add(f'<g class="{kind}">')
     for part in parts:
@@ -43,8 +43,8 @@ def layer():
     canvas.add(MOTION)
     canvas.text(WIDTH / 2, 10, "one layer of attention", 15, bold=True)
     frame(canvas)
-    group(canvas, "before", lambda: own_arrow(canvas, several=False))
-    group(canvas, "after", lambda: x0_arrow(canvas, several=False))
+    together(canvas, "before", lambda: own_arrow(canvas, several=False))
+    together(canvas, "after", lambda: x0_arrow(canvas, several=False))
     value_box(canvas, dict(gain=False))
     return canvas
 
@@ -76,9 +76,9 @@ def curves(steps, standard, token):
         canvas.text(LEFT - 8, down(loss), f"{loss:.1f}", anchor="end", kind="soft")
     line(standard, "ink")
     named(standard[-1], -18, ("values from the", "hidden state"), kind="soft")
-    group(canvas, "drawn", lambda: line(token, "value"))
+    together(canvas, "drawn", lambda: line(token, "value"))
     ending = ("values from the", "token alone")
-    group(canvas, "after", lambda: named(token[-1], -8, ending, bold=True))
+    together(canvas, "after", lambda: named(token[-1], -8, ending, bold=True))
     return canvas
 
 
