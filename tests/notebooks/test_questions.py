@@ -81,6 +81,7 @@ def test_a_learner_finds_it_beside_the_notebooks_and_its_links_lead_somewhere(pa
 OWN = dict(  # a question of one's own to each
     best_rates=dict(seeds=3, system="engram", over="bov-fixed"),
     how_many_layers=dict(text="code", seeds=2, system="x0-v@0,1", over="standard"),
+    who_needs_the_stream=dict(text="code", seeds=3, system="x0-qkv", over="x0-kv"),
 )
 
 

@@ -34,6 +34,23 @@ SYSTEMS = {
     "bov-fixed@8,9,10,11": "tables in the top 4 layers",
     "bov-fixed@0,1,2,3,4,5,6,7,8,9,10,11": "tables in all 12 layers",
     "standard, hidden 736": "standard as large as tables in all layers",
+    # who needs the stream
+    "x0-q": "queries from x0, all layers",
+    "x0-k": "keys from x0, all layers",
+    "x0-qk": "queries and keys from x0, all layers",
+    "x0-qv": "queries and values from x0, all layers",
+    "x0-kv": "keys and values from x0, all layers",
+    "x0-qkv": "queries, keys and values from x0, all layers",
+    "x0-q@8,9,10,11": "queries from x0, last third",
+    "x0-k@8,9,10,11": "keys from x0, last third",
+    "x0-qk@8,9,10,11": "queries and keys from x0, last third",
+    "x0-qv@8,9,10,11": "queries and values from x0, last third",
+    "x0-kv@8,9,10,11": "keys and values from x0, last third",
+    "x0-qkv@8,9,10,11": "queries, keys and values from x0, last third",
+    "coef-shared": "weights, one pair for all three",
+    "coef-apart": "weights, a pair for each",
+    "depth-shared": "over depth, one choice for all three",
+    "depth-apart": "over depth, a choice for each",
 }
 
 

@@ -96,6 +96,9 @@ QUANTITIES = {
     # of the runs that chose rates
     "lead-at-best": lead_at_best,
     "chosen": of_rates(lambda df, systems, over, text: rates.chosen(df, systems[0], text)),
+    "gain-of-tuning": of_rates(
+        lambda df, systems, over, text: rates.gain_of_tuning(df, systems[0], text)
+    ),
     "ahead-at-best": of_rates(
         lambda df, systems, over, text: rates.ahead_at_best(df, systems[0], over, text)
     ),
