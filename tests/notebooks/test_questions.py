@@ -82,6 +82,7 @@ OWN = dict(  # a question of one's own to each
     best_rates=dict(seeds=3, system="engram", over="bov-fixed"),
     how_many_layers=dict(text="code", seeds=2, system="x0-v@0,1", over="standard"),
     who_needs_the_stream=dict(text="code", seeds=3, system="x0-qkv", over="x0-kv"),
+    number_or_gradient=dict(text="code", steps=2000, seeds=3, system="standard/x0-both"),
 )
 
 

@@ -51,6 +51,17 @@ SYSTEMS = {
     "coef-apart": "weights, a pair for each",
     "depth-shared": "over depth, one choice for all three",
     "depth-apart": "over depth, a choice for each",
+    # what passes of half of the value
+    "standard/v1-both": "V1, number and gradient",
+    "standard/v1-forward": "V1, the number alone",
+    "standard/v1-gradient": "V1, the gradient alone",
+    "standard/v1-neither": "V1, neither",
+    "standard/v1-other": "V1, another text's number",
+    "standard/x0-both": "x0 W_V, number and gradient",
+    "standard/x0-forward": "x0 W_V, the number alone",
+    "standard/x0-gradient": "x0 W_V, the gradient alone",
+    "standard/x0-neither": "x0 W_V, neither",
+    "standard/x0-other": "x0 W_V, another text's number",
 }
 
 
