@@ -80,6 +80,7 @@ def test_a_learner_finds_it_beside_the_notebooks_and_its_links_lead_somewhere(pa
 
 OWN = dict(  # a question of one's own to each
     best_rates=dict(seeds=3, system="engram", over="bov-fixed"),
+    does_it_last=dict(text="code", steps=1000, seeds=2, system="bov-fixed", over="denseformer"),
     how_many_layers=dict(text="code", seeds=2, system="x0-v@0,1", over="standard"),
     who_needs_the_stream=dict(text="code", seeds=3, system="x0-qkv", over="x0-kv"),
     number_or_gradient=dict(text="code", steps=2000, seeds=3, system="standard/x0-both"),

@@ -21,6 +21,7 @@ WORDS = {
     "dombey": dict(text="books:dombey-and-son"),
     "miserables": dict(text="books:les-mis-rables"),
     **{how: dict(rates=how) for how in ("tuned", "ten", "fine", "tried", "course", "older")},
+    "budgets": dict(topic="budgets"),
     "steps=2000": dict(steps=2000),
     "steps=4000": dict(steps=4000),
     "d12": dict(topic="d12", steps=350, rates="paper"),
@@ -87,6 +88,7 @@ QUANTITIES = {
     "seeds": lambda words: lead_of(words).n,
     "p": lambda words: lead_of(words).p,
     "change": change_of,
+    "shrinks": lambda words: -change_of(words).mean,
     "loss": lambda words: cell_runs(words).loss.mean(),
     "bits": lambda words: cell_runs(words).bpb.mean(),
     "bits-lead": lambda words: bits_lead(words),  # over standard
