@@ -20,6 +20,7 @@ SYSTEMS = {
     "engram": "Engram, a table read into the stream",
     "row2": "V in the last third, gain learned",
     "svformer": "SVFormer",
+    "standard, hidden 8448": "standard as large as Bank of Values",
     # in how many layers
     "x0-v@10,11": "x0 W_V in the top 2 layers",
     "x0-v@8,9,10,11": "x0 W_V in the top 4 layers",

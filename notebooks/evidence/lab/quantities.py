@@ -13,7 +13,7 @@ import functools
 
 from evidence.lab import rates
 from evidence.lab.comparison import by_seed, change, lead, rows_where
-from evidence.lab.table import runs
+from evidence.lab.table import at_step, runs
 
 WORDS = {
     **{text: dict(text=text) for text in ("code", "novel")},
@@ -80,8 +80,15 @@ def of_rates(function):
     return found
 
 
+def lead_halfway(words):
+    (system,), over, where = asked_for(words)
+    some = rows_where(runs(), **where)
+    return lead(at_step(some, where["steps"] // 2), system, over)
+
+
 QUANTITIES = {
     "lead": lead_of,
+    "lead-halfway": lead_halfway,
     "lag": lambda words: -lead_of(words).mean,
     "low": lambda words: lead_of(words).low,
     "high": lambda words: lead_of(words).high,
