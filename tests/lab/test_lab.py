@@ -23,6 +23,7 @@ from evidence.lab import (
 from evidence.lab.asked import grids
 from evidence.lab.comparison import NotRecorded
 from evidence.lab.quantities import quantity
+from evidence.lab.table import at_step
 from evidence.research.grids import EXPLORATORY, GRIDS
 
 ANSWER = "lead x0-v code fine"
@@ -69,6 +70,16 @@ def test_a_part_of_a_grid_is_not_told(table, monkeypatch):
         assert "fair_code" in set(runs(whole=False).grid)
     finally:
         runs.__globals__["runs_when"].cache_clear()
+
+
+def test_halfway_is_read_off_the_curve_and_the_end_is_exact(table):
+    some = table[(table.topic == "d12") & (table.rates == "paper")]
+    assert (at_step(some, 350).loss == some.loss).all()
+    halfway = at_step(some, 175)
+    assert [dict(curve)[175] for curve in some.valid] == halfway.loss.tolist()
+    assert halfway.held_out.isna().all()  # stretches are those of the end
+    shrunk = quantity("lead-halfway x0-v d12").mean - quantity("lead x0-v d12").mean
+    assert shrunk == pytest.approx(0.162, abs=0.0005)
 
 
 # ---- the comparison ------------------------------------------------------------------------------

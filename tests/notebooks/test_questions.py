@@ -1,5 +1,6 @@
 """Does each notebook of the laboratory run, in its seconds, and hold what it says?"""
 
+import html
 import re
 import resource
 import shutil
@@ -9,6 +10,7 @@ import pytest
 
 from course import work
 from evidence.lab import marks
+from evidence.lab.asked import grids
 from notebooks import run
 
 PATHS = run.questions()
@@ -49,6 +51,15 @@ def test_a_question_is_whole_in_its_seconds(path, tmp_path):
     assert after.ru_utime - before.ru_utime < CPU_SECONDS
     page = (tmp_path / f"{path.stem}.html").read_text(encoding="utf-8")
     assert "&lt;!--" not in page, "a mark is seen"
+    for told in foretold_in(nbformat.read(path, 4)):
+        assert html.escape(told, quote=False) in page, "a sentence is cut short"
+
+
+def foretold_in(notebook):
+    """What was foretold of the grids that it judges."""
+    source = "\n".join(cell.source for cell in run.code(notebook))
+    (names,) = re.findall(r"^judged\((.*)\)$", source, re.M)
+    return [row["that"] for name in re.findall(r'"(\w+)"', names) for row in grids()[name].foretold]
 
 
 def test_every_decimal_in_its_prose_carries_a_mark(path):
@@ -67,9 +78,21 @@ def test_a_learner_finds_it_beside_the_notebooks_and_its_links_lead_somewhere(pa
         assert there.exists() or name.removeprefix("work/") in work.sources(run.ROOT), link
 
 
-def test_one_asks_with_values_of_ones_own(tmp_path):
-    book = tmp_path / "questions" / "best_rates.ipynb"
+OWN = dict(  # a question of one's own to each
+    best_rates=dict(seeds=3, system="engram", over="bov-fixed"),
+    does_it_last=dict(text="code", steps=1000, seeds=2, system="bov-fixed", over="denseformer"),
+    how_many_layers=dict(text="code", seeds=2, system="x0-v@0,1", over="standard"),
+    who_needs_the_stream=dict(text="code", seeds=3, system="x0-qkv", over="x0-kv"),
+    larger_model=dict(step=175, seeds=2, system="x0-v", over="svformer"),
+    number_or_gradient=dict(text="code", steps=2000, seeds=3, system="standard/x0-both"),
+)
+
+
+def test_one_asks_with_values_of_ones_own(path, tmp_path):
+    book = tmp_path / "questions" / path.name
     book.parent.mkdir()
-    shutil.copy(run.QUESTIONS / "best_rates.ipynb", book)
-    _, faults = run.run_cells(book, dict(seeds=3, system="engram", over="bov-fixed"), 60)
-    assert faults == []
+    shutil.copy(path, book)
+    asked = OWN[path.stem]
+    assert set(asked) <= set(run.known_parameters(nbformat.read(book, 4)))
+    done, faults = run.run_cells(book, asked, 60)
+    assert faults + run.faults_after(done) == []

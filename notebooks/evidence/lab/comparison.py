@@ -146,6 +146,11 @@ def leads(runs, plans, over="standard", **where):
     """A row a system, best first: its lead, and whether it stays clear among all of them, by
     Benjamini-Hochberg (`bh`: of what is clear one in twenty is a false alarm) and by Holm."""
     found = {plan: lead(runs, plan, over, **where) for plan in plans}
+    return tabled(found).sort_values("lead", ascending=False)
+
+
+def tabled(found):
+    """{name: Lead} as a table, a row a name in their order, as `picture` takes it."""
     ps = {plan: one.p for plan, one in found.items()}
     by_rate, by_holm = benjamini_hochberg(ps), holm(ps)
     rows = [
@@ -153,4 +158,4 @@ def leads(runs, plans, over="standard", **where):
         | dict(p=one.p, bh=by_rate[plan] < 0.05, holm=by_holm[plan] < 0.05)
         for plan, one in found.items()
     ]
-    return pd.DataFrame(rows).set_index("plan").sort_values("lead", ascending=False)
+    return pd.DataFrame(rows).set_index("plan")

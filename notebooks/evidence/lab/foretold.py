@@ -83,6 +83,7 @@ def predictions():
 
 def judged(*names):
     """A table of these grids: what was foretold, what came, and what git says of when."""
+    pd.options.display.max_colwidth = None  # whole sentences
     found, lines, seen = grids(), [], []
     for name in names:
         when = asked_before(found[name])
@@ -93,8 +94,8 @@ def judged(*names):
             came = outcome_of(row)
             told = f"it {'did' if came.where == INSIDE else 'did not'}" if row.get("mind") else came
             number = isinstance(came.found, float)
-            found_ = signed(came.found) if number else came.found
-            lines.append({"foretold": row["that"], "came": str(told), "found": str(found_)})
+            found_ = f"{signed(came.found) if number else came.found} {row.get('unit', '')}"
+            lines.append({"foretold": row["that"], "came": str(told), "found": found_.strip()})
         if when:
             print(
                 f"{name}: {when[0]} of its {when[1]} runs were asked for before they were trained"

@@ -13,7 +13,7 @@ import functools
 
 from evidence.lab import rates
 from evidence.lab.comparison import by_seed, change, lead, rows_where
-from evidence.lab.table import runs
+from evidence.lab.table import at_step, runs
 
 WORDS = {
     **{text: dict(text=text) for text in ("code", "novel")},
@@ -21,6 +21,7 @@ WORDS = {
     "dombey": dict(text="books:dombey-and-son"),
     "miserables": dict(text="books:les-mis-rables"),
     **{how: dict(rates=how) for how in ("tuned", "ten", "fine", "tried", "course", "older")},
+    "budgets": dict(topic="budgets"),
     "steps=2000": dict(steps=2000),
     "steps=4000": dict(steps=4000),
     "d12": dict(topic="d12", steps=350, rates="paper"),
@@ -79,14 +80,22 @@ def of_rates(function):
     return found
 
 
+def lead_halfway(words):
+    (system,), over, where = asked_for(words)
+    some = rows_where(runs(), **where)
+    return lead(at_step(some, where["steps"] // 2), system, over)
+
+
 QUANTITIES = {
     "lead": lead_of,
+    "lead-halfway": lead_halfway,
     "lag": lambda words: -lead_of(words).mean,
     "low": lambda words: lead_of(words).low,
     "high": lambda words: lead_of(words).high,
     "seeds": lambda words: lead_of(words).n,
     "p": lambda words: lead_of(words).p,
     "change": change_of,
+    "shrinks": lambda words: -change_of(words).mean,
     "loss": lambda words: cell_runs(words).loss.mean(),
     "bits": lambda words: cell_runs(words).bpb.mean(),
     "bits-lead": lambda words: bits_lead(words),  # over standard
@@ -96,6 +105,9 @@ QUANTITIES = {
     # of the runs that chose rates
     "lead-at-best": lead_at_best,
     "chosen": of_rates(lambda df, systems, over, text: rates.chosen(df, systems[0], text)),
+    "gain-of-tuning": of_rates(
+        lambda df, systems, over, text: rates.gain_of_tuning(df, systems[0], text)
+    ),
     "ahead-at-best": of_rates(
         lambda df, systems, over, text: rates.ahead_at_best(df, systems[0], over, text)
     ),

@@ -35,6 +35,12 @@ def chosen(runs, plan, text):
     return means(runs, text)[plan].idxmin()
 
 
+def gain_of_tuning(runs, plan, text):
+    """How far a system's best mean is ahead of its own at the recipe's rates."""
+    found = means(runs, text)[plan]
+    return float(found["the recipe's"] - found.min())
+
+
 def ahead_at_best(runs, plan, over, text):
     """How far a system's best mean is ahead of another's."""
     found = means(runs, text)

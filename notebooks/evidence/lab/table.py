@@ -61,6 +61,15 @@ def cell_of(run):
     return ", ".join([run["plan"], *(f"{name} {value}" for name, value in changes)])
 
 
+def at_step(table, step):
+    """The same runs with the loss that they had after so many steps; that of the end is exact."""
+    curves = [
+        dict(curve) | {steps: loss}
+        for curve, steps, loss in zip(table.valid, table.steps, table.loss)
+    ]
+    return table.assign(loss=[curve[step] for curve in curves], held_out=None)
+
+
 # ---- the state of the numbers --------------------------------------------------------------------
 
 
