@@ -57,19 +57,19 @@ def streams(at, chosen, C):
     ),
     Wrong(
         "up to the last one",
-        2,
+        1,
         "`chosen` need not begin at layer 0: n in chosen",
         dict(where=lambda n, chosen: n <= chosen[-1]),
     ),
     Wrong(
         "counted from 1",
-        2,
+        3,
         "n and `chosen` are counted alike, from 0: n in chosen, and nothing is added to n",
         dict(where=lambda n, chosen: n + 1 in chosen),
     ),
     Wrong(
         "one less",
-        2,
+        3,
         "n and `chosen` are counted alike, from 0: n in chosen, and nothing is taken from n",
         dict(where=lambda n, chosen: n - 1 in chosen),
     ),
@@ -81,7 +81,7 @@ def streams(at, chosen, C):
     ),
     Wrong(
         "the last third of twelve",
-        2,
+        3,
         "the last third is row 8's own choice; here `chosen` says which layers: n in chosen",
         dict(where=lambda n, chosen: n >= 8),
     ),

@@ -340,3 +340,16 @@ def test_a_grid_by_its_name_tells_two_runs_of_one_cell_apart():
 def test_a_trained_standard_loses_the_context_of_its_values():
     assert quantity("values-forgotten code") == pytest.approx(0.0643, abs=1e-4)
     assert quantity("values-forgotten novel") == pytest.approx(0.1166, abs=1e-4)
+
+
+def test_claims_are_counted_by_verdict_and_by_what_is_wrong():
+    found = records.claims()
+    verdicts = {claim["verdict"] for claim in found}
+    assert quantity("claims") == len(found) == sum(quantity(f"claims {one}") for one in verdicts)
+    kinds = {claim["kind"] for claim in found if "kind" in claim}
+    assert quantity("claims wrong") == sum(quantity(f"wrong {kind}") for kind in kinds) > 30
+
+
+def test_the_spread_is_that_of_paired_differences():
+    one = quantity("lead x0-v novel fine")
+    assert quantity("spread x0-v novel fine") == pytest.approx(one.by_seed.std()) and one.n == 10
