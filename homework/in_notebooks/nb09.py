@@ -9,81 +9,98 @@ from homework.marking import Part, Unit, Wrong, normals, slip
 unit = Unit("nb09_thirteen_rows", "Thirteen rows", "The exercises of notebook 09.")
 
 
-# ---- the empty box: row 8 ------------------------------------------------------------------------
+# ---- the empty box: row 8, and any other choice of layers ----------------------------------------
 
 
 def normed(x):
     return x / np.sqrt((x**2).mean(-1, keepdims=True))
 
 
-def streams(layers, at, C):
+def streams(at, chosen, C):
     """Layer `at` of a stack: what it reads, the embedding, and its matrix."""
 
     def make(r):
         h, x0, W = normals(r, (2, 4, C), (2, 4, C), (C, C))
-        return at, layers, normed(h), normed(x0), W
+        return at, chosen, normed(h), normed(x0), W
 
     return make
 
 
 @unit.exercise(
-    Part("a layer of the last third", 1, [streams(12, 10, 6), streams(7, 6, 4)]),
-    Part("where the last third begins", 1, [streams(12, 8, 6), streams(7, 4, 4)]),
-    Part("the layer before it", 1, [streams(12, 7, 6), streams(7, 3, 4), streams(8, 4, 4)]),
-    Part("the first layer", 1, streams(6, 0, 5)),
+    Part("a layer that is chosen", 1, [streams(10, [8, 9, 10, 11], 6), streams(3, [1, 3, 5], 4)]),
+    Part("one that is not", 1, [streams(7, [8, 9, 10, 11], 6), streams(2, [1, 3, 5], 4)]),
+    Part("all layers", 1, [streams(0, list(range(12)), 5), streams(11, list(range(12)), 4)]),
+    Part("the layers at the bottom", 1, [streams(9, [0, 1, 2, 3], 4), streams(2, [0, 1, 2, 3], 5)]),
     Wrong(
         "everywhere",
         2,
-        "you read the embedding in every layer; row 8 does so in the last third alone",
-        dict(first=0),
+        "you read the embedding in every layer; only the layers of `chosen` do so",
+        dict(where=lambda n, chosen: True),
     ),
     Wrong(
         "nowhere",
+        3,
+        "that is the ordinary value, h W, in every layer: in those of `chosen` x0 stands for h",
+        dict(where=lambda n, chosen: False),
+    ),
+    Wrong(
+        "from the first one on",
         2,
-        "that is the ordinary value, h W, in every layer: in the last third x0 stands for h",
-        dict(first=math.inf),
+        "`chosen` is a list of layers, and not the first of many: n in chosen",
+        dict(where=lambda n, chosen: n >= chosen[0]),
     ),
     Wrong(
-        "one layer late",
+        "between the ends",
         1,
-        "layer 2 * layers // 3 belongs to the last third: n >= 2 * layers // 3",
-        dict(late=1),
+        "between the first and the last there may be layers that are not chosen: n in chosen",
+        dict(where=lambda n, chosen: chosen[0] <= n <= chosen[-1]),
     ),
     Wrong(
-        "too early",
+        "up to the last one",
         1,
-        "this layer lies before the last third, which begins at n = 2 * layers // 3 (n counts from "
-        "0): its values are h W",
-        dict(late=-1),
+        "`chosen` need not begin at layer 0: n in chosen",
+        dict(where=lambda n, chosen: n <= chosen[-1]),
     ),
     Wrong(
-        "rounded up",
-        1,
-        "2 * layers // 3 is rounded down; with 7 layers the last third begins at n = 4",
-        dict(up=True),
+        "counted from 1",
+        3,
+        "n and `chosen` are counted alike, from 0: n in chosen, and nothing is added to n",
+        dict(where=lambda n, chosen: n + 1 in chosen),
     ),
     Wrong(
-        "the last three",
-        1,
-        "a third of the layers, not three of them: with 12 layers the last third has four",
-        dict(last=3),
+        "one less",
+        3,
+        "n and `chosen` are counted alike, from 0: n in chosen, and nothing is taken from n",
+        dict(where=lambda n, chosen: n - 1 in chosen),
     ),
     Wrong(
-        "the last four",
+        "how many",
+        2,
+        "`chosen` says which layers, not only how many: n in chosen",
+        dict(where=lambda n, chosen: n < len(chosen)),
+    ),
+    Wrong(
+        "the last third of twelve",
+        3,
+        "the last third is row 8's own choice; here `chosen` says which layers: n in chosen",
+        dict(where=lambda n, chosen: n >= 8),
+    ),
+    Wrong(
+        "not the first layer",
         1,
-        "a third of the layers, not four of them: with 7 layers the last third begins at n = 4",
-        dict(last=4),
+        "layer 0 may be among the chosen, too: n in chosen",
+        dict(where=lambda n, chosen: n > 0 and n in chosen),
     ),
     Wrong(
         "added",
-        2,
-        "in place of, not added: nothing of h is left in a value of the last third",
+        3,
+        "in place of, not added: nothing of h is left in a value of a chosen layer",
         dict(mix=(1, 1)),
     ),
     Wrong(
         "half of each",
-        2,
-        "in place of, not mixed: nothing of h is left in a value of the last third",
+        3,
+        "in place of, not mixed: nothing of h is left in a value of a chosen layer",
         dict(mix=(0.5, 0.5)),
     ),
     Wrong(
@@ -99,48 +116,49 @@ def streams(layers, at, C):
         dict(turned=True),
     ),
     slip(
-        1,
-        "layers // 3 * 2 rounds before it doubles; with 8 layers the last third begins at n = 5",
-        lambda n, layers, h, x0, W: row_8(n, layers, h, x0, W, first=layers // 3 * 2),
+        3,
+        "the token's value has no matrix: a chosen layer applies its own W to x0",
+        lambda n, chosen, h, x0, W: x0 if n in chosen else row_8(n, chosen, h, x0, W),
     ),
     slip(
         4,
-        "the two streams have changed places: x0 is for the last third",
-        lambda n, layers, h, x0, W: row_8(n, layers, x0, h, W),
+        "the two streams have changed places: x0 is for the layers of `chosen`",
+        lambda n, chosen, h, x0, W: row_8(n, chosen, x0, h, W),
     ),
     slip(
         2,
-        "W is turned round in the layers before the last third: F.linear(h, W)",
-        lambda n, layers, h, x0, W: row_8(n, layers, h, x0, W if n >= 2 * layers // 3 else W.T),
+        "W is turned round in the layers that are not chosen: F.linear(h, W)",
+        lambda n, chosen, h, x0, W: row_8(n, chosen, h, x0, W if n in chosen else W.T),
+    ),
+    slip(
+        3,
+        "W is turned round in the chosen layers: F.linear(x0, W)",
+        lambda n, chosen, h, x0, W: row_8(n, chosen, h, x0, W.T if n in chosen else W),
     ),
     hints=[
-        "Choose a stream first: x0 from layer 2 * layers // 3 on, h before it.",
+        "Choose a stream first: x0 where n is one of `chosen`, h where it is not.",
         "Then multiply by W, as torch's Linear does: F.linear(stream, W).",
-        "stream = x0 if n >= 2 * layers // 3 else h",
+        "stream = x0 if n in chosen else h",
     ],
     level="easy",
     minutes=6,
 )
 def row_8(
-    n, layers, h, x0, W, *, first=None, late=0, up=False, last=None,
+    n, chosen, h, x0, W, *, where=lambda n, chosen: n in chosen,
     mix=(1, 0), matrix=True, turned=False,
 ):  # fmt: skip
-    """The values of layer n, of `layers` in all, in row 8: (B,T,C).
+    """The values of layer n (B,T,C): made from x0 in the layers of `chosen`, from h in all others.
 
-    They are made from x0 in the last third of the layers, and from h in all others. n counts from
-    0; the last third begins at n = 2 * layers // 3. h and x0 (B,T,C): what this layer reads, and
-    the embedding, both normed already. W (C,C) holds W_V as a torch Linear does: one row for each
-    feature that comes out.
+    chosen: a list of layers. Row 8 of the paper's table chooses the last third; any list may stand
+    there. n and `chosen` count from 0. h and x0 (B,T,C): what this layer reads, and the embedding,
+    both normed already. W (C,C) holds W_V as a torch Linear does: one row for each feature that
+    comes out.
     """
-    third = -(-2 * layers // 3) if up else 2 * layers // 3
-    begins = third + late if first is None else first
-    begins = layers - last if last else begins
-    deep = n >= begins
     B, T, C = h.shape
     out = np.zeros((B, T, C))
     for b in range(B):
         for t in range(T):
-            row = mix[0] * x0[b, t] + mix[1] * h[b, t] if deep else h[b, t]
+            row = mix[0] * x0[b, t] + mix[1] * h[b, t] if where(n, chosen) else h[b, t]
             for e in range(C):
                 weights = W[:, e] if turned else W[e]
                 out[b, t, e] = row @ weights if matrix else row[e]

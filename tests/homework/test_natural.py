@@ -54,7 +54,7 @@ SLIPS = [
         "(right / (left + right)).mean()",
         "right.sum() / (left + right).sum()",
     ),
-    ("nb09", "row_8", "n >= 2", "n > 2"),
+    ("nb09", "row_8", "n in chosen", "n - 1 in chosen"),
     ("nb09", "row_8", "x0 if", "h + x0 if"),
     ("nb09", "four_ways", "(V + other) / 2", "V + other"),
     ("nb09", "four_ways", "a * other\n", "V + a * other\n"),

@@ -332,3 +332,35 @@ def test_the_names_of_quantities_that_it_tells_are_known():
     told = re.findall(r'quantity\("([^"]+)"\)', quantities.__doc__)
     assert len(told) > 3 and all(quantity(name) is not None for name in told[:3])
     assert quantity("loss standard code fine") == pytest.approx(3.0919, abs=1e-4)
+
+
+def test_a_lead_within_a_run_ends_at_the_lead_of_the_run():
+    end = quantity("lead x0-v d12").mean
+    assert quantity("lead-at 350 x0-v d12") == pytest.approx(end, abs=1e-4)  # read to four digits
+    halfway = quantity("lead-at 175 x0-v d12")
+    assert halfway == pytest.approx(0.2329, abs=1e-4) and halfway > end
+
+
+def test_a_grid_by_its_name_tells_two_runs_of_one_cell_apart():
+    asked = "lead x0-v code steps=4000"
+    with pytest.raises(ValueError, match="wanted one run of standard a seed"):
+        quantity(asked)
+    assert quantity(f"{asked} grid=dose_long_code").mean == pytest.approx(0.071, abs=5e-4)
+
+
+def test_a_trained_standard_loses_the_context_of_its_values():
+    assert quantity("values-forgotten code") == pytest.approx(0.0643, abs=1e-4)
+    assert quantity("values-forgotten novel") == pytest.approx(0.1166, abs=1e-4)
+
+
+def test_claims_are_counted_by_verdict_and_by_what_is_wrong():
+    found = records.claims()
+    verdicts = {claim["verdict"] for claim in found}
+    assert quantity("claims") == len(found) == sum(quantity(f"claims {one}") for one in verdicts)
+    kinds = {claim["kind"] for claim in found if "kind" in claim}
+    assert quantity("claims wrong") == sum(quantity(f"wrong {kind}") for kind in kinds) > 30
+
+
+def test_the_spread_is_that_of_paired_differences():
+    one = quantity("lead x0-v novel fine")
+    assert quantity("spread x0-v novel fine") == pytest.approx(one.by_seed.std()) and one.n == 10

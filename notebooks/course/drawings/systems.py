@@ -11,6 +11,7 @@ NAMES = dict(
     svformer="SVFormer",
     row8="x₀ Wᵥ (row 8)",
     row9="x₀ Wᵥ (row 9)",
+    **{"x0-v": "x₀ Wᵥ (the token)"},
     bov="Bank of Values",
     vplus="V + gated table",
     dva="dynamic values (DVA)",

@@ -11,6 +11,9 @@ The first word names a line of QUANTITIES. Of the others, those in WORDS choose 
 
 import functools
 
+import numpy as np
+
+from course import records
 from evidence.lab import rates
 from evidence.lab.comparison import by_seed, change, lead, rows_where
 from evidence.lab.table import at_step, runs
@@ -43,6 +46,8 @@ def asked_for(words):
             over = cell(rest.pop(0))
         elif word in WORDS:
             where |= WORDS[word]
+        elif word.startswith("grid="):
+            where |= dict(grid=word.removeprefix("grid="))
         else:
             systems.append(cell(word))
     return systems, over, where
@@ -68,6 +73,35 @@ def change_of(words):
 def lead_at_best(words):
     (system,), over, where = asked_for(words)
     return lead(rates.at_best(runs(), where["text"]), system, over)
+
+
+def lead_at(words):
+    """ "lead-at 175 x0-v d12": the mean lead at a step of the runs at which both were read."""
+    step, *rest = words
+    (system,), over, where = asked_for(rest)
+    rows = rows_where(runs(), **where)
+    losses = (by_seed(rows, one, where).valid.map(dict) for one in (system, over))
+    ours, theirs = (by_step.map(lambda read: read[int(step)]) for by_step in losses)
+    return float((theirs - ours).mean())
+
+
+def values_forgotten(words):
+    """The nats that a trained standard loses when all its values become their token's mean."""
+    (text,) = words
+    rows = [row["held_out"] for row in records.read(f"mean_values_{text}")["rows"]]
+    without, whole = ([row[how] for row in rows] for how in ("token, last 12", "nothing"))
+    return float(np.mean(without) - np.mean(whole))
+
+
+def claims_with(words):
+    """ "claims reproduced", or all of them."""
+    verdict = " ".join(words)
+    return sum(verdict in ("", claim["verdict"]) for claim in records.claims())
+
+
+def wrong_of(words):
+    """ "wrong misprint": claims that are wrong in this way."""
+    return sum(claim.get("kind") == words[0] for claim in records.claims())
 
 
 def of_rates(function):
@@ -102,6 +136,11 @@ QUANTITIES = {
     "tokens": lambda words: cell_runs(words).tokens.iloc[0],
     "parameters": lambda words: cell_runs(words).parameters.iloc[0],
     "tokens-a-parameter": lambda words: ratio(cell_runs(words), "tokens", "parameters"),
+    "spread": lambda words: lead_of(words).by_seed.std(),
+    "lead-at": lead_at,
+    "values-forgotten": values_forgotten,
+    "claims": claims_with,
+    "wrong": wrong_of,
     # of the runs that chose rates
     "lead-at-best": lead_at_best,
     "chosen": of_rates(lambda df, systems, over, text: rates.chosen(df, systems[0], text)),
