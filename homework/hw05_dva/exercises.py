@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from homework import by_index
-from homework.marking import For, Part, Unit, Wrong, need, normals, per_cent, refuse, slip
+from homework.by_index import causal_weights
+from homework.marking import For, Part, Unit, need, normals, per_cent, refuse
 
 unit = Unit(
     "hw05_dva",
@@ -26,76 +26,6 @@ def heads(G):
 
 @unit.exercise(
     Part("more keys than queries", 8, [heads(3), heads(2), heads(6)]),
-    Wrong(
-        "modifier keys by turns",
-        8,
-        "your heads take the modifier keys by turns (0, 1, 2, 0, 1, 2); neighbours share one "
-        "(0, 0, 1, 1, 2, 2)",
-        dict(turns=True),
-    ),
-    Wrong(
-        "keys first",
-        8,
-        "your first two dimensions are (keys, queries); wanted (queries, keys)",
-        dict(keys_first=True),
-    ),
-    Wrong(
-        "a sum",
-        8,
-        "the modifier is a product, entry by entry, of qr and kr; you added them",
-        dict(times=False),
-    ),
-    Wrong(
-        "the modifier alone",
-        8,
-        "the static value is missing: v_ij = v_j + qr_i * kr_j",
-        dict(static=0),
-    ),
-    slip(
-        8,
-        "you gated the static value, too; the gate stands at kr alone: v_j + qr_i * kr_j",
-        lambda v, qr, kr: pair_values(0 * v, qr, kr) + qr[:, None] * v,
-    ),
-    slip(
-        8,
-        "you multiplied v + qr by kr; v is added to the product",
-        lambda v, qr, kr: pair_values(0 * v, qr, kr) * (1 + v / qr[:, None]),
-    ),
-    slip(
-        8,
-        "you multiplied all three; v is added to the product of qr and kr",
-        lambda v, qr, kr: v * pair_values(0 * v, qr, kr),
-    ),
-    slip(
-        8,
-        "you took the modifier away; it is added",
-        lambda v, qr, kr: pair_values(v, -qr, kr),
-    ),
-    slip(
-        8,
-        "you summed the product over the entries; it stays entry by entry",
-        lambda v, qr, kr: v + pair_values(0 * v, qr, kr).sum(-1, keepdims=True),
-    ),
-    slip(
-        8,
-        "all your heads read the first head of kr; H // G neighbours share one",
-        lambda v, qr, kr: pair_values(v, qr, kr[:, :1]),
-    ),
-    slip(
-        8,
-        "your heads read the mean of kr's heads; H // G neighbours share one",
-        lambda v, qr, kr: pair_values(v, qr, kr.mean(1, keepdims=True)),
-    ),
-    slip(
-        8,
-        "those are the static values alone: add qr_i * kr_j",
-        lambda v, qr, kr: pair_values(v, 0 * qr, kr),
-    ),
-    slip(
-        8,
-        "no sigmoid stands around the product: v_j + qr_i * kr_j",
-        lambda v, qr, kr: v + 1 / (1 + np.exp(-pair_values(0 * v, qr, kr))),
-    ),
     hints=[
         "Which of the three depend on the query i, and which on the key j?",
         "Give each a dimension of size 1 where it does not vary: v[None], qr[:, None], kr[None]; "
@@ -109,18 +39,47 @@ def heads(G):
     level="easy",
     minutes=5,
 )
-def pair_values(v, qr, kr, *, keys_first=False, times=True, static=1, turns=False):
+def pair_values(v, qr, kr):
     """The value that key j offers to query i in every head, v_ij = v_j + qr_i * kr_j (entry by
     entry), with fewer heads of kr: v (S,H,D), qr (T,H,D), kr (S,G,D) -> (T,S,H,D). H // G
     neighbouring heads share a head of kr.
     """
     out, (H, G) = np.zeros((len(qr), *v.shape)), (v.shape[1], kr.shape[1])
-    reads = [h % G if turns else h // (H // G) for h in range(H)]
-    for i in range(len(qr)):
-        for j in range(len(v)):
-            candidates = kr[j, reads]
-            out[i, j] = static * v[j] + (qr[i] * candidates if times else qr[i] + candidates)
-    return out.swapaxes(0, 1) if keys_first else out
+    for i, j, h in np.ndindex(out.shape[:3]):
+        sent = kr[j, h // (H // G)]
+        out[i, j, h] = v[j, h] + qr[i, h] * sent
+    return out
+
+
+unit.mistakes("""
+8 | your heads take the modifier keys by turns (0, 1, 2, 0, 1, 2); neighbours share one (0, 0, 1, 1,
+  | 2, 2)
+    h // (H // G) => h % G
+8 | your first two dimensions are (keys, queries); wanted (queries, keys)
+    return out => return out.swapaxes(0, 1)
+8 | the modifier is a product, entry by entry, of qr and kr; you added them
+    * sent => + sent
+8 | the static value is missing: v_ij = v_j + qr_i * kr_j
+    v[j, h] + =>
+8 | you gated the static value, too; the gate stands at kr alone: v_j + qr_i * kr_j
+    v[j, h] + qr[i, h] * sent => qr[i, h] * (v[j, h] + sent)
+8 | you multiplied v + qr by kr; v is added to the product
+    v[j, h] + qr[i, h] => (v[j, h] + qr[i, h])
+8 | you multiplied all three; v is added to the product of qr and kr
+    v[j, h] + => v[j, h] *
+8 | you took the modifier away; it is added
+    v[j, h] + => v[j, h] -
+8 | you summed the product over the entries; it stays entry by entry
+    * sent => @ sent
+8 | all your heads read the first head of kr; H // G neighbours share one
+    h // (H // G) => 0
+8 | your heads read the mean of kr's heads; H // G neighbours share one
+    kr[j, h // (H // G)] => kr[j].mean(0)
+8 | those are the static values alone: add qr_i * kr_j
+    + qr[i, h] * sent =>
+8 | no sigmoid stands around the product: v_j + qr_i * kr_j
+    qr[i, h] * sent => 1 / (1 + np.exp(-qr[i, h] * sent))
+""")
 
 
 def layer(T, M):
@@ -129,97 +88,9 @@ def layer(T, M):
     return lambda r: (r.normal(size=(2, T, 6)), *(0.5 * x for x in normals(r, *matrices)))
 
 
-def gated(x, wq, wk, wv, wqr, wkr, modifier):
-    """The layer with another modifier: (A, qr, kr) of a text -> (T, C)."""
-    out = []
-    for text in x:
-        A = by_index.weights(text @ wq, text @ wk)
-        gates = zip(text @ wqr, text @ wkr, strict=True)
-        out.append(A @ (text @ wv) + sum(modifier(A, g, s) for g, s in gates))
-    return np.stack(out)
-
-
 @unit.exercise(
     Part("one token", 4, layer(1, 2)),
     Part("a sequence", 10, layer(5, 3)),
-    Wrong(
-        "the first modifier alone",
-        14,
-        "only your first modifier arrives; the sum runs over all M of them",
-        dict(which="first"),
-    ),
-    Wrong(
-        "sums multiplied",
-        14,
-        "you multiplied the sum of all qr by the sum of all kr; every gate has a stream of its own",
-        dict(which="sums"),
-    ),
-    Wrong(
-        "the modifier of one position",
-        10,
-        "you multiplied qr and kr of the SAME position and added that to the value: then every "
-        "query is offered the same again; the modifier of a pair takes qr of the query and kr of "
-        "the key",
-        dict(reading=True),
-    ),
-    Wrong("no root", 10, "your scores are not divided by sqrt(C)", dict(root=False)),
-    Wrong("no mask", 10, "your queries also see the keys after them", dict(causal=False)),
-    Wrong(
-        "the modifier unweighted",
-        10,
-        "you added qr times the plain sum of kr; every pair's modifier is weighted like its value",
-        dict(weighted=False),
-    ),
-    slip(
-        10,
-        "qr and kr have changed places: the query's x wqr gates, the keys' x wkr are mixed",
-        lambda x, wq, wk, wv, wqr, wkr: dva(x, wq, wk, wv, wkr, wqr),
-    ),
-    slip(
-        10,
-        "the gate belongs to the query itself; you mixed it over the keys, too",
-        lambda x, *w: gated(x, *w, lambda A, g, s: (A @ g) * (A @ s)),
-    ),
-    slip(
-        10,
-        "you gated each position's own kr; kr is mixed over the keys first",
-        lambda x, *w: gated(x, *w, lambda A, g, s: g * s),
-    ),
-    slip(
-        14,
-        "you added qr to the mixed kr; the gate multiplies",
-        lambda x, *w: gated(x, *w, lambda A, g, s: g + A @ s),
-    ),
-    slip(
-        14,
-        "the static values are missing: A v is added to the modifiers",
-        lambda x, wq, wk, wv, *others: dva(x, wq, wk, 0 * wv, *others),
-    ),
-    slip(
-        14,
-        "you took the mean over the modifiers; they are summed",
-        lambda x, wq, wk, wv, wqr, wkr: dva(x, wq, wk, wv, wqr / len(wqr), wkr),
-    ),
-    slip(
-        10,
-        "your softmax runs over the queries; the weights of a query sum to 1 over the keys",
-        lambda *given: dva(*given, transposed=True),
-    ),
-    slip(
-        14,
-        "your gate meets the mixed VALUES; it gates A kr",
-        lambda x, wq, wk, wv, *w: gated(x, wq, wk, wv, *w, lambda A, g, s: g * (A @ (x @ wv))),
-    ),
-    slip(
-        14,
-        "the gate has no sigmoid: qr multiplies as it is",
-        lambda x, *w: gated(x, *w, lambda A, g, s: (A @ s) / (1 + np.exp(-g))),
-    ),
-    slip(
-        14,
-        "the layer's input is not added here",
-        lambda x, *w: x + dva(x, *w),
-    ),
     hints=[
         "For one modifier: sum_j a_ij (v_j + qr_i * kr_j). Which factor does not depend on j? Take "
         "it out of the sum.",
@@ -236,26 +107,59 @@ def gated(x, wq, wk, wv, wqr, wkr, modifier):
     level="medium",
     minutes=13,
 )
-def dva(x, wq, wk, wv, wqr, wkr, *, reading=False, weighted=True, which="all", **how):
+def dva(x, wq, wk, wv, wqr, wkr):
     """Dynamic value attention with M modifiers, one head, no output matrix: x (B,T,C), wq, wk, wv
     (C,C), wqr, wkr (M,C,C) -> (B,T,C).
 
     out_i = sum_j a_ij (v_j + sum_m qr_mi * kr_mj), a = causal softmax(q kᵀ / sqrt(C)), with q = x
     wq, k = x wk, v = x wv, qr_m = x wqr[m], kr_m = x wkr[m]. Without a tensor of all pairs' values.
     """
-    out = np.zeros(x.shape)
-    if which == "first":
-        wqr, wkr = wqr[:1], wkr[:1]
-    if which == "sums":
-        wqr, wkr = wqr.sum(0, keepdims=True), wkr.sum(0, keepdims=True)
-    for b in range(len(x)):
-        v, qr, kr = x[b] @ wv, x[b] @ wqr, x[b] @ wkr  # (T, C), and (M, T, C) twice
-        A = by_index.weights(x[b] @ wq, x[b] @ wk, **how)
-        for i in range(x.shape[1]):
-            for j in range(x.shape[1]):
-                modifier = sum((g[j] if reading else g[i]) * s[j] for g, s in zip(qr, kr))
-                out[b, i] += A[i, j] * v[j] + (A[i, j] if weighted else 1.0 * (j <= i)) * modifier
+    out, T = np.zeros(x.shape), x.shape[1]
+    for b, text in enumerate(x):
+        v, qr, kr = text @ wv, text @ wqr, text @ wkr  # (T, C), and (M, T, C) twice
+        A = causal_weights(text @ wq, text @ wk)
+        for i, j in np.ndindex(T, T):
+            modifier = sum(g[i] * s[j] for g, s in zip(qr, kr))
+            out[b, i] += A[i, j] * (v[j] + modifier)
     return out
+
+
+unit.mistakes("""
+in: causal_weights
+14 | only your first modifier arrives; the sum runs over all M of them
+     zip(qr, kr) => zip(qr[:1], kr[:1])
+14 | you multiplied the sum of all qr by the sum of all kr; every gate has a stream of its own
+     zip(qr, kr) => [(qr.sum(0), kr.sum(0))]
+10 | you multiplied qr and kr of the SAME position and added that to the value: then every query is
+   | offered the same again; the modifier of a pair takes qr of the query and kr of the key
+     g[i] => g[j]
+10 | your scores are not divided by sqrt(C)
+     / np.sqrt(D) =>
+10 | your queries also see the keys after them
+     scores[t, t + S - T + 1 :] = -np.inf => pass
+10 | you added qr times the plain sum of kr; every pair's modifier is weighted like its value
+     (v[j] + modifier) => v[j] + (j <= i) * modifier
+10 | qr and kr have changed places: the query's x wqr gates, the keys' x wkr are mixed
+     g[i] * s[j] => g[j] * s[i]
+10 | the gate belongs to the query itself; you mixed it over the keys, too
+     g[i] => (A @ g)[i]
+10 | you gated each position's own kr; kr is mixed over the keys first
+     s[j] => s[i]
+14 | you added qr to the mixed kr; the gate multiplies
+     g[i] * s[j] => g[i] + s[j]
+14 | the static values are missing: A v is added to the modifiers
+     v[j] + modifier => modifier
+14 | you took the mean over the modifiers; they are summed
+     v[j] + modifier => v[j] + modifier / len(qr)
+10 | your softmax runs over the queries; the weights of a query sum to 1 over the keys
+     softmax(scores) => softmax(scores, 0)
+14 | your gate meets the mixed VALUES; it gates A kr
+     s[j] => v[j]
+14 | the gate has no sigmoid: qr multiplies as it is
+     g[i] * s[j] => s[j] / (1 + np.exp(-g[i]))
+14 | the layer's input is not added here
+     np.zeros(x.shape) => x.copy()
+""")
 
 
 @unit.exercise(
@@ -264,83 +168,6 @@ def dva(x, wq, wk, wv, wqr, wkr, *, reading=False, weighted=True, which="all", *
         "a batch, half precision",
         5,
         lambda r: (r.integers(2, 30), r.integers(100, 3000), 64 * r.integers(2, 20), 2),
-    ),
-    Wrong(
-        "elements",
-        8,
-        "those are elements; a byte count multiplies by the size of one",
-        dict(sized=False),
-    ),
-    Wrong(
-        "one sequence only", 5, "every sequence of the batch has its own pairs", dict(batched=False)
-    ),
-    Wrong(
-        "one mixed stream", 8, "the factored form mixes two streams: A V and A K_R", dict(streams=1)
-    ),
-    slip(
-        8,
-        "naive: every query has a value from EVERY key, so the tokens count twice",
-        lambda b, t, w, s: (b * t * w * s, pair_bytes(b, t, w, s)[1]),
-    ),
-    slip(
-        8,
-        "the weights A are made on the way, too: tokens * tokens numbers",
-        lambda b, t, w, s: (pair_bytes(b, t, w, s)[0], 2 * b * t * w * s),
-    ),
-    slip(
-        8,
-        "only two mixed streams are made on the way; the value and the gate are there before",
-        lambda b, t, w, s: (pair_bytes(b, t, w, s)[0], b * t * (t + 3 * w) * s),
-    ),
-    slip(
-        8,
-        "there is one map A; both streams share it",
-        lambda b, t, w, s: (pair_bytes(b, t, w, s)[0], 2 * b * t * (t + w) * s),
-    ),
-    slip(
-        8,
-        "a value has `width` numbers, not their square",
-        lambda b, t, w, s: (pair_bytes(b, t, w, s)[0] * w, pair_bytes(b, t, w, s)[1]),
-    ),
-    slip(
-        8,
-        "naive asks for the tensor of all v_ij alone, without the weights",
-        lambda b, t, w, s: (b * t * t * (w + 1) * s, pair_bytes(b, t, w, s)[1]),
-    ),
-    slip(
-        8,
-        "you left the size of a number out of the first count",
-        lambda b, t, w, s: (pair_bytes(b, t, w, 1)[0], pair_bytes(b, t, w, s)[1]),
-    ),
-    slip(
-        8,
-        "you left the size of a number out of the second count",
-        lambda b, t, w, s: (pair_bytes(b, t, w, s)[0], pair_bytes(b, t, w, 1)[1]),
-    ),
-    slip(
-        5,
-        "the batch is missing in the first count",
-        lambda b, t, w, s: (pair_bytes(1, t, w, s)[0], pair_bytes(b, t, w, s)[1]),
-    ),
-    slip(
-        5,
-        "the batch is missing in the second count",
-        lambda b, t, w, s: (pair_bytes(b, t, w, s)[0], pair_bytes(1, t, w, s)[1]),
-    ),
-    slip(
-        8,
-        "wanted bytes, not megabytes",
-        lambda *given: tuple(x / 1e6 for x in pair_bytes(*given)),
-    ),
-    slip(
-        8,
-        "no mask is asked for: every query has a value from every key",
-        lambda b, t, w, s: (b * t * (t + 1) // 2 * w * s, pair_bytes(b, t, w, s)[1]),
-    ),
-    slip(
-        8,
-        "map and streams are added; you multiplied tokens by both widths",
-        lambda b, t, w, s: (pair_bytes(b, t, w, s)[0], b * t * t * 2 * w * s),
     ),
     hints=[
         "All v_ij: B · T · T · C numbers. The weights: B · T · T. One mixed stream: B · T · C.",
@@ -353,16 +180,54 @@ def dva(x, wq, wk, wv, wqr, wkr, *, reading=False, weighted=True, which="all", *
     level="easy",
     minutes=4,
 )
-def pair_bytes(batch, tokens, width, size, *, sized=True, batched=True, streams=2):
+def pair_bytes(batch, tokens, width, size):
     """Bytes (two whole numbers) that one layer makes on the way, for `tokens` queries and keys and
     numbers of `size` bytes:
 
     (1) naive: the tensor of all v_ij. (2) factored: the weights A and the two mixed streams A V and
     A K_R.
     """
-    each = (batch if batched else 1) * (size if sized else 1)
-    naive = sum(tokens * width for _ in range(tokens)) * each
-    return naive, (sum(tokens for _ in range(tokens)) + streams * tokens * width) * each
+    naive = batch * tokens * tokens * width * size
+    factored = batch * (tokens * tokens + 2 * tokens * width) * size
+    return naive, factored
+
+
+unit.mistakes("""
+8 | those are elements; a byte count multiplies by the size of one
+    width * size => width
+    and: width) * size => width)
+5 | every sequence of the batch has its own pairs
+    naive = batch * => naive =
+    and: factored = batch * => factored =
+8 | the factored form mixes two streams: A V and A K_R
+    2 * tokens => tokens
+8 | naive: every query has a value from EVERY key, so the tokens count twice
+    naive = batch * tokens => naive = batch
+8 | the weights A are made on the way, too: tokens * tokens numbers
+    tokens * tokens + =>
+8 | only two mixed streams are made on the way; the value and the gate are there before
+    2 * tokens => 3 * tokens
+8 | there is one map A; both streams share it
+    (tokens => (2 * tokens
+8 | a value has `width` numbers, not their square
+    width * size => width * width * size
+8 | naive asks for the tensor of all v_ij alone, without the weights
+    width * size => (width + 1) * size
+8 | you left the size of a number out of the first count
+    width * size => width
+8 | you left the size of a number out of the second count
+    width) * size => width)
+5 | the batch is missing in the first count
+    naive = batch * => naive =
+5 | the batch is missing in the second count
+    factored = batch * => factored =
+8 | wanted bytes, not megabytes
+    return naive, factored => return naive / 1e6, factored / 1e6
+8 | no mask is asked for: every query has a value from every key
+    batch * tokens * tokens => batch * (tokens * (tokens + 1) // 2)
+8 | map and streams are added; you multiplied tokens by both widths
+    tokens + 2 * tokens => tokens * 2
+""")
 
 
 def model(plan):
@@ -379,94 +244,6 @@ def model(plan):
     Part("gpt2", 4, [lambda r: ("gpt2", 12, 768, 50257, 256), model("gpt2"), model("gpt2")]),
     Part("dva", 4, [lambda r: ("dva", 12, 768, 50257, 256), model("dva"), model("dva")]),
     Part("dva that keeps W_O", 4, model("dva-wo")),
-    Wrong(
-        "tied head",
-        12,
-        "you counted the vocabulary once; embedding and output head are two tables here",
-        dict(tables=1),
-    ),
-    Wrong("biases on q, k, v", 12, "q, k and v have no biases in this model", dict(biased=True)),
-    Wrong(
-        "a norm without its MLP", 8, "without the MLP, the norm before it goes too", dict(norms=2)
-    ),
-    Wrong(
-        "modifiers as vectors",
-        8,
-        "the modifiers are two C × C matrices, W_QR and W_KR",
-        dict(modifier=1),
-    ),
-    slip(
-        12,
-        "the table of positions is missing: context * width",
-        lambda plan, L, C, V, T: parameters(plan, L, C, V, 0),
-    ),
-    slip(
-        12,
-        "the last LayerNorm is missing",
-        lambda plan, L, C, V, T: parameters(plan, L, C, V, T) - 2 * C,
-    ),
-    slip(
-        8,
-        "the bias of W_O is missing",
-        lambda plan, L, C, V, T: parameters(plan, L, C, V, T) - (plan != "dva") * L * C,
-    ),
-    slip(
-        4,
-        "the two biases of the MLP are missing: 4 C and C",
-        lambda plan, L, C, V, T: parameters(plan, L, C, V, T) - (plan == "gpt2") * 5 * L * C,
-    ),
-    slip(
-        4,
-        "the MLP's biases are 4 C and C, five C in all",
-        lambda plan, L, C, V, T: parameters(plan, L, C, V, T) - (plan == "gpt2") * 3 * L * C,
-    ),
-    slip(
-        4,
-        "the norm before the MLP is missing",
-        lambda plan, L, C, V, T: parameters(plan, L, C, V, T) - (plan == "gpt2") * 2 * L * C,
-    ),
-    slip(
-        12,
-        "a LayerNorm has a scale AND a shift: 2 C",
-        lambda plan, L, C, V, T: parameters(plan, L, C, V, T) - C - L * C * (1 + (plan == "gpt2")),
-    ),
-    slip(
-        12,
-        "the norm before attention is missing",
-        lambda plan, L, C, V, T: parameters(plan, L, C, V, T) - 2 * L * C,
-    ),
-    slip(
-        4,
-        "plain dva has no W_O",
-        lambda plan, L, C, V, T: parameters("dva-wo" if plan == "dva" else plan, L, C, V, T),
-    ),
-    slip(
-        4,
-        "dva has two more matrices, W_QR and W_KR; you counted one",
-        lambda plan, L, C, V, T: parameters(plan, L, C, V, T) - (plan == "dva") * L * C**2,
-    ),
-    slip(
-        4,
-        "dva has no MLP",
-        lambda plan, L, C, V, T: (
-            parameters(plan, L, C, V, T) + (plan == "dva") * L * (8 * C**2 + 7 * C)
-        ),
-    ),
-    slip(
-        4,
-        "without the MLP, the norm before it goes too",
-        lambda plan, L, C, V, T: parameters(plan, L, C, V, T) + (plan == "dva") * L * 2 * C,
-    ),
-    slip(
-        4,
-        "the MLP has two matrices, C -> 4C and 4C -> C: eight C² in all",
-        lambda plan, L, C, V, T: parameters(plan, L, C, V, T) - (plan == "gpt2") * L * 4 * C**2,
-    ),
-    slip(
-        12,
-        "the tables are missing: tokens, positions, and the output head",
-        lambda plan, L, C, V, T: parameters(plan, L, C, 0, 0),
-    ),
     hints=[
         "GPT-2 small with 50,257 tokens and context 256, head not tied: 162,419,712. Reproduce it "
         "first.",
@@ -482,9 +259,7 @@ def model(plan):
     level="medium",
     minutes=16,
 )
-def parameters(
-    plan, layers, width, vocabulary, context, *, tables=2, biased=False, norms=1, modifier=2
-):
+def parameters(plan, layers, width, vocabulary, context):
     """How many parameters (a whole number)? plan: gpt2, dva, or dva-wo.
 
     gpt2: token and position embeddings; in each layer LayerNorm (scale and shift), W_Q, W_K, W_V
@@ -492,16 +267,55 @@ def parameters(
     output head of its own, no bias. dva: no MLP and not its norm, no W_O, two more matrices W_QR,
     W_KR without biases. dva-wo: like dva, but W_O stays.
     """
-    total = vocabulary * width * tables + context * width + 2 * width
-    for _ in range(layers):
-        total += 2 * width + 3 * (width * width + (width if biased else 0))
-        if plan == "gpt2":
-            total += 2 * width + (width * 4 * width + 4 * width) + (4 * width * width + width)
-        else:
-            total += 2 * width**modifier + 2 * width * (norms - 1)
-        if plan != "dva":
-            total += width * width + width
-    return total
+    C, norm = width, 2 * width
+    mlp = norm + (4 * C * C + 4 * C) + (4 * C * C + C)
+    each = norm + 3 * C * C
+    each += mlp if plan == "gpt2" else 2 * C * C
+    each += 0 if plan == "dva" else C * C + C
+    tables = 2 * vocabulary * C + context * C
+    return tables + layers * each + norm
+
+
+unit.mistakes("""
+12 | you counted the vocabulary once; embedding and output head are two tables here
+     2 * vocabulary => vocabulary
+12 | q, k and v have no biases in this model
+     3 * C * C => 3 * (C * C + C)
+ 8 | without the MLP, the norm before it goes too
+     2 * C * C => 2 * C * C + norm
+ 8 | the modifiers are two C × C matrices, W_QR and W_KR
+     2 * C * C => 2 * C
+12 | the table of positions is missing: context * width
+     + context * C =>
+12 | the last LayerNorm is missing
+     each + norm => each
+ 8 | the bias of W_O is missing
+     else C * C + C => else C * C
+ 4 | the two biases of the MLP are missing: 4 C and C
+     (4 * C * C + 4 * C) + (4 * C * C + C) => 8 * C * C
+ 4 | the MLP's biases are 4 C and C, five C in all
+     + 4 * C) => + C)
+ 4 | the norm before the MLP is missing
+     mlp = norm + => mlp =
+12 | a LayerNorm has a scale AND a shift: 2 C
+     2 * width => width
+12 | the norm before attention is missing
+     each = norm + => each =
+ 4 | plain dva has no W_O
+     0 if plan == "dva" else =>
+ 4 | dva has two more matrices, W_QR and W_KR; you counted one
+     2 * C * C => (2 - (plan == "dva")) * C * C
+ 4 | dva has no MLP
+     2 * C * C => 2 * C * C + (plan == "dva") * mlp
+ 4 | without the MLP, the norm before it goes too
+     2 * C * C => 2 * C * C + (plan == "dva") * norm
+ 4 | the MLP has two matrices, C -> 4C and 4C -> C: eight C² in all
+     (4 * C * C + C) => C
+12 | the tables are missing: tokens, positions, and the output head
+     return tables + => return
+ 8 | a bias is added, not taken away: W_O has C² + C
+     else C * C + C => else C * C - C
+""")
 
 
 def weighted(sharp):
@@ -515,68 +329,6 @@ def weighted(sharp):
 @unit.exercise(
     Part("weights that pick one key", 4, weighted(60)),
     Part("soft weights", 8, weighted(1)),
-    Wrong(
-        "the key's modifier without the gate",
-        12,
-        "on its way to kr the gradient passes the gate: dout * qr, then back through A",
-        dict(gate=False),
-    ),
-    Wrong(
-        "the gate sees the values",
-        12,
-        "qr multiplies A kr, so its gradient is dout * (A kr); you used A v",
-        dict(mixed="v"),
-    ),
-    Wrong(
-        "the values gated too",
-        12,
-        "the static values are not gated: dv is Aᵀ dout",
-        dict(gated_v=True),
-    ),
-    slip(
-        12,
-        "the gradient passes the gate BEFORE it goes through Aᵀ: Aᵀ (dout * qr)",
-        lambda A, v, qr, kr, dout: (
-            A.T @ dout,
-            dout * (A @ kr),
-            (A.T @ dout) * qr[np.arange(len(v)) % len(qr)],
-        ),
-    ),
-    slip(
-        12,
-        "dqr is dout TIMES what the gate multiplies, A kr",
-        lambda A, v, qr, kr, dout: (A.T @ dout, A @ kr, A.T @ (dout * qr)),
-    ),
-    slip(
-        12,
-        "dkr starts from dout: Aᵀ (dout * qr)",
-        lambda A, v, qr, kr, dout: (A.T @ dout, dout * (A @ kr), A.T @ qr),
-    ),
-    slip(
-        12,
-        "dv is Aᵀ dout alone: what passes the gate belongs to kr",
-        lambda A, v, qr, kr, dout: (A.T @ (dout + dout * qr), dout * (A @ kr), A.T @ (dout * qr)),
-    ),
-    slip(
-        12,
-        "v does not pass the gate, so it has no part in dqr: dout * (A kr)",
-        lambda A, v, qr, kr, dout: (A.T @ dout, dout * (A @ (v + kr)), A.T @ (dout * qr)),
-    ),
-    slip(
-        12,
-        "kr is no factor of its own gradient: Aᵀ (dout * qr)",
-        lambda A, v, qr, kr, dout: (A.T @ dout, dout * (A @ kr), A.T @ (dout * qr) * kr),
-    ),
-    slip(
-        12,
-        "qr is no factor of its own gradient: dout * (A kr)",
-        lambda A, v, qr, kr, dout: (A.T @ dout, dout * (A @ kr) * qr, A.T @ (dout * qr)),
-    ),
-    slip(
-        12,
-        "dqr takes kr as the query weighs it, A kr, not its plain sum",
-        lambda A, v, qr, kr, dout: (A.T @ dout, dout * kr.sum(0), A.T @ (dout * qr)),
-    ),
     hints=[
         "out = A v + qr * (A kr). Three products, each differentiated by one factor.",
         "Through A @ (…) the gradient goes back as A.T @ (…).",
@@ -589,17 +341,43 @@ def weighted(sharp):
     level="medium",
     minutes=8,
 )
-def dva_backward(A, v, qr, kr, dout, *, gate=True, mixed="kr", gated_v=False):
+def dva_backward(A, v, qr, kr, dout):
     """Gradients of out = sum_j A_ij (v_j + qr_i * kr_j): A (T,S), v and kr (S,C), qr and dout (T,C)
     -> (dv, dqr, dkr), by hand.
     """
     dv, dqr, dkr = np.zeros(v.shape), np.zeros(qr.shape), np.zeros(kr.shape)
-    for i in range(len(qr)):
-        for j in range(len(v)):
-            dv[j] += A[i, j] * dout[i] * (qr[i] if gated_v else 1)
-            dqr[i] += A[i, j] * dout[i] * (kr[j] if mixed == "kr" else v[j])
-            dkr[j] += A[i, j] * dout[i] * (qr[i] if gate else 1)
+    for i, j in np.ndindex(A.shape):
+        passed = A[i, j] * dout[i]
+        dv[j] += passed
+        dqr[i] += passed * kr[j]
+        dkr[j] += passed * qr[i]
     return dv, dqr, dkr
+
+
+unit.mistakes("""
+12 | on its way to kr the gradient passes the gate: dout * qr, then back through A
+     passed * qr[i] => passed
+12 | qr multiplies A kr, so its gradient is dout * (A kr); you used A v
+     passed * kr[j] => passed * v[j]
+12 | the static values are not gated: dv is Aᵀ dout
+     dv[j] += => dv[j] += qr[i] *
+12 | the gradient passes the gate BEFORE it goes through Aᵀ: Aᵀ (dout * qr)
+     passed * qr[i] => passed * qr[j % len(qr)]
+12 | dqr is dout TIMES what the gate multiplies, A kr
+     passed * kr[j] => A[i, j] * kr[j]
+12 | dkr starts from dout: Aᵀ (dout * qr)
+     passed * qr[i] => A[i, j] * qr[i]
+12 | dv is Aᵀ dout alone: what passes the gate belongs to kr
+     dv[j] += => dv[j] += (1 + qr[i]) *
+12 | v does not pass the gate, so it has no part in dqr: dout * (A kr)
+     passed * kr[j] => passed * (v[j] + kr[j])
+12 | kr is no factor of its own gradient: Aᵀ (dout * qr)
+     passed * qr[i] => passed * qr[i] * kr[j]
+12 | qr is no factor of its own gradient: dout * (A kr)
+     passed * kr[j] => passed * kr[j] * qr[i]
+12 | dqr takes kr as the query weighs it, A kr, not its plain sum
+     passed * kr[j] => dout[i] * kr[j]
+""")
 
 
 def step(S):
@@ -609,105 +387,9 @@ def step(S):
     )
 
 
-def stepped(
-    q, k, v, qr, kr, *caches, root=True, exchanged=False, mixed=False, even=False, front=""
-):
-    """What a step returns, (B,1,C), by slips that change no cache."""
-    rows = [np.concatenate([old, new], 1) for old, new in zip(caches, (k, v, kr), strict=True)]
-    A = np.stack(
-        [by_index.weights(q[b], rows[0][b], causal=False, root=root) for b in range(len(q))]
-    )
-    A = A * 0 + 1 if even else A
-    if front:
-        place = dict(v=1, kr=2)[front]
-        rows[place] = np.concatenate([(v, kr)[place - 1], caches[place]], 1)
-    values, others = A @ rows[1], A @ rows[2]
-    if mixed:
-        return others
-    return qr * values + others if exchanged else values + qr * others
-
-
 @unit.exercise(
     Part("the first token, from empty caches", 4, step(0)),
     Part("a later token", 8, step(4)),
-    Wrong(
-        "two caches",
-        8,
-        "you used the new kr alone; the modifier keys of all earlier tokens must be cached too",
-        dict(forgets=True),
-    ),
-    Wrong(
-        "products cached",
-        12,
-        "you cached qr * kr; a later query brings its own qr, so kr must be kept by itself",
-        dict(product=True),
-    ),
-    Wrong("new rows in front", 8, "new rows belong behind the cached ones", dict(front=True)),
-    slip(
-        8,
-        "your scores are not divided by sqrt(C)",
-        lambda *given: (stepped(*given, root=False), *dva_step(*given)[1:]),
-    ),
-    slip(
-        12,
-        "the modifiers are missing: qr * (A kr) is added",
-        lambda q, k, v, qr, *others: dva_step(q, k, v, 0 * qr, *others),
-    ),
-    slip(
-        12,
-        "the query's gate is missing: qr * (A kr)",
-        lambda q, k, v, qr, *others: dva_step(q, k, v, 0 * qr + 1, *others),
-    ),
-    slip(
-        12,
-        "you gate the values and add kr; qr multiplies A kr",
-        lambda q, k, v, qr, kr, *caches: (
-            stepped(q, k, v, qr, kr, *caches, exchanged=True),
-            *dva_step(q, k, v, qr, kr, *caches)[1:],
-        ),
-    ),
-    slip(
-        12,
-        "the caches come back grown by the new row",
-        lambda *given: (dva_step(*given)[0], *given[5:]),
-    ),
-    slip(
-        8,
-        "kr is kept as it came; A kr is no cache",
-        lambda *given: (*dva_step(*given)[:3], stepped(*given, mixed=True)),
-    ),
-    slip(
-        12,
-        "v is kept as it came: a later query brings its own qr",
-        lambda q, k, v, qr, kr, kc, vc, krc: (
-            dva_step(q, k, v, qr, kr, kc, vc, krc)[0] + 0,
-            *dva_step(q, k, v + qr * kr, qr, kr, kc, vc, krc)[1:],
-        ),
-    ),
-    slip(
-        8,
-        "one row of scores: the softmax runs over the keys, its last axis",
-        lambda *given: (stepped(*given, even=True), *dva_step(*given)[1:]),
-    ),
-    slip(
-        8,
-        "new rows of kr belong behind the cached ones, as those of k and v",
-        lambda *given: (
-            stepped(*given, front="kr"),
-            *dva_step(*given)[1:3],
-            dva_step(*given, front=True)[3],
-        ),
-    ),
-    slip(
-        8,
-        "new rows of v belong behind the cached ones, as those of k and kr",
-        lambda *given: (
-            stepped(*given, front="v"),
-            dva_step(*given)[1],
-            dva_step(*given, front=True)[2],
-            dva_step(*given)[3],
-        ),
-    ),
     hints=[
         "Three streams grow by one row: k, v and kr. qr is used once and forgotten.",
         "out = weights @ v + qr * (weights @ kr), with one row of weights.",
@@ -719,22 +401,50 @@ def stepped(
     level="medium",
     minutes=12,
 )
-def dva_step(
-    q, k, v, qr, kr, k_cache, v_cache, kr_cache, *, forgets=False, product=False, front=False
-):
+def dva_step(q, k, v, qr, kr, k_cache, v_cache, kr_cache):
     """One decode step of DVA: five new rows (B,1,C), three caches (B,S,C), S may be 0 -> (out
     (B,1,C), three caches (B,S+1,C)).
     """
-    grown = [
-        np.concatenate([new, old] if front else [old, new], 1)
-        for old, new in ((k_cache, k), (v_cache, v), (kr_cache, qr * kr if product else kr))
-    ]
+    kept = [(k_cache, k), (v_cache, v), (kr_cache, kr)]
+    keys, values, others = [np.concatenate(rows, 1) for rows in kept]
     out = np.zeros(q.shape)
     for b in range(len(q)):
-        A = by_index.weights(q[b], grown[0][b], causal=False)
-        modifiers = np.repeat(kr[b], A.shape[1], 0) if forgets else grown[2][b]
-        out[b] = A @ grown[1][b] + (1 if product else qr[b]) * (A @ modifiers)
-    return out, *grown
+        A = causal_weights(q[b], keys[b])
+        out[b] = A @ values[b] + qr[b] * (A @ others[b])
+    return out, keys, values, others
+
+
+unit.mistakes(r"""
+in: causal_weights
+ 8 | you used the new kr alone; the modifier keys of all earlier tokens must be cached too
+     A @ others[b] => kr[b]
+12 | you cached qr * kr; a later query brings its own qr, so kr must be kept by itself
+     (kr_cache, kr) => (kr_cache, qr * kr)
+     and: qr[b] * (A => (A
+ 8 | new rows belong behind the cached ones
+     concatenate(rows => concatenate(rows[::-1]
+ 8 | your scores are not divided by sqrt(C)
+     / np.sqrt(D) =>
+12 | the modifiers are missing: qr * (A kr) is added
+     + qr[b] * (A @ others[b]) =>
+12 | the query's gate is missing: qr * (A kr)
+     qr[b] * (A => (A
+12 | you gate the values and add kr; qr multiplies A kr
+     A @ values[b] + qr[b] * (A @ others[b]) => qr[b] * (A @ values[b]) + A @ others[b]
+12 | the caches come back grown by the new row
+     return out, keys, values, others => return out, k_cache, v_cache, kr_cache
+ 8 | kr is kept as it came; A kr is no cache
+     return out, keys, values, others => mixed = [causal_weights(*one) @ row for *one, row in zip(q,
+   | keys, others)]\nreturn out, keys, values, np.stack(mixed)
+12 | v is kept as it came: a later query brings its own qr
+     return out => values[:, -1:] += qr * kr\nreturn out
+ 8 | one row of scores: the softmax runs over the keys, its last axis
+     causal_weights(q[b], keys[b]) => np.ones((1, len(keys[b])))
+ 8 | new rows of kr belong behind the cached ones, as those of k and v
+     (kr_cache, kr) => (kr, kr_cache)
+ 8 | new rows of v belong behind the cached ones, as those of k and kr
+     (v_cache, v) => (v, v_cache)
+""")
 
 
 def mlp(biases):
@@ -773,30 +483,6 @@ def same_function(answer, w1, b1, w2, b2):
 @unit.exercise(
     Part("without biases", 4, mlp(0), same_function),
     Part("with biases", 6, mlp(1), same_function),
-    Wrong(
-        "without b2",
-        6,
-        "b2 is missing",
-        returns=lambda w1, b1, w2, b2: (
-            np.concatenate([np.concatenate([w1, b1[:, None]], 1), np.zeros((1, 5))]),
-            np.concatenate([w2.T, b2[None]]),
-        ),
-    ),
-    Wrong(
-        "without b1",
-        6,
-        "b1 is missing",
-        returns=lambda w1, b1, w2, b2: (
-            np.concatenate([np.concatenate([w1, 0 * b1[:, None]], 1), np.eye(5)[4:]]),
-            np.concatenate([w2.T, b2[None]]),
-        ),
-    ),
-    Wrong(
-        "no latent for the bias",
-        10,
-        "wanted keys (F+1, C+1)",
-        returns=lambda w1, b1, w2, b2: (np.concatenate([w1, b1[:, None]], 1), w2.T),
-    ),
     hints=[
         "Row f of w1 is a key, column f of w2 is its value, relu of their product is an attention "
         "weight that nobody normalised.",
@@ -820,6 +506,18 @@ def latent_set(w1, b1, w2, b2):
     keys = np.zeros((len(w1) + 1, w1.shape[1] + 1))
     keys[:-1, :-1], keys[:-1, -1], keys[-1, -1] = w1, b1, 1
     return keys, np.concatenate([w2.T, b2[None]])
+
+
+unit.mistakes("""
+ 6 | b2 is missing
+     => (np.concatenate([np.concatenate([w1, b1[:, None]], 1), np.zeros((1, 5))]),
+   | np.concatenate([w2.T, b2[None]]))
+ 6 | b1 is missing
+     => (np.concatenate([np.concatenate([w1, 0 * b1[:, None]], 1), np.eye(5)[4:]]),
+   | np.concatenate([w2.T, b2[None]]))
+10 | wanted keys (F+1, C+1)
+     => (np.concatenate([w1, b1[:, None]], 1), w2.T)
+""")
 
 
 def told(which, accepts, why):
@@ -851,10 +549,6 @@ def told(which, accepts, why):
             "more than 3 points off: count the C × C products of a layer, before and after",
         ),
     ),
-    Wrong("one stream", 3, "not within a tenth", returns=lambda: (768, 41.7)),
-    Wrong("a fraction", 3, "per cent, not a fraction", returns=lambda: (1536, 5 / 12)),
-    Wrong("the modifiers forgotten", 3, "more than 3 points off", returns=lambda: (1536, 25.0)),
-    Wrong("W_O kept", 3, "more than 3 points off", returns=lambda: (1536, 50.0)),
     hints=[
         For("tokens", "T · T against 2 · T · C: what is left when both are divided by T?"),
         For(
@@ -879,6 +573,17 @@ def predict_cost():
     matrix weights are left? A tenth (1), or 3 points (2), counts.
     """
     return 2 * 768, 100 * 5 / 12
+
+
+unit.mistakes("""
+3 | not within a tenth
+    => (768, 41.7)
+3 | per cent, not a fraction
+    => (1536, 5 / 12)
+3 | more than 3 points off
+    => (1536, 25.0)
+    => (1536, 50.0)
+""")
 
 
 TRUE = {
@@ -913,36 +618,6 @@ def not_dynamic(answer):
 
 @unit.exercise(
     Part("the sentence, and a case", 8, None, not_dynamic),
-    Wrong(
-        "the first sentence",
-        8,
-        "sentence 1 is true",
-        returns=lambda: (1, *reading_counter_example()[1:]),
-    ),
-    Wrong(
-        "the still gate",
-        8,
-        "sentence 4 is true",
-        returns=lambda: (4, np.full((2, 2), 0.5), np.eye(2), np.ones((2, 2)), np.ones((2, 2))),
-    ),
-    Wrong(
-        "the same gate",
-        8,
-        "your two queries get the same",
-        returns=lambda: (2, np.full((2, 2), 0.5), np.eye(2), np.ones((2, 2)), np.ones((2, 2))),
-    ),
-    Wrong(
-        "nothing to gate",
-        8,
-        "your two queries get the same",
-        returns=lambda: (2, np.full((2, 2), 0.5), np.eye(2), np.eye(2), np.zeros((2, 2))),
-    ),
-    Wrong(
-        "two rows of weights",
-        8,
-        "two queries must have the same row",
-        returns=lambda: (2, np.eye(2), np.eye(2), np.eye(2), np.ones((2, 2))),
-    ),
     hints=[
         "Try each sentence on two queries that weigh two keys alike.",
         "With r_j = qr_j * kr_j the modified value of key j is one vector. Two queries with equal "
@@ -971,6 +646,19 @@ def reading_counter_example():
     return 2, np.full((2, 2), 0.5), np.zeros((2, 1)), np.array([[0.0], [1.0]]), np.ones((2, 1))
 
 
+unit.mistakes("""
+8 | sentence 1 is true
+    => (1, *reading_counter_example()[1:])
+8 | sentence 4 is true
+    => (4, np.full((2, 2), 0.5), np.eye(2), np.ones((2, 2)), np.ones((2, 2)))
+8 | your two queries get the same
+    => (2, np.full((2, 2), 0.5), np.eye(2), np.ones((2, 2)), np.ones((2, 2)))
+    => (2, np.full((2, 2), 0.5), np.eye(2), np.eye(2), np.zeros((2, 2)))
+8 | two queries must have the same row
+    => (2, np.eye(2), np.eye(2), np.eye(2), np.ones((2, 2)))
+""")
+
+
 def tiles(S, size):
     """In the hundreds, the first row's first tile lies so far below 0 that exp(score) is 0, even in
     float64."""
@@ -983,115 +671,9 @@ def tiles(S, size):
     return make
 
 
-def running(
-    scores,
-    v,
-    qr,
-    kr,
-    tile,
-    total="",
-    o="",
-    r="",
-    divided=True,
-    back=False,
-    again=False,
-):
-    """The same by tiles, with one step of the running sums done otherwise."""
-    m, sums, out = np.full((len(scores), 1), -np.inf), [0.0, 0.0, 0.0], []
-    for start in range(0, scores.shape[1], tile):
-        part = slice(start, start + tile)
-        top = scores[:, part].max(1, keepdims=True)
-        new = np.maximum(m, top)
-        p, shrink = np.exp(scores[:, part] - new), np.exp(new - m if back else m - new)
-        brings = [p.sum(1, keepdims=True), p @ v[part], p @ kr[part]]
-        for i, how in enumerate((total, o, r)):
-            before = 0 if how == "new" else sums[i] if how == "grows" else sums[i] * shrink
-            sums[i] = before + brings[i]
-        m = new
-        out.append((sums[1] + qr * sums[2]) / (sums[0] if divided else 1))
-        sums[1] = out[-1] if again else sums[1]
-    return np.stack(out)
-
-
 @unit.exercise(
     Part("ordinary scores, whole tiles", 4, tiles(12, 1)),
     Part("scores in the hundreds, a short last tile", 6, tiles(10, 50)),
-    Wrong(
-        "one stream not rescaled",
-        10,
-        "when the maximum grows BOTH running streams shrink; your modifier stream did not",
-        dict(both=False),
-    ),
-    Wrong(
-        "each tile by itself",
-        10,
-        "your n-th result is that of the n-th tile alone; wanted all keys up to its end",
-        dict(alone=True),
-    ),
-    Wrong(
-        "starts at 0",
-        6,
-        "your running maximum starts at 0: where all scores lie far below, every exp is 0; start "
-        "at -inf",
-        dict(least=0.0),
-    ),
-    Wrong(
-        "gate without division",
-        10,
-        "the modifier stream is divided by the running sum too",
-        dict(divided=False),
-    ),
-    slip(
-        10,
-        "the running sum shrinks, too, when the maximum grows",
-        running,
-        total="grows",
-    ),
-    slip(
-        10,
-        "the stream of the values shrinks, too, when the maximum grows",
-        running,
-        o="grows",
-    ),
-    slip(
-        10,
-        "divide both streams by the running sum",
-        running,
-        divided=False,
-    ),
-    slip(
-        10,
-        "the gate is missing: o + qr * r",
-        lambda scores, v, qr, kr, tile: dva_tiles(scores, v, 0 * qr + 1, kr, tile),
-    ),
-    slip(
-        10,
-        "the modifier stream is missing: o + qr * r",
-        lambda scores, v, qr, kr, tile: dva_tiles(scores, v, 0 * qr, kr, tile),
-    ),
-    slip(
-        10,
-        "wanted the result after every tile, one under another; yours is the last",
-        lambda *given: dva_tiles(*given)[-1],
-    ),
-    slip(
-        10,
-        "shrink is exp(old maximum - new), at most 1",
-        running,
-        back=True,
-    ),
-    slip(
-        10,
-        "the modifier stream lost what the tiles before brought",
-        running,
-        r="new",
-    ),
-    slip(
-        10,
-        "you divided the running stream itself; only what goes out is divided",
-        running,
-        again=True,
-    ),
     hints=[
         "hw01's online softmax with two running outputs, one for v and one for kr, that share the "
         "maximum and the sum.",
@@ -1106,7 +688,7 @@ def running(
     level="stretch",
     minutes=29,
 )
-def dva_tiles(scores, v, qr, kr, tile, *, both=True, alone=False, divided=True, least=-np.inf):
+def dva_tiles(scores, v, qr, kr, tile):
     """Stretch: DVA as flash attention would do it, `tile` keys at a time: scores (T,S), v and kr
     (S,C), qr (T,C) -> (N,T,C).
 
@@ -1114,25 +696,47 @@ def dva_tiles(scores, v, qr, kr, tile, *, both=True, alone=False, divided=True, 
     the whole. No mask. No exp of a positive number, nothing larger than T × tile or T × C but the
     result.
     """
-    (T, S), out = scores.shape, []
-    m, total, o, r = (
-        np.full(T, least),
-        np.zeros(T),
-        np.zeros((T, v.shape[1])),
-        np.zeros((T, v.shape[1])),
-    )
-    for start in range(0, S, tile):
-        if alone:
-            m, total, o, r = np.full(T, least), np.zeros(T), o * 0, r * 0
-        for t in range(T):
-            columns = range(start, min(start + tile, S))
-            new = max(m[t], max(scores[t, s] for s in columns))
-            shrink = np.exp(m[t] - new)
-            total[t] = total[t] * shrink + sum(np.exp(scores[t, s] - new) for s in columns)
-            o[t] = o[t] * shrink + sum(np.exp(scores[t, s] - new) * v[s] for s in columns)
-            r[t] = r[t] * (shrink if both else 1) + sum(
-                np.exp(scores[t, s] - new) * kr[s] for s in columns
-            )
-            m[t] = new
-        out.append((o + (qr * r if divided else qr * r * total[:, None])) / total[:, None])
-    return np.stack(out)
+    T, S = scores.shape
+    out = np.zeros((-(-S // tile), *qr.shape))
+    for t in range(T):
+        m, total, o, r = -np.inf, 0.0, 0.0, 0.0
+        for n, start in enumerate(range(0, S, tile)):
+            part = slice(start, start + tile)
+            new = max(m, scores[t, part].max())
+            shrink, p = np.exp(m - new), np.exp(scores[t, part] - new)
+            total = total * shrink + p.sum()
+            o = o * shrink + p @ v[part]
+            r = r * shrink + p @ kr[part]
+            m = new
+            out[n, t] = (o + qr[t] * r) / total
+    return out
+
+
+unit.mistakes(r"""
+10 | when the maximum grows BOTH running streams shrink; your modifier stream did not
+     r * shrink => r
+10 | your n-th result is that of the n-th tile alone; wanted all keys up to its end
+     new = max => m, total, o, r = -np.inf, 0.0, 0.0, 0.0\n        new = max
+ 6 | your running maximum starts at 0: where all scores lie far below, every exp is 0; start at -inf
+     -np.inf => 0.0
+10 | the modifier stream is divided by the running sum too
+     (o + qr[t] * r) / total => o / total + qr[t] * r
+10 | the running sum shrinks, too, when the maximum grows
+     total * shrink => total
+10 | the stream of the values shrinks, too, when the maximum grows
+     o * shrink => o
+10 | divide both streams by the running sum
+     / total =>
+10 | the gate is missing: o + qr * r
+     qr[t] * r => r
+10 | the modifier stream is missing: o + qr * r
+     + qr[t] * r =>
+10 | wanted the result after every tile, one under another; yours is the last
+     return out => return out[-1]
+10 | shrink is exp(old maximum - new), at most 1
+     m - new => new - m
+10 | the modifier stream lost what the tiles before brought
+     r * shrink + =>
+10 | you divided the running stream itself; only what goes out is divided
+     out[n, t] = => out[n, t] = o =
+""")

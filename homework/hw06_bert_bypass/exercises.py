@@ -5,8 +5,8 @@ import string
 
 import numpy as np
 
-from homework import by_index
-from homework.marking import For, Part, Unit, Wrong, need, normals, refuse, slip
+from homework.by_index import softmax
+from homework.marking import For, Part, Unit, need, normals, refuse
 
 unit = Unit(
     "hw06_bert_bypass",
@@ -38,90 +38,9 @@ def encoder(alpha):
     return make
 
 
-def attending(
-    x, wq, wk, wv, heads, lengths, alpha, added=lambda y: np.maximum(y, 0),
-    root=lambda D, C: D**0.5, hidden=-np.inf,
-):  # fmt: skip
-    """bypass by matrices, with one of its steps mistaken."""
-    (B, T, C), D = x.shape, x.shape[2] // heads
-    q, k, v, y = (z.reshape(B, T, heads, D) for z in (x @ wq, x @ wk, x @ wv, added(x)))
-    score = np.einsum("bthd,bshd->bhts", q, k) / root(D, C)
-    score = np.where(np.arange(T) < lengths[:, None, None, None], score, hidden)
-    e = np.exp(score - score.max(-1, keepdims=True))
-    out = np.einsum("bhts,bshd->bthd", e / e.sum(-1, keepdims=True), v + alpha[:, None] * y)
-    return out.reshape(B, T, C)
-
-
 @unit.exercise(
     Part("without the bypass", 4, encoder([0.0, 0.0])),
     Part("with it", 10, encoder([0.5, -0.8])),
-    Wrong(
-        "beside attention",
-        10,
-        "you added alpha relu(x) to attention's output; it is added to the VALUES, so "
-        "attention weighs it like everything else",
-        dict(where="after"),
-    ),
-    Wrong(
-        "of the value",
-        10,
-        "you took relu of W_V x; the bypass is relu of x itself, past W_V",
-        dict(where="value"),
-    ),
-    Wrong("without alpha", 14, "the bypass is scaled by alpha", dict(scaled=False)),
-    Wrong(
-        "one alpha for all",
-        10,
-        "every head has an alpha of its own: head h scales entries h D … h D + D - 1 of relu(x)",
-        dict(by_head=False),
-    ),
-    Wrong(
-        "padding seen",
-        14,
-        "keys at or behind a sequence's length are padding: nobody may look at them",
-        dict(padding=True),
-    ),
-    Wrong(
-        "causal", 14, "this is an encoder: a token also sees the tokens after it", dict(causal=True)
-    ),
-    slip(
-        10,
-        "relu is missing: only what is above zero is added",
-        attending,
-        added=lambda y: y,
-    ),
-    slip(14, "the scores are not divided by sqrt(D)", attending, root=lambda D, C: 1),
-    slip(
-        14,
-        "the scores are divided by sqrt(D), the width of a HEAD, not by sqrt(C)",
-        attending,
-        root=lambda D, C: C**0.5,
-    ),
-    slip(
-        10,
-        "every head has an alpha of its own: you took their mean",
-        lambda x, q, k, v, heads, lengths, alpha: bypass(
-            x, q, k, v, heads, lengths, alpha.mean() + 0 * alpha
-        ),
-    ),
-    slip(
-        14,
-        "a text of length n has the keys 0 … n - 1: yours sees one key of padding",
-        lambda x, q, k, v, heads, lengths, alpha: bypass(
-            x, q, k, v, heads, np.minimum(lengths + 1, x.shape[1]), alpha
-        ),
-    ),
-    slip(
-        14,
-        "what is hidden has a score of -inf, not 0: exp(0) counts",
-        attending,
-        hidden=0.0,
-    ),
-    slip(
-        14,
-        "x wv is missing: the bypass is added to it",
-        lambda x, q, k, v, *rest: bypass(x, q, k, 0 * v, *rest),
-    ),
     hints=[
         "relu(x) has the full width C. Split it into heads like the values, head h with the "
         "entries h D … h D + D - 1, and only then multiply by alpha, which has one number a head.",
@@ -136,44 +55,54 @@ def attending(
     level="medium",
     minutes=16,
 )
-def bypass(
-    x,
-    wq,
-    wk,
-    wv,
-    heads,
-    lengths,
-    alpha,
-    *,
-    where="inside",
-    scaled=True,
-    by_head=True,
-    padding=False,
-    causal=False,
-):
+def bypass(x, wq, wk, wv, heads, lengths, alpha):
     """Encoder attention with the value bypass V' = x wv + alpha relu(x), an alpha for every head,
     no output matrix: x (B,T,C), matrices (C,C), alpha (heads,) -> (B,T,C).
 
     `heads` heads of width D = C // heads, scores over sqrt(D); lengths (B,) are whole numbers: keys
     behind a sequence's length are hidden; rows of padding queries are computed like any other.
     """
-    out, (B, T, C) = np.zeros(x.shape), x.shape
-    D = C // heads
-    wide = np.repeat(alpha, D) if by_head else alpha[0]  # (C,)
-    for b in range(B):
-        plain, seen = x[b] @ wv, T if padding else int(lengths[b])
-        extra = np.maximum(plain if where == "value" else x[b], 0) * (wide if scaled else 1)
-        v = plain if where == "after" else plain + extra
-        for h in range(heads):
-            part = slice(h * D, h * D + D)
-            for t in range(T):
-                last = min(seen, t + 1) if causal else seen
-                A = by_index.weights(
-                    (x[b] @ wq)[t : t + 1, part], (x[b] @ wk)[:last, part], causal=False
-                )
-                out[b, t, part] = A[0] @ v[:last, part]
-        out[b] += extra if where == "after" else 0
+    out, D = np.zeros(x.shape), x.shape[2] // heads
+    for b, h in np.ndindex(len(x), heads):
+        part, n = slice(h * D, h * D + D), lengths[b]
+        q, k, v = [x[b] @ matrix[:, part] for matrix in (wq, wk, wv)]
+        y = np.maximum(x[b][:, part], 0)
+        scores = q @ k.T / np.sqrt(D)
+        scores[:, n:] = -np.inf
+        out[b, :, part] = softmax(scores) @ (v + alpha[h] * y)
     return out
+
+
+unit.mistakes(r"""
+10 | you added alpha relu(x) to attention's output; it is added to the VALUES, so attention weighs
+   | it like everything else
+     (v + alpha[h] * y) => v + alpha[h] * y
+10 | you took relu of W_V x; the bypass is relu of x itself, past W_V
+     np.maximum(x[b][:, part], 0) => np.maximum(v, 0)
+14 | the bypass is scaled by alpha
+     alpha[h] * =>
+10 | every head has an alpha of its own: head h scales entries h D … h D + D - 1 of relu(x)
+     alpha[h] => alpha[0]
+14 | keys at or behind a sequence's length are padding: nobody may look at them
+     scores[:, n:] = -np.inf => pass
+14 | this is an encoder: a token also sees the tokens after it
+     scores[:, n:] = -np.inf => scores[:, n:] = -np.inf\n    scores[np.triu_indices(len(scores), 1)]
+   | = -np.inf
+10 | relu is missing: only what is above zero is added
+     np.maximum(x[b][:, part], 0) => x[b][:, part]
+14 | the scores are not divided by sqrt(D)
+     / np.sqrt(D) =>
+14 | the scores are divided by sqrt(D), the width of a HEAD, not by sqrt(C)
+     np.sqrt(D) => np.sqrt(D * heads)
+10 | every head has an alpha of its own: you took their mean
+     alpha[h] => alpha.mean()
+14 | a text of length n has the keys 0 … n - 1: yours sees one key of padding
+     lengths[b] => lengths[b] + 1
+14 | what is hidden has a score of -inf, not 0: exp(0) counts
+     -np.inf => 0.0
+14 | x wv is missing: the bypass is added to it
+     (v + => (
+""")
 
 
 def draws(special, edges=False):
@@ -198,100 +127,9 @@ def draws(special, edges=False):
     return make
 
 
-def of_first(dice, starts):
-    """For every piece the die of its word's first piece: all (B,T)."""
-    begun = np.where(starts, np.arange(starts.shape[1]), 0)
-    return np.take_along_axis(dice, np.maximum.accumulate(begun, axis=1), 1)
-
-
-def labelled(by):
-    """The masking with other labels: by(inputs, labels, ids)."""
-
-    def made(*given):
-        inputs, labels = mask_tokens(*given)
-        return inputs, by(inputs, labels, given[0])
-
-    return made
-
-
 @unit.exercise(
     Part("ordinary text", 5, [draws(False), draws(False), draws(False, edges=True)]),
     Part("with special tokens", 5, [draws(True), draws(True), draws(True, edges=True)]),
-    Wrong(
-        "piece by piece",
-        10,
-        "words are chosen whole: all pieces of a word go by the dice of its FIRST piece",
-        dict(words=False),
-    ),
-    Wrong(
-        "labels everywhere",
-        10,
-        "the loss is taken at chosen positions only: all other labels are -100",
-        dict(labels="all"),
-    ),
-    Wrong(
-        "random and unchanged exchanged",
-        10,
-        "from 0.8 to 0.9 the token becomes a random one, from 0.9 on it stays",
-        dict(order=-1),
-    ),
-    Wrong("always the mask", 10, "only 80 % of the chosen become the mask", dict(mixed=False)),
-    Wrong("special tokens chosen", 5, "special tokens are never chosen", dict(spare=False)),
-    Wrong(
-        "thresholds included",
-        10,
-        "a draw of exactly 0.15 is not chosen, an action of exactly 0.8 takes the random "
-        "token and one of exactly 0.9 stays: <, not <=",
-        dict(below=np.less_equal),
-    ),
-    slip(
-        10,
-        "a word is chosen by the draw of its FIRST piece; yours is chosen piece by piece",
-        lambda ids, draw, action, others, special, starts, mask: mask_tokens(
-            ids, draw, of_first(action, starts), others, special, starts, mask, words=False
-        ),
-    ),
-    slip(
-        10,
-        "what a chosen word becomes is decided by the action of its FIRST piece",
-        lambda ids, draw, action, others, special, starts, mask: mask_tokens(
-            ids, of_first(draw, starts), action, others, special, starts, mask, words=False
-        ),
-    ),
-    slip(
-        10,
-        "every piece has its OWN entry of random_ids, not that of the word's first piece",
-        lambda ids, draw, action, others, special, starts, mask: mask_tokens(
-            ids, draw, action, of_first(others, starts), special, starts, mask
-        ),
-    ),
-    slip(
-        10,
-        "you chose the first pieces of words alone: all pieces of a chosen word are chosen",
-        lambda ids, draw, action, others, special, starts, mask: mask_tokens(
-            ids, np.where(starts, draw, 1), action, others, special, starts, mask, words=False
-        ),
-    ),
-    slip(
-        10,
-        "a word is chosen where its draw lies BELOW 0.15",
-        lambda ids, draw, *rest: mask_tokens(ids, 0.3 - draw, *rest),
-    ),
-    slip(
-        10,
-        "where nothing is chosen the label is -100, not 0: cross entropy leaves -100 out",
-        labelled(lambda inputs, labels, ids: np.where(labels < 0, 0, labels)),
-    ),
-    slip(
-        10,
-        "your labels hold what the model reads; it has to guess what stood there",
-        labelled(lambda inputs, labels, ids: np.where(labels < 0, -100, inputs)),
-    ),
-    slip(
-        10,
-        "a chosen piece that stays as it is has a label, too",
-        labelled(lambda inputs, labels, ids: np.where(inputs == ids, -100, labels)),
-    ),
     hints=[
         "Where does the word of each piece begin? torch.where(starts, position, 0).cummax(1) says "
         "it; gather the dice from there.",
@@ -307,22 +145,7 @@ def labelled(by):
     level="medium",
     minutes=14,
 )
-def mask_tokens(
-    ids,
-    draw,
-    action,
-    random_ids,
-    special,
-    starts,
-    mask_id,
-    *,
-    words=True,
-    labels="chosen",
-    order=1,
-    mixed=True,
-    spare=True,
-    below=np.less,
-):
+def mask_tokens(ids, draw, action, random_ids, special, starts, mask_id):
     """BERT's masking of whole words, with the dice already thrown: all (B,T); ids and random_ids
     whole numbers, draw and action in [0, 1), special and starts bool.
 
@@ -332,21 +155,54 @@ def mask_tokens(
     of random_ids where 0.8 <= action < 0.9, and stays otherwise. Returns (inputs, labels): labels
     are ids where chosen, -100 elsewhere.
     """
-    inputs, wanted = ids.copy(), ids.copy()
+    inputs, labels = ids.copy(), np.full(ids.shape, -100)
     for place in np.ndindex(*ids.shape):
         row, first = place
-        while words and not starts[row, first]:
+        while not starts[row, first]:
             first -= 1
-        die = row, first
-        chosen = below(draw[die], 0.15) and not (special[place] and spare)
-        kinds = ["mask", *["random", "same"][::order]]
-        which = 0 if below(action[die], 0.8) or not mixed else 1 if below(action[die], 0.9) else 2
-        kind = kinds[which]
-        if chosen:
-            inputs[place] = {"mask": mask_id, "random": random_ids[place], "same": ids[place]}[kind]
-        elif labels == "chosen":
-            wanted[place] = -100
-    return inputs, wanted
+        chance, what = draw[row, first], action[row, first]
+        if chance < 0.15 and not special[place]:
+            labels[place] = ids[place]
+            if what < 0.8:
+                inputs[place] = mask_id
+            elif what < 0.9:
+                inputs[place] = random_ids[place]
+    return inputs, labels
+
+
+unit.mistakes("""
+10 | words are chosen whole: all pieces of a word go by the dice of its FIRST piece
+     while not starts[row, first] => while False
+10 | the loss is taken at chosen positions only: all other labels are -100
+     np.full(ids.shape, -100) => ids.copy()
+10 | from 0.8 to 0.9 the token becomes a random one, from 0.9 on it stays
+     elif what < 0.9 => elif what >= 0.9
+10 | only 80 % of the chosen become the mask
+     what < 0.8 => True
+ 5 | special tokens are never chosen
+     and not special[place] =>
+10 | a draw of exactly 0.15 is not chosen, an action of exactly 0.8 takes the random token and one
+   | of exactly 0.9 stays: <, not <=
+     chance < 0.15 => chance <= 0.15
+     and: what < 0.8 => what <= 0.8
+     and: what < 0.9 => what <= 0.9
+10 | a word is chosen by the draw of its FIRST piece; yours is chosen piece by piece
+     draw[row, first] => draw[place]
+10 | what a chosen word becomes is decided by the action of its FIRST piece
+     action[row, first] => action[place]
+10 | every piece has its OWN entry of random_ids, not that of the word's first piece
+     random_ids[place] => random_ids[row, first]
+10 | you chose the first pieces of words alone: all pieces of a chosen word are chosen
+     chance < 0.15 => starts[place] and chance < 0.15
+10 | a word is chosen where its draw lies BELOW 0.15
+     chance < => chance >
+10 | where nothing is chosen the label is -100, not 0: cross entropy leaves -100 out
+     -100 => 0
+10 | your labels hold what the model reads; it has to guess what stood there
+     return inputs, labels => return inputs, np.where(labels < 0, -100, inputs)
+10 | a chosen piece that stays as it is has a label, too
+     return inputs, labels => return inputs, np.where(inputs == ids, -100, labels)
+""")
 
 
 # -------------------------------------------------------------------------------------------- SQuAD
@@ -377,59 +233,11 @@ def logits(kind):
     return make
 
 
-def spanned(start, end, context, longest, threshold, least=0, score=lambda a, b: a + b):
-    """best_span with another score, or another shortest answer."""
-    pairs = [
-        (score(start[s], end[e]), s, e)
-        for s in range(len(start))
-        for e in range(s + least, min(len(start), s + longest))
-        if context[s] and context[e]
-    ]
-    best = max(pairs, key=lambda pair: pair[0], default=(-np.inf, 0, 0))
-    return best[1:] if best[0] > start[0] + end[0] + threshold else (0, 0)
-
-
 @unit.exercise(
     Part("an end before its start", 3, [logits("order"), logits("one token"), logits("order")]),
     Part("an end too far away", 3, logits("length")),
     Part("peaks in the question", 3, [logits("question"), logits("padding"), logits("question")]),
     Part("is there an answer?", 3, [logits(k) for k in ("no answer", "too close", "far enough")]),
-    Wrong(
-        "always an answer",
-        3,
-        "a question may have no answer: compare the best pair with start[0] + end[0]",
-        dict(none="never"),
-    ),
-    Wrong(
-        "no threshold",
-        3,
-        "the best pair must exceed start[0] + end[0] by MORE than the threshold",
-        dict(none="no threshold"),
-    ),
-    Wrong("backwards", 3, "your span ends before it starts", dict(order=False)),
-    Wrong("any length", 3, "your span is longer than `longest` tokens", dict(limit=False)),
-    Wrong("one too long", 3, "your span is one token too long: e < s + longest", dict(more=1)),
-    Wrong(
-        "starts in the context",
-        3,
-        "your span starts in the context, but ends behind it: both ends must be context tokens",
-        dict(inside="start"),
-    ),
-    Wrong(
-        "0 for -inf",
-        3,
-        "logits may all be negative, and then 0 beats them: what is not allowed, and the best "
-        "score before the first, is -inf",
-        dict(inside="zero"),
-    ),
-    Wrong(
-        "in the question",
-        3,
-        "your span lies in the question; only context tokens can be answers",
-        dict(inside="no"),
-    ),
-    slip(3, "an answer may be one word long: s <= e", spanned, least=1),
-    slip(6, "the two logits are ADDED", spanned, score=lambda a, b: a * b),
     hints=[
         "All pairs at once: start[:, None] + end[None, :] is (T,T). Which entries are allowed?",
         "Set the others to -inf, take argmax of the flat matrix, and divmod by T.",
@@ -446,94 +254,64 @@ def spanned(start, end, context, longest, threshold, least=0, score=lambda a, b:
     level="medium",
     minutes=15,
 )
-def best_span(
-    start,
-    end,
-    context,
-    longest,
-    threshold,
-    *,
-    order=True,
-    limit=True,
-    inside="both",
-    more=0,
-    none="beyond",
-):
+def best_span(start, end, context, longest, threshold):
     """The best answer span (s, e), two whole numbers, or (0, 0) for "no answer".
 
     Of all pairs with s <= e < s + longest, both of them context tokens, take the one with the
     largest start[s] + end[e]. It is the answer if this sum exceeds start[0] + end[0], the score of
     "no answer", by more than threshold. start, end (T,) logits, context (T,) bool, False at 0.
     """
-    best = (-np.inf, 0, 0)
-    for s in range(len(start)):
-        for e in range(len(end)):
-            allowed = (s <= e or not order) and (e < s + longest + more or not limit)
-            allowed = allowed and {"both": context[s] and context[e], "start": context[s]}.get(
-                inside, True
-            )
-            score = (
-                start[s] * context[s] + end[e] * context[e]
-                if inside == "zero"
-                else start[s] + end[e]
-            )
-            if allowed and score > best[0]:
-                best = (score, s, e)
-    least = start[0] + end[0] + dict(beyond=threshold).get(none, 0)
-    return best[1:] if none == "never" or best[0] > least else (0, 0)
+    best, highest = (0, 0), -np.inf
+    for s, e in np.ndindex(len(start), len(end)):
+        allowed = context[s] and context[e] and s <= e and e < s + longest
+        score = start[s] + end[e]
+        if allowed and score > highest:
+            best, highest = (s, e), score
+    return best if highest > start[0] + end[0] + threshold else (0, 0)
+
+
+unit.mistakes("""
+3 | a question may have no answer: compare the best pair with start[0] + end[0]
+    highest > start[0] + end[0] + threshold => True
+3 | the best pair must exceed start[0] + end[0] by MORE than the threshold
+    + threshold =>
+3 | your span ends before it starts
+    and s <= e =>
+3 | your span is longer than `longest` tokens
+    and e < s + longest =>
+3 | your span is one token too long: e < s + longest
+    e < s => e <= s
+3 | your span starts in the context, but ends behind it: both ends must be context tokens
+    and context[e] =>
+3 | logits may all be negative, and then 0 beats them: what is not allowed, and the best score
+  | before the first, is -inf
+    context[s] and context[e] and =>
+    and: start[s] + end[e] => start[s] * context[s] + end[e] * context[e]
+3 | your span lies in the question; only context tokens can be answers
+    context[s] and context[e] and =>
+3 | an answer may be one word long: s <= e
+    s <= e => s < e
+6 | the two logits are ADDED
+    start[s] + end[e] => start[s] * end[e]
+""")
 
 
 ARTICLES = re.compile(r"\b(a|an|the)\b")
 WORDS = ["tower", "river", "north", "of", "castle", "king", "old", "1066", "norman"]
 
 
-def tokens_of(text, keep):
-    text = text if keep == "case" else text.lower()
-    if keep.startswith("articles "):  # dropped too early: as patterns, or as whole words
-        text = (
-            ARTICLES.sub(" ", text)
-            if keep == "articles in marks"
-            else " ".join(word for word in text.split() if not ARTICLES.fullmatch(word))
-        )
-    mark = {"marks": None, "articles beside marks": None, "gaps": " "}.get(keep, "")
-    gone = dict(underscores=string.punctuation.replace("_", "")).get(keep, string.punctuation)
-    text = "".join(c if c not in gone or mark is None else mark for c in text)
-    text = "".join(c for c in text if c.isascii()) if keep == "ASCII" else text
-    return (text if keep.startswith("articles") else ARTICLES.sub(" ", text)).split()
+def words_of(text):
+    """What is compared of a text."""
+    text = text.lower()
+    text = "".join(c for c in text if c not in string.punctuation)
+    text = ARTICLES.sub(" ", text)
+    return text.split()
 
 
-def harmonic(common, p, g):
-    """F1 of two lists of words that have so many in common."""
-    return 2 * common / (len(p) + len(g))
-
-
-def average(found):
-    return sum(found) / len(found)
-
-
-def scores(
-    prediction, golds, keep="", multiset=True, nothing=1.0, of=max, heard=None, spare=True,
-    score=harmonic, best_of=max, people_of=average,
-):  # fmt: skip
-    """EM and F1 of a prediction, and F1 of a person: each gold text against the others."""
-
-    def f1(said, wanted):
-        p, g = tokens_of(said, keep), tokens_of(wanted, keep)
-        p, g = (p, g) if multiset else (sorted(set(p)), sorted(set(g)))
-        common = sum(min(p.count(w), g.count(w)) for w in set(p))
-        return score(common, p, g) if p and g else nothing if p == g else 0.0
-
-    def same(gold):
-        p, g = tokens_of(prediction, keep), tokens_of(gold, keep)
-        return float(p == g if multiset else set(p) == set(g))
-
-    people = []
-    for i, gold in enumerate(golds):
-        others = [f1(gold, other) for j, other in enumerate(golds) if j != i or not spare]
-        people.append(of(others) if others else 1.0)
-    heard = golds[:heard]
-    best = best_of([f1(prediction, gold) for gold in heard])
-    return max(map(same, heard)), best, people_of(people)
+def f1(said, wanted):
+    p, g = words_of(said), words_of(wanted)
+    common = sum(min(p.count(w), g.count(w)) for w in set(p))
+    return 2 * common / (len(p) + len(g)) if p and g else float(p == g)
 
 
 def sentence(r, n):
@@ -574,135 +352,6 @@ def sentence(r, n):
             lambda r: (sentence(r, 6), [sentence(r, 4), sentence(r, 7)]),
         ],
     ),
-    Wrong(
-        "a person against herself",
-        12,
-        "you scored each person's text against her own, too, and then everybody is perfect: leave "
-        "her own out",
-        returns=lambda p, golds: scores(p, golds, spare=False),
-    ),
-    Wrong(
-        "the mean over the others",
-        12,
-        "a person is scored as a prediction is: the best over the others' texts, not their mean",
-        returns=lambda p, golds: scores(p, golds, of=average),
-    ),
-    Wrong(
-        "notebook 08's F1",
-        5,
-        "that is notebook 08's rule (SQuAD v1), 0 where nothing is in common; two texts of which "
-        "nothing is left agree: F1 is 1",
-        returns=lambda p, golds: scores(p, golds, nothing=0.0),
-    ),
-    Wrong(
-        "articles kept",
-        12,
-        "drop the articles a, an, the before you compare",
-        returns=lambda p, golds: scores(p, golds, keep="articles"),
-    ),
-    Wrong(
-        "punctuation replaced",
-        5,
-        "delete punctuation, and put no space in its place: Nor'west is norwest",
-        returns=lambda p, golds: scores(p, golds, keep="gaps"),
-    ),
-    Wrong(
-        "articles in punctuation",
-        5,
-        "delete punctuation first, articles then: U.S.A. is usa, without an article",
-        returns=lambda p, golds: scores(p, golds, keep="articles in marks"),
-    ),
-    Wrong(
-        "articles behind punctuation",
-        5,
-        'delete punctuation first, articles then: "The" is an article too',
-        returns=lambda p, golds: scores(p, golds, keep="articles with marks"),
-    ),
-    Wrong(
-        "punctuation kept",
-        12,
-        "drop punctuation before you compare",
-        returns=lambda p, golds: scores(p, golds, keep="marks"),
-    ),
-    Wrong(
-        "underscores kept",
-        5,
-        "an underscore is punctuation, too: string.punctuation has it, and \\w keeps it",
-        returns=lambda p, golds: scores(p, golds, keep="underscores"),
-    ),
-    Wrong(
-        "ASCII letters only",
-        5,
-        "letters beyond ASCII are letters: café is not caf",
-        returns=lambda p, golds: scores(p, golds, keep="ASCII"),
-    ),
-    Wrong(
-        "each word once",
-        7,
-        "a word that occurs twice counts twice: compare multisets (collections.Counter), not sets",
-        returns=lambda p, golds: scores(p, golds, multiset=False),
-    ),
-    Wrong(
-        "the first gold answer",
-        12,
-        "take the best score over ALL gold answers",
-        returns=lambda p, golds: scores(p, golds, heard=1),
-    ),
-    slip(12, "compare in lower case: The is an article, and Tower is tower", scores, keep="case"),
-    slip(
-        12,
-        "delete punctuation before you drop articles and compare: tower! is tower",
-        scores,
-        keep="articles beside marks",
-    ),
-    slip(
-        7,
-        "a word that both have twice is twice in common: count with a Counter, not in sets",
-        scores,
-        score=lambda common, p, g: harmonic(len(set(p) & set(g)), p, g),
-    ),
-    slip(
-        12,
-        "F1 is the harmonic mean of precision and recall; yours is their plain mean",
-        scores,
-        score=lambda common, p, g: (common / len(p) + common / len(g)) / 2,
-    ),
-    slip(
-        12,
-        "that is precision alone; F1 is its harmonic mean with recall",
-        scores,
-        score=lambda common, p, g: common / len(p),
-    ),
-    slip(
-        12,
-        "that is recall alone; F1 is its harmonic mean with precision",
-        scores,
-        score=lambda common, p, g: common / len(g),
-    ),
-    slip(12, "the best gold text counts for F1, not the mean over all", scores, best_of=average),
-    slip(
-        12,
-        "F1 is the best over ALL gold texts; you took the first",
-        scores,
-        best_of=lambda found: found[0],
-    ),
-    slip(
-        12,
-        "EM compares normalised texts, as F1 does",
-        lambda prediction, golds: (
-            float(prediction in golds),
-            *scores(prediction, golds)[1:],
-        ),
-    ),
-    slip(
-        12,
-        "one gold text alone has nobody to differ from: person is 1",
-        lambda prediction, golds: (
-            *scores(prediction, golds)[:2],
-            scores(prediction, golds)[2] if golds[1:] else 0.0,
-        ),
-    ),
-    slip(12, "person is the mean over all persons, not the best of them", scores, people_of=max),
     hints=[
         "Normalise both: lower case, no punctuation, no a / an / the as words, single spaces; "
         "then split.",
@@ -731,20 +380,72 @@ def em_f1(prediction, golds):
     over the list. person: every gold text is scored by F1 as if it were the prediction, against the
     texts of the others; the mean of these. One gold text alone has nobody to differ from: 1.
     """
-    return scores(prediction, golds)
+    exact = [float(words_of(prediction) == words_of(gold)) for gold in golds]
+    best = [f1(prediction, gold) for gold in golds]
+    people = []
+    for i, gold in enumerate(golds):
+        others = golds[:i] + golds[i + 1 :]
+        people.append(max([f1(gold, other) for other in others], default=1.0))
+    return max(exact), max(best), sum(people) / len(people)
 
 
-def seen_best(side=np.minimum, back=False):
-    """best_windows with each token in the window where side(left, right) is largest; `back`: the
-    last window is moved back to end with the document."""
-
-    def made(length, size, overlap):
-        starts, _ = best_windows(length, size, overlap)
-        starts[-1] = max(0, length - size) if back else starts[-1]
-        left = np.arange(length)[:, None] - starts
-        return starts, side(left, size - 1 - left).argmax(1)
-
-    return made
+unit.mistakes(r"""
+in: f1, words_of
+12 | you scored each person's text against her own, too, and then everybody is perfect: leave her
+   | own out
+     golds[:i] + golds[i + 1 :] => golds
+12 | a person is scored as a prediction is: the best over the others' texts, not their mean
+     max([f1(gold, other) for other in others], default=1.0) => sum(f1(gold, other) for other in
+   | others) / len(others) if others else 1.0
+ 5 | that is notebook 08's rule (SQuAD v1), 0 where nothing is in common; two texts of which nothing
+   | is left agree: F1 is 1
+     float(p == g) => 0.0
+12 | drop the articles a, an, the before you compare
+     text = ARTICLES.sub(" ", text) =>
+ 5 | delete punctuation, and put no space in its place: Nor'west is norwest
+     c for c in text if c not in string.punctuation => " " if c in string.punctuation else c for c
+   | in text
+ 5 | delete punctuation first, articles then: U.S.A. is usa, without an article
+     text.lower() => ARTICLES.sub(" ", text.lower())
+     and: text = ARTICLES.sub(" ", text) =>
+ 5 | delete punctuation first, articles then: "The" is an article too
+     text.lower() => " ".join(w for w in text.lower().split() if not ARTICLES.fullmatch(w))
+     and: text = ARTICLES.sub(" ", text) =>
+12 | drop punctuation before you compare
+     if c not in string.punctuation =>
+ 5 | an underscore is punctuation, too: string.punctuation has it, and \w keeps it
+     string.punctuation => string.punctuation.replace("_", "")
+ 5 | letters beyond ASCII are letters: café is not caf
+     in string.punctuation => in string.punctuation and c.isascii()
+ 7 | a word that occurs twice counts twice: compare multisets (collections.Counter), not sets
+     return text.split() => return sorted(set(text.split()))
+12 | take the best score over ALL gold answers
+     max(exact), max(best) => exact[0], best[0]
+12 | compare in lower case: The is an article, and Tower is tower
+     text.lower() => text
+12 | delete punctuation before you drop articles and compare: tower! is tower
+     text.lower() => " ".join(w for w in text.lower().split() if not ARTICLES.fullmatch(w))
+     and: if c not in string.punctuation =>
+     and: text = ARTICLES.sub(" ", text) =>
+ 7 | a word that both have twice is twice in common: count with a Counter, not in sets
+     sum(min(p.count(w), g.count(w)) for w in set(p)) => len(set(p) & set(g))
+12 | F1 is the harmonic mean of precision and recall; yours is their plain mean
+     2 * common / (len(p) + len(g)) => (common / len(p) + common / len(g)) / 2
+12 | that is precision alone; F1 is its harmonic mean with recall
+     2 * common / (len(p) + len(g)) => common / len(p)
+12 | that is recall alone; F1 is its harmonic mean with precision
+     2 * common / (len(p) + len(g)) => common / len(g)
+12 | the best gold text counts for F1, not the mean over all
+     max(best) => sum(best) / len(best)
+12 | F1 is the best over ALL gold texts; you took the first
+     max(best) => best[0]
+12 | EM compares normalised texts, as F1 does
+     max(exact) => float(prediction in golds)
+12 | one gold text alone has nobody to differ from: person is 1
+     default=1.0 => default=0.0
+12 | person is the mean over all persons, not the best of them
+     sum(people) / len(people) => max(people)
+""")
 
 
 @unit.exercise(
@@ -767,63 +468,6 @@ def seen_best(side=np.minimum, back=False):
             lambda r: (640, 384, 129),
         ],
     ),
-    Wrong(
-        "overlap as step",
-        8,
-        "`overlap` is what two neighbours share; the step is size - overlap",
-        dict(swap=True),
-    ),
-    Wrong(
-        "one too many", 3, "a last window that holds nothing new is one too many", dict(extra=True)
-    ),
-    Wrong(
-        "the first that holds it",
-        8,
-        "you gave each token to the first window that holds it, where it may stand at the very "
-        "edge; wanted the one in which its poorer side is longest",
-        dict(best="first"),
-    ),
-    Wrong(
-        "the last that holds it",
-        8,
-        "you gave each token to the last window that holds it, where it may stand at the very "
-        "edge; wanted the one in which its poorer side is longest",
-        dict(best="last"),
-    ),
-    Wrong(
-        "ties to the later",
-        8,
-        "where two windows give a token equally much, it belongs to the earlier",
-        dict(best="later"),
-    ),
-    slip(
-        8,
-        "neighbours share `overlap` tokens; yours share none",
-        lambda length, size, overlap: best_windows(length, size, 0),
-    ),
-    slip(
-        8,
-        "as few windows as cover the document: stop with the first that reaches its end",
-        lambda length, size, overlap: best_windows(length, size, overlap, extra=overlap),
-    ),
-    slip(8, "the POORER side decides, the smaller of the two", seen_best(np.maximum)),
-    slip(8, "you looked at the left side alone", seen_best(lambda left, right: left)),
-    slip(
-        8,
-        "the token itself is on neither side: to its right stand start + size - 1 - t tokens",
-        seen_best(lambda left, right: np.minimum(left, right + 1)),
-    ),
-    slip(8, "the last window is not moved back: it may reach beyond the end", seen_best(back=True)),
-    slip(
-        8,
-        "name a window by its number, 0 to W - 1, not by where it starts",
-        lambda *given: (best_windows(*given)[0], best_windows(*given)[0][best_windows(*given)[1]]),
-    ),
-    slip(
-        8,
-        "windows are counted from 0",
-        lambda *given: (best_windows(*given)[0], best_windows(*given)[1] + 1),
-    ),
     hints=[
         "Starts are 0, size - overlap, 2 (size - overlap), …; stop with the first window that "
         "reaches the end: start + size >= length.",
@@ -841,7 +485,7 @@ def seen_best(side=np.minimum, back=False):
     level="medium",
     minutes=12,
 )
-def best_windows(length, size, overlap, *, swap=False, extra=False, best="earlier"):
+def best_windows(length, size, overlap):
     """The windows of a long document, and the one in which each token is seen best: (starts (W,),
     best (length,)), whole numbers.
 
@@ -851,24 +495,45 @@ def best_windows(length, size, overlap, *, swap=False, extra=False, best="earlie
     numbers of tokens to its left and to its right in that window, is longest; if two are equal, in
     the earlier.
     """
-    starts, step = [0], overlap if swap else size - overlap
-    while starts[-1] + size < length + extra:
-        starts.append(starts[-1] + step)
-    chosen = []
+    starts, best = [0], []
+    while starts[-1] + size < length:
+        starts.append(starts[-1] + size - overlap)
     for t in range(length):
-        poorer = {w: min(t - s, s + size - 1 - t) for w, s in enumerate(starts)}
-        longest = max(poorer.values())
-        holding = [w for w in poorer if poorer[w] >= 0]
-        largest = [w for w in holding if poorer[w] == longest]
-        chosen.append(
-            {
-                "earlier": largest[0],
-                "later": largest[-1],
-                "first": holding[0],
-                "last": holding[-1],
-            }[best]
-        )
-    return np.array(starts), np.array(chosen)
+        poorer = [min(t - s, s + size - 1 - t) for s in starts]
+        best.append(poorer.index(max(poorer)))
+    return np.array(starts), np.array(best)
+
+
+unit.mistakes(r"""
+8 | `overlap` is what two neighbours share; the step is size - overlap
+    size - overlap => overlap
+3 | a last window that holds nothing new is one too many
+    size < length => size <= length
+8 | you gave each token to the first window that holds it, where it may stand at the very edge;
+  | wanted the one in which its poorer side is longest
+    poorer.index(max(poorer)) => [p >= 0 for p in poorer].index(True)
+8 | you gave each token to the last window that holds it, where it may stand at the very edge;
+  | wanted the one in which its poorer side is longest
+    poorer.index(max(poorer)) => max(w for w, p in enumerate(poorer) if p >= 0)
+8 | where two windows give a token equally much, it belongs to the earlier
+    poorer.index(max(poorer)) => max(w for w, p in enumerate(poorer) if p == max(poorer))
+8 | neighbours share `overlap` tokens; yours share none
+    size - overlap => size
+8 | as few windows as cover the document: stop with the first that reaches its end
+    size < length => size < length + overlap
+8 | the POORER side decides, the smaller of the two
+    min(t => max(t
+8 | you looked at the left side alone
+    min(t - s, s + size - 1 - t) => t - s
+8 | the token itself is on neither side: to its right stand start + size - 1 - t tokens
+    size - 1 - t => size - t
+8 | the last window is not moved back: it may reach beyond the end
+    for t in => starts[-1] = max(0, length - size)\nfor t in
+8 | name a window by its number, 0 to W - 1, not by where it starts
+    np.array(best) => np.array(starts)[best]
+8 | windows are counted from 0
+    np.array(best) => np.array(best) + 1
+""")
 
 
 # --------------------------------------------------------------------------------------- statistics
@@ -888,73 +553,6 @@ def sampled(K, N):
 
 @unit.exercise(
     Part("three and more streams", 8, [sampled(3, 50), sampled(4, 30), sampled(5, 20)]),
-    Wrong(
-        "weights lost",
-        8,
-        "your covariances have lost their weights, as the report's equation has: w_i w_j Cov",
-        dict(printed=True),
-    ),
-    Wrong(
-        "notebook 08's three terms",
-        8,
-        "those are notebook 08's three terms, for a sum of two; here any number is added, and "
-        "every pair has an entry",
-        returns=lambda streams, weights: (
-            weights[0] ** 2 * streams[0].var(),
-            weights[1] ** 2 * streams[1].var(),
-            2 * weights[0] * weights[1] * np.cov(streams[:2], ddof=0)[0, 1],
-        ),
-    ),
-    Wrong(
-        "each pair twice",
-        8,
-        "the 2 before a covariance stands there because a pair has two entries, (i, j) and (j, i); "
-        "you wrote it into both",
-        dict(pair=2),
-    ),
-    Wrong(
-        "divided by n - 1",
-        8,
-        "divide by N here (the variance of these numbers, not an estimate from a sample)",
-        dict(ddof=1),
-    ),
-    Wrong(
-        "the means left in",
-        8,
-        "you multiplied the samples as they are; take each stream's mean off first",
-        dict(centred=False),
-    ),
-    slip(
-        8,
-        "the weights are missing: each stream counts with its own",
-        lambda streams, w: variance_parts(streams, np.ones(len(w))),
-    ),
-    slip(
-        8,
-        "what two streams have together belongs in it: the entries off the diagonal are not 0",
-        lambda streams, w: np.diag(np.diag(variance_parts(streams, w))),
-    ),
-    slip(
-        8,
-        "every stream has a mean of its own",
-        lambda streams, w: (
-            (w[:, None] * (streams - streams.mean()))
-            @ (w[:, None] * (streams - streams.mean())).T
-            / streams.shape[1]
-        ),
-    ),
-    slip(8, "divide by N", lambda streams, w: variance_parts(streams, w) * streams.shape[1]),
-    slip(
-        8,
-        "a weight enters once with each of the two streams, so its square stands on the "
-        "diagonal alone",
-        lambda streams, w: variance_parts(streams, w**2),
-    ),
-    slip(
-        8,
-        "a negative weight turns the sign of what its stream has with others",
-        lambda streams, w: variance_parts(streams, abs(w)),
-    ),
     hints=[
         "Expand E[S²] - (E[S])² for S = w_0 X_0 + w_1 X_1 + w_2 X_2. How many products are there, "
         "and which of them are equal?",
@@ -970,33 +568,48 @@ def sampled(K, N):
     level="medium",
     minutes=9,
 )
-def variance_parts(streams, weights, *, printed=False, ddof=0, pair=1, centred=True):
+def variance_parts(streams, weights):
     """The variance of w_0 X_0 + w_1 X_1 + … taken apart: streams (K,N), N samples of each; weights
     (K,) -> (K,K), what each pair of streams contributes. Entry (i, i) is stream i's own variance in
     the sum, (i, j) half of what the pair adds, so all entries together are the variance of the sum.
     Divide by N.
     """
     K, N = streams.shape
-    out = np.zeros((K, K))
+    parts = np.zeros((K, K))
     for i, j in np.ndindex(K, K):
-        a = streams[i] - streams[i].mean() * centred
-        b = streams[j] - streams[j].mean() * centred
-        scale = 1 if printed and i != j else weights[i] * weights[j]
-        out[i, j] = (pair if i != j else 1) * scale * sum(a * b) / (N - ddof)
-    return out
+        a, b = [streams[n] - streams[n].mean() for n in (i, j)]
+        scale = weights[i] * weights[j]
+        parts[i, j] = scale * sum(a * b) / N
+    return parts
 
 
-def freedom(a, std, n, less=1):
-    u, w = np.var(a, ddof=1) / len(a), std**2 / n
-    return (u + w) ** 2 / (u**2 / (len(a) - less) + w**2 / (n - less))
-
-
-def tested(a, mean, std, runs, power=0.5, each=True):
-    """Welch's test with one of its steps mistaken."""
-    u, w = np.var(a, ddof=1), std**2
-    N, n = (len(a), runs) if each else (1, 1)
-    t = (mean - a.mean()) / (u / N + w / n) ** power
-    return t, (u / N + w / n) ** 2 / ((u / N) ** 2 / (len(a) - 1) + (w / n) ** 2 / (runs - 1))
+unit.mistakes("""
+8 | your covariances have lost their weights, as the report's equation has: w_i w_j Cov
+    weights[i] * weights[j] => weights[i] ** 2 if i == j else 1
+8 | those are notebook 08's three terms, for a sum of two; here any number is added, and every pair
+  | has an entry
+    => (weights[0] ** 2 * streams[0].var(), weights[1] ** 2 * streams[1].var(), 2 * weights[0] *
+  | weights[1] * np.cov(streams[:2], ddof=0)[0, 1])
+8 | the 2 before a covariance stands there because a pair has two entries, (i, j) and (j, i); you
+  | wrote it into both
+    scale = => scale = (1 + (i != j)) *
+8 | divide by N here (the variance of these numbers, not an estimate from a sample)
+    / N => / (N - 1)
+8 | you multiplied the samples as they are; take each stream's mean off first
+    - streams[n].mean() =>
+8 | the weights are missing: each stream counts with its own
+    weights[i] * weights[j] => 1
+8 | what two streams have together belongs in it: the entries off the diagonal are not 0
+    return parts => return np.diag(np.diag(parts))
+8 | every stream has a mean of its own
+    streams[n].mean() => streams.mean()
+8 | divide by N
+    / N =>
+8 | a weight enters once with each of the two streams, so its square stands on the diagonal alone
+    weights[i] * weights[j] => (weights[i] * weights[j]) ** 2
+8 | a negative weight turns the sign of what its stream has with others
+    weights[i] * weights[j] => abs(weights[i] * weights[j])
+""")
 
 
 @unit.exercise(
@@ -1009,73 +622,6 @@ def tested(a, mean, std, runs, power=0.5, each=True):
         "fewer runs on one side",
         5,
         lambda r: (r.normal(size=3) * 0.3 + 3, 1 + 0.3 * r.normal(), 0.5 + r.random(), 7),
-    ),
-    Wrong(
-        "the deviation for the variance",
-        10,
-        "what is printed is the standard deviation: square it",
-        dict(power=1),
-    ),
-    Wrong(
-        "pooled",
-        10,
-        "that is Student's test, which assumes equal variances; Welch's keeps them apart",
-        dict(pooled=True),
-    ),
-    Wrong("divided by n", 10, "a variance estimated from n runs is divided by n - 1", dict(ddof=0)),
-    Wrong(
-        "a minus the row",
-        10,
-        "the sign: t is positive when the printed mean is larger",
-        dict(sign=-1),
-    ),
-    slip(
-        10,
-        "the root is missing: t is the difference over the ROOT of the sum",
-        tested,
-        power=1,
-    ),
-    slip(
-        10,
-        "the degrees of freedom divide by n - 1, not by n",
-        lambda a, m, s, n: (welch(a, m, s, n)[0], freedom(a, s, n, less=0)),
-    ),
-    slip(
-        10,
-        "N + n - 2 is Student's number of degrees; Welch's has a formula of its own",
-        lambda a, m, s, n: (welch(a, m, s, n)[0], len(a) + n - 2.0),
-    ),
-    slip(
-        10,
-        "each variance is divided by its own number of runs",
-        tested,
-        each=False,
-    ),
-    slip(
-        10,
-        "the numerator of the degrees of freedom is the SQUARE of the sum",
-        lambda a, m, s, n: (
-            welch(a, m, s, n)[0],
-            freedom(a, s, n) / (np.var(a, ddof=1) / len(a) + s**2 / n),
-        ),
-    ),
-    slip(
-        10,
-        "the spread of your own runs counts as well",
-        lambda a, m, s, n: tested(0 * a + a.mean(), m, s, n),
-    ),
-    slip(
-        10,
-        "you added the two standard errors; their SQUARES are added",
-        lambda a, m, s, n: (
-            (m - a.mean()) / (np.std(a, ddof=1) / len(a) ** 0.5 + s / n**0.5),
-            freedom(a, s, n),
-        ),
-    ),
-    slip(
-        5,
-        "t has a sign: below zero the printed mean is the smaller",
-        lambda a, m, s, n: (abs(welch(a, m, s, n)[0]), welch(a, m, s, n)[1]),
     ),
     hints=[
         "Runs enter only by their mean, their variance (with n - 1) and their number. Of the row "
@@ -1091,19 +637,45 @@ def tested(a, mean, std, runs, power=0.5, each=True):
     level="medium",
     minutes=9,
 )
-def welch(a, mean, std, n, *, pooled=False, ddof=1, sign=1, power=2):
+def welch(a, mean, std, n):
     """Welch's test of your runs a (N,) against a row that a paper prints, the mean and the standard
     deviation (with n - 1) of n runs that you never see: (t, degrees of freedom); t > 0 if the
     printed mean is larger.
     """
-    m = len(a)
-    own, printed = sum((a - a.mean()) ** 2) / (m - ddof), std**power
+    m, change = len(a), mean - a.mean()
+    own, printed = sum((a - a.mean()) ** 2) / (m - 1), std**2
     p, q = own / m, printed / n
-    change, dof = sign * (mean - a.mean()), (p + q) ** 2 / (p**2 / (m - 1) + q**2 / (n - 1))
-    if pooled:
-        common = ((m - 1) * own + (n - 1) * printed) / (m + n - 2)
-        return change / np.sqrt(common / m + common / n), float(m + n - 2)
+    dof = (p + q) ** 2 / (p**2 / (m - 1) + q**2 / (n - 1))
     return change / np.sqrt(p + q), dof
+
+
+unit.mistakes(r"""
+10 | what is printed is the standard deviation: square it
+     std**2 => std
+10 | that is Student's test, which assumes equal variances; Welch's keeps them apart
+     return change / np.sqrt(p + q), dof => common = ((m - 1) * own + (n - 1) * printed) / (m + n -
+   | 2)\nreturn change / np.sqrt(common / m + common / n), float(m + n - 2)
+10 | a variance estimated from n runs is divided by n - 1
+     (m - 1), => m,
+10 | the sign: t is positive when the printed mean is larger
+     mean - a.mean() => a.mean() - mean
+10 | the root is missing: t is the difference over the ROOT of the sum
+     np.sqrt(p + q) => (p + q)
+10 | the degrees of freedom divide by n - 1, not by n
+     p**2 / (m - 1) + q**2 / (n - 1) => p**2 / m + q**2 / n
+10 | N + n - 2 is Student's number of degrees; Welch's has a formula of its own
+     q), dof => q), m + n - 2.0
+10 | each variance is divided by its own number of runs
+     own / m, printed / n => own, printed
+10 | the numerator of the degrees of freedom is the SQUARE of the sum
+     (p + q) ** 2 => (p + q)
+10 | the spread of your own runs counts as well
+     own / m => 0 * own
+10 | you added the two standard errors; their SQUARES are added
+     np.sqrt(p + q) => (np.sqrt(p) + np.sqrt(q))
+ 5 | t has a sign: below zero the printed mean is the smaller
+     return change => return abs(change)
+""")
 
 
 def near(which, wanted, within, why):
@@ -1134,10 +706,6 @@ TEN_RUNS = 4.11 / np.sqrt((0.32**2 + 3.32**2) / 10)
         None,
         near(1, TEN_RUNS, 0.4, "more than 0.4 off: how does the error of a mean fall with n?"),
     ),
-    Wrong("without the covariance", 3, "more than 0.06 off", returns=lambda: (1.34, 3.9)),
-    Wrong("half of one", 3, "more than 0.06 off", returns=lambda: (0.5, 3.9)),
-    Wrong("five runs", 3, "more than 0.4 off", returns=lambda: (0.34, 2.76)),
-    Wrong("twice as large", 3, "more than 0.4 off", returns=lambda: (0.34, 5.51)),
     hints=[
         For("what is left of the variance", "relu(x) - x is 0 or -x: which function is that?"),
         For("the t of ten runs", "4.11 / sqrt((0.32² + 3.32²) / n). Only n has changed."),
@@ -1161,6 +729,16 @@ def predict_statistics():
     return 0.5 - 0.5 / np.pi, TEN_RUNS
 
 
+unit.mistakes("""
+3 | more than 0.06 off
+    => (1.34, 3.9)
+    => (0.5, 3.9)
+3 | more than 0.4 off
+    => (0.34, 2.76)
+    => (0.34, 5.51)
+""")
+
+
 def shrinks(answer):
     v, x, alpha = need(answer, v=1, x=1, alpha=0)
     refuse(v.shape != x.shape or len(v) < 4, "wanted v and x (N,) of the same N, at least 4")
@@ -1179,30 +757,6 @@ def shrinks(answer):
 
 @unit.exercise(
     Part("the variance falls", 8, None, shrinks),
-    Wrong(
-        "aligned",
-        8,
-        "the variance does not fall",
-        returns=lambda: (np.arange(6.0), np.arange(6.0), 0.5),
-    ),
-    Wrong(
-        "negative alpha",
-        8,
-        "alpha must be positive",
-        returns=lambda: (np.arange(6.0), np.arange(6.0), -0.5),
-    ),
-    Wrong(
-        "nothing passes",
-        8,
-        "relu(x) must vary",
-        returns=lambda: (np.arange(6.0), -np.arange(6.0), 0.5),
-    ),
-    Wrong(
-        "minus relu",
-        8,
-        "v and x are to be correlated",
-        returns=lambda: (-np.arange(6.0), np.arange(6.0), 0.5),
-    ),
     hints=[
         "Var V + alpha² Var R + 2 alpha Cov(V, R): only one term can be negative, and it asks for "
         "the covariance with R = relu(x), not with x.",
@@ -1229,73 +783,25 @@ def variance_counter_example():
     return np.array([-3.0, 0, -1, -2, -3]), np.array([-10.0, 0, 1, 2, 3]), 0.5
 
 
+unit.mistakes("""
+8 | the variance does not fall
+    => (np.arange(6.0), np.arange(6.0), 0.5)
+8 | alpha must be positive
+    => (np.arange(6.0), np.arange(6.0), -0.5)
+8 | relu(x) must vary
+    => (np.arange(6.0), -np.arange(6.0), 0.5)
+8 | v and x are to be correlated
+    => (-np.arange(6.0), np.arange(6.0), 0.5)
+""")
+
+
 def features(r):
     x = r.normal(size=(60, 4))
     return r.normal(size=(60, 4)) * 0.5 + np.maximum(x, 0) * [-1, -0.4, 0.6, -2], np.maximum(x, 0)
 
 
-def times(factor):
-    """calming_alpha with the lowest point of the parabola at factor(v, r) times where it is."""
-
-    def made(v, r):
-        best = np.maximum(factor(v, r) * calming_alpha(v, r, clip=False)[0], 0)
-        return best, 2 * best
-
-    return made
-
-
 @unit.exercise(
     Part("where the two oppose each other, and where not", 12, features),
-    Wrong(
-        "negative alphas",
-        12,
-        "where v and r do not oppose each other no positive alpha helps: both answers are 0 there",
-        dict(clip=False),
-    ),
-    Wrong(
-        "as far as the best",
-        12,
-        "the variance stays below that of v until twice the best alpha",
-        dict(reach=1),
-    ),
-    Wrong(
-        "half of the best",
-        12,
-        "the limit is twice the best alpha, not half of it",
-        dict(reach=0.5),
-    ),
-    slip(
-        12,
-        "your sign is turned: the variance falls where the covariance is BELOW zero",
-        times(lambda v, r: -1),
-    ),
-    slip(
-        12,
-        "where the covariance is above zero no positive alpha helps: its size is no alpha",
-        times(lambda v, r: np.sign(calming_alpha(v, r, clip=False)[0])),
-    ),
-    slip(
-        12,
-        "you doubled it: the lowest point is at -Cov / Var R, and at twice that it is back",
-        times(lambda v, r: 2),
-    ),
-    slip(12, "divide by the variance of R, not of V", times(lambda v, r: r.var(0) / v.var(0))),
-    slip(12, "divide by the VARIANCE of R, not by its root", times(lambda v, r: r.std(0))),
-    slip(
-        12,
-        "that is a correlation; alpha is the covariance over the variance of R",
-        times(lambda v, r: r.std(0) / v.std(0)),
-    ),
-    slip(
-        12,
-        "covariance and variance are divided by the same number, N or N - 1",
-        times(lambda v, r: 1 - 1 / len(v)),
-    ),
-    slip(
-        12,
-        "take the means off first: a covariance is that of what is left",
-        lambda v, r: np.outer([1, 2], np.maximum(-(v * r).sum(0) / (r * r).sum(0), 0)),
-    ),
     hints=[
         "Var V + alpha² Var R + 2 alpha Cov is a parabola in alpha. Where is its lowest point, "
         "and where is it back at Var V?",
@@ -1308,13 +814,41 @@ def times(factor):
     level="stretch",
     minutes=18,
 )
-def calming_alpha(v, r, *, clip=True, reach=2):
+def calming_alpha(v, r):
     """Stretch: for every feature (columns of v and r, (N,D)) the positive alpha that makes Var[V +
     alpha R] smallest, and the alpha below which it stays smaller than Var V. Two tensors (D,); 0
     where no positive alpha lowers the variance.
     """
-    best = np.array(
-        [-np.mean((a - a.mean()) * (b - b.mean())) / b.var() for a, b in zip(v.T, r.T, strict=True)]
-    )
-    best = np.maximum(best, 0) if clip else best
-    return best, reach * best
+    lowest = []
+    for a, b in zip(v.T, r.T, strict=True):
+        covariance = np.mean((a - a.mean()) * (b - b.mean()))
+        lowest.append(-covariance / b.var())
+    best = np.maximum(lowest, 0)
+    return best, 2 * best
+
+
+unit.mistakes("""
+12 | where v and r do not oppose each other no positive alpha helps: both answers are 0 there
+     np.maximum(lowest, 0) => np.array(lowest)
+12 | the variance stays below that of v until twice the best alpha
+     2 * best => best
+12 | the limit is twice the best alpha, not half of it
+     2 * best => best / 2
+12 | your sign is turned: the variance falls where the covariance is BELOW zero
+     -covariance => covariance
+12 | where the covariance is above zero no positive alpha helps: its size is no alpha
+     np.maximum(lowest, 0) => np.abs(lowest)
+12 | you doubled it: the lowest point is at -Cov / Var R, and at twice that it is back
+     -covariance => -2 * covariance
+12 | divide by the variance of R, not of V
+     b.var() => a.var()
+12 | divide by the VARIANCE of R, not by its root
+     b.var() => b.std()
+12 | that is a correlation; alpha is the covariance over the variance of R
+     b.var() => (a.std() * b.std())
+12 | covariance and variance are divided by the same number, N or N - 1
+     b.var() => b.var(ddof=1)
+12 | take the means off first: a covariance is that of what is left
+     (a - a.mean()) * (b - b.mean()) => a * b
+     and: b.var() => np.mean(b * b)
+""")

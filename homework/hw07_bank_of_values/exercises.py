@@ -1,9 +1,11 @@
 """hw07: where do the values of deep layers come from, and what does it save to look them up?"""
 
+from bisect import bisect_left
+
 import numpy as np
 
-from homework import by_index
-from homework.marking import For, Part, Unit, Wrong, need, normals, per_cent, refuse, slip
+from homework.by_index import causal_weights
+from homework.marking import For, Part, Unit, need, normals, per_cent, refuse
 
 unit = Unit(
     "hw07_bank_of_values",
@@ -21,23 +23,20 @@ unit = Unit(
 
 def rms(x):
     """Each row divided by the root of its mean square."""
-    return np.stack([row / np.sqrt(sum(a * a for a in row) / len(row)) for row in x])
+    return x / np.sqrt((x**2).mean(-1, keepdims=True))
 
 
 RULES = ("last third", "every second", "last half")
 
 
-def targets(rule, layers, up=0, last=True):
+def targets(rule, layers):
     """The layers that a rule picks."""
-    start = {
-        "last third": -(-2 * layers // 3) if up else 2 * layers // 3,
+    first = {
+        "last third": 2 * layers // 3,
+        "every second": (layers - 1) % 2,
         "last half": layers // 2,
-    }.get(rule, 0)
-    return [
-        i
-        for i in range(start, layers)
-        if rule != "every second" or i % 2 == ((layers - 1) % 2 if last else 0)
-    ]
+    }[rule]
+    return list(range(first, layers, 2 if rule == "every second" else 1))
 
 
 def picked_by(rule, remainder=None):
@@ -56,17 +55,6 @@ def by_none(r):
     layers = 2 * int(r.integers(5, 10))
     rule = RULES[2 * int(r.integers(2))]
     return [i - 1 for i in targets(rule, layers)], layers
-
-
-def with_rule(rule, picks):
-    """which_rules with one rule mistaken: picks(L) are the layers that it is taken for."""
-
-    def made(picked, layers):
-        found = list(which_rules(picked, layers))
-        found[RULES.index(rule)] = int(list(picked) == list(picks(layers)))
-        return tuple(found)
-
-    return made
 
 
 @unit.exercise(
@@ -96,74 +84,6 @@ def with_rule(rule, picks):
             lambda r: ([5, 6, 7, 8], 9),
         ],
     ),
-    Wrong(
-        "rounded up",
-        4,
-        "you rounded 2L/3 up; the first target is 2L/3 rounded down, so a depth that 3 does not "
-        "divide has one target more",
-        dict(up=1),
-    ),
-    Wrong(
-        "counted from the first",
-        4,
-        "every second layer is counted from the LAST one down: the last layer is always a target",
-        dict(last=False),
-    ),
-    Wrong(
-        "the first rule that fits",
-        2,
-        "you stopped at the first rule that fits; in a shallow model several pick the same layers",
-        dict(several=False),
-    ),
-    Wrong(
-        "as many layers",
-        4,
-        "you compared how many layers there are, not which",
-        dict(number=True),
-    ),
-    slip(
-        2,
-        "every second is counted from the LAST layer down: at an odd depth these are 0, 2, 4, …",
-        with_rule("every second", lambda L: range(1, L, 2)),
-    ),
-    slip(
-        2,
-        "`picked` ascends; your list of every second layer descends, and is never equal to it",
-        with_rule("every second", lambda L: range(L - 1, -1, -2)),
-    ),
-    slip(
-        4,
-        "layers are counted from 0: the last third begins AT layer 2L // 3",
-        with_rule("last third", lambda L: range(2 * L // 3 + 1, L)),
-    ),
-    slip(
-        4,
-        "the LAST third begins at 2L // 3; yours has two thirds",
-        with_rule("last third", lambda L: range(L // 3, L)),
-    ),
-    slip(
-        4,
-        "you took the first third; the last one begins at 2L // 3",
-        with_rule("last third", lambda L: range(L // 3)),
-    ),
-    slip(
-        2,
-        "the last half begins at L / 2 rounded DOWN",
-        with_rule("last half", lambda L: range((L + 1) // 2, L)),
-    ),
-    slip(
-        4,
-        "layers are counted from 0: the last half begins AT layer L // 2",
-        with_rule("last half", lambda L: range(L // 2 + 1, L)),
-    ),
-    slip(
-        2,
-        "a rule picks ALL of its layers: some of the last third are not the last third",
-        lambda picked, layers: (
-            int(set(picked) <= set(targets("last third", layers))),
-            *which_rules(picked, layers)[1:],
-        ),
-    ),
     hints=[
         "For 12 layers: [8, 9, 10, 11], [1, 3, 5, 7, 9, 11], [6, …, 11]. And for 4?",
         "Write each rule down as a list for this depth, and compare: i >= (2 * L) // 3; i % 2 == "
@@ -177,23 +97,51 @@ def with_rule(rule, picks):
     level="easy",
     minutes=8,
 )
-def which_rules(picked, layers, *, up=0, last=True, several=True, number=False):
+def which_rules(picked, layers):
     """Which rules could have picked these layers (a list, ascending) of a model with `layers`
     layers? Three answers, 1 for yes and 0 for no, in this order. last third: all from (2L)//3 on.
     every second: the last layer, and every second one below it. last half: all from L//2 on.
     """
-    found = []
-    for rule in RULES:
-        mine = targets(rule, layers, up, last)
-        fits = len(mine) == len(picked) if number else mine == list(picked)
-        found.append(int(fits and (several or not any(found))))
+    third, second, half = [targets(rule, layers) for rule in RULES]
+    found = [int(list(picked) == mine) for mine in (third, second, half)]
     return tuple(found)
+
+
+unit.mistakes("""
+in: targets
+4 | you rounded 2L/3 up; the first target is 2L/3 rounded down, so a depth that 3 does not divide
+  | has one target more
+    2 * layers // 3 => -(-2 * layers // 3)
+4 | every second layer is counted from the LAST one down: the last layer is always a target
+    (layers - 1) % 2 => 0
+2 | you stopped at the first rule that fits; in a shallow model several pick the same layers
+    return tuple(found) => return tuple(int(n == (found + [1]).index(1)) for n in range(3))
+4 | you compared how many layers there are, not which
+    list(picked) == mine => len(picked) == len(mine)
+2 | every second is counted from the LAST layer down: at an odd depth these are 0, 2, 4, …
+    (layers - 1) % 2 => 1
+2 | `picked` ascends; your list of every second layer descends, and is never equal to it
+    in (third, second => in (third, second[::-1]
+4 | layers are counted from 0: the last third begins AT layer 2L // 3
+    2 * layers // 3 => 2 * layers // 3 + 1
+4 | the LAST third begins at 2L // 3; yours has two thirds
+    2 * layers // 3 => layers // 3
+4 | you took the first third; the last one begins at 2L // 3
+    in (third => in (list(range(layers // 3))
+2 | the last half begins at L / 2 rounded DOWN
+    layers // 2 => (layers + 1) // 2
+4 | layers are counted from 0: the last half begins AT layer L // 2
+    layers // 2 => layers // 2 + 1
+2 | a rule picks ALL of its layers: some of the last third are not the last third
+    return tuple(found) => return int(set(picked) <= set(third)), *found[1:]
+""")
 
 
 def target_layers(row, layers):
     """Which layers a row of Table 1 changes."""
-    rule = {4: "every second", 7: "every second"}.get(row, "last third")
-    return range(1, layers) if row == 3 else targets(rule, layers)
+    if row == 3:
+        return range(1, layers)
+    return targets("every second" if row in (4, 7) else "last third", layers)
 
 
 def row(*numbers, inside=True):
@@ -214,120 +162,9 @@ def row(*numbers, inside=True):
     return [lambda r, n=n: case(r, n) for n in numbers]
 
 
-DEEP = (2, 5, 6, 8, 9, 10, 11, 12, 13)  # rows that change the last third
-
-
-def in_rows(*rows, made):
-    """value with what `made` makes of the same inputs in these rows."""
-    return lambda row, *given: (made if row in rows else value)(row, *given)
-
-
 @unit.exercise(
     Part("in place of V", 8, row(*range(1, 10)) + row(3, 4, 6, 7, 9, inside=False)),
     Part("added to V", 8, row(10, 11, 12, 13) + row(11, 13, inside=False)),
-    Wrong(
-        "changed everywhere",
-        16,
-        "this layer is none of the row's: its value is v, as it is",
-        dict(everywhere=True),
-    ),
-    Wrong(
-        "the last third for all",
-        8,
-        "row 3 changes all layers but the first, rows 4 and 7 every second one",
-        dict(third=True),
-    ),
-    Wrong(
-        "a coefficient everywhere",
-        8,
-        "rows 1, 3, 5 and 8 have no learned coefficient: their value is taken as it is",
-        dict(fixed=False),
-    ),
-    Wrong(
-        "halves forgotten",
-        8,
-        "rows 10 and 12 take half of each; you took the whole of both",
-        dict(half=1.0),
-    ),
-    Wrong(
-        "one coefficient",
-        8,
-        "rows 11 and 13 have two coefficients: a for V and b for the context-free value",
-        dict(two=False),
-    ),
-    Wrong(
-        "V1 for x0",
-        16,
-        "you took V1 where x0 W_V was meant, or the other way round: see the table's first column",
-        dict(swap=True),
-    ),
-    slip(
-        8,
-        "row 3 changes ALL layers but layer 0, not the last third",
-        in_rows(3, made=lambda row, *given: value(5, *given)),
-    ),
-    slip(
-        8,
-        "row 3 does not change layer 0: V1 is made there",
-        in_rows(3, made=lambda row, layer, layers, v, v1, *rest: v1.copy()),
-    ),
-    slip(
-        8,
-        "rows 4 and 7 change every second layer, not the last third",
-        in_rows(4, 7, made=lambda row, *given: value(row + 2, *given)),
-    ),
-    slip(
-        8,
-        "every second layer is counted from the LAST one down: at an odd depth these are even",
-        in_rows(4, 7, made=lambda row, layer, L, *rest: value(row, layer, L + L % 2, *rest)),
-    ),
-    slip(
-        16,
-        "the last third begins AT layer 2L // 3, counted from 0; yours begins later",
-        in_rows(
-            *DEEP,
-            made=lambda row, layer, L, v, *rest: (
-                v.copy() if layer == 2 * L // 3 else value(row, layer, L, v, *rest)
-            ),
-        ),
-    ),
-    slip(
-        16,
-        "you changed the last half; these rows change the last third, from 2L // 3 on",
-        in_rows(
-            *DEEP,
-            made=lambda row, layer, L, *rest: value(
-                row, L - 1 if layer >= L // 2 else layer, L, *rest
-            ),
-        ),
-    ),
-    slip(
-        8,
-        "the coefficient a is missing in rows 4 and 6",
-        in_rows(4, 6, made=lambda row, *given: value(row, *given[:-2], 1.0, 0.0)),
-    ),
-    slip(
-        8,
-        "rows 7 and 9 take x0 W_V, not V1",
-        in_rows(
-            7, 9, made=lambda row, layer, L, v, v1, vx, a, b: value(row, layer, L, v, v1, v1, a, b)
-        ),
-    ),
-    slip(
-        8,
-        "V has a coefficient of its own in rows 11 and 13: a",
-        in_rows(11, 13, made=lambda row, *given: value(row, *given[:-2], 1.0, given[-1])),
-    ),
-    slip(
-        8,
-        "a belongs to V and b to the other; yours have changed places",
-        in_rows(11, 13, made=lambda row, *given: value(row, *given[:-2], given[-1], given[-2])),
-    ),
-    slip(
-        8,
-        "a and b are two numbers; yours add up to one",
-        in_rows(11, 13, made=lambda row, *given: value(row, *given[:-2], 1 - given[-1], given[-1])),
-    ),
     hints=[
         "First: is this layer one of the row's? The rules are those of number 1, but for row 3, "
         "which takes all layers from 1 on. If it is not, return a copy of v.",
@@ -346,23 +183,7 @@ def in_rows(*rows, made):
     level="medium",
     minutes=18,
 )
-def value(
-    row,
-    layer,
-    layers,
-    v,
-    v1,
-    vx,
-    a,
-    b,
-    *,
-    fixed=True,
-    half=0.5,
-    two=True,
-    swap=False,
-    everywhere=False,
-    third=False,
-):
+def value(row, layer, layers, v, v1, vx, a, b):
     """The value that layer `layer` of a model with `layers` layers uses in row 1 … 13 of the Bank
     of Values paper's Table 1. All tensors (B,T,H,D).
 
@@ -371,29 +192,55 @@ def value(
     x0W. Row 3 changes all layers but layer 0, rows 4 and 7 "every second", all others the "last
     third" (see `which_rules`). A layer that its row does not change uses v.
     """
-    changed = targets("last third", layers) if third else target_layers(row, layers)
-    if layer not in changed and not everywhere:
+    if layer not in target_layers(row, layers):
         return v.copy()
-    source = {
-        1: v,
-        2: v,
-        3: v1,
-        4: v1,
-        5: v1,
-        6: v1,
-        7: vx,
-        8: vx,
-        9: vx,
-        10: v1,
-        11: v1,
-        12: vx,
-        13: vx,
-    }[row]
-    if swap and source is not v:
-        source = vx if source is v1 else v1
+    source = v if row < 3 else v1 if row in (3, 4, 5, 6, 10, 11) else vx
     if row < 10:
-        return (a if row in (2, 4, 6, 7, 9) or not fixed else 1) * source
-    return half * (v + source) if row in (10, 12) else a * v + (b if two else a) * source
+        return (a if row in (2, 4, 6, 7, 9) else 1) * source
+    return (v + source) / 2 if row in (10, 12) else a * v + b * source
+
+
+unit.mistakes("""
+in: target_layers, targets
+16 | this layer is none of the row's: its value is v, as it is
+     layer not in target_layers(row, layers) => False
+ 8 | row 3 changes all layers but the first, rows 4 and 7 every second one
+     target_layers(row, layers) => targets("last third", layers)
+ 8 | rows 1, 3, 5 and 8 have no learned coefficient: their value is taken as it is
+     a if row in (2, 4, 6, 7, 9) else 1 => a
+ 8 | rows 10 and 12 take half of each; you took the whole of both
+     (v + source) / 2 => (v + source)
+ 8 | rows 11 and 13 have two coefficients: a for V and b for the context-free value
+     b * source => a * source
+16 | you took V1 where x0 W_V was meant, or the other way round: see the table's first column
+     v1 if row => vx if row
+     and: else vx => else v1
+ 8 | row 3 changes ALL layers but layer 0, not the last third
+     row == 3 => False
+ 8 | row 3 does not change layer 0: V1 is made there
+     range(1, layers) => range(layers)
+ 8 | rows 4 and 7 change every second layer, not the last third
+     "every second" if row in (4, 7) else "last third" => "last third"
+ 8 | every second layer is counted from the LAST one down: at an odd depth these are even
+     (layers - 1) % 2 => 1
+16 | the last third begins AT layer 2L // 3, counted from 0; yours begins later
+     2 * layers // 3 => 2 * layers // 3 + 1
+16 | you changed the last half; these rows change the last third, from 2L // 3 on
+     2 * layers // 3 => layers // 2
+ 8 | the coefficient a is missing in rows 4 and 6
+     (2, 4, 6, 7, 9) => (2, 7, 9)
+ 8 | rows 7 and 9 take x0 W_V, not V1
+     (3, 4, 5, 6, 10, 11) => (3, 4, 5, 6, 7, 9, 10, 11)
+ 8 | V has a coefficient of its own in rows 11 and 13: a
+     a * v => v
+ 8 | a belongs to V and b to the other; yours have changed places
+     a * v + b => b * v + a
+ 8 | a and b are two numbers; yours add up to one
+     a * v => (1 - b) * v
+ 8 | row 3 changes all layers but layer 0, and row 4 every second one; yours has taken one for the
+   | other
+     row == 3 => row == 4
+""")
 
 
 def embedded(C, E):
@@ -405,65 +252,9 @@ def embedded(C, E):
     )
 
 
-def rooted(x):
-    return x / np.sqrt((x**2).mean(-1, keepdims=True))
-
-
 @unit.exercise(
     Part("as many columns", 4, embedded(5, 5)),
     Part("a narrower value", 4, embedded(6, 4)),
-    Wrong(
-        "the first layer's",
-        8,
-        "that is the table of one layer; the others start with a neighbour's values. Which table "
-        "is closest to all of them?",
-        dict(of="first"),
-    ),
-    Wrong(
-        "the sum",
-        8,
-        "you added what the layers make; the table that is closest to all lies in their middle",
-        dict(of="sum"),
-    ),
-    Wrong(
-        "not normalised",
-        8,
-        "the embedding is RMS-normalised before it meets W_V (Eq 3)",
-        dict(norm="none"),
-    ),
-    Wrong(
-        "normalised after",
-        8,
-        "you normalised the value; the embedding is normalised, then multiplied",
-        dict(norm="after"),
-    ),
-    Wrong(
-        "length one",
-        8,
-        "you divided by the length; RMS-norm divides by the root of the MEAN square, so a row "
-        "keeps length sqrt(C)",
-        dict(norm="length"),
-    ),
-    slip(
-        8,
-        "one layer's table is near to that layer alone: take the mean of all",
-        lambda embedding, w: aligned_table(embedding, w[-1:]),
-    ),
-    slip(
-        8,
-        "the nearest table to all, in squares, is their MEAN, not their median",
-        lambda embedding, w: np.sort(rooted(embedding) @ w, 0)[(len(w) - 1) // 2],
-    ),
-    slip(
-        8,
-        "the norm is that of each token, over C",
-        lambda embedding, w: embedding / np.sqrt((embedding**2).mean(0, keepdims=True)) @ w.mean(0),
-    ),
-    slip(
-        8,
-        "RMSNorm divides by the ROOT of the mean square",
-        lambda embedding, w: embedding / (embedding**2).mean(-1, keepdims=True) @ w.mean(0),
-    ),
     hints=[
         "With one layer it is notebook 10's table. With n layers: which vector has the smallest "
         "sum of squared distances from n given ones?",
@@ -478,19 +269,41 @@ def rooted(x):
     level="medium",
     minutes=10,
 )
-def aligned_table(embedding, w, *, norm="before", of="mean"):
+def aligned_table(embedding, w):
     """One table for n layers, as near to all as it can be: layer i's own table would have the rows
     RMSNorm(embedding[t]) @ w[i]. Return the table with the smallest sum of squared differences from
     these n tables. embedding (V,C), w (n,C,E) -> (V,E).
 
     The norm is taken over C, without weights or epsilon (one of at most 1e-5 does no harm here).
     """
-    w = dict(mean=w.sum(0) / len(w), first=w[0], sum=w.sum(0))[of]
-    table = np.zeros((len(embedding), w.shape[1]))
-    for t, e in enumerate(embedding):
-        x = {"none": e, "after": e, "before": rms(e[None])[0], "length": e / np.sqrt(e @ e)}[norm]
-        table[t] = [sum(x[c] * w[c, d] for c in range(len(e))) for d in range(w.shape[1])]
-    return rms(table) if norm == "after" else table
+    tables = np.array([rms(embedding) @ matrix for matrix in w])
+    return tables.mean(0)
+
+
+unit.mistakes("""
+in: rms
+8 | that is the table of one layer; the others start with a neighbour's values. Which table is
+  | closest to all of them?
+    tables.mean(0) => tables[0]
+8 | you added what the layers make; the table that is closest to all lies in their middle
+    tables.mean(0) => tables.sum(0)
+8 | the embedding is RMS-normalised before it meets W_V (Eq 3)
+    rms(embedding) => embedding
+8 | you normalised the value; the embedding is normalised, then multiplied
+    rms(embedding) => embedding
+    and: tables.mean(0) => rms(tables.mean(0))
+8 | you divided by the length; RMS-norm divides by the root of the MEAN square, so a row keeps
+  | length sqrt(C)
+    .mean(-1 => .sum(-1
+8 | one layer's table is near to that layer alone: take the mean of all
+    tables.mean(0) => tables[-1]
+8 | the nearest table to all, in squares, is their MEAN, not their median
+    tables.mean(0) => np.sort(tables, 0)[(len(w) - 1) // 2]
+8 | the norm is that of each token, over C
+    .mean(-1 => .mean(0
+8 | RMSNorm divides by the ROOT of the mean square
+    np.sqrt((x**2).mean(-1, keepdims=True)) => (x**2).mean(-1, keepdims=True)
+""")
 
 
 def lookup(T, S):
@@ -502,72 +315,9 @@ def lookup(T, S):
     )
 
 
-def heads_read(q, k, rows, gamma, shift=0, axis=3):
-    """bov_attention with other rows, a shifted mask or another axis of the softmax."""
-    (T, H, D), (S, G) = q.shape[1:], k.shape[1:3]
-    k, rows = np.repeat(k, H // G, 2), np.repeat(rows, H // G, 2)
-    score = np.einsum("bthd,bshd->bhts", q, k) / np.sqrt(D)
-    seen = np.arange(S) <= np.arange(T)[:, None] + S - T + shift
-    e = np.where(seen, np.exp(score), 0)
-    return gamma * np.einsum("bhts,bshd->bthd", e / e.sum(axis, keepdims=True), rows)
-
-
 @unit.exercise(
     Part("a whole sequence", 7, lookup(6, 6)),
     Part("behind a cache", 7, lookup(2, 7)),
-    Wrong(
-        "indexed by position",
-        14,
-        "your table was read at the position; it is read at the id of the token that stands there",
-        dict(by="position"),
-    ),
-    Wrong("no coefficient", 14, "gamma, the layer's coefficient, is missing", dict(power=0)),
-    Wrong("the coefficient twice", 14, "gamma was applied twice", dict(power=2)),
-    Wrong(
-        "mask from the left",
-        7,
-        "with fewer queries than keys, the queries are the LAST positions: query t sees keys up "
-        "to t + S - T",
-        dict(corner=True),
-    ),
-    Wrong("no mask", 14, "your queries also see the keys after them", dict(causal=False)),
-    Wrong(
-        "heads by turns",
-        14,
-        "query heads that follow each other share a key head and its rows: head h reads group "
-        "h // (H // G), not h % G",
-        dict(turns=True),
-    ),
-    slip(
-        14,
-        "the scores are not divided by sqrt(D)",
-        lambda q, *x: bov_attention(q * q.shape[3] ** 0.5, *x),
-    ),
-    slip(
-        14,
-        "the scores are divided by the ROOT of D",
-        lambda q, *x: bov_attention(q / q.shape[3] ** 0.5, *x),
-    ),
-    slip(
-        14,
-        "gamma belongs to the values; you multiplied the scores by it as well",
-        lambda q, k, ids, table, gamma: bov_attention(gamma * q, k, ids, table, gamma),
-    ),
-    slip(
-        14,
-        "the values are the table's rows alone; you added the keys",
-        lambda q, k, ids, table, gamma: heads_read(q, k, table[ids] + k, gamma),
-    ),
-    slip(
-        14,
-        "each of your queries sees one key too many: the last is t + S - T",
-        lambda q, k, ids, table, gamma: heads_read(q, k, table[ids], gamma, shift=1),
-    ),
-    slip(
-        14,
-        "your softmax runs over the queries; the weights of each QUERY sum to one",
-        lambda q, k, ids, table, gamma: heads_read(q, k, table[ids], gamma, axis=2),
-    ),
     hints=[
         "table[ids] has the shape of values: (B,S,G,D). Repeat keys and values for the heads of "
         "their group: repeat_interleave along the heads. The rest is notebook 10's layer.",
@@ -581,9 +331,7 @@ def heads_read(q, k, rows, gamma, shift=0, axis=3):
     level="medium",
     minutes=15,
 )
-def bov_attention(
-    q, k, ids, table, gamma, *, by="id", power=1, causal=True, corner=False, turns=False
-):
+def bov_attention(q, k, ids, table, gamma):
     """Causal attention with grouped heads whose values are looked up: q (B,T,H,D), k (B,S,G,D), ids
     (B,S), table (V,G,D), gamma a number -> (B,T,H,D).
 
@@ -591,10 +339,45 @@ def bov_attention(
     gamma * table[ids[p]] (Eq 5), scores are q k / sqrt(D); the T queries are the last T of S
     positions.
     """
-    rows = ids if by == "id" else np.tile(np.arange(k.shape[1]), (len(k), 1))
-    v = np.stack([np.stack([gamma**power * table[t] for t in line]) for line in rows])
-    late = q.shape[1] - k.shape[1] if corner else 0
-    return by_index.attention(q, k, v, turns, causal=causal, late=late)
+    (B, T, H, D), G = q.shape, k.shape[2]
+    out = np.zeros((B, T, H, D))
+    for b, h in np.ndindex(B, H):
+        g = h // (H // G)
+        weights = causal_weights(q[b, :, h], k[b, :, g])
+        rows = table[ids[b], g]
+        out[b, :, h] = gamma * (weights @ rows)
+    return out
+
+
+unit.mistakes("""
+in: causal_weights
+14 | your table was read at the position; it is read at the id of the token that stands there
+     ids[b] => np.arange(k.shape[1])
+14 | gamma, the layer's coefficient, is missing
+     gamma * =>
+14 | gamma was applied twice
+     gamma * => gamma**2 *
+ 7 | with fewer queries than keys, the queries are the LAST positions: query t sees keys up to t + S
+   | - T
+     t + S - T + 1 => t + 1
+14 | your queries also see the keys after them
+     scores[t, t + S - T + 1 :] = -np.inf => pass
+14 | query heads that follow each other share a key head and its rows: head h reads group h // (H //
+   | G), not h % G
+     h // (H // G) => h % G
+14 | the scores are not divided by sqrt(D)
+     / np.sqrt(D) =>
+14 | the scores are divided by the ROOT of D
+     np.sqrt(D) => D
+14 | gamma belongs to the values; you multiplied the scores by it as well
+     q[b => gamma * q[b
+14 | the values are the table's rows alone; you added the keys
+     table[ids[b], g] => table[ids[b], g] + k[b, :, g]
+14 | each of your queries sees one key too many: the last is t + S - T
+     t + S - T + 1 => t + S - T + 2
+14 | your softmax runs over the queries; the weights of each QUERY sum to one
+     softmax(scores) => softmax(scores, 0)
+""")
 
 
 def masses(distinct):
@@ -615,50 +398,9 @@ def masses(distinct):
     return make
 
 
-def read_by(masses, weights, ids, table, gamma):
-    masses = np.broadcast_to(masses, (len(ids), table.shape[1], masses.shape[2]))
-    return gamma * np.einsum("bhu,uhd->bhd", masses, table[np.unique(ids)])
-
-
 @unit.exercise(
     Part("every token once", 3, masses(True)),
     Part("tokens that come again", 7, masses(False)),
-    Wrong(
-        "the last one wins",
-        7,
-        "a token that occurs twice must collect both weights; yours kept the last",
-        dict(add=False),
-    ),
-    Wrong(
-        "counts",
-        10,
-        "you counted tokens; what is collected is their attention weight",
-        dict(count=True),
-    ),
-    Wrong("no coefficient", 10, "gamma is missing", dict(scaled=False)),
-    Wrong(
-        "rows by place in the list",
-        10,
-        "row u of the table is not token u of your list: read table[tokens]",
-        dict(local=True),
-    ),
-    slip(
-        10,
-        "tokens are wanted in ASCENDING order",
-        lambda *x: (
-            histogram_decode(*x)[0][::-1],
-            histogram_decode(*x)[1][..., ::-1],
-            histogram_decode(*x)[2],
-        ),
-    ),
-    slip(
-        10,
-        "every head has weights of its own; out is read with a mean over heads",
-        lambda *x: (
-            *histogram_decode(*x)[:2],
-            read_by(histogram_decode(*x)[1].mean(1, keepdims=True), *x),
-        ),
-    ),
     hints=[
         "tokens, place = ids.unique(return_inverse=True): place (B,S) says where in the list each "
         "position's token stands.",
@@ -674,9 +416,7 @@ def read_by(masses, weights, ids, table, gamma):
     level="medium",
     minutes=14,
 )
-def histogram_decode(
-    weights, ids, table, gamma, *, add=True, count=False, scaled=True, local=False
-):
+def histogram_decode(weights, ids, table, gamma):
     """Decode without any values, and read only the rows in use: how much attention falls on each
     TOKEN TYPE that stands anywhere in the batch, then one product with these rows.
 
@@ -684,34 +424,34 @@ def histogram_decode(
     (B,H,U), out (B,H,D)). tokens: every id of the batch once, ascending; a token that is not in a
     text has mass 0 there. out is what attention hands over, times gamma.
     """
-    B, H, S = weights.shape
     tokens = sorted(set(ids.flatten().tolist()))
-    mass = np.zeros((B, H, len(tokens)))
-    for b in range(B):
-        for h in range(H):
-            for p in range(S):
-                u = tokens.index(ids[b, p])
-                mass[b, h, u] = (mass[b, h, u] if add else 0) + (1 if count else weights[b, h, p])
-    out = np.zeros((B, H, table.shape[2]))
-    for u, token in enumerate(tokens):
-        out += mass[:, :, u, None] * table[u if local else token]
-    return np.array(tokens), mass, out * (gamma if scaled else 1)
+    masses = np.zeros((*weights.shape[:2], len(tokens)))
+    for b, h, p in np.ndindex(weights.shape):
+        masses[b, h, tokens.index(ids[b, p])] += weights[b, h, p]
+    out = sum(masses[:, :, u, None] * table[token] for u, token in enumerate(tokens))
+    return np.array(tokens), masses, gamma * out
+
+
+unit.mistakes("""
+ 7 | a token that occurs twice must collect both weights; yours kept the last
+     += => =
+10 | you counted tokens; what is collected is their attention weight
+     += weights[b, h, p] => += 1
+10 | gamma is missing
+     gamma * out => out
+10 | row u of the table is not token u of your list: read table[tokens]
+     table[token] => table[u]
+10 | tokens are wanted in ASCENDING order
+     np.array(tokens), masses => np.array(tokens)[::-1], masses[..., ::-1]
+10 | every head has weights of its own; out is read with a mean over heads
+     sum(masses => sum(masses.mean(1, keepdims=True)
+""")
 
 
 def budget(r):
     L = int(r.integers(4, 30))
     windows = [int(w) for w in r.choice([512, 2048], L)]
     return L, 64 * r.integers(4, 30), r.integers(8000, 60000), windows, r.integers(1, L)
-
-
-def costed(
-    layers, width, vocabulary, windows, without, weight=6, heads=1, gone=6, attend=12, more=None
-):
-    """flops_and_tokens with one of its factors mistaken."""
-    matrices = 12 * layers * width**2 + heads * width * vocabulary
-    standard = weight * matrices + attend * width * sum(windows)
-    mine = standard - gone * without * width**2
-    return mine, more(standard, mine) if more else 100 * (standard / mine - 1)
 
 
 @unit.exercise(
@@ -721,53 +461,6 @@ def costed(
         [lambda r, n=n: (12, 768, 32768, [512, 512, 512, 2048] * 3, n) for n in (0, 4, 11)],
     ),
     Part("other models", 5, budget),
-    Wrong(
-        "the table multiplies",
-        10,
-        "looking a row up is no multiplication: tables and embeddings cost nothing here",
-        dict(lookup=True),
-    ),
-    Wrong(
-        "W_V kept",
-        10,
-        "the layers that look their values up have no W_V: 6 C² less for each",
-        dict(dropped=False),
-    ),
-    Wrong(
-        "one window for all",
-        10,
-        "each layer attends over its own window: add them up",
-        dict(each=False),
-    ),
-    slip(
-        10,
-        "that is how much CHEAPER a token is; more tokens are standard's cost over yours, less 1",
-        costed,
-        more=lambda standard, mine: 100 * (1 - mine / standard),
-    ),
-    slip(
-        10,
-        "wanted per cent: a hundred times your share",
-        costed,
-        more=lambda standard, mine: standard / mine - 1,
-    ),
-    slip(10, "a weight of W_V costs 6 FLOPs, too, as every other", costed, gone=1),
-    slip(10, "W_V is C² of a layer's 12 C²: the layer's other matrices stay", costed, gone=72),
-    slip(10, "attention costs 12 C · window as it is: the 6 is for weights", costed, attend=72),
-    slip(10, "the windows are not halved here: 12 C · window a layer", costed, attend=6),
-    slip(10, "looking an embedding up is no multiplication: one head C V", costed, heads=2),
-    slip(10, "the head is missing: C V weights", costed, heads=0),
-    slip(10, "training costs 6 a weight: 2 forward and 4 backward", costed, weight=2),
-    slip(
-        10,
-        "the first answer is what a token costs WITHOUT these W_V",
-        lambda *given: (flops_and_tokens(*given[:-1], 0)[0], flops_and_tokens(*given)[1]),
-    ),
-    slip(
-        10,
-        "`without` counts the layers that have NO W_V",
-        lambda layers, *given: flops_and_tokens(layers, *given[:-1], layers - given[-1]),
-    ),
     hints=[
         "The 12-layer model: 759,693,312 for standard attention, 745,537,536 for BoV, 720,764,928 "
         "for row 3. And 1.9 % more tokens is not 1.9 % cheaper: which cost do you divide by?",
@@ -781,22 +474,51 @@ def costed(
     level="easy",
     minutes=6,
 )
-def flops_and_tokens(
-    layers, width, vocabulary, windows, without, *, lookup=False, dropped=True, each=True
-):
+def flops_and_tokens(layers, width, vocabulary, windows, without):
     """(FLOPs of training on one token, how many per cent more tokens than standard attention the
     same FLOPs pay for).
 
     Counted as in hw01: 6 a matrix weight (each layer 12 C², one head C V), 12 C · window a layer;
     `without` layers have no W_V.
     """
+    head = width * vocabulary
+    gone = 6 * without * width**2
+    standard = 6 * (12 * layers * width**2 + head) + 12 * width * sum(windows)
+    mine = standard - gone
+    return mine, 100 * (standard / mine - 1)
 
-    def per_token(n):
-        matrices = layers * 12 * width**2 + width * vocabulary - (n * width**2 if dropped else 0)
-        matrices += (n + 1) * vocabulary * width if lookup else 0
-        return 6 * matrices + 12 * width * (sum(windows) if each else windows[0] * layers)
 
-    return per_token(without), 100 * (per_token(0) / per_token(without) - 1)
+unit.mistakes("""
+10 | looking a row up is no multiplication: tables and embeddings cost nothing here
+     head = => head = 2 *
+     and: standard - gone => standard - gone + 6 * without * head / 2
+10 | the layers that look their values up have no W_V: 6 C² less for each
+     standard - gone => standard
+10 | each layer attends over its own window: add them up
+     sum(windows) => windows[0] * layers
+10 | that is how much CHEAPER a token is; more tokens are standard's cost over yours, less 1
+     100 * (standard / mine - 1) => 100 * (1 - mine / standard)
+10 | wanted per cent: a hundred times your share
+     100 * (standard / mine - 1) => standard / mine - 1
+10 | a weight of W_V costs 6 FLOPs, too, as every other
+     6 * without => without
+10 | W_V is C² of a layer's 12 C²: the layer's other matrices stay
+     6 * without => 72 * without
+10 | attention costs 12 C · window as it is: the 6 is for weights
+     12 * width => 72 * width
+10 | the windows are not halved here: 12 C · window a layer
+     12 * width => 6 * width
+10 | looking an embedding up is no multiplication: one head C V
+     head = => head = 2 *
+10 | the head is missing: C V weights
+     head = width * vocabulary => head = 0
+10 | training costs 6 a weight: 2 forward and 4 backward
+     6 * (12 => 2 * (12
+10 | the first answer is what a token costs WITHOUT these W_V
+     return mine => return standard
+10 | `without` counts the layers that have NO W_V
+     6 * without => 6 * (layers - without)
+""")
 
 
 def model(batch):
@@ -822,77 +544,6 @@ def model(batch):
 @unit.exercise(
     Part("one sequence", 4, model(1)),
     Part("a batch", 8, model(0)),
-    Wrong(
-        "Eq 6 as printed",
-        12,
-        "that is Eq 6 as printed, in ELEMENTS and for one sequence; wanted bytes: times the "
-        "size of an element",
-        dict(printed=True),
-    ),
-    Wrong(
-        "one sequence",
-        8,
-        "the table serves the whole batch, the cache it replaces exists once a sequence: B T "
-        "positions against |V| rows",
-        dict(batched=False),
-    ),
-    Wrong("no ids", 12, "the ids must be kept: B T of them, once for all layers", dict(ids=0)),
-    Wrong(
-        "ids for every layer",
-        12,
-        "the ids are kept once, not once for every target layer",
-        dict(ids="each"),
-    ),
-    Wrong(
-        "W_V kept",
-        12,
-        "the target layers no longer need W_V (model width × value width each)",
-        dict(credit=False),
-    ),
-    Wrong(
-        "a table for every layer",
-        12,
-        "layers may share a table: there are `tables` of them, and all `layers` caches and "
-        "matrices are gone",
-        dict(own=True),
-    ),
-    slip(
-        12,
-        "matrices W_V are GONE: they are saved as well",
-        lambda L, n, B, T, V, E, C, size, i: saved_bytes(L, n, B, T, V, E, -C, size, i),
-    ),
-    slip(
-        8,
-        "every text of the batch has ids of its own",
-        lambda L, n, B, T, V, E, C, size, i: (
-            saved_bytes(L, n, B, T, V, E, C, size, i) + (B - 1) * T * i
-        ),
-    ),
-    slip(
-        12,
-        "values alone are gone: keys stay, and count on neither side",
-        lambda L, n, B, T, V, E, C, size, i: (
-            saved_bytes(L, n, B, T, V, E, C, size, i) + L * B * T * E * size
-        ),
-    ),
-    slip(
-        12,
-        "you counted numbers; wanted bytes",
-        lambda L, n, B, T, V, E, C, size, i: saved_bytes(L, n, B, T, V, E, C, 1, i),
-    ),
-    slip(
-        12,
-        "ids are new: they are taken off what is saved",
-        lambda L, n, B, T, V, E, C, size, i: saved_bytes(L, n, B, T, V, E, C, size, -i),
-    ),
-    slip(
-        12,
-        "every target layer loses a W_V, however many tables they share",
-        lambda L, n, B, T, V, E, C, size, i: (
-            saved_bytes(L, n, B, T, V, E, C, size, i) - (L - n) * C * E * size
-        ),
-    ),
-    slip(12, "your sign is turned: what is saved is positive", lambda *x: -saved_bytes(*x)),
     hints=[
         "What goes: `layers` value streams of B · T · E elements, and as many matrices C × E. "
         "What comes: `tables` tables V × E, and B · T ids.",
@@ -908,23 +559,7 @@ def model(batch):
     level="medium",
     minutes=9,
 )
-def saved_bytes(
-    layers,
-    tables,
-    batch,
-    tokens,
-    vocabulary,
-    value_width,
-    width,
-    size,
-    id_size,
-    *,
-    printed=False,
-    batched=True,
-    ids=1,
-    credit=True,
-    own=False,
-):
+def saved_bytes(layers, tables, batch, tokens, vocabulary, value_width, width, size, id_size):
     """Bytes (a whole number, negative if it costs) that BoV saves at decode with `layers` target
     layers that share `tables` tables: Eq 6, done exactly.
 
@@ -932,16 +567,45 @@ def saved_bytes(
     value_width each). New: the tables (vocabulary · value_width each) and one id of id_size bytes
     a position. Everything else has `size` bytes. Full context, no windows.
     """
-    positions = (batch if batched else 1) * tokens
-    if printed:
-        return layers * value_width * (tokens - vocabulary)
-    rows = 0
-    for _ in range(layers):
-        rows += positions + (width if credit else 0)
-    for _ in range(layers if own else tables):
-        rows -= vocabulary
-    saved = rows * value_width * size
-    return saved - batch * tokens * id_size * (layers if ids == "each" else ids)
+    positions = batch * tokens
+    caches = layers * positions * value_width
+    matrices = layers * width * value_width
+    rows = tables * vocabulary * value_width
+    saved = (caches + matrices - rows) * size - positions * id_size
+    return saved
+
+
+unit.mistakes("""
+12 | that is Eq 6 as printed, in ELEMENTS and for one sequence; wanted bytes: times the size of an
+   | element
+     => layers * value_width * (tokens - vocabulary)
+ 8 | the table serves the whole batch, the cache it replaces exists once a sequence: B T positions
+   | against |V| rows
+     layers * positions => layers * tokens
+12 | the ids must be kept: B T of them, once for all layers
+     - positions * id_size =>
+12 | the ids are kept once, not once for every target layer
+     positions * id_size => layers * positions * id_size
+12 | the target layers no longer need W_V (model width × value width each)
+     + matrices =>
+12 | layers may share a table: there are `tables` of them, and all `layers` caches and matrices are
+   | gone
+     tables * vocabulary => layers * vocabulary
+12 | matrices W_V are GONE: they are saved as well
+     + matrices => - matrices
+ 8 | every text of the batch has ids of its own
+     positions * id_size => tokens * id_size
+12 | values alone are gone: keys stay, and count on neither side
+     (caches => (2 * caches
+12 | you counted numbers; wanted bytes
+     * size =>
+12 | ids are new: they are taken off what is saved
+     - positions => + positions
+12 | every target layer loses a W_V, however many tables they share
+     layers * width => tables * width
+12 | your sign is turned: what is saved is positive
+     return saved => return -saved
+""")
 
 
 def near(which, value, within, why):
@@ -976,11 +640,6 @@ def near(which, value, within, why):
             "off by more than 2 points: half of the layers, and only one of their two streams",
         ),
     ),
-    Wrong("sixteen prompts", 3, "off by more than 150 tokens", returns=lambda: (0, 25)),
-    Wrong("the prompt is one of them", 3, "off by more than", returns=lambda: (2048, 25)),
-    Wrong("half of the layers", 3, "off by more than 2 points", returns=lambda: (1860, 50)),
-    Wrong("a third of them", 3, "off by more than 2 points", returns=lambda: (1860, 16.7)),
-    Wrong("a fraction", 3, "per cent, not a fraction", returns=lambda: (1860, 0.25)),
     hints=[
         For(
             "the length",
@@ -1010,6 +669,19 @@ def predict_break_even():
     return 1860.5, 25.0
 
 
+unit.mistakes("""
+3 | off by more than 150 tokens
+    => (0, 25)
+3 | off by more than
+    => (2048, 25)
+3 | off by more than 2 points
+    => (1860, 50)
+    => (1860, 16.7)
+3 | per cent, not a fraction
+    => (1860, 0.25)
+""")
+
+
 def cannot_fit(answer):
     embedding, table = need(answer, embedding=2, table=2)
     refuse(
@@ -1031,21 +703,6 @@ def cannot_fit(answer):
 
 @unit.exercise(
     Part("a table that no W_V comes near", 8, None, cannot_fit),
-    Wrong(
-        "as many tokens as dimensions",
-        8,
-        "some W_V comes within half",
-        returns=lambda: (np.eye(6) + 0.1, np.random.default_rng(0).normal(size=(6, 4))),
-    ),
-    Wrong(
-        "a product",
-        8,
-        "some W_V comes within half",
-        returns=lambda: (
-            rms(np.arange(24.0).reshape(12, 2) ** 1.5 + 1),
-            rms(np.arange(24.0).reshape(12, 2) ** 1.5 + 1) @ np.ones((2, 3)),
-        ),
-    ),
     hints=[
         "x0 W_V has C · E numbers to choose, a table V · E.",
         "Two tokens with the same embedding get the same x0 W_V. What may a table do with them?",
@@ -1068,6 +725,14 @@ def expressivity_counter_example():
     return np.ones((4, 2)), np.array([[1.0], [-1.0], [1.0], [-1.0]])
 
 
+unit.mistakes("""
+8 | some W_V comes within half
+    => (np.eye(6) + 0.1, np.random.default_rng(0).normal(size=(6, 4)))
+    => (rms(np.arange(24.0).reshape(12, 2) ** 1.5 + 1), rms(np.arange(24.0).reshape(12, 2) ** 1.5 +
+  | 1) @ np.ones((2, 3)))
+""")
+
+
 def windowed(kind):
     def make(r):
         V, B = int(r.integers(2000, 40000)), int(r.integers(2, 5))
@@ -1085,35 +750,6 @@ def windowed(kind):
         return some, 1, prompt, V + 3024
 
     return make
-
-
-def kept_rows(window, batch, own, seen, prompt):
-    """Rows of a layer: `own` of each sequence, and `seen` of the prompt once."""
-    return batch * own + seen
-
-
-def breaking(held=kept_rows, tables=lambda windows, batch: len(windows), beyond=0):
-    """windowed_break_even with other rows of a layer, other tables, or so many rows beyond them."""
-
-    def made(windows, batch, prompt, vocabulary):
-        def rows(T):
-            total = 0
-            for window in windows:
-                own = min(T, window + 1) if window else T
-                seen = min(prompt, max(0, window + 1 - T)) if window else prompt
-                total += held(window, batch, own, seen, prompt)
-            return total
-
-        wanted = tables(windows, batch) * vocabulary + beyond
-        low, high = 0, wanted + 1
-        if rows(high) < wanted:
-            return -1
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if rows(middle) >= wanted else (middle, high)
-        return high
-
-    return made
 
 
 @unit.exercise(
@@ -1144,115 +780,6 @@ def breaking(held=kept_rows, tables=lambda windows, batch: len(windows), beyond=
         3,
         [lambda r: ([512, 512], 100, 0, 32768), windowed("never"), windowed("never")],
     ),
-    Wrong(
-        "windows ignored",
-        9,
-        "a windowed layer's cache stops growing at window + 1 rows; it replaces less than you "
-        "counted",
-        dict(ignore=True),
-    ),
-    Wrong(
-        "N rows",
-        6,
-        "a window of N keys to the left keeps N + 1 rows, itself included",
-        dict(itself=0),
-    ),
-    Wrong(
-        "rounded down",
-        12,
-        "at your length the caches still hold fewer rows than the tables: round up",
-        dict(early=1),
-    ),
-    Wrong(
-        "never, without a full layer",
-        3,
-        "a large batch breaks even although every layer is windowed: the rows of all "
-        "sequences count",
-        dict(hopeless=True),
-    ),
-    Wrong(
-        "one sequence",
-        12,
-        "every sequence of the batch has its own cache of what it wrote; the table is shared",
-        dict(batched=False),
-    ),
-    Wrong(
-        "no prompt",
-        9,
-        "the prompt's rows stand in the cache, too, once for all sequences",
-        dict(shared="none"),
-    ),
-    Wrong(
-        "a prompt for each",
-        9,
-        "the prompt is kept once, not once for every sequence",
-        dict(shared="each"),
-    ),
-    Wrong(
-        "a prompt that stays",
-        6,
-        "a windowed layer lets go of the prompt as it moves out of sight: after T tokens of its "
-        "own a sequence sees at most window + 1 - T of it",
-        dict(shared="stays"),
-    ),
-    slip(
-        9,
-        "the prompt is kept once in a layer that sees everything, too",
-        breaking(
-            lambda window, batch, own, seen, prompt: (
-                batch * own + (seen if window else batch * seen)
-            )
-        ),
-    ),
-    slip(
-        6,
-        "a windowed layer shows a part of the prompt, as long as it is in sight",
-        breaking(lambda window, batch, own, seen, prompt: batch * own + (0 if window else seen)),
-    ),
-    slip(
-        9,
-        "a layer that sees everything keeps the whole prompt, too",
-        breaking(lambda window, batch, own, seen, prompt: batch * own + (seen if window else 0)),
-    ),
-    slip(
-        6,
-        "window + 1 rows are shared by the prompt and what is written: of the prompt they show "
-        "window + 1 - T",
-        breaking(
-            lambda window, batch, own, seen, prompt: (
-                batch * own + (min(prompt, window + 1) if window else prompt)
-            )
-        ),
-    ),
-    slip(
-        9,
-        "in a windowed layer, too, every sequence has rows of its own: times `batch`",
-        breaking(lambda window, batch, own, seen, prompt: own * (1 if window else batch) + seen),
-    ),
-    slip(9, "AT LEAST as many rows as the tables: as many are enough", breaking(beyond=1)),
-    slip(
-        12,
-        "every target layer has a table: as many tables as windows",
-        breaking(tables=lambda windows, batch: 1),
-    ),
-    slip(
-        9,
-        "windowed layers have tables, too, though they keep few rows",
-        breaking(tables=lambda windows, batch: list(windows).count(0)),
-    ),
-    slip(
-        12,
-        "the tables are shared by all sequences: they count once",
-        breaking(tables=lambda windows, batch: len(windows) * batch),
-    ),
-    slip(3, "if never, the answer is -1", lambda *given: max(0, windowed_break_even(*given))),
-    slip(
-        9,
-        "wanted are the tokens of each sequence's OWN; yours count the prompt as well",
-        lambda windows, batch, prompt, vocabulary: (
-            windowed_break_even(windows, batch, prompt, vocabulary) + prompt * (0 in windows)
-        ),
-    ),
     hints=[
         "Rows that the standard cache would hold in a target layer after T own tokens: B times T "
         "or min(T, window + 1), and once the prompt, or what the window still shows of it: "
@@ -1269,19 +796,7 @@ def breaking(held=kept_rows, tables=lambda windows, batch: len(windows), beyond=
     level="stretch",
     minutes=23,
 )
-def windowed_break_even(
-    windows,
-    batch,
-    prompt,
-    vocabulary,
-    *,
-    ignore=False,
-    itself=1,
-    batched=True,
-    early=0,
-    hopeless=False,
-    shared="once",
-):
+def windowed_break_even(windows, batch, prompt, vocabulary):
     """Stretch: `batch` sequences go on from one prompt, whose rows are kept once for all. After how
     many tokens of its own each would the target layers' value caches hold at least as many rows as
     their tables? The smallest such number, at least 1; -1 if never.
@@ -1291,23 +806,60 @@ def windowed_break_even(
     own tokens together, the newest included. prompt: its tokens, 0 for none.
     """
 
-    def held(window, T):
-        own = T if window == 0 or ignore else min(T, window + itself)
-        if window and not ignore and shared != "stays":
-            seen = min(prompt, max(0, window + itself - T))
-        else:
-            seen = prompt
-        texts = batch if batched else 1
-        return texts * own + dict(none=0, each=texts * seen).get(shared, seen)
-
     def rows(T):
-        return sum(held(window, T) for window in windows)
+        total = 0
+        for window in windows:
+            reach = window + 1 if window else np.inf
+            own, seen = min(T, reach), max(0, min(prompt, reach - T))
+            total += batch * own + seen
+        return total
 
     wanted = len(windows) * vocabulary
-    low, high = 0, wanted + 1
-    if rows(high) < wanted or (hopeless and all(windows)):
+    if rows(wanted + 1) < wanted:
         return -1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if rows(middle) >= wanted else (middle, high)
-    return high - early * (rows(high) > wanted)
+    first = bisect_left(range(wanted + 1), wanted, lo=1, key=rows)
+    return first
+
+
+unit.mistakes("""
+ 9 | a windowed layer's cache stops growing at window + 1 rows; it replaces less than you counted
+     window + 1 if window else np.inf => np.inf
+ 6 | a window of N keys to the left keeps N + 1 rows, itself included
+     window + 1 => window
+12 | at your length the caches still hold fewer rows than the tables: round up
+     return first => return first - (rows(first) > wanted)
+ 3 | a large batch breaks even although every layer is windowed: the rows of all sequences count
+     if rows(wanted => if all(windows) or rows(wanted
+12 | every sequence of the batch has its own cache of what it wrote; the table is shared
+     batch * own => own
+ 9 | the prompt's rows stand in the cache, too, once for all sequences
+     + seen =>
+ 9 | the prompt is kept once, not once for every sequence
+     batch * own + seen => batch * (own + seen)
+ 6 | a windowed layer lets go of the prompt as it moves out of sight: after T tokens of its own a
+   | sequence sees at most window + 1 - T of it
+     max(0, min(prompt, reach - T)) => prompt
+ 9 | the prompt is kept once in a layer that sees everything, too
+     + seen => + (seen if window else batch * seen)
+ 6 | a windowed layer shows a part of the prompt, as long as it is in sight
+     + seen => + (0 if window else seen)
+ 9 | a layer that sees everything keeps the whole prompt, too
+     + seen => + (seen if window else 0)
+ 6 | window + 1 rows are shared by the prompt and what is written: of the prompt they show window +
+   | 1 - T
+     min(prompt, reach - T) => min(prompt, reach)
+ 9 | in a windowed layer, too, every sequence has rows of its own: times `batch`
+     batch * own => (1 if window else batch) * own
+ 9 | AT LEAST as many rows as the tables: as many are enough
+     * vocabulary => * vocabulary + 1
+12 | every target layer has a table: as many tables as windows
+     len(windows) * =>
+ 9 | windowed layers have tables, too, though they keep few rows
+     len(windows) => list(windows).count(0)
+12 | the tables are shared by all sequences: they count once
+     len(windows) => batch * len(windows)
+ 3 | if never, the answer is -1
+     return -1 => return 0
+ 9 | wanted are the tokens of each sequence's OWN; yours count the prompt as well
+     return first => return first + prompt * (0 in windows)
+""")
