@@ -92,3 +92,31 @@ def dial():
     streams = ", ".join(map(str, DIAL))
     alt = f"Lead over standard in held-out nats where values read stream {streams}"
     return fig, f"{alt}, with intervals over {len(FIVE)} seeds: {'; '.join(words)}."
+
+
+def spans():
+    """(figure, alt text) of the leads over standard that were foretold of three questions, a bar
+    from the least to the most; what came is a mark, where it is recorded."""
+    of = {
+        told.cell: told.question
+        for told in LEADS_FORETOLD
+        if told.question in ("upstream", "keys", "xsa") and told.over == "standard"
+    }
+    shown = [told for told in LEADS_FORETOLD if told.over == "standard" and told.cell in of]
+    found = {(told.cell, told.text): told for told in shown}
+    fig, axes = figures.panels_of(
+        [asked.NAMED[text] for text in TEXTS], "", "nats ahead of standard", "", 9.0
+    )
+    for ax, text in zip(axes, TEXTS):
+        for y, (cell, question) in enumerate(reversed(of.items())):
+            told = found[cell, text]
+            ax.barh(y, told.high - told.low, 0.5, told.low, color=figures.COLOURS[0], alpha=0.35)
+            if text in asked.texts(question):
+                row = asked.lead(question, text, cell)
+                figures.interval_marks(ax, [None] * y + [row])
+        ax.axvline(0, color=figures.INK, linestyle=":", linewidth=1)
+        ax.set_xlim(min(told.low for told in shown) - 0.01, max(told.high for told in shown) + 0.01)
+        ax.set_yticks(range(len(of)), list(of)[::-1] if ax is axes[0] else [""] * len(of))
+    states = "; ".join(state(question) for question in dict.fromkeys(of.values()))
+    alt = f"What was foretold of {len(of)} leads over standard, as bars on code and on the novel"
+    return fig, f"{alt}: from {', '.join(of)}. {states}."

@@ -52,3 +52,18 @@ def test_the_dial_is_drawn_with_every_text_and_place_that_is_recorded(recorded):
     assert list(line.get_xdata()) == [0, 1, 2, 4, 6, 8]
     assert list(line.get_ydata()) == pytest.approx([0.16] + [0.06] * 5)
     assert "on code, in the last third, +0.160, +0.060" in alt and "on the novel" in alt
+
+
+def test_what_was_foretold_is_drawn_as_bars_and_what_came_as_marks(recorded):
+    cells = {
+        told.cell
+        for told in LEADS_FORETOLD
+        if told.over == "standard" and told.question in ("upstream", "keys", "xsa")
+    }
+    fig, alt = registered.spans()
+    assert [len(ax.patches) for ax in fig.axes] == [len(cells)] * 2
+    assert alt.count("not yet recorded") == 3
+    before = [len(ax.lines) for ax in fig.axes]
+    recorded["xsa"] = ["code"]
+    after = [len(ax.lines) for ax in registered.spans()[0].axes]
+    assert after[0] > before[0] and after[1] == before[1]
