@@ -1,11 +1,12 @@
 """What was foretold of the frontier of the value path, and what came? For notebook 13 and its deck.
 
-    state("xsa")    is the question's grid recorded, on each text? In words
-    foretold("xsa") a table: every lead that was foretold, and what came of it
-    dial()          lead over standard against the stream that values read: (figure, alt text)
+    recorded_so_far("xsa")      is the question's grid recorded, on each text? In words
+    foretold_and_came("xsa")    a table: every lead that was foretold, and what came of it
+    dial_picture()              lead over standard against the stream that values read
+    foretold_spans()            what was foretold as bars, and what came as marks
 
-Nothing is told of a grid before all its runs are recorded. Until then state() says so, what came is
-"open", and dial() is None.
+Nothing is told of a grid before all its runs are recorded. Until then recorded_so_far() says so,
+what came is "open", and dial_picture() is None.
 """
 
 from course import figures, markdown
@@ -15,10 +16,10 @@ from evidence.research.title import TEXTS, TOP, in_layers
 from evidence.research.value_path import LEADS_FORETOLD
 
 DIAL = {0: "x0-v"} | {j: f"upstream-{j}" for j in (1, 2, 4, 6, 8)}  # {stream: plan}
-LAYERS = {"in all layers": ("upstream", ""), "in the last third": ("upstream_third", TOP[4])}
+DIAL_PLACES = {"in all layers": ("upstream", ""), "in the last third": ("upstream_third", TOP[4])}
 
 
-def state(question):
+def recorded_so_far(question):
     done = asked.texts(question)
     if not done:
         return f"{question}: registered, not yet recorded"
@@ -28,7 +29,7 @@ def state(question):
     return f"{question}: recorded on {where}, {len(FIVE)} seeds each{beside}"
 
 
-def foretold(question):
+def foretold_and_came(question):
     """The table in Markdown: a line a lead, text beside text."""
     of = [told for told in LEADS_FORETOLD if told.question == question]
     pairs = dict.fromkeys((told.cell, told.over) for told in of)
@@ -36,12 +37,12 @@ def foretold(question):
     lines = []
     for cell, over in pairs:
         by_text = {told.text: told for told in of if (told.cell, told.over) == (cell, over)}
-        told = [words for text in TEXTS for words in beside(by_text[text])]
+        told = [words for text in TEXTS for words in foretold_beside_came(by_text[text])]
         lines.append([f"`{cell}` over `{over}`", *told])
     return markdown.table(["lead of", *heads], lines)
 
 
-def beside(told):
+def foretold_beside_came(told):
     """What was foretold of one lead, and what came."""
     span = f"{told.low:+.3f} to {told.high:+.3f}"
     if told.text not in asked.texts(told.question):
@@ -53,7 +54,7 @@ def beside(told):
 def dial_leads():
     """{text: {layers: rows of leads, one a stream}} of all that is recorded."""
     found = {}
-    for layers, (question, at) in LAYERS.items():
+    for layers, (question, at) in DIAL_PLACES.items():
         for text in asked.texts(question):
             plans = (in_layers(plan, at) if at else plan for plan in DIAL.values())
             rows = [asked.lead(question, text, plan) for plan in plans]
@@ -67,7 +68,7 @@ def furthest_ahead(series):
     return max(zip(leads, DIAL))[1]
 
 
-def dial():
+def dial_picture():
     panels = dial_leads()
     if not panels:
         return None
@@ -94,7 +95,7 @@ def dial():
     return fig, f"{alt}, with intervals over {len(FIVE)} seeds: {'; '.join(words)}."
 
 
-def spans():
+def foretold_spans():
     """(figure, alt text) of the leads over standard that were foretold of three questions, a bar
     from the least to the most; what came is a mark, where it is recorded."""
     of = {
@@ -117,6 +118,6 @@ def spans():
         ax.axvline(0, color=figures.INK, linestyle=":", linewidth=1)
         ax.set_xlim(min(told.low for told in shown) - 0.01, max(told.high for told in shown) + 0.01)
         ax.set_yticks(range(len(of)), list(of)[::-1] if ax is axes[0] else [""] * len(of))
-    states = "; ".join(state(question) for question in dict.fromkeys(of.values()))
+    states = "; ".join(recorded_so_far(question) for question in dict.fromkeys(of.values()))
     alt = f"What was foretold of {len(of)} leads over standard, as bars on code and on the novel"
     return fig, f"{alt}: from {', '.join(of)}. {states}."
