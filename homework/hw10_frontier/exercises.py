@@ -1,4 +1,4 @@
-"""hw10: what may a value's row be named by, and what must a cache keep of it?"""
+"""hw10: what may a value be, what may its row be named by, and what must a cache keep of it?"""
 
 import math
 
@@ -9,12 +9,13 @@ from homework.marking import For, Part, Unit, Wrong, need, normals, refuse, slip
 
 unit = Unit(
     "hw10_frontier",
-    "What may a row be named by?",
+    "What may a value be?",
     """
     Fill in the functions, in any order, and run `pytest homework/hw10_frontier` as often as you
     like.
-    Letters: B texts, T new positions, S visible positions, H heads, D key width, E value width, R
-    width of what turns with positions, C width of a latent, M model width, N names or streams.
+    Letters: B texts, T new positions, S visible positions, H heads, G heads of keys and values, D
+    key width, E value width, R width of what turns with positions, C width of a latent, M model
+    width. Query head h reads key head h // (H / G).
     A slot is the row of a table that a name is given by a hash. p is the prime 2**31 - 1.
     Functions answer in the dtype of their inputs, and leave their inputs as they
     were.
@@ -165,144 +166,6 @@ def document_slots(
             numbers = numbers if forward else numbers[::-1]
             slots[b, t] = slot_of(numbers, factors, total, rows)
     return slots
-
-
-def texts(heads):
-    def make(r):
-        last = r.permutation(np.array([4, 4, 4, 4, 9, 9, 9, 1, 1, 6]))
-        count = r.integers(1, 30, size=10)
-        return last, count, int(r.integers(20, 60)), int(r.integers(3, 9)), heads(r)
-
-    return make
-
-
-def instead(hashed=None, owned=None):
-    """expected_sharing with one of its two shares mistaken, a function of the same inputs."""
-
-    def made(*given):
-        right = expected_sharing(*given)
-        return hashed(*given) if hashed else right[0], owned(*given) if owned else right[1]
-
-    return made
-
-
-def shared(names, rows, heads):
-    """The chance that one of so many names shares its row under every hash."""
-    return (1 - (1 - 1 / rows) ** (names - 1)) ** heads
-
-
-@unit.exercise(
-    Part("one hash", 6, texts(lambda r: 1)),
-    Part("several hashes", 8, texts(lambda r: int(r.integers(2, 5)))),
-    Wrong(
-        "a name meets itself",
-        14,
-        "a name shares its row with the OTHER names: N - 1 of them, or those of its id less one",
-        dict(others=0),
-    ),
-    Wrong(
-        "names for places",
-        14,
-        "a name that stands often in the text counts as often: weigh it with its count",
-        dict(weighed=False),
-    ),
-    Wrong(
-        "under any hash",
-        8,
-        "that is the chance to share a row under one hash at least; wanted: under all of them",
-        dict(every=False),
-    ),
-    slip(
-        14,
-        "hashed: a name does not meet itself, so N - 1 others may share its row",
-        instead(lambda last, count, rows, each, heads: shared(len(last) + 1, rows, heads)),
-    ),
-    slip(
-        14,
-        "owned: a name does not meet itself, so it is one less than end with its id",
-        lambda *given: (expected_sharing(*given)[0], expected_sharing(*given, others=0)[1]),
-    ),
-    slip(
-        8,
-        "several hashes: a place counts if it shares its row under EVERY one of them",
-        lambda *given: expected_sharing(*given[:-1], 1),
-    ),
-    slip(
-        8,
-        "hashed: under all hashes, not under one of them at least",
-        lambda *given: (expected_sharing(*given, every=False)[0], expected_sharing(*given)[1]),
-    ),
-    slip(
-        14,
-        "hashed: different NAMES meet in a row, however often each stands in the text",
-        instead(lambda last, count, rows, each, heads: shared(count.sum(), rows, heads)),
-    ),
-    slip(
-        14,
-        "hashed: names meet, not ids: there are N of them",
-        instead(lambda last, count, rows, each, heads: shared(len(set(last)), rows, heads)),
-    ),
-    slip(
-        14,
-        "that is the chance to be alone in a row; wanted: to share it",
-        instead(lambda last, count, rows, each, heads: (1 - 1 / rows) ** (heads * (len(last) - 1))),
-    ),
-    slip(
-        14,
-        "hashed: that is how many meet a name on average; wanted: the chance of one at least",
-        instead(lambda last, count, rows, each, heads: ((len(last) - 1) / rows) ** heads),
-    ),
-    slip(
-        14,
-        "owned: an id has `each` rows, not all of the table",
-        lambda last, count, rows, each, heads: expected_sharing(last, count, rows, rows, heads),
-    ),
-    slip(
-        14,
-        "owned: only names that end with the same id meet",
-        instead(None, lambda last, count, rows, each, heads: shared(len(last), each, heads)),
-    ),
-    slip(
-        14,
-        "owned is a share of all places: divide by the number of places",
-        instead(None, lambda *given: expected_sharing(*given)[1] * given[1].sum()),
-    ),
-    hints=[
-        "The chance that m other names all miss a row of R is (1 - 1/R)^m. Several hashes are "
-        "independent.",
-        "Hashed: m is N - 1 for every name. Owned: m is the number of names with the same last id, "
-        "less one, and R is `each`. Then the mean over places: weights are the counts.",
-    ],
-    after="With rows of its own, an id with many pairs crowds its rows and an id with few has them "
-    "for itself; a common hash spreads all names evenly. Frequent ids have many pairs, so "
-    "places suffer more than names. notebooks/course/collisions.py: collisions counts what this "
-    "expects, and minimal/model/lookup.py: Engram is the system that asks several hashes.",
-    level="medium",
-    minutes=12,
-)
-def expected_sharing(last, count, rows, each, heads, *, others=1, weighed=True, every=True):
-    """(hashed, owned): the expected share of PLACES whose row another name uses, too, under
-    every one of `heads` hashes.
-
-    There are N different names; last (N,) is the last id of each, count (N,) how often it stands in
-    the text. A hash gives each name one of R rows with equal chances, independently of others.
-    hashed: all names choose among `rows` rows. owned: each id has `each` rows of its own, among
-    which the names that end with it choose.
-    """
-    N = len(last)
-
-    def chance(rivals, R):
-        one = 1 - (1 - 1 / R) ** rivals
-        return one**heads if every else 1 - (1 - one) ** heads
-
-    hashed = owned = total = 0.0
-    for i in range(N):
-        weight = float(count[i]) if weighed else 1.0
-        same = sum(1 for j in range(N) if last[j] == last[i])
-        hashed += weight * chance(N - others, rows)
-        owned += weight * chance(same - others, each)
-        total += weight
-    return hashed / total, owned / total
 
 
 # ------------------------------------------------------------------------------------- one latent
@@ -468,138 +331,209 @@ def latent_step(
     return weights, mixed, y
 
 
-# ------------------------------------------------------------------------------------- all layers
+# ---------------------------------------------------------------------------- the key as the value
 
 
-def gelu(x):
-    return x * (1 + math.erf(x / math.sqrt(2))) / 2
+def rotated(x, cos, sin):
+    """A row of two halves, turned by one place."""
+    first, second = np.split(x, 2, -1)
+    return np.concatenate([first * cos + second * sin, second * cos - first * sin], -1)
 
 
-def rms_normed(row):
-    return row / np.sqrt(sum(a * a for a in row) / len(row))
+def rms_normed(x):
+    return x / np.sqrt((x**2).mean(-1, keepdims=True))
 
 
-def layers(N):
+def step(S, H, G):
+    """A new token at place S, and the turned keys of all places before it."""
+
     def make(r):
-        sizes = np.arange(1, N + 1)[:, None, None]  # streams grow with depth
-        (streams,) = normals(r, (N, 5, 7))
-        return streams * sizes, *normals(r, (N, 7), (N, N), (N,), (3, 7))
+        B, C, D = 2, 7, 6
+        h, w_q, w_k, kept = normals(r, (B, C), (H * D, C), (G * D, C), (B, S, G, D))
+        angles = S * np.array([1.0, 0.4, 0.1])
+        return h, w_q, w_k, rms_normed(kept), np.cos(angles), np.sin(angles)
 
     return make
 
 
-def rooted(x):
-    return x / np.sqrt((x**2).mean(-1, keepdims=True))
-
-
-def unit_length(x):
-    return x / np.sqrt((x**2).sum(-1, keepdims=True))
-
-
-def mixture(
-    streams, first, second, fixed, w, bend=None, early=rooted, late=rooted,
-    weigh=lambda a: a, each=lambda x: x, order=1,
+def stepped_key(
+    h, w_q, w_k, kept, cos, sin, back=1, turn_q=True, turn_k=True, norm_q=True, norm_k=True,
+    seen=True, root=True, turns=False, newest_first=False, own="turned", late_norm=False,
 ):  # fmt: skip
-    """mixed_values by matrices, with one of its steps mistaken."""
-    a = (bend or np.vectorize(gelu))(early(streams[-1]) @ first.T) @ second.T + fixed
-    mixed = np.einsum("tn,ntc->tc", weigh(a), each(streams[::order]))
-    return a, late(mixed) @ w.T
+    """turned_step with one of its steps mistaken."""
+    (B, _, G, D), H = kept.shape, len(w_q) // kept.shape[3]
+    q = (h @ w_q.T).reshape(B, H, D)
+    k = (h @ w_k.T).reshape(B, G, D)
+    q = rotated(q, cos, sin) if turn_q else q
+    k = rotated(k, cos, sin) if turn_k else k
+    q = rms_normed(q) if norm_q else q
+    k = rms_normed(k) if norm_k else k
+    both = [k[:, None], kept] if newest_first else [kept, k[:, None]]
+    left = np.concatenate(both, 1)
+    rows = left if seen else kept
+    y = np.zeros((B, H, D))
+    for b, head in np.ndindex(B, H):
+        keys = rows[b, :, head % G if turns else head // (H // G)]
+        a = by_index.softmax(keys @ q[b, head] / (np.sqrt(D) if root else 1))
+        y[b, head] = a @ keys
+    y = rotated(y, cos, -sin) if back == 1 else rotated(y, cos, sin) if back == -1 else y
+    return (rms_normed(y) if late_norm else y), left
 
 
 @unit.exercise(
-    Part("two streams", 6, layers(2)),
-    Part("many streams", 10, [layers(4), layers(5), layers(6)]),
-    Wrong(
-        "shares of a softmax",
-        16,
-        "your weights sum to one: they are taken as they are, negative ones too",
-        dict(softmax=True),
-    ),
-    Wrong(
-        "asked of the embedding",
-        16,
-        "your weights are made by the first stream; the newest one, streams[-1], makes them",
-        dict(asker=0),
-    ),
-    Wrong(
-        "norm before the sum",
-        16,
-        "you normed every stream before the sum: the sum is normed, once",
-        dict(late=False),
-    ),
-    Wrong(
-        "no fixed weights",
-        16,
-        "`fixed` is missing: it is added to what the token makes",
-        dict(base=False),
-    ),
-    slip(16, "gelu, not relu", mixture, bend=lambda z: np.maximum(z, 0)),
+    Part("a key for every head", 8, [step(4, 3, 3), step(3, 2, 2), step(1, 3, 3)]),
+    Part("shared keys", 10, [step(4, 4, 2), step(3, 4, 2), step(2, 6, 3)]),
     slip(
-        16,
-        "the exact gelu is wanted; yours is the approximation by tanh",
-        mixture,
-        bend=lambda z: z / 2 * (1 + np.tanh((2 / np.pi) ** 0.5 * (z + 0.044715 * z**3))),
+        18,
+        "y is not turned back: what is read depends on where in the text it stands",
+        stepped_key,
+        back=0,
     ),
-    slip(16, "gelu, not silu", mixture, bend=lambda z: z / (1 + np.exp(-z))),
+    slip(18, "you turned y on, not back: by -sin", stepped_key, back=-1),
     slip(
-        16,
-        "`second` is turned round: second times a column",
-        lambda s, f, g, fixed, w: mixture(s, f, g.T, fixed, w),
+        18,
+        "the new token sees itself, too: its key joins those that are kept before anybody reads",
+        stepped_key,
+        seen=False,
     ),
-    slip(16, "the norm of the mixture is missing", mixture, late=lambda z: z),
-    slip(16, "the norm of x_t is missing", mixture, early=lambda z: z),
+    slip(18, "the query is turned by its place, too", stepped_key, turn_q=False),
     slip(
-        16,
-        "no softmax: the weights are used as they are",
-        mixture,
-        weigh=lambda a: np.exp(a) / np.exp(a).sum(1, keepdims=True),
+        18,
+        "the new key is turned by its place, as those that are kept have been",
+        stepped_key,
+        turn_k=False,
+    ),
+    slip(18, "the norm of the query is missing", stepped_key, norm_q=False),
+    slip(18, "the norm of the key is missing", stepped_key, norm_k=False),
+    slip(18, "scores are over the root of D", stepped_key, root=False),
+    slip(
+        10,
+        "query head h reads key head h // (H / G): neighbours share a key; yours take turns",
+        stepped_key,
+        turns=True,
+    ),
+    slip(18, "the newest key is kept LAST", stepped_key, newest_first=True),
+    slip(18, "no norm of y is asked for", stepped_key, late_norm=True),
+    slip(
+        18,
+        "what is kept is the key that came in: the new one must be among them now",
+        lambda *x: (turned_step(*x)[0], x[3]),
     ),
     slip(
-        16,
-        "norm divides by the root of the MEAN square, not of the sum",
-        mixture,
-        early=unit_length,
-        late=unit_length,
+        18,
+        "what is kept are TURNED keys: you kept the new one as it was before",
+        lambda *x: (turned_step(*x)[0], stepped_key(*x, turn_k=False)[1]),
     ),
-    slip(
-        16,
-        "the streams are mixed as they are; the norm comes after",
-        mixture,
-        each=rooted,
-    ),
-    slip(16, "weight n belongs to stream n, oldest first", lambda s, *x: mixture(s, *x, order=-1)),
     hints=[
-        "x is the newest stream, normed, (T,C). first takes it to N numbers, gelu, second to N "
-        "weights a token; fixed is added to all tokens alike.",
-        "einsum('nt,ntc->tc'-like): mixed[t] = sum over n of a[t, n] streams[n, t]. Norm, then w.",
+        "Queries and keys first: W h, by head, turned by cos and sin, normed. Then the new key "
+        "goes behind the old ones, and attention reads these rows twice, as keys and as values.",
+        "y = weights @ keys, then the turn once more with -sin in the place of sin. For shared "
+        "keys repeat_interleave(H // G) makes a key for every query head.",
     ],
-    after="At the start second is 0 and fixed picks the newest stream, so the layer begins as "
-    "standard attention and a lead of this plan can only be learned. A weight is not a share: "
-    "streams grow with depth, so the same weight says more of a later one. In the package: "
-    "minimal/model/depth.py: Mixture.shares and minimal/model/depth.py: Mixture.rows.",
+    after="One row a token and layer is all that is kept: half of the cache, and a matrix less. "
+    "Turning is linear, so one turn of the sum does what a turn of each row of the past would. "
+    "README's question: the only key is turned back by the place by which it was turned, so y is "
+    "the normed W_k h, wherever the text begins. In the package: minimal/model/values.py: "
+    "TurnedKey and minimal/model/attention.py: TurnedBack.",
     level="medium",
-    minutes=14,
+    minutes=20,
 )
-def mixed_values(
-    streams, first, second, fixed, w, *, softmax=False, asker=-1, late=True, base=True
-):
-    """Values from a mixture of all streams so far, with weights that every token makes.
+def turned_step(h, w_q, w_k, kept, cos, sin):
+    """One decode step of attention whose keys are its values: (y (B,H,D), kept (B,S+1,G,D)).
 
-    a[t] = second gelu(first norm(x_t)) + fixed, x the newest stream; v[t] = w norm(sum over n of
-    a[t, n] streams[n, t]). norm divides by the root of the mean square, without an epsilon; gelu is
-    the exact one. streams (N,T,C), oldest first; first (N,C), second (N,N), fixed (N,), w (E,C).
-    Returns (a (T,N), v (T,E)).
+    h (B,M): the new token, normed. w_q (H D,M), w_k (G D,M). kept (B,S,G,D): the keys of the places
+    before it, turned and normed. cos, sin (D/2,): of the new place, which turns (x1, x2), the two
+    halves of a row, into (x1 cos + x2 sin, x2 cos - x1 sin). q and k of the new token are W h, by
+    head, turned, and normed over D (by the root of the mean square). Scores are over the root of D;
+    the new token sees itself. y is what is read of the keys, turned back by the new place.
     """
-    N, T, C = streams.shape
-    a, v = np.zeros((T, N)), np.zeros((T, len(w)))
-    for t in range(T):
-        hidden = np.array([gelu(z) for z in first @ rms_normed(streams[asker, t])])
-        a[t] = second @ hidden + (fixed if base else 0)
-        a[t] = by_index.softmax(a[t]) if softmax else a[t]
-        rows = [streams[n, t] if late else rms_normed(streams[n, t]) for n in range(N)]
-        mixed = sum(a[t, n] * rows[n] for n in range(N))
-        v[t] = w @ (rms_normed(mixed) if late else mixed)
-    return a, v
+    return stepped_key(h, w_q, w_k, kept, cos, sin)
+
+
+# ----------------------------------------------------------------------------- the own value taken
+
+
+def heard(T, S, H, G):
+    def make(r):
+        y, v, a = normals(r, (2, T, H, 5), (2, S, G, 5), (H,))
+        return y, v, a
+
+    return make
+
+
+def own_values(y, v, first=False, turns=False):
+    """The value of every new token, a copy for each head that reads it: (B,T,H,D)."""
+    (T, H), G = y.shape[1:3], v.shape[2]
+    new = v[:, :T] if first else v[:, v.shape[1] - T :]
+    return new[:, :, np.arange(H) % G if turns else np.arange(H) // (H // G)]
+
+
+def taken(y, v, a, bend=np.tanh, over=(-1,), length=2, own=own_values, sign=-1, **which):
+    """shares_taken with one of its steps mistaken."""
+    v = own(y, v, **which)
+    product = (y * v).sum(over, keepdims=True)
+    size = (v**2).sum(over, keepdims=True)
+    return y + sign * bend(a)[:, None] * product / size ** (length / 2) * v
+
+
+@unit.exercise(
+    Part("all places, a value a head", 4, [heard(4, 4, 3, 3), heard(3, 3, 2, 2)]),
+    Part("the last places, shared values", 8, [heard(2, 5, 4, 2), heard(3, 4, 6, 2)]),
+    slip(
+        8,
+        "the new places are the LAST of those that are visible; you took the values of the first",
+        taken,
+        first=True,
+    ),
+    slip(
+        8,
+        "query head h reads value head h // (H / G): neighbours share one; yours take turns",
+        taken,
+        turns=True,
+    ),
+    slip(12, "the share is tanh of a, not a itself", taken, bend=lambda a: a),
+    slip(12, "the share is tanh of a, not a sigmoid", taken, bend=lambda a: 1 / (1 + np.exp(-a))),
+    slip(12, "a is forgotten: each head takes out a share of its own", taken, bend=np.ones_like),
+    slip(12, "v is not of length 1: divide by v . v", taken, length=0),
+    slip(12, "v comes in twice: divide by its length twice", taken, length=1),
+    slip(12, "the share is taken out; you added it", taken, sign=1),
+    slip(
+        12,
+        "every head has a product of its own: yours runs over the heads, too",
+        taken,
+        over=(-2, -1),
+    ),
+    slip(
+        12,
+        "that is what is taken out; what is left is wanted",
+        lambda y, v, a: y - shares_taken(y, v, a),
+    ),
+    slip(
+        12,
+        "you took out a share of the whole value, whatever was heard: only what lies along it goes",
+        lambda y, v, a: y - np.tanh(a)[:, None] * own_values(y, v),
+    ),
+    hints=[
+        "Which value is the own one? Of S visible places the last T are the new ones. Give every "
+        "query head a copy of the value that it reads: (B,T,H,D).",
+        "u = own / its length; y - tanh(a)[:, None] * (y * u).sum(-1, keepdim=True) * u.",
+    ],
+    after="At a = 0 the layer is standard attention, so the share is learned or it is nothing; "
+    "at 1 it would be XSA as its paper has it, which tanh only comes near. The own value is "
+    "asked for by place and not by row, minimal/model/tape.py: Tape.rows_of, so that it is "
+    "there for rows of tables, too; minimal/model/attention.py: Exclusive is the plan. Public "
+    "reports disagree on whether a learned share is better than the whole.",
+    level="easy",
+    minutes=7,
+)
+def shares_taken(y, v, a):
+    """(B,T,H,D): what was heard, less a share of what lies along the own value.
+
+    y (B,T,H,D): what the last T of S places have heard. v (B,S,G,D): the values of all S places. a
+    (H,): head h takes out tanh(a[h]) of the part of y that lies along v, the value of the same
+    place that head h reads.
+    """
+    return taken(y, v, a)
 
 
 # ------------------------------------------------------------------------------ guess, then refute

@@ -1,9 +1,10 @@
-"""hw10 · What may a row be named by?
+"""hw10 · What may a value be?
 
 Fill in the functions, in any order, and run `pytest homework/hw10_frontier` as often as you
 like.
-Letters: B texts, T new positions, S visible positions, H heads, D key width, E value width, R
-width of what turns with positions, C width of a latent, M model width, N names or streams.
+Letters: B texts, T new positions, S visible positions, H heads, G heads of keys and values, D
+key width, E value width, R width of what turns with positions, C width of a latent, M model
+width. Query head h reads key head h // (H / G).
 A slot is the row of a table that a name is given by a hash. p is the prime 2**31 - 1.
 Functions answer in the dtype of their inputs, and leave their inputs as they
 were.
@@ -22,18 +23,6 @@ def document_slots(ids, starts, factors, total, rows):
     raise NotImplementedError
 
 
-def expected_sharing(last, count, rows, each, heads):
-    """(hashed, owned): the expected share of PLACES whose row another name uses, too, under
-    every one of `heads` hashes.
-
-    There are N different names; last (N,) is the last id of each, count (N,) how often it stands in
-    the text. A hash gives each name one of R rows with equal chances, independently of others.
-    hashed: all names choose among `rows` rows. owned: each id has `each` rows of its own, among
-    which the names that end with it choose.
-    """
-    raise NotImplementedError
-
-
 def latent_step(q, q_turned, latent, turned, up_k, up_v, out):
     """One decode step of latent attention, absorbed: no key and no value of the past is made.
 
@@ -46,13 +35,24 @@ def latent_step(q, q_turned, latent, turned, up_k, up_v, out):
     raise NotImplementedError
 
 
-def mixed_values(streams, first, second, fixed, w):
-    """Values from a mixture of all streams so far, with weights that every token makes.
+def turned_step(h, w_q, w_k, kept, cos, sin):
+    """One decode step of attention whose keys are its values: (y (B,H,D), kept (B,S+1,G,D)).
 
-    a[t] = second gelu(first norm(x_t)) + fixed, x the newest stream; v[t] = w norm(sum over n of
-    a[t, n] streams[n, t]). norm divides by the root of the mean square, without an epsilon; gelu is
-    the exact one. streams (N,T,C), oldest first; first (N,C), second (N,N), fixed (N,), w (E,C).
-    Returns (a (T,N), v (T,E)).
+    h (B,M): the new token, normed. w_q (H D,M), w_k (G D,M). kept (B,S,G,D): the keys of the places
+    before it, turned and normed. cos, sin (D/2,): of the new place, which turns (x1, x2), the two
+    halves of a row, into (x1 cos + x2 sin, x2 cos - x1 sin). q and k of the new token are W h, by
+    head, turned, and normed over D (by the root of the mean square). Scores are over the root of D;
+    the new token sees itself. y is what is read of the keys, turned back by the new place.
+    """
+    raise NotImplementedError
+
+
+def shares_taken(y, v, a):
+    """(B,T,H,D): what was heard, less a share of what lies along the own value.
+
+    y (B,T,H,D): what the last T of S places have heard. v (B,S,G,D): the values of all S places. a
+    (H,): head h takes out tanh(a[h]) of the part of y that lies along v, the value of the same
+    place that head h reads.
     """
     raise NotImplementedError
 

@@ -1,4 +1,5 @@
-"""Notebook 13: which row do two ids choose, and where may a matrix go?"""
+"""Notebook 13: how deep may a value read, what if it is the key, what is taken out of it? And what
+goes deeper: which row two ids choose, and where a matrix may go."""
 
 import numpy as np
 
@@ -7,6 +8,389 @@ from homework.marking import Part, Unit, Wrong, need, normals, refuse, slip
 unit = Unit("nb13_what_came_next", "What came next?", "The exercises of notebook 13.")
 
 PRIME = 2**31 - 1
+
+
+# ---- V from an earlier stream --------------------------------------------------------------------
+
+
+def normed(x):
+    return x / np.sqrt((x**2).mean(-1, keepdims=True))
+
+
+def layer_normed(x):
+    """As PyTorch has it."""
+    x = x - x.mean(-1, keepdims=True)
+    return x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-5)
+
+
+def dial(n, j):
+    """Five streams (N, B, T, C), which grow and lean to one side; a layer, a dial, W_V (E, C)."""
+
+    def make(r):
+        streams, w = normals(r, (5, 2, 3, 4), (6, 4))
+        return (streams + 0.5) * np.arange(1, 6)[:, None, None, None], n, j, w
+
+    return make
+
+
+@unit.exercise(
+    Part("below, level, above", 3, [dial(3, 1), dial(2, 2), dial(1, 3), dial(4, 0), dial(3, 2)]),
+    slip(
+        3,
+        "a layer below j reads its own stream, for the one that enters layer j is not there yet: "
+        "min(j, n)",
+        lambda x, n, j, w: upstream(x, j, j, w),
+    ),
+    slip(
+        3,
+        "that is the layer's own stream, whatever j says",
+        lambda x, n, j, w: upstream(x, n, n, w),
+    ),
+    slip(3, "that is x0, whatever j says", lambda x, n, j, w: upstream(x, n, 0, w)),
+    slip(
+        3,
+        "the earlier of the two streams is wanted, min(j, n); yours is the later one",
+        lambda x, n, j, w: upstream(x, max(n, j), max(n, j), w),
+    ),
+    slip(
+        3,
+        "the norm before W_V is missing",
+        lambda x, n, j, w: x[min(j, n)] @ w.T,
+    ),
+    slip(
+        3,
+        "the norm comes before W_V; yours comes after it",
+        lambda x, n, j, w: normed(x[min(j, n)] @ w.T),
+    ),
+    slip(
+        3,
+        "streams[i] is what ENTERS layer i: yours is what leaves it",
+        lambda x, n, j, w: upstream(x, n, j + 1, w),
+    ),
+    slip(
+        3,
+        "streams[0] enters layer 0: yours counts from 1",
+        lambda x, n, j, w: normed(x[min(j, n) - 1]) @ w.T,
+    ),
+    slip(
+        3,
+        "norm divides by the root of the MEAN square, not of the sum",
+        lambda x, n, j, w: upstream(x, n, j, w) / 2,
+    ),
+    slip(
+        3,
+        "one stream is wanted; you added all of them up to it",
+        lambda x, n, j, w: normed(x[: min(j, n) + 1].sum(0)) @ w.T,
+    ),
+    slip(
+        3,
+        "one stream is wanted; you took the mean of all up to it",
+        lambda x, n, j, w: x[: min(j, n) + 1].mean(0) @ w.T,
+    ),
+    slip(
+        3,
+        "norm here has no mean to take away: the root of the mean square alone",
+        lambda x, n, j, w: upstream(x - x.mean(-1, keepdims=True), n, j, w),
+    ),
+    slip(
+        3,
+        "norm here has no mean to take away: the root of the mean square alone",
+        lambda x, n, j, w: layer_normed(x[min(j, n)]) @ w.T,
+    ),
+    slip(
+        3,
+        "that is the normed stream; W_V makes values of it",
+        lambda x, n, j, w: normed(x[min(j, n)]),
+    ),
+    slip(
+        3,
+        "the norm runs over the C numbers of a token: yours runs over all tokens",
+        lambda x, n, j, w: x[min(j, n)] / np.sqrt((x[min(j, n)] ** 2).mean()) @ w.T,
+    ),
+    hints=[
+        "Which entry of streams is it? Try n = 3 and j = 1, then n = 1 and j = 3.",
+        "norm(streams[min(j, n)]) @ w.T; norm is in minimal.model.layers and imported here.",
+    ],
+    level="easy",
+    minutes=5,
+)
+def upstream(streams, n, j, w):
+    """(B, T, E): the values of layer n, made of the stream that enters layer j; of the layer's own
+    stream where that comes first.
+
+    streams (N, B, T, C): streams[i] is what enters layer i, before its norm. w (E, C): W_V of
+    layer n. As in every layer, W_V reads the normed stream: x over the root of its mean square.
+    """
+    return normed(streams[min(j, n)]) @ w.T
+
+
+# ---- the key as the value ------------------------------------------------------------------------
+
+
+def rotated(x, cos, sin):
+    """(T, H, D) turned as keys are, two halves by an angle a place."""
+    first, second = np.split(x, 2, -1)
+    c, s = cos[:, None], sin[:, None]
+    return np.concatenate([first * c + second * s, second * c - first * s], -1)
+
+
+def side_by_side(x, cos, sin):
+    """The same with neighbours for pairs."""
+    halves = np.concatenate([x[..., ::2], x[..., 1::2]], -1)
+    first, second = np.split(rotated(halves, cos, sin), 2, -1)
+    return np.stack([first, second], -1).reshape(x.shape)
+
+
+def reads(r):
+    """Weights (H, T, S), turned keys (S, H, D), cos and sin (T, D/2) of the last T places."""
+    H, T, S, D = 2, 3, 5, 8
+    scores, k = normals(r, (H, T, S), (S, H, D))
+    angles = np.arange(S - T, S)[:, None] * np.array([1.0, 0.6, 0.3, 0.1])
+    return softmaxed(scores), k, np.cos(angles), np.sin(angles)
+
+
+def heard(a, k):
+    return np.einsum("hts,shd->thd", a, k)
+
+
+def swapped_halves(y):
+    return np.concatenate(np.split(y, 2, -1)[::-1], -1)
+
+
+@unit.exercise(
+    Part("the last places", 4, reads),
+    slip(
+        4, "you did not turn back: that is the mean of turned keys", lambda a, k, c, s: heard(a, k)
+    ),
+    slip(
+        4,
+        "you turned on, the same way as the keys: back is by the other sign of sin",
+        lambda a, k, c, s: read_turned(a, k, c, -s),
+    ),
+    slip(
+        4,
+        "the pairs are the two HALVES of a row, x1 and x2; yours are neighbours",
+        lambda a, k, c, s: side_by_side(heard(a, k), c, -s),
+    ),
+    slip(
+        4,
+        "in one half the sign of sin is still that of turning on",
+        lambda a, k, c, s: half_turned(heard(a, k), c, s, -1, -1),
+    ),
+    slip(
+        4,
+        "in one half the sign of sin is still that of turning on",
+        lambda a, k, c, s: half_turned(heard(a, k), c, s, 1, 1),
+    ),
+    slip(
+        4,
+        "cos and sin have changed places",
+        lambda a, k, c, s: read_turned(a, k, s, c),
+    ),
+    slip(
+        4,
+        "the halves of your rows have changed places",
+        lambda a, k, c, s: swapped_halves(read_turned(a, k, c, s)),
+    ),
+    slip(
+        4,
+        "a holds weights already: no softmax is asked for",
+        lambda a, k, c, s: read_turned(softmaxed(a), k, c, s),
+    ),
+    slip(
+        4,
+        "every head has weights of its own: you averaged them",
+        lambda a, k, c, s: read_turned(a.mean(0, keepdims=True) + 0 * a, k, c, s),
+    ),
+    slip(
+        4,
+        "head h of a reads head h of k: yours are exchanged",
+        lambda a, k, c, s: read_turned(a[::-1], k, c, s),
+    ),
+    slip(
+        4,
+        "no norm is asked for",
+        lambda a, k, c, s: normed(read_turned(a, k, c, s)),
+    ),
+    slip(
+        4,
+        "every query turns back by its own place: you took the first one's for all",
+        lambda a, k, c, s: read_turned(a, k, c[:1] + 0 * c, s[:1] + 0 * s),
+    ),
+    slip(
+        4,
+        "every query turns back by its own place: you took the last one's for all",
+        lambda a, k, c, s: read_turned(a, k, c[-1:] + 0 * c, s[-1:] + 0 * s),
+    ),
+    hints=[
+        "First the weighted mean of keys, for every query and head. Then turn each row of it, as "
+        "notebook 01 turned a key, by the query's angle and with the other sign of sin.",
+        "y = torch.einsum('hts,shd->thd', a, k); y1, y2 = y.chunk(2, -1); cos[:, None] stands for "
+        "all heads. The first half is y1 cos - y2 sin.",
+    ],
+    level="medium",
+    minutes=8,
+)
+def read_turned(a, k, cos, sin):
+    """(T, H, D): what is read where keys are the values, turned back by the place of the query.
+
+    a (H, T, S): weights. k (S, H, D): keys, each turned by its place. cos, sin (T, D/2): of the
+    queries' places. A place turns a row of two halves (x1, x2) into (x1 cos + x2 sin, x2 cos - x1
+    sin); back is the same by minus the angle.
+    """
+    return rotated(heard(a, k), cos, -sin)
+
+
+def half_turned(y, cos, sin, first, second):
+    y1, y2 = np.split(y, 2, -1)
+    c, s = cos[:, None], sin[:, None]
+    return np.concatenate([y1 * c + first * y2 * s, y2 * c + second * y1 * s], -1)
+
+
+# ---- what is taken out ---------------------------------------------------------------------------
+
+
+def along(y, v, over):
+    """The sum of y v over some axes, over that of v v, times v."""
+    return (y * v).sum(over, keepdims=True) / (v * v).sum(over, keepdims=True) * v
+
+
+def length(x):
+    return np.sqrt((x**2).sum(-1, keepdims=True))
+
+
+def along_direction(y, v, over):
+    """The same, of the direction of v in each head: right only over the last axis."""
+    u = v / length(v)
+    return (y * u).sum(over, keepdims=True) * u
+
+
+def dot(y, v):
+    return (y * v).sum(-1, keepdims=True)
+
+
+@unit.exercise(
+    Part("every token and head", 3, lambda r: normals(r, (4, 3, 6), (4, 3, 6))),
+    slip(
+        3,
+        "v is not of length 1: divide by v . v, or take the direction of v first",
+        lambda y, v: y - dot(y, v) * v,
+    ),
+    slip(
+        3,
+        "v comes in twice, in the product and behind it: divide by its length twice",
+        lambda y, v: y - dot(y, v) * v / length(v),
+    ),
+    slip(3, "you added what lies along v: it is taken out", lambda y, v: y + along(y, v, -1)),
+    slip(3, "that is what is taken out; what is LEFT is wanted", lambda y, v: along(y, v, -1)),
+    slip(
+        3,
+        "you took out the whole value: only y's share along it goes",
+        lambda y, v: y - v,
+    ),
+    slip(
+        3,
+        "every head has a value of its own: your product runs over the heads, too",
+        lambda y, v: y - along(y, v, (1, 2)),
+    ),
+    slip(
+        3,
+        "you took out the whole value: only y's share along it goes",
+        lambda y, v: y - v / length(v),
+    ),
+    slip(
+        3,
+        "every head has a value of its own: your product runs over the heads, too",
+        lambda y, v: y - along_direction(y, v, (1, 2)),
+    ),
+    slip(
+        3,
+        "every head has a value of its own: divide by the length of that one",
+        lambda y, v: y - dot(y, v) / (v * v).sum((1, 2), keepdims=True) * v,
+    ),
+    slip(
+        3,
+        "y and v have changed places: y is what is kept, less its share along v",
+        lambda y, v: v - along(v, y, -1),
+    ),
+    slip(
+        3,
+        "divide by v . v, not by y . y",
+        lambda y, v: y - dot(y, v) / dot(y, y) * v,
+    ),
+    slip(
+        3,
+        "a product of two vectors is the SUM over their numbers; yours is the mean",
+        lambda y, v: y - along(y, v, -1) / y.shape[-1],
+    ),
+    slip(
+        3,
+        "the sum over the D numbers of a head is missing",
+        lambda y, v: y - y * v * v / dot(v, v),
+    ),
+    slip(
+        3,
+        "your product runs over the tokens; it runs over the D numbers of a head",
+        lambda y, v: y - along(y, v, 0),
+    ),
+    slip(
+        3,
+        "your product runs over the tokens; it runs over the D numbers of a head",
+        lambda y, v: y - along_direction(y, v, 0),
+    ),
+    slip(
+        3,
+        "your product runs over the heads; it runs over the D numbers of a head",
+        lambda y, v: y - along(y, v, 1),
+    ),
+    slip(
+        3,
+        "your product runs over the heads; it runs over the D numbers of a head",
+        lambda y, v: y - along_direction(y, v, 1),
+    ),
+    slip(
+        3,
+        "that is the cosine of y and v times v: the share has y's length in it",
+        lambda y, v: y - dot(y, v) / length(y) / length(v) * v,
+    ),
+    slip(
+        3,
+        "what is left keeps the length that it has: no norm behind it",
+        lambda y, v: normed(exclusive(y, v)),
+    ),
+    slip(
+        3,
+        "what is left keeps the length that it has: no norm behind it",
+        lambda y, v: exclusive(y, v) / length(exclusive(y, v)),
+    ),
+    slip(
+        3,
+        "a share against v goes as well: no abs, no relu",
+        lambda y, v: y - np.abs(dot(y, v)) / dot(v, v) * v,
+    ),
+    slip(
+        3,
+        "a share against v goes as well: no abs, no relu",
+        lambda y, v: y - np.maximum(dot(y, v), 0) / dot(v, v) * v,
+    ),
+    hints=[
+        "The direction of v is u = v over its length. How far does y reach along u? A product, one "
+        "number a token and head.",
+        "u = F.normalize(v, dim=-1); then y - (y * u).sum(-1, keepdim=True) * u.",
+    ],
+    level="easy",
+    minutes=5,
+)
+def exclusive(y, v):
+    """(T, H, D): what each token has heard, less what lies along its own value, head by head.
+
+    y (T, H, D): what attention has said to each token. v (T, H, D): the value of that token itself.
+    What is left has no part along v: its product with v is 0 for every token and head.
+    """
+    return y - along(y, v, -1)
+
+
+# ---- the row that two ids choose -----------------------------------------------------------------
 
 
 def texts(r):
@@ -136,6 +520,9 @@ def bigram_slots(ids, a, b, c, rows, *, step=1, around=False, swap=False, one=1)
     return slots
 
 
+# ---- one latent for keys and values --------------------------------------------------------------
+
+
 def no_keys(made, q, latent, up):
     """What is made of the latent and W_UK, and of no query, is a key."""
     if any(x.of == {"latent", "up"} for x in made):
@@ -242,7 +629,7 @@ def absorbed_scores(q, latent, up, *, shared=False, summed=False):
     return np.repeat(scores.sum(0, keepdims=True), H, 0) if summed else scores
 
 
-# ---- four caches ---------------------------------------------------------------------------------
+# ---- five caches ---------------------------------------------------------------------------------
 
 
 def shapes(r):
@@ -253,8 +640,8 @@ def shapes(r):
 
 
 def but(shape, which, change):
-    """The four caches, one of them mistaken."""
-    found = list(four_caches(*shape))
+    """The five caches, one of them mistaken."""
+    found = list(five_caches(*shape))
     found[which] = change(found[which])
     return tuple(found)
 
@@ -331,15 +718,30 @@ def but(shape, which, change):
         "a number of a table takes two bytes, too",
         lambda *x: but(x, 3, lambda y: y - x[1] * x[5] * x[2] * x[3]),
     ),
+    slip(
+        4,
+        "the turned key is kept once: the value is the same row, read again",
+        lambda *x: but(x, 4, lambda y: 2 * y),
+    ),
+    slip(
+        4,
+        "every layer keeps turned keys of its own",
+        lambda *x: but(x, 4, lambda y: y // x[1]),
+    ),
+    slip(
+        4,
+        "turned keys are kept for all heads: no group shares one",
+        lambda *x: but(x, 4, lambda y: y // 2),
+    ),
     hints=[
         "Two bytes a number, four an id. What is kept for each token, and what is kept once?",
         "gqa: 2 * 2 * tokens * layers * heads / 2 * head. svformer has `layers` streams of keys "
-        "and one of values. The bank's tables do not grow with the text.",
+        "and one of values. The bank's tables do not grow with the text. turned: `layers` streams.",
     ],
     level="medium",
     minutes=12,
 )
-def four_caches(
+def five_caches(
     tokens,
     layers,
     heads,
@@ -353,14 +755,14 @@ def four_caches(
     tables_each=True,
     grouped=True,
 ):
-    """(gqa, mla, svformer, bank): the bytes that a text of so many tokens keeps, tables included.
+    """(gqa, mla, svformer, bank, turned): the bytes that so many tokens keep, tables included.
 
     Two bytes a number, four an id. gqa has keys and values of heads / 2 heads. mla keeps `latent`
     numbers a token and layer. svformer has keys of all heads and layers, and values of the first
     layer. bank has keys of all heads and layers, the ids, and in every layer a table of `vocab`
-    rows for each head.
+    rows for each head. turned has keys of all heads and layers, which are its values, too.
     """
-    gqa = mla = svformer = bank = 0
+    gqa = mla = svformer = bank = turned = 0
     for layer in range(layers):
         first = layer == 0
         gqa += 2 * 2 * tokens * (heads // 2 if grouped else heads) * head
@@ -368,10 +770,11 @@ def four_caches(
         keys = 2 * tokens * heads * head
         svformer += keys if first or not share_keys else 0
         svformer += 2 * tokens * heads * head if first else 0
+        turned += keys
         bank += keys
         bank += 4 * tokens if first or ids_each else 0
         bank += 2 * vocab * heads * head if first or tables_each else 0
-    return gqa, mla, svformer, bank
+    return gqa, mla, svformer, bank, turned
 
 
 # ---- a gate as dynamic values --------------------------------------------------------------------

@@ -123,3 +123,44 @@ def test_a_dynamic_mixture_can_be_resformer_s_stream_mix_and_standard_attention(
     with torch.no_grad():
         source.fixed.value.copy_(torch.tensor([0.5, 0.0, 0.0, 0.5]))
     assert torch.equal(source.shares(tape)[0, 0], torch.tensor([0.5, 0.0, 0.0, 0.5]))
+
+
+# ---- the key as the value (DeepSeek-V4), the own value taken out (XSA), SkipV1Former -------------
+
+
+def read_back(x, w_q, w_k, first, back=True):
+    """What is read of keys that are the values, of a text that begins at a place."""
+    cos, sin = (y.to(x.dtype) for y in rope_tables(torch.arange(first, first + len(x)), 4, 100.0))
+    q, k = (rotate((x @ w.T)[:, None], cos, sin)[:, 0] for w in (w_q, w_k))
+    y = attention(q, k) @ k
+    return rotate(y[:, None], cos, -sin)[:, 0] if back else y
+
+
+def test_turned_back_what_is_read_of_keys_knows_distances_and_no_places():
+    x, w_q, w_k = draw(7, 5, seed=0), draw(4, 5, seed=1), draw(4, 5, seed=2)
+    here, there = (read_back(x, w_q, w_k, first) for first in (0, 9))
+    assert torch.allclose(here, there, atol=1e-4)
+    not_back = [read_back(x, w_q, w_k, first, back=False) for first in (0, 9)]
+    assert not torch.allclose(*not_back, atol=0.1)
+    # a value that is not turned would say the same at every distance
+    assert not torch.allclose(here, attention(x @ w_q.T, x @ w_k.T) @ (x @ w_k.T), atol=0.1)
+
+
+def test_whatever_a_token_says_to_itself_is_taken_out():
+    y, v = draw(7, 4, seed=0), draw(7, 4, seed=1)
+    u = v / v.norm(dim=-1, keepdim=True)
+    left = lambda heard: heard - (heard * u).sum(-1, keepdim=True) * u
+    assert torch.allclose(left(y + 3 * v), left(y))
+    assert torch.allclose((left(y) * v).sum(-1), torch.zeros(7, dtype=y.dtype), atol=1e-9)
+    assert not torch.allclose(left(y), y - v, atol=0.1), "not the own value: what lies along it"
+
+
+@pytest.mark.parametrize("layers", [6, 12, 24])
+def test_half_of_the_first_layers_values_saves_nearly_a_quarter_of_the_cache(layers):
+    kept = {
+        plan: count(skeleton(plan, "d12", layers=layers))["cache_bytes_per_token"]
+        for plan in ("standard", "skipv1")
+    }
+    saved = 1 - kept["skipv1"] / kept["standard"]
+    assert saved == pytest.approx(0.25 * (layers - 1) / layers)
+    assert saved > 0.2

@@ -94,6 +94,27 @@ def test_the_wiring_is_read_off_the_plan(plan):
     assert all(systems.COMES_FROM[kind] in words for kind in WIRED[plan])
 
 
+@pytest.mark.parametrize(
+    "plan, kind, mark, said",
+    [
+        ("upstream-2", "stream", None, "the stream that enters an earlier layer"),
+        ("keys-turned", "key", "R⁻¹", "turned back by the place of the query"),
+        ("xsa", "own", "−", "loses its share along the query's own value"),
+    ],
+)
+def test_the_moves_of_the_frontier_are_read_off_the_plan(plan, kind, mark, said):
+    canvas, found = systems.panel(plan)
+    assert [leaf for leaf, _ in found["leaves"]] == [kind]
+    assert said in systems.panel_in_words(plan, found)
+    assert (
+        mark is None
+        or f">{mark}<" in canvas.drawing("A layer of attention as boxes and arrows.").svg
+    )
+    other = systems.panel_in_words("standard", systems.wiring("standard"))
+    assert said not in other
+    assert systems.wiring("upstream-11")["leaves"] == [("own", "")], "the last layer reads its own"
+
+
 def test_a_source_without_a_drawing_says_where_to_add_one():
     with pytest.raises(ValueError, match="Slots has no drawing: add it to leaves"):
         systems.wiring("move")

@@ -15,9 +15,9 @@ pytestmark = pytest.mark.parity
 T = 11
 
 
-def started(plan, **changes):
-    """Layer 0's attention of a plan in style llama, a tape that knows its positions, an input."""
-    model = awake(plan, style="llama", **changes).train()
+def started(plan, style="llama", **changes):
+    """A model of a plan in a style, a tape that knows its positions, an input."""
+    model = awake(plan, style=style, **changes).train()
     draw = torch.Generator().manual_seed(6)
     with torch.no_grad():
         for p in model.parameters():
@@ -207,3 +207,90 @@ def test_per_layer_embeddings_are_gemma_3ns():
             atol=2e-4,
             rtol=1e-3,
         )
+
+
+def interleaved(head):
+    """The features of a head in halves, in the order of one whose pairs lie side by side."""
+    return torch.arange(head).view(-1, 2).T.flatten()
+
+
+def test_the_turned_key_is_deepseek_v4s():
+    """One head of keys, read as values, too, and turned back. Ours has no low rank on the way in or
+    out and no sink, so theirs are identities and minus infinity."""
+    from transformers.models.deepseek_v4 import modeling_deepseek_v4 as public
+
+    model, tape, x = started("keys-turned", "nanochat", groups=1)
+    config, part = model.config, model.blocks[0].attention
+    heads, head = config.heads, config.head
+    theirs = public.DeepseekV4Attention(
+        public.DeepseekV4Config(
+            hidden_size=config.width, num_attention_heads=heads, head_dim=head,
+            q_lora_rank=config.width, o_lora_rank=heads * head, o_groups=1, num_hidden_layers=1,
+            layer_types=["sliding_attention"], attn_implementation="eager", vocab_size=97,
+            rms_norm_eps=torch.finfo(torch.float32).eps,
+        ),
+        0,
+    )  # fmt: skip
+    theirs.q_a_proj = theirs.q_a_norm = theirs.o_a_proj = nn.Identity()
+    theirs.scaling = config.style.attention_scale(head)
+    with torch.no_grad():
+        theirs.sinks.fill_(float("-inf"))
+        theirs.kv_norm.weight.fill_(1)
+    halves = interleaved(head)
+    of_all = (torch.arange(heads)[:, None] * head + halves).flatten()
+    weights = [
+        (part.query.project.weight, theirs.q_b_proj.weight, lambda w: w[of_all]),
+        (part.key.project.weight, theirs.kv_proj.weight, lambda w: w[halves]),
+        (part.out.weight, theirs.o_b_proj.weight, lambda w: w[:, of_all]),
+    ]
+    with torch.no_grad():
+        theirs.q_b_proj.weight[of_all] = part.query.project.weight
+        theirs.kv_proj.weight[halves] = part.key.project.weight
+        theirs.o_b_proj.weight[:, of_all] = part.out.weight
+    # their rotation turns by +angle; ours by -angle
+    cos, sin = (y[None, :, 0] for y in rope_tables(torch.arange(T), head, 10_000.0))
+    mask = causal()
+    compare(
+        lambda h: part(h, 0, tape),
+        lambda h: theirs(h, {"main": (cos, -sin)}, torch.arange(T)[None], mask)[0],
+        weights,
+        x,
+    )
+
+
+@pytest.mark.parametrize("groups", [2, 1])
+def test_the_plain_key_is_gemma_4s(groups):
+    """A global layer: the value is the key before its turn, by a norm without weights."""
+    from transformers.models.gemma4 import modeling_gemma4 as public
+
+    model, tape, x = started("keys-plain", "nanochat", groups=groups)
+    config, part = model.config, model.blocks[0].attention
+    heads, head = config.heads, config.head
+    theirs = public.Gemma4TextAttention(
+        public.Gemma4TextConfig(
+            hidden_size=config.width, num_attention_heads=heads, num_key_value_heads=groups,
+            num_global_key_value_heads=groups, head_dim=head, global_head_dim=head,
+            attention_k_eq_v=True, num_hidden_layers=1, layer_types=["full_attention"],
+            num_kv_shared_layers=0, attn_implementation="eager", vocab_size=97,
+            rms_norm_eps=torch.finfo(torch.float32).eps,
+        ),
+        0,
+    )  # fmt: skip
+    assert theirs.v_proj is None
+    theirs.scaling = config.style.attention_scale(head)
+    same = lambda w: w
+    weights = [
+        (part.query.project.weight, theirs.q_proj.weight, same),
+        (part.key.project.weight, theirs.k_proj.weight, same),
+        (part.out.weight, theirs.o_proj.weight, same),
+    ]
+    put(weights)
+    cos, sin = rope_tables(torch.arange(T), head, 10_000.0)
+    cos, sin = (torch.cat([x, x], -1)[None, :, 0] for x in (cos, -sin))
+    mask = causal()
+    compare(
+        lambda h: part(h, 0, tape),
+        lambda h: theirs(h, (cos, sin), mask, {})[0],
+        weights,
+        x,
+    )

@@ -20,15 +20,6 @@ def document_slots(ids, starts, factors, total, rows):
     return windows_to_slots(x * (owner == number[..., None]), factors, total, rows)
 
 
-def expected_sharing(last, count, rows, each, heads):
-    _, which, names = last.unique(return_inverse=True, return_counts=True)
-    rivals = torch.stack([torch.full_like(last, len(last) - 1), names[which] - 1]).double()
-    tables = torch.tensor([[rows], [each]]).double()
-    shares = (1 - (1 - 1 / tables) ** rivals) ** heads  # (2,N)
-    hashed, owned = (shares * count).sum(1) / count.sum()
-    return hashed.item(), owned.item()
-
-
 def latent_step(q, q_turned, latent, turned, up_k, up_v, out):
     queries = torch.cat([torch.einsum("hd,hdc->hc", q, up_k), q_turned], 1)  # (H,C+R)
     keys = torch.cat([latent, turned], 1)  # (S,C+R): one for all heads
@@ -39,13 +30,32 @@ def latent_step(q, q_turned, latent, turned, up_k, up_v, out):
     return weights, mixed, torch.einsum("mhc,hc->m", way_out, mixed)
 
 
-def mixed_values(streams, first, second, fixed, w):
-    size = lambda x: torch.einsum("...c,...c->...", x, x).div(x.shape[-1]).sqrt()[..., None]
-    newest = streams[-1] / size(streams[-1])
-    hidden = torch.nn.functional.gelu(torch.einsum("nc,tc->tn", first, newest))
-    a = torch.einsum("mn,tn->tm", second, hidden) + fixed
-    mixed = torch.einsum("tn,ntc->tc", a, streams)
-    return a, torch.einsum("ec,tc->te", w, mixed / size(mixed))
+def place(cos, sin):
+    """The matrix (D,D) that turns a row by one place."""
+    return torch.cat(
+        [torch.cat([cos.diag(), sin.diag()], 1), torch.cat([-sin.diag(), cos.diag()], 1)]
+    )
+
+
+def turned_step(h, w_q, w_k, kept, cos, sin):
+    B, S, G, D = kept.shape
+    turn = place(cos, sin)
+    size = lambda x: torch.einsum("...d,...d->...", x, x).div(D).sqrt()[..., None]
+    q = torch.einsum("bm,ghdm,ed->bghe", h, w_q.reshape(G, -1, D, h.shape[1]), turn)
+    k = torch.einsum("bm,gdm,ed->bge", h, w_k.reshape(G, D, -1), turn)
+    kept = torch.cat([kept, (k / size(k))[:, None]], 1)
+    scores = torch.einsum("bghd,bsgd->bghs", q / size(q), kept) / D**0.5
+    y = torch.einsum("bghs,bsgd,de->bghe", scores.softmax(-1), kept, turn)  # back: the transpose
+    return y.reshape(B, -1, D), kept
+
+
+def shares_taken(y, v, a):
+    own = v[:, -y.shape[1] :]  # (B,T,G,D)
+    grouped = y.unflatten(2, (v.shape[2], -1))  # (B,T,G,H/G,D)
+    along = torch.einsum("btghd,btgd->btgh", grouped, own)
+    along = along / torch.einsum("btgd,btgd->btg", own, own)[..., None]
+    share = a.tanh().view(v.shape[2], -1)
+    return (grouped - torch.einsum("gh,btgh,btgd->btghd", share, along, own)).flatten(2, 3)
 
 
 def predict_two_hashes():

@@ -26,16 +26,6 @@ def document_slots(ids, starts, factors, total, rows):
     return slots
 
 
-def expected_sharing(last, count, rows, each, heads):
-    last, count = last.tolist(), count.tolist()
-    alone = (1 - 1 / rows) ** (len(last) - 1)
-    owned = 0
-    for name, times in zip(last, count):
-        rivals = last.count(name) - 1
-        owned += times * (1 - (1 - 1 / each) ** rivals) ** heads
-    return (1 - alone) ** heads, owned / sum(count)
-
-
 def latent_step(q, q_turned, latent, turned, up_k, up_v, out):
     weights, mixed, y = [], [], 0
     root = math.sqrt(q.shape[1] + q_turned.shape[1])
@@ -52,14 +42,39 @@ def normed(x):
     return x / (x * x).mean().sqrt()
 
 
-def mixed_values(streams, first, second, fixed, w):
-    weights, values = [], []
-    for t in range(streams.shape[1]):
-        hidden = torch.nn.functional.gelu(first @ normed(streams[-1, t]))
-        a = second @ hidden + fixed
-        weights.append(a)
-        values.append(w @ normed(a @ streams[:, t]))
-    return torch.stack(weights), torch.stack(values)
+def turned(row, cos, sin):
+    half = len(row) // 2
+    x1, x2 = row[:half], row[half:]
+    return torch.cat([x1 * cos + x2 * sin, x2 * cos - x1 * sin])
+
+
+def turned_step(h, w_q, w_k, kept, cos, sin):
+    B, S, G, D = kept.shape
+    H = len(w_q) // D
+    left = torch.zeros(B, S + 1, G, D, dtype=kept.dtype)
+    left[:, :S] = kept
+    y = torch.zeros(B, H, D, dtype=kept.dtype)
+    for b in range(B):
+        for g in range(G):
+            left[b, S, g] = normed(turned(w_k[g * D : (g + 1) * D] @ h[b], cos, sin))
+        for head in range(H):
+            q = normed(turned(w_q[head * D : (head + 1) * D] @ h[b], cos, sin))
+            keys = left[b, :, head // (H // G)]
+            weights = torch.softmax(keys @ q / math.sqrt(D), 0)
+            y[b, head] = turned(weights @ keys, cos, -sin)
+    return y, left
+
+
+def shares_taken(y, v, a):
+    (B, T, H, _), (S, G) = y.shape, v.shape[1:3]
+    left = y.clone()
+    for b in range(B):
+        for t in range(T):
+            for head in range(H):
+                own = v[b, S - T + t, head // (H // G)]
+                along = (y[b, t, head] @ own) / (own @ own) * own
+                left[b, t, head] -= torch.tanh(a[head]) * along
+    return left
 
 
 def predict_two_hashes():

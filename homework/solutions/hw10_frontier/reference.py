@@ -23,13 +23,6 @@ def document_slots(ids, starts, factors, total, rows):
     return hashed(numbers, factors, total, rows)
 
 
-def expected_sharing(last, count, rows, each, heads):
-    same = (last[:, None] == last[None, :]).sum(1)  # (N,): names with this last id
-    one = 1 - (1 - 1 / rows) ** (len(last) - 1)
-    own = 1 - (1 - 1 / each) ** (same - 1).double()
-    return one**heads, ((count * own**heads).sum() / count.sum()).item()
-
-
 def latent_step(q, q_turned, latent, turned, up_k, up_v, out):
     asked = torch.einsum("hd,hdc->hc", q, up_k)  # W_UK has joined the queries
     scores = asked @ latent.T + q_turned @ turned.T  # (H,S)
@@ -42,11 +35,27 @@ def normed(x):
     return x / x.square().mean(-1, keepdim=True).sqrt()
 
 
-def mixed_values(streams, first, second, fixed, w):
-    hidden = F.gelu(normed(streams[-1]) @ first.T)  # (T,N)
-    a = hidden @ second.T + fixed
-    mixed = torch.einsum("tn,ntc->tc", a, streams)
-    return a, normed(mixed) @ w.T
+def turned(x, cos, sin):
+    """Halves of rows, turned by one place."""
+    x1, x2 = x.chunk(2, -1)
+    return torch.cat([x1 * cos + x2 * sin, x2 * cos - x1 * sin], -1)
+
+
+def turned_step(h, w_q, w_k, kept, cos, sin):
+    D = kept.shape[-1]
+    q = normed(turned((h @ w_q.T).unflatten(-1, (-1, D)), cos, sin))  # (B,H,D)
+    k = normed(turned((h @ w_k.T).unflatten(-1, (-1, D)), cos, sin))  # (B,G,D)
+    kept = torch.cat([kept, k[:, None]], 1)
+    rows = kept.repeat_interleave(q.shape[1] // k.shape[1], 2)  # (B,S+1,H,D)
+    weights = (torch.einsum("bhd,bshd->bhs", q, rows) / D**0.5).softmax(-1)
+    y = torch.einsum("bhs,bshd->bhd", weights, rows)
+    return turned(y, cos, -sin), kept
+
+
+def shares_taken(y, v, a):
+    own = v[:, v.shape[1] - y.shape[1] :]  # of the new places
+    u = F.normalize(own.repeat_interleave(y.shape[2] // v.shape[2], 2), dim=-1)
+    return y - a.tanh()[:, None] * (y * u).sum(-1, keepdim=True) * u
 
 
 def predict_two_hashes():

@@ -1,7 +1,7 @@
 """Where do a layer's values come from? One panel a system, wired from its plan."""
 
 from course.drawings.canvas import Canvas, side_by_side
-from minimal.model import attention, latent, ngram, values
+from minimal.model import attention, depth, latent, ngram, values
 from minimal.variants import skeleton
 
 WIDTH, HEIGHT = 250, 330
@@ -17,7 +17,9 @@ NAMES = dict(
     dva="dynamic values (DVA)",
     bypass="value bypass",
     ngram="bank of n-gram values",
+    xsa="less the own value (XSA)",
     mla="latent attention (MLA)",
+    **{"upstream-2": "V from an earlier stream", "keys-turned": "the key is the value"},
 )
 COMES_FROM = dict(
     own="from the layer's own stream",
@@ -27,6 +29,8 @@ COMES_FROM = dict(
     input="from the layer's input past W_V",
     slots="from a table by the last ids",
     latent="from a latent that is kept in their place, and of which keys are made, too",
+    stream="from the stream that enters an earlier layer",
+    key="from the keys as they are, turned by their places",
 )
 
 
@@ -37,7 +41,10 @@ def leaves(source, weight=""):
         return leaves(source.x, a) + leaves(source.y, b)
     if isinstance(source, values.Gate):
         return leaves(source.x) + leaves(source.y, "g")
+    if isinstance(source, depth.Upstream):
+        return [(source.mark, weight)]
     kinds = (
+        (values.TurnedKey, "key"),
         (values.Input, "x0"),
         (values.Own, "own"),
         (values.Layer, "layer"),
@@ -66,6 +73,8 @@ def wiring(plan, size="tiny"):
         leaves=leaves(layer.value),
         gain=layer.value.gain is not None,
         dynamic=isinstance(layer.read, attention.Dynamic),
+        back=isinstance(layer.read, attention.TurnedBack),
+        less=isinstance(layer.read, attention.Exclusive),
         network=block.mlp is not None,
     )
 
@@ -76,6 +85,10 @@ def panel_in_words(plan, found):
     sentence = f"{NAMES.get(plan, plan)}: values come {' plus '.join(parts)}"
     if found["dynamic"]:
         sentence += ", a second stream shares the map and is gated by the query"
+    if found["back"]:
+        sentence += ", and what is read is turned back by the place of the query"
+    if found["less"]:
+        sentence += ", and what is read loses its share along the query's own value"
     if found["gain"]:
         sentence += ", scaled by a learned gain"
     return sentence
@@ -169,7 +182,20 @@ def x0_arrow(c, several):
     c.box(206, 195, 32, 18, "Wᵥ", "box")
 
 
+def stream_arrow(c, several):
+    foot = [(184, 178)] if several else [(176, 178), (176, 164)]
+    c.path([(34, 234), (222, 234), (222, 178), *foot], "value")
+    c.text(150, 226, "Xⱼ")
+    c.box(206, 195, 32, 18, "Wᵥ", "box")
+
+
+def key_arrow(c, several):
+    c.path([(121, 152), (152, 152)], "value")
+
+
 ARROWS = dict(
+    stream=stream_arrow,
+    key=key_arrow,
     own=own_arrow,
     input=input_arrow,
     layer=layer_arrow,
@@ -192,6 +218,18 @@ def second_stream(c):
     c.plus(176, 78)
 
 
+def turned_back(c):
+    """What is read of turned keys is turned by minus the place of the query."""
+    c.box(118, 69, 36, 18, "R⁻¹", "box")
+
+
+def less_own(c):
+    """What lies along the own value goes."""
+    c.path([(200, 152), (226, 152), (226, 78), (185, 78)], "value")
+    c.text(210, 65, "along v")
+    c.plus(176, 78, sign="−")
+
+
 def panel(plan, title=None, size="tiny"):
     """One system on a canvas, and its wiring."""
     found, c = wiring(plan, size), Canvas(WIDTH, HEIGHT)
@@ -207,6 +245,10 @@ def panel(plan, title=None, size="tiny"):
     value_box(c, found)
     if found["dynamic"]:
         second_stream(c)
+    if found["back"]:
+        turned_back(c)
+    if found["less"]:
+        less_own(c)
     return c, found
 
 
