@@ -125,7 +125,7 @@ def tables(pair, shapes, which, asked):
     """Yours and wanted, with digits enough to tell the first numbers that differ apart."""
     apart = [grid.array[grid.far][0] for grid in pair if grid.far.any()]
     told = (n for n in DIGITS if len({in_digits(x, n) for x in apart}) > 1)
-    digits = next(told, DIGITS[-1] if apart else DIGITS[0])
+    digits = next(told, DIGITS[0])
     place = f"at {list(pair[0].place)}" if pair[0].place else ""
     yours, wanted = (
         grid_html(grid, ", ".join(filter(None, [whose, f"shape {shape}", which, place])), digits)
