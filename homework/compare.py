@@ -62,22 +62,28 @@ def compare(answer, expected, dtype, hidden=True, like=None):
             return f"{which}wanted dtype {wanted.dtype}, got {got.dtype}"
         if kind == "f" and dtype and not np.isfinite(got).all():
             return f"{which}some of its numbers are not finite"
-        exact, kinds = got.astype("f8"), [name_of(got.dtype)] + [like or dtype] * loose
-        near = max(TOLERANCE.get(name, 0.0) for name in kinds) if kind == "f" else 0.0
-        with np.errstate(all="ignore"):
-            same = (exact == wanted) | (np.isnan(exact) & np.isnan(wanted))
-            close = np.abs(exact - wanted) <= near * (1 + np.abs(wanted))
-            far = ~same & ~(close & np.isfinite(wanted))  # inf is near to nothing else
+        far = too_far(got, wanted, [name_of(got.dtype)] + [like or dtype] * loose)
         if not far.any() and dtype == "float64" and rounded(got, wanted):
             return f"{which}asked in float64, you calculated in float32: keep the inputs' dtype"
         if far.any():
             place = tuple(int(x) for x in np.argwhere(far)[0])
-            numbers = "" if hidden else both(wanted[place], exact[place])
+            numbers = "" if hidden else both(wanted[place], got.astype("f8")[place])
             if not wanted.ndim:
                 return f"{which}wrong number{numbers and ': '}{numbers}"
             numbers = numbers and f", first at {list(place)}: {numbers}"
             return f"{which}right shape, wrong numbers ({int(far.sum())} of {far.size}{numbers})"
     return ""
+
+
+def too_far(got, wanted, kinds):
+    """Which numbers are not those that were wanted, as near as the loosest of these dtypes is."""
+    exact = got.astype("f8")
+    real = wanted.dtype.kind == "f"
+    near = max(TOLERANCE.get(name, 0.0) for name in kinds) if real else 0.0
+    with np.errstate(all="ignore"):
+        same = (exact == wanted) | (np.isnan(exact) & np.isnan(wanted))
+        close = np.abs(exact - wanted) <= near * (1 + np.abs(wanted))
+        return ~same & ~(close & np.isfinite(wanted))  # inf is near to nothing else
 
 
 def rounded(got, wanted):

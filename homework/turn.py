@@ -12,7 +12,7 @@ import importlib
 import inspect
 import sys
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,6 +20,7 @@ import torch
 
 from homework import handed_on, marking, runner
 from homework.handed_on import tensor
+from homework.verdict_card import failing_case, show
 
 SECONDS = 10  # for all cases of an exercise
 TRIES = ("wrong", "forbidden", "raised", "time")  # what earns a hint
@@ -84,6 +85,7 @@ class Tried:
     part: str = ""
     case: int = 0  # counted from 1 over all parts
     cases: int = 0
+    failed: tuple = field(default=(), compare=False)  # the part, its case from 0, what came of it
 
 
 def attempt(exercise, function):
@@ -101,7 +103,8 @@ def attempt(exercise, function):
                 return Tried("time", marking.SAYS["time"])
             if state != "ok":
                 at = first_failing(exercise, part, states, answers)
-                return Tried(state, why, part.name, count + at + 1)
+                failed = (part, at, answers[at])
+                return Tried(state, why, part.name, count + at + 1, failed=failed)
             count += len(states)
         number = 0
         for part in exercise.parts:
@@ -168,39 +171,46 @@ def your_turn(unit, function):
     exercise = exercise_of(unit, name)
     offer()
     if stands_in(function):
-        print(
-            f"{name}: this is still the course's solution: run your own cell first, "
-            f"the one that defines {name}."
-        )
+        still = "this is still the course's solution: run your own cell first"
+        show("todo", [f"{name}: {still}, the one that defines {name}."])
         return function
     found = attempt(exercise, function)
     if found.state == "ok":
         ready, why = handed_on.ready(unit, exercise, function, solution(unit, name))
         found = Tried("form", why) if why else found
     if found.state == "ok":
-        print(f"{name}: right, in all {found.cases} cases. The notebook goes on with yours.")
+        said = [f"{name}: right, in all {found.cases} cases. The notebook goes on with yours."]
         if exercise.after and (unit, name) not in EXPLAINED:
             EXPLAINED.add((unit, name))
-            print(exercise.after)
+            said.append(exercise.after)
+        show(found.state, said)
         return ready
     if found.state == "todo":
         minutes = f"{exercise.level}, {exercise.minutes} minutes"
-        print(f"{name}: not written yet ({minutes}); the solution stands in for it.")
+        show("todo", [f"{name}: not written yet ({minutes}); the solution stands in for it."])
         return solution(unit, name)
 
     # what is wrong, and a further hint for every further try; the last one only who asks hears
-    print(f"{name}, {found.part}: {found.why}" if found.part else f"{name}: {found.why}")
+    said = [f"{name}, {found.part}: {found.why}" if found.part else f"{name}: {found.why}"]
     code, every = text_of(function), exercise.hints_for(found.part or None)
     if found.state in TRIES and ANSWERED.get((unit, name)) != code:
         ANSWERED[unit, name] = code
         HEARD[unit, name] += HEARD[unit, name] < len(every) - 1
-    for line in hints_so_far(unit, exercise, found.part or None):
-        print(line)
+    said += hints_so_far(unit, exercise, found.part or None)
     if HEARD[unit, name] < len(every):
-        print(f'(hint("{unit}", "{name}") says more)')
+        said.append(f'(hint("{unit}", "{name}") says more)')
     at_hand = f'; case("{unit}", "{name}", {found.case}) is where it failed' if found.case else ""
-    print(f"The solution stands in for it until yours is right{at_hand}.")
+    said.append(f"The solution stands in for it until yours is right{at_hand}.")
+    show(found.state, said, table_of(unit, exercise, found))
     return solution(unit, name)
+
+
+def table_of(unit, exercise, found):
+    """The case that failed, of a notebook's exercise: homework keeps its numbers for `case`."""
+    if found.state != "wrong" or not unit.startswith("nb"):
+        return ""
+    part, case, answer = found.failed
+    return failing_case(exercise, part, marking.PUBLIC, case, answer)
 
 
 def offer():

@@ -385,6 +385,7 @@ def test_results_that_cannot_be_written_cost_nobody_else(tmp_path, way, capsys):
         "cards",
         "grades.csv",
         "grades.md",
+        "unnamed.txt",
     }
 
 
@@ -650,6 +651,7 @@ def test_each_learner_of_a_class_has_results_of_its_own(tmp_path, monkeypatch, c
             "j.miller.json",
             "j.smith.json",
             "k.lee.json",
+            "unnamed.txt",
         }
         with open(tmp_path / out / "grades.csv") as file:
             rows = list(csv.DictReader(file))

@@ -273,9 +273,9 @@ def test_your_turn_is_a_loud_box_too(turn):
 
 def test_a_wrong_answer_is_told_why_and_a_right_one_that_it_is_right(turn):
     wrong = answered(turn, ANSWER.format("<"))
-    assert "your positions do not see themselves" in wrong
+    assert "your positions do not see themselves" in wrong and "○</span> not yet" in wrong
     right = answered(turn, ANSWER.format("<="))
-    assert right.startswith("causal_mask: right") and "see themselves" not in right
+    assert "✓</span> right</strong> causal_mask: right" in right and "see themselves" not in right
 
 
 def test_a_library_that_misses_widgets_does_not_apologise_on_pink(turn):
