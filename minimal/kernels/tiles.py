@@ -47,16 +47,21 @@ class Memory:
         room = tensor.untyped_storage().nbytes() // tensor.element_size()
         self.flat = tensor.as_strided((room - tensor.storage_offset(),), (1,))
 
-    def touch(self, kind, at, mask, told=True):
-        """The addresses of the lanes that are on, checked and kept."""
+    def touch(self, kind, at, mask, masked, told=True):
+        """The addresses of the lanes that are on, checked and kept; masked: by a mask of theirs."""
         on = at[mask]
         program = self.trace.program
         outside = on[(on < 0) | (on >= len(self.flat))]
         if len(outside):
             verb = "loads from" if kind == "load" else "stores to"
+            fix = "switch the lanes without work off by a mask"
+            if masked:
+                fix = "your mask has its lane on: check the bound, and stride, row or bin"
+            elif len(outside) == len(on):
+                fix = "no place of this tile lies inside: check stride, row and program_id"
             raise Mistake(
                 f"program {name_of(program)} {verb} place {outside[0]} of {self.name}, which has "
-                f"{len(self.flat)}: switch the lanes without work off by a mask"
+                f"{len(self.flat)}: {fix}"
             )
         event = Event(program, kind, self.name, on.clone(), at.numel() - len(on), told)
         self.trace.events.append(event)
@@ -177,20 +182,22 @@ class Language:
             kind = torch.int64  # an address made of FAR stays far outside, and wraps to no place
         nothing = float("nan") if kind.is_floating_point else FAR
         found = torch.full(at.shape, nothing if other is None else other, dtype=kind)
-        found[on] = memory.flat[memory.touch("load", at, on, other is not None)].to(kind)
+        found[on] = memory.flat[
+            memory.touch("load", at, on, mask is not None, other is not None)
+        ].to(kind)
         return found
 
     def store(self, pointer, value, mask=None):
         at, on = self.lanes(pointer, mask)
         memory = pointer.memory
         value = torch.as_tensor(value, dtype=memory.flat.dtype).expand(at.shape)
-        memory.flat[memory.touch("store", at, on)] = value[on]
+        memory.flat[memory.touch("store", at, on, mask is not None)] = value[on]
 
     def atomic_add(self, pointer, value, mask=None, **_):
         at, on = self.lanes(pointer, mask)
         memory = pointer.memory
         value = torch.as_tensor(value, dtype=memory.flat.dtype).expand(at.shape)
-        memory.flat.index_add_(0, memory.touch("add", at, on), value[on])
+        memory.flat.index_add_(0, memory.touch("add", at, on, mask is not None), value[on])
 
     def lanes(self, pointer, mask):
         if not isinstance(pointer, Pointer):

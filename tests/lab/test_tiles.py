@@ -25,6 +25,15 @@ def everywhere(x, out, n, BLOCK):
     tl.store(out + place, tl.load(x + place))
 
 
+def stretched(x, out, n, BLOCK):
+    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + 2 * place, tl.load(x + place, mask=place < n), mask=place < n)
+
+
+def beyond(x, out, n, BLOCK):
+    tl.store(out + tl.arange(0, BLOCK), tl.load(x + n + tl.arange(0, BLOCK)))
+
+
 def same_place(x, out, n, BLOCK):
     tl.store(out + tl.arange(0, BLOCK), tl.load(x + tl.arange(0, BLOCK)))
 
@@ -62,6 +71,8 @@ def test_places_are_counted_in_memory_not_in_the_tensors_order():
     "kernel, says",
     [
         (everywhere, "program 2 loads from place 10 of x, which has 10: switch the lanes"),
+        (stretched, "place 10 of out, which has 10: your mask has its lane on"),
+        (beyond, "place 10 of x, which has 10: no place of this tile lies inside"),
         (odd, "wanted a power of two of lanes"),
     ],
 )
