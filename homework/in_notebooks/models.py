@@ -69,6 +69,16 @@ class GPT:
         return 3 * normed(x)
 
 
+class Unwritten(GPT):
+    """The same, where `value` is what the learner writes."""
+
+    def value(self, n, h, v1, ids):
+        raise RuntimeError(
+            "self.value is the method that you are writing; a layer makes its own values by "
+            "self.layers[n].value(h)"
+        )
+
+
 # ---- something to train --------------------------------------------------------------------------
 
 

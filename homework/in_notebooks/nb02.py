@@ -1048,3 +1048,117 @@ def learning_rate(
     if step <= begin:
         return 1.0
     return 1 + (end - 1) * (step - begin) / (steps - begin)
+
+
+# ---- an arrow is moved ---------------------------------------------------------------------------
+
+
+def at_layer(n):
+    """A model of three layers, asked for the values of one; the first has no v1 yet."""
+
+    def make(r):
+        h, v1 = normals(r, (2, 5, 4), (2, 5, 4))
+        ids = r.integers(0, 7, (2, 5))
+        return models.Unwritten(r, 3), n, h, v1 if n else None, ids
+
+    return make
+
+
+def deeper(says, mixed, loses=2):
+    """The mistake of another mixture of own and v1 in a deeper layer."""
+
+    def mistaken(self, n, h, v1, ids):
+        own = self.layers[n].value(h)
+        return mixed(own, v1) if n else own
+
+    return slip(loses, says, mistaken)
+
+
+def instead(says, made, loses=2):
+    """The mistake of another thing in place of the layer's own values."""
+
+    def mistaken(self, n, h, v1, ids):
+        return (made(self, n, h, ids) + v1) / 2 if n else value(self, n, h, v1, ids)
+
+    return slip(loses, says, mistaken)
+
+
+@unit.exercise(
+    Part("the first layer", 1, at_layer(0)),
+    Part("a deeper layer", 2, [at_layer(1), at_layer(2), at_layer(1)]),
+    deeper(
+        "those are the first layer's values alone; half of them, half of its own", lambda v, w: w
+    ),
+    deeper("those are the layer's own values alone; half of v1 is missing", lambda v, w: v),
+    deeper("you added the two; take half of each", lambda v, w: v + w),
+    deeper("only v1 is halved in yours: (v + v1) / 2, with brackets", lambda v, w: v + w / 2),
+    deeper("only the layer's own is halved in yours; v1 is halved, too", lambda v, w: v / 2 + w),
+    deeper("half of both is missing something: that is half of its own alone", lambda v, w: v / 2),
+    deeper("that is half of v1 alone; the layer's own half is missing", lambda v, w: w / 2),
+    deeper("you took v1 away; it is added", lambda v, w: (v - w) / 2),
+    deeper("you multiplied the two; add a half of each", lambda v, w: v * w),
+    deeper("you multiplied the two; add a half of each", lambda v, w: v * w / 2),
+    deeper("a quarter of each is too little: half of each", lambda v, w: (v + w) / 4),
+    deeper(
+        "you put the two side by side; add them, feature by feature",
+        lambda v, w: np.concatenate([v, w], -1),
+    ),
+    deeper(
+        "you put the two side by side; add them, feature by feature",
+        lambda v, w: np.concatenate([v, w], -1) / 2,
+    ),
+    deeper("that is a number for each token; a value has C of them", lambda v, w: (v + w).mean(-1)),
+    deeper(
+        "your v1 comes one token late; each position has its own", lambda v, w: v + np.roll(w, 1, 1)
+    ),
+    instead(
+        "you mixed in the stream h; the layer's own values are layers[n].value(h)",
+        lambda s, n, h, i: h,
+    ),
+    instead(
+        "every layer has a matrix of its own: self.layers[n], not self.layers[0]",
+        lambda self, n, h, ids: self.layers[0].value(h),
+    ),
+    instead(
+        "that is the matrix of the layer below: self.layers[n]",
+        lambda self, n, h, ids: self.layers[n - 1].value(h),
+    ),
+    instead(
+        "you mixed in the embedding; the other half is the layer's own, self.layers[n].value(h)",
+        lambda self, n, h, ids: self.embed(ids),
+    ),
+    slip(
+        2,
+        "you mixed before the matrix; v1 has been through the first layer's already",
+        lambda self, n, h, v1, ids: self.layers[n].value((h + v1) / 2 if n else h),
+    ),
+    slip(
+        2,
+        "you mixed before the matrix; v1 has been through the first layer's already",
+        lambda self, n, h, v1, ids: self.layers[n].value(h + v1 if n else h),
+    ),
+    slip(
+        1,
+        "your first layer has half of its own values; it keeps them whole",
+        lambda self, n, h, v1, ids: (self.layers[n].value(h) + (v1 if n else 0)) / 2,
+    ),
+    slip(
+        2,
+        "your second layer keeps its own values; only the first does, n = 0",
+        lambda self, n, h, v1, ids: (
+            self.layers[n].value(h) if n <= 1 else value(self, n, h, v1, ids)
+        ),
+    ),
+    hints=[
+        "v = self.layers[n].value(h) is what the layer makes itself.",
+        "return v if n == 0 else (v + v1) / 2",
+    ],
+    level="easy",
+    minutes=3,
+)
+def value(self, n, h, v1, ids):
+    """The values of layer n: half its own, self.layers[n].value(h), half the first layer's, v1. The
+    first layer (n = 0, and v1 is None) keeps its own. h and v1 (B, T, C), ids (B, T) -> (B, T, C).
+    """
+    own = self.layers[n].value(h)
+    return (own + v1) / 2 if n else own
