@@ -1,5 +1,7 @@
 """Models small enough for an oracle's loops, called as a GPT is: on arrays and on tensors alike."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import torch
 
@@ -77,6 +79,26 @@ class Unwritten(GPT):
             "self.value is the method that you are writing; a layer makes its own values by "
             "self.layers[n].value(h)"
         )
+
+
+class Embedding:
+    """ids -> rows of a table, which is there as a whole, too."""
+
+    def __init__(self, table):
+        self.table, self.weight = table, torch.from_numpy(table.copy())
+        self.num_embeddings, self.embedding_dim = table.shape
+
+    def __call__(self, ids):
+        return like(ids, self.table)[ids]
+
+
+class Whole(GPT):
+    """The same, whose embedding and sizes may be asked for."""
+
+    def __init__(self, r, layers, width=4, vocab=7):
+        super().__init__(r, layers, width, vocab)
+        self.embed = Embedding(self.table)
+        self.config = SimpleNamespace(vocab=vocab, width=width, layers=layers)
 
 
 # ---- something to train --------------------------------------------------------------------------
