@@ -101,6 +101,25 @@ class Whole(GPT):
         self.config = SimpleNamespace(vocab=vocab, width=width, layers=layers)
 
 
+class Single(Embedding):
+    """The same in single precision, so that rows may be added to values of either."""
+
+    def __init__(self, table):
+        super().__init__(table.astype("f4").astype("f8"))
+        self.weight = self.weight.float()
+
+    def __call__(self, ids):
+        return self.weight[ids] if torch.is_tensor(ids) else self.table[ids]
+
+
+class WithTables(Unwritten):
+    """The same, with a table by token id for every layer."""
+
+    def __init__(self, r, layers):
+        super().__init__(r, layers)
+        self.tables = [Single(r.normal(size=self.table.shape)) for _ in self.layers]
+
+
 # ---- something to train --------------------------------------------------------------------------
 
 

@@ -316,6 +316,16 @@ def a_plan(shared):
         3,
         lambda k, v: owns(k) + owns(v) + len(k),
     ),
+    rows(
+        "you counted queries, too; a query is used once and not kept",
+        3,
+        lambda k, v: 3 * len(k),
+    ),
+    rows(
+        "you counted queries, too; a query is used once and not kept",
+        3,
+        lambda k, v: 2 * owns(k) + owns(v),
+    ),
     slip(
         3,
         "a row has groups TIMES width numbers; you added them",
@@ -534,6 +544,11 @@ def a_step(S):
         2,
         "you took the gain of the QK norm, 1.2 for q and for k; here q and k are used as they come",
         lambda q, *rest: deep_step(1.44 * q, *rest),
+    ),
+    slip(
+        2,
+        "you took the gain of the QK norm, 1.2 for q and for k; here q and k are used as they come",
+        lambda q, *rest: deep_step(1.2 * q, *rest),
     ),
     slip(
         3,
