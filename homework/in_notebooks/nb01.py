@@ -76,7 +76,7 @@ unit = Unit("nb01_attention", "Attention from scratch", "The exercises of notebo
         "Compare two aranges: torch.arange(S) against torch.arange(T)[:, None] + (S - T).",
     ],
     level="easy",
-    minutes=5,
+    minutes=7,
 )
 def causal_mask(T, S, *, itself=0, flip=False, corner=False, above=False, alone=False):
     """(T,S) of bool, True where query t may see key s.
@@ -195,7 +195,7 @@ def queries_and_keys(T, S):
         'The letter d is summed, so it is missing on the right: "bthd,bshd->bhts".',
     ],
     level="easy",
-    minutes=4,
+    minutes=6,
 )
 def scores(
     q,
@@ -250,9 +250,26 @@ def by_rows(z):
     return e / e.sum(-1, keepdims=True)
 
 
+def along(axis, says):
+    """The mistake of a softmax along another axis: where all of it is hidden, nothing is left."""
+
+    def mistaken(z, seen):
+        z = np.where(seen, z, -np.inf)
+        e = np.exp(z - z.max(axis, keepdims=True))
+        return e / e.sum(axis, keepdims=True)
+
+    return slip(2, says, mistaken)
+
+
 @unit.exercise(
     Part("small scores", 1, scores_and_mask(4, 4)),
     Part("scores in the thousands", 1, scores_and_mask(3, 5, far=1000)),
+    along(
+        1, "your softmax runs over the HEADS; each head has its own, along the keys: softmax(-1)"
+    ),
+    along(
+        0, "your softmax runs over the TEXTS; each text has its own, along the keys: softmax(-1)"
+    ),
     Wrong(
         "not masked",
         2,
@@ -328,7 +345,7 @@ def by_rows(z):
         "z.masked_fill(~seen, -torch.inf).softmax(-1): along the last axis, the keys.",
     ],
     level="easy",
-    minutes=5,
+    minutes=6,
 )
 def weights(z, seen, *, hide="before", over="keys"):
     """Scores z (B, H, T, S) -> weights (B, H, T, S) that sum to one over the keys.
@@ -468,7 +485,7 @@ def streams(T, S):
         'torch.einsum("bhts,bshd->bthd", a, v)',
     ],
     level="medium",
-    minutes=7,
+    minutes=10,
 )
 def attention(
     q,
@@ -536,6 +553,13 @@ def heads_for_positions(q, k, v):
     return attention(*turned).swapaxes(1, 2)
 
 
+def cut_into_positions(x, W_Q, W_K, W_V, W_O, H):
+    """view(B, H, T, D) without a transpose, and back the same way: heads made of positions."""
+    B, T, C = x.shape
+    q, k, v = ((x @ W).reshape(B, H, T, C // H).swapaxes(1, 2) for W in (W_Q, W_K, W_V))
+    return by_index.attention(q, k, v).swapaxes(1, 2).reshape(B, T, C) @ W_O
+
+
 def a_layer(H):
     return lambda r: (*normals(r, (2, 4, 6), *[(6, 6)] * 4), H)
 
@@ -544,6 +568,12 @@ def a_layer(H):
     Part("two heads", 2, a_layer(2)),
     Part("one head", 1, a_layer(1)),
     Part("three heads", 1, a_layer(3)),
+    slip(
+        3,
+        "you cut positions into heads, and put them back the same way: view(B, T, H, D) first, "
+        "then transpose(1, 2), and both again at the end",
+        cut_into_positions,
+    ),
     Wrong(
         "one head for all",
         3,
@@ -686,7 +716,7 @@ def a_layer(H):
         "Then W_O.",
     ],
     level="medium",
-    minutes=7,
+    minutes=10,
 )
 def multi_head(
     x,
@@ -736,18 +766,108 @@ def multi_head(
 # ---- positions -----------------------------------------------------------------------------------
 
 
+def turned_by(says, made, loses=2):
+    """The mistake of another turn, made of both entries and of cosine and sine."""
+    return slip(loses, says, lambda x1, x2, angle: made(x1, x2, np.cos(angle), np.sin(angle)))
+
+
+def points(*shape):
+    return lambda r: normals(r, *[shape] * 3)
+
+
+@unit.exercise(
+    Part("a few points", 1, points(4)),
+    Part("as many angles as points", 1, points(2, 3, 4)),
+    turned_by(
+        "you turned by the opposite angle: y1 = x1 cos + x2 sin, y2 = x2 cos - x1 sin",
+        lambda x1, x2, c, s: (x1 * c - x2 * s, x2 * c + x1 * s),
+    ),
+    turned_by(
+        "that is no turn: one of the two sines has a minus, y2 = x2 cos - x1 sin",
+        lambda x1, x2, c, s: (x1 * c + x2 * s, x2 * c + x1 * s),
+    ),
+    turned_by(
+        "that is no turn: one of the two sines has a plus, y1 = x1 cos + x2 sin",
+        lambda x1, x2, c, s: (x1 * c - x2 * s, x2 * c - x1 * s),
+    ),
+    turned_by(
+        "your cosine and sine are exchanged: an angle of 0 turns nothing, so y1 = x1",
+        lambda x1, x2, c, s: (x1 * s + x2 * c, x2 * s - x1 * c),
+    ),
+    turned_by(
+        "your y2 is made of the NEW y1; both are made of x1 and x2 as they came",
+        lambda x1, x2, c, s: (x1 * c + x2 * s, x2 * c - (x1 * c + x2 * s) * s),
+    ),
+    turned_by(
+        "your y1 is made of the NEW y2; both are made of x1 and x2 as they came",
+        lambda x1, x2, c, s: (x1 * c + (x2 * c - x1 * s) * s, x2 * c - x1 * s),
+    ),
+    turned_by(
+        "your y1 and y2 are in each other's place",
+        lambda x1, x2, c, s: (x2 * c - x1 * s, x1 * c + x2 * s),
+    ),
+    turned_by(
+        "that is y1 alone; y2 = x2 cos - x1 sin is the second result",
+        lambda x1, x2, c, s: x1 * c + x2 * s,
+    ),
+    turned_by(
+        "you turned the first entry alone; y2 = x2 cos - x1 sin",
+        lambda x1, x2, c, s: (x1 * c + x2 * s, x2),
+    ),
+    turned_by(
+        "each of your entries is shortened by itself; in a turn both entries meet",
+        lambda x1, x2, c, s: (x1 * c, x2 * c),
+    ),
+    turned_by(
+        "each of your entries is shortened by itself; in a turn both entries meet",
+        lambda x1, x2, c, s: (x1 * c, x2 * s),
+    ),
+    turned_by(
+        "your y2 is that of the other turn: y2 = x2 cos - x1 sin, and yours is x1 cos - x2 sin",
+        lambda x1, x2, c, s: (x1 * c + x2 * s, x1 * c - x2 * s),
+    ),
+    turned_by("yours are x1 and x2 as they came", lambda x1, x2, c, s: (x1, x2)),
+    slip(
+        2,
+        "you took the angle for degrees; cos and sin want radians, as it is",
+        lambda x1, x2, angle: turn_pair(x1, x2, np.deg2rad(angle)),
+    ),
+    slip(
+        2,
+        "you multiplied the angle; it is turned by once",
+        lambda x1, x2, angle: turn_pair(x1, x2, 2 * np.pi * angle),
+    ),
+    hints=[
+        "Take cos = angle.cos() and sin = angle.sin() once; then two lines.",
+        "return x1 * cos + x2 * sin, x2 * cos - x1 * sin",
+    ],
+    level="easy",
+    minutes=4,
+)
+def turn_pair(x1, x2, angle):
+    """The points (x1, x2) turned by their angles -> (y1, y2): y1 = x1 cos + x2 sin, and
+    y2 = x2 cos - x1 sin. x1, x2 and angle have one shape, and so have y1 and y2.
+    """
+    return x1 * np.cos(angle) + x2 * np.sin(angle), x2 * np.cos(angle) - x1 * np.sin(angle)
+
+
+def by_head(x, positions, base):
+    """Angles that lie along the heads, where there are as many heads as positions."""
+    return turn(x.swapaxes(1, 2), positions, base).swapaxes(1, 2)
+
+
 def second_exchanged(x, *how):
     """x1 cos - x2 sin: the first half of the turn in the other direction."""
     return np.split(turn(x, *how, sign=-1), 2, -1)[0]
 
 
-def rows_at(positions):
-    return lambda r: (r.normal(size=(2, 5, 2, 8)), positions(r), 50.0)
+def rows_at(positions, heads):
+    return lambda r: (r.normal(size=(2, 5, heads, 8)), positions(r), 50.0)
 
 
 @unit.exercise(
-    Part("positions 0, 1, 2, …", 1, rows_at(lambda r: np.arange(5))),
-    Part("any positions", 1, rows_at(lambda r: r.integers(0, 60, 5))),
+    Part("positions 0, 1, 2, …", 1, rows_at(lambda r: np.arange(5), heads=5)),
+    Part("any positions", 1, rows_at(lambda r: r.integers(0, 60, 5), heads=2)),
     Wrong(
         "turned the other way",
         2,
@@ -812,6 +932,12 @@ def rows_at(positions):
     ),
     slip(
         2,
+        "your angles lie along the heads; they belong to the positions: angle[:, None], "
+        "(T, 1, D/2)",
+        by_head,
+    ),
+    slip(
+        2,
         "your rates do not depend on `base`: you took 10,000, its default; the argument may differ",
         lambda x, positions, base: turn(x, positions),
     ),
@@ -860,10 +986,10 @@ def rows_at(positions):
         "rate = base ** (-torch.arange(0, D, 2) / D), (D/2,); angle = positions[:, None] * rate, "
         "(T, D/2).",
         "x is (B, T, H, D): give the angle a place for the heads, angle[:, None], (T, 1, D/2). "
-        "Then torch.cat([x1 * cos + x2 * sin, x2 * cos - x1 * sin], -1).",
+        "Then torch.cat(turn_pair(x1, x2, angle), -1).",
     ],
     level="medium",
-    minutes=12,
+    minutes=14,
 )
 def turn(
     x,
@@ -1114,6 +1240,15 @@ def heads_to_heads(q, keys, values):
     return np.einsum("bshg,bsgd->bshd", by_rows(z), values), keys, values
 
 
+def without_the_oldest(q, *rest):
+    """Both caches, grown by a row, less their first one."""
+    _, keys, values = decode_step(q, *rest)
+    if keys.shape[1] == 1:
+        return 0 * q, keys[:, 1:], values[:, 1:]
+    seen = keys[:, 1:], values[:, 1:]
+    return by_index.attention(q, *seen, causal=False), *seen
+
+
 def step(S):
     return lambda r: normals(r, *[(2, 1, 3, 6)] * 3, *[(2, S, 3, 6)] * 2)
 
@@ -1209,6 +1344,17 @@ def step(S):
         lambda q, *rest: over(q, *decode_step(q, *rest)[1:], axis=1),
     ),
     slip(
+        2,
+        "you dropped the oldest row of each cache, of an empty one even the new row; they grow by "
+        "one row in every step",
+        without_the_oldest,
+    ),
+    slip(
+        2,
+        "your query does not see the oldest row; it sees all that is kept",
+        lambda *given: (without_the_oldest(*given)[0], *decode_step(*given)[1:]),
+    ),
+    slip(
         1,
         "you returned the new rows alone; the caches hold all rows so far",
         lambda q, k, v, *caches: (decode_step(q, k, v, *caches)[0], k, v),
@@ -1219,7 +1365,7 @@ def step(S):
         "hides nothing.",
     ],
     level="medium",
-    minutes=8,
+    minutes=12,
 )
 def decode_step(
     q, k, v, k_cache, v_cache, *, sees="all", front=False, root=True, swap="", forget=False
