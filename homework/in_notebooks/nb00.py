@@ -26,6 +26,20 @@ def shifted(z):
     return np.exp(z - z.max(-1, keepdims=True))
 
 
+def held_below(bound):
+    """The mistake of scores that are cut off, so that exp stays finite."""
+
+    def mistaken(z):
+        e = np.exp(np.minimum(z, bound))
+        return e / e.sum(-1, keepdims=True)
+
+    return slip(
+        1,
+        "you cut large scores off, so they are alike now: subtract every row's largest instead",
+        mistaken,
+    )
+
+
 def by_hand(made, z):
     if any("softmax" in x.operation for x in made):
         return "torch.softmax made them: here exp, a sum and a division do"
@@ -35,6 +49,7 @@ def by_hand(made, z):
 @unit.exercise(
     Part("small scores", 1, lambda r: normals(r, (2, 3, 4))),
     Part("scores of 1,000 and more", 1, [far_rows, far_scores]),
+    *[held_below(bound) for bound in (20, 50, 80, 88, 100)],
     Wrong(
         "over the wrong axis",
         2,
@@ -163,9 +178,34 @@ def shares(T, V):
     return make
 
 
+def sure_shares(T, V):
+    """The same; the first target was hardly expected, and the second was nearly sure."""
+
+    def make(r):
+        p, targets = shares(T, V)(r)
+        for t, share in enumerate((2e-6, 0.9998)):
+            p[t] *= (1 - share) / (1 - p[t, targets[t]])
+            p[t, targets[t]] = share
+        return p, targets
+
+    return make
+
+
+def cut_off(low, high):
+    """The mistake of probabilities that are held within bounds."""
+    return slip(
+        1,
+        "you cut probabilities off at a bound; a loss is -ln p, however small or large p is",
+        lambda p, targets: nats_of(np.clip(p, low, high), targets),
+    )
+
+
 @unit.exercise(
     Part("as many positions as tokens", 1, shares(5, 5)),
-    Part("more tokens than positions", 1, shares(4, 9)),
+    Part("more tokens than positions", 1, sure_shares(4, 9)),
+    *[cut_off(low, None) for low in (0.01, 1e-3, 1e-4, 1e-5)],
+    *[cut_off(None, high) for high in (0.9, 0.99, 0.999)],
+    *[cut_off(low, 1 - low) for low in (0.01, 1e-3)],
     Wrong(
         "the sign",
         2,
@@ -196,6 +236,12 @@ def shares(T, V):
         2,
         "those are the probabilities themselves; the loss is minus their natural logarithm",
         dict(sign=1, log=np.copy),
+    ),
+    Wrong(
+        "minus the probability",
+        2,
+        "those are minus the probabilities; the loss is minus their natural LOGARITHM",
+        dict(log=np.copy),
     ),
     Wrong(
         "one minus p",
