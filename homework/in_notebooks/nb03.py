@@ -346,6 +346,27 @@ def sized(r, common):
     slip(2, "you squared the cosines; wanted their mean", lambda h: of_pairs(h, np.square)),
     slip(
         2,
+        "that is half of the mean: T (T - 1) / 2 pairs have i < j, and T (T - 1) stand there in "
+        "both orders",
+        lambda h: similarity(h) / 2,
+    ),
+    slip(
+        2,
+        "you divided by T²; without the T pairs of a token with itself, T (T - 1) are left",
+        lambda h: similarity(h) * (h.shape[1] - 1) / h.shape[1],
+    ),
+    slip(
+        2,
+        "you took every pair once, i < j, and divided by T²: T (T - 1) / 2 pairs are left",
+        lambda h: similarity(h) * (h.shape[1] - 1) / h.shape[1] / 2,
+    ),
+    slip(
+        2,
+        "you took the main diagonal in, j = i; a token with itself is no pair: triu(1)",
+        lambda h: (similarity(h) + 2 / (h.shape[1] - 1)) / 2,
+    ),
+    slip(
+        2,
         "you compared features; wanted tokens: (T, T) products, u @ u.mT",
         lambda h: (
             (np.einsum("btc,btd->b", units(h), units(h)) - h.shape[1])

@@ -312,17 +312,17 @@ def a_plan(shared):
         lambda k, v: 2 * len(set(zip(k, v, strict=True))),
     ),
     rows(
-        "you counted queries, too; a query is used once and not kept",
+        "you counted more than owners of keys and of values; a query is used once and not kept",
         3,
         lambda k, v: owns(k) + owns(v) + len(k),
     ),
     rows(
-        "you counted queries, too; a query is used once and not kept",
+        "you counted more than owners of keys and of values; a query is used once and not kept",
         3,
         lambda k, v: 3 * len(k),
     ),
     rows(
-        "you counted queries, too; a query is used once and not kept",
+        "you counted more than owners of keys and of values; a query is used once and not kept",
         3,
         lambda k, v: 2 * owns(k) + owns(v),
     ),
