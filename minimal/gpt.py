@@ -102,8 +102,7 @@ class Layer(nn.Module):
         """Every token's mean of the values that it sees, head by head: (B, T, C)."""
         q, k = self.queries_and_keys(h)
         v = v.unflatten(-1, (self.heads, -1))  # (B, T, H, D)
-        y = self.attend(q, k, Rows(v), scale=self.scale)  # (B, T, H, D)
-        return y.flatten(2)
+        return self.attend(q, k, Rows(v), scale=self.scale).flatten(2)  # (B, T, C)
 
     def queries_and_keys(self, h):
         """Who looks for what, and what can be found: (B, T, H, D) each."""
@@ -118,5 +117,4 @@ class Layer(nn.Module):
 
     def mlp(self, h):
         """What the MLP adds: widen, cut off at zero, square, narrow. (B, T, C) -> (B, T, C)."""
-        wide = self.up(h).relu().square()  # (B, T, 4 C)
-        return self.down(wide)
+        return self.down(self.up(h).relu().square())  # wide, (B, T, 4 C), between the two
