@@ -116,5 +116,5 @@ class Layer(nn.Module):
         return weights(*self.queries_and_keys(h), scale=self.scale, window=self.window)
 
     def mlp(self, h):
-        """What the MLP adds: widen, cut off at zero, square, narrow. (B, T, C) -> (B, T, C)."""
-        return self.down(self.up(h).relu().square())  # wide, (B, T, 4 C), between the two
+        """What the MLP adds: widen to (B, T, 4 C), cut off at zero, square, narrow to (B, T, C)."""
+        return self.down(self.up(h).relu().square())
