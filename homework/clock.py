@@ -31,9 +31,10 @@ EQUATION, OUTPUT, FIGURE, GUESS = 0.5, 0.25, 1, 1  # minutes each
 PICTURE = re.compile(r"figures\.show\(|\b(?:addresses|pipeline)\(")
 PRINTS = re.compile(r"\b(?:print|answer|display|recorded)\(")
 HIDDEN = {"hide-input", "remove-input"}  # code that opens closed is not read
-WAIT = re.compile(r"\b(\d+|an?|one|two|five)(?: to (\d+))? minutes?( each)?\b")
+WAIT = re.compile(r"\b(\d+|an?|one|two|three|four|five)(?: to (\d+))? minutes?( each)?\b")
 RUNS = re.compile(r"(\w+) training runs")
-NUMBERS = dict(a=1, an=1, one=1, two=2, five=5, seven=7, nine=9, eleven=11)
+NUMBERS = dict(a=1, an=1, one=1, two=2, three=3, four=4, five=5, six=6, seven=7, eight=8, nine=9)
+NUMBERS |= dict(ten=10, eleven=11, twelve=12)
 THINKING = dict(easy=3, medium=7, hard=10, stretch=15)  # minutes, for an exercise of homework
 THIS_PAGE = re.compile(r"^\| \| this page \|.*?(\d+) min \|$", re.M)
 NOT_READ = re.compile(

@@ -48,6 +48,7 @@ from slides.shell import shell  # noqa: E402
 BUILD = ROOT / "build"
 BESIDE = (  # pages as the repository has them: (file, page, name)
     ("notebooks/README.md", "beside.html", "Beside the front page"),
+    ("notebooks/notation.md", "notation.html", "Notation and glossary"),
     ("CHANGELOG.md", "changes.html", "What is new"),
 )
 

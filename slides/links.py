@@ -16,6 +16,7 @@ HOME = {  # file or folder of the repository -> its page on the site
     "README.md": "index.html",
     "CHANGELOG.md": "changes.html",
     "notebooks/README.md": "beside.html",
+    "notebooks/notation.md": "notation.html",
     "notebooks": "index.html",
     "notebooks/read/00_start_here.md": "notebooks/00_start_here.html",
     "slides": "slides/index.html",

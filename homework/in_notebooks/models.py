@@ -1,6 +1,7 @@
 """Models small enough for an oracle's loops, called as a GPT is: on arrays and on tensors alike."""
 
 import copy
+from types import SimpleNamespace
 
 import numpy as np
 import torch
@@ -88,6 +89,55 @@ def learning(thing, leaves):
             part = learning(part, leaves)
         setattr(made, name, part)
     return made
+
+
+class Unwritten(GPT):
+    """The same, where `value` is what the learner writes."""
+
+    def value(self, n, h, v1, ids):
+        raise RuntimeError(
+            "self.value is the method that you are writing; a layer makes its own values by "
+            "self.layers[n].value(h)"
+        )
+
+
+class Embedding:
+    """ids -> rows of a table, which is there as a whole, too."""
+
+    def __init__(self, table):
+        self.table, self.weight = table, torch.from_numpy(table.copy())
+        self.num_embeddings, self.embedding_dim = table.shape
+
+    def __call__(self, ids):
+        return like(ids, self.table)[ids]
+
+
+class Whole(GPT):
+    """The same, whose embedding and sizes may be asked for."""
+
+    def __init__(self, r, layers, width=4, vocab=7):
+        super().__init__(r, layers, width, vocab)
+        self.embed = Embedding(self.table)
+        self.config = SimpleNamespace(vocab=vocab, width=width, layers=layers)
+
+
+class Single(Embedding):
+    """The same in single precision, so that rows may be added to values of either."""
+
+    def __init__(self, table):
+        super().__init__(table.astype("f4").astype("f8"))
+        self.weight = self.weight.float()
+
+    def __call__(self, ids):
+        return self.weight[ids] if torch.is_tensor(ids) else self.table[ids]
+
+
+class WithTables(Unwritten):
+    """The same, with a table by token id for every layer."""
+
+    def __init__(self, r, layers):
+        super().__init__(r, layers)
+        self.tables = [Single(r.normal(size=self.table.shape)) for _ in self.layers]
 
 
 # ---- something to train --------------------------------------------------------------------------

@@ -49,6 +49,12 @@ def softmax(z):
 
 
 unit.mistakes("""
+1 | you cut large scores off, so they are alike now: subtract every row's largest instead
+    z - z.max(-1, keepdims=True) => np.minimum(z, 20)
+    z - z.max(-1, keepdims=True) => np.minimum(z, 50)
+    z - z.max(-1, keepdims=True) => np.minimum(z, 80)
+    z - z.max(-1, keepdims=True) => np.minimum(z, 88)
+    z - z.max(-1, keepdims=True) => np.minimum(z, 100)
 2 | your columns sum to one; wanted every row of the last axis to sum to one
     z.max(-1 => z.max(-2
     and: e.sum(-1 => e.sum(-2
@@ -95,9 +101,22 @@ def shares(T, V):
     return make
 
 
+def sure_shares(T, V):
+    """The same; the first target was hardly expected, and the second was nearly sure."""
+
+    def make(r):
+        p, targets = shares(T, V)(r)
+        for t, share in enumerate((2e-6, 0.9998)):
+            p[t] *= (1 - share) / (1 - p[t, targets[t]])
+            p[t, targets[t]] = share
+        return p, targets
+
+    return make
+
+
 @unit.exercise(
     Part("as many positions as tokens", 1, shares(5, 5)),
-    Part("more tokens than positions", 1, shares(4, 9)),
+    Part("more tokens than positions", 1, sure_shares(4, 9)),
     hints=[
         "p[t, targets[t]] for every t at once: index with two vectors.",
         "torch.arange(len(targets)) is the vector of all t.",
@@ -112,6 +131,16 @@ def nats_of(p, targets):
 
 
 unit.mistakes("""
+1 | you cut probabilities off at a bound; a loss is -ln p, however small or large p is
+    (chosen) => (chosen.clip(0.01))
+    (chosen) => (chosen.clip(1e-3))
+    (chosen) => (chosen.clip(1e-4))
+    (chosen) => (chosen.clip(1e-5))
+    (chosen) => (chosen.clip(None, 0.9))
+    (chosen) => (chosen.clip(None, 0.99))
+    (chosen) => (chosen.clip(None, 0.999))
+    (chosen) => (chosen.clip(0.01, 0.99))
+    (chosen) => (chosen.clip(1e-3, 0.999))
 2 | your losses are negative: a probability below 1 has a negative logarithm, and a loss is minus
   | that
     -np => np
@@ -123,6 +152,8 @@ unit.mistakes("""
     row[token] => p[0, token]
 2 | those are the probabilities themselves; the loss is minus their natural logarithm
     -np.log(chosen) => chosen
+2 | those are minus the probabilities; the loss is minus their natural LOGARITHM
+    np.log(chosen) => chosen
 2 | you took 1 - p; the loss is minus the natural logarithm of p
     -np.log(chosen) => 1 - chosen
 2 | you took the largest probability of every row; wanted that of the token that came

@@ -17,7 +17,7 @@ unit = Unit("nb01_attention", "Attention from scratch", "The exercises of notebo
         "Compare two aranges: torch.arange(S) against torch.arange(T)[:, None] + (S - T).",
     ],
     level="easy",
-    minutes=5,
+    minutes=7,
 )
 def causal_mask(T, S):
     """(T,S) of bool, True where query t may see key s.
@@ -72,7 +72,7 @@ def queries_and_keys(T, S):
         'The letter d is summed, so it is missing on the right: "bthd,bshd->bhts".',
     ],
     level="easy",
-    minutes=4,
+    minutes=6,
 )
 def scores(q, k):
     """q (B, T, H, D), k (B, S, H, D) -> (B, H, T, S): every query times every key, in each head."""
@@ -136,7 +136,7 @@ def scores_and_mask(T, S, far=0):
         "z.masked_fill(~seen, -torch.inf).softmax(-1): along the last axis, the keys.",
     ],
     level="easy",
-    minutes=5,
+    minutes=6,
 )
 def weights(z, seen):
     """Scores z (B, H, T, S) -> weights (B, H, T, S) that sum to one over the keys.
@@ -149,6 +149,12 @@ def weights(z, seen):
 
 
 unit.mistakes("""
+2 | your softmax runs over the HEADS; each head has its own, along the keys: softmax(-1)
+    z.max(-1 => z.max(1
+    and: e.sum(-1 => e.sum(1
+2 | your softmax runs over the TEXTS; each text has its own, along the keys: softmax(-1)
+    z.max(-1 => z.max(0
+    and: e.sum(-1 => e.sum(0
 2 | your weights of hidden keys are not 0: their scores must go to -inf before the softmax
     z = np.where(seen, z, -np.inf) =>
 2 | you hid weights AFTER the softmax, so your rows no longer sum to 1: hide scores before it
@@ -202,7 +208,7 @@ def streams(T, S):
         'torch.einsum("bhts,bshd->bthd", a, v)',
     ],
     level="medium",
-    minutes=7,
+    minutes=10,
 )
 def attention(q, k, v):
     """Causal attention: q (B, T, H, D), k and v (B, S, H, D) -> (B, T, H, D).
@@ -284,7 +290,7 @@ def a_layer(H):
         "Then W_O.",
     ],
     level="medium",
-    minutes=7,
+    minutes=10,
 )
 def multi_head(x, W_Q, W_K, W_V, W_O, H):
     """A whole layer of attention: x (B, T, C) and four matrices (C, C) -> (B, T, C).
@@ -298,6 +304,10 @@ def multi_head(x, W_Q, W_K, W_V, W_O, H):
 
 unit.mistakes(r"""
 in: heads, attention, causal_mask, weights
+3 | you cut positions into heads, and put them back the same way: view(B, T, H, D) first, then
+  | transpose(1, 2), and both again at the end
+    *y.shape[:2], H, -1) => len(y), H, y.shape[1], -1).swapaxes(1, 2)
+    and: y.reshape(x.shape) => y.swapaxes(1, 2).reshape(x.shape)
 3 | you never cut the width into heads: your scores are sums over all of it
     q, k, v = heads => H = 1\nq, k, v = heads
 4 | you made heads of width H; wanted H heads: unflatten(-1, (H, -1))
@@ -357,22 +367,80 @@ in: heads, attention, causal_mask, weights
 # ---- positions -----------------------------------------------------------------------------------
 
 
-def rows_at(positions):
-    return lambda r: (r.normal(size=(2, 5, 2, 8)), positions(r), 50.0)
+def points(*shape):
+    return lambda r: normals(r, *[shape] * 3)
 
 
 @unit.exercise(
-    Part("positions 0, 1, 2, …", 1, rows_at(lambda r: np.arange(5))),
-    Part("any positions", 1, rows_at(lambda r: r.integers(0, 60, 5))),
+    Part("a few points", 1, points(4)),
+    Part("as many angles as points", 1, points(2, 3, 4)),
+    hints=[
+        "Take cos = angle.cos() and sin = angle.sin() once; then two lines.",
+        "return x1 * cos + x2 * sin, x2 * cos - x1 * sin",
+    ],
+    level="easy",
+    minutes=4,
+)
+def turn_pair(x1, x2, angle):
+    """The points (x1, x2) turned by their angles -> (y1, y2): y1 = x1 cos + x2 sin, and
+    y2 = x2 cos - x1 sin. x1, x2 and angle have one shape, and so have y1 and y2.
+    """
+    c, s = np.cos(angle), np.sin(angle)
+    y1 = x1 * c + x2 * s
+    y2 = x2 * c - x1 * s
+    return y1, y2
+
+
+unit.mistakes(r"""
+2 | you turned by the opposite angle: y1 = x1 cos + x2 sin, y2 = x2 cos - x1 sin
+    np.sin(angle) => -np.sin(angle)
+2 | that is no turn: one of the two sines has a minus, y2 = x2 cos - x1 sin
+    c - x1 => c + x1
+2 | that is no turn: one of the two sines has a plus, y1 = x1 cos + x2 sin
+    c + x2 => c - x2
+2 | your cosine and sine are exchanged: an angle of 0 turns nothing, so y1 = x1
+    c, s = => s, c =
+2 | your y2 is made of the NEW y1; both are made of x1 and x2 as they came
+    - x1 * s => - y1 * s
+2 | your y1 is made of the NEW y2; both are made of x1 and x2 as they came
+    return y1, y2 => return x1 * c + y2 * s, y2
+2 | your y1 and y2 are in each other's place
+    return y1, y2 => return y2, y1
+2 | that is y1 alone; y2 = x2 cos - x1 sin is the second result
+    return y1, y2 => return y1
+2 | you turned the first entry alone; y2 = x2 cos - x1 sin
+    return y1, y2 => return y1, x2
+2 | each of your entries is shortened by itself; in a turn both entries meet
+    c + x2 * s => c
+    and: c - x1 * s => c
+    => x1 * np.cos(angle), x2 * np.sin(angle)
+2 | your y2 is that of the other turn: y2 = x2 cos - x1 sin, and yours is x1 cos - x2 sin
+    x2 * c - x1 * s => x1 * c - x2 * s
+2 | yours are x1 and x2 as they came
+    return y1, y2 => return x1, x2
+2 | you took the angle for degrees; cos and sin want radians, as it is
+    c, s = => angle = np.deg2rad(angle)\nc, s =
+2 | you multiplied the angle; it is turned by once
+    c, s = => angle = 2 * np.pi * angle\nc, s =
+""")
+
+
+def rows_at(positions, heads):
+    return lambda r: (r.normal(size=(2, 5, heads, 8)), positions(r), 50.0)
+
+
+@unit.exercise(
+    Part("positions 0, 1, 2, …", 1, rows_at(lambda r: np.arange(5), heads=5)),
+    Part("any positions", 1, rows_at(lambda r: r.integers(0, 60, 5), heads=2)),
     hints=[
         "x1, x2 = x.chunk(2, -1): pair i is (x1[i], x2[i]). Each pair turns by its own angle.",
         "rate = base ** (-torch.arange(0, D, 2) / D), (D/2,); angle = positions[:, None] * rate, "
         "(T, D/2).",
         "x is (B, T, H, D): give the angle a place for the heads, angle[:, None], (T, 1, D/2). "
-        "Then torch.cat([x1 * cos + x2 * sin, x2 * cos - x1 * sin], -1).",
+        "Then torch.cat(turn_pair(x1, x2, angle), -1).",
     ],
     level="medium",
-    minutes=12,
+    minutes=14,
 )
 def turn(x, positions, base=10_000.0):
     """x (B, T, H, D) at positions (T,) -> (B, T, H, D): RoPE.
@@ -414,6 +482,8 @@ unit.mistakes("""
     => x
 2 | your rates fall twice as fast: base ** (-2 i / D), with D and not D/2 below
     np.arange(0, D, 2) => 2 * np.arange(0, D, 2)
+2 | your angles lie along the heads; they belong to the positions: angle[:, None], (T, 1, D/2)
+    [:, None, None] => [:, None]
 2 | your rates do not depend on `base`: you took 10,000, its default; the argument may differ
     base ** => 10_000.0 **
 2 | your y2 is that of the other turn: y2 = x2 cos - x1 sin, and yours is x1 cos - x2 sin
@@ -542,7 +612,7 @@ def step(S):
         "hides nothing.",
     ],
     level="medium",
-    minutes=8,
+    minutes=12,
 )
 def decode_step(q, k, v, k_cache, v_cache):
     """One new token: q, k, v (B, 1, H, D) and caches (B, S, H, D), S may be 0 -> (out, k_cache,
@@ -587,6 +657,14 @@ in: attention, weights
 2 | your softmax runs over the heads; a query's weights sum to 1 over the keys: softmax(-1)
     z.max(-1 => z.max(1
     and: e.sum(-1 => e.sum(1
+2 | you dropped the oldest row of each cache, of an empty one even the new row; they grow by one row
+  | in every step
+    [k_cache, k], 1) => [k_cache, k], 1)[:, 1:]
+    and: [v_cache, v], 1) => [v_cache, v], 1)[:, 1:]
+    and: attention(q, keys, values) => attention(q, keys, values) if keys.size else 0 * q
+2 | your query does not see the oldest row; it sees all that is kept
+    attention(q, keys, values) =>
+  | attention(q, keys[:, 1:], values[:, 1:]) if k_cache.size else 0 * q
 1 | you returned the new rows alone; the caches hold all rows so far
     ), keys, values => ), k, v
 """)

@@ -570,3 +570,82 @@ unit.mistakes("""
 1 | your rate falls along a cosine; a line is wanted
     1 + (end - 1) * done => end + (1 - end) * (1 + np.cos(np.pi * done)) / 2
 """)
+
+
+# ---- an arrow is moved ---------------------------------------------------------------------------
+
+
+def at_layer(n):
+    """A model of three layers, asked for the values of one; the first has no v1 yet."""
+
+    def make(r):
+        h, v1 = normals(r, (2, 5, 4), (2, 5, 4))
+        ids = r.integers(0, 7, (2, 5))
+        return models.Unwritten(r, 3), n, h, v1 if n else None, ids
+
+    return make
+
+
+@unit.exercise(
+    Part("the first layer", 1, at_layer(0)),
+    Part("a deeper layer", 2, [at_layer(1), at_layer(2), at_layer(1)]),
+    hints=[
+        "v = self.layers[n].value(h) is what the layer makes itself.",
+        "return v if n == 0 else (v + v1) / 2",
+    ],
+    level="easy",
+    minutes=3,
+)
+def value(self, n, h, v1, ids):
+    """The values of layer n: half its own, self.layers[n].value(h), half the first layer's, v1. The
+    first layer (n = 0, and v1 is None) keeps its own. h and v1 (B, T, C), ids (B, T) -> (B, T, C).
+    """
+    own = self.layers[n].value(h)
+    return (own + v1) / 2 if n else own
+
+
+unit.mistakes("""
+2 | those are the first layer's values alone; half of them, half of its own
+    (own + v1) / 2 => v1
+2 | those are the layer's own values alone; half of v1 is missing
+    (own + v1) / 2 => own
+2 | you added the two; take half of each
+    (own + v1) / 2 => own + v1
+2 | only v1 is halved in yours: (v + v1) / 2, with brackets
+    (own + v1) / 2 => own + v1 / 2
+2 | only the layer's own is halved in yours; v1 is halved, too
+    (own + v1) / 2 => own / 2 + v1
+2 | half of both is missing something: that is half of its own alone
+    (own + v1) / 2 => own / 2
+2 | that is half of v1 alone; the layer's own half is missing
+    (own + v1) / 2 => v1 / 2
+2 | you took v1 away; it is added
+    own + v1 => own - v1
+2 | you multiplied the two; add a half of each
+    (own + v1) / 2 => own * v1
+    (own + v1) / 2 => own * v1 / 2
+2 | a quarter of each is too little: half of each
+    (own + v1) / 2 => (own + v1) / 4
+2 | you put the two side by side; add them, feature by feature
+    (own + v1) / 2 => np.concatenate([own, v1], -1)
+    (own + v1) / 2 => np.concatenate([own, v1], -1) / 2
+2 | that is a number for each token; a value has C of them
+    (own + v1) / 2 => (own + v1).mean(-1)
+2 | your v1 comes one token late; each position has its own
+    (own + v1) / 2 => own + np.roll(v1, 1, 1)
+2 | you mixed in the stream h; the layer's own values are layers[n].value(h)
+    (own + v1) / 2 => (h + v1) / 2
+2 | every layer has a matrix of its own: self.layers[n], not self.layers[0]
+    layers[n] => layers[0]
+2 | that is the matrix of the layer below: self.layers[n]
+    layers[n] => layers[max(n - 1, 0)]
+2 | you mixed in the embedding; the other half is the layer's own, self.layers[n].value(h)
+    (own + v1) / 2 => (self.embed(ids) + v1) / 2
+2 | you mixed before the matrix; v1 has been through the first layer's already
+    => self.layers[n].value((h + v1) / 2 if n else h)
+    => self.layers[n].value(h + v1 if n else h)
+1 | your first layer has half of its own values; it keeps them whole
+    else own => else own / 2
+2 | your second layer keeps its own values; only the first does, n = 0
+    if n => if n > 1
+""")

@@ -211,6 +211,15 @@ unit.mistakes("""
     units(h) => units(h - h.mean(1, keepdims=True))
 2 | you squared the cosines; wanted their mean
     cosines.sum => (cosines**2).sum
+2 | that is half of the mean: T (T - 1) / 2 pairs have i < j, and T (T - 1) stand there in both
+  | orders
+    / (T * (T - 1)) => / (T * (T - 1)) / 2
+2 | you divided by T²; without the T pairs of a token with itself, T (T - 1) are left
+    / (T * (T - 1)) => / T**2
+2 | you took every pair once, i < j, and divided by T²: T (T - 1) / 2 pairs are left
+    / (T * (T - 1)) => / T**2 / 2
+2 | you took the main diagonal in, j = i; a token with itself is no pair: triu(1)
+    - T) / => + T) / 2 /
 2 | you compared features; wanted tokens: (T, T) products, u @ u.mT
     u @ u.swapaxes(1, 2) => u.swapaxes(1, 2) @ u
 2 | you compared each token with its neighbour; wanted all pairs

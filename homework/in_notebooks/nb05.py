@@ -3,9 +3,104 @@
 import numpy as np
 
 from homework import by_index
+from homework.in_notebooks import models
 from homework.marking import Part, Unit, Wrong, normals, slip
 
 unit = Unit("nb05_svformer", "SVFormer and the KV cache", "The exercises of notebook 05.")
+
+
+# ---- one stream of values ------------------------------------------------------------------------
+
+
+def at_layer(n):
+    """A model of three layers, asked for the values of one; the first has no v1 yet."""
+
+    def make(r):
+        h, v1 = normals(r, (2, 5, 4), (2, 5, 4))
+        return models.Unwritten(r, 3), n, h, v1 if n else None, r.integers(0, 7, (2, 5))
+
+    return make
+
+
+def offers(says, made, loses=2):
+    """The mistake of other values in every layer but the first."""
+    return slip(
+        loses,
+        says,
+        lambda self, n, h, v1, ids: made(self, n, h, v1, ids) if n else self.layers[0].value(h),
+    )
+
+
+@unit.exercise(
+    Part("the first layer", 1, at_layer(0)),
+    Part("a deeper layer", 2, [at_layer(1), at_layer(2), at_layer(1)]),
+    offers(
+        "your deeper layers make values of their own; all of them have the first layer's, v1",
+        lambda self, n, h, v1, ids: self.layers[n].value(h),
+    ),
+    offers(
+        "that is ResFormer: half of each; here nothing of the layer's own is left",
+        lambda self, n, h, v1, ids: (self.layers[n].value(h) + v1) / 2,
+    ),
+    offers(
+        "you added v1 to the layer's own values; here nothing of its own is left",
+        lambda self, n, h, v1, ids: self.layers[n].value(h) + v1,
+    ),
+    offers("you halved v1; all of it is wanted", lambda self, n, h, v1, ids: v1 / 2),
+    offers(
+        "you applied the first layer's matrix to THIS layer's stream; v1 is what the first layer "
+        "made of its own",
+        lambda self, n, h, v1, ids: self.layers[0].value(h),
+    ),
+    offers(
+        "v1 has been through the first layer's matrix; it needs no other",
+        lambda self, n, h, v1, ids: self.layers[n].value(v1),
+    ),
+    offers(
+        "v1 has been through the first layer's matrix; it needs no other",
+        lambda self, n, h, v1, ids: self.layers[0].value(v1),
+    ),
+    offers(
+        "those are values of the layer below; all have the first layer's, v1",
+        lambda self, n, h, v1, ids: self.layers[n - 1].value(h),
+    ),
+    offers("that is the stream; wanted values: v1", lambda self, n, h, v1, ids: h),
+    offers("that is the embedding; wanted values: v1", lambda self, n, h, v1, ids: self.embed(ids)),
+    offers("your deeper layers have no values; they have v1", lambda self, n, h, v1, ids: 0 * v1),
+    offers("you added the stream to v1; v1 alone", lambda self, n, h, v1, ids: v1 + h),
+    offers("your v1 is normed; it comes as it is", lambda self, n, h, v1, ids: models.normed(v1)),
+    offers(
+        "your v1 comes one token late; each position has its own",
+        lambda self, n, h, v1, ids: np.roll(v1, 1, 1),
+    ),
+    slip(
+        2,
+        "your second layer makes its own values; only the first does, n = 0",
+        lambda self, n, h, v1, ids: self.layers[n].value(h) if n <= 1 else v1,
+    ),
+    slip(
+        2,
+        "your layers take v1 and their own by turns; all but the first have v1",
+        lambda self, n, h, v1, ids: v1 if n % 2 else self.layers[n].value(h),
+    ),
+    slip(
+        1,
+        "your first layer has the values of the last; it makes its own, self.layers[n].value(h)",
+        lambda self, n, h, v1, ids: v1 if n else self.layers[-1].value(h),
+    ),
+    slip(1, "your first layer offers its stream", lambda self, n, h, v1, ids: v1 if n else h),
+    hints=[
+        "What does the first layer do, n = 0, and what is left to do for all others?",
+        "return self.layers[n].value(h) if n == 0 else v1",
+    ],
+    level="easy",
+    minutes=3,
+)
+def value(self, n, h, v1, ids):
+    """The values of layer n in SVFormer. The first layer (n = 0, v1 is None) makes its own, by
+    self.layers[n].value(h); every other has the first layer's, v1. h, v1 (B, T, C), ids (B, T).
+    """
+    return v1 if n else self.layers[n].value(h)
 
 
 # ---- whose rows ----------------------------------------------------------------------------------
@@ -216,6 +311,21 @@ def a_plan(shared):
         2,
         lambda k, v: 2 * len(set(zip(k, v, strict=True))),
     ),
+    rows(
+        "you counted more than owners of keys and of values; a query is used once and not kept",
+        3,
+        lambda k, v: owns(k) + owns(v) + len(k),
+    ),
+    rows(
+        "you counted more than owners of keys and of values; a query is used once and not kept",
+        3,
+        lambda k, v: 3 * len(k),
+    ),
+    rows(
+        "you counted more than owners of keys and of values; a query is used once and not kept",
+        3,
+        lambda k, v: 2 * owns(k) + owns(v),
+    ),
     slip(
         3,
         "a row has groups TIMES width numbers; you added them",
@@ -374,6 +484,12 @@ def elsewhere(q, keys, value, axis):
     return (a[..., None] * value).sum(1, keepdims=True), keys
 
 
+def unweighted(q, keys, value):
+    """The scores (B, S, H) themselves as weights."""
+    z = (q * keys).sum(-1) / np.sqrt(q.shape[-1])
+    return (z[..., None] * value).sum(1, keepdims=True), keys
+
+
 def to_others(q, k, keys, value):
     """The new token attends to all but itself, to nothing at the beginning."""
     y, grown = deep_step(q, k, keys, value, blind=True)
@@ -423,6 +539,21 @@ def a_step(S):
         2,
         "you divided the scores by the head's width; wanted its root",
         lambda q, *rest: deep_step(q / q.shape[-1] ** 0.5, *rest),
+    ),
+    slip(
+        2,
+        "you took the gain of the QK norm, 1.2 for q and for k; here q and k are used as they come",
+        lambda q, *rest: deep_step(1.44 * q, *rest),
+    ),
+    slip(
+        2,
+        "you took the gain of the QK norm, 1.2 for q and for k; here q and k are used as they come",
+        lambda q, *rest: deep_step(1.2 * q, *rest),
+    ),
+    slip(
+        3,
+        "your scores went into the sum as they are; a softmax makes weights of them",
+        lambda q, k, keys, value: unweighted(q, np.concatenate([keys, k], 1), value),
     ),
     slip(
         2,
@@ -488,3 +619,107 @@ def deep_step(
         a = by_index.softmax(scores / (np.sqrt(D) if root else 1))
         out[b, 0, h] = sum(a[s] * value[b, s, h] for s in range(seen))
     return (grown, out) if exchanged else (out, grown)
+
+
+# ---- all values of SVFormer, as a table ----------------------------------------------------------
+
+
+def in_place_of(says, made):
+    """The mistake of another table, made of a model with an embedding (V, C)."""
+    return slip(3, says, lambda model: made(model, model.embed.table))
+
+
+def a_whole_model(r):
+    return (models.Whole(r, 3),)
+
+
+def layer_normed(x):
+    return models.normed(x - x.mean(-1, keepdims=True))
+
+
+@unit.exercise(
+    Part("a vocabulary of seven", 3, a_whole_model),
+    in_place_of(
+        "your embedding goes in as it is; the stream begins as its NORM",
+        lambda model, E: model.layers[0].value(E),
+    ),
+    in_place_of(
+        "those are streams; the first layer's matrix makes values of them",
+        lambda model, E: models.normed(E),
+    ),
+    in_place_of("that is the embedding; wanted values, from model.layers[0]", lambda model, E: E),
+    in_place_of(
+        "you took the matrix of the last layer; all layers have the values of the FIRST",
+        lambda model, E: model.layers[-1].value(models.normed(E)),
+    ),
+    in_place_of(
+        "you took the matrix of the second layer; all layers have the values of the FIRST",
+        lambda model, E: model.layers[1].value(models.normed(E)),
+    ),
+    in_place_of(
+        "your values are normed; the norm stands before the matrix, and values stay as they come",
+        lambda model, E: models.normed(model.layers[0].value(E)),
+    ),
+    in_place_of(
+        "your norm runs over the tokens; each token's row has its own",
+        lambda model, E: model.layers[0].value(models.normed(E.T).T),
+    ),
+    in_place_of(
+        "you took one norm over the whole table; each token's row has its own",
+        lambda model, E: model.layers[0].value(E / np.sqrt((E**2).mean())),
+    ),
+    in_place_of(
+        "your rows have length 1; the norm of this course brings their mean SQUARE to 1",
+        lambda model, E: model.layers[0].value(E / np.linalg.norm(E, axis=-1, keepdims=True)),
+    ),
+    in_place_of(
+        "you subtracted the mean, as LayerNorm does; this norm leaves the direction alone",
+        lambda model, E: model.layers[0].value(layer_normed(E)),
+    ),
+    in_place_of(
+        "your table is turned: a row for every token, (V, C)",
+        lambda model, E: model.layers[0].value(models.normed(E)).T,
+    ),
+    in_place_of(
+        "that is the mean of all rows; wanted a row for every token",
+        lambda model, E: model.layers[0].value(models.normed(E)).mean(0),
+    ),
+    in_place_of(
+        "you left out a token; the vocabulary has V of them, from 0",
+        lambda model, E: model.layers[0].value(models.normed(E))[1:],
+    ),
+    in_place_of(
+        "you left out a token; the vocabulary has V of them, from 0",
+        lambda model, E: model.layers[0].value(models.normed(E))[:-1],
+    ),
+    in_place_of(
+        "those are scores; wanted the values of the first layer",
+        lambda model, E: model.scores(models.normed(E)),
+    ),
+    in_place_of(
+        "you took the mean over all layers' matrices; all layers have the values of the FIRST",
+        lambda model, E: sum(one.value(models.normed(E)) for one in model.layers) / 3,
+    ),
+    in_place_of(
+        "you added the stream; a value is what the matrix makes of it",
+        lambda model, E: models.normed(E) + model.layers[0].value(models.normed(E)),
+    ),
+    in_place_of(
+        "your rows went through the MLP; values are made by model.layers[0].value",
+        lambda model, E: model.layers[0].mlp(models.normed(E)),
+    ),
+    hints=[
+        "model.embed.weight has a row for every token. What happens to it on the way to "
+        "layers[0].value?",
+        "model.layers[0].value(norm(norm(model.embed.weight)))",
+    ],
+    level="medium",
+    minutes=5,
+)
+def value_table(model):
+    """All values that the layers of a SVFormer can ever hear: a row for each token, (V, C).
+
+    model.embed.weight (V, C) holds a row for each token; its norm is where the stream begins, and
+    the first layer makes its values of a norm of the stream, by model.layers[0].value.
+    """
+    return model.layers[0].value(models.normed(model.embed.table))

@@ -2,9 +2,167 @@
 
 import numpy as np
 
-from homework.marking import Part, Unit, Wrong, slip
+from homework.in_notebooks import models
+from homework.marking import Part, Unit, Wrong, normals, slip
 
 unit = Unit("nb06_value_embeddings", "Value embeddings", "The exercises of notebook 06.")
+
+
+# ---- one term more -------------------------------------------------------------------------------
+
+
+def at_layer(n):
+    """A model of three layers with a table each, asked for the values of one layer."""
+
+    def make(r):
+        h, v1 = normals(r, (2, 5, 4), (2, 5, 4))
+        model, ids = models.WithTables(r, 3), r.integers(0, 7, (2, 5))
+        ids[:, 3] = ids[:, 1]  # a token that occurs twice
+        return model, n, h, v1 if n else None, ids
+
+    return make
+
+
+def parts(says, mixed, loses=3):
+    """The mistake of another mixture of the layer's own values and its rows."""
+    return slip(
+        loses,
+        says,
+        lambda self, n, h, v1, ids: mixed(self.layers[n].value(h), self.tables[n](ids)),
+    )
+
+
+def sums(says, own, row, loses=3):
+    """The mistake of other summands, each made of (self, n, h, v1, ids)."""
+    return slip(loses, says, lambda *given: own(*given) + row(*given))
+
+
+def own_value(self, n, h, v1, ids):
+    return self.layers[n].value(h)
+
+
+def own_rows(self, n, h, v1, ids):
+    return self.tables[n](ids)
+
+
+@unit.exercise(
+    Part("the first layer", 1, at_layer(0)),
+    Part("a deeper layer", 2, [at_layer(1), at_layer(2), at_layer(1)]),
+    parts("those are the rows alone; they are added to the layer's own values", lambda v, e: e),
+    parts("those are the layer's own values; the rows of its table are missing", lambda v, e: v),
+    parts("you took half of each; the row is added whole", lambda v, e: (v + e) / 2),
+    parts("you halved the row; it is added whole", lambda v, e: v + e / 2),
+    parts("you halved the layer's own values; they stay whole", lambda v, e: v / 2 + e),
+    parts("the row is ADDED, not taken away", lambda v, e: v - e),
+    parts("you multiplied; the row is added", lambda v, e: v * e),
+    parts("your row tunes the value, v (1 + e); it is added", lambda v, e: v * (1 + e)),
+    parts(
+        "you put the two side by side; add them, feature by feature",
+        lambda v, e: np.concatenate([v, e], -1),
+    ),
+    parts("you normed the row; it is added as it stands", lambda v, e: v + models.normed(e)),
+    parts("you normed the sum; it stays as it comes", lambda v, e: models.normed(v + e)),
+    parts(
+        "your rows are those of the token before; each position takes its own token's",
+        lambda v, e: v + np.roll(e, 1, 1),
+    ),
+    parts(
+        "you added the mean row; each position takes the row of its own token",
+        lambda v, e: v + e.mean(1, keepdims=True),
+    ),
+    parts(
+        "both texts take the rows of the first one; each has its own ids",
+        lambda v, e: v + e[:1],
+    ),
+    sums(
+        "you took row t of the table at position t; wanted the row of the token that stands there",
+        own_value,
+        lambda self, n, h, v1, ids: self.tables[n].table[: ids.shape[1]],
+    ),
+    sums(
+        "all your layers read the first table; every layer has its own, self.tables[n]",
+        own_value,
+        lambda self, n, h, v1, ids: self.tables[0](ids),
+        2,
+    ),
+    sums(
+        "you read the table of the layer below; every layer has its own, self.tables[n]",
+        own_value,
+        lambda self, n, h, v1, ids: self.tables[n - 1](ids),
+    ),
+    sums(
+        "you read the last table in every layer; each has its own, self.tables[n]",
+        own_value,
+        lambda self, n, h, v1, ids: self.tables[-1](ids),
+        3,
+    ),
+    sums(
+        "all your layers make values by the first one's matrix; each has its own, self.layers[n]",
+        lambda self, n, h, v1, ids: self.layers[0].value(h),
+        own_rows,
+        2,
+    ),
+    sums(
+        "you added the embedding at the entrance; each layer has a table of its own",
+        own_value,
+        lambda self, n, h, v1, ids: self.embed(ids),
+    ),
+    sums(
+        "you added the row to the stream; it is added to the value",
+        lambda self, n, h, v1, ids: h,
+        own_rows,
+    ),
+    slip(
+        3,
+        "your row went through the matrix; it is a value already",
+        lambda self, n, h, v1, ids: self.layers[n].value(h + self.tables[n](ids)),
+    ),
+    slip(
+        3,
+        "your row went through the matrix; it is a value already",
+        lambda self, n, h, v1, ids: self.layers[n].value(self.tables[n](ids)),
+    ),
+    slip(
+        3,
+        "your row went through the matrix; it is a value already",
+        lambda self, n, h, v1, ids: (
+            self.layers[n].value(h) + self.layers[n].value(self.tables[n](ids))
+        ),
+    ),
+    slip(
+        2,
+        "you added the row to the first layer's values; every layer keeps its own",
+        lambda self, n, h, v1, ids: (v1 if n else self.layers[0].value(h)) + self.tables[n](ids),
+    ),
+    slip(
+        2,
+        "you added v1 as well; the layer's own values and the row are all",
+        lambda self, n, h, v1, ids: (
+            own_value(self, n, h, v1, ids) + own_rows(self, n, h, v1, ids) + (v1 if n else 0)
+        ),
+    ),
+    slip(
+        1,
+        "your first layer has no row; every layer has a table, the first one, too",
+        lambda self, n, h, v1, ids: self.layers[n].value(h) + (self.tables[n](ids) if n else 0),
+    ),
+    slip(
+        2,
+        "only your first layer has a row; every layer has a table",
+        lambda self, n, h, v1, ids: self.layers[n].value(h) + (0 if n else self.tables[n](ids)),
+    ),
+    hints=[
+        "Two summands: what the layer makes of h, and what its table holds for ids.",
+        "return self.layers[n].value(h) + self.tables[n](ids)",
+    ],
+    level="easy",
+    minutes=3,
+)
+def value(self, n, h, v1, ids):
+    """The values of layer n: its own, self.layers[n].value(h), and added to them the rows that its
+    own table has for these tokens, self.tables[n](ids). h (B, T, C), ids (B, T) -> (B, T, C).
+    """
+    return self.layers[n].value(h) + self.tables[n](ids)
 
 
 # ---- a value by look-up --------------------------------------------------------------------------
@@ -446,6 +604,15 @@ def share_of_lengths(
 # ---- nanochat's gate -----------------------------------------------------------------------------
 
 
+def logits(g):
+    """What the sigmoid was taken of, for gates between 0 and 3."""
+    return np.log(g / (3 - g))
+
+
+def logistic(z):
+    return 3 / (1 + np.exp(-z))
+
+
 def of_gates(says, mixed):
     """The mistake of another use of the gates g (B, T, H, 1) and the table's rows."""
 
@@ -559,6 +726,26 @@ def gates(width):
         "you took row t of the table at position t; wanted the row of the token that stands there, "
         "table[ids]",
         dict(by="place"),
+    ),
+    of_gates(
+        "you mixed with shares g and 1 - g; the value stays whole, and g E[id] is added to it",
+        lambda v, g, e: (1 - g / 3) * v + g * e,
+    ),
+    of_gates(
+        "you mixed with shares g and 1 - g; the value stays whole, and g E[id] is added to it",
+        lambda v, g, e: (3 - g) * v + g * e,
+    ),
+    of_gates(
+        "your tokens share one gate, the mean of theirs; each token has a gate of its own",
+        lambda v, g, e: v + logistic(logits(g).mean(1, keepdims=True)) * e,
+    ),
+    of_gates(
+        "both texts share their gates; each token has a gate of its own",
+        lambda v, g, e: v + g.mean((0, 1)) * e,
+    ),
+    of_gates(
+        "all your tokens and heads share one gate; each token and head has its own",
+        lambda v, g, e: v + g.mean() * e,
     ),
     of_gates("the gated row is ADDED, not taken away", lambda v, g, e: v - g * e),
     of_gates(

@@ -46,7 +46,10 @@ LEGEND = dict(
 )
 
 TITLE = "Where do the values come from? One row a plan, one cell a layer"
-ALSO = "γ: learned coefficients   ⊙: gate on the way out\n·: queries, keys or reading changed"
+SIGNS = (  # in lines
+    {"γ": "learned coefficients", "⊙": "gate on the way out"},
+    {"·": "queries, keys or reading changed"},
+)
 STRIP = 0.36  # of a cell: a row that joins the stream, on the side where it joins
 STRIPS = (
     "A strip in a cell: a row of a table joins the\n"
@@ -62,7 +65,7 @@ def sources_map(size="tiny", plans=None, title=TITLE):
     width, height = 0.42 * layers + 3.4, 0.21 * len(plans) + 1.5
     fig, ax = axes(title, "layer", "", width, height)
     ax.grid(False)
-    used = set()
+    used, written = set(), set()
     for y, model in enumerate(models):
         strips = tables_in_stream(model)
         for at, block in enumerate(model.blocks):
@@ -70,6 +73,7 @@ def sources_map(size="tiny", plans=None, title=TITLE):
             side, mark = strips.get(at, ("", None))
             cell(ax, at, y, marks[0], letters, side)
             used.update(marks)
+            written.update(letters)
             if mark:
                 strip(ax, at, y, mark, side)
                 used.update([mark, "strip"])
@@ -77,7 +81,7 @@ def sources_map(size="tiny", plans=None, title=TITLE):
     ax.set_ylim(len(plans), 0)
     ax.set_xticks([at + 0.5 for at in range(layers)], range(1, layers + 1))
     ax.set_yticks([y + 0.5 for y in range(len(plans))], plans, fontsize=8)
-    legend(ax, [mark for mark in SOURCES if mark in used], "strip" in used)
+    legend(ax, [mark for mark in SOURCES if mark in used], signs_in(written, "strip" in used))
     return fig
 
 
@@ -163,7 +167,14 @@ def box(ax, x, y, width, mark):
     ax.add_patch(Rectangle((x, y), width, 1, **look))
 
 
-def legend(ax, marks, strips=False):
+def signs_in(written, strips):
+    """Lines that say what the signs mean that stand somewhere."""
+    lines = [[f"{sign}: {line[sign]}" for sign in line if sign in written] for line in SIGNS]
+    return ["   ".join(line) for line in lines if line] + [STRIPS] * strips
+
+
+def legend(ax, marks, also):
+    """What the colours mean, below what the signs that occur mean."""
     from matplotlib.patches import Patch
 
     patches = []
@@ -178,6 +189,6 @@ def legend(ax, marks, strips=False):
         frameon=False,
         fontsize=8.5,
         alignment="left",
-        title=f"{ALSO}\n{STRIPS}" if strips else ALSO,
+        title="\n".join(also),
         title_fontsize=8.5,
     )

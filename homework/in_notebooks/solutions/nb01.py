@@ -29,13 +29,17 @@ def multi_head(x, W_Q, W_K, W_V, W_O, H):
     return attention(q, k, v).flatten(2) @ W_O  # (B, T, C)
 
 
+def turn_pair(x1, x2, angle):
+    cos, sin = angle.cos(), angle.sin()
+    return x1 * cos + x2 * sin, x2 * cos - x1 * sin
+
+
 def turn(x, positions, base=10_000.0):
     D = x.shape[-1]
     rate = base ** (-torch.arange(0, D, 2, device=x.device).double() / D)  # (D/2,)
     angle = (positions[:, None] * rate)[:, None]  # (T, 1, D/2), the same for all heads
-    cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
     x1, x2 = x.chunk(2, -1)  # (B, T, H, D/2) each
-    return torch.cat([x1 * cos + x2 * sin, x2 * cos - x1 * sin], -1)  # (B, T, H, D)
+    return torch.cat(turn_pair(x1, x2, angle), -1).to(x.dtype)  # (B, T, H, D)
 
 
 def add_tile(m, total, out, scores, values):

@@ -61,3 +61,8 @@ def learning_rate(step, steps, warmup, falls=0.65, start=0.025, end=0.05):
     if step <= begin:
         return 1.0
     return 1 + (end - 1) * (step - begin) / (steps - begin)
+
+
+def value(self, n, h, v1, ids):
+    v = self.layers[n].value(h)  # (B, T, C): what the layer makes itself
+    return v if n == 0 else (v + v1) / 2

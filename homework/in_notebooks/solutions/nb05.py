@@ -2,6 +2,12 @@
 
 import torch
 
+from minimal.model.layers import norm
+
+
+def value(self, n, h, v1, ids):
+    return self.layers[n].value(h) if n == 0 else v1  # (B, T, C)
+
 
 def owners_of(layers, anchors):
     return [max(a for a in anchors if a <= n) for n in range(layers)]
@@ -22,3 +28,8 @@ def deep_step(q, k, keys, value):
     scores = torch.einsum("bthd,bshd->bhts", q, keys) / q.shape[-1] ** 0.5  # (B, H, 1, S + 1)
     y = torch.einsum("bhts,bshd->bthd", scores.softmax(-1), value)  # (B, 1, H, D)
     return y, keys
+
+
+def value_table(model):
+    x = norm(model.embed.weight)  # (V, C): the stream of every token, before any layer
+    return model.layers[0].value(norm(x))  # (V, C)

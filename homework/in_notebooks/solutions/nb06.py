@@ -3,6 +3,11 @@
 import torch
 
 
+def value(self, n, h, v1, ids):
+    table = self.tables[n]  # (V, C), this layer's own
+    return self.layers[n].value(h) + table(ids)  # (B, T, C)
+
+
 def with_table(v, table, ids, a, b):
     e = table[ids]  # (B, T, H, D): for every token its row
     return a * v + b * e

@@ -48,7 +48,7 @@ def feed_forward(c):
     """Each position alone: wide, cut off below zero and squared, narrow."""
     c.text(62, LATER - 13, "MLP: each position alone", 12, "start", bold=True)
     tap(c, HIGH)
-    steps = ((170, 44, "W₁"), (240, 64, "relu²"), (330, 44, "W₂"))
+    steps = ((164, 44, "up"), (236, 64, "relu²"), (328, 52, "down"))
     start = 144
     for x, wide, words in steps:
         c.path([(start, HIGH), (x, HIGH)])

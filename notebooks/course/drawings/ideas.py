@@ -125,7 +125,7 @@ def cross_layer():
     panels = []
     for title, words in (
         ("Eq 2: attend to both layers", "both"),
-        ("Eq 3: one map, two values", "values"),
+        ("Eq 3: one map, for two values", "values"),
         ("Eq 4: one map, mixed value", "mixed"),
     ):
         c = Canvas(250, 215)
@@ -142,14 +142,18 @@ def cross_layer():
             c.path([(200, 160), (200, 120)], "value")
             c.path([(125, 92), (125, 40)], "value")
         if words == "values":
-            c.box(93, 92, 64, 28, "A", "routing", 13)
-            c.path([(188, 160), (188, 140), (140, 140), (140, 120)])
-            c.path([(62, 160), (62, 52), (117, 52)], "value")
-            c.path([(188, 160), (188, 52), (133, 52)], "value")
-            c.path([(125, 92), (125, 60)])
+            c.box(41, 92, 42, 28, "A", "routing", 13)
+            c.box(167, 92, 42, 28, "A", "routing", 13)
+            c.path([(164, 160), (164, 140), (74, 140), (74, 120)])  # this layer's keys, twice
+            c.path([(176, 160), (176, 120)])
+            c.path([(52, 160), (52, 120)], "value")
+            c.path([(200, 160), (200, 120)], "value")
+            c.path([(62, 92), (62, 52), (117, 52)], "value")
+            c.path([(188, 92), (188, 52), (133, 52)], "value")
             c.plus(125, 52)
-            c.text(50, 106, "½ A V′", 11, "end")
-            c.text(196, 80, "½ A V", 11, "start")
+            c.path([(125, 44), (125, 28)], "value")
+            c.text(68, 76, "½ A V′", 11, "start")
+            c.text(182, 76, "½ A V", 11, "end")
         if words == "mixed":
             c.path([(62, 160), (62, 140), (117, 140)], "value")
             c.path([(188, 160), (188, 140), (133, 140)], "value")
@@ -162,8 +166,9 @@ def cross_layer():
     alt = (
         "Three steps of ResFormer. Equation 2: every query attends, in one softmax, to the keys "
         "of its own layer and of an earlier one. "
-        "Equation 3: with the layer's own keys twice, one map reads both values, each with half "
-        "the weight. Equation 4: because the map "
+        "Equation 3: with the layer's own keys twice, the earlier layer's values and its own each "
+        "pass through the same map, with half the weight, and the two results are added. "
+        "Equation 4: because the map "
         "is the same, the two values are mixed first and read once."
     )
     return side_by_side(panels).drawing(alt, "From cross-layer attention to a value residual")
