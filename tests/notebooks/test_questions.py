@@ -82,6 +82,7 @@ OWN = dict(  # a question of one's own to each
     best_rates=dict(seeds=3, system="engram", over="bov-fixed"),
     does_it_last=dict(text="code", steps=1000, seeds=2, system="bov-fixed", over="denseformer"),
     how_many_layers=dict(text="code", seeds=2, system="x0-v@0,1", over="standard"),
+    which_rates=dict(text="code", system="bov-fixed", over="resformer"),
     who_needs_the_stream=dict(text="code", seeds=3, system="x0-qkv", over="x0-kv"),
     larger_model=dict(step=175, seeds=2, system="x0-v", over="svformer"),
     number_or_gradient=dict(text="code", steps=2000, seeds=3, system="standard/x0-both"),
