@@ -23,6 +23,7 @@ LEARNS = {
     "nb08": ("with_bypass",),
     "nb09": ("row_8",),
     "nb10": ("bank_layer",),
+    "nb13": ("upstream", "exclusive"),
 }
 NUMBERS_LEARN = ("with_table", "enter_layer")  # of these exercises plain numbers are learned, too
 RIGHT = "the numbers are right, but "

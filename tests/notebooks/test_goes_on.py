@@ -179,7 +179,7 @@ def turn_of(cell):
 def answers(unit, name):
     """{which: a function that gives it to a book} of all right answers to an exercise."""
     exercise, found = turn.exercise_of(unit, name), {}
-    for number, lines in enumerate(blind.answers(f"{unit} {name}")[0], 1):
+    for number, lines in enumerate(blind.answers(blind.listed()[f"{unit} {name}"])[0], 1):
         code = f"{exercise.head()}\n{textwrap.indent(lines, '    ')}\n"
         found[f"answer {number}"] = lambda book, code=code: written(book, code, name)
     own = turn.solution(unit, name)
