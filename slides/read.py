@@ -120,7 +120,7 @@ def outputs(cell, path, pictures):
     parts = []
     for i, output in enumerate(cell.outputs):
         if output.output_type == "stream":
-            printed = lesson.UNSAID.sub("", output.text).rstrip()
+            printed = output.text.rstrip()
             parts.append(f"```text\n{printed}\n```")
         elif "text/html" in output.get("data", {}):
             name = f"{path.stem[:2]}_{cell.id}{f'_{i}' if i else ''}.svg"
