@@ -108,6 +108,9 @@ unit.mistakes("""
 # ---- sums ----------------------------------------------------------------------------------------
 
 
+HILLS = np.repeat([100, -100], 4)  # exp of one is infinite in fp32, exp of the other 0
+
+
 def launch_softmax(x, BLOCK):
     out = empty(*x.shape)
     return Launch((len(x),), (x, out, x.shape[1]), dict(BLOCK=BLOCK), (out,))
@@ -115,7 +118,8 @@ def launch_softmax(x, BLOCK):
 
 @unit.exercise(
     Part("a row fills its block", 3, lambda r: (r.normal(size=(3, 8)), 8)),
-    Part("idle lanes, large numbers", 5, lambda r: (r.normal(size=(3, 6)) * 2 - 120, 8)),
+    Part("large numbers", 2, lambda r: (r.normal(size=(3, 8)) + HILLS, 8)),
+    Part("idle lanes, large numbers", 3, lambda r: (r.normal(size=(3, 6)) * 2 - 120, 8)),
     arguments="x, out, C, BLOCK: tl.constexpr",
     launch=launch_softmax,
     hints=[
@@ -135,11 +139,14 @@ def softmax(x, BLOCK):
 
 
 unit.mistakes("""
-5 | your idle lanes loaded 0, and exp of it counts in the sum: other=float('-inf')
+3 | your idle lanes loaded 0, and exp of it counts in the sum: other=float('-inf')
     -np.inf => 0.0
+3 | your idle lanes were told nothing, and what they hold is in the sum: other=float('-inf')
+    -np.inf => np.nan
 8 | divide by the sum of the exponentials, or a row does not sum to 1
     / e.sum(1, keepdims=True) =>
-5 | exp(-120) is 0 in fp32, and 0 / 0 is NaN: subtract the row's maximum before exp
+5 | exp(100) is infinite in fp32, exp(-120) is 0, and inf / inf like 0 / 0 is NaN: subtract the
+  | row's maximum before exp
     tile - tile.max(1, keepdims=True) => x.astype("f4")
 8 | exp is to the base e: tl.exp, not tl.exp2
     np.exp => np.exp2

@@ -293,6 +293,12 @@ def test_no_program_stored_is_said_only_if_none_did():
     assert not kernels.unstored(calculated.numpy()).any()
 
 
+def test_idle_lanes_that_were_told_nothing_are_not_taken_for_a_missing_maximum():
+    code = changed("softmax", (', other=float("-inf")', ""))
+    found = tried("nb11a", code)
+    assert "your idle lanes were told nothing" in found.why, found
+
+
 def test_an_answer_that_no_maximum_saves_is_named():
     code = """@triton.jit
 def combine(part, lse, gain, out, H, splits, PADDED: tl.constexpr, D: tl.constexpr):
