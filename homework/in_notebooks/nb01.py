@@ -483,7 +483,7 @@ unit.mistakes("""
 2 | your rates fall twice as fast: base ** (-2 i / D), with D and not D/2 below
     np.arange(0, D, 2) => 2 * np.arange(0, D, 2)
 2 | your angles lie along the heads; they belong to the positions: angle[:, None], (T, 1, D/2)
-    [:, None, None] => [:, None]
+    [:, None, None] => [: x.shape[2], None]
 2 | your rates do not depend on `base`: you took 10,000, its default; the argument may differ
     base ** => 10_000.0 **
 2 | your y2 is that of the other turn: y2 = x2 cos - x1 sin, and yours is x1 cos - x2 sin

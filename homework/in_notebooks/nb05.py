@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from homework import by_index
+from homework.by_index import softmax
 from homework.in_notebooks import models
-from homework.marking import Part, Unit, Wrong, normals, slip
+from homework.marking import Part, Unit, normals
 
 unit = Unit("nb05_svformer", "SVFormer and the KV cache", "The exercises of notebook 05.")
 
@@ -22,73 +22,9 @@ def at_layer(n):
     return make
 
 
-def offers(says, made, loses=2):
-    """The mistake of other values in every layer but the first."""
-    return slip(
-        loses,
-        says,
-        lambda self, n, h, v1, ids: made(self, n, h, v1, ids) if n else self.layers[0].value(h),
-    )
-
-
 @unit.exercise(
     Part("the first layer", 1, at_layer(0)),
     Part("a deeper layer", 2, [at_layer(1), at_layer(2), at_layer(1)]),
-    offers(
-        "your deeper layers make values of their own; all of them have the first layer's, v1",
-        lambda self, n, h, v1, ids: self.layers[n].value(h),
-    ),
-    offers(
-        "that is ResFormer: half of each; here nothing of the layer's own is left",
-        lambda self, n, h, v1, ids: (self.layers[n].value(h) + v1) / 2,
-    ),
-    offers(
-        "you added v1 to the layer's own values; here nothing of its own is left",
-        lambda self, n, h, v1, ids: self.layers[n].value(h) + v1,
-    ),
-    offers("you halved v1; all of it is wanted", lambda self, n, h, v1, ids: v1 / 2),
-    offers(
-        "you applied the first layer's matrix to THIS layer's stream; v1 is what the first layer "
-        "made of its own",
-        lambda self, n, h, v1, ids: self.layers[0].value(h),
-    ),
-    offers(
-        "v1 has been through the first layer's matrix; it needs no other",
-        lambda self, n, h, v1, ids: self.layers[n].value(v1),
-    ),
-    offers(
-        "v1 has been through the first layer's matrix; it needs no other",
-        lambda self, n, h, v1, ids: self.layers[0].value(v1),
-    ),
-    offers(
-        "those are values of the layer below; all have the first layer's, v1",
-        lambda self, n, h, v1, ids: self.layers[n - 1].value(h),
-    ),
-    offers("that is the stream; wanted values: v1", lambda self, n, h, v1, ids: h),
-    offers("that is the embedding; wanted values: v1", lambda self, n, h, v1, ids: self.embed(ids)),
-    offers("your deeper layers have no values; they have v1", lambda self, n, h, v1, ids: 0 * v1),
-    offers("you added the stream to v1; v1 alone", lambda self, n, h, v1, ids: v1 + h),
-    offers("your v1 is normed; it comes as it is", lambda self, n, h, v1, ids: models.normed(v1)),
-    offers(
-        "your v1 comes one token late; each position has its own",
-        lambda self, n, h, v1, ids: np.roll(v1, 1, 1),
-    ),
-    slip(
-        2,
-        "your second layer makes its own values; only the first does, n = 0",
-        lambda self, n, h, v1, ids: self.layers[n].value(h) if n <= 1 else v1,
-    ),
-    slip(
-        2,
-        "your layers take v1 and their own by turns; all but the first have v1",
-        lambda self, n, h, v1, ids: v1 if n % 2 else self.layers[n].value(h),
-    ),
-    slip(
-        1,
-        "your first layer has the values of the last; it makes its own, self.layers[n].value(h)",
-        lambda self, n, h, v1, ids: v1 if n else self.layers[-1].value(h),
-    ),
-    slip(1, "your first layer offers its stream", lambda self, n, h, v1, ids: v1 if n else h),
     hints=[
         "What does the first layer do, n = 0, and what is left to do for all others?",
         "return self.layers[n].value(h) if n == 0 else v1",
@@ -100,21 +36,51 @@ def value(self, n, h, v1, ids):
     """The values of layer n in SVFormer. The first layer (n = 0, v1 is None) makes its own, by
     self.layers[n].value(h); every other has the first layer's, v1. h, v1 (B, T, C), ids (B, T).
     """
-    return v1 if n else self.layers[n].value(h)
+    own = self.layers[n].value(h)
+    return v1 if n else own
+
+
+unit.mistakes("""
+2 | your deeper layers make values of their own; all of them have the first layer's, v1
+    v1 => own
+2 | that is ResFormer: half of each; here nothing of the layer's own is left
+    v1 => (own + v1) / 2
+2 | you added v1 to the layer's own values; here nothing of its own is left
+    v1 => own + v1
+2 | you halved v1; all of it is wanted
+    v1 => v1 / 2
+2 | you applied the first layer's matrix to THIS layer's stream; v1 is what the first layer made of
+  | its own
+    v1 => self.layers[0].value(h)
+2 | v1 has been through the first layer's matrix; it needs no other
+    v1 => self.layers[n].value(v1)
+    v1 => self.layers[0].value(v1)
+2 | those are values of the layer below; all have the first layer's, v1
+    v1 => self.layers[n - 1].value(h)
+2 | that is the stream; wanted values: v1
+    v1 => h
+2 | that is the embedding; wanted values: v1
+    v1 => self.embed(ids)
+2 | your deeper layers have no values; they have v1
+    v1 => 0 * v1
+2 | you added the stream to v1; v1 alone
+    v1 => v1 + h
+2 | your v1 is normed; it comes as it is
+    v1 => models.normed(v1)
+2 | your v1 comes one token late; each position has its own
+    v1 => np.roll(v1, 1, 1)
+2 | your second layer makes its own values; only the first does, n = 0
+    if n => if n > 1
+2 | your layers take v1 and their own by turns; all but the first have v1
+    if n => if n % 2
+1 | your first layer has the values of the last; it makes its own, self.layers[n].value(h)
+    else own => else self.layers[-1].value(h)
+1 | your first layer offers its stream
+    else own => else h
+""")
 
 
 # ---- whose rows ----------------------------------------------------------------------------------
-
-
-def each(says, owner, loses=3):
-    """The mistake of another owner for every layer."""
-    return slip(
-        loses, says, lambda layers, anchors: np.array([owner(n, anchors) for n in range(layers)])
-    )
-
-
-def latest(n, anchors):
-    return max(a for a in anchors if a <= n)
 
 
 def one_or_all(one):
@@ -133,74 +99,6 @@ def some(r):
 @unit.exercise(
     Part("one anchor, or as many as layers", 1, [one_or_all(True), one_or_all(False)]),
     Part("a few anchors", 2, some),
-    Wrong(
-        "the nearest",
-        2,
-        "you took the nearest anchor, even one above; a layer can only read what was made before "
-        "it",
-        dict(nearest=True),
-    ),
-    Wrong(
-        "counted, not named",
-        2,
-        "you returned which anchor it is, counted from 0; wanted the number of its layer",
-        dict(count=True),
-    ),
-    Wrong(
-        "the layer below",
-        3,
-        "your layers read the layer below, whether it made rows or not; they read the latest "
-        "ANCHOR",
-        returns=lambda layers, anchors: np.array(
-            [n if n in anchors else n - 1 for n in range(layers)]
-        ),
-    ),
-    Wrong(
-        "an anchor reads below",
-        3,
-        "an anchor owns its rows: it reads itself, not the anchor before it",
-        dict(below=True),
-    ),
-    each("all your layers read layer 0; they read the LATEST anchor", lambda n, anchors: 0),
-    each("all your layers read themselves; only anchors do", lambda n, anchors: n),
-    each(
-        "your layers read the NEXT anchor, which is made after them; they read the latest before",
-        lambda n, anchors: min((a for a in anchors if a >= n), default=max(anchors)),
-        2,
-    ),
-    each("your layers begin at 1; the first is layer 0", lambda n, anchors: latest(n + 1, anchors)),
-    each(
-        "all but anchors read layer 0 in yours; they read the LATEST anchor",
-        lambda n, anchors: n if n in anchors else 0,
-        2,
-    ),
-    each(
-        "all but anchors read the LAST anchor in yours; it may be made after them",
-        lambda n, anchors: n if n in anchors else max(anchors),
-        2,
-    ),
-    each(
-        "yours says -1 where a layer makes no rows; wanted whose rows it reads",
-        lambda n, anchors: n if n in anchors else -1,
-    ),
-    each("yours says whether a layer is an anchor; wanted its number", lambda n, a: n in a),
-    slip(
-        3,
-        "your list has an entry too few: one for every layer, layer 0 too",
-        lambda layers, anchors: owners_of(layers, anchors)[1:],
-    ),
-    each(
-        "your layers take the anchors by turns; they read the LATEST anchor before them",
-        lambda n, anchors: anchors[n % len(anchors)],
-        2,
-    ),
-    slip(
-        2,
-        "you gave every anchor as many layers; each reaches to the next one, wherever that is",
-        lambda layers, anchors: np.array(
-            [anchors[n * len(anchors) // layers] for n in range(layers)]
-        ),
-    ),
     hints=[
         "Write it down for 6 layers with anchors [0, 3]: whose rows does layer 2 read, and layer "
         "3, and layer 5?",
@@ -210,27 +108,51 @@ def some(r):
     level="easy",
     minutes=4,
 )
-def owners_of(layers, anchors, *, nearest=False, count=False, below=False):
+def owners_of(layers, anchors):
     """Whose rows each layer reads: a list of `layers` numbers of layers. The layers in `anchors` (0
     is one) make rows of their own; every other reads those of the latest anchor before it."""
     out = []
     for n in range(layers):
-        seen = [a for a in anchors if a < n or (a == n and not below)] or [0]
-        owner = min(anchors, key=lambda a: (abs(a - n), a)) if nearest else seen[-1]
-        out.append(anchors.index(owner) if count else owner)
+        owner = [a for a in anchors if a <= n][-1]
+        out.append(owner)
     return np.array(out)
 
 
+unit.mistakes("""
+2 | you took the nearest anchor, even one above; a layer can only read what was made before it
+    [a for a in anchors if a <= n][-1] => min(anchors, key=lambda a: (abs(a - n), a))
+2 | you returned which anchor it is, counted from 0; wanted the number of its layer
+    append(owner) => append(anchors.index(owner))
+3 | your layers read the layer below, whether it made rows or not; they read the latest ANCHOR
+    append(owner) => append(n if n in anchors else n - 1)
+3 | an anchor owns its rows: it reads itself, not the anchor before it
+    [a for a in anchors if a <= n] => [0, *(a for a in anchors if a < n)]
+3 | all your layers read layer 0; they read the LATEST anchor
+    append(owner) => append(0)
+3 | all your layers read themselves; only anchors do
+    append(owner) => append(n)
+2 | your layers read the NEXT anchor, which is made after them; they read the latest before
+    append(owner) => append(min((a for a in anchors if a >= n), default=max(anchors)))
+3 | your layers begin at 1; the first is layer 0
+    <= n => <= n + 1
+2 | all but anchors read layer 0 in yours; they read the LATEST anchor
+    append(owner) => append(n if n in anchors else 0)
+2 | all but anchors read the LAST anchor in yours; it may be made after them
+    append(owner) => append(n if n in anchors else max(anchors))
+3 | yours says -1 where a layer makes no rows; wanted whose rows it reads
+    append(owner) => append(n if n in anchors else -1)
+3 | yours says whether a layer is an anchor; wanted its number
+    append(owner) => append(n in anchors)
+3 | your list has an entry too few: one for every layer, layer 0 too
+    (out) => (out[1:])
+2 | your layers take the anchors by turns; they read the LATEST anchor before them
+    append(owner) => append(anchors[n % len(anchors)])
+2 | you gave every anchor as many layers; each reaches to the next one, wherever that is
+    append(owner) => append(anchors[n * len(anchors) // layers])
+""")
+
+
 # ---- how many bytes ------------------------------------------------------------------------------
-
-
-def owns(owners):
-    return len(set(owners))
-
-
-def rows(says, loses, count):
-    """The mistake of another number of rows."""
-    return slip(loses, says, lambda k, v, groups, width, size: count(k, v) * groups * width * size)
 
 
 def a_plan(shared):
@@ -255,97 +177,6 @@ def a_plan(shared):
 @unit.exercise(
     Part("nothing is shared", 1, a_plan(False)),
     Part("some layers read others", 2, a_plan(True)),
-    Wrong(
-        "counts the readers",
-        2,
-        "you counted a row for every layer that READS; a row that several layers read is kept once",
-        dict(readers=True),
-    ),
-    Wrong(
-        "keys and values in one",
-        3,
-        "you counted the layers that own anything; keys and values are two rows, each with its own "
-        "owners",
-        dict(together=True),
-    ),
-    Wrong(
-        "twice the keys",
-        2,
-        "you counted the owners of keys twice; values have owners of their own",
-        dict(twice=True),
-    ),
-    Wrong("keys alone", 3, "you counted the keys; values are kept, too", dict(alone=True)),
-    Wrong(
-        "numbers, not bytes",
-        3,
-        "you counted numbers; each of them takes `size` bytes",
-        dict(sized=False),
-    ),
-    rows(
-        "you counted the owners of values twice; keys have owners of their own",
-        2,
-        lambda k, v: 2 * owns(v),
-    ),
-    rows("you counted the values; keys are kept, too", 3, lambda k, v: owns(v)),
-    rows("you divided by 8: size is in bytes already", 3, lambda k, v: (owns(k) + owns(v)) / 8),
-    rows("those are bits; size is in bytes already", 3, lambda k, v: (owns(k) + owns(v)) * 8),
-    rows(
-        "you counted the layers that READ keys; keys that several layers read are kept once",
-        2,
-        lambda k, v: len(k) + owns(v),
-    ),
-    rows(
-        "you counted the layers that READ values; values that several layers read are kept once",
-        2,
-        lambda k, v: owns(k) + len(v),
-    ),
-    rows(
-        "you multiplied the two counts; keys and values ADD up", 3, lambda k, v: owns(k) * owns(v)
-    ),
-    rows(
-        "you took the highest number of a layer; count the owners", 3, lambda k, v: max(k) + max(v)
-    ),
-    rows("you added up the numbers of layers; count the owners", 3, lambda k, v: sum(k) + sum(v)),
-    rows(
-        "you counted pairs of a key's and a value's owner; count the owners of each",
-        2,
-        lambda k, v: 2 * len(set(zip(k, v, strict=True))),
-    ),
-    rows(
-        "you counted more than owners of keys and of values; a query is used once and not kept",
-        3,
-        lambda k, v: owns(k) + owns(v) + len(k),
-    ),
-    rows(
-        "you counted more than owners of keys and of values; a query is used once and not kept",
-        3,
-        lambda k, v: 3 * len(k),
-    ),
-    rows(
-        "you counted more than owners of keys and of values; a query is used once and not kept",
-        3,
-        lambda k, v: 2 * owns(k) + owns(v),
-    ),
-    slip(
-        3,
-        "a row has groups TIMES width numbers; you added them",
-        lambda k, v, groups, width, size: (owns(k) + owns(v)) * (groups + width) * size,
-    ),
-    rows(
-        "you doubled what is counted already: the owners of keys and those of values",
-        3,
-        lambda k, v: 2 * (owns(k) + owns(v)),
-    ),
-    rows(
-        "you took the mean of the two counts; keys and values ADD up",
-        3,
-        lambda k, v: (owns(k) + owns(v)) // 2,
-    ),
-    rows(
-        "the highest number of a layer does not say how many own anything: count the owners",
-        2,
-        lambda k, v: max(k) + 1 + max(v) + 1,
-    ),
     hints=[
         "How many different layers own keys, and how many own values? len(set(…)) says it.",
         "A row is groups * width numbers of `size` bytes each, for keys and for values alike.",
@@ -354,26 +185,58 @@ def a_plan(shared):
     level="easy",
     minutes=4,
 )
-def bytes_a_token(
-    keys,
-    values,
-    groups,
-    width,
-    size,
-    *,
-    readers=False,
-    together=False,
-    alone=False,
-    sized=True,
-    twice=False,
-):
+def bytes_a_token(keys, values, groups, width, size):
     """Bytes that a token leaves behind in the cache, a whole number. keys, values: whose rows each
     layer reads. A row has `groups` heads of `width` numbers, a number has `size` bytes."""
-    row = groups * width * (size if sized else 1)
-    counted = list if readers else set
-    values = keys if twice else values
-    rows = len(counted(keys)) + (0 if alone else len(counted(values)))
-    return len(set(keys) | set(values)) * row if together else rows * row
+    k, v = len(set(keys)), len(set(values))
+    row = groups * width * size
+    return (k + v) * row
+
+
+unit.mistakes("""
+2 | you counted a row for every layer that READS; a row that several layers read is kept once
+    len(set(keys)), len(set(values)) => len(keys), len(values)
+3 | you counted the layers that own anything; keys and values are two rows, each with its own owners
+    k + v => len(set(keys + values))
+2 | you counted the owners of keys twice; values have owners of their own
+    set(values) => set(keys)
+3 | you counted the keys; values are kept, too
+    k + v => k
+3 | you counted numbers; each of them takes `size` bytes
+    * size =>
+2 | you counted the owners of values twice; keys have owners of their own
+    set(keys) => set(values)
+3 | you counted the values; keys are kept, too
+    k + v => v
+3 | you divided by 8: size is in bytes already
+    * row => * row / 8
+3 | those are bits; size is in bytes already
+    * row => * row * 8
+2 | you counted the layers that READ keys; keys that several layers read are kept once
+    set(keys) => keys
+2 | you counted the layers that READ values; values that several layers read are kept once
+    set(values) => values
+3 | you multiplied the two counts; keys and values ADD up
+    k + v => k * v
+3 | you took the highest number of a layer; count the owners
+    k + v => max(keys) + max(values)
+3 | you added up the numbers of layers; count the owners
+    k + v => sum(keys) + sum(values)
+2 | you counted pairs of a key's and a value's owner; count the owners of each
+    k + v => 2 * len(set(zip(keys, values)))
+3 | you counted more than owners of keys and of values; a query is used once and not kept
+    k + v => k + v + len(keys)
+    k + v => 3 * len(keys)
+    k + v => 2 * k + v
+3 | a row has groups TIMES width numbers; you added them
+    groups * width => (groups + width)
+3 | you doubled what is counted already: the owners of keys and those of values
+    k + v => 2 * (k + v)
+3 | you took the mean of the two counts; keys and values ADD up
+    k + v => (k + v) // 2
+2 | the highest number of a layer does not say how many own anything: count the owners
+    k + v => max(keys) + 1 + max(values) + 1
+""")
 
 
 # ---- GQA's heads ---------------------------------------------------------------------------------
@@ -386,67 +249,6 @@ def grouped(G, H):
 @unit.exercise(
     Part("neighbours share a head", 2, [grouped(3, 6), grouped(2, 6), grouped(2, 4)]),
     Part("one head for all (MQA)", 1, grouped(1, 4)),
-    Wrong(
-        "by turns",
-        2,
-        "your query heads take the shared ones by turns (0, 1, 0, 1); neighbours share one "
-        "(0, 0, 1, 1): repeat_interleave, not repeat",
-        dict(turns=True),
-    ),
-    Wrong(
-        "along the positions",
-        3,
-        "you repeated positions; the heads are dimension 2 of (B, S, G, D)",
-        dict(axis=1),
-    ),
-    Wrong(
-        "along the features",
-        3,
-        "you repeated features; the heads are dimension 2 of (B, S, G, D)",
-        dict(axis=3),
-    ),
-    Wrong(
-        "H times",
-        2,
-        "you repeated each head H times; wanted H heads in all, so each of the G is needed H // G "
-        "times",
-        dict(times=True),
-    ),
-    slip(
-        3,
-        "you repeated each head G times; it is needed H // G times",
-        lambda rows, H: np.repeat(rows, rows.shape[2], 2),
-    ),
-    slip(
-        3,
-        "you repeated texts; the heads are dimension 2 of (B, S, G, D)",
-        lambda rows, H: np.repeat(rows, H // rows.shape[2], 0),
-    ),
-    slip(
-        2,
-        "all your query heads read the first shared head; neighbours share one",
-        lambda rows, H: np.repeat(rows[:, :, :1], H, 2),
-    ),
-    slip(
-        2,
-        "all your query heads read the last shared head; neighbours share one",
-        lambda rows, H: np.repeat(rows[:, :, -1:], H, 2),
-    ),
-    slip(
-        2,
-        "all your query heads read the mean of the shared ones; neighbours share one",
-        lambda rows, H: np.repeat(rows.mean(2, keepdims=True), H, 2),
-    ),
-    slip(
-        3,
-        "your copies have an axis of their own; put it into the heads: flatten(2, 3)",
-        lambda rows, H: np.repeat(rows[:, :, :, None], H // rows.shape[2], 3),
-    ),
-    slip(
-        3,
-        "you filled up with zeros; neighbours share a head",
-        lambda rows, H: np.pad(rows, ((0, 0), (0, 0), (0, H - rows.shape[2]), (0, 0))),
-    ),
     hints=[
         "With G = 2 and H = 4, which of the two heads do query heads 0, 1, 2, 3 read?",
         "Each head is needed H // G times, next to itself: repeat_interleave along dimension 2.",
@@ -454,46 +256,44 @@ def grouped(G, H):
     level="easy",
     minutes=3,
 )
-def shared_heads(rows, H, *, turns=False, axis=2, times=False):
+def shared_heads(rows, H):
     """Keys or values with a head for each of H query heads: rows (B, S, G, D) -> (B, S, H, D).
     H // G neighbouring query heads read the same one."""
     B, S, G, D = rows.shape
-    if times:
-        return np.repeat(rows, H, 2)
-    if axis != 2:
-        return np.repeat(rows, H // G, axis)
     out = np.zeros((B, S, H, D))
     for h in range(H):
-        out[:, :, h] = rows[:, :, h % G if turns else h // (H // G)]
+        out[:, :, h] = rows[:, :, h // (H // G)]
     return out
 
 
+unit.mistakes("""
+2 | your query heads take the shared ones by turns (0, 1, 0, 1); neighbours share one (0, 0, 1, 1):
+  | repeat_interleave, not repeat
+    h // (H // G) => h % G
+3 | you repeated positions; the heads are dimension 2 of (B, S, G, D)
+    => np.repeat(rows, H // rows.shape[2], 1)
+3 | you repeated features; the heads are dimension 2 of (B, S, G, D)
+    => np.repeat(rows, H // rows.shape[2], 3)
+2 | you repeated each head H times; wanted H heads in all, so each of the G is needed H // G times
+    => np.repeat(rows, H, 2)
+3 | you repeated each head G times; it is needed H // G times
+    => np.repeat(rows, rows.shape[2], 2)
+3 | you repeated texts; the heads are dimension 2 of (B, S, G, D)
+    => np.repeat(rows, H // rows.shape[2], 0)
+2 | all your query heads read the first shared head; neighbours share one
+    h // (H // G) => 0
+2 | all your query heads read the last shared head; neighbours share one
+    h // (H // G) => -1
+2 | all your query heads read the mean of the shared ones; neighbours share one
+    rows[:, :, h // (H // G)] => rows.mean(2)
+3 | your copies have an axis of their own; put it into the heads: flatten(2, 3)
+    => np.repeat(rows[:, :, :, None], H // rows.shape[2], 3)
+3 | you filled up with zeros; neighbours share a head
+    rows[:, :, h // (H // G)] => rows[:, :, h] if h < G else 0
+""")
+
+
 # ---- a decoding step -----------------------------------------------------------------------------
-
-
-def heads_to_heads(q, keys, value):
-    """Attention as scaled_dot_product_attention does it on (B, T, H, D)."""
-    e = np.exp(np.einsum("bhd,bsgd->bshg", q[:, 0], keys) / np.sqrt(q.shape[-1]))
-    return np.einsum("bshg,bsgd->bshd", e / e.sum(-1, keepdims=True), value), keys
-
-
-def elsewhere(q, keys, value, axis):
-    """The softmax over another axis of the scores (B, S, H)."""
-    e = np.exp((q * keys).sum(-1) / np.sqrt(q.shape[-1]))
-    a = e / e.sum(axis, keepdims=True)
-    return (a[..., None] * value).sum(1, keepdims=True), keys
-
-
-def unweighted(q, keys, value):
-    """The scores (B, S, H) themselves as weights."""
-    z = (q * keys).sum(-1) / np.sqrt(q.shape[-1])
-    return (z[..., None] * value).sum(1, keepdims=True), keys
-
-
-def to_others(q, k, keys, value):
-    """The new token attends to all but itself, to nothing at the beginning."""
-    y, grown = deep_step(q, k, keys, value, blind=True)
-    return y if keys.shape[1] else np.zeros_like(y), grown
 
 
 def a_step(S):
@@ -503,94 +303,6 @@ def a_step(S):
 @unit.exercise(
     Part("the first token, from an empty cache", 1, a_step(0)),
     Part("a later token", 2, a_step(5)),
-    Wrong(
-        "the new key in front",
-        2,
-        "you put the new key in front of the cached ones; then keys and values belong to different "
-        "tokens: it goes behind them",
-        dict(front=True),
-    ),
-    Wrong(
-        "a mask from the left",
-        2,
-        "your mask lets the new query see the first key only; it is the LAST of all positions and "
-        "sees everything that is kept: no mask is needed",
-        dict(corner=True),
-    ),
-    Wrong(
-        "does not see itself",
-        2,
-        "the new token must see itself, too: append its key first, then attend",
-        dict(blind=True),
-    ),
-    Wrong(
-        "no root",
-        2,
-        "your scores are not divided by the square root of the head's width",
-        dict(root=False),
-    ),
-    Wrong(
-        "keys first",
-        3,
-        "the two results are exchanged: first what attention puts out, then the keys",
-        dict(exchanged=True),
-    ),
-    slip(
-        2,
-        "you divided the scores by the head's width; wanted its root",
-        lambda q, *rest: deep_step(q / q.shape[-1] ** 0.5, *rest),
-    ),
-    slip(
-        2,
-        "you took the gain of the QK norm, 1.2 for q and for k; here q and k are used as they come",
-        lambda q, *rest: deep_step(1.44 * q, *rest),
-    ),
-    slip(
-        2,
-        "you took the gain of the QK norm, 1.2 for q and for k; here q and k are used as they come",
-        lambda q, *rest: deep_step(1.2 * q, *rest),
-    ),
-    slip(
-        3,
-        "your scores went into the sum as they are; a softmax makes weights of them",
-        lambda q, k, keys, value: unweighted(q, np.concatenate([keys, k], 1), value),
-    ),
-    slip(
-        2,
-        "your values are turned round: value s belongs to key s",
-        lambda q, k, keys, value: deep_step(q, k, keys, value[:, ::-1]),
-    ),
-    slip(
-        3,
-        "that is the output alone; the keys, grown by one, are the second result",
-        lambda *given: deep_step(*given)[0],
-    ),
-    slip(
-        3,
-        "your heads attend to each other: PyTorch's own function wants (B, H, T, D), so give it "
-        "q.transpose(1, 2), and turn its answer back",
-        lambda q, k, keys, value: heads_to_heads(q, np.concatenate([keys, k], 1), value),
-    ),
-    slip(
-        3,
-        "your softmax runs over the heads; the weights of one head sum to one over the POSITIONS",
-        lambda q, k, keys, value: elsewhere(q, np.concatenate([keys, k], 1), value, 2),
-    ),
-    slip(
-        3,
-        "your softmax runs over the texts; the weights of a query sum to one over the POSITIONS",
-        lambda q, k, keys, value: elsewhere(q, np.concatenate([keys, k], 1), value, 0),
-    ),
-    slip(
-        3,
-        "the new token must see itself, too: append its key first, then attend",
-        lambda *given: to_others(*given),
-    ),
-    slip(
-        3,
-        "your output has lost the axis of its one token: wanted (B, 1, H, D)",
-        lambda *given: (deep_step(*given)[0][:, 0], deep_step(*given)[1]),
-    ),
     hints=[
         "First append: keys = torch.cat([keys, k], 1), now (B, S + 1, H, D), as many as there are "
         "values.",
@@ -601,113 +313,69 @@ def a_step(S):
     level="medium",
     minutes=8,
 )
-def deep_step(
-    q, k, keys, value, *, front=False, corner=False, blind=False, root=True, exchanged=False
-):
+def deep_step(q, k, keys, value):
     """A deep layer of SVFormer decodes one token: (output (B, 1, H, D), keys (B, S + 1, H, D)).
 
     q, k (B, 1, H, D) are the token's, keys (B, S, H, D) this layer's so far; value (B, S + 1, H, D)
     is the one stream of all layers, to which the first layer has added the token already.
     """
-    grown = np.concatenate([k, keys] if front else [keys, k], 1)
-    out = np.zeros(q.shape)
-    B, _, H, D = q.shape
-    S = keys.shape[1]
-    seen = 1 if corner else S if blind and S else S + 1
-    for b, h in np.ndindex(B, H):
-        scores = np.array([q[b, 0, h] @ grown[b, s, h] for s in range(seen)])
-        a = by_index.softmax(scores / (np.sqrt(D) if root else 1))
-        out[b, 0, h] = sum(a[s] * value[b, s, h] for s in range(seen))
-    return (grown, out) if exchanged else (out, grown)
+    grown = np.concatenate([keys, k], 1)
+    z = (q * grown).sum(-1) / np.sqrt(q.shape[-1])
+    a = softmax(z, 1)
+    y = (a[..., None] * value).sum(1, keepdims=True)
+    return y, grown
+
+
+unit.mistakes("""
+2 | you put the new key in front of the cached ones; then keys and values belong to different
+  | tokens: it goes behind them
+    [keys, k] => [k, keys]
+2 | your mask lets the new query see the first key only; it is the LAST of all positions and sees
+  | everything that is kept: no mask is needed
+    (a[..., None] * value).sum(1, keepdims=True) => value[:, :1]
+2 | the new token must see itself, too: append its key first, then attend
+    q * grown => q * (keys if keys.size else k)
+    and: * value) => * value[:, : keys.shape[1] or 1])
+2 | your scores are not divided by the square root of the head's width
+    / np.sqrt(q.shape[-1]) =>
+3 | the two results are exchanged: first what attention puts out, then the keys
+    y, grown => grown, y
+2 | you divided the scores by the head's width; wanted its root
+    np.sqrt(q.shape[-1]) => q.shape[-1]
+2 | you took the gain of the QK norm, 1.2 for q and for k; here q and k are used as they come
+    q * grown => 1.44 * q * grown
+    q * grown => 1.2 * q * grown
+3 | your scores went into the sum as they are; a softmax makes weights of them
+    softmax(z, 1) => z
+2 | your values are turned round: value s belongs to key s
+    * value) => * value[:, ::-1])
+3 | that is the output alone; the keys, grown by one, are the second result
+    y, grown => y
+3 | your heads attend to each other: PyTorch's own function wants (B, H, T, D), so give it
+  | q.transpose(1, 2), and turn its answer back
+    (a[..., None] * value).sum(1, keepdims=True) => np.einsum("bshg,bsgd->bshd",
+  | softmax(np.einsum("bhd,bsgd->bshg", q[:, 0], grown) / np.sqrt(q.shape[-1])), value)
+3 | your softmax runs over the heads; the weights of one head sum to one over the POSITIONS
+    softmax(z, 1) => softmax(z, 2)
+3 | your softmax runs over the texts; the weights of a query sum to one over the POSITIONS
+    softmax(z, 1) => softmax(z, 0)
+3 | the new token must see itself, too: append its key first, then attend
+    q * grown => q * (keys if keys.size else k)
+    and: * value) => * value[:, : keys.shape[1] or 1] * bool(keys.size))
+3 | your output has lost the axis of its one token: wanted (B, 1, H, D)
+    y, grown => y[:, 0], grown
+""")
 
 
 # ---- all values of SVFormer, as a table ----------------------------------------------------------
-
-
-def in_place_of(says, made):
-    """The mistake of another table, made of a model with an embedding (V, C)."""
-    return slip(3, says, lambda model: made(model, model.embed.table))
 
 
 def a_whole_model(r):
     return (models.Whole(r, 3),)
 
 
-def layer_normed(x):
-    return models.normed(x - x.mean(-1, keepdims=True))
-
-
 @unit.exercise(
     Part("a vocabulary of seven", 3, a_whole_model),
-    in_place_of(
-        "your embedding goes in as it is; the stream begins as its NORM",
-        lambda model, E: model.layers[0].value(E),
-    ),
-    in_place_of(
-        "those are streams; the first layer's matrix makes values of them",
-        lambda model, E: models.normed(E),
-    ),
-    in_place_of("that is the embedding; wanted values, from model.layers[0]", lambda model, E: E),
-    in_place_of(
-        "you took the matrix of the last layer; all layers have the values of the FIRST",
-        lambda model, E: model.layers[-1].value(models.normed(E)),
-    ),
-    in_place_of(
-        "you took the matrix of the second layer; all layers have the values of the FIRST",
-        lambda model, E: model.layers[1].value(models.normed(E)),
-    ),
-    in_place_of(
-        "your values are normed; the norm stands before the matrix, and values stay as they come",
-        lambda model, E: models.normed(model.layers[0].value(E)),
-    ),
-    in_place_of(
-        "your norm runs over the tokens; each token's row has its own",
-        lambda model, E: model.layers[0].value(models.normed(E.T).T),
-    ),
-    in_place_of(
-        "you took one norm over the whole table; each token's row has its own",
-        lambda model, E: model.layers[0].value(E / np.sqrt((E**2).mean())),
-    ),
-    in_place_of(
-        "your rows have length 1; the norm of this course brings their mean SQUARE to 1",
-        lambda model, E: model.layers[0].value(E / np.linalg.norm(E, axis=-1, keepdims=True)),
-    ),
-    in_place_of(
-        "you subtracted the mean, as LayerNorm does; this norm leaves the direction alone",
-        lambda model, E: model.layers[0].value(layer_normed(E)),
-    ),
-    in_place_of(
-        "your table is turned: a row for every token, (V, C)",
-        lambda model, E: model.layers[0].value(models.normed(E)).T,
-    ),
-    in_place_of(
-        "that is the mean of all rows; wanted a row for every token",
-        lambda model, E: model.layers[0].value(models.normed(E)).mean(0),
-    ),
-    in_place_of(
-        "you left out a token; the vocabulary has V of them, from 0",
-        lambda model, E: model.layers[0].value(models.normed(E))[1:],
-    ),
-    in_place_of(
-        "you left out a token; the vocabulary has V of them, from 0",
-        lambda model, E: model.layers[0].value(models.normed(E))[:-1],
-    ),
-    in_place_of(
-        "those are scores; wanted the values of the first layer",
-        lambda model, E: model.scores(models.normed(E)),
-    ),
-    in_place_of(
-        "you took the mean over all layers' matrices; all layers have the values of the FIRST",
-        lambda model, E: sum(one.value(models.normed(E)) for one in model.layers) / 3,
-    ),
-    in_place_of(
-        "you added the stream; a value is what the matrix makes of it",
-        lambda model, E: models.normed(E) + model.layers[0].value(models.normed(E)),
-    ),
-    in_place_of(
-        "your rows went through the MLP; values are made by model.layers[0].value",
-        lambda model, E: model.layers[0].mlp(models.normed(E)),
-    ),
     hints=[
         "model.embed.weight has a row for every token. What happens to it on the way to "
         "layers[0].value?",
@@ -722,4 +390,45 @@ def value_table(model):
     model.embed.weight (V, C) holds a row for each token; its norm is where the stream begins, and
     the first layer makes its values of a norm of the stream, by model.layers[0].value.
     """
-    return model.layers[0].value(models.normed(model.embed.table))
+    E = model.embed.table
+    x = models.normed(E)
+    return model.layers[0].value(x)
+
+
+unit.mistakes("""
+3 | your embedding goes in as it is; the stream begins as its NORM
+    models.normed(E) => E
+3 | those are streams; the first layer's matrix makes values of them
+    model.layers[0].value(x) => x
+3 | that is the embedding; wanted values, from model.layers[0]
+    model.layers[0].value(x) => E
+3 | you took the matrix of the last layer; all layers have the values of the FIRST
+    layers[0] => layers[-1]
+3 | you took the matrix of the second layer; all layers have the values of the FIRST
+    layers[0] => layers[1]
+3 | your values are normed; the norm stands before the matrix, and values stay as they come
+    model.layers[0].value(x) => models.normed(model.layers[0].value(x))
+3 | your norm runs over the tokens; each token's row has its own
+    models.normed(E) => models.normed(E.T).T
+3 | you took one norm over the whole table; each token's row has its own
+    models.normed(E) => E / np.sqrt((E**2).mean())
+3 | your rows have length 1; the norm of this course brings their mean SQUARE to 1
+    models.normed(E) => E / np.linalg.norm(E, axis=-1, keepdims=True)
+3 | you subtracted the mean, as LayerNorm does; this norm leaves the direction alone
+    models.normed(E) => models.normed(E - E.mean(-1, keepdims=True))
+3 | your table is turned: a row for every token, (V, C)
+    value(x) => value(x).T
+3 | that is the mean of all rows; wanted a row for every token
+    value(x) => value(x).mean(0)
+3 | you left out a token; the vocabulary has V of them, from 0
+    value(x) => value(x)[1:]
+    value(x) => value(x)[:-1]
+3 | those are scores; wanted the values of the first layer
+    model.layers[0].value(x) => model.scores(x)
+3 | you took the mean over all layers' matrices; all layers have the values of the FIRST
+    model.layers[0].value(x) => sum(one.value(x) for one in model.layers) / 3
+3 | you added the stream; a value is what the matrix makes of it
+    return => return x +
+3 | your rows went through the MLP; values are made by model.layers[0].value
+    value(x) => mlp(x)
+""")
