@@ -30,7 +30,7 @@ from pathlib import Path
 
 import numpy as np
 
-from homework import handed_in, reading, reports, roster, runner
+from homework import handed_in, reading, reports, roster, runner, unnamed
 from homework.marking import SAYS, Row, find, road_of
 from homework.reports import visible
 from homework.sandbox import WAYS, GraderError, Sandbox, best_way, check
@@ -38,7 +38,7 @@ from minimal.command import command
 from minimal.data.files import DataError, write_whole
 
 MISHAP = "grader error: nothing was lost and this is not a mark; ask your instructor to grade again"
-OURS = re.compile(rb'\{\n "(score|output)": |"?submission"?,|"?Student"?,|# hw\d\d ')
+OURS = re.compile(rb'\{\n "(score|output|unnamed)": |"?submission"?,|"?Student"?,|# hw\d\d ')
 SLOW = ("starved", "late")  # what a crowd on this machine can do to honest work
 
 
@@ -112,9 +112,10 @@ def question(exercise, cases):
     return runner.pack(dict(function=exercise.name, cases=head, arrays=len(arrays)), arrays)
 
 
-def grade(unit, source, seed, way, seconds=10, memory=4, most=150, kept=()):
+def grade(unit, source, seed, way, seconds=10, memory=4, most=150, kept=(), heard=None):
     """The rows of one submission (bytes); `kept` are rows of an earlier try, which are not asked
-    again. Raises only what is the grader's own fault."""
+    again; what came back of judged parts is put into `heard`. Raises only what is the grader's own
+    fault."""
     rows, box, until = [], None, time.monotonic() + most
     kept = {(row.exercise, row.part): row for row in kept}
     try:
@@ -137,6 +138,8 @@ def grade(unit, source, seed, way, seconds=10, memory=4, most=150, kept=()):
             rows.append(
                 Row(exercise.name, part.name, part.points, state, why or SAYS.get(state, ""))
             )
+            if heard is not None and state in ("ok", "wrong"):
+                heard[exercise.name, part.name] = read(reply, len(exercise.cases(part, seed)))
     finally:
         if box:
             box.end()
@@ -197,6 +200,7 @@ class Graded:
     rows: list | None = None
     notes: list = field(default_factory=list)
     days: int | None = 0  # late, as far as is known
+    unnamed: dict = field(default_factory=dict)  # wrong answers that were told no reason
 
     @property
     def note(self):
@@ -237,8 +241,10 @@ def one(unit, mine, out, options, before=None):
             limits = (options.seconds, options.memory, options.most)
             kept = [row for row in before.rows if row not in before.slow()] if before else ()
             way = options.isolation
-            rows = grade(unit, file.read(), options.seed, way, *limits, kept)
-            graded = Graded(rows, [note] if note else [])
+            heard, told = {}, before.unnamed if before else {}
+            rows = grade(unit, file.read(), options.seed, way, *limits, kept, heard)
+            told = told | unnamed.answers(unit, rows, options.seed, heard)
+            graded = Graded(rows, [note] if note else [], unnamed=told)
     except GraderError as error:
         graded = Graded(None, [str(error)[:200]])
     except Exception as error:
@@ -322,6 +328,8 @@ def folder(unit, learners, out, options, people=None):
         report(mine, graded)
     page = reports.summary(unit, {who: graded.rows for who, (_, graded) in done.items()})
     put(out / "grades.md", page)
+    found = [graded.unnamed for _, graded in done.values()]
+    put(out / "unnamed.txt", unnamed.page(unit, options.seed, found))
     return [graded for _, graded in done.values()]
 
 

@@ -4,6 +4,7 @@
     … 'V[0] => 2 * V[0]' --says "you doubled V[0]"                     and written into the table
     python -m homework.mistakes nb04 resformer_values                  every line of a table
     python -m homework.mistakes nb04                                   every table of a unit
+    python -m homework.mistakes hw03 --class graded/unnamed.txt       what a class wrote, as drafts
 
 An edit lies in the oracle, as those of a table do, or in the course's solution: then you read what
 a learner is told who writes so. Of an edit of the oracle you read besides what it costs, which
@@ -24,7 +25,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from homework import diagnosis, edits, marking, turn
+from homework import diagnosis, edits, marking, turn, unnamed
 from homework.marking import PUBLIC, Wrong
 from minimal.command import command
 from minimal.data.files import write_whole
@@ -277,12 +278,36 @@ def proved(exercise):
                 yield f"`{wrong.name}` is never told its sentence, but: {said[0]}"
 
 
+# ---- what a class wrote --------------------------------------------------------------------------
+
+
+def of_class(unit, text):
+    """Lines about every answer that a class was told no reason for: who gave it, and drafts."""
+    seed, kept = unnamed.read(unit, text)
+    if not kept:
+        yield "Every wrong answer was told a reason."
+    for name, parts, learners in kept:
+        who = "1 learner was" if learners == 1 else f"{learners} learners were"
+        yield f"{name}: {who} told no reason"
+        exercise = unit.exercises[name]
+        found = unnamed.drafts(exercise, seed, parts)
+        if not found:
+            yield "    No small change of the oracle gives these numbers."
+        for old, new in found:
+            shown = f"{old} => {new}".replace("\n", "\\n")
+            yield f"    A draft: {shown}"
+            yield from (
+                f"        {line}" if line else "" for line in tried(unit, exercise, old, new)[0]
+            )
+
+
 @command("homework.mistakes", __doc__)
 def main(parser, argv):
     parser.add_argument("unit", help="for example nb04 or hw02")
     parser.add_argument("exercise", nargs="?", help="one of the unit's")
     parser.add_argument("edit", nargs="*", help="'old => new', or old and new apart")
     parser.add_argument("--says", metavar="SENTENCE", help="write the edit into the table")
+    parser.add_argument("--class", dest="file", type=Path, help="unnamed.txt of a graded class")
     options = parser.parse_args(argv)
     os.environ["HOMEWORK_ROAD"] = "torch"  # numbers are judged, whatever made them
     unit = turn.unit_of(options.unit)
@@ -290,6 +315,13 @@ def main(parser, argv):
         parser.error(f"wanted one of {', '.join(unit.exercises)}, got {options.exercise}")
     if len(options.edit) > 2 or (len(options.edit) == 1 and "=>" not in options.edit[0]):
         parser.error(f"wanted one edit, 'this text => that text', got {options.edit}")
+    if options.file:
+        try:
+            text = options.file.read_text(encoding="utf-8")
+            print(*of_class(unit, text), sep="\n")
+        except (OSError, ValueError) as why:
+            parser.error(f"{options.file}: {why}")
+        return
     if options.edit:
         old, new = edits.edit_of(" => ".join(options.edit))
         exercise = unit.exercises[options.exercise]

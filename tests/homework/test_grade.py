@@ -385,6 +385,7 @@ def test_results_that_cannot_be_written_cost_nobody_else(tmp_path, way, capsys):
         "cards",
         "grades.csv",
         "grades.md",
+        "unnamed.txt",
     }
 
 
@@ -392,7 +393,7 @@ def test_who_was_too_slow_beside_a_crowd_is_asked_again_alone(tmp_path, monkeypa
     """Only what was starved or came too late, and only after everybody else has ended."""
     calls = []
 
-    def fake(unit, source, seed, way, seconds, memory, most, kept=()):
+    def fake(unit, source, seed, way, seconds, memory, most, kept=(), heard=None):
         calls.append((source.decode(), len(kept)))
         states = ["ok" if kept else state for state in source.decode().split()]
         return [
@@ -650,6 +651,7 @@ def test_each_learner_of_a_class_has_results_of_its_own(tmp_path, monkeypatch, c
             "j.miller.json",
             "j.smith.json",
             "k.lee.json",
+            "unnamed.txt",
         }
         with open(tmp_path / out / "grades.csv") as file:
             rows = list(csv.DictReader(file))
