@@ -393,7 +393,7 @@ def test_who_was_too_slow_beside_a_crowd_is_asked_again_alone(tmp_path, monkeypa
     """Only what was starved or came too late, and only after everybody else has ended."""
     calls = []
 
-    def fake(unit, source, seed, way, seconds, memory, most, kept=()):
+    def fake(unit, source, seed, way, seconds, memory, most, kept=(), heard=None):
         calls.append((source.decode(), len(kept)))
         states = ["ok" if kept else state for state in source.decode().split()]
         return [
