@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from homework import by_index
-from homework.marking import For, Part, Unit, Wrong, need, normals, refuse, slip
+from homework.marking import For, Part, Unit, need, normals, refuse
 
 unit = Unit(
     "hw10_frontier",
@@ -52,83 +52,9 @@ def packed(n, several):
     return make
 
 
-def hashed(ids, starts, factors, total, rows, late=0, still=False, prime=2**31 - 1, none=0):
-    """document_slots with one of its steps mistaken."""
-    out = np.zeros(ids.shape, np.int64)
-    for b, t in np.ndindex(*ids.shape):
-        began = max(np.flatnonzero(starts[b, : t + 1]), default=-late) + late
-        key = int(total)
-        for i, factor in enumerate(factors):
-            one = int(ids[b, t if still else t - i]) + 1 if t - i >= began else none
-            key += int(factor) * one
-        out[b, t] = key % prime % int(rows)
-    return out
-
-
 @unit.exercise(
     Part("one document", 6, [packed(2, False), packed(3, False), packed(4, False)]),
     Part("several documents in a text", 12, [packed(3, True), packed(4, True), packed(2, True)]),
-    Wrong(
-        "through the start",
-        12,
-        "your slots look through the start of a document, into another one: what stands before it "
-        "counts as 0",
-        dict(through=True),
-    ),
-    Wrong(
-        "at the start alone",
-        12,
-        "right where a document starts, wrong one place later: its second id has one id before it, "
-        "and not two",
-        dict(alone=True),
-    ),
-    Wrong(
-        "no room for none",
-        18,
-        "id 0 and no id at all look alike in yours: ids are counted from 1 here",
-        dict(one=0),
-    ),
-    Wrong(
-        "factors turned round",
-        18,
-        "factors[0] belongs to the id here, factors[1] to the one before it, and so on",
-        dict(forward=False),
-    ),
-    slip(
-        18,
-        "a document's first id belongs to it: the place where it starts counts",
-        lambda ids, starts, *x: hashed(ids, starts, *x, late=1),
-    ),
-    slip(
-        18,
-        "x_i is the id i places EARLIER; you took the id here for all",
-        lambda ids, starts, *x: hashed(ids, starts, *x, still=True),
-    ),
-    slip(
-        18,
-        "total is missing: it is added before the remainders",
-        lambda ids, starts, f, total, rows: document_slots(ids, starts, f, 0, rows),
-    ),
-    slip(
-        18,
-        "the remainder by p comes first, then that by rows: yours is missing",
-        lambda ids, starts, *x: hashed(ids, starts, *x, prime=2**80),
-    ),
-    slip(
-        18,
-        "the remainder by rows is missing: a slot is below rows",
-        lambda ids, starts, f, total, rows: document_slots(ids, starts, f, total, 2**31 - 1),
-    ),
-    slip(
-        18,
-        "p is the prime 2^31 - 1, not 2^31",
-        lambda ids, starts, *x: hashed(ids, starts, *x, prime=2**31),
-    ),
-    slip(
-        18,
-        "before a document stands 0, not an id: counting from 1 is for ids",
-        lambda ids, starts, *x: hashed(ids, starts, *x, none=1),
-    ),
     hints=[
         "For i = 0 … n - 1: shift the ids i places to the right, and set to 0 whatever comes from "
         "before the document. factors[i] times that, mod p, is one summand.",
@@ -144,28 +70,50 @@ def hashed(ids, starts, factors, total, rows, late=0, still=False, prime=2**31 -
     level="medium",
     minutes=18,
 )
-def document_slots(
-    ids, starts, factors, total, rows, *, through=False, alone=False, one=1, forward=True
-):
+def document_slots(ids, starts, factors, total, rows):
     """(B,T): the slot of the last n ids at every place; n is the number of factors.
 
     slot = ((factors[0] x_0 + … + factors[n-1] x_{n-1} + total) mod p) mod rows. x_i is 1 plus the
     id i places earlier, and 0 if that place lies before the text or in an earlier document. starts
     (B,T) is True where a document starts.
     """
-    B, T = ids.shape
-    slots = np.zeros((B, T), dtype=np.int64)
-    for b in range(B):
-        for t in range(T):
-            numbers = []
-            for i in range(len(factors)):
-                place = t - i
-                between = starts[b, t : t + 1] if alone else starts[b, max(place, 0) + 1 : t + 1]
-                hidden = i > 0 and between.any() and not through
-                numbers.append(0 if place < 0 or hidden else int(ids[b, place]) + one)
-            numbers = numbers if forward else numbers[::-1]
-            slots[b, t] = slot_of(numbers, factors, total, rows)
+    slots = np.zeros(ids.shape, np.int64)
+    for b, t in np.ndindex(*ids.shape):
+        began = max(np.flatnonzero(starts[b, : t + 1]), default=0)
+        numbers = [0] * len(factors)
+        for i in range(min(len(factors), t - began + 1)):
+            numbers[i] = int(ids[b, t - i]) + 1
+        slots[b, t] = slot_of(numbers, factors, total, rows)
     return slots
+
+
+unit.mistakes("""
+in: slot_of
+12 | your slots look through the start of a document, into another one: what stands before it counts
+   | as 0
+     began = max(np.flatnonzero(starts[b, : t + 1]), default=0) => began = 0
+12 | right where a document starts, wrong one place later: its second id has one id before it, and
+   | not two
+     max(np.flatnonzero(starts[b, : t + 1]), default=0) => t if starts[b, t] else 0
+18 | id 0 and no id at all look alike in yours: ids are counted from 1 here
+     int(ids[b, t - i]) + 1 => int(ids[b, t - i])
+18 | factors[0] belongs to the id here, factors[1] to the one before it, and so on
+     slot_of(numbers, => slot_of(numbers[::-1],
+18 | a document's first id belongs to it: the place where it starts counts
+     : t + 1]), => : t + 1]) + 1,
+18 | x_i is the id i places EARLIER; you took the id here for all
+     ids[b, t - i] => ids[b, t]
+18 | total is missing: it is added before the remainders
+     + int(total) =>
+18 | the remainder by p comes first, then that by rows: yours is missing
+     % PRIME =>
+18 | the remainder by rows is missing: a slot is below rows
+     % rows =>
+18 | p is the prime 2^31 - 1, not 2^31
+     PRIME => 2**31
+18 | before a document stands 0, not an id: counting from 1 is for ids
+     [0] => [1]
+""")
 
 
 # ------------------------------------------------------------------------------------- one latent
@@ -182,99 +130,9 @@ def latent_cache(S, large=False):
     return make
 
 
-def stepped(q, q_turned, latent, turned, up_k, up_v, out):
-    """The scores of latent_step."""
-    score = np.einsum("hd,hdc,sc->hs", q, up_k, latent) + q_turned @ turned.T
-    return score / np.sqrt(q.shape[1] + q_turned.shape[1])
-
-
-def over_heads(*inputs):
-    """latent_step with a softmax over the heads."""
-    e = np.exp(stepped(*inputs) - stepped(*inputs).max(0))
-    mixed = e / e.sum(0) @ inputs[2]
-    return e / e.sum(0), mixed, np.einsum("mhe,hec,hc->m", inputs[6], inputs[5], mixed)
-
-
-def wide(q, q_turned, latent):
-    R = q_turned.shape[1]
-    return ((q.shape[1] + R) / (latent.shape[1] + R)) ** 0.5
-
-
-def rooted_sum(q, q_turned):
-    D, R = q.shape[1], q_turned.shape[1]
-    return (D + R) ** 0.5 / (D**0.5 + R**0.5)
-
-
 @unit.exercise(
     Part("a short past", 8, latent_cache([3, 4, 5])),
     Part("a longer past, large scores", 12, latent_cache([9, 11, 13], large=True)),
-    Wrong(
-        "the root of D",
-        20,
-        "a query has D + R features: divide by the root of D + R",
-        dict(features="D"),
-    ),
-    Wrong(
-        "positions forgotten",
-        20,
-        "a score is the sum of two products: of the contents, and of what turns with positions",
-        dict(positions=False),
-    ),
-    Wrong(
-        "one matrix for all heads",
-        20,
-        "every head has its own part of up_k: yours reads the first head's",
-        dict(shared=True),
-    ),
-    Wrong(
-        "values by up_k",
-        20,
-        "your values are made by up_k: wanted up_v, on the way out",
-        dict(values="up_k"),
-    ),
-    slip(
-        20,
-        "the scores are not divided by the root of D + R",
-        lambda q, t, *x: latent_step(
-            q * (q.shape[1] + t.shape[1]) ** 0.5, t * (q.shape[1] + t.shape[1]) ** 0.5, *x
-        ),
-    ),
-    slip(
-        20,
-        "your softmax runs over the heads; the weights of each HEAD sum to one",
-        lambda *x: over_heads(*x),
-    ),
-    slip(
-        20,
-        "weights are wanted: the softmax of the scores",
-        lambda *x: (stepped(*x), *latent_step(*x)[1:]),
-    ),
-    slip(
-        20,
-        "scores are over the root of D + R, the widths of a query, whatever the latent's",
-        lambda q, t, z, *x: latent_step(wide(q, t, z) * q, wide(q, t, z) * t, z, *x),
-    ),
-    slip(
-        20,
-        "every head has a mixture of its own; you averaged them on the way out",
-        lambda *x: (
-            *latent_step(*x)[:2],
-            np.einsum("mhe,hec,c->m", x[6], x[5], latent_step(*x)[1].mean(0)),
-        ),
-    ),
-    slip(
-        20,
-        "the root of the SUM D + R, not the sum of two roots",
-        lambda q, t, *x: latent_step(q * rooted_sum(q, t), t * rooted_sum(q, t), *x),
-    ),
-    slip(
-        20,
-        "y is one vector of M numbers: the heads are added up",
-        lambda *x: (
-            *latent_step(*x)[:2],
-            np.einsum("mhe,hec,hc->mh", x[6], x[5], latent_step(*x)[1]),
-        ),
-    ),
     hints=[
         "A head's query joins its up_k: (H,D) and (H,D,C) make (H,C), and what meets the cache is "
         "the latent. All heads read ONE turned key a position.",
@@ -290,20 +148,7 @@ def rooted_sum(q, q_turned):
     level="hard",
     minutes=16,
 )
-def latent_step(
-    q,
-    q_turned,
-    latent,
-    turned,
-    up_k,
-    up_v,
-    out,
-    *,
-    features="D + R",
-    positions=True,
-    shared=False,
-    values="up_v",
-):
+def latent_step(q, q_turned, latent, turned, up_k, up_v, out):
     """One decode step of latent attention, absorbed: no key and no value of the past is made.
 
     q (H,D), q_turned (H,R): the query. latent (S,C), turned (S,R): what the cache keeps, one of
@@ -312,23 +157,40 @@ def latent_step(
     q_turned[h] . turned[s], over the root of D + R.
     Returns (weights (H,S), mixed (H,C) the weighted sums of latents, y (M,)).
     """
-    (H, D), R, S = q.shape, q_turned.shape[1], len(latent)
-    weights, mixed = np.zeros((H, S)), np.zeros((H, latent.shape[1]))
-    y = np.zeros(len(out))
-    for h in range(H):
-        matrix = up_k[0 if shared else h]
-        scores = np.zeros(S)
-        for s in range(S):
-            scores[s] = q[h] @ (matrix @ latent[s])
-            scores[s] += q_turned[h] @ turned[s] if positions else 0
-        weights[h] = by_index.softmax(scores / np.sqrt(D + R if features == "D + R" else D))
-        mixed[h] = sum(weights[h, s] * latent[s] for s in range(S))
-        if values == "up_k":
-            width = min(D, up_v.shape[1])
-            y += out[:, h, :width] @ (up_k[h, :width] @ mixed[h])
-        else:
-            y += out[:, h] @ (up_v[h] @ mixed[h])
-    return weights, mixed, y
+    (H, D), R = q.shape, q_turned.shape[1]
+    content = np.array([[q[h] @ (up_k[h] @ row) for row in latent] for h in range(H)])
+    position = np.array([[q_turned[h] @ row for row in turned] for h in range(H)])
+    scores = (content + position) / np.sqrt(D + R)
+    weights = by_index.softmax(scores)
+    mixed = weights @ latent
+    heads = np.array([out[:, h] @ (up_v[h] @ mixed[h]) for h in range(H)])
+    return weights, mixed, heads.sum(0)
+
+
+unit.mistakes("""
+20 | a query has D + R features: divide by the root of D + R
+     np.sqrt(D + R) => np.sqrt(D)
+20 | a score is the sum of two products: of the contents, and of what turns with positions
+     content + position => content
+20 | every head has its own part of up_k: yours reads the first head's
+     up_k[h] => up_k[0]
+20 | your values are made by up_k: wanted up_v, on the way out
+     out[:, h] @ (up_v[h] => out[:, h, :D] @ (up_k[h]
+20 | the scores are not divided by the root of D + R
+     / np.sqrt(D + R) =>
+20 | your softmax runs over the heads; the weights of each HEAD sum to one
+     softmax(scores) => softmax(scores, 0)
+20 | weights are wanted: the softmax of the scores
+     return weights => return scores
+20 | scores are over the root of D + R, the widths of a query, whatever the latent's
+     np.sqrt(D + R) => np.sqrt(latent.shape[1] + R)
+20 | every head has a mixture of its own; you averaged them on the way out
+     @ mixed[h] => @ mixed.mean(0)
+20 | the root of the SUM D + R, not the sum of two roots
+     np.sqrt(D + R) => (np.sqrt(D) + np.sqrt(R))
+20 | y is one vector of M numbers: the heads are added up
+     heads.sum(0) => heads.T
+""")
 
 
 # ---------------------------------------------------------------------------- the key as the value
@@ -356,74 +218,9 @@ def step(S, H, G):
     return make
 
 
-def stepped_key(
-    h, w_q, w_k, kept, cos, sin, back=1, turn_q=True, turn_k=True, norm_q=True, norm_k=True,
-    seen=True, root=True, turns=False, newest_first=False, own="turned", late_norm=False,
-):  # fmt: skip
-    """turned_step with one of its steps mistaken."""
-    (B, _, G, D), H = kept.shape, len(w_q) // kept.shape[3]
-    q = (h @ w_q.T).reshape(B, H, D)
-    k = (h @ w_k.T).reshape(B, G, D)
-    q = rotated(q, cos, sin) if turn_q else q
-    k = rotated(k, cos, sin) if turn_k else k
-    q = rms_normed(q) if norm_q else q
-    k = rms_normed(k) if norm_k else k
-    both = [k[:, None], kept] if newest_first else [kept, k[:, None]]
-    left = np.concatenate(both, 1)
-    rows = left if seen else kept
-    y = np.zeros((B, H, D))
-    for b, head in np.ndindex(B, H):
-        keys = rows[b, :, head % G if turns else head // (H // G)]
-        a = by_index.softmax(keys @ q[b, head] / (np.sqrt(D) if root else 1))
-        y[b, head] = a @ keys
-    y = rotated(y, cos, -sin) if back == 1 else rotated(y, cos, sin) if back == -1 else y
-    return (rms_normed(y) if late_norm else y), left
-
-
 @unit.exercise(
     Part("a key for every head", 8, [step(4, 3, 3), step(3, 2, 2), step(1, 3, 3)]),
     Part("shared keys", 10, [step(4, 4, 2), step(3, 4, 2), step(2, 6, 3)]),
-    slip(
-        18,
-        "y is not turned back: what is read depends on where in the text it stands",
-        stepped_key,
-        back=0,
-    ),
-    slip(18, "you turned y on, not back: by -sin", stepped_key, back=-1),
-    slip(
-        18,
-        "the new token sees itself, too: its key joins those that are kept before anybody reads",
-        stepped_key,
-        seen=False,
-    ),
-    slip(18, "the query is turned by its place, too", stepped_key, turn_q=False),
-    slip(
-        18,
-        "the new key is turned by its place, as those that are kept have been",
-        stepped_key,
-        turn_k=False,
-    ),
-    slip(18, "the norm of the query is missing", stepped_key, norm_q=False),
-    slip(18, "the norm of the key is missing", stepped_key, norm_k=False),
-    slip(18, "scores are over the root of D", stepped_key, root=False),
-    slip(
-        10,
-        "query head h reads key head h // (H / G): neighbours share a key; yours take turns",
-        stepped_key,
-        turns=True,
-    ),
-    slip(18, "the newest key is kept LAST", stepped_key, newest_first=True),
-    slip(18, "no norm of y is asked for", stepped_key, late_norm=True),
-    slip(
-        18,
-        "what is kept is the key that came in: the new one must be among them now",
-        lambda *x: (turned_step(*x)[0], x[3]),
-    ),
-    slip(
-        18,
-        "what is kept are TURNED keys: you kept the new one as it was before",
-        lambda *x: (turned_step(*x)[0], stepped_key(*x, turn_k=False)[1]),
-    ),
     hints=[
         "Queries and keys first: W h, by head, turned by cos and sin, normed. Then the new key "
         "goes behind the old ones, and attention reads these rows twice, as keys and as values.",
@@ -447,7 +244,48 @@ def turned_step(h, w_q, w_k, kept, cos, sin):
     head, turned, and normed over D (by the root of the mean square). Scores are over the root of D;
     the new token sees itself. y is what is read of the keys, turned back by the new place.
     """
-    return stepped_key(h, w_q, w_k, kept, cos, sin)
+    (B, _, G, D), H = kept.shape, len(w_q) // kept.shape[3]
+    q = (h @ w_q.T).reshape(B, H, D)
+    k = (h @ w_k.T).reshape(B, G, D)
+    query = rms_normed(rotated(q, cos, sin))
+    key = rms_normed(rotated(k, cos, sin))
+    left = np.concatenate([kept, key[:, None]], 1)
+    y = np.zeros((B, H, D))
+    for b, head in np.ndindex(B, H):
+        rows = left[b, :, head // (H // G)]
+        scores = rows @ query[b, head] / np.sqrt(D)
+        y[b, head] = by_index.softmax(scores) @ rows
+    return rotated(y, cos, -sin), left
+
+
+unit.mistakes("""
+18 | y is not turned back: what is read depends on where in the text it stands
+     rotated(y, cos, -sin) => y
+18 | you turned y on, not back: by -sin
+     -sin => sin
+18 | the new token sees itself, too: its key joins those that are kept before anybody reads
+     rows = left[b => rows = kept[b
+18 | the query is turned by its place, too
+     rotated(q, cos, sin) => q
+18 | the new key is turned by its place, as those that are kept have been
+     rotated(k, cos, sin) => k
+18 | the norm of the query is missing
+     query = rms_normed => query =
+18 | the norm of the key is missing
+     key = rms_normed => key =
+18 | scores are over the root of D
+     / np.sqrt(D) =>
+10 | query head h reads key head h // (H / G): neighbours share a key; yours take turns
+     head // (H // G) => head % G
+18 | the newest key is kept LAST
+     [kept, key[:, None]] => [key[:, None], kept]
+18 | no norm of y is asked for
+     by_index.softmax(scores) @ rows => rms_normed(by_index.softmax(scores) @ rows)
+18 | what is kept is the key that came in: the new one must be among them now
+     , left => , kept
+18 | what is kept are TURNED keys: you kept the new one as it was before
+     , left => , np.concatenate([kept, rms_normed(k)[:, None]], 1)
+""")
 
 
 # ----------------------------------------------------------------------------- the own value taken
@@ -461,58 +299,9 @@ def heard(T, S, H, G):
     return make
 
 
-def own_values(y, v, first=False, turns=False):
-    """The value of every new token, a copy for each head that reads it: (B,T,H,D)."""
-    (T, H), G = y.shape[1:3], v.shape[2]
-    new = v[:, :T] if first else v[:, v.shape[1] - T :]
-    return new[:, :, np.arange(H) % G if turns else np.arange(H) // (H // G)]
-
-
-def taken(y, v, a, bend=np.tanh, over=(-1,), length=2, own=own_values, sign=-1, **which):
-    """shares_taken with one of its steps mistaken."""
-    v = own(y, v, **which)
-    product = (y * v).sum(over, keepdims=True)
-    size = (v**2).sum(over, keepdims=True)
-    return y + sign * bend(a)[:, None] * product / size ** (length / 2) * v
-
-
 @unit.exercise(
     Part("all places, a value a head", 4, [heard(4, 4, 3, 3), heard(3, 3, 2, 2)]),
     Part("the last places, shared values", 8, [heard(2, 5, 4, 2), heard(3, 4, 6, 2)]),
-    slip(
-        8,
-        "the new places are the LAST of those that are visible; you took the values of the first",
-        taken,
-        first=True,
-    ),
-    slip(
-        8,
-        "query head h reads value head h // (H / G): neighbours share one; yours take turns",
-        taken,
-        turns=True,
-    ),
-    slip(12, "the share is tanh of a, not a itself", taken, bend=lambda a: a),
-    slip(12, "the share is tanh of a, not a sigmoid", taken, bend=lambda a: 1 / (1 + np.exp(-a))),
-    slip(12, "a is forgotten: each head takes out a share of its own", taken, bend=np.ones_like),
-    slip(12, "v is not of length 1: divide by v . v", taken, length=0),
-    slip(12, "v comes in twice: divide by its length twice", taken, length=1),
-    slip(12, "the share is taken out; you added it", taken, sign=1),
-    slip(
-        12,
-        "every head has a product of its own: yours runs over the heads, too",
-        taken,
-        over=(-2, -1),
-    ),
-    slip(
-        12,
-        "that is what is taken out; what is left is wanted",
-        lambda y, v, a: y - shares_taken(y, v, a),
-    ),
-    slip(
-        12,
-        "you took out a share of the whole value, whatever was heard: only what lies along it goes",
-        lambda y, v, a: y - np.tanh(a)[:, None] * own_values(y, v),
-    ),
     hints=[
         "Which value is the own one? Of S visible places the last T are the new ones. Give every "
         "query head a copy of the value that it reads: (B,T,H,D).",
@@ -533,7 +322,39 @@ def shares_taken(y, v, a):
     (H,): head h takes out tanh(a[h]) of the part of y that lies along v, the value of the same
     place that head h reads.
     """
-    return taken(y, v, a)
+    (T, H), G = y.shape[1:3], v.shape[2]
+    own = v[:, v.shape[1] - T :][:, :, np.arange(H) // (H // G)]
+    product = (y * own).sum(-1, keepdims=True)
+    size = (own**2).sum(-1, keepdims=True)
+    along = product / size * own
+    return y - np.tanh(a)[:, None] * along
+
+
+unit.mistakes("""
+ 8 | the new places are the LAST of those that are visible; you took the values of the first
+     v.shape[1] - T : => :T
+ 8 | query head h reads value head h // (H / G): neighbours share one; yours take turns
+     np.arange(H) // (H // G) => np.arange(H) % G
+12 | the share is tanh of a, not a itself
+     np.tanh(a) => a
+12 | the share is tanh of a, not a sigmoid
+     np.tanh(a) => (1 / (1 + np.exp(-a)))
+12 | a is forgotten: each head takes out a share of its own
+     np.tanh(a) => np.ones_like(a)
+12 | v is not of length 1: divide by v . v
+     / size =>
+12 | v comes in twice: divide by its length twice
+     / size => / np.sqrt(size)
+12 | the share is taken out; you added it
+     return y - => return y +
+12 | every head has a product of its own: yours runs over the heads, too
+     (y * own).sum(-1, => (y * own).sum((-2, -1),
+     and: (own**2).sum(-1, => (own**2).sum((-2, -1),
+12 | that is what is taken out; what is left is wanted
+     return y - => return
+12 | you took out a share of the whole value, whatever was heard: only what lies along it goes
+     product / size * own => own
+""")
 
 
 # ------------------------------------------------------------------------------ guess, then refute
@@ -564,13 +385,6 @@ TWO = (1 - math.exp(-1e5 / 5e5)) ** 2
             "more than 15 % off: with half the rows each hash is worse, and both must fail",
         ),
     ),
-    Wrong(
-        "names over rows, squared",
-        3,
-        "more than 15 % off: with half the rows",
-        returns=lambda: (ONE, 0.01),
-    ),
-    Wrong("per cent", 6, "a share, not per cent", returns=lambda: (9.5, 3.3)),
     hints=[
         For(
             "one hash", "100,000 names, a million rows: how likely does a second name fall on mine?"
@@ -594,6 +408,14 @@ def predict_two_hashes():
     in BOTH tables? Within 15 % counts.
     """
     return ONE, TWO
+
+
+unit.mistakes("""
+3 | more than 15 % off: with half the rows
+    TWO => 0.01
+6 | a share, not per cent
+    => (9.5, 3.3)
+""")
 
 
 FALSE = 3
@@ -626,30 +448,6 @@ def uniform(T=3):
 
 @unit.exercise(
     Part("the false one, refuted", 8, None, refuted),
-    Wrong(
-        "absorption",
-        8,
-        "statement 1 is true",
-        returns=lambda: (1, uniform(), np.arange(3.0), np.array([0.2, 0.5, 0.8])),
-    ),
-    Wrong(
-        "two hashes",
-        8,
-        "statement 2 is true",
-        returns=lambda: (2, uniform(), np.arange(3.0), np.array([0.2, 0.5, 0.8])),
-    ),
-    Wrong(
-        "one gate",
-        8,
-        "statement 4 is true",
-        returns=lambda: (4, uniform(), np.arange(3.0), np.array([0.5, 0.5, 0.5])),
-    ),
-    Wrong(
-        "everybody looks at herself",
-        8,
-        "both sides are equal here",
-        returns=lambda: (3, np.eye(3), np.arange(3.0), np.array([0.2, 0.5, 0.8])),
-    ),
     hints=[
         "Write each as an equation with two sums. In which of them would a factor have to leave a "
         "sum although it depends on what is summed over?",
@@ -675,6 +473,19 @@ def false_counter_example():
     return 3, uniform(), np.array([1.0, 2.0, 4.0]), np.array([0.2, 0.5, 0.8])
 
 
+unit.mistakes("""
+8 | statement 1 is true
+    return 3 => return 1
+8 | statement 2 is true
+    return 3 => return 2
+8 | statement 4 is true
+    return 3 => return 4
+    and: [0.2, 0.5, 0.8] => [0.5, 0.5, 0.5]
+8 | both sides are equal here
+    uniform() => np.eye(3)
+""")
+
+
 # ----------------------------------------------------------------------------------------- stretch
 
 
@@ -689,78 +500,9 @@ def going_on(n, T):
     return make
 
 
-def gone_on(
-    kept, ids, starts, factors, total, rows, one=1, known=True, begins=True, own=True, turn=-1,
-    prime=PRIME,
-):  # fmt: skip
-    """slots_go_on with one of its steps mistaken."""
-    slots, left = np.zeros(ids.shape, np.int64), np.zeros_like(kept)
-    for b, text in enumerate(ids):
-        name = [int(x) if known else 0 for x in kept[b]]
-        for t, x in enumerate(text):
-            new = starts[b, t] and begins
-            name = [*([0] * len(name) if new else name), int(x) + one if own or not new else 0]
-            key = sum(int(f) * y for f, y in zip(factors, name[::turn])) + int(total)
-            slots[b, t] = key % prime % int(rows)
-            name = name[1:]
-        left[b] = name
-    return slots, left
-
-
 @unit.exercise(
     Part("one id at a time", 8, [going_on(3, 1), going_on(4, 1), going_on(3, 1)]),
     Part("some ids at once", 10, [going_on(4, 2), going_on(3, 4), going_on(5, 3)]),
-    Wrong(
-        "the state stands still",
-        18,
-        "you returned the numbers that came in: the new ids must be among them now",
-        dict(moved=False),
-    ),
-    Wrong(
-        "newest first",
-        18,
-        "your state is turned round: oldest first, as it came in",
-        dict(turned=True),
-    ),
-    Wrong(
-        "an old document is kept",
-        18,
-        "what you keep reaches back through the start of a document: before it there is nothing, 0",
-        dict(forgets=False),
-    ),
-    Wrong(
-        "counted twice",
-        18,
-        "`kept` holds numbers that count from 1 already: only the new ids get 1 more",
-        dict(again=1),
-    ),
-    slip(18, "factors[0] belongs to the NEWEST id; yours are turned round", gone_on, turn=1),
-    slip(18, "ids count from 1 in a slot: each gets 1 more", gone_on, one=0),
-    slip(
-        18,
-        "your slots look through the start of a document: before it there is nothing, 0",
-        gone_on,
-        begins=False,
-    ),
-    slip(18, "a document's first id is a part of its own names", gone_on, own=False),
-    slip(
-        18,
-        "you forgot `kept`: the ids of earlier calls come before the new ones",
-        gone_on,
-        known=False,
-    ),
-    slip(18, "p is 2**31 - 1, one less than yours", gone_on, prime=2**31),
-    slip(
-        18,
-        "`total` is missing in the sum",
-        lambda *given: slots_go_on(*given[:4], 0, given[5]),
-    ),
-    slip(18, "mod rows is missing", lambda *given: slots_go_on(*given[:5], PRIME)),
-    slip(
-        18,
-        "what you keep are ids; `kept` holds 1 more than each",
-        lambda *given: (slots_go_on(*given)[0], slots_go_on(*given)[1] - 1),
-    ),
     hints=[
         "Put kept and the new ids plus 1 side by side: (B, n - 1 + T). Every window of n of them "
         "is one name, read from its end. What is to be kept is the last n - 1.",
@@ -774,37 +516,53 @@ def gone_on(
     level="stretch",
     minutes=24,
 )
-def slots_go_on(
-    kept,
-    ids,
-    starts,
-    factors,
-    total,
-    rows,
-    *,
-    moved=True,
-    turned=False,
-    forgets=True,
-    again=0,
-):
+def slots_go_on(kept, ids, starts, factors, total, rows):
     """Stretch: document_slots, some ids at a time. Returns (slots (B,T), kept (B,n-1)).
 
     kept (B,n-1) is what an earlier call returned: for the last n - 1 places, oldest first, 1 plus
     the id there, and 0 where the document had not begun. ids and starts (B,T) are new, T any
     number. A whole text cut into any pieces, with kept all 0 at first, gets document_slots' slots.
     """
-    (B, T), n = ids.shape, len(factors)
-    slots, left = np.zeros((B, T), np.int64), np.zeros((B, n - 1), np.int64)
-    for b in range(B):
-        state = [int(x) + again if x or again else 0 for x in kept[b]]
-        held = list(state)
-        for t in range(T):
+    slots, left = np.zeros(ids.shape, np.int64), np.zeros(kept.shape, np.int64)
+    for b in range(len(ids)):
+        state = list(kept[b])
+        for t in range(ids.shape[1]):
             if starts[b, t]:
-                state = [0] * (n - 1)
-            new = int(ids[b, t]) + 1
-            slots[b, t] = slot_of([new, *state[::-1]], factors, total, rows)
-            state = [*state, new][1:]
-            held = [*held, new][1:]
-        state = state if forgets else held
-        left[b] = (state[::-1] if turned else state) if moved else kept[b]
+                state = [0] * len(state)
+            new = ids[b, t] + 1
+            state = [*state, new]
+            slots[b, t] = slot_of(state[::-1], factors, total, rows)
+            state = state[1:]
+        left[b] = state
     return slots, left
+
+
+unit.mistakes("""
+in: slot_of
+18 | you returned the numbers that came in: the new ids must be among them now
+     left[b] = state => left[b] = kept[b]
+18 | your state is turned round: oldest first, as it came in
+     left[b] = state => left[b] = state[::-1]
+18 | what you keep reaches back through the start of a document: before it there is nothing, 0
+     left[b] = state => left[b] = [*kept[b], *(ids[b] + 1)][ids.shape[1] :]
+18 | `kept` holds numbers that count from 1 already: only the new ids get 1 more
+     list(kept[b]) => list(kept[b] + 1)
+18 | factors[0] belongs to the NEWEST id; yours are turned round
+     slot_of(state[::-1], => slot_of(state,
+18 | ids count from 1 in a slot: each gets 1 more
+     ids[b, t] + 1 => ids[b, t]
+18 | your slots look through the start of a document: before it there is nothing, 0
+     if starts[b, t]: => if False:
+18 | a document's first id is a part of its own names
+     [*state, new] => [*state, 0 if starts[b, t] else new]
+18 | you forgot `kept`: the ids of earlier calls come before the new ones
+     list(kept[b]) => [0] * len(kept[b])
+18 | p is 2**31 - 1, one less than yours
+     PRIME => 2**31
+18 | `total` is missing in the sum
+     + int(total) =>
+18 | mod rows is missing
+     % rows =>
+18 | what you keep are ids; `kept` holds 1 more than each
+     return slots, left => return slots, left - 1
+""")
