@@ -3,7 +3,7 @@ goes deeper: which row two ids choose, and where a matrix may go."""
 
 import numpy as np
 
-from homework.marking import Part, Unit, Wrong, need, normals, refuse, slip
+from homework.marking import Part, Unit, need, normals, refuse
 
 unit = Unit("nb13_what_came_next", "What came next?", "The exercises of notebook 13.")
 
@@ -15,6 +15,10 @@ PRIME = 2**31 - 1
 
 def normed(x):
     return x / np.sqrt((x**2).mean(-1, keepdims=True))
+
+
+def length(x):
+    return np.sqrt((x**2).sum(-1, keepdims=True))
 
 
 def layer_normed(x):
@@ -35,78 +39,6 @@ def dial(n, j):
 
 @unit.exercise(
     Part("below, level, above", 3, [dial(3, 1), dial(2, 2), dial(1, 3), dial(4, 0), dial(3, 2)]),
-    slip(
-        3,
-        "a layer below j reads its own stream, for the one that enters layer j is not there yet: "
-        "min(j, n)",
-        lambda x, n, j, w: upstream(x, j, j, w),
-    ),
-    slip(
-        3,
-        "that is the layer's own stream, whatever j says",
-        lambda x, n, j, w: upstream(x, n, n, w),
-    ),
-    slip(3, "that is x0, whatever j says", lambda x, n, j, w: upstream(x, n, 0, w)),
-    slip(
-        3,
-        "the earlier of the two streams is wanted, min(j, n); yours is the later one",
-        lambda x, n, j, w: upstream(x, max(n, j), max(n, j), w),
-    ),
-    slip(
-        3,
-        "the norm before W_V is missing",
-        lambda x, n, j, w: x[min(j, n)] @ w.T,
-    ),
-    slip(
-        3,
-        "the norm comes before W_V; yours comes after it",
-        lambda x, n, j, w: normed(x[min(j, n)] @ w.T),
-    ),
-    slip(
-        3,
-        "streams[i] is what ENTERS layer i: yours is what leaves it",
-        lambda x, n, j, w: upstream(x, n, j + 1, w),
-    ),
-    slip(
-        3,
-        "streams[0] enters layer 0: yours counts from 1",
-        lambda x, n, j, w: normed(x[min(j, n) - 1]) @ w.T,
-    ),
-    slip(
-        3,
-        "norm divides by the root of the MEAN square, not of the sum",
-        lambda x, n, j, w: upstream(x, n, j, w) / 2,
-    ),
-    slip(
-        3,
-        "one stream is wanted; you added all of them up to it",
-        lambda x, n, j, w: normed(x[: min(j, n) + 1].sum(0)) @ w.T,
-    ),
-    slip(
-        3,
-        "one stream is wanted; you took the mean of all up to it",
-        lambda x, n, j, w: x[: min(j, n) + 1].mean(0) @ w.T,
-    ),
-    slip(
-        3,
-        "norm here has no mean to take away: the root of the mean square alone",
-        lambda x, n, j, w: upstream(x - x.mean(-1, keepdims=True), n, j, w),
-    ),
-    slip(
-        3,
-        "norm here has no mean to take away: the root of the mean square alone",
-        lambda x, n, j, w: layer_normed(x[min(j, n)]) @ w.T,
-    ),
-    slip(
-        3,
-        "that is the normed stream; W_V makes values of it",
-        lambda x, n, j, w: normed(x[min(j, n)]),
-    ),
-    slip(
-        3,
-        "the norm runs over the C numbers of a token: yours runs over all tokens",
-        lambda x, n, j, w: x[min(j, n)] / np.sqrt((x[min(j, n)] ** 2).mean()) @ w.T,
-    ),
     hints=[
         "Which entry of streams is it? Try n = 3 and j = 1, then n = 1 and j = 3.",
         "norm(streams[min(j, n)]) @ w.T; norm is in minimal.model.layers and imported here.",
@@ -121,24 +53,46 @@ def upstream(streams, n, j, w):
     streams (N, B, T, C): streams[i] is what enters layer i, before its norm. w (E, C): W_V of
     layer n. As in every layer, W_V reads the normed stream: x over the root of its mean square.
     """
-    return normed(streams[min(j, n)]) @ w.T
+    x = streams[min(j, n)]
+    return normed(x) @ w.T
+
+
+unit.mistakes("""
+3 | a layer below j reads its own stream, for the one that enters layer j is not there yet:
+  | min(j, n)
+    min(j, n) => j
+3 | that is the layer's own stream, whatever j says
+    min(j, n) => n
+3 | that is x0, whatever j says
+    min(j, n) => 0
+3 | the earlier of the two streams is wanted, min(j, n); yours is the later one
+    min(j, n) => max(j, n)
+3 | the norm before W_V is missing
+    normed(x) => x
+3 | the norm comes before W_V; yours comes after it
+    normed(x) @ w.T => normed(x @ w.T)
+3 | streams[i] is what ENTERS layer i: yours is what leaves it
+    min(j, n) => min(j + 1, n)
+3 | streams[0] enters layer 0: yours counts from 1
+    min(j, n) => min(j, n) - 1
+3 | norm divides by the root of the MEAN square, not of the sum
+    normed(x) => x / length(x)
+3 | one stream is wanted; you added all of them up to it
+    streams[min(j, n)] => streams[: min(j, n) + 1].sum(0)
+3 | one stream is wanted; you took the mean of all up to it
+    streams[min(j, n)] => streams[: min(j, n) + 1].mean(0)
+    and: normed(x) => x
+3 | norm here has no mean to take away: the root of the mean square alone
+    normed(x) => normed(x - x.mean(-1, keepdims=True))
+    normed(x) => layer_normed(x)
+3 | that is the normed stream; W_V makes values of it
+    @ w.T =>
+3 | the norm runs over the C numbers of a token: yours runs over all tokens
+    normed(x) => x / np.sqrt((x**2).mean())
+""")
 
 
 # ---- the key as the value ------------------------------------------------------------------------
-
-
-def rotated(x, cos, sin):
-    """(T, H, D) turned as keys are, two halves by an angle a place."""
-    first, second = np.split(x, 2, -1)
-    c, s = cos[:, None], sin[:, None]
-    return np.concatenate([first * c + second * s, second * c - first * s], -1)
-
-
-def side_by_side(x, cos, sin):
-    """The same with neighbours for pairs."""
-    halves = np.concatenate([x[..., ::2], x[..., 1::2]], -1)
-    first, second = np.split(rotated(halves, cos, sin), 2, -1)
-    return np.stack([first, second], -1).reshape(x.shape)
 
 
 def reads(r):
@@ -149,79 +103,8 @@ def reads(r):
     return softmaxed(scores), k, np.cos(angles), np.sin(angles)
 
 
-def heard(a, k):
-    return np.einsum("hts,shd->thd", a, k)
-
-
-def swapped_halves(y):
-    return np.concatenate(np.split(y, 2, -1)[::-1], -1)
-
-
 @unit.exercise(
     Part("the last places", 4, reads),
-    slip(
-        4, "you did not turn back: that is the mean of turned keys", lambda a, k, c, s: heard(a, k)
-    ),
-    slip(
-        4,
-        "you turned on, the same way as the keys: back is by the other sign of sin",
-        lambda a, k, c, s: read_turned(a, k, c, -s),
-    ),
-    slip(
-        4,
-        "the pairs are the two HALVES of a row, x1 and x2; yours are neighbours",
-        lambda a, k, c, s: side_by_side(heard(a, k), c, -s),
-    ),
-    slip(
-        4,
-        "in one half the sign of sin is still that of turning on",
-        lambda a, k, c, s: half_turned(heard(a, k), c, s, -1, -1),
-    ),
-    slip(
-        4,
-        "in one half the sign of sin is still that of turning on",
-        lambda a, k, c, s: half_turned(heard(a, k), c, s, 1, 1),
-    ),
-    slip(
-        4,
-        "cos and sin have changed places",
-        lambda a, k, c, s: read_turned(a, k, s, c),
-    ),
-    slip(
-        4,
-        "the halves of your rows have changed places",
-        lambda a, k, c, s: swapped_halves(read_turned(a, k, c, s)),
-    ),
-    slip(
-        4,
-        "a holds weights already: no softmax is asked for",
-        lambda a, k, c, s: read_turned(softmaxed(a), k, c, s),
-    ),
-    slip(
-        4,
-        "every head has weights of its own: you averaged them",
-        lambda a, k, c, s: read_turned(a.mean(0, keepdims=True) + 0 * a, k, c, s),
-    ),
-    slip(
-        4,
-        "head h of a reads head h of k: yours are exchanged",
-        lambda a, k, c, s: read_turned(a[::-1], k, c, s),
-    ),
-    slip(
-        4,
-        "no norm is asked for",
-        lambda a, k, c, s: normed(read_turned(a, k, c, s)),
-    ),
-    slip(
-        4,
-        "every query turns back by its own place: you took the first one's for all",
-        lambda a, k, c, s: read_turned(a, k, c[:1] + 0 * c, s[:1] + 0 * s),
-    ),
-    slip(
-        4,
-        "every query turns back by its own place: you took the last one's for all",
-        lambda a, k, c, s: read_turned(a, k, c[-1:] + 0 * c, s[-1:] + 0 * s),
-    ),
     hints=[
         "First the weighted mean of keys, for every query and head. Then turn each row of it, as "
         "notebook 01 turned a key, by the query's angle and with the other sign of sin.",
@@ -238,141 +121,50 @@ def read_turned(a, k, cos, sin):
     queries' places. A place turns a row of two halves (x1, x2) into (x1 cos + x2 sin, x2 cos - x1
     sin); back is the same by minus the angle.
     """
-    return rotated(heard(a, k), cos, -sin)
-
-
-def half_turned(y, cos, sin, first, second):
+    y = np.einsum("hts,shd->thd", a, k)
     y1, y2 = np.split(y, 2, -1)
     c, s = cos[:, None], sin[:, None]
-    return np.concatenate([y1 * c + first * y2 * s, y2 * c + second * y1 * s], -1)
+    first = y1 * c - y2 * s
+    second = y2 * c + y1 * s
+    return np.concatenate([first, second], -1)
+
+
+unit.mistakes("""
+4 | you did not turn back: that is the mean of turned keys
+    np.concatenate([first, second], -1) => y
+4 | you turned on, the same way as the keys: back is by the other sign of sin
+    sin[:, None] => -sin[:, None]
+4 | the pairs are the two HALVES of a row, x1 and x2; yours are neighbours
+    np.split(y, 2, -1) => y[..., ::2], y[..., 1::2]
+    and: np.concatenate([first, second], -1) => np.stack([first, second], -1).reshape(y.shape)
+    np.split(y, 2, -1) => y[..., ::2], y[..., 1::2]
+4 | in one half the sign of sin is still that of turning on
+    + y1 * s => - y1 * s
+    - y2 * s => + y2 * s
+4 | cos and sin have changed places
+    cos[:, None], sin[:, None] => sin[:, None], cos[:, None]
+4 | the halves of your rows have changed places
+    [first, second] => [second, first]
+4 | a holds weights already: no softmax is asked for
+    a, k) => softmaxed(a), k)
+4 | every head has weights of its own: you averaged them
+    a, k) => a.mean(0, keepdims=True) + 0 * a, k)
+4 | head h of a reads head h of k: yours are exchanged
+    a, k) => a[::-1], k)
+4 | no norm is asked for
+    np.concatenate([first, second], -1) => normed(np.concatenate([first, second], -1))
+4 | every query turns back by its own place: you took the first one's for all
+    cos[:, None], sin[:, None] => cos[:1, None], sin[:1, None]
+4 | every query turns back by its own place: you took the last one's for all
+    cos[:, None], sin[:, None] => cos[-1:, None], sin[-1:, None]
+""")
 
 
 # ---- what is taken out ---------------------------------------------------------------------------
 
 
-def along(y, v, over):
-    """The sum of y v over some axes, over that of v v, times v."""
-    return (y * v).sum(over, keepdims=True) / (v * v).sum(over, keepdims=True) * v
-
-
-def length(x):
-    return np.sqrt((x**2).sum(-1, keepdims=True))
-
-
-def along_direction(y, v, over):
-    """The same, of the direction of v in each head: right only over the last axis."""
-    u = v / length(v)
-    return (y * u).sum(over, keepdims=True) * u
-
-
-def dot(y, v):
-    return (y * v).sum(-1, keepdims=True)
-
-
 @unit.exercise(
     Part("every token and head", 3, lambda r: normals(r, (4, 3, 6), (4, 3, 6))),
-    slip(
-        3,
-        "v is not of length 1: divide by v . v, or take the direction of v first",
-        lambda y, v: y - dot(y, v) * v,
-    ),
-    slip(
-        3,
-        "v comes in twice, in the product and behind it: divide by its length twice",
-        lambda y, v: y - dot(y, v) * v / length(v),
-    ),
-    slip(3, "you added what lies along v: it is taken out", lambda y, v: y + along(y, v, -1)),
-    slip(3, "that is what is taken out; what is LEFT is wanted", lambda y, v: along(y, v, -1)),
-    slip(
-        3,
-        "you took out the whole value: only y's share along it goes",
-        lambda y, v: y - v,
-    ),
-    slip(
-        3,
-        "every head has a value of its own: your product runs over the heads, too",
-        lambda y, v: y - along(y, v, (1, 2)),
-    ),
-    slip(
-        3,
-        "you took out the whole value: only y's share along it goes",
-        lambda y, v: y - v / length(v),
-    ),
-    slip(
-        3,
-        "every head has a value of its own: your product runs over the heads, too",
-        lambda y, v: y - along_direction(y, v, (1, 2)),
-    ),
-    slip(
-        3,
-        "every head has a value of its own: divide by the length of that one",
-        lambda y, v: y - dot(y, v) / (v * v).sum((1, 2), keepdims=True) * v,
-    ),
-    slip(
-        3,
-        "y and v have changed places: y is what is kept, less its share along v",
-        lambda y, v: v - along(v, y, -1),
-    ),
-    slip(
-        3,
-        "divide by v . v, not by y . y",
-        lambda y, v: y - dot(y, v) / dot(y, y) * v,
-    ),
-    slip(
-        3,
-        "a product of two vectors is the SUM over their numbers; yours is the mean",
-        lambda y, v: y - along(y, v, -1) / y.shape[-1],
-    ),
-    slip(
-        3,
-        "the sum over the D numbers of a head is missing",
-        lambda y, v: y - y * v * v / dot(v, v),
-    ),
-    slip(
-        3,
-        "your product runs over the tokens; it runs over the D numbers of a head",
-        lambda y, v: y - along(y, v, 0),
-    ),
-    slip(
-        3,
-        "your product runs over the tokens; it runs over the D numbers of a head",
-        lambda y, v: y - along_direction(y, v, 0),
-    ),
-    slip(
-        3,
-        "your product runs over the heads; it runs over the D numbers of a head",
-        lambda y, v: y - along(y, v, 1),
-    ),
-    slip(
-        3,
-        "your product runs over the heads; it runs over the D numbers of a head",
-        lambda y, v: y - along_direction(y, v, 1),
-    ),
-    slip(
-        3,
-        "that is the cosine of y and v times v: the share has y's length in it",
-        lambda y, v: y - dot(y, v) / length(y) / length(v) * v,
-    ),
-    slip(
-        3,
-        "what is left keeps the length that it has: no norm behind it",
-        lambda y, v: normed(exclusive(y, v)),
-    ),
-    slip(
-        3,
-        "what is left keeps the length that it has: no norm behind it",
-        lambda y, v: exclusive(y, v) / length(exclusive(y, v)),
-    ),
-    slip(
-        3,
-        "a share against v goes as well: no abs, no relu",
-        lambda y, v: y - np.abs(dot(y, v)) / dot(v, v) * v,
-    ),
-    slip(
-        3,
-        "a share against v goes as well: no abs, no relu",
-        lambda y, v: y - np.maximum(dot(y, v), 0) / dot(v, v) * v,
-    ),
     hints=[
         "The direction of v is u = v over its length. How far does y reach along u? A product, one "
         "number a token and head.",
@@ -387,7 +179,57 @@ def exclusive(y, v):
     y (T, H, D): what attention has said to each token. v (T, H, D): the value of that token itself.
     What is left has no part along v: its product with v is 0 for every token and head.
     """
-    return y - along(y, v, -1)
+    product = (y * v).sum(-1, keepdims=True)
+    square = (v * v).sum(-1, keepdims=True)
+    return y - product / square * v
+
+
+unit.mistakes("""
+3 | v is not of length 1: divide by v . v, or take the direction of v first
+    / square =>
+3 | v comes in twice, in the product and behind it: divide by its length twice
+    / square => / length(v)
+3 | you added what lies along v: it is taken out
+    y - product => y + product
+3 | that is what is taken out; what is LEFT is wanted
+    y - product => product
+3 | you took out the whole value: only y's share along it goes
+    product / square * v => v
+    product / square * v => v / length(v)
+3 | every head has a value of its own: your product runs over the heads, too
+    (y * v).sum(-1 => (y * v).sum((1, 2)
+    and: (v * v).sum(-1 => (v * v).sum((1, 2)
+    (y * v).sum(-1 => (y * v / length(v)).sum((1, 2)
+    and: / square => / length(v)
+3 | every head has a value of its own: divide by the length of that one
+    (v * v).sum(-1 => (v * v).sum((1, 2)
+3 | y and v have changed places: y is what is kept, less its share along v
+    => exclusive(v, y)
+3 | divide by v . v, not by y . y
+    (v * v) => (y * y)
+3 | a product of two vectors is the SUM over their numbers; yours is the mean
+    (y * v).sum => (y * v).mean
+3 | the sum over the D numbers of a head is missing
+    (y * v).sum(-1, keepdims=True) => y * v
+3 | your product runs over the tokens; it runs over the D numbers of a head
+    (y * v).sum(-1 => (y * v).sum(0
+    and: (v * v).sum(-1 => (v * v).sum(0
+    (y * v).sum(-1 => (y * v / length(v)).sum(0
+    and: / square => / length(v)
+3 | your product runs over the heads; it runs over the D numbers of a head
+    (y * v).sum(-1 => (y * v).sum(1
+    and: (v * v).sum(-1 => (v * v).sum(1
+    (y * v).sum(-1 => (y * v / length(v)).sum(1
+    and: / square => / length(v)
+3 | that is the cosine of y and v times v: the share has y's length in it
+    / square => / length(y) / length(v)
+3 | what is left keeps the length that it has: no norm behind it
+    => normed(exclusive(y, v))
+    => exclusive(y, v) / length(exclusive(y, v))
+3 | a share against v goes as well: no abs, no relu
+    y - product => y - np.abs(product)
+    y - product => y - np.maximum(product, 0)
+""")
 
 
 # ---- the row that two ids choose -----------------------------------------------------------------
@@ -410,90 +252,8 @@ def shifted(ids):
     return np.pad(ids, ((0, 0), (1, 0)))[:, :-1]
 
 
-def slots(here, before, a, b, c, rows, first=PRIME):
-    exact = [x.astype(object) for x in (here, before)]
-    return ((a * exact[0] + b * exact[1] + c) % first % rows).astype(np.int64)
-
-
 @unit.exercise(
     Part("texts", 3, [texts, texts, one_token]),
-    Wrong(
-        "looks ahead",
-        3,
-        "your slot depends on the id that comes next; wanted the id here and the one before",
-        dict(step=-1),
-    ),
-    Wrong(
-        "comes round",
-        3,
-        "your first slot knows the last id of the text (roll does that); before a text there is "
-        "none, which counts as 0",
-        dict(around=True),
-    ),
-    Wrong(
-        "order forgotten",
-        3,
-        "cold water and water cold share your slot: each of the two ids has a factor of its own",
-        dict(swap=True),
-    ),
-    Wrong(
-        "no room for none",
-        3,
-        "id 0 and no id at all look alike in yours: ids are counted from 1 here",
-        dict(one=0),
-    ),
-    slip(
-        3,
-        "the id before is counted from 1 as well: pad AFTER adding 1",
-        lambda i, a, b, c, rows: slots(i + 1, shifted(i), a, b, c, rows),
-    ),
-    slip(
-        3,
-        "before the first place stands 0, which no id has; you put a 1 there",
-        lambda i, a, b, c, rows: slots(i + 1, np.maximum(shifted(i + 1), 1), a, b, c, rows),
-    ),
-    slip(
-        3,
-        "a and b have changed places: a belongs to the id here",
-        lambda i, a, b, c, rows: bigram_slots(i, b, a, c, rows),
-    ),
-    slip(3, "c is missing", lambda i, a, b, c, rows: bigram_slots(i, a, b, 0, rows)),
-    slip(
-        3,
-        "the remainder by 2**31 - 1 comes first, then that by rows: yours is missing, or comes "
-        "last, where it changes nothing",
-        lambda i, a, b, c, rows: slots(i + 1, shifted(i + 1), a, b, c, rows, 2**62),
-    ),
-    slip(
-        3,
-        "the remainder by rows is missing: a slot is below rows",
-        lambda i, a, b, c, rows: slots(i + 1, shifted(i + 1), a, b, c, PRIME),
-    ),
-    slip(
-        3,
-        "2**31 - 1 is wanted, a prime; you took 2**31",
-        lambda i, a, b, c, rows: slots(i + 1, shifted(i + 1), a, b, c, rows, 2**31),
-    ),
-    slip(
-        3,
-        "you looked two places back; the id before stands one place earlier",
-        lambda i, a, b, c, rows: slots(i + 1, shifted(shifted(i + 1)), a, b, c, rows),
-    ),
-    slip(
-        3,
-        "c is added before the remainder by 2**31 - 1",
-        lambda i, a, b, c, rows: (slots(i + 1, shifted(i + 1), a, b, 0, PRIME) + c) % rows,
-    ),
-    slip(
-        3,
-        "you took the id here twice; the second is the one before",
-        lambda i, a, b, c, rows: slots(i + 1, i + 1, a, b, c, rows),
-    ),
-    slip(
-        3,
-        "you shifted the batch: the place before is in the same text",
-        lambda i, a, b, c, rows: slots(i + 1, shifted((i + 1).T).T, a, b, c, rows),
-    ),
     hints=[
         "The ids before: the same tensor, one place to the right, with a column of zeros in front.",
         "torch.nn.functional.pad(ids + 1, (1, 0))[:, :-1] is the ids before, from 1, 0 for none.",
@@ -501,23 +261,52 @@ def slots(here, before, a, b, c, rows, first=PRIME):
     level="easy",
     minutes=8,
 )
-def bigram_slots(ids, a, b, c, rows, *, step=1, around=False, swap=False, one=1):
+def bigram_slots(ids, a, b, c, rows):
     """(B, T): ((a here + b before + c) mod (2**31 - 1)) mod rows, with ids counted from 1.
 
     ids (B, T) int64. here: the id at this place plus 1; before: the id one place earlier plus 1,
     and 0 at the first place.
     """
-    B, T = ids.shape
-    slots = np.zeros((B, T), dtype=np.int64)
-    for i in range(B):
-        for t in range(T):
-            here = int(ids[i, t]) + one
-            at = t - step
-            there = 0 <= at < T
-            before = int(ids[i, at % T]) + one if there or around else 0
-            first, second = (a, a) if swap else (a, b)
-            slots[i, t] = (first * here + second * before + c) % PRIME % rows
-    return slots
+    here = ids + 1
+    before = shifted(here)
+    slots = (a * here + b * before + c) % PRIME
+    return slots % rows
+
+
+unit.mistakes("""
+3 | your slot depends on the id that comes next; wanted the id here and the one before
+    shifted(here) => np.pad(here, ((0, 0), (0, 1)))[:, 1:]
+3 | your first slot knows the last id of the text (roll does that); before a text there is none,
+  | which counts as 0
+    shifted(here) => np.roll(here, 1, 1)
+3 | cold water and water cold share your slot: each of the two ids has a factor of its own
+    b * before => a * before
+3 | id 0 and no id at all look alike in yours: ids are counted from 1 here
+    ids + 1 => ids
+3 | the id before is counted from 1 as well: pad AFTER adding 1
+    shifted(here) => shifted(ids)
+3 | before the first place stands 0, which no id has; you put a 1 there
+    shifted(here) => np.maximum(shifted(here), 1)
+3 | a and b have changed places: a belongs to the id here
+    a * here + b * before => b * here + a * before
+3 | c is missing
+    + c =>
+3 | the remainder by 2**31 - 1 comes first, then that by rows: yours is missing, or comes last,
+  | where it changes nothing
+    % PRIME =>
+3 | the remainder by rows is missing: a slot is below rows
+    % rows =>
+3 | 2**31 - 1 is wanted, a prime; you took 2**31
+    PRIME => 2**31
+3 | you looked two places back; the id before stands one place earlier
+    shifted(here) => shifted(shifted(here))
+3 | c is added before the remainder by 2**31 - 1
+    + c) % PRIME => ) % PRIME + c
+3 | you took the id here twice; the second is the one before
+    shifted(here) => here
+3 | you shifted the batch: the place before is in the same text
+    shifted(here) => shifted(here.T).T
+""")
 
 
 # ---- one latent for keys and values --------------------------------------------------------------
@@ -542,68 +331,6 @@ def softmaxed(scores):
 
 @unit.exercise(
     Part("queries that read the latent", 3, heads),
-    Wrong(
-        "one matrix for all",
-        3,
-        "every head has a matrix of its own: yours gives all heads the first one's",
-        dict(shared=True),
-    ),
-    Wrong(
-        "heads added up",
-        3,
-        "your heads all ask the same: the sum over h belongs into no part of it",
-        dict(summed=True),
-    ),
-    slip(
-        3,
-        "heads and queries have changed places: wanted (H, T, S)",
-        lambda q, z, up: absorbed_scores(q, z, up).swapaxes(0, 1),
-    ),
-    slip(
-        3,
-        "queries and places have changed places: wanted (H, T, S)",
-        lambda q, z, up: absorbed_scores(q, z, up).swapaxes(1, 2),
-    ),
-    slip(
-        3,
-        "every head has a query of its own: yours gives all heads the first one's",
-        lambda q, z, up: absorbed_scores(q[:, :1] + 0 * q, z, up),
-    ),
-    slip(
-        3,
-        "scores alone: no softmax is asked for",
-        lambda q, z, up: softmaxed(absorbed_scores(q, z, up)),
-    ),
-    slip(
-        3,
-        "every head has its own scores: you added the heads up",
-        lambda q, z, up: absorbed_scores(q, z, up).sum(0),
-    ),
-    slip(
-        3,
-        "the heads of q are turned round: head h of q meets up[h]",
-        lambda q, z, up: absorbed_scores(q[:, ::-1], z, up),
-    ),
-    slip(
-        3,
-        "no mask is asked for: all scores are wanted",
-        lambda q, z, up: np.tril(absorbed_scores(q, z, up)),
-    ),
-    slip(
-        3,
-        "every head has a query of its own: you averaged them",
-        lambda q, z, up: absorbed_scores(q.mean(1, keepdims=True) + 0 * q, z, up),
-    ),
-    slip(
-        3,
-        "no scale is asked for: you divided by the root of a width",
-        lambda q, z, up: absorbed_scores(q, z, up) / z.shape[1] ** 0.5,
-    ),
-    slip(
-        3,
-        "no scale is asked for: you divided by the root of a width",
-        lambda q, z, up: absorbed_scores(q, z, up) / q.shape[2] ** 0.5,
-    ),
     hints=[
         "A score is the sum over d of q[t, h, d] times the sum over c of up[h, d, c] latent[s, c]. "
         "Which of the two sums can be made without s?",
@@ -613,20 +340,40 @@ def softmaxed(scores):
     minutes=10,
     forbids=no_keys,
 )
-def absorbed_scores(q, latent, up, *, shared=False, summed=False):
+def absorbed_scores(q, latent, up):
     """(H, T, S): q[t, h] . (up[h] latent[s]), without making a key: only q and latent meet s.
 
     q (T, H, D): queries. latent (S, C): what the cache keeps. up (H, D, C): W_UK, head by head.
     """
-    T, H, D = q.shape
-    S, C = latent.shape
-    scores = np.zeros((H, T, S))
-    for h in range(H):
-        for t in range(T):
-            for s in range(S):
-                key = up[0 if shared else h] @ latent[s]
-                scores[h, t, s] = q[t, h] @ key
-    return np.repeat(scores.sum(0, keepdims=True), H, 0) if summed else scores
+    scores = np.einsum("thd,hdc,sc->hts", q, up, latent)
+    return scores
+
+
+unit.mistakes("""
+3 | every head has a matrix of its own: yours gives all heads the first one's
+    up, => up[:1] + 0 * up,
+3 | your heads all ask the same: the sum over h belongs into no part of it
+    return scores => return scores.sum(0) + 0 * scores
+3 | heads and queries have changed places: wanted (H, T, S)
+    hts => ths
+3 | queries and places have changed places: wanted (H, T, S)
+    hts => hst
+3 | every head has a query of its own: yours gives all heads the first one's
+    q, => q[:, :1] + 0 * q,
+3 | scores alone: no softmax is asked for
+    return scores => return softmaxed(scores)
+3 | every head has its own scores: you added the heads up
+    hts => ts
+3 | the heads of q are turned round: head h of q meets up[h]
+    q, => q[:, ::-1],
+3 | no mask is asked for: all scores are wanted
+    return scores => return np.tril(scores)
+3 | every head has a query of its own: you averaged them
+    q, => q.mean(1, keepdims=True) + 0 * q,
+3 | no scale is asked for: you divided by the root of a width
+    return scores => return scores / latent.shape[1] ** 0.5
+    return scores => return scores / q.shape[2] ** 0.5
+""")
 
 
 # ---- five caches ---------------------------------------------------------------------------------
@@ -639,100 +386,8 @@ def shapes(r):
     return tokens, layers, 2 * half, head, latent, vocab
 
 
-def but(shape, which, change):
-    """The five caches, one of them mistaken."""
-    found = list(five_caches(*shape))
-    found[which] = change(found[which])
-    return tuple(found)
-
-
 @unit.exercise(
     Part("bytes", 4, shapes),
-    Wrong(
-        "a latent for keys, one for values",
-        4,
-        "your latent is counted twice: keys and values are made of the same one",
-        dict(latents=2),
-    ),
-    Wrong(
-        "keys of the first layer alone",
-        4,
-        "svformer shares values, not keys: every layer keeps keys of its own",
-        dict(share_keys=True),
-    ),
-    Wrong(
-        "ids in every layer",
-        4,
-        "the ids are kept once, for all layers",
-        dict(ids_each=True),
-    ),
-    Wrong(
-        "one table",
-        4,
-        "you counted one table: here every layer reads one of its own",
-        dict(tables_each=False),
-    ),
-    Wrong(
-        "all heads",
-        4,
-        "gqa keeps keys and values for half of the heads",
-        dict(grouped=False),
-    ),
-    slip(
-        4,
-        "gqa keeps two streams, keys AND values, of two bytes a number",
-        lambda *x: but(x, 0, lambda y: y // 2),
-    ),
-    slip(4, "mla keeps a latent in every layer", lambda *x: but(x, 1, lambda y: y // x[1])),
-    slip(
-        4, "mla keeps one latent for all heads together", lambda *x: but(x, 1, lambda y: y * x[2])
-    ),
-    slip(
-        4,
-        "svformer has the values of the first layer alone: layers + 1 streams",
-        lambda *x: but(x, 2, lambda y: y * 2 * x[1] // (x[1] + 1)),
-    ),
-    slip(
-        4,
-        "svformer keeps the values of its first layer: layers + 1 streams",
-        lambda *x: but(x, 2, lambda y: y * x[1] // (x[1] + 1)),
-    ),
-    slip(
-        4,
-        "the bank keeps the ids as well: four bytes a token",
-        lambda *x: but(x, 3, lambda y: y - 4 * x[0]),
-    ),
-    slip(4, "an id takes four bytes", lambda *x: but(x, 3, lambda y: y - 2 * x[0])),
-    slip(
-        4,
-        "the tables are included: one in every layer",
-        lambda *x: but(x, 3, lambda y: y - 2 * x[1] * x[5] * x[2] * x[3]),
-    ),
-    slip(
-        4,
-        "a table has a row for every head",
-        lambda *x: but(x, 3, lambda y: y - 2 * x[1] * x[5] * (x[2] - 1) * x[3]),
-    ),
-    slip(
-        4,
-        "a number of a table takes two bytes, too",
-        lambda *x: but(x, 3, lambda y: y - x[1] * x[5] * x[2] * x[3]),
-    ),
-    slip(
-        4,
-        "the turned key is kept once: the value is the same row, read again",
-        lambda *x: but(x, 4, lambda y: 2 * y),
-    ),
-    slip(
-        4,
-        "every layer keeps turned keys of its own",
-        lambda *x: but(x, 4, lambda y: y // x[1]),
-    ),
-    slip(
-        4,
-        "turned keys are kept for all heads: no group shares one",
-        lambda *x: but(x, 4, lambda y: y // 2),
-    ),
     hints=[
         "Two bytes a number, four an id. What is kept for each token, and what is kept once?",
         "gqa: 2 * 2 * tokens * layers * heads / 2 * head. svformer has `layers` streams of keys "
@@ -741,20 +396,7 @@ def but(shape, which, change):
     level="medium",
     minutes=12,
 )
-def five_caches(
-    tokens,
-    layers,
-    heads,
-    head,
-    latent,
-    vocab,
-    *,
-    latents=1,
-    share_keys=False,
-    ids_each=False,
-    tables_each=True,
-    grouped=True,
-):
+def five_caches(tokens, layers, heads, head, latent, vocab):
     """(gqa, mla, svformer, bank, turned): the bytes that so many tokens keep, tables included.
 
     Two bytes a number, four an id. gqa has keys and values of heads / 2 heads. mla keeps `latent`
@@ -762,19 +404,54 @@ def five_caches(
     layer. bank has keys of all heads and layers, the ids, and in every layer a table of `vocab`
     rows for each head. turned has keys of all heads and layers, which are its values, too.
     """
-    gqa = mla = svformer = bank = turned = 0
-    for layer in range(layers):
-        first = layer == 0
-        gqa += 2 * 2 * tokens * (heads // 2 if grouped else heads) * head
-        mla += 2 * latents * tokens * latent
-        keys = 2 * tokens * heads * head
-        svformer += keys if first or not share_keys else 0
-        svformer += 2 * tokens * heads * head if first else 0
-        turned += keys
-        bank += keys
-        bank += 4 * tokens if first or ids_each else 0
-        bank += 2 * vocab * heads * head if first or tables_each else 0
+    keys = 2 * tokens * heads * head
+    table = 2 * vocab * heads * head
+    gqa = layers * 2 * (keys // 2)
+    mla = 2 * tokens * layers * latent
+    svformer = layers * keys + keys
+    bank = layers * keys + 4 * tokens + layers * table
+    turned = layers * keys
     return gqa, mla, svformer, bank, turned
+
+
+unit.mistakes("""
+4 | your latent is counted twice: keys and values are made of the same one
+    * latent => * 2 * latent
+4 | svformer shares values, not keys: every layer keeps keys of its own
+    svformer = layers * keys => svformer = keys
+4 | the ids are kept once, for all layers
+    4 * tokens => 4 * tokens * layers
+4 | you counted one table: here every layer reads one of its own
+    layers * table => table
+4 | gqa keeps keys and values for half of the heads
+    keys // 2 => keys
+4 | gqa keeps two streams, keys AND values, of two bytes a number
+    layers * 2 => layers
+4 | mla keeps a latent in every layer
+    tokens * layers => tokens
+4 | mla keeps one latent for all heads together
+    * latent => * latent * heads
+4 | svformer has the values of the first layer alone: layers + 1 streams
+    + keys => + layers * keys
+4 | svformer keeps the values of its first layer: layers + 1 streams
+    + keys =>
+4 | the bank keeps the ids as well: four bytes a token
+    + 4 * tokens =>
+4 | an id takes four bytes
+    4 * tokens => 2 * tokens
+4 | the tables are included: one in every layer
+    + layers * table =>
+4 | a table has a row for every head
+    vocab * heads => vocab
+4 | a number of a table takes two bytes, too
+    2 * vocab => vocab
+4 | the turned key is kept once: the value is the same row, read again
+    turned = layers * keys => turned = 2 * layers * keys
+4 | every layer keeps turned keys of its own
+    turned = layers * keys => turned = keys
+4 | turned keys are kept for all heads: no group shares one
+    turned = layers * keys => turned = layers * keys // 2
+""")
 
 
 # ---- a gate as dynamic values --------------------------------------------------------------------
@@ -805,24 +482,6 @@ def gates(r):
 
 @unit.exercise(
     Part("any map", 3, gates, is_the_gate),
-    Wrong(
-        "the gate itself",
-        3,
-        "A V stands in the sum already",
-        returns=lambda sigma, v: (sigma, v),
-    ),
-    Wrong(
-        "the gate on the values",
-        3,
-        "right where a token sees itself alone",
-        returns=lambda sigma, v: (np.ones_like(v), (sigma - 1) * v),
-    ),
-    Wrong(
-        "the wrong sign",
-        3,
-        "what you add to A V has the wrong sign",
-        returns=lambda sigma, v: (1 - sigma, v),
-    ),
     hints=[
         "Write sigma * (A V) as A V + something. What is the something?",
         "K_R = V: then both sums are A V. Which q_R makes of 1 + q_R the gate?",
@@ -836,3 +495,13 @@ def gate_as_dva(sigma, v):
     A v + q_r * (A k_r) = sigma * (A v). sigma, v (T, D): the gate of each query, the values.
     """
     return sigma - 1, v
+
+
+unit.mistakes("""
+3 | A V stands in the sum already
+    => (sigma, v)
+3 | right where a token sees itself alone
+    => (np.ones_like(v), (sigma - 1) * v)
+3 | what you add to A V has the wrong sign
+    => (1 - sigma, v)
+""")
