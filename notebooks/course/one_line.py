@@ -55,6 +55,20 @@ def started(model, seed=0):
     return with_weights(model, build("standard", model.config, seed=seed))
 
 
+def never_cleared(model):
+    """In the place of each step's gradients come those of all steps so far, however a loop clears
+    them."""
+
+    def adding_up(total):
+        def hook(p):
+            p.grad.copy_(total.add_(p.grad))
+
+        return hook
+
+    for p in model.parameters():
+        p.register_post_accumulate_grad_hook(adding_up(torch.zeros_like(p)))
+
+
 def rest(model, ids, targets):
     """Freeze the weights for which a changed line has no use: no gradient reaches them."""
     named = [p for p in model.parameters() if p.requires_grad]

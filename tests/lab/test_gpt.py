@@ -8,7 +8,16 @@ import pytest
 import torch
 
 from course import figures, proofs
-from course.one_line import apart, beside, by_our_names, look, started, train, with_weights
+from course.one_line import (
+    apart,
+    beside,
+    by_our_names,
+    look,
+    never_cleared,
+    started,
+    train,
+    with_weights,
+)
 from minimal.data import corpora
 from minimal.gpt import GPT, Layer
 from minimal.model.config import SIZES
@@ -215,6 +224,20 @@ def test_a_look_shows_the_difference_from_the_first_model(monkeypatch, capsys):
         "lead of changed over standard in training loss over 3 training steps"
         in capsys.readouterr().out
     )
+
+
+def test_gradients_that_are_never_cleared_are_the_sum_of_all_so_far():
+    model = started(GPT(NANO))
+    never_cleared(model)
+    sums = []
+    for rows in (ids, targets):
+        model.zero_grad()
+        model.loss(rows, rows.roll(-1, 1)).backward()
+        sums.append(model.head.weight.grad.clone())
+    alone = started(GPT(NANO))
+    alone.loss(targets, targets.roll(-1, 1)).backward()
+    assert distance(sums[1], sums[0] + alone.head.weight.grad) < 1e-6 * sums[1].abs().max()
+    assert sums[0].abs().max() > 0
 
 
 def test_weights_that_a_line_leaves_without_work_are_not_trained():
