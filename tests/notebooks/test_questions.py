@@ -1,5 +1,6 @@
 """Does each notebook of the laboratory run, in its seconds, and hold what it says?"""
 
+import ast
 import html
 import re
 import resource
@@ -29,6 +30,14 @@ def open_code(notebook):
     return [line for cell in shown for line in cell.source.splitlines() if line.strip()]
 
 
+def names_set(notebook):
+    """Every name that a cell besides that of the parameters gives a value, in a loop, too."""
+    cells = [cell for cell in run.code(notebook) if "parameters" not in tags(cell)]
+    nodes = [node for cell in cells for node in ast.walk(ast.parse(cell.source))]
+    stored = [node for node in nodes if isinstance(node, ast.Name)]
+    return {node.id for node in stored if isinstance(node.ctx, ast.Store)}
+
+
 def tags(cell):
     return set(run.tags(cell))
 
@@ -40,7 +49,9 @@ def test_a_question_is_short_and_trains_nothing(path):
     assert not re.search(r"minimal\.train|cached\(|Trainer", source)
     assert source.count("figures.show(") == 1, "one picture"
     assert sum(map(run.asserts, run.code(notebook))) >= 3, "an assert a sentence"
-    assert run.known_parameters(notebook), "a place for a question of one's own"
+    asked = set(run.known_parameters(notebook))
+    assert asked, "a place for a question of one's own"
+    assert not asked & names_set(notebook), "a value that the reader has set is overwritten"
 
 
 def test_a_question_is_whole_in_its_seconds(path, tmp_path):
@@ -80,12 +91,12 @@ def test_a_learner_finds_it_beside_the_notebooks_and_its_links_lead_somewhere(pa
 
 OWN = dict(  # a question of one's own to each
     best_rates=dict(seeds=3, system="engram", over="bov-fixed"),
-    does_it_last=dict(text="code", steps=1000, seeds=2, system="bov-fixed", over="denseformer"),
-    how_many_layers=dict(text="code", seeds=2, system="x0-v@0,1", over="standard"),
-    which_rates=dict(text="code", system="bov-fixed", over="resformer"),
-    who_needs_the_stream=dict(text="code", seeds=3, system="x0-qkv", over="x0-kv"),
+    does_it_last=dict(on="code", steps=1000, seeds=2, system="bov-fixed", over="denseformer"),
+    how_many_layers=dict(on="code", seeds=2, system="x0-v@0,1", over="standard"),
+    which_rates=dict(on="code", system="bov-fixed", over="resformer"),
+    who_needs_the_stream=dict(on="code", seeds=3, system="x0-qkv", over="x0-kv"),
     larger_model=dict(step=175, seeds=2, system="x0-v", over="svformer"),
-    number_or_gradient=dict(text="code", steps=2000, seeds=3, system="standard/x0-both"),
+    number_or_gradient=dict(on="code", steps=2000, seeds=3, system="standard/x0-both"),
 )
 
 
