@@ -11,7 +11,6 @@ import itertools
 import numpy as np
 
 from homework.compare import compare, dtype_of
-from homework.edits import Edited
 from homework.relation import relation
 
 PAIRS = 400  # pairs of mistakes that are tried at most
@@ -62,15 +61,10 @@ def pairs(wrongs):
 
 
 def both(a, b):
-    """One Wrong of two, or None where they touch: an edit the other's text, a switch itself."""
+    """One Wrong of two, or None where one edits the other's text."""
     says = f"two things at once. First: {a.says}. Second: {b.says}"
-    name = f"{a.name} + {b.name}"
-    if isinstance(a.returns, Edited) and isinstance(b.returns, Edited):
-        made = a.returns.beside(b.returns)
-        return made and type(a)(name, a.loses, says, {}, made)
-    if a.returns or b.returns or not a.change or not b.change or a.change.keys() & b.change.keys():
-        return None
-    return type(a)(name, a.loses, says, a.change | b.change)
+    oracle = a.oracle.beside(b.oracle)
+    return oracle and type(a)(f"{a.name} + {b.name}", a.loses, says, oracle)
 
 
 def varied(asked):

@@ -1,9 +1,9 @@
 """What is one exercise, and how is an answer to it judged?
 
 An exercise is one decorated function in a unit's `exercises.py`: its name, signature and docstring
-make the stub, its body (NumPy, float64, by index rather than by matrix) is the oracle, its
-keyword-only switches make the named wrong answers. Public tests, report card, diagnosis, hints, the
-isolated grader and the proofs in tests/homework all read this one definition.
+make the stub, its body (NumPy, float64, by index rather than by matrix) is the oracle, and edits of
+the body make the named wrong answers. Public tests, report card, diagnosis, hints, the isolated
+grader and the proofs in tests/homework all read this one definition.
 """
 
 import functools
@@ -14,7 +14,7 @@ import re
 import sys
 import textwrap
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -81,24 +81,17 @@ class Part:
 
 @dataclass(frozen=True)
 class Wrong:
-    """A mistake that people make: the points it loses, what to say, the oracle's switches (or a
-    function) for it, and the first hint for whoever made it."""
+    """A mistake that people make: the points it loses, what to say, the oracle with the edit that
+    makes it, and the first hint for whoever made it."""
 
     name: str
     loses: int
     says: str
-    change: dict = field(default_factory=dict)
-    returns: callable = None
+    oracle: edits.Edited
     hint: str = ""
 
     def __hash__(self):
         return hash(self.name)
-
-
-def slip(loses, says, returns, **switches):
-    """A mistake that is shorter as a function of the inputs, with switches of its own, than as a
-    switch of the oracle."""
-    return Wrong(says[:40], loses, says, switches, returns)
 
 
 @dataclass(frozen=True)
@@ -127,15 +120,13 @@ class Exercise:
     bodies = ()  # the texts that its mistakes edit: the oracle's, and those of helpers
     kernel = None  # which result a Triton kernel must have stored, where Triton is installed
 
-    def __init__(self, oracle, pieces, hints, level, minutes, after="", forbids=None):
+    def __init__(self, oracle, parts, hints, level, minutes, after="", forbids=None):
         self.oracle, self.level, self.minutes = oracle, level, minutes
         self.forbids = forbids  # (what the function made, *inputs) -> '' or what its stub forbids
         self.after = after  # why it is so: for whoever has earned every part, on the public card
         self.all_hints = tuple(hints)
         self.name, self.doc = oracle.__name__, inspect.getdoc(oracle)
-        self.parts = [piece for piece in pieces if isinstance(piece, Part)]
-        self.wrongs = []
-        self.name_mistakes(piece for piece in pieces if isinstance(piece, Wrong))
+        self.parts, self.wrongs = list(parts), []
         self.points = sum(part.points for part in self.parts)
 
     def name_mistakes(self, wrongs):
@@ -144,9 +135,7 @@ class Exercise:
 
     def head(self):
         """The first line of what the learner fills in."""
-        shown = inspect.signature(self.oracle)
-        asked = [p for p in shown.parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
-        return f"def {self.name}{shown.replace(parameters=asked)}:"
+        return f"def {self.name}{inspect.signature(self.oracle)}:"
 
     def stub(self):
         """The function that the learner fills in."""
@@ -206,17 +195,11 @@ class Exercise:
         inputs = [x.astype("f8") if floats(x) else x for x in self.cases(part, seed)[case]]
         try:
             with np.errstate(all="ignore"):
-                return runner.arrays_of(self.maker(wrong)(*inputs))
+                return runner.arrays_of((wrong or self).oracle(*inputs))
         except Exception:
             if wrong is None:
                 raise
             return None
-
-    def maker(self, wrong=None):
-        """The oracle, or what makes a named mistake."""
-        if wrong is None:
-            return self.oracle
-        return functools.partial(wrong.returns or self.oracle, **wrong.change)
 
     def asked(self, part, seed, case):
         """A case in words, for whom may see it."""
@@ -408,8 +391,9 @@ def stand_in(exercise, wrong=None):
 
         real = [x for x in inputs if torch.is_tensor(x) and x.is_floating_point()]
         arrays = [x.detach().numpy() if torch.is_tensor(x) else x for x in inputs]
+        arrays = [x.astype("f8") if floats(x) else x for x in arrays]
         with np.errstate(all="ignore"):
-            found = exercise.maker(wrong)(*[x.astype("f8") if floats(x) else x for x in arrays])
+            found = (wrong or exercise).oracle(*arrays)
         several = isinstance(found, tuple)
         made = [torch.as_tensor(np.asarray(x)) for x in (found if several else (found,))]
         if real:
@@ -483,10 +467,10 @@ class Unit:
         return sum(exercise.points for exercise in self.exercises.values())
 
     def exercise(
-        self, *pieces, hints, level, minutes, kernel=None, after="", forbids=None, single=False
+        self, *parts, hints, level, minutes, kernel=None, after="", forbids=None, single=False
     ):
         def keep(oracle):
-            made = Exercise(oracle, pieces, hints, level, minutes, after, forbids)
+            made = Exercise(oracle, parts, hints, level, minutes, after, forbids)
             self.exercises[oracle.__name__], made.kernel, made.single = made, kernel, single
             return oracle
 
@@ -503,7 +487,7 @@ class Unit:
             raise edits.Misprint(f"{where}, {exercise.name}: {why}") from None
         exercise.bodies = ways[0][2].bodies if ways else ()
         exercise.name_mistakes(
-            Wrong(name, mistake.loses, mistake.says, {}, made, mistake.hint)
+            Wrong(name, mistake.loses, mistake.says, made, mistake.hint)
             for mistake, name, made in ways
         )
 

@@ -158,7 +158,7 @@ def tried(unit, exercise, old, new, says=""):
         edit = edits.edited(bodies, [(1, old, new)])
     except edits.Misprint as why:
         return of_solution(unit, exercise, bodies, old, new, str(why).removeprefix("line 1: "))
-    wrong = Wrong("this edit", 0, "this edit", {}, edit)
+    wrong = Wrong("this edit", 0, "this edit", edit)
     try:
         for part in exercise.parts:
             for case, inputs in enumerate(exercise.cases(part, PUBLIC)):

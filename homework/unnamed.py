@@ -140,7 +140,7 @@ def drafts(exercise, seed, parts):
     found = []
     for old, new, made in changes(exercise):
         with alarm(SECONDS):
-            if diagnosis.explains(exercise, seed, asked, Wrong(f"{old} => {new}", 0, "", {}, made)):
+            if diagnosis.explains(exercise, seed, asked, Wrong(f"{old} => {new}", 0, "", made)):
                 found.append((old, new))
     return sorted(found, key=lambda edit: len("".join(edit)))[:DRAFTS]
 

@@ -25,9 +25,9 @@ def units(h):
     return h / np.linalg.norm(h, axis=-1, keepdims=True)
 
 
-def causal(r, *batch, T=5, sharp=1.5):
+def causal(r, *batch, T=5):
     """Random causal attention weights (…,T,T)."""
-    scores = r.normal(size=(*batch, T, T)) * sharp
+    scores = r.normal(size=(*batch, T, T)) * 1.5
     weights = np.exp(scores) * np.tril(np.ones((T, T)))
     return weights / weights.sum(-1, keepdims=True)
 

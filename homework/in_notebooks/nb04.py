@@ -131,7 +131,7 @@ unit.mistakes("""
 3 | you divided the scores by D; wanted its root
     np.sqrt(D) => D
 3 | you added the keys, and the values, of both layers; they stand side by side, 2 T of them
-    => by_index.attention(q, k + k_m, v + v_m)
+    => by_index.causal_attention(q, k + k_m, v + v_m)
 3 | you put 0 where the future is, and a score of 0 still gets weight: put -inf there
     -np.inf => 0
 3 | your mask is turned round: it hides what stands before and shows what comes after
@@ -145,7 +145,8 @@ unit.mistakes("""
 def a_layer(T, lam):
     def make(r):
         q, k, v, v1 = normals(r, *[(2, T, 2, 3)] * 4)
-        heads = [[by_index.weights(q[b, :, h], k[b, :, h]) for h in range(2)] for b in range(2)]
+        weights = by_index.causal_weights
+        heads = [[weights(q[b, :, h], k[b, :, h]) for h in range(2)] for b in range(2)]
         return np.array(heads), v, v1, lam
 
     return make

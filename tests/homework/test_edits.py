@@ -1,26 +1,32 @@
 """A mistake is an edit of the oracle: what a table says, where an edit belongs, what it makes."""
 
+import inspect
+import re
+
 import numpy as np
 import pytest
 
-from homework import edits
+from homework import edits, marking, turn
 from homework.diagnosis import pairs, varied
 from homework.marking import Part, Unit, normals
+
+EXERCISES = sorted(marking.HERE.glob("hw*/exercises.py"))
+NOTEBOOKS = sorted(marking.HERE.glob("in_notebooks/nb*.py"))
 
 
 def rooted(x):
     return np.sqrt(x)
 
 
-def squares(x):
-    return total(x * x)
+def squares(x, *, start=0):
+    return start + total(x * x)
 
 
 def total(x):
     return x.sum()
 
 
-def length(x, *, unit=1.0):
+def length(x, unit=1.0):
     """The length of x, not the root of x: a number. No edit meets this text: x.sum(1)."""
     size = squares(x)  # of all
     return rooted(size) / unit
@@ -131,9 +137,10 @@ def test_an_edit_changes_the_one_place_that_has_its_text():
     assert length(X) == 13
 
 
-def test_an_edit_takes_the_oracles_own_switches_and_defaults():
+def test_an_edit_takes_the_defaults_of_what_it_edits():
+    assert only(length, "in: squares\n2 | a\n x * x => abs(x)")(X) == np.sqrt(19)
     assert only(length, "2 | a\n rooted(size) => size")(X) == 169
-    assert only(length, "2 | a\n rooted(size) => size").function(X, unit=13) == 13
+    assert only(length, "2 | a\n rooted(size) => size")(X, 13) == 13
 
 
 def test_without_a_text_the_whole_body_is_replaced():
@@ -169,7 +176,19 @@ def test_two_edits_that_meet_are_no_pair():
     assert one.beside(three)(X) == 84.5 == three.beside(one)(X)
 
 
-# ---- an exercise that has them -------------------------------------------------------------------
+# ---- exercises that have them --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", [*EXERCISES, *NOTEBOOKS], ids="{0.parent.name} {0.stem}".format)
+def test_every_mistake_is_a_line_of_a_table(path):
+    """There is no other notation: no oracle with switches, no mistake that is made by hand."""
+    assert not re.search(r"\b(slip|Wrong)\(", path.read_text(encoding="utf-8"))
+    homework = path.name == "exercises.py"
+    unit = marking.find(path.parent.name) if homework else turn.unit_of(path.stem)
+    assert unit.exercises
+    for name, exercise in unit.exercises.items():
+        asked = inspect.signature(exercise.oracle).parameters.values()
+        assert {x.kind for x in asked} <= {inspect.Parameter.POSITIONAL_OR_KEYWORD}, name
 
 
 def an_exercise(table):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from homework import diagnosis, grade, marking, reports
-from homework.marking import Part, Row, Unit, Wrong, normals
+from homework.marking import Part, Row, Unit, normals
 from tests.homework.classroom import HONEST, UNIT
 
 unit = Unit("hw77_toy", "A toy", "x")
@@ -12,18 +12,24 @@ unit = Unit("hw77_toy", "A toy", "x")
 
 @unit.exercise(
     Part("any", 5, lambda r: normals(r, (4, 5), (4, 5))),
-    Wrong("no root", 5, "take the root", dict(power=1)),
-    Wrong("added", 5, "subtract", dict(sign=1)),
     hints=["Subtract first."],
     level="easy",
     minutes=5,
 )
-def distance(x, y, *, power=0.5, sign=-1):
+def distance(x, y):
     """(4,), and its mean over 2."""
-    squares = ((x + sign * y) ** 2).sum(1)
-    return squares**power, (squares**power).mean(keepdims=True) / 2
+    far = ((x - y) ** 2).sum(1) ** 0.5
+    return far, far.mean(keepdims=True) / 2
 
 
+unit.mistakes("""
+5 | take the root
+    ** 0.5 =>
+5 | the root is the power of a half
+    0.5 => 3
+5 | subtract
+    x - y => x + y
+""")
 EXERCISE = unit.exercises["distance"]
 PART = EXERCISE.parts[0]
 
@@ -38,12 +44,17 @@ def told(answer, hidden=False):
     return EXERCISE.verdict(PART, 0, [dict(state="ok")] * len(cases), answers, hidden)[1]
 
 
+def squares(x, y):
+    found = np.square(x - y).sum(1)
+    return found, found.mean(keepdims=True) / 2
+
+
 @pytest.mark.parametrize("hidden", [False, True])
 def test_one_mistake_two_at_once_and_results_in_each_others_place_are_told(hidden):
     oracle = EXERCISE.oracle
     assert told(oracle, hidden) == ""
-    assert told(lambda x, y: oracle(x, y, power=1), hidden) == "take the root"
-    both = told(lambda x, y: oracle(x, y, power=1, sign=1), hidden)
+    assert told(squares, hidden) == "take the root"
+    both = told(lambda x, y: squares(x, -y), hidden)
     assert both == "two things at once. First: take the root. Second: subtract"
     swapped = told(lambda x, y: oracle(x, y)[::-1], hidden)
     assert swapped == "your results 1 and 2 are right and in each other's place"
@@ -58,15 +69,12 @@ def test_a_factor_is_told_to_the_learner_and_not_by_hidden_grading():
     assert "times the wanted one" not in told(off)
 
 
-def test_pairs_touch_no_switch_twice():
-    made = diagnosis.pairs(
-        (
-            Wrong("a", 1, "a", dict(p=1)),
-            Wrong("b", 1, "b", dict(p=2)),
-            Wrong("c", 1, "c", dict(q=1)),
-        )
-    )
-    assert [wrong.change for wrong in made] == [dict(p=1, q=1), dict(p=2, q=1)]
+def test_pairs_edit_no_text_twice():
+    made = diagnosis.pairs(tuple(EXERCISE.wrongs))
+    assert [wrong.name for wrong in made] == [
+        "** 0.5 => + x - y => x + y",
+        "0.5 => 3 + x - y => x + y",
+    ]
 
 
 def test_what_hangs_on_the_layout_is_told_and_only_then(tmp_path):
