@@ -30,6 +30,7 @@ RUN = """#!/usr/bin/env bash
 home="${AUTOGRADER:-/autograder}"
 chmod 700 "$home/source" "$home/submission" "$home/results"
 cd "$home/source"
+export PYTHONPATH="$home/source"  # these modules, whatever course that Python knows
 exec "${PYTHON:-/opt/grader/bin/python}" -m homework.grade UNIT "$home/submission" \\
     --out "$home/results/results.json"
 """

@@ -18,10 +18,11 @@ LEARNS = {
     "nb01": ("attention", "turn", "add_tile"),
     "nb02": ("norm", "mlp", "forward"),
     "nb04": ("resformer_values", "two_layer_attention"),
-    "nb06": ("with_table", "enter_layer", "gated_value"),
+    "nb05": ("value", "shared_heads"),
+    "nb06": ("value", "with_table", "enter_layer", "gated_value"),
     "nb07": ("by_pairs", "two_streams", "folded"),
     "nb08": ("with_bypass",),
-    "nb09": ("row_8",),
+    "nb09": ("row_8", "four_ways"),
     "nb10": ("bank_layer",),
     "nb13": ("upstream", "exclusive"),
 }
