@@ -113,8 +113,10 @@ def formed(given, wanted, inputs):
     if torch.is_tensor(wanted):
         real = [x.dtype for x in inputs if x.is_floating_point()] + [wanted.dtype]
         kind = real[0] if wanted.is_floating_point() else wanted.dtype
-        made = given if torch.is_tensor(given) else torch.tensor(numbers(given))
-        return made.to(inputs[0].device if inputs else None, kind)
+        where = inputs[0].device if inputs else None
+        if torch.is_tensor(given):
+            return given.to(where, kind)
+        return torch.tensor(numbers(given), dtype=kind, device=where)  # with all their digits
     if isinstance(wanted, (list, tuple)):
         plain = all(isinstance(x, (bool, int, float)) for x in wanted)
         items = numbers(given) if plain else list(given)
