@@ -16,7 +16,7 @@ from homework.in_notebooks import models
 # Exercises through whose answers their notebook takes a gradient.
 LEARNS = {
     "nb01": ("attention", "turn", "add_tile"),
-    "nb02": ("norm", "mlp", "forward"),
+    "nb02": ("norm", "mlp", "forward", "value"),
     "nb04": ("resformer_values", "two_layer_attention"),
     "nb05": ("value", "shared_heads"),
     "nb06": ("value", "with_table", "enter_layer", "gated_value"),

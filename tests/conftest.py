@@ -18,6 +18,9 @@ import time
 
 import pytest
 
+if sys.version_info < (3, 12):  # where something of Python's distutils may be loaded before the
+    os.environ.setdefault("SETUPTOOLS_USE_DISTUTILS", "stdlib")  # compiler asks for setuptools'
+
 from tests import needs
 from tests.workers import (  # noqa: F401 pytest finds its hooks here
     pytest_collection_modifyitems,

@@ -175,7 +175,8 @@ def drawn(name):
     made = draw()
     if isinstance(made, Drawing):
         return made.svg.encode()
-    return turning(figures.figure_bytes(made, Path(name).suffix[1:]))
+    svg = figures.figure_bytes(made, Path(name).suffix[1:])
+    return turning(svg, decimals=1 if name == "sources.svg" else 2)
 
 
 def shown(svg):
@@ -190,10 +191,13 @@ def is_of_today(name):
     return path.exists() and shown(path.read_text()) == shown(drawn(name).decode())
 
 
-def turning(svg):
+def turning(svg, decimals=2):
     """A picture that turns dark with the page around it, as the drawings do. A hundredth of a point
-    is finer than a screen: more decimals would double the file."""
-    svg = re.sub(rb"([MLCQ ][\d.]+\.\d\d)\d+", rb"\1", svg)  # of paths; a scale keeps its own
+    is finer than a screen, and a tenth is for the largest: more decimals would double the file."""
+    kept = rb"([MLCQ ][\d.]+\.\d{%d})\d+" % decimals
+    svg = re.sub(kept, rb"\1", svg)  # of paths; a scale keeps its own
+    if decimals == 1:  # and where letters stand
+        svg = re.sub(rb"(translate\([\d.]+\.\d)\d+", rb"\1", svg)
     return svg.replace(b"</style>", DARK.encode() + b"</style>", 1)
 
 
