@@ -8,6 +8,7 @@ ON_FRESH_SEEDS names add systems that were tuned later, with the same seeds.
 from typing import NamedTuple
 
 from course.markdown import table
+from evidence.lab.names import SYSTEMS
 from evidence.research import answer, asked, pairs, states
 from evidence.research.asked import NAMED
 from evidence.research.leads import (
@@ -20,25 +21,11 @@ from evidence.research.leads import (
 from evidence.research.names import NAMES
 from evidence.research.title import MARGIN, WIDENED
 
-CALLED_HERE = {
-    "x0-v": "x0 W_V in all layers",
-    "bov-fixed": "tables in the last third, gain fixed",
-    "bov": "Bank of Values, gain learned",
-    "bov-keep": "tables beside V, weights learned",
-    "row8": "x0 W_V in the last third",
-    "row9": "x0 W_V in the last third, gain learned",
-    "row12": "half V, half x0 W_V, in the last third",
-    "row13": "V beside x0 W_V, weights learned",
-    "resformer": "ResFormer",
-    "row5": "the first layer's V in the last third",
-    "row6": "the first layer's V in the last third, gain learned",
-    "row11": "V beside the first layer's V, weights learned",
-    "neutreno": "NeuTRENO",
-    "denseformer": "DenseFormer",
-    "engram": "Engram, a table read into the stream",
-    "row2": "V in the last third, gain learned",
-    "svformer": "SVFormer",
-}
+SEVENTEEN = (
+    "x0-v", "bov-fixed", "bov", "bov-keep", "row8", "row9", "row12", "row13", "resformer",
+    "row5", "row6", "row11", "neutreno", "denseformer", "engram", "row2", "svformer",
+)  # fmt: skip
+CALLED_HERE = {cell: SYSTEMS[cell] for cell in SEVENTEEN}
 
 
 class Later(NamedTuple):
