@@ -40,7 +40,7 @@ def unit(path):
     )
 
 
-FIRST_PICTURE = re.compile(r'<img[^>]*src="data:image/(svg\+xml|png);base64,([^"]+)"')
+FIRST_PICTURE = re.compile(r'<img[^>]*src="data:image/(svg\+xml|png);base64,([^"]+)"[^>]*>')
 
 
 def thumbnail(copy, folder):
@@ -51,7 +51,9 @@ def thumbnail(copy, folder):
                 file = folder / f"{copy.stem}.{found[1].removesuffix('+xml')}"
                 folder.mkdir(parents=True, exist_ok=True)
                 write_whole(file, base64.b64decode(found[2]))
-                return f'<img class="thumb" src="{folder.name}/{file.name}" alt="" loading="lazy">'
+                alt = re.search(r'alt="([^"]+)"', found[0])
+                words = alt[1] if alt else f"the first picture of {copy.stem}"
+                return f'<img class="thumb" src="{folder.name}/{file.name}" alt="{words}">'
     return ""
 
 
