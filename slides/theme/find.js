@@ -98,7 +98,7 @@ function distance(one, other, most) {
 function weightOf([address, , heading], asked) {
   if (address.startsWith("api/")) return lettersOf(asked).some(word => /[_.]\w/.test(word)) ? 1 : 0.1;
   if (address.startsWith("slides/")) return 0.35;
-  return /^(changes|evidence.(recorded|published))/.test(address) || heading === "References" ? 0.4 : 1;
+  return /^(changes|evidence.(recorded|published|ledger))/.test(address) || heading === "References" ? 0.4 : 1;
 }
 
 function searchIn(rows) {
