@@ -5,7 +5,8 @@ import json
 import pytest
 
 from course import records
-from evidence.research import bypass_seeds, claims, pairs, portraits, states, tallies, verdicts
+from evidence.measured import bypass_seeds, portraits, states
+from evidence.research import claims, pairs, tallies, verdicts
 from evidence.research.grids import GRIDS, Grid
 from minimal.compare import intervals
 from minimal.compare import runs as runs_module

@@ -23,7 +23,8 @@ import torch
 
 from course import compiled, records
 from evidence.bench import rented
-from evidence.research import bypass_seeds, verdicts
+from evidence.measured import bypass_seeds
+from evidence.research import verdicts
 from homework import grade, gradescope, marking
 from minimal import evaluate
 from minimal.bench import __main__ as speed
