@@ -9,10 +9,11 @@ import shutil
 import nbformat
 import pytest
 
-from course import work
+from course import figures, work
 from evidence.lab import marks
 from evidence.lab.asked import grids
 from notebooks import run
+from tests.pictures import shown
 
 PATHS = run.questions()
 CPU_SECONDS = 20  # ten on a machine of its own
@@ -54,7 +55,10 @@ def test_a_question_is_short_and_trains_nothing(path):
     assert not asked & names_set(notebook), "a value that the reader has set is overwritten"
 
 
-def test_a_question_is_whole_in_its_seconds(path, tmp_path):
+def test_a_question_is_whole_in_its_seconds_and_its_picture_is_the_one_that_pages_show(
+    path, tmp_path, monkeypatch
+):
+    monkeypatch.setenv(figures.FOLDER, str(tmp_path / "figures"))
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     row = run.execute(path, "smoke", tmp_path)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -64,6 +68,9 @@ def test_a_question_is_whole_in_its_seconds(path, tmp_path):
     assert "&lt;!--" not in page, "a mark is seen"
     for told in foretold_in(nbformat.read(path, 4)):
         assert html.escape(told, quote=False) in page, "a sentence is cut short"
+    for drawn in (tmp_path / "figures").glob("*"):
+        committed = marks.FIGURES / drawn.name
+        assert shown(committed.read_text()) == shown(drawn.read_text()), "make figures"
 
 
 def foretold_in(notebook):
