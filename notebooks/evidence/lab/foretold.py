@@ -92,14 +92,19 @@ def judged(*names):
                 continue
             seen.append(row)
             came = outcome_of(row)
+            if came.where == UNDECIDED:
+                lines.append({"foretold": row["that"], "came": "not yet recorded", "found": ""})
+                continue
             told = f"it {'did' if came.where == INSIDE else 'did not'}" if row.get("mind") else came
             number = isinstance(came.found, float)
             found_ = f"{signed(came.found) if number else came.found} {row.get('unit', '')}"
             lines.append({"foretold": row["that"], "came": str(told), "found": found_.strip()})
-        if when:
+        if when and when[1]:
             print(
                 f"{name}: {when[0]} of its {when[1]} runs were asked for before they were trained"
             )
+        if when and when[1] < found[name].size():
+            print(f"{name}: not yet recorded, {when[1]} of its {found[name].size()} runs are there")
     return pd.DataFrame(lines)
 
 
