@@ -127,12 +127,12 @@ course: setup
 ## make bench       measure this machine's speed; the last line is JSON (PART=decode,dva,train|generate|price|token|busy|corners|profile|race|gpu)
 .PHONY: bench
 bench: setup
-	$(PY) -m evidence.research.bench $(if $(value PART),--part $(call quoted,PART)) $(ARGS)
+	$(PY) -m evidence.bench $(if $(value PART),--part $(call quoted,PART)) $(ARGS)
 
 ## make gpu         on a rented GPU: check, measure, train three models (MINUTES=30); DRY=1 tries it out on a CPU
 .PHONY: gpu
 gpu: setup
-	$(if $(value DRY),TRITON_INTERPRET=1) $(PY) -m evidence.research.rented --minutes $(call quoted,MINUTES) $(if $(value DRY),--dry) $(ARGS)
+	$(if $(value DRY),TRITON_INTERPRET=1) $(PY) -m evidence.bench.rented --minutes $(call quoted,MINUTES) $(if $(value DRY),--dry) $(ARGS)
 
 ## make evidence    what is recorded, what is missing, and how long the rest would take here
 .PHONY: evidence

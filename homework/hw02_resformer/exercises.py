@@ -807,7 +807,7 @@ def of_sum_one(q, k, v, k_m, v_m):
     "and one half; otherwise both numbers move, and nothing makes them sum to 1. The "
     "two streams overlap, so they are fitted together: two solutions solve the two "
     "normal equations, the third leaves them to lstsq. "
-    "notebooks/evidence/research/across.py: across_study asks the same of a trained model, "
+    "notebooks/evidence/lab/studies.py: across_study asks the same of a trained model, "
     "by cosines.",
     level="stretch",
     minutes=19,

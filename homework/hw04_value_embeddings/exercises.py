@@ -352,7 +352,7 @@ def sized(unit_size):
     after="In the first part ve has a root mean square of one, like the normalised v, so both "
     "vectors are equally long, the lengths cancel and only the lambdas are left. "
     "Otherwise the ratio of the lambdas is no share of anything. "
-    "notebooks/evidence/research/studies.py: layer_shares therefore measures sizes of what "
+    "notebooks/evidence/lab/studies.py: layer_shares therefore measures sizes of what "
     "arrives, on text, and not coefficients.",
     level="medium",
     minutes=10,

@@ -564,7 +564,7 @@ def sampled(K, N):
     "question: the equation is about one model's activations over tokens, the table about a score "
     "over seeds, and nothing in it leads from one to the other. To connect them, measure the first "
     "in every run and see whether what has more of it scatters more: notebooks/course/variance.py: "
-    "variance_of_sum, recorded for each seed by notebooks/evidence/research/bypass_seeds.py: run.",
+    "variance_of_sum, recorded for each seed by notebooks/evidence/measured/bypass_seeds.py: run.",
     level="medium",
     minutes=9,
 )

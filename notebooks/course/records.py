@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import json
+import tomllib
 from collections import Counter
 
 from course import CHECKOUT
@@ -81,9 +82,33 @@ def quoted(source, quantity):
     return by_name[quantity]
 
 
-def claims():
-    """The sources' claims: id, source, place, claim, verdict, evidence or what would decide."""
-    return load(EVIDENCE / "claims.json")
+def written_claims():
+    """The sources' claims as people wrote them: id, source, place, quote, claim, and either a
+    verdict with its evidence or what is compared."""
+    return book_of_claims()["claims"]
+
+
+def asked_about():
+    """The twelve that readers ask about, by their ids."""
+    return book_of_claims()["asked_about"]
+
+
+def book_of_claims():
+    path = EVIDENCE / "claims.toml"
+    return book_when(path, path.stat().st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=1)
+def book_when(path, written):
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def claims(verdicts=None):
+    """The same, those that runs decide with the verdict that evidence.lab.claims wrote: verdict,
+    evidence, what was measured, and the same on code."""
+    verdicts = load(EVIDENCE / "verdicts.json") if verdicts is None else verdicts
+    plain = dict(evidence=None, note="", verdict="open")
+    return [plain | claim | verdicts.get(claim["id"], {}) for claim in written_claims()]
 
 
 # ---- what we have measured -----------------------------------------------------------------------

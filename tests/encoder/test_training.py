@@ -6,7 +6,7 @@ import torch
 
 from course import records
 from course.village import make
-from evidence.research import bypass_seeds
+from evidence.measured import bypass_seeds
 from minimal.data import files, results
 from minimal.encoder import bert, finetune, pretrain, wordpiece
 from minimal.model.values import Bypass

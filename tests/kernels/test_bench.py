@@ -10,9 +10,8 @@ import torch
 from torch.nn.attention import flex_attention
 
 from course import figures, records
-from evidence.research import gpu_table
-from evidence.research.bench import decode, graphs, moved, products, step_profile
-from evidence.research.bench.moved import forward_bytes, split_bytes
+from evidence.bench import decode, gpu_table, graphs, moved, products, step_profile
+from evidence.bench.moved import forward_bytes, split_bytes
 from minimal.bench import decoding, timing
 from minimal.data import results
 from minimal.kernels import histogram
@@ -125,7 +124,7 @@ def test_the_dva_bench_compares_the_identity_with_attention_of_the_same_width():
 
 @pytest.mark.slow
 def test_the_gpu_bench_runs_from_end_to_end_in_the_interpreter(interpreter, capsys):
-    from evidence.research.bench import gpu
+    from evidence.bench import gpu
 
     rows = tried_out(gpu)
     assert [row["part"] for row in rows] == [
@@ -187,7 +186,7 @@ def test_a_row_of_the_gpu_bench_is_on_file_before_the_next_is_measured(
 ):
     """A command that runs out of time, or a model out of memory, must not lose what was
     measured."""
-    from evidence.research.bench import gpu
+    from evidence.bench import gpu
 
     def dies(*_, **__):
         raise torch.OutOfMemoryError("CUDA out of memory")
@@ -205,7 +204,7 @@ def test_a_row_of_the_gpu_bench_is_on_file_before_the_next_is_measured(
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
 def test_flex_attention_is_a_rival_on_a_gpu(interpreter, monkeypatch):
-    from evidence.research.bench import gpu
+    from evidence.bench import gpu
 
     # what it would compute there: the same as all others, or nothing would be timed
     monkeypatch.setattr(graphs, "best_flex", lambda device: flex_attention.flex_attention)
@@ -227,7 +226,7 @@ def test_flex_attention_is_compiled_at_its_best_and_its_backward_may_run_again(m
 
 
 def test_flex_attention_is_compiled_for_shapes_that_are_measured():
-    from evidence.research.bench import gpu
+    from evidence.bench import gpu
 
     assert {*gpu.CACHED, *gpu.TRAINED} >= graphs.FLEX
     toy = graphs.Bench("cuda")
@@ -236,7 +235,7 @@ def test_flex_attention_is_compiled_for_shapes_that_are_measured():
 
 
 def test_pairs_of_a_window_are_those_of_its_mask():
-    from evidence.research.bench import gpu
+    from evidence.bench import gpu
     from minimal.kernels.reference import visible
 
     for T, window in ((40, 9), (300, 128), (12, 11)):
@@ -244,7 +243,7 @@ def test_pairs_of_a_window_are_those_of_its_mask():
 
 
 def test_one_token_is_made_as_hot_as_is_asked():
-    from evidence.research.bench import hot
+    from evidence.bench import hot
 
     ids = graphs.Bench("cpu", V=1000).ids(4, 5000)
     assert torch.equal(hot.heated(ids, 0.0), ids)
@@ -266,7 +265,7 @@ def test_a_cache_no_faster_than_memory_is_said(interpreter, monkeypatch, capsys)
     "part, kernel", (("decode", "run_split"), ("wide", "run_split"), ("forward", "run_forward"))
 )
 def test_a_kernel_that_is_wrong_is_not_timed(part, kernel, interpreter, monkeypatch):
-    from evidence.research.bench import gpu, gpu_decode
+    from evidence.bench import gpu, gpu_decode
 
     room = gpu if part == "forward" else gpu_decode
     whole = getattr(room, kernel)
@@ -316,7 +315,7 @@ def test_a_backend_that_refuses_is_left_out_and_no_other_error_is_swallowed(caps
 )
 def test_a_wrong_option_is_answered_in_one_sentence(module, argv, sentence, monkeypatch, capsys):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    room = "course" if module == "memory" else "evidence.research.bench"
+    room = "course" if module == "memory" else "evidence.bench"
     main = importlib.import_module(f"{room}.{module}").main
     with pytest.raises(SystemExit) as ended:
         main(argv)

@@ -16,8 +16,9 @@ import torch
 from course import comparison as course_comparison
 from course import records
 from course.watched import watched
+from evidence.measured import bypass_runs, bypass_seeds
 from evidence.research import __main__ as evidence_command
-from evidence.research import bypass_runs, bypass_seeds, repeats
+from evidence.research import repeats
 from evidence.research.grids import GRIDS, Grid
 from minimal import variants
 from minimal.compare import __main__ as compare_command

@@ -5,9 +5,8 @@ import re
 import pytest
 
 from course import records
-from evidence.research import gpu_table
-from evidence.research.bench import hot
-from evidence.research.bench.moved import split_bytes
+from evidence.bench import gpu_table, hot
+from evidence.bench.moved import split_bytes
 from minimal.data import results
 from minimal.kernels import dense
 from minimal.kernels.decode import summed_rows

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from evidence.research import answer, at_best, fair_start, passes, title, why
+from evidence.lab.studies import largest_coefficients
+from evidence.research import answer, at_best, fair_start, title, why
 from evidence.research.grids import ASKED, EXPLORATORY, GRIDS
-from evidence.research.studies import largest_coefficients
 from minimal.compare.runs import asked_of
 from minimal.model.config import size
 from minimal.model.loss import rows_at_once

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from course import records
-from evidence.research import portraits
+from evidence.measured import portraits
 from minimal import analysis
 from minimal.training.run import Run
 from minimal.variants import build
@@ -130,7 +130,7 @@ def test_the_command_measures_what_the_file_lacks_and_says_when_it_lacks_nothing
     plans = {"standard": dict(), "ours": dict(plan="bov")}
     monkeypatch.setattr(portraits, "PORTRAYED", plans)
     run = Run(corpus=str(tmp_path / "book.txt"), steps=2, rows=8, size="smoke", vocab=280)
-    monkeypatch.setattr(portraits, "CODE" if text else "WAR", run)
+    monkeypatch.setattr(portraits, "CODE" if text else "NOVEL", run)
     portraits.main(text)
     rows = records.rows_of(tmp_path / f"{name}.json")
     found = [(row["seed"], row["plan"]) for row in rows]

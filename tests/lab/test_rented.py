@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from course import records
-from evidence.research import costs, rented
+from evidence.bench import costs, rented
 from minimal.data.files import CHECKOUT
 from minimal.kernels import dense
 from minimal.model.count import count
@@ -40,7 +40,7 @@ def stages(monkeypatch, *names):
 @pytest.mark.slow
 def test_every_stage_runs_on_a_cpu_by_the_command_and_a_second_call_does_nothing(place):
     out = place[0] / "out"
-    command = [sys.executable, "-m", "evidence.research.rented", "--dry", "--out", str(out)]
+    command = [sys.executable, "-m", "evidence.bench.rented", "--dry", "--out", str(out)]
     command += ["--corpus", place[1]]
     how = dict(env=os.environ | dict(TRITON_INTERPRET="1", OMP_NUM_THREADS="1"), text=True)
     first = subprocess.run(command, capture_output=True, timeout=300, cwd=CHECKOUT, **how)

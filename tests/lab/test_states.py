@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from course import records
-from evidence.research import states
+from evidence.measured import states
 from evidence.research.grids import GRIDS
 from minimal.compare import ledger
 from minimal.data import results

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from course import figures
-from evidence.research import foretold, pairs, text_leads, why
+from evidence.research import pairs, text_leads, why
 
 
 def rows(lead):

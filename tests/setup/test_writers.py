@@ -22,7 +22,9 @@ import pytest
 import torch
 
 from course import compiled, records
-from evidence.research import bypass_seeds, rented, verdicts
+from evidence.bench import rented
+from evidence.measured import bypass_seeds
+from evidence.research import verdicts
 from homework import grade, gradescope, marking
 from minimal import evaluate
 from minimal.bench import __main__ as speed

@@ -12,10 +12,11 @@ The first word names a line of QUANTITIES. Of the others, those in WORDS choose 
 import functools
 
 import numpy as np
+from scipy import stats
 
 from course import records
 from evidence.lab import rates
-from evidence.lab.comparison import by_seed, change, lead, rows_where
+from evidence.lab.comparison import Lead, by_seed, change, effect, lead, paired, rows_where
 from evidence.lab.table import at_step, runs
 
 WORDS = {
@@ -27,8 +28,7 @@ WORDS = {
         how: dict(rates=how) for how in ("tuned", "ten", "fine", "tried", "course", "anew", "older")
     },
     "budgets": dict(topic="budgets"),
-    "steps=2000": dict(steps=2000),
-    "steps=4000": dict(steps=4000),
+    "sweep": dict(topic="older"),  # every system once, one older recipe, three seeds
     "d12": dict(topic="d12", steps=350, rates="paper"),
 }
 STEPS = 500  # of a run, where no word says otherwise
@@ -48,8 +48,9 @@ def asked_for(words):
             over = cell(rest.pop(0))
         elif word in WORDS:
             where |= WORDS[word]
-        elif word.startswith("grid="):
-            where |= dict(grid=word.removeprefix("grid="))
+        elif "=" in word and "+" not in word:  # a column of the table: grid=start, lr=0.001
+            column, _, value = word.partition("=")
+            where[column] = float(value) if value[0].isdigit() else value
         else:
             systems.append(cell(word))
     return systems, over, where
@@ -70,6 +71,37 @@ def change_of(words):
     """ "change x0-v code fine less x0-v code ten": the first lead less the second, seed by seed."""
     at = words.index("less")
     return change(lead_of(words[:at]), lead_of(words[at + 1 :]))
+
+
+def apart(words):
+    """ "apart standard lr=0.01 less standard lr=0.001": the first below the second, by seed."""
+    at = words.index("less")
+    some = [cell_runs(part) for part in (words[:at], words[at + 1 :])]
+    seeds = some[0].index.intersection(some[1].index)
+    return paired(*(rows.loc[seeds] for rows in some))
+
+
+def mean_of(words):
+    """ "mean fell modded grid=lambdas": the mean of a column over the runs of one system."""
+    return float(cell_runs(words[1:])[words[0]].mean())
+
+
+def more_of(words):
+    """ "more turn row9 grid=x less row8 grid=x": by how much a column is larger, by seed."""
+    column, *cells = words
+    at = cells.index("less")
+    first, second = (cell_runs(part)[column] for part in (cells[:at], cells[at + 1 :]))
+    apart = (first - second).dropna()
+    return Lead(apart, float(stats.sem(apart)))
+
+
+def effect_of(words):
+    """ "effect one over many grid=dva_factorial"; a third word: among the plans that have it."""
+    (after, *among), before, where = asked_for(words)
+    some = rows_where(runs(), **where)
+    for part in among:
+        some = some[some.plan.str.split("/").map(set).map({part}.issubset)]
+    return effect(some, after, before)
 
 
 def lead_at_best(words):
@@ -125,6 +157,10 @@ def lead_halfway(words):
 QUANTITIES = {
     "lead": lead_of,
     "lead-halfway": lead_halfway,
+    "apart": apart,
+    "effect": effect_of,
+    "mean": mean_of,
+    "more": more_of,
     "lag": lambda words: -lead_of(words).mean,
     "low": lambda words: lead_of(words).low,
     "high": lambda words: lead_of(words).high,

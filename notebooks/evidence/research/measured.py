@@ -7,8 +7,8 @@ from collections import Counter
 from course import records
 from course.crossings import critical_point
 from course.markdown import table
+from evidence.bench.costs import ASSUMED, PAPERS, PEAK, each_of, hours, reached
 from evidence.research import factorial, numbers, pairs, verdicts
-from evidence.research.costs import ASSUMED, PAPERS, PEAK, each_of, hours, reached
 from evidence.research.grids import EXPLORATORY, GRIDS
 from evidence.research.numbers import number, signed
 from minimal.compare import intervals

@@ -17,6 +17,7 @@ import textwrap
 import jinja2
 
 from course import records
+from evidence.bench import gpu_table
 from evidence.research import (
     answer,
     at_best,
@@ -29,7 +30,6 @@ from evidence.research import (
     fetch_first,
     findings,
     gains,
-    gpu_table,
     leads,
     many_answers,
     mean_values,

@@ -6,12 +6,12 @@ import pandas as pd
 
 from course import records
 from course.markdown import table
+from evidence.bench.table import generated_on, generation_table  # noqa: F401, for the page
+from evidence.bench.table import speed_table as speed  # noqa: F401, page.md asks for it
 from evidence.research import leads, measured, noted, numbers, pairs, slopes, states
 from evidence.research.grids import EXPLORATORY, GRIDS
 from evidence.research.names import NAMES
 from evidence.research.numbers import number, signed
-from evidence.research.table import generated_on, generation_table  # noqa: F401, for the page
-from evidence.research.table import speed_table as speed  # noqa: F401, page.md asks for it
 
 BASE = "standard"
 

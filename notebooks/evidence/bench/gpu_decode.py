@@ -9,7 +9,7 @@ from functools import partial
 import torch
 import torch.nn.functional as F
 
-from evidence.research.bench.graphs import (
+from evidence.bench.graphs import (
     agree,
     backends,
     columns,
@@ -18,7 +18,7 @@ from evidence.research.bench.graphs import (
     flex_joins,
     sdpa,
 )
-from evidence.research.bench.moved import split_bytes
+from evidence.bench.moved import split_bytes
 from minimal.kernels.decode import STRETCHES, how_many_splits, run_histogram, run_split
 
 # fmt: off

@@ -1,6 +1,6 @@
 """What would the paper's own runs cost? H100-hours, at the share of the peak that d12 reached.
 
-python -m evidence.research.rented --cost
+python -m evidence.bench.rented --cost
 """
 
 from course import records

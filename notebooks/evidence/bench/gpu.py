@@ -1,7 +1,7 @@
 """Is the gather as fast on this GPU as its bytes allow? Graphs, events, floors.
 
     make bench PART=gpu
-    python -m evidence.research.bench.gpu --part decode forward --out DIR
+    python -m evidence.bench.gpu --part decode forward --out DIR
 
 First two bandwidths, because they set every floor: memory's, and the L2 cache's, which no data
 sheet states. Then decode, forward and backward, each way beside its rivals at their best settings
@@ -21,8 +21,8 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 
-from evidence.research.bench.gpu_decode import CACHED, WIDE, decode
-from evidence.research.bench.graphs import (
+from evidence.bench.gpu_decode import CACHED, WIDE, decode
+from evidence.bench.graphs import (
     BUFFERS,
     Bench,
     agree,
@@ -34,8 +34,8 @@ from evidence.research.bench.graphs import (
     flex_joins,
     sdpa,
 )
-from evidence.research.bench.hot import HOTTEST, table_gradient
-from evidence.research.bench.moved import forward_bytes
+from evidence.bench.hot import HOTTEST, table_gradient
+from evidence.bench.moved import forward_bytes
 from minimal.bench.bench import training
 from minimal.command import command, number
 from minimal.data import results
@@ -210,7 +210,7 @@ def everything(out=None, parts=PARTS, bench=None, cached=CACHED, trained=TRAINED
     return rows
 
 
-@command("evidence.research.bench.gpu", __doc__.splitlines()[0])
+@command("evidence.bench.gpu", __doc__.splitlines()[0])
 def main(parser, argv):
     parser.add_argument("--part", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument(

@@ -2,7 +2,7 @@
 
     make gpu MINUTES=30       check the kernels, measure, train three models; says its cost first
     make gpu DRY=1            the same on a CPU at toy scale: nothing is first met on rented time
-    python -m evidence.research.rented --cost      what the paper's own runs would cost
+    python -m evidence.bench.rented --cost      what the paper's own runs would cost
 
 It goes on where it was stopped: a stage whose rows are in the file is not measured again, and a
 training run continues from its checkpoint. Each row is on file, in OUT, as soon as it is there.
@@ -20,9 +20,9 @@ import torch
 
 from course import records
 from course.records import CHECKOUT
-from evidence.research.bench.generation import PLANS as WRITERS
-from evidence.research.bench.generation import generation
-from evidence.research.costs import ASSUMED, FILE, PEAK, cost
+from evidence.bench.costs import ASSUMED, FILE, PEAK, cost
+from evidence.bench.generation import PLANS as WRITERS
+from evidence.bench.generation import generation
 from minimal.bench.bench import training
 from minimal.command import command, number
 from minimal.compare import ledger
@@ -172,7 +172,7 @@ def check_kernels(session):
 
 def measure_attention(session):
     """Bandwidths first, then decode, forward, backward and a table's gradient beside rivals."""
-    from evidence.research.bench import gpu, graphs
+    from evidence.bench import gpu, graphs
 
     parts = ("decode", "wide", "forward", "backward", "table")
     if session.dry and not kernels_run("cpu"):
@@ -304,7 +304,7 @@ def carry_out(session):
     return all(session_whole(session, name) for name in session.stages())
 
 
-@command("evidence.research.rented", __doc__.splitlines()[0])
+@command("evidence.bench.rented", __doc__.splitlines()[0])
 def main(parser, argv):
     parser.add_argument("--minutes", type=number(float, above=0), default=30.0)
     parser.add_argument("--dry", action="store_true", help="on a CPU, at toy scale")

@@ -9,7 +9,7 @@ import time
 import numpy as np
 import torch
 
-from evidence.research.bench import products
+from evidence.bench import products
 from minimal.data.packing import Dataset
 from minimal.model import gradients
 from minimal.model.count import count

@@ -13,7 +13,7 @@ an embedding is faster from 8 % on, and much faster on padding alone.
 
 import torch
 
-from evidence.research.bench.graphs import agree, columns, fastest_of
+from evidence.bench.graphs import agree, columns, fastest_of
 from minimal.kernels.backward import run_sum_by_token
 from minimal.kernels.fused import sort_ids
 

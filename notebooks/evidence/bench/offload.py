@@ -1,6 +1,6 @@
 """What do tables on the host cost? Counted bytes and measured time of a prefill and of steps.
 
-python -m evidence.research.bench.offload [--length 131072]
+python -m evidence.bench.offload [--length 131072]
 """
 
 import json
@@ -55,7 +55,7 @@ def offload_cost(length=131072, steps=64, layers=4, G=6, D=128, V=32768, folder=
         return found
 
 
-@command("evidence.research.bench.offload", __doc__.splitlines()[0])
+@command("evidence.bench.offload", __doc__.splitlines()[0])
 def main(parser, argv):
     parser.add_argument("--length", type=number(int, least=1), default=131072)
     parser.add_argument("--threads", type=number(int, least=1, most=1024), default=2)

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import torch
 
-from evidence.research.bench import decode, generation, step_profile, token_profile
-from evidence.research.bench.busy import busy
-from evidence.research.bench.busy import report as report_busy
-from evidence.research.bench.corners import corners
-from evidence.research.bench.race import race
+from evidence.bench import decode, generation, step_profile, token_profile
+from evidence.bench.busy import busy
+from evidence.bench.busy import report as report_busy
+from evidence.bench.corners import corners
+from evidence.bench.race import race
 from minimal.bench import __main__ as bench
 from minimal.command import command
 from minimal.data.files import runs_folder
@@ -71,7 +71,7 @@ def measure_gpu(asked):
     if not torch.cuda.is_available():
         print("gpu: not measured here: this machine has none that torch can use")
         return None
-    from evidence.research.bench import gpu
+    from evidence.bench import gpu
 
     return gpu.everything(Path(asked.out).parent if asked.out else runs_folder() / "gpu")
 
@@ -91,7 +91,7 @@ PARTS = dict(
 )
 
 
-@command("evidence.research.bench", __doc__)
+@command("evidence.bench", __doc__)
 def main(parser, argv):
     bench.measure(parser, argv, PARTS, "train,decode,dva")
 

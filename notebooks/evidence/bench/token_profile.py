@@ -11,8 +11,8 @@ import time
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from evidence.research.bench.generation import Text
-from evidence.research.bench.rivals import PLAIN_RIVAL, Loop
+from evidence.bench.generation import Text
+from evidence.bench.rivals import PLAIN_RIVAL, Loop
 
 ROUNDS = 5
 SHOWN = 20  # operators by name; all others are one line

@@ -25,7 +25,7 @@ import time
 import torch
 
 from course.memory import distinct_bytes, filled
-from evidence.research.bench.rivals import COMPILED_RIVAL, PLAIN_RIVAL, Loop, Transformers
+from evidence.bench.rivals import COMPILED_RIVAL, PLAIN_RIVAL, Loop, Transformers
 from minimal.bench.timing import in_turn, medians, ratio, timer
 from minimal.generate import Writer, stores
 from minimal.model.config import size as named

@@ -60,7 +60,7 @@ def start(code, spin=None):
 
 def together(spin, runs=1, loops=0, **how):
     """What each of so many runs finds while all of them, and loops of plain Python, are busy."""
-    call = f"from evidence.research.bench.busy import child; child(**{how!r})"
+    call = f"from evidence.bench.busy import child; child(**{how!r})"
     running = [start(call, spin) for _ in range(runs)]
     try:
         # all are warm before one begins

@@ -3,7 +3,7 @@
 So a busy machine hurts all ways alike: every round times each way once, and medians are reported.
 
     make bench PART=decode,dva
-    python -m evidence.research.bench.decode [--lengths 8192 32768 …] [--threads 2]
+    python -m evidence.bench.decode [--lengths 8192 32768 …] [--threads 2]
 
 v_cache      keys and values stored, PyTorch's attention
 products     the same cache by two plain products: the fastest that we found for a stored V, and so
@@ -21,9 +21,9 @@ from functools import partial
 import torch
 import torch.nn.functional as F
 
-from evidence.research.bench.moved import histogram_bytes, rows_bytes, sorted_bytes
-from evidence.research.bench.sorted_keys import SortedCache
-from evidence.research.table import LENGTHS
+from evidence.bench.moved import histogram_bytes, rows_bytes, sorted_bytes
+from evidence.bench.sorted_keys import SortedCache
+from evidence.bench.table import LENGTHS
 from minimal.bench.timing import in_turn, medians, ratio, zipf
 from minimal.command import command, number
 from minimal.kernels.dynamic_values import dynamic_values
@@ -179,7 +179,7 @@ def dva(n=512, d=768, heads=12, rounds=15):
     return found
 
 
-@command("evidence.research.bench.decode", __doc__.splitlines()[0])
+@command("evidence.bench.decode", __doc__.splitlines()[0])
 def main(parser, argv):
     parser.add_argument("--lengths", type=number(int, least=1), nargs="+", default=LENGTHS)
     parser.add_argument("--rounds", type=number(int, least=1), default=9)
