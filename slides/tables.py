@@ -8,7 +8,7 @@ import itertools
 import re
 
 from course import figures, records
-from evidence.research.numbers import signed
+from evidence.lab.comparison import signed
 from minimal.compare import intervals
 
 NUMBER = re.compile(r"([-−+±.,%×≈\d\s()]|(?<=\d)e(?=-?\d)|\bto\b|\bnats\b|\bmin\b)+")
@@ -124,13 +124,14 @@ def published():
 
 # ---- what is recorded here -----------------------------------------------------------------------
 
-MOVED = {  # a module's name in a recorded command -> its name today
-    "minimal.evidence": "evidence.research",
+MOVED = {  # what a recorded command began with -> what it begins with today
+    "minimal.evidence --record": "evidence.lab.record",
+    "minimal.lab.evidence --record": "evidence.lab.record",
+    "evidence.research --record": "evidence.lab.record",
     "minimal.seeds": "evidence.research.bypass_seeds",
     "minimal.inside": "evidence.research.portraits",
     "minimal.lab.evidence.portraits": "evidence.research.portraits",
     "minimal.lab.evidence.states": "evidence.research.states",
-    "minimal.lab.evidence": "evidence.research",
     "minimal.lab.speed.compiled": "course.compiled",
 }
 

@@ -74,7 +74,7 @@ def change_of(words):
 
 
 def apart(words):
-    """ "apart standard warmup=0.4 less standard warmup=0.1": the first below the second, by seed."""
+    """ "apart standard lr=0.01 less standard lr=0.001": the first below the second, by seed."""
     at = words.index("less")
     some = [cell_runs(part) for part in (words[:at], words[at + 1 :])]
     seeds = some[0].index.intersection(some[1].index)
@@ -96,7 +96,7 @@ def more_of(words):
 
 
 def effect_of(words):
-    """ "effect one over many grid=dva_factorial", or among the plans that have a third word, too."""
+    """ "effect one over many grid=dva_factorial"; a third word: among the plans that have it."""
     (after, *among), before, where = asked_for(words)
     some = rows_where(runs(), **where)
     for part in among:
