@@ -177,10 +177,12 @@ chromium: setup
 read: setup
 	$(PY) -m slides.read $(ARGS)
 
-## make figures     redraw the pictures of README and slides
+## make figures     redraw the pictures that pages and slides show, and renew their alt texts there
 .PHONY: figures
 figures: setup
-	$(PY) -m evidence.research.pictures $(ARGS)
+	$(PY) -m course.drawings $(ARGS)
+	MINIMAL_FIGURES=slides/figures $(PY) notebooks/run.py --profile smoke questions
+	$(PY) -m evidence.lab.marks
 
 ## make clean       remove build/ and caches; .venv, runs/ and your work stay
 clean:

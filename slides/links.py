@@ -29,7 +29,7 @@ HOME = {  # file or folder of the repository -> its page on the site
     "notebooks/evidence/speed.md": "evidence/speed.html",
     "notebooks/evidence/gpu.md": "evidence/gpu.html",
     "notebooks/evidence/claims.md": "evidence/claims.html",
-    "notebooks/evidence/claims.json": "evidence/claims.html",
+    "notebooks/evidence/claims.toml": "evidence/claims.html",
     "notebooks/evidence/published.json": "evidence/published.html",
 }
 

@@ -299,7 +299,7 @@ EVIDENCE = records.EVIDENCE / "bypass.json"
 
 
 @pytest.mark.skipif(
-    not EVIDENCE.is_file(), reason="notebooks/evidence/bypass.json is not recorded yet"
+    not EVIDENCE.is_file(), reason="notebooks/evidence/measured/bypass.json is not recorded yet"
 )
 def test_the_recorded_grid_is_paired_and_of_the_set_that_we_generate():
     content = records.read("bypass")

@@ -153,7 +153,7 @@ def ends(ratios, digits=1):
 
 
 def test_every_number_of_a_reason_was_measured():
-    """The reasons for GPUs quote notebooks/evidence/gather_gpu.json."""
+    """The reasons for GPUs quote notebooks/evidence/measured/gather_gpu.json."""
     numbers = lambda sizes, **known: re.findall(r"\d+\.\d+", route(*sizes, **GPU | known)[1])
     # training: through the rows that PyTorch wants, in a window FlexAttention
     reason, looked_up, faster = route(*LONG, **GPU, training=True)[1], [], []

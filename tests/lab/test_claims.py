@@ -160,7 +160,7 @@ def test_a_whole_grid_with_more_seeds_decides_in_place_of_the_claims_own(invent)
 
 
 def test_a_grid_that_begins_and_one_of_two_states_or_of_another_machine_decide_nothing():
-    whole, one = claims.of_runs(claims.stamp())
+    whole, one = claims.of_runs(records.written())
     assert {"thirteen_rows", "ten_seeds_code", "noise_code", "answer_d12"} <= whole.keys()
     assert "ten_seeds_code" in one and not {"thirteen_rows", "noise_code", "answer_d12"} & {*one}
     known = grids()

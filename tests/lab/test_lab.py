@@ -24,7 +24,6 @@ from evidence.lab.asked import grids
 from evidence.lab.comparison import NotRecorded
 from evidence.lab.quantities import quantity
 from evidence.lab.table import at_step
-from evidence.research.grids import EXPLORATORY, GRIDS
 
 ANSWER = "lead x0-v code fine"
 
@@ -147,7 +146,8 @@ def test_many_leads_and_what_stays_clear_among_them(table):
 def test_a_picture_says_what_it_shows(table):
     panels = {text: leads(table, ["x0-v", "row8"], text=text, rates="tuned") for text in ("code",)}
     fig, alt = picture(panels, "Two systems", names={"x0-v": "x0 W_V"})
-    assert alt == "Two systems. code: x0 W_V +0.145, row8 +0.100."
+    across = "Across: nats ahead; filled: clear of zero"
+    assert alt == f"Two systems. {across}. code: x0 W_V +0.145; row8 +0.100."
     assert [label.get_text() for label in fig.axes[0].get_yticklabels()] == ["row8", "x0 W_V"]
 
 
@@ -174,15 +174,6 @@ def test_a_grid_of_two_texts_is_a_table():
     assert {role: how["lr"] for role, how in made[1].overrides.items()} == dict.fromkeys(
         ("matrix", "mlp", "gate"), 0.01
     )
-
-
-@pytest.mark.parametrize("name", sorted(set(GRIDS) & set(grids())))
-def test_older_code_asks_for_the_same_runs(name):
-    """While both say what is asked."""
-    same = [list(map(record.key_of_run, both[name].runs())) for both in (GRIDS, grids())]
-    assert same[0] == same[1]
-    assert grids()[name].expected.strip() in GRIDS[name].expected.strip()
-    assert (GRIDS[name].kind == EXPLORATORY) == grids()[name].exploratory
 
 
 @pytest.mark.parametrize(
@@ -284,6 +275,19 @@ def test_a_file_is_renewed_to_the_byte_elsewhere(tmp_path):
         assert marks.stale(path) == []
     assert page.read_text() == f"x  0.1<!--= {ANSWER} -->\n\n  0.5 y\n"
     assert book.read_text() == before.replace("0.5", "0.1")
+
+
+def test_a_picture_is_shown_in_the_words_that_its_file_holds(tmp_path, monkeypatch):
+    monkeypatch.setattr(marks, "FIGURES", tmp_path)
+    (tmp_path / "a.svg").write_text("<svg><desc>x0&#x27;s lead</desc></svg>")
+    shown = '![{0}](../figures/a.svg) or <img src="figures/a.svg" alt="{0}">, ![b](c.svg)'
+    page = tmp_path / "a.md"
+    page.write_text(shown.format("its lag"))
+    marks.write(page, marks.stale(page))
+    assert page.read_text() == shown.format("x0's lead")
+    page.write_text("![](figures/lost.svg)")
+    with pytest.raises(ValueError, match="lost.svg is shown and not there"):
+        marks.stale(page)
 
 
 def test_every_marked_number_is_what_the_records_say():

@@ -27,7 +27,7 @@ CALLS = dict(  # target: what it calls, with these arguments
     site="slides/site.py",
     pdf="-m slides.book",
     read="-m slides.read",
-    figures="-m evidence.research.pictures",
+    figures="-m evidence.lab.marks",
 )
 BY_UV = "--python .venv/bin/python -c hashes.txt --build-constraints hashes.txt"
 # what every set-up installs

@@ -5,7 +5,7 @@ python -m evidence.bench.rented --cost
 
 from course import records
 
-FILE = "gpu_session.json"
+FILE = "gpu_session"
 
 # An H100's dense bf16 peak, and the share of it that a plan assumes until it has measured one.
 PEAK, ASSUMED = 989e12, 0.40
@@ -22,7 +22,7 @@ PAPERS = {
 def reached():
     """The share of an H100's peak that d12's slowest plan reached; None where no H100 is on
     file."""
-    rows = records.rows_of(records.EVIDENCE / FILE)
+    rows = records.rows(FILE)
     rows = [row for row in rows if row["part"] == "training" and row["size"] == "d12"]
     rows = [row for row in rows if "H100" in row["machine"]]
     return min((row["tflops"] * 1e12 / PEAK for row in rows), default=None)

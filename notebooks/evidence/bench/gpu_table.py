@@ -12,8 +12,8 @@ from evidence.bench.table import whole_steps
 LONG_PAST = 65536  # positions in flight beyond which launches no longer count
 
 
-def gpu_rows(part, file="gather_gpu.json"):
-    return [row for row in records.rows_of(records.EVIDENCE / file) if row["part"] == part]
+def gpu_rows(part, file="gather_gpu"):
+    return [row for row in records.rows(file) if row["part"] == part]
 
 
 def per_cent(value):

@@ -97,7 +97,7 @@ def decode_times(rows=None):
 
     Beside the ways stand what bytes allow the histogram, and, since PyTorch's attention over a V
     cache may be slow, how far the histogram is ahead of that alone."""
-    rows = records.rows_of(records.EVIDENCE / "bench.json") if rows is None else rows
+    rows = records.rows("bench") if rows is None else rows
     times = {}
     for row in newest(rows):
         if row["part"] != "decode_cpu":
@@ -147,7 +147,7 @@ def of_generation(found):
 def generations(rows=None):
     """Whole generations as they were timed last on a processor: a row a plan and shape, and how
     fast a prompt is read (`prefill`)."""
-    rows = records.rows_of(records.EVIDENCE / "bench.json") if rows is None else rows
+    rows = records.rows("bench") if rows is None else rows
     return [row for row in rows if row["part"] == "generate_cpu"][-1]
 
 
@@ -221,7 +221,7 @@ LINES = dict(
 
 def speed_table(rows=None):
     """Markdown: every part that is recorded, on every machine that it was recorded on."""
-    rows = records.rows_of(records.EVIDENCE / "bench.json") if rows is None else rows
+    rows = records.rows("bench") if rows is None else rows
     lines = [HEAD]
     for part, told in LINES.items():
         for row in newest(rows):

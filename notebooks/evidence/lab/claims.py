@@ -54,7 +54,7 @@ ON_CODE = dict(
 
 
 @functools.lru_cache(maxsize=1)
-def of_runs(stamp):
+def of_runs(written):
     """{whole grid: its runs}, and those of one state of the numbers that ask for no machine."""
     table = runs()
     states = table.groupby("grid").state
@@ -66,16 +66,12 @@ def of_runs(stamp):
     return whole, [name for name in asked if name in one and not asked[name].machine]
 
 
-def stamp():
-    return tuple(path.stat().st_mtime_ns for path in sorted(records.RUNS.iterdir()))
-
-
 @functools.lru_cache(maxsize=256)
-def settings(name, stamp):
+def settings(name, written):
     """{(size, what the runs were asked, as text): rows} of a grid or a file: only runs of one
     setting are compared."""
-    whole, _ = of_runs(stamp)
-    rows = whole.get(name, []) if name in grids() else records.read(name)["rows"]
+    whole, _ = of_runs(written)
+    rows = whole.get(name, []) if name in grids() else records.rows(name)
     found = {}
     for row in rows:
         asked = row.get("asked", {}) | {key: row[key] for key in records.ASKED if key in row}
@@ -104,7 +100,7 @@ def early(row):
 def compared(files, comparison):
     """A dict a setting of these files: the comparison, the setting, n, what was found, whether it
     holds, its p, and the grid in which it was read: another whole one if that has more seeds."""
-    now, found = stamp(), {}
+    now, found = records.written(), {}
     for setting, rows in together(files, now).items():
         if row := of_setting(rows, comparison, *setting):
             found[setting] = row | dict(grid=files[0])
@@ -297,7 +293,7 @@ def in_doubt(claim, verdict, correction, on_code=False):
 def place_of(name):
     """Where what was compared is recorded."""
     about = records.recordings().get(name)
-    place = f"runs/{about['topic']}.jsonl::{name}" if about else f"{name}.json"
+    place = f"runs/{about['topic']}.jsonl::{name}" if about else f"measured/{name}.json"
     return f"notebooks/evidence/{place}"
 
 

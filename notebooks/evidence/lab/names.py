@@ -63,6 +63,10 @@ SYSTEMS = {
     "standard/x0-gradient": "x0 W_V, the gradient alone",
     "standard/x0-neither": "x0 W_V, neither",
     "standard/x0-other": "x0 W_V, another text's number",
+    # how deep a value may read
+    **{f"upstream-{j}": f"V from the stream that enters layer {j}" for j in (1, 2, 4, 6, 8)},
+    "xsa": "XSA",
+    "xsa-x0": "XSA over x0 W_V",
 }
 
 

@@ -272,7 +272,7 @@ def options(parser):
     add("--plans", nargs="+", default=["standard", "bypass"], choices=PLANS)
     add("--sizes", type=sizes_of, default=",".join(SIZES), help="LAYERSxWIDTH with commas between")
     add("--seeds", type=at_least_1, default=5)
-    add("--out", type=json_file, default=str(records.EVIDENCE / "bypass.json"))
+    add("--out", type=json_file, default=str(records.MEASURED / "bypass.json"))
     add("--threads", type=at_least_1, default=2)
     add("--minutes", type=number(float, above=0))
     for name, value in (SET | RUN).items():
