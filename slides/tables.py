@@ -129,14 +129,14 @@ MOVED = {  # what a recorded command began with -> what it begins with today
     "minimal.lab.evidence --record": "evidence.lab.record",
     "evidence.research --record": "evidence.lab.record",
     "minimal.lab.evidence --repeat": "evidence.lab.record --again",
+    "minimal.seeds": "evidence.measured.bypass_seeds",
     "minimal.lab.evidence.portraits": "evidence.measured.portraits",
     "minimal.lab.evidence.states": "evidence.measured.states",
-    "evidence.research.mean_values": "evidence.measured.mean_values",
     "evidence.research.fetch --deeper": "evidence.measured.fetch compute_then_fetch_deeper",
     "evidence.research.fetch_first": "evidence.measured.fetch fetch_first",
-    "evidence.research.many_answers": "evidence.measured.fetch many_answers",
     "evidence.research.fetch": "evidence.measured.fetch",
-    "minimal.seeds": "evidence.measured.bypass_seeds",
+    "evidence.research.many_answers": "evidence.measured.fetch many_answers",
+    "evidence.research.mean_values": "evidence.measured.mean_values",
     "minimal.lab.speed.compiled": "course.compiled",
 }
 
@@ -153,8 +153,8 @@ def recorded():
         'ends elsewhere: what that is worth stands under <a href="index.html">Findings</a>, and a '
         "difference of that size is none.</p>"
     ]
-    names = sorted(records.recorded_names(), key=by_question)
-    for question, files in itertools.groupby(names, asked_in):
+    names = records.recorded_names()
+    for question, files in itertools.groupby(sorted(names, key=by_question), asked_in):
         together = list(files)
         if len(together) == 1:
             parts += one_file(together[0], "h2")

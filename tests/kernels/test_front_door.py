@@ -144,7 +144,7 @@ def test_a_table_of_six_times_the_rows_is_close_for_one_token_and_far_for_three(
 
 def clocked(part, **where):
     """What the GPU on record said, the best setting of each way."""
-    rows = records.rows_of(records.EVIDENCE / "gather_gpu.json")
+    rows = records.rows("gather_gpu")
     return [row for row in rows if row["part"] == part and where.items() <= row.items()]
 
 

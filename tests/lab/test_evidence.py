@@ -15,7 +15,7 @@ import torch
 from course import comparison as course_comparison
 from course import records
 from course.watched import watched
-from evidence.measured import bypass_runs, bypass_seeds
+from evidence.measured import bypass_seeds
 from minimal import variants
 from minimal.compare import __main__ as compare_command
 from minimal.compare import budgets, comparison, intervals, ledger
@@ -459,7 +459,7 @@ def test_the_bypass_is_paired_by_seed_in_every_size_that_has_it():
     rows = [row(first, "standard", seed, 70.0 + seed) for seed in range(3)]
     rows += [row(first, "bypass", seed, 71.0 + seed) for seed in range(3)]
     rows += [row(second, "standard", 0, 70.0)]
-    (found,) = [row for row in bypass_runs.by_size(rows) if row["difference"] is not None]
+    (found,) = [row for row in bypass_seeds.by_size(rows) if row["difference"] is not None]
     assert found["plan"] == f"{first}, bypass" and found["n"] == 3
     assert found["difference"] == pytest.approx(1.0)
 

@@ -8,7 +8,8 @@ import multiprocessing
 
 import pytest
 
-from course.records import EVIDENCE, VERDICTS, WRONG, claims, published, quoted, read
+from course.records import VERDICTS, WRONG, claims, published, quoted, read, recorded_names
+from course.records import rows as rows_of
 from course.significance import welch
 from minimal.compare import intervals
 from minimal.compare.intervals import paired, t_quantile
@@ -133,13 +134,16 @@ HEAD = dict(
 
 
 def test_every_recorded_file_follows_the_schema():
-    for path in EVIDENCE.glob("*.json"):
-        if path.stem not in ("published", "claims"):
-            content = read(path.stem)
-            about = content["corpus"]  # none where the rows are facts about code
-            assert content["rows"] and (
-                about is None or {"name", "fingerprint", "tokens"} <= set(about)
-            ), path.name
+    for name in recorded_names():
+        content = read(name)
+        assert {*results.FIELDS} <= content.keys() and content["rows"] == rows_of(name)
+        about = content["corpus"]  # none where the rows are facts about code
+        assert content["rows"] and (
+            about is None or {"name", "fingerprint", "tokens"} <= set(about)
+        ), name
+    assert rows_of("nothing_of_the_kind") == []
+    with pytest.raises(FileNotFoundError, match="wanted nothing.json in measured/, which holds"):
+        read("nothing")
 
 
 def writer(path, plan):

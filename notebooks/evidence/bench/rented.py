@@ -20,9 +20,9 @@ import torch
 
 from course import records
 from course.records import CHECKOUT
-from evidence.bench.costs import ASSUMED, FILE, PEAK, cost
 from evidence.bench.generation import PLANS as WRITERS
 from evidence.bench.generation import generation
+from evidence.bench.gpu_table import ASSUMED, FILE, PEAK, cost
 from minimal.bench.bench import training
 from minimal.command import command, number
 from minimal.compare import ledger
