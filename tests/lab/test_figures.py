@@ -126,13 +126,13 @@ def test_every_picture_is_shown_holds_its_alt_text_and_turns_dark_with_its_page(
     older = set()  # of the ledger, drawn by code that goes
     for path in FIGURES.iterdir():
         svg = path.read_text(encoding="utf-8")
-        assert f"figures/{path.name}" in pages or path.stem == "recorded-tall"
+        assert f"figures/{path.name}" in pages
         if not marks.alt_of(path.stem):
             older.add(path.stem)
         asked = re.findall(r"@media \(prefers-color-scheme: dark\) \{(.*)", svg, flags=re.S)
         dark = r"\s*(svg > g \{ filter: invert|\.paper \{ fill: #1)"
         assert len(asked) == 1 and re.match(dark, asked[0]), path.name
-    assert older == {"recorded", "recorded-tall", "texts", "fetch", "fetch-first", "many-answers"}
+    assert older == {"fetch"}
 
 
 def test_what_is_kept_as_a_file_is_a_figure_with_a_name(tmp_path, monkeypatch, capsys):

@@ -285,6 +285,9 @@ def test_a_picture_is_shown_in_the_words_that_its_file_holds(tmp_path, monkeypat
     page.write_text(shown.format("its lag"))
     marks.write(page, marks.stale(page))
     assert page.read_text() == shown.format("x0's lead")
+    translated = tmp_path / "a.zh.md"
+    translated.write_text(shown.format("words of its own"))
+    assert marks.stale(translated) == []
     page.write_text("![](figures/lost.svg)")
     with pytest.raises(ValueError, match="lost.svg is shown and not there"):
         marks.stale(page)

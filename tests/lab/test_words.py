@@ -65,21 +65,20 @@ def test_pairs_that_were_seen_once_are_not_believed():
 
 
 def test_the_order_that_was_foretold_is_that_of_its_numbers_and_stands_in_the_grids():
-    assert set(words.FORETOLD) == set(words.CORPUS_OF)
-    ahead = [numbers[0] for numbers in words.FORETOLD.values()]
-    assert ahead == sorted(ahead, reverse=True)
-    for place, name in enumerate(words.FORETOLD, 1):
-        grid = grids()[f"why_text_{name}"]
-        assert f"lead {place} of 9" in grid.what and grid.run["corpus"] == words.CORPUS_OF[name]
-        assert ("exploratory" in grid.what) == (name in words.SEEN)
-        assert ("confirmatory" in grid.what) == (name not in words.SEEN)
-    assert all("exploratory" in grids()[f"why_vocab_{name}"].what for name in words.SEEN)
+    texts = [grids()[f"why_text_{name}"] for name in words.CORPUS_OF]
+    assert len(texts) == 9
+    for place, grid in enumerate(sorted(texts, key=lambda grid: -grid.counted["next"]), 1):
+        assert f"lead {place} of 9 (next {grid.counted['next']:.3f};" in grid.what
+        assert grid.run["corpus"] == words.CORPUS_OF[grid.name.removeprefix("why_text_")]
+        assert ("exploratory" if grid.exploratory else "confirmatory") in grid.what
+    assert {grid.name for grid in texts if grid.exploratory} == {"why_text_code", "why_text_novel"}
+    assert all(grids()[f"why_vocab_{name}"].exploratory for name in ("code", "novel"))
 
 
 @pytest.mark.library
 @pytest.mark.slow  # 20 s: it learns the library's tokenizer
 def test_what_was_foretold_of_the_standard_library_is_what_its_text_says(capsys):
-    ahead, farther, fingerprint = words.FORETOLD["code"]
+    ahead, farther, fingerprint = grids()["why_text_code"].counted.values()
     words.main(["--texts", "stdlib"])
     line = capsys.readouterr().out.splitlines()[-1]
     assert line.split()[:4] == ["stdlib", "1024", f"{ahead:.3f}", f"{farther:.3f}"]

@@ -107,7 +107,7 @@ def judged(*names):
             print(
                 f"{name}: {when[0]} of its {when[1]} runs were asked for before they were trained"
             )
-    return pd.DataFrame(lines)
+    return pd.DataFrame(lines) if lines else None
 
 
 @command("evidence.lab.foretold", __doc__)

@@ -17,6 +17,7 @@ from scipy import stats
 
 from course import records
 from evidence.lab import rates
+from evidence.lab.asked import grids
 from evidence.lab.comparison import Lead, by_seed, change, effect, lead, paired, rows_where
 from evidence.lab.table import at_step, runs
 
@@ -166,6 +167,16 @@ def wrong_of(words):
     return sum(claim.get("kind") == words[0] for claim in records.claims())
 
 
+def order_of(words):
+    """ "order next": the rank correlation of what was counted in each new text before a run, and of
+    what tables lead by there at the parameters of standard."""
+    (guess,) = words
+    new = [grid for name, grid in grids().items() if name.startswith("why_text") and grid.counted]
+    new = [grid for grid in new if not grid.exploratory]
+    leads = [lead(runs(), "bov-fixed, hidden 96", grid=grid.name).mean for grid in new]
+    return float(stats.spearmanr([grid.counted[guess] for grid in new], leads)[0])
+
+
 def of_rates(function):
     """A function of evidence.lab.rates by the words of a name."""
 
@@ -210,6 +221,7 @@ QUANTITIES = {
     "values-forgotten": values_forgotten,
     "claims": claims_with,
     "wrong": wrong_of,
+    "order": order_of,
     # of the runs that chose rates
     "lead-at-best": lead_at_best,
     "chosen": of_rates(lambda df, systems, over, text: rates.chosen(df, systems[0], text)),
