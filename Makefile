@@ -134,10 +134,10 @@ bench: setup
 gpu: setup
 	$(if $(value DRY),TRITON_INTERPRET=1) $(PY) -m evidence.bench.rented --minutes $(call quoted,MINUTES) $(if $(value DRY),--dry) $(ARGS)
 
-## make evidence    what is recorded, what is missing, and how long the rest would take here
+## make evidence    what is recorded, and what is missing
 .PHONY: evidence
 evidence: setup
-	$(PY) -m evidence.research $(ARGS)
+	$(PY) -m evidence.lab.record $(ARGS)
 
 ## make reset       a notebook (NOTEBOOK=04) or a homework's stub (HW=hw03) as the course has it; yours is kept aside
 .PHONY: reset

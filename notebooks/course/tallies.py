@@ -4,7 +4,7 @@ from collections import Counter
 
 from course import figures, records
 
-LOOKS = dict(  # colour and hatch: told apart without colour, too
+INKS = dict(  # colour and hatch: told apart without colour, too
     zip(
         records.VERDICTS,
         (
@@ -43,7 +43,7 @@ def bars(claims, sources, title=""):
     fig, ax = figures.axes(title, "claims", "", 9.0, 4.2)
     for y, counts in enumerate(reversed(found.values())):
         left = 0
-        for verdict, (colour, hatch) in LOOKS.items():
+        for verdict, (colour, hatch) in INKS.items():
             number = counts[verdict]
             name = verdict if y == 0 and verdict in told else None
             look = dict(color=colour, hatch=hatch, edgecolor="#8a8f98", label=name)

@@ -10,7 +10,7 @@ import torch
 from torch.nn.attention import flex_attention
 
 from course import figures, records
-from evidence.bench import decode, gpu_table, graphs, moved, products, step_profile
+from evidence.bench import decode, gpu_table, graphs, moved, step_profile
 from evidence.bench.moved import forward_bytes, split_bytes
 from minimal.bench import decoding, timing
 from minimal.data import results
@@ -446,7 +446,7 @@ def test_the_products_of_a_step_are_all_that_it_calls_and_are_called_again_as_th
         attend(heads, heads, heads, is_causal=True).square().sum().backward()
         torch.sin(x)
 
-    found = products.products_of(step)
+    found = step_profile.products_of(step)
     kinds = Counter()
     for (function, *_), often in found.items():
         kinds[function.overloadpacket._qualified_op_name.removeprefix("aten::")] += often
@@ -454,8 +454,8 @@ def test_the_products_of_a_step_are_all_that_it_calls_and_are_called_again_as_th
     assert kinds == {"mm": 2, "bmm": 1, "baddbmm": 1, attention: 1, f"{attention}_backward": 1}
 
     # the same layouts come again, as often as they are timed
-    monkeypatch.setattr(products, "CALLS", 1)
-    again = products.products_of(lambda: products.seconds_alone(found))
+    monkeypatch.setattr(step_profile, "CALLS", 1)
+    again = step_profile.products_of(lambda: step_profile.seconds_alone(found))
     assert given_to(again) == {key: 2 for key in given_to(found)}
 
 
@@ -467,10 +467,10 @@ def given_to(found):
 
 def test_products_are_counted_as_often_as_the_step_calls_them():
     a = torch.ones(4, 4)
-    found = products.products_of(lambda: [torch.mm(a, a) for _ in range(5)])
+    found = step_profile.products_of(lambda: [torch.mm(a, a) for _ in range(5)])
     now = iter(range(100))
     assert list(found.values()) == [5]
-    assert products.seconds_alone(found, now=lambda: next(now)) == 5.0
+    assert step_profile.seconds_alone(found, now=lambda: next(now)) == 5.0
 
 
 def test_a_part_inside_another_is_counted_as_the_inner_one(monkeypatch):
@@ -491,12 +491,12 @@ def test_the_profile_wants_one_thread(monkeypatch):
 
 def test_what_a_gpu_said_of_decoding_is_drawn_and_nothing_else(tmp_path, monkeypatch):
     fig = figures.lines(dict(floor=[1, 2]), "", "tokens", "times")
-    monkeypatch.setattr(records, "EVIDENCE", tmp_path)
+    monkeypatch.setattr(records, "MEASURED", tmp_path)
     before = len(fig.axes[0].lines)
     assert gpu_table.gpu_marks(fig) == 0 and len(fig.axes[0].lines) == before
     row = dict(part="decode", B=8, T=4096, v_cache_us=33.0, gather_us=20.0, materialise_us=60.0)
     row["faster_than_v_cache"] = 1.5  # PyTorch's was faster than ours
-    monkeypatch.setattr(records, "rows_of", lambda path: [row, dict(part="forward")])
+    monkeypatch.setattr(records, "rows", lambda name: [row, dict(part="forward")])
     assert gpu_table.gpu_marks(fig) == 1
     marks = [line.get_xydata()[0].tolist() for line in fig.axes[0].lines[before:]]
     assert marks == [[8 * 4096, 1.5], [8 * 4096, 0.5]]

@@ -113,22 +113,22 @@ PLAIN, AHEAD, BEHIND = [3.0, 3.1, 3.2], [2.9, 3.01, 3.1], [3.1, 3.21, 3.3]
 )
 def test_a_verdict_needs_three_seeds_and_an_interval_without_zero(invent, fixed, verdict):
     invent(own={"bov": PLAIN, "bov-fixed": fixed})
-    said, words = claims.judged(claim("bov < bov-fixed"))
+    said, words = claims.verdict_on(claim("bov < bov-fixed"))
     assert said == verdict and ("seeds" in words) == bool(fixed)
 
 
 def test_a_comparison_without_runs_leaves_a_claim_open(invent):
     invent(own=dict(a=PLAIN, b=BEHIND))
-    assert claims.judged(claim("a < b", "a < c"))[0] == "open"
-    assert claims.judged(claim("a < b", files=["nowhere"])) == ("open", "")
+    assert claims.verdict_on(claim("a < b", "a < c"))[0] == "open"
+    assert claims.verdict_on(claim("a < b", files=["nowhere"])) == ("open", "")
 
 
 def test_a_comparison_must_hold_at_every_depth(invent):
     ahead, behind = dict(a=PLAIN, b=AHEAD), dict(a=PLAIN, b=BEHIND)
     invent(own={3: ahead, 6: ahead})
-    assert claims.judged(claim("b < a"))[0] == "reproduced"
+    assert claims.verdict_on(claim("b < a"))[0] == "reproduced"
     invent(own={3: ahead, 6: behind})
-    verdict, said = claims.judged(claim("b < a"))
+    verdict, said = claims.verdict_on(claim("b < a"))
     assert verdict == "not reproduced"
     assert "at layers 3: +0.09" in said and "at layers 6: −0.1" in said
 
@@ -142,7 +142,7 @@ def test_spreads_are_told_apart_by_an_f_test(invent):
         (wide[:2], even[:2], "open"),
     ):
         invent(field="f1", own=dict(a=one, b=other))
-        said, words = claims.judged(claim("a.f1 wider b.f1"))
+        said, words = claims.verdict_on(claim("a.f1 wider b.f1"))
         assert said == verdict and ("F test" in words) == (verdict != "open")
 
 
@@ -160,7 +160,7 @@ def test_a_whole_grid_with_more_seeds_decides_in_place_of_the_claims_own(invent)
 
 
 def test_a_grid_that_begins_and_one_of_two_states_or_of_another_machine_decide_nothing():
-    whole, one = claims.of_runs(claims.stamp())
+    whole, one = claims.of_runs(records.written())
     assert {"thirteen_rows", "ten_seeds_code", "noise_code", "answer_d12"} <= whole.keys()
     assert "ten_seeds_code" in one and not {"thirteen_rows", "noise_code", "answer_d12"} & {*one}
     known = grids()
@@ -170,10 +170,10 @@ def test_a_grid_that_begins_and_one_of_two_states_or_of_another_machine_decide_n
 def test_another_text_stands_beside_a_verdict_and_does_not_change_it(invent):
     asked = claim("a < b", files=["thirteen_rows"])
     invent(thirteen_rows=dict(a=PLAIN, b=BEHIND), stdlib=dict(a=PLAIN, b=AHEAD))
-    assert claims.judged(asked)[0] == "reproduced"
-    verdict, words = claims.judged(asked, on_code=True)
+    assert claims.verdict_on(asked)[0] == "reproduced"
+    verdict, words = claims.verdict_on(asked, on_code=True)
     assert verdict == "not reproduced" and words.startswith("a ahead of b: −0.09")
-    assert claims.judged(claim("a < b"), on_code=True) == ("open", "")
+    assert claims.verdict_on(claim("a < b"), on_code=True) == ("open", "")
 
 
 # ---- what makes a verdict weaker -----------------------------------------------------------------

@@ -24,7 +24,6 @@ from evidence.lab.asked import grids
 from evidence.lab.comparison import NotRecorded
 from evidence.lab.quantities import quantity
 from evidence.lab.table import at_step
-from evidence.research.grids import EXPLORATORY, GRIDS
 
 ANSWER = "lead x0-v code fine"
 
@@ -175,15 +174,6 @@ def test_a_grid_of_two_texts_is_a_table():
     assert {role: how["lr"] for role, how in made[1].overrides.items()} == dict.fromkeys(
         ("matrix", "mlp", "gate"), 0.01
     )
-
-
-@pytest.mark.parametrize("name", sorted(set(GRIDS) & set(grids())))
-def test_older_code_asks_for_the_same_runs(name):
-    """While both say what is asked."""
-    same = [list(map(record.key_of_run, both[name].runs())) for both in (GRIDS, grids())]
-    assert same[0] == same[1]
-    assert grids()[name].expected.strip() in GRIDS[name].expected.strip()
-    assert (GRIDS[name].kind == EXPLORATORY) == grids()[name].exploratory
 
 
 @pytest.mark.parametrize(

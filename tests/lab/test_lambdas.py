@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 import torch
 
-from course.proofs import wake
 from course.lambdas import curves, mean_and_range, measured, share, sums
+from course.proofs import wake
 from minimal.variants import build
 
 NAMES = ["streams.1.residual.0.value", "streams.1.x0.0.value"]

@@ -8,8 +8,7 @@ import torch
 from evidence.bench import decode, generation, step_profile, token_profile
 from evidence.bench.busy import busy
 from evidence.bench.busy import report as report_busy
-from evidence.bench.corners import corners
-from evidence.bench.race import race
+from evidence.bench.race import corners, race
 from minimal.bench import __main__ as bench
 from minimal.command import command
 from minimal.data.files import runs_folder

@@ -1,19 +1,68 @@
-"""What did a GPU say? The rows of `make gpu` as tables and words, for the findings.
+"""What did a GPU say? The rows of `make gpu` as tables and words: those of gpu.md.
 
-Two files: gather_gpu.json has attention by every way, gpu_session.json whole training steps and the
-runs of one session. Ratios are of two ways on one machine; every way at its best settings.
+Two files: gather_gpu has attention by every way, gpu_session whole training steps and the runs of
+one session. Ratios are of two ways on one machine; every way at its best settings.
 """
 
-from course import figures, records
+from course import records
 from course.markdown import table
-from evidence.bench.costs import FILE, PEAK
-from evidence.bench.table import whole_steps
+
+# ---- what the papers' runs would cost ------------------------------------------------------------
+
+# What would the paper's own runs cost? H100-hours, at the share of the peak that d12 reached.
+#
+# python -m evidence.bench.rented --cost
+
+FILE = "gpu_session"
+
+# An H100's dense bf16 peak, and the share of it that a plan assumes until it has measured one.
+PEAK, ASSUMED = 989e12, 0.40
+
+# FLOPs of each run: Bank of Values, Table 8, and Section 5 for the 100B tokens of Table 2, of which
+# its text names the first; of BoV we count as many fewer as its layers have no W_V
+PAPERS = {
+    "d12, 135M: one run of Table 1": [1.5e18],
+    "d24, 780M: Table 3's five runs": 5 * [3.91e19],
+    "d24, 780M: Table 2, standard and BoV on 100B tokens": [4.78e20, 4.66e20],
+}
+
+
+def reached():
+    """The share of an H100's peak that d12's slowest plan reached; None where no H100 is on
+    file."""
+    rows = records.rows(FILE)
+    rows = [row for row in rows if row["part"] == "training" and row["size"] == "d12"]
+    rows = [row for row in rows if "H100" in row["machine"]]
+    return min((row["tflops"] * 1e12 / PEAK for row in rows), default=None)
+
+
+def hours(flops, share=None):
+    """H100-hours of so many FLOPs at a share of the peak: what was reached, or what we assume."""
+    return flops / ((share or reached() or ASSUMED) * PEAK) / 3600
+
+
+def cost():
+    """The table of `--cost`, as lines."""
+    share, source = reached(), "measured for d12; d24 was not"
+    if share is None:
+        share, source = ASSUMED, "assumed; not measured"
+    lines = [f"H100-hours at {share:.0%} of {PEAK / 1e12:.0f} TFLOP/s ({source})"]
+    for name, runs in PAPERS.items():
+        lines.append(f"  {name:52}{hours(sum(runs), share):9,.1f}  ({each_of(runs)} FLOPs)")
+    return "\n".join(lines)
+
+
+def each_of(runs):
+    """ "5 x 3.91e19", or the FLOPs of runs that differ."""
+    each = [f"{flops:.3g}".replace("e+", "e") for flops in dict.fromkeys(runs)]
+    return f"{len(runs)} x {each[0]}" if len(each) == 1 else ", ".join(each)
+
 
 LONG_PAST = 65536  # positions in flight beyond which launches no longer count
 
 
-def gpu_rows(part, file="gather_gpu.json"):
-    return [row for row in records.rows_of(records.EVIDENCE / file) if row["part"] == part]
+def gpu_rows(part, file="gather_gpu"):
+    return [row for row in records.rows(file) if row["part"] == part]
 
 
 def per_cent(value):
@@ -181,38 +230,6 @@ def decode_fewest():
     """How few positions there were, and what a gather reached with them."""
     row = min(gpu_rows("decode"), key=in_flight)
     return f"{in_flight(row):,} positions it reaches {over_v_cache(row):.2f}"
-
-
-def generations_drawn():
-    """(figure, alt text): whole generations beside standard, on a GPU and on a processor."""
-    panels = {"one graph a token, H200, d12": recorded_steps(), "two CPU threads": whole_steps()}
-    title = "Behind long texts a whole step with tables is faster"
-    fig, both = figures.axes(title, "", "times standard (recorded)", width=10.4, columns=2)
-    for ax, (where, rows) in zip(both, panels.items()):
-        shapes = sorted(set(map(shape_of_texts, rows)))
-        for i, plan in enumerate(("svformer", "bov", "bov-every", PLAIN_LOOP)):
-            found = {shape_of_texts(row): row for row in rows if row["plan"] == plan}
-            at = [x + 0.2 * (i - 1.5) for x in range(len(shapes))]
-            reached = [found[shape]["times_standard"] for shape in shapes]
-            if plan == PLAIN_LOOP:  # a rival, not a plan
-                ink = dict(color="white", edgecolor=figures.INK, hatch="///")
-                ax.bar(at, reached, 0.18, label=plan, **ink)
-                continue
-            ax.bar(at, reached, 0.18, color=figures.COLOURS[i], label=plan)
-            allowed = [found[shape]["bytes_allow"] for shape in shapes]
-            name = "bytes allow" if plan == "bov-every" else None
-            ax.plot(at, allowed, "_", color=figures.INK, markersize=11, label=name)
-        names = [f"{texts} x\n{length:,}" for texts, length in shapes]
-        ax.set_xticks(range(len(shapes)), names, fontsize=8)
-        ax.set(title=where, xlabel="texts x tokens", ylim=(0, 2.4))
-        ax.axhline(1, color=figures.INK, linestyle=":", linewidth=1)
-    both[1].legend(frameon=False, fontsize=8, ncols=2, loc="upper left")
-    return fig, (
-        "Bars of whole generations' speed as times that of standard, for three plans and a plain "
-        "loop, on a GPU with one graph a token and on a processor; a dash for each plan where "
-        "counted bytes would put it. In long texts the plans with tables stand above one on both; "
-        "the plain loop is above one nearly everywhere."
-    )
 
 
 # ---- forward and backward ------------------------------------------------------------------------

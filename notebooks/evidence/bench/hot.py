@@ -5,10 +5,10 @@ token's program is the last to end: 8 % of 65,536 positions are 164 turns of 32,
 In an ordinary text the commonest token has about that share. Two programs a hot token would end
 sooner, and cost a second pass over what they leave.
 
-One H100 decided (`table` in notebooks/evidence/gather_gpu.json): ids as they were drawn take 381 us
-and 8 % takes 515, so a split could save 135 us at most, of a fused backward of 5,495. Models train
-through PyTorch's attention besides. So no token is split. The rows stay: PyTorch's own gradient of
-an embedding is faster from 8 % on, and much faster on padding alone.
+One H100 decided (`table` in notebooks/evidence/measured/gather_gpu.json): ids as they were drawn
+take 381 us and 8 % takes 515, so a split could save 135 us at most, of a fused backward of 5,495.
+Models train through PyTorch's attention besides. So no token is split. The rows stay: PyTorch's own
+gradient of an embedding is faster from 8 % on, and much faster on padding alone.
 """
 
 import torch

@@ -2,7 +2,9 @@
 step."""
 
 from minimal.bench.bench import stepper
-from minimal.bench.timing import in_turn, medians
+from minimal.bench.timing import in_turn, medians, ratio
+from minimal.model.count import count
+from minimal.variants import skeleton
 
 SHARES = (0.05, 0.075, 0.1, 0.11, 0.115, 0.12, 0.135, 0.15, 0.2, 0.3)
 
@@ -51,3 +53,34 @@ def race(steps=1500, rates=(6e-4, 1e-3, 3e-3), size="wide", corpus="auto", compi
         compiled=compile,
         share=share,
     )
+
+
+# ---- corners of dynamic values -------------------------------------------------------------------
+
+# Do dynamic values pay? A training step of their corners, timed in turn with the plain one.
+
+
+def corners(sizes=(("tiny", 16), ("gpt2", 2)), rounds=7):
+    """A training step of dynamic value attention's corners, as a share of the plain transformer's.
+
+    The corners are one head and no network, without the modifier and with it; by size and batch,
+    beside the share of the arithmetic."""
+    plain = "standard/many/ffn/wo"
+    corners = ("standard/one/noffn/nowo", "dva/one/noffn/nowo", "dva/many/ffn/wo")
+    names, found = (plain, *corners), []
+    for size, batch in sizes:
+        steps = {name: stepper(name, size, "gpt2", batch, False)[1] for name in names}
+        taken = in_turn(steps, rounds)
+        flops = {name: count(skeleton(name, size))["flops_per_token"] for name in names}
+        for name in names:
+            found.append(
+                dict(
+                    plan=name,
+                    size=size,
+                    batch=batch,
+                    ms=medians(taken)[name],
+                    time=ratio(taken, name, plain),
+                    arithmetic=flops[name] / flops[plain],
+                )
+            )
+    return found

@@ -20,9 +20,9 @@ import torch
 
 from course import records
 from course.records import CHECKOUT
-from evidence.bench.costs import ASSUMED, FILE, PEAK, cost
 from evidence.bench.generation import PLANS as WRITERS
 from evidence.bench.generation import generation
+from evidence.bench.gpu_table import ASSUMED, FILE, PEAK, cost
 from minimal.bench.bench import training
 from minimal.command import command, number
 from minimal.compare import ledger
@@ -61,7 +61,7 @@ class Session:
     dry: bool = False
     seeds: int = 1  # runs of each of the three models
     corpus: str = "auto"
-    out: Path = records.EVIDENCE
+    out: Path = records.MEASURED
     only: tuple = ()  # names of stages; empty: all of them
     end: float = math.inf  # by time.monotonic
 
@@ -71,7 +71,7 @@ class Session:
 
     @property
     def path(self):
-        return Path(self.out) / FILE
+        return Path(self.out) / f"{FILE}.json"
 
     def rows(self, part):
         return [row for row in ledger.rows_of(self.path) if row["part"] == part]
@@ -271,7 +271,7 @@ def session_whole(session, name):
 
 def plan_in_words(session):
     """What will be done and what it costs, in words, before anything starts."""
-    lines = [f"about {session.minutes:g} minutes; rows go to {FILE} as they are measured"]
+    lines = [f"about {session.minutes:g} minutes; rows go to {FILE}.json as they are measured"]
     for name, (_, fixed, work) in session.stages().items():
         minutes = f"{fixed or session.for_runs():.1f} min"
         if session_whole(session, name):
@@ -319,7 +319,7 @@ def main(parser, argv):
         return
     if not (asked.dry or torch.cuda.is_available()):
         parser.error("wanted a GPU that torch can use, got none: rent one, or try DRY=1 here")
-    out = asked.out or (runs_folder() / "gpu" / "dry" if asked.dry else records.EVIDENCE)
+    out = asked.out or (runs_folder() / "gpu" / "dry" if asked.dry else records.MEASURED)
     out.mkdir(parents=True, exist_ok=True)
     session = Session(asked.minutes, asked.dry, asked.seeds, asked.corpus, out, tuple(asked.only))
     results.check_evidence(session.path)

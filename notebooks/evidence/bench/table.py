@@ -1,14 +1,18 @@
-"""What is recorded of speed, and on which processor? Read from bench.json, for the findings.
+"""What is recorded of speed, and on which processor? Read from bench.json.
 
-    python -m evidence.bench.table     the rows of the table
+    python -m evidence.bench.table     the tables of speed.md and gpu.md as the records have them
 
 A ratio is a machine's and not a method's: two libraries, three processors, many answers. So every
 number names its processor, and machines that were measured stand beside each other.
 """
 
-from course import records
+import re
+
+from course import figures, records
 from course.markdown import table
+from evidence.bench import gpu_table
 from minimal.command import command
+from minimal.data.files import write_whole
 
 HEAD = "| what | measured | wanted | on |\n|---|---|---|---|"
 
@@ -97,7 +101,7 @@ def decode_times(rows=None):
 
     Beside the ways stand what bytes allow the histogram, and, since PyTorch's attention over a V
     cache may be slow, how far the histogram is ahead of that alone."""
-    rows = records.rows_of(records.EVIDENCE / "bench.json") if rows is None else rows
+    rows = records.rows("bench") if rows is None else rows
     times = {}
     for row in newest(rows):
         if row["part"] != "decode_cpu":
@@ -147,7 +151,7 @@ def of_generation(found):
 def generations(rows=None):
     """Whole generations as they were timed last on a processor: a row a plan and shape, and how
     fast a prompt is read (`prefill`)."""
-    rows = records.rows_of(records.EVIDENCE / "bench.json") if rows is None else rows
+    rows = records.rows("bench") if rows is None else rows
     return [row for row in rows if row["part"] == "generate_cpu"][-1]
 
 
@@ -221,7 +225,7 @@ LINES = dict(
 
 def speed_table(rows=None):
     """Markdown: every part that is recorded, on every machine that it was recorded on."""
-    rows = records.rows_of(records.EVIDENCE / "bench.json") if rows is None else rows
+    rows = records.rows("bench") if rows is None else rows
     lines = [HEAD]
     for part, told in LINES.items():
         for row in newest(rows):
@@ -231,11 +235,71 @@ def speed_table(rows=None):
     return "\n".join(lines)
 
 
-@command("evidence.bench.table", __doc__.splitlines()[0])
+def generations_drawn():
+    """(figure, alt text): whole generations beside standard, on a GPU and on a processor."""
+    panels = {
+        "one graph a token, H200, d12": gpu_table.recorded_steps(),
+        "two CPU threads": whole_steps(),
+    }
+    title = "Behind long texts a whole step with tables is faster"
+    fig, both = figures.axes(title, "", "times standard (recorded)", width=10.4, columns=2)
+    for ax, (where, rows) in zip(both, panels.items()):
+        shapes = sorted(set(map(gpu_table.shape_of_texts, rows)))
+        for i, plan in enumerate(("svformer", "bov", "bov-every", gpu_table.PLAIN_LOOP)):
+            found = {gpu_table.shape_of_texts(row): row for row in rows if row["plan"] == plan}
+            at = [x + 0.2 * (i - 1.5) for x in range(len(shapes))]
+            reached = [found[shape]["times_standard"] for shape in shapes]
+            if plan == gpu_table.PLAIN_LOOP:  # a rival, not a plan
+                ink = dict(color="white", edgecolor=figures.INK, hatch="///")
+                ax.bar(at, reached, 0.18, label=plan, **ink)
+                continue
+            ax.bar(at, reached, 0.18, color=figures.COLOURS[i], label=plan)
+            allowed = [found[shape]["bytes_allow"] for shape in shapes]
+            name = "bytes allow" if plan == "bov-every" else None
+            ax.plot(at, allowed, "_", color=figures.INK, markersize=11, label=name)
+        names = [f"{texts} x\n{length:,}" for texts, length in shapes]
+        ax.set_xticks(range(len(shapes)), names, fontsize=8)
+        ax.set(title=where, xlabel="texts x tokens", ylim=(0, 2.4))
+        ax.axhline(1, color=figures.INK, linestyle=":", linewidth=1)
+    both[1].legend(frameon=False, fontsize=8, ncols=2, loc="upper left")
+    return fig, (
+        "Bars of whole generations' speed as times that of standard, for three plans and a plain "
+        "loop, on a GPU with one graph a token and on a processor; a dash for each plan where "
+        "counted bytes would put it. In long texts the plans with tables stand above one on both; "
+        "the plain loop is above one nearly everywhere."
+    )
+
+
+# ---- the pages -----------------------------------------------------------------------------------
+
+PAGES = {  # page: what makes its tables
+    "speed.md": (speed_table, generation_table),
+    "gpu.md": (
+        *(gpu_table.decode, gpu_table.wide, gpu_table.generation, gpu_table.attention),
+        *(gpu_table.table_gradient, gpu_table.training),
+    ),
+}
+
+
+def with_tables(text, tables):
+    """A page whose tables are these: each stands where its head stands."""
+    for made in tables:
+        head = made.splitlines()[0]
+        lines = re.escape(head) + r"(\n\|.*)+"
+        if not re.search(lines, text):
+            raise ValueError(f"wanted a table with the head {head!r}: put one line of it there")
+        text = re.sub(lines, lambda _: made, text)
+    return text
+
+
+@command("evidence.bench.table", __doc__)
 def main(parser, argv):
     parser.parse_args(argv)
-    print(speed_table())
-    print(generation_table())
+    for name, makers in PAGES.items():
+        path = records.EVIDENCE / name
+        text = path.read_text(encoding="utf-8")
+        write_whole(path, with_tables(text, [make() for make in makers]))
+        print(f"{name}: {len(makers)} tables")
 
 
 if __name__ == "__main__":

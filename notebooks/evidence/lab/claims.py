@@ -54,7 +54,7 @@ ON_CODE = dict(
 
 
 @functools.lru_cache(maxsize=1)
-def of_runs(stamp):
+def of_runs(written):
     """{whole grid: its runs}, and those of one state of the numbers that ask for no machine."""
     table = runs()
     states = table.groupby("grid").state
@@ -66,16 +66,12 @@ def of_runs(stamp):
     return whole, [name for name in asked if name in one and not asked[name].machine]
 
 
-def stamp():
-    return tuple(path.stat().st_mtime_ns for path in sorted(records.RUNS.iterdir()))
-
-
 @functools.lru_cache(maxsize=256)
-def settings(name, stamp):
+def settings(name, written):
     """{(size, what the runs were asked, as text): rows} of a grid or a file: only runs of one
     setting are compared."""
-    whole, _ = of_runs(stamp)
-    rows = whole.get(name, []) if name in grids() else records.read(name)["rows"]
+    whole, _ = of_runs(written)
+    rows = whole.get(name, []) if name in grids() else records.rows(name)
     found = {}
     for row in rows:
         asked = row.get("asked", {}) | {key: row[key] for key in records.ASKED if key in row}
@@ -83,7 +79,7 @@ def settings(name, stamp):
     return found
 
 
-def by_seed(rows, name):
+def values_by_seed(rows, name):
     """{seed: value} of "plan" (its loss) or of "plan.field", as far as rows have it; early is over
     half of training."""
     plan, _, field = name.partition(".")
@@ -104,7 +100,7 @@ def early(row):
 def compared(files, comparison):
     """A dict a setting of these files: the comparison, the setting, n, what was found, whether it
     holds, its p, and the grid in which it was read: another whole one if that has more seeds."""
-    now, found = stamp(), {}
+    now, found = records.written(), {}
     for setting, rows in together(files, now).items():
         if row := of_setting(rows, comparison, *setting):
             found[setting] = row | dict(grid=files[0])
@@ -129,7 +125,7 @@ def of_setting(rows, comparison, size, asked):
     first, relation, second, *at = comparison.split()
     if at and at[1] not in (size, str(json.loads(asked).get("steps"))):
         return None
-    ours, theirs = by_seed(rows, first), by_seed(rows, second)
+    ours, theirs = values_by_seed(rows, first), values_by_seed(rows, second)
     differences = [ours[seed] - theirs[seed] for seed in sorted(ours.keys() & theirs.keys())]
     if not differences:
         return None
@@ -182,7 +178,7 @@ def spread_apart(ours, theirs):
 # ---- in words ------------------------------------------------------------------------------------
 
 
-def in_words(found, several):
+def comparison_in_words(found, several):
     """One comparison in words, the setting named only where there are several."""
     one, _, field = found["first"].partition(".")
     other, _, other_field = found["second"].partition(".")
@@ -241,11 +237,11 @@ def comparisons_of(claim, on_code=False):
     return [found for part in parts for found in part], not all(parts)
 
 
-def judged(claim, on_code=False):
+def verdict_on(claim, on_code=False):
     """(verdict, what was measured in words) of a claim, from its own grids or those of code."""
     every, lacking = comparisons_of(claim, on_code)
     several = len({(found["size"], json.dumps(found["asked"])) for found in every}) > 1
-    words = "; ".join(in_words(found, several) for found in every)
+    words = "; ".join(comparison_in_words(found, several) for found in every)
     verdict = verdict_of(found["holds"] for found in every)
     enough = every and not lacking and all(found["enough"] for found in every)
     verdict = verdict if enough or verdict == REFUTED else "open"
@@ -297,7 +293,7 @@ def in_doubt(claim, verdict, correction, on_code=False):
 def place_of(name):
     """Where what was compared is recorded."""
     about = records.recordings().get(name)
-    place = f"runs/{about['topic']}.jsonl::{name}" if about else f"{name}.json"
+    place = f"runs/{about['topic']}.jsonl::{name}" if about else f"measured/{name}.json"
     return f"notebooks/evidence/{place}"
 
 
@@ -307,12 +303,12 @@ def verdicts():
     corrections = [corrected(claims, on_code) for on_code in (False, True)]
     found = {}
     for claim in claims:
-        verdict, measured = judged(claim)
+        verdict, measured = verdict_on(claim)
         every, _ = comparisons_of(claim)
         place = place_of(every[0]["grid"] if every else claim["files"][0])
         measured += in_doubt(claim, verdict, corrections[0])
         one = dict(verdict=verdict, evidence=place, measured=measured)
-        on_code, measured = judged(claim, on_code=True)
+        on_code, measured = verdict_on(claim, on_code=True)
         if on_code != "open":
             measured += in_doubt(claim, on_code, corrections[1], on_code=True)
             one |= dict(verdict_on_code=on_code, on_code=measured)
@@ -376,7 +372,7 @@ def counts(claims):
     return table(["verdict", "by algebra", "by runs"], lines)
 
 
-def rows_of(claims):
+def claim_rows(claims):
     lines = []
     for claim in claims:
         kind = f" ({claim['kind']})" if "kind" in claim else ""
@@ -392,7 +388,7 @@ def page(claims):
     parts = [
         prose + WRITTEN,
         "## Twelve that readers ask about",
-        rows_of([by_id[name] for name in records.asked_about()]),
+        claim_rows([by_id[name] for name in records.asked_about()]),
         "## How many of each verdict",
         counts(claims),
         "## The same at each system's own best rates",
@@ -400,7 +396,7 @@ def page(claims):
     ]
     for source, about in records.published().items():
         some = [claim for claim in claims if claim["source"] == source]
-        parts += [f"## {about['short']}", rows_of(some)]
+        parts += [f"## {about['short']}", claim_rows(some)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -410,8 +406,8 @@ def main(parser, argv):
     asked = parser.parse_args(argv)
     found = verdicts()
     lines = (f" {json.dumps(k)}: {json.dumps(v, ensure_ascii=False)}" for k, v in found.items())
-    changed = renew(VERDICTS, "{\n" + ",\n".join(lines) + "\n}\n", asked.check)
-    changed += renew(PAGE, page(records.claims(found)), asked.check)
+    changed = rewritten(VERDICTS, "{\n" + ",\n".join(lines) + "\n}\n", asked.check)
+    changed += rewritten(PAGE, page(records.claims(found)), asked.check)
     if changed and asked.check:
         raise ValueError(
             f"{', '.join(changed)} is not what the records say: python -m evidence.lab.claims "
@@ -420,9 +416,9 @@ def main(parser, argv):
     print(f"claims: {', '.join(changed) or 'nothing'} written")
 
 
-def renew(path, text, check):
+def rewritten(path, text, check):
     """The name of a file that is not as it should be, in a list; written unless only checked."""
-    if path.exists() and path.read_text(encoding="utf-8") == text:
+    if path.is_file() and path.read_text(encoding="utf-8") == text:
         return []
     if not check:
         write_whole(path, text)

@@ -92,7 +92,11 @@ def more_of(words):
     """ "more turn row9 grid=x less row8 grid=x": by how much a column is larger, by seed."""
     column, *cells = words
     at = cells.index("less")
-    first, second = (cell_runs(part)[column] for part in (cells[:at], cells[at + 1 :]))
+    return difference(*(cell_runs(part)[column] for part in (cells[:at], cells[at + 1 :])))
+
+
+def difference(first, second):
+    """The Lead of one Series over another, on the seeds that they share."""
     apart = (first - second).dropna()
     return Lead(apart, float(stats.sem(apart)))
 
@@ -119,6 +123,29 @@ def lead_at(words):
     losses = (by_seed(rows, one, where).valid.map(dict) for one in (system, over))
     ours, theirs = (by_step.map(lambda read: read[int(step)]) for by_step in losses)
     return float((theirs - ours).mean())
+
+
+def measured(words):
+    """ "measured inside entropy_deep bov over standard": how much more of a column, by seed, in
+    a file of what was measured of trained models."""
+    file, column, system, _, other = words
+    rows = records.read(file)["rows"]
+    ours, theirs = (
+        {row["seed"]: row[column] for row in rows if row["plan"] == plan}
+        for plan in (system, other)
+    )
+    return difference(pd.Series(ours), pd.Series(theirs))
+
+
+def said(words):
+    """ "said gpu_session times_standard plan=bov texts=4": the column of one row of a file."""
+    file, column, *wanted = words
+    wanted = dict(word.split("=") for word in wanted)
+    rows = records.read(file)["rows"]
+    found = [r for r in rows if all(str(r.get(name)) == wanted[name] for name in wanted)]
+    if len(found) != 1:
+        raise ValueError(f"wanted one row of {file}, got {len(found)}: name more of its columns")
+    return found[0][column]
 
 
 def values_forgotten(words):
@@ -183,6 +210,9 @@ QUANTITIES = {
     "effect": effect_of,
     "mean": mean_of,
     "more": more_of,
+    "range": lambda words: float(np.ptp(cell_runs(words).loss)),
+    "measured": measured,
+    "said": said,
     "lag": lambda words: -lead_of(words).mean,
     "low": lambda words: lead_of(words).low,
     "high": lambda words: lead_of(words).high,

@@ -169,7 +169,7 @@ def again(grid, plan, seed, number, command, minutes=None):
         row |= dict(recorded=recorded["loss"], recorded_commit=recorded.get("commit"))
         row["difference"] = round(row["loss"] - recorded["loss"], 5)
         head = results.header(f"Recorded runs of {grid.name}, again", command, result["corpus"])
-        results.append(records.EVIDENCE / "repeats" / f"{grid.name}.json", row, head)
+        results.append(records.MEASURED / f"again_{grid.name}.json", row, head)
         files.remove_folder(folder)
     return row
 

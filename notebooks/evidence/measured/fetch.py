@@ -164,7 +164,7 @@ def main(parser, argv):
     asked = parser.parse_args(argv)
     question, cells, steps = GRIDS[asked.grid]
     words = f"python -m evidence.measured.fetch {asked.grid}"
-    path, until = records.EVIDENCE / f"{asked.grid}.json", time.monotonic() + 60 * asked.minutes
+    path, until = records.MEASURED / f"{asked.grid}.json", time.monotonic() + 60 * asked.minutes
     ledger.fill(path, cells(), same, partial(made, question, words, steps), until)
 
 

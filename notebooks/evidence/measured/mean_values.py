@@ -105,7 +105,7 @@ WHAT = "A trained standard whose values are replaced by the mean of their token,
 
 
 def record_of(text):
-    return records.EVIDENCE / f"mean_values_{text}.json"
+    return records.MEASURED / f"mean_values_{text}.json"
 
 
 def same_seed(row, seed):

@@ -149,7 +149,7 @@ def main(parser, argv):
     asked = parser.parse_args(argv)
     name, base = ("inside", NOVEL) if asked.text == "novel" else ("inside_code", CODE)
     words = " ".join(["python -m evidence.measured.portraits", *argv])
-    path = records.EVIDENCE / f"{name}.json"
+    path = records.MEASURED / f"{name}.json"
 
     def recorded(row, cell):
         return (row["seed"], row["plan"]) == cell

@@ -7,7 +7,7 @@ A run of another commit, another torch or another processor may differ in the th
 name all three, and only rows of one *state* of the numbers are compared with each other. A state is
 the losses of a few plans over their first steps, to the last bit: commits that share them share a
 state. It is not a proof that they agree for 500 steps (`--repeat` trains a whole run again); that
-they differ it does prove. What was found is kept in notebooks/evidence/states.json.
+they differ it does prove. What was found is kept in notebooks/evidence/measured/states.json.
 """
 
 import json
@@ -95,7 +95,7 @@ def main(parser, argv):
     parser.add_argument("commits", nargs="*", help="default: the commit of this checkout")
     asked = parser.parse_args(argv)
     words = " ".join(["python -m evidence.measured.states", *argv])
-    path = records.EVIDENCE / "states.json"
+    path = records.MEASURED / "states.json"
     what = f"Fingerprints of numbers: {STEPS} steps of {len(PLANS)} plans by the code of a commit"
     for commit in asked.commits or [results.commit()]:
         if commit is None:
