@@ -66,7 +66,7 @@ def test_what_bank_of_values_authors_reported_afterwards_is_decided_but_for_one(
     open_ = after.pop("new-after-mlp")
     assert open_["verdict"] == "open" and open_["decide"]
     assert set(after) == {f"new-after-{what}" for what in ("shared", "apart", "depth")}
-    assert all("statements/choices.py::" in row["evidence"] for row in after.values())
+    assert all("test_claims_runs.py::" in row["evidence"] for row in after.values())
 
 
 def test_a_changed_word_would_be_noticed():
