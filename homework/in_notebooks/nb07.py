@@ -67,6 +67,8 @@ unit.mistakes(r"""
     qR[i] * kR[j] => qR[i] + kR[j]
 1 | you summed the modifiers of all pairs as they are; each has the weight a_ij of its value
     (v[j] + qR[i] * kR[j]) => v[j] + qR[i] * kR[j]
+1 | the modifier is a product, feature by feature; you took the dot product, one number a pair
+    qR[i] * kR[j] => qR[i] @ kR[j]
 2 | the static value is missing: v_ij = v_j + qR_i * kR_j
     v[j] + =>
 2 | the gate qR is missing: the modifier is qR_i * kR_j
