@@ -210,7 +210,7 @@ def our_kernel():
         spec = Path(folder, "kernels", "python3", "kernel.json")
         spec.parent.mkdir(parents=True)
         about = dict(argv=command, display_name="Python 3", language="python")
-        spec.write_text(json.dumps(about))
+        spec.write_text(json.dumps(about), encoding="utf-8")
         places = filter(None, [folder, before.get("JUPYTER_PATH")])
         os.environ.update(QUIET, IPYTHONDIR=folder, JUPYTER_PATH=os.pathsep.join(places))
         os.environ.pop("PYTHONOPTIMIZE", None)

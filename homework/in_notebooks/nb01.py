@@ -9,6 +9,50 @@ unit = Unit("nb01_attention", "Attention from scratch", "The exercises of notebo
 
 
 @unit.exercise(
+    Part("a square", 1, lambda r: (int(r.integers(3, 9)),)),
+    hints=[
+        "Draw the square for T = 3: in row 0 one column is True, in row 1 two, in row 2 all.",
+        "Compare two aranges: the keys, torch.arange(T), against the queries in a column, "
+        "torch.arange(T)[:, None].",
+    ],
+    level="easy",
+    minutes=4,
+)
+def square_mask(T):
+    """(T, T) of bool, True where query t may see key s: a token sees itself and what came before.
+
+    A row for each query, a column for each key.
+    """
+    place = np.arange(T)[:, None]
+    seen = np.arange(T) <= place
+    return seen
+
+
+unit.mistakes("""
+1 | your positions do not see themselves: the own key is at or before the query
+    <= place => < place
+1 | yours is True where a key is hidden; wanted True where it is visible
+    return seen => return ~seen
+1 | your positions see the key after them, the one that is to be predicted
+    <= place => <= place + 1
+1 | your rows see what comes AFTER them: queries are rows, keys are columns
+    <= place => >= place
+1 | your positions see themselves alone
+    <= place => == place
+1 | yours hides nothing: the queries stand in a column, torch.arange(T)[:, None]
+    <= place => <= place + T
+1 | yours holds numbers; wanted True and False: .bool()
+    return seen => return seen.astype(float)
+1 | that is what is ADDED to scores, 0 and -inf; wanted True where a key is seen
+    return seen => return np.where(seen, 0.0, -np.inf)
+1 | your positions see themselves and the one before, no further
+    return seen => return seen & (np.arange(T) >= place - 1)
+1 | that is one row; wanted one for every query, and all columns of it: (T, T)
+    return seen => return seen[-1]
+""")
+
+
+@unit.exercise(
     Part("as many queries as keys", 4, lambda r: (n := int(r.integers(3, 9)), n)),
     Part("fewer queries than keys", 4, lambda r: (int(r.integers(2, 5)), int(r.integers(6, 10)))),
     hints=[

@@ -17,9 +17,16 @@ def vectors(*shape, size=1, offset=0):
     return lambda r: (size * (r.normal(size=shape) + offset),)
 
 
+def one_of_zeros(r):
+    x = r.normal(size=(4, 6))
+    x[2] = 0
+    return (x,)
+
+
 @unit.exercise(
-    Part("vectors of size 3", 1, vectors(2, 4, 6, size=3)),
-    Part("vectors whose entries are not around zero", 1, vectors(5, 8, offset=2)),
+    Part("vectors of size 9", 1, vectors(2, 4, 6, size=9)),
+    Part("vectors whose entries are not around zero", 1, vectors(5, 8, size=0.5, offset=2)),
+    Part("a vector of zeros among others", 1, one_of_zeros),
     hints=[
         "x.square().mean(-1, keepdim=True) has shape (…, 1) and can divide x (…, C) after a root.",
         "x * (x.square().mean(-1, keepdim=True) + eps).rsqrt()",
@@ -32,43 +39,48 @@ def norm(x):
 
     With eps = torch.finfo(x.dtype).eps beside the mean square, against a division by zero.
     """
-    return x / np.sqrt((x**2).mean(-1, keepdims=True))
+    return x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-30)
 
 
 unit.mistakes("""
-2 | yours have length 1; wanted root mean SQUARE 1, that is a length of sqrt(C)
+3 | yours have length 1; wanted root mean SQUARE 1, that is a length of sqrt(C)
     mean => sum
-2 | you took one mean over everything; every vector has its own: mean(-1, keepdim=True)
+3 | you took one mean over everything; every vector has its own: mean(-1, keepdim=True)
     (-1, keepdims=True) => ()
-2 | your mean runs over the vectors, not over the features of each: mean(-1, keepdim=True)
+3 | your mean runs over the vectors, not over the features of each: mean(-1, keepdim=True)
     -1 => -2
-2 | you subtracted the mean first: that is LayerNorm; here the vector keeps its direction
+3 | you subtracted the mean first: that is LayerNorm; here the vector keeps its direction
     => (x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True)
-2 | that is LayerNorm: it subtracts the mean first; here the vector keeps its direction
+3 | that is LayerNorm: it subtracts the mean first; here the vector keeps its direction
     => (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
-2 | you divided by the standard deviation, which is measured from the mean; wanted the root mean
+3 | you divided by the standard deviation, which is measured from the mean; wanted the root mean
   | square, measured from zero
-    np.sqrt((x**2).mean(-1, keepdims=True)) => x.std(-1, keepdims=True)
-2 | you divided by .std(), which is measured from the mean; wanted the root mean square, measured
+    np.sqrt((x**2).mean(-1, keepdims=True) + 1e-30) => x.std(-1, keepdims=True)
+3 | you divided by .std(), which is measured from the mean; wanted the root mean square, measured
   | from zero
-    np.sqrt((x**2).mean(-1, keepdims=True)) => x.std(-1, ddof=1, keepdims=True)
-2 | you divided by the mean of |x|; wanted the root of the mean SQUARE
-    np.sqrt((x**2).mean(-1, keepdims=True)) => abs(x).mean(-1, keepdims=True)
-2 | you divided by the largest entry; wanted the root mean square
-    np.sqrt((x**2).mean(-1, keepdims=True)) => abs(x).max(-1, keepdims=True)
-    np.sqrt((x**2).mean(-1, keepdims=True)) => x.max(-1, keepdims=True)
-2 | you divided by the mean, which may be near 0; wanted the root of the mean SQUARE
-    np.sqrt((x**2).mean(-1, keepdims=True)) => x.mean(-1, keepdims=True)
-2 | you divided by the mean square, not by its root
+    np.sqrt((x**2).mean(-1, keepdims=True) + 1e-30) => x.std(-1, ddof=1, keepdims=True)
+3 | you divided by the mean of |x|; wanted the root of the mean SQUARE
+    np.sqrt((x**2).mean(-1, keepdims=True) + 1e-30) => abs(x).mean(-1, keepdims=True)
+3 | you divided by the largest entry; wanted the root mean square
+    np.sqrt((x**2).mean(-1, keepdims=True) + 1e-30) => abs(x).max(-1, keepdims=True)
+    np.sqrt((x**2).mean(-1, keepdims=True) + 1e-30) => x.max(-1, keepdims=True)
+3 | you divided by the mean, which may be near 0; wanted the root of the mean SQUARE
+    np.sqrt((x**2).mean(-1, keepdims=True) + 1e-30) => x.mean(-1, keepdims=True)
+3 | you divided by the mean square, not by its root
     np.sqrt =>
-2 | you multiplied by the root mean square; divide by it
+3 | you multiplied by the root mean square; divide by it
     / => *
 1 | you took the mean along axis 1, which is not always the last: mean(-1, keepdim=True)
     -1 => 1
-2 | you took the mean along the first axis; every vector has its own: mean(-1, keepdim=True)
+3 | you took the mean along the first axis; every vector has its own: mean(-1, keepdim=True)
     -1 => 0
-2 | you subtracted the mean; here the vector keeps its direction, and is divided alone
+3 | you subtracted the mean; here the vector keeps its direction, and is divided alone
     x / => (x - x.mean(-1, keepdims=True)) /
+1 | a vector of zeros is divided by 0: put eps beside the mean square, below the root
+    + 1e-30 =>
+2 | your eps is too large, it changes the vectors: torch.finfo(x.dtype).eps is the smallest that
+  | tells
+    1e-30 => 1e-5
 """)
 
 
@@ -299,7 +311,7 @@ unit.mistakes(r"""
     * slope => * slope / len(batches.pairs)
 4 | your list has one entry: append inside the loop, for every batch
     losses) => losses[-1:])
-4 | your list ends after the first batch: `return` stands inside the loop
+4 | your list ends after the first batch: a `return` or a `break` stands inside the loop
     losses) => losses[:1])
 4 | your list lacks the first loss, that of the model before any step
     losses) => losses[1:])

@@ -110,6 +110,9 @@ unit.mistakes("""
     softmax(scores) => np.concatenate([softmax(x) for x in np.split(scores, 2, 3)], 3) / 2
 3 | your mask covers the keys of layer n only: the future leaks in through those of layer m
     [seen, seen] => [seen, np.ones((T, T))]
+2 | that is Eq 4, one map over the mean of two values; in Eq 2 the keys of layer m have scores of
+  | their own
+    => by_index.causal_attention(q, k, (v + v_m) / 2)
 2 | layer n's keys met layer m's values
     [v, v_m] => [v_m, v]
 3 | your scores are not divided by the square root of the head's width

@@ -21,6 +21,19 @@ def mapped(gate):
     return make
 
 
+def no_pair(made, a, v, qR, kR):
+    """By the definition T S C numbers are made of qR and kR, at once or one pair after the other.
+    Of NumPy and lists nothing is seen, and nothing said."""
+    pairs = a.numel() * v.shape[1]
+    of_both = sum(x.size for x in made if {"qR", "kR"} <= x.of and not x.view)
+    if 0 < of_both < pairs:
+        return (
+            "already without the pairs, which is the next exercise: build all v_ij here, since the "
+            "notebook counts what they keep"
+        )
+    return ""
+
+
 @unit.exercise(
     Part("gates that are shut", 1, mapped(0)),
     Part("gates that are open", 1, mapped(1)),
@@ -32,6 +45,7 @@ def mapped(gate):
     ],
     level="easy",
     minutes=6,
+    forbids=no_pair,
 )
 def by_pairs(a, v, qR, kR):
     """Every pair has its own value, v_ij = v_j + qR_i * kR_j (feature by feature), and query i
@@ -53,6 +67,8 @@ unit.mistakes(r"""
     qR[i] * kR[j] => qR[i] + kR[j]
 1 | you summed the modifiers of all pairs as they are; each has the weight a_ij of its value
     (v[j] + qR[i] * kR[j]) => v[j] + qR[i] * kR[j]
+1 | the modifier is a product, feature by feature; you took the dot product, one number a pair
+    qR[i] * kR[j] => qR[i] @ kR[j]
 2 | the static value is missing: v_ij = v_j + qR_i * kR_j
     v[j] + =>
 2 | the gate qR is missing: the modifier is qR_i * kR_j

@@ -71,6 +71,8 @@ unit.mistakes("""
     + S - T => + S - T + 1
 2 | the scale is an input; you took one over the root of D
     scale * => q.shape[-1] ** -0.5 *
+2 | scale is all that the scores are multiplied by; you divided by the root of D as well
+    scale * => scale * q.shape[-1] ** -0.5 *
 2 | scale belongs to the scores alone; you multiplied what is read by it as well
     gain * => gain * scale *
 2 | gain belongs to what is read; you multiplied the scores by it
@@ -122,7 +124,7 @@ def stack(*kinds):
 )
 def cached_bytes(layers, kv_width, number, id):
     """The bytes that one token leaves in the cache. layers: a list with a word for each, where its
-    values come from: "own", "V1", "E" (a table), "own+V1" or "own+E" (a sum).
+    values come from: "own", "V1", "E" (a table), "own+V1" or "own+E" (a sum, which is kept).
 
     Keys and values are kv_width numbers of `number` bytes each; an id takes `id` bytes.
     """

@@ -108,6 +108,53 @@ unit.mistakes("""
 # ---- sums ----------------------------------------------------------------------------------------
 
 
+def launch_row_sum(x, BLOCK):
+    out = empty(len(x))
+    return Launch((len(x),), (x, out, x.shape[1]), dict(BLOCK=BLOCK), (out,))
+
+
+@unit.exercise(
+    Part("a row fills its block", 2, lambda r: (r.normal(size=(3, 8)), 8)),
+    Part("idle lanes", 4, lambda r: (r.normal(size=(5, 6)), 8)),
+    arguments="x, out, C, BLOCK: tl.constexpr",
+    launch=launch_row_sum,
+    hints=[
+        "A row starts at tl.program_id(0) * C. Load with mask=lane < C and other=0.0.",
+        "tl.sum(row, 0) is one number; store it to out + tl.program_id(0).",
+    ],
+    level="easy",
+    minutes=6,
+)
+def row_sum(x, BLOCK):
+    """out[r] = the sum of row r of x (rows, C), one program a row; BLOCK lanes, at least C."""
+    R, C = x.shape
+    tile = np.full((R, BLOCK), 0.0)
+    tile[:, :C] = x
+    return tile.sum(1)
+
+
+unit.mistakes("""
+4 | your idle lanes do not hold 0, and what they hold is in the sum: other=0.0
+    0.0 => np.nan
+4 | your idle lanes loaded 1, and the sum counts them: other=0.0
+    0.0 => 1.0
+6 | you divided by C: that is the mean
+    .sum(1) => .sum(1) / C
+6 | you took the maximum; wanted the sum
+    .sum(1) => .max(1)
+6 | your programs all read the first row: a row starts at tl.program_id(0) * C
+    :C] = x => :C] = x[0]
+4 | row r starts at r * C, not at r * BLOCK
+    :C] = x => :C] = np.pad(x.ravel(), (0, BLOCK * R))[np.arange(R)[:, None] * BLOCK + np.arange(C)]
+6 | you summed the squares; wanted the numbers as they are
+    .sum(1) => .__pow__(2).sum(1)
+6 | you summed exponentials; that comes next, here the numbers as they are
+    tile.sum(1) => np.exp(x).sum(1)
+6 | row r starts at r * C, not at r
+    :C] = x => :C] = x.ravel()[np.arange(R)[:, None] + np.arange(C)]
+""")
+
+
 HILLS = np.repeat([100, -100], 4)  # exp of one is infinite in fp32, exp of the other 0
 
 
@@ -122,6 +169,7 @@ def launch_softmax(x, BLOCK):
     Part("idle lanes, large numbers", 3, lambda r: (r.normal(size=(3, 6)) * 2 - 120, 8)),
     arguments="x, out, C, BLOCK: tl.constexpr",
     launch=launch_softmax,
+    forbids=(once("x"),),
     hints=[
         "A row starts at tl.program_id(0) * C. Load with mask=lane < C and other=float('-inf').",
         "e = tl.exp(row - tl.max(row, 0)); store e / tl.sum(e, 0) under the mask.",
@@ -154,6 +202,91 @@ unit.mistakes("""
     e / e.sum(1, keepdims=True) => np.log(e / e.sum(1, keepdims=True))
 8 | divide by the SUM of the exponentials, not by their number
     e.sum(1, keepdims=True) => C
+""")
+
+
+# ---- fewer bytes, the same numbers ---------------------------------------------------------------
+
+
+def launch_add_rows(v, table, ids, gate, BLOCK):
+    T, D = v.shape
+    out = empty(T, D)
+    return Launch((T,), (v, table, ids.int(), gate, out, D), dict(BLOCK=BLOCK), (out,))
+
+
+def kept_in_registers(trace, made):
+    """Forbids a way back through the memory."""
+    if trace.of("out", "load"):
+        return "you load out again: what a program has made is still in its registers"
+    if any(
+        len(trace.of("out", "store", program)) > 1 for program in {e.program for e in trace.events}
+    ):
+        return (
+            "you store to out more than once: store when all is done, in registers it costs nothing"
+        )
+    return ""
+
+
+def rows_to_add(D):
+    def make(r):
+        v, table = normals(r, (4, D), (9, D))
+        return v, table, np.array([2, 7, 7, 5]), r.normal(size=4), 8
+
+    return make
+
+
+@unit.exercise(
+    Part("a row fills its block", 2, rows_to_add(8)),
+    Part("idle lanes", 4, rows_to_add(6)),
+    arguments="v, table, ids, gate, out, D, BLOCK: tl.constexpr",
+    launch=launch_add_rows,
+    forbids=(once("v"), once("table"), kept_in_registers),
+    hints=[
+        "t = tl.program_id(0). tl.load(ids + t) is one number, and so is tl.load(gate + t). The "
+        "row of the table starts at that id times D.",
+        "Three loads of tiles and numbers, one product, one sum, and one store: out + t * D + lane "
+        "gets own + gate * row, under the mask.",
+    ],
+    level="easy",
+    minutes=9,
+)
+def add_rows(v, table, ids, gate, BLOCK):
+    """out[t] = v[t] + gate[t] * table[ids[t]] for the position t of this program, in one go: each
+    number is loaded once, and only the result is stored.
+
+    v and out are (T, D), table is (V, D), ids and gate are (T,); BLOCK lanes, at least D.
+    """
+    rows = table[ids]
+    return v + gate[:, None] * rows
+
+
+unit.mistakes("""
+6 | the gate is missing: gate[t] multiplies the row
+    gate[:, None] * =>
+6 | v is missing: the row is added to it
+    v + =>
+6 | you took row t of the table; wanted the row of the token that stands there: load ids + t first
+    table[ids] => table[: len(v)]
+6 | every position has a gate of its own: tl.load(gate + t)
+    gate[:, None] => gate[0]
+6 | the gate stands on the table's row alone; you multiplied v, too
+    v + gate[:, None] * rows => gate[:, None] * (v + rows)
+6 | the gate stands on the table's row, not on v
+    v + gate[:, None] * rows => gate[:, None] * v + rows
+6 | row w of the table begins at w * D, not at w
+    table[ids] => table.ravel()[ids[:, None] + np.arange(v.shape[1])]
+6 | the gated row is added, not taken off
+    v + gate => v - gate
+6 | v and the row are added, not multiplied
+    v + gate => v * gate
+6 | every position has an id of its own: tl.load(ids + t)
+    table[ids] => table[ids[0]]
+6 | position t of v begins at t * D, not at t
+    => v.ravel()[np.arange(len(v))[:, None] + np.arange(v.shape[1])] + gate[:, None] * table[ids]
+6 | your programs all add to the first position: v + t * D
+    v + gate => v[0] + gate
+6 | you added the gate to the row; it multiplies it
+    gate[:, None] * rows => gate[:, None] + rows
 """)
 
 

@@ -81,6 +81,12 @@ unit.mistakes("""
      np.zeros((splits, H, D)) => np.full((splits, H, D), np.nan)
 14 | your last tile reads on into the next split's keys: the mask is key < stop, not key < S
      start + N, stop => start + N, S
+14 | every head has a query of its own, at q + h * D
+     q[h] => q[0]
+14 | every head has keys of its own: key s of head h begins at (s * H + h) * D
+     k[key, h] => k[key, 0]
+14 | every head has a table of its own: row w of head h begins at (w * H + h) * D
+     table[ids[key], h] => table[ids[key], 0]
  8 | your sums do not shrink when the maximum grows: sums * shrink
      sums * shrink => sums
  8 | your total does not shrink when the maximum grows: total * shrink

@@ -97,7 +97,11 @@ def recorded_runs():
 
 @functools.lru_cache(maxsize=1)
 def runs_when(written):
-    return [json.loads(line) for path, _ in written for line in path.read_text().splitlines()]
+    return [
+        json.loads(line)
+        for path, _ in written
+        for line in path.read_text(encoding="utf-8").splitlines()
+    ]
 
 
 def recordings():

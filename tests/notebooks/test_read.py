@@ -41,7 +41,7 @@ def test_the_notebook_leads_to_it_and_it_does_not_lead_to_itself():
 def test_every_link_and_picture_leads_to_a_file():
     links = re.findall(r"\]\((?![a-z]+:|#)([^)#]+)", re.sub(r"```.*?```", "", TEXT, flags=re.S))
     pictures = re.findall(r'<img src="([^"]*)"', TEXT)
-    assert len(links) > 10 and len(pictures) == 5
+    assert len(links) > 10 and len(pictures) == 4
     assert [link for link in links + pictures if not (read.FOLDER / link).exists()] == []
     assert {path.name for path in read.FOLDER.iterdir()} == {PAGE.name, *pictures}
 

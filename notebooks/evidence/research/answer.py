@@ -59,7 +59,9 @@ def cell_of_run(run):
 
 
 def said_by_git(*words):
-    done = subprocess.run(["git", *words], cwd=records.CHECKOUT, capture_output=True, text=True)
+    done = subprocess.run(
+        ["git", *words], cwd=records.CHECKOUT, capture_output=True, encoding="utf-8"
+    )
     return done.stdout if done.returncode == 0 else ""
 
 

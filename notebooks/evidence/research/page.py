@@ -156,7 +156,7 @@ def written():
     for name in pictures.FROM_RECORDS:
         path = pictures.FIGURES / name
         today = pictures.is_of_today(name)
-        yield path, path.read_text() if today else pictures.drawn(name).decode()
+        yield path, path.read_text(encoding="utf-8") if today else pictures.drawn(name).decode()
 
 
 def stale(write=False):

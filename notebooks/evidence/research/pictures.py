@@ -188,7 +188,7 @@ def shown(svg):
 def is_of_today(name):
     """Does the file show what is drawn now?"""
     path = FIGURES / name
-    return path.exists() and shown(path.read_text()) == shown(drawn(name).decode())
+    return path.exists() and shown(path.read_text(encoding="utf-8")) == shown(drawn(name).decode())
 
 
 def turning(svg, decimals=2):
