@@ -274,7 +274,7 @@ def with_card(page, unit):
 def write_exercises():
     """Today's minutes into every unit of which the solutions are here."""
     for unit in graded():
-        path = unit.given.with_name("exercises.py")
+        path = unit.home / "exercises.py"
         if (ROOT / "homework" / "solutions" / unit.folder).is_dir():
             source, exercises = path.read_text(encoding="utf-8"), unit.exercises
             minutes = {
@@ -292,7 +292,7 @@ def write_cards():
     instructors = ROOT / "homework" / "README.md"
     text = instructors.read_text(encoding="utf-8")
     for unit in graded():
-        path = unit.given.with_name("README.md")
+        path = unit.home / "README.md"
         page = with_card(path.read_text(encoding="utf-8"), unit)
         write_whole(path, page)
         row = re.compile(rf"^(\| `{unit.folder}` \|.*\|) \d+ \|$", re.M)

@@ -1,14 +1,16 @@
 """What does a learner see after `pytest homework/hw03_kv_cache`? A report card: part, points, why,
 next hint."""
 
+import re
 import textwrap
+import types
 from pathlib import Path
 
 import pytest
 
 import minimal  # noqa: F401 before torch: it says how long waiting threads may spin
 from homework import reports
-from homework.marking import HERE, Lost, Row, road_of
+from homework.marking import HERE, Lost, Row, find, road_of
 from minimal.data.files import write_whole
 
 CARD = pytest.StashKey[list]()
@@ -43,6 +45,34 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     config.addinivalue_line("markers", "points(n): what this part of a homework is worth")
     config.stash[CARD] = []
+
+
+def pytest_collect_file(file_path, parent):
+    """A unit's tests are made from its exercises: no file holds them."""
+    if file_path.name != "exercises.py":
+        return None
+    module = pytest.Module.from_parent(parent, path=file_path)
+    module.obj = types.ModuleType(file_path.parent.name)
+    module.obj.unit = find(file_path.parent.name)
+    module.obj.test_part = parts_of(module.obj.unit)
+    return module
+
+
+def parts_of(unit):
+    """The test function of a unit: pytest asks it once for each part of each exercise."""
+
+    @pytest.mark.parametrize("exercise, part", [param(*pair) for pair in unit.parts()])
+    def test_part(exercise, part):
+        unit.check(exercise, part)
+
+    return test_part
+
+
+def param(exercise, part):
+    """A part as pytest lists it: named after its exercise, worth its points."""
+    name = re.sub(r"\W+", "_", part.name.lower()).strip("_")
+    mark = pytest.mark.points(part.points)
+    return pytest.param(exercise.name, part.name, id=f"{exercise.name}_{name}", marks=mark)
 
 
 def pytest_collection_modifyitems(config, items):

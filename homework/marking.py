@@ -429,22 +429,14 @@ class Unit:
         self.exercises, self.rows, self.names, self.problems = {}, [], {}, {}
 
     @property
-    def given(self):
-        """The stub as the course has it, in its folder."""
-        return HERE / self.folder / self.file
-
-    @property
-    def copy(self):
-        """Where a learner writes: git ignores it, and `make work` puts the stub there."""
-        return HERE.parent / "work" / self.folder / self.file
+    def home(self):
+        """The unit's folder: its statement, and its exercises."""
+        return HERE / self.folder
 
     @property
     def path(self):
-        """The learner's file: her copy, unless nothing is written there and something where the
-        stub was."""
-        here = [path for path in (self.copy, self.given) if os.path.lexists(path)]
-        written = [path for path in here if not self.is_untouched(path)]
-        return next(iter([*written, *here]), self.copy)
+        """The learner's file: git ignores it, and `make work` puts the stub there."""
+        return HERE.parent / "work" / self.folder / self.file
 
     @property
     def shown(self):
@@ -455,10 +447,10 @@ class Unit:
         """Are these bytes the file as the learner got it?"""
         return content == self.stub().encode()
 
-    def is_untouched(self, path):
-        """Does the stub lie there as the learner got it? What is no file is something else."""
+    def is_untouched(self):
+        """Is the learner's file the stub? What is no file is something else."""
         try:
-            return path.is_file() and self.is_stub(path.read_bytes())
+            return self.path.is_file() and self.is_stub(self.path.read_bytes())
         except OSError:
             return False
 
@@ -537,12 +529,11 @@ class Unit:
         its row behind."""
         exercise = self.exercises[exercise]
         part = next(p for p in exercise.parts if p.name == part)
-        path = self.path
-        if not path.exists():
-            again = f"`make reset HW={self.short}` writes it anew"
-            raise Lost(f"{self.shown} is not there; {again}")
         import torch  # noqa: F401  its slow first import is not the learner's
 
+        path = self.path
+        if not path.exists():
+            raise Lost(f"{self.shown} is not there: `make work` puts the stub there")
         with alarm(SECONDS) as rung:
             try:
                 self.names, self.problems = learners(path, path.stat().st_mtime_ns)

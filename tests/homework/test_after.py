@@ -74,7 +74,7 @@ def test_a_name_that_is_not_there_would_be_noticed():
 def test_the_questions_of_the_statements_are_answered():
     """As many answers in a unit as its page has boxes that ask."""
     for unit in UNITS:
-        asked = (unit.given.parent / "README.md").read_text(encoding="utf-8").count("**Question.**")
+        asked = (unit.home / "README.md").read_text(encoding="utf-8").count("**Question.**")
         texts = [exercise.after for exercise in unit.exercises.values()]
         answered = sum(len(re.findall(r"README's question", text)) for text in texts)
         assert answered >= asked, (unit.short, asked, answered)
@@ -169,7 +169,8 @@ def course(tmp_path_factory):
 
 
 def card(course, text, *arguments):
-    (course / "homework" / UNIT.folder / UNIT.file).write_text(text, encoding="utf-8")
+    (course / "work" / UNIT.folder).mkdir(parents=True, exist_ok=True)
+    (course / "work" / UNIT.folder / UNIT.file).write_text(text, encoding="utf-8")
     quick = ["-p", "no:cacheprovider", "-p", "no:anyio"]  # a plugin that takes a third of a card
     words = ["-m", "pytest", f"homework/{UNIT.folder}", *quick, *arguments]
     return warm.run(words, cwd=course).stdout
@@ -249,7 +250,7 @@ def test_a_notebook_exercise_that_has_one_says_it_once_it_is_right(capsys, monke
 def test_the_minutes_of_the_instructors_page_are_the_exercises():
     page = (HOMEWORK / "README.md").read_text(encoding="utf-8")
     said = dict(re.findall(r"\| `(hw\d\d_\w+)` \|.*\| (\d+) \|", page))
-    texts = {unit: unit.given.with_name("README.md").read_text(encoding="utf-8") for unit in UNITS}
+    texts = {unit: (unit.home / "README.md").read_text(encoding="utf-8") for unit in UNITS}
     wanted = {unit.folder: str(clock.unit_minutes(unit, texts[unit])) for unit in UNITS}
     assert said == wanted
     for unit, text in texts.items():
