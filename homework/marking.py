@@ -94,14 +94,6 @@ class Wrong:
         return hash(self.name)
 
 
-@dataclass(frozen=True)
-class For:
-    """A hint that helps with one part alone."""
-
-    part: str
-    hint: str
-
-
 def normals(r, *shapes):
     """Standard normal arrays of these shapes, drawn in this order."""
     return tuple(r.normal(size=shape) for shape in shapes)
@@ -120,11 +112,10 @@ class Exercise:
     bodies = ()  # the texts that its mistakes edit: the oracle's, and those of helpers
     kernel = None  # which result a Triton kernel must have stored, where Triton is installed
 
-    def __init__(self, oracle, parts, hints, level, minutes, after="", forbids=None):
+    def __init__(self, oracle, parts, level, minutes, forbids=None):
         self.oracle, self.level, self.minutes = oracle, level, minutes
         self.forbids = forbids  # (what the function made, *inputs) -> '' or what its stub forbids
-        self.after = after  # why it is so: for whoever has earned every part, on the public card
-        self.all_hints = tuple(hints)
+        self.all_hints, self.after = (), ""
         self.name, self.doc = oracle.__name__, inspect.getdoc(oracle)
         self.parts, self.wrongs = list(parts), []
         self.points = sum(part.points for part in self.parts)
@@ -145,11 +136,7 @@ class Exercise:
 
     def hints_for(self, part=None):
         """The hints for whoever lost this part (by name); without one, all of them."""
-        return tuple(
-            hint.hint if isinstance(hint, For) else hint
-            for hint in self.all_hints
-            if part is None or not isinstance(hint, For) or hint.part == part
-        )
+        return tuple(hint for of, hint in self.all_hints if part is None or of in (None, part))
 
     @property
     def hints(self):
@@ -458,25 +445,28 @@ class Unit:
     def points(self):
         return sum(exercise.points for exercise in self.exercises.values())
 
-    def exercise(
-        self, *parts, hints, level, minutes, kernel=None, after="", forbids=None, single=False
-    ):
+    def exercise(self, *parts, level, minutes, kernel=None, forbids=None, single=False):
         def keep(oracle):
-            made = Exercise(oracle, parts, hints, level, minutes, after, forbids)
+            made = Exercise(oracle, parts, level, minutes, forbids)
             self.exercises[oracle.__name__], made.kernel, made.single = made, kernel, single
             return oracle
 
         return keep
 
     def mistakes(self, table):
-        """The named mistakes of the exercise above: edits of its oracle, as homework/edits.py has
-        them."""
+        """The named mistakes of the exercise above, edits of its oracle, and what else is said of
+        it, as homework/edits.py has them."""
         exercise, called = next(reversed(self.exercises.values())), sys._getframe(1)
         try:
-            ways = list(edits.ways_of(exercise.oracle, table, called.f_lineno))
+            told = edits.read(table, called.f_lineno)
+            ways = list(edits.ways_of(exercise.oracle, told))
+            parts = {None, *(part.name for part in exercise.parts)}
+            if lost := [part for part, _ in told.hints if part not in parts]:
+                raise edits.Misprint(f"a hint for {lost[0]!r}, which is no part")
         except edits.Misprint as why:
             where = Path(called.f_code.co_filename).name
             raise edits.Misprint(f"{where}, {exercise.name}: {why}") from None
+        exercise.all_hints, exercise.after = told.hints, told.after
         exercise.bodies = ways[0][2].bodies if ways else ()
         exercise.name_mistakes(
             Wrong(name, mistake.loses, mistake.says, made, mistake.hint)

@@ -36,18 +36,6 @@ def late(r):
 @unit.exercise(
     Part("as many queries as keys", 4, square),
     Part("fewer queries than keys", 4, late),
-    hints=[
-        "Draw the square for T = S = 4 and a prefix of 3. Which keys does position 0 see? And "
-        "position 3?",
-        "Two masks, joined by |: the causal one, and one of the keys alone. The causal one "
-        "compares torch.arange(S) with torch.arange(T)[:, None] + (S - T).",
-    ],
-    after="A key is visible if it is not later than the query, or if it lies in the prefix; and "
-    "since the T queries are the newest of S positions, query t stands at S - T + t. "
-    "README's question: nothing of a prefix is predicted, so what it sees cannot give an "
-    "answer away; with a loss on its tokens it would. minimal/kernels/reference.py: visible "
-    "has the causal condition, with windows and padding added. One of the three solutions "
-    "cuts the last T rows out of a square mask.",
     level="medium",
     minutes=9,
 )
@@ -65,6 +53,16 @@ def prefix_mask(T, S, prefix):
 
 
 unit.mistakes("""
+hint: Draw the square for T = S = 4 and a prefix of 3. Which keys does position 0 see? And position
+    | 3?
+hint: Two masks, joined by |: the causal one, and one of the keys alone. The causal one compares
+    | torch.arange(S) with torch.arange(T)[:, None] + (S - T).
+after: A key is visible if it is not later than the query, or if it lies in the prefix; and since
+    | the T queries are the newest of S positions, query t stands at S - T + t. README's question:
+    | nothing of a prefix is predicted, so what it sees cannot give an answer away; with a loss on
+    | its tokens it would. minimal/kernels/reference.py: visible has the causal condition, with
+    | windows and padding added. One of the three solutions cuts the last T rows out of a square
+    | mask.
 8 | your positions do not see themselves: the own key is at or before the query
     hint: for T = S = 1 the answer is [[True]]. Which comparison gives that, < or <=?
     s <= at => s < at
@@ -114,21 +112,6 @@ def rows_of_documents(several):
 @unit.exercise(
     Part("one document", 6, rows_of_documents(False)),
     Part("several documents in a row", 8, rows_of_documents(True)),
-    hints=[
-        "Move the heads next to the batch, (B,H,T,D), and everything is matrix products: q @ "
-        "k.mT, softmax over the last dimension.",
-        "The mask is now (B,T,S): causal, and documents[:, S - T:, None] == documents[:, None]. "
-        "Give it a place for the heads.",
-        "masked_fill(~mask, float('-inf')) before the softmax; no row of it is empty, since a "
-        "query sees itself.",
-    ],
-    after="Dividing by the root of D keeps the softmax soft at any width, since a score is a sum "
-    "of D products. Texts that share a row must not hear each other, so the mask differs "
-    "from text to text; minimal/kernels/reference.py: by_definition takes such a mask, and "
-    "every kernel must equal it. README's question: weights that are hidden after the "
-    "softmax no longer sum to one, and the sum that they were divided by still holds the "
-    "future. Nothing fails, so only a test notices: with all values equal to one, every "
-    "output must be one.",
     level="medium",
     minutes=14,
 )
@@ -149,6 +132,18 @@ def attention(q, k, v, documents):
 
 
 unit.mistakes("""
+hint: Move the heads next to the batch, (B,H,T,D), and everything is matrix products: q @ k.mT,
+    | softmax over the last dimension.
+hint: The mask is now (B,T,S): causal, and documents[:, S - T:, None] == documents[:, None]. Give it
+    | a place for the heads.
+hint: masked_fill(~mask, float('-inf')) before the softmax; no row of it is empty, since a query
+    | sees itself.
+after: Dividing by the root of D keeps the softmax soft at any width, since a score is a sum of D
+    | products. Texts that share a row must not hear each other, so the mask differs from text to
+    | text; minimal/kernels/reference.py: by_definition takes such a mask, and every kernel must
+    | equal it. README's question: weights that are hidden after the softmax no longer sum to one,
+    | and the sum that they were divided by still holds the future. Nothing fails, so only a test
+    | notices: with all values equal to one, every output must be one.
 14 | your output equals attention without the 1/sqrt(D) scale: see notebook 01, 'why the root'
      / np.sqrt(D) =>
 14 | you divided by D, not by its root: a sum of D products grows like the root; see notebook 01,
@@ -195,18 +190,6 @@ def in_order(r):
 @unit.exercise(
     Part("positions 0, 1, 2, …", 6, in_order),
     Part("any positions", 6, [far(10000.0), far(100.0), scattered]),
-    hints=[
-        "Cut x in three along the last dimension: two halves of what turns, and the rest. Each "
-        "pair turns by its own angle; the rest is put back behind them.",
-        "The angle is (B,T,turned/2), positions times base ** (-2 * i / turned); give it a heads "
-        "dimension before you multiply.",
-    ],
-    after="A turn keeps the length of a pair, and in the product of a query and a key only the "
-    "difference of their two angles is left: a score knows t - s and nothing else of the "
-    "positions. minimal/model/layers.py: rotate has the same pairs and the same sign, for a "
-    "head that turns whole; GPT-NeoX turns a quarter of it, and the rest can match content "
-    "at any distance. The solution with complex numbers is the shortest proof: a pair is one "
-    "number, and to turn it is to multiply by exp(-i angle).",
     level="medium",
     minutes=14,
 )
@@ -228,6 +211,16 @@ def rope(x, positions, base, turned):
 
 
 unit.mistakes(r"""
+hint: Cut x in three along the last dimension: two halves of what turns, and the rest. Each pair
+    | turns by its own angle; the rest is put back behind them.
+hint: The angle is (B,T,turned/2), positions times base ** (-2 * i / turned); give it a heads
+    | dimension before you multiply.
+after: A turn keeps the length of a pair, and in the product of a query and a key only the
+    | difference of their two angles is left: a score knows t - s and nothing else of the positions.
+    | minimal/model/layers.py: rotate has the same pairs and the same sign, for a head that turns
+    | whole; GPT-NeoX turns a quarter of it, and the rest can match content at any distance. The
+    | solution with complex numbers is the shortest proof: a pair is one number, and to turn it is
+    | to multiply by exp(-i angle).
 12 | you turned by the opposite angle: y1 = x1 cos + x2 sin, y2 = -x1 sin + x2 cos
      angle = => angle = -
 12 | you paired neighbours (0 with 1, 2 with 3); here entry i goes with entry i + turned/2
@@ -287,21 +280,6 @@ def tiles(size, ragged):
 @unit.exercise(
     Part("ordinary scores, from left to right", 6, tiles(2, False)),
     Part("scores in the hundreds, hidden keys, any order", 8, tiles(100, True)),
-    hints=[
-        "Keep three things: m (T,) the maximum so far, total (T,) the sum of exp(score - m), o "
-        "(T,E) the same sum weighted with values.",
-        "A new tile: new = max(m, tile.max(-1)); shrink = exp(m - new); total = total * shrink + "
-        "…; o = o * shrink[:, None] + …; m = new.",
-        "-inf minus -inf is NaN. Where nothing has been seen yet, subtract 0 instead: exp(-inf) is "
-        "0, and 0 is what belongs there.",
-    ],
-    after="Whatever was summed is relative to the largest score so far; when a larger one "
-    "comes, the factor exp(old - new) moves it there, and exp never gets a number above "
-    "0. A sum does not care for order, so tiles may come as they like; a row that has seen nothing "
-    "yet needs one guard, which is where many kernels have had their NaN. "
-    "minimal/kernels/forward.py: absorb is this loop as a Triton kernel, in base 2. "
-    "One solution takes an ordinary sum over each prefix instead: the same numbers, but "
-    "it reads a score again for every later tile.",
     level="hard",
     minutes=26,
 )
@@ -333,6 +311,18 @@ def online_softmax(scores, values, tiles):
 
 
 unit.mistakes(r"""
+hint: Keep three things: m (T,) the maximum so far, total (T,) the sum of exp(score - m), o (T,E)
+    | the same sum weighted with values.
+hint: A new tile: new = max(m, tile.max(-1)); shrink = exp(m - new); total = total * shrink + …; o =
+    | o * shrink[:, None] + …; m = new.
+hint: -inf minus -inf is NaN. Where nothing has been seen yet, subtract 0 instead: exp(-inf) is 0,
+    | and 0 is what belongs there.
+after: Whatever was summed is relative to the largest score so far; when a larger one comes, the
+    | factor exp(old - new) moves it there, and exp never gets a number above 0. A sum does not care
+    | for order, so tiles may come as they like; a row that has seen nothing yet needs one guard,
+    | which is where many kernels have had their NaN. minimal/kernels/forward.py: absorb is this
+    | loop as a Triton kernel, in base 2. One solution takes an ordinary sum over each prefix
+    | instead: the same numbers, but it reads a score again for every later tile.
 14 | when the maximum grows, what was summed under the old maximum must shrink by exp(old - new):
    | your running sum did not
      hint: before you add to it: total = total * exp(m - new)
@@ -381,17 +371,6 @@ def halves(size):
 @unit.exercise(
     Part("small sums", 4, halves(0)),
     Part("sums too large for exp", 4, halves(500)),
-    hints=[
-        "The share of half a is exp(lse_a) / (exp(lse_a) + exp(lse_b)): a sigmoid of the "
-        "difference.",
-        "torch.logaddexp for the new lse, and share_a = exp(lse_a - lse): nothing overflows. Mind "
-        "the last dimension of out.",
-    ],
-    after="Besides its output each half must report one number, its lse. The share of a half "
-    "is exp(its lse - the joint lse): only differences meet exp, so nothing overflows. "
-    "The three solutions write the same share with logaddexp, as a softmax over the "
-    "halves, and as a sigmoid of the difference; minimal/kernels/decode.py: combine "
-    "does it for any number of splits.",
     level="medium",
     minutes=9,
 )
@@ -409,6 +388,13 @@ def merge(out_a, lse_a, out_b, lse_b):
 
 
 unit.mistakes("""
+hint: The share of half a is exp(lse_a) / (exp(lse_a) + exp(lse_b)): a sigmoid of the difference.
+hint: torch.logaddexp for the new lse, and share_a = exp(lse_a - lse): nothing overflows. Mind the
+    | last dimension of out.
+after: Besides its output each half must report one number, its lse. The share of a half is exp(its
+    | lse - the joint lse): only differences meet exp, so nothing overflows. The three solutions
+    | write the same share with logaddexp, as a softmax over the halves, and as a sigmoid of the
+    | difference; minimal/kernels/decode.py: combine does it for any number of splits.
 8 | you averaged the halves; each counts by its share of the total weight, exp(lse) of its own half
     (a / (a + b))[..., None] => 0.5
 8 | you gave each half the other's share
@@ -442,18 +428,6 @@ def step(filled):
 @unit.exercise(
     Part("the first token of every text", 4, step(False)),
     Part("texts of several lengths", 6, step(True)),
-    hints=[
-        "Copy both caches. Text b's new row goes to place lengths[b]: an index for the text beside "
-        "one for the row.",
-        "A mask is needed again: torch.arange(S) <= lengths[:, None], (B,S), with places for heads "
-        "and query.",
-    ],
-    after="For one text everything in its cache lies before the new token, so no mask is needed; "
-    "the token sees itself because it is written before it attends. Texts of several "
-    "lengths share one block of memory, and there a mask comes back, not to hide the future "
-    "but to hide what is not there. README's question: its length is all that must be kept "
-    "for a text, and the mask is made from it. minimal/kernels/reference.py: visible takes "
-    "such lengths; minimal/model/cache.py: Cache.append serves texts of one length.",
     level="medium",
     minutes=15,
 )
@@ -477,6 +451,16 @@ def decode_step(q, k, v, k_cache, v_cache, lengths):
 
 
 unit.mistakes("""
+hint: Copy both caches. Text b's new row goes to place lengths[b]: an index for the text beside one
+    | for the row.
+hint: A mask is needed again: torch.arange(S) <= lengths[:, None], (B,S), with places for heads and
+    | query.
+after: For one text everything in its cache lies before the new token, so no mask is needed; the
+    | token sees itself because it is written before it attends. Texts of several lengths share one
+    | block of memory, and there a mask comes back, not to hide the future but to hide what is not
+    | there. README's question: its length is all that must be kept for a text, and the mask is made
+    | from it. minimal/kernels/reference.py: visible takes such lengths; minimal/model/cache.py:
+    | Cache.append serves texts of one length.
 10 | the new token must see itself: write its key and value first, then attend
      <= n => < n
      and: weights @ => np.nan_to_num(weights) @
@@ -525,19 +509,6 @@ def sizes(context):
 @unit.exercise(
     Part("the matrices (context 0)", 4, sizes(0)),
     Part("with attention", 4, sizes(1)),
-    hints=[
-        "Matrices of a layer: W_Q and W_O are C × C; W_K and W_V make `groups` heads of D = C / "
-        "heads; the MLP has three of C × hidden. And one output head, C × V.",
-        "Every weight of a matrix costs 2 FLOPs forward (multiply, add) and 4 backward.",
-        "QKᵀ and AV: each 2 · D · context forward for a token and a QUERY head, in every layer, "
-        "and twice that backward.",
-    ],
-    after="A weight costs a multiplication and an addition forward, and the same twice backward, "
-    "for the gradient of its input and for its own: 6 in all; a look-up multiplies nothing, "
-    "so the embedding is free and the head costs C times V. Grouping makes W_K, W_V and the "
-    "cache smaller, and saves nothing in the products, because every query head still meets "
-    "every key. minimal/model/count.py: count does this for every plan of the course, and "
-    "takes the whole context as well, so that its numbers compare with published ones.",
     level="medium",
     minutes=10,
 )
@@ -559,6 +530,17 @@ def flops_per_token(layers, width, heads, groups, hidden, vocabulary, context):
 
 
 unit.mistakes("""
+hint: Matrices of a layer: W_Q and W_O are C × C; W_K and W_V make `groups` heads of D = C / heads;
+    | the MLP has three of C × hidden. And one output head, C × V.
+hint: Every weight of a matrix costs 2 FLOPs forward (multiply, add) and 4 backward.
+hint: QKᵀ and AV: each 2 · D · context forward for a token and a QUERY head, in every layer, and
+    | twice that backward.
+after: A weight costs a multiplication and an addition forward, and the same twice backward, for the
+    | gradient of its input and for its own: 6 in all; a look-up multiplies nothing, so the
+    | embedding is free and the head costs C times V. Grouping makes W_K, W_V and the cache smaller,
+    | and saves nothing in the products, because every query head still meets every key.
+    | minimal/model/count.py: count does this for every plan of the course, and takes the whole
+    | context as well, so that its numbers compare with published ones.
 8 | you counted the embedding table: looking a row up is no multiplication
     6 * width * vocabulary => 6 * width * vocabulary * 2
 8 | the output head is a matrix too: C × V
@@ -641,19 +623,6 @@ def near(which, scale, why):
             "take, if scores have a standard deviation of 8?",
         ),
     ),
-    hints=[
-        "The values are independent, so the squares add up: the mean square of the output is the "
-        "sum of the squared weights. For even weights that is one line.",
-        "With the root a weight is exp(z) over a sum of 1,024 of them, z standard normal: the mean "
-        "of exp(z) is exp(1/2), that of its square exp(2). And without the root, nearly all of the "
-        "weight lies on one or two keys.",
-    ],
-    after="The squares of independent values add up, so the output's size is the root of the sum "
-    "of the squared weights. Even weights give 1/32 = 0.031; with the root it is 0.051, "
-    "more by the root of e; without it 0.76, nearly one value alone. So at the start a "
-    "layer hands on a few per cent of the size of its values, and less in a longer text, "
-    "until it has learned to point. The scale of every style is minimal/model/config.py: "
-    "Style.attention_scale.",
     level="medium",
     minutes=8,
 )
@@ -667,6 +636,16 @@ def predict_output_size():
 
 
 unit.mistakes("""
+hint: The values are independent, so the squares add up: the mean square of the output is the sum of
+    | the squared weights. For even weights that is one line.
+hint: With the root a weight is exp(z) over a sum of 1,024 of them, z standard normal: the mean of
+    | exp(z) is exp(1/2), that of its square exp(2). And without the root, nearly all of the weight
+    | lies on one or two keys.
+after: The squares of independent values add up, so the output's size is the root of the sum of the
+    | squared weights. Even weights give 1/32 = 0.031; with the root it is 0.051, more by the root
+    | of e; without it 0.76, nearly one value alone. So at the start a layer hands on a few per cent
+    | of the size of its values, and less in a longer text, until it has learned to point. The scale
+    | of every style is minimal/model/config.py: Style.attention_scale.
 6 | not within
     => (1.0, 1.0, 1.0)
 4 | not within
@@ -721,19 +700,6 @@ def same(last):
 
 @unit.exercise(
     Part("an earlier token moves", 8, None, leaks),
-    hints=[
-        "In every way the hidden values are multiplied by 0. Through what else can a later row be "
-        "heard? Look at what each row is divided by.",
-        "Softmax first and the mask after it: the hidden keys are in the denominator. A larger "
-        "last key makes every earlier output smaller.",
-    ],
-    after="In way 3 the hidden weights become 0, but the softmax has divided by a sum that holds "
-    "the hidden keys: the future leaks through the keys, not the values, and a model can "
-    "read from the size of its outputs what comes next. Way 4 divides again, and the wrong "
-    "sum cancels. In ways 2 and 5 one number is subtracted from a whole row, which a "
-    "softmax does not notice, wherever that number comes from. "
-    "minimal/kernels/reference.py: visible makes the mask, and it meets the scores before "
-    "the softmax.",
     level="medium",
     minutes=11,
 )
@@ -755,6 +721,16 @@ def mask_counter_example():
 
 
 unit.mistakes("""
+hint: In every way the hidden values are multiplied by 0. Through what else can a later row be
+    | heard? Look at what each row is divided by.
+hint: Softmax first and the mask after it: the hidden keys are in the denominator. A larger last key
+    | makes every earlier output smaller.
+after: In way 3 the hidden weights become 0, but the softmax has divided by a sum that holds the
+    | hidden keys: the future leaks through the keys, not the values, and a model can read from the
+    | size of its outputs what comes next. Way 4 divides again, and the wrong sum cancels. In ways 2
+    | and 5 one number is subtracted from a whole row, which a softmax does not notice, wherever
+    | that number comes from. minimal/kernels/reference.py: visible makes the mask, and it meets the
+    | scores before the softmax.
 8 | in the way that you name no earlier row moves
     => (3, np.eye(3), np.eye(3), np.eye(3), np.eye(3), *same(2))
     => (2, np.eye(3), same(2)[0], np.eye(3), np.eye(3), same(2)[1], np.eye(3))
@@ -780,18 +756,6 @@ def tile(T, start, S):
 @unit.exercise(
     Part("a tile that is the whole sequence", 4, tile(4, 0, 4)),
     Part("a tile of a longer sequence", 8, tile(9, 3, 3)),
-    hints=[
-        "P = exp(q kᵀ / sqrt(D) - lse), 0 where start + s > t. dv = Pᵀ dout. dP = dout vᵀ.",
-        "The row term of dS is a sum over all keys; out has them all. Why is that enough, when "
-        "this tile never saw the others?",
-        "The root divided the scores, so it divides the gradients of q and k, too.",
-    ],
-    after="The row sum of P dP runs over all keys, but the output is already the sum of P V "
-    "over all keys, so the row sum is dO times O and one tile is enough. "
-    "minimal/kernels/backward.py: backward_queries computes it once a row and calls it "
-    "delta. In the solution that uses automatic differentiation the weights are held "
-    "fixed and only the scores are differentiated: a softmax over the tile would know "
-    "nothing of the other keys.",
     level="stretch",
     minutes=22,
 )
@@ -818,6 +782,15 @@ def tile_backward(q, k, v, out, lse, dout, start):
 
 
 unit.mistakes("""
+hint: P = exp(q kᵀ / sqrt(D) - lse), 0 where start + s > t. dv = Pᵀ dout. dP = dout vᵀ.
+hint: The row term of dS is a sum over all keys; out has them all. Why is that enough, when this
+    | tile never saw the others?
+hint: The root divided the scores, so it divides the gradients of q and k, too.
+after: The row sum of P dP runs over all keys, but the output is already the sum of P V over all
+    | keys, so the row sum is dO times O and one tile is enough. minimal/kernels/backward.py:
+    | backward_queries computes it once a row and calls it delta. In the solution that uses
+    | automatic differentiation the weights are held fixed and only the scores are differentiated: a
+    | softmax over the tile would know nothing of the other keys.
  8 | you took the softmax over this tile; the weights are exp(score - lse), with the lse of the
    | whole sequence
      lse[t] => np.log(np.exp(q[t] @ k[: t - start + 1].T / np.sqrt(D)).sum())

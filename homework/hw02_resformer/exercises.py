@@ -70,19 +70,6 @@ def padded(r):
 @unit.exercise(
     Part("texts of one length", 4, [whole(None), whole(lambda T: np.eye(T)[[0] * T]), whole(even)]),
     Part("texts of several lengths", 6, padded),
-    hints=[
-        "For one text: A[b, :, :n, :n] -> mean over heads -> sum over queries -> divide by the "
-        "total -> -sum p log p. A loop over the texts is right.",
-        "The even map of length n has the rows 1, 1/2 1/2, 1/3 1/3 1/3, …; measure it with the "
-        "same function.",
-        "torch.xlogy(p, p) is 0 where p is 0.",
-    ],
-    after="Every row of weights sums to 1, so the sum over keys is the same for every token, and "
-    "Eq 11 as printed gives log T for any model at any layer; the sum over queries is what "
-    "a token receives. Causality alone concentrates, and more so in short texts, so an "
-    "entropy says something only beside that of the even map of the same length, which is "
-    "minimal/analysis.py: uniform_causal_entropy. Padding would look like tokens that "
-    "nobody looks at.",
     level="medium",
     minutes=17,
 )
@@ -103,6 +90,16 @@ def concentration(A, lengths):
 
 
 unit.mistakes("""
+hint: For one text: A[b, :, :n, :n] -> mean over heads -> sum over queries -> divide by the total ->
+    | -sum p log p. A loop over the texts is right.
+hint: The even map of length n has the rows 1, 1/2 1/2, 1/3 1/3 1/3, …; measure it with the same
+    | function.
+hint: torch.xlogy(p, p) is 0 where p is 0.
+after: Every row of weights sums to 1, so the sum over keys is the same for every token, and Eq 11
+    | as printed gives log T for any model at any layer; the sum over queries is what a token
+    | receives. Causality alone concentrates, and more so in short texts, so an entropy says
+    | something only beside that of the even map of the same length, which is minimal/analysis.py:
+    | uniform_causal_entropy. Padding would look like tokens that nobody looks at.
 in: importance, entropy_of, even
 10 | you summed over the keys, as Eq 11 prints it: every row of weights sums to 1, so that is log T
    | for any attention at all; importance is what a token RECEIVES, the sum over queries
@@ -158,17 +155,6 @@ def texts_around(common, own):
 @unit.exercise(
     Part("noise", 4, texts_around(0, 0)),
     Part("noise around common directions", 4, texts_around(1, 1)),
-    hints=[
-        "Bring every token to length 1; then all cosines are one matrix product of (B T, C), and "
-        "which pairs count is a mask.",
-        "Without pairs: with u_b the sum of text b's unit vectors, |u_b|² - T is what its own "
-        "pairs give; |sum_b u_b|² less all |u_b|² is what the pairs across give.",
-    ],
-    after="A token's cosine with itself is 1, so with the diagonal even unrelated tokens look "
-    "alike, most of all in short texts. Where the second number is nearly as large as the "
-    "first, tokens are alike because of a vector that all texts share, and no text has made "
-    "its own tokens alike. Both come from sums of unit vectors, so minimal/analysis.py: "
-    "similarity needs no matrix of pairs.",
     level="medium",
     minutes=11,
 )
@@ -188,6 +174,15 @@ def token_similarity(h):
 
 
 unit.mistakes("""
+hint: Bring every token to length 1; then all cosines are one matrix product of (B T, C), and which
+    | pairs count is a mask.
+hint: Without pairs: with u_b the sum of text b's unit vectors, |u_b|² - T is what its own pairs
+    | give; |sum_b u_b|² less all |u_b|² is what the pairs across give.
+after: A token's cosine with itself is 1, so with the diagonal even unrelated tokens look alike,
+    | most of all in short texts. Where the second number is nearly as large as the first, tokens
+    | are alike because of a vector that all texts share, and no text has made its own tokens alike.
+    | Both come from sums of unit vectors, so minimal/analysis.py: similarity needs no matrix of
+    | pairs.
 8 | you counted each token's similarity with itself; leave the diagonal out
     if b == c and t != s => if b == c
 8 | those are dot products; divide by both lengths to get cosines
@@ -236,17 +231,6 @@ def decaying(T, D):
 @unit.exercise(
     Part("many tokens", 4, decaying(12, 8)),
     Part("fewer tokens than dimensions", 4, decaying(7, 9)),
-    hints=[
-        "For each text one (D,D) matrix, v.mT @ v / T; torch.linalg.eigvalsh gives its "
-        "eigenvalues, the smallest first.",
-        "Running shares: the cumulative sum, largest first, over the whole sum. How many of them "
-        "lie below `share`? And one more.",
-    ],
-    after="The singular values of v, squared and divided by T, are the eigenvalues of the second "
-    "moment: one solution takes them and never forms the matrix, another adds up outer "
-    "products. A vector that all tokens share is one direction with a large share, so "
-    "without it more directions are needed for the same share of what is left. "
-    "minimal/analysis.py: spectrum gives the eigenvalues, not centred, as Eq 12 prints it.",
     level="medium",
     minutes=12,
 )
@@ -265,6 +249,15 @@ def directions(v, share):
 
 
 unit.mistakes("""
+hint: For each text one (D,D) matrix, v.mT @ v / T; torch.linalg.eigvalsh gives its eigenvalues, the
+    | smallest first.
+hint: Running shares: the cumulative sum, largest first, over the whole sum. How many of them lie
+    | below `share`? And one more.
+after: The singular values of v, squared and divided by T, are the eigenvalues of the second moment:
+    | one solution takes them and never forms the matrix, another adds up outer products. A vector
+    | that all tokens share is one direction with a large share, so without it more directions are
+    | needed for the same share of what is left. minimal/analysis.py: spectrum gives the
+    | eigenvalues, not centred, as Eq 12 prints it.
 8 | your second number is the first again; there the text's mean value is taken off first
     - centred * v[b].mean(0) =>
 8 | you took the mean off in both numbers; Eq 12 does not centre, so the first one does not
@@ -316,19 +309,6 @@ def maps(q, k):
 @unit.exercise(
     Part("all layers have the same keys (Eq 3)", 4, many_layers(6, 6, True)),
     Part("four layers, behind a cache (Eq 2)", 8, many_layers(3, 7, False)),
-    hints=[
-        "The scores are (M,B,T,S), and the causal mask (T,S) is the same for every layer. Over "
-        "which two of these dimensions does the softmax run?",
-        "Bring M next to S and flatten the two: (B,T,M S), softmax, and unflatten again. The sum "
-        "over S is what a layer won; the sum over M and S with the values is what is read.",
-        "With the same keys in all layers each share must be 1/M, and the output that of one map "
-        "on the mean of the values: that is Eq 4.",
-    ],
-    after="One softmax over all layers' keys lets a layer win more than its even share, or less, "
-    "token by token, at M times the cost of attention; that is what the second result measures. "
-    "With equal keys every weight appears M times at an M-th of its size, and the result is one "
-    "map on the mean of the values: with two layers this is how ResFormer avoids the cost. In the "
-    "package: minimal/model/attention.py: Across.",
     level="medium",
     minutes=14,
 )
@@ -353,6 +333,17 @@ def cross_layer(q, k, v):
 
 
 unit.mistakes(r"""
+hint: The scores are (M,B,T,S), and the causal mask (T,S) is the same for every layer. Over which
+    | two of these dimensions does the softmax run?
+hint: Bring M next to S and flatten the two: (B,T,M S), softmax, and unflatten again. The sum over S
+    | is what a layer won; the sum over M and S with the values is what is read.
+hint: With the same keys in all layers each share must be 1/M, and the output that of one map on the
+    | mean of the values: that is Eq 4.
+after: One softmax over all layers' keys lets a layer win more than its even share, or less, token
+    | by token, at M times the cost of attention; that is what the second result measures. With
+    | equal keys every weight appears M times at an M-th of its size, and the result is one map on
+    | the mean of the values: with two layers this is how ResFormer avoids the cost. In the package:
+    | minimal/model/attention.py: Across.
 12 | that is notebook 04's attention to two layers, this one and the first; here one softmax runs
    | over the keys of all M layers
      a = softmax => scores[1:-1] = -np.inf\n    a = softmax
@@ -404,20 +395,6 @@ def dense_shares(r, L):
 @unit.exercise(
     Part("the mean in some layers", 4, stack(in_some)),
     Part("every layer mixes all before it", 8, stack(dense_shares)),
-    hints=[
-        "Keep a list of the layers' own projections, V_1 to V_n, each appended before it is mixed.",
-        "In layer n: v is the sum of lam[n, m] times entry m of the list, over all that is in it. "
-        "What is above lam's diagonal does not exist yet.",
-        "With ones on the diagonal you have a standard stack, with ones in the first column "
-        "SVFormer.",
-    ],
-    after="One matrix of shares holds the whole family: the diagonal alone is a standard "
-    "transformer, the first column SVFormer, a half of each from the second row on ResFormer, and "
-    "the paper's sparse and dense forms lie between. What is carried are the own projections, each "
-    "made from the stream of its layer and kept as it was. In the package a mixture of two is "
-    "minimal/model/values.py: Mix. README's question: values are mixed before attention, so if a "
-    "later layer looks at the first token only, every token receives the mixed value of that one "
-    "and nothing of its own.",
     level="medium",
     minutes=17,
 )
@@ -438,6 +415,17 @@ def resformer(x, wq, wk, wv, wo, lam):
 
 
 unit.mistakes(r"""
+hint: Keep a list of the layers' own projections, V_1 to V_n, each appended before it is mixed.
+hint: In layer n: v is the sum of lam[n, m] times entry m of the list, over all that is in it. What
+    | is above lam's diagonal does not exist yet.
+hint: With ones on the diagonal you have a standard stack, with ones in the first column SVFormer.
+after: One matrix of shares holds the whole family: the diagonal alone is a standard transformer,
+    | the first column SVFormer, a half of each from the second row on ResFormer, and the paper's
+    | sparse and dense forms lie between. What is carried are the own projections, each made from
+    | the stream of its layer and kept as it was. In the package a mixture of two is
+    | minimal/model/values.py: Mix. README's question: values are mixed before attention, so if a
+    | later layer looks at the first token only, every token receives the mixed value of that one
+    | and nothing of its own.
 in: maps, causal_weights
 12 | that is notebook 04's line, the mean of V_n and V_1 in every layer above the first; here row n
    | of lam says what layer n mixes
@@ -487,17 +475,6 @@ def behind_a_cache(T, S):
 @unit.exercise(
     Part("as many queries as keys", 4, behind_a_cache(5, 5)),
     Part("behind a cache", 4, behind_a_cache(2, 6)),
-    hints=[
-        "(A - lam I) V_n + lam V_1, multiplied out, has three terms. Which of them has a row for "
-        "each query already?",
-        "The identity of T queries among S keys has its ones at (t, t + S - T): it picks the last "
-        "T rows of the values. lam[:, None] fits (B,T,H,D).",
-    ],
-    after="Multiplied out, (A - lam I) V_n + lam V_1 is A V_n + lam (V_1 - V_n): a correction at "
-    "each query's own position, past the map, so behind a cache it takes the last T rows. "
-    "README's question: it still works where attention looks at nothing but the first "
-    "token, because every token gets the correction of its own position. "
-    "minimal/model/attention.py: NeuTRENO has the identity where Eq 8 prints ones.",
     level="medium",
     minutes=9,
 )
@@ -515,6 +492,15 @@ def neutreno(A, v, v1, lam):
 
 
 unit.mistakes("""
+hint: (A - lam I) V_n + lam V_1, multiplied out, has three terms. Which of them has a row for each
+    | query already?
+hint: The identity of T queries among S keys has its ones at (t, t + S - T): it picks the last T
+    | rows of the values. lam[:, None] fits (B,T,H,D).
+after: Multiplied out, (A - lam I) V_n + lam V_1 is A V_n + lam (V_1 - V_n): a correction at each
+    | query's own position, past the map, so behind a cache it takes the last T rows. README's
+    | question: it still works where attention looks at nothing but the first token, because every
+    | token gets the correction of its own position. minimal/model/attention.py: NeuTRENO has the
+    | identity where Eq 8 prints ones.
 8 | you subtracted lam times a matrix of ones times V, as Eq 8 prints it; the code (and NeuTRENO)
   | subtracts lam times the token's own value: the identity
     - v[b, at, h] => - v[b, :, h].sum(0)
@@ -549,19 +535,6 @@ def dense(L, dilation, period):
 @unit.exercise(
     Part("an average after every block", 4, [dense(4, 2, 1), dense(5, 3, 1)]),
     Part("an average now and then", 8, [dense(6, 2, 3), dense(5, 3, 2), dense(6, 1, 2)]),
-    hints=[
-        "Keep a list X = [x]. Block n: append its output, and that is the next x, unless an "
-        "average is due.",
-        "Due is one after block n if (n + 1) % period == 0. It takes X_{n+1}, X_{n+1-dilation}, "
-        "X_{n+1-2 dilation}, and so on, down to X_0 or the last that is above it.",
-        "X[j] with j in range(n + 1, -1, -dilation); the weights are a[n, j].",
-    ],
-    after="The averages are passed on, but what is averaged are the blocks' raw outputs: every "
-    "later layer can still take any of them as it was. Each average reads one stream for every "
-    "entry, so the paper's authors thin them out in depth (dilation) and in number (period). "
-    "minimal/model/residual.py: DenseFormer has both at 1, and starts with weights that take the "
-    "newest output alone. README's question: it averages position by position and knows no map, so "
-    "every token still gets its own earlier streams, whatever attention looks at.",
     level="medium",
     minutes=15,
 )
@@ -583,6 +556,17 @@ def denseformer(x, w, a, dilation, period):
 
 
 unit.mistakes("""
+hint: Keep a list X = [x]. Block n: append its output, and that is the next x, unless an average is
+    | due.
+hint: Due is one after block n if (n + 1) % period == 0. It takes X_{n+1}, X_{n+1-dilation},
+    | X_{n+1-2 dilation}, and so on, down to X_0 or the last that is above it.
+hint: X[j] with j in range(n + 1, -1, -dilation); the weights are a[n, j].
+after: The averages are passed on, but what is averaged are the blocks' raw outputs: every later
+    | layer can still take any of them as it was. Each average reads one stream for every entry, so
+    | the paper's authors thin them out in depth (dilation) and in number (period).
+    | minimal/model/residual.py: DenseFormer has both at 1, and starts with weights that take the
+    | newest output alone. README's question: it averages position by position and knows no map, so
+    | every token still gets its own earlier streams, whatever attention looks at.
 12 | that is notebook 04's DenseFormer: an average of everything, after every block. Here only every
    | `dilation`-th output enters one, and one follows only every `period`-th block
      X = [x] => X, dilation, period = [x], 1, 1
@@ -667,18 +651,6 @@ def near(which, why):
         None,
         near(2, "a query looks at 256 tokens; how many queries look at a token?"),
     ),
-    hints=[
-        "log 2048 is 7.62: every token receives the same. In which of the three maps is that "
-        "nearly so?",
-        "Half of the weight on one token and half spread over 2,048: the entropy is log 2 plus "
-        "half of log 2048.",
-    ],
-    after="Looking at the token before, every token but two is looked at once: the entropy is log "
-    "2048 = 7.62 again, although each single row is as sharp as can be. With half of all "
-    "weight on one token it is 4.50. A window of 256 gives 7.56 and not log 256 = 5.55: "
-    "each query looks at few, but each token is looked at by as many as any other. So "
-    "importance does not see how far a head looks; minimal/analysis.py: importance sums the "
-    "columns.",
     level="medium",
     minutes=9,
 )
@@ -692,6 +664,14 @@ def predict_entropies():
 
 
 unit.mistakes("""
+hint: log 2048 is 7.62: every token receives the same. In which of the three maps is that nearly so?
+hint: Half of the weight on one token and half spread over 2,048: the entropy is log 2 plus half of
+    | log 2048.
+after: Looking at the token before, every token but two is looked at once: the entropy is log 2048 =
+    | 7.62 again, although each single row is as sharp as can be. With half of all weight on one
+    | token it is 4.50. A window of 256 gives 7.56 and not log 256 = 5.55: each query looks at few,
+    | but each token is looked at by as many as any other. So importance does not see how far a head
+    | looks; minimal/analysis.py: importance sums the columns.
 4 | more than 0.2 from what is measured
     => (7.62, 4.5, np.log(256))
 8 | more than 0.2 from what is measured
@@ -740,17 +720,6 @@ def leaks(answer):
 
 @unit.exercise(
     Part("an earlier token moves", 10, None, leaks),
-    hints=[
-        "Write each formula as a matrix times V_n. An output hears the future where that matrix "
-        "has something above its diagonal.",
-        "The product of two lower triangular matrices is lower triangular, and a running mean is "
-        "one of them. A may be the identity: change the last value and look at the first output.",
-    ],
-    after="Every row of J V is the sum of all values, the last included, so formula 3, which is "
-    "Eq 8 of the ResFormer paper, lets each output depend on the future. The running mean "
-    "and A A are lower triangular, as A is, and hear nothing of it. The paper's code runs "
-    "formula 2, with the identity: minimal/model/attention.py: NeuTRENO. So the paper's "
-    "remark about results can only be about formula 2, and says nothing of the printed one.",
     level="medium",
     minutes=12,
 )
@@ -772,6 +741,15 @@ def formula_counter_example():
 
 
 unit.mistakes("""
+hint: Write each formula as a matrix times V_n. An output hears the future where that matrix has
+    | something above its diagonal.
+hint: The product of two lower triangular matrices is lower triangular, and a running mean is one of
+    | them. A may be the identity: change the last value and look at the first output.
+after: Every row of J V is the sum of all values, the last included, so formula 3, which is Eq 8 of
+    | the ResFormer paper, lets each output depend on the future. The running mean and A A are lower
+    | triangular, as A is, and hear nothing of it. The paper's code runs formula 2, with the
+    | identity: minimal/model/attention.py: NeuTRENO. So the paper's remark about results can only
+    | be about formula 2, and says nothing of the printed one.
 10 | A must be causal attention
      => (3, np.full((3, 3), 1 / 3), np.eye(3), np.eye(3) + LAST, 0.4)
 10 | v and v2 may differ in the LAST row only
@@ -797,18 +775,6 @@ def of_sum_one(q, k, v, k_m, v_m):
 @unit.exercise(
     Part("both layers have the same keys", 4, two_layers(True)),
     Part("two layers", 8, two_layers(False)),
-    hints=[
-        "X = A v and Y = A v_m, flattened, are two columns; the target is the flattened output of "
-        "`cross_layer` for these two layers.",
-        "Two normal equations, or torch.linalg.lstsq. With equal keys you must find (0.5, 0.5): "
-        "that is the proof of Eq 4.",
-    ],
-    after="When the keys agree, Eq 2 is exactly the mix, so least squares must find one half "
-    "and one half; otherwise both numbers move, and nothing makes them sum to 1. The "
-    "two streams overlap, so they are fitted together: two solutions solve the two "
-    "normal equations, the third leaves them to lstsq. "
-    "notebooks/evidence/research/across.py: across_study asks the same of a trained model, "
-    "by cosines.",
     level="stretch",
     minutes=19,
 )
@@ -826,6 +792,15 @@ def best_mix(q, k, v, k_m, v_m):
 
 
 unit.mistakes("""
+hint: X = A v and Y = A v_m, flattened, are two columns; the target is the flattened output of
+    | `cross_layer` for these two layers.
+hint: Two normal equations, or torch.linalg.lstsq. With equal keys you must find (0.5, 0.5): that is
+    | the proof of Eq 4.
+after: When the keys agree, Eq 2 is exactly the mix, so least squares must find one half and one
+    | half; otherwise both numbers move, and nothing makes them sum to 1. The two streams overlap,
+    | so they are fitted together: two solutions solve the two normal equations, the third leaves
+    | them to lstsq. notebooks/evidence/research/across.py: across_study asks the same of a trained
+    | model, by cosines.
 in: maps, causal_weights, cross_layer
 12 | you fitted each coefficient alone; the two streams overlap, so they must be fitted together
      [X @ X, X @ Y], [X @ Y, Y @ Y] => [X @ X, 0], [0, Y @ Y]

@@ -38,18 +38,6 @@ def plan(name):
         "CLA, or keys alone, or values alone", 3, [plan("cla"), plan("share-k2"), plan("share-v2")]
     ),
     Part("anchors", 3, plan("anchors")),
-    hints=[
-        "Write it for windows [512, 512, 0, 512, 0] by hand. Which layers may share at all, and "
-        "whose values does each read under SVFormer?",
-        "First list the layers up to n that have n's window. The first of them is SVFormer's; "
-        "pairs are counted in this list, not in all layers.",
-        "The owner of layer n under anchors is the largest number in that list which is an anchor.",
-    ],
-    after="A layer can read only what was computed before it, and a layer that sees everything "
-    "finds too few rows in the ring of a windowed one, so models that mix windows share within a "
-    "kind. A plan is then two lists of layer numbers, and the cache is the distinct ones among "
-    "them. In the package every plan is a line of minimal/variants.py: PLANS, and a source that "
-    "reads another layer keeps nothing itself: minimal/model/values.py: Layer.",
     level="medium",
     minutes=17,
 )
@@ -79,6 +67,16 @@ def owners(plan, windows, anchors):
 
 
 unit.mistakes("""
+hint: Write it for windows [512, 512, 0, 512, 0] by hand. Which layers may share at all, and whose
+    | values does each read under SVFormer?
+hint: First list the layers up to n that have n's window. The first of them is SVFormer's; pairs are
+    | counted in this list, not in all layers.
+hint: The owner of layer n under anchors is the largest number in that list which is an anchor.
+after: A layer can read only what was computed before it, and a layer that sees everything finds too
+    | few rows in the ring of a windowed one, so models that mix windows share within a kind. A plan
+    | is then two lists of layer numbers, and the cache is the distinct ones among them. In the
+    | package every plan is a line of minimal/variants.py: PLANS, and a source that reads another
+    | layer keeps nothing itself: minimal/model/values.py: Layer.
 10 | that is notebook 05's table, for layers that all see everything: here a layer shares only with
    | layers of its own window
      if windows[m] == window =>
@@ -156,21 +154,6 @@ def model(plan, key_bits, value_bits, odd=0):
         4,
         lambda r: ("skipv1", r.integers(3, 20), 2, r.integers(100, 999), 12, 4, 64, 8, 4),
     ),
-    hints=[
-        "A row of one head is D numbers of so many bits, and below 16 bits a scale of 16 more. How "
-        "many rows has a stream, and how many streams of keys, and of values, does each plan keep?",
-        "SVFormer: L key streams and one value stream. CLA: only the even layers keep anything. "
-        "Mind odd depths.",
-        "SkipV1Former: above layer 0 half of the value heads are its own; the others are layer "
-        "0's, cached there.",
-    ],
-    after="Every plan is a number of key streams and a number of value streams of B T G rows; "
-    "minimal/model/count.py: count finds them by running two tokens through the model. "
-    "A scale weighs most where rows are narrow: at 4 bits and a width of 32 it is two "
-    "bytes of eighteen. README's question: SVFormer keeps L + 1 streams, GQA with two "
-    "query heads to a key head the bytes of L, so GQA's cache is the smaller one at any depth. The "
-    "abstract's 'better than GQA and CLA' is about loss: section 4.6 finds it at 64,000 "
-    "tokens, and at 2,048 the reverse for GQA, so ask for length and bytes beside it.",
     level="medium",
     minutes=19,
 )
@@ -201,6 +184,19 @@ def cache_bytes(plan, layers, batch, tokens, heads, groups, width, key_bits, val
 
 
 unit.mistakes("""
+hint: A row of one head is D numbers of so many bits, and below 16 bits a scale of 16 more. How many
+    | rows has a stream, and how many streams of keys, and of values, does each plan keep?
+hint: SVFormer: L key streams and one value stream. CLA: only the even layers keep anything. Mind
+    | odd depths.
+hint: SkipV1Former: above layer 0 half of the value heads are its own; the others are layer 0's,
+    | cached there.
+after: Every plan is a number of key streams and a number of value streams of B T G rows;
+    | minimal/model/count.py: count finds them by running two tokens through the model. A scale
+    | weighs most where rows are narrow: at 4 bits and a width of 32 it is two bytes of eighteen.
+    | README's question: SVFormer keeps L + 1 streams, GQA with two query heads to a key head the
+    | bytes of L, so GQA's cache is the smaller one at any depth. The abstract's 'better than GQA
+    | and CLA' is about loss: section 4.6 finds it at 64,000 tokens, and at 2,048 the reverse for
+    | GQA, so ask for length and bytes beside it.
 12 | you counted the query heads; the cache holds key/value heads only
      tokens * groups => tokens * heads
 12 | you counted bits; a byte has eight of them
@@ -252,18 +248,6 @@ def heads(T, S, H, G, K):
 @unit.exercise(
     Part("more value heads than key heads", 7, heads(5, 5, 6, 2, 3)),
     Part("one key head for all, and a cache", 5, heads(3, 7, 4, 1, 2)),
-    hints=[
-        "Give every query head its key head and its value head, then it is ordinary attention: "
-        "repeat_interleave, not repeat.",
-        "The mask compares absolute positions: query t stands at t + S - T.",
-    ],
-    after="A map belongs to a query head, so who shares keys and who shares values are two "
-    "questions: neighbours share (0, 0, 1, 1), by repeat_interleave, once for each. The "
-    "einsum solution copies nothing: it looks at the heads as G groups for the scores "
-    "and as K groups for the values. The package's "
-    "definition is minimal/kernels/reference.py: weights, and "
-    "minimal/kernels/decode.py: split gives one program all query heads of a key head, "
-    "so that each key is read once.",
     level="medium",
     minutes=14,
 )
@@ -284,6 +268,14 @@ def grouped_attention(q, k, v):
 
 
 unit.mistakes("""
+hint: Give every query head its key head and its value head, then it is ordinary attention:
+    | repeat_interleave, not repeat.
+hint: The mask compares absolute positions: query t stands at t + S - T.
+after: A map belongs to a query head, so who shares keys and who shares values are two questions:
+    | neighbours share (0, 0, 1, 1), by repeat_interleave, once for each. The einsum solution copies
+    | nothing: it looks at the heads as G groups for the scores and as K groups for the values. The
+    | package's definition is minimal/kernels/reference.py: weights, and minimal/kernels/decode.py:
+    | split gives one program all query heads of a key head, so that each key is read once.
 in: causal_weights
 12 | you gave the values the groups of the keys; there are more value heads, so fewer query heads
    | share one
@@ -323,16 +315,6 @@ in: causal_weights
             lambda r: normals(r, (2, 5, 2, 3), (2, 5, 12, 3)),
         ],
     ),
-    hints=[
-        "With 8 heads and 2 of its own: heads 0 and 1 read head 0 of v, heads 2 and 3 read head 1, "
-        "and heads 4 to 7 are heads 4 to 7 of v1.",
-        "First make half as many heads as v1 has out of v, then one torch.cat with the upper half "
-        "of v1 along the head dimension.",
-    ],
-    after="The upper half of the heads is the first layer's, where it is cached already, and the "
-    "lower half shares fewer heads: two ways of saving that multiply, as GQA and SVFormer do. In "
-    "the package the first is minimal/model/values.py: Heads. We know SkipV1Former by its review "
-    "and abstract, so the order of the heads is our reading.",
     level="medium",
     minutes=10,
 )
@@ -350,6 +332,14 @@ def skip_heads(v, v1):
 
 
 unit.mistakes("""
+hint: With 8 heads and 2 of its own: heads 0 and 1 read head 0 of v, heads 2 and 3 read head 1, and
+    | heads 4 to 7 are heads 4 to 7 of v1.
+hint: First make half as many heads as v1 has out of v, then one torch.cat with the upper half of v1
+    | along the head dimension.
+after: The upper half of the heads is the first layer's, where it is cached already, and the lower
+    | half shares fewer heads: two ways of saving that multiply, as GQA and SVFormer do. In the
+    | package the first is minimal/model/values.py: Heads. We know SkipV1Former by its review and
+    | abstract, so the order of the heads is our reading.
 8 | that is notebook 05's line, which borrows as many heads as are missing: here each of the layer's
   | own heads serves several, and only the upper half is borrowed
     => np.concatenate([v, v1[:, :, v.shape[2] :]], 2)
@@ -388,15 +378,6 @@ def heard(q, k, v):
 @unit.exercise(
     Part("one layer", 4, stack(1)),
     Part("several layers", 8, stack(3)),
-    hints=[
-        "Compute v = x @ wv once, before the loop over layers.",
-        "In the loop: q = x @ wq[n], k = x @ wk[n], causal weights, x = x + weights @ v @ wo[n].",
-    ],
-    after="What is shared is the product V_1, not the matrix: W_V applied to each layer's own "
-    "stream would give other values in every layer, and nothing would be saved. "
-    "minimal/model/values.py: Layer hands out the owner's rows. One solution of the "
-    "three is only svformer_step, token by token: that both agree is the promise of a "
-    "cache.",
     level="medium",
     minutes=16,
 )
@@ -416,6 +397,12 @@ def svformer(x, wq, wk, wv, wo):
 
 
 unit.mistakes(r"""
+hint: Compute v = x @ wv once, before the loop over layers.
+hint: In the loop: q = x @ wq[n], k = x @ wk[n], causal weights, x = x + weights @ v @ wo[n].
+after: What is shared is the product V_1, not the matrix: W_V applied to each layer's own stream
+    | would give other values in every layer, and nothing would be saved. minimal/model/values.py:
+    | Layer hands out the owner's rows. One solution of the three is only svformer_step, token by
+    | token: that both agree is the promise of a cache.
 in: heard, causal_weights
  8 | you shared the matrix W_V and applied it to each layer's stream; SVFormer shares the values
    | themselves, computed once from the input
@@ -448,19 +435,6 @@ in: heard, causal_weights
 @unit.exercise(
     Part("the first token, from an empty cache", 4, stack(3, S=0)),
     Part("a later token", 8, stack(3, S=4)),
-    hints=[
-        "The value row is made once, from the input x of the first layer, and appended to `value` "
-        "before the loop.",
-        "Layer n: append x @ wk[n] to keys[n]; the query x @ wq[n] sees all of it (no mask is "
-        "needed: why?).",
-        "Collect the L grown key tensors in a list and torch.stack them at the end.",
-    ],
-    after="The value row is made once, from the first layer's input, and L key rows join it: "
-    "L + 1 rows a token. The newest token may see all of them, so no mask is needed. "
-    "README's question: with V_1 stored again in every layer the outputs stay right and "
-    "the bytes grow; svformer, which has no cache, would pass, and svformer_step would "
-    "not, since it must return one value stream. In the package "
-    "minimal/model/values.py: Layer keeps nothing, and so cannot store it twice.",
     level="medium",
     minutes=15,
 )
@@ -479,6 +453,16 @@ def svformer_step(x, keys, value, wq, wk, wv, wo):
 
 
 unit.mistakes(r"""
+hint: The value row is made once, from the input x of the first layer, and appended to `value`
+    | before the loop.
+hint: Layer n: append x @ wk[n] to keys[n]; the query x @ wq[n] sees all of it (no mask is needed:
+    | why?).
+hint: Collect the L grown key tensors in a list and torch.stack them at the end.
+after: The value row is made once, from the first layer's input, and L key rows join it: L + 1 rows
+    | a token. The newest token may see all of them, so no mask is needed. README's question: with
+    | V_1 stored again in every layer the outputs stay right and the bytes grow; svformer, which has
+    | no cache, would pass, and svformer_step would not, since it must return one value stream. In
+    | the package minimal/model/values.py: Layer keeps nothing, and so cannot store it twice.
 in: heard, causal_weights
  8 | you put the new row in front of the cached ones; it belongs behind them
      [value, x @ wv] => [x @ wv, value]
@@ -537,17 +521,6 @@ def touching(r):
 @unit.exercise(
     Part("noisy curves", 5, [curves(True), curves(True), curves(True), touching]),
     Part("never overtaken, or once", 3, [curves(False), smooth, curves(False)]),
-    hints=[
-        "m[k] is the mean of (method - baseline)[k : k + window]; there are N - window + 1 of "
-        "them (unfold).",
-        "The answer is the smallest k >= 1 with m[k - 1] < 0 and m[k] >= 0, or -1.",
-    ],
-    after="Noisy curves cross many times, so 'the step at which it is overtaken' means "
-    "nothing before you name the average, the crossing and the step that is called by "
-    "it. Here it is the first crossing, called by the first step of its window. "
-    "notebooks/course/crossings.py: critical_point takes the last one, after which the "
-    "method never leads again, and calls it by where the window ends: say which, before "
-    "you compare two such numbers.",
     level="medium",
     minutes=10,
 )
@@ -566,6 +539,14 @@ def critical_point(method, baseline, window):
 
 
 unit.mistakes("""
+hint: m[k] is the mean of (method - baseline)[k : k + window]; there are N - window + 1 of them
+    | (unfold).
+hint: The answer is the smallest k >= 1 with m[k - 1] < 0 and m[k] >= 0, or -1.
+after: Noisy curves cross many times, so 'the step at which it is overtaken' means nothing before
+    | you name the average, the crossing and the step that is called by it. Here it is the first
+    | crossing, called by the first step of its window. notebooks/course/crossings.py:
+    | critical_point takes the last one, after which the method never leads again, and calls it by
+    | where the window ends: say which, before you compare two such numbers.
 8 | you read the raw difference; it is noisy: average it over the window first
     gap = method - baseline => gap, window = method - baseline, 1
 8 | you took the first average that is not negative; the method must have been ahead (negative) just
@@ -635,16 +616,6 @@ def near(which, value, why, within=5):
             within=2,
         ),
     ),
-    hints=[
-        "Write the numbers down before you compute anything; then let `windowed_bytes` below "
-        "correct you.",
-        "In full streams: windowed layers weigh next to nothing. What is left of the two caches?",
-    ],
-    after="Six value streams for 24 layers save 37.5 per cent. One for all saves 33.7 with three "
-    "windows to a full layer, and 4.0 with one full layer in twelve. The "
-    "windowed layers had little to save, and V_1 must stay whole as long as one reader "
-    "sees everything. notebooks/course/memory.py: counter counts it for any plan, with "
-    "rings=True.",
     level="easy",
     minutes=5,
 )
@@ -664,6 +635,13 @@ def predict_savings():
 
 
 unit.mistakes("""
+hint: Write the numbers down before you compute anything; then let `windowed_bytes` below correct
+    | you.
+hint: In full streams: windowed layers weigh next to nothing. What is left of the two caches?
+after: Six value streams for 24 layers save 37.5 per cent. One for all saves 33.7 with three windows
+    | to a full layer, and 4.0 with one full layer in twelve. The windowed layers had little to
+    | save, and V_1 must stay whole as long as one reader sees everything.
+    | notebooks/course/memory.py: counter counts it for any plan, with rings=True.
 8 | per cent, not a fraction
     => (0.375, 0.337, 0.04)
 3 | more than 5 points from the count
@@ -708,16 +686,6 @@ def ring_fails(answer):
 
 @unit.exercise(
     Part("the sentence, and a case", 8, None, ring_fails),
-    hints=[
-        "The mask lets row - col be 0, 1, …, N. Count them.",
-        "Test each sentence on three keys and N = 2.",
-        "Make the key exactly N places back match the query strongly, and give it a value unlike "
-        "all the others.",
-    ],
-    after="row - col may be 0, 1, …, N, which are N + 1 keys, so a ring of N has lost the "
-    "oldest of them. If that key matches the query and has a value of its own, the "
-    "outputs differ. minimal/model/cache.py: Cache keeps N rows between steps and the "
-    "new row makes N + 1: both counts are right, if one says when one counts.",
     level="medium",
     minutes=9,
 )
@@ -734,6 +702,14 @@ def ring_counter_example():
 
 
 unit.mistakes("""
+hint: The mask lets row - col be 0, 1, …, N. Count them.
+hint: Test each sentence on three keys and N = 2.
+hint: Make the key exactly N places back match the query strongly, and give it a value unlike all
+    | the others.
+after: row - col may be 0, 1, …, N, which are N + 1 keys, so a ring of N has lost the oldest of
+    | them. If that key matches the query and has a value of its own, the outputs differ.
+    | minimal/model/cache.py: Cache keeps N rows between steps and the new row makes N + 1: both
+    | counts are right, if one says when one counts.
 8 | sentence 1 is true
     => (1, np.array([4.0]), np.array([[4.0], [0.0], [0.0]]), np.eye(3), 2)
 8 | sentence 4 is true
@@ -770,16 +746,6 @@ def windowed(keys=OWN, values=OWN):
             windowed([0, 0, 2, 2, 4, 4], [0, 0, 0, 0, 4, 4]),
         ],
     ),
-    hints=[
-        "Rows that reader n needs: all of them for window 0, else min(tokens, window + 1).",
-        "For each distinct owner of keys, and of values: the largest need among the layers that "
-        "read it.",
-    ],
-    after="A stream lasts as long as its widest reader looks back, whoever made it: an owner "
-    "with a short window may have to keep everything for a reader without one. In the "
-    "package that is the `reach` of minimal/model/tape.py: Tape.keep_rows. The einsum "
-    "solution says it in one line, a dictionary from stream and owner to the largest "
-    "need.",
     level="stretch",
     minutes=21,
 )
@@ -800,6 +766,13 @@ def windowed_bytes(key_owners, value_owners, windows, batch, tokens, groups, wid
 
 
 unit.mistakes("""
+hint: Rows that reader n needs: all of them for window 0, else min(tokens, window + 1).
+hint: For each distinct owner of keys, and of values: the largest need among the layers that read
+    | it.
+after: A stream lasts as long as its widest reader looks back, whoever made it: an owner with a
+    | short window may have to keep everything for a reader without one. In the package that is the
+    | `reach` of minimal/model/tape.py: Tape.keep_rows. The einsum solution says it in one line, a
+    | dictionary from stream and owner to the largest need.
 10 | a window of N keys to the left keeps N + 1 rows, itself included
      w + 1 => w
  6 | a window of 0 means all: it is the widest of its readers, not the narrowest

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from homework.marking import For, Part, Unit, need, normals, per_cent, refuse
+from homework.marking import Part, Unit, need, normals, per_cent, refuse
 
 unit = Unit(
     "hw04_value_embeddings",
@@ -42,16 +42,6 @@ def gaps(r):
         [lambda r: (16, 3, [7, 14]), lambda r: (16, 3, [1]), lambda r: (16, 3, [0, 7, 15])],
     ),
     Part("other depths", 4, gaps),
-    hints=[
-        "List the layers that have attention, in order. Which of them read at the lower end, and "
-        "which at the upper?",
-        "With `able` as that list: able[t] and able[t - tables] read table t.",
-    ],
-    after="The last layers read the same tables in the same order, 0 with 13, 1 with 14, 2 "
-    "with 15, so three tables serve six layers and each learns from two places. A value needs "
-    "attention to carry it, so the gap of layer 7 costs nothing where it lies, and would move the "
-    "rule at either end. In the package: minimal/model/pieces.py: modded_value, scaled to other "
-    "depths.",
     level="easy",
     minutes=8,
 )
@@ -71,6 +61,13 @@ def table_of(layers, tables, without):
 
 
 unit.mistakes("""
+hint: List the layers that have attention, in order. Which of them read at the lower end, and which
+    | at the upper?
+hint: With `able` as that list: able[t] and able[t - tables] read table t.
+after: The last layers read the same tables in the same order, 0 with 13, 1 with 14, 2 with 15, so
+    | three tables serve six layers and each learns from two places. A value needs attention to
+    | carry it, so the gap of layer 7 costs nothing where it lies, and would move the rule at either
+    | end. In the package: minimal/model/pieces.py: modded_value, scaled to other depths.
 8 | those are notebook 06's layers, counted among all; a layer without attention has no values, so
   | neither end counts it
     if n not in without =>
@@ -115,18 +112,6 @@ def value(shared):
 @unit.exercise(
     Part("with a table", 6, [value(3), value(2), value(6)]),
     Part("a layer without one", 4, value(0)),
-    hints=[
-        "v / sqrt(mean of v² over the last dimension), before anything else.",
-        "ve comes flat, (B,T,G*D): unflatten it into heads of width D first. How many are there, "
-        "and which of them does head h of v read?",
-        "Without a table (ve is None) only the first term is left.",
-    ],
-    after="v has a root mean square of 1 in every head when it is mixed; ve has whatever size "
-    "its rows have grown to, and a table with fewer heads is as much smaller as a cache "
-    "of fewer heads would be. So s1 alone does not say how much arrives: a table twice "
-    "as large with half of s1 gives the same value. In the package "
-    "minimal/model/values.py: Mix joins the two, and the norm of v is in "
-    "minimal/model/values.py: Own.through.",
     level="medium",
     minutes=15,
 )
@@ -149,6 +134,15 @@ def mixed_value(v, ve, s0, s1):
 
 
 unit.mistakes("""
+hint: v / sqrt(mean of v² over the last dimension), before anything else.
+hint: ve comes flat, (B,T,G*D): unflatten it into heads of width D first. How many are there, and
+    | which of them does head h of v read?
+hint: Without a table (ve is None) only the first term is left.
+after: v has a root mean square of 1 in every head when it is mixed; ve has whatever size its rows
+    | have grown to, and a table with fewer heads is as much smaller as a cache of fewer heads would
+    | be. So s1 alone does not say how much arrives: a table twice as large with half of s1 gives
+    | the same value. In the package minimal/model/values.py: Mix joins the two, and the norm of v
+    | is in minimal/model/values.py: Own.through.
  6 | your heads take the table's heads by turns (0, 1, 2, 0, 1, 2); neighbours share one (0, 0, 1,
    | 1, 2, 2)
      h * G // H => h % G
@@ -193,17 +187,6 @@ def streams(mixing, skipping):
     Part("x0 alone", 4, streams(True, False)),
     Part("skips alone", 4, streams(False, True)),
     Part("both", 8, streams(True, True)),
-    hints=[
-        "Keep a list out = []; after each block out.append(x).",
-        "Layer i: (1) for every skip that ends here, x = x + weight * out[source]; (2) x = l[i,0] "
-        "x + l[i,1] x0; (3) the block.",
-        "With lambdas (1, 0) and no skips it must be the plain stack.",
-    ],
-    after="The skip is added first, so the first lambda scales it together with the stream. "
-    "In the package the order is that of minimal/model/pieces.py: MODDED_PIECES, "
-    "minimal/model/residual.py: UNet before minimal/model/residual.py: Lambdas. "
-    "README's question: saved above its block, a skip carries what goes into the source "
-    "layer, so that layer is skipped as well; all shapes fit, and nothing fails.",
     level="medium",
     minutes=17,
 )
@@ -229,6 +212,15 @@ def unet(x0, w, lambdas, skips, weights):
 
 
 unit.mistakes(r"""
+hint: Keep a list out = []; after each block out.append(x).
+hint: Layer i: (1) for every skip that ends here, x = x + weight * out[source]; (2) x = l[i,0] x +
+    | l[i,1] x0; (3) the block.
+hint: With lambdas (1, 0) and no skips it must be the plain stack.
+after: The skip is added first, so the first lambda scales it together with the stream. In the
+    | package the order is that of minimal/model/pieces.py: MODDED_PIECES,
+    | minimal/model/residual.py: UNet before minimal/model/residual.py: Lambdas. README's question:
+    | saved above its block, a skip carries what goes into the source layer, so that layer is
+    | skipped as well; all shapes fit, and nothing fails.
  8 | the skip comes first: it is added, and the sum is mixed with x0
      for (source => x = lambdas[i, 0] * x + lambdas[i, 1] * x0[b, t]\n        for (source
      and: x = lambdas[i, 0] * x + lambdas[i, 1] * x0[b, t] =>
@@ -271,14 +263,6 @@ def sigmoid(z):
 @unit.exercise(
     Part("a gate that has learned nothing", 4, gating(0)),
     Part("any gate", 6, gating(1)),
-    hints=[
-        "x[..., :12] @ w.T is (B,T,H): one number a token and head.",
-        "Give it a last dimension before it meets ve.",
-    ],
-    after="The sigmoid of 0 is one half, so a gate that has learned nothing is 1.5, and the "
-    "table is heard from the first step. A lambda is one number for all tokens; this is "
-    "one a token and head, read from twelve entries of the stream. In the package: "
-    "minimal/model/values.py: Gate.",
     level="easy",
     minutes=5,
 )
@@ -294,6 +278,11 @@ def gated_value(v, ve, x, w):
 
 
 unit.mistakes("""
+hint: x[..., :12] @ w.T is (B,T,H): one number a token and head.
+hint: Give it a last dimension before it meets ve.
+after: The sigmoid of 0 is one half, so a gate that has learned nothing is 1.5, and the table is
+    | heard from the first step. A lambda is one number for all tokens; this is one a token and
+    | head, read from twelve entries of the stream. In the package: minimal/model/values.py: Gate.
 10 | the gate is 3 · sigmoid: 1.5 when its weights are zero
      3 * sigmoid => 2 * sigmoid
  6 | the gate looks at the FIRST twelve entries of x
@@ -344,16 +333,6 @@ def sized(unit_size):
 @unit.exercise(
     Part("embeddings of size one", 4, sized(True)),
     Part("embeddings of any size", 6, sized(False)),
-    hints=[
-        "The first number needs the two lambdas and nothing else.",
-        "For every token and head: length of s1 ve over (length of s0 rmsnorm(v) + length of s1 "
-        "ve); then the mean.",
-    ],
-    after="In the first part ve has a root mean square of one, like the normalised v, so both "
-    "vectors are equally long, the lengths cancel and only the lambdas are left. "
-    "Otherwise the ratio of the lambdas is no share of anything. "
-    "notebooks/evidence/research/studies.py: layer_shares therefore measures sizes of what "
-    "arrives, on text, and not coefficients.",
     level="medium",
     minutes=10,
 )
@@ -371,6 +350,13 @@ def contribution(v, ve, s0, s1):
 
 
 unit.mistakes("""
+hint: The first number needs the two lambdas and nothing else.
+hint: For every token and head: length of s1 ve over (length of s0 rmsnorm(v) + length of s1 ve);
+    | then the mean.
+after: In the first part ve has a root mean square of one, like the normalised v, so both vectors
+    | are equally long, the lengths cancel and only the lambdas are left. Otherwise the ratio of the
+    | lambdas is no share of anything. notebooks/evidence/research/studies.py: layer_shares
+    | therefore measures sizes of what arrives, on text, and not coefficients.
  6 | your second number is the first again; it must look at the vectors: ve is not normalised, so
    | its lambda says little
      (other / (own + other)).mean() => b / (a + b)
@@ -406,17 +392,6 @@ def gradients(same):
 @unit.exercise(
     Part("layer 0: both see the same gradient", 6, gradients(True)),
     Part("another layer", 6, gradients(False)),
-    hints=[
-        "m = beta1 m + (1 - beta1) g; s = beta2 s + (1 - beta2) g²; step n from 1: m / (1 - beta1 "
-        "** n), s / (1 - beta2 ** n).",
-        "p = p - lr * m' / (sqrt(s') + eps). Stack p after every step.",
-        "In the first part, watch p[0] - p[1]: what stays the same, and why?",
-    ],
-    after="A step of Adam depends on the gradients alone: two scalars that see the same "
-    "gradient take the same steps, and their difference stays what it was, 1. As both "
-    "grow their ratio nears 1, which looks like agreement and is a division. The pair "
-    "is minimal/model/residual.py: Lambdas; torch.optim.Adam gives the same numbers, as "
-    "one solution shows.",
     level="medium",
     minutes=14,
 )
@@ -436,6 +411,14 @@ def adam_pair(start, gradients, lr, beta1, beta2, eps):
 
 
 unit.mistakes(r"""
+hint: m = beta1 m + (1 - beta1) g; s = beta2 s + (1 - beta2) g²; step n from 1: m / (1 - beta1 **
+    | n), s / (1 - beta2 ** n).
+hint: p = p - lr * m' / (sqrt(s') + eps). Stack p after every step.
+hint: In the first part, watch p[0] - p[1]: what stays the same, and why?
+after: A step of Adam depends on the gradients alone: two scalars that see the same gradient take
+    | the same steps, and their difference stays what it was, 1. As both grow their ratio nears 1,
+    | which looks like agreement and is a division. The pair is minimal/model/residual.py: Lambdas;
+    | torch.optim.Adam gives the same numbers, as one solution shows.
 12 | your averages start at 0 and are not corrected: divide by 1 - beta ** step
      m / (1 - beta1**n), s / (1 - beta2**n) => m, s
 12 | beta1 belongs to the mean of gradients, beta2 to the mean of their squares
@@ -505,15 +488,6 @@ def at_an_edge(late):
         4,
         [at_an_edge(0), at_an_edge(1), lambda r: (r.integers(200, 5800), 5960, 3456, 128)],
     ),
-    hints=[
-        "x = step / steps; raw = longest * (4x³ - 6x² + 3x); blocks = ceil(raw / block), at least "
-        "1.",
-        "Half way it is 1,728 raw, so 1,792 in blocks of 128.",
-    ],
-    after="What is scheduled is how far a query looks back, in whole blocks; the length of "
-    "the sequences does not change. The cubic is flat in the middle, so half way the "
-    "window is half of the longest: 1,728, rounded up to 1,792. In the package: "
-    "minimal/training/recipes.py: window.",
     level="easy",
     minutes=5,
 )
@@ -528,6 +502,11 @@ def window(step, steps, longest, block):
 
 
 unit.mistakes("""
+hint: x = step / steps; raw = longest * (4x³ - 6x² + 3x); blocks = ceil(raw / block), at least 1.
+hint: Half way it is 1,728 raw, so 1,792 in blocks of 128.
+after: What is scheduled is how far a query looks back, in whole blocks; the length of the sequences
+    | does not change. The cubic is flat in the middle, so half way the window is half of the
+    | longest: 1,728, rounded up to 1,792. In the package: minimal/training/recipes.py: window.
 8 | round up to whole blocks
     max(1, math.ceil(raw / block)) => max(0, math.floor((raw - 1) / block))
 4 | at step 0 the curve is 0, but a window has at least one block
@@ -582,17 +561,6 @@ def near(which, wanted, within, why):
             "lengths is 0.5 x'?",
         ),
     ),
-    hints=[
-        For("layer 0", "x is x0 in layer 0, so d loss / d lambda is the same number for both."),
-        For("a long stream taken away", "Call x one long. How long is 0.5 x', whatever its sign?"),
-    ],
-    after="In layer 0 both lambdas see the same gradient at every step, and a step of Adam is "
-    "as long as its rate: while the first goes 8.3 up, the second goes 16.6, and their "
-    "ratio of 0.56 says how they were trained, not what the layer prefers. Of x - 0.5 "
-    "x', x' three times as long, x' has 1.5 of 2.5 lengths, 60 per cent, by a weight of "
-    "a third. "
-    "Both stand in minimal/model/residual.py: Lambdas and minimal/model/residual.py: "
-    "UNet.",
     level="easy",
     minutes=5,
 )
@@ -606,6 +574,13 @@ def predict_lambdas():
 
 
 unit.mistakes("""
+hint for layer 0: x is x0 in layer 0, so d loss / d lambda is the same number for both.
+hint for a long stream taken away: Call x one long. How long is 0.5 x', whatever its sign?
+after: In layer 0 both lambdas see the same gradient at every step, and a step of Adam is as long as
+    | its rate: while the first goes 8.3 up, the second goes 16.6, and their ratio of 0.56 says how
+    | they were trained, not what the layer prefers. Of x - 0.5 x', x' three times as long, x' has
+    | 1.5 of 2.5 lengths, 60 per cent, by a weight of a third. Both stand in
+    | minimal/model/residual.py: Lambdas and minimal/model/residual.py: UNet.
 3 | not within 0.05
     => (8.3, 60.0)
     => (9.3, 60.0)
@@ -644,14 +619,6 @@ def half_is_wrong(answer):
 
 @unit.exercise(
     Part("the sentence, and a case", 8, None, half_is_wrong),
-    hints=[
-        "Two vectors of the same length: what is the share of lam x' in x + lam x'?",
-        "Put 0, 0.2, 0.4 and 1 into every sentence.",
-    ],
-    after="The share of the earlier stream is lam / (1 + lam): 28.6 per cent at 0.4, where "
-    "the rule says 20. The two agree at 0 and at 1; between them lam / 2 is too low, by "
-    "8.6 points at most, near 0.41. In the package the skip is "
-    "minimal/model/residual.py: UNet.",
     level="medium",
     minutes=9,
 )
@@ -668,6 +635,11 @@ def skip_counter_example():
 
 
 unit.mistakes("""
+hint: Two vectors of the same length: what is the share of lam x' in x + lam x'?
+hint: Put 0, 0.2, 0.4 and 1 into every sentence.
+after: The share of the earlier stream is lam / (1 + lam): 28.6 per cent at 0.4, where the rule says
+    | 20. The two agree at 0 and at 1; between them lam / 2 is too low, by 8.6 points at most, near
+    | 0.41. In the package the skip is minimal/model/residual.py: UNet.
 8 | sentence 1 is true
     => (1, np.ones(3), np.ones(3), 0.4)
 8 | sentence 3 is true
@@ -697,16 +669,6 @@ def lookups(repeat):
 @unit.exercise(
     Part("every token once", 4, lookups(False)),
     Part("tokens that come again", 8, lookups(True)),
-    hints=[
-        "ds0 = sum of dout * rmsnorm(v), ds1 = sum of dout * ve, with ve = table[ids] in the "
-        "shape of v.",
-        "dtable: zeros, and index_add_ of s1 * dout at the ids, all positions flattened.",
-    ],
-    after="A row collects one gradient for every place where its token stands; index_add, a "
-    "product with one-hot rows and automatic differentiation give the same sum. "
-    "README's question: a row whose token does not occur has gradient 0, and AdamW "
-    "moves it all the same, by weight decay and by the mean of earlier gradients. In "
-    "the package the tables are trained so by minimal/training/optim.py: Elementwise.",
     level="stretch",
     minutes=19,
 )
@@ -726,6 +688,14 @@ def lambda_gradients(ids, table, v, s0, s1, dout):
 
 
 unit.mistakes("""
+hint: ds0 = sum of dout * rmsnorm(v), ds1 = sum of dout * ve, with ve = table[ids] in the shape of
+    | v.
+hint: dtable: zeros, and index_add_ of s1 * dout at the ids, all positions flattened.
+after: A row collects one gradient for every place where its token stands; index_add, a product with
+    | one-hot rows and automatic differentiation give the same sum. README's question: a row whose
+    | token does not occur has gradient 0, and AdamW moves it all the same, by weight decay and by
+    | the mean of earlier gradients. In the package the tables are trained so by
+    | minimal/training/optim.py: Elementwise.
  8 | a token that occurs twice collects the gradients of both places; yours kept the last
      += s1 => = s1
 12 | s0 multiplies the NORMALISED v, and so does its gradient

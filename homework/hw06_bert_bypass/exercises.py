@@ -6,7 +6,7 @@ import string
 import numpy as np
 
 from homework.by_index import softmax
-from homework.marking import For, Part, Unit, need, normals, refuse
+from homework.marking import Part, Unit, need, normals, refuse
 
 unit = Unit(
     "hw06_bert_bypass",
@@ -41,17 +41,6 @@ def encoder(alpha):
 @unit.exercise(
     Part("without the bypass", 4, encoder([0.0, 0.0])),
     Part("with it", 10, encoder([0.5, -0.8])),
-    hints=[
-        "relu(x) has the full width C. Split it into heads like the values, head h with the "
-        "entries h D … h D + D - 1, and only then multiply by alpha, which has one number a head.",
-        "Hide keys s >= lengths[b] with -inf before the softmax. Rows of padding queries are "
-        "computed like any other.",
-    ],
-    after="A (x W_V + alpha relu(x)) = A x W_V + alpha A relu(x): attention weighs both "
-    "terms, so what is bypassed is the matrix W_V and not attention. Padding is hidden "
-    "by -inf before the softmax; one solution cuts the padded keys off, which is the "
-    "same. In the package: minimal/model/values.py: Bypass, mixed in by "
-    "minimal/encoder/bypass.py: plan.",
     level="medium",
     minutes=16,
 )
@@ -74,6 +63,14 @@ def bypass(x, wq, wk, wv, heads, lengths, alpha):
 
 
 unit.mistakes(r"""
+hint: relu(x) has the full width C. Split it into heads like the values, head h with the entries h D
+    | … h D + D - 1, and only then multiply by alpha, which has one number a head.
+hint: Hide keys s >= lengths[b] with -inf before the softmax. Rows of padding queries are computed
+    | like any other.
+after: A (x W_V + alpha relu(x)) = A x W_V + alpha A relu(x): attention weighs both terms, so what
+    | is bypassed is the matrix W_V and not attention. Padding is hidden by -inf before the softmax;
+    | one solution cuts the padded keys off, which is the same. In the package:
+    | minimal/model/values.py: Bypass, mixed in by minimal/encoder/bypass.py: plan.
 10 | you added alpha relu(x) to attention's output; it is added to the VALUES, so attention weighs
    | it like everything else
      (v + alpha[h] * y) => v + alpha[h] * y
@@ -130,18 +127,6 @@ def draws(special, edges=False):
 @unit.exercise(
     Part("ordinary text", 5, [draws(False), draws(False), draws(False, edges=True)]),
     Part("with special tokens", 5, [draws(True), draws(True), draws(True, edges=True)]),
-    hints=[
-        "Where does the word of each piece begin? torch.where(starts, position, 0).cummax(1) says "
-        "it; gather the dice from there.",
-        "chosen = (draw < 0.15) & ~special. Then torch.where, three times.",
-        "labels = ids where chosen, else -100, the index that PyTorch's cross entropy ignores.",
-    ],
-    after="One chosen token in ten stays as it is and one becomes a random token, so that the "
-    "model needs a guess at unmasked places as well. -100 is what cross entropy "
-    "ignores, so the loss is taken at chosen positions only. Words are chosen whole, as in BERT's "
-    "later releases, because a piece is easy to guess from the other pieces of its word. "
-    "minimal/encoder/wordpiece.py: mask draws a fixed share of each row, not each token "
-    "by its own dice, so the number of masked tokens hardly varies.",
     level="medium",
     minutes=14,
 )
@@ -171,6 +156,16 @@ def mask_tokens(ids, draw, action, random_ids, special, starts, mask_id):
 
 
 unit.mistakes("""
+hint: Where does the word of each piece begin? torch.where(starts, position, 0).cummax(1) says it;
+    | gather the dice from there.
+hint: chosen = (draw < 0.15) & ~special. Then torch.where, three times.
+hint: labels = ids where chosen, else -100, the index that PyTorch's cross entropy ignores.
+after: One chosen token in ten stays as it is and one becomes a random token, so that the model
+    | needs a guess at unmasked places as well. -100 is what cross entropy ignores, so the loss is
+    | taken at chosen positions only. Words are chosen whole, as in BERT's later releases, because a
+    | piece is easy to guess from the other pieces of its word. minimal/encoder/wordpiece.py: mask
+    | draws a fixed share of each row, not each token by its own dice, so the number of masked
+    | tokens hardly varies.
 10 | words are chosen whole: all pieces of a word go by the dice of its FIRST piece
      while not starts[row, first] => while False
 10 | the loss is taken at chosen positions only: all other labels are -100
@@ -238,19 +233,6 @@ def logits(kind):
     Part("an end too far away", 3, logits("length")),
     Part("peaks in the question", 3, [logits("question"), logits("padding"), logits("question")]),
     Part("is there an answer?", 3, [logits(k) for k in ("no answer", "too close", "far enough")]),
-    hints=[
-        "All pairs at once: start[:, None] + end[None, :] is (T,T). Which entries are allowed?",
-        "Set the others to -inf, take argmax of the flat matrix, and divmod by T.",
-        "Then compare: is the largest entry more than threshold above start[0] + end[0]? If not, "
-        "the answer is (0, 0).",
-    ],
-    after="The best start and the best end, each by itself, may be in the wrong order, too "
-    "far apart or in the question, so all pairs are scored and what is not allowed is "
-    "-inf before the argmax. As a matrix the allowed pairs are a band above the "
-    "diagonal. Position 0 is [CLS], where a model of SQuAD v2 says that there is no answer; the "
-    "threshold is set afterwards, on questions whose answers are known. In the package: "
-    "minimal/tasks/passages.py: best_spans, which keeps "
-    "twenty, because a question's windows compete.",
     level="medium",
     minutes=15,
 )
@@ -271,6 +253,16 @@ def best_span(start, end, context, longest, threshold):
 
 
 unit.mistakes("""
+hint: All pairs at once: start[:, None] + end[None, :] is (T,T). Which entries are allowed?
+hint: Set the others to -inf, take argmax of the flat matrix, and divmod by T.
+hint: Then compare: is the largest entry more than threshold above start[0] + end[0]? If not, the
+    | answer is (0, 0).
+after: The best start and the best end, each by itself, may be in the wrong order, too far apart or
+    | in the question, so all pairs are scored and what is not allowed is -inf before the argmax. As
+    | a matrix the allowed pairs are a band above the diagonal. Position 0 is [CLS], where a model
+    | of SQuAD v2 says that there is no answer; the threshold is set afterwards, on questions whose
+    | answers are known. In the package: minimal/tasks/passages.py: best_spans, which keeps twenty,
+    | because a question's windows compete.
 3 | a question may have no answer: compare the best pair with start[0] + end[0]
     highest > start[0] + end[0] + threshold => True
 3 | the best pair must exceed start[0] + end[0] by MORE than the threshold
@@ -352,21 +344,6 @@ def sentence(r, n):
             lambda r: (sentence(r, 6), [sentence(r, 4), sentence(r, 7)]),
         ],
     ),
-    hints=[
-        "Normalise both: lower case, no punctuation, no a / an / the as words, single spaces; "
-        "then split.",
-        "Common = sum of (Counter(p) & Counter(g)).values(); precision = common / len(p), recall "
-        "= common / len(g).",
-        "EM and F1 are each the maximum over the gold answers; F1 is 0 if nothing is common.",
-        "For the person: gold text i is the prediction, and the list of all others is its golds. "
-        "You have that function already.",
-    ],
-    after="The normalisation decides first, and in this order: marks before articles, or "
-    "'\"The\" Rock' keeps its article and U.S.A. loses its A. Words are compared as "
-    "multisets; where nothing is left of either text, minimal/tasks/squad.py: f1 knows both "
-    "official rules, 0 in version 1 and 1 in version 2, as here. The third number is the line "
-    "against which a model is read: a model is compared with all people's texts, a person with all "
-    "but her own, so the same answer can score less when a person gives it.",
     level="medium",
     minutes=21,
 )
@@ -390,6 +367,19 @@ def em_f1(prediction, golds):
 
 
 unit.mistakes(r"""
+hint: Normalise both: lower case, no punctuation, no a / an / the as words, single spaces; then
+    | split.
+hint: Common = sum of (Counter(p) & Counter(g)).values(); precision = common / len(p), recall =
+    | common / len(g).
+hint: EM and F1 are each the maximum over the gold answers; F1 is 0 if nothing is common.
+hint: For the person: gold text i is the prediction, and the list of all others is its golds. You
+    | have that function already.
+after: The normalisation decides first, and in this order: marks before articles, or '"The" Rock'
+    | keeps its article and U.S.A. loses its A. Words are compared as multisets; where nothing is
+    | left of either text, minimal/tasks/squad.py: f1 knows both official rules, 0 in version 1 and
+    | 1 in version 2, as here. The third number is the line against which a model is read: a model
+    | is compared with all people's texts, a person with all but her own, so the same answer can
+    | score less when a person gives it.
 in: f1, words_of
 12 | you scored each person's text against her own, too, and then everybody is perfect: leave her
    | own out
@@ -468,20 +458,6 @@ in: f1, words_of
             lambda r: (640, 384, 129),
         ],
     ),
-    hints=[
-        "Starts are 0, size - overlap, 2 (size - overlap), …; stop with the first window that "
-        "reaches the end: start + size >= length.",
-        "In window w token t has t - start to its left and start + size - 1 - t to its right. "
-        "Below zero means that the window does not hold it.",
-        "The smaller of the two, for all tokens and windows at once, is a table (length, windows); "
-        "argmax along the windows names the first of several largest.",
-    ],
-    after="Every further window brings size - overlap new tokens, and the first that reaches "
-    "the end is the last. An answer of at most `overlap` tokens lies whole in at least one window: "
-    "that is what the overlap is for. But a token at an edge is understood from one side only, so "
-    "BERT's code for SQuAD lets a window begin an answer only at tokens that it sees best: that is "
-    "your second result. minimal/tasks/passages.py: parts_of makes the same windows and is "
-    "told the step, BERT's doc_stride, in place of the overlap.",
     level="medium",
     minutes=12,
 )
@@ -505,6 +481,18 @@ def best_windows(length, size, overlap):
 
 
 unit.mistakes(r"""
+hint: Starts are 0, size - overlap, 2 (size - overlap), …; stop with the first window that reaches
+    | the end: start + size >= length.
+hint: In window w token t has t - start to its left and start + size - 1 - t to its right. Below
+    | zero means that the window does not hold it.
+hint: The smaller of the two, for all tokens and windows at once, is a table (length, windows);
+    | argmax along the windows names the first of several largest.
+after: Every further window brings size - overlap new tokens, and the first that reaches the end is
+    | the last. An answer of at most `overlap` tokens lies whole in at least one window: that is
+    | what the overlap is for. But a token at an edge is understood from one side only, so BERT's
+    | code for SQuAD lets a window begin an answer only at tokens that it sees best: that is your
+    | second result. minimal/tasks/passages.py: parts_of makes the same windows and is told the
+    | step, BERT's doc_stride, in place of the overlap.
 8 | `overlap` is what two neighbours share; the step is size - overlap
     size - overlap => overlap
 3 | a last window that holds nothing new is one too many
@@ -553,18 +541,6 @@ def sampled(K, N):
 
 @unit.exercise(
     Part("three and more streams", 8, [sampled(3, 50), sampled(4, 30), sampled(5, 20)]),
-    hints=[
-        "Expand E[S²] - (E[S])² for S = w_0 X_0 + w_1 X_1 + w_2 X_2. How many products are there, "
-        "and which of them are equal?",
-        "All entries must add up to torch.var(weights @ streams, unbiased=False).",
-        "Take the means off, multiply each row by its weight: one matrix product does the rest.",
-    ],
-    after="A sum of K streams has K variances and K (K - 1) covariances, each with both weights; "
-    "the report's line for two has lost one of them, and a covariance may be negative. README's "
-    "question: the equation is about one model's activations over tokens, the table about a score "
-    "over seeds, and nothing in it leads from one to the other. To connect them, measure the first "
-    "in every run and see whether what has more of it scatters more: notebooks/course/variance.py: "
-    "variance_of_sum, recorded for each seed by notebooks/evidence/research/bypass_seeds.py: run.",
     level="medium",
     minutes=9,
 )
@@ -584,6 +560,16 @@ def variance_parts(streams, weights):
 
 
 unit.mistakes("""
+hint: Expand E[S²] - (E[S])² for S = w_0 X_0 + w_1 X_1 + w_2 X_2. How many products are there, and
+    | which of them are equal?
+hint: All entries must add up to torch.var(weights @ streams, unbiased=False).
+hint: Take the means off, multiply each row by its weight: one matrix product does the rest.
+after: A sum of K streams has K variances and K (K - 1) covariances, each with both weights; the
+    | report's line for two has lost one of them, and a covariance may be negative. README's
+    | question: the equation is about one model's activations over tokens, the table about a score
+    | over seeds, and nothing in it leads from one to the other. To connect them, measure the first
+    | in every run and see whether what has more of it scatters more: notebooks/course/variance.py:
+    | variance_of_sum, recorded for each seed by notebooks/evidence/research/bypass_seeds.py: run.
 8 | your covariances have lost their weights, as the report's equation has: w_i w_j Cov
     weights[i] * weights[j] => weights[i] ** 2 if i == j else 1
 8 | those are notebook 08's three terms, for a sum of two; here any number is added, and every pair
@@ -623,17 +609,6 @@ unit.mistakes("""
         5,
         lambda r: (r.normal(size=3) * 0.3 + 3, 1 + 0.3 * r.normal(), 0.5 + r.random(), 7),
     ),
-    hints=[
-        "Runs enter only by their mean, their variance (with n - 1) and their number. Of the row "
-        "you have all three.",
-        "Let p = var(a)/n_a and q = std²/n. t = (mean - mean of a) / sqrt(p + q). Degrees of "
-        "freedom: (p + q)² / (p²/(n_a - 1) + q²/(n - 1)).",
-    ],
-    after="Each side's variance is divided by its own number of runs, and the side that "
-    "scatters more pulls the degrees of freedom towards its own n - 1: 4.07 in the "
-    "report's first row, where a pooled test would claim 8. In the package: "
-    "notebooks/course/significance.py: welch, from means and spreads as papers print "
-    "them.",
     level="medium",
     minutes=9,
 )
@@ -650,6 +625,14 @@ def welch(a, mean, std, n):
 
 
 unit.mistakes(r"""
+hint: Runs enter only by their mean, their variance (with n - 1) and their number. Of the row you
+    | have all three.
+hint: Let p = var(a)/n_a and q = std²/n. t = (mean - mean of a) / sqrt(p + q). Degrees of freedom:
+    | (p + q)² / (p²/(n_a - 1) + q²/(n - 1)).
+after: Each side's variance is divided by its own number of runs, and the side that scatters more
+    | pulls the degrees of freedom towards its own n - 1: 4.07 in the report's first row, where a
+    | pooled test would claim 8. In the package: notebooks/course/significance.py: welch, from means
+    | and spreads as papers print them.
 10 | what is printed is the standard deviation: square it
      std**2 => std
 10 | that is Student's test, which assumes equal variances; Welch's keeps them apart
@@ -706,17 +689,6 @@ TEN_RUNS = 4.11 / np.sqrt((0.32**2 + 3.32**2) / 10)
         None,
         near(1, TEN_RUNS, 0.4, "more than 0.4 off: how does the error of a mean fall with n?"),
     ),
-    hints=[
-        For("what is left of the variance", "relu(x) - x is 0 or -x: which function is that?"),
-        For("the t of ten runs", "4.11 / sqrt((0.32² + 3.32²) / n). Only n has changed."),
-    ],
-    after="relu(x) - x is relu(-x): E relu² is 1/2 and the mean is 1/sqrt(2 pi), so the variance "
-    "is 1/2 - 1/(2 pi) = 0.34: a bypass that cancels half of the values takes two thirds of "
-    "it. With ten runs the t is 3.897, root two times that of five. With the five of the "
-    "report the t is 2.755, and at 4.07 degrees of freedom the 5 per cent line is 2.757: "
-    "with these rounded numbers p is 0.0501, exactly on the fence. Both come from "
-    "notebooks/course/significance.py: welch and minimal/compare/intervals.py: "
-    "t_quantile.",
     level="medium",
     minutes=9,
 )
@@ -730,6 +702,14 @@ def predict_statistics():
 
 
 unit.mistakes("""
+hint for what is left of the variance: relu(x) - x is 0 or -x: which function is that?
+hint for the t of ten runs: 4.11 / sqrt((0.32² + 3.32²) / n). Only n has changed.
+after: relu(x) - x is relu(-x): E relu² is 1/2 and the mean is 1/sqrt(2 pi), so the variance is 1/2
+    | - 1/(2 pi) = 0.34: a bypass that cancels half of the values takes two thirds of it. With ten
+    | runs the t is 3.897, root two times that of five. With the five of the report the t is 2.755,
+    | and at 4.07 degrees of freedom the 5 per cent line is 2.757: with these rounded numbers p is
+    | 0.0501, exactly on the fence. Both come from notebooks/course/significance.py: welch and
+    | minimal/compare/intervals.py: t_quantile.
 3 | more than 0.06 off
     => (1.34, 3.9)
     => (0.5, 3.9)
@@ -757,17 +737,6 @@ def shrinks(answer):
 
 @unit.exercise(
     Part("the variance falls", 8, None, shrinks),
-    hints=[
-        "Var V + alpha² Var R + 2 alpha Cov(V, R): only one term can be negative, and it asks for "
-        "the covariance with R = relu(x), not with x.",
-        "Where x is positive, let v fall as x grows. Where x is negative, R does not see it: "
-        "there v may do what makes it follow x on the whole.",
-    ],
-    after="R is blind to negative inputs. So V may follow X on the whole and yet oppose relu(X), "
-    "and a look at the correlation of V and X says nothing. The sum falls wherever Cov(V, R) is "
-    "below -alpha Var(R) / 2; 'cannot decrease' would need a covariance that is never so negative. "
-    "notebooks/course/variance.py: variance_of_sum says for a trained layer whether it "
-    "falls.",
     level="medium",
     minutes=10,
 )
@@ -784,6 +753,14 @@ def variance_counter_example():
 
 
 unit.mistakes("""
+hint: Var V + alpha² Var R + 2 alpha Cov(V, R): only one term can be negative, and it asks for the
+    | covariance with R = relu(x), not with x.
+hint: Where x is positive, let v fall as x grows. Where x is negative, R does not see it: there v
+    | may do what makes it follow x on the whole.
+after: R is blind to negative inputs. So V may follow X on the whole and yet oppose relu(X), and a
+    | look at the correlation of V and X says nothing. The sum falls wherever Cov(V, R) is below
+    | -alpha Var(R) / 2; 'cannot decrease' would need a covariance that is never so negative.
+    | notebooks/course/variance.py: variance_of_sum says for a trained layer whether it falls.
 8 | the variance does not fall
     => (np.arange(6.0), np.arange(6.0), 0.5)
 8 | alpha must be positive
@@ -802,15 +779,6 @@ def features(r):
 
 @unit.exercise(
     Part("where the two oppose each other, and where not", 12, features),
-    hints=[
-        "Var V + alpha² Var R + 2 alpha Cov is a parabola in alpha. Where is its lowest point, "
-        "and where is it back at Var V?",
-        "Best: -Cov / Var R. Limit: twice that. Both 0 where Cov >= 0.",
-    ],
-    after="In alpha the variance is a parabola: lowest at -Cov / Var R, and back at Var V at "
-    "twice that. Whether one divides by n or by n - 1 does not matter, because it "
-    "cancels in the ratio: one solution uses torch.cov. The terms of a trained encoder, "
-    "layer by layer, are in notebooks/course/variance.py: spread.",
     level="stretch",
     minutes=18,
 )
@@ -828,6 +796,13 @@ def calming_alpha(v, r):
 
 
 unit.mistakes("""
+hint: Var V + alpha² Var R + 2 alpha Cov is a parabola in alpha. Where is its lowest point, and
+    | where is it back at Var V?
+hint: Best: -Cov / Var R. Limit: twice that. Both 0 where Cov >= 0.
+after: In alpha the variance is a parabola: lowest at -Cov / Var R, and back at Var V at twice that.
+    | Whether one divides by n or by n - 1 does not matter, because it cancels in the ratio: one
+    | solution uses torch.cov. The terms of a trained encoder, layer by layer, are in
+    | notebooks/course/variance.py: spread.
 12 | where v and r do not oppose each other no positive alpha helps: both answers are 0 there
      np.maximum(lowest, 0) => np.array(lowest)
 12 | the variance stays below that of v until twice the best alpha

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from homework import by_index
-from homework.marking import For, Part, Unit, need, normals, refuse
+from homework.marking import Part, Unit, need, normals, refuse
 
 unit = Unit(
     "hw10_frontier",
@@ -55,18 +55,6 @@ def packed(n, several):
 @unit.exercise(
     Part("one document", 6, [packed(2, False), packed(3, False), packed(4, False)]),
     Part("several documents in a text", 12, [packed(3, True), packed(4, True), packed(2, True)]),
-    hints=[
-        "For i = 0 … n - 1: shift the ids i places to the right, and set to 0 whatever comes from "
-        "before the document. factors[i] times that, mod p, is one summand.",
-        "A running count of starts numbers the documents. The id i places earlier belongs to yours "
-        "if its number is yours: compare the numbers with themselves, shifted as the ids are.",
-    ],
-    after="Several documents lie in one row of a batch, and a row of the table should not learn "
-    "the seam between two that chance put side by side; minimal/model/ngram.py: last_ids does not "
-    "know documents and looks through. minimal/model/ngram.py: hashed takes each product "
-    "modulo p, because the sum of several could pass what 64 bits hold. README's question: "
-    "attention can learn to give another document little weight, while a table's row is "
-    "written by whoever names it.",
     level="medium",
     minutes=18,
 )
@@ -88,6 +76,16 @@ def document_slots(ids, starts, factors, total, rows):
 
 
 unit.mistakes("""
+hint: For i = 0 … n - 1: shift the ids i places to the right, and set to 0 whatever comes from
+    | before the document. factors[i] times that, mod p, is one summand.
+hint: A running count of starts numbers the documents. The id i places earlier belongs to yours if
+    | its number is yours: compare the numbers with themselves, shifted as the ids are.
+after: Several documents lie in one row of a batch, and a row of the table should not learn the seam
+    | between two that chance put side by side; minimal/model/ngram.py: last_ids does not know
+    | documents and looks through. minimal/model/ngram.py: hashed takes each product modulo p,
+    | because the sum of several could pass what 64 bits hold. README's question: attention can
+    | learn to give another document little weight, while a table's row is written by whoever names
+    | it.
 in: slot_of
 12 | your slots look through the start of a document, into another one: what stands before it counts
    | as 0
@@ -133,18 +131,6 @@ def latent_cache(S, large=False):
 @unit.exercise(
     Part("a short past", 8, latent_cache([3, 4, 5])),
     Part("a longer past, large scores", 12, latent_cache([9, 11, 13], large=True)),
-    hints=[
-        "A head's query joins its up_k: (H,D) and (H,D,C) make (H,C), and what meets the cache is "
-        "the latent. All heads read ONE turned key a position.",
-        "mixed[h] is the softmax-weighted sum of latents. Values come afterwards: up_v[h] @ "
-        "mixed[h] is head h's output of width E, and out[:, h] takes it to the stream.",
-    ],
-    after="A position costs one latent and one turned key, whatever the number of heads; the "
-    "turned key is what no matrix can join, because it depends on the distance. In the package: "
-    "minimal/model/latent.py: Read.absorbed. README's question: joined, a head has M C "
-    "numbers, apart E (M + C), so joining pays only where a latent is narrower than about a "
-    "head: with a latent of 512, heads of 128 and a width of 5,120 it would be 3.6 times the "
-    "work.",
     level="hard",
     minutes=16,
 )
@@ -168,6 +154,15 @@ def latent_step(q, q_turned, latent, turned, up_k, up_v, out):
 
 
 unit.mistakes("""
+hint: A head's query joins its up_k: (H,D) and (H,D,C) make (H,C), and what meets the cache is the
+    | latent. All heads read ONE turned key a position.
+hint: mixed[h] is the softmax-weighted sum of latents. Values come afterwards: up_v[h] @ mixed[h] is
+    | head h's output of width E, and out[:, h] takes it to the stream.
+after: A position costs one latent and one turned key, whatever the number of heads; the turned key
+    | is what no matrix can join, because it depends on the distance. In the package:
+    | minimal/model/latent.py: Read.absorbed. README's question: joined, a head has M C numbers,
+    | apart E (M + C), so joining pays only where a latent is narrower than about a head: with a
+    | latent of 512, heads of 128 and a width of 5,120 it would be 3.6 times the work.
 20 | a query has D + R features: divide by the root of D + R
      np.sqrt(D + R) => np.sqrt(D)
 20 | a score is the sum of two products: of the contents, and of what turns with positions
@@ -221,17 +216,6 @@ def step(S, H, G):
 @unit.exercise(
     Part("a key for every head", 8, [step(4, 3, 3), step(3, 2, 2), step(1, 3, 3)]),
     Part("shared keys", 10, [step(4, 4, 2), step(3, 4, 2), step(2, 6, 3)]),
-    hints=[
-        "Queries and keys first: W h, by head, turned by cos and sin, normed. Then the new key "
-        "goes behind the old ones, and attention reads these rows twice, as keys and as values.",
-        "y = weights @ keys, then the turn once more with -sin in the place of sin. For shared "
-        "keys repeat_interleave(H // G) makes a key for every query head.",
-    ],
-    after="One row a token and layer is all that is kept: half of the cache, and a matrix less. "
-    "Turning is linear, so one turn of the sum does what a turn of each row of the past would. "
-    "README's question: the only key is turned back by the place by which it was turned, so y is "
-    "the normed W_k h, wherever the text begins. In the package: minimal/model/values.py: "
-    "TurnedKey and minimal/model/attention.py: TurnedBack.",
     level="medium",
     minutes=20,
 )
@@ -259,6 +243,15 @@ def turned_step(h, w_q, w_k, kept, cos, sin):
 
 
 unit.mistakes("""
+hint: Queries and keys first: W h, by head, turned by cos and sin, normed. Then the new key goes
+    | behind the old ones, and attention reads these rows twice, as keys and as values.
+hint: y = weights @ keys, then the turn once more with -sin in the place of sin. For shared keys
+    | repeat_interleave(H // G) makes a key for every query head.
+after: One row a token and layer is all that is kept: half of the cache, and a matrix less. Turning
+    | is linear, so one turn of the sum does what a turn of each row of the past would. README's
+    | question: the only key is turned back by the place by which it was turned, so y is the normed
+    | W_k h, wherever the text begins. In the package: minimal/model/values.py: TurnedKey and
+    | minimal/model/attention.py: TurnedBack.
 18 | y is not turned back: what is read depends on where in the text it stands
      rotated(y, cos, -sin) => y
 18 | you turned y on, not back: by -sin
@@ -302,16 +295,6 @@ def heard(T, S, H, G):
 @unit.exercise(
     Part("all places, a value a head", 4, [heard(4, 4, 3, 3), heard(3, 3, 2, 2)]),
     Part("the last places, shared values", 8, [heard(2, 5, 4, 2), heard(3, 4, 6, 2)]),
-    hints=[
-        "Which value is the own one? Of S visible places the last T are the new ones. Give every "
-        "query head a copy of the value that it reads: (B,T,H,D).",
-        "u = own / its length; y - tanh(a)[:, None] * (y * u).sum(-1, keepdim=True) * u.",
-    ],
-    after="At a = 0 the layer is standard attention, so the share is learned or it is nothing; "
-    "at 1 it would be XSA as its paper has it, which tanh only comes near. The own value is "
-    "asked for by place and not by row, minimal/model/tape.py: Tape.rows_of, so that it is "
-    "there for rows of tables, too; minimal/model/attention.py: Exclusive is the plan. Public "
-    "reports disagree on whether a learned share is better than the whole.",
     level="easy",
     minutes=7,
 )
@@ -331,6 +314,14 @@ def shares_taken(y, v, a):
 
 
 unit.mistakes("""
+hint: Which value is the own one? Of S visible places the last T are the new ones. Give every query
+    | head a copy of the value that it reads: (B,T,H,D).
+hint: u = own / its length; y - tanh(a)[:, None] * (y * u).sum(-1, keepdim=True) * u.
+after: At a = 0 the layer is standard attention, so the share is learned or it is nothing; at 1 it
+    | would be XSA as its paper has it, which tanh only comes near. The own value is asked for by
+    | place and not by row, minimal/model/tape.py: Tape.rows_of, so that it is there for rows of
+    | tables, too; minimal/model/attention.py: Exclusive is the plan. Public reports disagree on
+    | whether a learned share is better than the whole.
  8 | the new places are the LAST of those that are visible; you took the values of the first
      v.shape[1] - T : => :T
  8 | query head h reads value head h // (H / G): neighbours share one; yours take turns
@@ -385,19 +376,6 @@ TWO = (1 - math.exp(-1e5 / 5e5)) ** 2
             "more than 15 % off: with half the rows each hash is worse, and both must fail",
         ),
     ),
-    hints=[
-        For(
-            "one hash", "100,000 names, a million rows: how likely does a second name fall on mine?"
-        ),
-        For("one hash", "1 - exp(-names / rows)."),
-        For("two hashes, the same memory", "Each table has 500,000 rows now."),
-        For("two hashes, the same memory", "The share for one such table, squared."),
-    ],
-    after="In the large table 9.5 per cent of the names share a row; in a half as large one 18.1 "
-    "per cent do, and under both hashes 3.3 per cent. So two small tables separate names "
-    "better than a large one, until they are crowded. notebooks/course/collisions.py: collisions "
-    "counts it for a text; the vectors of both hashes are narrower by half, which the count "
-    "does not see.",
     level="easy",
     minutes=4,
 )
@@ -411,6 +389,14 @@ def predict_two_hashes():
 
 
 unit.mistakes("""
+hint for one hash: 100,000 names, a million rows: how likely does a second name fall on mine?
+hint for one hash: 1 - exp(-names / rows).
+hint for two hashes, the same memory: Each table has 500,000 rows now.
+hint for two hashes, the same memory: The share for one such table, squared.
+after: In the large table 9.5 per cent of the names share a row; in a half as large one 18.1 per
+    | cent do, and under both hashes 3.3 per cent. So two small tables separate names better than a
+    | large one, until they are crowded. notebooks/course/collisions.py: collisions counts it for a
+    | text; the vectors of both hashes are narrower by half, which the count does not see.
 3 | more than 15 % off: with half the rows
     TWO => 0.01
 6 | a share, not per cent
@@ -448,15 +434,6 @@ def uniform(T=3):
 
 @unit.exercise(
     Part("the false one, refuted", 8, None, refuted),
-    hints=[
-        "Write each as an equation with two sums. In which of them would a factor have to leave a "
-        "sum although it depends on what is summed over?",
-        "Two tokens are enough. The second looks at the first, whose gate is another.",
-    ],
-    after="The gate on the way out belongs to the token that looks, a gate on values to the token "
-    "that is looked at; only a gate that all share can change sides. That is why a gate on "
-    "values is a source in the package, minimal/model/values.py: Gate, and a gate on the way "
-    "out a way of reading, minimal/model/attention.py: Gated.",
     level="easy",
     minutes=6,
 )
@@ -474,6 +451,13 @@ def false_counter_example():
 
 
 unit.mistakes("""
+hint: Write each as an equation with two sums. In which of them would a factor have to leave a sum
+    | although it depends on what is summed over?
+hint: Two tokens are enough. The second looks at the first, whose gate is another.
+after: The gate on the way out belongs to the token that looks, a gate on values to the token that
+    | is looked at; only a gate that all share can change sides. That is why a gate on values is a
+    | source in the package, minimal/model/values.py: Gate, and a gate on the way out a way of
+    | reading, minimal/model/attention.py: Gated.
 8 | statement 1 is true
     return 3 => return 1
 8 | statement 2 is true
@@ -503,16 +487,6 @@ def going_on(n, T):
 @unit.exercise(
     Part("one id at a time", 8, [going_on(3, 1), going_on(4, 1), going_on(3, 1)]),
     Part("some ids at once", 10, [going_on(4, 2), going_on(3, 4), going_on(5, 3)]),
-    hints=[
-        "Put kept and the new ids plus 1 side by side: (B, n - 1 + T). Every window of n of them "
-        "is one name, read from its end. What is to be kept is the last n - 1.",
-        "A start at t makes everything to the left of t 0, for places from t on: for the slots "
-        "after it, and for what is kept. Go place by place if several starts are too many at once.",
-    ],
-    after="A state of n - 1 numbers a text is all that a bank of n-grams must keep beside the rows "
-    "themselves, and no layer's values. The package keeps all ids, minimal/model/cache.py: "
-    "Cache, because kernels read slots of the whole past, and makes the slots of new places "
-    "from them. That decoding equals the whole pass is a test of every plan.",
     level="stretch",
     minutes=24,
 )
@@ -538,6 +512,14 @@ def slots_go_on(kept, ids, starts, factors, total, rows):
 
 
 unit.mistakes("""
+hint: Put kept and the new ids plus 1 side by side: (B, n - 1 + T). Every window of n of them is one
+    | name, read from its end. What is to be kept is the last n - 1.
+hint: A start at t makes everything to the left of t 0, for places from t on: for the slots after
+    | it, and for what is kept. Go place by place if several starts are too many at once.
+after: A state of n - 1 numbers a text is all that a bank of n-grams must keep beside the rows
+    | themselves, and no layer's values. The package keeps all ids, minimal/model/cache.py: Cache,
+    | because kernels read slots of the whole past, and makes the slots of new places from them.
+    | That decoding equals the whole pass is a test of every plan.
 in: slot_of
 18 | you returned the numbers that came in: the new ids must be among them now
      left[b] = state => left[b] = kept[b]

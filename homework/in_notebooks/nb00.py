@@ -31,10 +31,6 @@ def by_hand(made, z):
 @unit.exercise(
     Part("small scores", 1, lambda r: normals(r, (2, 3, 4))),
     Part("scores of 1,000 and more", 1, [far_rows, far_scores]),
-    hints=[
-        "Three lines: subtract the largest, exp, divide by the sum; each along the last axis.",
-        "z.amax(-1, keepdim=True) has shape (…, 1), so it can be subtracted from z (…, S).",
-    ],
     level="easy",
     minutes=3,
     forbids=by_hand,
@@ -49,6 +45,8 @@ def softmax(z):
 
 
 unit.mistakes("""
+hint: Three lines: subtract the largest, exp, divide by the sum; each along the last axis.
+hint: z.amax(-1, keepdim=True) has shape (…, 1), so it can be subtracted from z (…, S).
 1 | you cut large scores off, so they are alike now: subtract every row's largest instead
     z - z.max(-1, keepdims=True) => np.minimum(z, 20)
     z - z.max(-1, keepdims=True) => np.minimum(z, 50)
@@ -117,10 +115,6 @@ def sure_shares(T, V):
 @unit.exercise(
     Part("as many positions as tokens", 1, shares(5, 5)),
     Part("more tokens than positions", 1, sure_shares(4, 9)),
-    hints=[
-        "p[t, targets[t]] for every t at once: index with two vectors.",
-        "torch.arange(len(targets)) is the vector of all t.",
-    ],
     level="easy",
     minutes=4,
 )
@@ -131,6 +125,8 @@ def nats_of(p, targets):
 
 
 unit.mistakes("""
+hint: p[t, targets[t]] for every t at once: index with two vectors.
+hint: torch.arange(len(targets)) is the vector of all t.
 1 | you cut probabilities off at a bound; a loss is -ln p, however small or large p is
     (chosen) => (chosen.clip(0.01))
     (chosen) => (chosen.clip(1e-3))
@@ -190,10 +186,6 @@ def losses(begins):
 @unit.exercise(
     Part("every token stands for bytes", 1, losses(begins=False)),
     Part("two of them stand for no byte", 1, losses(begins=True)),
-    hints=[
-        "One fraction: the sum of all losses in bits above, the sum of all bytes below.",
-        "nats[count > 0].sum() leaves out what stands for no byte; math.log(2) nats are a bit.",
-    ],
     level="easy",
     minutes=5,
 )
@@ -208,6 +200,8 @@ def bits_per_byte(nats, count):
 
 
 unit.mistakes("""
+hint: One fraction: the sum of all losses in bits above, the sum of all bytes below.
+hint: nats[count > 0].sum() leaves out what stands for no byte; math.log(2) nats are a bit.
 2 | yours are nats per byte: a bit is ln 2 nats, so divide by ln 2
     / LN2 =>
 2 | you multiplied by ln 2: there are more bits than nats, so divide

@@ -11,11 +11,6 @@ unit = Unit("nb01_attention", "Attention from scratch", "The exercises of notebo
 @unit.exercise(
     Part("as many queries as keys", 4, lambda r: (n := int(r.integers(3, 9)), n)),
     Part("fewer queries than keys", 4, lambda r: (int(r.integers(2, 5)), int(r.integers(6, 10)))),
-    hints=[
-        "Draw the square for T = 2, S = 4: the first query stands at position 2. How many keys "
-        "does it see?",
-        "Compare two aranges: torch.arange(S) against torch.arange(T)[:, None] + (S - T).",
-    ],
     level="easy",
     minutes=7,
 )
@@ -30,6 +25,9 @@ def causal_mask(T, S):
 
 
 unit.mistakes("""
+hint: Draw the square for T = 2, S = 4: the first query stands at position 2. How many keys does it
+    | see?
+hint: Compare two aranges: torch.arange(S) against torch.arange(T)[:, None] + (S - T).
 8 | your positions do not see themselves: the own key is at or before the query
     <= place => < place
 8 | yours is True where a key is hidden; wanted True where it is visible
@@ -67,10 +65,6 @@ def queries_and_keys(T, S):
 @unit.exercise(
     Part("as many queries as keys", 1, queries_and_keys(4, 4)),
     Part("fewer queries than keys", 1, queries_and_keys(2, 5)),
-    hints=[
-        'torch.einsum takes a letter for each axis: "bthd,bshd->…". Which letters should be left?',
-        'The letter d is summed, so it is missing on the right: "bthd,bshd->bhts".',
-    ],
     level="easy",
     minutes=6,
 )
@@ -81,6 +75,8 @@ def scores(q, k):
 
 
 unit.mistakes("""
+hint: torch.einsum takes a letter for each axis: "bthd,bshd->…". Which letters should be left?
+hint: The letter d is summed, so it is missing on the right: "bthd,bshd->bhts".
 2 | your rows are keys: wanted [b, h, t, s] with the query t before the key s
     bhts => bhst
 2 | your results are [b, t, h, s]; heads stand next to the texts: wanted [b, h, t, s]
@@ -131,10 +127,6 @@ def scores_and_mask(T, S, far=0):
 @unit.exercise(
     Part("small scores", 1, scores_and_mask(4, 4)),
     Part("scores in the thousands", 1, scores_and_mask(3, 5, far=1000)),
-    hints=[
-        "First the mask, then the softmax: z.masked_fill(~seen, -torch.inf).",
-        "z.masked_fill(~seen, -torch.inf).softmax(-1): along the last axis, the keys.",
-    ],
     level="easy",
     minutes=6,
 )
@@ -149,6 +141,8 @@ def weights(z, seen):
 
 
 unit.mistakes("""
+hint: First the mask, then the softmax: z.masked_fill(~seen, -torch.inf).
+hint: z.masked_fill(~seen, -torch.inf).softmax(-1): along the last axis, the keys.
 2 | your softmax runs over the HEADS; each head has its own, along the keys: softmax(-1)
     z.max(-1 => z.max(1
     and: e.sum(-1 => e.sum(1
@@ -200,13 +194,6 @@ def streams(T, S):
 @unit.exercise(
     Part("as many queries as keys", 1, streams(4, 4)),
     Part("fewer queries than keys", 1, streams(2, 5)),
-    hints=[
-        "Four lines, and three of them call what you wrote: causal_mask, scores over the root of "
-        "D, weights; then the sum over the keys.",
-        "a = weights(scores(q, k) / math.sqrt(D), seen), (B, H, T, S). The sum is an einsum of a "
-        "and v in which the letter s is missing on the right.",
-        'torch.einsum("bhts,bshd->bthd", a, v)',
-    ],
     level="medium",
     minutes=10,
 )
@@ -222,6 +209,11 @@ def attention(q, k, v):
 
 
 unit.mistakes("""
+hint: Four lines, and three of them call what you wrote: causal_mask, scores over the root of D,
+    | weights; then the sum over the keys.
+hint: a = weights(scores(q, k) / math.sqrt(D), seen), (B, H, T, S). The sum is an einsum of a and v
+    | in which the letter s is missing on the right.
+hint: torch.einsum("bhts,bshd->bthd", a, v)
 in: causal_mask, weights
 2 | your scores lack the division by the root of D
     / np.sqrt(q.shape[-1]) =>
@@ -283,12 +275,6 @@ def a_layer(H):
     Part("two heads", 2, a_layer(2)),
     Part("one head", 1, a_layer(1)),
     Part("three heads", 1, a_layer(3)),
-    hints=[
-        "x @ W_Q is (B, T, C). Cut its last axis into heads: unflatten(-1, (H, -1)) makes "
-        "(B, T, H, D) of it. The same for keys and values.",
-        "attention gives (B, T, H, D); flatten(2) puts the heads side by side again, (B, T, C). "
-        "Then W_O.",
-    ],
     level="medium",
     minutes=10,
 )
@@ -303,6 +289,10 @@ def multi_head(x, W_Q, W_K, W_V, W_O, H):
 
 
 unit.mistakes(r"""
+hint: x @ W_Q is (B, T, C). Cut its last axis into heads: unflatten(-1, (H, -1)) makes (B, T, H, D)
+    | of it. The same for keys and values.
+hint: attention gives (B, T, H, D); flatten(2) puts the heads side by side again, (B, T, C). Then
+    | W_O.
 in: heads, attention, causal_mask, weights
 3 | you cut positions into heads, and put them back the same way: view(B, T, H, D) first, then
   | transpose(1, 2), and both again at the end
@@ -374,10 +364,6 @@ def points(*shape):
 @unit.exercise(
     Part("a few points", 1, points(4)),
     Part("as many angles as points", 1, points(2, 3, 4)),
-    hints=[
-        "Take cos = angle.cos() and sin = angle.sin() once; then two lines.",
-        "return x1 * cos + x2 * sin, x2 * cos - x1 * sin",
-    ],
     level="easy",
     minutes=4,
 )
@@ -392,6 +378,8 @@ def turn_pair(x1, x2, angle):
 
 
 unit.mistakes(r"""
+hint: Take cos = angle.cos() and sin = angle.sin() once; then two lines.
+hint: return x1 * cos + x2 * sin, x2 * cos - x1 * sin
 2 | you turned by the opposite angle: y1 = x1 cos + x2 sin, y2 = x2 cos - x1 sin
     np.sin(angle) => -np.sin(angle)
 2 | that is no turn: one of the two sines has a minus, y2 = x2 cos - x1 sin
@@ -432,13 +420,6 @@ def rows_at(positions, heads):
 @unit.exercise(
     Part("positions 0, 1, 2, …", 1, rows_at(lambda r: np.arange(5), heads=5)),
     Part("any positions", 1, rows_at(lambda r: r.integers(0, 60, 5), heads=2)),
-    hints=[
-        "x1, x2 = x.chunk(2, -1): pair i is (x1[i], x2[i]). Each pair turns by its own angle.",
-        "rate = base ** (-torch.arange(0, D, 2) / D), (D/2,); angle = positions[:, None] * rate, "
-        "(T, D/2).",
-        "x is (B, T, H, D): give the angle a place for the heads, angle[:, None], (T, 1, D/2). "
-        "Then torch.cat(turn_pair(x1, x2, angle), -1).",
-    ],
     level="medium",
     minutes=14,
 )
@@ -458,6 +439,11 @@ def turn(x, positions, base=10_000.0):
 
 
 unit.mistakes("""
+hint: x1, x2 = x.chunk(2, -1): pair i is (x1[i], x2[i]). Each pair turns by its own angle.
+hint: rate = base ** (-torch.arange(0, D, 2) / D), (D/2,); angle = positions[:, None] * rate, (T,
+    | D/2).
+hint: x is (B, T, H, D): give the angle a place for the heads, angle[:, None], (T, 1, D/2). Then
+    | torch.cat(turn_pair(x1, x2, angle), -1).
 2 | you turned by the opposite angle: y1 = x1 cos + x2 sin, y2 = x2 cos - x1 sin
     np.sin(angle) => -np.sin(angle)
 2 | you paired neighbours (0 with 1, 2 with 3); here entry i turns with entry i + D/2. Both habits
@@ -528,14 +514,6 @@ def first_tile(r):
     Part("the first tile", 1, first_tile),
     Part("a later tile", 1, later_tile(1)),
     Part("scores in the hundreds", 1, later_tile(200)),
-    hints=[
-        "largest = torch.maximum(m, scores.amax(-1, keepdim=True)), (…, T, 1). All exponents are "
-        "taken relative to it.",
-        "shrink = (m - largest).exp() corrects what was summed before, total as well as out. It is "
-        "0 in the first tile, where m is -inf.",
-        "e = (scores - largest).exp(), (…, T, S): total * shrink + e.sum(-1, keepdim=True), and "
-        "out * shrink + e @ values.",
-    ],
     level="medium",
     minutes=12,
 )
@@ -554,6 +532,12 @@ def add_tile(m, total, out, scores, values):
 
 
 unit.mistakes("""
+hint: largest = torch.maximum(m, scores.amax(-1, keepdim=True)), (…, T, 1). All exponents are taken
+    | relative to it.
+hint: shrink = (m - largest).exp() corrects what was summed before, total as well as out. It is 0 in
+    | the first tile, where m is -inf.
+hint: e = (scores - largest).exp(), (…, T, S): total * shrink + e.sum(-1, keepdim=True), and out *
+    | shrink + e @ values.
 2 | when the largest score grows, what was summed before must shrink by exp(m - largest): your total
   | did not
     total * shrink => total
@@ -606,11 +590,6 @@ def step(S):
 @unit.exercise(
     Part("the first token, from an empty cache", 1, step(0)),
     Part("a later token", 1, step(5)),
-    hints=[
-        "torch.cat([k_cache, k], 1) first: positions are axis 1. Then one query against all keys.",
-        "Your own `attention` does the rest: one query is the last of S + 1 positions, so its mask "
-        "hides nothing.",
-    ],
     level="medium",
     minutes=12,
 )
@@ -622,6 +601,9 @@ def decode_step(q, k, v, k_cache, v_cache):
 
 
 unit.mistakes("""
+hint: torch.cat([k_cache, k], 1) first: positions are axis 1. Then one query against all keys.
+hint: Your own `attention` does the rest: one query is the last of S + 1 positions, so its mask
+    | hides nothing.
 in: attention, weights
 2 | the new token must see itself: append its key and value first, then attend
     attention(q, keys, values) => attention(q, k_cache, v_cache) if k_cache.size else 0 * q

@@ -20,10 +20,6 @@ def vectors(*shape, size=1, offset=0):
 @unit.exercise(
     Part("vectors of size 3", 1, vectors(2, 4, 6, size=3)),
     Part("vectors whose entries are not around zero", 1, vectors(5, 8, offset=2)),
-    hints=[
-        "x.square().mean(-1, keepdim=True) has shape (…, 1) and can divide x (…, C) after a root.",
-        "x * (x.square().mean(-1, keepdim=True) + eps).rsqrt()",
-    ],
     level="easy",
     minutes=4,
 )
@@ -36,6 +32,8 @@ def norm(x):
 
 
 unit.mistakes("""
+hint: x.square().mean(-1, keepdim=True) has shape (…, 1) and can divide x (…, C) after a root.
+hint: x * (x.square().mean(-1, keepdim=True) + eps).rsqrt()
 2 | yours have length 1; wanted root mean SQUARE 1, that is a length of sqrt(C)
     mean => sum
 2 | you took one mean over everything; every vector has its own: mean(-1, keepdim=True)
@@ -82,10 +80,6 @@ def a_layer(r):
 
 @unit.exercise(
     Part("a layer of width 4", 2, a_layer),
-    hints=[
-        "self.up(h) is (B, T, 4 C), and self.down brings it back to (B, T, C).",
-        "self.down(self.up(h).relu().square())",
-    ],
     level="easy",
     minutes=3,
 )
@@ -97,6 +91,8 @@ def mlp(self, h):
 
 
 unit.mistakes("""
+hint: self.up(h) is (B, T, 4 C), and self.down brings it back to (B, T, C).
+hint: self.down(self.up(h).relu().square())
 2 | you cut off at zero but did not square
     ** 2 =>
 2 | you squared without cutting off first: a square is never below zero, so a cut behind it does
@@ -145,12 +141,6 @@ def a_model(layers):
 @unit.exercise(
     Part("one layer", 1, a_model(1)),
     Part("three layers", 3, a_model(3)),
-    hints=[
-        "Before the loop: x = norm(self.embed(ids)) and v1 = None. After it: self.scores(x).",
-        "In the loop, for n, layer in enumerate(self.layers): h = norm(x), then the values by "
-        "self.value(n, h, v1, ids); they are v1 if n is 0.",
-        "Then two lines of one form: x = x + layer.attention(h, v), x = x + layer.mlp(norm(x)).",
-    ],
     level="medium",
     minutes=12,
 )
@@ -173,6 +163,10 @@ def forward(self, ids):
 
 
 unit.mistakes("""
+hint: Before the loop: x = norm(self.embed(ids)) and v1 = None. After it: self.scores(x).
+hint: In the loop, for n, layer in enumerate(self.layers): h = norm(x), then the values by
+    | self.value(n, h, v1, ids); they are v1 if n is 0.
+hint: Then two lines of one form: x = x + layer.attention(h, v), x = x + layer.mlp(norm(x)).
 4 | the stream begins as the NORM of the embedding
     norm(self.embed(ids)) => self.embed(ids)
 3 | your attention reads the stream as it is; it reads h = norm(x)
@@ -245,11 +239,6 @@ def to_train(many):
 @unit.exercise(
     Part("two batches", 1, to_train(2)),
     Part("five batches", 3, to_train(5)),
-    hints=[
-        "for ids, targets in batches: four things happen in it, and a number is kept.",
-        "loss = model.loss(ids, targets); optimizer.zero_grad(); loss.backward(); "
-        "optimizer.step(). Keep loss.item(), a number without its history.",
-    ],
     level="medium",
     minutes=8,
 )
@@ -268,6 +257,9 @@ def training(model, optimizer, batches):
 
 
 unit.mistakes(r"""
+hint: for ids, targets in batches: four things happen in it, and a number is kept.
+hint: loss = model.loss(ids, targets); optimizer.zero_grad(); loss.backward(); optimizer.step().
+    | Keep loss.item(), a number without its history.
 3 | your gradients pile up: backward ADDS to what is there, so clear it once for every batch, with
   | optimizer.zero_grad()
     slope = 2 => slope = (slope if losses[1:] else 0) + 2
@@ -321,11 +313,6 @@ def a_tensor(step):
 @unit.exercise(
     Part("the first step", 1, a_tensor(1)),
     Part("a later step", 1, a_tensor(4)),
-    hints=[
-        "The new means first: m = b1 * m + (1 - b1) * g, s = b2 * s + (1 - b2) * g * g.",
-        "Corrected, for this step alone: m / (1 - b1 ** step) and s / (1 - b2 ** step).",
-        "p * (1 - lr * decay) - lr * mean / (square.sqrt() + eps); return it with m and s.",
-    ],
     level="medium",
     minutes=10,
 )
@@ -346,6 +333,9 @@ def adamw_step(p, g, m, s, step, lr=0.01, betas=(0.8, 0.95), eps=1e-10, decay=0.
 
 
 unit.mistakes(r"""
+hint: The new means first: m = b1 * m + (1 - b1) * g, s = b2 * s + (1 - b2) * g * g.
+hint: Corrected, for this step alone: m / (1 - b1 ** step) and s / (1 - b2 ** step).
+hint: p * (1 - lr * decay) - lr * mean / (square.sqrt() + eps); return it with m and s.
 2 | both means start at zero and are too small in the first steps: divide them by 1 - beta ** step
     / (1 - b1**step) =>
     and: / (1 - b2**step) =>
@@ -420,10 +410,6 @@ def matrix(rows, columns, rounds):
 @unit.exercise(
     Part("one round", 1, matrix(4, 6, FIVE[1:2])),
     Part("five rounds", 1, matrix(3, 6, FIVE)),
-    hints=[
-        "X = G / (1.01 * G.norm() + 1e-6); then the loop over rounds.",
-        "In the loop: A = X @ X.T, (rows, rows), and X = a * X + (b * A + c * A @ A) @ X.",
-    ],
     level="medium",
     minutes=8,
 )
@@ -441,6 +427,8 @@ def orthogonal(G, rounds):
 
 
 unit.mistakes(r"""
+hint: X = G / (1.01 * G.norm() + 1e-6); then the loop over rounds.
+hint: In the loop: A = X @ X.T, (rows, rows), and X = a * X + (b * A + c * A @ A) @ X.
 2 | singular values above 1 fly away: divide G by its own norm first
     / (1.01 * np.sqrt((G**2).sum()) + 1e-6) =>
 2 | you took powers of the entries; the polynomial is one of matrices: A = X @ X.T first
@@ -503,12 +491,6 @@ def moment(low, high):
     Part("on the way up", 1, moment(0, 0.05)),
     Part("level", 1, moment(0.06, 0.34)),
     Part("on the way down", 1, moment(0.66, 1)),
-    hints=[
-        "Three stretches: step < warmup, step <= begin with begin = steps - round(falls * steps), "
-        "and the rest.",
-        "A line from a to b while x goes from 0 to 1 is a + (b - a) * x. Up: x = step / warmup. "
-        "Down: x = (step - begin) / (steps - begin).",
-    ],
     level="easy",
     minutes=7,
 )
@@ -528,6 +510,10 @@ def learning_rate(step, steps, warmup, falls=0.65, start=0.025, end=0.05):
 
 
 unit.mistakes("""
+hint: Three stretches: step < warmup, step <= begin with begin = steps - round(falls * steps), and
+    | the rest.
+hint: A line from a to b while x goes from 0 to 1 is a + (b - a) * x. Up: x = step / warmup. Down: x
+    | = (step - begin) / (steps - begin).
 1 | your rate falls over the last 35 % of the run; wanted the LAST 65 %, that is from 35 % on
     falls * steps => (1 - falls) * steps
 1 | your rate ends at 0; wanted `end` at the last step
@@ -589,10 +575,6 @@ def at_layer(n):
 @unit.exercise(
     Part("the first layer", 1, at_layer(0)),
     Part("a deeper layer", 2, [at_layer(1), at_layer(2), at_layer(1)]),
-    hints=[
-        "v = self.layers[n].value(h) is what the layer makes itself.",
-        "return v if n == 0 else (v + v1) / 2",
-    ],
     level="easy",
     minutes=3,
 )
@@ -605,6 +587,8 @@ def value(self, n, h, v1, ids):
 
 
 unit.mistakes("""
+hint: v = self.layers[n].value(h) is what the layer makes itself.
+hint: return v if n == 0 else (v + v1) / 2
 2 | those are the first layer's values alone; half of them, half of its own
     (own + v1) / 2 => v1
 2 | those are the layer's own values alone; half of v1 is missing

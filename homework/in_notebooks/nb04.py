@@ -15,10 +15,6 @@ unit = Unit("nb04_resformer", "ResFormer", "The exercises of notebook 04.")
 @unit.exercise(
     Part("the second layer", 1, lambda r: normals(r, (2, 2, 3, 2, 4))),
     Part("deep layers", 2, lambda r: normals(r, (int(r.integers(4, 8)), 2, 3, 2, 4))),
-    hints=[
-        "V[-1] is what this layer made itself. Which of the others is the first layer's?",
-        "(V[-1] + V[0]) / 2",
-    ],
     level="easy",
     minutes=3,
 )
@@ -29,6 +25,8 @@ def resformer_values(V):
 
 
 unit.mistakes("""
+hint: V[-1] is what this layer made itself. Which of the others is the first layer's?
+hint: (V[-1] + V[0]) / 2
 2 | you added the values of the layer below; ResFormer always adds those of the FIRST layer
     V[0] => V[-2]
 2 | that is the mean of all layers so far (Eq 5 of the paper); Eq 7 takes two of them, this layer's
@@ -82,13 +80,6 @@ def two_layers(same_keys):
 @unit.exercise(
     Part("equal keys", 1, two_layers(True)),
     Part("two layers", 2, two_layers(False)),
-    hints=[
-        "Put the keys of both layers side by side along the positions, torch.cat([k, k_m], 1), and "
-        "the values likewise. The scores are (B, H, T, 2 T).",
-        "The mask is the causal one, twice side by side: torch.cat([seen, seen], -1).",
-        "From there on it is attention as in notebook 01: divide by the root, hide, softmax over "
-        "all 2 T, einsum with the values.",
-    ],
     level="medium",
     minutes=10,
 )
@@ -105,6 +96,11 @@ def two_layer_attention(q, k, v, k_m, v_m):
 
 
 unit.mistakes("""
+hint: Put the keys of both layers side by side along the positions, torch.cat([k, k_m], 1), and the
+    | values likewise. The scores are (B, H, T, 2 T).
+hint: The mask is the causal one, twice side by side: torch.cat([seen, seen], -1).
+hint: From there on it is attention as in notebook 01: divide by the root, hide, softmax over all 2
+    | T, einsum with the values.
 2 | you took a softmax for each layer and averaged; Eq 2 has ONE softmax over the keys of both, so
   | one layer can win more than half
     softmax(scores) => np.concatenate([softmax(x) for x in np.split(scores, 2, 3)], 3) / 2
@@ -155,11 +151,6 @@ def a_layer(T, lam):
 @unit.exercise(
     Part("a single token", 1, a_layer(1, 0.4)),
     Part("a text", 2, a_layer(5, 0.3)),
-    hints=[
-        "Multiply out (A - lam I) V_n + lam V_1: three terms. What does I V_n do to V_n?",
-        'A carries the values as in notebook 01: torch.einsum("bhts,bshd->bthd", A, v).',
-        "… + lam * (v1 - v)",
-    ],
     level="easy",
     minutes=5,
 )
@@ -171,6 +162,9 @@ def neutreno(A, v, v1, lam):
 
 
 unit.mistakes("""
+hint: Multiply out (A - lam I) V_n + lam V_1: three terms. What does I V_n do to V_n?
+hint: A carries the values as in notebook 01: torch.einsum("bhts,bshd->bthd", A, v).
+hint: … + lam * (v1 - v)
 2 | you took lam times the sum of ALL values away, as Eq 8 prints it with J: that looks ahead, too.
   | With I a position loses its own value only
     (v1 - v) => (v1 - v.sum(1, keepdims=True))
@@ -212,11 +206,6 @@ def shares(by_head):
 @unit.exercise(
     Part("all heads alike", 1, shares(False)),
     Part("a share for each head", 2, shares(True)),
-    hints=[
-        "The shapes: v is (B, T, H, D), a is (H,). Broadcasting lines up the LAST dimensions: "
-        "which shape must a have?",
-        "a[:, None] * v + b[:, None] * v1",
-    ],
     level="easy",
     minutes=3,
 )
@@ -227,6 +216,9 @@ def learned_mix(v, v1, a, b):
 
 
 unit.mistakes("""
+hint: The shapes: v is (B, T, H, D), a is (H,). Broadcasting lines up the LAST dimensions: which
+    | shape must a have?
+hint: a[:, None] * v + b[:, None] * v1
 2 | your shares run along the features D; there is one for each head: a[:, None]
     => a * v + b * v1
 3 | a belongs to this layer's values, b to those of the first

@@ -25,10 +25,6 @@ def at_layer(n):
 @unit.exercise(
     Part("the first layer", 1, at_layer(0)),
     Part("a deeper layer", 2, [at_layer(1), at_layer(2), at_layer(1)]),
-    hints=[
-        "What does the first layer do, n = 0, and what is left to do for all others?",
-        "return self.layers[n].value(h) if n == 0 else v1",
-    ],
     level="easy",
     minutes=3,
 )
@@ -41,6 +37,8 @@ def value(self, n, h, v1, ids):
 
 
 unit.mistakes("""
+hint: What does the first layer do, n = 0, and what is left to do for all others?
+hint: return self.layers[n].value(h) if n == 0 else v1
 2 | your deeper layers make values of their own; all of them have the first layer's, v1
     v1 => own
 2 | that is ResFormer: half of each; here nothing of the layer's own is left
@@ -99,12 +97,6 @@ def some(r):
 @unit.exercise(
     Part("one anchor, or as many as layers", 1, [one_or_all(True), one_or_all(False)]),
     Part("a few anchors", 2, some),
-    hints=[
-        "Write it down for 6 layers with anchors [0, 3]: whose rows does layer 2 read, and layer "
-        "3, and layer 5?",
-        "For layer n, take the largest anchor that is not above n.",
-        "[max(a for a in anchors if a <= n) for n in range(layers)]",
-    ],
     level="easy",
     minutes=4,
 )
@@ -119,6 +111,10 @@ def owners_of(layers, anchors):
 
 
 unit.mistakes("""
+hint: Write it down for 6 layers with anchors [0, 3]: whose rows does layer 2 read, and layer 3, and
+    | layer 5?
+hint: For layer n, take the largest anchor that is not above n.
+hint: [max(a for a in anchors if a <= n) for n in range(layers)]
 2 | you took the nearest anchor, even one above; a layer can only read what was made before it
     [a for a in anchors if a <= n][-1] => min(anchors, key=lambda a: (abs(a - n), a))
 2 | you returned which anchor it is, counted from 0; wanted the number of its layer
@@ -177,11 +173,6 @@ def a_plan(shared):
 @unit.exercise(
     Part("nothing is shared", 1, a_plan(False)),
     Part("some layers read others", 2, a_plan(True)),
-    hints=[
-        "How many different layers own keys, and how many own values? len(set(…)) says it.",
-        "A row is groups * width numbers of `size` bytes each, for keys and for values alike.",
-        "(len(set(keys)) + len(set(values))) * groups * width * size",
-    ],
     level="easy",
     minutes=4,
 )
@@ -194,6 +185,9 @@ def bytes_a_token(keys, values, groups, width, size):
 
 
 unit.mistakes("""
+hint: How many different layers own keys, and how many own values? len(set(…)) says it.
+hint: A row is groups * width numbers of `size` bytes each, for keys and for values alike.
+hint: (len(set(keys)) + len(set(values))) * groups * width * size
 2 | you counted a row for every layer that READS; a row that several layers read is kept once
     len(set(keys)), len(set(values)) => len(keys), len(values)
 3 | you counted the layers that own anything; keys and values are two rows, each with its own owners
@@ -249,10 +243,6 @@ def grouped(G, H):
 @unit.exercise(
     Part("neighbours share a head", 2, [grouped(3, 6), grouped(2, 6), grouped(2, 4)]),
     Part("one head for all (MQA)", 1, grouped(1, 4)),
-    hints=[
-        "With G = 2 and H = 4, which of the two heads do query heads 0, 1, 2, 3 read?",
-        "Each head is needed H // G times, next to itself: repeat_interleave along dimension 2.",
-    ],
     level="easy",
     minutes=3,
 )
@@ -267,6 +257,8 @@ def shared_heads(rows, H):
 
 
 unit.mistakes("""
+hint: With G = 2 and H = 4, which of the two heads do query heads 0, 1, 2, 3 read?
+hint: Each head is needed H // G times, next to itself: repeat_interleave along dimension 2.
 2 | your query heads take the shared ones by turns (0, 1, 0, 1); neighbours share one (0, 0, 1, 1):
   | repeat_interleave, not repeat
     h // (H // G) => h % G
@@ -303,13 +295,6 @@ def a_step(S):
 @unit.exercise(
     Part("the first token, from an empty cache", 1, a_step(0)),
     Part("a later token", 2, a_step(5)),
-    hints=[
-        "First append: keys = torch.cat([keys, k], 1), now (B, S + 1, H, D), as many as there are "
-        "values.",
-        "Then attend as in notebook 01, with one query. What would a mask have to hide?",
-        'a = (torch.einsum("bthd,bshd->bhts", q, keys) / D**0.5).softmax(-1), and return both: '
-        "what attention puts out, and the grown keys.",
-    ],
     level="medium",
     minutes=8,
 )
@@ -327,6 +312,11 @@ def deep_step(q, k, keys, value):
 
 
 unit.mistakes("""
+hint: First append: keys = torch.cat([keys, k], 1), now (B, S + 1, H, D), as many as there are
+    | values.
+hint: Then attend as in notebook 01, with one query. What would a mask have to hide?
+hint: a = (torch.einsum("bthd,bshd->bhts", q, keys) / D**0.5).softmax(-1), and return both: what
+    | attention puts out, and the grown keys.
 2 | you put the new key in front of the cached ones; then keys and values belong to different
   | tokens: it goes behind them
     [keys, k] => [k, keys]
@@ -376,11 +366,6 @@ def a_whole_model(r):
 
 @unit.exercise(
     Part("a vocabulary of seven", 3, a_whole_model),
-    hints=[
-        "model.embed.weight has a row for every token. What happens to it on the way to "
-        "layers[0].value?",
-        "model.layers[0].value(norm(norm(model.embed.weight)))",
-    ],
     level="medium",
     minutes=5,
 )
@@ -396,6 +381,9 @@ def value_table(model):
 
 
 unit.mistakes("""
+hint: model.embed.weight has a row for every token. What happens to it on the way to
+    | layers[0].value?
+hint: model.layers[0].value(norm(norm(model.embed.weight)))
 3 | your embedding goes in as it is; the stream begins as its NORM
     models.normed(E) => E
 3 | those are streams; the first layer's matrix makes values of them

@@ -26,10 +26,6 @@ def at_layer(n):
 @unit.exercise(
     Part("the first layer", 1, at_layer(0)),
     Part("a deeper layer", 2, [at_layer(1), at_layer(2), at_layer(1)]),
-    hints=[
-        "Two summands: what the layer makes of h, and what its table holds for ids.",
-        "return self.layers[n].value(h) + self.tables[n](ids)",
-    ],
     level="easy",
     minutes=3,
 )
@@ -43,6 +39,8 @@ def value(self, n, h, v1, ids):
 
 
 unit.mistakes("""
+hint: Two summands: what the layer makes of h, and what its table holds for ids.
+hint: return self.layers[n].value(h) + self.tables[n](ids)
 3 | those are the rows alone; they are added to the layer's own values
     own + row => row
 3 | those are the layer's own values; the rows of its table are missing
@@ -118,10 +116,6 @@ def look_up(weights):
 @unit.exercise(
     Part("weights of one", 1, look_up(False)),
     Part("other weights", 1, look_up(True)),
-    hints=[
-        "ids (B, T) holds a row number for every position: index the table with it.",
-        "table[ids] is (B, T, H, D), as large as v. Then a times the one, b times the other.",
-    ],
     level="easy",
     minutes=4,
 )
@@ -137,6 +131,8 @@ def with_table(v, table, ids, a, b):
 
 
 unit.mistakes("""
+hint: ids (B, T) holds a row number for every position: index the table with it.
+hint: table[ids] is (B, T, H, D), as large as v. Then a times the one, b times the other.
 2 | you took row t of the table at position t; wanted the row of the token that stands there,
   | table[ids]
     ids[text, t] => t
@@ -185,10 +181,6 @@ def streams(skip):
 @unit.exercise(
     Part("a layer without a skip", 1, streams(False)),
     Part("a layer with a skip", 1, streams(True)),
-    hints=[
-        "Two lines. The first adds the early stream to x; what comes out is the x of the second.",
-        "x = x + w * early, and then r * x + z * x0.",
-    ],
     level="easy",
     minutes=4,
 )
@@ -204,6 +196,8 @@ def enter_layer(x, x0, early, r, z, w):
 
 
 unit.mistakes("""
+hint: Two lines. The first adds the early stream to x; what comes out is the x of the second.
+hint: x = x + w * early, and then r * x + z * x0.
 1 | you mixed in x0 first and added the skip afterwards; the skip comes first, so that r multiplies
   | it as well
     r * joined => r * x[i] + w * early[i]
@@ -236,13 +230,6 @@ def run_of(falls):
 @unit.exercise(
     Part("a constant rate", 1, run_of(False)),
     Part("a rate that falls", 1, run_of(True)),
-    hints=[
-        "The first steps - falling steps have the rate lr. Of the others, step number i has "
-        "lr * (steps - i) / falling.",
-        "lr * (steps - falling), plus the sum of lr * left / falling over left = 1, …, falling.",
-    ],
-    after="A cosine in place of the line gives the same sum, and so does every fall that is "
-    "symmetrical about its middle: what one step has less, another has more.",
     level="easy",
     minutes=6,
 )
@@ -259,6 +246,11 @@ def furthest(lr, steps, falling):
 
 
 unit.mistakes("""
+hint: The first steps - falling steps have the rate lr. Of the others, step number i has lr * (steps
+    | - i) / falling.
+hint: lr * (steps - falling), plus the sum of lr * left / falling over left = 1, …, falling.
+after: A cosine in place of the line gives the same sum, and so does every fall that is symmetrical
+    | about its middle: what one step has less, another has more.
 1 | the rate falls in the last steps; you counted it in full there
     min(1, left / falling) => 1
 2 | the steps in which the rate falls count, too, each with what is left of the rate
@@ -308,11 +300,6 @@ def sums(sign):
 @unit.exercise(
     Part("both weights above zero", 1, sums("")),
     Part("a negative weight", 1, [sums("b"), sums("a")]),
-    hints=[
-        "A length for every token: (a * x).norm(dim=-1).",
-        "(right / (left + right)).mean(), with left = (a * x).norm(dim=-1) and right the same of "
-        "b * y.",
-    ],
     level="medium",
     minutes=6,
 )
@@ -328,6 +315,8 @@ def share_of_lengths(a, x, b, y):
 
 
 unit.mistakes("""
+hint: A length for every token: (a * x).norm(dim=-1).
+hint: (right / (left + right)).mean(), with left = (a * x).norm(dim=-1) and right the same of b * y.
 in: length
 2 | yours is the share of the weights, |b| / (|a| + |b|): the vectors do not enter it
     length(a * x[place]), length(b * y[place]) => abs(a), abs(b)
@@ -389,11 +378,6 @@ def gates(width):
 @unit.exercise(
     Part("a stream of twelve features", 1, gates(12)),
     Part("a wider stream", 1, gates(20)),
-    hints=[
-        "The product with the first twelve features, h[..., :12] @ W.T, is (B, T, H). Which "
-        "dimension must be added before it can meet the rows (B, T, H, D)?",
-        "g = 3 * torch.sigmoid(h[..., :12] @ W.T)[..., None], and then v + g * table[ids].",
-    ],
     level="easy",
     minutes=6,
 )
@@ -411,6 +395,9 @@ def gated_value(v, table, ids, h, W):
 
 
 unit.mistakes("""
+hint: The product with the first twelve features, h[..., :12] @ W.T, is (B, T, H). Which dimension
+    | must be added before it can meet the rows (B, T, H, D)?
+hint: g = 3 * torch.sigmoid(h[..., :12] @ W.T)[..., None], and then v + g * table[ids].
 2 | your gate ends at 1: nanochat takes 3 times the sigmoid, so that an unmoved gate stands at 1.5
     3 / => 1 /
 2 | your gate ends at 2; this one takes 3 times the sigmoid

@@ -24,12 +24,6 @@ def mapped(gate):
 @unit.exercise(
     Part("gates that are shut", 1, mapped(0)),
     Part("gates that are open", 1, mapped(1)),
-    hints=[
-        "Give every tensor a dimension of size 1 where it does not vary: v[None] and kR[None] are "
-        "(1, S, C), qR[:, None] is (T, 1, C).",
-        "pairs = v[None] + qR[:, None] * kR[None] is (T, S, C). Weigh it with a[:, :, None] and "
-        "sum over the keys.",
-    ],
     level="easy",
     minutes=6,
 )
@@ -44,6 +38,10 @@ def by_pairs(a, v, qR, kR):
 
 
 unit.mistakes(r"""
+hint: Give every tensor a dimension of size 1 where it does not vary: v[None] and kR[None] are (1,
+    | S, C), qR[:, None] is (T, 1, C).
+hint: pairs = v[None] + qR[:, None] * kR[None] is (T, S, C). Weigh it with a[:, :, None] and sum
+    | over the keys.
 1 | you multiplied qR and kR of the SAME token and offered that to everybody; the gate belongs to
   | the query: qR_i with kR_j
     qR[i] => qR[j]
@@ -87,11 +85,6 @@ def no_pairs(made, a, v, qR, kR):
 @unit.exercise(
     Part("gates that are shut", 1, mapped(0)),
     Part("gates that are open", 1, mapped(1)),
-    hints=[
-        "In the sum over j of a_ij (v_j + qR_i * kR_j), which factor has no j? It may stand before "
-        "the sum.",
-        "Two sums remain, a @ v and a @ kR, each (T, C). The gate multiplies the second.",
-    ],
     level="medium",
     minutes=8,
     forbids=no_pairs,
@@ -104,6 +97,9 @@ def two_streams(a, v, qR, kR):
 
 
 unit.mistakes("""
+hint: In the sum over j of a_ij (v_j + qR_i * kR_j), which factor has no j? It may stand before the
+    | sum.
+hint: Two sums remain, a @ v and a @ kR, each (T, C). The gate multiplies the second.
 2 | you gated v as well: only the second stream stands behind the gate
     => qR * (a @ v + a @ kR)
 2 | the gate qR is missing, so that the second stream always comes through whole
@@ -138,11 +134,6 @@ def matrices(still):
 @unit.exercise(
     Part("a gate of ones", 1, matrices(True)),
     Part("another gate", 1, matrices(False)),
-    hints=[
-        "a @ (h @ W_V) + c * (a @ (h @ W_KR)): c has no index of a token, so it may move inward, "
-        "up to the matrix.",
-        "c * (h @ W_KR) is h @ (W_KR * c): broadcasting puts c[i] on column i.",
-    ],
     level="easy",
     minutes=4,
 )
@@ -154,6 +145,9 @@ def folded(W_V, W_KR, c):
 
 
 unit.mistakes("""
+hint: a @ (h @ W_V) + c * (a @ (h @ W_KR)): c has no index of a token, so it may move inward, up to
+    | the matrix.
+hint: c * (h @ W_KR) is h @ (W_KR * c): broadcasting puts c[i] on column i.
 1 | you scaled the rows of W_KR; h @ W has one column a feature, and the gate has one number a
   | feature
     * c => * c[:, None]
@@ -197,10 +191,6 @@ def shape(layers):
 @unit.exercise(
     Part("no layer", 1, shape((0, 1))),
     Part("several layers", 1, shape((2, 13))),
-    hints=[
-        "Three tables stand outside the layers: embedding, head and positions. And one norm.",
-        "A layer has 5 C² + 2 C, everything else (2 vocab + context) C + 2 C.",
-    ],
     level="medium",
     minutes=7,
 )
@@ -217,6 +207,8 @@ def dva_parameters(layers, width, vocab, context):
 
 
 unit.mistakes("""
+hint: Three tables stand outside the layers: embedding, head and positions. And one norm.
+hint: A layer has 5 C² + 2 C, everything else (2 vocab + context) C + 2 C.
 2 | the head is not tied to the embedding here: both tables count
     2 * vocab => vocab
 1 | there is no output matrix: five matrices a layer, W_Q, W_K, W_V, W_QR, W_KR

@@ -30,13 +30,6 @@ def thrown(special):
 @unit.exercise(
     Part("ordinary pieces", 1, thrown(False)),
     Part("with special pieces", 1, thrown(True)),
-    hints=[
-        "chosen = ordinary & (dice < 0.15). Of these, which are hidden, and which are swapped?",
-        "Of 15 %, 80 % are 12 % and 10 % are 1.5 %: hidden below 0.12, swapped from there to "
-        "0.135.",
-        "torch.where(dice < 0.12, mask, torch.where(dice < 0.135, others, ids)) is what a chosen "
-        "piece reads; torch.where(chosen, ids, -100) are the targets.",
-    ],
     level="medium",
     minutes=8,
 )
@@ -55,6 +48,10 @@ def hide(ids, dice, ordinary, others, mask):
 
 
 unit.mistakes(r"""
+hint: chosen = ordinary & (dice < 0.15). Of these, which are hidden, and which are swapped?
+hint: Of 15 %, 80 % are 12 % and 10 % are 1.5 %: hidden below 0.12, swapped from there to 0.135.
+hint: torch.where(dice < 0.12, mask, torch.where(dice < 0.135, others, ids)) is what a chosen piece
+    | reads; torch.where(chosen, ids, -100) are the targets.
 2 | 80 % are meant of the chosen 15 %: a die below 0.12 hides, one below 0.135 swaps, one below 0.15
   | leaves
     dice < 0.12 => dice < 0.8
@@ -134,13 +131,6 @@ def peaks(begins, ends):
             peaks([(10, 4), (4, 2)], [(10, 4), (8, 2)]),
         ],
     ),
-    hints=[
-        "All pairs at once: begin[:, None] + end[None] is (T, T), rows for beginnings. Which of "
-        "its entries are answers?",
-        "An entry counts where inside[:, None] & inside[None], and last >= first: put -inf on all "
-        "others.",
-        "divmod(scores.argmax().item(), T) turns the place in the flat square into a pair.",
-    ],
     level="medium",
     minutes=8,
 )
@@ -156,6 +146,11 @@ def best_pair(begin, end, inside):
 
 
 unit.mistakes(r"""
+hint: All pairs at once: begin[:, None] + end[None] is (T, T), rows for beginnings. Which of its
+    | entries are answers?
+hint: An entry counts where inside[:, None] & inside[None], and last >= first: put -inf on all
+    | others.
+hint: divmod(scores.argmax().item(), T) turns the place in the flat square into a pair.
 1 | your answer ends before it begins
     np.triu =>
 1 | your answer lies outside the passage; both of its ends must be inside
@@ -224,10 +219,6 @@ def phrases(said, wanted):
         ],
     ),
     Part("nothing is left", 1, [phrases("", "ab"), phrases("ab", ""), phrases("", "")]),
-    hints=[
-        "Counter(said) & Counter(wanted) keeps of every word the smaller of its two counts.",
-        "c = (Counter(said) & Counter(wanted)).total(), and where c is 0, so is F1.",
-    ],
     level="easy",
     minutes=5,
 )
@@ -241,6 +232,8 @@ def word_f1(said, wanted):
 
 
 unit.mistakes(r"""
+hint: Counter(said) & Counter(wanted) keeps of every word the smaller of its two counts.
+hint: c = (Counter(said) & Counter(wanted)).total(), and where c is 0, so is F1.
 1 | a word that both have twice counts twice: compare bags (collections.Counter), not sets
     common = => said, wanted = set(said), set(wanted)\ncommon =
 2 | yours is precision, the share of the said words that are right; F1 is 2 c / (p + g)
@@ -290,7 +283,6 @@ def stream(alpha):
 @unit.exercise(
     Part("alpha of zero", 1, stream(0.0)),
     Part("alpha above and below zero", 1, [stream(0.5), stream(-0.4)]),
-    hints=["One sum: x @ W_V, and alpha times F.relu(x)."],
     level="easy",
     minutes=2,
 )
@@ -300,6 +292,7 @@ def with_bypass(x, W_V, alpha):
 
 
 unit.mistakes("""
+hint: One sum: x @ W_V, and alpha times F.relu(x).
 1 | you took relu of X W_V; the bypass is relu of X itself, past the matrix
     np.maximum(x, 0) => np.maximum(x @ W_V, 0)
 2 | relu acts on X alone; you took it of everything
@@ -351,11 +344,6 @@ def runs_of(n, m, better=4):
 @unit.exercise(
     Part("five runs a side", 1, [runs_of(5, 5), runs_of(5, 5, better=-4)]),
     Part("more runs on one side", 1, runs_of(3, 8)),
-    hints=[
-        "The error of a mean of n runs has the square s² / n, with s² over n - 1 (a.var() in "
-        "PyTorch). Two errors add up in squares.",
-        "(b.mean() - a.mean()) / (a.var() / len(a) + b.var() / len(b)).sqrt()",
-    ],
     level="easy",
     minutes=5,
 )
@@ -370,6 +358,9 @@ def welch_t(a, b):
 
 
 unit.mistakes("""
+hint: The error of a mean of n runs has the square s² / n, with s² over n - 1 (a.var() in PyTorch).
+    | Two errors add up in squares.
+hint: (b.mean() - a.mean()) / (a.var() / len(a) + b.var() / len(b)).sqrt()
 1 | you pooled the two variances, as Student's test does; Welch's takes each over its own number of
   | runs
     s_a, s_b = a.var(ddof=1), b.var(ddof=1) => s_a = s_b = (n * a.var() + m * b.var()) / (n + m -
@@ -432,11 +423,6 @@ def leaning(slope, alpha):
 @unit.exercise(
     Part("values that go against it", 1, leaning(-1.0, 0.6)),
     Part("values that go with it", 1, leaning(0.8, 0.3)),
-    hints=[
-        "Take the mean off V and off R; the three terms are means of products of what is left.",
-        "v = V - V.mean(); r = R - R.mean(); then (v * v).mean(), alpha**2 * (r * r).mean(), and "
-        "2 * alpha * (v * r).mean().",
-    ],
     level="easy",
     minutes=6,
 )
@@ -452,6 +438,9 @@ def three_terms(V, R, alpha):
 
 
 unit.mistakes("""
+hint: Take the mean off V and off R; the three terms are means of products of what is left.
+hint: v = V - V.mean(); r = R - R.mean(); then (v * v).mean(), alpha**2 * (r * r).mean(), and 2 *
+    | alpha * (v * r).mean().
 2 | the last term has lost its alpha, as in the report: it is 2 alpha Cov(V, R)
     2 * alpha * together => 2 * together
 2 | the last term stands twice, once for either order: 2 alpha Cov(V, R)

@@ -29,11 +29,6 @@ def streams(at, chosen, C):
     Part("one that is not", 1, [streams(7, [8, 9, 10, 11], 6), streams(2, [1, 3, 5], 4)]),
     Part("all layers", 1, [streams(0, list(range(12)), 5), streams(11, list(range(12)), 4)]),
     Part("the layers at the bottom", 1, [streams(9, [0, 1, 2, 3], 4), streams(2, [0, 1, 2, 3], 5)]),
-    hints=[
-        "Choose a stream first: x0 where n is one of `chosen`, h where it is not.",
-        "Then multiply by W, as torch's Linear does: F.linear(stream, W).",
-        "stream = x0 if n in chosen else h",
-    ],
     level="easy",
     minutes=6,
 )
@@ -50,6 +45,9 @@ def row_8(n, chosen, h, x0, W):
 
 
 unit.mistakes("""
+hint: Choose a stream first: x0 where n is one of `chosen`, h where it is not.
+hint: Then multiply by W, as torch's Linear does: F.linear(stream, W).
+hint: stream = x0 if n in chosen else h
 2 | you read the embedding in every layer; only the layers of `chosen` do so
     n in chosen => True
 3 | that is the ordinary value, h W, in every layer: in those of `chosen` x0 stands for h
@@ -104,10 +102,6 @@ unit.mistakes("""
         1,
         lambda r: (*normals(r, (2, 3, 2, 4), (2, 3, 2, 4)), 1.0, 0.0),
     ),
-    hints=[
-        "Four expressions, in the order of the list. V stands in three of them.",
-        "return a * V, a * other, (V + other) / 2, a * V + b * other",
-    ],
     level="easy",
     minutes=5,
 )
@@ -126,6 +120,8 @@ def four_ways(V, other, a, b):
 
 
 unit.mistakes("""
+hint: Four expressions, in the order of the list. V stands in three of them.
+hint: return a * V, a * other, (V + other) / 2, a * V + b * other
 2 | row 10 takes HALF of each: the fixed coefficients are one half
     / 2 =>
 2 | row 11 has two coefficients: a for V and b for the other source
@@ -185,11 +181,6 @@ def fewer(r):
 @unit.exercise(
     Part("a plan with more parameters", 1, more),
     Part("a plan with fewer", 1, fewer),
-    hints=[
-        "How many numbers does one more unit of width cost? It is a row in one matrix and a column "
-        "in the other, in every layer.",
-        "round(hidden - extra / (2 * width * layers))",
-    ],
     level="easy",
     minutes=5,
 )
@@ -206,6 +197,9 @@ def equal_width(layers, width, hidden, extra):
 
 
 unit.mistakes("""
+hint: How many numbers does one more unit of width cost? It is a row in one matrix and a column in
+    | the other, in every layer.
+hint: round(hidden - extra / (2 * width * layers))
 2 | you widened the networks; what the plan has more, its networks give back
     hidden - => hidden +
 2 | a feed-forward network has two matrices: one unit of width costs 2 C numbers a layer
@@ -261,14 +255,6 @@ def groups(features, means):
 @unit.exercise(
     Part("one feature", 1, groups(1, 1.0)),
     Part("several features", 1, groups(3, 1.0)),
-    hints=[
-        "The mean of each token's places, the squares that are left around it, and the squares "
-        "around the mean of all.",
-        "ids.unique(return_inverse=True, return_counts=True) numbers the tokens; index_add_ sums "
-        "the rows of each.",
-        "within = (y - means[group]).square().sum() / (N - tokens); whole = "
-        "(y - y.mean(0)).square().sum() / (N - 1); 1 - within / whole.",
-    ],
     level="medium",
     minutes=10,
 )
@@ -289,6 +275,12 @@ def explained(y, ids):
 
 
 unit.mistakes("""
+hint: The mean of each token's places, the squares that are left around it, and the squares around
+    | the mean of all.
+hint: ids.unique(return_inverse=True, return_counts=True) numbers the tokens; index_add_ sums the
+    | rows of each.
+hint: within = (y - means[group]).square().sum() / (N - tokens); whole = (y -
+    | y.mean(0)).square().sum() / (N - 1); 1 - within / whole.
 2 | you divided sums of squares as they are: a mean of few places fits by chance. Within: divide by
   | N less the number of tokens; whole: by N - 1
     / (N - len(tokens)) =>

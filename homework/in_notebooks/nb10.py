@@ -26,11 +26,6 @@ def looked_up(T, S):
 @unit.exercise(
     Part("a whole text", 1, looked_up(6, 6)),
     Part("new tokens behind a cache", 1, looked_up(2, 7)),
-    hints=[
-        "Look up: v = table[ids] has the shape of values, (B, S, H, D). The rest is notebook 01.",
-        'torch.einsum("bthd,bshd->bhts", q, k) makes the scores; visible are keys s <= t + S - T.',
-        'Read: torch.einsum("bhts,bshd->bthd", weights, v), and the gain at the end.',
-    ],
     level="medium",
     minutes=12,
 )
@@ -50,6 +45,9 @@ def bank_layer(q, k, ids, table, gain, scale):
 
 
 unit.mistakes("""
+hint: Look up: v = table[ids] has the shape of values, (B, S, H, D). The rest is notebook 01.
+hint: torch.einsum("bthd,bshd->bhts", q, k) makes the scores; visible are keys s <= t + S - T.
+hint: Read: torch.einsum("bhts,bshd->bthd", weights, v), and the gain at the end.
 2 | you read row p at position p; read the row of the TOKEN that stands there, table[ids]
     table[ids] => table[0 * ids + np.arange(S)]
 2 | the gain is missing: it multiplies what attention read
@@ -112,11 +110,6 @@ def stack(*kinds):
 @unit.exercise(
     Part("in place of V", 1, [stack("E"), stack("V1"), stack("V1", "E")]),
     Part("added to V", 1, [stack("own+E"), stack("own+V1"), stack("own+E", "E")]),
-    hints=[
-        "Every layer keeps keys. Which of the four words also needs values of its own?",
-        "(2 streams where the word begins with own, else 1) * kv_width * number, and one id if any "
-        "layer is a plain E.",
-    ],
     level="easy",
     minutes=6,
 )
@@ -133,6 +126,9 @@ def cached_bytes(layers, kv_width, number, id):
 
 
 unit.mistakes("""
+hint: Every layer keeps keys. Which of the four words also needs values of its own?
+hint: (2 streams where the word begins with own, else 1) * kv_width * number, and one id if any
+    | layer is a plain E.
 2 | the ids are kept once: all table layers read the same text
     int("E" in layers) => layers.count("E")
     int("E" in layers) => sum("E" in word for word in layers)
@@ -189,13 +185,6 @@ def with_wide_windows(r):
 @unit.exercise(
     Part("no windows", 1, without_windows),
     Part("windows in all layers but one", 1, [with_windows, with_wide_windows, with_windows]),
-    hints=[
-        "Cache: batch * sum(min(T, rows) for each layer). Tables: vocabulary * number of layers.",
-        "Count T upwards from 1, or solve for T: what the windows keep is a constant once T is "
-        "past them.",
-        "for T in itertools.count(1): if batch * sum(T if r is None else min(T, r) for r in rows) "
-        "> vocabulary * len(rows): return T",
-    ],
     level="medium",
     minutes=10,
 )
@@ -213,6 +202,11 @@ def break_even(vocabulary, batch, rows):
 
 
 unit.mistakes("""
+hint: Cache: batch * sum(min(T, rows) for each layer). Tables: vocabulary * number of layers.
+hint: Count T upwards from 1, or solve for T: what the windows keep is a constant once T is past
+    | them.
+hint: for T in itertools.count(1): if batch * sum(T if r is None else min(T, r) for r in rows) >
+    | vocabulary * len(rows): return T
 2 | the tables stand there once, the cache once for EVERY text: count batch times the rows
     batch * =>
 1 | at equal size nothing is saved yet: the first context at which the cache is LARGER
@@ -279,12 +273,6 @@ def weighed(distinct):
 @unit.exercise(
     Part("every token once", 1, weighed(True)),
     Part("tokens that come again", 1, weighed(False)),
-    hints=[
-        "First a number for each token of the vocabulary and each head: mass (B, H, V), zeros.",
-        "mass.scatter_add_(-1, ids[:, None].expand_as(weights).long(), weights) adds, also where "
-        "an id comes twice.",
-        'Then every row once: torch.einsum("bhv,vhd->bhd", mass, table).',
-    ],
     level="medium",
     minutes=8,
     forbids=no_values,
@@ -302,6 +290,10 @@ def read_by_token(weights, ids, table):
 
 
 unit.mistakes("""
+hint: First a number for each token of the vocabulary and each head: mass (B, H, V), zeros.
+hint: mass.scatter_add_(-1, ids[:, None].expand_as(weights).long(), weights) adds, also where an id
+    | comes twice.
+hint: Then every row once: torch.einsum("bhv,vhd->bhd", mass, table).
 1 | a token that stands in several places collects ALL their weights; yours kept the last
     += => =
 1 | you averaged the weights of a token's places; they are ADDED

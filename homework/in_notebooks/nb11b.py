@@ -42,12 +42,6 @@ def launch_split(q, k, table, ids, splits, N):
     arguments="q, k, table, ids, part, lse, S, H, each, scale, D: tl.constexpr, N: tl.constexpr",
     launch=launch_split,
     forbids=(told("ids"),),
-    hints=[
-        "stop = tl.minimum((s + 1) * each, S); the loop runs from s * each to stop. For the last "
-        "of 4 splits of 5 keys that is from 6 to 5: not once.",
-        "safe = tl.where(total > 0.0, total, 1.0); store sums / safe, and top + tl.log(safe): 0 "
-        "and -inf where nothing was seen.",
-    ],
     level="medium",
     minutes=20,
 )
@@ -76,6 +70,10 @@ def split(q, k, table, ids, splits, N):
 
 
 unit.mistakes("""
+hint: stop = tl.minimum((s + 1) * each, S); the loop runs from s * each to stop. For the last of 4
+    | splits of 5 keys that is from 6 to 5: not once.
+hint: safe = tl.where(total > 0.0, total, 1.0); store sums / safe, and top + tl.log(safe): 0 and
+    | -inf where nothing was seen.
  6 | the last split has no key: its total is 0, and 0 / 0 is NaN, which no weight makes disappear.
    | Divide by tl.where(total > 0.0, total, 1.0)
      np.zeros((splits, H, D)) => np.full((splits, H, D), np.nan)
@@ -125,11 +123,6 @@ def far_from_zero(r):
     Part("any number of splits", 3, far_from_zero),
     arguments="part, lse, gain, out, H, splits, PADDED: tl.constexpr, D: tl.constexpr",
     launch=launch_combine,
-    hints=[
-        "norm = tl.load(lse + s * H + h, mask=s < splits, other=float('-inf')) with "
-        "s = tl.arange(0, PADDED); weight = tl.exp(norm - tl.max(norm, 0)).",
-        "tl.sum(weight[:, None] * means, 0) / tl.sum(weight, 0), times the gain.",
-    ],
     level="easy",
     minutes=8,
 )
@@ -145,6 +138,9 @@ def combine(part, lse, gain):
 
 
 unit.mistakes("""
+hint: norm = tl.load(lse + s * H + h, mask=s < splits, other=float('-inf')) with s = tl.arange(0,
+    | PADDED); weight = tl.exp(norm - tl.max(norm, 0)).
+hint: tl.sum(weight[:, None] * means, 0) / tl.sum(weight, 0), times the gain.
 6 | you averaged the parts; each counts by exp(lse), so that an empty one counts nothing
     np.exp(lse - lse.max(0)) => np.ones_like(lse)
 6 | the gain multiplies the joined mean, once
@@ -192,10 +188,6 @@ def weights(S):
     Part("a ragged end", 5, weights(21)),
     arguments="q, k, ids, bins, S, H, V, scale, bound, D: tl.constexpr, N: tl.constexpr",
     launch=launch_scatter,
-    hints=[
-        "mass = tl.exp(tl.sum(keys * query[None, :], 1) * scale - bound): (N,), no maximum.",
-        'tl.atomic_add(bins + h * V + token, mass, mask=key < S, sem="relaxed")',
-    ],
     level="medium",
     minutes=9,
 )
@@ -214,6 +206,8 @@ def scatter(q, k, ids, V, bound, N):
 
 
 unit.mistakes(r"""
+hint: mass = tl.exp(tl.sum(keys * query[None, :], 1) * scale - bound): (N,), no maximum.
+hint: tl.atomic_add(bins + h * V + token, mass, mask=key < S, sem="relaxed")
 8 | a token that stands twice keeps only its last weight: tl.atomic_add, not tl.store
     np.add.at(bins[h], ids[key], np.exp(score - bound)) => bins[h, ids[key]] = np.exp(score - bound)
 8 | each head has its own bins: they begin at h * V
@@ -257,11 +251,6 @@ def read(r):
     Part("runs of several lengths", 6, read),
     arguments="q, k, starts, mass, H, scale, bound, D: tl.constexpr, N: tl.constexpr",
     launch=launch_runs,
-    hints=[
-        "start and stop are tl.load(starts + run) and tl.load(starts + run + 1), as in token_sums.",
-        "total += tl.sum(tl.where(key < stop, tl.exp(score - bound), 0.0), 0); store to "
-        "mass + run * H + h + tl.arange(0, 1).",
-    ],
     level="medium",
     minutes=9,
 )
@@ -280,6 +269,9 @@ def mass_of_runs(q, k, ids, bound, N):
 
 
 unit.mistakes("""
+hint: start and stop are tl.load(starts + run) and tl.load(starts + run + 1), as in token_sums.
+hint: total += tl.sum(tl.where(key < stop, tl.exp(score - bound), 0.0), 0); store to mass + run * H
+    | + h + tl.arange(0, 1).
 6 | an idle lane's key loaded 0, its score is 0, and exp(0 - bound) is a mass: tl.where(key < stop,
   | …, 0.0)
     .sum() => .sum() + -len(key) % N * np.exp(-bound)

@@ -39,10 +39,6 @@ def dial(n, j):
 
 @unit.exercise(
     Part("below, level, above", 3, [dial(3, 1), dial(2, 2), dial(1, 3), dial(4, 0), dial(3, 2)]),
-    hints=[
-        "Which entry of streams is it? Try n = 3 and j = 1, then n = 1 and j = 3.",
-        "norm(streams[min(j, n)]) @ w.T; norm is in minimal.model.layers and imported here.",
-    ],
     level="easy",
     minutes=5,
 )
@@ -58,6 +54,8 @@ def upstream(streams, n, j, w):
 
 
 unit.mistakes("""
+hint: Which entry of streams is it? Try n = 3 and j = 1, then n = 1 and j = 3.
+hint: norm(streams[min(j, n)]) @ w.T; norm is in minimal.model.layers and imported here.
 3 | a layer below j reads its own stream, for the one that enters layer j is not there yet:
   | min(j, n)
     min(j, n) => j
@@ -105,12 +103,6 @@ def reads(r):
 
 @unit.exercise(
     Part("the last places", 4, reads),
-    hints=[
-        "First the weighted mean of keys, for every query and head. Then turn each row of it, as "
-        "notebook 01 turned a key, by the query's angle and with the other sign of sin.",
-        "y = torch.einsum('hts,shd->thd', a, k); y1, y2 = y.chunk(2, -1); cos[:, None] stands for "
-        "all heads. The first half is y1 cos - y2 sin.",
-    ],
     level="medium",
     minutes=8,
 )
@@ -130,6 +122,10 @@ def read_turned(a, k, cos, sin):
 
 
 unit.mistakes("""
+hint: First the weighted mean of keys, for every query and head. Then turn each row of it, as
+    | notebook 01 turned a key, by the query's angle and with the other sign of sin.
+hint: y = torch.einsum('hts,shd->thd', a, k); y1, y2 = y.chunk(2, -1); cos[:, None] stands for all
+    | heads. The first half is y1 cos - y2 sin.
 4 | you did not turn back: that is the mean of turned keys
     np.concatenate([first, second], -1) => y
 4 | you turned on, the same way as the keys: back is by the other sign of sin
@@ -165,11 +161,6 @@ unit.mistakes("""
 
 @unit.exercise(
     Part("every token and head", 3, lambda r: normals(r, (4, 3, 6), (4, 3, 6))),
-    hints=[
-        "The direction of v is u = v over its length. How far does y reach along u? A product, one "
-        "number a token and head.",
-        "u = F.normalize(v, dim=-1); then y - (y * u).sum(-1, keepdim=True) * u.",
-    ],
     level="easy",
     minutes=5,
 )
@@ -185,6 +176,9 @@ def exclusive(y, v):
 
 
 unit.mistakes("""
+hint: The direction of v is u = v over its length. How far does y reach along u? A product, one
+    | number a token and head.
+hint: u = F.normalize(v, dim=-1); then y - (y * u).sum(-1, keepdim=True) * u.
 3 | v is not of length 1: divide by v . v, or take the direction of v first
     / square =>
 3 | v comes in twice, in the product and behind it: divide by its length twice
@@ -254,10 +248,6 @@ def shifted(ids):
 
 @unit.exercise(
     Part("texts", 3, [texts, texts, one_token]),
-    hints=[
-        "The ids before: the same tensor, one place to the right, with a column of zeros in front.",
-        "torch.nn.functional.pad(ids + 1, (1, 0))[:, :-1] is the ids before, from 1, 0 for none.",
-    ],
     level="easy",
     minutes=8,
 )
@@ -274,6 +264,8 @@ def bigram_slots(ids, a, b, c, rows):
 
 
 unit.mistakes("""
+hint: The ids before: the same tensor, one place to the right, with a column of zeros in front.
+hint: torch.nn.functional.pad(ids + 1, (1, 0))[:, :-1] is the ids before, from 1, 0 for none.
 3 | your slot depends on the id that comes next; wanted the id here and the one before
     shifted(here) => np.pad(here, ((0, 0), (0, 1)))[:, 1:]
 3 | your first slot knows the last id of the text (roll does that); before a text there is none,
@@ -331,11 +323,6 @@ def softmaxed(scores):
 
 @unit.exercise(
     Part("queries that read the latent", 3, heads),
-    hints=[
-        "A score is the sum over d of q[t, h, d] times the sum over c of up[h, d, c] latent[s, c]. "
-        "Which of the two sums can be made without s?",
-        "Sum over d first: q' [t, h, c] = sum over d of q[t, h, d] up[h, d, c]. One einsum.",
-    ],
     level="medium",
     minutes=10,
     forbids=no_keys,
@@ -350,6 +337,9 @@ def absorbed_scores(q, latent, up):
 
 
 unit.mistakes("""
+hint: A score is the sum over d of q[t, h, d] times the sum over c of up[h, d, c] latent[s, c].
+    | Which of the two sums can be made without s?
+hint: Sum over d first: q' [t, h, c] = sum over d of q[t, h, d] up[h, d, c]. One einsum.
 3 | every head has a matrix of its own: yours gives all heads the first one's
     up, => up[:1] + 0 * up,
 3 | your heads all ask the same: the sum over h belongs into no part of it
@@ -388,11 +378,6 @@ def shapes(r):
 
 @unit.exercise(
     Part("bytes", 4, shapes),
-    hints=[
-        "Two bytes a number, four an id. What is kept for each token, and what is kept once?",
-        "gqa: 2 * 2 * tokens * layers * heads / 2 * head. svformer has `layers` streams of keys "
-        "and one of values. The bank's tables do not grow with the text. turned: `layers` streams.",
-    ],
     level="medium",
     minutes=12,
 )
@@ -415,6 +400,9 @@ def five_caches(tokens, layers, heads, head, latent, vocab):
 
 
 unit.mistakes("""
+hint: Two bytes a number, four an id. What is kept for each token, and what is kept once?
+hint: gqa: 2 * 2 * tokens * layers * heads / 2 * head. svformer has `layers` streams of keys and one
+    | of values. The bank's tables do not grow with the text. turned: `layers` streams.
 4 | your latent is counted twice: keys and values are made of the same one
     * latent => * 2 * latent
 4 | svformer shares values, not keys: every layer keeps keys of its own
@@ -482,10 +470,6 @@ def gates(r):
 
 @unit.exercise(
     Part("any map", 3, gates, is_the_gate),
-    hints=[
-        "Write sigma * (A V) as A V + something. What is the something?",
-        "K_R = V: then both sums are A V. Which q_R makes of 1 + q_R the gate?",
-    ],
     level="easy",
     minutes=5,
 )
@@ -498,6 +482,8 @@ def gate_as_dva(sigma, v):
 
 
 unit.mistakes("""
+hint: Write sigma * (A V) as A V + something. What is the something?
+hint: K_R = V: then both sums are A V. Which q_R makes of 1 + q_R the gate?
 3 | A V stands in the sum already
     => (sigma, v)
 3 | right where a token sees itself alone
